@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every file of the project is compiled: language, warnings, visibility, sanitizers, ccache.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type." FORCE)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(dynamiccl_options INTERFACE)
+target_include_directories(dynamiccl_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(dynamiccl_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
+                       # Decisions must be equal on every machine: no contraction of a*b+c, no reassociation.
+                       -ffp-contract=off)
+if(DYNAMICCL_SANITIZE)
+  target_compile_options(dynamiccl_options INTERFACE -fsanitize=${DYNAMICCL_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(dynamiccl_options INTERFACE -fsanitize=${DYNAMICCL_SANITIZE})
+endif()

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/settings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+
+namespace dynamiccl {
+namespace {
+
+constexpr SettingRow kRows[] = {
+#define DYNAMICCL_SETTING(id, name, type, value, sentence) {Setting::id, name, SettingType::type, value, sentence},
+#include "src/base/settings.def"
+#undef DYNAMICCL_SETTING
+};
+
+constexpr const char* kPrefixes[] = {"DYNAMICCL_", "HOSTCCL_"};
+
+// Levenshtein distance: names are short, so the quadratic table is cheap.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+const char* NearestName(std::string_view name) {
+  const auto closer = [&](const SettingRow& a, const SettingRow& b) {
+    return EditDistance(name, a.name) < EditDistance(name, b.name);
+  };
+  return std::min_element(std::begin(kRows), std::end(kRows), closer)->name;
+}
+
+bool IsKnown(std::string_view name) {
+  return std::any_of(std::begin(kRows), std::end(kRows), [&](const SettingRow& row) { return name == row.name; });
+}
+
+bool HasOurPrefix(std::string_view name) {
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](const char* prefix) { return name.starts_with(prefix); });
+}
+
+std::string HostName() {
+  char name[256] = {};
+  ::gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+}  // namespace
+
+std::span<const SettingRow> AllSettings() { return kRows; }
+std::span<const char* const> SettingPrefixes() { return kPrefixes; }
+const SettingRow& Row(Setting setting) { return kRows[static_cast<size_t>(setting)]; }
+
+std::string TextSetting(Setting setting) {
+  const char* value = ::secure_getenv(Row(setting).name);
+  return value != nullptr ? value : Row(setting).default_value;
+}
+
+Result<int64_t> IntegerSetting(Setting setting) {
+  const std::string text = TextSetting(setting);
+  int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) {
+    return MakeError(ErrorKind::kInvalidArgument, "{}='{}' is not a whole number", Row(setting).name, text);
+  }
+  return value;
+}
+
+std::vector<UnknownSetting> UnknownSettings(const char* const* environment) {
+  std::vector<UnknownSetting> unknown;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (HasOurPrefix(name) && !IsKnown(name)) unknown.push_back({std::string(name), NearestName(name)});
+  }
+  return unknown;
+}
+
+std::string ExpandPath(const std::string& pattern, int rank) {
+  std::string path;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next == 'h') path += HostName();
+    else if (next == 'p') path += std::to_string(::getpid());
+    else if (next == 'r') path += std::to_string(rank);
+    else path += pattern[i];
+    if (next == 'h' || next == 'p' || next == 'r') ++i;
+  }
+  return path;
+}
+
+}  // namespace dynamiccl

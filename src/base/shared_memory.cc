@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace dynamiccl {
+
+SharedMemory::SharedMemory(SharedMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), fd_(std::move(other.fd_)) {}
+
+SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
+  if (this != &other) {
+    Unmap();
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    fd_ = std::move(other.fd_);
+  }
+  return *this;
+}
+
+SharedMemory::~SharedMemory() { Unmap(); }
+
+void SharedMemory::Unmap() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+  data_ = nullptr;
+}
+
+Result<SharedMemory> SharedMemory::Map(UniqueFd fd, size_t bytes) {
+  void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (address == MAP_FAILED) {
+    return MakeError(ErrorKind::kUnavailable, "cannot map {} bytes of shared memory: {}", bytes, ErrnoText(errno));
+  }
+  SharedMemory memory;
+  memory.data_ = static_cast<std::byte*>(address);
+  memory.size_ = bytes;
+  memory.fd_ = std::move(fd);
+  return memory;
+}
+
+Result<SharedMemory> SharedMemory::Create(const std::string& label, size_t bytes) {
+  UniqueFd fd(::memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "memfd_create({}): {}", label, ErrnoText(errno));
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    return MakeError(ErrorKind::kUnavailable, "cannot size {} to {} bytes: {}", label, bytes, ErrnoText(errno));
+  }
+  ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return Map(std::move(fd), bytes);
+}
+
+Result<SharedMemory> SharedMemory::FromFd(UniqueFd fd, size_t bytes) {
+  struct stat info = {};
+  if (::fstat(fd.get(), &info) != 0 || static_cast<size_t>(info.st_size) < bytes) {
+    return MakeError(ErrorKind::kInvalidArgument, "a peer's shared memory is {} bytes long, {} expected",
+                     static_cast<long long>(info.st_size), bytes);
+  }
+  return Map(std::move(fd), bytes);
+}
+
+Result<SharedMemory> SharedMemory::CreateFile(const std::string& path, size_t bytes) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "cannot create '{}': {}", path, ErrnoText(errno));
+  // Allocate now: a full disk must be an error here, not SIGBUS at the first store into the mapping.
+  const int code = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
+  if (code != 0) {
+    return MakeError(ErrorKind::kUnavailable, "cannot allocate {} bytes for '{}': {}", bytes, path, ErrnoText(code));
+  }
+  return Map(std::move(fd), bytes);
+}
+
+}  // namespace dynamiccl

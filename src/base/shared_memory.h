@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mapping shared between processes: an anonymous memfd handed over by descriptor, or a file on disk.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+
+namespace dynamiccl {
+
+// Owns the mapping and, while it is valid, the descriptor. No name ever appears in /dev/shm, so nothing can be left there.
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  SharedMemory(SharedMemory&& other) noexcept;
+  SharedMemory& operator=(SharedMemory&& other) noexcept;
+  ~SharedMemory();
+
+  // Zero-filled memory of `bytes`, sealed against resizing so that a peer cannot cause SIGBUS. `label` shows in /proc/PID/maps.
+  static Result<SharedMemory> Create(const std::string& label, size_t bytes);
+  // Maps what a peer created; takes the descriptor. Fails unless the object is at least `bytes` long.
+  static Result<SharedMemory> FromFd(UniqueFd fd, size_t bytes);
+  // Creates or truncates a file of `bytes` (mode 0600, no symlink followed) and maps it: what survives a SIGKILL.
+  static Result<SharedMemory> CreateFile(const std::string& path, size_t bytes);
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+  int fd() const { return fd_.get(); }
+
+ private:
+  static Result<SharedMemory> Map(UniqueFd fd, size_t bytes);
+  void Unmap();
+
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  UniqueFd fd_;
+};
+
+}  // namespace dynamiccl

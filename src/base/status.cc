@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/status.h"
+
+#include <cstring>
+
+namespace dynamiccl {
+
+tl::unexpected<Error> WithHint(tl::unexpected<Error> error, std::string hint) {
+  error.value().hint = std::move(hint);
+  return error;
+}
+
+tl::unexpected<Error> Wrap(const Error& error, const std::string& context) {
+  return tl::unexpected<Error>(Error{error.kind, context + ": " + error.message, error.hint});
+}
+
+const char* ErrorKindName(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInvalidArgument: return "invalid argument";
+    case ErrorKind::kNotFound: return "not found";
+    case ErrorKind::kCorrupt: return "corrupt";
+    case ErrorKind::kUnsupported: return "unsupported";
+    case ErrorKind::kUnavailable: return "unavailable";
+    case ErrorKind::kTimeout: return "timeout";
+    case ErrorKind::kPeerFailed: return "peer failed";
+    case ErrorKind::kInternal: return "internal";
+  }
+  return "unknown";
+}
+
+std::string Describe(const Error& error) {
+  std::string text = "error: " + error.message + "\n";
+  if (!error.hint.empty()) text += "  hint: " + error.hint + "\n";
+  return text;
+}
+
+std::string ErrnoText(int code) {
+  char buffer[128] = {};
+  // GNU strerror_r may return a static string instead of filling the buffer.
+  return strerror_r(code, buffer, sizeof(buffer));
+}
+
+}  // namespace dynamiccl

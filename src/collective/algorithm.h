@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The algorithms, with NCCL's numbers (NCCL_ALGO_*, src/include/plugin/nccl_tuner.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace dynamiccl {
+
+enum class Algorithm : int8_t {
+  kUndefined = -1,
+  kTree = 0,
+  kRing = 1,
+  kCollnetDirect = 2,
+  kCollnetChain = 3,
+  kNvls = 4,
+  kNvlsTree = 5,
+  kPat = 6,
+};
+inline constexpr int kAlgorithms = 7;
+
+// As NCCL_ALGO spells it: "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT".
+std::string_view Name(Algorithm algorithm);
+// Any case; underscores are ignored ("NVLS_TREE" is how NCCL's log spells it).
+std::optional<Algorithm> ParseAlgorithm(std::string_view name);
+// As NCCL's TUNING line spells it: "TREE", "RING", "NVLS_TREE".
+std::string_view LogName(Algorithm algorithm);
+
+}  // namespace dynamiccl

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/collective/collective.h"
+
+#include <cctype>
+#include <string>
+
+namespace dynamiccl {
+namespace {
+
+constexpr std::string_view kNames[kCollectives] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
+                                                   "AllReduce", "SendRecv", "Send",      "Recv"};
+
+// Lower case without underscores: "all_reduce" and "AllReduce" become the same.
+std::string Folded(std::string_view name) {
+  std::string folded;
+  for (const char c : name) {
+    if (c != '_') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return folded;
+}
+
+}  // namespace
+
+std::string_view Name(Collective collective) {
+  const auto index = static_cast<size_t>(collective);
+  return index < kCollectives ? kNames[index] : "Unknown";
+}
+
+std::optional<Collective> ParseCollective(std::string_view name) {
+  const std::string wanted = Folded(name);
+  for (size_t i = 0; i < kCollectives; ++i) {
+    if (Folded(kNames[i]) == wanted) return static_cast<Collective>(i);
+  }
+  return std::nullopt;
+}
+
+double BusBandwidthFactor(Collective collective, int n_ranks) {
+  const double n = n_ranks;
+  switch (collective) {
+    case Collective::kAllReduce: return 2 * (n - 1) / n;
+    case Collective::kAllGather:
+    case Collective::kReduceScatter: return (n - 1) / n;
+    default: return 1;
+  }
+}
+
+}  // namespace dynamiccl

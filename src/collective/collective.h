@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collective operations, with NCCL's numbers (ncclFunc_t, src/include/nccl_common.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace dynamiccl {
+
+enum class Collective : uint8_t {
+  kBroadcast = 0,
+  kReduce = 1,
+  kAllGather = 2,
+  kReduceScatter = 3,
+  kAllReduce = 4,
+  kSendRecv = 5,
+  kSend = 6,
+  kRecv = 7,
+};
+
+// The first five reach a tuner: only they have a choice of algorithm and protocol.
+inline constexpr int kTunableCollectives = 5;
+inline constexpr int kCollectives = 8;
+
+// NCCL's spelling: "AllReduce".
+std::string_view Name(Collective collective);
+// Accepts NCCL's spelling and nccl-tests' ("all_reduce"), in any case.
+std::optional<Collective> ParseCollective(std::string_view name);
+
+// NCCL's total bytes of a call, from the count argument of its API function (facts: AllGather's and ReduceScatter's count
+// is per rank, the tuner's nBytes is the total over ranks).
+constexpr uint64_t TotalBytes(Collective collective, uint64_t count, uint64_t element_bytes, int n_ranks) {
+  const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
+  return count * element_bytes * (per_rank ? static_cast<uint64_t>(n_ranks) : 1);
+}
+
+// busbw = algbw * factor, as nccl-tests defines it (doc/PERFORMANCE.md).
+double BusBandwidthFactor(Collective collective, int n_ranks);
+
+}  // namespace dynamiccl

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is chosen for a collective: algorithm, protocol and number of channels.
+#pragma once
+
+#include <cstdint>
+
+#include "src/collective/algorithm.h"
+#include "src/collective/protocol.h"
+
+namespace dynamiccl {
+
+// channels 0 means "NCCL decides the channels". kUndefined algorithm or protocol means "leave NCCL alone".
+struct CollectiveConfig {
+  Algorithm algorithm = Algorithm::kUndefined;
+  Protocol protocol = Protocol::kUndefined;
+  uint8_t channels = 0;
+
+  bool leaves_nccl_alone() const { return algorithm == Algorithm::kUndefined || protocol == Protocol::kUndefined; }
+  friend bool operator==(const CollectiveConfig&, const CollectiveConfig&) = default;
+};
+
+inline constexpr CollectiveConfig kLeaveNcclAlone{};
+
+}  // namespace dynamiccl

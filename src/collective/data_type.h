@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types, with NCCL's numbers (ncclDataType_t).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace dynamiccl {
+
+enum class DataType : uint8_t {
+  kInt8 = 0,
+  kUint8 = 1,
+  kInt32 = 2,
+  kUint32 = 3,
+  kInt64 = 4,
+  kUint64 = 5,
+  kFloat16 = 6,
+  kFloat32 = 7,
+  kFloat64 = 8,
+  kBfloat16 = 9,
+  kFloat8e4m3 = 10,
+  kFloat8e5m2 = 11,
+};
+inline constexpr int kDataTypes = 12;
+
+// 0 for a number outside the enum.
+size_t ElementBytes(DataType type);
+// nccl-tests' spelling: "float", "half", "bfloat16", "int8" ...
+std::string_view Name(DataType type);
+// nccl-tests' spelling, or NCCL's ("float32", "ncclFloat32").
+std::optional<DataType> ParseDataType(std::string_view name);
+
+}  // namespace dynamiccl

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/collective/legal_configs.h"
+
+namespace dynamiccl {
+namespace {
+
+void AllowAll(ConfigMask& mask, Algorithm algorithm) {
+  for (int p = 0; p < kProtocols; ++p) mask.set(ConfigIndex(algorithm, static_cast<Protocol>(p)));
+}
+
+void AllowSimple(ConfigMask& mask, Algorithm algorithm) { mask.set(ConfigIndex(algorithm, Protocol::kSimple)); }
+
+}  // namespace
+
+ConfigMask NcclConfigs(Collective collective) {
+  ConfigMask mask;
+  if (static_cast<int>(collective) >= kTunableCollectives) return mask;
+  AllowAll(mask, Algorithm::kRing);
+  if (collective == Collective::kAllReduce) {
+    AllowAll(mask, Algorithm::kTree);
+    AllowSimple(mask, Algorithm::kCollnetDirect);
+    AllowSimple(mask, Algorithm::kCollnetChain);
+    AllowSimple(mask, Algorithm::kNvls);
+    AllowSimple(mask, Algorithm::kNvlsTree);
+  }
+  if (collective == Collective::kAllGather || collective == Collective::kReduceScatter) {
+    AllowSimple(mask, Algorithm::kCollnetDirect);
+    AllowSimple(mask, Algorithm::kNvls);
+    AllowSimple(mask, Algorithm::kPat);
+  }
+  return mask;
+}
+
+std::vector<CollectiveConfig> EnumerateConfigs(const ConfigMask& allowed, int max_channels) {
+  std::vector<CollectiveConfig> configs;
+  for (size_t index = 0; index < allowed.size(); ++index) {
+    if (!allowed.test(index)) continue;
+    const auto algorithm = static_cast<Algorithm>(index / kProtocols);
+    const auto protocol = static_cast<Protocol>(index % kProtocols);
+    for (int channels = 1; channels < max_channels; channels *= 2) {
+      configs.push_back({algorithm, protocol, static_cast<uint8_t>(channels)});
+    }
+    configs.push_back({algorithm, protocol, static_cast<uint8_t>(max_channels)});
+  }
+  return configs;
+}
+
+}  // namespace dynamiccl

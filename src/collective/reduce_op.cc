@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/collective/reduce_op.h"
+
+#include <strings.h>
+
+#include <string>
+
+namespace dynamiccl {
+namespace {
+
+constexpr const char* kNames[kReduceOps] = {"sum", "prod", "max", "min", "avg"};
+
+}  // namespace
+
+std::string_view Name(ReduceOp op) {
+  const auto index = static_cast<size_t>(op);
+  return index < kReduceOps ? kNames[index] : "unknown";
+}
+
+std::optional<ReduceOp> ParseReduceOp(std::string_view name) {
+  for (int i = 0; i < kReduceOps; ++i) {
+    if (::strcasecmp(std::string(name).c_str(), kNames[i]) == 0) return static_cast<ReduceOp>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace dynamiccl

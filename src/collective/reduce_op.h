@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduction operators, with NCCL's numbers (ncclRedOp_t).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace dynamiccl {
+
+enum class ReduceOp : uint8_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4 };
+inline constexpr int kReduceOps = 5;
+
+// nccl-tests' spelling: "sum", "prod", "max", "min", "avg".
+std::string_view Name(ReduceOp op);
+std::optional<ReduceOp> ParseReduceOp(std::string_view name);
+
+}  // namespace dynamiccl

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call is for the program (role), where in a training step it stands (phase), which ZeRO stage it belongs to, and
+// how the fabric is (regime). As recognised values they are part of a DecisionKey; as labels they are the trainer's truth
+// and exist in traces only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace dynamiccl {
+
+// kUnknown: not recognised with confidence; decisions use the generic row of the table.
+enum class Role : uint8_t {
+  kUnknown = 0,
+  kParameterGather = 1,    // ZeRO-3: parameters before use, forward and backward
+  kGradientReduce = 2,     // AllReduce or ReduceScatter of gradient buckets
+  kPostStepGather = 3,     // ZeRO-1/2: updated parameters after the optimizer step
+  kActivation = 4,         // tensor parallel, or P_a of ZeRO-R
+  kScalar = 5,             // overflow flags, gradient norms, losses
+  kOther = 6,
+};
+inline constexpr int kRoles = 7;
+
+enum class Phase : uint8_t { kUnknown = 0, kForward = 1, kBackward = 2, kOptimizer = 3, kOther = 4 };
+inline constexpr int kPhases = 5;
+
+// Recognised or labelled ZeRO stage.
+enum class ZeroStage : uint8_t { kStage0 = 0, kStage1 = 1, kStage2 = 2, kStage3 = 3, kUnknown = 4 };
+inline constexpr int kZeroStages = 5;
+
+// Measured exposed share of a key, in three levels.
+enum class Criticality : uint8_t { kUnknown = 0, kHidden = 1, kPartial = 2, kExposed = 3 };
+inline constexpr int kCriticalities = 4;
+
+enum class Regime : uint8_t { kNormal = 0, kCongested = 1, kDegradedLink = 2, kStraggler = 3 };
+inline constexpr int kRegimes = 4;
+
+std::string_view Name(Role role);
+std::string_view Name(Phase phase);
+std::string_view Name(ZeroStage stage);
+std::optional<Role> ParseRole(std::string_view name);
+std::optional<Phase> ParsePhase(std::string_view name);
+
+}  // namespace dynamiccl

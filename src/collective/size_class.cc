@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/collective/size_class.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace dynamiccl {
+
+SizeClass SizeClassOf(uint64_t bytes) {
+  if (bytes <= 1) return {0};
+  const int octave = std::bit_width(bytes) - 1;
+  // Below four bytes the quarters do not exist as whole numbers; the shift to the left keeps the formula uniform.
+  const uint64_t quarter = octave >= 2 ? (bytes >> (octave - 2)) & 3 : (bytes << (2 - octave)) & 3;
+  return {static_cast<uint8_t>(octave * 4 + static_cast<int>(quarter))};
+}
+
+uint64_t LowerBound(SizeClass size_class) {
+  const int octave = size_class.index / 4;
+  const uint64_t quarters = 4 + size_class.index % 4;
+  return octave >= 2 ? quarters << (octave - 2) : (quarters + (1u << (2 - octave)) - 1) >> (2 - octave);
+}
+
+std::string FormatBytes(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"", "K", "M", "G", "T", "P", "E"};
+  const int unit = bytes == 0 ? 0 : (std::bit_width(bytes) - 1) / 10;
+  const double value = static_cast<double>(bytes) / static_cast<double>(uint64_t{1} << (10 * unit));
+  std::string text = fmt::format("{:.2f}", value);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text + kUnits[unit];
+}
+
+std::string Name(SizeClass size_class) {
+  const bool last = size_class.index == kSizeClasses - 1;
+  const std::string upper = last ? "16E" : FormatBytes(LowerBound({static_cast<uint8_t>(size_class.index + 1)}));
+  return FormatBytes(LowerBound(size_class)) + ".." + upper;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types shared by all versions of NCCL's tuner plugin interface (src/include/plugin/nccl_tuner.h and nccl_common.h).
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/nccl_abi/nccl_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+  NCCL_LOG_NONE = 0,
+  NCCL_LOG_VERSION = 1,
+  NCCL_LOG_WARN = 2,
+  NCCL_LOG_INFO = 3,
+  NCCL_LOG_ABORT = 4,
+  NCCL_LOG_TRACE = 5
+} ncclDebugLogLevel;
+
+// Bits of NCCL_DEBUG_SUBSYS that a logger call may carry.
+#define NCCL_SUBSYS_INIT 0x1UL
+#define NCCL_SUBSYS_COLL 0x2UL
+#define NCCL_SUBSYS_NET 0x10UL
+#define NCCL_SUBSYS_ENV 0x80UL
+#define NCCL_SUBSYS_TUNING 0x200UL
+#define NCCL_SUBSYS_ALL (~0UL)
+
+typedef void (*ncclDebugLogger_t)(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
+                                  const char* fmt, ...);
+
+typedef enum {
+  ncclFuncBroadcast = 0,
+  ncclFuncReduce = 1,
+  ncclFuncAllGather = 2,
+  ncclFuncReduceScatter = 3,
+  ncclFuncAllReduce = 4,
+  ncclFuncSendRecv = 5,
+  ncclFuncSend = 6,
+  ncclFuncRecv = 7,
+  ncclNumFuncs = 8
+} ncclFunc_t;
+
+#define NCCL_NUM_ALGORITHMS 7
+#define NCCL_NUM_PROTOCOLS 3
+// "This pair is impossible here." Never write it: up to 2.30 it disables an entry, from 2.31 on it forces it.
+#define NCCL_ALGO_PROTO_IGNORE (-1.0f)
+
+#ifdef __cplusplus
+}
+#endif

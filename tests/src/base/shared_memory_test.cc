@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/shared_memory.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace dynamiccl {
+namespace {
+
+TEST(SharedMemory, IsSeenThroughASecondMapping) {
+  auto first = SharedMemory::Create("test", 4096);
+  ASSERT_TRUE(first) << first.error().message;
+  auto second = SharedMemory::FromFd(UniqueFd(::dup(first->fd())), 4096);
+  ASSERT_TRUE(second);
+  first->data()[17] = std::byte{42};
+  EXPECT_EQ(second->data()[17], std::byte{42});
+}
+
+TEST(SharedMemory, CannotBeShrunkUnderUs) {
+  auto memory = SharedMemory::Create("test", 4096);
+  ASSERT_TRUE(memory);
+  EXPECT_NE(::ftruncate(memory->fd(), 0), 0) << "a peer could cause SIGBUS";
+}
+
+TEST(SharedMemory, RefusesAnObjectThatIsTooShort) {
+  auto memory = SharedMemory::Create("test", 4096);
+  ASSERT_TRUE(memory);
+  const auto longer = SharedMemory::FromFd(UniqueFd(::dup(memory->fd())), 8192);
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().kind, ErrorKind::kInvalidArgument);
+}
+
+TEST(SharedMemory, DoesNotFollowASymlink) {
+  const auto folder = std::filesystem::temp_directory_path() / ("dynamiccl_test_" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink("/dev/null", folder / "link");
+  EXPECT_FALSE(SharedMemory::CreateFile(folder / "link", 4096));
+  EXPECT_TRUE(SharedMemory::CreateFile(folder / "file", 4096));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The 64-byte record of a .ctrace file: one cache line, written by one thread, readable after SIGKILL.
+// Grammar: docs/formats/trace.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace dynamiccl {
+
+// X(name, number): what a record says. Readers skip numbers that they do not know.
+#define DYNAMICCL_RECORD_KINDS(X)                                                     \
+  X(Collective, 1)   /* a collective call was issued at the API */                    \
+  X(PointToPoint, 2) /* a Send or Recv was issued */                                  \
+  X(Decision, 3)     /* a tuner was asked; algorithm, protocol, channels: its answer */ \
+  X(Step, 4)         /* the program marked a training step or phase */                \
+  X(Communicator, 5) /* a communicator began: bytes = its id, root_or_peer = rank */  \
+  X(CommunicatorEnd, 6)
+
+enum class RecordKind : uint16_t {
+#define DYNAMICCL_RECORD_KIND(name, number) k##name = number,
+  DYNAMICCL_RECORD_KINDS(DYNAMICCL_RECORD_KIND)
+#undef DYNAMICCL_RECORD_KIND
+};
+
+// Who made a decision.
+enum class DecidedBy : uint8_t { kNccl = 0, kPolicy = 1, kRule = 2, kUserPin = 3, kChainedTuner = 4 };
+
+// Where duration_ns comes from.
+enum class DurationSource : uint8_t { kNone = 0, kImported = 1, kStream = 2, kKernelStamps = 3, kEventPair = 4 };
+
+struct TraceRecord {
+  int64_t issued_ns;        // CLOCK_MONOTONIC; the header anchors it to real time
+  uint64_t call_number;     // per communicator, see CollectiveCall
+  uint64_t bytes;           // NCCL's total; Communicator records: the communicator's id
+  uint32_t communicator;    // names a Communicator record of the same file
+  uint32_t stream;          // folded stream handle, 0 for the null stream
+  uint16_t kind;            // RecordKind
+  int16_t root_or_peer;     // -1: none; Communicator records: this rank
+  uint16_t index_in_group;  // Communicator records: number of nodes
+  uint16_t group_size;      // Communicator records: number of ranks
+  uint8_t collective;       // Collective
+  uint8_t data_type;        // DataType
+  uint8_t op;               // ReduceOp
+  int8_t algorithm;         // Algorithm, -1 unknown
+  int8_t protocol;          // Protocol, -1 unknown
+  uint8_t channels;         // 0 unknown
+  uint8_t decided_by;       // DecidedBy, Decision records
+  uint8_t table_version;    // Decision records: low 8 bits
+  uint8_t labels;           // the program's labels: Phase in bits 0 to 2, Role in bits 3 to 5
+  uint8_t labelled_stage;   // ZeroStage, kUnknown without a label
+  uint8_t duration_source;  // DurationSource; written later
+  uint8_t reserved;
+  uint32_t duration_ns;     // written later; saturates at 4.29 s
+  uint32_t checksum;        // XXH32 of bytes 0 to 49: all but what is written later
+  uint32_t commit;          // kCommitted, stored last with release order
+};
+
+inline constexpr uint32_t kCommitted = 0x64636331;
+inline constexpr size_t kChecksummedBytes = 50;
+
+static_assert(sizeof(TraceRecord) == 64 && std::is_trivially_copyable_v<TraceRecord>);
+static_assert(offsetof(TraceRecord, labels) == 48 && offsetof(TraceRecord, duration_source) == kChecksummedBytes);
+static_assert(offsetof(TraceRecord, duration_ns) == 52 && offsetof(TraceRecord, commit) == 60);
+
+}  // namespace dynamiccl

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/format/measurement_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <random>
+
+namespace dynamiccl {
+namespace {
+
+using testing::HasSubstr;
+
+// Any finite bit pattern, so that round trips meet denormals and long fractions.
+float AnyFloat(std::mt19937_64& random) {
+  const float value = std::bit_cast<float>(static_cast<uint32_t>(random()) & 0x7fffffffu);
+  return std::isfinite(value) ? value : 1.5f;
+}
+
+double AnyDouble(std::mt19937_64& random) {
+  const double value = std::bit_cast<double>(random());
+  return std::isfinite(value) ? value : -0.1;
+}
+
+MeasurementContext AnyContext(std::mt19937_64& random, const std::string& topology) {
+  MeasurementContext context{topology, {}};
+  context.model.fabric = {
+      8, 2, 4, {AnyDouble(random), AnyDouble(random)}, {AnyDouble(random), AnyDouble(random)}};
+  CostConstants& constants = context.model.constants;
+  for (size_t a = 0; a < kAlgorithms; ++a) {
+    for (size_t p = 0; p < kProtocols; ++p) {
+      constants.base_latency_us[a][p] = AnyDouble(random);
+      constants.intra_latency_us[a][p] = AnyDouble(random);
+      constants.inter_latency_us[a][p] = AnyDouble(random);
+    }
+  }
+  constants.ll_max_bandwidth = AnyDouble(random);
+  constants.ring_ll128_channel_bandwidth = AnyDouble(random);
+  constants.tree_ll128_channel_bandwidth = AnyDouble(random);
+  constants.tree_channel_bandwidth = AnyDouble(random);
+  return context;
+}
+
+MeasurementFile AnyFile(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  MeasurementFile file{"hostccl 0.1.0", "2 \"cores\"\n\u00e9", "dynamiccl sweep", {}, {}};
+  file.contexts = {AnyContext(random, "two_nodes"), AnyContext(random, "one node")};
+  for (int i = 0; i < 20; ++i) {
+    Measurement row;
+    row.topology = file.contexts[random() % 2].topology;
+    row.collective = static_cast<Collective>(random() % kTunableCollectives);
+    row.bytes = random() >> (1 + random() % 50);
+    if (i % 5 != 0) {
+      row.config = {static_cast<Algorithm>(random() % kAlgorithms),
+                    static_cast<Protocol>(random() % kProtocols), 8};
+    }
+    row.is_default = random() % 2 == 0;
+    for (uint64_t r = 0; r <= random() % 5; ++r) row.microseconds.push_back(AnyFloat(random));
+    file.rows.push_back(row);
+  }
+  return file;
+}
+
+std::string ErrorOf(const std::string& text) {
+  const auto parsed = ParseMeasurements(text, "x.measurements");
+  return parsed ? "no error" : parsed.error().message;
+}
+
+TEST(MeasurementFile, EveryNumberComesBackBitForBit) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const MeasurementFile file = AnyFile(seed);
+    const auto text = FormatMeasurements(file);
+    ASSERT_TRUE(text) << text.error().message;
+    const auto parsed = ParseMeasurements(*text, "x");
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(*parsed, file) << "seed " << seed;
+  }
+}
+
+TEST(MeasurementFile, IsWrittenToAndReadFromDisk) {
+  const auto path = std::filesystem::path(testing::TempDir()) / fmt::format("{}.measurements", ::getpid());
+  ASSERT_TRUE(WriteMeasurementFile(path, AnyFile(1)));
+  const auto read = ReadMeasurementFile(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, AnyFile(1));
+}
+
+TEST(MeasurementFile, EveryTruncationIsAnError) {
+  const std::string text = *FormatMeasurements(AnyFile(2));
+  for (size_t length = 0; length < text.size(); ++length) {
+    EXPECT_FALSE(ParseMeasurements(std::string_view(text).substr(0, length), "x")) << "length " << length;
+  }
+}
+
+TEST(MeasurementFile, EveryFlippedBitIsAnError) {
+  const std::string text = *FormatMeasurements(AnyFile(3));
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = text;
+    damaged[random() % text.size()] ^= static_cast<char>(1 << (random() % 7));
+    const auto parsed = ParseMeasurements(damaged, "x");
+    // A flip inside the end line may leave its meaning (the case of a hex digit never does): then nothing was
+    // lost.
+    if (parsed) {
+      EXPECT_EQ(*parsed, AnyFile(3));
+    }
+  }
+}
+
+TEST(MeasurementFile, ErrorsNameTheLine) {
+  std::string text = *FormatMeasurements(AnyFile(4));
+  const size_t row = text.find("\"kind\":\"row\"");
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(row), '\n');
+  text.replace(row, 12, "\"kind\":\"cow\"");
+  EXPECT_THAT(ErrorOf(text), HasSubstr(fmt::format("x.measurements:{}: unknown kind 'cow'", line)));
+}
+
+TEST(MeasurementFile, RefusesOtherFilesAndVersions) {
+  EXPECT_THAT(ErrorOf(""), HasSubstr("truncated"));
+  EXPECT_THAT(ErrorOf("{}\n"), HasSubstr("not a measurement file"));
+  EXPECT_THAT(ErrorOf("hello\n"), HasSubstr("x.measurements:1:"));
+  EXPECT_THAT(ErrorOf("{\"magic\":\"dynamiccl-measurements\",\"version\":2}\n"),
+              HasSubstr("version 2, this build reads 1"));
+  EXPECT_THAT(ErrorOf(*FormatMeasurements(AnyFile(5)) + "{}\n"), HasSubstr("after the end line"));
+}
+
+TEST(MeasurementFile, RefusesToWriteWhatItCouldNotRead) {
+  MeasurementFile file = AnyFile(6);
+  file.rows[3].microseconds[0] = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(FormatMeasurements(file));
+  file = AnyFile(6);
+  file.rows[0].topology = "elsewhere";
+  EXPECT_FALSE(FormatMeasurements(file));
+}
+
+TEST(MeasurementFile, MissingFileIsNotFound) {
+  const auto read = ReadMeasurementFile("/nonexistent/a.measurements");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().kind, ErrorKind::kNotFound);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/debug_log.h"
+
+#include <strings.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "src/base/settings.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+struct SubsystemName {
+  const char* name;
+  unsigned long bit;
+};
+// NCCL's bits, src/include/nccl_common.h.
+constexpr SubsystemName kSubsystems[] = {
+    {"INIT", 0x1},   {"COLL", 0x2},         {"P2P", 0x4},    {"SHM", 0x8},     {"NET", 0x10},
+    {"GRAPH", 0x20}, {"TUNING", 0x200},     {"ENV", 0x80},   {"ALLOC", 0x100}, {"PROXY", 0x400},
+    {"NVLS", 0x800}, {"BOOTSTRAP", 0x1000}, {"REG", 0x2000}, {"CALL", 0x40},   {"PROFILE", 0x4000},
+    {"RAS", 0x8000}, {"ALL", ~0UL}};
+// NCCL's default: INIT, BOOTSTRAP and ENV.
+constexpr unsigned long kDefaultMask = 0x1 | 0x1000 | 0x80;
+
+struct DebugState {
+  ncclDebugLogLevel level = NCCL_LOG_NONE;
+  unsigned long mask = kDefaultMask;
+  FILE* file = stdout;
+  std::string host;
+  std::mutex mutex;
+  std::string last_warning;
+};
+
+thread_local int t_device = 0;
+
+ncclDebugLogLevel LevelFromText(const char* text) {
+  struct Row {
+    const char* name;
+    ncclDebugLogLevel level;
+  };
+  constexpr Row kLevels[] = {{"VERSION", NCCL_LOG_VERSION},
+                             {"WARN", NCCL_LOG_WARN},
+                             {"INFO", NCCL_LOG_INFO},
+                             {"ABORT", NCCL_LOG_ABORT},
+                             {"TRACE", NCCL_LOG_TRACE}};
+  for (const Row& row : kLevels) {
+    if (::strcasecmp(text, row.name) == 0) return row.level;
+  }
+  return NCCL_LOG_NONE;
+}
+
+unsigned long BitOf(const std::string& name) {
+  for (const SubsystemName& row : kSubsystems) {
+    if (::strcasecmp(name.c_str(), row.name) == 0) return row.bit;
+  }
+  return 0;
+}
+
+// "INIT,COLL" or "^NET": a leading ^ starts from all and takes the named ones away, as NCCL does.
+unsigned long MaskFromText(std::string text) {
+  const bool invert = !text.empty() && text[0] == '^';
+  if (invert) text.erase(0, 1);
+  unsigned long mask = 0;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    mask |= BitOf(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return invert ? ~mask : mask;
+}
+
+// Up to the first dot, as NCCL shows it.
+std::string ShortHostName() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof(name) - 1) != 0) return "unknown";
+  return std::string(name, ::strcspn(name, "."));
+}
+
+void Configure(DebugState& state) {
+  state.host = ShortHostName();
+  if (const char* level = std::getenv("NCCL_DEBUG")) state.level = LevelFromText(level);
+  if (const char* mask = std::getenv("NCCL_DEBUG_SUBSYS")) state.mask = MaskFromText(mask);
+  const char* path = std::getenv("NCCL_DEBUG_FILE");
+  if (path == nullptr || state.level <= NCCL_LOG_VERSION) return;
+  // Kept open until the process ends: lines may come from any thread until then.
+  FILE* file = std::fopen(ExpandPath(path, 0).c_str(), "w");
+  if (file != nullptr) state.file = file;
+}
+
+DebugState& State() {
+  // Never destroyed: plugins may log from their own destructors.
+  static DebugState* state = [] {
+    auto* fresh = new DebugState;
+    Configure(*fresh);
+    return fresh;
+  }();
+  return *state;
+}
+
+const char* LevelName(ncclDebugLogLevel level) {
+  switch (level) {
+    case NCCL_LOG_WARN:
+      return "WARN";
+    case NCCL_LOG_TRACE:
+      return "TRACE";
+    default:
+      return "INFO";
+  }
+}
+
+}  // namespace
+
+void SetLogDevice(int device) {
+  t_device = device;
+}
+
+bool DebugEnabled(ncclDebugLogLevel level, unsigned long subsystems) {
+  const DebugState& state = State();
+  if (level == NCCL_LOG_WARN) return state.level >= NCCL_LOG_WARN;
+  return state.level >= level && (state.mask & subsystems) != 0;
+}
+
+void DebugLine(ncclDebugLogLevel level, unsigned long subsystems, std::string_view text) {
+  DebugState& state = State();
+  const bool enabled = DebugEnabled(level, subsystems);
+  const std::lock_guard lock(state.mutex);
+  if (level == NCCL_LOG_WARN) state.last_warning = text;
+  if (!enabled) return;
+  const std::string line = fmt::format("{}:{}:{} [{}] NCCL {} {}\n", state.host, ::getpid(),
+                                       ::syscall(SYS_gettid), t_device, LevelName(level), text);
+  std::fwrite(line.data(), 1, line.size(), state.file);
+  std::fflush(state.file);
+}
+
+std::string LastWarning() {
+  DebugState& state = State();
+  const std::lock_guard lock(state.mutex);
+  return state.last_warning;
+}
+
+void PluginLogger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
+                  const char* format, ...) {
+  (void)file;  // NCCL prints the place of a WARN only in the text that its own macro makes.
+  (void)line;
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof(text), format, arguments);
+  va_end(arguments);
+  DebugLine(level, flags, text);
+}
+
+}  // namespace dynamiccl::hostccl

@@ -31,14 +31,19 @@ void SharedMemory::Unmap() {
   data_ = nullptr;
 }
 
-Result<SharedMemory> SharedMemory::Map(UniqueFd fd, size_t bytes) {
-  void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+Result<SharedMemory> SharedMemory::Map(int fd, size_t offset, size_t bytes) {
+  void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (address == MAP_FAILED) {
     return MakeError(ErrorKind::kUnavailable, "cannot map {} bytes of shared memory: {}", bytes, ErrnoText(errno));
   }
   SharedMemory memory;
   memory.data_ = static_cast<std::byte*>(address);
   memory.size_ = bytes;
+  return memory;
+}
+
+Result<SharedMemory> SharedMemory::MapAndKeep(UniqueFd fd, size_t bytes) {
+  DYNAMICCL_TRY(SharedMemory memory, Map(fd.get(), 0, bytes));
   memory.fd_ = std::move(fd);
   return memory;
 }
@@ -50,7 +55,7 @@ Result<SharedMemory> SharedMemory::Create(const std::string& label, size_t bytes
     return MakeError(ErrorKind::kUnavailable, "cannot size {} to {} bytes: {}", label, bytes, ErrnoText(errno));
   }
   ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-  return Map(std::move(fd), bytes);
+  return MapAndKeep(std::move(fd), bytes);
 }
 
 Result<SharedMemory> SharedMemory::FromFd(UniqueFd fd, size_t bytes) {
@@ -59,7 +64,7 @@ Result<SharedMemory> SharedMemory::FromFd(UniqueFd fd, size_t bytes) {
     return MakeError(ErrorKind::kInvalidArgument, "a peer's shared memory is {} bytes long, {} expected",
                      static_cast<long long>(info.st_size), bytes);
   }
-  return Map(std::move(fd), bytes);
+  return MapAndKeep(std::move(fd), bytes);
 }
 
 Result<SharedMemory> SharedMemory::CreateFile(const std::string& path, size_t bytes) {
@@ -70,7 +75,15 @@ Result<SharedMemory> SharedMemory::CreateFile(const std::string& path, size_t by
   if (code != 0) {
     return MakeError(ErrorKind::kUnavailable, "cannot allocate {} bytes for '{}': {}", bytes, path, ErrnoText(code));
   }
-  return Map(std::move(fd), bytes);
+  return MapAndKeep(std::move(fd), bytes);
+}
+
+Result<SharedMemory> SharedMemory::ExtendFile(int file, size_t offset, size_t bytes) {
+  const int code = ::posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  if (code != 0) {
+    return MakeError(ErrorKind::kUnavailable, "cannot lengthen a file by {} bytes: {}", bytes, ErrnoText(code));
+  }
+  return Map(file, offset, bytes);
 }
 
 }  // namespace dynamiccl

@@ -24,13 +24,16 @@ class SharedMemory {
   static Result<SharedMemory> FromFd(UniqueFd fd, size_t bytes);
   // Creates or truncates a file of `bytes` (mode 0600, no symlink followed) and maps it: what survives a SIGKILL.
   static Result<SharedMemory> CreateFile(const std::string& path, size_t bytes);
+  // Lengthens the file to offset + bytes and maps that part; `offset` is a multiple of the page size. Keeps no descriptor.
+  static Result<SharedMemory> ExtendFile(int file, size_t offset, size_t bytes);
 
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
   int fd() const { return fd_.get(); }
 
  private:
-  static Result<SharedMemory> Map(UniqueFd fd, size_t bytes);
+  static Result<SharedMemory> Map(int fd, size_t offset, size_t bytes);
+  static Result<SharedMemory> MapAndKeep(UniqueFd fd, size_t bytes);
   void Unmap();
 
   std::byte* data_ = nullptr;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the records of a trace mean, as values of the vocabulary, and the conversion both ways. Header-only:
+// the recorder's user in a job builds records with it, readers and importers take them apart.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "src/collective/collective_call.h"
+#include "src/collective/collective_config.h"
+#include "src/collective/communicator_info.h"
+#include "traces/format/trace_record.h"
+
+namespace dynamiccl {
+
+// A tuner was asked about the call (communicator, call number, index in group).
+struct DecisionView {
+  int64_t asked_ns = 0;
+  CollectiveConfig config;  // its answer
+  DecidedBy decided_by = DecidedBy::kNccl;
+  uint8_t table_version = 0;
+
+  friend bool operator==(const DecisionView&, const DecisionView&) = default;
+};
+
+// The program said where it is in training.
+struct StepView {
+  int64_t marked_ns = 0;
+  uint64_t step = 0;
+  Phase phase = Phase::kUnknown;
+  ZeroStage stage = ZeroStage::kUnknown;
+
+  friend bool operator==(const StepView&, const StepView&) = default;
+};
+
+inline uint8_t PackLabels(Phase phase, Role role) {
+  return static_cast<uint8_t>((static_cast<unsigned>(phase) & 7u) |
+                              ((static_cast<unsigned>(role) & 7u) << 3));
+}
+inline Phase LabelledPhase(const TraceRecord& record) {
+  const unsigned phase = record.labels & 7u;
+  return phase < kPhases ? static_cast<Phase>(phase) : Phase::kUnknown;
+}
+inline Role LabelledRole(const TraceRecord& record) {
+  const unsigned role = (record.labels >> 3) & 7u;
+  return role < kRoles ? static_cast<Role>(role) : Role::kUnknown;
+}
+inline ZeroStage LabelledStage(const TraceRecord& record) {
+  return record.labelled_stage < kZeroStages ? static_cast<ZeroStage>(record.labelled_stage)
+                                             : ZeroStage::kUnknown;
+}
+
+// A record with no kind's fields set: unknown config and labels, no root.
+inline TraceRecord EmptyRecord(RecordKind kind, int64_t now_ns) {
+  TraceRecord record{};
+  record.issued_ns = now_ns;
+  record.kind = static_cast<uint16_t>(kind);
+  record.root_or_peer = -1;
+  record.algorithm = record.protocol = -1;
+  record.labelled_stage = static_cast<uint8_t>(ZeroStage::kUnknown);
+  return record;
+}
+
+// `communicator` is the number that this process gave the communicator, from 0; `info.id` is equal on all
+// ranks.
+inline TraceRecord CommunicatorRecord(uint32_t communicator, const CommunicatorInfo& info, int64_t now_ns) {
+  TraceRecord record = EmptyRecord(RecordKind::kCommunicator, now_ns);
+  record.communicator = communicator;
+  record.bytes = info.id;
+  record.root_or_peer = static_cast<int16_t>(info.rank);
+  record.index_in_group = static_cast<uint16_t>(info.n_nodes);
+  record.group_size = static_cast<uint16_t>(info.n_ranks);
+  return record;
+}
+
+inline CommunicatorInfo CommunicatorOf(const TraceRecord& record) {
+  return {record.bytes, record.root_or_peer, record.group_size, record.index_in_group};
+}
+
+// `call.communicator` and `call.n_ranks` are not stored: the Communicator record has them.
+inline TraceRecord CallRecord(uint32_t communicator, const IssuedCall& issued) {
+  const CollectiveCall& call = issued.call;
+  const bool peer = call.collective >= Collective::kSendRecv;
+  TraceRecord record =
+      EmptyRecord(peer ? RecordKind::kPointToPoint : RecordKind::kCollective, issued.issued_ns);
+  record.communicator = communicator;
+  record.call_number = call.call_number;
+  record.bytes = call.bytes;
+  record.root_or_peer = static_cast<int16_t>(issued.root_or_peer);
+  record.index_in_group = call.index_in_group;
+  record.group_size = call.group_size;
+  record.collective = static_cast<uint8_t>(call.collective);
+  record.data_type = static_cast<uint8_t>(call.data_type);
+  record.op = static_cast<uint8_t>(call.op);
+  record.labels = PackLabels(issued.labelled_phase, issued.labelled_role);
+  record.labelled_stage = static_cast<uint8_t>(issued.labelled_stage);
+  return record;
+}
+
+// `info` is the record's communicator.
+inline IssuedCall IssuedCallOf(const TraceRecord& record, const CommunicatorInfo& info) {
+  IssuedCall issued;
+  issued.call = {info.id,
+                 record.call_number,
+                 record.bytes,
+                 static_cast<Collective>(record.collective),
+                 static_cast<DataType>(record.data_type),
+                 static_cast<ReduceOp>(record.op),
+                 record.index_in_group,
+                 record.group_size,
+                 info.n_ranks};
+  issued.rank = info.rank;
+  issued.root_or_peer = record.root_or_peer;
+  issued.issued_ns = record.issued_ns;
+  issued.duration_ns = record.duration_source == 0 ? -1 : static_cast<int64_t>(record.duration_ns);
+  issued.labelled_role = LabelledRole(record);
+  issued.labelled_phase = LabelledPhase(record);
+  issued.labelled_stage = LabelledStage(record);
+  return issued;
+}
+
+// The answer to the tuner's question about `call`.
+inline TraceRecord DecisionRecord(uint32_t communicator, const CollectiveCall& call,
+                                  const DecisionView& decision) {
+  TraceRecord record = EmptyRecord(RecordKind::kDecision, decision.asked_ns);
+  record.communicator = communicator;
+  record.call_number = call.call_number;
+  record.bytes = call.bytes;
+  record.index_in_group = call.index_in_group;
+  record.group_size = call.group_size;
+  record.collective = static_cast<uint8_t>(call.collective);
+  record.algorithm = static_cast<int8_t>(decision.config.algorithm);
+  record.protocol = static_cast<int8_t>(decision.config.protocol);
+  record.channels = decision.config.channels;
+  record.decided_by = static_cast<uint8_t>(decision.decided_by);
+  record.table_version = decision.table_version;
+  return record;
+}
+
+inline DecisionView DecisionOf(const TraceRecord& record) {
+  const CollectiveConfig config{static_cast<Algorithm>(record.algorithm),
+                                static_cast<Protocol>(record.protocol), record.channels};
+  return {record.issued_ns, config, static_cast<DecidedBy>(record.decided_by), record.table_version};
+}
+
+inline TraceRecord StepRecord(const StepView& step) {
+  TraceRecord record = EmptyRecord(RecordKind::kStep, step.marked_ns);
+  record.call_number = step.step;
+  record.labels = PackLabels(step.phase, Role::kUnknown);
+  record.labelled_stage = static_cast<uint8_t>(step.stage);
+  return record;
+}
+
+inline StepView StepOf(const TraceRecord& record) {
+  return {record.issued_ns, record.call_number, LabelledPhase(record), LabelledStage(record)};
+}
+
+// Durations saturate: 4.29 s is far beyond any collective that is not stuck.
+inline uint32_t SaturatedDuration(int64_t nanoseconds) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(nanoseconds, 0, UINT32_MAX));
+}
+
+}  // namespace dynamiccl

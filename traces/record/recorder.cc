@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order of stores for one record, so that a reader after SIGKILL is never deceived: commit = 0, head + 1,
+// body, commit. A record between head's increment and its commit is torn, and there is at most one a thread.
+#include "traces/record/recorder.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "src/base/clock.h"
+
+namespace dynamiccl {
+namespace {
+
+std::atomic<uint64_t> g_next_key{1};
+std::atomic<uint64_t> g_generation{1};  // of the process: a forked child has the next one
+
+struct CachedRing {
+  uint64_t key = 0;
+  void* ring = nullptr;
+};
+thread_local CachedRing t_cached;
+
+// The child has one thread, the one that forked: forgetting its ring sends its next Append to the slow path,
+// which sees the new generation.
+void AfterForkInChild() {
+  g_generation.fetch_add(1, std::memory_order_relaxed);
+  t_cached = {};
+}
+
+void RegisterForkHandlerOnce() {
+  static const int registered = ::pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  (void)registered;
+}
+
+int64_t ThreadId() {
+  return ::syscall(SYS_gettid);
+}
+
+bool ThreadEnded(int64_t thread_id) {
+  return ::syscall(SYS_tgkill, ::getpid(), thread_id, 0) != 0 && errno == ESRCH;
+}
+
+template <size_t N>
+void CopyText(char (&field)[N], const std::string& text) {
+  std::memcpy(field, text.data(), std::min(text.size(), N - 1));
+}
+
+ClockAnchor Anchor() {
+  return {MonotonicNanoseconds(), RealtimeNanoseconds()};
+}
+
+// Segments are mapped one by one, so they start at multiples of the page size.
+size_t RoundToPages(size_t bytes) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Recorder>> Recorder::Open(const RecorderOptions& options) {
+  std::unique_ptr<Recorder> recorder(new Recorder());
+  DYNAMICCL_CHECK_OK(recorder->CreateFile(options));
+  RegisterForkHandlerOnce();
+  recorder->key_ = g_next_key.fetch_add(1, std::memory_order_relaxed);
+  recorder->generation_ = g_generation.load(std::memory_order_relaxed);
+  return recorder;
+}
+
+Status Recorder::CreateFile(const RecorderOptions& options) {
+  path_ = options.path;
+  const uint64_t capacity = std::bit_ceil(std::clamp<uint64_t>(options.records_per_thread, 64, 1 << 24));
+  mask_ = capacity - 1;
+  DYNAMICCL_TRY(header_memory_, SharedMemory::CreateFile(path_, RoundToPages(kTraceHeaderBytes)));
+  header_ = reinterpret_cast<TraceHeader*>(header_memory_.data());
+  FillHeader(options);
+  return {};
+}
+
+void Recorder::FillHeader(const RecorderOptions& options) {
+  TraceHeader& header = *header_;
+  std::memcpy(header.magic, kTraceMagic, sizeof(kTraceMagic));
+  header.version = kTraceVersion;
+  header.header_bytes = kTraceHeaderBytes;
+  header.record_bytes = sizeof(TraceRecord);
+  header.first_segment = header_memory_.size();
+  header.records_per_segment = mask_ + 1;
+  header.segment_bytes = RoundToPages(sizeof(SegmentHeader) + (mask_ + 1) * sizeof(TraceRecord));
+  header.rank = options.rank;
+  header.world = options.world;
+  header.process_id = ::getpid();
+  header.opened = Anchor();
+  ::gethostname(header.host, sizeof(header.host) - 1);
+  CopyText(header.library, options.library);
+  CopyText(header.writer, "dynamiccl " DYNAMICCL_VERSION);
+  header.checksum = XXH3_64bits(&header, offsetof(TraceHeader, checksum));
+}
+
+Recorder::~Recorder() {
+  Close();
+}
+
+bool Recorder::InForkedChild() const {
+  return generation_ != g_generation.load(std::memory_order_relaxed);
+}
+
+Recorder::Slot Recorder::Append(const TraceRecord& record) noexcept {
+  Ring* const ring = ThisThreadsRing();
+  if (ring == nullptr) {
+    if (!InForkedChild()) std::atomic_ref(header_->lost).fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+  const uint64_t position = ring->segment->head;  // written by this thread alone
+  TraceRecord* const slot = ring->records + (position & mask_);
+  std::atomic_ref commit(slot->commit);
+  commit.store(0, std::memory_order_relaxed);
+  std::atomic_ref(ring->segment->head).store(position + 1, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_release);
+  TraceRecord copy = record;
+  copy.checksum = XXH32(&copy, kChecksummedBytes, 0);
+  std::memcpy(slot, &copy, offsetof(TraceRecord, commit));
+  commit.store(kCommitted, std::memory_order_release);
+  return {slot, ring->segment, position};
+}
+
+void Recorder::SetDuration(const Slot& slot, DurationSource source, int64_t nanoseconds) noexcept {
+  if (slot.record == nullptr || InForkedChild()) return;
+  const auto head =
+      std::atomic_ref(const_cast<uint64_t&>(slot.segment->head)).load(std::memory_order_acquire);
+  // 16 records of distance: the owner may be appending while this thread writes.
+  if (head > slot.position + mask_ - 16) return;
+  std::atomic_ref(slot.record->duration_ns).store(SaturatedDuration(nanoseconds), std::memory_order_relaxed);
+  std::atomic_ref(slot.record->duration_source)
+      .store(static_cast<uint8_t>(source), std::memory_order_release);
+}
+
+void Recorder::Close() noexcept {
+  if (header_ == nullptr || InForkedChild()) return;
+  header_->closed_at = Anchor();
+  std::atomic_ref(header_->closed).store(1, std::memory_order_release);
+}
+
+Recorder::Ring* Recorder::ThisThreadsRing() noexcept {
+  if (t_cached.key == key_) return static_cast<Ring*>(t_cached.ring);
+  if (InForkedChild()) return nullptr;
+  Ring* const ring = FindOrMapRing();
+  t_cached = {key_, ring};
+  return ring;
+}
+
+// A ring whose thread has ended is taken over: programs that start a thread a step do not grow the file.
+Recorder::Ring* Recorder::FindOrMapRing() noexcept {
+  const std::lock_guard lock(mutex_);
+  const int64_t thread_id = ThreadId();
+  for (uint32_t i = 0; i < n_rings_; ++i) {
+    SegmentHeader* const segment = rings_[i].segment;
+    if (segment->thread_id != thread_id && !ThreadEnded(segment->thread_id)) continue;
+    segment->thread_id = thread_id;
+    return &rings_[i];
+  }
+  if (n_rings_ == kMaxRings || !MapRing(rings_[n_rings_], thread_id)) return nullptr;
+  return &rings_[n_rings_++];
+}
+
+Status Recorder::MapRing(Ring& ring, int64_t thread_id) {
+  const size_t bytes = header_->segment_bytes;
+  const size_t offset = header_->first_segment + n_rings_ * bytes;
+  DYNAMICCL_TRY(ring.memory, SharedMemory::ExtendFile(header_memory_.fd(), offset, bytes));
+  ring.segment = reinterpret_cast<SegmentHeader*>(ring.memory.data());
+  ring.records = reinterpret_cast<TraceRecord*>(ring.memory.data() + sizeof(SegmentHeader));
+  ring.segment->magic = kSegmentMagic;
+  ring.segment->thread_id = thread_id;
+  std::atomic_ref(header_->segments).store(n_rings_ + 1, std::memory_order_release);
+  return {};
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes what a job does into a .ctrace file, from inside the job: each thread has an own ring of records in
+// the mapped file, so everything committed survives SIGKILL of the process. Linked into the object that is
+// loaded into jobs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "src/base/shared_memory.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+#include "traces/format/record_views.h"
+#include "traces/format/trace_header.h"
+
+namespace dynamiccl {
+
+struct RecorderOptions {
+  std::string path;  // of the file, already expanded (ExpandPath)
+  uint64_t records_per_thread =
+      262144;           // rounded up to a power of two, 64 to 2^24; the oldest are overwritten
+  int32_t rank = -1;    // of this process in its job, -1 unknown
+  int32_t world = 0;    // 0 unknown
+  std::string library;  // "NCCL 2.28.9"
+};
+
+// One a process. A thread's first Append maps its ring (file allocation, mmap, a lock); every later one takes
+// no lock, allocates nothing and makes no system call. In a forked child, Append and Close do nothing: the
+// file is the parent's. Threads may still append while and after Close runs; they must not while the object
+// is destroyed, so a job's recorder is best never destroyed.
+class Recorder {
+ public:
+  // Creates or truncates the file. Fails when it cannot be created or the disk is full.
+  static Result<std::unique_ptr<Recorder>> Open(const RecorderOptions& options);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+  ~Recorder();
+
+  // Where a record lies, for what is written later. Copyable; default: nowhere.
+  struct Slot {
+    TraceRecord* record = nullptr;
+    const SegmentHeader* segment = nullptr;
+    uint64_t position = 0;
+  };
+
+  // Stores the record; checksum and commit are filled in here. Never fails: without a ring the record is
+  // counted as lost.
+  Slot Append(const TraceRecord& record) noexcept;
+  // Adds a duration to a record of any thread; does nothing when the ring has overwritten it since.
+  void SetDuration(const Slot& slot, DurationSource source, int64_t nanoseconds) noexcept;
+  // Marks the file as ended in order. May be called more than once.
+  void Close() noexcept;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  // The ring of one thread.
+  struct Ring {
+    SharedMemory memory;
+    SegmentHeader* segment = nullptr;
+    TraceRecord* records = nullptr;
+  };
+  // More threads than this that ever call NCCL in one process at a time lose their records (counted).
+  static constexpr uint32_t kMaxRings = 64;
+
+  Recorder() = default;
+  Status CreateFile(const RecorderOptions& options);
+  void FillHeader(const RecorderOptions& options);
+  Ring* ThisThreadsRing() noexcept;
+  Ring* FindOrMapRing() noexcept;
+  Status MapRing(Ring& ring, int64_t thread_id);
+  bool InForkedChild() const;
+
+  std::string path_;
+  uint64_t key_ = 0;         // unique in the process: which recorder a thread's cached ring belongs to
+  uint64_t generation_ = 0;  // of the process that opened the file
+  uint64_t mask_ = 0;        // records_per_segment - 1
+  SharedMemory header_memory_;
+  TraceHeader* header_ = nullptr;
+  std::mutex mutex_;  // guards rings_ and n_rings_
+  Ring rings_[kMaxRings];
+  uint32_t n_rings_ = 0;
+};
+
+}  // namespace dynamiccl

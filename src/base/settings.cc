@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <numeric>
 #include <string_view>
+
+#include "src/base/nearest_name.h"
 
 namespace dynamiccl {
 namespace {
@@ -20,26 +21,10 @@ constexpr SettingRow kRows[] = {
 
 constexpr const char* kPrefixes[] = {"DYNAMICCL_", "HOSTCCL_"};
 
-// Levenshtein distance: names are short, so the quadratic table is cheap.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-const char* NearestName(std::string_view name) {
-  const auto closer = [&](const SettingRow& a, const SettingRow& b) {
-    return EditDistance(name, a.name) < EditDistance(name, b.name);
-  };
-  return std::min_element(std::begin(kRows), std::end(kRows), closer)->name;
+std::string NearestSetting(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const SettingRow& row : kRows) known.push_back(row.name);
+  return NearestName(name, known);
 }
 
 bool IsKnown(std::string_view name) {
@@ -83,7 +68,7 @@ std::vector<UnknownSetting> UnknownSettings(const char* const* environment) {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const std::string_view entry = *environment;
     const std::string_view name = entry.substr(0, entry.find('='));
-    if (HasOurPrefix(name) && !IsKnown(name)) unknown.push_back({std::string(name), NearestName(name)});
+    if (HasOurPrefix(name) && !IsKnown(name)) unknown.push_back({std::string(name), NearestSetting(name)});
   }
   return unknown;
 }

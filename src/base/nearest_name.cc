@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/nearest_name.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace dynamiccl {
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  // Names are short, so the quadratic table is cheap.
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string NearestName(std::string_view name, std::span<const std::string_view> known) {
+  const auto closer = [&](std::string_view a, std::string_view b) {
+    return EditDistance(name, a) < EditDistance(name, b);
+  };
+  const auto nearest = std::min_element(known.begin(), known.end(), closer);
+  return nearest == known.end() ? std::string() : std::string(*nearest);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/command_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "src/base/nearest_name.h"
+#include "tools/exit_code.h"
+
+namespace dynamiccl {
+namespace {
+
+std::string IndentLines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string indented;
+  for (std::string line; std::getline(lines, line);) indented += "  " + line + "\n";
+  return indented;
+}
+
+// The long option of `app` nearest to the first word of `arguments` that looks like an option and is none.
+std::string SuggestOption(const CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  for (const std::string& word : arguments) {
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string nearest = NearestName(name, known);
+    if (EditDistance(name, nearest) <= name.size() / 2) return nearest;
+  }
+  return {};
+}
+
+}  // namespace
+
+CommandLine::CommandLine(const CommandText& text, std::vector<std::string> arguments)
+    : text_(text),
+      app_(fmt::format("{}.\n\nExamples:\n{}", text.sentence, IndentLines(text.examples)),
+           std::string("dynamiccl ") + text.name),
+      arguments_(std::move(arguments)) {
+  const auto separator = std::find(arguments_.begin(), arguments_.end(), "--");
+  if (separator != arguments_.end()) program_.assign(separator + 1, arguments_.end());
+  arguments_.erase(separator, arguments_.end());
+}
+
+std::optional<int> CommandLine::Parse() {
+  try {
+    std::vector<std::string> reversed(arguments_.rbegin(), arguments_.rend());  // as CLI11 wants them
+    app_.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app_.help());
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    return ReportUsage(error);
+  }
+  return std::nullopt;
+}
+
+int CommandLine::ReportUsage(const CLI::ParseError& error) {
+  const std::string suggestion = SuggestOption(app_, arguments_);
+  std::string hint = suggestion.empty() ? "" : fmt::format("did you mean {}? ", suggestion);
+  hint += fmt::format("see `dynamiccl {} --help`", text_.name);
+  std::string message = error.what();
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  const Error described{ErrorKind::kInvalidArgument, fmt::format("dynamiccl {}: {}", text_.name, message),
+                        hint};
+  fmt::print(stderr, "{}", Describe(described));
+  return kExitUsage;
+}
+
+std::string CommandLine::Quoted() const {
+  std::string text = std::string("dynamiccl ") + text_.name;
+  if (!arguments_.empty()) text += " " + ShellQuote(arguments_);
+  if (!program_.empty()) text += " -- " + ShellQuote(program_);
+  return text;
+}
+
+std::string ShellQuote(const std::string& word) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) || std::string("_-+=./:,@%").find(c) != std::string::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string ShellQuote(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + ShellQuote(word);
+  return text;
+}
+
+}  // namespace dynamiccl

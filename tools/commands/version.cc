@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl version`: one line.
+#include "tools/version.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+
+namespace dynamiccl {
+
+Result<int> VersionCommand(CommandLine& line) {
+  bool json = false;
+  line.app().add_flag("--json", json, "As JSON");
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  if (json)
+    fmt::print("{}\n", nlohmann::json{{"schema", 1}, {"version", kVersion}}.dump());
+  else
+    fmt::print("dynamiccl {}\n", kVersion);
+  return kExitOk;
+}
+
+}  // namespace dynamiccl

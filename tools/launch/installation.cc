@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/launch/installation.h"
+
+#include <filesystem>
+
+#include "src/base/settings.h"
+#include "tools/build_paths.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string IfExists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) ? path.lexically_normal().string() : std::string();
+}
+
+// The first of HOME/lib and HOME/<platform libdir> that has the file.
+std::string InLibraryFolder(const fs::path& home, const std::string& file) {
+  const std::string found = IfExists(home / "lib" / file);
+  return found.empty() ? IfExists(home / kInstallLibraryFolder / file) : found;
+}
+
+std::string FolderOfFile(const std::string& file) {
+  return file.empty() ? std::string() : fs::path(file).parent_path().string();
+}
+
+std::string OwnHome() {
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  return failed ? std::string() : program.parent_path().parent_path().string();
+}
+
+Installation InspectHome(const std::string& home) {
+  const fs::path bin = fs::path(home) / "bin";
+  return {.home = home,
+          .preload = InLibraryFolder(home, "libdynamiccl.so"),
+          .hostccl_dir = FolderOfFile(InLibraryFolder(home, "hostccl/libnccl.so.2")),
+          .dynamiccl = IfExists(bin / "dynamiccl"),
+          .agents = IfExists(bin / "dynamiccl-agents"),
+          .zero = IfExists(bin / "dynamiccl-zero")};
+}
+
+}  // namespace
+
+Result<Installation> FindInstallation(const std::string& home) {
+  const std::string named = home.empty() ? TextSetting(Setting::kHome) : home;
+  if (named.empty()) return InspectHome(OwnHome());
+  const Installation found = InspectHome(fs::absolute(named).lexically_normal().string());
+  if (found.preload.empty() && found.hostccl_dir.empty() && found.dynamiccl.empty()) {
+    return WithHint(
+        MakeError(ErrorKind::kNotFound, "no installation of dynamiccl in '{}'", named),
+        "give the folder that has bin/dynamiccl and lib/libdynamiccl.so, by --home or DYNAMICCL_HOME");
+  }
+  return found;
+}
+
+std::string FindDataFile(const Installation& installation, const std::string& relative) {
+  const std::string installed = IfExists(fs::path(installation.home) / "share/dynamiccl" / relative);
+  return installed.empty() ? IfExists(fs::path(kSourceFolder) / relative) : installed;
+}
+
+}  // namespace dynamiccl

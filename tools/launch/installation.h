@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the objects and programs of this build or installation are.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+
+namespace dynamiccl {
+
+// Build tree and installation have the same shape, HOME/bin and HOME/lib (or HOME/<libdir of the platform>).
+// A path is empty when the file does not exist: a build may lack parts.
+struct Installation {
+  std::string home;
+  std::string preload;      // libdynamiccl.so
+  std::string hostccl_dir;  // folder with hostccl's libnccl.so.2
+  std::string dynamiccl;
+  std::string agents;  // dynamiccl-agents
+  std::string zero;    // dynamiccl-zero
+};
+
+// `home` wins over DYNAMICCL_HOME, which wins over the folder above that of the running program. An explicit
+// home in which nothing of ours lies is an error.
+Result<Installation> FindInstallation(const std::string& home = {});
+
+// Folder with the program's data in the source tree or the installation (share/dynamiccl), empty when there
+// is none.
+std::string FindDataFile(const Installation& installation, const std::string& relative);
+
+}  // namespace dynamiccl

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/launch/signal_scope.h"
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+
+namespace dynamiccl {
+namespace {
+
+sigset_t WatchedSignals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal_number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal_number);
+  return signals;
+}
+
+}  // namespace
+
+SignalScope::SignalScope() {
+  const sigset_t watched = WatchedSignals();
+  ::pthread_sigmask(SIG_BLOCK, &watched, &before_);
+}
+
+SignalScope::~SignalScope() {
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int WaitForSignal(int64_t deadline_ns) {
+  const sigset_t watched = WatchedSignals();
+  int received = 0;
+  if (deadline_ns == 0) {
+    // Interrupted waits (a debugger attached) count as "nothing happened".
+    return ::sigwait(&watched, &received) == 0 ? received : 0;
+  }
+  const int64_t left = std::max<int64_t>(0, deadline_ns - MonotonicNanoseconds());
+  const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
+  received = ::sigtimedwait(&watched, nullptr, &timeout);
+  return received > 0 ? received : 0;
+}
+
+void RestoreDefaultSignals() {
+  const sigset_t watched = WatchedSignals();
+  ::pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);
+}
+
+}  // namespace dynamiccl

@@ -38,8 +38,10 @@ struct TraceHeader {
   uint64_t first_segment;        // offset in the section
   uint64_t segment_bytes;        // distance between segments; each is a SegmentHeader, then the records
   uint64_t records_per_segment;  // capacity of a ring
-  int32_t rank;                  // of the process in its job, -1 unknown
-  int32_t world;                 // processes in the job, 0 unknown
+  uint64_t
+      table_records;  // capacity of the table of communicators, a segment right after the header; may be 0
+  int32_t rank;       // of the process in its job, -1 unknown
+  int32_t world;      // processes in the job, 0 unknown
   int64_t process_id;
   ClockAnchor opened;
   char host[256];     // text fields end with a zero byte
@@ -66,7 +68,7 @@ struct SegmentHeader {
 
 static_assert(std::is_trivially_copyable_v<TraceHeader> && sizeof(TraceHeader) <= kTraceHeaderBytes);
 static_assert(sizeof(SegmentHeader) == 64);
-static_assert(offsetof(TraceHeader, host) == 80 && offsetof(TraceHeader, checksum) == 464);
-static_assert(offsetof(TraceHeader, segments) == 472 && offsetof(TraceHeader, content_hash) == 512);
+static_assert(offsetof(TraceHeader, host) == 88 && offsetof(TraceHeader, checksum) == 472);
+static_assert(offsetof(TraceHeader, segments) == 480 && offsetof(TraceHeader, content_hash) == 520);
 
 }  // namespace dynamiccl

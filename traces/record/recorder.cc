@@ -65,6 +65,21 @@ size_t RoundToPages(size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
+// Only one thread at a time stores into a segment; readers may look at any moment.
+Recorder::Slot Store(SegmentHeader& segment, TraceRecord* records, uint64_t mask, const TraceRecord& record) {
+  const uint64_t position = segment.head;
+  TraceRecord* const slot = records + (position & mask);
+  std::atomic_ref commit(slot->commit);
+  commit.store(0, std::memory_order_relaxed);
+  std::atomic_ref(segment.head).store(position + 1, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_release);
+  TraceRecord copy = record;
+  copy.checksum = XXH32(&copy, kChecksummedBytes, 0);
+  std::memcpy(slot, &copy, offsetof(TraceRecord, commit));
+  commit.store(kCommitted, std::memory_order_release);
+  return {slot, &segment, position};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::Open(const RecorderOptions& options) {
@@ -80,8 +95,13 @@ Status Recorder::CreateFile(const RecorderOptions& options) {
   path_ = options.path;
   const uint64_t capacity = std::bit_ceil(std::clamp<uint64_t>(options.records_per_thread, 64, 1 << 24));
   mask_ = capacity - 1;
-  DYNAMICCL_TRY(header_memory_, SharedMemory::CreateFile(path_, RoundToPages(kTraceHeaderBytes)));
+  const size_t table_bytes = sizeof(SegmentHeader) + kTableRecords * sizeof(TraceRecord);
+  DYNAMICCL_TRY(header_memory_,
+                SharedMemory::CreateFile(path_, RoundToPages(kTraceHeaderBytes + table_bytes)));
   header_ = reinterpret_cast<TraceHeader*>(header_memory_.data());
+  table_.segment = reinterpret_cast<SegmentHeader*>(header_memory_.data() + kTraceHeaderBytes);
+  table_.records = reinterpret_cast<TraceRecord*>(table_.segment + 1);
+  table_.segment->magic = kSegmentMagic;
   FillHeader(options);
   return {};
 }
@@ -94,6 +114,7 @@ void Recorder::FillHeader(const RecorderOptions& options) {
   header.record_bytes = sizeof(TraceRecord);
   header.first_segment = header_memory_.size();
   header.records_per_segment = mask_ + 1;
+  header.table_records = kTableRecords;
   header.segment_bytes = RoundToPages(sizeof(SegmentHeader) + (mask_ + 1) * sizeof(TraceRecord));
   header.rank = options.rank;
   header.world = options.world;
@@ -114,22 +135,30 @@ bool Recorder::InForkedChild() const {
 }
 
 Recorder::Slot Recorder::Append(const TraceRecord& record) noexcept {
+  if (record.kind == static_cast<uint16_t>(RecordKind::kCommunicator) ||
+      record.kind == static_cast<uint16_t>(RecordKind::kCommunicatorEnd)) {
+    return AppendToTable(record);
+  }
   Ring* const ring = ThisThreadsRing();
   if (ring == nullptr) {
-    if (!InForkedChild()) std::atomic_ref(header_->lost).fetch_add(1, std::memory_order_relaxed);
+    CountLost();
     return {};
   }
-  const uint64_t position = ring->segment->head;  // written by this thread alone
-  TraceRecord* const slot = ring->records + (position & mask_);
-  std::atomic_ref commit(slot->commit);
-  commit.store(0, std::memory_order_relaxed);
-  std::atomic_ref(ring->segment->head).store(position + 1, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_release);
-  TraceRecord copy = record;
-  copy.checksum = XXH32(&copy, kChecksummedBytes, 0);
-  std::memcpy(slot, &copy, offsetof(TraceRecord, commit));
-  commit.store(kCommitted, std::memory_order_release);
-  return {slot, ring->segment, position};
+  return Store(*ring->segment, ring->records, mask_, record);
+}
+
+Recorder::Slot Recorder::AppendToTable(const TraceRecord& record) noexcept {
+  if (InForkedChild()) return {};
+  const std::lock_guard lock(mutex_);
+  if (table_.segment->head == kTableRecords) {
+    CountLost();
+    return {};
+  }
+  return Store(*table_.segment, table_.records, ~uint64_t{0}, record);
+}
+
+void Recorder::CountLost() noexcept {
+  if (!InForkedChild()) std::atomic_ref(header_->lost).fetch_add(1, std::memory_order_relaxed);
 }
 
 void Recorder::SetDuration(const Slot& slot, DurationSource source, int64_t nanoseconds) noexcept {

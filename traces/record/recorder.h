@@ -46,8 +46,8 @@ class Recorder {
     uint64_t position = 0;
   };
 
-  // Stores the record; checksum and commit are filled in here. Never fails: without a ring the record is
-  // counted as lost.
+  // Stores the record; Communicator and CommunicatorEnd go to a table that is never overwritten, under a
+  // lock. Checksum and commit are filled in here. Never fails: without a ring the record is counted as lost.
   Slot Append(const TraceRecord& record) noexcept;
   // Adds a duration to a record of any thread; does nothing when the ring has overwritten it since.
   void SetDuration(const Slot& slot, DurationSource source, int64_t nanoseconds) noexcept;
@@ -63,12 +63,16 @@ class Recorder {
     SegmentHeader* segment = nullptr;
     TraceRecord* records = nullptr;
   };
+  // Communicators that one process can begin and end in a trace: 255 KiB; more are counted as lost.
+  static constexpr uint64_t kTableRecords = 4079;
   // More threads than this that ever call NCCL in one process at a time lose their records (counted).
   static constexpr uint32_t kMaxRings = 64;
 
   Recorder() = default;
   Status CreateFile(const RecorderOptions& options);
   void FillHeader(const RecorderOptions& options);
+  Slot AppendToTable(const TraceRecord& record) noexcept;
+  void CountLost() noexcept;
   Ring* ThisThreadsRing() noexcept;
   Ring* FindOrMapRing() noexcept;
   Status MapRing(Ring& ring, int64_t thread_id);

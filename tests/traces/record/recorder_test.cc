@@ -97,6 +97,25 @@ TEST_F(RecorderFile, OverwritesTheOldestAndCountsAll) {
   for (uint64_t n = 1000 - 64; n < 1000; ++n) EXPECT_EQ(trace.record(0, n).call_number, n);
 }
 
+TEST_F(RecorderFile, KeepsCommunicatorsThatARingWouldOverwrite) {
+  auto recorder = Open(64);
+  recorder->Append(CommunicatorRecord(5, {.id = 77, .rank = 1, .n_ranks = 2, .n_nodes = 1}, 1));
+  for (uint64_t n = 0; n < 1000; ++n) recorder->Append(Numbered(n));
+  const RawTrace trace(path_);
+  TraceRecord record;
+  std::memcpy(&record, trace.bytes.data() + kTraceHeaderBytes + sizeof(SegmentHeader), sizeof(record));
+  EXPECT_TRUE(Intact(record));
+  EXPECT_EQ(record.communicator, 5u);
+  EXPECT_EQ(CommunicatorOf(record).id, 77u);
+}
+
+TEST_F(RecorderFile, CountsCommunicatorsBeyondTheTable) {
+  auto recorder = Open(64);
+  for (uint32_t n = 0; n < 5000; ++n) recorder->Append(CommunicatorRecord(n, {.id = n}, 1));
+  const TraceHeader header = RawTrace(path_).header();
+  EXPECT_EQ(header.lost, 5000 - header.table_records);
+}
+
 TEST_F(RecorderFile, GivesEachThreadItsOwnRing) {
   auto recorder = Open();
   std::vector<std::jthread> threads;

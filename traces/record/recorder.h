@@ -84,7 +84,8 @@ class Recorder {
   uint64_t mask_ = 0;        // records_per_segment - 1
   SharedMemory header_memory_;
   TraceHeader* header_ = nullptr;
-  std::mutex mutex_;  // guards rings_ and n_rings_
+  std::mutex mutex_;  // guards the table, rings_ and n_rings_
+  Ring table_;
   Ring rings_[kMaxRings];
   uint32_t n_rings_ = 0;
 };

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/cost_model/cost_model.h"
+
+#include <algorithm>
+
+#include "src/cost_model/nccl_model.h"
+
+namespace dynamiccl {
+namespace {
+
+// NCCL_MAX_NTHREADS and its defaults for a Ring or Tree kernel, enqueue.cc.
+constexpr int kMaxThreads[kProtocols] = {512, 640, 512};
+// NCCL halves the block of Ring/Simple where all channels together move this little (up to 2.30).
+constexpr double kSlowBusGbps = 12;
+constexpr int kSlowBusThreads = 256;
+// Bytes a thread should have before another channel pays (threadThresholds of tuning.cc).
+constexpr int kThreadThreshold[kProtocols] = {8, 8, 64};
+
+// Bandwidth of the links that carry a ring or tree: the slowest kind of them.
+double LinkBandwidth(const Fabric& fabric) {
+  return fabric.n_nodes > 1 ? std::min(fabric.intra.bandwidth_gbps, fabric.inter.bandwidth_gbps)
+                            : fabric.intra.bandwidth_gbps;
+}
+
+// `channels` of the fabric's share its links evenly; latencies of the links are part of the constants
+// already, and the network needs no processor of its own, so the two terms that NCCL adds for them are zero.
+NcclModelInput ModelOf(const CostModelInput& input, int channels) {
+  const double reachable = channels * input.constants.tree_channel_bandwidth;
+  const double bus = channels < input.fabric.max_channels ? std::min(LinkBandwidth(input.fabric), reachable)
+                                                          : LinkBandwidth(input.fabric);
+  const AlgorithmGraph graph{
+      .channels = channels, .intra_bandwidth = bus / channels, .inter_bandwidth = bus / channels};
+  return {.n_ranks = input.fabric.n_ranks,
+          .n_nodes = input.fabric.n_nodes,
+          .channels = channels,
+          .ring = graph,
+          .tree = graph,
+          .constants = input.constants,
+          .graph_latency_us = 0,
+          .net_overhead_us = 0,
+          .tree_inside_node = false};
+}
+
+}  // namespace
+
+CostTable EstimateCosts(const CostModelInput& input, Collective collective, uint64_t bytes, int n_pipe_ops,
+                        const ConfigMask& allowed) {
+  const NcclModelInput model = ModelOf(input, input.fabric.max_channels);
+  CostTable table;
+  for (int a = 0; a < kAlgorithms; ++a) {
+    for (int p = 0; p < kProtocols; ++p) {
+      const auto algorithm = static_cast<Algorithm>(a);
+      const auto protocol = static_cast<Protocol>(p);
+      const bool possible = allowed.test(ConfigIndex(algorithm, protocol));
+      table.microseconds[static_cast<size_t>(a)][static_cast<size_t>(p)] =
+          possible ? static_cast<float>(ModelTime(model, collective, bytes, n_pipe_ops, algorithm, protocol))
+                   : -1.0f;
+    }
+  }
+  return table;
+}
+
+double EstimateCost(const CostModelInput& input, Collective collective, uint64_t bytes,
+                    const CollectiveConfig& config) {
+  if (config.leaves_nccl_alone()) return -1;
+  const int channels = config.channels == 0 ? input.fabric.max_channels
+                                            : std::min<int>(config.channels, input.fabric.max_channels);
+  return ModelTime(ModelOf(input, channels), collective, bytes, 1, config.algorithm, config.protocol);
+}
+
+int DefaultChannels(const CostModelInput& input, Collective collective, uint64_t bytes, Algorithm algorithm,
+                    Protocol protocol) {
+  (void)collective;  // NCCL's thresholds do not depend on it up to 2.30.
+  const auto p = static_cast<size_t>(protocol);
+  const bool ring = algorithm == Algorithm::kRing;
+  const bool slow = ring && protocol == Protocol::kSimple && LinkBandwidth(input.fabric) <= kSlowBusGbps;
+  const uint64_t threads = static_cast<uint64_t>(slow ? kSlowBusThreads : kMaxThreads[p]);
+  const int per_thread =
+      ring && protocol == Protocol::kLL ? kThreadThreshold[p] * input.fabric.n_ranks : kThreadThreshold[p];
+  int channels = std::max(1, input.fabric.max_channels);
+  while (channels > 1 &&
+         bytes < static_cast<uint64_t>(channels) * threads * static_cast<uint64_t>(per_thread))
+    --channels;
+  return channels;
+}
+
+CollectiveConfig CheapestConfig(const CostTable& table) {
+  CollectiveConfig best = kLeaveNcclAlone;
+  float best_time = 0;
+  for (int a = 0; a < kAlgorithms; ++a) {
+    for (int p = 0; p < kProtocols; ++p) {
+      const float time = table.microseconds[static_cast<size_t>(a)][static_cast<size_t>(p)];
+      // Also skips NaN, which only a foreign plugin could have written.
+      if (!(time >= 0) || (!best.leaves_nccl_alone() && !(time < best_time))) continue;
+      best = {static_cast<Algorithm>(a), static_cast<Protocol>(p), 0};
+      best_time = time;
+    }
+  }
+  return best;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/cost_model/nccl_model.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace dynamiccl {
+namespace {
+
+// NCCL_MAX_DEV_WORK_BATCH_COLLS: collectives that all algorithms but Ring run in one batch of device work.
+constexpr int kBatchedCollectives = 8;
+
+// treeCorrectionFactor of tuning.cc: share of the Tree bandwidth that is reached, by floor(log2(bytes / 64)).
+constexpr int kTreeCorrections = 24;
+constexpr double kTreeCorrection[kProtocols][kTreeCorrections] = {
+    {1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
+     0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0},
+    {1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6,
+     0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1.0, 1.0, 1.0},
+    {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
+     0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9}};
+
+int FloorLog2(uint64_t value) {
+  return value == 0 ? 0 : std::bit_width(value) - 1;
+}
+
+// Steps of a ring: every rank sends this many chunks.
+int RingSteps(const NcclModelInput& input, Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      return 2 * (input.n_ranks - 1);
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+      return input.n_ranks - 1;
+    default:
+      return input.n_ranks;
+  }
+}
+
+double At(const double (&table)[kAlgorithms][kProtocols], Algorithm algorithm, Protocol protocol) {
+  return table[static_cast<size_t>(algorithm)][static_cast<size_t>(protocol)];
+}
+
+double BusBandwidth(const NcclModelInput& input, const AlgorithmGraph& graph) {
+  return graph.channels * (input.n_nodes <= 2 ? graph.intra_bandwidth : graph.inter_bandwidth);
+}
+
+// One hop between nodes. With one rank a node every hop leaves the node and NCCL takes the Tree row for all
+// algorithms.
+double InterHop(const NcclModelInput& input, Algorithm algorithm, Protocol protocol) {
+  const Algorithm row = input.n_ranks == input.n_nodes ? Algorithm::kTree : algorithm;
+  const double hop = At(input.constants.inter_latency_us, row, protocol) + input.graph_latency_us;
+  return protocol == Protocol::kSimple ? hop + input.graph_latency_us : hop;
+}
+
+ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protocol protocol) {
+  const CostConstants& constants = input.constants;
+  const int steps = RingSteps(input, collective);
+  double bus = BusBandwidth(input, input.ring);
+  if (protocol == Protocol::kLL) bus = std::min(constants.ll_max_bandwidth, bus * 0.5);
+  if (protocol == Protocol::kLL128) {
+    bus = std::min(bus * 0.92, input.ring.channels * constants.ring_ll128_channel_bandwidth);
+  }
+  const double base = At(constants.base_latency_us, Algorithm::kRing, protocol);
+  const double inter = InterHop(input, Algorithm::kRing, protocol);
+  double intra = At(constants.intra_latency_us, Algorithm::kRing, protocol);
+  ModelledTime time{.bandwidth_gbps = bus * input.n_ranks / steps};
+  if (collective == Collective::kBroadcast || collective == Collective::kReduce) {
+    // These two keep the Ring row even with one rank a node.
+    const double network = At(constants.inter_latency_us, Algorithm::kRing, protocol) + input.graph_latency_us;
+    const double hop = input.n_nodes > 1 ? network : intra;
+    time.latency_us = input.same_channels ? base + hop : base + steps * hop;
+    return time;
+  }
+  const int inter_steps = (collective == Collective::kAllReduce ? 2 : 1) * (input.n_nodes - 1);
+  const double overhead = protocol == Protocol::kSimple ? 3 * input.net_overhead_us : input.net_overhead_us;
+  if (input.n_nodes > 1) intra = std::max(intra, overhead);
+  time.latency_us = base + (steps - inter_steps) * intra + inter_steps * inter;
+  return time;
+}
+
+ModelledTime TreeTime(const NcclModelInput& input, Protocol protocol) {
+  const CostConstants& constants = input.constants;
+  double bus = std::min(BusBandwidth(input, input.tree) * 0.92,
+                        input.tree.channels * constants.tree_channel_bandwidth);
+  if (protocol == Protocol::kLL) bus = std::min(bus / 3.8, constants.ll_max_bandwidth);
+  if (protocol == Protocol::kLL128) {
+    bus = std::min(bus * (input.n_nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
+                   input.tree.channels * constants.tree_ll128_channel_bandwidth);
+  }
+  if (input.tree_inside_node) bus *= 0.85;
+  const int inside = input.n_ranks / input.n_nodes - 1;
+  const int across = FloorLog2(static_cast<uint64_t>(input.n_nodes));
+  const double hops = inside * At(constants.intra_latency_us, Algorithm::kTree, protocol) +
+                      across * InterHop(input, Algorithm::kTree, protocol);
+  return {.latency_us = At(constants.base_latency_us, Algorithm::kTree, protocol) + 2 * hops,
+          .bandwidth_gbps = 0.5 * bus};
+}
+
+ModelledTime PatTime(const NcclModelInput& input) {
+  const double hops = FloorLog2(static_cast<uint64_t>(input.n_nodes)) *
+                      InterHop(input, Algorithm::kPat, Protocol::kSimple) / 3.5;
+  return {.latency_us = At(input.constants.base_latency_us, Algorithm::kPat, Protocol::kSimple) + hops +
+                        2.8 * input.n_ranks,
+          .bandwidth_gbps = 0.75 * BusBandwidth(input, input.tree)};
+}
+
+}  // namespace
+
+ModelledTime BaseTime(const NcclModelInput& input, Collective collective, Algorithm algorithm,
+                      Protocol protocol) {
+  const bool one_rank_a_node = input.n_nodes > 1 && input.n_ranks == input.n_nodes;
+  if (!NcclConfigs(collective).test(ConfigIndex(algorithm, protocol)) || input.n_ranks < 2) return {};
+  if (algorithm == Algorithm::kRing) return RingTime(input, collective, protocol);
+  if (algorithm == Algorithm::kTree) return TreeTime(input, protocol);
+  if (algorithm == Algorithm::kPat && one_rank_a_node) return PatTime(input);
+  return {};
+}
+
+double ModelTime(const NcclModelInput& input, Collective collective, uint64_t bytes, int n_pipe_ops,
+                 Algorithm algorithm, Protocol protocol) {
+  ModelledTime time = BaseTime(input, collective, algorithm, protocol);
+  if (time.bandwidth_gbps <= 0) return -1;
+  const int size_log = FloorLog2(bytes >> 6);
+  if (algorithm == Algorithm::kTree && size_log < kTreeCorrections - 1) {
+    time.bandwidth_gbps *= kTreeCorrection[static_cast<size_t>(protocol)][size_log];
+  }
+  const bool all_reduce_ring = algorithm == Algorithm::kRing && collective == Collective::kAllReduce;
+  const uint64_t lanes = static_cast<uint64_t>(input.channels) * static_cast<uint64_t>(input.n_ranks);
+  if (all_reduce_ring && protocol == Protocol::kSimple && input.n_nodes > 1 && bytes / lanes >= 64) {
+    time.latency_us *= input.plateau_factor;
+  }
+  const int batches = algorithm == Algorithm::kRing
+                          ? n_pipe_ops
+                          : (n_pipe_ops + kBatchedCollectives - 1) / kBatchedCollectives;
+  return time.latency_us * batches + static_cast<double>(bytes) / (1000 * time.bandwidth_gbps);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/cost_model/tuner_constants.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dynamiccl {
+namespace {
+
+constexpr int kNvlink = 0;
+constexpr int kPci = 1;
+constexpr int kNet = 2;
+constexpr int kHopper = 2;
+constexpr int kCapabilities = 4;
+constexpr int kScales = 3;
+using Bandwidths = double[kCapabilities][kScales];
+
+// A DGX H100: what NCCL finds there for rings, 360 GB/s of NVLink and 48 GB/s a NIC with one NIC a GPU.
+constexpr int kAssumedChannels = 16;
+constexpr double kAssumedIntraGbps = 360;
+constexpr double kAssumedInterGbpsPerRank = 48;
+
+void Fill(Bandwidths& table, double value) {
+  for (auto& row : table) std::fill(std::begin(row), std::end(row), value);
+}
+
+bool RowsEqual(const Bandwidths& table) {
+  for (int row = 1; row < kCapabilities; ++row) {
+    if (std::memcmp(table[0], table[row], sizeof(table[0])) != 0) return false;
+  }
+  return true;
+}
+
+Fabric CarriedFabric(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes) {
+  const double(&links)[kScales] = constants.perChMaxNVLSTreeBws[0];
+  const double(&latencies)[kProtocols] = constants.hwLatencies[kPci][0];
+  return {.n_ranks = n_ranks,
+          .n_nodes = n_nodes,
+          .max_channels = static_cast<int32_t>(links[2]),
+          .intra = {.latency_us = latencies[0], .bandwidth_gbps = links[0]},
+          .inter = {.latency_us = latencies[1], .bandwidth_gbps = links[1]}};
+}
+
+Fabric AssumedFabric(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes) {
+  const int ranks_a_node = std::max(1, n_ranks / std::max(1, n_nodes));
+  const auto ring = static_cast<size_t>(Algorithm::kRing);
+  return {
+      .n_ranks = n_ranks,
+      .n_nodes = n_nodes,
+      .max_channels = kAssumedChannels,
+      .intra = {.latency_us = constants.hwLatencies[kNvlink][ring][0], .bandwidth_gbps = kAssumedIntraGbps},
+      .inter = {.latency_us = constants.hwLatencies[kNet][ring][0],
+                .bandwidth_gbps = kAssumedInterGbpsPerRank * ranks_a_node}};
+}
+
+}  // namespace
+
+ncclTunerConstants_v5_t ToTunerConstants(const CostModelInput& input) {
+  static_assert(NCCL_NUM_ALGORITHMS == kAlgorithms && NCCL_NUM_PROTOCOLS == kProtocols);
+  ncclTunerConstants_v5_t constants{};
+  std::memcpy(constants.baseLatencies, input.constants.base_latency_us, sizeof(constants.baseLatencies));
+  std::memcpy(constants.hwLatencies[kNvlink], input.constants.intra_latency_us,
+              sizeof(constants.hwLatencies[kNvlink]));
+  std::memcpy(constants.hwLatencies[kNet], input.constants.inter_latency_us,
+              sizeof(constants.hwLatencies[kNet]));
+  constants.hwLatencies[kPci][0][0] = input.fabric.intra.latency_us;
+  constants.hwLatencies[kPci][0][1] = input.fabric.inter.latency_us;
+  Fill(constants.llMaxBws, input.constants.ll_max_bandwidth);
+  Fill(constants.perChMaxRingLL128Bws, input.constants.ring_ll128_channel_bandwidth);
+  Fill(constants.perChMaxTreeLL128Bws, input.constants.tree_ll128_channel_bandwidth);
+  Fill(constants.perChMaxTreeBws, input.constants.tree_channel_bandwidth);
+  for (auto& row : constants.perChMaxNVLSTreeBws) {
+    row[0] = input.fabric.intra.bandwidth_gbps;
+    row[1] = input.fabric.inter.bandwidth_gbps;
+    row[2] = input.fabric.max_channels;
+  }
+  return constants;
+}
+
+bool CarriesFabric(const ncclTunerConstants_v5_t& constants) {
+  return RowsEqual(constants.llMaxBws) && RowsEqual(constants.perChMaxTreeBws) &&
+         RowsEqual(constants.perChMaxNVLSTreeBws) && constants.perChMaxNVLSTreeBws[0][2] >= 1;
+}
+
+CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes) {
+  const bool carried = CarriesFabric(constants);
+  const int row = carried ? 0 : kHopper;
+  const int scale = carried ? 0 : std::clamp(n_nodes, 1, kScales) - 1;
+  CostModelInput input;
+  input.fabric =
+      carried ? CarriedFabric(constants, n_ranks, n_nodes) : AssumedFabric(constants, n_ranks, n_nodes);
+  CostConstants& out = input.constants;
+  std::memcpy(out.base_latency_us, constants.baseLatencies, sizeof(out.base_latency_us));
+  std::memcpy(out.intra_latency_us, constants.hwLatencies[kNvlink], sizeof(out.intra_latency_us));
+  std::memcpy(out.inter_latency_us, constants.hwLatencies[kNet], sizeof(out.inter_latency_us));
+  // Between nodes NCCL bounds LL by the processor's row instead; the first row is the lower and the usual
+  // one.
+  out.ll_max_bandwidth = constants.llMaxBws[!carried && n_nodes > 1 ? 0 : row][scale];
+  out.ring_ll128_channel_bandwidth = constants.perChMaxRingLL128Bws[row][scale];
+  out.tree_ll128_channel_bandwidth = constants.perChMaxTreeLL128Bws[row][scale];
+  out.tree_channel_bandwidth = constants.perChMaxTreeBws[row][scale];
+  return input;
+}
+
+}  // namespace dynamiccl

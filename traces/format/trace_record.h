@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "src/collective/decided_by.h"
+
 namespace dynamiccl {
 
 // X(name, number): what a record says. Readers skip numbers that they do not know.
@@ -23,9 +25,6 @@ enum class RecordKind : uint16_t {
   DYNAMICCL_RECORD_KINDS(DYNAMICCL_RECORD_KIND)
 #undef DYNAMICCL_RECORD_KIND
 };
-
-// Who made a decision.
-enum class DecidedBy : uint8_t { kNccl = 0, kPolicy = 1, kRule = 2, kUserPin = 3, kChainedTuner = 4 };
 
 // Where duration_ns comes from.
 enum class DurationSource : uint8_t { kNone = 0, kImported = 1, kStream = 2, kKernelStamps = 3, kEventPair = 4 };

@@ -2,12 +2,9 @@
 // `dynamiccl version`: one line.
 #include "tools/version.h"
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/json_output.h"
 
 namespace dynamiccl {
 
@@ -16,7 +13,7 @@ Result<int> VersionCommand(CommandLine& line) {
   line.app().add_flag("--json", json, "As JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
   if (json)
-    fmt::print("{}\n", nlohmann::json{{"schema", 1}, {"version", kVersion}}.dump());
+    PrintJson({{"schema", 1}, {"version", kVersion}});
   else
     fmt::print("dynamiccl {}\n", kVersion);
   return kExitOk;

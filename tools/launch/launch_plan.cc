@@ -61,7 +61,8 @@ EnvironmentChanges RankEnvironment(int rank, int n_ranks, int master_port) {
                              {"MASTER_ADDR", "127.0.0.1"},
                              {"MASTER_PORT", std::to_string(master_port)}};
   // As torchrun does for more than one process: thread pools of all ranks would fight for the cores.
-  if (n_ranks > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) changes.emplace("OMP_NUM_THREADS", std::to_string(1));
+  if (n_ranks > 1 && std::getenv("OMP_NUM_THREADS") == nullptr)
+    changes.emplace("OMP_NUM_THREADS", std::to_string(1));
   return changes;
 }
 

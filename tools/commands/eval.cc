@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl eval`: how good a policy is on traces and measurements, by dynamiccl-agents.
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/launch/installation.h"
+#include "tools/sibling_program.h"
+
+namespace dynamiccl {
+
+Result<int> EvalCommand(CommandLine& line) {
+  std::string home;
+  line.app().add_option("--home", home, "Installation to use (default: the one of this program)");
+  line.app().allow_extras();
+  line.app().footer(
+      "Everything else is handed to dynamiccl-agents: `dynamiccl eval -- --help` lists its options.");
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const Installation installation, FindInstallation(home));
+  DYNAMICCL_TRY(std::vector<std::string> command,
+                SiblingCommand(installation.agents, "dynamiccl-agents", line));
+  command.insert(command.begin() + 1, "eval");
+  DYNAMICCL_CHECK_OK(BecomeSibling(command));
+  return kExitEnvironment;
+}
+
+}  // namespace dynamiccl

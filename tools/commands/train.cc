@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl train`: both agents from traces and measurements, by dynamiccl-agents.
+#include <string_view>
+
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/launch/installation.h"
+#include "tools/sibling_program.h"
+
+namespace dynamiccl {
+namespace {
+
+// Files may be given as they are: a trace or a measurement file tells by its name which option it belongs to.
+std::vector<std::string> NameInputs(const std::vector<std::string>& words) {
+  std::vector<std::string> named;
+  for (const std::string& word : words) {
+    const bool is_value = !named.empty() && named.back().starts_with("-");
+    if (!is_value && word.ends_with(".ctrace")) named.push_back("--trace");
+    if (!is_value && word.ends_with(".measurements")) named.push_back("--measurements");
+    named.push_back(word);
+  }
+  return named;
+}
+
+}  // namespace
+
+Result<int> TrainCommand(CommandLine& line) {
+  std::string home;
+  line.app().add_option("--home", home, "Installation to use (default: the one of this program)");
+  line.app().allow_extras();
+  line.app().footer(
+      "Everything else is handed to dynamiccl-agents: `dynamiccl train -- --help` lists its options.");
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const Installation installation, FindInstallation(home));
+  DYNAMICCL_TRY(std::vector<std::string> command,
+                SiblingCommand(installation.agents, "dynamiccl-agents", line));
+  command.insert(command.begin() + 1, "train");
+  DYNAMICCL_CHECK_OK(BecomeSibling(NameInputs(command)));
+  return kExitEnvironment;
+}
+
+}  // namespace dynamiccl

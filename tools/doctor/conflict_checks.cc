@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "src/base/settings.h"
+#include "tools/doctor/check.h"
+
+namespace dynamiccl {
+namespace {
+
+struct Pin {
+  const char* variable;
+  const char* effect;
+};
+
+// What a user pinned wins over every policy (design: leave the user's own choices alone).
+constexpr Pin kPins[] = {
+    {"NCCL_ALGO", "the algorithm is pinned: a policy is asked only for the rest"},
+    {"NCCL_PROTO", "the protocol is pinned: a policy is asked only for the rest"},
+    {"NCCL_MIN_NCHANNELS", "the number of channels is pinned from below"},
+    {"NCCL_MAX_NCHANNELS", "the number of channels is pinned from above"},
+    {"NCCL_NCHANNELS_PER_NET_PEER", "channels per network peer are pinned"},
+    {"NCCL_TUNER_PLUGIN", "another tuner is named: it is asked first, and DynamICCL chains to it"},
+    {"NCCL_PROFILER_PLUGIN", "another profiler is named"},
+    {"NCCL_TUNER_CONFIG_FILE", "a tuner's own rules are named"},
+};
+
+std::vector<Finding> CheckPins() {
+  std::vector<Finding> findings;
+  for (const Pin& pin : kPins) {
+    const char* value = std::getenv(pin.variable);
+    if (value == nullptr) continue;
+    findings.push_back(
+        {pin.variable, value, Verdict::kWarn, fmt::format("{}; unset it to change that", pin.effect)});
+  }
+  return findings;
+}
+
+std::vector<std::string> ConfFiles() {
+  std::vector<std::string> files{"/etc/nccl.conf"};
+  if (const char* named = std::getenv("NCCL_CONF_FILE"))
+    files.emplace_back(named);
+  else if (const char* home = std::getenv("HOME"))
+    files.push_back(std::string(home) + "/.nccl.conf");
+  return files;
+}
+
+// Lines of NCCL's configuration files that pin what a tuner chooses, with their place.
+std::vector<Finding> CheckConfFiles() {
+  std::vector<Finding> findings;
+  for (const std::string& file : ConfFiles()) {
+    std::ifstream lines(file);
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      for (const Pin& pin : kPins) {
+        if (!line.starts_with(std::string(pin.variable) + "=")) continue;
+        findings.push_back({fmt::format("{} line {}", file, number), line, Verdict::kWarn, pin.effect});
+      }
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> CheckOurNames() {
+  std::vector<Finding> findings;
+  for (const UnknownSetting& unknown : UnknownSettings(environ)) {
+    findings.push_back({unknown.name, "no setting of ours", Verdict::kWarn,
+                        fmt::format("did you mean {}? `dynamiccl env` lists all", unknown.nearest)});
+  }
+  return findings;
+}
+
+std::vector<Finding> CheckNamedFiles() {
+  std::vector<Finding> findings;
+  for (const Setting setting : {Setting::kPolicy, Setting::kRules}) {
+    const std::string path = TextSetting(setting);
+    if (path.empty()) continue;
+    const bool readable = ::access(path.c_str(), R_OK) == 0;
+    findings.push_back({Row(setting).name, path, readable ? Verdict::kOk : Verdict::kFail,
+                        readable ? "" : "it cannot be read: jobs would keep NCCL's choices"});
+  }
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Finding> CheckConflicts() {
+  std::vector<Finding> findings;
+  for (const auto& group : {CheckPins(), CheckConfFiles(), CheckOurNames(), CheckNamedFiles()}) {
+    findings.insert(findings.end(), group.begin(), group.end());
+  }
+  if (findings.empty()) findings.push_back({"Conflicts", "none", Verdict::kOk, ""});
+  return findings;
+}
+
+std::vector<Finding> Examine(const Installation& installation) {
+  std::vector<Finding> findings = CheckInstallation(installation);
+  for (const auto& group : {CheckNccl(installation), CheckMachine(), CheckConflicts()}) {
+    findings.insert(findings.end(), group.begin(), group.end());
+  }
+  return findings;
+}
+
+const char* Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      return "OK";
+    case Verdict::kWarn:
+      return "WARN";
+    case Verdict::kFail:
+      return "FAIL";
+  }
+  return "";
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/doctor/check.h"
+
+namespace dynamiccl {
+namespace {
+
+struct Part {
+  const char* subject;
+  std::string path;
+  Verdict when_absent;
+  const char* advice;
+};
+
+Finding CheckPart(const Part& part) {
+  if (part.path.empty()) return {part.subject, "not in this build", part.when_absent, part.advice};
+  struct stat info {};
+  if (::stat(part.path.c_str(), &info) != 0 || ::access(part.path.c_str(), R_OK) != 0) {
+    return {part.subject, part.path, Verdict::kFail, "make it readable: chmod a+r " + part.path};
+  }
+  if ((info.st_mode & S_IWOTH) != 0) {
+    return {part.subject, part.path + " may be written by everybody", Verdict::kFail,
+            "chmod o-w " + part.path};
+  }
+  if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
+    return {part.subject, part.path + " belongs to another user", Verdict::kWarn,
+            "load only objects of users you trust"};
+  }
+  return {part.subject, part.path, Verdict::kOk, ""};
+}
+
+}  // namespace
+
+std::vector<Finding> CheckInstallation(const Installation& installation) {
+  constexpr const char* kBuildAll = "build all targets: cmake --build <build folder>";
+  constexpr const char* kBuildTorch =
+      "configure with -DDYNAMICCL_BUILD_TORCH=ON; tools/setup/install.sh installs LibTorch";
+  const std::string hostccl =
+      installation.hostccl_dir.empty() ? std::string() : installation.hostccl_dir + "/libnccl.so.2";
+  std::vector<Finding> findings;
+  for (const Part& part : {Part{"Object", installation.preload, Verdict::kFail, kBuildAll},
+                           Part{"hostccl", hostccl, Verdict::kFail, kBuildAll},
+                           Part{"Agents", installation.agents, Verdict::kWarn, kBuildTorch},
+                           Part{"Trainer", installation.zero, Verdict::kWarn, kBuildTorch}}) {
+    findings.push_back(CheckPart(part));
+  }
+  return findings;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/json_output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace dynamiccl {
+
+void PrintJson(const Json& json) {
+  fmt::print("{}\n", json.dump(2));
+}
+
+Status WriteJsonFile(const std::string& path, const Json& json) {
+  // Bytes that are no UTF-8 (a program's own text) are replaced, not refused.
+  return WriteTextFile(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Status WriteTextFile(const std::string& path, const std::string& text) {
+  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  std::ofstream file(temporary, std::ios::binary);
+  file << text;
+  file.close();
+  if (file.good() && ::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  const std::string reason = ErrnoText(errno);
+  ::unlink(temporary.c_str());
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, reason),
+                  "check that the folder exists and may be written");
+}
+
+Result<std::string> ReadTextFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return MakeError(ErrorKind::kNotFound, "cannot read '{}': {}", path, ErrnoText(errno));
+  }
+  return text.str();
+}
+
+Result<Json> ReadJsonFile(const std::string& path) {
+  DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception& error) {
+    return MakeError(ErrorKind::kCorrupt, "{}: {}", path, error.what());
+  }
+}
+
+}  // namespace dynamiccl

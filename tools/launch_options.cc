@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/launch_options.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <filesystem>
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+
+void MakeAbsolute(RuntimeOptions& runtime) {
+  for (std::string* path : {&runtime.policy, &runtime.rules, &runtime.trace, &runtime.decision_log}) {
+    if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
+  }
+  // A topology may also be the name of a preset.
+  if (fs::exists(runtime.topology))
+    runtime.topology = fs::absolute(runtime.topology).lexically_normal().string();
+}
+
+std::string DescribeChoice(const RuntimeOptions& runtime) {
+  if (!runtime.policy.empty()) return "policy " + runtime.policy;
+  if (!runtime.rules.empty()) return "rules " + runtime.rules;
+  return "no policy: NCCL's own choices";
+}
+
+}  // namespace
+
+void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options) {
+  RuntimeOptions& runtime = options.runtime;
+  app.add_option("-n,--ranks", options.n_ranks,
+                 "Ranks to start here; without it the program is a launcher of its own")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--topology", runtime.topology, "Topology of hostccl: a TOML file or the name of a preset");
+  app.add_option("--policy", runtime.policy, "Policy file (.dcpolicy)")->check(CLI::ExistingFile);
+  app.add_option("--rules", runtime.rules, "Override rules (CSV); they win over the policy")
+      ->check(CLI::ExistingFile);
+  app.add_option("--mode", runtime.mode, "off, observe or frozen")
+      ->check(CLI::IsMember({"off", "observe", "frozen"}));
+  app.add_option("--decision-log", runtime.decision_log, "Write every decision here; %r stands for the rank");
+  app.add_flag("--hostccl", options.force_hostccl,
+               "Use hostccl as NCCL (the default on a machine without a GPU)");
+  app.add_flag("--no-hostccl", options.force_no_hostccl, "Use the program's own NCCL")->excludes("--hostccl");
+  app.add_option("--home", options.home, "Installation to load from (default: the one of this program)");
+  app.add_flag("-q,--quiet", options.quiet, "No summary");
+}
+
+Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> command) {
+  if (command.empty()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "no program given"),
+                    "put it after `--`: dynamiccl run -n 2 -- ./program");
+  }
+  options.runtime.hostccl = options.force_hostccl || (!options.force_no_hostccl && !MachineHasGpu());
+  MakeAbsolute(options.runtime);
+  DYNAMICCL_TRY(const Installation installation, FindInstallation(options.home));
+  LaunchPlan plan{.command = std::move(command), .n_ranks = options.n_ranks};
+  DYNAMICCL_TRY(plan.environment, RuntimeEnvironment(installation, options.runtime));
+  return plan;
+}
+
+void PrintSummary(const LaunchOutcome& outcome, const RuntimeOptions& runtime) {
+  if (outcome.ok())
+    spdlog::info("{}", Describe(outcome));
+  else
+    spdlog::error("{}", Describe(outcome));
+  const std::string mode = runtime.mode.empty() ? "" : "mode " + runtime.mode + ", ";
+  spdlog::info("{}{}{}", mode, DescribeChoice(runtime), runtime.hostccl ? ", over hostccl" : "");
+  if (!runtime.trace.empty()) spdlog::info("trace {}", runtime.trace);
+  if (!runtime.decision_log.empty()) spdlog::info("decisions {}", runtime.decision_log);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sibling_program.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace dynamiccl {
+
+Result<std::vector<std::string>> SiblingCommand(const std::string& path, const std::string& name,
+                                                CommandLine& line) {
+  if (path.empty()) {
+    return WithHint(
+        MakeError(ErrorKind::kUnsupported, "this build has no {}: it was made without LibTorch", name),
+        "configure with -DDYNAMICCL_BUILD_TORCH=ON (tools/setup/install.sh installs LibTorch) and build "
+        "again");
+  }
+  std::vector<std::string> command{path};
+  for (const std::string& word : line.app().remaining()) command.push_back(word);
+  command.insert(command.end(), line.program().begin(), line.program().end());
+  return command;
+}
+
+Status BecomeSibling(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execv(words[0], words.data());
+  return MakeError(ErrorKind::kUnavailable, "cannot start '{}': {}", command.front(), ErrnoText(errno));
+}
+
+}  // namespace dynamiccl

@@ -67,7 +67,8 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
   ModelledTime time{.bandwidth_gbps = bus * input.n_ranks / steps};
   if (collective == Collective::kBroadcast || collective == Collective::kReduce) {
     // These two keep the Ring row even with one rank a node.
-    const double network = At(constants.inter_latency_us, Algorithm::kRing, protocol) + input.graph_latency_us;
+    const double network =
+        At(constants.inter_latency_us, Algorithm::kRing, protocol) + input.graph_latency_us;
     const double hop = input.n_nodes > 1 ? network : intra;
     time.latency_us = input.same_channels ? base + hop : base + steps * hop;
     return time;

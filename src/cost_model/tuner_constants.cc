@@ -10,7 +10,6 @@ namespace {
 constexpr int kNvlink = 0;
 constexpr int kPci = 1;
 constexpr int kNet = 2;
-constexpr int kHopper = 2;
 constexpr int kCapabilities = 4;
 constexpr int kScales = 3;
 using Bandwidths = double[kCapabilities][kScales];
@@ -82,23 +81,29 @@ bool CarriesFabric(const ncclTunerConstants_v5_t& constants) {
          RowsEqual(constants.perChMaxNVLSTreeBws) && constants.perChMaxNVLSTreeBws[0][2] >= 1;
 }
 
-CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes) {
-  const bool carried = CarriesFabric(constants);
-  const int row = carried ? 0 : kHopper;
-  const int scale = carried ? 0 : std::clamp(n_nodes, 1, kScales) - 1;
-  CostModelInput input;
-  input.fabric =
-      carried ? CarriedFabric(constants, n_ranks, n_nodes) : AssumedFabric(constants, n_ranks, n_nodes);
-  CostConstants& out = input.constants;
+CostConstants CostConstantsOf(const ncclTunerConstants_v5_t& constants, int capability, int scale) {
+  CostConstants out;
   std::memcpy(out.base_latency_us, constants.baseLatencies, sizeof(out.base_latency_us));
   std::memcpy(out.intra_latency_us, constants.hwLatencies[kNvlink], sizeof(out.intra_latency_us));
   std::memcpy(out.inter_latency_us, constants.hwLatencies[kNet], sizeof(out.inter_latency_us));
+  out.ll_max_bandwidth = constants.llMaxBws[capability][scale];
+  out.ring_ll128_channel_bandwidth = constants.perChMaxRingLL128Bws[capability][scale];
+  out.tree_ll128_channel_bandwidth = constants.perChMaxTreeLL128Bws[capability][scale];
+  out.tree_channel_bandwidth = constants.perChMaxTreeBws[capability][scale];
+  return out;
+}
+
+CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes) {
+  if (CarriesFabric(constants)) {
+    return {.fabric = CarriedFabric(constants, n_ranks, n_nodes),
+            .constants = CostConstantsOf(constants, 0, 0)};
+  }
+  const int scale = std::clamp(n_nodes, 1, kScales) - 1;
+  CostModelInput input{.fabric = AssumedFabric(constants, n_ranks, n_nodes),
+                       .constants = CostConstantsOf(constants, kHopperRow, scale)};
   // Between nodes NCCL bounds LL by the processor's row instead; the first row is the lower and the usual
   // one.
-  out.ll_max_bandwidth = constants.llMaxBws[!carried && n_nodes > 1 ? 0 : row][scale];
-  out.ring_ll128_channel_bandwidth = constants.perChMaxRingLL128Bws[row][scale];
-  out.tree_ll128_channel_bandwidth = constants.perChMaxTreeLL128Bws[row][scale];
-  out.tree_channel_bandwidth = constants.perChMaxTreeBws[row][scale];
+  if (n_nodes > 1) input.constants.ll_max_bandwidth = constants.llMaxBws[0][scale];
   return input;
 }
 

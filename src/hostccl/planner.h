@@ -12,6 +12,7 @@
 #include "src/collective/collective.h"
 #include "src/collective/collective_config.h"
 #include "src/collective/communicator_info.h"
+#include "src/collective/data_type.h"
 #include "src/collective/fabric.h"
 #include "src/nccl_abi/nccl_api.h"
 
@@ -38,8 +39,9 @@ struct PlannerOptions {
 // Calls of one group on one communicator that run as one batch: same collective, operator and data type.
 struct PlannedBatch {
   Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;  // NCCL's total (TotalBytes), summed over the calls
-  int n_pipe_ops = 1;  // ceil(calls of the group on this communicator / channels())
+  uint64_t bytes = 0;                       // NCCL's total (TotalBytes), summed over the calls
+  int n_pipe_ops = 1;                       // ceil(calls of the group on this communicator / channels())
+  DataType data_type = DataType::kFloat32;  // for messages only: NCCL does not tell a tuner
 };
 
 class Planner {

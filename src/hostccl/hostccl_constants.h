@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The constants of hostccl's cost model: calibrated software costs, and the links that the topology states.
+#pragma once
+
+#include "src/cost_model/cost_model.h"
+
+namespace dynamiccl::hostccl {
+
+// Pairs that hostccl implements for a collective: Ring for all five, Tree for AllReduce, with Simple and LL.
+ConfigMask SupportedConfigs(Collective collective);
+
+// The model's input for a communicator on `fabric`. Pure: equal on all ranks.
+CostModelInput HostcclModel(const Fabric& fabric);
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuner version 5: version 6 without a chunk size.
+#include "src/hostccl/plugin_host/tuner_plugin.h"
+
+namespace dynamiccl::hostccl {
+
+bool FindTunerV5(const DynamicLibrary& library, TunerInterface& out) {
+  const auto* tuner = static_cast<const ncclTuner_v5_t*>(library.Symbol("ncclTunerPlugin_v5"));
+  if (tuner == nullptr) return false;
+  out = {{.name = tuner->name,
+          .init = tuner->init,
+          .getCollInfo = tuner->getCollInfo,
+          .finalize = tuner->finalize,
+          .getChunkSize = nullptr},
+         5};
+  return true;
+}
+
+}  // namespace dynamiccl::hostccl

@@ -29,6 +29,8 @@ inline constexpr int kDataTypes = 12;
 size_t ElementBytes(DataType type);
 // nccl-tests' spelling: "float", "half", "bfloat16", "int8" ...
 std::string_view Name(DataType type);
+// NCCL's spelling: "ncclFloat32".
+std::string_view NcclName(DataType type);
 // nccl-tests' spelling, or NCCL's ("float32", "ncclFloat32").
 std::optional<DataType> ParseDataType(std::string_view name);
 

@@ -75,7 +75,7 @@ tl::unexpected<PlanError> TunedPlanner::NothingLeft(const PlannedBatch& batch) c
   const PinnedNames& names = parts_.pinned_names;
   return Fail(ncclInvalidUsage,
               fmt::format("Error : no algorithm/protocol available for function {} with datatype {}.{}{}",
-                          Name(batch.collective), Name(batch.data_type),
+                          Name(batch.collective), NcclName(batch.data_type),
                           was_set("NCCL_ALGO", names.algorithms), was_set("NCCL_PROTO", names.protocols)));
 }
 

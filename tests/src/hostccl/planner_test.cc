@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// The planner with and without a plugin. This program itself is the plugin (STATIC_PLUGIN): its answers are
+// set by each test.
+#include "src/hostccl/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "src/cost_model/tuner_constants.h"
+#include "src/hostccl/debug_log.h"
+#include "src/hostccl/hostccl_constants.h"
+#include "src/nccl_abi/tuner_v6.h"
+#include "tests/support/child_process.h"
+
+namespace {
+
+using Table = float (*)[NCCL_NUM_PROTOCOLS];
+
+struct Script {
+  ncclResult_t init_result = ncclSuccess;
+  ncclResult_t result = ncclSuccess;
+  std::function<void(Table, int*)> answer = [](Table, int*) {};
+  std::function<void(ncclTunerConstants_v5_t*)> edit = [](ncclTunerConstants_v5_t*) {};
+  int inits = 0;
+  int finalizes = 0;
+  uint64_t comm_id = 0;
+  size_t bytes = 0;
+  int pipe_ops = 0;
+  ncclTunerConstants_v5_t constants{};
+};
+Script g_script;
+
+ncclResult_t ScriptInit(void** ctx, uint64_t comm_id, size_t, size_t, ncclDebugLogger_t logger,
+                        ncclNvlDomainInfo_v5_t*, ncclTunerConstants_v5_t* constants) {
+  ++g_script.inits;
+  g_script.comm_id = comm_id;
+  g_script.constants = *constants;
+  logger(NCCL_LOG_INFO, NCCL_SUBSYS_TUNING, __FILE__, __LINE__, "scripted tuner %d", 42);
+  g_script.edit(constants);
+  *ctx = &g_script;
+  return g_script.init_result;
+}
+
+ncclResult_t ScriptAnswer(void* ctx, ncclFunc_t, size_t bytes, int pipe_ops, float** table, int, int, int,
+                          int* channels) {
+  auto* script = static_cast<Script*>(ctx);
+  script->bytes = bytes;
+  script->pipe_ops = pipe_ops;
+  script->answer(reinterpret_cast<Table>(table), channels);
+  return script->result;
+}
+
+ncclResult_t ScriptFinalize(void* ctx) {
+  ++static_cast<Script*>(ctx)->finalizes;
+  return ncclSuccess;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const ncclTuner_v6_t ncclTunerPlugin_v6;
+const ncclTuner_v6_t ncclTunerPlugin_v6 = {"scripted", ScriptInit, ScriptAnswer, ScriptFinalize, nullptr};
+
+namespace dynamiccl::hostccl {
+namespace {
+
+using testing_support::InChildProcess;
+
+constexpr CommunicatorInfo kInfo{.id = 0x1234, .rank = 0, .n_ranks = 4, .n_nodes = 2};
+constexpr Fabric kFabric{.n_ranks = 4,
+                         .n_nodes = 2,
+                         .max_channels = 8,
+                         .intra = {.latency_us = 1, .bandwidth_gbps = 4},
+                         .inter = {.latency_us = 50, .bandwidth_gbps = 0.5}};
+
+std::unique_ptr<Planner> Make(const PlannerOptions& options = {}) {
+  auto planner = Planner::Create(kInfo, kFabric, options);
+  if (!planner) ADD_FAILURE() << planner.error().message;
+  return std::move(*planner);
+}
+
+CollectiveConfig ChosenFor(Planner& planner, Collective collective, uint64_t bytes) {
+  const auto config = planner.Choose({.collective = collective, .bytes = bytes});
+  if (!config) ADD_FAILURE() << config.error().message;
+  return config.value_or(kLeaveNcclAlone);
+}
+
+void WithoutPlugin() {
+  ::setenv("NCCL_TUNER_PLUGIN", "none", 1);
+}
+void WithScript() {
+  ::setenv("NCCL_TUNER_PLUGIN", "STATIC_PLUGIN", 1);
+}
+
+TEST(Planner, WithoutPluginTheChoiceIsTheArgminOfTheTable) {
+  InChildProcess([] {
+    WithoutPlugin();
+    const auto planner = Make();
+    for (int c = 0; c < kTunableCollectives; ++c) {
+      const auto collective = static_cast<Collective>(c);
+      for (uint64_t bytes = 8; bytes <= (1u << 28); bytes *= 2) {
+        const CostTable table =
+            EstimateCosts(HostcclModel(kFabric), collective, bytes, 1, SupportedConfigs(collective));
+        const CollectiveConfig expected = CheapestConfig(table);
+        const CollectiveConfig chosen = ChosenFor(*planner, collective, bytes);
+        ASSERT_EQ(chosen.algorithm, expected.algorithm) << bytes;
+        ASSERT_EQ(chosen.protocol, expected.protocol) << bytes;
+        ASSERT_GE(chosen.channels, 1);
+        ASSERT_LE(chosen.channels, 8);
+      }
+    }
+  });
+}
+
+TEST(Planner, OnlyWhatHostcclImplementsIsChosen) {
+  InChildProcess([] {
+    WithScript();
+    g_script.answer = [](Table table, int*) {
+      // Prices everything at zero, impossible pairs too.
+      for (int a = 0; a < NCCL_NUM_ALGORITHMS; ++a) {
+        for (int p = 0; p < NCCL_NUM_PROTOCOLS; ++p) table[a][p] = 0;
+      }
+    };
+    const auto planner = Make();
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllReduce, 1024).algorithm, Algorithm::kTree);
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllGather, 1024).algorithm, Algorithm::kRing);
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllGather, 1024).protocol, Protocol::kLL);
+  });
+}
+
+TEST(Planner, APluginIsObeyedAndItsChannelsReplaceNccls) {
+  InChildProcess([] {
+    WithScript();
+    g_script.answer = [](Table table, int* channels) {
+      EXPECT_EQ(*channels, 0);
+      EXPECT_EQ(table[1][1], -1) << "LL128 is not there";
+      EXPECT_EQ(table[6][2], -1) << "PAT is not there";
+      table[1][2] = 0;
+      *channels = 3;
+    };
+    const auto planner = Make();
+    const auto config = planner->Choose({.collective = Collective::kAllReduce, .bytes = 64, .n_pipe_ops = 2});
+    ASSERT_TRUE(config.has_value());
+    EXPECT_EQ(*config, (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 3}));
+    EXPECT_EQ(g_script.bytes, 64u);
+    EXPECT_EQ(g_script.pipe_ops, 2);
+    EXPECT_EQ(g_script.comm_id, kInfo.id);
+    EXPECT_EQ(FromTunerConstants(g_script.constants, 4, 2), HostcclModel(kFabric));
+  });
+}
+
+TEST(Planner, ChannelsStayWithinWhatIsSetUp) {
+  InChildProcess([] {
+    WithScript();
+    int wanted = 100;
+    g_script.answer = [&wanted](Table table, int* channels) {
+      table[1][2] = 0;
+      *channels = wanted;
+    };
+    const auto planner = Make({.max_ctas = 4});
+    EXPECT_EQ(planner->channels(), 4);
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllGather, 64).channels, 4);
+    wanted = -7;
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllGather, 64).channels, 1);
+  });
+}
+
+TEST(Planner, AMinusOneOfThePluginDisablesAnEntry) {
+  InChildProcess([] {
+    WithScript();
+    g_script.answer = [](Table table, int*) { table[0][0] = table[0][2] = table[1][0] = -1; };
+    const auto planner = Make();
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllReduce, 64),
+              (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 1}));
+  });
+}
+
+TEST(Planner, AnErrorOfThePluginFailsTheCallWithItsCode) {
+  InChildProcess([] {
+    WithScript();
+    g_script.result = ncclSystemError;
+    const auto planner = Make();
+    const auto config = planner->Choose({.collective = Collective::kAllReduce, .bytes = 64});
+    ASSERT_FALSE(config.has_value());
+    EXPECT_EQ(config.error().result, ncclSystemError);
+    g_script.result = ncclInProgress;
+    EXPECT_TRUE(planner->Choose({.collective = Collective::kAllReduce, .bytes = 64}).has_value());
+  });
+}
+
+TEST(Planner, AnErrorOfInitFailsTheCommunicator) {
+  InChildProcess([] {
+    WithScript();
+    g_script.init_result = ncclInternalError;
+    const auto planner = Planner::Create(kInfo, kFabric, {});
+    ASSERT_FALSE(planner.has_value());
+    EXPECT_EQ(planner.error().result, ncclInternalError);
+  });
+}
+
+TEST(Planner, InitOncePerCommunicatorAndFinalizeOnce) {
+  InChildProcess([] {
+    WithScript();
+    {
+      const auto first = Make();
+      const auto second = Make();
+      EXPECT_EQ(g_script.inits, 2);
+      first->Finalize();
+      first->Finalize();
+      EXPECT_EQ(g_script.finalizes, 1);
+    }
+    EXPECT_EQ(g_script.finalizes, 2);
+  });
+}
+
+TEST(Planner, EditedConstantsChangeTheModel) {
+  InChildProcess([] {
+    WithScript();
+    g_script.edit = [](ncclTunerConstants_v5_t* constants) {
+      for (int p = 0; p < NCCL_NUM_PROTOCOLS; ++p) constants->baseLatencies[0][p] = 1e6;
+      constants->baseLatencies[1][0] = 1e6;
+    };
+    const auto planner = Make();
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllReduce, 64),
+              (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 1}));
+  });
+}
+
+TEST(Planner, PinsLeavingNothingAreAnInvalidUsageWithNcclsWords) {
+  InChildProcess([] {
+    WithoutPlugin();
+    ::setenv("NCCL_ALGO", "Tree", 1);
+    ::setenv("NCCL_PROTO", "LL", 1);
+    const auto planner = Make();
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllReduce, 1 << 20).algorithm, Algorithm::kTree);
+    const auto config = planner->Choose({.collective = Collective::kAllGather, .bytes = 64});
+    ASSERT_FALSE(config.has_value());
+    EXPECT_EQ(config.error().result, ncclInvalidUsage);
+    EXPECT_THAT(config.error().message,
+                testing::HasSubstr(
+                    "no algorithm/protocol available for function AllGather with datatype ncclFloat32. "
+                    "NCCL_ALGO was set to Tree. NCCL_PROTO was set to LL."));
+    EXPECT_EQ(LastWarning(), config.error().message);
+  });
+}
+
+TEST(Planner, AnUnknownTokenFailsTheCommunicator) {
+  InChildProcess([] {
+    WithoutPlugin();
+    ::setenv("NCCL_ALGO", "rings", 1);
+    const auto planner = Planner::Create(kInfo, kFabric, {});
+    ASSERT_FALSE(planner.has_value());
+    EXPECT_EQ(planner.error().message, "Unrecognized element token \"rings\" when parsing \"rings\"");
+  });
+}
+
+TEST(Planner, PinnedEntriesReachThePluginAsImpossible) {
+  InChildProcess([] {
+    WithScript();
+    ::setenv("NCCL_ALGO", "Ring", 1);
+    g_script.answer = [](Table table, int*) {
+      EXPECT_EQ(table[0][0], -1);
+      EXPECT_EQ(table[0][2], -1);
+      EXPECT_GT(table[1][0], 0);
+    };
+    const auto planner = Make();
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllReduce, 64).algorithm, Algorithm::kRing);
+  });
+}
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Planner, TheTuningLineIsNccls) {
+  const std::string path = testing::TempDir() + "planner_tuning_line.txt";
+  InChildProcess([&path] {
+    WithScript();
+    ::setenv("NCCL_DEBUG", "INFO", 1);
+    ::setenv("NCCL_DEBUG_SUBSYS", "TUNING", 1);
+    ::setenv("NCCL_DEBUG_FILE", path.c_str(), 1);
+    const auto planner = Make({.device = 2});
+    planner->LogScheduled(Collective::kAllReduce, 1048576, {Algorithm::kRing, Protocol::kSimple, 4});
+    planner->LogScheduled(Collective::kReduceScatter, 12, {Algorithm::kRing, Protocol::kLL, 1});
+  });
+  const std::string text = Contents(path);
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "[^:]+:[0-9]+:[0-9]+ \\[2\\] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING "
+                        "proto SIMPLE channel[{]Lo[.][.]Hi[}]=[{]0[.][.]3[}]\n"));
+  EXPECT_THAT(text,
+              testing::HasSubstr("ReduceScatter: 12 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0}\n"));
+  EXPECT_THAT(text, testing::HasSubstr("NCCL INFO TUNER/Plugin: Using scripted (v6)\n"));
+  EXPECT_THAT(text, testing::HasSubstr("NCCL INFO scripted tuner 42\n"));
+}
+
+TEST(Planner, TheBasicPluginIsFoundByPathAndByName) {
+  const std::string folder = DYNAMICCL_TEST_PLUGIN_FOLDER;
+  const std::string path = folder + "/libnccl-tuner-basic.so";
+  for (const std::string& name : {path, std::string("libnccl-tuner-basic.so"), std::string("basic")}) {
+    InChildProcess([&name] {
+      ::setenv("NCCL_TUNER_PLUGIN", name.c_str(), 1);
+      const auto planner = Make();
+      for (uint64_t bytes = 8; bytes <= (1u << 26); bytes *= 8) {
+        const CollectiveConfig config = ChosenFor(*planner, Collective::kAllReduce, bytes);
+        EXPECT_EQ(config.algorithm, Algorithm::kRing) << name;
+        EXPECT_EQ(config.protocol, Protocol::kSimple) << name;
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl::hostccl

@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/format/measurement_file.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
+
+#include "traces/format/json_lines.h"
 
 namespace dynamiccl {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr const char* kMagic = "dynamiccl-measurements";
 constexpr int kVersion = 1;
-
-std::string HashOf(std::string_view text) {
-  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
-}
 
 // ---- writing ----
 
@@ -70,12 +59,6 @@ Json RowToJson(const Measurement& row) {
   return json;
 }
 
-// JSON has no NaN and no infinity: nlohmann prints null for them, which the reader refuses.
-bool AllFinite(const Json& json) {
-  if (json.is_number_float()) return std::isfinite(json.get<double>());
-  return !json.is_structured() || std::all_of(json.begin(), json.end(), AllFinite);
-}
-
 Status CheckKnownTopologies(const MeasurementFile& file) {
   std::set<std::string> topologies;
   for (const MeasurementContext& context : file.contexts) {
@@ -92,37 +75,11 @@ Status CheckKnownTopologies(const MeasurementFile& file) {
   return {};
 }
 
-Status AppendLine(std::string& text, const Json& json) {
-  if (!AllFinite(json))
-    return MakeError(ErrorKind::kInvalidArgument, "not a finite number in {}", json.dump());
-  text += json.dump();
-  text += '\n';
-  return {};
-}
-
 // ---- reading ----
 
-// Thrown inside ParseLine only, and caught there together with nlohmann's own exceptions.
-struct LineError {
-  std::string what;
-};
-
 template <typename T>
-T IntegerField(const Json& json, const char* name, int64_t minimum, int64_t maximum) {
-  const Json& value = json.at(name);
-  if (!value.is_number_integer()) throw LineError{fmt::format("'{}' is not a whole number", name)};
-  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(maximum)) {
-    throw LineError{fmt::format("'{}' is {}, above {}", name, value.dump(), maximum)};
-  }
-  if (value.get<int64_t>() < minimum)
-    throw LineError{fmt::format("'{}' is {}, below {}", name, value.dump(), minimum)};
-  return static_cast<T>(value.get<int64_t>());
-}
-
-double NumberField(const Json& json, const char* name) {
-  const Json& value = json.at(name);
-  if (!value.is_number()) throw LineError{fmt::format("'{}' is not a number", name)};
-  return value.get<double>();
+T NarrowField(const Json& json, const char* name, int64_t minimum, int64_t maximum) {
+  return static_cast<T>(IntegerField(json, name, minimum, maximum));
 }
 
 LinkParameters LinkField(const Json& json, const char* name) {
@@ -155,9 +112,9 @@ MeasurementContext ContextFromJson(const Json& json) {
   MeasurementContext context;
   context.topology = json.at("topology").get<std::string>();
   Fabric& fabric = context.model.fabric;
-  fabric.n_ranks = IntegerField<int32_t>(json, "ranks", 1, INT32_MAX);
-  fabric.n_nodes = IntegerField<int32_t>(json, "nodes", 1, fabric.n_ranks);
-  fabric.max_channels = IntegerField<int32_t>(json, "max_channels", 1, 64);  // 64: NCCL's MAXCHANNELS
+  fabric.n_ranks = NarrowField<int32_t>(json, "ranks", 1, INT32_MAX);
+  fabric.n_nodes = NarrowField<int32_t>(json, "nodes", 1, fabric.n_ranks);
+  fabric.max_channels = NarrowField<int32_t>(json, "max_channels", 1, 64);  // 64: NCCL's MAXCHANNELS
   fabric.intra = LinkField(json, "intra");
   fabric.inter = LinkField(json, "inter");
   CostConstants& constants = context.model.constants;
@@ -175,10 +132,10 @@ Measurement RowFromJson(const Json& json) {
   Measurement row;
   row.topology = json.at("topology").get<std::string>();
   row.collective = NamedField<Collective>(json, "collective", ParseCollective, std::nullopt);
-  row.bytes = IntegerField<uint64_t>(json, "bytes", 0, INT64_MAX);
+  row.bytes = NarrowField<uint64_t>(json, "bytes", 0, INT64_MAX);
   row.config.algorithm = NamedField<Algorithm>(json, "algorithm", ParseAlgorithm, Algorithm::kUndefined);
   row.config.protocol = NamedField<Protocol>(json, "protocol", ParseProtocol, Protocol::kUndefined);
-  row.config.channels = IntegerField<uint8_t>(json, "channels", 0, 64);
+  row.config.channels = NarrowField<uint8_t>(json, "channels", 0, 64);
   row.is_default = json.at("default").get<bool>();
   for (const Json& value : json.at("us")) {
     if (!value.is_number() || value.get<double>() < 0)
@@ -191,57 +148,17 @@ Measurement RowFromJson(const Json& json) {
   return row;
 }
 
-// State of reading: which line comes next decides what is allowed.
+// What has been read so far decides what the next line may be.
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
-
-  Result<MeasurementFile> Run(const std::string& name) {
-    while (offset_ < text_.size() && !ended_) {
-      const size_t newline = text_.find('\n', offset_);
-      ++line_;
-      if (newline == std::string_view::npos) return Fail(name, "the line has no end: the file is truncated");
-      if (const std::string what = ParseLine(text_.substr(offset_, newline - offset_)); !what.empty())
-        return Fail(name, what);
-      offset_ = newline + 1;
-    }
-    if (!ended_) return Fail(name, "no end line: the file is truncated");
-    if (offset_ != text_.size()) return Fail(name, "text after the end line");
-    return std::move(file_);
-  }
-
- private:
-  tl::unexpected<Error> Fail(const std::string& name, const std::string& what) const {
-    return MakeError(ErrorKind::kCorrupt, "{}:{}: {}", name, line_, what);
-  }
-
-  std::string ParseLine(std::string_view line) {
-    try {
-      const Json json = Json::parse(line);
-      if (!json.is_object()) return "not a JSON object";
-      if (line_ == 1)
-        ReadHeader(json);
-      else
-        ReadBody(json);
-      return {};
-    } catch (const LineError& error) {
-      return error.what;
-    } catch (const Json::exception& error) {
-      return error.what();
-    }
-  }
-
   void ReadHeader(const Json& json) {
-    if (json.value("magic", "") != kMagic) throw LineError{"not a measurement file"};
-    const int version = IntegerField<int>(json, "version", 0, INT32_MAX);
-    if (version != kVersion)
-      throw LineError{fmt::format("version {}, this build reads {}", version, kVersion)};
+    CheckMagic(json, kMagic, kVersion, "measurement file");
     file_.library = json.at("library").get<std::string>();
     file_.machine = json.at("machine").get<std::string>();
     file_.command = json.at("command").get<std::string>();
   }
 
-  void ReadBody(const Json& json) {
+  void ReadLine(const Json& json) {
     const auto kind = json.at("kind").get<std::string>();
     if (kind == "context") {
       file_.contexts.push_back(ContextFromJson(json));
@@ -251,28 +168,14 @@ class Parser {
       file_.rows.push_back(RowFromJson(json));
       if (!topologies_.contains(file_.rows.back().topology))
         throw LineError{"a row before the context of its topology"};
-    } else if (kind == "end") {
-      CheckEnd(json);
     } else {
       throw LineError{fmt::format("unknown kind '{}'", kind)};
     }
   }
 
-  void CheckEnd(const Json& json) {
-    const auto rows = IntegerField<size_t>(json, "rows", 0, INT64_MAX);
-    if (rows != file_.rows.size())
-      throw LineError{fmt::format("{} rows, but the end line says {}", file_.rows.size(), rows)};
-    const auto wanted = json.at("xxh3").get<std::string>();
-    const std::string found = HashOf(text_.substr(0, offset_));
-    if (wanted != found)
-      throw LineError{fmt::format("damaged: hash is {}, but the end line says {}", found, wanted)};
-    ended_ = true;
-  }
+  MeasurementFile& file() { return file_; }
 
-  std::string_view text_;
-  size_t offset_ = 0;
-  int line_ = 0;
-  bool ended_ = false;
+ private:
   MeasurementFile file_;
   std::set<std::string> topologies_;
 };
@@ -282,38 +185,37 @@ class Parser {
 Result<std::string> FormatMeasurements(const MeasurementFile& file) {
   DYNAMICCL_CHECK_OK(CheckKnownTopologies(file));
   std::string text;
-  DYNAMICCL_CHECK_OK(AppendLine(text, {{"magic", kMagic},
-                                       {"version", kVersion},
-                                       {"library", file.library},
-                                       {"machine", file.machine},
-                                       {"command", file.command}}));
-  for (const MeasurementContext& context : file.contexts)
-    DYNAMICCL_CHECK_OK(AppendLine(text, ContextToJson(context)));
-  for (const Measurement& row : file.rows) DYNAMICCL_CHECK_OK(AppendLine(text, RowToJson(row)));
-  const std::string hash = HashOf(text);
-  DYNAMICCL_CHECK_OK(AppendLine(text, {{"kind", "end"}, {"rows", file.rows.size()}, {"xxh3", hash}}));
+  DYNAMICCL_CHECK_OK(AppendJsonLine(text, {{"magic", kMagic},
+                                           {"version", kVersion},
+                                           {"library", file.library},
+                                           {"machine", file.machine},
+                                           {"command", file.command}}));
+  for (const MeasurementContext& context : file.contexts) {
+    DYNAMICCL_CHECK_OK(AppendJsonLine(text, ContextToJson(context)));
+  }
+  for (const Measurement& row : file.rows) DYNAMICCL_CHECK_OK(AppendJsonLine(text, RowToJson(row)));
+  DYNAMICCL_CHECK_OK(AppendEndLine(text, "rows", file.rows.size()));
   return text;
 }
 
 Status WriteMeasurementFile(const std::string& path, const MeasurementFile& file) {
   DYNAMICCL_TRY(const std::string text, FormatMeasurements(file));
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream << text;
-  stream.close();
-  if (!stream) return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path, ErrnoText(errno));
-  return {};
+  return WriteWholeFile(path, text);
 }
 
 Result<MeasurementFile> ParseMeasurements(std::string_view text, const std::string& name) {
-  return Parser(text).Run(name);
+  Parser parser;
+  DYNAMICCL_CHECK_OK(ReadJsonLines(text, name,
+                                   {.header = [&](const Json& json) { parser.ReadHeader(json); },
+                                    .line = [&](const Json& json) { parser.ReadLine(json); },
+                                    .counted = "rows",
+                                    .count = [&] { return parser.file().rows.size(); }}));
+  return std::move(parser.file());
 }
 
 Result<MeasurementFile> ReadMeasurementFile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return MakeError(ErrorKind::kNotFound, "cannot open '{}': {}", path, ErrnoText(errno));
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return ParseMeasurements(text.view(), path);
+  DYNAMICCL_TRY(const std::string text, ReadWholeFile(path));
+  return ParseMeasurements(text, path);
 }
 
 }  // namespace dynamiccl

@@ -26,6 +26,7 @@ struct ClockAnchor {
 enum TraceFlags : uint32_t {
   kTraceMirrored = 1,  // recorded on one rank only: replay issues it on every rank
   kTraceImported = 2,  // converted from another tool's file, which may not have filled every field
+  kTraceFinished = 4,  // compact, with section_bytes and content_hash; without it a ring file of a recorder
 };
 
 struct TraceHeader {
@@ -55,7 +56,7 @@ struct TraceHeader {
   uint64_t lost;      // records that found no ring
   ClockAnchor closed_at;
   uint64_t section_bytes;  // 0: the section reaches to the end of the file (still recording, or killed)
-  uint64_t content_hash;   // XXH3 of everything after the header; finished sections only
+  uint64_t content_hash;   // XXH3 of bytes 480 to 519 and 528 to the section's end; finished sections only
 };
 
 struct SegmentHeader {

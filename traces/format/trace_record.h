@@ -12,12 +12,12 @@
 namespace dynamiccl {
 
 // X(name, number): what a record says. Readers skip numbers that they do not know.
-#define DYNAMICCL_RECORD_KINDS(X)                                                     \
-  X(Collective, 1)   /* a collective call was issued at the API */                    \
-  X(PointToPoint, 2) /* a Send or Recv was issued */                                  \
+#define DYNAMICCL_RECORD_KINDS(X)                                                       \
+  X(Collective, 1)   /* a collective call was issued at the API */                      \
+  X(PointToPoint, 2) /* a Send or Recv was issued */                                    \
   X(Decision, 3)     /* a tuner was asked; algorithm, protocol, channels: its answer */ \
-  X(Step, 4)         /* the program marked a training step or phase */                \
-  X(Communicator, 5) /* a communicator began: bytes = its id, root_or_peer = rank */  \
+  X(Step, 4)         /* the program marked a training step or phase */                  \
+  X(Communicator, 5) /* a communicator began: bytes = its id, root_or_peer = rank */    \
   X(CommunicatorEnd, 6)
 
 enum class RecordKind : uint16_t {
@@ -27,7 +27,13 @@ enum class RecordKind : uint16_t {
 };
 
 // Where duration_ns comes from.
-enum class DurationSource : uint8_t { kNone = 0, kImported = 1, kStream = 2, kKernelStamps = 3, kEventPair = 4 };
+enum class DurationSource : uint8_t {
+  kNone = 0,
+  kImported = 1,
+  kStream = 2,
+  kKernelStamps = 3,
+  kEventPair = 4
+};
 
 struct TraceRecord {
   int64_t issued_ns;        // CLOCK_MONOTONIC; the header anchors it to real time
@@ -51,16 +57,17 @@ struct TraceRecord {
   uint8_t labelled_stage;   // ZeroStage, kUnknown without a label
   uint8_t duration_source;  // DurationSource; written later
   uint8_t reserved;
-  uint32_t duration_ns;     // written later; saturates at 4.29 s
-  uint32_t checksum;        // XXH32 of bytes 0 to 49: all but what is written later
-  uint32_t commit;          // kCommitted, stored last with release order
+  uint32_t duration_ns;  // written later; saturates at 4.29 s
+  uint32_t checksum;     // XXH32 of bytes 0 to 49: all but what is written later
+  uint32_t commit;       // kCommitted, stored last with release order
 };
 
 inline constexpr uint32_t kCommitted = 0x64636331;
 inline constexpr size_t kChecksummedBytes = 50;
 
 static_assert(sizeof(TraceRecord) == 64 && std::is_trivially_copyable_v<TraceRecord>);
-static_assert(offsetof(TraceRecord, labels) == 48 && offsetof(TraceRecord, duration_source) == kChecksummedBytes);
+static_assert(offsetof(TraceRecord, labels) == 48 &&
+              offsetof(TraceRecord, duration_source) == kChecksummedBytes);
 static_assert(offsetof(TraceRecord, duration_ns) == 52 && offsetof(TraceRecord, commit) == 60);
 
 }  // namespace dynamiccl

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/format/trace_calls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/traces/any_trace.h"
+#include "traces/format/trace_merge.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::HasSubstr;
+
+IssuedCall AllReduce(uint64_t call_number, uint16_t index, uint64_t bytes) {
+  IssuedCall issued;
+  issued.call.call_number = call_number;
+  issued.call.index_in_group = index;
+  issued.call.group_size = 2;
+  issued.call.bytes = bytes;
+  issued.labelled_role = Role::kGradientReduce;
+  issued.labelled_phase = Phase::kBackward;
+  issued.labelled_stage = ZeroStage::kStage2;
+  return issued;
+}
+
+TEST(TraceCalls, ViewsGiveBackWhatWasRecorded) {
+  const CommunicatorInfo info{.id = 0xabc, .rank = 1, .n_ranks = 4, .n_nodes = 2};
+  IssuedCall issued = AllReduce(17, 1, 1 << 20);
+  issued.call.communicator = info.id;
+  issued.call.n_ranks = info.n_ranks;
+  issued.rank = info.rank;
+  const IssuedCall back = IssuedCallOf(CallRecord(3, issued), CommunicatorOf(CommunicatorRecord(3, info, 0)));
+  EXPECT_EQ(back.call.communicator, 0xabcu);
+  EXPECT_EQ(back.call.call_number, 17u);
+  EXPECT_EQ(back.call.bytes, 1u << 20);
+  EXPECT_EQ(back.call.index_in_group, 1);
+  EXPECT_EQ(back.call.group_size, 2);
+  EXPECT_EQ(back.call.n_ranks, 4);
+  EXPECT_EQ(back.rank, 1);
+  EXPECT_EQ(back.root_or_peer, -1);
+  EXPECT_EQ(back.duration_ns, -1);
+  EXPECT_EQ(back.labelled_role, Role::kGradientReduce);
+  EXPECT_EQ(back.labelled_phase, Phase::kBackward);
+  EXPECT_EQ(back.labelled_stage, ZeroStage::kStage2);
+}
+
+TEST(TraceCalls, JoinsAnswersByCommunicatorCallAndIndex) {
+  SectionBuilder builder(0, 2);
+  const DecisionView first{
+      .asked_ns = 0, .config = {Algorithm::kRing, Protocol::kLL, 2}, .decided_by = DecidedBy::kPolicy};
+  const DecisionView second{.asked_ns = 0, .config = {Algorithm::kTree, Protocol::kSimple, 4}};
+  builder.Add(CallRecord(0, AllReduce(0, 0, 100)));
+  builder.Add(DecisionRecord(0, AllReduce(0, 1, 200).call, second));  // asked before the second call's record
+  builder.Add(CallRecord(0, AllReduce(0, 1, 200)));
+  builder.Add(DecisionRecord(0, AllReduce(0, 0, 100).call, first));
+  builder.Add(DecisionRecord(0, AllReduce(9, 0, 100).call, first));
+  builder.Add(CallRecord(0, AllReduce(1, 0, 100)));
+  const SectionCalls calls = CallsOf(builder.section());
+  ASSERT_EQ(calls.calls.size(), 3u);
+  EXPECT_EQ(calls.calls[0].decision->config, first.config);
+  EXPECT_EQ(calls.calls[0].decision->decided_by, DecidedBy::kPolicy);
+  EXPECT_EQ(calls.calls[1].decision->config, second.config);
+  EXPECT_FALSE(calls.calls[2].decision);
+  EXPECT_EQ(calls.without_call, 1u);
+}
+
+TEST(TraceCalls, KnowsTheStepAndSkipsWhatItDoesNotKnow) {
+  SectionBuilder builder(0, 2);
+  builder.Call(0, Collective::kBroadcast, 8);
+  builder.Add(
+      StepRecord({.marked_ns = 0, .step = 12, .phase = Phase::kForward, .stage = ZeroStage::kStage3}));
+  builder.Call(1, Collective::kAllGather, 8);
+  TraceRecord later = EmptyRecord(RecordKind::kStep, 0);
+  later.kind = 99;
+  builder.Add(later);
+  TraceRecord elsewhere = CallRecord(7, AllReduce(0, 0, 4));
+  builder.Add(elsewhere);
+  const SectionCalls calls = CallsOf(builder.section());
+  ASSERT_EQ(calls.calls.size(), 2u);
+  EXPECT_EQ(calls.calls[0].step, -1);
+  EXPECT_EQ(calls.calls[1].step, 12);
+  EXPECT_EQ(calls.steps.at(0).stage, ZeroStage::kStage3);
+  EXPECT_EQ(calls.unknown_kinds, 1u);
+  EXPECT_EQ(calls.without_communicator, 1u);
+}
+
+TEST(TraceCalls, HashIsOfOperationsAlone) {
+  SectionBuilder a(0, 2);
+  a.Call(5, Collective::kAllReduce, 64).Call(6, Collective::kAllGather, 128);
+  SectionBuilder b(1, 2);
+  b.section().records[0].bytes = 0xdef;  // another communicator id
+  b.Add(StepRecord({})).Call(0, Collective::kAllReduce, 64).Call(1, Collective::kAllGather, 128);
+  EXPECT_EQ(OperationHash(CallsOf(a.section())), OperationHash(CallsOf(b.section())));
+  b.Call(2, Collective::kAllGather, 128);
+  EXPECT_NE(OperationHash(CallsOf(a.section())), OperationHash(CallsOf(b.section())));
+}
+
+Trace TwoRanks(Collective second_of_rank_1, uint64_t bytes) {
+  SectionBuilder a(0, 2);
+  a.Call(0, Collective::kAllReduce, 64).Call(1, Collective::kAllReduce, 1 << 20);
+  SectionBuilder b(1, 2);
+  b.Call(0, Collective::kAllReduce, 64).Call(1, second_of_rank_1, bytes);
+  return {{a.section(), b.section()}};
+}
+
+TEST(TraceMerge, AcceptsRanksThatAgree) {
+  EXPECT_TRUE(CheckRanksAgree(TwoRanks(Collective::kAllReduce, 1 << 20)));
+}
+
+TEST(TraceMerge, NamesRankAndCallOfADisagreement) {
+  const Status status = CheckRanksAgree(TwoRanks(Collective::kReduceScatter, 1 << 20));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("communicator 0xabc, call 1: rank 0 issued AllReduce of 1M"));
+  EXPECT_THAT(status.error().message, HasSubstr("rank 1 issued ReduceScatter of 1M"));
+  EXPECT_FALSE(CheckRanksAgree(TwoRanks(Collective::kAllReduce, 1 << 19)));
+}
+
+TEST(TraceMerge, AMissingCallIsForgivenOnlyToAKilledRankAtTheEnd) {
+  Trace trace = TwoRanks(Collective::kAllReduce, 1 << 20);
+  trace.sections[1].records.pop_back();
+  EXPECT_THAT(CheckRanksAgree(trace).error().message, HasSubstr("rank 1 issued nothing"));
+  trace.sections[1].closed = false;
+  EXPECT_TRUE(CheckRanksAgree(trace));
+  trace = TwoRanks(Collective::kAllReduce, 1 << 20);
+  trace.sections[0].records.erase(trace.sections[0].records.begin() + 1);
+  EXPECT_THAT(CheckRanksAgree(trace).error().message, HasSubstr("rank 0 issued nothing"));
+  trace.sections[0].lost = 1;
+  EXPECT_TRUE(CheckRanksAgree(trace));
+}
+
+TEST(TraceMerge, OrdersByRankAndRefusesARankTwice) {
+  SectionBuilder a(0, 2);
+  SectionBuilder b(1, 2);
+  const auto merged = MergeTraces({Trace{{b.section()}}, Trace{{a.section()}}});
+  ASSERT_TRUE(merged);
+  EXPECT_EQ(merged->sections[0].rank, 0);
+  EXPECT_EQ(merged->sections[1].rank, 1);
+  const auto twice = MergeTraces({Trace{{a.section()}}, Trace{{a.section()}}});
+  ASSERT_FALSE(twice);
+  EXPECT_THAT(twice.error().message, HasSubstr("two traces of rank 0"));
+}
+
+}  // namespace
+}  // namespace dynamiccl

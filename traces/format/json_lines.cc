@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/format/json_lines.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+namespace dynamiccl {
+namespace {
+
+std::string HashOf(std::string_view text) {
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
+// nlohmann prints null for NaN and infinity.
+bool AllFinite(const Json& json) {
+  if (json.is_number_float()) return std::isfinite(json.get<double>());
+  return !json.is_structured() || std::all_of(json.begin(), json.end(), AllFinite);
+}
+
+void CheckEndLine(const Json& json, std::string_view before, const JsonLineCallbacks& callbacks) {
+  const size_t found = callbacks.count();
+  const uint64_t wanted = UnsignedField(json, callbacks.counted);
+  if (wanted != found)
+    throw LineError{fmt::format("{} {}, but the end line says {}", found, callbacks.counted, wanted)};
+  const std::string hash = HashOf(before);
+  const auto wanted_hash = json.at("xxh3").get<std::string>();
+  if (wanted_hash != hash)
+    throw LineError{fmt::format("damaged: hash is {}, the end line says {}", hash, wanted_hash)};
+}
+
+// True for the end line.
+bool TakeLine(std::string_view line, std::string_view before, const JsonLineCallbacks& callbacks) {
+  const Json json = Json::parse(line);
+  if (!json.is_object()) throw LineError{"not a JSON object"};
+  if (before.empty()) {
+    callbacks.header(json);
+  } else if (json.at("kind") == "end") {
+    CheckEndLine(json, before, callbacks);
+    return true;
+  } else {
+    callbacks.line(json);
+  }
+  return false;
+}
+
+}  // namespace
+
+Status AppendJsonLine(std::string& text, const Json& json) {
+  if (!AllFinite(json))
+    return MakeError(ErrorKind::kInvalidArgument, "not a finite number in {}", json.dump());
+  text += json.dump();
+  text += '\n';
+  return {};
+}
+
+Status AppendEndLine(std::string& text, const char* counted, size_t count) {
+  return AppendJsonLine(text, {{"kind", "end"}, {counted, count}, {"xxh3", HashOf(text)}});
+}
+
+Status ReadJsonLines(std::string_view text, const std::string& name, const JsonLineCallbacks& callbacks) {
+  size_t offset = 0;
+  bool ended = false;
+  int line = 0;
+  const auto fail = [&](const std::string& what) -> Status {
+    return MakeError(ErrorKind::kCorrupt, "{}:{}: {}", name, line, what);
+  };
+  while (offset < text.size() && !ended) {
+    ++line;
+    const size_t newline = text.find('\n', offset);
+    if (newline == std::string_view::npos) return fail("the line has no end: the file is truncated");
+    try {
+      ended = TakeLine(text.substr(offset, newline - offset), text.substr(0, offset), callbacks);
+    } catch (const LineError& error) {
+      return fail(error.what);
+    } catch (const Json::exception& error) {
+      return fail(error.what());
+    }
+    offset = newline + 1;
+  }
+  if (!ended) return fail("no end line: the file is truncated");
+  if (offset != text.size()) return fail("text after the end line");
+  return {};
+}
+
+int64_t IntegerField(const Json& json, const char* name, int64_t minimum, int64_t maximum) {
+  const Json& value = json.at(name);
+  if (!value.is_number_integer()) throw LineError{fmt::format("'{}' is not a whole number", name)};
+  const bool beyond = value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
+  if (beyond || value.get<int64_t>() < minimum || value.get<int64_t>() > maximum) {
+    throw LineError{fmt::format("'{}' is {}, outside {} to {}", name, value.dump(), minimum, maximum)};
+  }
+  return value.get<int64_t>();
+}
+
+uint64_t UnsignedField(const Json& json, const char* name) {
+  const Json& value = json.at(name);
+  // A negative number is a number_integer that is not number_unsigned.
+  if (!value.is_number_unsigned())
+    throw LineError{fmt::format("'{}' is {}, not a count", name, value.dump())};
+  return value.get<uint64_t>();
+}
+
+double NumberField(const Json& json, const char* name) {
+  const Json& value = json.at(name);
+  if (!value.is_number()) throw LineError{fmt::format("'{}' is not a number", name)};
+  return value.get<double>();
+}
+
+void CheckMagic(const Json& json, const std::string& magic, int version, const char* what) {
+  if (json.value("magic", "") != magic) throw LineError{fmt::format("not a {}", what)};
+  const int64_t found = IntegerField(json, "version", 0, INT32_MAX);
+  if (found != version) throw LineError{fmt::format("version {}, this build reads {}", found, version)};
+}
+
+Result<std::string> ReadWholeFile(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return MakeError(ErrorKind::kNotFound, "cannot open '{}': {}", path, ErrnoText(errno));
+  std::ostringstream text;
+  text << stream.rdbuf();
+  // An empty file sets failbit on `text`; a folder or an I/O error sets badbit on the stream.
+  if (stream.bad()) return MakeError(ErrorKind::kUnavailable, "cannot read '{}': {}", path, ErrnoText(errno));
+  return std::move(text).str();
+}
+
+Status WriteWholeFile(const std::string& path, std::string_view content) {
+  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+  stream.write(content.data(), static_cast<std::streamsize>(content.size()));
+  stream.close();
+  if (!stream) return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path, ErrnoText(errno));
+  return {};
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/format/trace.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cstring>
+#include <tuple>
+
+namespace dynamiccl {
+
+void Seal(TraceRecord& record) {
+  record.checksum = XXH32(&record, kChecksummedBytes, 0);
+  record.commit = kCommitted;
+}
+
+bool IsWhole(const TraceRecord& record) {
+  return record.commit == kCommitted && record.checksum == XXH32(&record, kChecksummedBytes, 0);
+}
+
+uint64_t ContentHash(std::span<const std::byte> section) {
+  constexpr size_t kBefore = offsetof(TraceHeader, segments);
+  constexpr size_t kHash = offsetof(TraceHeader, content_hash);
+  constexpr size_t kAfter = kHash + sizeof(uint64_t);
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  XXH3_64bits_update(&state, section.data() + kBefore, kHash - kBefore);
+  XXH3_64bits_update(&state, section.data() + kAfter, section.size() - kAfter);
+  return XXH3_64bits_digest(&state);
+}
+
+bool operator==(const TraceSection& a, const TraceSection& b) {
+  const auto described = [](const TraceSection& s) {
+    return std::tie(s.rank, s.world, s.process_id, s.flags, s.host, s.library, s.writer,
+                    s.opened.monotonic_ns, s.opened.realtime_ns, s.closed_at.monotonic_ns,
+                    s.closed_at.realtime_ns, s.closed, s.lost);
+  };
+  return described(a) == described(b) && a.records.size() == b.records.size() &&
+         (a.records.empty() ||
+          std::memcmp(a.records.data(), b.records.data(), a.records.size() * sizeof(TraceRecord)) == 0);
+}
+
+}  // namespace dynamiccl

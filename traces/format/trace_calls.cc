@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/format/trace_calls.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "src/base/byte_codec.h"
+
+namespace dynamiccl {
+namespace {
+
+using CallKey = std::tuple<uint32_t, uint64_t, uint16_t>;  // communicator, call number, index in group
+
+CallKey KeyOf(const TraceRecord& record) {
+  return {record.communicator, record.call_number, record.index_in_group};
+}
+
+struct Builder {
+  SectionCalls result;
+  std::map<CallKey, size_t> position;  // of a call in result.calls
+  int64_t step = -1;
+
+  void TakeCall(const TraceRecord& record) {
+    const auto communicator = result.communicators.find(record.communicator);
+    if (communicator == result.communicators.end()) {
+      ++result.without_communicator;
+      return;
+    }
+    position[KeyOf(record)] = result.calls.size();
+    result.calls.push_back({.issued = IssuedCallOf(record, communicator->second),
+                            .communicator = record.communicator,
+                            .stream = record.stream,
+                            .duration_source = static_cast<DurationSource>(record.duration_source),
+                            .decision = std::nullopt,
+                            .step = step});
+  }
+
+  void TakeDecision(const TraceRecord& record) {
+    const auto found = position.find(KeyOf(record));
+    if (found == position.end())
+      ++result.without_call;
+    else
+      result.calls[found->second].decision = DecisionOf(record);
+  }
+
+  void TakeStep(const TraceRecord& record) {
+    result.steps.push_back(StepOf(record));
+    step = static_cast<int64_t>(record.call_number);
+  }
+};
+
+bool IsKind(const TraceRecord& record, RecordKind kind) {
+  return record.kind == static_cast<uint16_t>(kind);
+}
+
+// Known kinds that carry nothing for this view.
+bool IsSilent(const TraceRecord& record) {
+  return IsKind(record, RecordKind::kCommunicator) || IsKind(record, RecordKind::kCommunicatorEnd) ||
+         IsKind(record, RecordKind::kDecision);
+}
+
+void AppendOperation(ByteWriter& bytes, const IssuedCall& issued, uint64_t first_call_number) {
+  const CollectiveCall& call = issued.call;
+  bytes.Put(call.call_number - first_call_number);
+  bytes.Put(call.index_in_group);
+  bytes.Put(call.collective);
+  bytes.Put(call.data_type);
+  bytes.Put(call.op);
+  bytes.Put(call.bytes);
+  bytes.Put(issued.root_or_peer);
+}
+
+}  // namespace
+
+SectionCalls CallsOf(const TraceSection& section) {
+  Builder builder;
+  // A communicator's number is never used twice by a process, so all of them may be known first.
+  for (const TraceRecord& record : section.records) {
+    if (IsKind(record, RecordKind::kCommunicator))
+      builder.result.communicators[record.communicator] = CommunicatorOf(record);
+  }
+  for (const TraceRecord& record : section.records) {
+    if (IsKind(record, RecordKind::kCollective) || IsKind(record, RecordKind::kPointToPoint))
+      builder.TakeCall(record);
+    else if (IsKind(record, RecordKind::kStep))
+      builder.TakeStep(record);
+    else if (!IsSilent(record))
+      ++builder.result.unknown_kinds;
+  }
+  // Inside a group the tuner may be asked before the last call of the group is recorded: answers are joined
+  // last.
+  for (const TraceRecord& record : section.records) {
+    if (IsKind(record, RecordKind::kDecision)) builder.TakeDecision(record);
+  }
+  return std::move(builder.result);
+}
+
+uint64_t OperationHash(const SectionCalls& section) {
+  std::map<uint32_t, size_t> order;  // communicator -> place of its first call
+  std::vector<std::vector<const IssuedCall*>> by_communicator;
+  for (const TraceCall& call : section.calls) {
+    const auto [place, inserted] = order.try_emplace(call.communicator, by_communicator.size());
+    if (inserted) by_communicator.emplace_back();
+    by_communicator[place->second].push_back(&call.issued);
+  }
+  ByteWriter bytes;
+  for (auto& calls : by_communicator) {
+    std::stable_sort(calls.begin(), calls.end(), [](const IssuedCall* a, const IssuedCall* b) {
+      return std::tie(a->call.call_number, a->call.index_in_group) <
+             std::tie(b->call.call_number, b->call.index_in_group);
+    });
+    for (const IssuedCall* issued : calls) AppendOperation(bytes, *issued, calls.front()->call.call_number);
+  }
+  return XXH3_64bits(bytes.buffer().data(), bytes.buffer().size());
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON-lines twin of the .ctrace file: the same sections and records as text, exact both ways.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "traces/format/trace.h"
+
+namespace dynamiccl {
+
+// Fields that a kind of record does not use are left out where they have their empty value.
+Result<std::string> FormatTraceJson(const Trace& trace);
+// Strict; errors read "<name>:<line>: <what>".
+Result<Trace> ParseTraceJson(std::string_view text, const std::string& name);
+
+}  // namespace dynamiccl

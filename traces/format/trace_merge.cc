@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/format/trace_merge.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "src/collective/size_class.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+namespace {
+
+// What one rank issued on one communicator, in order.
+struct RankSequence {
+  int32_t rank = 0;
+  bool may_end_early = false;   // killed
+  bool may_begin_late = false;  // lost records
+  bool has_point_to_point = false;
+  std::vector<IssuedCall> collectives;
+};
+
+using Place = std::pair<uint64_t, uint16_t>;  // call number, index in group
+
+Place PlaceOf(const IssuedCall& issued) {
+  return {issued.call.call_number, issued.call.index_in_group};
+}
+
+// The fields in which ranks must be equal.
+auto Shape(const IssuedCall& issued) {
+  const CollectiveCall& call = issued.call;
+  return std::tuple(call.collective, call.data_type, call.op, call.bytes, issued.root_or_peer);
+}
+
+std::string Describe(const IssuedCall& issued) {
+  return fmt::format("{} of {} ({}, {})", Name(issued.call.collective), FormatBytes(issued.call.bytes),
+                     Name(issued.call.data_type), Name(issued.call.op));
+}
+
+std::map<uint64_t, std::vector<RankSequence>> SequencesByCommunicator(const Trace& trace) {
+  std::map<uint64_t, std::vector<RankSequence>> all;
+  for (const TraceSection& section : trace.sections) {
+    const SectionCalls calls = CallsOf(section);
+    std::map<uint32_t, RankSequence> own;
+    for (const auto& [number, info] : calls.communicators) {
+      own[number].rank = info.rank;
+      own[number].may_end_early = !section.closed;
+      own[number].may_begin_late = section.lost > 0;
+    }
+    for (const TraceCall& call : calls.calls) {
+      RankSequence& sequence = own[call.communicator];
+      if (call.issued.call.collective < Collective::kSendRecv)
+        sequence.collectives.push_back(call.issued);
+      else
+        sequence.has_point_to_point = true;
+    }
+    for (auto& [number, sequence] : own) {
+      std::stable_sort(sequence.collectives.begin(), sequence.collectives.end(),
+                       [](const IssuedCall& a, const IssuedCall& b) { return PlaceOf(a) < PlaceOf(b); });
+      all[calls.communicators.at(number).id].push_back(std::move(sequence));
+    }
+  }
+  return all;
+}
+
+// A rank that issued Send or Recv alone in some group counted a call that others did not: then only the order
+// counts.
+void NumberByOrder(std::vector<RankSequence>& ranks) {
+  for (RankSequence& rank : ranks) {
+    for (size_t i = 0; i < rank.collectives.size(); ++i) {
+      rank.collectives[i].call.call_number = i;
+      rank.collectives[i].call.index_in_group = 0;
+    }
+  }
+}
+
+Status Missing(uint64_t communicator, const RankSequence& rank, const RankSequence& other,
+               const IssuedCall& call) {
+  return MakeError(ErrorKind::kCorrupt,
+                   "communicator {:#x}, call {}: rank {} issued {}, rank {} issued nothing", communicator,
+                   call.call.call_number, other.rank, Describe(call), rank.rank);
+}
+
+// Walks both sequences in step.
+Status CompareRanks(uint64_t communicator, const RankSequence& a, const RankSequence& b) {
+  size_t i = 0;
+  size_t j = 0;
+  while (i < a.collectives.size() || j < b.collectives.size()) {
+    const IssuedCall* const left = i < a.collectives.size() ? &a.collectives[i] : nullptr;
+    const IssuedCall* const right = j < b.collectives.size() ? &b.collectives[j] : nullptr;
+    if (left != nullptr && right != nullptr && PlaceOf(*left) == PlaceOf(*right)) {
+      if (Shape(*left) != Shape(*right)) {
+        return MakeError(ErrorKind::kCorrupt,
+                         "communicator {:#x}, call {}: rank {} issued {}, rank {} issued {}", communicator,
+                         left->call.call_number, a.rank, Describe(*left), b.rank, Describe(*right));
+      }
+      ++i;
+      ++j;
+      continue;
+    }
+    const bool left_first = right == nullptr || (left != nullptr && PlaceOf(*left) < PlaceOf(*right));
+    const RankSequence& without = left_first ? b : a;
+    const bool at_end = (left_first ? right : left) == nullptr;
+    const bool at_start = (left_first ? j : i) == 0;
+    if (!(at_end && without.may_end_early) && !(at_start && without.may_begin_late)) {
+      return Missing(communicator, without, left_first ? a : b, left_first ? *left : *right);
+    }
+    ++(left_first ? i : j);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Trace> MergeTraces(std::vector<Trace> traces) {
+  Trace merged;
+  for (Trace& trace : traces) {
+    std::move(trace.sections.begin(), trace.sections.end(), std::back_inserter(merged.sections));
+  }
+  std::stable_sort(merged.sections.begin(), merged.sections.end(),
+                   [](const TraceSection& a, const TraceSection& b) {
+                     return std::tie(a.rank, a.host, a.process_id) < std::tie(b.rank, b.host, b.process_id);
+                   });
+  for (size_t i = 1; i < merged.sections.size(); ++i) {
+    const int32_t rank = merged.sections[i].rank;
+    if (rank >= 0 && rank == merged.sections[i - 1].rank) {
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument, "two traces of rank {}", rank),
+          "merge the files of one run only; DYNAMICCL_TRACE=name.%r.ctrace gives each rank its own");
+    }
+  }
+  return merged;
+}
+
+Status CheckRanksAgree(const Trace& trace) {
+  for (auto& [communicator, ranks] : SequencesByCommunicator(trace)) {
+    auto compared = ranks;
+    if (std::any_of(ranks.begin(), ranks.end(),
+                    [](const RankSequence& rank) { return rank.has_point_to_point; })) {
+      NumberByOrder(compared);
+    }
+    for (size_t i = 1; i < compared.size(); ++i) {
+      DYNAMICCL_CHECK_OK(CompareRanks(communicator, compared[0], compared[i]));
+    }
+  }
+  return {};
+}
+
+}  // namespace dynamiccl

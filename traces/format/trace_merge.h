@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the traces of several ranks together and checks that they tell of the same run.
+#pragma once
+
+#include <vector>
+
+#include "src/base/status.h"
+#include "traces/format/trace.h"
+
+namespace dynamiccl {
+
+// All sections, ordered by rank, then process. Two sections of one known rank are an error.
+Result<Trace> MergeTraces(std::vector<Trace> traces);
+
+// On each communicator all ranks must have issued the same collectives in the same order, or the run was
+// broken (NCCL would hang or corrupt data). The error names communicator, call and the two ranks. A rank
+// whose process was killed may have fewer calls at the end, one that lost records fewer at the start; Send
+// and Recv differ by nature and do not count.
+Status CheckRanksAgree(const Trace& trace);
+
+}  // namespace dynamiccl

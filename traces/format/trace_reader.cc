@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every offset is taken from the file and therefore checked against its length before use: a damaged header
+// must give an error, never a read outside the file.
+#include "traces/format/trace_reader.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "traces/format/json_lines.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr uint32_t kMaxSegments = 4096;     // far above the recorder's own limit
+constexpr uint32_t kMaxRecordBytes = 4096;  // a later version may lengthen records, but not without end
+constexpr uint64_t kMaxSize = 1ull << 48;   // so that products and sums of header fields cannot wrap
+
+// One section: reads its header, then its segments.
+class SectionParser {
+ public:
+  SectionParser(std::span<const std::byte> bytes, size_t offset, TraceReading reading)
+      : bytes_(bytes.subspan(offset)), strict_(reading == TraceReading::kStrict) {}
+
+  Status Run() {
+    DYNAMICCL_CHECK_OK(ReadHeader());
+    FillSection();
+    DYNAMICCL_CHECK_OK(CheckSize());
+    if (header_.table_records > 0) ReadSegment(header_.header_bytes, header_.table_records);
+    for (uint32_t i = 0; i < header_.segments; ++i) {
+      ReadSegment(header_.first_segment + i * header_.segment_bytes, header_.records_per_segment);
+    }
+    // Stable: records of one moment keep the order of their ring, and communicators come before the calls on
+    // them.
+    std::stable_sort(section_.records.begin(), section_.records.end(),
+                     [](const TraceRecord& a, const TraceRecord& b) { return a.issued_ns < b.issued_ns; });
+    return {};
+  }
+
+  TraceSection& section() { return section_; }
+  // Bytes up to the next section.
+  // A damaged length must not send the reader in circles: a section is at least its header.
+  size_t length() const {
+    if (!finished()) return bytes_.size();
+    return std::clamp<size_t>(header_.section_bytes, std::min<size_t>(kTraceHeaderBytes, bytes_.size()),
+                              bytes_.size());
+  }
+
+ private:
+  bool finished() const { return (header_.flags & kTraceFinished) != 0; }
+
+  Status Fail(size_t offset, const std::string& what) const {
+    return MakeError(ErrorKind::kCorrupt, "byte {}: {}", offset, what);
+  }
+
+  Status ReadHeader() {
+    if (bytes_.size() < kTraceHeaderBytes) return Fail(bytes_.size(), "the file ends inside a header");
+    std::memcpy(&header_, bytes_.data(), sizeof(header_));
+    if (std::memcmp(header_.magic, kTraceMagic, sizeof(kTraceMagic)) != 0)
+      return Fail(0, "not a trace (.ctrace)");
+    if (header_.version != kTraceVersion) {
+      return Fail(8, fmt::format("version {}, this build reads {}", header_.version, kTraceVersion));
+    }
+    const uint64_t checksum = XXH3_64bits(bytes_.data(), offsetof(TraceHeader, checksum));
+    if (checksum != header_.checksum) return Fail(offsetof(TraceHeader, checksum), "the header is damaged");
+    return CheckLayout();
+  }
+
+  Status CheckLayout() const {
+    const bool sane = header_.header_bytes >= kTraceHeaderBytes && header_.header_bytes <= 1u << 20 &&
+                      header_.record_bytes >= sizeof(TraceRecord) &&
+                      header_.record_bytes <= kMaxRecordBytes && header_.segments <= kMaxSegments &&
+                      header_.segment_bytes <= kMaxSize / kMaxSegments && header_.first_segment <= kMaxSize &&
+                      header_.records_per_segment <= kMaxSize / kMaxRecordBytes &&
+                      header_.table_records <= kMaxSize / kMaxRecordBytes;
+    if (!sane) return Fail(12, "the header's sizes make no sense");
+    const uint64_t ring = sizeof(SegmentHeader) + header_.records_per_segment * header_.record_bytes;
+    if (header_.segments > 0 && ring > header_.segment_bytes)
+      return Fail(24, "the header's sizes make no sense");
+    return {};
+  }
+
+  void FillSection() {
+    const auto text = [](const auto& field) { return std::string(field, ::strnlen(field, sizeof(field))); };
+    section_.rank = header_.rank;
+    section_.world = header_.world;
+    section_.process_id = header_.process_id;
+    section_.flags = header_.flags & ~static_cast<uint32_t>(kTraceFinished);
+    section_.host = text(header_.host);
+    section_.library = text(header_.library);
+    section_.writer = text(header_.writer);
+    section_.opened = header_.opened;
+    section_.closed_at = header_.closed_at;
+    section_.closed = header_.closed != 0;
+    section_.lost = header_.lost;
+  }
+
+  Status CheckSize() const {
+    if (!strict_) return {};
+    const uint64_t end = header_.first_segment + header_.segments * header_.segment_bytes;
+    const uint64_t wanted = std::max({end, header_.section_bytes, TableEnd()});
+    if (wanted > bytes_.size()) {
+      return Fail(bytes_.size(),
+                  fmt::format("the file ends, but the section should reach to byte {}", wanted));
+    }
+    if (!finished()) return {};
+    if (end > header_.section_bytes || header_.section_bytes < header_.header_bytes) {
+      return Fail(offsetof(TraceHeader, section_bytes), "the section's length contradicts its segments");
+    }
+    if (ContentHash(bytes_.first(header_.section_bytes)) != header_.content_hash) {
+      return Fail(header_.header_bytes, "the records are damaged (content hash)");
+    }
+    return {};
+  }
+
+  uint64_t TableEnd() const {
+    return header_.table_records == 0
+               ? 0
+               : header_.header_bytes + sizeof(SegmentHeader) + header_.table_records * header_.record_bytes;
+  }
+
+  // Takes what is whole of the ring at `offset`; what is not counts as lost.
+  void ReadSegment(uint64_t offset, uint64_t capacity) {
+    SegmentHeader segment;
+    if (offset + sizeof(segment) > bytes_.size()) return;
+    std::memcpy(&segment, bytes_.data() + offset, sizeof(segment));
+    if (segment.magic != kSegmentMagic || capacity == 0) return;
+    const uint64_t count = std::min(segment.head, capacity);
+    section_.lost += segment.head - count;
+    for (uint64_t position = segment.head - count; position < segment.head; ++position) {
+      const uint64_t start = offset + sizeof(segment) + position % capacity * header_.record_bytes;
+      TraceRecord record;
+      if (start + sizeof(record) <= bytes_.size()) {
+        std::memcpy(&record, bytes_.data() + start, sizeof(record));
+        if (IsWhole(record)) {
+          section_.records.push_back(record);
+          continue;
+        }
+      }
+      ++section_.lost;
+    }
+  }
+
+  std::span<const std::byte> bytes_;
+  bool strict_;
+  TraceHeader header_{};
+  TraceSection section_;
+};
+
+}  // namespace
+
+Result<Trace> ParseTrace(std::span<const std::byte> bytes, const std::string& name, TraceReading reading) {
+  Trace trace;
+  size_t offset = 0;
+  do {
+    SectionParser parser(bytes, offset, reading);
+    if (const Status status = parser.Run(); !status) {
+      // A later section that is cut off costs its own records only.
+      if (reading == TraceReading::kSalvage && offset > 0) break;
+      const std::string context = offset == 0 ? name : fmt::format("{}: section at byte {}", name, offset);
+      auto error = Wrap(status.error(), context);
+      const bool cut = offset > 0 || bytes.size() >= kTraceHeaderBytes;
+      return cut ? WithHint(std::move(error), "`dynamiccl trace recover` takes what is whole") : error;
+    }
+    trace.sections.push_back(std::move(parser.section()));
+    offset += parser.length();
+  } while (offset < bytes.size());
+  return trace;
+}
+
+Result<Trace> ReadTrace(const std::string& path, TraceReading reading) {
+  DYNAMICCL_TRY(const std::string content, ReadWholeFile(path));
+  return ParseTrace(std::as_bytes(std::span(content)), path, reading);
+}
+
+}  // namespace dynamiccl

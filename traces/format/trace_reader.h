@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads .ctrace files: of a running or killed process, finished, or merged from several ranks.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "src/base/status.h"
+#include "traces/format/trace.h"
+
+namespace dynamiccl {
+
+enum class TraceReading {
+  kStrict,   // a file that is cut short or whose content hash is wrong is an error
+  kSalvage,  // everything that is whole is taken, from any file whose first header is readable
+};
+
+// Torn, damaged and overwritten records are never an error: they are counted in TraceSection::lost. Records
+// longer than ours are cut to what we know. Errors read "<path>: byte <offset>: <what>".
+Result<Trace> ReadTrace(const std::string& path, TraceReading reading = TraceReading::kStrict);
+Result<Trace> ParseTrace(std::span<const std::byte> bytes, const std::string& name, TraceReading reading);
+
+}  // namespace dynamiccl

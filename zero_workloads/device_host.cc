@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device seam on host memory, over hostccl's streams and events.
+#include <ATen/native/Resize.h>
+#include <sys/resource.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "src/base/clock.h"
+#include "src/nccl_abi/host_stream.h"
+#include "zero_workloads/device.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+// Of the thread that computes; hooks of the backward pass run on it too (LibTorch's CPU engine).
+int64_t compute_wait_nanoseconds = 0;
+
+void Check(ncclResult_t result, const char* function) {
+  if (result != ncclSuccess)
+    throw std::runtime_error(std::string(function) + ": " + ncclGetErrorString(result));
+}
+
+}  // namespace
+
+struct EventState {
+  hostcclEvent_t event = nullptr;
+};
+
+void EventDeleter::operator()(EventState* state) const {
+  hostcclEventDestroy(state->event);
+  delete state;
+}
+
+Result<at::Device> SelectDevice(int) {
+  return at::Device(at::kCPU);
+}
+
+Stream::Stream() {
+  Check(hostcclStreamCreate(&handle_), "hostcclStreamCreate");
+}
+
+Stream::~Stream() {
+  hostcclStreamDestroy(handle_);
+}
+
+void Stream::StartAfterCompute() {}
+
+Event Stream::Record() {
+  Event event(new EventState);
+  Check(hostcclEventCreate(&event->event), "hostcclEventCreate");
+  Check(hostcclEventRecord(event->event, handle_), "hostcclEventRecord");
+  return event;
+}
+
+void StartComputeAfter(const Event& event) {
+  if (event == nullptr) return;
+  const int64_t begin = MonotonicNanoseconds();
+  Check(hostcclEventSynchronize(event->event), "hostcclEventSynchronize");
+  compute_wait_nanoseconds += MonotonicNanoseconds() - begin;
+}
+
+void WaitOnHost(const Event& event, const std::function<void()>& check) {
+  StartComputeAfter(event);
+  check();
+}
+
+int64_t TakeComputeWaitNanoseconds() {
+  return std::exchange(compute_wait_nanoseconds, 0);
+}
+
+void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
+  at::native::resize_bytes_cpu(tensor.storage().unsafeGetStorageImpl(), static_cast<size_t>(bytes));
+}
+
+int64_t PeakBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{1024} * usage.ru_maxrss;  // Linux counts KiB
+}
+
+}  // namespace dynamiccl::zero

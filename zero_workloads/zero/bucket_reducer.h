@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums gradients over the ranks in buckets of constant size. A bucket is a slice of the arena: for each rank
+// the gradients of its part of that slice, one rank after another, as ReduceScatter wants them. Two buffers
+// alternate, so that one is filled while the other is reduced.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <span>
+
+#include "zero_workloads/parallel/process_group.h"
+#include "zero_workloads/zero/flat_parameters.h"
+#include "zero_workloads/zero/partition.h"
+
+namespace dynamiccl::zero {
+
+enum class ReduceKind {
+  kAllReduce,      // every rank gets the sum of all arenas: stage 0
+  kReduceScatter,  // a rank gets the sum of its own arena: stages 1 to 3
+};
+
+struct BucketSettings {
+  ReduceKind kind = ReduceKind::kReduceScatter;
+  int64_t bucket_bytes = 0;  // over all ranks; rounded up to whole shard alignments
+  bool overlap = true;       // false: waits for each bucket before going on
+};
+
+class BucketReducer {
+ public:
+  // All arguments outlive the reducer. `options` are those of the gradients.
+  BucketReducer(const Partition& partition, ProcessGroup* group, const BucketSettings& settings,
+                const at::TensorOptions& options);
+
+  // Takes the unit's gradients; full buckets are sent. Units come in arena order, each once a step.
+  void Add(int unit, const FlatParameters& parameters);
+  // Waits until all sums are there. Every unit was added.
+  void Finish();
+
+  // Sum over ranks: the own arena, or with kAllReduce all ranks' arenas one after another.
+  const at::Tensor& gradients() const { return gradients_; }
+
+ private:
+  struct Bucket {
+    at::Tensor buffer;           // room for world x capacity
+    int64_t begin = 0, end = 0;  // slice of the arena that it holds
+    PendingCollective pending;
+  };
+
+  void Open(int64_t arena_position);
+  void Send();
+  void Settle(Bucket* bucket);
+
+  const Partition& partition_;
+  ProcessGroup* group_;
+  BucketSettings settings_;
+  int64_t capacity_;  // arena elements in a bucket
+  at::Tensor gradients_;
+  std::array<Bucket, 2> buckets_;
+  size_t current_ = 0;
+};
+
+}  // namespace dynamiccl::zero

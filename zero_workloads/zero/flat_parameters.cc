@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/zero/flat_parameters.h"
+
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "zero_workloads/zero/partition.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+// Runs a function after autograd has stored a parameter's gradient.
+class AfterGradient : public torch::autograd::PostAccumulateGradHook {
+ public:
+  explicit AfterGradient(std::function<void()> function) : function_(std::move(function)) {}
+  void operator()(const torch::autograd::Variable&) override { function_(); }
+
+ private:
+  std::function<void()> function_;
+};
+
+}  // namespace
+
+FlatParameters::FlatParameters(ModelUnit unit) : unit_(std::move(unit)) {
+  for (const ParameterSlot& parameter : unit_.parameters) {
+    offsets_.push_back(elements_);
+    elements_ += RoundUp(parameter.Elements(), kParameterAlignment);
+  }
+}
+
+void FlatParameters::Bind(int64_t padded_elements, const at::TensorOptions& options) {
+  flat_ = at::zeros({padded_elements}, options);
+  for (size_t i = 0; i < unit_.parameters.size(); ++i) {
+    const ParameterSlot& parameter = unit_.parameters[i];
+    *parameter.tensor = flat_.narrow(0, offsets_[i], parameter.Elements()).view(parameter.shape).detach();
+    parameter.tensor->set_requires_grad(true);
+  }
+}
+
+void FlatParameters::OnGradientsReady(std::function<void()> ready) {
+  const auto count = [this, ready = std::move(ready)] {
+    if (++gradients_ready_ < unit_.parameters.size()) return;
+    gradients_ready_ = 0;
+    ready();
+  };
+  for (const ParameterSlot& parameter : unit_.parameters) {
+    torch::autograd::impl::set_post_acc_grad_hooks(*parameter.tensor, std::make_unique<AfterGradient>(count));
+  }
+}
+
+void FlatParameters::ForEachParameter(int64_t begin, int64_t end,
+                                      const std::function<void(size_t, int64_t, int64_t)>& visit) const {
+  for (size_t i = 0; i < unit_.parameters.size(); ++i) {
+    const int64_t first = std::max(begin, offsets_[i]);
+    const int64_t last = std::min(end, offsets_[i] + unit_.parameters[i].Elements());
+    if (first < last) visit(i, first - offsets_[i], last - offsets_[i]);
+  }
+}
+
+at::Tensor FlatParameters::InitialValues(uint64_t seed, int64_t begin, int64_t end) const {
+  at::Tensor values = at::zeros({end - begin}, at::kFloat);
+  ForEachParameter(begin, end, [&](size_t i, int64_t first, int64_t last) {
+    FillInitialValues(unit_.parameters[i], seed, first, last,
+                      values.data_ptr<float>() + offsets_[i] + first - begin);
+  });
+  return values;
+}
+
+void FlatParameters::CopyGradients(int64_t begin, const at::Tensor& output) const {
+  output.zero_();
+  ForEachParameter(begin, begin + output.numel(), [&](size_t i, int64_t first, int64_t last) {
+    const at::Tensor gradient = unit_.parameters[i].tensor->grad().reshape({-1});
+    output.narrow(0, offsets_[i] + first - begin, last - first)
+        .copy_(gradient.narrow(0, first, last - first));
+  });
+}
+
+void FlatParameters::DropGradients() {
+  for (const ParameterSlot& parameter : unit_.parameters) parameter.tensor->mutable_grad().reset();
+}
+
+}  // namespace dynamiccl::zero

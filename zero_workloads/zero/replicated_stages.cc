@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/zero/replicated_stages.h"
+
+namespace dynamiccl::zero {
+
+void Stage0::PublishParameters() {
+  const at::Tensor master = optimizer_->master().view({group_->world(), -1});
+  for (int unit = 0; unit < units(); ++unit) {
+    const auto [shard_elements, arena_offset] = partition_->unit(unit);
+    parameters_[static_cast<size_t>(unit)]
+        .flat()
+        .view({group_->world(), shard_elements})
+        .copy_(master.narrow(1, arena_offset, shard_elements));
+  }
+}
+
+Stage1::Stage1(Gpt* model, ProcessGroup* group, const EngineSettings& settings)
+    : ZeroEngine(model, group, settings), gathers_(static_cast<size_t>(units())) {}
+
+void Stage1::BeforeForward(int unit) {
+  PendingCollective& gather = gathers_[static_cast<size_t>(unit)];
+  group_->Await(gather);
+  gather = {};
+}
+
+void Stage1::AfterBackward() {
+  for (int unit = units() - 1; unit >= 0; --unit) ReduceGradients(unit);
+}
+
+void Stage1::PublishParameters() {
+  RefreshParameterShard();
+  for (int unit = 0; unit < units(); ++unit) {
+    const size_t index = static_cast<size_t>(unit);
+    gathers_[index] = group_->AllGather(Shard(parameter_shard_, unit), parameters_[index].flat(),
+                                        {DYNAMICCL_PHASE_OPTIMIZER, DYNAMICCL_ROLE_POST_STEP_GATHER});
+    if (!settings_.overlap) BeforeForward(unit);
+  }
+}
+
+}  // namespace dynamiccl::zero

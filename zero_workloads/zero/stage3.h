@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// P_os+g+p: every rank keeps only its shard of the parameters. A unit is gathered before its forward pass,
+// freed after it, gathered again before its backward pass, and freed when its gradients are in a bucket. The
+// root stays from the start of the forward pass to its end of the backward pass, since its first and last
+// operations are the model's.
+#pragma once
+
+#include <vector>
+
+#include "zero_workloads/zero/parameter_state.h"
+#include "zero_workloads/zero/zero_engine.h"
+
+namespace dynamiccl::zero {
+
+class Stage3 final : public ZeroEngine {
+ public:
+  Stage3(Gpt* model, ProcessGroup* group, const EngineSettings& settings);
+  void BeforeForward(int unit) override;
+  void AfterForward(int unit, const at::Tensor& output) override;
+
+ protected:
+  void GradientsReady(int unit) override;
+  void PublishParameters() override;
+
+ private:
+  struct Unit {
+    ParameterLife life;
+    PendingCollective gather;
+  };
+
+  void BeforeBackward(int unit);
+  // Starts the gather unless it is under way already.
+  void Gather(int unit, dynamicclPhase_t phase);
+  void StartUse(int unit);
+  void Free(int unit);
+
+  std::vector<Unit> life_;  // by unit
+};
+
+}  // namespace dynamiccl::zero

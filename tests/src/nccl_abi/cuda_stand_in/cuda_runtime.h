@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that nccl.h takes from the CUDA runtime, so that it compiles without CUDA's headers.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct CUstream_st* cudaStream_t;

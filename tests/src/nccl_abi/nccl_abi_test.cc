@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "src/nccl_abi/tuner_v6.h"
+#include "tests/src/nccl_abi/abi_values.h"
+
+namespace dynamiccl::abi {
+namespace {
+
+// NVIDIA names the structure after the release that last changed it.
+std::string WithOwnStructureName(std::string text) {
+  const std::string nvidia = "17ncclConfig_v22800";
+  for (size_t at = text.find(nvidia); at != std::string::npos; at = text.find(nvidia)) {
+    text.replace(at, nvidia.size(), "12ncclConfig_t");
+  }
+  return text;
+}
+
+TEST(NcclAbi, EqualsNvidiasHeader) {
+  const std::vector<AbiValue> own = OwnValues();
+  const std::vector<AbiValue> nvidia = NvidiaValues();
+  if (nvidia.empty()) {
+    GTEST_SKIP() << "NVIDIA's nccl.h 2.28.9 was not found when this was built: run tools/setup/fetch_nccl.sh "
+                    "and configure "
+                    "again, or pass -DDYNAMICCL_NCCL_INCLUDE=/folder/of/nccl.h";
+  }
+  ASSERT_EQ(own.size(), nvidia.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    EXPECT_EQ(own[i].name, nvidia[i].name);
+    EXPECT_EQ(own[i].value, WithOwnStructureName(nvidia[i].value)) << own[i].name;
+  }
+}
+
+// Sizes that NVIDIA's library uses, read from its debug information (`gdb -ex 'ptype /o ncclTuner_v6_t'
+// libnccl.so.2`).
+TEST(TunerAbi, LayoutsAreNvidias) {
+  EXPECT_EQ(sizeof(ncclTuner_v5_t), 32u);
+  EXPECT_EQ(sizeof(ncclTuner_v6_t), 40u);
+  EXPECT_EQ(offsetof(ncclTuner_v6_t, getCollInfo), 16u);
+  EXPECT_EQ(offsetof(ncclTuner_v6_t, getChunkSize), 32u);
+  EXPECT_EQ(sizeof(ncclTunerConstants_v5_t), 1152u);
+  EXPECT_EQ(offsetof(ncclTunerConstants_v5_t, hwLatencies), 168u);
+  EXPECT_EQ(offsetof(ncclTunerConstants_v5_t, llMaxBws), 672u);
+  EXPECT_EQ(offsetof(ncclTunerConstants_v5_t, perChMaxNVLSTreeBws), 1056u);
+  EXPECT_EQ(sizeof(ncclNvlDomainInfo_v5_t), 12u);
+}
+
+}  // namespace
+}  // namespace dynamiccl::abi

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nccl.h>
+
+#include <cstddef>
+#include <typeinfo>
+
+#include "src/nccl_abi/nccl_function_list.h"
+#include "tests/src/nccl_abi/abi_values.h"
+
+namespace dynamiccl::abi {
+
+std::vector<AbiValue> NvidiaValues() {
+  std::vector<AbiValue> values;
+#include "tests/src/nccl_abi/abi_values.inc"
+  const ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  values.push_back({"initializer", {reinterpret_cast<const char*>(&config), sizeof(config)}});
+  return values;
+}
+
+}  // namespace dynamiccl::abi

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the NCCL library of this process and redirects its private copy of the CUDA runtime. Runs before
+// main: the program must be linked with NCCL, or NCCL preloaded.
+#include <link.h>
+
+#include <cctype>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "tests/real_nccl/cuda_standin/code_patch.h"
+#include "tests/real_nccl/cuda_standin/cuda_standin.h"
+#include "tests/real_nccl/cuda_standin/elf_symbols.h"
+#include "tests/real_nccl/cuda_standin/function_table.h"
+#include "tests/real_nccl/cuda_standin/launch.h"
+#include "tests/real_nccl/cuda_standin/memory.h"
+#include "tests/real_nccl/cuda_standin/nccl_hooks.h"
+#include "tests/real_nccl/cuda_standin/place.h"
+
+namespace cuda_standin {
+namespace {
+
+struct LoadedLibrary {
+  std::string path;
+  uintptr_t address = 0;
+};
+
+int KeepNccl(dl_phdr_info* info, size_t, void* out) {
+  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "libnccl.so") == nullptr) return 0;
+  *static_cast<LoadedLibrary*>(out) = {info->dlpi_name, info->dlpi_addr};
+  return 1;
+}
+
+bool IsRuntimeFunction(const std::string& name) {
+  return name.size() > 4 && name.starts_with("cuda") &&
+         std::isupper(static_cast<unsigned char>(name[4])) != 0;
+}
+
+// What a function is replaced by; null leaves it alone.
+const void* ReplacementFor(const std::string& name) {
+  if (!IsRuntimeFunction(name)) return FindNcclHook(name);
+  if (const void* ours = FindRuntimeFunction(name)) return ours;
+  return MakeMissingFunction(strdup(name.c_str()));  // the name stays, the stub prints it
+}
+
+// Number of functions redirected, negative when one could not be.
+int Redirect(const LoadedLibrary& library) {
+  std::string error;
+  const auto functions = ReadFunctionSymbols(library.path, &error);
+  if (!functions) {
+    std::fprintf(stderr, "cuda_standin: %s\n", error.c_str());
+    return -1;
+  }
+  int redirected = 0;
+  for (const FunctionSymbol& function : *functions) {
+    const void* replacement = ReplacementFor(function.name);
+    if (replacement == nullptr) continue;
+    if (!RedirectFunction(reinterpret_cast<void*>(library.address + function.offset), replacement)) {
+      std::fprintf(stderr, "cuda_standin: cannot write to %s\n", function.name.c_str());
+      return -1;
+    }
+    ++redirected;
+  }
+  return redirected;
+}
+
+int redirected_functions = 0;
+
+__attribute__((constructor)) void Attach() {
+  LoadedLibrary library;
+  if (dl_iterate_phdr(KeepNccl, &library) == 1) redirected_functions = Redirect(library);
+}
+
+}  // namespace
+}  // namespace cuda_standin
+
+extern "C" {
+
+int cuda_standin_redirected(void) {
+  return cuda_standin::redirected_functions;
+}
+
+void cuda_standin_set_place(int node, int device) {
+  cuda_standin::ThisPlace() = {device, node};
+}
+
+void* cuda_standin_allocate(size_t bytes) {
+  return cuda_standin::AllocateMemory(bytes, cuda_standin::MemoryKind::kDevice);
+}
+
+void cuda_standin_free(void* buffer) {
+  cuda_standin::FreeMemory(buffer);
+}
+
+uint64_t cuda_standin_launches(void) {
+  return cuda_standin::LaunchCount();
+}
+
+}  // extern "C"

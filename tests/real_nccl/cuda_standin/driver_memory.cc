@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA driver: virtual memory (cuMem*) and multicast objects. Physical memory is an unlinked file of its own,
+// so that it can be mapped several times and handed to other processes as a file descriptor, as NCCL does.
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "tests/real_nccl/cuda_standin/cuda_types.h"
+#include "tests/real_nccl/cuda_standin/function_table.h"
+#include "tests/real_nccl/cuda_standin/memory.h"
+#include "tests/real_nccl/cuda_standin/place.h"
+
+namespace cuda_standin {
+namespace {
+
+constexpr size_t kGranularity = 2 << 20;  // of all GPUs NCCL supports
+constexpr int kLocationDevice = 1;        // CU_MEM_LOCATION_TYPE_DEVICE
+constexpr int kHandlePosixFile = 1;       // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+// CUmemAllocationProp (cuda.h).
+struct AllocationProperties {
+  int type;
+  int handle_types;
+  int location_type;
+  int location_id;
+  void* metadata;
+  unsigned char compression;
+  unsigned char gpu_direct_capable;
+  unsigned short usage;
+  unsigned char reserved[4];
+};
+static_assert(sizeof(AllocationProperties) == 32, "CUmemAllocationProp");
+
+// Lives until its handle is released and all mappings are gone.
+struct Physical {
+  int file;
+  AllocationProperties properties;
+  std::atomic<int> references{1};
+};
+
+Physical* FromHandle(DriverHandle handle) {
+  return reinterpret_cast<Physical*>(handle);
+}
+DriverHandle ToHandle(Physical* physical) {
+  return reinterpret_cast<DriverHandle>(physical);
+}
+
+void Unreference(Physical* physical) {
+  if (physical->references.fetch_sub(1) != 1) return;
+  close(physical->file);
+  delete physical;
+}
+
+struct MappingTable {
+  std::mutex mutex;
+  std::map<uintptr_t, Physical*> physical;
+};
+
+MappingTable& Mappings() {
+  static auto* table = new MappingTable;
+  return *table;
+}
+
+int Succeed() {
+  return kSuccess;
+}
+
+int AddressReserve(DriverHandle* out, size_t bytes, size_t alignment, DriverHandle, DriverHandle) {
+  alignment = std::max(alignment, kGranularity);
+  void* space =
+      mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) return kOutOfMemory;
+  const auto start = reinterpret_cast<uintptr_t>(space);
+  const uintptr_t aligned = (start + alignment - 1) / alignment * alignment;
+  if (aligned > start) munmap(space, aligned - start);
+  const uintptr_t surplus = start + alignment - aligned;
+  if (surplus > 0) munmap(reinterpret_cast<void*>(aligned + bytes), surplus);
+  *out = aligned;
+  return kSuccess;
+}
+
+int AddressFree(DriverHandle address, size_t bytes) {
+  munmap(reinterpret_cast<void*>(address), bytes);
+  return kSuccess;
+}
+
+int CreatePhysical(DriverHandle* out, size_t bytes, const AllocationProperties& properties) {
+  const int file = memfd_create("cuda_standin", MFD_CLOEXEC);
+  if (file < 0) return kOutOfMemory;
+  if (ftruncate(file, static_cast<off_t>(bytes)) != 0) {
+    close(file);
+    return kOutOfMemory;
+  }
+  *out = ToHandle(new Physical{file, properties});
+  return kSuccess;
+}
+
+int MemCreate(DriverHandle* out, size_t bytes, const AllocationProperties* properties, DriverHandle) {
+  return CreatePhysical(out, bytes, *properties);
+}
+
+AllocationProperties OnThisDevice() {
+  return {.type = 1,
+          .handle_types = kHandlePosixFile,
+          .location_type = kLocationDevice,
+          .location_id = ThisPlace().device,
+          .gpu_direct_capable = 1};
+}
+
+int GetGranularity(size_t* granularity, const void*, int) {
+  *granularity = kGranularity;
+  return kSuccess;
+}
+
+int ExportToShareableHandle(int* file, DriverHandle handle, int type, DriverHandle) {
+  if (type != kHandlePosixFile) return kNotSupported;
+  *file = dup(FromHandle(handle)->file);
+  return *file < 0 ? kOutOfMemory : kSuccess;
+}
+
+int ImportFromShareableHandle(DriverHandle* out, void* shareable, int type) {
+  if (type != kHandlePosixFile) return kNotSupported;
+  const int file = dup(static_cast<int>(reinterpret_cast<intptr_t>(shareable)));
+  if (file < 0) return kInvalidValue;
+  *out = ToHandle(new Physical{file, OnThisDevice()});
+  return kSuccess;
+}
+
+int MemMap(DriverHandle address, size_t bytes, size_t offset, DriverHandle handle, DriverHandle) {
+  Physical* physical = FromHandle(handle);
+  void* place = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, physical->file, static_cast<off_t>(offset));
+  if (place == MAP_FAILED) return kOutOfMemory;
+  physical->references.fetch_add(1);
+  const bool on_device = physical->properties.location_type == kLocationDevice;
+  RememberBlock({.address = static_cast<uintptr_t>(address),
+                 .bytes = bytes,
+                 .kind = on_device ? MemoryKind::kDevice : MemoryKind::kHost,
+                 .device = ThisPlace().device,
+                 .shared = true});
+  const std::lock_guard<std::mutex> lock(Mappings().mutex);
+  Mappings().physical[address] = physical;
+  return kSuccess;
+}
+
+int MemUnmap(DriverHandle address, size_t bytes) {
+  mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  ForgetBlock(address);
+  Physical* physical = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(Mappings().mutex);
+    const auto row = Mappings().physical.find(address);
+    if (row == Mappings().physical.end()) return kSuccess;
+    physical = row->second;
+    Mappings().physical.erase(row);
+  }
+  Unreference(physical);
+  return kSuccess;
+}
+
+int MemRelease(DriverHandle handle) {
+  Unreference(FromHandle(handle));
+  return kSuccess;
+}
+
+int MemRetainAllocationHandle(DriverHandle* out, void* address) {
+  const auto block = FindBlock(address);
+  if (!block) return kInvalidValue;
+  const std::lock_guard<std::mutex> lock(Mappings().mutex);
+  const auto row = Mappings().physical.find(block->address);
+  if (row == Mappings().physical.end()) return kInvalidValue;
+  row->second->references.fetch_add(1);
+  *out = ToHandle(row->second);
+  return kSuccess;
+}
+
+int GetPropertiesFromHandle(AllocationProperties* out, DriverHandle handle) {
+  *out = FromHandle(handle)->properties;
+  return kSuccess;
+}
+
+// CUmulticastObjectProp (cuda.h), its head.
+struct MulticastProperties {
+  unsigned devices;
+  size_t bytes;
+};
+
+int MulticastCreate(DriverHandle* out, const MulticastProperties* properties) {
+  return CreatePhysical(out, properties->bytes, OnThisDevice());
+}
+
+}  // namespace
+
+std::span<const NamedFunction> DriverMemoryFunctions() {
+  static const NamedFunction kTable[] = {
+      CUDA_STANDIN_FUNCTION(cuMemAddressReserve, AddressReserve),
+      CUDA_STANDIN_FUNCTION(cuMemAddressFree, AddressFree),
+      CUDA_STANDIN_FUNCTION(cuMemCreate, MemCreate),
+      CUDA_STANDIN_FUNCTION(cuMemRelease, MemRelease),
+      CUDA_STANDIN_FUNCTION(cuMemMap, MemMap),
+      CUDA_STANDIN_FUNCTION(cuMemUnmap, MemUnmap),
+      CUDA_STANDIN_FUNCTION(cuMemSetAccess, Succeed),
+      CUDA_STANDIN_FUNCTION(cuMemGetAllocationGranularity, GetGranularity),
+      CUDA_STANDIN_FUNCTION(cuMemExportToShareableHandle, ExportToShareableHandle),
+      CUDA_STANDIN_FUNCTION(cuMemImportFromShareableHandle, ImportFromShareableHandle),
+      CUDA_STANDIN_FUNCTION(cuMemRetainAllocationHandle, MemRetainAllocationHandle),
+      CUDA_STANDIN_FUNCTION(cuMemGetAllocationPropertiesFromHandle, GetPropertiesFromHandle),
+      CUDA_STANDIN_FUNCTION(cuMulticastCreate, MulticastCreate),
+      CUDA_STANDIN_FUNCTION(cuMulticastAddDevice, Succeed),
+      CUDA_STANDIN_FUNCTION(cuMulticastBindMem, Succeed),
+      CUDA_STANDIN_FUNCTION(cuMulticastBindAddr, Succeed),
+      CUDA_STANDIN_FUNCTION(cuMulticastUnbind, Succeed),
+      CUDA_STANDIN_FUNCTION(cuMulticastGetGranularity, GetGranularity),
+  };
+  return kTable;
+}
+
+}  // namespace cuda_standin

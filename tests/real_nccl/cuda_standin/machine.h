@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What machine the stand-in pretends to be: one node's GPUs, links and network adapters, read from a small
+// text file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cuda_standin {
+
+struct Machine {
+  std::string name;
+  int architecture = 0;  // compute capability times ten: 90 is Hopper
+  int multiprocessors = 0;
+  int shared_memory_bytes = 0;  // largest a block may opt in to
+  int memory_gib = 0;
+  int driver_version = 0;      // as cudaDriverGetVersion reports it
+  std::vector<int> gpu_buses;  // PCI bus number of each GPU; function and device are 0, the domain is 0
+  std::string pcie_speed;      // as /sys/.../max_link_speed words it
+  int nvlinks_per_gpu = 0;     // to the NVSwitch; 0 for a PCIe box
+  int multicast = 0;           // 1 where NVSwitch can multicast (NVLS)
+  int network_mbps = 0;        // of each GPU's own adapter; 0 for none
+};
+
+// "key = value" lines, '#' starts a comment, every key must appear once. On failure *error says the line and
+// what is wrong.
+std::optional<Machine> ParseMachine(const std::string& text, std::string* error);
+
+std::optional<Machine> LoadMachine(const std::string& path, std::string* error);
+
+// "0000:18:00.0"
+std::string PciAddress(const Machine& machine, int device);
+
+// The device at a PCI address in any of the spellings NCCL uses (case, 4- or 8-digit domain), or -1.
+int DeviceAtPciAddress(const Machine& machine, const char* address);
+
+// The machine named by CUDA_STANDIN_MACHINE. Ends the process with a message when there is none: a test that
+// ran on made-up devices would prove nothing.
+const Machine& ThisMachine();
+
+}  // namespace cuda_standin

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the calling thread stands: which device is current, and which emulated node it belongs to.
+#pragma once
+
+namespace cuda_standin {
+
+struct Place {
+  int device = 0;
+  int node = 0;
+};
+
+// Of the calling thread. Threads that NCCL starts begin at device 0 of node 0 and set their device
+// themselves.
+Place& ThisPlace();
+
+}  // namespace cuda_standin

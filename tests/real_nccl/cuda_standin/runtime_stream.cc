@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA runtime: streams, events and memory pools. All work is complete as soon as it is issued; nothing is
+// captured.
+#include <atomic>
+#include <cstdint>
+
+#include "tests/real_nccl/cuda_standin/cuda_types.h"
+#include "tests/real_nccl/cuda_standin/function_table.h"
+#include "tests/real_nccl/cuda_standin/place.h"
+
+namespace cuda_standin {
+namespace {
+
+// A stream, an event or a pool: an address of its own and a number.
+struct Handle {
+  uint64_t id;
+};
+
+// CUDA's reserved handles (null, legacy and per-thread default stream) are small numbers, no addresses.
+constexpr uintptr_t kLargestReservedHandle = 16;
+
+bool IsOurs(const void* handle) {
+  return reinterpret_cast<uintptr_t>(handle) > kLargestReservedHandle;
+}
+
+int Succeed() {
+  return kSuccess;
+}
+
+int CreateHandle(void** out) {
+  static std::atomic<uint64_t> next_id{kLargestReservedHandle + 1};
+  *out = new Handle{next_id.fetch_add(1)};
+  return kSuccess;
+}
+
+int DestroyHandle(void* handle) {
+  if (IsOurs(handle)) delete static_cast<Handle*>(handle);
+  return kSuccess;
+}
+
+int StreamGetId(Stream stream, unsigned long long* id) {
+  *id = IsOurs(stream) ? static_cast<Handle*>(stream)->id : reinterpret_cast<uintptr_t>(stream);
+  return kSuccess;
+}
+
+int StreamGetDevice(Stream, int* device) {
+  *device = ThisPlace().device;
+  return kSuccess;
+}
+
+int StreamGetCaptureInfo(Stream, int* status, unsigned long long* id) {
+  *status = 0;  // cudaStreamCaptureStatusNone
+  if (id != nullptr) *id = 0;
+  return kSuccess;
+}
+
+int StreamIsCapturing(Stream, int* status) {
+  *status = 0;
+  return kSuccess;
+}
+
+int DeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return kSuccess;
+}
+
+int EventElapsedTime(float* milliseconds, void*, void*) {
+  *milliseconds = 0.001f;  // positive, so that no caller divides by zero; nothing ran
+  return kSuccess;
+}
+
+int LaunchHostFunc(Stream, void (*function)(void*), void* data) {
+  function(data);
+  return kSuccess;
+}
+
+}  // namespace
+
+std::span<const NamedFunction> RuntimeStreamFunctions() {
+  static const NamedFunction kTable[] = {
+      CUDA_STANDIN_FUNCTION(cudaStreamCreate, CreateHandle),
+      CUDA_STANDIN_FUNCTION(cudaStreamCreateWithFlags, CreateHandle),
+      CUDA_STANDIN_FUNCTION(cudaStreamCreateWithPriority, CreateHandle),
+      CUDA_STANDIN_FUNCTION(cudaStreamDestroy, DestroyHandle),
+      CUDA_STANDIN_FUNCTION(cudaStreamSynchronize, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaStreamQuery, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaStreamWaitEvent, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaStreamGetId, StreamGetId),
+      CUDA_STANDIN_FUNCTION(cudaStreamGetDevice, StreamGetDevice),
+      CUDA_STANDIN_FUNCTION(cudaStreamGetCaptureInfo, StreamGetCaptureInfo),
+      CUDA_STANDIN_FUNCTION(cudaStreamGetCaptureInfo_v2, StreamGetCaptureInfo),
+      CUDA_STANDIN_FUNCTION(cudaStreamGetCaptureInfo_v3, StreamGetCaptureInfo),
+      CUDA_STANDIN_FUNCTION(cudaStreamIsCapturing, StreamIsCapturing),
+      CUDA_STANDIN_FUNCTION(cudaThreadExchangeStreamCaptureMode, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaDeviceGetStreamPriorityRange, DeviceGetStreamPriorityRange),
+      CUDA_STANDIN_FUNCTION(cudaEventCreate, CreateHandle),
+      CUDA_STANDIN_FUNCTION(cudaEventCreateWithFlags, CreateHandle),
+      CUDA_STANDIN_FUNCTION(cudaEventDestroy, DestroyHandle),
+      CUDA_STANDIN_FUNCTION(cudaEventRecord, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaEventRecordWithFlags, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaEventQuery, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaEventSynchronize, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaEventElapsedTime, EventElapsedTime),
+      CUDA_STANDIN_FUNCTION(cudaMemPoolCreate, CreateHandle),
+      CUDA_STANDIN_FUNCTION(cudaMemPoolDestroy, DestroyHandle),
+      CUDA_STANDIN_FUNCTION(cudaMemPoolSetAttribute, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaMemPoolTrimTo, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaLaunchHostFunc, LaunchHostFunc),
+  };
+  return kTable;
+}
+
+}  // namespace cuda_standin

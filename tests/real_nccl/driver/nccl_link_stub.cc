@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the driver is linked against where no NCCL is installed: the same names, no code worth calling. At run
+// time the loader finds the real libnccl.so.2.
+#include <cstdlib>
+
+#include "src/nccl_abi/nccl_function_table.h"
+
+#define DYNAMICCL_STUB(result, name, parameters, arguments)                        \
+  extern "C" __attribute__((visibility("default"))) result nccl##name parameters { \
+    std::abort();                                                                  \
+  }
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_STUB)

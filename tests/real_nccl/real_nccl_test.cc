@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's own libnccl.so.2, unmodified, over the CUDA stand-in: 2 nodes of 8 ranks of a DGX H100.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "tests/real_nccl/real_nccl_run.h"
+
+namespace dynamiccl::real_nccl {
+namespace {
+
+constexpr const char* kRelease = "2.28.9";
+constexpr const char* kFunctions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
+constexpr const char* kAlgorithms[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                       "NVLS_TREE", "PAT"};
+constexpr const char* kProtocols[] = {"LL", "LL128", "SIMPLE"};
+
+std::set<std::string> SharedMemoryOfNccl() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("nccl-")) names.insert(name);
+  }
+  return names;
+}
+
+// NCCL's total of a call from the bytes of its TUNING line.
+size_t TotalBytes(const TuningLine& line) {
+  const bool shared_out = line.function == "AllGather" || line.function == "ReduceScatter";
+  return shared_out ? line.bytes * kRanks : line.bytes;
+}
+
+class RealNccl : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto folder = FindNcclLibraryFolder(kRelease);
+    if (!folder)
+      GTEST_SKIP() << "no NCCL " << kRelease << " in the cache; run: tools/setup/fetch_nccl.sh " << kRelease;
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    scratch_ = testing::TempDir() + "/real_nccl_" + test->name();
+    std::filesystem::create_directories(scratch_);
+    request_ = {.nccl_folder = *folder,
+                .scratch_folder = scratch_,
+                .bytes = {1024, 65536, 1 << 20, 16 << 20, 256 << 20}};
+    shared_memory_before_ = SharedMemoryOfNccl();
+  }
+  void TearDown() override {
+    if (!scratch_.empty()) std::filesystem::remove_all(scratch_);
+  }
+
+  RunOutcome Run() {
+    RunOutcome outcome = RunDriver(request_);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+    EXPECT_EQ(outcome.output.find("is not implemented"), std::string::npos) << outcome.output;
+    EXPECT_EQ(outcome.choices.size(), request_.bytes.size() * std::size(kFunctions)) << outcome.output;
+    EXPECT_EQ(SharedMemoryOfNccl(), shared_memory_before_);
+    return outcome;
+  }
+
+  RunRequest request_;
+  std::string scratch_;
+  std::set<std::string> shared_memory_before_;
+};
+
+// One line of the table tuner.
+struct AskedTable {
+  std::string function;
+  size_t bytes = 0;
+  std::string best_algorithm;
+  std::string best_protocol;
+};
+
+// The cheapest entry that is not "impossible"; of equal ones the first, as NCCL up to 2.30 takes it.
+AskedTable ReadAskedTable(const std::string& line) {
+  std::istringstream words(line);
+  int function = 0, algorithms = 0, protocols = 0;
+  AskedTable asked;
+  words >> function >> asked.bytes >> algorithms >> protocols;
+  asked.function = kFunctions[function];
+  float best = -1;
+  for (int cell = 0; cell < algorithms * protocols; ++cell) {
+    float cost = 0;
+    words >> cost;
+    if (cost < 0 || (best >= 0 && cost >= best)) continue;
+    best = cost;
+    asked.best_algorithm = kAlgorithms[cell / protocols];
+    asked.best_protocol = kProtocols[cell % protocols];
+  }
+  return asked;
+}
+
+std::vector<AskedTable> ReadAskedTables(const std::string& path) {
+  std::vector<AskedTable> tables;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) tables.push_back(ReadAskedTable(line));
+  return tables;
+}
+
+TEST_F(RealNccl, OwnChoiceIsTheMinimumOfTheTableItHandsToATuner) {
+  const RunOutcome alone = Run();
+  request_.environment = {{"NCCL_TUNER_PLUGIN", REAL_NCCL_TABLE_TUNER},
+                          {"TABLE_TUNER_FILE", scratch_ + "/tables"}};
+  const RunOutcome asked = Run();
+  EXPECT_EQ(alone.choices, asked.choices);
+  const auto tables = ReadAskedTables(scratch_ + "/tables");
+  ASSERT_EQ(tables.size(), alone.choices.size());
+  for (size_t call = 0; call < tables.size(); ++call) {
+    const TuningLine& choice = alone.choices[call];
+    EXPECT_EQ(choice.function, tables[call].function);
+    EXPECT_EQ(TotalBytes(choice), tables[call].bytes) << choice;
+    EXPECT_EQ(choice.algorithm, tables[call].best_algorithm) << choice;
+    EXPECT_EQ(choice.protocol, tables[call].best_protocol) << choice;
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl::real_nccl

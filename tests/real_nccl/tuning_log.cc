@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads NCCL's TUNING lines:
+//   <host>:<pid>:<tid> [<device>] NCCL INFO AllReduce: 1024 Bytes -> Algo TREE proto LL
+//   channel{Lo..Hi}={0..0}
+#include "tests/real_nccl/tuning_log.h"
+
+#include <regex>
+
+namespace dynamiccl::real_nccl {
+
+std::ostream& operator<<(std::ostream& out, const TuningLine& line) {
+  return out << line.function << " " << line.bytes << " B " << line.algorithm << "/" << line.protocol
+             << " channels " << line.first_channel << ".." << line.last_channel;
+}
+
+std::optional<TuningLine> ParseTuningLine(std::string_view line) {
+  static const std::regex kPattern(
+      R"((\w+): (\d+) Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{(\d+)\.\.(\d+)\})");
+  std::cmatch match;
+  if (!std::regex_search(line.data(), line.data() + line.size(), match, kPattern)) return std::nullopt;
+  return TuningLine{.function = match[1],
+                    .bytes = std::stoull(match[2]),
+                    .algorithm = match[3],
+                    .protocol = match[4],
+                    .first_channel = std::stoi(match[5]),
+                    .last_channel = std::stoi(match[6])};
+}
+
+std::vector<TuningLine> ParseTuningLog(std::string_view log) {
+  std::vector<TuningLine> lines;
+  for (size_t begin = 0; begin < log.size();) {
+    const size_t end = std::min(log.find('\n', begin), log.size());
+    if (auto line = ParseTuningLine(log.substr(begin, end - begin))) lines.push_back(*line);
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace dynamiccl::real_nccl

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL says it chose: the TUNING lines of its debug log (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING,
+// NCCL 2.24 and later).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dynamiccl::real_nccl {
+
+struct TuningLine {
+  std::string function;  // "AllReduce"
+  size_t bytes = 0;  // of one rank's count: for AllGather and ReduceScatter the total divided by the ranks
+  std::string algorithm;  // "TREE", as NCCL prints it
+  std::string protocol;   // "LL128"
+  int first_channel = 0;
+  int last_channel = 0;
+
+  int channels() const { return last_channel - first_channel + 1; }
+  bool operator==(const TuningLine&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const TuningLine& line);
+
+// Nothing for a line that reports no choice.
+std::optional<TuningLine> ParseTuningLine(std::string_view line);
+
+// All choices of a log, in order. Only rank 0 of a communicator prints them.
+std::vector<TuningLine> ParseTuningLog(std::string_view log);
+
+}  // namespace dynamiccl::real_nccl

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "tests/real_nccl/cuda_standin/elf_symbols.h"
 #include "tests/real_nccl/real_nccl_run.h"
 
 namespace dynamiccl::real_nccl {
@@ -40,6 +41,11 @@ class RealNccl : public testing::Test {
     const auto folder = FindNcclLibraryFolder(kRelease);
     if (!folder)
       GTEST_SKIP() << "no NCCL " << kRelease << " in the cache; run: tools/setup/fetch_nccl.sh " << kRelease;
+    std::string error;
+    const auto functions = cuda_standin::ReadFunctionSymbols(*folder + "/libnccl.so.2", &error);
+    ASSERT_TRUE(functions) << error;
+    if (functions->empty())
+      GTEST_SKIP() << "that libnccl.so.2 is stripped; run: tools/setup/fetch_nccl.sh " << kRelease;
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     scratch_ = testing::TempDir() + "/real_nccl_" + test->name();
     std::filesystem::create_directories(scratch_);

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Dependencies point one way: which folder may include which, read from the #include lines.
+
+Also: LibTorch stays in agents and zero_workloads, project headers are named from the root, and what is named exists.
+"""
+import re
+
+from source_files import CPP, ROOT, read, report, tracked
+
+LOW = ["src/base", "src/collective", "src/nccl_abi", "src/annotate"]
+SRC = LOW + ["src/transport", "src/cost_model", "src/fingerprint", "src/hostccl", "src/policy", "src/decision",
+             "src/simulator"]
+
+# folder: what it may include beside itself. The longest matching folder counts. Standing alone means nothing else.
+MAY_INCLUDE = {
+    "src/base": [],
+    "src/collective": ["src/base"],
+    "src/annotate": [],
+    "src/nccl_abi": [],
+    "src/transport": LOW,
+    "src/cost_model": LOW,
+    "src/fingerprint": LOW,
+    "src/policy": LOW + ["src/transport", "src/cost_model", "src/fingerprint"],
+    "src/hostccl": LOW + ["src/transport", "src/cost_model", "src/fingerprint"],
+    "src/simulator": LOW + ["src/transport", "src/cost_model", "src/fingerprint"],
+    "src/decision": LOW + ["src/transport", "src/cost_model", "src/fingerprint", "src/policy"],
+    "traces/format": ["src/base", "src/collective", "src/cost_model"],
+    "traces": LOW + ["src/cost_model", "traces"],
+    "plugin": LOW + ["src/transport", "src/cost_model", "src/fingerprint", "src/policy", "src/decision",
+                     "traces/record", "traces/format"],
+    "agents": ["src/base", "src/collective", "src/simulator", "src/cost_model", "src/fingerprint", "src/policy",
+               "traces/format"],
+    "zero_workloads": ["src/base", "src/nccl_abi", "src/annotate"],
+    "tools": SRC + ["traces"],
+    "tests": SRC + ["traces", "plugin", "agents", "zero_workloads", "tools"],
+}
+TORCH_FOLDERS = ("agents", "zero_workloads", "tests/agents", "tests/zero_workloads")
+TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+# Headers that the build writes.
+GENERATED = re.compile(r"(build_paths|version|.*\.pb)\.h$")
+
+
+def inside(path, folder):
+    return str(path).startswith(folder + "/")
+
+
+def row_of(path):
+    folders = [folder for folder in MAY_INCLUDE if inside(path, folder)]
+    return max(folders, key=len) if folders else None
+
+
+def violation_of(path, bracket, name):
+    if TORCH.match(name) and not any(inside(path, folder) for folder in TORCH_FOLDERS):
+        return "LibTorch is for agents and zero_workloads only"
+    if bracket == "<":
+        return None
+    if not (ROOT / name).is_file():
+        return None if GENERATED.search(name) else "no such file from the root of the project"
+    row = row_of(path)
+    allowed = [row] + MAY_INCLUDE[row]
+    return None if any(inside(name, folder) for folder in allowed) else f"{row} may not include it"
+
+
+def main():
+    violations, lines = [], 0
+    files = [path for path in tracked(*CPP, ".def") if row_of(path)]
+    for path in files:
+        for number, line in enumerate(read(path).splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            lines += 1
+            problem = violation_of(path, *match.groups())
+            if problem:
+                violations.append(f"{path}:{number}: #include of {match[2]}: {problem}")
+    report("include directions", f"{lines} includes in {len(files)} files", violations)
+
+
+main()

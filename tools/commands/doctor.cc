@@ -8,7 +8,7 @@
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
-#include "tools/json_output.h"
+#include "tools/report/json_output.h"
 #include "tools/talk.h"
 #include "tools/version.h"
 

@@ -3,7 +3,7 @@
 #include "src/base/settings.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
-#include "tools/json_output.h"
+#include "tools/report/json_output.h"
 
 namespace dynamiccl {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
-#include "tools/json_output.h"
 #include "tools/launch/installation.h"
+#include "tools/report/json_output.h"
 
 namespace dynamiccl {
 namespace {

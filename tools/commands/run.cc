@@ -2,8 +2,8 @@
 // `dynamiccl run`: a program under DynamICCL, its output untouched, at most five lines on standard error at
 // the end.
 #include "tools/command_table.h"
-#include "tools/json_output.h"
 #include "tools/launch_options.h"
+#include "tools/report/json_output.h"
 
 namespace dynamiccl {
 namespace {

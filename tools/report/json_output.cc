@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/json_output.h"
+#include "tools/report/json_output.h"
 
 #include <unistd.h>
 

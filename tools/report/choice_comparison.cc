@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/choice_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace dynamiccl {
+namespace {
+
+enum class Half { kPicking, kTiming };
+
+// Even repeats pick, odd repeats time. A single repeat serves both.
+Timing TimingOf(const Measurement& row, Half half) {
+  std::vector<double> samples;
+  for (size_t i = 0; i < row.microseconds.size(); ++i) {
+    const bool picks = i % 2 == 0;
+    if (picks == (half == Half::kPicking) || row.microseconds.size() == 1)
+      samples.push_back(row.microseconds[i]);
+  }
+  return Summarize(std::move(samples));
+}
+
+TimedConfig Timed(const Measurement& row) {
+  return {row.config, TimingOf(row, Half::kTiming)};
+}
+
+const Measurement* DefaultRow(const SweepCell& cell) {
+  const auto row =
+      std::find_if(cell.rows.begin(), cell.rows.end(), [](const Measurement* m) { return m->is_default; });
+  return row == cell.rows.end() ? nullptr : *row;
+}
+
+}  // namespace
+
+std::vector<SweepCell> CellsOf(const MeasurementFile& file) {
+  std::vector<SweepCell> cells;
+  for (const Measurement& row : file.rows) {
+    const auto same = [&](const SweepCell& cell) {
+      return cell.topology == row.topology && cell.collective == row.collective && cell.bytes == row.bytes;
+    };
+    auto cell = std::find_if(cells.begin(), cells.end(), same);
+    if (cell == cells.end()) cell = cells.insert(cell, {row.topology, row.collective, row.bytes, {}});
+    cell->rows.push_back(&row);
+  }
+  return cells;
+}
+
+TimedConfig DefaultOf(const SweepCell& cell) {
+  const Measurement* row = DefaultRow(cell);
+  return row == nullptr ? TimedConfig{} : Timed(*row);
+}
+
+TimedConfig BestOf(const SweepCell& cell) {
+  const Measurement* best = nullptr;
+  double best_median = 0;
+  for (const Measurement* row : cell.rows) {
+    const Timing picked = TimingOf(*row, Half::kPicking);
+    if (picked.repeats == 0 || (best != nullptr && picked.median >= best_median)) continue;
+    best = row;
+    best_median = picked.median;
+  }
+  return best == nullptr ? TimedConfig{} : Timed(*best);
+}
+
+TimedConfig ChoiceOf(const SweepCell& cell, const CollectiveConfig& choice) {
+  if (choice.leaves_nccl_alone()) return {kLeaveNcclAlone, DefaultOf(cell).microseconds};
+  const Measurement* default_row = DefaultRow(cell);
+  const bool channels_open = choice.channels == 0 && default_row != nullptr;
+  const int wanted = channels_open ? default_row->config.channels : choice.channels;
+  const auto distance = [&](const Measurement* row) { return std::abs(row->config.channels - wanted); };
+  const Measurement* nearest = nullptr;
+  for (const Measurement* row : cell.rows) {
+    const CollectiveConfig& config = row->config;
+    if (row->is_default || config.algorithm != choice.algorithm || config.protocol != choice.protocol)
+      continue;
+    if (nearest == nullptr || distance(row) < distance(nearest)) nearest = row;
+  }
+  return nearest == nullptr ? TimedConfig{choice, {}}
+                            : TimedConfig{choice, TimingOf(*nearest, Half::kTiming)};
+}
+
+std::string Name(const CollectiveConfig& config) {
+  if (config.leaves_nccl_alone()) return "left to NCCL";
+  const std::string channels = config.channels == 0 ? "" : fmt::format(" x{}", config.channels);
+  return fmt::format("{} {}{}", Name(config.algorithm), Name(config.protocol), channels);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the page about a demo, in the order in which a reader asks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "src/collective/size_class.h"
+#include "tools/report/report.h"
+#include "tools/report/svg_chart.h"
+
+namespace dynamiccl {
+namespace {
+
+std::string TimeText(const Timing& timing, const char* unit) {
+  if (timing.repeats == 0) return "not measured";
+  return fmt::format("{:.{}f} {} ({:.{}f} to {:.{}f})", timing.median, timing.median < 10 ? 2 : 0, unit,
+                     timing.low, timing.low < 10 ? 2 : 0, timing.high, timing.high < 10 ? 2 : 0);
+}
+
+// "-12 %", "+3 %", or "noise" where the quartiles touch.
+std::string Difference(const Timing& reference, const Timing& timing) {
+  if (reference.repeats == 0 || timing.repeats == 0) return "";
+  if (!ClearlyDiffer(reference, timing)) return "noise";
+  return fmt::format("{:+.0f} %", 100 * (timing.median / reference.median - 1));
+}
+
+std::string Emphasis(const Timing& reference, const Timing& timing) {
+  if (!ClearlyDiffer(reference, timing)) return "";
+  return timing.median < reference.median ? "win" : "loss";
+}
+
+void AddChoiceRow(HtmlTable& table, const ChoiceRow& row) {
+  table.AddRow({row.stage < 0 ? "" : std::to_string(row.stage), row.collective, FormatBytes(row.bytes),
+                row.calls_per_step > 0 ? fmt::format("{:.3g}", row.calls_per_step) : "", row.default_config,
+                TimeText(row.default_us, "us"), row.our_config, TimeText(row.our_us, "us"),
+                Difference(row.default_us, row.our_us), row.best_config, TimeText(row.best_us, "us"),
+                Difference(row.default_us, row.best_us), row.topology},
+               Emphasis(row.default_us, row.our_us));
+}
+
+using RowFilter = bool (*)(const ChoiceRow&);
+
+std::string ChoiceTable(const DemoResult& demo, RowFilter filter) {
+  HtmlTable table({{"stage"},
+                   {"collective"},
+                   {"bytes", true},
+                   {"calls a step", true},
+                   {"default"},
+                   {"time", true},
+                   {"ours"},
+                   {"time", true},
+                   {"against default", true},
+                   {"best of sweep"},
+                   {"time", true},
+                   {"against default", true},
+                   {"topology"}});
+  for (const ChoiceRow& row : demo.choices) {
+    if (filter(row)) AddChoiceRow(table, row);
+  }
+  return table.empty() ? HtmlParagraph("None.") : table.Html();
+}
+
+HtmlSection Summary(const DemoResult& demo) {
+  return {"", "What was found", HtmlList(demo.findings)};
+}
+
+HtmlSection Choices(const DemoResult& demo) {
+  const auto seen = [](const ChoiceRow& row) { return !row.size_held_out && !row.topology_held_out; };
+  const auto size_held_out = [](const ChoiceRow& row) { return row.size_held_out && !row.topology_held_out; };
+  const auto topology_held_out = [](const ChoiceRow& row) { return row.topology_held_out; };
+  return {
+      "", "Choices",
+      HtmlParagraph(
+          "Times are medians with quartiles. The best of the sweep was picked on one half of the repeats; "
+          "all times are of the other half. Ranges that touch are called noise.") +
+          "<h3>Sizes that the agents saw</h3>\n" + ChoiceTable(demo, seen) +
+          "<h3>Size classes held out</h3>\n" + ChoiceTable(demo, size_held_out) +
+          "<h3>Topology held out</h3>\n" + ChoiceTable(demo, topology_held_out)};
+}
+
+const Timing* TimingOfArm(const DemoResult& demo, int stage, const std::string& arm) {
+  for (const StepTimeRow& row : demo.step_times) {
+    if (row.stage == stage && row.arm == arm) return &row.milliseconds;
+  }
+  return nullptr;
+}
+
+HtmlSection StepTimes(const DemoResult& demo) {
+  HtmlTable table({{"stage"}, {"arm"}, {"step time", true}, {"steps", true}, {"against default", true}});
+  for (const StepTimeRow& row : demo.step_times) {
+    const Timing* reference = TimingOfArm(demo, row.stage, "default");
+    const bool compared = reference != nullptr && row.arm != "default";
+    table.AddRow(
+        {std::to_string(row.stage), row.arm, TimeText(row.milliseconds, "ms"),
+         std::to_string(row.milliseconds.repeats), compared ? Difference(*reference, row.milliseconds) : ""},
+        compared ? Emphasis(*reference, row.milliseconds) : "");
+  }
+  return {"", "Step times",
+          HtmlParagraph(
+              "The three arms ran in turn (default, ours, best of sweep, and again), so that a change of the "
+              "machine hits all of them.") +
+              table.Html()};
+}
+
+HtmlSection Losses(const DemoResult& demo) {
+  HtmlTable table(
+      {{"stage"}, {"arm"}, {"steps", true}, {"first loss", true}, {"last loss", true}, {"against default"}});
+  for (const LossRow& row : demo.losses) {
+    const std::string difference =
+        row.bitwise_equal ? "bitwise equal"
+                          : fmt::format("largest relative difference {:.1e}, tolerance {:.0e}: {}",
+                                        row.largest_relative_difference, row.tolerance,
+                                        row.equal() ? "equal" : "NOT EQUAL");
+    table.AddRow({std::to_string(row.stage), row.arm, std::to_string(row.steps),
+                  fmt::format("{:.4f}", row.first_loss), fmt::format("{:.4f}", row.last_loss), difference},
+                 row.equal() ? "" : "loss");
+  }
+  return {"", "Losses", table.Html()};
+}
+
+HtmlSection Recognition(const DemoResult& demo) {
+  HtmlTable table({{"true stage"},
+                   {"as 0", true},
+                   {"as 1", true},
+                   {"as 2", true},
+                   {"as 3", true},
+                   {"unknown", true},
+                   {"right", true}});
+  for (const RecognitionRow& row : demo.recognition) {
+    int64_t total = 0;
+    for (const int64_t calls : row.recognised) total += calls;
+    std::vector<std::string> cells{std::to_string(row.true_stage)};
+    for (const int64_t calls : row.recognised) cells.push_back(std::to_string(calls));
+    cells.resize(6);
+    const auto stage = static_cast<size_t>(row.true_stage);
+    const int64_t right = stage < row.recognised.size() ? row.recognised[stage] : 0;
+    cells.push_back(total == 0 ? ""
+                               : fmt::format("{:.1f} %", 100.0 * static_cast<double>(right) /
+                                                             static_cast<double>(total)));
+    table.AddRow(std::move(cells));
+  }
+  return {"", "Recognised stage against the true one",
+          HtmlParagraph(
+              "Calls of the evaluated runs: a model width, bucket size and seed that training never saw.") +
+              table.Html()};
+}
+
+HtmlSection Fingerprints(const DemoResult& demo) {
+  std::map<int, Bar> bytes;
+  std::map<int, Bar> calls;
+  for (const FingerprintRow& row : demo.fingerprints) {
+    const std::string name = fmt::format("stage {}", row.stage);
+    bytes[row.stage].name = calls[row.stage].name = name;
+    bytes[row.stage].parts.push_back({row.collective, row.bytes_per_step / (1 << 20)});
+    calls[row.stage].parts.push_back({row.collective, row.calls_per_step});
+  }
+  const auto list = [](const std::map<int, Bar>& bars) {
+    std::vector<Bar> listed;
+    for (const auto& [stage, bar] : bars) listed.push_back(bar);
+    return listed;
+  };
+  return {"", "Fingerprints of the stages",
+          "<div class=\"charts\">\n" + StackedBars("Bytes a step", list(bytes), "MiB") +
+              StackedBars("Calls a step", list(calls), "calls") + "</div>\n"};
+}
+
+HtmlSection Decisions(const DemoResult& demo) {
+  HtmlTable table({{"stage"}, {"decided by"}, {"choice"}, {"calls", true}});
+  for (const DecisionCount& row : demo.decisions) {
+    table.AddRow({std::to_string(row.stage), row.decided_by, row.config, std::to_string(row.calls)});
+  }
+  return {"", "Decisions and who made them", table.Html()};
+}
+
+HtmlSection Imported(const DemoResult& demo) {
+  HtmlTable table({{"trace"}, {"collective"}, {"calls", true}, {"bytes", true}, {"recorded time", true}});
+  for (const ImportedRow& row : demo.imported) {
+    table.AddRow({row.source, row.collective, std::to_string(row.calls), FormatBytes(row.bytes),
+                  row.recorded_us > 0 ? fmt::format("{:.0f} us", row.recorded_us) : "not recorded"});
+  }
+  return {"", "A public trace of another job, imported", table.Html()};
+}
+
+HtmlSection Provenance(const DemoResult& demo) {
+  HtmlTable table({{"what"}, {"value"}});
+  table.AddRow({"created", demo.created});
+  for (const NamedText& row : demo.provenance) table.AddRow({row.name, row.text});
+  return {"", "Where these numbers come from", table.Html()};
+}
+
+}  // namespace
+
+std::vector<HtmlSection> DemoSections(const DemoResult& demo) {
+  std::vector<HtmlSection> sections{Summary(demo),     Choices(demo),      StepTimes(demo), Losses(demo),
+                                    Recognition(demo), Fingerprints(demo), Decisions(demo)};
+  if (!demo.imported.empty()) sections.push_back(Imported(demo));
+  sections.push_back(Provenance(demo));
+  return sections;
+}
+
+}  // namespace dynamiccl

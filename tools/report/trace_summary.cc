@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/trace_summary.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tools/report/choice_comparison.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+namespace {
+
+void CountCall(const TraceCall& call, TraceSummary& summary) {
+  const CollectiveCall& issued = call.issued.call;
+  const std::string name(Name(issued.collective));
+  ++summary.calls;
+  ++summary.collectives[name].calls;
+  summary.collectives[name].bytes += issued.bytes;
+  ++summary.sizes[{name, issued.bytes}];
+  if (!call.decision) return;
+  ++summary.decisions[{std::string(Name(call.decision->decided_by)), Name(call.decision->config)}];
+}
+
+void ReadMarks(const std::vector<StepView>& marks, TraceSummary& summary) {
+  std::set<uint64_t> steps;
+  std::set<ZeroStage> stages;
+  for (const StepView& mark : marks) {
+    steps.insert(mark.step);
+    if (mark.stage != ZeroStage::kUnknown) stages.insert(mark.stage);
+  }
+  summary.steps = static_cast<int64_t>(steps.size());
+  if (stages.size() == 1) summary.stage = static_cast<int>(*stages.begin());
+}
+
+}  // namespace
+
+TraceSummary SummarizeTrace(const Trace& trace) {
+  TraceSummary summary;
+  summary.sections = trace.sections.size();
+  for (const TraceSection& section : trace.sections) {
+    summary.lost += section.lost;
+    summary.closed = summary.closed && section.closed;
+    summary.mirrored = summary.mirrored || section.mirrored();
+  }
+  if (trace.sections.empty()) return summary;
+  summary.library = trace.sections.front().library;
+  const SectionCalls calls = CallsOf(trace.sections.front());
+  for (const TraceCall& call : calls.calls) CountCall(call, summary);
+  ReadMarks(calls.steps, summary);
+  return summary;
+}
+
+Json SummaryJson(const std::string& path, const TraceSummary& summary) {
+  Json collectives = Json::object();
+  for (const auto& [name, count] : summary.collectives) {
+    collectives[name] = {{"calls", count.calls}, {"bytes", count.bytes}};
+  }
+  Json decisions = Json::array();
+  for (const auto& [key, calls] : summary.decisions) {
+    decisions.push_back({{"decided_by", key.first}, {"config", key.second}, {"calls", calls}});
+  }
+  return {{"path", path},
+          {"ranks", summary.sections},
+          {"library", summary.library},
+          {"calls", summary.calls},
+          {"lost", summary.lost},
+          {"closed", summary.closed},
+          {"mirrored", summary.mirrored},
+          {"steps", summary.steps},
+          {"stage", summary.stage},
+          {"collectives", collectives},
+          {"decisions", decisions}};
+}
+
+}  // namespace dynamiccl

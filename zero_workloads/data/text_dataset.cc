@@ -49,7 +49,7 @@ Result<std::vector<fs::path>> ExpandPath(const std::string& path, const std::str
 void SplitOffEnd(TextDataset* text) {
   const size_t held_out = text->train.size() / kHeldOutDivisor;
   text->held_out.assign(text->train.end() - static_cast<ptrdiff_t>(held_out), text->train.end());
-  text->train.resize(text->train.size() - held_out);
+  text->train.erase(text->train.end() - static_cast<ptrdiff_t>(held_out), text->train.end());
 }
 
 }  // namespace

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user can get wrong: every case ends soon, with the exit code of its kind and a message that names
+// the matter.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "tests/zero_workloads/rank_processes.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr int kUsage = 2, kJobFailed = 4;
+
+void ExpectFailure(const std::vector<std::string>& arguments, int code, const std::string& message) {
+  for (const RankOutcome& rank : RunRanks({.ranks = 1, .arguments = arguments})) {
+    EXPECT_EQ(rank.exit_code, code) << rank.output;
+    EXPECT_THAT(rank.output, HasSubstr(message));
+  }
+}
+
+std::vector<std::string> SmallModelWith(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = SmallModel();
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(BadInput, DataThatIsNotThere) {
+  ExpectFailure({"train", "--data", "/no/such/file"}, kUsage, "/no/such/file: no such file");
+}
+
+TEST(BadInput, EmptyDataFile) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "empty.txt");
+  ExpectFailure({"train", "--data", (folder / "empty.txt").string()}, kUsage, "the file is empty");
+}
+
+TEST(BadInput, FolderWithoutText) {
+  const TemporaryFolder folder;
+  ExpectFailure({"train", "--data", (folder / "").string()}, kUsage, "no *.txt file");
+}
+
+TEST(BadInput, TextShorterThanASequence) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "short.txt") << "To be";
+  ExpectFailure({"train", "--data", (folder / "short.txt").string()}, kUsage, "--sequence 128 needs more");
+}
+
+TEST(BadInput, OptionValues) {
+  ExpectFailure(SmallModelWith({"--stage", "4"}), kUsage, "--stage 4 is out of range: 0 to 3");
+  ExpectFailure(SmallModelWith({"--dtype", "fp8"}), kUsage, "--dtype fp8");
+  ExpectFailure(SmallModelWith({"--learning-rate", "nan"}), kUsage, "--learning-rate");
+  ExpectFailure(SmallModelWith({"--no-such-option"}), kUsage, "--no-such-option");
+  ExpectFailure(SmallModelWith({"--json", "/no/such/folder/report"}), kUsage, "cannot be written");
+  ExpectFailure({"train", "--data", DYNAMICCL_TEST_TEXT, "--hidden", "100", "--heads", "3"}, kUsage,
+                "--hidden 100 is not a multiple of --heads 3");
+}
+
+TEST(BadInput, VariablesOfTheLauncher) {
+  const auto expect = [](const std::map<std::string, std::string>& environment, const std::string& message) {
+    const RankOutcome rank = RunRanks({.arguments = SmallModel(), .environment = environment})[0];
+    EXPECT_EQ(rank.exit_code, kUsage);
+    EXPECT_THAT(rank.output, HasSubstr(message));
+  };
+  expect({{"RANK", "0"}}, "WORLD_SIZE is not set");
+  expect({{"RANK", "2"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}},
+         "RANK=\"2\" is not a number from 0 to 1");
+  expect({{"RANK", "0"}, {"WORLD_SIZE", "many"}}, "WORLD_SIZE=\"many\"");
+  expect({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, "MASTER_ADDR is not set");
+  expect({{"RANK", "0"}, {"WORLD_SIZE", "5"}, {"MASTER_ADDR", "127.0.0.1"}},
+         "--batch 12 sequences cannot be divided");
+}
+
+TEST(BadInput, RankThatNeverComes) {
+  Launch launch{.arguments = SmallModelWith({"--join-timeout", "1"})};
+  launch.environment = {
+      {"RANK", "0"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29417"}};
+  const RankOutcome rank = RunRanks(launch)[0];
+  EXPECT_EQ(rank.exit_code, kJobFailed);
+  EXPECT_THAT(rank.output, HasSubstr("rank(s) 1, 2 of 3 did not join"));
+}
+
+TEST(BadInput, RankThatDiesDuringTraining) {
+  const TemporaryFolder folder;
+  const std::string json = (folder / "report.json").string();
+  Launch launch{.ranks = 3, .arguments = SmallModelWith({"--stage", "3", "--json", json})};
+  std::replace(launch.arguments.begin(), launch.arguments.end(), std::string("30"), std::string("1000000"));
+  launch.environment = {{"HOSTCCL_TIMEOUT_MS", "5000"}};
+  RankProcesses ranks(launch);
+  // The first line says that training is under way; the launch's own time limit bounds this loop.
+  while (std::ifstream(json).peek() == std::ifstream::traits_type::eof()) std::this_thread::yield();
+  ranks.Kill(1, SIGKILL);
+  const std::vector<RankOutcome> outcomes = ranks.Wait();
+  EXPECT_EQ(outcomes[1].exit_code, 128 + SIGKILL);
+  for (const size_t survivor : {0, 2}) {
+    EXPECT_EQ(outcomes[survivor].exit_code, kJobFailed) << outcomes[survivor].output;
+    EXPECT_THAT(outcomes[survivor].output,
+                AnyOf(HasSubstr("error: ncclAllGather: "), HasSubstr("error: ncclReduceScatter: "),
+                      HasSubstr("error: ncclAllReduce: ")));
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl::zero

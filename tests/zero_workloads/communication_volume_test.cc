@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each stage moves, counted under the program at the NCCL boundary, against the ZeRO paper's volumes
+// (section 7): an AllReduce of all gradients counts 2 Psi, a ReduceScatter or AllGather of all parameters
+// Psi. So 2, 2, 2 and 3 Psi; stage 3 keeps the root through the backward pass and gathers it once, 3 Psi -
+// root.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/zero_workloads/rank_processes.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+struct Traffic {
+  long calls = 0;
+  long elements = 0;
+};
+using TrafficByFunction = std::map<std::string, Traffic>;
+
+// The small model: 2 blocks, hidden 64, sequence 32, 256 bytes.
+constexpr long kBlocks = 2, kHidden = 64, kSequence = 32, kVocabulary = 256;
+constexpr long kSteps = 4, kBucketBytes = 65536;
+
+// A unit's elements on `ranks` ranks: each shard is a multiple of 128 elements. Every parameter of this model
+// is a multiple of 32, so that nothing is padded inside a unit.
+long Padded(long elements, long ranks) {
+  const long multiple = 128 * ranks;
+  return (elements + multiple - 1) / multiple * multiple;
+}
+
+long Block(long ranks) {
+  return Padded(12 * kHidden * kHidden + 13 * kHidden, ranks);
+}
+
+long Root(long ranks) {
+  const long embeddings = (kVocabulary + kSequence) * kHidden, norm = 2 * kHidden;
+  return Padded(embeddings + norm + kVocabulary * kHidden + kVocabulary, ranks);
+}
+
+long Psi(long ranks) {
+  return Root(ranks) + kBlocks * Block(ranks);
+}
+
+long Buckets(long ranks) {
+  const long capacity = kBucketBytes / 4;  // fp32
+  return (Psi(ranks) + capacity - 1) / capacity;
+}
+
+TrafficByFunction Count(int ranks, const std::string& stage) {
+  const TemporaryFolder folder;
+  TrainSmall(ranks, {"--stage", stage, "--steps", std::to_string(kSteps)},
+             {{"LD_PRELOAD", COUNT_NCCL_LIBRARY}, {"COUNT_NCCL_FILE", (folder / "count").string()}});
+  std::vector<TrafficByFunction> counted;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "")) {
+    TrafficByFunction traffic;
+    std::ifstream file(entry.path());
+    std::string function;
+    for (Traffic one; file >> function >> one.calls >> one.elements;) traffic[function] = one;
+    // The program `timeout` that started the rank was preloaded too, and called nothing.
+    if (traffic["AllReduce"].calls > 0) counted.push_back(traffic);
+  }
+  EXPECT_EQ(counted.size(), static_cast<size_t>(ranks));
+  for (const TrafficByFunction& traffic : counted) {
+    for (const auto& [name, one] : traffic) EXPECT_EQ(one.elements, counted[0][name].elements) << name;
+  }
+  return counted.empty() ? TrafficByFunction{} : counted[0];
+}
+
+// One AllReduce of 2 elements a step carries loss and gradient norm; the digest at the end gathers all master
+// weights once.
+constexpr long kScalars = 2 * kSteps;
+
+TEST(CommunicationVolume, Stage0ReducesEverythingEverywhere) {
+  for (const int ranks : {2, 3}) {
+    TrafficByFunction traffic = Count(ranks, "0");
+    EXPECT_EQ(traffic["AllReduce"].elements, kSteps * Psi(ranks) + kScalars);
+    EXPECT_EQ(traffic["AllReduce"].calls, kSteps * (Buckets(ranks) + 1));
+    EXPECT_EQ(traffic["ReduceScatter"].calls, 0);
+    EXPECT_EQ(traffic["AllGather"].calls, 0);
+  }
+}
+
+TEST(CommunicationVolume, Stages1And2ScatterGradientsAndGatherParameters) {
+  for (const char* stage : {"1", "2"}) {
+    TrafficByFunction traffic = Count(3, stage);
+    EXPECT_EQ(traffic["ReduceScatter"].elements, kSteps * Psi(3));
+    EXPECT_EQ(traffic["ReduceScatter"].calls, kSteps * Buckets(3));
+    EXPECT_EQ(traffic["AllGather"].elements, kSteps * Psi(3) + Psi(3));
+    EXPECT_EQ(traffic["AllGather"].calls, (kSteps + 1) * (kBlocks + 1));
+    EXPECT_EQ(traffic["AllReduce"].elements, kScalars);
+  }
+}
+
+TEST(CommunicationVolume, Stage3GathersBlocksTwice) {
+  for (const int ranks : {2, 4}) {
+    TrafficByFunction traffic = Count(ranks, "3");
+    EXPECT_EQ(traffic["ReduceScatter"].elements, kSteps * Psi(ranks));
+    EXPECT_EQ(traffic["AllGather"].elements, kSteps * (2 * Psi(ranks) - Root(ranks)) + Psi(ranks));
+    EXPECT_EQ(traffic["AllGather"].calls, kSteps * (2 * kBlocks + 1) + kBlocks + 1);
+    EXPECT_EQ(traffic["AllReduce"].elements, kScalars);
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl::zero

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/zero_workloads/rank_processes.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "src/base/unique_fd.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A port that was free a moment ago.
+int FreePort() {
+  const UniqueFd probe(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  bind(probe.get(), reinterpret_cast<sockaddr*>(&address), length);
+  getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &length);
+  return ntohs(address.sin_port);
+}
+
+std::string ReadText(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (fs::temp_directory_path() / "dynamiccl_zero_XXXXXX").string();
+  path_ = mkdtemp(pattern.data());
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+RankProcesses::RankProcesses(const Launch& launch) {
+  const int port = FreePort();
+  for (int rank = 0; rank < launch.ranks; ++rank) Start(launch, rank, port);
+}
+
+void RankProcesses::Start(const Launch& launch, int rank, int port) {
+  std::map<std::string, std::string> environment = launch.environment;
+  if (launch.ranks > 1) {
+    environment.merge(std::map<std::string, std::string>{{"RANK", std::to_string(rank)},
+                                                         {"WORLD_SIZE", std::to_string(launch.ranks)},
+                                                         {"LOCAL_RANK", std::to_string(rank)},
+                                                         {"MASTER_ADDR", "127.0.0.1"},
+                                                         {"MASTER_PORT", std::to_string(port)}});
+  }
+  // coreutils' timeout ends a rank that hangs; in the foreground it is killed together with its rank.
+  std::vector<std::string> words = {
+      "timeout", "--foreground", "-k", "2", std::to_string(launch.timeout_seconds), DYNAMICCL_ZERO_PROGRAM};
+  words.insert(words.end(), launch.arguments.begin(), launch.arguments.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const std::string output = OutputPath(rank).string();
+  const pid_t process = fork();
+  if (process == 0) {
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    const int fd = open(output.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    dup2(fd, STDOUT_FILENO);
+    dup2(fd, STDERR_FILENO);
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  processes_.push_back(process);
+}
+
+void RankProcesses::Kill(int rank, int signal) {
+  // The rank is the one child of its `timeout`.
+  const std::string process = std::to_string(processes_[static_cast<size_t>(rank)]);
+  const std::string child = ReadText("/proc/" + process + "/task/" + process + "/children");
+  ASSERT_FALSE(child.empty()) << "rank " << rank << " has ended already";
+  kill(std::stoi(child), signal);
+}
+
+std::vector<RankOutcome> RankProcesses::Wait() {
+  std::vector<RankOutcome> outcomes;
+  for (size_t rank = 0; rank < processes_.size(); ++rank) {
+    int status = 0;
+    waitpid(processes_[rank], &status, 0);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    outcomes.push_back({code, ReadText(OutputPath(static_cast<int>(rank)))});
+  }
+  return outcomes;
+}
+
+std::vector<RankOutcome> RunRanks(const Launch& launch) {
+  return RankProcesses(launch).Wait();
+}
+
+TrainingReport ReadReport(const fs::path& json) {
+  TrainingReport report;
+  std::ifstream file(json);
+  for (std::string text; std::getline(file, text);) {
+    const nlohmann::json line = nlohmann::json::parse(text);
+    if (line.contains("step")) {
+      report.losses.push_back(line["loss_hex"]);
+      report.bits_per_byte.push_back(line["bits_per_byte"]);
+    }
+    if (line.contains("parameters_sha256")) report.parameters_sha256 = line["parameters_sha256"];
+    if (line.contains("held_out_bits_per_byte"))
+      report.held_out_bits_per_byte = line["held_out_bits_per_byte"];
+  }
+  return report;
+}
+
+std::vector<std::string> SmallModel() {
+  // 12 sequences: divisible by every world size that the tests use.
+  return {"train",
+          "--data",
+          DYNAMICCL_TEST_TEXT,
+          "--layers",
+          "2",
+          "--hidden",
+          "64",
+          "--heads",
+          "2",
+          "--sequence",
+          "32",
+          "--batch",
+          "12",
+          "--steps",
+          "30",
+          "--bucket-bytes",
+          "64K",
+          "--learning-rate",
+          "3e-3"};
+}
+
+TrainingReport TrainSmall(int ranks, const std::vector<std::string>& arguments,
+                          const std::map<std::string, std::string>& environment) {
+  const TemporaryFolder folder;
+  Launch launch{ranks, SmallModel(), environment};
+  // An option given twice is an error of the program, so that a later one replaces the model's own.
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto old = std::find(launch.arguments.begin(), launch.arguments.end(), arguments[i]);
+    if (old != launch.arguments.end() && arguments[i].starts_with("--")) {
+      *(old + 1) = arguments[++i];
+    } else {
+      launch.arguments.push_back(arguments[i]);
+    }
+  }
+  const fs::path json = folder / "report.json";
+  launch.arguments.insert(launch.arguments.end(), {"--json", json.string()});
+  for (const RankOutcome& rank : RunRanks(launch)) EXPECT_EQ(rank.exit_code, 0) << rank.output;
+  return ReadReport(json);
+}
+
+}  // namespace dynamiccl::zero

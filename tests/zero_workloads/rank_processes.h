@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the ranks of dynamiccl-zero as processes, as torchrun would, and reads back what they reported.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dynamiccl::zero {
+
+// A folder that goes away with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Launch {
+  int ranks = 1;
+  std::vector<std::string> arguments;              // of dynamiccl-zero
+  std::map<std::string, std::string> environment;  // added to the test's own, on every rank
+  // A rank that runs longer is killed and counts as exit code 124 or 137: what a hang looks like.
+  int timeout_seconds = 60;
+};
+
+struct RankOutcome {
+  int exit_code = -1;  // 128 + signal where a signal ended it
+  std::string output;  // standard output and error
+};
+
+class RankProcesses {
+ public:
+  // Rank and meeting point of torchrun; at one rank none of its variables.
+  explicit RankProcesses(const Launch& launch);
+  void Kill(int rank, int signal);
+  std::vector<RankOutcome> Wait();
+
+ private:
+  void Start(const Launch& launch, int rank, int port);
+  std::filesystem::path OutputPath(int rank) const { return folder_ / ("output." + std::to_string(rank)); }
+
+  TemporaryFolder folder_;
+  std::vector<pid_t> processes_;
+};
+
+std::vector<RankOutcome> RunRanks(const Launch& launch);
+
+// What a training run wrote with --json.
+struct TrainingReport {
+  std::vector<std::string> losses;  // as hexadecimal floats: equal text is equal to the bit
+  std::vector<double> bits_per_byte;
+  std::string parameters_sha256;
+  double held_out_bits_per_byte = 0.0;
+};
+TrainingReport ReadReport(const std::filesystem::path& json);
+
+// Runs a training of a small model on the project's licence text, expects exit code 0 of all ranks, and reads
+// the report. Later arguments win over the small model's.
+TrainingReport TrainSmall(int ranks, const std::vector<std::string>& arguments,
+                          const std::map<std::string, std::string>& environment = {});
+// The arguments of that model.
+std::vector<std::string> SmallModel();
+
+}  // namespace dynamiccl::zero

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 namespace dynamiccl {
 
@@ -33,11 +33,11 @@ Status WriteTextFile(const std::string& path, const std::string& text) {
 
 Result<std::string> ReadTextFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad()) {
     return MakeError(ErrorKind::kNotFound, "cannot read '{}': {}", path, ErrnoText(errno));
   }
-  return text.str();
+  return text;
 }
 
 Result<Json> ReadJsonFile(const std::string& path) {

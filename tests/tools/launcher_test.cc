@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/launch/launcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tools/exit_code.h"
+#include "tools/launch/signal_scope.h"
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LauncherTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("dynamiccl-launcher-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  LaunchPlan Shell(int n_ranks, const std::string& script) const {
+    return {.command = {"bash", "-c", script}, .n_ranks = n_ranks, .output_path = Output()};
+  }
+  std::string Output() const { return (folder_ / "output").string(); }
+  std::string Written() const {
+    std::stringstream text;
+    text << std::ifstream(Output()).rdbuf();
+    return text.str();
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(LauncherTest, RanksSeeTheVariablesOfTorchrun) {
+  const auto outcome =
+      Launch(Shell(3, "echo rank=$RANK/$WORLD_SIZE local=$LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR"));
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_TRUE(outcome->ok());
+  for (const char* rank : {"0", "1", "2"}) {
+    EXPECT_THAT(Written(), HasSubstr(std::string("rank=") + rank + "/3 local=" + rank + "/3 127.0.0.1"));
+  }
+}
+
+TEST_F(LauncherTest, RanksShareOnePort) {
+  ASSERT_TRUE(Launch(Shell(2, "echo $MASTER_PORT")).has_value());
+  std::istringstream lines(Written());
+  int first = 0;
+  int second = -1;
+  lines >> first >> second;
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(first, second);
+}
+
+TEST_F(LauncherTest, WithoutRanksTheCommandRunsOnceAndUnnumbered) {
+  LaunchPlan plan = Shell(0, "echo rank=${RANK-none}");
+  plan.environment["DYNAMICCL_MODE"] = "observe";
+  ASSERT_TRUE(Launch(plan).has_value());
+  EXPECT_EQ(Written(), "rank=none\n");
+}
+
+TEST_F(LauncherTest, ChangesOfTheEnvironmentReachEveryRank) {
+  LaunchPlan plan = Shell(2, "echo $DYNAMICCL_MODE:$PATH");
+  plan.environment["DYNAMICCL_MODE"] = "observe";
+  ASSERT_TRUE(Launch(plan).has_value());
+  EXPECT_EQ(Written(),
+            "observe:" + std::string(std::getenv("PATH")) + "\nobserve:" + std::getenv("PATH") + "\n");
+}
+
+TEST_F(LauncherTest, FirstFailingRankIsNamedAndTheOthersAreEnded) {
+  const auto outcome = Launch(Shell(3, "[ $RANK = 1 ] && exit 7; exec sleep 600"));
+  ASSERT_TRUE(outcome.has_value() && outcome->first_failed);
+  EXPECT_EQ(outcome->first_failed->rank, 1);
+  EXPECT_EQ(outcome->first_failed->exit_code, 7);
+  EXPECT_EQ(ExitCodeOf(*outcome), kExitJobFailed);
+  EXPECT_THAT(Describe(*outcome), HasSubstr("rank 1 of 3 ended with exit code 7"));
+  EXPECT_EQ(outcome->ranks[0].signal, SIGTERM);
+  EXPECT_TRUE(outcome->ranks[0].ended_by_us);
+}
+
+TEST_F(LauncherTest, KilledRankIsReportedWithItsSignal) {
+  const auto outcome = Launch(Shell(2, "[ $RANK = 0 ] && kill -9 $$; exec sleep 600"));
+  ASSERT_TRUE(outcome.has_value() && outcome->first_failed);
+  EXPECT_EQ(outcome->first_failed->signal, SIGKILL);
+  EXPECT_THAT(Describe(*outcome), HasSubstr("rank 0 of 2 was killed by signal 9 (SIGKILL)"));
+}
+
+TEST_F(LauncherTest, RankThatIgnoresSigtermIsKilledAfterTheGrace) {
+  LaunchPlan plan =
+      Shell(2, "[ $RANK = 0 ] && sleep 0.2 && exit 1; trap '' TERM; sleep 600 & wait; sleep 600");
+  plan.grace = std::chrono::milliseconds(200);
+  const auto outcome = Launch(plan);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->ranks[1].signal, SIGKILL);
+}
+
+TEST_F(LauncherTest, GrandchildrenDoNotOutliveTheLaunch) {
+  ASSERT_TRUE(Launch(Shell(1, "sleep 600 >/dev/null 2>&1 & echo $!")).has_value());
+  const pid_t grandchild = std::stoi(Written());
+  pollfd ended{.fd = static_cast<int>(::syscall(SYS_pidfd_open, grandchild, 0)), .events = POLLIN};
+  if (ended.fd < 0) return;  // gone already
+  EXPECT_EQ(::poll(&ended, 1, 10'000), 1) << "it still runs";
+  ::close(ended.fd);
+}
+
+TEST_F(LauncherTest, TimeLimitEndsTheRanks) {
+  LaunchPlan plan = Shell(2, "exec sleep 600");
+  plan.time_limit = std::chrono::milliseconds(100);
+  const auto outcome = Launch(plan);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_TRUE(outcome->timed_out);
+  EXPECT_FALSE(outcome->first_failed);
+  EXPECT_EQ(ExitCodeOf(*outcome), kExitJobFailed);
+}
+
+TEST_F(LauncherTest, SignalIsPassedOnAndGivesTheExitCode) {
+  const std::string script = "trap 'echo got; exit 0' INT; kill -INT $PPID; sleep 600 & wait";
+  const auto outcome = Launch(Shell(1, script));
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->interrupted_by, SIGINT);
+  EXPECT_EQ(ExitCodeOf(*outcome), kExitSignalBase + SIGINT);
+  EXPECT_EQ(Written(), "got\n");
+}
+
+TEST_F(LauncherTest, MissingProgramIsAnErrorWithItsName) {
+  const auto outcome = Launch({.command = {"/no/such/program"}, .n_ranks = 2});
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().kind, ErrorKind::kNotFound);
+  EXPECT_THAT(outcome.error().message, HasSubstr("/no/such/program"));
+}
+
+TEST(RuntimeEnvironment, PutsOurFoldersBeforeWhatIsSet) {
+  ::setenv("LD_LIBRARY_PATH", "/theirs", 1);
+  const Installation installation{
+      .home = "/h", .preload = "/h/lib/libdynamiccl.so", .hostccl_dir = "/h/lib/hostccl"};
+  const auto changes = RuntimeEnvironment(installation, {.mode = "observe", .hostccl = true});
+  ::unsetenv("LD_LIBRARY_PATH");
+  ASSERT_TRUE(changes.has_value());
+  EXPECT_EQ(changes->at("LD_LIBRARY_PATH"), "/h/lib/hostccl:/theirs");
+  EXPECT_EQ(changes->at("DYNAMICCL_MODE"), "observe");
+  EXPECT_EQ(changes->count("DYNAMICCL_POLICY"), 0u);
+}
+
+TEST(RuntimeEnvironment, SaysWhichPartTheBuildLacks) {
+  const auto changes = RuntimeEnvironment({.home = "/h"}, {.preload = true});
+  ASSERT_FALSE(changes.has_value());
+  EXPECT_EQ(changes.error().kind, ErrorKind::kUnsupported);
+  EXPECT_THAT(changes.error().message, HasSubstr("libdynamiccl.so"));
+}
+
+}  // namespace
+}  // namespace dynamiccl

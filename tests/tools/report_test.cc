@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+
+#include "tools/report/choice_comparison.h"
+#include "tools/report/svg_chart.h"
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+DemoResult SmallDemo() {
+  DemoResult demo;
+  demo.findings = {"<script>alert('x')</script> & \"more\""};
+  const Timing slow{100, 95, 105, 20};
+  const Timing fast{50, 48, 52, 20};
+  demo.choices = {{.stage = 2,
+                   .collective = "ReduceScatter",
+                   .bytes = 1 << 20,
+                   .topology = "two-nodes",
+                   .default_config = "Ring Simple x8",
+                   .our_config = "Ring LL x2",
+                   .best_config = "Ring LL x2",
+                   .default_us = slow,
+                   .our_us = fast,
+                   .best_us = fast}};
+  demo.fingerprints = {{2, "ReduceScatter", 3, 4 << 20}};
+  demo.step_times = {{0, "default", slow, {}}, {0, "ours", slow, {}}};
+  return demo;
+}
+
+MeasurementFile SmallSweep() {
+  const auto row = [](Protocol protocol, bool is_default, std::vector<float> times) {
+    return Measurement{
+        "two-nodes", Collective::kAllReduce, 1 << 20, {Algorithm::kRing, protocol, 4}, is_default, times};
+  };
+  MeasurementFile file;
+  file.rows = {row(Protocol::kSimple, true, {100, 101, 102, 103}),
+               row(Protocol::kSimple, false, {99, 100, 101, 104}),
+               row(Protocol::kLL, false, {50, 60, 52, 62})};
+  return file;
+}
+
+TEST(HtmlEscape, LeavesNoMarkupOfTheInput) {
+  EXPECT_EQ(EscapeHtml("<a href='x'>&\"</a>"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;&lt;/a&gt;");
+}
+
+TEST(HtmlEscape, RandomBytesNeverOpenATag) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 200; ++i) {
+    std::string text;
+    for (int j = 0; j < 64; ++j) text += static_cast<char>(random() % 256);
+    EXPECT_THAT(EscapeHtml(text), Not(HasSubstr("<")));
+    EXPECT_THAT(EscapeHtml(text), Not(HasSubstr("\"")));
+  }
+}
+
+TEST(HtmlTable, FillsShortRowsAndCutsLongOnes) {
+  HtmlTable table({{"a"}, {"b", true}});
+  table.AddRow({"1"});
+  table.AddRow({"1", "2", "3"});
+  EXPECT_THAT(table.Html(), HasSubstr("<tr><td>1</td><td class=\"n\"></td></tr>"));
+  EXPECT_THAT(table.Html(), Not(HasSubstr("3")));
+}
+
+TEST(Report, NeedsNoNetworkAndRunsNoScript) {
+  const std::string html =
+      RenderReport({.demo = SmallDemo(), .measurements = {{"s.measurements", SmallSweep()}}});
+  EXPECT_THAT(html, HasSubstr("Content-Security-Policy"));
+  for (const char* forbidden : {"<script", "http://", "https://", "src=", "url(", "@import", "onload"}) {
+    EXPECT_THAT(html, Not(HasSubstr(forbidden)));
+  }
+}
+
+TEST(Report, EveryLinkOfTheMenuHasItsPart) {
+  const std::string html = RenderReport({.demo = SmallDemo()});
+  size_t links = 0;
+  for (size_t at = html.find("href=\"#"); at != std::string::npos; at = html.find("href=\"#", at + 1)) {
+    const std::string id = html.substr(at + 7, html.find('"', at + 7) - at - 7);
+    EXPECT_THAT(html, HasSubstr("<section id=\"" + id + "\">"));
+    ++links;
+  }
+  EXPECT_GE(links, 8u);
+}
+
+TEST(Report, MarksAWinAndCallsOverlapNoise) {
+  const std::string html = RenderReport({.demo = SmallDemo()});
+  EXPECT_THAT(html, HasSubstr("<tr class=\"win\">"));
+  EXPECT_THAT(html, HasSubstr("-50 %"));
+  EXPECT_THAT(html, HasSubstr("noise"));
+}
+
+TEST(Report, EmptyInputsGiveAPage) {
+  EXPECT_THAT(RenderReport({}), HasSubstr("</html>"));
+}
+
+TEST(Report, UnknownKindOfInputSaysWhatFits) {
+  const auto inputs = ReadReportInputs({"notes.txt"});
+  ASSERT_FALSE(inputs.has_value());
+  EXPECT_THAT(inputs.error().hint, HasSubstr(".ctrace"));
+}
+
+TEST(Report, DamagedDemoResultIsAnErrorWithItsPath) {
+  const std::string path = ::testing::TempDir() + "damaged-demo.json";
+  for (const char* text :
+       {"", "{", "[]", "{\"schema\":2}", "{\"schema\":1,\"choices\":[{\"stage\":\"x\"}]}", "3"}) {
+    std::ofstream(path) << text;
+    const auto inputs = ReadReportInputs({path});
+    ASSERT_FALSE(inputs.has_value()) << text;
+    EXPECT_EQ(inputs.error().kind, ErrorKind::kCorrupt) << text;
+    EXPECT_THAT(inputs.error().message, HasSubstr(path));
+  }
+}
+
+TEST(Report, DemoResultSurvivesWritingAndReading) {
+  const std::string path = ::testing::TempDir() + "demo.json";
+  ASSERT_TRUE(WriteDemoResult(path, SmallDemo()).has_value());
+  const auto read = ReadDemoResult(path);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(nlohmann::json(*read), nlohmann::json(SmallDemo()));
+}
+
+TEST(ChoiceComparison, PicksOnEvenRepeatsAndTimesOnOddOnes) {
+  const MeasurementFile file = SmallSweep();
+  const std::vector<SweepCell> cells = CellsOf(file);
+  ASSERT_EQ(cells.size(), 1u);
+  const TimedConfig best = BestOf(cells[0]);
+  EXPECT_EQ(best.config.protocol, Protocol::kLL);
+  EXPECT_DOUBLE_EQ(best.microseconds.median, 61);
+  EXPECT_DOUBLE_EQ(DefaultOf(cells[0]).microseconds.median, 102);
+}
+
+TEST(ChoiceComparison, ChoiceLeftToNcclHasTheTimeOfTheDefault) {
+  const MeasurementFile file = SmallSweep();
+  const SweepCell cell = CellsOf(file)[0];
+  EXPECT_DOUBLE_EQ(ChoiceOf(cell, kLeaveNcclAlone).microseconds.median, 102);
+  EXPECT_DOUBLE_EQ(ChoiceOf(cell, {Algorithm::kRing, Protocol::kLL, 0}).microseconds.median, 61);
+  EXPECT_EQ(ChoiceOf(cell, {Algorithm::kTree, Protocol::kLL, 1}).microseconds.repeats, 0);
+}
+
+TEST(Timing, QuartilesOfKnownSamples) {
+  const Timing timing = Summarize({5, 1, 4, 2, 3});
+  EXPECT_DOUBLE_EQ(timing.median, 3);
+  EXPECT_DOUBLE_EQ(timing.low, 2);
+  EXPECT_DOUBLE_EQ(timing.high, 4);
+  EXPECT_FALSE(ClearlyDiffer(timing, {}));
+}
+
+TEST(SizeTimeChart, LeavesOutWhatHasNoLogarithm) {
+  EXPECT_EQ(SizeTimeChart("x", {{"default", "default", {{0, 5}, {5, 0}, {-1, 2}}}}), "");
+  EXPECT_THAT(SizeTimeChart("<x>", {{"default", "default", {{1024, 5}}}}), HasSubstr("&lt;x&gt;"));
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The token of one call of one communicator: the structure LSTM's only input. It is computed from
+// CollectiveCall alone, whose fields are equal on all ranks; labels, times and ranks have no way in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "src/collective/collective_call.h"
+
+namespace dynamiccl {
+
+// X(name, limit, meaning): the inputs in order. Values are fixed point, kTokenOne is 1.0; |value| <= limit,
+// which is what proves that the network's accumulators cannot overflow. The list is the feature schema: its
+// text is hashed, and a policy trained on another one is refused.
+#define DYNAMICCL_TOKEN_FEATURES(X)                                                                     \
+  X(kAllReduce, 4096, "1 for AllReduce")                                                                \
+  X(kAllGather, 4096, "1 for AllGather")                                                                \
+  X(kReduceScatter, 4096, "1 for ReduceScatter")                                                        \
+  X(kBroadcast, 4096, "1 for Broadcast")                                                                \
+  X(kReduce, 4096, "1 for Reduce")                                                                      \
+  X(kPointToPoint, 4096, "1 for Send, Recv or both")                                                    \
+  X(kSize, 16384, "log2(bytes) / 16")                                                                   \
+  X(kSizeChange, 16384, "(log2(bytes) - log2(bytes of the call before)) / 4, clamped; 0 for the first") \
+  X(kSameSize, 4096, "1 if the call before had the same collective and bytes")                          \
+  X(kBelowLargest, 16384, "(log2(largest bytes so far) - log2(bytes)) / 8, clamped")                    \
+  X(kTiny, 4096, "1 up to 256 bytes")                                                                   \
+  X(kElementSize, 4096, "log2(bytes of an element) / 4")                                                \
+  X(kInteger, 4096, "1 for an integer type")                                                            \
+  X(kExtremum, 4096, "1 for a reduction by min or max")                                                 \
+  X(kGroup, 16384, "log2(calls in the group) / 4")                                                      \
+  X(kRanks, 16384, "log2(ranks) / 8")
+
+enum class TokenFeature : uint8_t {
+#define DYNAMICCL_TOKEN_FEATURE(name, limit, meaning) name,
+  DYNAMICCL_TOKEN_FEATURES(DYNAMICCL_TOKEN_FEATURE)
+#undef DYNAMICCL_TOKEN_FEATURE
+};
+
+inline constexpr int16_t kTokenLimits[] = {
+#define DYNAMICCL_TOKEN_FEATURE(name, limit, meaning) limit,
+    DYNAMICCL_TOKEN_FEATURES(DYNAMICCL_TOKEN_FEATURE)
+#undef DYNAMICCL_TOKEN_FEATURE
+};
+inline constexpr int kTokenFeatures = sizeof(kTokenLimits) / sizeof(kTokenLimits[0]);
+static_assert(kTokenFeatures == 16);
+
+inline constexpr int kTokenFractionBits = 12;
+inline constexpr int kTokenOne = 1 << kTokenFractionBits;
+
+using CallToken = std::array<int16_t, kTokenFeatures>;
+
+// The canonical text of the schema and its XXH3.
+std::string_view TokenSchemaText();
+uint64_t TokenSchemaHash();
+
+// The calls of one communicator in program order (call number, then index in group). One thread at a time.
+class CallTokenizer {
+ public:
+  CallToken Next(const CollectiveCall& call);
+
+ private:
+  bool first_ = true;
+  Collective previous_collective_ = Collective::kAllReduce;
+  uint64_t previous_bytes_ = 0;
+  int32_t previous_size_ = 0;  // log2, 8 fraction bits
+  int32_t largest_size_ = 0;
+};
+
+}  // namespace dynamiccl

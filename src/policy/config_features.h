@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs of the config agent for one (context, action): computed from values that are equal on all ranks
+// only, in integers, by the same code in training and in jobs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "src/collective/legal_configs.h"
+#include "src/cost_model/cost_model.h"
+
+namespace dynamiccl {
+
+// X(name, limit, meaning): fixed point with 12 fraction bits. The first kContextFeatures describe the call
+// and the fabric, the rest the action. Latencies are in ns, bandwidths in MB/s, costs in ns.
+#define DYNAMICCL_CONTEXT_FEATURES(X)                                                          \
+  X(kIsBroadcast, 4096, "1 for Broadcast")                                                     \
+  X(kIsReduce, 4096, "1 for Reduce")                                                           \
+  X(kIsAllGather, 4096, "1 for AllGather")                                                     \
+  X(kIsReduceScatter, 4096, "1 for ReduceScatter")                                             \
+  X(kIsAllReduce, 4096, "1 for AllReduce")                                                     \
+  X(kBytes, 32767, "log2(bytes) / 8")                                                          \
+  X(kRanks, 32767, "log2(ranks) / 4")                                                          \
+  X(kNodes, 32767, "log2(nodes) / 4")                                                          \
+  X(kRanksPerNode, 32767, "log2(ranks) / 4 - log2(nodes) / 4")                                 \
+  X(kIntraLatency, 32767, "log2(latency inside a node) / 8")                                   \
+  X(kIntraBandwidth, 32767, "log2(bandwidth inside a node) / 8")                               \
+  X(kInterLatency, 32767, "log2(latency between nodes) / 8; inside a node where there is one") \
+  X(kInterBandwidth, 32767, "log2(bandwidth between nodes) / 8; likewise")                     \
+  X(kMaxChannels, 32767, "log2(channels of the communicator) / 4")
+#define DYNAMICCL_ACTION_FEATURES(X)                                               \
+  X(kTree, 4096, "1 for Tree")                                                     \
+  X(kRing, 4096, "1 for Ring")                                                     \
+  X(kPat, 4096, "1 for PAT")                                                       \
+  X(kOtherAlgorithm, 4096, "1 for any other algorithm")                            \
+  X(kLL, 4096, "1 for LL")                                                         \
+  X(kLL128, 4096, "1 for LL128")                                                   \
+  X(kSimple, 4096, "1 for Simple")                                                 \
+  X(kChannels, 32767, "log2(channels) / 4")                                        \
+  X(kChannelsOverDefault, 16384, "log2(channels / NCCL's channels) / 4")           \
+  X(kPrior, 32767, "log2(cost model's cost) / 8")                                  \
+  X(kPriorOverBest, 32767, "log2(cost / cheapest cost of the table) / 4, clamped") \
+  X(kChannelBytes, 32767, "log2(bytes / ranks / channels) / 8")
+
+enum class ConfigFeature : uint8_t {
+#define DYNAMICCL_CONFIG_FEATURE(name, limit, meaning) name,
+  DYNAMICCL_CONTEXT_FEATURES(DYNAMICCL_CONFIG_FEATURE) DYNAMICCL_ACTION_FEATURES(DYNAMICCL_CONFIG_FEATURE)
+#undef DYNAMICCL_CONFIG_FEATURE
+};
+
+inline constexpr int16_t kConfigLimits[] = {
+#define DYNAMICCL_CONFIG_FEATURE(name, limit, meaning) limit,
+    DYNAMICCL_CONTEXT_FEATURES(DYNAMICCL_CONFIG_FEATURE) DYNAMICCL_ACTION_FEATURES(DYNAMICCL_CONFIG_FEATURE)
+#undef DYNAMICCL_CONFIG_FEATURE
+};
+inline constexpr int kConfigFeatures = sizeof(kConfigLimits) / sizeof(kConfigLimits[0]);
+inline constexpr int kContextFeatures = static_cast<int>(ConfigFeature::kTree);
+// Inputs of the networks: the features, then zeros up to whole vector registers.
+inline constexpr int kConfigInputs = 32;
+static_assert(kConfigFeatures <= kConfigInputs);
+
+using ConfigInputs = std::array<int16_t, kConfigInputs>;
+
+std::string_view ConfigSchemaText();
+uint64_t ConfigSchemaHash();
+
+// log2 of picoseconds with 16 fraction bits; `microseconds` must be positive.
+int32_t Log2Cost(double microseconds);
+
+// What is asked: equal on all ranks. `allowed` is what the communicator's NCCL offers; pairs that NCCL has no
+// kernel for are ignored.
+struct ConfigQuestion {
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;  // NCCL's total
+  ConfigMask allowed;
+};
+
+struct ConfigAction {
+  CollectiveConfig config;
+  int32_t prior = 0;  // Log2Cost of the cost model's estimate
+};
+
+// One question on one fabric, with what does not depend on the action computed once.
+class ConfigContext {
+ public:
+  ConfigContext(const CostModelInput& input, const ConfigQuestion& question);
+
+  // What NCCL would use, with its number of channels; kLeaveNcclAlone where nothing is possible.
+  const CollectiveConfig& default_config() const { return default_; }
+  // Every allowed config that the cost model can price, in the order of ties: lowest first.
+  std::vector<ConfigAction> Actions() const;
+  // Channels 0 count as NCCL's number. An impossible config gives prior 0.
+  ConfigAction Price(CollectiveConfig config) const;
+  ConfigInputs Features(const ConfigAction& action) const;
+  // The context features alone, the rest zero.
+  const ConfigInputs& features() const { return features_; }
+
+ private:
+  void FillContextFeatures();
+
+  CostModelInput input_;
+  ConfigQuestion question_;
+  CollectiveConfig default_;
+  int32_t best_prior_ = 0;
+  ConfigInputs features_{};
+};
+
+}  // namespace dynamiccl

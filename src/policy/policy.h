@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trained policy: the integer weights of both agents, their tables and thresholds, where they may be used,
+// and vectors that prove that this machine computes with them what the exporter computed.
+// docs/formats/policy_file.md is its grammar.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/base/sha256.h"
+#include "src/fingerprint/call_token.h"
+#include "src/policy/config_features.h"
+#include "src/policy/structure_layout.h"
+
+namespace dynamiccl {
+
+inline constexpr int kEnsemble = 3;       // networks that must promise a gain unanimously
+inline constexpr int kConfigHidden = 48;  // units of each of the two hidden layers
+// Activations of the hidden layers: 10 fraction bits, at most 16.
+inline constexpr int kActivationFractionBits = 10;
+inline constexpr int32_t kActivationLimit = 16 << kActivationFractionBits;
+inline constexpr int kGoldenPerAgent = 128;  // golden vectors of each agent
+
+// What the trigger agent's thresholds are; logits have kTokenFractionBits fraction bits.
+struct StructureThresholds {
+  int32_t gate_fraction_bits = 0;  // of gate_weights
+  int32_t head_fraction_bits = 0;  // of head_weights
+  int32_t role_margin = 0;         // best logit minus second best, below which the answer is "unknown"
+  int32_t phase_margin = 0;
+  int32_t stage_margin = 0;
+  int32_t stage_hold_calls = 0;  // calls in a row that a new stage must win before it is believed
+};
+
+struct ConfigScales {
+  int32_t fraction_bits[3] = {};  // of the weights of the three layers
+  int32_t gate = 0;               // log2 of the gain that every network must promise, 16 fraction bits
+};
+
+// Every array is one section of the file, in this order. Owned by Policy; 64-byte alignment is for the vector
+// loads.
+struct PolicyTensors {
+  // Rows: input, forget, cell, output gate, kStructureHidden rows each (LibTorch's order); columns: token,
+  // hidden state.
+  alignas(64) int16_t gate_weights[kGateRows][kGateColumns];
+  int32_t gate_bias[kGateRows];  // kTokenFractionBits + gate_fraction_bits fraction bits
+  alignas(64) int16_t head_weights[kHeadRows][kStructureHidden];
+  int32_t head_bias[kHeadRows];
+  alignas(64) int16_t sigmoid_table[kTableEntries];  // 15 fraction bits
+  alignas(64) int16_t tanh_table[kTableEntries];     // 12 fraction bits
+  StructureThresholds structure;
+
+  alignas(64) int16_t config_weights_1[kEnsemble][kConfigHidden][kConfigInputs];
+  int32_t config_bias_1[kEnsemble][kConfigHidden];
+  alignas(64) int16_t config_weights_2[kEnsemble][kConfigHidden][kConfigHidden];
+  int32_t config_bias_2[kEnsemble][kConfigHidden];
+  alignas(64) int16_t config_weights_3[kEnsemble][kConfigHidden];
+  int32_t config_bias_3[kEnsemble];
+  ConfigScales config;
+  int16_t domain_min[kConfigInputs];  // smallest and largest value of each feature in training
+  int16_t domain_max[kConfigInputs];
+
+  // Eight sequences of 16 tokens, each begun with an empty state, and the logits after each token.
+  alignas(64) int16_t golden_tokens[kGoldenPerAgent][kTokenFeatures];
+  int32_t golden_logits[kGoldenPerAgent][kHeadRows];
+  alignas(64) int16_t golden_features[kGoldenPerAgent][kConfigInputs];
+  int32_t golden_residuals[kGoldenPerAgent][kEnsemble];
+};
+inline constexpr int kGoldenSequence = 16;
+
+struct Policy {
+  PolicyTensors tensors{};
+  std::string provenance;         // text: inputs and their hashes, seed, program
+  uint64_t training_data_id = 0;  // XXH3 over the hashes of the training files
+  uint32_t min_nccl_version = 0;  // whose cost model served as prior, as NCCL_VERSION_CODE
+  uint32_t max_nccl_version = 0;
+  Sha256Digest sha256{};  // of the file, set by reading and writing: what ranks compare
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/policy/policy_checks.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "src/policy/config_inference.h"
+#include "src/policy/policy_layout.h"
+#include "src/policy/structure_inference.h"
+
+namespace dynamiccl {
+namespace {
+
+#define DYNAMICCL_SECTION_KIND(kind, member) constexpr uint32_t k_##member = kind;
+DYNAMICCL_POLICY_SECTIONS(DYNAMICCL_SECTION_KIND)
+#undef DYNAMICCL_SECTION_KIND
+
+constexpr int64_t kInt32Limit = (int64_t{1} << 31) - 1;
+
+// One row of a matrix: sum |w| * |x| + |bias| + the rounding's half must stay below 2^31.
+struct Row {
+  const int16_t* weights;
+  int columns;
+  int64_t bias;
+  int shift;
+};
+
+template <typename Limit>
+bool Overflows(const Row& row, Limit limit_of) {
+  int64_t sum = std::abs(row.bias) + (int64_t{1} << (row.shift - 1));
+  for (int i = 0; i < row.columns; ++i) sum += std::abs(int64_t{row.weights[i]}) * limit_of(i);
+  return sum > kInt32Limit;
+}
+
+bool Within(int32_t value, int32_t low, int32_t high) {
+  return value >= low && value <= high;
+}
+
+PolicyFault FindGateOverflow(const PolicyTensors& t) {
+  const auto limit = [](int i) -> int64_t { return i < kTokenFeatures ? kTokenLimits[i] : kTokenOne; };
+  const int shift = kTokenFractionBits + t.structure.gate_fraction_bits - kTableFractionBits;
+  for (int r = 0; r < kGateRows; ++r) {
+    if (Overflows(Row{t.gate_weights[r], kGateColumns, t.gate_bias[r], shift}, limit)) {
+      return {k_gate_weights, static_cast<size_t>(r) * kGateColumns, "a sum of products can exceed int32"};
+    }
+  }
+  for (int r = 0; r < kHeadRows; ++r) {
+    const Row row{t.head_weights[r], kStructureHidden, t.head_bias[r], t.structure.head_fraction_bits};
+    if (Overflows(row, [](int) -> int64_t { return kTokenOne; })) {
+      return {k_head_weights, static_cast<size_t>(r) * kStructureHidden,
+              "a sum of products can exceed int32"};
+    }
+  }
+  return {};
+}
+
+int64_t ConfigInputLimit(int i) {
+  return i < kConfigFeatures ? kConfigLimits[i] : 0;
+}
+
+PolicyFault FindConfigOverflow(const PolicyTensors& t, int network) {
+  const auto hidden_limit = [](int) -> int64_t { return kActivationLimit; };
+  const auto fault = [](uint32_t kind, int row, int columns) {
+    return PolicyFault{kind, static_cast<size_t>(row) * static_cast<size_t>(columns),
+                       "a sum of products can exceed int32"};
+  };
+  const int32_t* bits = t.config.fraction_bits;
+  const int first_shift = kTokenFractionBits + bits[0] - kActivationFractionBits;
+  for (int r = 0; r < kConfigHidden; ++r) {
+    const Row first{t.config_weights_1[network][r], kConfigInputs, t.config_bias_1[network][r], first_shift};
+    if (Overflows(first, ConfigInputLimit))
+      return fault(k_config_weights_1, network * kConfigHidden + r, kConfigInputs);
+    const Row second{t.config_weights_2[network][r], kConfigHidden, t.config_bias_2[network][r], bits[1]};
+    if (Overflows(second, hidden_limit))
+      return fault(k_config_weights_2, network * kConfigHidden + r, kConfigHidden);
+  }
+  const Row last{t.config_weights_3[network], kConfigHidden, t.config_bias_3[network],
+                 kActivationFractionBits + bits[2] - 16};
+  if (Overflows(last, hidden_limit)) return fault(k_config_weights_3, network, kConfigHidden);
+  return {};
+}
+
+}  // namespace
+
+PolicyFault FindThresholdFault(const PolicyTensors& t) {
+  const StructureThresholds& s = t.structure;
+  // 1 to 15 fraction bits keep every shift defined; margins up to 16 in the logits, holds up to 2^16 calls.
+  const bool structure = Within(s.gate_fraction_bits, 1, 15) && Within(s.head_fraction_bits, 1, 15) &&
+                         Within(s.role_margin, 1, 16 * kTokenOne) &&
+                         Within(s.phase_margin, 1, 16 * kTokenOne) &&
+                         Within(s.stage_margin, 1, 16 * kTokenOne) && Within(s.stage_hold_calls, 1, 1 << 16);
+  if (!structure) return {k_structure, 0, "a threshold or scale is out of range"};
+  const ConfigScales& c = t.config;
+  const bool config = Within(c.fraction_bits[0], 1, 15) && Within(c.fraction_bits[1], 1, 15) &&
+                      Within(c.fraction_bits[2], 7, 15) && Within(c.gate, 1, 16 << 16);
+  if (!config) return {k_config, 0, "a scale or the gate is out of range"};
+  for (int i = 0; i < kConfigInputs; ++i) {
+    if (t.domain_min[i] > t.domain_max[i])
+      return {k_domain_min, static_cast<size_t>(i), "minimum above maximum"};
+  }
+  return {};
+}
+
+PolicyFault FindTableFault(const PolicyTensors& t) {
+  for (size_t i = 0; i < kTableEntries; ++i) {
+    if (t.sigmoid_table[i] < 0) return {k_sigmoid_table, i, "a sigmoid is negative"};
+    if (std::abs(t.tanh_table[i]) > kTokenOne) return {k_tanh_table, i, "a tanh is beyond 1"};
+  }
+  for (size_t i = 0; i < size_t{kGoldenPerAgent} * kTokenFeatures; ++i) {
+    if (std::abs(int{(&t.golden_tokens[0][0])[i]}) > kTokenLimits[i % kTokenFeatures]) {
+      return {k_golden_tokens, i, "a token is beyond its limit"};
+    }
+  }
+  for (size_t i = 0; i < size_t{kGoldenPerAgent} * kConfigInputs; ++i) {
+    if (std::abs(int64_t{(&t.golden_features[0][0])[i]}) >
+        ConfigInputLimit(static_cast<int>(i % kConfigInputs))) {
+      return {k_golden_features, i, "a feature is beyond its limit"};
+    }
+  }
+  return {};
+}
+
+PolicyFault FindOverflow(const PolicyTensors& t) {
+  if (PolicyFault fault = FindGateOverflow(t); fault.kind != 0) return fault;
+  for (int network = 0; network < kEnsemble; ++network) {
+    if (PolicyFault fault = FindConfigOverflow(t, network); fault.kind != 0) return fault;
+  }
+  return {};
+}
+
+void ComputeGoldenOutputs(PolicyTensors& t) {
+  LstmState state;
+  for (size_t i = 0; i < kGoldenPerAgent; ++i) {
+    if (i % kGoldenSequence == 0) state = LstmState{};
+    CallToken token;
+    std::copy_n(t.golden_tokens[i], kTokenFeatures, token.begin());
+    StepLstm(t, token, state);
+    const StructureLogits logits = ComputeLogits(t, state);
+    std::copy(logits.begin(), logits.end(), t.golden_logits[i]);
+
+    ConfigInputs inputs;
+    std::copy_n(t.golden_features[i], kConfigInputs, inputs.begin());
+    const Residuals residuals = PredictResiduals(t, inputs);
+    std::copy(residuals.begin(), residuals.end(), t.golden_residuals[i]);
+  }
+}
+
+PolicyFault FindGoldenMismatch(const PolicyTensors& t) {
+  const auto computed = std::make_unique<PolicyTensors>(t);
+  ComputeGoldenOutputs(*computed);
+  for (size_t i = 0; i < kGoldenPerAgent; ++i) {
+    if (std::memcmp(computed->golden_logits[i], t.golden_logits[i], sizeof(t.golden_logits[i])) != 0) {
+      return {k_golden_logits, i * kHeadRows, "this machine computes other logits for a golden vector"};
+    }
+    if (std::memcmp(computed->golden_residuals[i], t.golden_residuals[i], sizeof(t.golden_residuals[i])) !=
+        0) {
+      return {k_golden_residuals, i * kEnsemble, "this machine computes other residuals for a golden vector"};
+    }
+  }
+  return {};
+}
+
+PolicyFault FindFault(const PolicyTensors& tensors) {
+  for (const auto find : {FindThresholdFault, FindTableFault, FindOverflow, FindGoldenMismatch}) {
+    if (PolicyFault fault = find(tensors); fault.kind != 0) return fault;
+  }
+  return {};
+}
+
+}  // namespace dynamiccl

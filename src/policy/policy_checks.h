@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the values of a policy must fulfil beyond being undamaged: thresholds in range, sums that cannot
+// overflow, golden vectors that this machine reproduces.
+#pragma once
+
+#include "src/base/status.h"
+#include "src/policy/policy.h"
+
+namespace dynamiccl {
+
+// Errors name the section and the check, without file or byte: policy_file adds them.
+struct PolicyFault {
+  uint32_t kind = 0;   // section, 0: none
+  size_t element = 0;  // index of the first wrong element in it
+  std::string check;
+};
+
+// The first fault, or kind 0.
+PolicyFault FindFault(const PolicyTensors& tensors);
+
+// The parts of it.
+PolicyFault FindThresholdFault(const PolicyTensors& tensors);
+PolicyFault FindTableFault(const PolicyTensors& tensors);
+PolicyFault FindOverflow(const PolicyTensors& tensors);
+PolicyFault FindGoldenMismatch(const PolicyTensors& tensors);
+
+// Fills the golden outputs from the golden inputs, by this build's inference.
+void ComputeGoldenOutputs(PolicyTensors& tensors);
+
+}  // namespace dynamiccl

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order of the checks: size, header, section table, trailer, values. Each one relies only on those before it.
+#include "src/policy/policy_file.h"
+
+#define XXH_INLINE_ALL
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "src/base/byte_codec.h"
+#include "src/base/log.h"
+#include "src/base/unique_fd.h"
+#include "src/policy/policy_checks.h"
+#include "src/policy/policy_sections.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr char kRetrain[] = "make a new policy with `dynamiccl train`, or use the build that made this one";
+constexpr char kDamaged[] =
+    "the file is damaged or cut short: copy it again or make it again with `dynamiccl train`";
+
+size_t AlignUp(size_t offset) {
+  return (offset + kPolicyAlignment - 1) / kPolicyAlignment * kPolicyAlignment;
+}
+
+uint64_t Checksum(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+tl::unexpected<Error> Damaged(size_t byte, const std::string& check) {
+  return WithHint(MakeError(ErrorKind::kCorrupt, "byte {}: {}", byte, check), kDamaged);
+}
+
+tl::unexpected<Error> OtherVersion(size_t byte, const std::string& check) {
+  return WithHint(MakeError(ErrorKind::kUnsupported, "byte {}: {}", byte, check), kRetrain);
+}
+
+// Where the sections of a file with these sizes begin; shared by reading and writing, so the layout has one
+// form only.
+struct Layout {
+  std::vector<PolicySection> sections;
+  size_t file_bytes = 0;
+};
+
+Layout LayoutFor(size_t provenance_bytes) {
+  Layout layout;
+  const auto rows = PolicySections();
+  size_t offset = AlignUp(sizeof(PolicyHeader) + (rows.size() + 1) * sizeof(PolicySection));
+  const auto place = [&](uint32_t kind, SectionType type, std::array<uint32_t, 4> dims, size_t bytes) {
+    layout.sections.push_back(
+        {kind, static_cast<uint32_t>(type), {dims[0], dims[1], dims[2], dims[3]}, offset, bytes, 0});
+    offset = AlignUp(offset + bytes);
+  };
+  for (const SectionRow& row : rows) place(row.kind, row.type, row.dims, row.bytes);
+  place(kProvenanceKind, SectionType::kText, {static_cast<uint32_t>(provenance_bytes), 1, 1, 1},
+        provenance_bytes);
+  layout.file_bytes = offset + kTrailerBytes;
+  return layout;
+}
+
+PolicyHeader HeaderFor(const Policy& policy, const Layout& layout) {
+  PolicyHeader header{};
+  std::memcpy(header.magic, kPolicyMagic, sizeof(kPolicyMagic));
+  header.format_version = kPolicyFormatVersion;
+  header.header_bytes = sizeof(PolicyHeader);
+  header.file_bytes = layout.file_bytes;
+  header.token_schema = TokenSchemaHash();
+  header.config_schema = ConfigSchemaHash();
+  header.min_nccl_version = policy.min_nccl_version;
+  header.max_nccl_version = policy.max_nccl_version;
+  header.arithmetic_id = kArithmeticId;
+  header.section_count = static_cast<uint32_t>(layout.sections.size());
+  header.training_data_id = policy.training_data_id;
+  return header;
+}
+
+Status CheckHeader(const PolicyHeader& header, size_t file_bytes) {
+  if (std::memcmp(header.magic, kPolicyMagic, sizeof(kPolicyMagic)) != 0)
+    return Damaged(0, "not a policy file (magic)");
+  if (header.format_version != kPolicyFormatVersion) {
+    return OtherVersion(
+        offsetof(PolicyHeader, format_version),
+        fmt::format("format version {}, this build reads {}", header.format_version, kPolicyFormatVersion));
+  }
+  if (header.header_bytes != sizeof(PolicyHeader)) {
+    return Damaged(offsetof(PolicyHeader, header_bytes),
+                   fmt::format("header of {} bytes", header.header_bytes));
+  }
+  if (header.file_bytes != file_bytes) {
+    return Damaged(offsetof(PolicyHeader, file_bytes),
+                   fmt::format("{} bytes announced, {} there", header.file_bytes, file_bytes));
+  }
+  if (header.token_schema != TokenSchemaHash()) {
+    return OtherVersion(offsetof(PolicyHeader, token_schema),
+                        "trained on other tokens than this build makes");
+  }
+  if (header.config_schema != ConfigSchemaHash()) {
+    return OtherVersion(offsetof(PolicyHeader, config_schema),
+                        "trained on other config features than this build makes");
+  }
+  if (header.arithmetic_id != kArithmeticId) {
+    return OtherVersion(
+        offsetof(PolicyHeader, arithmetic_id),
+        fmt::format("arithmetic {}, this build computes {}", header.arithmetic_id, kArithmeticId));
+  }
+  for (const uint8_t byte : header.reserved) {
+    if (byte != 0) return Damaged(offsetof(PolicyHeader, reserved), "reserved bytes are not zero");
+  }
+  return {};
+}
+
+// Every section must stand exactly where the layout puts it: that covers order, overlap, alignment, type and
+// dims.
+Status CheckSections(std::span<const std::byte> bytes, const PolicyHeader& header, const Layout& layout) {
+  if (header.section_count != layout.sections.size()) {
+    return Damaged(offsetof(PolicyHeader, section_count),
+                   fmt::format("{} sections instead of {}", header.section_count, layout.sections.size()));
+  }
+  if (layout.file_bytes != bytes.size()) return Damaged(bytes.size(), "the sections do not fill the file");
+  for (size_t i = 0; i < layout.sections.size(); ++i) {
+    const size_t at = sizeof(PolicyHeader) + i * sizeof(PolicySection);
+    PolicySection found;
+    std::memcpy(&found, bytes.data() + at, sizeof(found));
+    PolicySection expected = layout.sections[i];
+    expected.checksum = found.checksum;
+    if (std::memcmp(&found, &expected, sizeof(found)) != 0) {
+      return Damaged(
+          at, fmt::format("section {} has another kind, type, shape or place than this build's", i + 1));
+    }
+    if (Checksum(bytes.subspan(found.offset, found.bytes)) != found.checksum) {
+      return Damaged(found.offset, fmt::format("checksum of section {} is wrong", found.kind));
+    }
+  }
+  return {};
+}
+
+Status CheckTrailer(std::span<const std::byte> bytes, Sha256Digest& digest) {
+  const size_t at = bytes.size() - kTrailerBytes;
+  digest = Sha256Of(bytes.first(at));
+  if (std::memcmp(digest.data(), bytes.data() + at, digest.size()) != 0)
+    return Damaged(at, "SHA-256 of the file is wrong");
+  return {};
+}
+
+Status CheckValues(const PolicyTensors& tensors, const Layout& layout) {
+  const PolicyFault fault = FindFault(tensors);
+  if (fault.kind == 0) return {};
+  const auto rows = PolicySections();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].kind != fault.kind) continue;
+    const size_t element = rows[i].type == SectionType::kInt16 ? 2 : 4;
+    return OtherVersion(layout.sections[i].offset + fault.element * element,
+                        fmt::format("{}: {}", rows[i].name, fault.check));
+  }
+  return MakeError(ErrorKind::kInternal, "a check names section {}, which does not exist", fault.kind);
+}
+
+// The length of the last section decides the layout; it is read from the table's last row after the size is
+// known to hold it.
+Result<size_t> ProvenanceBytes(std::span<const std::byte> bytes) {
+  const size_t at = sizeof(PolicyHeader) + PolicySections().size() * sizeof(PolicySection);
+  if (bytes.size() < at + sizeof(PolicySection))
+    return Damaged(bytes.size(), "the section table is cut short");
+  PolicySection last;
+  std::memcpy(&last, bytes.data() + at, sizeof(last));
+  if (last.bytes > kMaxProvenanceBytes) return Damaged(at, fmt::format("provenance of {} bytes", last.bytes));
+  return static_cast<size_t>(last.bytes);
+}
+
+Result<std::unique_ptr<const Policy>> Parse(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof(PolicyHeader) + kTrailerBytes) {
+    return Damaged(bytes.size(), "shorter than a policy's header and trailer");
+  }
+  if (bytes.size() > kMaxPolicyBytes) return Damaged(kMaxPolicyBytes, "longer than any policy");
+  PolicyHeader header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  DYNAMICCL_CHECK_OK(CheckHeader(header, bytes.size()));
+  DYNAMICCL_TRY(const size_t provenance_bytes, ProvenanceBytes(bytes));
+  const Layout layout = LayoutFor(provenance_bytes);
+  DYNAMICCL_CHECK_OK(CheckSections(bytes, header, layout));
+
+  auto policy = std::make_unique<Policy>();
+  DYNAMICCL_CHECK_OK(CheckTrailer(bytes, policy->sha256));
+  const auto rows = PolicySections();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::memcpy(SectionBytes(policy->tensors, rows[i]).data(), bytes.data() + layout.sections[i].offset,
+                rows[i].bytes);
+  }
+  DYNAMICCL_CHECK_OK(CheckValues(policy->tensors, layout));
+  const PolicySection& text = layout.sections.back();
+  policy->provenance.assign(reinterpret_cast<const char*>(bytes.data()) + text.offset, text.bytes);
+  policy->training_data_id = header.training_data_id;
+  policy->min_nccl_version = header.min_nccl_version;
+  policy->max_nccl_version = header.max_nccl_version;
+  return policy;
+}
+
+Result<UniqueFd> OpenRegular(const std::string& path, struct stat& info) {
+  // O_NONBLOCK: opening a pipe must not wait for a writer.
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd.valid()) {
+    const int code = errno;
+    if (code == ELOOP) {
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: is a symbolic link", path),
+                      "name the file itself");
+    }
+    const ErrorKind kind = code == ENOENT ? ErrorKind::kNotFound : ErrorKind::kUnavailable;
+    return WithHint(MakeError(kind, "{}: {}", path, ErrnoText(code)),
+                    "check the path of the policy (DYNAMICCL_POLICY)");
+  }
+  if (fstat(fd.get(), &info) != 0)
+    return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
+  if (!S_ISREG(info.st_mode)) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: not a regular file", path),
+                    "name a .dcpolicy file");
+  }
+  return fd;
+}
+
+// Stops at one byte more than the largest policy, so a file that grows meanwhile is refused by its length.
+Result<std::vector<std::byte>> ReadAll(int fd, const std::string& path) {
+  std::vector<std::byte> bytes(kMaxPolicyBytes + 1);
+  size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got = read(fd, bytes.data() + have, bytes.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+Status WriteAndSync(const std::string& path, std::span<const std::byte> bytes) {
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t written = write(fd.get(), bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
+    done += static_cast<size_t>(written);
+  }
+  if (fsync(fd.get()) != 0) return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const Policy>> ParsePolicy(std::span<const std::byte> bytes, const std::string& name) {
+  auto policy = Parse(bytes);
+  if (!policy) return Wrap(policy.error(), name);
+  return policy;
+}
+
+Result<std::unique_ptr<const Policy>> ReadPolicyFile(const std::string& path) {
+  struct stat info {};
+  DYNAMICCL_TRY(const UniqueFd fd, OpenRegular(path, info));
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    Log(LogLevel::kWarn, "{}: others than its owner may write to this policy (chmod go-w)", path);
+  }
+  DYNAMICCL_TRY(const std::vector<std::byte> bytes, ReadAll(fd.get(), path));
+  return ParsePolicy(bytes, path);
+}
+
+std::vector<std::byte> FormatPolicy(const Policy& policy) {
+  Layout layout = LayoutFor(policy.provenance.size());
+  std::vector<std::byte> bytes(layout.file_bytes);
+  const auto put = [&bytes](size_t offset, const void* data, size_t size) {
+    if (size > 0) std::memcpy(bytes.data() + offset, data, size);
+  };
+  const auto rows = PolicySections();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto section = SectionBytes(policy.tensors, rows[i]);
+    put(layout.sections[i].offset, section.data(), section.size());
+  }
+  put(layout.sections.back().offset, policy.provenance.data(), policy.provenance.size());
+  for (PolicySection& section : layout.sections) {
+    section.checksum = Checksum(std::span<const std::byte>(bytes).subspan(section.offset, section.bytes));
+  }
+  const PolicyHeader header = HeaderFor(policy, layout);
+  put(0, &header, sizeof(header));
+  put(sizeof(header), layout.sections.data(), layout.sections.size() * sizeof(PolicySection));
+  const size_t end = bytes.size() - kTrailerBytes;
+  const Sha256Digest digest = Sha256Of(std::span<const std::byte>(bytes).first(end));
+  put(end, digest.data(), digest.size());
+  return bytes;
+}
+
+Result<Sha256Digest> WritePolicyFile(const std::string& path, const Policy& policy) {
+  const std::vector<std::byte> bytes = FormatPolicy(policy);
+  DYNAMICCL_TRY(const auto read_back, ParsePolicy(bytes, path));
+  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  Status status = WriteAndSync(temporary, bytes);
+  if (status && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    status = MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
+  }
+  if (!status) {
+    unlink(temporary.c_str());
+    return WithHint(tl::unexpected<Error>(status.error()),
+                    "check that the folder exists and may be written to");
+  }
+  return read_back->sha256;
+}
+
+}  // namespace dynamiccl

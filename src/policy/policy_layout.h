@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a .dcpolicy file: header, section table, sections, trailer. Grammar:
+// docs/formats/policy_file.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace dynamiccl {
+
+inline constexpr char kPolicyMagic[8] = {'D', 'Y', 'N', 'C', 'C', 'L', 'P', '1'};
+inline constexpr uint32_t kPolicyFormatVersion = 1;
+// 1: the arithmetic of structure_inference.cc and config_inference.cc. Any change of a rounding is a new
+// number.
+inline constexpr uint32_t kArithmeticId = 1;
+inline constexpr size_t kPolicyAlignment = 64;  // of sections: a cache line, the widest vector load
+inline constexpr size_t kTrailerBytes = 32;     // SHA-256 of everything before it
+inline constexpr size_t kMaxPolicyBytes = 1 << 20;
+inline constexpr size_t kMaxProvenanceBytes = 64 << 10;
+
+struct PolicyHeader {
+  char magic[8];
+  uint32_t format_version;
+  uint32_t header_bytes;
+  uint64_t file_bytes;
+  uint64_t token_schema;   // XXH3 of TokenSchemaText()
+  uint64_t config_schema;  // XXH3 of ConfigSchemaText()
+  uint32_t min_nccl_version;
+  uint32_t max_nccl_version;
+  uint32_t arithmetic_id;
+  uint32_t section_count;
+  uint64_t training_data_id;
+  uint8_t reserved[64];  // zero
+};
+static_assert(sizeof(PolicyHeader) == 128 && std::is_trivially_copyable_v<PolicyHeader>);
+
+enum class SectionType : uint32_t { kInt16 = 1, kInt32 = 2, kText = 3 };
+
+struct PolicySection {
+  uint32_t kind;
+  uint32_t type;     // SectionType
+  uint32_t dims[4];  // unused ones are 1
+  uint64_t offset;   // of the file, a multiple of kPolicyAlignment
+  uint64_t bytes;
+  uint64_t checksum;  // XXH3 of the bytes
+};
+static_assert(sizeof(PolicySection) == 48 && std::is_trivially_copyable_v<PolicySection>);
+
+// X(kind, member of PolicyTensors): every section but the last, in order of the file. Kinds are never used
+// again.
+#define DYNAMICCL_POLICY_SECTIONS(X) \
+  X(1, gate_weights)                 \
+  X(2, gate_bias)                    \
+  X(3, head_weights)                 \
+  X(4, head_bias)                    \
+  X(5, sigmoid_table)                \
+  X(6, tanh_table)                   \
+  X(7, structure)                    \
+  X(8, config_weights_1)             \
+  X(9, config_bias_1)                \
+  X(10, config_weights_2)            \
+  X(11, config_bias_2)               \
+  X(12, config_weights_3)            \
+  X(13, config_bias_3)               \
+  X(14, config)                      \
+  X(15, domain_min)                  \
+  X(16, domain_max)                  \
+  X(17, golden_tokens)               \
+  X(18, golden_logits)               \
+  X(19, golden_features)             \
+  X(20, golden_residuals)
+inline constexpr uint32_t kProvenanceKind = 21;  // text of at most kMaxProvenanceBytes, the last section
+
+}  // namespace dynamiccl

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of the structure LSTM and the order of its outputs.
+#pragma once
+
+#include <cstdint>
+
+#include "src/collective/collective.h"
+#include "src/collective/role.h"
+#include "src/fingerprint/call_token.h"
+
+namespace dynamiccl {
+
+inline constexpr int kStructureHidden = 32;
+inline constexpr int kGateRows = 4 * kStructureHidden;
+inline constexpr int kGateColumns = kTokenFeatures + kStructureHidden;
+
+// Classes of the heads: "unknown" is never an output, it is what a small margin means.
+inline constexpr int kRoleClasses = kRoles - 1;        // class i is Role i + 1
+inline constexpr int kPhaseClasses = kPhases - 1;      // class i is Phase i + 1
+inline constexpr int kStageClasses = kZeroStages - 1;  // class i is ZeroStage i
+
+// Rows of the heads: the role of the next call if it is a Broadcast, ... an AllReduce; then phase; then
+// stage.
+inline constexpr int kRoleRows = kTunableCollectives * kRoleClasses;
+inline constexpr int kPhaseRow = kRoleRows;
+inline constexpr int kStageRow = kPhaseRow + kPhaseClasses;
+inline constexpr int kHeadRows = kStageRow + kStageClasses;
+
+// Sigmoid and tanh over [-8, 8) in steps of 1/128; outside, the first and the last entry. Entry i is the
+// function's value at (i - 1024) / 128.
+inline constexpr int kTableEntries = 2048;
+inline constexpr int kTableFractionBits = 7;
+inline constexpr int kGateOneBits = 15;  // fraction bits of the sigmoid's values
+
+}  // namespace dynamiccl

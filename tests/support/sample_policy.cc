@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/sample_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "src/policy/policy_checks.h"
+
+namespace dynamiccl::test {
+namespace {
+
+void FillTables(PolicyTensors& t) {
+  for (int i = 0; i < kTableEntries; ++i) {
+    const double x = (i - kTableEntries / 2) / double{1 << kTableFractionBits};
+    t.sigmoid_table[i] = static_cast<int16_t>(std::min(32767.0, std::round(32768 / (1 + std::exp(-x)))));
+    t.tanh_table[i] = static_cast<int16_t>(std::round(kTokenOne * std::tanh(x)));
+  }
+}
+
+void FillScales(PolicyTensors& t) {
+  t.structure = {11, 11, 4096, 4096, 4096, 8};
+  t.config = {{12, 12, 12}, 2795};  // 2795 / 65536 = log2(1.03)
+  std::fill_n(t.domain_min, kConfigInputs, int16_t{-32768});
+  std::fill_n(t.domain_max, kConfigInputs, int16_t{32767});
+}
+
+template <typename T>
+void FillRandom(T* first, size_t count, int limit, std::mt19937_64& random) {
+  for (size_t i = 0; i < count; ++i) {
+    first[i] = static_cast<T>(static_cast<int64_t>(random() % static_cast<uint64_t>(2 * limit + 1)) - limit);
+  }
+}
+
+template <typename Array>
+void FillRandom(Array& array, int limit, std::mt19937_64& random) {
+  using Element = std::remove_all_extents_t<Array>;
+  FillRandom(reinterpret_cast<Element*>(&array), sizeof(Array) / sizeof(Element), limit, random);
+}
+
+void FillGoldenInputs(PolicyTensors& t, std::mt19937_64& random) {
+  for (int i = 0; i < kGoldenPerAgent; ++i) {
+    for (int f = 0; f < kTokenFeatures; ++f) FillRandom(&t.golden_tokens[i][f], 1, kTokenLimits[f], random);
+    for (int f = 0; f < kConfigFeatures; ++f)
+      FillRandom(&t.golden_features[i][f], 1, kConfigLimits[f], random);
+  }
+}
+
+ConfigFeature FlagOf(Algorithm algorithm) {
+  if (algorithm == Algorithm::kTree) return ConfigFeature::kTree;
+  if (algorithm == Algorithm::kRing) return ConfigFeature::kRing;
+  return algorithm == Algorithm::kPat ? ConfigFeature::kPat : ConfigFeature::kOtherAlgorithm;
+}
+
+ConfigFeature FlagOf(Protocol protocol) {
+  if (protocol == Protocol::kLL) return ConfigFeature::kLL;
+  return protocol == Protocol::kLL128 ? ConfigFeature::kLL128 : ConfigFeature::kSimple;
+}
+
+}  // namespace
+
+std::unique_ptr<Policy> MakeRandomPolicy(uint64_t seed) {
+  auto policy = std::make_unique<Policy>();
+  PolicyTensors& t = policy->tensors;
+  std::mt19937_64 random(seed);
+  FillTables(t);
+  FillScales(t);
+  FillRandom(t.gate_weights, 3000, random);
+  FillRandom(t.gate_bias, 1 << 22, random);
+  FillRandom(t.head_weights, 3000, random);
+  FillRandom(t.head_bias, 1 << 22, random);
+  FillRandom(t.config_weights_1, 2000, random);
+  FillRandom(t.config_bias_1, 1 << 22, random);
+  FillRandom(t.config_weights_2, 1500, random);
+  FillRandom(t.config_bias_2, 1 << 20, random);
+  FillRandom(t.config_weights_3, 1500, random);
+  FillRandom(t.config_bias_3, 1 << 20, random);
+  FillGoldenInputs(t, random);
+  ComputeGoldenOutputs(t);
+  policy->provenance = "random weights for tests, seed " + std::to_string(seed);
+  policy->training_data_id = seed;
+  return policy;
+}
+
+std::unique_ptr<Policy> MakePolicyThatPrefers(Algorithm algorithm, Protocol protocol) {
+  auto policy = std::make_unique<Policy>();
+  PolicyTensors& t = policy->tensors;
+  FillTables(t);
+  FillScales(t);
+  constexpr int kOne = 1 << 12;
+  for (int network = 0; network < kEnsemble; ++network) {
+    // The first unit of each layer is 1 where both flags are set; four octaves are a factor of 16.
+    t.config_weights_1[network][0][static_cast<size_t>(FlagOf(algorithm))] = kOne;
+    t.config_weights_1[network][0][static_cast<size_t>(FlagOf(protocol))] = kOne;
+    t.config_bias_1[network][0] = -kOne * kOne;
+    t.config_weights_2[network][0][0] = kOne;
+    t.config_weights_3[network][0] = -4 * kOne;
+  }
+  ComputeGoldenOutputs(t);
+  policy->provenance = "prefers one config, for tests";
+  return policy;
+}
+
+}  // namespace dynamiccl::test

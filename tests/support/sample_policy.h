@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies for tests that need no training: valid files with known behaviour.
+#pragma once
+
+#include <memory>
+
+#include "src/policy/policy.h"
+
+namespace dynamiccl::test {
+
+// Random weights in both agents, every context inside the domain, golden vectors in order.
+std::unique_ptr<Policy> MakeRandomPolicy(uint64_t seed);
+
+// Promises 16 times NCCL's speed for this algorithm and protocol, with any number of channels and for every
+// call; nothing for any other. Recognises nothing.
+std::unique_ptr<Policy> MakePolicyThatPrefers(Algorithm algorithm, Protocol protocol);
+
+}  // namespace dynamiccl::test

@@ -110,6 +110,16 @@ Status CompareRanks(uint64_t communicator, const RankSequence& a, const RankSequ
   return {};
 }
 
+// Imports of one rank are marked for mirroring; with all ranks at hand there is nothing to mirror.
+void ClearMirroredIfComplete(Trace& trace) {
+  const auto sections = static_cast<int32_t>(trace.sections.size());
+  const bool complete = std::all_of(
+      trace.sections.begin(), trace.sections.end(),
+      [&](const TraceSection& section) { return section.world > 0 && section.world <= sections; });
+  if (!complete) return;
+  for (TraceSection& section : trace.sections) section.flags &= ~static_cast<uint32_t>(kTraceMirrored);
+}
+
 }  // namespace
 
 Result<Trace> MergeTraces(std::vector<Trace> traces) {
@@ -129,6 +139,7 @@ Result<Trace> MergeTraces(std::vector<Trace> traces) {
           "merge the files of one run only; DYNAMICCL_TRACE=name.%r.ctrace gives each rank its own");
     }
   }
+  ClearMirroredIfComplete(merged);
   return merged;
 }
 

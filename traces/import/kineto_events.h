@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The events of a PyTorch profiler (Kineto) trace that concern NCCL, read as a stream: memory grows with
+// these events and with the kernel launches, not with the file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/base/status.h"
+
+namespace dynamiccl {
+
+// One event ("ph":"X"). Which arguments are there depends on the PyTorch release; -1 or empty: absent.
+struct KinetoEvent {
+  std::string name;
+  std::string category;
+  int64_t begin_ns = 0;
+  int64_t duration_ns = 0;
+  int64_t thread = 0;
+  int64_t correlation = -1;
+  int64_t stream = -1;
+  int64_t grid = -1;  // blocks of a kernel: NCCL's channels
+  std::string collective_name;
+  std::string data_type;
+  int64_t in_elements = -1;
+  int64_t out_elements = -1;
+  int64_t group_size = -1;
+  int64_t source_rank = -1;
+  int64_t destination_rank = -1;
+  int64_t rank_start = -1;
+  int64_t rank_stride = -1;
+  std::string group_name;
+  int64_t input_elements = -1;  // of the first tensor of "Input Dims"
+  std::string input_type;       // of the first of "Input type"
+
+  int64_t end_ns() const { return begin_ns + duration_ns; }
+};
+
+struct KinetoProcessGroup {
+  std::string name;
+  int64_t size = 0;
+  std::vector<int64_t> ranks;  // may be empty
+};
+
+// Where a kernel was launched.
+struct KinetoLaunch {
+  int64_t begin_ns = 0;
+  int64_t thread = 0;
+};
+
+struct KinetoFile {
+  int64_t rank = -1;
+  int64_t world = -1;
+  int64_t base_ns = 0;  // added to every time
+  std::string nccl_version;
+  std::vector<KinetoProcessGroup> groups;
+  std::vector<KinetoEvent> comms;                      // record_param_comms
+  std::vector<KinetoEvent> annotations;                // nccl:*
+  std::vector<KinetoEvent> kernels;                    // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
+  std::vector<KinetoEvent> steps;                      // ProfilerStep#n
+  std::unordered_map<int64_t, KinetoLaunch> launches;  // by correlation
+};
+
+// Errors name the file and the byte of the decompressed text.
+Result<KinetoFile> ReadKinetoFile(const std::string& path);
+
+}  // namespace dynamiccl

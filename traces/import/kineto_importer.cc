@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch profiler traces of all three eras as single-rank traces:
+//   up to torch 2.0   sizes in the shapes of the nccl:* annotations, one process group assumed
+//   2.1 and 2.2       sizes and groups in record_param_comms
+//   2.3 and later     the same, and in the kernels too
+// Calls come from record_param_comms where they carry names, else from the annotations. A kernel belongs to
+// the call during which it was launched (correlation -> launch -> innermost call on that thread). Its name is
+// never read for algorithm or protocol: NCCL runs all protocols through one kernel per collective and type,
+// whatever its name says (generate.py, best_kernel).
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "src/collective/data_type.h"
+#include "traces/format/record_views.h"
+#include "traces/import/kineto_events.h"
+#include "traces/import/trace_importer.h"
+
+namespace dynamiccl {
+namespace {
+
+// ---- names ----
+
+struct NamedCollective {
+  std::string_view name;
+  Collective collective;
+};
+
+// torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, with and without its "nccl:" and "_" decorations.
+// Barriers are AllReduces of one element.
+constexpr NamedCollective kCollectiveNames[] = {
+    {"allreduce", Collective::kAllReduce},
+    {"allreducecoalesced", Collective::kAllReduce},
+    {"allreducesparse", Collective::kAllReduce},
+    {"allreducebarrier", Collective::kAllReduce},
+    {"barrier", Collective::kAllReduce},
+    {"allgather", Collective::kAllGather},
+    {"allgatherbase", Collective::kAllGather},
+    {"allgatherintotensorcoalesced", Collective::kAllGather},
+    {"reducescatter", Collective::kReduceScatter},
+    {"reducescatterbase", Collective::kReduceScatter},
+    {"reducescattertensorcoalesced", Collective::kReduceScatter},
+    {"broadcast", Collective::kBroadcast},
+    {"reduce", Collective::kReduce},
+    {"alltoall", Collective::kSendRecv},
+    {"alltoallv", Collective::kSendRecv},
+    {"alltoallbase", Collective::kSendRecv},
+    {"send", Collective::kSend},
+    {"recv", Collective::kRecv},
+};
+
+// nullopt for what moves no data ("wait", "init", "coalesced") and for names unknown to this table.
+std::optional<Collective> CollectiveOfName(std::string_view name) {
+  if (name.starts_with("nccl:")) name.remove_prefix(5);
+  name = name.substr(0, name.find(' '));  // "send 0->1"
+  std::string folded;
+  for (const char c : name) {
+    if (c != '_') folded += c;
+  }
+  for (const NamedCollective& row : kCollectiveNames) {
+    if (row.name == folded) return row.collective;
+  }
+  return std::nullopt;
+}
+
+struct NamedDataType {
+  std::string_view name;
+  DataType type;
+};
+// c10::ScalarType and older C++ spellings.
+constexpr NamedDataType kDataTypeNames[] = {
+    {"Float", DataType::kFloat32},
+    {"float", DataType::kFloat32},
+    {"Half", DataType::kFloat16},
+    {"c10::Half", DataType::kFloat16},
+    {"BFloat16", DataType::kBfloat16},
+    {"c10::BFloat16", DataType::kBfloat16},
+    {"Double", DataType::kFloat64},
+    {"double", DataType::kFloat64},
+    {"Int", DataType::kInt32},
+    {"int", DataType::kInt32},
+    {"Long", DataType::kInt64},
+    {"long", DataType::kInt64},
+    {"long int", DataType::kInt64},
+    {"Byte", DataType::kUint8},
+    {"unsigned char", DataType::kUint8},
+    {"Char", DataType::kInt8},
+    {"signed char", DataType::kInt8},
+    {"Bool", DataType::kUint8},
+    {"bool", DataType::kUint8},
+    {"Float8_e4m3fn", DataType::kFloat8e4m3},
+    {"Float8_e5m2", DataType::kFloat8e5m2},
+    {"c10::Float8_e4m3fn", DataType::kFloat8e4m3},
+};
+
+std::optional<DataType> DataTypeOfName(std::string_view name) {
+  for (const NamedDataType& row : kDataTypeNames) {
+    if (row.name == name) return row.type;
+  }
+  return std::nullopt;
+}
+
+// ---- conversion ----
+
+// Builds the section from the events; one object a file.
+class Conversion {
+ public:
+  explicit Conversion(const KinetoFile& file) : file_(file) {}
+
+  Imported Run() {
+    ChooseCalls();
+    AssignKernels();
+    FillSection();
+    for (size_t i = 0; i < calls_.size(); ++i) AppendCall(i);
+    AppendSteps();
+    std::stable_sort(section_.records.begin(), section_.records.end(),
+                     [](const TraceRecord& a, const TraceRecord& b) { return a.issued_ns < b.issued_ns; });
+    return Result();
+  }
+
+ private:
+  struct Call {
+    const KinetoEvent* event;
+    Collective collective;
+    std::vector<const KinetoEvent*> kernels;
+  };
+
+  void ChooseCalls() {
+    const bool named = std::any_of(file_.comms.begin(), file_.comms.end(),
+                                   [](const KinetoEvent& event) { return !event.collective_name.empty(); });
+    const std::vector<KinetoEvent>& source = named ? file_.comms : file_.annotations;
+    for (const KinetoEvent& event : source) {
+      const std::string& name = named ? event.collective_name : event.name;
+      if (const auto collective = CollectiveOfName(name))
+        calls_.push_back({&event, *collective, {}});
+      else
+        ++skipped_[name];
+    }
+    std::stable_sort(calls_.begin(), calls_.end(),
+                     [](const Call& a, const Call& b) { return a.event->begin_ns < b.event->begin_ns; });
+    DropBarriersAroundCalls();
+  }
+
+  // Releases differ in whether a barrier shows its AllReduce as a call of its own inside.
+  void DropBarriersAroundCalls() {
+    std::erase_if(calls_, [&](const Call& outer) {
+      if (outer.event->collective_name != "barrier") return false;
+      return std::any_of(calls_.begin(), calls_.end(), [&](const Call& inner) {
+        return inner.event != outer.event && inner.event->thread == outer.event->thread &&
+               inner.event->begin_ns >= outer.event->begin_ns &&
+               inner.event->end_ns() <= outer.event->end_ns();
+      });
+    });
+  }
+
+  void AssignKernels() {
+    std::map<int64_t, std::vector<size_t>> by_thread;  // indices into calls_, in order of begin
+    for (size_t i = 0; i < calls_.size(); ++i) by_thread[calls_[i].event->thread].push_back(i);
+    for (const KinetoEvent& kernel : file_.kernels) {
+      const auto launch = file_.launches.find(kernel.correlation);
+      Call* call = launch == file_.launches.end() ? nullptr : CallAt(by_thread, launch->second);
+      if (call != nullptr)
+        call->kernels.push_back(&kernel);
+      else
+        ++stray_kernels_;
+    }
+  }
+
+  // The last call on the launch's thread that began before it and had not ended.
+  Call* CallAt(const std::map<int64_t, std::vector<size_t>>& by_thread, const KinetoLaunch& launch) {
+    const auto thread = by_thread.find(launch.thread);
+    if (thread == by_thread.end()) return nullptr;
+    const auto after =
+        std::upper_bound(thread->second.begin(), thread->second.end(), launch.begin_ns,
+                         [&](int64_t time, size_t i) { return time < calls_[i].event->begin_ns; });
+    if (after == thread->second.begin()) return nullptr;
+    Call& call = calls_[*std::prev(after)];
+    return call.event->end_ns() >= launch.begin_ns ? &call : nullptr;
+  }
+
+  void FillSection() {
+    section_.rank = static_cast<int32_t>(file_.rank);
+    section_.world = static_cast<int32_t>(std::max<int64_t>(file_.world, 0));
+    section_.flags = kTraceImported | kTraceMirrored;
+    section_.library = file_.nccl_version.empty() ? "" : "NCCL " + file_.nccl_version;
+    section_.writer = "kineto";
+    section_.closed = true;
+    if (calls_.empty()) return;
+    const int64_t first = calls_.front().event->begin_ns;
+    const int64_t last = calls_.back().event->end_ns();
+    section_.opened = {first, first + file_.base_ns};
+    section_.closed_at = {last, last + file_.base_ns};
+  }
+
+  // ---- communicators ----
+
+  struct Communicator {
+    uint32_t number = 0;
+    CommunicatorInfo info;
+    uint64_t calls = 0;
+  };
+
+  Communicator& CommunicatorOf(const KinetoEvent& event) {
+    const auto [place, inserted] = communicators_.try_emplace(event.group_name);
+    Communicator& communicator = place->second;
+    if (!inserted) return communicator;
+    communicator.number = static_cast<uint32_t>(communicators_.size() - 1);
+    communicator.info = GroupInfo(event);
+    // A moment earlier than its first call, so that it stays in front of it.
+    Append(CommunicatorRecord(communicator.number, communicator.info, event.begin_ns - 1));
+    return communicator;
+  }
+
+  CommunicatorInfo GroupInfo(const KinetoEvent& event) {
+    std::vector<int64_t> ranks;
+    int64_t size = event.group_size;
+    for (const KinetoProcessGroup& group : file_.groups) {
+      if (group.name != event.group_name) continue;
+      ranks = group.ranks;
+      if (size <= 0) size = group.size;
+    }
+    if (size <= 0) {
+      size = std::max<int64_t>(file_.world, 1);
+      Unfilled("group size", "the job's world size");
+    }
+    const int64_t rank = std::clamp<int64_t>(RankInGroup(event, ranks), 0, size - 1);
+    return {GroupId(event.group_name, ranks), static_cast<int32_t>(rank),
+            static_cast<int32_t>(std::min<int64_t>(size, UINT16_MAX)), 1};
+  }
+
+  // Equal on all ranks of the job: they all know the group's name and members.
+  static uint64_t GroupId(const std::string& name, const std::vector<int64_t>& ranks) {
+    return XXH3_64bits_withSeed(ranks.data(), ranks.size() * sizeof(ranks[0]),
+                                XXH3_64bits(name.data(), name.size()));
+  }
+
+  int64_t RankInGroup(const KinetoEvent& event, const std::vector<int64_t>& ranks) const {
+    const auto place = std::find(ranks.begin(), ranks.end(), file_.rank);
+    if (place != ranks.end()) return place - ranks.begin();
+    if (event.rank_start >= 0 && event.rank_stride > 0)
+      return (file_.rank - event.rank_start) / event.rank_stride;
+    return file_.rank;
+  }
+
+  // ---- records ----
+
+  void AppendCall(size_t index) {
+    const Call& call = calls_[index];
+    const KinetoEvent& event = *call.event;
+    Communicator& communicator = CommunicatorOf(event);
+    IssuedCall issued;
+    issued.call.call_number = communicator.calls++;
+    issued.call.collective = call.collective;
+    issued.call.data_type = TypeOf(event);
+    issued.call.bytes = BytesOf(call, communicator.info.n_ranks, issued.call.data_type);
+    issued.root_or_peer = PeerOf(call);
+    issued.issued_ns = event.begin_ns;
+    TraceRecord record = CallRecord(communicator.number, issued);
+    FillFromKernels(call, record);
+    Append(record);
+    if (record.channels > 0) {
+      TraceRecord decision = DecisionRecord(communicator.number, issued.call, {.asked_ns = event.begin_ns});
+      decision.channels = record.channels;
+      Append(decision);
+    }
+  }
+
+  DataType TypeOf(const KinetoEvent& event) {
+    if (const auto type = DataTypeOfName(event.data_type.empty() ? event.input_type : event.data_type))
+      return *type;
+    Unfilled("data type", "float");
+    return DataType::kFloat32;
+  }
+
+  uint64_t BytesOf(const Call& call, int32_t n_ranks, DataType type) {
+    const KinetoEvent& event = *call.event;
+    const bool gathers = call.collective == Collective::kAllGather;
+    int64_t elements = gathers && event.out_elements >= 0 ? event.out_elements : event.in_elements;
+    if (elements < 0 && event.input_elements >= 0) elements = event.input_elements * (gathers ? n_ranks : 1);
+    if (elements < 0) {
+      Unfilled("bytes", "0");
+      return 0;
+    }
+    return static_cast<uint64_t>(elements) * ElementBytes(type);
+  }
+
+  int32_t PeerOf(const Call& call) {
+    if (call.collective == Collective::kSend) return static_cast<int32_t>(call.event->destination_rank);
+    if (call.collective == Collective::kRecv) return static_cast<int32_t>(call.event->source_rank);
+    if (call.collective != Collective::kBroadcast && call.collective != Collective::kReduce) return -1;
+    Unfilled("root", "0");
+    return 0;
+  }
+
+  // The span of the call's kernels; their stream; and, for collectives, the grid, which is one block a
+  // channel.
+  void FillFromKernels(const Call& call, TraceRecord& record) {
+    if (call.kernels.empty()) {
+      Unfilled("duration", "none");
+      return;
+    }
+    int64_t begin = INT64_MAX;
+    int64_t end = INT64_MIN;
+    for (const KinetoEvent* kernel : call.kernels) {
+      begin = std::min(begin, kernel->begin_ns);
+      end = std::max(end, kernel->end_ns());
+    }
+    record.duration_ns = SaturatedDuration(end - begin);
+    record.duration_source = static_cast<uint8_t>(DurationSource::kImported);
+    const KinetoEvent& kernel = *call.kernels.front();
+    record.stream = static_cast<uint32_t>(std::max<int64_t>(kernel.stream, 0));
+    if (call.collective < Collective::kSendRecv)
+      record.channels = static_cast<uint8_t>(std::clamp<int64_t>(kernel.grid, 0, 64));
+  }
+
+  void AppendSteps() {
+    for (const KinetoEvent& step : file_.steps) {
+      const uint64_t number = std::strtoull(step.name.c_str() + step.name.find('#') + 1, nullptr, 10);
+      Append(StepRecord({.marked_ns = step.begin_ns, .step = number}));
+    }
+  }
+
+  void Append(TraceRecord record) {
+    Seal(record);
+    section_.records.push_back(record);
+  }
+
+  void Unfilled(const std::string& field, const std::string& instead) {
+    ++unfilled_.try_emplace(field, UnfilledField{field, 0, instead}).first->second.count;
+  }
+
+  Imported Result() {
+    Imported imported;
+    const uint64_t calls = calls_.size();
+    for (const char* field : {"algorithm", "protocol", "reduction operator", "role", "stage"}) {
+      imported.unfilled.push_back(
+          {field, calls, std::string_view(field) == "reduction operator" ? "sum" : "unknown"});
+    }
+    imported.unfilled.push_back({"nodes", communicators_.size(), "1"});
+    for (const auto& [field, row] : unfilled_) imported.unfilled.push_back(row);
+    for (const auto& [name, count] : skipped_)
+      imported.notes.push_back(fmt::format("{} events '{}' move no data: left out", count, name));
+    if (stray_kernels_ > 0)
+      imported.notes.push_back(fmt::format("{} NCCL kernels belong to no call", stray_kernels_));
+    imported.notes.push_back("one rank only: replay issues its calls on every rank");
+    imported.trace = Trace{{std::move(section_)}};
+    return imported;
+  }
+
+  const KinetoFile& file_;
+  std::vector<Call> calls_;
+  TraceSection section_;
+  std::map<std::string, Communicator> communicators_;
+  std::map<std::string, UnfilledField> unfilled_;
+  std::map<std::string, uint64_t> skipped_;
+  uint64_t stray_kernels_ = 0;
+};
+
+class Kineto final : public TraceImporter {
+ public:
+  std::string_view name() const override { return "kineto"; }
+  std::string_view sentence() const override {
+    return "PyTorch profiler trace (Chrome JSON, plain or gzipped)";
+  }
+  bool Recognises(std::string_view head) const override {
+    const size_t first = head.find_first_not_of(" \t\r\n");
+    return first != std::string_view::npos && head[first] == '{' &&
+           (head.find("\"traceEvents\"") != std::string_view::npos ||
+            head.find("\"schemaVersion\"") != std::string_view::npos);
+  }
+  Result<Imported> Import(const std::string& path) const override {
+    DYNAMICCL_TRY(const KinetoFile file, ReadKinetoFile(path));
+    if (file.comms.empty() && file.annotations.empty()) {
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no collectives in this trace", path),
+                      "record with torch.profiler in a process that uses the nccl backend");
+    }
+    return Conversion(file).Run();
+  }
+};
+
+}  // namespace
+
+const TraceImporter& KinetoImporter() {
+  static const Kineto importer;
+  return importer;
+}
+
+}  // namespace dynamiccl

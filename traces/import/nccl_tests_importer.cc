@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Output of nccl-tests and rccl-tests of all generations as measurement rows. Columns are found by the names
+// in the table's own header line; where a row has fewer values than columns (old alltoall leaves redop
+// blank), by where the values end. Times are kept, bus bandwidth is not: it is computed with the ring's
+// factor whatever the algorithm.
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <istream>
+#include <optional>
+#include <set>
+
+#include "traces/import/gzip_stream.h"
+#include "traces/import/trace_importer.h"
+
+namespace dynamiccl {
+namespace {
+
+struct Token {
+  std::string_view text;
+  size_t end = 0;  // offset behind the last character
+};
+
+std::vector<Token> Tokens(std::string_view line) {
+  std::vector<Token> tokens;
+  size_t begin = 0;
+  while ((begin = line.find_first_not_of(" \t\r", begin)) != std::string_view::npos) {
+    const size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
+    tokens.push_back({line.substr(begin, end - begin), end});
+    begin = end;
+  }
+  return tokens;
+}
+
+bool AllDigits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Removes OpenMPI's "[1,0]<stdout>:" wherever it stands, and srun's "0: " at the start.
+std::string WithoutTags(std::string line) {
+  for (size_t at = 0; (at = line.find(">:", at)) != std::string::npos;) {
+    const size_t open = line.rfind('[', at);
+    const size_t tag = open == std::string::npos ? open : line.find(']', open);
+    const bool is_tag = tag != std::string::npos && line.compare(tag + 1, 4, "<std") == 0;
+    if (is_tag) line.erase(open, at + 2 - open);
+    at = is_tag ? open : at + 2;
+  }
+  // srun pads the number to equal width.
+  const size_t colon = line.find(": ");
+  const size_t number = line.find_first_not_of(' ');
+  if (colon != std::string::npos && number < colon &&
+      AllDigits(std::string_view(line).substr(number, colon - number))) {
+    line.erase(0, colon + 2);
+  }
+  return line;
+}
+
+struct NamedTest {
+  std::string_view name;
+  Collective collective;
+};
+// Longer names first: "reduce" is part of others. An all-to-all is NCCL's SendRecv.
+constexpr NamedTest kTests[] = {{"reducescatter", Collective::kReduceScatter},
+                                {"allreduce", Collective::kAllReduce},
+                                {"allgather", Collective::kAllGather},
+                                {"alltoall", Collective::kSendRecv},
+                                {"sendrecv", Collective::kSendRecv},
+                                {"broadcast", Collective::kBroadcast},
+                                {"reduce", Collective::kReduce}};
+
+// The test whose name stands in `text`, in any spelling.
+std::optional<Collective> TestIn(std::string_view text) {
+  std::string folded;
+  for (const char c : text) {
+    if (c != '_' && c != '-') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const NamedTest& test : kTests) {
+    if (folded.find(test.name) != std::string::npos) return test.collective;
+  }
+  return std::nullopt;
+}
+
+std::optional<float> Microseconds(std::string_view text) {
+  float value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size() || !(value >= 0)) return std::nullopt;
+  return value;
+}
+
+// Reads one file line by line.
+class TextParser {
+ public:
+  explicit TextParser(const std::string& path)
+      : path_(path), collective_(TestIn(std::filesystem::path(path).filename().string())) {}
+
+  Status Take(std::string line) {
+    ++line_number_;
+    line = WithoutTags(std::move(line));
+    if (const size_t perf = line.find("_perf"); perf != std::string::npos) {
+      const size_t begin = line.find_last_of(" /", perf);
+      const auto named = TestIn(std::string_view(line).substr(begin == std::string::npos ? 0 : begin, perf));
+      if (named) collective_ = named;
+      imported_.command = line;
+    }
+    if (line.starts_with("NCCL version ")) imported_.library = "NCCL " + line.substr(13);
+    const size_t first = line.find_first_not_of(" \t");
+    if (first == std::string::npos) return {};
+    if (line[first] == '#') return TakeComment(line, first);
+    if (!columns_.empty() && line[first] >= '0' && line[first] <= '9') return TakeRow(line);
+    return {};
+  }
+
+  Result<Imported> Finish() {
+    if (rows_ == 0) {
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument, "{}: line {}: no row of results in this file", path_,
+                    line_number_),
+          "expected the table that nccl-tests prints, with a header line '#  size  count  type ...'");
+    }
+    Imported result;
+    result.unfilled = {{"algorithm", rows_, "unknown"},
+                       {"protocol", rows_, "unknown"},
+                       {"channels", rows_, "unknown"},
+                       {"fabric", imported_.contexts.size(), "zeros"}};
+    if (empty_ > 0) result.notes.push_back(fmt::format("{} rows of 0 bytes: left out", empty_));
+    if (untimed_ > 0) result.notes.push_back(fmt::format("{} rows without a time: left out", untimed_));
+    result.measurements = std::move(imported_);
+    return result;
+  }
+
+ private:
+  Status Fail(const std::string& what) const {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
+  }
+
+  Status TakeComment(const std::string& line, size_t hash) {
+    const auto tokens = Tokens(std::string_view(line).substr(hash + 1));
+    if (tokens.empty()) return {};
+    if (tokens[0].text == "nThread")
+      StartTable();
+    else if (tokens[0].text == "Rank" && tokens.size() > 6)
+      TakeRank(tokens);
+    else if (tokens[0].text == "size" && tokens.size() >= 5)
+      return TakeColumns(line, hash);
+    return {};
+  }
+
+  void StartTable() {
+    columns_.clear();
+    hosts_.clear();
+    ranks_ = 0;
+  }
+
+  // "Rank 0 Group 0 Pid 258918 on nid005446 device 0 [0x01] NVIDIA GH200 120GB"
+  void TakeRank(const std::vector<Token>& tokens) {
+    ++ranks_;
+    for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+      if (tokens[i].text == "on") hosts_.insert(std::string(tokens[i + 1].text));
+    }
+    imported_.machine.clear();
+    for (size_t i = tokens.size(); i-- > 0 && !tokens[i].text.starts_with('[');) {
+      imported_.machine =
+          std::string(tokens[i].text) + (imported_.machine.empty() ? "" : " ") + imported_.machine;
+    }
+  }
+
+  Status TakeColumns(const std::string& line, size_t hash) {
+    columns_.clear();
+    for (Token token : Tokens(std::string_view(line).substr(hash + 1))) {
+      columns_.push_back({std::string(token.text), token.end + hash + 1});
+    }
+    if (ranks_ == 0)
+      return Fail("a table before any line '#  Rank  0 ...': the number of ranks is not known");
+    if (!collective_)
+      return Fail("neither the file's name nor a line before names the test (all_reduce_perf, ...)");
+    table_ = AddContext("");
+    in_place_table_ = AddContext(" in-place");
+    return {};
+  }
+
+  std::string AddContext(const std::string& suffix) {
+    MeasurementContext context;
+    context.topology = std::filesystem::path(path_).stem().string();
+    const size_t earlier = imported_.contexts.size() / 2;  // two contexts a table
+    if (earlier > 0) context.topology += fmt::format(" table {}", earlier + 1);
+    context.topology += suffix;
+    context.model.fabric.n_ranks = ranks_;
+    context.model.fabric.n_nodes = std::max<int32_t>(1, static_cast<int32_t>(hosts_.size()));
+    imported_.contexts.push_back(context);
+    return context.topology;
+  }
+
+  Status TakeRow(const std::string& line) {
+    const auto tokens = Tokens(line);
+    if (tokens.size() < 4 || !AllDigits(tokens[0].text)) return {};  // an INFO line that begins with a digit
+    uint64_t bytes = 0;
+    std::from_chars(tokens[0].text.data(), tokens[0].text.data() + tokens[0].text.size(), bytes);
+    const auto times = TimesOf(tokens);
+    if (times.empty())
+      return Fail(fmt::format("a row of {} values under {} columns", tokens.size(), columns_.size()));
+    if (bytes == 0) {
+      ++empty_;
+      return {};
+    }
+    AppendRow(table_, bytes, times[0]);
+    if (times.size() > 1) AppendRow(in_place_table_, bytes, times[1]);
+    ++rows_;
+    return {};
+  }
+
+  // The values under the columns named "time": out of place, then in place.
+  std::vector<std::string_view> TimesOf(const std::vector<Token>& tokens) const {
+    std::vector<std::string_view> times;
+    if (tokens.size() > columns_.size() + 1) return times;  // a line of another kind
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (columns_[c].name != "time") continue;
+      const Token* value = tokens.size() == columns_.size() ? &tokens[c] : NearestTo(columns_[c].end, tokens);
+      if (value != nullptr) times.push_back(value->text);
+    }
+    return times;
+  }
+
+  // Columns are right-aligned; a value that ends 4 or more characters off belongs to another column.
+  static const Token* NearestTo(size_t end, const std::vector<Token>& tokens) {
+    for (const Token& token : tokens) {
+      if (token.end + 4 > end && token.end < end + 4) return &token;
+    }
+    return nullptr;
+  }
+
+  void AppendRow(const std::string& topology, uint64_t bytes, std::string_view time) {
+    const auto microseconds = Microseconds(time);
+    if (!microseconds) {
+      ++untimed_;
+      return;
+    }
+    imported_.rows.push_back({.topology = topology,
+                              .collective = *collective_,
+                              .bytes = bytes,
+                              .config = kLeaveNcclAlone,
+                              .is_default = true,
+                              .microseconds = {*microseconds}});
+  }
+
+  struct Column {
+    std::string name;
+    size_t end;
+  };
+
+  std::string path_;
+  std::optional<Collective> collective_;
+  size_t line_number_ = 0;
+  std::vector<Column> columns_;
+  std::set<std::string> hosts_;
+  int32_t ranks_ = 0;
+  std::string table_;
+  std::string in_place_table_;
+  uint64_t rows_ = 0;  // of the file; each gives one or two measurements
+  uint64_t empty_ = 0;
+  uint64_t untimed_ = 0;  // "N/A" instead of a time
+  MeasurementFile imported_;
+};
+
+class NcclTests final : public TraceImporter {
+ public:
+  std::string_view name() const override { return "nccl-tests"; }
+  std::string_view sentence() const override {
+    return "text output of nccl-tests or rccl-tests, as measurements";
+  }
+  bool Recognises(std::string_view head) const override {
+    return head.find("# nThread ") != std::string_view::npos ||
+           head.find("#       size ") != std::string_view::npos;
+  }
+  Result<Imported> Import(const std::string& path) const override {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+    TextParser parser(path);
+    for (std::string line; std::getline(stream.stream(), line);)
+      DYNAMICCL_CHECK_OK(parser.Take(std::move(line)));
+    DYNAMICCL_CHECK_OK(stream.status());
+    return parser.Finish();
+  }
+};
+
+}  // namespace
+
+const TraceImporter& NcclTestsImporter() {
+  static const NcclTests importer;
+  return importer;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which coroutines run a collective with an algorithm: one row each.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "src/collective/algorithm.h"
+#include "src/collective/collective.h"
+#include "src/collective/legal_configs.h"
+#include "src/hostccl/algorithms/algorithms.h"
+
+namespace dynamiccl::hostccl {
+
+using AlgorithmBody = Lane (*)(Primitives&, const ChannelWork&);
+
+struct AlgorithmEntry {
+  Collective collective;
+  Algorithm algorithm;
+  // Lanes that run side by side on a channel; the second is null for most.
+  std::array<AlgorithmBody, 2> bodies;
+  const char* summary;  // steps and bytes on the wire per rank, n ranks, S bytes
+};
+
+std::span<const AlgorithmEntry> AllAlgorithms();
+// Null when hostccl does not have the pair.
+const AlgorithmEntry* FindAlgorithm(Collective collective, Algorithm algorithm);
+
+// What of NCCL's configs this library can run.
+ConfigMask HostcclConfigs(Collective collective);
+
+}  // namespace dynamiccl::hostccl

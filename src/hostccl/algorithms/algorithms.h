@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every algorithm, one coroutine each: called by all ranks with the same call, it does this rank's part on
+// one channel. `work` must outlive the lane.
+#pragma once
+
+#include "src/hostccl/algorithms/channel_work.h"
+#include "src/hostccl/lane.h"
+#include "src/hostccl/primitives.h"
+
+namespace dynamiccl::hostccl {
+
+Lane RingAllReduce(Primitives& ring, const ChannelWork& work);
+Lane RingAllGather(Primitives& ring, const ChannelWork& work);
+Lane RingReduceScatter(Primitives& ring, const ChannelWork& work);
+Lane RingBroadcast(Primitives& ring, const ChannelWork& work);
+Lane RingReduce(Primitives& ring, const ChannelWork& work);
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The share of one collective call that one channel carries, as an algorithm sees it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "src/collective/collective.h"
+#include "src/hostccl/lane.h"
+#include "src/hostccl/primitives.h"
+
+namespace dynamiccl::hostccl {
+
+struct ChannelWork {
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  size_t element_bytes = 1;
+  size_t count = 0;  // the call's count argument
+  size_t begin = 0;  // elements [begin, end) of each block are this channel's
+  size_t end = 0;
+  int rank = 0;
+  int n_ranks = 1;
+  int root = 0;
+  int channel = 0;
+  int ranks_per_node = 1;
+
+  const std::byte* Input(size_t element) const { return send + element * element_bytes; }
+  std::byte* Output(size_t element) const { return recv + element * element_bytes; }
+  int Neighbour(int distance) const { return ((rank + distance) % n_ranks + n_ranks) % n_ranks; }
+  Peers RingFrom() const { return {{Neighbour(-1), -1}}; }
+  Peers RingTo() const { return {{Neighbour(1), -1}}; }
+};
+
+struct Chunk {
+  size_t offset = 0;  // elements
+  size_t count = 0;
+};
+
+// Whole cache lines in a chunk, so that neighbours do not share one.
+constexpr size_t kChunkGranuleBytes = 64;
+
+// Walks over the channel's range; each round is split into `per_round` chunks of at most `max_chunk`
+// elements.
+class ChunkRounds {
+ public:
+  ChunkRounds(const ChannelWork& work, int per_round, size_t max_chunk)
+      : end_(work.end),
+        per_round_(static_cast<size_t>(per_round)),
+        max_chunk_(max_chunk),
+        granule_(std::max<size_t>(1, kChunkGranuleBytes / work.element_bytes)),
+        next_(work.begin) {}
+
+  bool Next() {
+    if (next_ >= end_) return false;
+    begin_ = next_;
+    const size_t share = (end_ - begin_ + per_round_ - 1) / per_round_;
+    chunk_ = std::min(max_chunk_, (share + granule_ - 1) / granule_ * granule_);
+    next_ = std::min(end_, begin_ + chunk_ * per_round_);
+    return true;
+  }
+  Chunk At(int index) const {
+    const size_t offset = std::min(next_, begin_ + chunk_ * static_cast<size_t>(index));
+    return {offset, std::min(chunk_, next_ - offset)};
+  }
+
+ private:
+  size_t end_;
+  size_t per_round_;
+  size_t max_chunk_;
+  size_t granule_;
+  size_t next_;
+  size_t begin_ = 0;
+  size_t chunk_ = 0;
+};
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/channel_lane.h"
+
+#include <algorithm>
+#include <array>
+
+#include "src/hostccl/protocols/simple.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+std::unique_ptr<Primitives> MakePrimitives(Protocol protocol, Connection* channel,
+                                           const Reduction& reduction) {
+  (void)protocol;
+  return std::make_unique<SimplePrimitives>(channel, reduction);
+}
+
+// A coroutine with the primitives that it waits in.
+struct Running {
+  std::unique_ptr<Primitives> primitives;
+  Lane lane;
+  bool started = false;
+
+  bool done() const { return lane.done(); }
+  // Whether anything moved.
+  bool Poll() {
+    const uint64_t before = primitives->pieces_moved();
+    if (started && !primitives->Advance()) return primitives->pieces_moved() != before;
+    started = true;
+    lane.Resume();
+    return true;
+  }
+};
+
+ChannelWork MakeWork(const Communicator& communicator, const CollectiveOperation& operation, int channel) {
+  ChannelWork work;
+  work.send = operation.send;
+  work.recv = operation.recv;
+  work.element_bytes = ElementBytes(operation.data_type);
+  work.count = operation.count;
+  const size_t granule = std::max<size_t>(1, kChunkGranuleBytes / work.element_bytes);
+  const size_t share = (operation.count + operation.config.channels - 1) / operation.config.channels;
+  const size_t aligned = (share + granule - 1) / granule * granule;
+  work.begin = std::min(operation.count, aligned * static_cast<size_t>(channel));
+  work.end = std::min(operation.count, work.begin + aligned);
+  work.rank = communicator.rank();
+  work.n_ranks = communicator.n_ranks();
+  work.root = operation.root;
+  work.channel = channel;
+  return work;
+}
+
+class ChannelLane final : public LaunchLane {
+ public:
+  ChannelLane(const CommunicatorPlan& plan, int channel) : plan_(plan), channel_(channel) { StartNext(); }
+
+  bool Poll() override {
+    bool moved = false;
+    while (!done()) {
+      bool moved_now = false;
+      bool all_done = true;
+      for (Running& running : running_) {
+        if (!running.done()) moved_now |= running.Poll();
+        all_done &= running.done();
+      }
+      moved |= moved_now;
+      if (all_done) StartNext();
+      if (!moved_now) break;
+    }
+    return moved;
+  }
+
+  bool done() const override { return finished_; }
+  int peer() const override { return -1; }
+  int64_t next_arrival_ns() const override {
+    int64_t next = kNotPosted;
+    for (const Running& running : running_) {
+      if (!running.done()) next = std::min(next, running.primitives->next_arrival_ns());
+    }
+    return next;
+  }
+
+ private:
+  void StartNext() {
+    running_.clear();
+    while (next_ < plan_.collectives.size() && plan_.collectives[next_].config.channels <= channel_) ++next_;
+    finished_ = next_ == plan_.collectives.size();
+    if (finished_) return;
+    const CollectiveOperation& operation = plan_.collectives[next_++];
+    Communicator& communicator = *plan_.communicator;
+    work_ = MakeWork(communicator, operation, channel_);
+    const Reduction reduction = FindReduction(operation.data_type, operation.op, communicator.n_ranks());
+    for (const AlgorithmBody body : FindAlgorithm(operation.collective, Algorithm::kRing)->bodies) {
+      if (body == nullptr) continue;
+      Running running;
+      running.primitives =
+          MakePrimitives(operation.config.protocol, communicator.channel(channel_), reduction);
+      running.lane = body(*running.primitives, work_);
+      running_.push_back(std::move(running));
+    }
+  }
+
+  const CommunicatorPlan& plan_;
+  const int channel_;
+  size_t next_ = 0;
+  bool finished_ = false;
+  ChannelWork work_;
+  std::vector<Running> running_;
+};
+
+Lane RunTransfers(Primitives& primitives, std::vector<Transfer> transfers, bool sends) {
+  for (const Transfer& transfer : transfers) {
+    if (sends) {
+      co_await primitives.Send(transfer.buffer, transfer.bytes);
+    } else {
+      co_await primitives.Recv(transfer.buffer, transfer.bytes);
+    }
+  }
+}
+
+class TransferLane final : public LaunchLane {
+ public:
+  TransferLane(const CommunicatorPlan& plan, int peer, bool sends) : peer_(peer) {
+    std::vector<Transfer> mine;
+    for (const Transfer& transfer : sends ? plan.sends : plan.receives) {
+      if (transfer.peer == peer) mine.push_back(transfer);
+    }
+    Reduction bytes = FindReduction(DataType::kInt8, ReduceOp::kSum, 1);
+    running_.primitives =
+        MakePrimitives(Protocol::kSimple, plan.communicator->channel(kPointToPointChannel), bytes);
+    running_.primitives->Connect({{sends ? -1 : peer, -1}}, {{sends ? peer : -1, -1}});
+    running_.lane = RunTransfers(*running_.primitives, std::move(mine), sends);
+  }
+
+  bool Poll() override {
+    bool moved = false;
+    while (!done() && running_.Poll()) moved = true;
+    return moved;
+  }
+  bool done() const override { return running_.done(); }
+  int peer() const override { return peer_; }
+  int64_t next_arrival_ns() const override { return running_.primitives->next_arrival_ns(); }
+
+ private:
+  int peer_;
+  Running running_;
+};
+
+}  // namespace
+
+std::unique_ptr<LaunchLane> MakeChannelLane(const CommunicatorPlan& plan, int channel) {
+  return std::make_unique<ChannelLane>(plan, channel);
+}
+
+std::unique_ptr<LaunchLane> MakeTransferLane(const CommunicatorPlan& plan, int peer, bool sends) {
+  return std::make_unique<TransferLane>(plan, peer, sends);
+}
+
+}  // namespace dynamiccl::hostccl

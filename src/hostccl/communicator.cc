@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/communicator.h"
+
+#include <utility>
+
+#include "src/base/settings.h"
+#include "src/hostccl/debug_log.h"
+
+namespace dynamiccl::hostccl {
+
+ncclResult_t ToNcclResult(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInvalidArgument:
+    case ErrorKind::kNotFound:
+    case ErrorKind::kCorrupt:
+      return ncclInvalidArgument;
+    case ErrorKind::kUnsupported:
+      return ncclInvalidUsage;
+    case ErrorKind::kUnavailable:
+      return ncclSystemError;
+    case ErrorKind::kTimeout:
+    case ErrorKind::kPeerFailed:
+      return ncclRemoteError;
+    case ErrorKind::kInternal:
+      return ncclInternalError;
+  }
+  return ncclInternalError;
+}
+
+Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
+  CommunicatorSettings settings;
+  DYNAMICCL_TRY(settings.timeout_ms, IntegerSetting(Setting::kHostcclTimeoutMs));
+  DYNAMICCL_TRY(const int64_t channels, IntegerSetting(Setting::kHostcclChannels));
+  if (settings.timeout_ms < 1) {
+    return MakeError(ErrorKind::kInvalidArgument, "HOSTCCL_TIMEOUT_MS={} is not a positive number",
+                     settings.timeout_ms);
+  }
+  if (channels < 1 || channels > kMaxChannels) {
+    return MakeError(ErrorKind::kInvalidArgument, "HOSTCCL_CHANNELS={} is not in 1 to {}", channels,
+                     kMaxChannels);
+  }
+  settings.max_channels = static_cast<int32_t>(channels);
+  const std::string sum = TextSetting(Setting::kHostcclSum);
+  if (sum != "algorithm" && sum != "rank_order") {
+    return MakeError(ErrorKind::kInvalidArgument, "HOSTCCL_SUM='{}' is neither algorithm nor rank_order",
+                     sum);
+  }
+  settings.rank_order = sum == "rank_order";
+  return settings;
+}
+
+Communicator::Communicator(Parts parts) : parts_(std::move(parts)) {
+  Connect();
+}
+
+Communicator::~Communicator() {
+  if (planner_ != nullptr) planner_->Finalize();
+}
+
+void Communicator::Connect() {
+  const auto self = static_cast<size_t>(rank());
+  const size_t n = parts_.segments.size();
+  connections_.resize(n * kFifosPerPeer);
+  for (size_t index = 0; index < connections_.size(); ++index) {
+    const size_t peer = index % n;
+    const int channel = static_cast<int>(index / n);
+    Connection& connection = connections_[index];
+    connection.outgoing = &parts_.segments[peer]->fifo(rank(), channel);
+    connection.incoming = &parts_.segments[self]->fifo(static_cast<int>(peer), channel);
+    Doorbell* const bell = &parts_.segments[peer]->header().doorbell;
+    connection.simple_send = {&connection.outgoing->simple, bell, nullptr};
+    connection.simple_receive = {&connection.incoming->simple, bell, false};
+    connection.ll_send = {&connection.outgoing->ll, bell, nullptr};
+    connection.ll_receive = {&connection.incoming->ll, bell, false};
+  }
+}
+
+void Communicator::Fail(ErrorKind kind, const std::string& message) {
+  ncclResult_t none = ncclSuccess;
+  if (!async_error_.compare_exchange_strong(none, ToNcclResult(kind))) return;
+  Warn("rank {}: {}", rank(), message);
+  if (mesh() != nullptr) mesh()->Shutdown();
+}
+
+void Communicator::Abort() {
+  aborted_.store(true, std::memory_order_release);
+  if (mesh() != nullptr) mesh()->Shutdown();
+  if (!parts_.segments.empty()) parts_.segments[static_cast<size_t>(rank())]->WakeSleepers();
+}
+
+}  // namespace dynamiccl::hostccl

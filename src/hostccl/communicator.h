@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a communicator: its peers, its memory, its planner and its state of health.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/collective/communicator_info.h"
+#include "src/hostccl/host_stream.h"
+#include "src/hostccl/planner.h"
+#include "src/transport/connection.h"
+#include "src/transport/peer_mesh.h"
+#include "src/transport/segment.h"
+
+namespace dynamiccl::hostccl {
+
+// What must be equal on all ranks; compared at init.
+struct CommunicatorSettings {
+  int64_t timeout_ms = 30000;
+  int32_t max_channels = 8;
+  bool rank_order = false;  // HOSTCCL_SUM
+
+  static Result<CommunicatorSettings> FromEnvironment();
+};
+
+// Made by communicator_init.h. Shared by its handle and by work queued on streams: shared_ptr.
+class Communicator {
+ public:
+  struct Parts {
+    CommunicatorInfo info;
+    int device = 0;
+    CommunicatorSettings settings;
+    ncclConfig_t config{};
+    std::unique_ptr<PeerMesh> mesh;                  // null for one rank
+    std::vector<std::shared_ptr<Segment>> segments;  // by rank
+  };
+  explicit Communicator(Parts parts);
+  ~Communicator();
+
+  int rank() const { return parts_.info.rank; }
+  int n_ranks() const { return parts_.info.n_ranks; }
+  int device() const { return parts_.device; }
+  const CommunicatorInfo& info() const { return parts_.info; }
+  const CommunicatorSettings& settings() const { return parts_.settings; }
+  const ncclConfig_t& config() const { return parts_.config; }
+  PeerMesh* mesh() const { return parts_.mesh.get(); }
+  Planner& planner() const { return *planner_; }
+  void set_planner(std::unique_ptr<Planner> planner) { planner_ = std::move(planner); }
+  SegmentHeader& header(int rank) const { return parts_.segments[static_cast<size_t>(rank)]->header(); }
+  // Connections of a channel, by peer. Used by the launch in progress alone.
+  Connection* channel(int index) {
+    return &connections_[static_cast<size_t>(index) * parts_.segments.size()];
+  }
+
+  // A launch that runs collectives; equal on all ranks, from 1.
+  uint64_t BeginCollectiveLaunch() { return ++collective_launches_; }
+
+  // First failure: kept for ncclCommGetAsyncError, and all peers are told. Any thread.
+  void Fail(ErrorKind kind, const std::string& message);
+  // ncclSuccess while healthy.
+  ncclResult_t async_error() const { return async_error_.load(std::memory_order_acquire); }
+  // From another thread: whoever waits in this communicator returns soon.
+  void Abort();
+  bool aborted() const { return aborted_.load(std::memory_order_acquire); }
+
+  // The order of launches on different streams; thread that ends the group.
+  struct LastLaunch {
+    std::shared_ptr<const Completion> completion;
+    HostStream* stream = nullptr;
+  };
+  LastLaunch& last_launch() { return last_launch_; }
+  uint64_t NextSplit() { return splits_++; }
+
+ private:
+  void Connect();
+
+  Parts parts_;
+  std::unique_ptr<Planner> planner_;
+  std::vector<Connection> connections_;
+  uint64_t collective_launches_ = 0;
+  uint64_t splits_ = 0;
+  LastLaunch last_launch_;
+  std::atomic<bool> aborted_{false};
+  std::atomic<ncclResult_t> async_error_{ncclSuccess};
+};
+
+ncclResult_t ToNcclResult(ErrorKind kind);
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/communicator_init.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "src/base/byte_codec.h"
+#include "src/base/settings.h"
+#include "src/hostccl/debug_log.h"
+#include "src/transport/rendezvous.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// What the first 40 of the 128 bytes of an id hold, as many as NCCL's own handle.
+struct UniqueIdHandle {
+  uint64_t magic = 0;
+  uint32_t ipv4 = 0;
+  uint16_t port = 0;
+  uint16_t unused = 0;
+  RendezvousToken token{};
+};
+static_assert(sizeof(UniqueIdHandle) == 40);
+constexpr uint64_t kIdMagic = 0x31444955'4c434348;  // "HCCLUID1"
+
+// Shared memory between two ranks: its software latency is part of the planner's constants, its bandwidth
+// what one core copies through slots that stay in the second-level cache.
+constexpr LinkParameters kUnshapedLink{.latency_us = 0, .bandwidth_gbps = 8};
+
+// What ranks tell each other before memory is exchanged.
+struct Introduction {
+  std::string listener;
+  CommunicatorSettings settings;
+
+  std::vector<std::byte> Encode() const {
+    ByteWriter writer;
+    writer.PutText(listener);
+    writer.Put(settings.timeout_ms);
+    writer.Put(settings.max_channels);
+    writer.Put(static_cast<uint8_t>(settings.rank_order));
+    return std::move(writer.buffer());
+  }
+  static Result<Introduction> Decode(std::span<const std::byte> bytes) {
+    ByteReader reader(bytes);
+    Introduction result;
+    result.listener = reader.GetText(256);
+    result.settings.timeout_ms = reader.Get<int64_t>();
+    result.settings.max_channels = reader.Get<int32_t>();
+    result.settings.rank_order = reader.Get<uint8_t>() != 0;
+    if (reader.ok()) return result;
+    return MakeError(ErrorKind::kCorrupt, "a rank introduced itself with a message that cannot be read");
+  }
+};
+
+Status CheckEqual(const Introduction& first, const Introduction& other, size_t rank) {
+  const char* const setting = first.settings.max_channels != other.settings.max_channels ? "HOSTCCL_CHANNELS"
+                              : first.settings.rank_order != other.settings.rank_order   ? "HOSTCCL_SUM"
+                                                                                         : nullptr;
+  if (setting == nullptr) return {};
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "{} differs between rank 0 and rank {}", setting, rank),
+      "set it equally on all ranks");
+}
+
+// The part of set-up that a fresh communicator and a split share.
+class Assembly {
+ public:
+  Assembly(CommunicatorInfo info, CommunicatorSettings settings, const ncclConfig_t& config, int device)
+      : deadline_(Deadline::After(settings.timeout_ms)) {
+    parts_.info = info;
+    parts_.settings = settings;
+    parts_.config = config;
+    parts_.device = device;
+  }
+
+  Result<std::shared_ptr<Communicator>> Build(MeshListener listener, const std::vector<std::string>& names) {
+    if (parts_.info.n_ranks > 1) {
+      DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
+      DYNAMICCL_CHECK_OK(ExchangeMemory());
+    }
+    auto communicator = std::make_shared<Communicator>(std::move(parts_));
+    // Every rank hears of every rank's failure, so that none is left with half a communicator.
+    const Status planned = CreatePlanner(*communicator);
+    DYNAMICCL_CHECK_OK(AgreeOnSuccess(*communicator, planned));
+    return communicator;
+  }
+
+ private:
+  Status ExchangeMemory() {
+    DYNAMICCL_TRY(auto own, Segment::Create(parts_.info.n_ranks));
+    DYNAMICCL_TRY(auto descriptors, parts_.mesh->AllGatherDescriptors(own->fd(), deadline_));
+    for (auto& descriptor : descriptors) {
+      if (!descriptor.valid()) {
+        parts_.segments.push_back(own);
+        continue;
+      }
+      DYNAMICCL_TRY(auto segment, Segment::Attach(std::move(descriptor), parts_.info.n_ranks));
+      parts_.segments.push_back(std::move(segment));
+    }
+    return {};
+  }
+
+  static Status CreatePlanner(Communicator& communicator) {
+    Fabric fabric;
+    fabric.n_ranks = communicator.n_ranks();
+    fabric.max_channels = communicator.settings().max_channels;
+    fabric.intra = kUnshapedLink;
+    PlannerOptions options;
+    options.min_ctas = communicator.config().minCTAs;
+    options.max_ctas = communicator.config().maxCTAs;
+    options.device = communicator.device();
+    auto planner = Planner::Create(communicator.info(), fabric, options);
+    if (!planner) return MakeError(ErrorKind::kInvalidArgument, "{}", planner.error().message);
+    communicator.set_planner(std::move(*planner));
+    return {};
+  }
+
+  Status AgreeOnSuccess(const Communicator& communicator, const Status& mine) const {
+    if (communicator.mesh() == nullptr) return mine;
+    const std::string text = mine ? "" : mine.error().message;
+    DYNAMICCL_TRY(const auto all, communicator.mesh()->AllGather(std::as_bytes(std::span(text)), deadline_));
+    DYNAMICCL_CHECK_OK(mine);
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+      if (all[rank].empty()) continue;
+      const std::string reason(reinterpret_cast<const char*>(all[rank].data()), all[rank].size());
+      return MakeError(ErrorKind::kPeerFailed, "rank {} could not join: {}", rank, reason);
+    }
+    return {};
+  }
+
+  Communicator::Parts parts_;
+  Deadline deadline_;
+};
+
+uint64_t Hash(const auto& value, uint64_t seed) {
+  return XXH3_64bits_withSeed(&value, sizeof(value), seed);
+}
+
+}  // namespace
+
+Result<ncclUniqueId> MakeUniqueId() {
+  UniqueIdHandle handle;
+  handle.magic = kIdMagic;
+  FillRandom(handle.token);
+  DYNAMICCL_TRY(const int64_t timeout_ms, IntegerSetting(Setting::kHostcclTimeoutMs));
+  DYNAMICCL_TRY(const TcpAddress address,
+                StartRendezvousRoot(TextSetting(Setting::kHostcclInterface), handle.token, timeout_ms));
+  handle.ipv4 = address.ipv4;
+  handle.port = address.port;
+  ncclUniqueId id{};
+  std::memcpy(id.internal, &handle, sizeof(handle));
+  return id;
+}
+
+Result<std::shared_ptr<Communicator>> InitCommunicator(const InitRequest& request) {
+  UniqueIdHandle handle;
+  std::memcpy(&handle, request.id.internal, sizeof(handle));
+  if (handle.magic != kIdMagic) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "the unique id was not made by hostccl's ncclGetUniqueId"),
+        "load the same libnccl.so.2 in all processes");
+  }
+  DYNAMICCL_TRY(const CommunicatorSettings settings, CommunicatorSettings::FromEnvironment());
+  DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
+  const Introduction mine{listener.name, settings};
+  const RendezvousTicket ticket{{handle.ipv4, handle.port}, handle.token, request.rank, request.n_ranks};
+  DYNAMICCL_TRY(const auto payloads, MeetAtRendezvous(ticket, mine.Encode(), settings.timeout_ms));
+  std::vector<Introduction> ranks;
+  std::vector<std::string> names;
+  for (const auto& payload : payloads) {
+    DYNAMICCL_TRY(Introduction introduction, Introduction::Decode(payload));
+    ranks.push_back(introduction);
+    names.push_back(introduction.listener);
+    DYNAMICCL_CHECK_OK(CheckEqual(ranks.front(), introduction, ranks.size() - 1));
+  }
+  const CommunicatorInfo info{Hash(handle.token, 0), request.rank, request.n_ranks, 1};
+  return Assembly(info, settings, request.config, request.device).Build(std::move(listener), names);
+}
+
+Result<std::shared_ptr<Communicator>> SplitCommunicator(Communicator& parent, const SplitRequest& request) {
+  struct Member {
+    int32_t key = 0;
+    int32_t parent_rank = 0;
+    std::string listener;
+  };
+  DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
+  ByteWriter message;
+  message.Put(static_cast<int32_t>(request.color));
+  message.Put(static_cast<int32_t>(request.key));
+  message.PutText(listener.name);
+  std::vector<std::vector<std::byte>> all{message.buffer()};
+  if (parent.mesh() != nullptr) {
+    DYNAMICCL_TRY(all,
+                  parent.mesh()->AllGather(message.buffer(), Deadline::After(parent.settings().timeout_ms)));
+  }
+  const uint64_t split_number = parent.NextSplit();
+  std::vector<Member> members;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    ByteReader reader(all[rank]);
+    const auto color = reader.Get<int32_t>();
+    const auto key = reader.Get<int32_t>();
+    if (color == request.color) members.push_back({key, static_cast<int32_t>(rank), reader.GetText(256)});
+  }
+  if (request.color == NCCL_SPLIT_NOCOLOR) return std::shared_ptr<Communicator>();
+  std::stable_sort(members.begin(), members.end(),
+                   [](const Member& a, const Member& b) { return a.key < b.key; });
+  CommunicatorInfo info;
+  info.id = Hash(split_number, Hash(request.color, parent.info().id));
+  info.n_ranks = static_cast<int32_t>(members.size());
+  std::vector<std::string> names;
+  for (const Member& member : members) {
+    if (member.parent_rank == parent.rank()) info.rank = static_cast<int32_t>(names.size());
+    names.push_back(member.listener);
+  }
+  return Assembly(info, parent.settings(), request.config, parent.device()).Build(std::move(listener), names);
+}
+
+}  // namespace dynamiccl::hostccl

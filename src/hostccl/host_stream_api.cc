@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hostccl* functions of host_stream.h.
+#include <map>
+#include <utility>
+
+#pragma GCC visibility push(default)
+#include "src/nccl_abi/host_stream.h"
+#pragma GCC visibility pop
+
+#include "src/hostccl/host_stream.h"
+
+using dynamiccl::hostccl::Completion;
+using dynamiccl::hostccl::FindStream;
+using dynamiccl::hostccl::HostStream;
+
+struct hostcclEvent {
+  std::mutex mutex;
+  std::shared_ptr<Completion> latest;  // null: never recorded
+};
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// Live streams and events. Leaked: threads may use them until the process ends.
+struct Handles {
+  std::mutex mutex;
+  std::map<cudaStream_t, std::shared_ptr<HostStream>> streams;
+  std::map<hostcclEvent_t, std::shared_ptr<hostcclEvent>> events;
+  std::shared_ptr<HostStream> null_stream;
+};
+
+Handles& AllHandles() {
+  static auto* const handles = new Handles;
+  return *handles;
+}
+
+std::shared_ptr<hostcclEvent> FindEvent(hostcclEvent_t handle) {
+  Handles& handles = AllHandles();
+  const std::lock_guard lock(handles.mutex);
+  const auto found = handles.events.find(handle);
+  return found == handles.events.end() ? nullptr : found->second;
+}
+
+// The latest record of an event; false for an unknown handle.
+bool LatestRecord(hostcclEvent_t handle, std::shared_ptr<Completion>& latest) {
+  const auto event = FindEvent(handle);
+  if (event == nullptr) return false;
+  const std::lock_guard lock(event->mutex);
+  latest = event->latest;
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<HostStream> FindStream(cudaStream_t handle) {
+  Handles& handles = AllHandles();
+  const std::lock_guard lock(handles.mutex);
+  if (handle == nullptr) {
+    if (handles.null_stream == nullptr) handles.null_stream = std::make_shared<HostStream>();
+    return handles.null_stream;
+  }
+  const auto found = handles.streams.find(handle);
+  return found == handles.streams.end() ? nullptr : found->second;
+}
+
+}  // namespace dynamiccl::hostccl
+
+using namespace dynamiccl::hostccl;
+
+ncclResult_t hostcclStreamCreate(cudaStream_t* stream) {
+  if (stream == nullptr) return ncclInvalidArgument;
+  auto created = std::make_shared<HostStream>();
+  *stream = reinterpret_cast<cudaStream_t>(created.get());
+  Handles& handles = AllHandles();
+  const std::lock_guard lock(handles.mutex);
+  handles.streams[*stream] = std::move(created);
+  return ncclSuccess;
+}
+
+ncclResult_t hostcclStreamDestroy(cudaStream_t stream) {
+  std::shared_ptr<HostStream> last;  // destroyed after the lock is released: its destructor waits for work
+  Handles& handles = AllHandles();
+  const std::lock_guard lock(handles.mutex);
+  const auto found = handles.streams.find(stream);
+  if (found == handles.streams.end()) return ncclInvalidArgument;
+  last = std::move(found->second);
+  handles.streams.erase(found);
+  return ncclSuccess;
+}
+
+ncclResult_t hostcclStreamSynchronize(cudaStream_t stream) {
+  const auto found = FindStream(stream);
+  if (found == nullptr) return ncclInvalidArgument;
+  if (!found->idle()) found->Record()->Wait();
+  return found->TakeError();
+}
+
+ncclResult_t hostcclStreamQuery(cudaStream_t stream) {
+  const auto found = FindStream(stream);
+  if (found == nullptr) return ncclInvalidArgument;
+  return found->idle() ? ncclSuccess : ncclInProgress;
+}
+
+ncclResult_t hostcclLaunchHostFunc(cudaStream_t stream, void (*function)(void*), void* data) {
+  const auto found = FindStream(stream);
+  if (found == nullptr || function == nullptr) return ncclInvalidArgument;
+  found->Enqueue([function, data] {
+    function(data);
+    return ncclSuccess;
+  });
+  return ncclSuccess;
+}
+
+ncclResult_t hostcclEventCreate(hostcclEvent_t* event) {
+  if (event == nullptr) return ncclInvalidArgument;
+  auto created = std::make_shared<hostcclEvent>();
+  *event = created.get();
+  Handles& handles = AllHandles();
+  const std::lock_guard lock(handles.mutex);
+  handles.events[*event] = std::move(created);
+  return ncclSuccess;
+}
+
+ncclResult_t hostcclEventDestroy(hostcclEvent_t event) {
+  Handles& handles = AllHandles();
+  const std::lock_guard lock(handles.mutex);
+  return handles.events.erase(event) == 1 ? ncclSuccess : ncclInvalidArgument;
+}
+
+ncclResult_t hostcclEventRecord(hostcclEvent_t event, cudaStream_t stream) {
+  const auto found = FindEvent(event);
+  const auto recorded = FindStream(stream);
+  if (found == nullptr || recorded == nullptr) return ncclInvalidArgument;
+  const std::lock_guard lock(found->mutex);
+  found->latest = recorded->Record();
+  return ncclSuccess;
+}
+
+ncclResult_t hostcclEventSynchronize(hostcclEvent_t event) {
+  std::shared_ptr<Completion> latest;
+  if (!LatestRecord(event, latest)) return ncclInvalidArgument;
+  if (latest != nullptr) latest->Wait();
+  return ncclSuccess;
+}
+
+ncclResult_t hostcclEventQuery(hostcclEvent_t event) {
+  std::shared_ptr<Completion> latest;
+  if (!LatestRecord(event, latest)) return ncclInvalidArgument;
+  return latest == nullptr || latest->done() ? ncclSuccess : ncclInProgress;
+}
+
+ncclResult_t hostcclStreamWaitEvent(cudaStream_t stream, hostcclEvent_t event) {
+  std::shared_ptr<Completion> latest;
+  const auto waiting = FindStream(stream);
+  if (waiting == nullptr || !LatestRecord(event, latest)) return ncclInvalidArgument;
+  if (latest != nullptr && !latest->done()) waiting->WaitFor(std::move(latest));
+  return ncclSuccess;
+}
+
+ncclResult_t hostcclEventTime(hostcclEvent_t event, int64_t* nanoseconds) {
+  std::shared_ptr<Completion> latest;
+  if (nanoseconds == nullptr || !LatestRecord(event, latest) || latest == nullptr) return ncclInvalidArgument;
+  if (!latest->done()) return ncclInProgress;
+  *nanoseconds = latest->done_ns();
+  return ncclSuccess;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/launch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "src/hostccl/channel_lane.h"
+#include "src/hostccl/progress_wait.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// The lanes of one communicator within a launch.
+class PlanRun {
+ public:
+  explicit PlanRun(const CommunicatorPlan& plan) : plan_(plan), communicator_(*plan.communicator) {
+    if (communicator_.n_ranks() == 1) {
+      CopyAlone();
+    } else {
+      AddLanes();
+    }
+  }
+
+  bool Poll() {
+    bool moved = false;
+    for (const auto& lane : lanes_) moved |= lane->Poll();
+    if (moved) std::erase_if(lanes_, [](const auto& lane) { return lane->done(); });
+    if (lanes_.empty()) Complete();
+    return moved;
+  }
+
+  bool done() const { return lanes_.empty(); }
+  Communicator& communicator() const { return communicator_; }
+
+  int64_t next_arrival_ns() const {
+    int64_t next = kNotPosted;
+    for (const auto& lane : lanes_) next = std::min(next, lane->next_arrival_ns());
+    return next;
+  }
+
+  // After a long idle time; fails the communicator when waiting is hopeless.
+  void CheckHealth(int64_t idle_ns) {
+    if (communicator_.aborted()) return Give(ErrorKind::kPeerFailed, "aborted by ncclCommAbort");
+    communicator_.mesh()->LookForDeparted();
+    // What a departed peer posted before it ended is still in our memory.
+    Poll();
+    if (const auto peer = MissedPeer()) {
+      return Give(ErrorKind::kPeerFailed,
+                  fmt::format("rank {} ended or closed the communicator before its part was done", *peer));
+    }
+    if (!done() && idle_ns > communicator_.settings().timeout_ms * 1'000'000) {
+      Give(ErrorKind::kTimeout,
+           fmt::format("no progress for {} ms (HOSTCCL_TIMEOUT_MS): a peer hangs or issued "
+                       "other calls",
+                       communicator_.settings().timeout_ms));
+    }
+  }
+
+ private:
+  void AddLanes() {
+    int channels = 0;
+    for (const CollectiveOperation& operation : plan_.collectives) {
+      channels = std::max<int>(channels, operation.config.channels);
+    }
+    if (channels > 0) launch_number_ = communicator_.BeginCollectiveLaunch();
+    for (int channel = 0; channel < channels; ++channel) lanes_.push_back(MakeChannelLane(plan_, channel));
+    CopyToSelf();
+    AddTransferLanes(plan_.sends, true);
+    AddTransferLanes(plan_.receives, false);
+  }
+
+  void AddTransferLanes(const std::vector<Transfer>& transfers, bool sends) {
+    std::vector<bool> seen(static_cast<size_t>(communicator_.n_ranks()));
+    seen[static_cast<size_t>(communicator_.rank())] = true;
+    for (const Transfer& transfer : transfers) {
+      if (seen[static_cast<size_t>(transfer.peer)]) continue;
+      seen[static_cast<size_t>(transfer.peer)] = true;
+      lanes_.push_back(MakeTransferLane(plan_, transfer.peer, sends));
+    }
+  }
+
+  // Sends to this rank itself meet its receives in order.
+  void CopyToSelf() {
+    auto receive = plan_.receives.begin();
+    for (const Transfer& send : plan_.sends) {
+      if (send.peer != communicator_.rank()) continue;
+      receive = std::find_if(receive, plan_.receives.end(),
+                             [&](const Transfer& transfer) { return transfer.peer == send.peer; });
+      if (receive == plan_.receives.end()) return;
+      std::memmove(receive->buffer, send.buffer, std::min(send.bytes, receive->bytes));
+      ++receive;
+    }
+  }
+
+  void CopyAlone() {
+    for (const CollectiveOperation& operation : plan_.collectives) {
+      const size_t bytes = operation.count * ElementBytes(operation.data_type);
+      if (operation.send != operation.recv) std::memmove(operation.recv, operation.send, bytes);
+    }
+    CopyToSelf();
+  }
+
+  std::optional<int> MissedPeer() const {
+    const PeerMesh& mesh = *communicator_.mesh();
+    const auto missed = [&](int peer, uint64_t launch) {
+      return peer != communicator_.rank() && mesh.departed(peer) &&
+             communicator_.header(peer).completed_launches.load(std::memory_order_acquire) < launch;
+    };
+    for (const auto& lane : lanes_) {
+      if (lane->peer() >= 0 && mesh.departed(lane->peer())) return lane->peer();
+      for (int peer = 0; lane->peer() < 0 && peer < communicator_.n_ranks(); ++peer) {
+        if (missed(peer, launch_number_)) return peer;
+      }
+    }
+    return {};
+  }
+
+  void Complete() {
+    if (launch_number_ == 0) return;
+    communicator_.header(communicator_.rank())
+        .completed_launches.store(launch_number_, std::memory_order_release);
+  }
+
+  void Give(ErrorKind kind, const std::string& message) {
+    communicator_.Fail(kind, message);
+    lanes_.clear();
+  }
+
+  const CommunicatorPlan& plan_;
+  Communicator& communicator_;
+  uint64_t launch_number_ = 0;  // 0: no collectives
+  std::vector<std::unique_ptr<LaunchLane>> lanes_;
+};
+
+class ProgressLoop {
+ public:
+  explicit ProgressLoop(std::span<const CommunicatorPlan> plans) : wait_(MaySpin(plans)) {
+    for (const CommunicatorPlan& plan : plans) {
+      if (plan.communicator->async_error() == ncclSuccess) runs_.push_back(std::make_unique<PlanRun>(plan));
+    }
+    DropDone();
+  }
+
+  void Run() {
+    while (!runs_.empty()) {
+      if (PollAll()) {
+        wait_.Reset();
+      } else if (const int64_t arrival = NextArrival(); wait_.Idle(arrival) == ProgressWait::Next::kSleep) {
+        Sleep(arrival);
+      }
+    }
+  }
+
+ private:
+  static bool MaySpin(std::span<const CommunicatorPlan> plans) {
+    int ranks = 0;
+    for (const CommunicatorPlan& plan : plans) ranks = std::max(ranks, plan.communicator->n_ranks());
+    static const int cores = UsableCores();
+    return ranks <= cores;
+  }
+
+  bool PollAll() {
+    bool moved = false;
+    for (const auto& run : runs_) moved |= run->Poll();
+    if (moved) DropDone();
+    return moved;
+  }
+
+  void DropDone() {
+    std::erase_if(runs_, [](const auto& run) { return run->done(); });
+  }
+
+  int64_t NextArrival() const {
+    int64_t next = kNotPosted;
+    for (const auto& run : runs_) next = std::min(next, run->next_arrival_ns());
+    return next;
+  }
+
+  // Only the first communicator's doorbell wakes it: the others are looked at when the sleep ends.
+  void Sleep(int64_t arrival_ns) {
+    Communicator& first = runs_.front()->communicator();
+    Doorbell& doorbell = first.header(first.rank()).doorbell;
+    const uint32_t armed = doorbell.Arm();
+    const int64_t idle_ns = wait_.idle_ns();
+    for (const auto& run : runs_) run->CheckHealth(idle_ns);
+    DropDone();
+    if (runs_.empty() || PollAll()) {
+      wait_.Reset();
+      return doorbell.Disarm();
+    }
+    const int64_t limit = runs_.size() == 1 ? ProgressWait::SleepNs(arrival_ns) : kSeveralCommunicatorsNs;
+    doorbell.Sleep(armed, limit);
+  }
+
+  // A launch with several communicators sleeps on one doorbell, so briefly.
+  static constexpr int64_t kSeveralCommunicatorsNs = 100'000;
+
+  ProgressWait wait_;
+  std::vector<std::unique_ptr<PlanRun>> runs_;
+};
+
+}  // namespace
+
+ncclResult_t RunLaunch(std::span<const CommunicatorPlan> plans) {
+  ProgressLoop(plans).Run();
+  for (const CommunicatorPlan& plan : plans) {
+    if (plan.communicator->async_error() != ncclSuccess) return plan.communicator->async_error();
+  }
+  return ncclSuccess;
+}
+
+}  // namespace dynamiccl::hostccl

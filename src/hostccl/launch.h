@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one group end asks a stream to run, and running it: all channels of all calls are lanes of one
+// progress loop.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/collective/collective.h"
+#include "src/collective/collective_config.h"
+#include "src/collective/data_type.h"
+#include "src/collective/reduce_op.h"
+#include "src/hostccl/communicator.h"
+
+namespace dynamiccl::hostccl {
+
+struct CollectiveOperation {
+  Collective collective = Collective::kAllReduce;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  size_t count = 0;  // the call's count argument
+  DataType data_type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  int root = 0;
+  CollectiveConfig config;  // complete, except with one rank
+};
+
+struct Transfer {
+  int peer = 0;
+  std::byte* buffer = nullptr;  // read only when sending
+  size_t bytes = 0;
+};
+
+// The calls of one group on one communicator, in the order in which all ranks run them.
+struct CommunicatorPlan {
+  std::shared_ptr<Communicator> communicator;
+  std::vector<CollectiveOperation> collectives;
+  std::vector<Transfer> sends;
+  std::vector<Transfer> receives;
+};
+
+// Runs the plans side by side until all are done or have failed; the first failure. On the stream's thread.
+ncclResult_t RunLaunch(std::span<const CommunicatorPlan> plans);
+
+}  // namespace dynamiccl::hostccl

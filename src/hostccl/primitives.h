@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What algorithms are written in, with NCCL's names (device/primitives.h): each primitive moves one chunk
+// between the local buffers and the connected peers. `co_await` it in a Lane; it suspends while a peer's data
+// or credit is missing.
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/hostccl/reduce_kernels/reduce_kernel.h"
+#include "src/transport/connection.h"
+
+namespace dynamiccl::hostccl {
+
+// At most two: the children of a tree node. -1: none.
+struct Peers {
+  std::array<int, 2> ranks{-1, -1};
+};
+
+// One chunk in flight: out = src op (what `from` sent), to `dst` and to `to`.
+struct ChunkStep {
+  const std::byte* src = nullptr;
+  std::byte* dst = nullptr;
+  size_t count = 0;  // elements
+  bool receives = false;
+  bool sends = false;
+  bool is_final = false;  // the operator's division is due
+};
+
+class Primitives {
+ public:
+  // `channel` points at this channel's connections, indexed by peer.
+  Primitives(Connection* channel, const Reduction& reduction) : channel_(channel), reduction_(reduction) {}
+  virtual ~Primitives() = default;
+
+  // The peers of the primitives that follow. Not while one is in flight.
+  void Connect(Peers from, Peers to);
+
+  struct Awaiter {
+    Primitives& primitives;
+    bool await_ready() { return primitives.Advance(); }
+    void await_suspend(std::coroutine_handle<>) const {}
+    void await_resume() const {}
+  };
+
+  Awaiter Send(const std::byte* src, size_t count) { return Start({src, nullptr, count, false, true}); }
+  Awaiter CopySend(const std::byte* src, std::byte* dst, size_t count) {
+    return Start({src, dst, count, false, true});
+  }
+  Awaiter Recv(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, false}); }
+  Awaiter RecvCopySend(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, true}); }
+  Awaiter RecvReduceSend(const std::byte* src, size_t count) {
+    return Start({src, nullptr, count, true, true});
+  }
+  // The two that end a reduction: the operator's division happens in them.
+  Awaiter RecvReduceCopy(const std::byte* src, std::byte* dst, size_t count) {
+    return Start({src, dst, count, true, false, true});
+  }
+  Awaiter RecvReduceCopySend(const std::byte* src, std::byte* dst, size_t count) {
+    return Start({src, dst, count, true, true, true});
+  }
+
+  // Moves what can be moved of the chunk in flight; true when it is done.
+  virtual bool Advance() = 0;
+  // The largest chunk that pipelines well, in elements.
+  virtual size_t MaxChunk() const = 0;
+
+  // Grows with every piece moved: how the executor sees progress.
+  uint64_t pieces_moved() const { return pieces_moved_; }
+  // When to look again: kNotPosted, or the arrival of a message that is on an emulated link.
+  int64_t next_arrival_ns() const { return next_arrival_ns_; }
+  size_t element_bytes() const { return reduction_.element_bytes; }
+
+ protected:
+  // A primitive without peers on a side leaves that side out: a leaf that sends up receives from nobody.
+  virtual void OnStart() = 0;
+
+  Connection* const channel_;
+  const Reduction reduction_;
+  ChunkStep step_;
+  std::array<Connection*, 2> from_{};
+  std::array<Connection*, 2> to_{};
+  uint64_t pieces_moved_ = 0;
+  int64_t next_arrival_ns_ = kNotPosted;
+
+ private:
+  Awaiter Start(const ChunkStep& step);
+};
+
+// Inputs and outputs of one piece; absent ones are null and come last.
+struct PieceOperands {
+  std::array<const std::byte*, 3> in{};
+  std::array<std::byte*, 3> out{};
+
+  void AddInput(const std::byte* data);
+  void AddOutput(std::byte* data);
+};
+
+// out[*] = in[0] op in[1] op in[2], divided if `divide`. Works in blocks that stay in the first-level cache.
+void CombinePiece(const Reduction& reduction, const PieceOperands& operands, size_t count, bool divide);
+
+}  // namespace dynamiccl::hostccl

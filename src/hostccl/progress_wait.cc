@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/progress_wait.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+#include "src/transport/connection.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// About 2 us of pauses: the answer of a peer on another core comes within that or takes much longer.
+constexpr uint64_t kSpinRounds = 60;
+// Sleeping and being woken costs about 40 us, so it pays for waits that are clearly longer.
+constexpr int64_t kYieldNs = 200'000;
+// A sleep ends at least this often, to notice an abort, a dead peer and the time-out.
+constexpr int64_t kMaxSleepNs = 1'000'000;
+// A timed sleep ends late by up to this: the rest is yielded away.
+constexpr int64_t kTimerSlackNs = 80'000;
+
+}  // namespace
+
+ProgressWait::Next ProgressWait::Idle(int64_t arrival_ns) {
+  if (++idle_rounds_ == 1) idle_since_ns_ = MonotonicNanoseconds();
+  if (may_spin_ && idle_rounds_ < kSpinRounds) {
+    __builtin_ia32_pause();
+    return Next::kPoll;
+  }
+  const bool long_wait = arrival_ns == kNotPosted ? idle_ns() > kYieldNs : SleepNs(arrival_ns) > 0;
+  if (long_wait) return Next::kSleep;
+  ::sched_yield();
+  return Next::kPoll;
+}
+
+int64_t ProgressWait::idle_ns() const {
+  return MonotonicNanoseconds() - idle_since_ns_;
+}
+
+int64_t ProgressWait::SleepNs(int64_t arrival_ns) {
+  if (arrival_ns == kNotPosted) return kMaxSleepNs;
+  return std::clamp<int64_t>(arrival_ns - kTimerSlackNs - MonotonicNanoseconds(), 0, kMaxSleepNs);
+}
+
+int UsableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/protocols/simple.h"
+
+#include <algorithm>
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// A chunk goes in two pieces so that the next rank starts on the first while the second is filled, unless
+// that would make pieces so small that posting them dominates.
+constexpr size_t kMinPieceBytes = 16 << 10;
+constexpr size_t kPieceGranule = 4 << 10;
+constexpr size_t kPiecesPerChunk = 2;
+
+}  // namespace
+
+size_t SimplePrimitives::MaxChunk() const {
+  return kPiecesPerChunk * kSlotBytes / reduction_.element_bytes;
+}
+
+void SimplePrimitives::OnStart() {
+  const size_t half =
+      (step_.count * reduction_.element_bytes / kPiecesPerChunk + kPieceGranule - 1) / kPieceGranule;
+  piece_ = std::clamp(half * kPieceGranule, kMinPieceBytes, kSlotBytes) / reduction_.element_bytes;
+  done_ = 0;
+}
+
+bool SimplePrimitives::Ready() {
+  if (step_.receives) {
+    for (Connection* peer : from_) {
+      if (peer == nullptr) break;
+      const int64_t arrival = peer->simple_receive.Arrival();
+      if (arrival == kNotPosted || (arrival > 0 && arrival > MonotonicNanoseconds())) {
+        next_arrival_ns_ = arrival;
+        return false;
+      }
+    }
+  }
+  next_arrival_ns_ = kNotPosted;
+  if (!step_.sends) return true;
+  return std::all_of(to_.begin(), to_.end(),
+                     [](Connection* peer) { return peer == nullptr || peer->simple_send.HasCredit(); });
+}
+
+bool SimplePrimitives::Advance() {
+  while (done_ < step_.count) {
+    if (!Ready()) return false;
+    MovePiece(std::min(piece_, step_.count - done_));
+  }
+  return true;
+}
+
+void SimplePrimitives::MovePiece(size_t count) {
+  const size_t at = done_ * reduction_.element_bytes;
+  PieceOperands operands;
+  if (step_.src != nullptr) operands.AddInput(step_.src + at);
+  if (step_.dst != nullptr) operands.AddOutput(step_.dst + at);
+  for (size_t i = 0; i < from_.size(); ++i) {
+    if (step_.receives && from_[i] != nullptr) {
+      operands.AddInput(from_[i]->incoming->slots[from_[i]->simple_receive.step() % kSlots]);
+    }
+    if (step_.sends && to_[i] != nullptr) {
+      operands.AddOutput(to_[i]->outgoing->slots[to_[i]->simple_send.step() % kSlots]);
+    }
+  }
+  CombinePiece(reduction_, operands, count, step_.is_final);
+  for (size_t i = 0; i < from_.size(); ++i) {
+    if (step_.sends && to_[i] != nullptr) to_[i]->simple_send.Post(count * reduction_.element_bytes);
+    if (step_.receives && from_[i] != nullptr) from_[i]->simple_receive.Release();
+  }
+  done_ += count;
+  ++pieces_moved_;
+}
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Simple protocol: whole slots with credits; the counter that announces a slot follows the data.
+#pragma once
+
+#include "src/hostccl/primitives.h"
+
+namespace dynamiccl::hostccl {
+
+class SimplePrimitives final : public Primitives {
+ public:
+  using Primitives::Primitives;
+
+  bool Advance() override;
+  size_t MaxChunk() const override;
+
+ private:
+  void OnStart() override;
+  bool Ready();
+  void MovePiece(size_t count);
+
+  size_t done_ = 0;   // elements of the chunk
+  size_t piece_ = 0;  // elements of a slot; equal on both sides, as it follows from the chunk alone
+};
+
+}  // namespace dynamiccl::hostccl

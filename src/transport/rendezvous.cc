@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages (little-endian): rank to root {u64 magic, token, u32 n_ranks, u32 rank, u32 size, payload}; root
+// to rank {u32 0, u32 size, n_ranks x (u32 size, payload)} or {u32 error kind, u32 size, text}.
+#include "src/transport/rendezvous.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "src/base/byte_codec.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr uint64_t kMagic = 0x315a5652'4c434348;  // "HCCLRVZ1"
+constexpr uint32_t kMaxPayload = 1 << 16;
+constexpr uint32_t kMaxAnswer = 1u << 28;
+// A stranger (a port scanner) that says nothing may hold up the others for this long.
+constexpr int64_t kHelloTimeoutMs = 2000;
+// The root answers at its own deadline; ranks wait a little longer to hear which ranks are missing.
+constexpr int64_t kAnswerGraceMs = 2000;
+
+struct Hello {
+  uint64_t magic = kMagic;
+  RendezvousToken token{};
+  uint32_t n_ranks = 0;
+  uint32_t rank = 0;
+  uint32_t payload_bytes = 0;
+  uint32_t unused = 0;
+};
+static_assert(sizeof(Hello) == 48);
+
+struct Arrival {
+  UniqueFd socket;
+  std::vector<std::byte> payload;
+};
+
+class Root {
+ public:
+  Root(UniqueFd listener, const RendezvousToken& token, int64_t timeout_ms)
+      : listener_(std::move(listener)), token_(token), timeout_ms_(timeout_ms) {}
+
+  void Serve() {
+    // The first rank may come at any time: the id may be made long before it is used.
+    Deadline deadline{INT64_MAX};
+    while (arrivals_.empty() || arrivals_.size() < n_ranks_) {
+      auto socket = Accept(listener_.get(), deadline);
+      if (!socket && socket.error().kind == ErrorKind::kTimeout && arrivals_.empty()) continue;
+      if (!socket) return Refuse(ErrorKind::kTimeout, MissingRanks());
+      if (auto problem = Admit(std::move(*socket))) return Refuse(ErrorKind::kInvalidArgument, *problem);
+      if (arrivals_.size() == 1 && deadline.at_ns == INT64_MAX) deadline = Deadline::After(timeout_ms_);
+    }
+    Answer();
+  }
+
+ private:
+  // Text of a mistake that makes the whole rendezvous fail.
+  std::optional<std::string> Admit(UniqueFd socket) {
+    const Deadline deadline = Deadline::After(kHelloTimeoutMs);
+    Hello hello;
+    if (!ReceiveAll(socket.get(), std::as_writable_bytes(std::span(&hello, 1)), deadline)) return {};
+    if (hello.magic != kMagic || hello.token != token_ || hello.payload_bytes > kMaxPayload) return {};
+    Arrival arrival{std::move(socket), std::vector<std::byte>(hello.payload_bytes)};
+    if (!ReceiveAll(arrival.socket.get(), arrival.payload, deadline)) return {};
+    if (arrivals_.empty()) n_ranks_ = hello.n_ranks;
+    const uint32_t rank = hello.rank;
+    const bool fresh = arrivals_.emplace(rank, std::move(arrival)).second;
+    if (hello.n_ranks != n_ranks_) {
+      return fmt::format("rank {} was started with {} ranks, others with {}", rank, hello.n_ranks, n_ranks_);
+    }
+    if (!fresh) return fmt::format("two processes came as rank {}", rank);
+    return {};
+  }
+
+  std::string MissingRanks() const {
+    std::string missing;
+    for (uint32_t rank = 0; rank < n_ranks_; ++rank) {
+      if (!arrivals_.contains(rank)) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+    }
+    return fmt::format("of {} ranks these did not come within {} ms: {}", n_ranks_, timeout_ms_, missing);
+  }
+
+  void Refuse(ErrorKind kind, const std::string& text) {
+    ByteWriter answer;
+    answer.Put(static_cast<uint32_t>(kind) + 1);
+    answer.Put(static_cast<uint32_t>(text.size()));
+    answer.PutBytes(std::as_bytes(std::span(text)));
+    SendToAll(answer.buffer());
+  }
+
+  void Answer() {
+    ByteWriter table;
+    for (const auto& [rank, arrival] : arrivals_) {
+      table.Put(static_cast<uint32_t>(arrival.payload.size()));
+      table.PutBytes(arrival.payload);
+    }
+    ByteWriter answer;
+    answer.Put(uint32_t{0});
+    answer.Put(static_cast<uint32_t>(table.buffer().size()));
+    answer.PutBytes(table.buffer());
+    SendToAll(answer.buffer());
+  }
+
+  void SendToAll(std::span<const std::byte> bytes) {
+    const Deadline deadline = Deadline::After(kHelloTimeoutMs);
+    // A rank that died after its hello is found by the others when they connect to it.
+    for (const auto& [rank, arrival] : arrivals_) (void)SendAll(arrival.socket.get(), bytes, deadline);
+  }
+
+  UniqueFd listener_;
+  RendezvousToken token_;
+  int64_t timeout_ms_;
+  uint32_t n_ranks_ = 0;
+  std::map<uint32_t, Arrival> arrivals_;
+};
+
+}  // namespace
+
+Result<TcpAddress> StartRendezvousRoot(const std::string& interface_address, const RendezvousToken& token,
+                                       int64_t timeout_ms) {
+  DYNAMICCL_TRY(TcpListener listener, ListenTcp(interface_address));
+  const TcpAddress address = listener.address;
+  std::thread([root = Root(std::move(listener.fd), token, timeout_ms)]() mutable { root.Serve(); }).detach();
+  return address;
+}
+
+Result<std::vector<std::vector<std::byte>>> MeetAtRendezvous(const RendezvousTicket& ticket,
+                                                             std::span<const std::byte> payload,
+                                                             int64_t timeout_ms) {
+  const Deadline deadline = Deadline::After(timeout_ms + kAnswerGraceMs);
+  auto connected = ConnectTcp(ticket.root, deadline);
+  if (!connected) {
+    return WithHint(Wrap(connected.error(), fmt::format("rank {}: rendezvous", ticket.rank)),
+                    "the process that called ncclGetUniqueId must be alive until all ranks have joined");
+  }
+  const int socket = connected->get();
+  Hello hello;
+  hello.token = ticket.token;
+  hello.n_ranks = static_cast<uint32_t>(ticket.n_ranks);
+  hello.rank = static_cast<uint32_t>(ticket.rank);
+  hello.payload_bytes = static_cast<uint32_t>(payload.size());
+  DYNAMICCL_CHECK_OK(SendAll(socket, std::as_bytes(std::span(&hello, 1)), deadline));
+  DYNAMICCL_CHECK_OK(SendAll(socket, payload, deadline));
+  std::array<uint32_t, 2> head{};
+  DYNAMICCL_CHECK_OK(ReceiveAll(socket, std::as_writable_bytes(std::span(head)), deadline));
+  if (head[1] > kMaxAnswer)
+    return MakeError(ErrorKind::kCorrupt, "rendezvous: an answer of {} bytes", head[1]);
+  std::vector<std::byte> body(head[1]);
+  DYNAMICCL_CHECK_OK(ReceiveAll(socket, body, deadline));
+  if (head[0] != 0) {
+    const std::string text(reinterpret_cast<const char*>(body.data()), body.size());
+    return MakeError(static_cast<ErrorKind>(head[0] - 1), "rendezvous: {}", text);
+  }
+  ByteReader reader(body);
+  std::vector<std::vector<std::byte>> payloads;
+  for (int rank = 0; rank < ticket.n_ranks; ++rank) {
+    const auto bytes = reader.GetBytes(reader.Get<uint32_t>());
+    payloads.emplace_back(bytes.begin(), bytes.end());
+  }
+  if (!reader.ok()) return MakeError(ErrorKind::kCorrupt, "rendezvous: the root's answer is truncated");
+  return payloads;
+}
+
+}  // namespace dynamiccl

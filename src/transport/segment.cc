@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/transport/segment.h"
+
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+#include <span>
+
+#include "src/transport/socket.h"
+
+namespace dynamiccl {
+namespace {
+
+size_t SegmentBytes(int n_ranks) {
+  return sizeof(SegmentHeader) + sizeof(Fifo) * static_cast<size_t>(n_ranks) * kFifosPerPeer;
+}
+
+// Segments made in this process, by their address. Leaked: threads may outlive static destructors.
+struct LocalSegments {
+  std::mutex mutex;
+  std::map<uint64_t, std::weak_ptr<Segment>> by_address;
+  uint64_t random = 0;
+
+  LocalSegments() { FillRandom(std::as_writable_bytes(std::span(&random, 1))); }
+  // A child of fork() has another token than its parent.
+  uint64_t Token() const { return random + static_cast<uint64_t>(::getpid()); }
+};
+
+LocalSegments& Local() {
+  static auto* const local = new LocalSegments;
+  return *local;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Segment>> Segment::Create(int n_ranks) {
+  DYNAMICCL_TRY(SharedMemory memory, SharedMemory::Create("hostccl", SegmentBytes(n_ranks)));
+  std::shared_ptr<Segment> segment(new Segment(std::move(memory)));
+  const auto address = reinterpret_cast<uint64_t>(segment->memory_.data());
+  LocalSegments& local = Local();
+  segment->header().process_token = local.Token();
+  segment->header().mapping_address = address;
+  const std::lock_guard lock(local.mutex);
+  local.by_address[address] = segment;
+  return segment;
+}
+
+Result<std::shared_ptr<Segment>> Segment::Attach(UniqueFd fd, int n_ranks) {
+  DYNAMICCL_TRY(SharedMemory memory, SharedMemory::FromFd(std::move(fd), SegmentBytes(n_ranks)));
+  std::shared_ptr<Segment> attached(new Segment(std::move(memory)));
+  LocalSegments& local = Local();
+  if (attached->header().process_token != local.Token()) return attached;
+  const std::lock_guard lock(local.mutex);
+  const auto found = local.by_address.find(attached->header().mapping_address);
+  auto shared = found == local.by_address.end() ? nullptr : found->second.lock();
+  return shared != nullptr ? shared : attached;
+}
+
+Segment::~Segment() {
+  LocalSegments& local = Local();
+  const std::lock_guard lock(local.mutex);
+  const auto found = local.by_address.find(reinterpret_cast<uint64_t>(memory_.data()));
+  if (found != local.by_address.end() && found->second.expired()) local.by_address.erase(found);
+}
+
+Fifo& Segment::fifo(int from_rank, int channel) const {
+  auto* const fifos = reinterpret_cast<Fifo*>(memory_.data() + sizeof(SegmentHeader));
+  return fifos[from_rank * kFifosPerPeer + channel];
+}
+
+void Segment::WakeSleepers() const {
+  header().doorbell.Ring();
+}
+
+}  // namespace dynamiccl

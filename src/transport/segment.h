@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory in which one rank receives: a FIFO from every peer for every channel. Untouched pages take no
+// memory.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "src/base/shared_memory.h"
+#include "src/base/status.h"
+#include "src/transport/doorbell.h"
+#include "src/transport/fifo.h"
+
+namespace dynamiccl {
+
+// Channels of collectives, then one for Send and Recv.
+inline constexpr int kMaxChannels = 8;
+inline constexpr int kPointToPointChannel = kMaxChannels;
+inline constexpr int kFifosPerPeer = kMaxChannels + 1;
+
+struct alignas(4096) SegmentHeader {
+  Doorbell doorbell;  // rung when something was posted to this rank, or a credit returned
+  // Collective launches that this rank has completed on the communicator: a peer that left after completing a
+  // launch is not missed in it.
+  alignas(64) std::atomic<uint64_t> completed_launches;
+  // Identity of the mapping within its process, so that ranks that are threads of one process share it.
+  alignas(64) std::atomic<uint64_t> process_token;
+  std::atomic<uint64_t> mapping_address;
+};
+
+// Shared by the ranks (threads) of one process: shared_ptr, because the last of them unmaps it.
+class Segment {
+ public:
+  static Result<std::shared_ptr<Segment>> Create(int n_ranks);
+  // What a peer created; the same object again when that peer lives in this process.
+  static Result<std::shared_ptr<Segment>> Attach(UniqueFd fd, int n_ranks);
+  ~Segment();
+
+  SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(memory_.data()); }
+  Fifo& fifo(int from_rank, int channel) const;
+  int fd() const { return memory_.fd(); }
+
+  // Rings the doorbell of everybody who sleeps on it: used to make waiters notice an abort.
+  void WakeSleepers() const;
+
+ private:
+  explicit Segment(SharedMemory memory) : memory_(std::move(memory)) {}
+
+  SharedMemory memory_;
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random collective calls, the same on all ranks for a seed: which call, with which config, on which data.
+#pragma once
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "src/hostccl/algorithms/algorithm_registry.h"
+#include "src/hostccl/launch.h"
+#include "tests/src/hostccl/typed_buffer.h"
+#include "tests/support/serial_reference.h"
+
+namespace dynamiccl::testing {
+
+struct RandomCall {
+  hostccl::CollectiveOperation operation;
+  bool in_place = false;
+  size_t misalignment = 0;
+  uint64_t data_seed = 0;
+
+  std::string Describe() const;
+};
+
+inline std::string RandomCall::Describe() const {
+  return fmt::format("{} {} {} count {} root {} {}/{}/{} in_place {} misaligned {}",
+                     Name(operation.collective), Name(operation.data_type), Name(operation.op),
+                     operation.count, operation.root, Name(operation.config.algorithm),
+                     Name(operation.config.protocol), operation.config.channels, in_place, misalignment);
+}
+
+class RandomCalls {
+ public:
+  RandomCalls(uint64_t seed, int n_ranks) : random_(seed), n_ranks_(n_ranks) {}
+
+  RandomCall Next() {
+    RandomCall call;
+    const auto algorithms = hostccl::AllAlgorithms();
+    const auto& entry = algorithms[Below(algorithms.size())];
+    auto& operation = call.operation;
+    operation.collective = entry.collective;
+    operation.data_type = static_cast<DataType>(Below(10));
+    operation.op = static_cast<ReduceOp>(Below(kReduceOps));
+    operation.root = static_cast<int>(Below(static_cast<size_t>(n_ranks_)));
+    operation.config = {entry.algorithm, Below(2) == 0 ? Protocol::kLL : Protocol::kSimple,
+                        static_cast<uint8_t>(1 + Below(8))};
+    operation.count = Count(ElementBytes(operation.data_type));
+    call.in_place = Below(2) == 0;
+    call.misalignment = Below(3) == 0 ? Below(9) : 0;
+    call.data_seed = random_();
+    return call;
+  }
+
+ private:
+  size_t Below(size_t limit) { return random_() % limit; }
+  // A few elements, around a power of two, or up to 300 KiB.
+  size_t Count(size_t element_bytes) {
+    switch (Below(4)) {
+      case 0:
+        return 1 + Below(20);
+      case 1:
+        return std::max<size_t>(1, (size_t{1} << Below(16)) - 1 + Below(3));
+      case 2:
+        return 1 + Below(5000);
+      default:
+        return 1 + Below((300 << 10) / element_bytes);
+    }
+  }
+
+  std::mt19937_64 random_;
+  int n_ranks_;
+};
+
+// One rank's buffers for a call, and whether the result is what the serial reference gives.
+class CallBuffers {
+ public:
+  CallBuffers(const RandomCall& call, int rank, int n_ranks) : call_(call), rank_(rank), n_ranks_(n_ranks) {
+    const size_t n = static_cast<size_t>(n_ranks);
+    const auto collective = call.operation.collective;
+    send_count_ = call.operation.count * (collective == Collective::kReduceScatter ? n : 1);
+    recv_count_ = call.operation.count * (collective == Collective::kAllGather ? n : 1);
+    const size_t bytes = ElementBytes(call.operation.data_type);
+    storage_.resize((send_count_ + recv_count_) * bytes + 64, std::byte{0x5a});
+    send_ = storage_.data() + call.misalignment;
+    recv_ = send_ + send_count_ * bytes;
+    if (call.in_place) {
+      const size_t r = static_cast<size_t>(rank);
+      recv_ = send_;
+      if (collective == Collective::kAllGather) send_ = recv_ + r * send_count_ * bytes;
+      if (collective == Collective::kReduceScatter) recv_ = send_ + r * recv_count_ * bytes;
+    }
+    const Values mine = Input(rank);
+    for (size_t i = 0; i < mine.size(); ++i)
+      StoreElement(call.operation.data_type, send_ + i * bytes, mine[i]);
+  }
+
+  hostccl::CollectiveOperation Operation() const {
+    hostccl::CollectiveOperation operation = call_.operation;
+    operation.send = send_;
+    operation.recv = recv_;
+    return operation;
+  }
+
+  // Index of the first wrong element, or -1.
+  int64_t FirstMismatch() const {
+    std::vector<Values> inputs;
+    for (int rank = 0; rank < n_ranks_; ++rank) inputs.push_back(Input(rank));
+    const auto& operation = call_.operation;
+    Values expected = SerialReference(operation.collective, operation.op, operation.root, inputs, rank_);
+    const size_t bytes = ElementBytes(operation.data_type);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      std::byte rounded[8];
+      StoreElement(operation.data_type, rounded, expected[i]);
+      if (LoadElement(operation.data_type, rounded) != LoadElement(operation.data_type, recv_ + i * bytes)) {
+        return static_cast<int64_t>(i);
+      }
+    }
+    return -1;
+  }
+  std::vector<std::byte> Result() const {
+    return {recv_, recv_ + recv_count_ * ElementBytes(call_.operation.data_type)};
+  }
+
+ private:
+  // 1, 2 or 3 (products of five ranks stay below 2^8), so that every type holds every partial result exactly;
+  // averages are of multiples of the number of ranks.
+  Values Input(int rank) const {
+    std::mt19937_64 random(call_.data_seed + static_cast<uint64_t>(rank));
+    Values values(send_count_);
+    for (double& value : values) value = static_cast<double>(1 + random() % 3);
+    if (call_.operation.op == ReduceOp::kProd) {
+      for (double& value : values) value = value == 3 ? 1 : value;
+    }
+    if (call_.operation.op == ReduceOp::kAvg) {
+      for (double& value : values) value *= n_ranks_;
+    }
+    return values;
+  }
+
+  const RandomCall call_;
+  int rank_;
+  int n_ranks_;
+  size_t send_count_ = 0;
+  size_t recv_count_ = 0;
+  std::vector<std::byte> storage_;
+  std::byte* send_ = nullptr;
+  std::byte* recv_ = nullptr;
+};
+
+}  // namespace dynamiccl::testing

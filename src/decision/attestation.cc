@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/attestation.h"
+
+#include <fmt/format.h>
+
+namespace dynamiccl {
+namespace {
+
+struct Row {
+  std::string AttestedValues::*member;
+  const char* sentence;
+};
+
+constexpr Row kRows[] = {
+#define DYNAMICCL_ATTESTED_ROW(name, sentence) {&AttestedValues::name, sentence},
+    DYNAMICCL_ATTESTED_VALUES(DYNAMICCL_ATTESTED_ROW)
+#undef DYNAMICCL_ATTESTED_ROW
+};
+
+// A line that names every missing rank of a large job would be unreadable.
+constexpr int kNamedRanks = 8;
+
+std::string Shown(const std::string& value) {
+  return value.empty() ? "none" : value.substr(0, 64);
+}
+
+}  // namespace
+
+std::string DescribeDifference(int rank_a, const AttestedValues& a, int rank_b, const AttestedValues& b) {
+  for (const Row& row : kRows) {
+    if (a.*row.member != b.*row.member) {
+      return fmt::format("{}: {} on rank {}, {} on rank {}", row.sentence, Shown(a.*row.member), rank_a,
+                         Shown(b.*row.member), rank_b);
+    }
+  }
+  return {};
+}
+
+void Attestation::Pledge(int member, int n_ranks, const AttestedValues& values) {
+  if (verdict_) return;
+  if (n_ranks != n_ranks_)
+    return Refuse(fmt::format("rank {} has {} ranks, others {}", member, n_ranks, n_ranks_));
+  if (!pledged_.empty()) {
+    const auto& [first, expected] = *pledged_.begin();
+    const std::string difference = DescribeDifference(first, expected, member, values);
+    if (!difference.empty()) return Refuse(difference);
+  }
+  if (!pledged_.emplace(member, values).second) return Refuse(fmt::format("rank {} pledged twice", member));
+  if (pledged_.size() == static_cast<size_t>(n_ranks_)) verdict_ = Verdict{.agreed = true};
+}
+
+void Attestation::Withdraw(int member) {
+  if (!verdict_ && pledged_.contains(member))
+    Refuse(fmt::format("rank {} went away before all had pledged", member));
+}
+
+void Attestation::Expire() {
+  if (verdict_) return;
+  Refuse(fmt::format("{} of {} ranks pledged in time; missing{}", pledged_.size(), n_ranks_, MissingRanks()),
+         true);
+}
+
+void Attestation::Refuse(std::string reason, bool timed_out) {
+  verdict_ = Verdict{false, timed_out, std::move(reason)};
+}
+
+std::string Attestation::MissingRanks() const {
+  std::string names;
+  int missing = 0;
+  for (int rank = 0; rank < n_ranks_; ++rank) {
+    if (pledged_.contains(rank)) continue;
+    if (++missing <= kNamedRanks) names += fmt::format(" {}", rank);
+  }
+  return missing > kNamedRanks ? fmt::format("{} and {} more", names, missing - kNamedRanks) : names;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/control_messages.h"
+
+#include <arpa/inet.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "src/base/byte_codec.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr uint32_t kBlockMagic = 0x42434344;    // "DCCB"
+constexpr uint32_t kMessageMagic = 0x4d434344;  // "DCCM"
+constexpr uint8_t kVersion = 1;
+constexpr size_t kBlockBytes = 60;
+constexpr size_t kTextLimit = 128;
+enum class Kind : uint16_t { kPledge = 1, kVerdict = 2 };
+
+// "::ffff:a.b.c.d" holds IPv4 as well, so one field of 16 bytes serves both.
+bool ToBytes(const std::string& address, uint8_t* bytes) {
+  if (::inet_pton(AF_INET6, address.c_str(), bytes) == 1) return true;
+  return ::inet_pton(AF_INET6, ("::ffff:" + address).c_str(), bytes) == 1;
+}
+
+std::string ToAddress(const uint8_t* bytes) {
+  char text[INET6_ADDRSTRLEN] = {};
+  ::inet_ntop(AF_INET6, bytes, text, sizeof(text));
+  constexpr std::string_view kMapped = "::ffff:";
+  const std::string_view view = text;
+  return std::string(view.starts_with(kMapped) && view.find('.') != view.npos ? view.substr(kMapped.size())
+                                                                              : view);
+}
+
+// First half of SHA-256(label, parts).
+class HalfDigest {
+ public:
+  explicit HalfDigest(std::string_view label) { sha_.Update(std::as_bytes(std::span(label))); }
+  HalfDigest& Add(std::span<const uint8_t> bytes) {
+    sha_.Update(std::as_bytes(bytes));
+    return *this;
+  }
+  std::array<uint8_t, 16> Finish() {
+    std::array<uint8_t, 16> half{};
+    std::copy_n(sha_.Finish().begin(), half.size(), half.begin());
+    return half;
+  }
+
+ private:
+  Sha256 sha_;
+};
+
+std::vector<std::byte> Seal(Kind kind, std::vector<std::byte> body, const ControlSecret& secret) {
+  ByteWriter message;
+  message.Put(kMessageMagic);
+  message.Put<uint16_t>(kVersion);
+  message.Put(static_cast<uint16_t>(kind));
+  message.Put(static_cast<uint32_t>(body.size()));
+  message.PutBytes(body);
+  message.Put(HmacSha256(std::as_bytes(std::span(secret)), message.buffer()));
+  return std::move(message.buffer());
+}
+
+// The body of an authentic message of this kind.
+Result<std::span<const std::byte>> Open(std::span<const std::byte> message, Kind kind,
+                                        const ControlSecret& secret) {
+  const auto total = MessageBytes(message);
+  if (!total || *total != message.size()) return MakeError(ErrorKind::kCorrupt, "not a control message");
+  const auto sealed = message.first(message.size() - sizeof(Sha256Digest));
+  Sha256Digest code;
+  std::memcpy(code.data(), message.data() + sealed.size(), code.size());
+  if (!DigestsEqual(code, HmacSha256(std::as_bytes(std::span(secret)), sealed))) {
+    return MakeError(ErrorKind::kCorrupt, "control message with a wrong authentication code");
+  }
+  uint16_t found = 0;
+  std::memcpy(&found, message.data() + 6, sizeof(found));
+  if (found != static_cast<uint16_t>(kind))
+    return MakeError(ErrorKind::kCorrupt, "control message of kind {}", found);
+  return sealed.subspan(kMessageHeaderBytes);
+}
+
+}  // namespace
+
+bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBlock& block) {
+  const auto tail = unique_id.subspan<kUniqueIdBlockOffset>();
+  if (std::any_of(tail.begin(), tail.end(), [](uint8_t byte) { return byte != 0; })) return false;
+  std::array<uint8_t, 16> address{};
+  if (!ToBytes(block.address, address.data())) return false;
+  ByteWriter writer;
+  writer.Put(kBlockMagic);
+  writer.Put(kVersion);
+  writer.Put<uint8_t>(0);
+  writer.Put(block.port);
+  writer.Put(address);
+  writer.Put(block.secret);
+  writer.Put(block.policy);
+  writer.Put(XXH32(writer.buffer().data(), writer.buffer().size(), 0));
+  std::memcpy(tail.data(), writer.buffer().data(), kBlockBytes);
+  return true;
+}
+
+std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
+  const auto bytes = unique_id.subspan(kUniqueIdBlockOffset, kBlockBytes);
+  ByteReader reader(std::as_bytes(bytes));
+  if (reader.Get<uint32_t>() != kBlockMagic || reader.Get<uint8_t>() != kVersion) return std::nullopt;
+  reader.Get<uint8_t>();
+  UniqueIdBlock block;
+  block.port = reader.Get<uint16_t>();
+  block.address = ToAddress(reader.Get<std::array<uint8_t, 16>>().data());
+  block.secret = reader.Get<ControlSecret>();
+  block.policy = reader.Get<std::array<uint8_t, 16>>();
+  if (reader.Get<uint32_t>() != XXH32(bytes.data(), kBlockBytes - 4, 0) || block.port == 0)
+    return std::nullopt;
+  return block;
+}
+
+ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
+  return HalfDigest("dynamiccl communicator").Add(unique_id).Finish();
+}
+
+ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour) {
+  ByteWriter numbers;
+  numbers.Put(operation);
+  numbers.Put(colour);
+  const auto* data = reinterpret_cast<const uint8_t*>(numbers.buffer().data());
+  return HalfDigest("dynamiccl child").Add(parent).Add({data, numbers.buffer().size()}).Finish();
+}
+
+ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
+  return HalfDigest("dynamiccl secret").Add(unique_id).Finish();
+}
+
+std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSecret& secret) {
+  ByteWriter body;
+  body.Put(pledge.root);
+  body.Put(pledge.communicator);
+  body.Put(pledge.member);
+  body.Put(pledge.n_ranks);
+#define DYNAMICCL_PUT_VALUE(name, sentence) \
+  body.PutText(std::string_view(pledge.values.name).substr(0, kTextLimit));
+  DYNAMICCL_ATTESTED_VALUES(DYNAMICCL_PUT_VALUE)
+#undef DYNAMICCL_PUT_VALUE
+  return Seal(Kind::kPledge, std::move(body.buffer()), secret);
+}
+
+std::vector<std::byte> EncodeVerdict(const ControlToken& communicator, const Verdict& verdict,
+                                     const ControlSecret& secret) {
+  ByteWriter body;
+  body.Put(communicator);
+  body.Put<uint8_t>(verdict.agreed);
+  body.Put<uint8_t>(verdict.timed_out);
+  body.PutText(std::string_view(verdict.reason).substr(0, 4 * kTextLimit));
+  return Seal(Kind::kVerdict, std::move(body.buffer()), secret);
+}
+
+std::optional<size_t> MessageBytes(std::span<const std::byte> header) {
+  ByteReader reader(header);
+  const bool ours = reader.Get<uint32_t>() == kMessageMagic && reader.Get<uint16_t>() == kVersion;
+  reader.Get<uint16_t>();
+  const size_t total = kMessageHeaderBytes + reader.Get<uint32_t>() + sizeof(Sha256Digest);
+  if (!reader.ok() || !ours || total > kMostMessageBytes) return std::nullopt;
+  return total;
+}
+
+std::optional<ControlToken> PledgeRoot(std::span<const std::byte> message) {
+  ByteReader reader(message.subspan(std::min(message.size(), kMessageHeaderBytes)));
+  const auto root = reader.Get<ControlToken>();
+  return reader.ok() ? std::optional(root) : std::nullopt;
+}
+
+Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const ControlSecret& secret) {
+  DYNAMICCL_TRY(const auto body, Open(message, Kind::kPledge, secret));
+  ByteReader reader(body);
+  PledgeMessage pledge;
+  pledge.root = reader.Get<ControlToken>();
+  pledge.communicator = reader.Get<ControlToken>();
+  pledge.member = reader.Get<int32_t>();
+  pledge.n_ranks = reader.Get<int32_t>();
+#define DYNAMICCL_GET_VALUE(name, sentence) pledge.values.name = reader.GetText(kTextLimit);
+  DYNAMICCL_ATTESTED_VALUES(DYNAMICCL_GET_VALUE)
+#undef DYNAMICCL_GET_VALUE
+  if (!reader.ok() || reader.remaining() != 0)
+    return MakeError(ErrorKind::kCorrupt, "pledge of a wrong length");
+  return pledge;
+}
+
+Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlToken& communicator,
+                              const ControlSecret& secret) {
+  DYNAMICCL_TRY(const auto body, Open(message, Kind::kVerdict, secret));
+  ByteReader reader(body);
+  const bool same = reader.Get<ControlToken>() == communicator;
+  Verdict verdict;
+  verdict.agreed = reader.Get<uint8_t>() != 0;
+  verdict.timed_out = reader.Get<uint8_t>() != 0;
+  verdict.reason = reader.GetText(4 * kTextLimit);
+  if (!reader.ok() || reader.remaining() != 0)
+    return MakeError(ErrorKind::kCorrupt, "verdict of a wrong length");
+  if (!same) return MakeError(ErrorKind::kCorrupt, "verdict about another communicator");
+  return verdict;
+}
+
+}  // namespace dynamiccl

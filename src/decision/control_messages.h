@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of the control plane: the block in the tail of an ncclUniqueId by which ranks find each other,
+// and the authenticated messages they exchange. Grammar: docs/formats/control_plane.md.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/sha256.h"
+#include "src/base/status.h"
+#include "src/decision/attestation.h"
+
+namespace dynamiccl {
+
+using ControlToken = std::array<uint8_t, 16>;   // names a communicator, equal on its ranks
+using ControlSecret = std::array<uint8_t, 16>;  // shared by the ranks of a communicator and its children
+
+inline constexpr size_t kUniqueIdBytes = 128;
+// NCCL's handle ends before; facts of nine releases: bytes 64 to 127 are carried along and never read.
+inline constexpr size_t kUniqueIdBlockOffset = 64;
+
+// Where the ranks of a communicator meet, and the key they speak with.
+struct MeetingPoint {
+  std::string address;  // IPv4 or IPv6, numeric
+  uint16_t port = 0;
+  ControlToken root{};  // token of the communicator whose unique id this comes from
+  ControlSecret secret{};
+
+  bool valid() const { return port != 0; }
+};
+
+// What the block in a unique id says.
+struct UniqueIdBlock {
+  std::string address;
+  uint16_t port = 0;
+  ControlSecret secret{};
+  std::array<uint8_t, 16>
+      policy{};  // first half of the policy's digest: tells "another policy" from "no way through"
+};
+
+// False, and nothing is written, when bytes 64 to 127 are in use.
+bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBlock& block);
+// Empty when there is no block of this version or it is damaged.
+std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> unique_id);
+
+ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
+// Of a child: `operation` counts the splits of the parent.
+ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour);
+// For ids without a block: known to those who hold the id, and to nobody else.
+ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
+
+struct PledgeMessage {
+  ControlToken root{};
+  ControlToken communicator{};
+  int32_t member = 0;
+  int32_t n_ranks = 0;
+  AttestedValues values;
+};
+
+// A message is at most this long: nine short texts and a header.
+inline constexpr size_t kMostMessageBytes = 4096;
+inline constexpr size_t kMessageHeaderBytes = 12;
+
+std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSecret& secret);
+std::vector<std::byte> EncodeVerdict(const ControlToken& communicator, const Verdict& verdict,
+                                     const ControlSecret& secret);
+
+// Bytes of the whole message that begins with `header`; empty when this is no message of this version.
+std::optional<size_t> MessageBytes(std::span<const std::byte> header);
+// The token by which a leader finds the secret of a pledge; not yet authenticated.
+std::optional<ControlToken> PledgeRoot(std::span<const std::byte> message);
+// Errors: another kind, a wrong authentication code, a body that is too short or too long.
+Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const ControlSecret& secret);
+Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlToken& communicator,
+                              const ControlSecret& secret);
+
+}  // namespace dynamiccl

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/decision_engine.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dynamiccl {
+namespace {
+
+// NCCL's MAXCHANNELS since 2.25; the field that takes the answer is a signed byte.
+constexpr int kMostChannels = 64;
+
+bool IsCollnet(Algorithm algorithm) {
+  return algorithm == Algorithm::kCollnetDirect || algorithm == Algorithm::kCollnetChain;
+}
+
+}  // namespace
+
+ConfigMask ChoosableCells(const CostTable& table) {
+  float best = std::numeric_limits<float>::infinity();
+  for (const auto& row : table.microseconds) {
+    for (const float cost : row) {
+      if (cost >= 0) best = std::min(best, cost);
+    }
+  }
+  ConfigMask cells;
+  for (int a = 0; a < kAlgorithms; ++a) {
+    for (int p = 0; p < kProtocols; ++p) {
+      const float cost = table.microseconds[a][p];
+      // NaN fails both comparisons.
+      cells[static_cast<size_t>(a * kProtocols + p)] =
+          cost >= 0 && (cost == best || cost < kPricedOut * best);
+    }
+  }
+  return cells;
+}
+
+DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(options)) {
+  if (options_.policy) table_ = std::make_unique<DecisionTable>(options_.policy);
+}
+
+Decision DecisionEngine::Decide(const TunerQuestion& question, const CostTable& table) {
+  if (static_cast<int>(question.collective) >= kTunableCollectives) return {};
+  const ConfigMask allowed = ChoosableCells(table);
+  Decision decision = Propose(question, allowed);
+  if (decision.config.leaves_nccl_alone()) return {};
+  if (!allowed[ConfigIndex(decision.config.algorithm, decision.config.protocol)]) return {};
+  decision.config = WithLegalChannels(decision.config);
+  return decision;
+}
+
+Decision DecisionEngine::Propose(const TunerQuestion& question, const ConfigMask& allowed) {
+  if (options_.rules) {
+    const RuleSubject subject{question.collective, question.bytes, options_.n_nodes, options_.n_ranks,
+                              question.n_pipe_ops};
+    if (const OverrideRule* rule = options_.rules->Match(subject)) return {rule->config, DecidedBy::kRule};
+  }
+  if (!table_) return {};
+  const TableKey key{question.collective, SizeClassOf(question.bytes), question.role};
+  return {table_->At(key, allowed & NcclConfigs(question.collective)), DecidedBy::kPolicy};
+}
+
+CollectiveConfig DecisionEngine::WithLegalChannels(CollectiveConfig config) const {
+  const int most = options_.max_channels > 0 ? std::min(options_.max_channels, kMostChannels) : kMostChannels;
+  config.channels = static_cast<uint8_t>(std::min<int>(config.channels, most));
+  // Up to 2.30 NCCL uses CollNet's number unchecked: without knowing the communicator's channels, leave it to
+  // NCCL.
+  if (options_.max_channels <= 0 && IsCollnet(config.algorithm)) config.channels = 0;
+  return config;
+}
+
+}  // namespace dynamiccl

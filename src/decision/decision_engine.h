@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to do with one question of NCCL's tuner interface: override rules first, then the policy's table, else
+// nothing.
+#pragma once
+
+#include <memory>
+
+#include "src/collective/decided_by.h"
+#include "src/collective/decision_key.h"
+#include "src/cost_model/cost_model.h"
+#include "src/decision/decision_table.h"
+#include "src/decision/override_rules.h"
+
+namespace dynamiccl {
+
+// All fields are equal on all ranks.
+struct TunerQuestion {
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;  // NCCL's total of the batch
+  int n_pipe_ops = 1;
+  Role role = Role::kUnknown;  // recognised
+};
+
+struct Decision {
+  CollectiveConfig config;  // kLeaveNcclAlone: NCCL's own choice
+  DecidedBy decided_by = DecidedBy::kNccl;
+};
+
+// Cells that may be chosen: possible for NCCL and not priced out. NCCL prices what must not be used without
+// an opt-in at hundreds of times the best (fp8 rings x1024, multi-rank PAT at FLT_MAX / 2); 500 keeps clear
+// of both.
+inline constexpr float kPricedOut = 500.0f;
+ConfigMask ChoosableCells(const CostTable& table);
+
+struct EngineOptions {
+  int n_nodes = 1;
+  int n_ranks = 1;
+  int max_channels = 0;                        // of the communicator; 0: unknown
+  std::shared_ptr<const OverrideRules> rules;  // may be null
+  EntryFunction policy;                        // may be empty: rules only
+};
+
+// Of one communicator. Any thread.
+class DecisionEngine {
+ public:
+  explicit DecisionEngine(EngineOptions options);
+
+  // `table` is what NCCL offers; the answer is a cell of it that may be chosen, or nothing.
+  Decision Decide(const TunerQuestion& question, const CostTable& table);
+
+ private:
+  Decision Propose(const TunerQuestion& question, const ConfigMask& allowed);
+  CollectiveConfig WithLegalChannels(CollectiveConfig config) const;
+
+  const EngineOptions options_;
+  std::unique_ptr<DecisionTable> table_;  // null without a policy
+};
+
+}  // namespace dynamiccl

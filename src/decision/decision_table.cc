@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/decision_table.h"
+
+#include <algorithm>
+
+namespace dynamiccl {
+namespace {
+
+constexpr uint32_t kComputed = 1u << 31;
+
+uint32_t Pack(const CollectiveConfig& config) {
+  return kComputed | static_cast<uint32_t>(static_cast<uint8_t>(config.algorithm)) << 16 |
+         static_cast<uint32_t>(static_cast<uint8_t>(config.protocol)) << 8 | config.channels;
+}
+
+CollectiveConfig Unpack(uint32_t entry) {
+  return {static_cast<Algorithm>(static_cast<int8_t>(entry >> 16 & 0xff)),
+          static_cast<Protocol>(static_cast<int8_t>(entry >> 8 & 0xff)), static_cast<uint8_t>(entry & 0xff)};
+}
+
+}  // namespace
+
+size_t DecisionTable::IndexOf(const TableKey& key) {
+  return (static_cast<size_t>(key.collective) * kSizeClasses + key.size_class.index) * kRoles +
+         static_cast<size_t>(key.role);
+}
+
+CollectiveConfig DecisionTable::At(const TableKey& key, const ConfigMask& allowed) {
+  std::atomic<uint32_t>& entry = entries_[IndexOf(key)];
+  uint32_t packed = entry.load(std::memory_order_acquire);
+  if (packed == 0) {
+    uint32_t expected = 0;
+    packed = Pack(compute_(key, allowed));
+    if (!entry.compare_exchange_strong(expected, packed, std::memory_order_acq_rel)) packed = expected;
+  }
+  return Unpack(packed);
+}
+
+size_t DecisionTable::computed() const {
+  return static_cast<size_t>(
+      std::count_if(entries_.begin(), entries_.end(),
+                    [](const std::atomic<uint32_t>& entry) { return entry.load() != 0; }));
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Override rules: choices a user writes down, in the CSV of NCCL's example tuner, which win over the policy.
+// Grammar: docs/formats/override_rules.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/sha256.h"
+#include "src/base/status.h"
+#include "src/collective/collective.h"
+#include "src/collective/collective_config.h"
+
+namespace dynamiccl {
+
+// What a rule is matched against: values equal on all ranks only.
+struct RuleSubject {
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;  // NCCL's total
+  int n_nodes = 1;
+  int n_ranks = 1;
+  int n_pipe_ops = 1;
+};
+
+// An empty condition matches everything.
+struct OverrideRule {
+  int line = 0;
+  Collective collective = Collective::kAllReduce;
+  uint64_t min_bytes = 0;
+  uint64_t max_bytes = 0;
+  CollectiveConfig config;
+  std::optional<int> n_nodes;
+  std::optional<int> n_ranks;
+  std::optional<int> n_pipe_ops;
+
+  bool Matches(const RuleSubject& subject) const;
+};
+
+class OverrideRules {
+ public:
+  // `name` stands in errors, which read "<name>:<line>: column <n>: <what>".
+  static Result<OverrideRules> Parse(std::string_view text, const std::string& name);
+  static Result<OverrideRules> ReadFile(const std::string& path);
+
+  // The first rule that matches, as in NCCL's example; null when none does. Owned by this object.
+  const OverrideRule* Match(const RuleSubject& subject) const;
+
+  const std::vector<OverrideRule>& rules() const { return rules_; }
+  // SHA-256 of the text: what ranks attest.
+  const Sha256Digest& digest() const { return digest_; }
+
+ private:
+  std::vector<OverrideRule> rules_;
+  Sha256Digest digest_{};
+};
+
+}  // namespace dynamiccl

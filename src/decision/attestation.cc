@@ -46,7 +46,13 @@ void Attestation::Pledge(int member, int n_ranks, const AttestedValues& values) 
     if (!difference.empty()) return Refuse(difference);
   }
   if (!pledged_.emplace(member, values).second) return Refuse(fmt::format("rank {} pledged twice", member));
-  if (pledged_.size() == static_cast<size_t>(n_ranks_)) verdict_ = Verdict{.agreed = true};
+  if (pledged_.size() < static_cast<size_t>(n_ranks_)) return;
+  verdict_ = Verdict{.agreed = true};
+  pledged_.clear();
+}
+
+void Attestation::Decline(int member, const std::string& why) {
+  if (!verdict_) Refuse(fmt::format("rank {} takes no part: {}", member, why));
 }
 
 void Attestation::Withdraw(int member) {
@@ -62,6 +68,7 @@ void Attestation::Expire() {
 
 void Attestation::Refuse(std::string reason, bool timed_out) {
   verdict_ = Verdict{false, timed_out, std::move(reason)};
+  pledged_.clear();
 }
 
 std::string Attestation::MissingRanks() const {

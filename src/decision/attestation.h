@@ -50,6 +50,8 @@ class Attestation {
   // A rank pledges that it will use its table if, and only if, the verdict is yes. Pledges after the verdict
   // change nothing.
   void Pledge(int member, int n_ranks, const AttestedValues& values);
+  // A rank takes no part, whatever the others do.
+  void Decline(int member, const std::string& why);
   // A rank that pledged went away before the verdict: it will not learn of a yes, so there is none.
   void Withdraw(int member);
   // The time is up.

@@ -2,6 +2,7 @@
 #include "src/decision/control_messages.h"
 
 #include <arpa/inet.h>
+#define XXH_INLINE_ALL  // no library beside libc in the preloaded object
 #include <xxhash.h>
 
 #include <algorithm>
@@ -84,11 +85,15 @@ Result<std::span<const std::byte>> Open(std::span<const std::byte> message, Kind
 
 }  // namespace
 
+bool BlockFits(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
+  const auto tail = unique_id.subspan<kUniqueIdBlockOffset>();
+  return std::all_of(tail.begin(), tail.end(), [](uint8_t byte) { return byte == 0; });
+}
+
 bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBlock& block) {
   const auto tail = unique_id.subspan<kUniqueIdBlockOffset>();
-  if (std::any_of(tail.begin(), tail.end(), [](uint8_t byte) { return byte != 0; })) return false;
   std::array<uint8_t, 16> address{};
-  if (!ToBytes(block.address, address.data())) return false;
+  if (!BlockFits(unique_id) || !ToBytes(block.address, address.data())) return false;
   ByteWriter writer;
   writer.Put(kBlockMagic);
   writer.Put(kVersion);
@@ -139,6 +144,7 @@ std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSe
   body.Put(pledge.communicator);
   body.Put(pledge.member);
   body.Put(pledge.n_ranks);
+  body.PutText(std::string_view(pledge.declines).substr(0, kTextLimit));
 #define DYNAMICCL_PUT_VALUE(name, sentence) \
   body.PutText(std::string_view(pledge.values.name).substr(0, kTextLimit));
   DYNAMICCL_ATTESTED_VALUES(DYNAMICCL_PUT_VALUE)
@@ -179,6 +185,7 @@ Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const Con
   pledge.communicator = reader.Get<ControlToken>();
   pledge.member = reader.Get<int32_t>();
   pledge.n_ranks = reader.Get<int32_t>();
+  pledge.declines = reader.GetText(kTextLimit);
 #define DYNAMICCL_GET_VALUE(name, sentence) pledge.values.name = reader.GetText(kTextLimit);
   DYNAMICCL_ATTESTED_VALUES(DYNAMICCL_GET_VALUE)
 #undef DYNAMICCL_GET_VALUE

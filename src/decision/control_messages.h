@@ -43,6 +43,8 @@ struct UniqueIdBlock {
       policy{};  // first half of the policy's digest: tells "another policy" from "no way through"
 };
 
+// True when bytes 64 to 127 are free.
+bool BlockFits(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 // False, and nothing is written, when bytes 64 to 127 are in use.
 bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBlock& block);
 // Empty when there is no block of this version or it is damaged.
@@ -59,6 +61,7 @@ struct PledgeMessage {
   ControlToken communicator{};
   int32_t member = 0;
   int32_t n_ranks = 0;
+  std::string declines;  // not empty: this rank takes no part, and why
   AttestedValues values;
 };
 

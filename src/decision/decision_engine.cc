@@ -63,6 +63,7 @@ Decision DecisionEngine::Propose(const TunerQuestion& question, const ConfigMask
 CollectiveConfig DecisionEngine::WithLegalChannels(CollectiveConfig config) const {
   const int most = options_.max_channels > 0 ? std::min(options_.max_channels, kMostChannels) : kMostChannels;
   config.channels = static_cast<uint8_t>(std::min<int>(config.channels, most));
+  if (options_.channels_are_pinned) config.channels = 0;
   // Up to 2.30 NCCL uses CollNet's number unchecked: without knowing the communicator's channels, leave it to
   // NCCL.
   if (options_.max_channels <= 0 && IsCollnet(config.algorithm)) config.channels = 0;

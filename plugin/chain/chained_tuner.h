@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tuner plugin that the job would have had without us: it answers first, and its answer is the default.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/base/dynamic_library.h"
+#include "src/nccl_abi/tuner_v6.h"
+
+namespace dynamiccl {
+
+// What NCCL hands to a tuner's init.
+struct TunerInit {
+  uint64_t communicator = 0;
+  size_t n_ranks = 0;
+  size_t n_nodes = 0;
+  ncclDebugLogger_t logger = nullptr;
+  ncclNvlDomainInfo_v5_t* nvl_domains = nullptr;
+  ncclTunerConstants_v5_t* constants = nullptr;
+};
+
+// What NCCL asks a tuner about one batch of collectives.
+struct TunerRequest {
+  ncclFunc_t function = ncclFuncBroadcast;
+  size_t bytes = 0;
+  int n_pipe_ops = 0;
+  float* table = nullptr;  // [n_algorithms][n_protocols]
+  int n_algorithms = 0;
+  int n_protocols = 0;
+  int registered = 0;
+  int* channels = nullptr;
+};
+
+// The user's plugin, loaded once a process.
+class ChainedTuner {
+ public:
+  // `plugin` as in NCCL_TUNER_PLUGIN: a path, a file name, or X for libnccl-tuner-X.so. Versions 6 and 5 are
+  // understood.
+  static Result<std::unique_ptr<ChainedTuner>> Load(const std::string& plugin);
+
+  // Of one communicator; results are the plugin's own.
+  ncclResult_t Init(const TunerInit& init, void** context) const;
+  ncclResult_t Ask(void* context, const TunerRequest& request) const;
+  ncclResult_t Finalize(void* context) const;
+
+  const char* name() const { return tuner_.name; }
+  // Null below version 6.
+  decltype(ncclTuner_v6_t::getChunkSize) chunk_size() const { return tuner_.getChunkSize; }
+
+ private:
+  DynamicLibrary library_;
+  ncclTuner_v6_t tuner_{};
+};
+
+}  // namespace dynamiccl

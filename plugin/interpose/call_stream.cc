@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/interpose/call_stream.h"
+
+#include <unistd.h>
+
+#include "plugin/interpose/communicator_births.h"
+#include "plugin/runtime/c_boundary.h"
+#include "src/base/clock.h"
+
+namespace dynamiccl {
+namespace {
+
+struct BufferedCall {
+  Communicator* communicator = nullptr;
+  IssuedCall issued;
+  uint32_t stream = 0;
+};
+
+// What one thread has issued since its outermost GroupStart; the vectors keep their memory from group to
+// group.
+struct ThreadCalls {
+  int depth = 0;
+  CallLabels labels;
+  std::vector<BufferedCall> calls;
+  std::vector<GroupInFlight> in_flight;
+  std::vector<UnbornCommunicator> unborn;
+};
+
+thread_local ThreadCalls t_calls;
+
+bool Taken(ncclResult_t result) {
+  return result == ncclSuccess || result == ncclInProgress;
+}
+
+// Streams are only told apart in a trace, so 32 bits of the handle do; its low bits are alignment.
+uint32_t FoldStream(cudaStream_t stream) {
+  const auto handle = reinterpret_cast<uintptr_t>(stream);
+  return static_cast<uint32_t>(handle >> 4 ^ handle >> 36);
+}
+
+BufferedCall Describe(const ApiArguments& arguments, Communicator* communicator) {
+  BufferedCall buffered{communicator, {}, FoldStream(arguments.stream)};
+  CollectiveCall& call = buffered.issued.call;
+  call.communicator = communicator->info.id;
+  call.collective = arguments.collective;
+  call.data_type = static_cast<DataType>(arguments.data_type);
+  call.op = static_cast<ReduceOp>(arguments.op);
+  call.n_ranks = communicator->info.n_ranks;
+  call.bytes = TotalBytes(arguments.collective, arguments.count, ElementBytes(call.data_type), call.n_ranks);
+  buffered.issued.rank = communicator->info.rank;
+  buffered.issued.root_or_peer = arguments.root_or_peer;
+  buffered.issued.issued_ns = MonotonicNanoseconds();
+  buffered.issued.labelled_phase = t_calls.labels.phase;
+  buffered.issued.labelled_role = t_calls.labels.role;
+  buffered.issued.labelled_stage = t_calls.labels.stage;
+  return buffered;
+}
+
+bool Counts(const CollectiveCall& call) {
+  return call.collective < Collective::kSendRecv && call.bytes > 0;
+}
+
+GroupInFlight& InFlightOn(Communicator* communicator) {
+  for (GroupInFlight& entry : t_calls.in_flight) {
+    if (entry.communicator == communicator) return entry;
+  }
+  return t_calls.in_flight.emplace_back(GroupInFlight{communicator, communicator->next_call, 0, 0, 0});
+}
+
+// Gives the buffered calls their numbers, before the library asks its tuner about them.
+void NumberCalls() {
+  for (BufferedCall& buffered : t_calls.calls) {
+    GroupInFlight& entry = InFlightOn(buffered.communicator);
+    CollectiveCall& call = buffered.issued.call;
+    call.call_number = entry.call_number;
+    call.index_in_group = entry.n_calls++;
+    if (Counts(call)) ++entry.n_collectives;
+  }
+}
+
+void RecordCalls(Recorder* recorder) {
+  if (recorder == nullptr) return;
+  for (BufferedCall& buffered : t_calls.calls) {
+    buffered.issued.call.group_size = InFlightOn(buffered.communicator).n_calls;
+    TraceRecord record = CallRecord(buffered.communicator->number, buffered.issued);
+    record.stream = buffered.stream;
+    recorder->Append(record);
+  }
+}
+
+// The library took the group: count it. Runs on the calling thread before its call returns.
+void CountGroup() {
+  for (const GroupInFlight& entry : t_calls.in_flight) {
+    if (entry.n_collectives > 0) ++entry.communicator->next_call;
+  }
+}
+
+void CloseGroup(ProcessRuntime& runtime, bool taken) {
+  if (taken) {
+    RecordCalls(runtime.recorder());
+    CountGroup();
+  }
+  t_calls.calls.clear();
+  t_calls.in_flight.clear();
+}
+
+}  // namespace
+
+CallLabels& LabelsOfThisThread() {
+  return t_calls.labels;
+}
+
+void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept {
+  ProcessRuntime* runtime = ProcessRuntime::Watching();
+  if (runtime == nullptr) return;
+  CallLabels& labels = t_calls.labels;
+  labels.phase = phase >= 0 && phase < kPhases ? static_cast<Phase>(phase) : Phase::kUnknown;
+  labels.stage =
+      zero_stage >= 0 && zero_stage < kZeroStages ? static_cast<ZeroStage>(zero_stage) : ZeroStage::kUnknown;
+  if (Recorder* recorder = runtime->recorder()) {
+    recorder->Append(
+        StepRecord({MonotonicNanoseconds(), static_cast<uint64_t>(step), labels.phase, labels.stage}));
+  }
+}
+
+GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept {
+  for (GroupInFlight& entry : t_calls.in_flight) {
+    if (entry.communicator->token == token) return &entry;
+  }
+  return nullptr;
+}
+
+ApiCall::ApiCall(const ApiArguments& arguments) noexcept
+    : runtime_(guard_.outermost() ? ProcessRuntime::Watching() : nullptr) {
+  if (runtime_ == nullptr) return;
+  Communicator* communicator = runtime_->communicators().Find(arguments.comm);
+  if (communicator == nullptr) {
+    runtime_ = nullptr;
+    return;
+  }
+  Guarded([&] {
+    t_calls.calls.push_back(Describe(arguments, communicator));
+    if (t_calls.depth == 0) NumberCalls();
+  });
+}
+
+ncclResult_t ApiCall::Finish(ncclResult_t result) noexcept {
+  if (runtime_ == nullptr) return result;
+  if (t_calls.depth == 0) {
+    Guarded([&] { CloseGroup(*runtime_, Taken(result)); });
+  } else if (!Taken(result) && !t_calls.calls.empty()) {
+    t_calls.calls.pop_back();
+  }
+  return result;
+}
+
+ncclResult_t GroupStarted(const ReentryGuard& guard, ncclResult_t result) noexcept {
+  if (guard.outermost() && result == ncclSuccess) ++t_calls.depth;
+  return result;
+}
+
+bool GroupEnd::outermost() const {
+  return guard_.outermost() && t_calls.depth == 1;
+}
+
+GroupEnd::GroupEnd() noexcept : runtime_(guard_.outermost() ? ProcessRuntime::Get() : nullptr) {
+  if (runtime_ != nullptr && outermost()) Guarded(NumberCalls);
+}
+
+ncclResult_t GroupEnd::Finish(ncclResult_t result) noexcept {
+  if (!guard_.outermost()) return result;
+  if (outermost() && runtime_ != nullptr) {
+    Guarded([&] {
+      BringToLife(*runtime_, t_calls.unborn, result);
+      CloseGroup(*runtime_, Taken(result));
+    });
+  }
+  if (t_calls.depth > 0) --t_calls.depth;
+  return result;
+}
+
+ncclResult_t GroupEnd::FinishSimulated(ncclResult_t result) noexcept {
+  if (outermost() && runtime_ != nullptr) Guarded([&] { CloseGroup(*runtime_, false); });
+  if (guard_.outermost() && t_calls.depth > 0) --t_calls.depth;
+  return result;
+}
+
+bool InsideGroup() {
+  return t_calls.depth > 0;
+}
+std::vector<UnbornCommunicator>& UnbornOfThisThread() {
+  return t_calls.unborn;
+}
+
+}  // namespace dynamiccl

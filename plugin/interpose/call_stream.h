@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread issues: calls and groups are counted, numbered and recorded around the library's own
+// functions. Call number = number of outermost group ends with collective work on the communicator, in
+// program order; a lone call is a group of one. Sends and receives do not count: only collectives are issued
+// by all ranks. A call outside any group, and a group, are recorded when the library has taken them; what the
+// library refuses is not counted.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plugin/interpose/reentry_guard.h"
+#include "plugin/runtime/process_runtime.h"
+#include "src/collective/collective_call.h"
+
+namespace dynamiccl {
+
+struct ApiArguments {
+  Collective collective = Collective::kAllReduce;
+  size_t count = 0;
+  ncclDataType_t data_type = ncclInt8;
+  int op = 0;
+  int root_or_peer = -1;
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+// One function that moves data, from its entry to its return.
+class ApiCall {
+ public:
+  explicit ApiCall(const ApiArguments& arguments) noexcept;
+  // Passes the library's result through.
+  ncclResult_t Finish(ncclResult_t result) noexcept;
+
+ private:
+  ReentryGuard guard_;
+  ProcessRuntime* runtime_;  // null: only pass through
+};
+
+// ncclGroupStart, after the library's.
+ncclResult_t GroupStarted(const ReentryGuard& guard, ncclResult_t result) noexcept;
+
+// ncclGroupEnd around the library's.
+class GroupEnd {
+ public:
+  GroupEnd() noexcept;
+  ncclResult_t Finish(ncclResult_t result) noexcept;
+  // ncclGroupSimulateEnd closes the group and launches nothing.
+  ncclResult_t FinishSimulated(ncclResult_t result) noexcept;
+
+ private:
+  bool outermost() const;
+
+  ReentryGuard guard_;
+  ProcessRuntime* runtime_;
+};
+
+// The program's labels for the calls that this thread issues next.
+struct CallLabels {
+  Phase phase = Phase::kUnknown;
+  Role role = Role::kUnknown;
+  ZeroStage stage = ZeroStage::kUnknown;
+};
+CallLabels& LabelsOfThisThread();
+// dynamicclMarkPhase: sets the labels of phase and stage, and records the step.
+void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept;
+
+// What a tuner's question is about, when the library asks on the thread that issued the call.
+struct GroupInFlight {
+  Communicator* communicator = nullptr;
+  uint64_t call_number = 0;
+  uint16_t n_calls = 0;  // on this communicator
+  uint16_t n_collectives = 0;
+  uint16_t questions = 0;  // that the tuner has been asked so far
+};
+// Null when this thread has nothing in flight on a communicator of this token.
+GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept;
+
+}  // namespace dynamiccl

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/interpose/communicator_births.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "plugin/interpose/real_nccl.h"
+#include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/control_client.h"
+#include "src/base/clock.h"
+
+namespace dynamiccl {
+namespace {
+
+std::atomic<uint32_t> g_next_number{0};
+std::atomic<uint64_t> g_next_local{0};
+
+uint64_t IdOf(const ControlToken& token) {
+  uint64_t id = 0;
+  std::memcpy(&id, token.data(), sizeof(id));
+  return id;
+}
+
+// ncclConfig_t is append-only and a program's may be shorter than ours.
+bool IsBlocking(const ncclConfig_t* config) {
+  constexpr size_t kNeeded = offsetof(ncclConfig_t, blocking) + sizeof(int);
+  return config == nullptr || config->size < kNeeded || config->blocking != 0;
+}
+
+// Nodes as the launcher spread the job; only a tuner's init knows better. 0: unknown.
+int NodesByLauncher(const JobSettings& settings, int n_ranks) {
+  if (settings.local_world <= 0 || settings.world != n_ranks) return 0;
+  return (n_ranks + settings.local_world - 1) / settings.local_world;
+}
+
+// Tells ranks that wait for this one that they need not.
+void Decline(ProcessRuntime& runtime, const Communicator& communicator) {
+  const std::string why = runtime.WhyNotChoosing();
+  if (why.empty() || !communicator.meeting.valid() || runtime.given_up()) return;
+  PledgeMessage message{
+      communicator.meeting.root, communicator.token, communicator.member, communicator.info.n_ranks, why,
+      runtime.Attested()};
+  // One try: they are told by a time-out as well.
+  if (!PledgeAndLeave(communicator.meeting, message, 500)) runtime.GiveUp();
+}
+
+void Record(ProcessRuntime& runtime, Communicator& communicator) {
+  communicator.number = g_next_number.fetch_add(1);
+  runtime.OpenTrace(communicator.process_rank);
+  if (Recorder* recorder = runtime.recorder()) {
+    recorder->Append(CommunicatorRecord(communicator.number, communicator.info, MonotonicNanoseconds()));
+  }
+}
+
+// A child's rank and size are known only now.
+void CompleteChild(ncclComm_t handle, CommunicatorInfo& info) {
+  DYNAMICCL_FORWARD(CommUserRank, handle, &info.rank);
+  DYNAMICCL_FORWARD(CommCount, handle, &info.n_ranks);
+}
+
+void Introduce(ProcessRuntime& runtime, const std::shared_ptr<Communicator>& communicator,
+               ncclComm_t handle) {
+  if (handle == nullptr) return;
+  if (communicator->info.rank < 0 || communicator->info.n_ranks == 0)
+    CompleteChild(handle, communicator->info);
+  Record(runtime, *communicator);
+  runtime.communicators().Add(handle, communicator);
+}
+
+}  // namespace
+
+CommunicatorBirth::CommunicatorBirth(const ncclUniqueId& id, int n_ranks, int rank,
+                                     const ncclConfig_t* config) noexcept {
+  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
+  Guarded([&] {
+    auto communicator = std::make_shared<Communicator>();
+    const std::span<const uint8_t, kUniqueIdBytes> bytes(reinterpret_cast<const uint8_t*>(id.internal),
+                                                         kUniqueIdBytes);
+    communicator->token = TokenOf(bytes);
+    communicator->meeting = runtime_->MeetingOf(id, rank);
+    communicator->member = rank;
+    communicator->process_rank = runtime_->settings().rank >= 0 ? runtime_->settings().rank : rank;
+    communicator->info = {IdOf(communicator->token), rank, n_ranks,
+                          NodesByLauncher(runtime_->settings(), n_ranks)};
+    Expect(std::move(communicator), config);
+  });
+}
+
+CommunicatorBirth::CommunicatorBirth(ncclComm_t parent_handle, int colour,
+                                     const ncclConfig_t* config) noexcept {
+  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
+  Communicator* parent = runtime_->communicators().Find(parent_handle);
+  if (parent == nullptr) return;
+  const uint64_t operation = parent->splits++;
+  if (colour == NCCL_SPLIT_NOCOLOR) return;
+  Guarded([&] {
+    auto communicator = std::make_shared<Communicator>();
+    communicator->token = ChildToken(parent->token, operation, colour);
+    communicator->meeting = parent->meeting;
+    communicator->member = parent->info.rank;
+    communicator->process_rank = parent->process_rank;
+    communicator->within_process = parent->within_process;
+    communicator->blocking = parent->blocking;
+    communicator->info = {IdOf(communicator->token), -1, 0, 0};
+    Expect(std::move(communicator), config);
+  });
+}
+
+void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config) {
+  if (config != nullptr) communicator->blocking = IsBlocking(config);
+  communicator_ = std::move(communicator);
+  runtime_->OfferAsTuner();
+  Decline(*runtime_, *communicator_);
+  runtime_->communicators().Expect(communicator_);
+}
+
+ncclResult_t CommunicatorBirth::Finish(ncclResult_t result, ncclComm_t* handle) noexcept {
+  if (communicator_ == nullptr) return result;
+  Guarded([&] {
+    runtime_->communicators().CallReturned();
+    if (InsideGroup()) {
+      UnbornOfThisThread().push_back({communicator_, handle});
+      return;
+    }
+    // A non-blocking communicator goes on being initialised, and its tuner with it.
+    if (result != ncclInProgress) runtime_->communicators().StopExpecting(*communicator_);
+    if (result == ncclSuccess || result == ncclInProgress) Introduce(*runtime_, communicator_, *handle);
+  });
+  return result;
+}
+
+void BringToLife(ProcessRuntime& runtime, std::vector<UnbornCommunicator>& unborn, ncclResult_t result) {
+  for (const UnbornCommunicator& each : unborn) {
+    if (result != ncclInProgress) runtime.communicators().StopExpecting(*each.communicator);
+    if (result == ncclSuccess || result == ncclInProgress)
+      Introduce(runtime, each.communicator, *each.handle);
+  }
+  unborn.clear();
+}
+
+CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
+  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
+  Guarded([&] {
+    runtime_->OfferAsTuner();
+    ControlToken token{};
+    const uint64_t unique[] = {static_cast<uint64_t>(::getpid()), g_next_local.fetch_add(1)};
+    std::memcpy(token.data(), unique, sizeof(unique));
+    for (int rank = 0; rank < n_ranks; ++rank) {
+      auto communicator = std::make_shared<Communicator>();
+      communicator->token = token;
+      communicator->member = communicator->process_rank = rank;
+      communicator->within_process = true;
+      communicator->info = {IdOf(token) << 32 | unique[1], rank, n_ranks, 0};
+      runtime_->communicators().Expect(communicator);
+      communicators_.push_back(std::move(communicator));
+    }
+    runtime_->communicators().CallReturned();
+  });
+}
+
+ncclResult_t CommunicatorsOfProcess::Finish(ncclResult_t result, ncclComm_t* handles) noexcept {
+  Guarded([&] {
+    for (size_t rank = 0; rank < communicators_.size(); ++rank) {
+      runtime_->communicators().StopExpecting(*communicators_[rank]);
+      if (result == ncclSuccess) Introduce(*runtime_, communicators_[rank], handles[rank]);
+    }
+  });
+  return result;
+}
+
+void UniqueIdMade(ncclUniqueId& id) noexcept {
+  if (ProcessRuntime* runtime = ProcessRuntime::Get()) Guarded([&] { runtime->MarkUniqueId(id); });
+}
+
+void CommunicatorGone(ncclComm_t handle) noexcept {
+  ProcessRuntime* runtime = ProcessRuntime::Get();
+  if (runtime == nullptr) return;
+  Guarded([&] {
+    const std::shared_ptr<Communicator> communicator = runtime->communicators().Remove(handle);
+    Recorder* recorder = runtime->recorder();
+    if (communicator == nullptr || recorder == nullptr) return;
+    TraceRecord record = EmptyRecord(RecordKind::kCommunicatorEnd, MonotonicNanoseconds());
+    record.communicator = communicator->number;
+    recorder->Append(record);
+  });
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/communicator_attestation.h"
+
+#include "plugin/runtime/control_client.h"
+#include "src/base/log.h"
+#include "src/base/settings.h"
+
+namespace dynamiccl {
+namespace {
+
+Verdict No(std::string reason, bool timed_out = false) {
+  return {false, timed_out, std::move(reason)};
+}
+
+// Processes without the interposer see neither rank nor unique id; a user may vouch for the job by setting
+// the hash.
+Verdict VouchedFor(const ProcessRuntime& runtime) {
+  const std::string hash = TextSetting(Setting::kPolicySha256);
+  if (hash.empty()) return No("NCCL does not tell which communicator this is; preload libdynamiccl.so");
+  if (hash != runtime.policy_hash())
+    return No("DYNAMICCL_POLICY_SHA256 is not the hash of the loaded policy");
+  return {.agreed = true};
+}
+
+Verdict Ask(ProcessRuntime& runtime, const Communicator* communicator, const std::string& constants) {
+  const std::string why_not = runtime.WhyNotChoosing();
+  if (!why_not.empty()) return No(why_not);
+  if (communicator == nullptr) return VouchedFor(runtime);
+  if (communicator->within_process || communicator->info.n_ranks == 1) return {.agreed = true};
+  if (runtime.given_up()) return No("an earlier communicator was not attested in time");
+  if (!communicator->meeting.valid())
+    return No("the unique id carries no address and DYNAMICCL_RENDEZVOUS is not set");
+  PledgeMessage pledge{
+      communicator->meeting.root, communicator->token, communicator->member, communicator->info.n_ranks, {},
+      runtime.Attested()};
+  pledge.values.constants = constants;
+  pledge.values.calls = communicator->blocking ? "interposed" : "interposed, non-blocking";
+  auto verdict = PledgeAndWait(communicator->meeting, pledge, runtime.settings().attest_timeout_ms);
+  if (!verdict) return No(verdict.error().message, true);
+  return *verdict;
+}
+
+}  // namespace
+
+bool AttestCommunicator(ProcessRuntime& runtime, const Communicator* communicator,
+                        const std::string& constants) {
+  const Verdict verdict = Ask(runtime, communicator, constants);
+  if (verdict.timed_out) runtime.GiveUp();
+  if (!verdict.agreed && runtime.FirstTime(verdict.reason)) {
+    const int rank = communicator != nullptr ? communicator->member : runtime.settings().rank;
+    Log(LogLevel::kWarn, "rank {} keeps NCCL's choice: {}", rank, verdict.reason);
+  }
+  return verdict.agreed;
+}
+
+}  // namespace dynamiccl

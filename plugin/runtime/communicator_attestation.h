@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the ranks of a communicator agree, asked from inside the tuner's init, where waiting is safe.
+#pragma once
+
+#include <string>
+
+#include "plugin/runtime/process_runtime.h"
+
+namespace dynamiccl {
+
+// `communicator` is null when it cannot be told which one NCCL is initialising; `constants` names the cost
+// model's. Blocks until the ranks have agreed or not; at most the attestation's timeout and the time to
+// connect while all machines live. Says once why not.
+bool AttestCommunicator(ProcessRuntime& runtime, const Communicator* communicator,
+                        const std::string& constants);
+
+}  // namespace dynamiccl

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/communicator_registry.h"
+
+#include <algorithm>
+
+namespace dynamiccl {
+namespace {
+
+// Far more destroys than can happen while one call is inside the library.
+constexpr size_t kKeptAfterRemoval = 1024;
+
+// What the calling thread is initialising; owned by expected_.
+thread_local Communicator* t_initialising = nullptr;
+
+struct LastFound {
+  ncclComm_t handle = nullptr;
+  Communicator* communicator = nullptr;
+  uint64_t generation = 0;
+};
+thread_local LastFound t_last;
+
+bool Fits(const Communicator& communicator, int n_ranks) {
+  // A child's size is not known before it exists.
+  return !communicator.claimed && (communicator.info.n_ranks == n_ranks || communicator.info.n_ranks == 0);
+}
+
+}  // namespace
+
+void CommunicatorRegistry::Expect(std::shared_ptr<Communicator> communicator) {
+  const std::lock_guard lock(mutex_);
+  t_initialising = communicator.get();
+  expected_.push_back(std::move(communicator));
+}
+
+void CommunicatorRegistry::StopExpecting(const Communicator& communicator) {
+  const std::lock_guard lock(mutex_);
+  if (t_initialising == &communicator) t_initialising = nullptr;
+  std::erase_if(expected_, [&](const auto& expected) { return expected.get() == &communicator; });
+}
+
+void CommunicatorRegistry::CallReturned() {
+  t_initialising = nullptr;
+}
+
+std::shared_ptr<Communicator> CommunicatorRegistry::Claim(int n_ranks, int n_nodes) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Communicator> found = FindExpected(n_ranks);
+  if (!found) return nullptr;
+  found->claimed = true;
+  found->info.n_ranks = n_ranks;
+  found->info.n_nodes = n_nodes;
+  return found;
+}
+
+std::shared_ptr<Communicator> CommunicatorRegistry::FindExpected(int n_ranks) const {
+  std::shared_ptr<Communicator> found;
+  for (const auto& expected : expected_) {
+    if (expected.get() == t_initialising && Fits(*expected, n_ranks)) return expected;
+  }
+  for (const auto& expected : expected_) {
+    if (!Fits(*expected, n_ranks)) continue;
+    // Ranks of one communicator pledge the same values, so any of them will do.
+    if (found && found->token != expected->token) return nullptr;
+    if (!found) found = expected;
+  }
+  return found;
+}
+
+void CommunicatorRegistry::Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator) {
+  const std::lock_guard lock(mutex_);
+  by_handle_[handle] = std::move(communicator);
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_handle_.find(handle);
+  if (found == by_handle_.end()) return nullptr;
+  std::shared_ptr<Communicator> communicator = std::move(found->second);
+  by_handle_.erase(found);
+  removed_.push_back(communicator);
+  if (removed_.size() > kKeptAfterRemoval) removed_.pop_front();
+  generation_.fetch_add(1, std::memory_order_release);
+  return communicator;
+}
+
+Communicator* CommunicatorRegistry::Find(ncclComm_t handle) {
+  const uint64_t generation = generation_.load(std::memory_order_acquire);
+  if (t_last.handle == handle && t_last.generation == generation) return t_last.communicator;
+  const std::lock_guard lock(mutex_);
+  const auto found = by_handle_.find(handle);
+  if (found == by_handle_.end()) return nullptr;
+  t_last = {handle, found->second.get(), generation};
+  return t_last.communicator;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The communicators of this process: those that a program holds, by handle, and those that NCCL is
+// initialising, which a tuner is told about before the program has a handle.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "src/collective/communicator_info.h"
+#include "src/collective/role.h"
+#include "src/decision/control_messages.h"
+#include "src/nccl_abi/nccl_api.h"
+
+namespace dynamiccl {
+
+// Written before the program gets its handle, then by the threads that issue its calls. NCCL's contract
+// orders those calls, so plain members are enough where a comment says "issuing thread".
+struct Communicator {
+  CommunicatorInfo info;
+  uint32_t number = 0;          // of its Communicator record in the trace
+  ControlToken token{};         // equal on all ranks
+  MeetingPoint meeting;         // invalid: ranks cannot meet
+  int member = 0;               // unique to this rank among those that attest
+  int process_rank = 0;         // stands for %r in paths
+  bool within_process = false;  // all ranks are threads or devices of this process: nothing to attest
+  bool blocking = true;
+  std::atomic<bool> claimed{false};  // a tuner session was begun for it
+  uint64_t next_call = 0;            // issuing thread
+  uint64_t splits = 0;               // issuing thread
+};
+
+class CommunicatorRegistry {
+ public:
+  // Called before NCCL starts to initialise it, by the thread that asked for it.
+  void Expect(std::shared_ptr<Communicator> communicator);
+  // The calling thread is back from the function that asked for it; inside a group NCCL initialises later.
+  void CallReturned();
+  void StopExpecting(const Communicator& communicator);
+  // The expected communicator that a tuner's init is about: the calling thread's own, or, when NCCL
+  // initialises on threads of its own, the only one of that size. Null when none fits or several do: then it
+  // cannot be told.
+  std::shared_ptr<Communicator> Claim(int n_ranks, int n_nodes);
+
+  void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
+  std::shared_ptr<Communicator> Remove(ncclComm_t handle);
+  // Null when unknown. The pointer outlives the handle by the next 1,024 removals, which is what lets an
+  // abort on another thread run beside a call. One compare when the thread asks for the same handle again.
+  Communicator* Find(ncclComm_t handle);
+
+ private:
+  std::shared_ptr<Communicator> FindExpected(int n_ranks) const;
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Communicator>> expected_;
+  std::unordered_map<ncclComm_t, std::shared_ptr<Communicator>> by_handle_;
+  std::deque<std::shared_ptr<Communicator>> removed_;
+  // Changes when a handle may mean something else.
+  std::atomic<uint64_t> generation_{1};
+};
+
+}  // namespace dynamiccl

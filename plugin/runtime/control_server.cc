@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/control_server.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "plugin/runtime/c_boundary.h"
+
+namespace dynamiccl {
+namespace {
+
+// A stranger that connects and says nothing, or too little, is dropped after this.
+constexpr int64_t kSilenceNs = 5'000'000'000;
+// Beyond any job that meets at one process, and below the usual limit of descriptors.
+constexpr size_t kMostPeers = 16384;
+
+void BlockAllSignals() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ControlServer>> ControlServer::Start(const std::vector<std::string>& hosts,
+                                                            uint16_t port, int timeout_ms) {
+  Error last{ErrorKind::kNotFound, "no address to listen on", {}};
+  for (const std::string& host : hosts) {
+    auto listening = Listen(host, port);
+    if (listening)
+      return std::unique_ptr<ControlServer>(new ControlServer(std::move(*listening), timeout_ms));
+    last = listening.error();
+  }
+  return tl::unexpected(last);
+}
+
+ControlServer::ControlServer(ListeningSocket listening, int timeout_ms)
+    : listening_(std::move(listening)), timeout_ns_(int64_t{timeout_ms} * 1'000'000) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) == 0) {
+    stop_read_ = UniqueFd(ends[0]);
+    stop_write_ = UniqueFd(ends[1]);
+  }
+  sigset_t before;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  BlockAllSignals();  // inherited by the thread: the program's handlers never run on it
+  thread_ = std::thread([this] { Guarded([this] { Run(); }); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ControlServer::~ControlServer() {
+  stop_write_.Reset();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ControlServer::Welcome(const ControlToken& root, const ControlSecret& secret) {
+  const std::lock_guard lock(mutex_);
+  secrets_[root] = secret;
+}
+
+void ControlServer::Run() {
+  while (true) {
+    std::vector<pollfd> waiting{{stop_read_.get(), POLLIN, 0}, {listening_.fd.get(), POLLIN, 0}};
+    for (const Peer& peer : peers_) waiting.push_back({peer.fd.get(), POLLIN, 0});
+    if (::poll(waiting.data(), waiting.size(), NextTimeoutMs()) < 0 && errno != EINTR) return;
+    if (waiting[0].revents != 0) return;
+    std::vector<bool> over(peers_.size());
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      if (waiting[i + 2].revents != 0) over[i] = !Receive(peers_[i]);
+    }
+    if (waiting[1].revents != 0) AcceptPeer();
+    over.resize(peers_.size());
+    Expire();
+    CloseWhere(over);
+    TellVerdicts();
+  }
+}
+
+int ControlServer::NextTimeoutMs() const {
+  int64_t next = INT64_MAX;
+  for (const auto& [token, meeting] : meetings_) {
+    if (!meeting.attestation.verdict()) next = std::min(next, meeting.deadline_ns);
+  }
+  for (const Peer& peer : peers_) {
+    if (!peer.pledged) next = std::min(next, peer.since_ns + kSilenceNs);
+  }
+  if (next == INT64_MAX) return -1;
+  return static_cast<int>(std::max<int64_t>(0, (next - MonotonicNanoseconds()) / 1'000'000 + 1));
+}
+
+void ControlServer::AcceptPeer() {
+  auto fd = Accept(listening_.fd.get());
+  if (!fd || peers_.size() >= kMostPeers) return;
+  Peer peer;
+  peer.fd = std::move(*fd);
+  peer.since_ns = MonotonicNanoseconds();
+  peers_.push_back(std::move(peer));
+}
+
+bool ControlServer::Receive(Peer& peer) {
+  std::byte buffer[kMostMessageBytes];
+  const ssize_t got = ::recv(peer.fd.get(), buffer, sizeof(buffer), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  // A peer says nothing after its pledge.
+  if (got <= 0 || peer.pledged) return false;
+  peer.received.insert(peer.received.end(), buffer, buffer + got);
+  if (peer.received.size() < kMessageHeaderBytes) return true;
+  const auto total = MessageBytes(peer.received);
+  if (!total || peer.received.size() > *total) return false;
+  return peer.received.size() < *total || TakePledge(peer);
+}
+
+bool ControlServer::TakePledge(Peer& peer) {
+  const auto root = PledgeRoot(peer.received);
+  if (!root) return false;
+  ControlSecret secret;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = secrets_.find(*root);
+    if (found == secrets_.end()) return false;
+    secret = found->second;
+  }
+  const auto pledge = DecodePledge(peer.received, secret);
+  if (!pledge || pledge->n_ranks < 1) return false;
+  peer.pledged = true;
+  peer.communicator = pledge->communicator;
+  peer.member = pledge->member;
+  Attestation& attestation = MeetingOf(*pledge, secret).attestation;
+  if (!pledge->declines.empty()) attestation.Decline(pledge->member, pledge->declines);
+  attestation.Pledge(pledge->member, pledge->n_ranks, pledge->values);
+  return true;
+}
+
+ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge, const ControlSecret& secret) {
+  const auto [found, created] =
+      meetings_.try_emplace(pledge.communicator, pledge.n_ranks, MonotonicNanoseconds() + timeout_ns_);
+  found->second.secret = secret;
+  if (created && gave_up_) found->second.attestation.Expire();
+  return found->second;
+}
+
+void ControlServer::Expire() {
+  const int64_t now = MonotonicNanoseconds();
+  for (auto& [token, meeting] : meetings_) {
+    if (meeting.attestation.verdict() || now < meeting.deadline_ns) continue;
+    meeting.attestation.Expire();
+    gave_up_ = true;
+  }
+}
+
+void ControlServer::CloseWhere(const std::vector<bool>& over) {
+  const int64_t now = MonotonicNanoseconds();
+  size_t kept = 0;
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    const bool silent = !peers_[i].pledged && now - peers_[i].since_ns > kSilenceNs;
+    if (over[i] && peers_[i].pledged) {
+      const auto meeting = meetings_.find(peers_[i].communicator);
+      if (meeting != meetings_.end()) meeting->second.attestation.Withdraw(peers_[i].member);
+    }
+    if (over[i] || silent) continue;
+    if (kept != i) peers_[kept] = std::move(peers_[i]);
+    ++kept;
+  }
+  peers_.resize(kept);
+}
+
+void ControlServer::TellVerdicts() {
+  std::vector<bool> told(peers_.size());
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    const Peer& peer = peers_[i];
+    const auto meeting = peer.pledged ? meetings_.find(peer.communicator) : meetings_.end();
+    if (meeting == meetings_.end() || !meeting->second.attestation.verdict()) continue;
+    const Verdict& verdict = *meeting->second.attestation.verdict();
+    (void)SendAll(peer.fd.get(), EncodeVerdict(peer.communicator, verdict, meeting->second.secret));
+    told[i] = true;
+  }
+  CloseWhere(told);
+}
+
+}  // namespace dynamiccl

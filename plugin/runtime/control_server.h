@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The leader's end of the control plane: one thread that collects pledges, and sends each rank the verdict.
+// It makes no CUDA call (one from another thread can invalidate a capture).
+#pragma once
+
+#include <poll.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "plugin/runtime/socket.h"
+#include "src/base/clock.h"
+#include "src/decision/attestation.h"
+#include "src/decision/control_messages.h"
+
+namespace dynamiccl {
+
+class ControlServer {
+ public:
+  // Listens on the first of `hosts` that is this machine's and starts the thread. In a job the object is
+  // never destroyed.
+  static Result<std::unique_ptr<ControlServer>> Start(const std::vector<std::string>& hosts, uint16_t port,
+                                                      int timeout_ms);
+  ~ControlServer();
+
+  // Lets ranks meet under `root`; before that their pledges are turned away.
+  void Welcome(const ControlToken& root, const ControlSecret& secret);
+
+  const std::string& address() const { return listening_.address; }
+  uint16_t port() const { return listening_.port; }
+
+ private:
+  // One rank's connection: it sends one pledge and gets one verdict.
+  struct Peer {
+    UniqueFd fd;
+    std::vector<std::byte> received;
+    int64_t since_ns = 0;
+    bool pledged = false;
+    ControlToken communicator{};
+    int member = 0;
+  };
+  struct Meeting {
+    Meeting(int n_ranks, int64_t deadline) : attestation(n_ranks), deadline_ns(deadline) {}
+    Attestation attestation;
+    int64_t deadline_ns;
+    ControlSecret secret{};
+  };
+
+  ControlServer(ListeningSocket listening, int timeout_ms);
+  void Run();
+  int NextTimeoutMs() const;
+  void AcceptPeer();
+  // False when the connection is over.
+  bool Receive(Peer& peer);
+  bool TakePledge(Peer& peer);
+  Meeting& MeetingOf(const PledgeMessage& pledge, const ControlSecret& secret);
+  void CloseWhere(const std::vector<bool>& over);
+  void Expire();
+  void TellVerdicts();
+
+  const ListeningSocket listening_;
+  const int64_t timeout_ns_;
+  UniqueFd stop_read_;
+  UniqueFd stop_write_;
+  std::mutex mutex_;  // guards secrets_
+  std::map<ControlToken, ControlSecret> secrets_;
+  // The thread's own.
+  std::vector<Peer> peers_;
+  std::map<ControlToken, Meeting> meetings_;
+  bool gave_up_ = false;  // a meeting timed out: later ones are refused at once
+  std::thread thread_;
+};
+
+}  // namespace dynamiccl

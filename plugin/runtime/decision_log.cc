@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/decision_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <mutex>
+
+#include "src/base/log.h"
+
+namespace dynamiccl {
+
+std::string FormatDecision(const LoggedDecision& logged) {
+  const TunerQuestion& question = logged.question;
+  const CollectiveConfig& config = logged.decision.config;
+  const std::string chosen = config.leaves_nccl_alone()
+                                 ? "-"
+                                 : fmt::format("{}/{}/{}", Name(config.algorithm), Name(config.protocol),
+                                               static_cast<int>(config.channels));
+  return fmt::format("{:016x} {} {} {} {} {} {} v{}\n", logged.communicator, logged.call_number,
+                     Name(question.collective), question.bytes, Name(question.role), chosen,
+                     Name(logged.decision.decided_by), logged.table_version);
+}
+
+std::shared_ptr<DecisionLog> DecisionLog::At(const std::string& path) {
+  static std::mutex mutex;
+  static auto* logs = new std::map<std::string, std::shared_ptr<DecisionLog>>();
+  const std::lock_guard lock(mutex);
+  const auto [found, created] = logs->try_emplace(path);
+  if (!created) return found->second;
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (fd.valid()) {
+    found->second.reset(new DecisionLog(std::move(fd)));
+  } else {
+    Log(LogLevel::kWarn, "no decision log: {}: {}", path, ErrnoText(errno));
+  }
+  return found->second;
+}
+
+void DecisionLog::Append(const LoggedDecision& logged) const {
+  const std::string line = FormatDecision(logged);
+  [[maybe_unused]] const ssize_t written = ::write(fd_.get(), line.data(), line.size());
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// One text line a decision, equal on all ranks of a communicator: for tests and bug reports
+// (DYNAMICCL_DECISION_LOG).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "src/base/unique_fd.h"
+#include "src/collective/role.h"
+#include "src/decision/decision_engine.h"
+
+namespace dynamiccl {
+
+struct LoggedDecision {
+  uint64_t communicator = 0;
+  uint64_t call_number = 0;
+  TunerQuestion question;
+  Decision decision;
+  int table_version = 0;
+};
+
+// "<communicator> <call number> <collective> <bytes> <role> <algorithm>/<protocol>/<channels> <who> v<table
+// version>\n"
+std::string FormatDecision(const LoggedDecision& logged);
+
+class DecisionLog {
+ public:
+  // The log at `path`, one for all communicators of this process that share it; emptied at its first use.
+  // Null, said once, when it cannot be written.
+  static std::shared_ptr<DecisionLog> At(const std::string& path);
+
+  // One write: lines of several threads do not interleave.
+  void Append(const LoggedDecision& logged) const;
+
+ private:
+  explicit DecisionLog(UniqueFd fd) : fd_(std::move(fd)) {}
+
+  UniqueFd fd_;
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/job_settings.h"
+
+#include <strings.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "src/base/log.h"
+#include "src/base/settings.h"
+#include "src/base/sha256.h"
+
+namespace dynamiccl {
+namespace {
+
+// Whatever changes which cells NCCL offers or how it weighs them, and what takes calls off the calling
+// thread.
+constexpr const char* kPins[] = {"NCCL_ALGO",
+                                 "NCCL_PROTO",
+                                 "NCCL_MIN_NCHANNELS",
+                                 "NCCL_MAX_NCHANNELS",
+                                 "NCCL_MIN_CTAS",
+                                 "NCCL_MAX_CTAS",
+                                 "NCCL_NTHREADS",
+                                 "NCCL_LL128_NTHREADS",
+                                 "NCCL_BUFFSIZE",
+                                 "NCCL_LL_BUFFSIZE",
+                                 "NCCL_LL128_BUFFSIZE",
+                                 "NCCL_THREAD_THRESHOLDS",
+                                 "NCCL_PAT_ENABLE",
+                                 "NCCL_NVLS_ENABLE",
+                                 "NCCL_COLLNET_ENABLE",
+                                 "NCCL_CTA_POLICY",
+                                 "NCCL_COMM_BLOCKING",
+                                 "NCCL_ENQUEUE_REARCH_ENABLE",
+                                 "NCCL_SINGLE_PROC_MEM_REG_ENABLE"};
+
+// What launchers say about this process, the first that is set: torchrun, Open MPI, Slurm.
+constexpr const char* kRank[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+constexpr const char* kWorld[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"};
+constexpr const char* kLocalWorld[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                       "SLURM_NTASKS_PER_NODE"};
+
+template <size_t N>
+int FirstNumber(const char* const (&names)[N], int fallback) {
+  for (const char* name : names) {
+    const char* text = ::secure_getenv(name);
+    char* end = nullptr;
+    const long value = text != nullptr ? std::strtol(text, &end, 10) : -1;
+    if (text != nullptr && end != text && *end == '\0' && value >= 0 && value <= 1'000'000) {
+      return static_cast<int>(value);
+    }
+  }
+  return fallback;
+}
+
+bool IsSet(const char* name) {
+  const char* value = ::secure_getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+Mode ReadMode(const JobSettings& settings) {
+  const std::string text = TextSetting(Setting::kMode);
+  if (text.empty()) {
+    if (!settings.policy_path.empty() || !settings.rules_path.empty()) return Mode::kFrozen;
+    return settings.trace_path.empty() ? Mode::kOff : Mode::kObserve;
+  }
+  for (const Mode mode : {Mode::kOff, Mode::kObserve, Mode::kFrozen}) {
+    if (::strcasecmp(text.c_str(), Name(mode)) == 0) return mode;
+  }
+  Log(LogLevel::kWarn, "DYNAMICCL_MODE='{}' is not off, observe or frozen: staying off", text);
+  return Mode::kOff;
+}
+
+int ReadTimeout() {
+  const auto value = IntegerSetting(Setting::kAttestTimeoutMs);
+  if (value && *value > 0 && *value <= 600'000) return static_cast<int>(*value);
+  Log(LogLevel::kWarn, "DYNAMICCL_ATTEST_TIMEOUT_MS is not a number from 1 to 600000: using 2000");
+  return 2000;
+}
+
+void WarnAboutUnknownSettings() {
+  for (const UnknownSetting& unknown : UnknownSettings(environ)) {
+    Log(LogLevel::kWarn, "{} is not a setting; did you mean {}?", unknown.name, unknown.nearest);
+  }
+}
+
+}  // namespace
+
+const char* Name(Mode mode) {
+  return mode == Mode::kFrozen ? "frozen" : mode == Mode::kObserve ? "observe" : "off";
+}
+
+JobSettings ReadJobSettings() {
+  SetLogLevel(ParseLogLevel(TextSetting(Setting::kLog), LogLevel::kWarn));
+  WarnAboutUnknownSettings();
+  JobSettings settings;
+  settings.policy_path = TextSetting(Setting::kPolicy);
+  settings.rules_path = TextSetting(Setting::kRules);
+  settings.trace_path = TextSetting(Setting::kTrace);
+  settings.decision_log_path = TextSetting(Setting::kDecisionLog);
+  if (const char* tuner = ::secure_getenv("NCCL_TUNER_PLUGIN")) settings.tuner_plugin = tuner;
+  settings.attest_timeout_ms = ReadTimeout();
+  settings.rank = FirstNumber(kRank, -1);
+  settings.world = FirstNumber(kWorld, 0);
+  settings.local_world = FirstNumber(kLocalWorld, 0);
+  settings.mode = ReadMode(settings);
+  return settings;
+}
+
+std::string PinnedByUser(const JobSettings& settings) {
+  std::string text;
+  for (const char* name : kPins) {
+    if (IsSet(name)) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, ::secure_getenv(name));
+  }
+  if (!settings.tuner_plugin.empty()) {
+    text += fmt::format("{}NCCL_TUNER_PLUGIN={}", text.empty() ? "" : " ", settings.tuner_plugin);
+  }
+  if (text.empty()) return "none";
+  const Sha256Digest digest = Sha256Of(std::as_bytes(std::span(text)));
+  return fmt::format("{} ({})", text.substr(0, 80), ToHex(digest).substr(0, 16));
+}
+
+bool ChannelsArePinned() {
+  return IsSet("NCCL_MIN_NCHANNELS") || IsSet("NCCL_MAX_NCHANNELS") || IsSet("NCCL_MIN_CTAS") ||
+         IsSet("NCCL_MAX_CTAS");
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the environment of this process asks of us, read once.
+#pragma once
+
+#include <string>
+
+namespace dynamiccl {
+
+enum class Mode { kOff, kObserve, kFrozen };
+const char* Name(Mode mode);
+
+struct JobSettings {
+  Mode mode = Mode::kOff;
+  std::string policy_path;
+  std::string rules_path;
+  std::string trace_path;         // with %h, %p, %r
+  std::string decision_log_path;  // with %h, %p, %r
+  std::string tuner_plugin;       // NCCL_TUNER_PLUGIN as the user set it
+  int attest_timeout_ms = 2000;
+  int rank = -1;        // of this process in its job, from the launcher; -1 unknown
+  int world = 0;        // 0 unknown
+  int local_world = 0;  // ranks of the job on this node; 0 unknown
+};
+
+// Logs each setting that is wrong or unknown once; a wrong one counts as unset, a wrong mode as off.
+JobSettings ReadJobSettings();
+
+// The NCCL_* variables that steer choices, as text that is equal exactly when they are: "none", or a digest
+// and, cut to a line, "NAME=value ...". Our own NCCL_TUNER_PLUGIN is not among them; the user's is.
+std::string PinnedByUser(const JobSettings& settings);
+// True when the user fixed the number of channels: it is then NCCL's alone.
+bool ChannelsArePinned();
+
+}  // namespace dynamiccl

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/process_runtime.h"
+
+#include <pthread.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "plugin/interpose/real_nccl.h"
+#include "plugin/runtime/build_id.h"
+#include "plugin/runtime/c_boundary.h"
+#include "src/base/settings.h"
+
+namespace dynamiccl {
+namespace {
+
+enum class State : int { kNew, kReady, kForked };
+
+std::atomic<State> g_state{State::kNew};
+std::atomic<ProcessRuntime*> g_runtime{nullptr};
+std::atomic<ProcessRuntime*> g_watching{nullptr};
+std::once_flag g_once;
+
+// The child has none of the parent's threads and none of its communicators: it passes everything through.
+void PassThroughInChild() {
+  if (g_state.load() != State::kReady) return;
+  g_state.store(State::kForked);
+  g_runtime.store(nullptr);
+  g_watching.store(nullptr);
+}
+
+std::span<const uint8_t, kUniqueIdBytes> BytesOf(const ncclUniqueId& id) {
+  return std::span<const uint8_t, kUniqueIdBytes>(reinterpret_cast<const uint8_t*>(id.internal),
+                                                  kUniqueIdBytes);
+}
+
+bool NamesThisObject(const std::string& plugin) {
+  // NCCL takes every prefix of the word as the word itself.
+  const bool is_static = ::strncasecmp("STATIC_PLUGIN", plugin.c_str(), plugin.size()) == 0;
+  return plugin.empty() || is_static || plugin == "dynamiccl" ||
+         plugin.ends_with("libnccl-tuner-dynamiccl.so") || plugin.ends_with("libdynamiccl.so");
+}
+
+std::string LibraryVersion() {
+  int version = 0;
+  DYNAMICCL_FORWARD(GetVersion, &version);
+  return version == 0 ? "unknown"
+                      : fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace
+
+ProcessRuntime* ProcessRuntime::Get() noexcept {
+  if (g_state.load(std::memory_order_acquire) == State::kNew) {
+    Guarded([] { std::call_once(g_once, Create); });
+  }
+  return g_runtime.load(std::memory_order_acquire);
+}
+
+ProcessRuntime* ProcessRuntime::Watching() noexcept {
+  if (g_state.load(std::memory_order_acquire) == State::kNew) Get();
+  return g_watching.load(std::memory_order_acquire);
+}
+
+void ProcessRuntime::Create() {
+  ::pthread_atfork(nullptr, nullptr, PassThroughInChild);
+  auto* runtime = new ProcessRuntime();
+  g_runtime.store(runtime, std::memory_order_release);
+  const JobSettings& settings = runtime->settings_;
+  const bool recording = settings.mode == Mode::kObserve && !settings.trace_path.empty();
+  if (recording || settings.mode == Mode::kFrozen) g_watching.store(runtime, std::memory_order_release);
+  g_state.store(State::kReady, std::memory_order_release);
+}
+
+ProcessRuntime::ProcessRuntime() : settings_(ReadJobSettings()) {
+  if (settings_.mode == Mode::kFrozen) LoadRules();
+  if (!broken_.empty()) Log(LogLevel::kWarn, "{}; NCCL's choice stays", broken_);
+  if (settings_.mode == Mode::kObserve && settings_.trace_path.empty()) {
+    Log(LogLevel::kWarn, "mode observe without DYNAMICCL_TRACE: nothing is recorded");
+  }
+}
+
+void ProcessRuntime::LoadRules() {
+  if (settings_.rules_path.empty()) return;
+  auto rules = OverrideRules::ReadFile(settings_.rules_path);
+  if (rules) {
+    rules_ = std::make_shared<OverrideRules>(std::move(*rules));
+    rules_state_ = ToHex(rules_->digest()).substr(0, 32);
+  } else {
+    broken_ = rules.error().message;
+  }
+}
+
+bool ProcessRuntime::FirstTime(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (std::find(said_.begin(), said_.end(), reason) != said_.end()) return false;
+  said_.push_back(reason);
+  return true;
+}
+
+void ProcessRuntime::OpenTrace(int rank) {
+  const std::lock_guard lock(mutex_);
+  if (trace_tried_ || settings_.trace_path.empty()) return;
+  trace_tried_ = true;
+  const int named = settings_.rank >= 0 ? settings_.rank : rank;
+  const auto records = IntegerSetting(Setting::kTraceRecords);
+  RecorderOptions options;
+  options.path = ExpandPath(settings_.trace_path, named);
+  options.records_per_thread = records && *records > 0 ? static_cast<uint64_t>(*records) : 262144;
+  options.rank = named;
+  options.world = settings_.world;
+  options.library = "NCCL " + LibraryVersion();
+  auto recorder = Recorder::Open(options);
+  if (!recorder) {
+    Log(LogLevel::kWarn, "nothing is recorded: {}", recorder.error().message);
+    return;
+  }
+  static Recorder* at_exit = nullptr;
+  at_exit = recorder->release();
+  recorder_.store(at_exit, std::memory_order_release);
+  ::atexit([] { at_exit->Close(); });
+}
+
+void ProcessRuntime::OfferAsTuner() {
+  const std::lock_guard lock(mutex_);
+  if (settings_.mode != Mode::kFrozen || tuner_offered_) return;
+  tuner_offered_ = true;
+  if (settings_.tuner_plugin == "none") {
+    Log(LogLevel::kWarn, "NCCL_TUNER_PLUGIN=none was set: NCCL's choice stays");
+  } else if (!NamesThisObject(settings_.tuner_plugin) || settings_.tuner_plugin.empty()) {
+    ::setenv("NCCL_TUNER_PLUGIN", "STATIC_PLUGIN", 1);
+  }
+  const std::string pins = PinnedByUser(settings_);
+  if (pins != "none") Log(LogLevel::kWarn, "what you pinned stays as you set it: {}", pins);
+}
+
+std::string ProcessRuntime::WhyNotChoosing() const {
+  if (settings_.mode != Mode::kFrozen) return fmt::format("it runs in mode {}", Name(settings_.mode));
+  if (settings_.tuner_plugin == "none") return "NCCL_TUNER_PLUGIN=none is set there";
+  return broken_;
+}
+
+EntryFunction ProcessRuntime::PolicyFor(const ncclTunerConstants_v5_t*, int, int) const {
+  return {};
+}
+
+const ChainedTuner* ProcessRuntime::chained_tuner() {
+  const std::lock_guard lock(mutex_);
+  if (chain_tried_ || NamesThisObject(settings_.tuner_plugin) || settings_.tuner_plugin == "none")
+    return chained_.get();
+  chain_tried_ = true;
+  auto chained = ChainedTuner::Load(settings_.tuner_plugin);
+  if (chained) {
+    chained_ = std::move(*chained);
+    Log(LogLevel::kInfo, "the default is what tuner plugin {} says", chained_->name());
+  } else {
+    Log(LogLevel::kWarn, "NCCL_TUNER_PLUGIN is not used: {}", chained.error().message);
+  }
+  return chained_.get();
+}
+
+AttestedValues ProcessRuntime::Attested() const {
+  AttestedValues values;
+  values.build = BuildId();
+  values.mode = Name(settings_.mode);
+  values.policy = policy_state_;
+  values.rules = rules_state_;
+  values.golden = "none";
+  values.pins = PinnedByUser(settings_);
+  values.library = LibraryVersion();
+  return values;
+}
+
+std::vector<std::string> ProcessRuntime::HostsToListenOn() const {
+  std::vector<std::string> hosts;
+  const std::string chosen = TextSetting(Setting::kControlInterface);
+  if (!chosen.empty()) return {chosen};
+  // The launcher's address of rank 0 is one that the other nodes can reach, if it is this machine's.
+  if (const char* master = ::secure_getenv("MASTER_ADDR")) hosts.push_back(master);
+  hosts.push_back(HostName());
+  hosts.push_back("127.0.0.1");
+  return hosts;
+}
+
+ControlServer* ProcessRuntime::Server(const std::vector<std::string>& hosts, uint16_t port) {
+  const std::lock_guard lock(mutex_);
+  if (server_) return server_.get();
+  auto server = ControlServer::Start(hosts, port, settings_.attest_timeout_ms);
+  if (server) {
+    server_ = std::move(*server);
+  } else {
+    Log(LogLevel::kWarn, "ranks cannot agree, so NCCL's choice stays: {}", server.error().message);
+  }
+  return server_.get();
+}
+
+void ProcessRuntime::MarkUniqueId(ncclUniqueId& id) {
+  if (settings_.mode != Mode::kFrozen) return;
+  const std::span<uint8_t, kUniqueIdBytes> bytes(reinterpret_cast<uint8_t*>(id.internal), kUniqueIdBytes);
+  if (!BlockFits(bytes)) {
+    if (FirstTime("block")) {
+      Log(LogLevel::kWarn,
+          "this NCCL uses all of its unique id: ranks can only meet at DYNAMICCL_RENDEZVOUS");
+    }
+    return;
+  }
+  ControlServer* server = Server(HostsToListenOn(), 0);
+  if (server == nullptr) return;
+  UniqueIdBlock block{server->address(), server->port(), {}, policy_digest_};
+  if (::getrandom(block.secret.data(), block.secret.size(), 0) != static_cast<ssize_t>(block.secret.size()))
+    return;
+  if (WriteBlock(bytes, block)) server->Welcome(TokenOf(bytes), block.secret);
+}
+
+MeetingPoint ProcessRuntime::MeetingOf(const ncclUniqueId& id, int rank) {
+  if (const auto block = ReadBlock(BytesOf(id))) {
+    return {block->address, block->port, TokenOf(BytesOf(id)), block->secret};
+  }
+  const std::string rendezvous = TextSetting(Setting::kRendezvous);
+  if (rendezvous.empty() || settings_.mode != Mode::kFrozen) return {};
+  const auto place = ParseHostPort(rendezvous);
+  if (!place) {
+    if (FirstTime("rendezvous")) Log(LogLevel::kWarn, "DYNAMICCL_RENDEZVOUS: {}", place.error().message);
+    return {};
+  }
+  MeetingPoint meeting{place->first, place->second, TokenOf(BytesOf(id)), SecretOf(BytesOf(id))};
+  if (rank == 0) ServeRendezvous(meeting);
+  return meeting;
+}
+
+void ProcessRuntime::ServeRendezvous(const MeetingPoint& meeting) {
+  ControlServer* server = Server({meeting.address}, meeting.port);
+  if (server != nullptr) server->Welcome(meeting.root, meeting.secret);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this process keeps for all communicators: settings, communicators, trace, policy, control plane. Made
+// by the first NCCL call, never destroyed (threads may still be inside NCCL while the process ends), and out
+// of the way in a forked child.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "plugin/chain/chained_tuner.h"
+#include "plugin/runtime/communicator_registry.h"
+#include "plugin/runtime/control_server.h"
+#include "plugin/runtime/job_settings.h"
+#include "src/decision/attestation.h"
+#include "src/decision/decision_table.h"
+#include "src/decision/override_rules.h"
+#include "traces/record/recorder.h"
+
+namespace dynamiccl {
+
+class ProcessRuntime {
+ public:
+  // Null in a forked child of a process that had one, and when it could not be made.
+  static ProcessRuntime* Get() noexcept;
+  // The same, but null unless calls are of interest (observe with a trace, frozen): what a call asks first.
+  static ProcessRuntime* Watching() noexcept;
+
+  const JobSettings& settings() const { return settings_; }
+  CommunicatorRegistry& communicators() { return communicators_; }
+  const std::shared_ptr<const OverrideRules>& rules() const { return rules_; }
+
+  // The policy's entries for a communicator, a pure function of what is attested; empty without a policy.
+  EntryFunction PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
+  // The tuner plugin that the user named; null when there is none. Loaded at the first call.
+  const ChainedTuner* chained_tuner();
+
+  // Null without DYNAMICCL_TRACE, or when it cannot be written. Opened at the first communicator, whose rank
+  // names the file where the launcher does not say one.
+  Recorder* recorder() { return recorder_.load(std::memory_order_acquire); }
+  void OpenTrace(int rank);
+
+  // NCCL reads NCCL_TUNER_PLUGIN at its first communicator: called before that.
+  void OfferAsTuner();
+  // Why this process takes no part in choosing: its mode, a refused file, NCCL_TUNER_PLUGIN=none. Empty when
+  // it does.
+  std::string WhyNotChoosing() const;
+
+  // Values that this process attests, without those that only a communicator has.
+  AttestedValues Attested() const;
+  // SHA-256 of the policy file in hexadecimal; empty without one.
+  const std::string& policy_hash() const { return policy_hash_; }
+  // Writes where ranks meet into a fresh unique id.
+  void MarkUniqueId(ncclUniqueId& id);
+  // Where the ranks of the communicator of this id meet; starts the rendezvous on rank 0 when the id carries
+  // no address.
+  MeetingPoint MeetingOf(const ncclUniqueId& id, int rank);
+  // After a rank was missing once, nobody waits again.
+  bool given_up() const { return given_up_.load(); }
+  void GiveUp() { given_up_.store(true); }
+
+  // True the first time for this reason: what is said once a process.
+  bool FirstTime(const std::string& reason);
+
+ private:
+  ProcessRuntime();
+  static void Create();
+  void LoadRules();
+  ControlServer* Server(const std::vector<std::string>& hosts, uint16_t port);
+  std::vector<std::string> HostsToListenOn() const;
+  void ServeRendezvous(const MeetingPoint& meeting);
+
+  const JobSettings settings_;
+  CommunicatorRegistry communicators_;
+  std::shared_ptr<const OverrideRules> rules_;
+  std::string rules_state_ = "none";  // what is attested of them
+  std::string policy_state_ = "none";
+  std::string policy_hash_;
+  std::array<uint8_t, 16> policy_digest_{};
+  std::string broken_;  // what is wrong with the policy or the rules
+  std::atomic<Recorder*> recorder_{nullptr};
+  std::atomic<bool> given_up_{false};
+  std::mutex mutex_;  // guards what follows
+  bool trace_tried_ = false;
+  bool tuner_offered_ = false;
+  bool chain_tried_ = false;
+  std::unique_ptr<ChainedTuner> chained_;
+  std::unique_ptr<ControlServer> server_;
+  std::vector<std::string> said_;
+};
+
+}  // namespace dynamiccl

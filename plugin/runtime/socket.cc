@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/socket.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <memory>
+
+namespace dynamiccl {
+namespace {
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+// A peer whose machine is gone is noticed after this; until then a pledged rank waits, since no time-out of
+// its own may decide.
+constexpr unsigned kDeadPeerMs = 30'000;
+
+Result<Addresses> Resolve(const std::string& host, uint16_t port, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (code != 0) return MakeError(ErrorKind::kNotFound, "{}: {}", host, ::gai_strerror(code));
+  return Addresses(found, &::freeaddrinfo);
+}
+
+UniqueFd NewSocket(const addrinfo& address) {
+  return UniqueFd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+void SetOptions(int fd) {
+  const int on = 1;
+  const int idle_s = 5;
+  const unsigned dead_ms = kDeadPeerMs;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle_s, sizeof(idle_s));
+  ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms, sizeof(dead_ms));
+}
+
+Result<ListeningSocket> Describe(UniqueFd fd) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+  if (::getsockname(fd.get(), plain, &length) != 0 ||
+      ::getnameinfo(plain, length, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) !=
+          0) {
+    return MakeError(ErrorKind::kUnavailable, "the control plane's own address cannot be read");
+  }
+  ListeningSocket socket{std::move(fd), host, 0};
+  std::from_chars(port, port + std::char_traits<char>::length(port), socket.port);
+  return socket;
+}
+
+bool WaitFor(int fd, short events, int timeout_ms) {
+  pollfd waiting{fd, events, 0};
+  int ready = 0;
+  do {
+    ready = ::poll(&waiting, 1, timeout_ms);
+  } while (ready < 0 && errno == EINTR);
+  return ready > 0;
+}
+
+// True once connected.
+bool FinishConnect(int fd, const addrinfo& address, int timeout_ms) {
+  if (::connect(fd, address.ai_addr, address.ai_addrlen) == 0) return true;
+  if (errno != EINPROGRESS || !WaitFor(fd, POLLOUT, timeout_ms)) return false;
+  int error = 0;
+  socklen_t length = sizeof(error);
+  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+}
+
+}  // namespace
+
+Result<ListeningSocket> Listen(const std::string& host, uint16_t port) {
+  DYNAMICCL_TRY(const Addresses addresses, Resolve(host, port, AI_PASSIVE));
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    UniqueFd fd = NewSocket(*address);
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (fd.valid() && ::bind(fd.get(), address->ai_addr, address->ai_addrlen) == 0 &&
+        ::listen(fd.get(), SOMAXCONN) == 0) {
+      return Describe(std::move(fd));
+    }
+  }
+  return MakeError(ErrorKind::kUnavailable, "cannot listen on {}:{}: {}", host, port, ErrnoText(errno));
+}
+
+Result<UniqueFd> Accept(int listening_fd) {
+  UniqueFd fd(::accept4(listening_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "accept: {}", ErrnoText(errno));
+  SetOptions(fd.get());
+  return fd;
+}
+
+Result<UniqueFd> Connect(const std::string& host, uint16_t port, int timeout_ms) {
+  DYNAMICCL_TRY(const Addresses addresses, Resolve(host, port, 0));
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    UniqueFd fd = NewSocket(*address);
+    if (fd.valid() && FinishConnect(fd.get(), *address, timeout_ms)) {
+      SetOptions(fd.get());
+      return fd;
+    }
+  }
+  return MakeError(ErrorKind::kUnavailable, "no connection to {}:{}", host, port);
+}
+
+Status SendAll(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      bytes = bytes.subspan(static_cast<size_t>(sent));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      // A message is far smaller than any socket buffer: a peer that lets it fill up is not reading.
+      if (!WaitFor(fd, POLLOUT, 1000)) return MakeError(ErrorKind::kTimeout, "a peer does not read");
+    } else if (errno != EINTR) {
+      return MakeError(ErrorKind::kPeerFailed, "send: {}", ErrnoText(errno));
+    }
+  }
+  return {};
+}
+
+Result<std::pair<std::string, uint16_t>> ParseHostPort(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  uint16_t port = 0;
+  if (colon != std::string::npos) std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
+  if (port == 0) return MakeError(ErrorKind::kInvalidArgument, "'{}' is not host:port", text);
+  std::string host = text.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return std::pair{host, port};
+}
+
+std::string HostName() {
+  char name[256] = {};
+  ::gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few socket calls of the control plane: numeric addresses, deadlines, no exceptions, no signals.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+
+namespace dynamiccl {
+
+struct ListeningSocket {
+  UniqueFd fd;
+  std::string address;  // numeric
+  uint16_t port = 0;
+};
+
+// Binds to the first address of `host` (a name or a number) that is this machine's; port 0: any.
+Result<ListeningSocket> Listen(const std::string& host, uint16_t port);
+Result<UniqueFd> Accept(int listening_fd);
+// Tries until `timeout_ms` have passed.
+Result<UniqueFd> Connect(const std::string& host, uint16_t port, int timeout_ms);
+
+Status SendAll(int fd, std::span<const std::byte> bytes);
+// "host:port" or "[v6]:port".
+Result<std::pair<std::string, uint16_t>> ParseHostPort(const std::string& text);
+std::string HostName();
+
+}  // namespace dynamiccl

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/tuner/tuner_session.h"
+
+#include <algorithm>
+
+#include "plugin/interpose/call_stream.h"
+#include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/communicator_attestation.h"
+#include "plugin/tuner/nccl_logger.h"
+#include "src/base/clock.h"
+#include "src/base/settings.h"
+#include "src/cost_model/tuner_constants.h"
+
+namespace dynamiccl {
+namespace {
+
+// One table for the run in frozen mode.
+constexpr uint8_t kFrozenTableVersion = 1;
+
+CostTable ReadTable(const TunerRequest& request) {
+  CostTable table;
+  for (auto& row : table.microseconds) row.fill(NCCL_ALGO_PROTO_IGNORE);
+  for (int a = 0; a < std::min(request.n_algorithms, kAlgorithms); ++a) {
+    for (int p = 0; p < std::min(request.n_protocols, kProtocols); ++p) {
+      table.microseconds[a][p] = request.table[a * request.n_protocols + p];
+    }
+  }
+  return table;
+}
+
+void WriteTable(const TunerRequest& request, const CostTable& table) {
+  for (int a = 0; a < std::min(request.n_algorithms, kAlgorithms); ++a) {
+    for (int p = 0; p < std::min(request.n_protocols, kProtocols); ++p) {
+      request.table[a * request.n_protocols + p] = table.microseconds[a][p];
+    }
+  }
+}
+
+void WriteAnswer(const TunerRequest& request, const CollectiveConfig& config) {
+  request
+      .table[static_cast<int>(config.algorithm) * request.n_protocols + static_cast<int>(config.protocol)] =
+      0.0f;
+  *request.channels = config.channels;
+}
+
+std::string DigestOf(const ncclTunerConstants_v5_t& constants) {
+  const std::span bytes(reinterpret_cast<const std::byte*>(&constants), sizeof(constants));
+  return ToHex(Sha256Of(bytes)).substr(0, 32);
+}
+
+// 0 where NCCL's constants do not say.
+int ChannelsOf(const TunerInit& init) {
+  if (init.constants == nullptr || !CarriesFabric(*init.constants)) return 0;
+  return FromTunerConstants(*init.constants, static_cast<int>(init.n_ranks), static_cast<int>(init.n_nodes))
+      .fabric.max_channels;
+}
+
+}  // namespace
+
+std::unique_ptr<TunerSession> TunerSession::Begin(const TunerInit& init) noexcept {
+  std::unique_ptr<TunerSession> session;
+  Guarded([&] {
+    ProcessRuntime* runtime = ProcessRuntime::Get();
+    if (runtime == nullptr || runtime->settings().mode != Mode::kFrozen) return;
+    LogThroughNccl(init.logger);
+    session.reset(new TunerSession(*runtime));
+    session->Start(init);
+  });
+  return session;
+}
+
+TunerSession::~TunerSession() {
+  if (chained_context_ != nullptr) chained_->Finalize(chained_context_);
+}
+
+void TunerSession::Start(const TunerInit& init) {
+  const int n_ranks = static_cast<int>(init.n_ranks);
+  const int n_nodes = static_cast<int>(init.n_nodes);
+  communicator_ = runtime_.communicators().Claim(n_ranks, n_nodes);
+  // The plugin may edit the constants, so they are attested as NCCL gave them.
+  const std::string constants = init.constants == nullptr ? "none" : DigestOf(*init.constants);
+  EngineOptions options;
+  options.n_nodes = n_nodes;
+  options.n_ranks = n_ranks;
+  options.max_channels = ChannelsOf(init);
+  options.channels_are_pinned = ChannelsArePinned();
+  options.rules = runtime_.rules();
+  options.policy = runtime_.PolicyFor(init.constants, n_ranks, n_nodes);
+  StartChained(init);
+  if (!AttestCommunicator(runtime_, communicator_.get(), constants)) return;
+  engine_ = std::make_unique<DecisionEngine>(std::move(options));
+  const std::string& path = runtime_.settings().decision_log_path;
+  if (path.empty()) return;
+  log_ = DecisionLog::At(
+      ExpandPath(path, communicator_ ? communicator_->process_rank : runtime_.settings().rank));
+}
+
+void TunerSession::StartChained(const TunerInit& init) {
+  chained_ = runtime_.chained_tuner();
+  if (chained_ == nullptr) return;
+  if (chained_->Init(init, &chained_context_) != ncclSuccess) chained_ = nullptr;
+}
+
+bool TunerSession::AskChained(const TunerRequest& request, const CostTable& before) noexcept {
+  if (chained_ == nullptr) return false;
+  if (chained_->Ask(chained_context_, request) == ncclSuccess) {
+    return ReadTable(request).microseconds != before.microseconds || *request.channels != 0;
+  }
+  // An error would fail the program's collective.
+  WriteTable(request, before);
+  *request.channels = 0;
+  return false;
+}
+
+void TunerSession::Answer(const TunerRequest& request) noexcept {
+  if (request.table == nullptr || request.channels == nullptr || request.n_protocols <= 0) return;
+  const CostTable table = ReadTable(request);
+  const bool chained_answered = AskChained(request, table);
+  // NCCL 2.31 and later ask once more with no operations; that answer is not used and must not count.
+  if (request.n_pipe_ops == 0 || engine_ == nullptr) return;
+  Guarded([&] { Decide(request, table, chained_answered); });
+}
+
+void TunerSession::Decide(const TunerRequest& request, const CostTable& table, bool chained_answered) {
+  if (static_cast<int>(request.function) >= kTunableCollectives) return;
+  GroupInFlight* flight = communicator_ ? InFlightOnThisThread(communicator_->token) : nullptr;
+  TunerQuestion question{static_cast<Collective>(request.function), request.bytes, request.n_pipe_ops,
+                         Role::kUnknown};
+  Decision decision = engine_->Decide(question, table);
+  if (!decision.config.leaves_nccl_alone()) {
+    if (chained_answered) WriteTable(request, table);
+    WriteAnswer(request, decision.config);
+  } else if (chained_answered) {
+    decision.decided_by = DecidedBy::kChainedTuner;
+  }
+  Note(question, decision, flight);
+}
+
+void TunerSession::Note(const TunerQuestion& question, const Decision& decision, GroupInFlight* flight) {
+  const uint64_t call_number = flight != nullptr ? flight->call_number : 0;
+  if (log_) {
+    log_->Append(
+        {communicator_ ? communicator_->info.id : 0, call_number, question, decision, kFrozenTableVersion});
+  }
+  Recorder* recorder = runtime_.recorder();
+  if (recorder == nullptr || flight == nullptr) return;
+  CollectiveCall call;
+  call.call_number = call_number;
+  call.bytes = question.bytes;
+  call.collective = question.collective;
+  call.index_in_group = flight->questions++;
+  call.group_size = flight->n_calls;
+  recorder->Append(
+      DecisionRecord(flight->communicator->number, call,
+                     {MonotonicNanoseconds(), decision.config, decision.decided_by, kFrozenTableVersion}));
+}
+
+ncclResult_t TunerSession::ChunkSize(ncclFunc_t function, size_t bytes, int algorithm, int protocol,
+                                     int channels, size_t* chunk_bytes) noexcept {
+  if (chained_ == nullptr || chained_->chunk_size() == nullptr) return ncclSuccess;
+  const size_t before = *chunk_bytes;
+  const auto ask = chained_->chunk_size();
+  if (ask(chained_context_, function, bytes, algorithm, protocol, channels, chunk_bytes) != ncclSuccess) {
+    *chunk_bytes = before;
+  }
+  return ncclSuccess;
+}
+
+}  // namespace dynamiccl

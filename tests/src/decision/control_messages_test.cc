@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/control_messages.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace dynamiccl {
+namespace {
+
+using UniqueId = std::array<uint8_t, kUniqueIdBytes>;
+
+constexpr ControlSecret kSecret{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+UniqueId FreshId() {
+  UniqueId id{};
+  for (size_t i = 0; i < 40; ++i) id[i] = static_cast<uint8_t>(i * 7 + 1);
+  return id;
+}
+
+PledgeMessage Pledge() {
+  PledgeMessage pledge;
+  pledge.root.fill(3);
+  pledge.communicator.fill(4);
+  pledge.member = 5;
+  pledge.n_ranks = 8;
+  pledge.values.mode = "frozen";
+  pledge.values.pins = "NCCL_ALGO=Ring";
+  return pledge;
+}
+
+TEST(UniqueIdBlock, IsReadAsWritten) {
+  for (const char* address : {"127.0.0.1", "10.20.30.40", "fe80::1", "2001:db8::17"}) {
+    UniqueId id = FreshId();
+    ASSERT_TRUE(WriteBlock(id, {address, 4711, kSecret, {9}}));
+    const auto block = ReadBlock(id);
+    ASSERT_TRUE(block) << address;
+    EXPECT_EQ(block->address, address);
+    EXPECT_EQ(block->port, 4711);
+    EXPECT_EQ(block->secret, kSecret);
+    EXPECT_EQ(block->policy[0], 9);
+  }
+}
+
+TEST(UniqueIdBlock, LeavesNcclsBytesAlone) {
+  UniqueId id = FreshId();
+  ASSERT_TRUE(WriteBlock(id, {"127.0.0.1", 1, kSecret, {}}));
+  const UniqueId before = FreshId();
+  EXPECT_TRUE(std::equal(id.begin(), id.begin() + kUniqueIdBlockOffset, before.begin()));
+}
+
+TEST(UniqueIdBlock, IsNotWrittenOverBytesInUse) {
+  for (size_t byte = kUniqueIdBlockOffset; byte < kUniqueIdBytes; ++byte) {
+    UniqueId id = FreshId();
+    id[byte] = 1;
+    const UniqueId before = id;
+    EXPECT_FALSE(WriteBlock(id, {"127.0.0.1", 1, kSecret, {}}));
+    EXPECT_EQ(id, before);
+  }
+}
+
+TEST(UniqueIdBlock, DamageToAnyBitIsNoticed) {
+  UniqueId id = FreshId();
+  EXPECT_FALSE(ReadBlock(id));
+  ASSERT_TRUE(WriteBlock(id, {"127.0.0.1", 4711, kSecret, {}}));
+  for (size_t bit = 0; bit < 60 * 8; ++bit) {
+    UniqueId damaged = id;
+    damaged[kUniqueIdBlockOffset + bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    EXPECT_FALSE(ReadBlock(damaged)) << bit;
+  }
+}
+
+TEST(Tokens, DifferBetweenIdsChildrenAndColours) {
+  UniqueId other = FreshId();
+  other[0] ^= 1;
+  EXPECT_NE(TokenOf(FreshId()), TokenOf(other));
+  EXPECT_NE(TokenOf(FreshId()), SecretOf(FreshId()));
+  const ControlToken parent = TokenOf(FreshId());
+  EXPECT_NE(ChildToken(parent, 0, 0), ChildToken(parent, 1, 0));
+  EXPECT_NE(ChildToken(parent, 0, 0), ChildToken(parent, 0, 1));
+  EXPECT_EQ(ChildToken(parent, 2, 3), ChildToken(parent, 2, 3));
+}
+
+TEST(ControlMessages, PledgeIsReadAsWritten) {
+  const auto message = EncodePledge(Pledge(), kSecret);
+  EXPECT_EQ(MessageBytes(message), message.size());
+  EXPECT_EQ(PledgeRoot(message), Pledge().root);
+  const auto pledge = DecodePledge(message, kSecret);
+  ASSERT_TRUE(pledge) << pledge.error().message;
+  EXPECT_EQ(pledge->communicator, Pledge().communicator);
+  EXPECT_EQ(pledge->member, 5);
+  EXPECT_EQ(pledge->n_ranks, 8);
+  EXPECT_EQ(pledge->values, Pledge().values);
+}
+
+TEST(ControlMessages, VerdictIsReadAsWrittenForItsCommunicatorOnly) {
+  const Verdict verdict{false, true, "3 of 4 ranks"};
+  const ControlToken communicator{7};
+  const auto message = EncodeVerdict(communicator, verdict, kSecret);
+  EXPECT_EQ(DecodeVerdict(message, communicator, kSecret).value(), verdict);
+  EXPECT_FALSE(DecodeVerdict(message, ControlToken{8}, kSecret));
+  EXPECT_FALSE(DecodePledge(message, kSecret));
+  EXPECT_FALSE(DecodeVerdict(EncodePledge(Pledge(), kSecret), communicator, kSecret));
+}
+
+TEST(ControlMessages, WithoutTheSecretNothingIsAccepted) {
+  ControlSecret wrong = kSecret;
+  wrong[15] ^= 1;
+  EXPECT_FALSE(DecodePledge(EncodePledge(Pledge(), wrong), kSecret));
+  EXPECT_FALSE(DecodeVerdict(EncodeVerdict({}, {.agreed = true}, wrong), {}, kSecret));
+}
+
+TEST(ControlMessages, EveryFlippedBitAndEveryTruncationIsRefused) {
+  const auto message = EncodePledge(Pledge(), kSecret);
+  for (size_t bit = 0; bit < message.size() * 8; ++bit) {
+    auto damaged = message;
+    damaged[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    EXPECT_FALSE(DecodePledge(damaged, kSecret)) << bit;
+  }
+  for (size_t length = 0; length < message.size(); ++length) {
+    EXPECT_FALSE(DecodePledge(std::span(message).first(length), kSecret)) << length;
+    (void)PledgeRoot(std::span(message).first(length));
+  }
+}
+
+TEST(ControlMessages, RandomBytesAreRefused) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 5000; ++round) {
+    std::vector<std::byte> bytes(random() % 300);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    EXPECT_FALSE(DecodePledge(bytes, kSecret));
+    EXPECT_FALSE(DecodeVerdict(bytes, {}, kSecret));
+  }
+}
+
+TEST(ControlMessages, LongTextIsCutRatherThanRefused) {
+  PledgeMessage pledge = Pledge();
+  pledge.values.pins = std::string(5000, 'x');
+  const auto message = EncodePledge(pledge, kSecret);
+  EXPECT_LE(message.size(), kMostMessageBytes);
+  EXPECT_EQ(DecodePledge(message, kSecret)->values.pins, std::string(128, 'x'));
+}
+
+}  // namespace
+}  // namespace dynamiccl

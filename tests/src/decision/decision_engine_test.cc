@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/decision_engine.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <random>
+#include <thread>
+
+namespace dynamiccl {
+namespace {
+
+CostTable TableOf(float tree_ll, float ring_ll, float ring_simple) {
+  CostTable table;
+  for (auto& row : table.microseconds) row.fill(-1.0f);
+  table.microseconds[0][0] = tree_ll;
+  table.microseconds[1][0] = ring_ll;
+  table.microseconds[1][2] = ring_simple;
+  return table;
+}
+
+std::shared_ptr<const OverrideRules> Rules(const char* text) {
+  return std::make_shared<OverrideRules>(OverrideRules::Parse(text, "r").value());
+}
+
+constexpr CollectiveConfig kRingSimple4{Algorithm::kRing, Protocol::kSimple, 4};
+
+DecisionEngine EngineWith(EntryFunction policy, const char* rules = nullptr, int max_channels = 8) {
+  EngineOptions options;
+  options.n_ranks = 4;
+  options.max_channels = max_channels;
+  options.policy = std::move(policy);
+  if (rules != nullptr) options.rules = Rules(rules);
+  return DecisionEngine(std::move(options));
+}
+
+TEST(ChoosableCells, AreThoseNotRuledOutAndNotPricedOut) {
+  EXPECT_EQ(ChoosableCells(TableOf(10, -1, 20)).count(), 2u);
+  EXPECT_EQ(ChoosableCells(TableOf(10, 4999, 5000)).count(), 2u);
+  EXPECT_EQ(ChoosableCells(TableOf(10, 1.7e38f, INFINITY)).count(), 1u);
+  EXPECT_EQ(ChoosableCells(TableOf(NAN, -1, -1)).count(), 0u);
+  EXPECT_EQ(ChoosableCells(TableOf(0, 0, 5)).count(), 2u);
+}
+
+TEST(DecisionEngine, WithoutPolicyAndRulesLeavesNcclAlone) {
+  DecisionEngine engine{EngineOptions{}};
+  const Decision decision =
+      engine.Decide({Collective::kAllReduce, 1024, 1, Role::kUnknown}, TableOf(1, 2, 3));
+  EXPECT_TRUE(decision.config.leaves_nccl_alone());
+  EXPECT_EQ(decision.decided_by, DecidedBy::kNccl);
+}
+
+TEST(DecisionEngine, RulesWinOverThePolicy) {
+  auto engine = EngineWith([](const TableKey&, const ConfigMask&) { return kRingSimple4; },
+                           "allreduce,0,1024,tree,ll,2,-1,-1");
+  Decision decision = engine.Decide({Collective::kAllReduce, 1024, 1, Role::kUnknown}, TableOf(1, 2, 3));
+  EXPECT_EQ(decision.config, (CollectiveConfig{Algorithm::kTree, Protocol::kLL, 2}));
+  EXPECT_EQ(decision.decided_by, DecidedBy::kRule);
+  decision = engine.Decide({Collective::kAllReduce, 1025, 1, Role::kUnknown}, TableOf(1, 2, 3));
+  EXPECT_EQ(decision.config, kRingSimple4);
+  EXPECT_EQ(decision.decided_by, DecidedBy::kPolicy);
+}
+
+TEST(DecisionEngine, NeverChoosesWhatNcclRuledOutOrPricedOut) {
+  auto engine = EngineWith([](const TableKey&, const ConfigMask&) { return kRingSimple4; },
+                           "broadcast,0,1024,ring,simple,2,-1,-1");
+  for (const float cost : {-1.0f, 600.0f, NAN}) {
+    const CostTable table = TableOf(1, 2, cost);
+    EXPECT_TRUE(
+        engine.Decide({Collective::kAllReduce, 8, 1, Role::kUnknown}, table).config.leaves_nccl_alone());
+    EXPECT_TRUE(
+        engine.Decide({Collective::kBroadcast, 8, 1, Role::kUnknown}, table).config.leaves_nccl_alone());
+  }
+}
+
+TEST(DecisionEngine, ChannelsStayWithinTheCommunicators) {
+  const auto many = [](const TableKey&, const ConfigMask&) {
+    return CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 255};
+  };
+  const TunerQuestion question{Collective::kAllReduce, 8, 1, Role::kUnknown};
+  EXPECT_EQ(EngineWith(many, nullptr, 8).Decide(question, TableOf(1, 2, 3)).config.channels, 8);
+  EXPECT_EQ(EngineWith(many, nullptr, 0).Decide(question, TableOf(1, 2, 3)).config.channels, 64);
+}
+
+TEST(DecisionEngine, PinnedChannelsAreNccls) {
+  EngineOptions options;
+  options.channels_are_pinned = true;
+  options.policy = [](const TableKey&, const ConfigMask&) { return kRingSimple4; };
+  DecisionEngine engine(std::move(options));
+  const Decision decision = engine.Decide({Collective::kAllReduce, 8, 1, Role::kUnknown}, TableOf(1, 2, 3));
+  EXPECT_EQ(decision.config, (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 0}));
+}
+
+// A stand-in for a policy: depends on everything it is given.
+CollectiveConfig Mixed(const TableKey& key, const ConfigMask& allowed) {
+  const auto configs = EnumerateConfigs(allowed, 8);
+  const size_t mix = static_cast<size_t>(key.size_class.index) * 31 + static_cast<size_t>(key.role) * 7 +
+                     static_cast<size_t>(key.collective);
+  return configs.empty() ? kLeaveNcclAlone : configs[mix % configs.size()];
+}
+
+TEST(DecisionTable, IsAPureFunctionOfTheKeyWhateverTheOrderOfQuestions) {
+  const ConfigMask allowed = NcclConfigs(Collective::kAllReduce);
+  DecisionTable forward(Mixed);
+  DecisionTable shuffled(Mixed);
+  std::vector<TableKey> keys;
+  for (int c = 0; c < kTunableCollectives; ++c) {
+    for (int s = 0; s < kSizeClasses; ++s) {
+      for (int r = 0; r < kRoles; ++r) {
+        keys.push_back(
+            {static_cast<Collective>(c), SizeClass{static_cast<uint8_t>(s)}, static_cast<Role>(r)});
+      }
+    }
+  }
+  std::vector<CollectiveConfig> expected;
+  for (const TableKey& key : keys) expected.push_back(forward.At(key, allowed));
+  std::vector<size_t> order(keys.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::shuffle(order.begin(), order.end(), std::mt19937(3));
+  for (const size_t i : order) EXPECT_EQ(shuffled.At(keys[i], allowed), expected[i]);
+  EXPECT_EQ(shuffled.computed(), keys.size());
+}
+
+TEST(DecisionTable, ComputesAnEntryOnceAndKeepsIt) {
+  std::atomic<int> computed{0};
+  DecisionTable table([&](const TableKey&, const ConfigMask& allowed) {
+    ++computed;
+    return allowed.any() ? kRingSimple4 : kLeaveNcclAlone;
+  });
+  const TableKey key{Collective::kReduce, SizeClassOf(4096), Role::kScalar};
+  EXPECT_EQ(table.At(key, ConfigMask().set()), kRingSimple4);
+  EXPECT_EQ(table.At(key, ConfigMask()), kRingSimple4);
+  EXPECT_EQ(computed, 1);
+  const TableKey other{Collective::kReduce, SizeClassOf(8192), Role::kScalar};
+  EXPECT_TRUE(table.At(other, ConfigMask()).leaves_nccl_alone());
+  EXPECT_TRUE(table.At(other, ConfigMask().set()).leaves_nccl_alone());
+}
+
+TEST(DecisionTable, ThreadsThatAskAtOnceSeeOneAnswer) {
+  DecisionTable table(Mixed);
+  const ConfigMask allowed = NcclConfigs(Collective::kAllReduce);
+  std::vector<std::vector<CollectiveConfig>> seen(4, std::vector<CollectiveConfig>(kSizeClasses));
+  std::vector<std::thread> threads;
+  for (auto& mine : seen) {
+    threads.emplace_back([&] {
+      for (int s = 0; s < kSizeClasses; ++s) {
+        mine[s] =
+            table.At({Collective::kAllReduce, SizeClass{static_cast<uint8_t>(s)}, Role::kUnknown}, allowed);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& mine : seen) EXPECT_EQ(mine, seen[0]);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -25,7 +25,6 @@ constexpr const char* kKindNames[] = {"None",
                                       DYNAMICCL_RECORD_KINDS(DYNAMICCL_RECORD_KIND)
 #undef DYNAMICCL_RECORD_KIND
 };
-constexpr const char* kDecidedByNames[] = {"nccl", "policy", "rule", "user_pin", "chained_tuner"};
 constexpr const char* kDurationSourceNames[] = {"none", "imported", "stream", "kernel_stamps", "event_pair"};
 
 // Names of an enumeration as a list, for reading and writing alike. `base` is the number of names[0].
@@ -51,7 +50,7 @@ struct Vocabulary {
   NameList phases = NamesOf<Phase>(0, kPhases);
   NameList roles = NamesOf<Role>(0, kRoles);
   NameList stages = NamesOf<ZeroStage>(0, kZeroStages);
-  NameList decided_by{{std::begin(kDecidedByNames), std::end(kDecidedByNames)}};
+  NameList decided_by = NamesOf<DecidedBy>(0, kDeciders);
   NameList duration_sources{{std::begin(kDurationSourceNames), std::end(kDurationSourceNames)}};
 };
 

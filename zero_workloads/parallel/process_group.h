@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 
@@ -66,6 +67,8 @@ class ProcessGroup {
   ProcessGroup(ncclComm_t communicator, const RankEnvironment& environment, int zero_stage);
   PendingCollective Issue(ncclResult_t result, const char* function);
   void Prepare(const CallLabel& label);
+  // Runs `wait`; what goes wrong in it becomes a CollectiveFailure that names the collective.
+  void Guard(const PendingCollective& collective, const std::function<void()>& wait);
   void ThrowOnAsyncError(const char* function);
 
   ncclComm_t communicator_;

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 
 #include "src/base/unique_fd.h"
@@ -21,16 +22,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A port that was free a moment ago.
+// A port that is free now, below the range from which the system takes ports for connections (32768 on): none
+// of the many connections of hostccl can take it in the meantime.
 int FreePort() {
-  const UniqueFd probe(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  bind(probe.get(), reinterpret_cast<sockaddr*>(&address), length);
-  getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &length);
-  return ntohs(address.sin_port);
+  std::random_device random;
+  while (true) {
+    const int port = std::uniform_int_distribution<int>(10000, 32000)(random);
+    const UniqueFd probe(socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    if (bind(probe.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) return port;
+  }
 }
 
 std::string ReadText(const fs::path& path) {

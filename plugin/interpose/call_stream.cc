@@ -73,23 +73,32 @@ void NumberCalls() {
     GroupInFlight& entry = InFlightOn(buffered.communicator);
     CollectiveCall& call = buffered.issued.call;
     call.call_number = entry.call_number;
-    call.index_in_group = entry.n_calls++;
-    if (Counts(call)) ++entry.n_collectives;
+    // Collectives and the rest are counted apart: what a rank sends and receives is its own.
+    call.index_in_group = Counts(call) ? entry.n_collectives++ : entry.n_others++;
+  }
+  for (BufferedCall& buffered : t_calls.calls) {
+    const GroupInFlight& entry = InFlightOn(buffered.communicator);
+    CollectiveCall& call = buffered.issued.call;
+    call.group_size = Counts(call) ? entry.n_collectives : entry.n_others;
   }
 }
 
 void RecordCalls(Recorder* recorder) {
   if (recorder == nullptr) return;
-  for (BufferedCall& buffered : t_calls.calls) {
-    buffered.issued.call.group_size = InFlightOn(buffered.communicator).n_calls;
+  for (const BufferedCall& buffered : t_calls.calls) {
     TraceRecord record = CallRecord(buffered.communicator->number, buffered.issued);
     record.stream = buffered.stream;
     recorder->Append(record);
   }
 }
 
-// The library took the group: count it. Runs on the calling thread before its call returns.
+// The library took the group: count it, and recognise what comes next. Runs on the calling thread before its
+// call returns, so the next call's decision reads a settled answer.
 void CountGroup() {
+  for (const BufferedCall& buffered : t_calls.calls) {
+    StructureTrigger* structure = buffered.communicator->structure.get();
+    if (structure != nullptr && Counts(buffered.issued.call)) structure->Step(buffered.issued.call);
+  }
   for (const GroupInFlight& entry : t_calls.in_flight) {
     if (entry.n_collectives > 0) ++entry.communicator->next_call;
   }

@@ -69,9 +69,9 @@ void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept;
 struct GroupInFlight {
   Communicator* communicator = nullptr;
   uint64_t call_number = 0;
-  uint16_t n_calls = 0;  // on this communicator
-  uint16_t n_collectives = 0;
-  uint16_t questions = 0;  // that the tuner has been asked so far
+  uint16_t n_collectives = 0;  // that move data, on this communicator
+  uint16_t n_others = 0;       // sends, receives, and calls of no bytes
+  uint16_t questions = 0;      // that the tuner has been asked so far
 };
 // Null when this thread has nothing in flight on a communicator of this token.
 GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept;

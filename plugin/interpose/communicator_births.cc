@@ -54,6 +54,12 @@ void Record(ProcessRuntime& runtime, Communicator& communicator) {
   }
 }
 
+// Recognises what the calls are for, where there is a policy that knows.
+void AddStructure(const ProcessRuntime& runtime, Communicator& communicator) {
+  communicator.policy = runtime.policy();
+  if (communicator.policy) communicator.structure = std::make_unique<StructureTrigger>(*communicator.policy);
+}
+
 // A child's rank and size are known only now.
 void CompleteChild(ncclComm_t handle, CommunicatorInfo& info) {
   DYNAMICCL_FORWARD(CommUserRank, handle, &info.rank);
@@ -111,6 +117,7 @@ CommunicatorBirth::CommunicatorBirth(ncclComm_t parent_handle, int colour,
 void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config) {
   if (config != nullptr) communicator->blocking = IsBlocking(config);
   communicator_ = std::move(communicator);
+  AddStructure(*runtime_, *communicator_);
   runtime_->OfferAsTuner();
   Decline(*runtime_, *communicator_);
   runtime_->communicators().Expect(communicator_);
@@ -153,6 +160,7 @@ CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
       communicator->member = communicator->process_rank = rank;
       communicator->within_process = true;
       communicator->info = {IdOf(token) << 32 | unique[1], rank, n_ranks, 0};
+      AddStructure(*runtime_, *communicator);
       runtime_->communicators().Expect(communicator);
       communicators_.push_back(std::move(communicator));
     }

@@ -16,6 +16,7 @@
 #include "src/collective/role.h"
 #include "src/decision/control_messages.h"
 #include "src/nccl_abi/nccl_api.h"
+#include "src/policy/structure_inference.h"
 
 namespace dynamiccl {
 
@@ -30,9 +31,11 @@ struct Communicator {
   int process_rank = 0;         // stands for %r in paths
   bool within_process = false;  // all ranks are threads or devices of this process: nothing to attest
   bool blocking = true;
-  std::atomic<bool> claimed{false};  // a tuner session was begun for it
-  uint64_t next_call = 0;            // issuing thread
-  uint64_t splits = 0;               // issuing thread
+  std::atomic<bool> claimed{false};             // a tuner session was begun for it
+  std::unique_ptr<StructureTrigger> structure;  // issuing thread; null without a policy
+  std::shared_ptr<const Policy> policy;         // that `structure` computes with
+  uint64_t next_call = 0;                       // issuing thread
+  uint64_t splits = 0;                          // issuing thread
 };
 
 class CommunicatorRegistry {

@@ -13,6 +13,10 @@
 #include "plugin/runtime/build_id.h"
 #include "plugin/runtime/c_boundary.h"
 #include "src/base/settings.h"
+#include "src/cost_model/tuner_constants.h"
+#include "src/policy/config_inference.h"
+#include "src/policy/policy_checks.h"
+#include "src/policy/policy_file.h"
 
 namespace dynamiccl {
 namespace {
@@ -42,6 +46,16 @@ bool NamesThisObject(const std::string& plugin) {
   const bool is_static = ::strncasecmp("STATIC_PLUGIN", plugin.c_str(), plugin.size()) == 0;
   return plugin.empty() || is_static || plugin == "dynamiccl" ||
          plugin.ends_with("libnccl-tuner-dynamiccl.so") || plugin.ends_with("libdynamiccl.so");
+}
+
+// Reading has compared the outputs with the file's; what is attested is computed here, by this machine.
+std::string DigestOfGoldenOutputs(const PolicyTensors& tensors) {
+  const auto computed = std::make_unique<PolicyTensors>(tensors);
+  ComputeGoldenOutputs(*computed);
+  Sha256 digest;
+  digest.Update(std::as_bytes(std::span(computed->golden_logits)));
+  digest.Update(std::as_bytes(std::span(computed->golden_residuals)));
+  return ToHex(digest.Finish()).substr(0, 32);
 }
 
 std::string LibraryVersion() {
@@ -76,7 +90,10 @@ void ProcessRuntime::Create() {
 }
 
 ProcessRuntime::ProcessRuntime() : settings_(ReadJobSettings()) {
-  if (settings_.mode == Mode::kFrozen) LoadRules();
+  if (settings_.mode == Mode::kFrozen) {
+    LoadRules();
+    LoadPolicy();
+  }
   if (!broken_.empty()) Log(LogLevel::kWarn, "{}; NCCL's choice stays", broken_);
   if (settings_.mode == Mode::kObserve && settings_.trace_path.empty()) {
     Log(LogLevel::kWarn, "mode observe without DYNAMICCL_TRACE: nothing is recorded");
@@ -92,6 +109,19 @@ void ProcessRuntime::LoadRules() {
   } else {
     broken_ = rules.error().message;
   }
+}
+
+void ProcessRuntime::LoadPolicy() {
+  if (settings_.policy_path.empty()) return;
+  auto policy = ReadPolicyFile(settings_.policy_path);
+  if (!policy) {
+    broken_ = policy.error().message;
+    return;
+  }
+  policy_ = std::move(*policy);
+  policy_hash_ = ToHex(policy_->sha256);
+  std::copy_n(policy_->sha256.begin(), policy_digest_.size(), policy_digest_.begin());
+  golden_ = DigestOfGoldenOutputs(policy_->tensors);
 }
 
 bool ProcessRuntime::FirstTime(const std::string& reason) {
@@ -166,9 +196,9 @@ AttestedValues ProcessRuntime::Attested() const {
   AttestedValues values;
   values.build = BuildId();
   values.mode = Name(settings_.mode);
-  values.policy = policy_state_;
+  values.policy = policy_hash_.empty() ? "none" : policy_hash_;
   values.rules = rules_state_;
-  values.golden = "none";
+  values.golden = golden_;
   values.pins = PinnedByUser(settings_);
   values.library = LibraryVersion();
   return values;

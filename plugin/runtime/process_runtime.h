@@ -17,6 +17,7 @@
 #include "src/decision/attestation.h"
 #include "src/decision/decision_table.h"
 #include "src/decision/override_rules.h"
+#include "src/policy/policy.h"
 #include "traces/record/recorder.h"
 
 namespace dynamiccl {
@@ -32,6 +33,8 @@ class ProcessRuntime {
   CommunicatorRegistry& communicators() { return communicators_; }
   const std::shared_ptr<const OverrideRules>& rules() const { return rules_; }
 
+  // Null without one.
+  const std::shared_ptr<const Policy>& policy() const { return policy_; }
   // The policy's entries for a communicator, a pure function of what is attested; empty without a policy.
   EntryFunction PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
   // The tuner plugin that the user named; null when there is none. Loaded at the first call.
@@ -68,6 +71,7 @@ class ProcessRuntime {
   ProcessRuntime();
   static void Create();
   void LoadRules();
+  void LoadPolicy();
   ControlServer* Server(const std::vector<std::string>& hosts, uint16_t port);
   std::vector<std::string> HostsToListenOn() const;
   void ServeRendezvous(const MeetingPoint& meeting);
@@ -76,7 +80,8 @@ class ProcessRuntime {
   CommunicatorRegistry communicators_;
   std::shared_ptr<const OverrideRules> rules_;
   std::string rules_state_ = "none";  // what is attested of them
-  std::string policy_state_ = "none";
+  std::shared_ptr<const Policy> policy_;
+  std::string golden_ = "none";  // digest of what this machine computes for the policy's golden vectors
   std::string policy_hash_;
   std::array<uint8_t, 16> policy_digest_{};
   std::string broken_;  // what is wrong with the policy or the rules

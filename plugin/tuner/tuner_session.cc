@@ -43,6 +43,14 @@ void WriteAnswer(const TunerRequest& request, const CollectiveConfig& config) {
   *request.channels = config.channels;
 }
 
+// What the calls before this one say that it is for. Unknown where the order of calls and decisions does not
+// hold: NCCL asks on another thread, or initialised the communicator as non-blocking.
+Role RecognisedRole(const GroupInFlight* flight, Collective collective) {
+  if (flight == nullptr || !flight->communicator->blocking || !flight->communicator->structure)
+    return Role::kUnknown;
+  return flight->communicator->structure->recognised().next_role[static_cast<size_t>(collective)];
+}
+
 std::string DigestOf(const ncclTunerConstants_v5_t& constants) {
   const std::span bytes(reinterpret_cast<const std::byte*>(&constants), sizeof(constants));
   return ToHex(Sha256Of(bytes)).substr(0, 32);
@@ -126,6 +134,7 @@ void TunerSession::Decide(const TunerRequest& request, const CostTable& table, b
   GroupInFlight* flight = communicator_ ? InFlightOnThisThread(communicator_->token) : nullptr;
   TunerQuestion question{static_cast<Collective>(request.function), request.bytes, request.n_pipe_ops,
                          Role::kUnknown};
+  question.role = RecognisedRole(flight, question.collective);
   Decision decision = engine_->Decide(question, table);
   if (!decision.config.leaves_nccl_alone()) {
     if (chained_answered) WriteTable(request, table);
@@ -149,7 +158,7 @@ void TunerSession::Note(const TunerQuestion& question, const Decision& decision,
   call.bytes = question.bytes;
   call.collective = question.collective;
   call.index_in_group = flight->questions++;
-  call.group_size = flight->n_calls;
+  call.group_size = flight->n_collectives;
   recorder->Append(
       DecisionRecord(flight->communicator->number, call,
                      {MonotonicNanoseconds(), decision.config, decision.decided_by, kFrozenTableVersion}));

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a small NCCL job, a plain program without any knowledge of DynamICCL: collectives of several
+// sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
+//   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads]
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/annotate/phase_marker.h"
+#include "src/nccl_abi/host_stream.h"
+#include "src/nccl_abi/nccl_api.h"
+
+namespace {
+
+[[noreturn]] void Fail(const char* what, int code) {
+  std::fprintf(stderr, "nccl_job: %s: %d\n", what, code);
+  std::_Exit(4);
+}
+
+void Check(ncclResult_t result, const char* what) {
+  if (result != ncclSuccess) Fail(what, result);
+}
+#define CHECK_NCCL(call) Check(call, #call)
+
+int FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? 0 : std::atoi(value);
+}
+
+// Rank 0 makes the id and publishes it under its final name; the others wait for it.
+ncclUniqueId Exchange(const std::string& path, int rank) {
+  ncclUniqueId id{};
+  if (rank == 0) {
+    CHECK_NCCL(ncclGetUniqueId(&id));
+    std::ofstream(path + ".new", std::ios::binary).write(id.internal, sizeof(id.internal));
+    std::rename((path + ".new").c_str(), path.c_str());
+    return id;
+  }
+  while (true) {
+    std::ifstream file(path, std::ios::binary);
+    if (file.read(id.internal, sizeof(id.internal))) return id;
+    ::usleep(2000);
+  }
+}
+
+struct Rank {
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+  int rank = 0;
+  int n_ranks = 1;
+};
+
+void AllReduce(const Rank& rank, size_t count) {
+  std::vector<float> data(count, static_cast<float>(rank.rank + 1));
+  CHECK_NCCL(ncclAllReduce(data.data(), data.data(), count, ncclFloat32, ncclSum, rank.comm, rank.stream));
+  CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
+  const float sum = static_cast<float>(rank.n_ranks * (rank.n_ranks + 1) / 2);
+  for (const float value : data) {
+    if (value != sum) Fail("wrong sum", static_cast<int>(value));
+  }
+}
+
+void GatherAndScatter(const Rank& rank, size_t count) {
+  const size_t total = count * static_cast<size_t>(rank.n_ranks);
+  std::vector<float> part(count, static_cast<float>(rank.rank));
+  std::vector<float> whole(total);
+  CHECK_NCCL(ncclAllGather(part.data(), whole.data(), count, ncclFloat32, rank.comm, rank.stream));
+  CHECK_NCCL(
+      ncclReduceScatter(whole.data(), part.data(), count, ncclFloat32, ncclSum, rank.comm, rank.stream));
+  CHECK_NCCL(ncclBcast(whole.data(), total, ncclFloat32, 0, rank.comm, rank.stream));
+  CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
+  if (part[0] != static_cast<float>(rank.rank * rank.n_ranks))
+    Fail("wrong scatter", static_cast<int>(part[0]));
+}
+
+void Group(const Rank& rank, size_t count) {
+  std::vector<float> a(count, 1.0f), b(count, 2.0f);
+  CHECK_NCCL(ncclGroupStart());
+  CHECK_NCCL(ncclAllReduce(a.data(), a.data(), count, ncclFloat32, ncclSum, rank.comm, rank.stream));
+  CHECK_NCCL(ncclGroupStart());
+  CHECK_NCCL(ncclReduce(b.data(), b.data(), count, ncclFloat32, ncclMax, 0, rank.comm, rank.stream));
+  CHECK_NCCL(ncclGroupEnd());
+  CHECK_NCCL(ncclGroupEnd());
+  CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
+  if (a[0] != static_cast<float>(rank.n_ranks)) Fail("wrong group sum", static_cast<int>(a[0]));
+}
+
+void Round(const Rank& rank, int step) {
+  dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, 2, step);
+  for (const size_t count : {1, 256, 5000, 70000}) {
+    AllReduce(rank, count);
+    GatherAndScatter(rank, count);
+  }
+  Group(rank, 3000);
+}
+
+void UseAndDestroy(Rank rank, int rounds) {
+  CHECK_NCCL(hostcclStreamCreate(&rank.stream));
+  for (int step = 0; step < rounds; ++step) Round(rank, step);
+  CHECK_NCCL(hostcclStreamDestroy(rank.stream));
+  CHECK_NCCL(ncclCommDestroy(rank.comm));
+}
+
+void Split(const Rank& world) {
+  for (int colours = 1; colours <= 2; ++colours) {
+    Rank half;
+    CHECK_NCCL(ncclCommSplit(world.comm, world.rank % colours, world.rank, &half.comm, nullptr));
+    CHECK_NCCL(ncclCommUserRank(half.comm, &half.rank));
+    CHECK_NCCL(ncclCommCount(half.comm, &half.n_ranks));
+    UseAndDestroy(half, 1);
+  }
+}
+
+// A child of fork must live and die without disturbing the parent's job.
+void Fork() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ncclUniqueId id{};
+    ::_exit(ncclGetUniqueId(&id) == ncclSuccess ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (status != 0) Fail("fork", status);
+}
+
+void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
+             const std::set<std::string>& extras) {
+  const int communicators = extras.contains("many") ? 20 : 1;
+  for (int i = 0; i < communicators; ++i) {
+    Rank world{nullptr, nullptr, rank, n_ranks};
+    const ncclUniqueId id = Exchange(path + std::to_string(i), rank);
+    CHECK_NCCL(ncclCommInitRank(&world.comm, n_ranks, id, rank));
+    if (extras.contains("fork")) Fork();
+    if (extras.contains("split")) Split(world);
+    UseAndDestroy(world, rounds);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 1;
+  const std::set<std::string> extras(argv + (argc > 3 ? 3 : argc), argv + argc);
+  if (!extras.contains("threads")) {
+    RunRank(argv[1], FromEnvironment("RANK"), FromEnvironment("WORLD_SIZE"), rounds, extras);
+    return 0;
+  }
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] { RunRank(argv[1], rank, 3, rounds, extras); });
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}

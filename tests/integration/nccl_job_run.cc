@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/integration/nccl_job_run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace dynamiccl::testing {
+namespace {
+
+// Everything that could steer the job from outside.
+const char* const kForgotten[] = {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_PLUGIN", "NCCL_DEBUG", "DYNAMICCL_MODE",
+                                  "DYNAMICCL_POLICY", "DYNAMICCL_RULES", "DYNAMICCL_TRACE", "HOSTCCL_TOPOLOGY"};
+
+std::string Filled(std::string value, const std::string& folder) {
+  const size_t place = value.find("%d");
+  return place == std::string::npos ? value : value.replace(place, 2, folder);
+}
+
+void SetAll(const Environment& environment, const std::string& folder) {
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), Filled(value, folder).c_str(), 1);
+}
+
+void SendToFile(const std::string& path, int descriptor) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ::dup2(file, descriptor);
+  ::close(file);
+}
+
+[[noreturn]] void BecomeRank(const JobOptions& options, int rank, const std::string& folder) {
+  for (const char* name : kForgotten) ::unsetenv(name);
+  ::setenv("RANK", std::to_string(rank).c_str(), 1);
+  ::setenv("WORLD_SIZE", std::to_string(options.n_ranks).c_str(), 1);
+  ::setenv("DYNAMICCL_CONTROL_ADDRESS", "127.0.0.1", 1);
+  SetAll(options.environment, folder);
+  const auto own = options.environment_of.find(rank);
+  if (own != options.environment_of.end()) SetAll(own->second, folder);
+  const auto& without = options.without_preload;
+  if (options.preload && std::find(without.begin(), without.end(), rank) == without.end()) {
+    ::setenv("LD_PRELOAD", DYNAMICCL_TEST_PRELOAD, 1);
+  }
+  SendToFile(folder + "/stdout." + std::to_string(rank), STDOUT_FILENO);
+  SendToFile(folder + "/stderr." + std::to_string(rank), STDERR_FILENO);
+  std::vector<std::string> words{DYNAMICCL_TEST_JOB, folder + "/id", options.rounds};
+  words.insert(words.end(), options.extras.begin(), options.extras.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  // A rank that hangs must not outlive the test.
+  ::alarm(50);
+  ::execv(DYNAMICCL_TEST_JOB, arguments.data());
+  ::_exit(127);
+}
+
+}  // namespace
+
+bool JobResult::ok() const {
+  return std::all_of(exit_codes.begin(), exit_codes.end(), [](int code) { return code == 0; });
+}
+
+std::string JobResult::AllErrors() const {
+  std::string all;
+  for (const std::string& text : errors) all += text;
+  return all;
+}
+
+std::string JobResult::Text(const std::string& name) const {
+  std::ifstream file(folder + "/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+JobResult RunJob(const JobOptions& options) {
+  std::string folder = std::filesystem::temp_directory_path() / "dynamiccl-job-XXXXXX";
+  JobResult result;
+  result.folder = ::mkdtemp(folder.data());
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < options.n_ranks; ++rank) {
+    const pid_t pid = ::fork();
+    if (pid == 0) BecomeRank(options, rank, result.folder);
+    ranks.push_back(pid);
+  }
+  for (const pid_t pid : ranks) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    result.exit_codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (int rank = 0; rank < options.n_ranks; ++rank) {
+    result.errors.push_back(result.Text("stderr." + std::to_string(rank)));
+  }
+  return result;
+}
+
+std::vector<std::string> LinesWith(const std::string& text, const std::string& what) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.find(what) != std::string::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace dynamiccl::testing

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the ranks of tests/integration/nccl_job.cc as processes over hostccl and collects what they leave behind.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dynamiccl::testing {
+
+using Environment = std::map<std::string, std::string>;
+
+struct JobOptions {
+  int n_ranks = 2;
+  std::string rounds = "1";
+  std::vector<std::string> extras;
+  bool preload = true;
+  Environment environment;                    // of every rank; "%d" in a value is the job's folder
+  std::map<int, Environment> environment_of;  // of one rank, on top
+  std::vector<int> without_preload;           // ranks that go without the object
+};
+
+struct JobResult {
+  std::vector<int> exit_codes;
+  std::vector<std::string> errors;  // standard error by rank
+  std::string folder;               // kept until the test ends
+  double seconds = 0;
+
+  bool ok() const;
+  std::string AllErrors() const;
+  // Of a file in the folder; empty when there is none.
+  std::string Text(const std::string& name) const;
+};
+
+JobResult RunJob(const JobOptions& options);
+
+// The lines of `text` that contain `what`.
+std::vector<std::string> LinesWith(const std::string& text, const std::string& what);
+
+}  // namespace dynamiccl::testing

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -121,6 +122,78 @@ TEST_F(RealNccl, OwnChoiceIsTheMinimumOfTheTableItHandsToATuner) {
     EXPECT_EQ(choice.algorithm, tables[call].best_algorithm) << choice;
     EXPECT_EQ(choice.protocol, tables[call].best_protocol) << choice;
   }
+}
+
+struct Asked {
+  std::string function;   // as NCCL prints it
+  size_t max_bytes = 0;   // NCCL's total; the first row that fits counts
+  std::string algorithm;  // as NCCL prints it
+  std::string protocol;
+  int channels = 0;
+};
+
+// Few channels for small messages: NCCL gives a channel at least 32 KiB of traffic and takes away what is too
+// much.
+const Asked kAsked[] = {
+    {"AllReduce", 65536, "RING", "LL", 1},          {"AllReduce", 16 << 20, "TREE", "LL128", 2},
+    {"AllReduce", 1 << 30, "RING", "SIMPLE", 5},    {"AllGather", 65536, "RING", "LL128", 1},
+    {"AllGather", 1 << 30, "RING", "LL", 3},        {"ReduceScatter", 65536, "RING", "SIMPLE", 1},
+    {"ReduceScatter", 1 << 30, "RING", "LL128", 7}, {"Broadcast", 65536, "RING", "SIMPLE", 1},
+    {"Broadcast", 1 << 30, "RING", "LL128", 4},     {"Reduce", 65536, "RING", "LL", 1},
+    {"Reduce", 1 << 30, "RING", "SIMPLE", 6},
+};
+
+std::string LowerCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char letter) { return std::tolower(letter); });
+  return text;
+}
+
+// The rules as the CSV of NCCL's example tuner, which has them match from the first line on.
+std::string WriteRules(const std::string& folder) {
+  const std::string path = folder + "/rules.csv";
+  std::ofstream file(path);
+  for (const Asked& row : kAsked) {
+    file << LowerCase(row.function) << ",0," << row.max_bytes << "," << LowerCase(row.algorithm) << ","
+         << LowerCase(row.protocol) << "," << row.channels << ",-1,-1\n";
+  }
+  return path;
+}
+
+const Asked* FindAsked(const TuningLine& choice) {
+  const auto fits = [&choice](const Asked& row) {
+    return row.function == choice.function && TotalBytes(choice) <= row.max_bytes;
+  };
+  const auto row = std::find_if(std::begin(kAsked), std::end(kAsked), fits);
+  return row == std::end(kAsked) ? nullptr : row;
+}
+
+TEST_F(RealNccl, PreloadedTunersRulesAreWhatNcclReportsItTook) {
+  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  request_.environment = {{"DYNAMICCL_RULES", WriteRules(scratch_)}};
+  const RunOutcome outcome = Run();
+  for (const TuningLine& choice : outcome.choices) {
+    const Asked* asked = FindAsked(choice);
+    ASSERT_NE(asked, nullptr) << choice;
+    EXPECT_EQ(choice.algorithm, asked->algorithm) << choice;
+    EXPECT_EQ(choice.protocol, asked->protocol) << choice;
+    EXPECT_EQ(choice.channels(), asked->channels) << choice;
+  }
+}
+
+TEST_F(RealNccl, ObserveModeLeavesEveryChoiceAsItWas) {
+  const RunOutcome alone = Run();
+  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  request_.environment = {{"DYNAMICCL_MODE", "observe"}, {"DYNAMICCL_TRACE", scratch_ + "/trace.ctrace"}};
+  const RunOutcome observed = Run();
+  EXPECT_EQ(alone.choices, observed.choices);
+  EXPECT_TRUE(std::filesystem::exists(scratch_ + "/trace.ctrace"));
+}
+
+TEST_F(RealNccl, LoadedWithoutSettingsChangesNothing) {
+  const RunOutcome alone = Run();
+  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  EXPECT_EQ(alone.choices, Run().choices);
 }
 
 }  // namespace

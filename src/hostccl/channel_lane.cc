@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/hostccl/protocols/ll.h"
 #include "src/hostccl/protocols/simple.h"
 
 namespace dynamiccl::hostccl {
@@ -11,8 +12,14 @@ namespace {
 
 std::unique_ptr<Primitives> MakePrimitives(Protocol protocol, Connection* channel,
                                            const Reduction& reduction) {
-  (void)protocol;
+  if (protocol == Protocol::kLL) return std::make_unique<LlPrimitives>(channel, reduction);
   return std::make_unique<SimplePrimitives>(channel, reduction);
+}
+
+const AlgorithmEntry& EntryFor(const Communicator& communicator, const CollectiveOperation& operation) {
+  const AlgorithmEntry* const ordered =
+      communicator.settings().rank_order ? FindOrderedAlgorithm(operation.collective) : nullptr;
+  return ordered != nullptr ? *ordered : *FindAlgorithm(operation.collective, operation.config.algorithm);
 }
 
 // A coroutine with the primitives that it waits in.
@@ -46,7 +53,11 @@ ChannelWork MakeWork(const Communicator& communicator, const CollectiveOperation
   work.rank = communicator.rank();
   work.n_ranks = communicator.n_ranks();
   work.root = operation.root;
-  work.channel = channel;
+  work.data_type = operation.data_type;
+  work.op = operation.op;
+  work.ring = communicator.ring();
+  work.position = communicator.ring_position();
+  work.tree = communicator.tree(channel % 2);
   return work;
 }
 
@@ -90,7 +101,7 @@ class ChannelLane final : public LaunchLane {
     Communicator& communicator = *plan_.communicator;
     work_ = MakeWork(communicator, operation, channel_);
     const Reduction reduction = FindReduction(operation.data_type, operation.op, communicator.n_ranks());
-    for (const AlgorithmBody body : FindAlgorithm(operation.collective, Algorithm::kRing)->bodies) {
+    for (const AlgorithmBody body : EntryFor(communicator, operation).bodies) {
       if (body == nullptr) continue;
       Running running;
       running.primitives =
@@ -128,7 +139,7 @@ class TransferLane final : public LaunchLane {
     Reduction bytes = FindReduction(DataType::kInt8, ReduceOp::kSum, 1);
     running_.primitives =
         MakePrimitives(Protocol::kSimple, plan.communicator->channel(kPointToPointChannel), bytes);
-    running_.primitives->Connect({{sends ? -1 : peer, -1}}, {{sends ? peer : -1, -1}});
+    running_.primitives->Connect({{sends ? -1 : peer, -1, -1}}, {{sends ? peer : -1, -1, -1}});
     running_.lane = RunTransfers(*running_.primitives, std::move(mine), sends);
   }
 

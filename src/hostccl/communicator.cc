@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/hostccl/communicator.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/base/settings.h"
@@ -49,7 +50,11 @@ Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
   return settings;
 }
 
-Communicator::Communicator(Parts parts) : parts_(std::move(parts)) {
+Communicator::Communicator(Parts parts) : parts_(std::move(parts)), ring_(RingOrder(parts_.node_of_rank)) {
+  ring_position_ = static_cast<int>(std::find(ring_.begin(), ring_.end(), rank()) - ring_.begin());
+  for (int which = 0; which < 2; ++which) {
+    trees_[static_cast<size_t>(which)] = TreeOverNodes(which, rank(), parts_.node_of_rank);
+  }
   Connect();
 }
 

@@ -2,9 +2,10 @@
 // One rank of a communicator: its peers, its memory, its planner and its state of health.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "src/collective/communicator_info.h"
 #include "src/hostccl/host_stream.h"
 #include "src/hostccl/planner.h"
+#include "src/hostccl/topology/double_binary_tree.h"
 #include "src/transport/connection.h"
 #include "src/transport/peer_mesh.h"
 #include "src/transport/segment.h"
@@ -35,6 +37,7 @@ class Communicator {
     int device = 0;
     CommunicatorSettings settings;
     ncclConfig_t config{};
+    std::vector<int> node_of_rank;
     std::unique_ptr<PeerMesh> mesh;                  // null for one rank
     std::vector<std::shared_ptr<Segment>> segments;  // by rank
   };
@@ -51,6 +54,10 @@ class Communicator {
   Planner& planner() const { return *planner_; }
   void set_planner(std::unique_ptr<Planner> planner) { planner_ = std::move(planner); }
   SegmentHeader& header(int rank) const { return parts_.segments[static_cast<size_t>(rank)]->header(); }
+  // Ranks in ring order, and where this one stands.
+  std::span<const int> ring() const { return ring_; }
+  int ring_position() const { return ring_position_; }
+  const TreeNeighbours& tree(int which) const { return trees_[static_cast<size_t>(which)]; }
   // Connections of a channel, by peer. Used by the launch in progress alone.
   Connection* channel(int index) {
     return &connections_[static_cast<size_t>(index) * parts_.segments.size()];
@@ -80,6 +87,9 @@ class Communicator {
 
   Parts parts_;
   std::unique_ptr<Planner> planner_;
+  std::vector<int> ring_;
+  int ring_position_ = 0;
+  std::array<TreeNeighbours, 2> trees_;
   std::vector<Connection> connections_;
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;

@@ -72,6 +72,7 @@ class Assembly {
   Assembly(CommunicatorInfo info, CommunicatorSettings settings, const ncclConfig_t& config, int device)
       : deadline_(Deadline::After(settings.timeout_ms)) {
     parts_.info = info;
+    parts_.node_of_rank.resize(static_cast<size_t>(info.n_ranks));
     parts_.settings = settings;
     parts_.config = config;
     parts_.device = device;

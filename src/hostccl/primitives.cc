@@ -7,11 +7,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// A third of a 48 KiB first-level cache: two inputs and an output.
+// Five operands fit a 48 KiB first-level cache.
 constexpr size_t kBlockBytes = 8 << 10;
 
-std::array<Connection*, 2> Resolve(Connection* channel, const Peers& peers) {
-  std::array<Connection*, 2> connections{};
+std::array<Connection*, kMaxPeers> Resolve(Connection* channel, const Peers& peers) {
+  std::array<Connection*, kMaxPeers> connections{};
   size_t next = 0;
   for (const int rank : peers.ranks) {
     if (rank >= 0) connections[next++] = &channel[rank];
@@ -57,7 +57,9 @@ void CombinePiece(const Reduction& reduction, const PieceOperands& operands, siz
       Copy(out[0] + at, in[0] + at, bytes);
     } else {
       reduction.combine(out[0] + at, in[0] + at, in[1] + at, n);
-      if (in[2] != nullptr) reduction.combine(out[0] + at, out[0] + at, in[2] + at, n);
+      for (size_t more = 2; more < in.size() && in[more] != nullptr; ++more) {
+        reduction.combine(out[0] + at, out[0] + at, in[more] + at, n);
+      }
     }
     if (divide && reduction.divide != nullptr) reduction.divide(out[0] + at, n, reduction.n_ranks);
     for (size_t copy = 1; copy < out.size() && out[copy] != nullptr; ++copy) {

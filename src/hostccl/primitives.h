@@ -14,9 +14,12 @@
 
 namespace dynamiccl::hostccl {
 
-// At most two: the children of a tree node. -1: none.
+// The children of a tree node: two on other nodes, one on its own.
+inline constexpr size_t kMaxPeers = 3;
+
+// -1: none.
 struct Peers {
-  std::array<int, 2> ranks{-1, -1};
+  std::array<int, kMaxPeers> ranks{-1, -1, -1};
 };
 
 // One chunk in flight: out = src op (what `from` sent), to `dst` and to `to`.
@@ -80,8 +83,8 @@ class Primitives {
   Connection* const channel_;
   const Reduction reduction_;
   ChunkStep step_;
-  std::array<Connection*, 2> from_{};
-  std::array<Connection*, 2> to_{};
+  std::array<Connection*, kMaxPeers> from_{};
+  std::array<Connection*, kMaxPeers> to_{};
   uint64_t pieces_moved_ = 0;
   int64_t next_arrival_ns_ = kNotPosted;
 
@@ -91,14 +94,15 @@ class Primitives {
 
 // Inputs and outputs of one piece; absent ones are null and come last.
 struct PieceOperands {
-  std::array<const std::byte*, 3> in{};
-  std::array<std::byte*, 3> out{};
+  std::array<const std::byte*, kMaxPeers + 1> in{};
+  std::array<std::byte*, kMaxPeers + 1> out{};
 
   void AddInput(const std::byte* data);
   void AddOutput(std::byte* data);
 };
 
-// out[*] = in[0] op in[1] op in[2], divided if `divide`. Works in blocks that stay in the first-level cache.
+// out[*] = ((in[0] op in[1]) op in[2]) op in[3], divided if `divide`. Works in blocks that stay in the
+// first-level cache.
 void CombinePiece(const Reduction& reduction, const PieceOperands& operands, size_t count, bool divide);
 
 }  // namespace dynamiccl::hostccl

@@ -8,10 +8,27 @@ namespace {
 
 constexpr AlgorithmEntry kEntries[] = {
     {Collective::kAllReduce, Algorithm::kRing, {RingAllReduce, nullptr}, "2(n-1) steps, 2S(n-1)/n bytes"},
+    {Collective::kAllReduce,
+     Algorithm::kTree,
+     {TreeReduceUp, TreeBroadcastDown},
+     "at most 2(log2(n)+1) steps, up to 4S bytes at an inner node"},
     {Collective::kAllGather, Algorithm::kRing, {RingAllGather, nullptr}, "n-1 steps, S(n-1)/n bytes"},
     {Collective::kReduceScatter, Algorithm::kRing, {RingReduceScatter, nullptr}, "n-1 steps, S(n-1)/n bytes"},
     {Collective::kBroadcast, Algorithm::kRing, {RingBroadcast, nullptr}, "n-1 steps, S bytes"},
     {Collective::kReduce, Algorithm::kRing, {RingReduce, nullptr}, "n-1 steps, S bytes"},
+};
+
+// The algorithm field is not used: rank order replaces whatever was chosen.
+constexpr AlgorithmEntry kOrdered[] = {
+    {Collective::kAllReduce,
+     Algorithm::kUndefined,
+     {OrderedAllReduce, nullptr},
+     "2(n-1) steps, 2S(n-1)/n bytes"},
+    {Collective::kReduceScatter,
+     Algorithm::kUndefined,
+     {OrderedReduceScatter, nullptr},
+     "n-1 steps, S(n-1)/n bytes"},
+    {Collective::kReduce, Algorithm::kUndefined, {OrderedReduce, nullptr}, "1 step, S bytes to the root"},
 };
 
 }  // namespace
@@ -20,22 +37,19 @@ std::span<const AlgorithmEntry> AllAlgorithms() {
   return kEntries;
 }
 
+const AlgorithmEntry* FindOrderedAlgorithm(Collective collective) {
+  for (const AlgorithmEntry& entry : kOrdered) {
+    if (entry.collective == collective) return &entry;
+  }
+  return nullptr;
+}
+
 const AlgorithmEntry* FindAlgorithm(Collective collective, Algorithm algorithm) {
   const auto* const found =
       std::find_if(std::begin(kEntries), std::end(kEntries), [&](const AlgorithmEntry& entry) {
         return entry.collective == collective && entry.algorithm == algorithm;
       });
   return found == std::end(kEntries) ? nullptr : found;
-}
-
-ConfigMask HostcclConfigs(Collective collective) {
-  ConfigMask mask;
-  for (const AlgorithmEntry& entry : kEntries) {
-    if (entry.collective != collective) continue;
-    mask.set(ConfigIndex(entry.algorithm, Protocol::kSimple));
-    mask.set(ConfigIndex(entry.algorithm, Protocol::kLL));
-  }
-  return mask;
 }
 
 }  // namespace dynamiccl::hostccl

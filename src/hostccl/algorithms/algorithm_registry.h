@@ -7,7 +7,6 @@
 
 #include "src/collective/algorithm.h"
 #include "src/collective/collective.h"
-#include "src/collective/legal_configs.h"
 #include "src/hostccl/algorithms/algorithms.h"
 
 namespace dynamiccl::hostccl {
@@ -26,7 +25,7 @@ std::span<const AlgorithmEntry> AllAlgorithms();
 // Null when hostccl does not have the pair.
 const AlgorithmEntry* FindAlgorithm(Collective collective, Algorithm algorithm);
 
-// What of NCCL's configs this library can run.
-ConfigMask HostcclConfigs(Collective collective);
+// What runs under HOSTCCL_SUM=rank_order; null for collectives that do not reduce.
+const AlgorithmEntry* FindOrderedAlgorithm(Collective collective);
 
 }  // namespace dynamiccl::hostccl

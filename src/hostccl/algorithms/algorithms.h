@@ -15,4 +15,13 @@ Lane RingReduceScatter(Primitives& ring, const ChannelWork& work);
 Lane RingBroadcast(Primitives& ring, const ChannelWork& work);
 Lane RingReduce(Primitives& ring, const ChannelWork& work);
 
+// The two halves of Tree AllReduce, side by side on a channel.
+Lane TreeReduceUp(Primitives& tree, const ChannelWork& work);
+Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work);
+
+// HOSTCCL_SUM=rank_order, in place of the above.
+Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work);
+Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work);
+Lane OrderedReduce(Primitives& peers, const ChannelWork& work);
+
 }  // namespace dynamiccl::hostccl

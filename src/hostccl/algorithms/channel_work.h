@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "src/collective/collective.h"
 #include "src/hostccl/lane.h"
 #include "src/hostccl/primitives.h"
+#include "src/hostccl/topology/double_binary_tree.h"
 
 namespace dynamiccl::hostccl {
 
@@ -18,17 +20,25 @@ struct ChannelWork {
   size_t count = 0;  // the call's count argument
   size_t begin = 0;  // elements [begin, end) of each block are this channel's
   size_t end = 0;
+  DataType data_type = DataType::kInt8;
+  ReduceOp op = ReduceOp::kSum;
   int rank = 0;
   int n_ranks = 1;
   int root = 0;
-  int channel = 0;
-  int ranks_per_node = 1;
+  std::span<const int> ring;  // ranks in ring order
+  int position = 0;           // of this rank in the ring
+  TreeNeighbours tree;        // of this channel's tree
 
   const std::byte* Input(size_t element) const { return send + element * element_bytes; }
   std::byte* Output(size_t element) const { return recv + element * element_bytes; }
-  int Neighbour(int distance) const { return ((rank + distance) % n_ranks + n_ranks) % n_ranks; }
-  Peers RingFrom() const { return {{Neighbour(-1), -1}}; }
-  Peers RingTo() const { return {{Neighbour(1), -1}}; }
+  // The rank at this distance along the ring; `distance` in -n_ranks to n_ranks.
+  int Neighbour(int distance) const {
+    return ring[static_cast<size_t>((position + distance + n_ranks) % n_ranks)];
+  }
+  Peers RingFrom() const { return {{Neighbour(-1), -1, -1}}; }
+  Peers RingTo() const { return {{Neighbour(1), -1, -1}}; }
+  Peers TreeParent() const { return {{tree.parent, -1, -1}}; }
+  Peers TreeChildren() const { return {tree.children}; }
 };
 
 struct Chunk {

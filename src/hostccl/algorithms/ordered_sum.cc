@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// HOSTCCL_SUM=rank_order: each element goes from every rank to one owner, which combines it in the order of
+// ranks 0, 1, ..., n-1 in the compute type and rounds once. The result depends on the data alone, not on
+// algorithm, protocol or channels.
+#include <vector>
+
+#include "src/hostccl/algorithms/algorithms.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// The owner's accumulator for one chunk.
+class OrderedAccumulator {
+ public:
+  OrderedAccumulator(const ChannelWork& work, size_t max_chunk)
+      : kernels_(FindWideAccumulation(work.data_type, work.op, work.n_ranks)),
+        sum_(max_chunk * kernels_.reduction.element_bytes),
+        term_(sum_.size()),
+        received_(max_chunk * work.element_bytes) {}
+
+  std::byte* received() { return received_.data(); }
+  void Add(const std::byte* data, size_t count, bool is_first) {
+    kernels_.widen(is_first ? sum_.data() : term_.data(), data, count);
+    if (!is_first) kernels_.reduction.combine(sum_.data(), sum_.data(), term_.data(), count);
+  }
+  void Finish(std::byte* out, size_t count) {
+    if (kernels_.reduction.divide != nullptr)
+      kernels_.reduction.divide(sum_.data(), count, kernels_.reduction.n_ranks);
+    kernels_.narrow(out, sum_.data(), count);
+  }
+
+ private:
+  WideAccumulation kernels_;
+  std::vector<std::byte> sum_;
+  std::vector<std::byte> term_;
+  std::vector<std::byte> received_;
+};
+
+Peers Only(int rank) {
+  return Peers{{rank, -1, -1}};
+}
+
+}  // namespace
+
+Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work) {
+  ChunkRounds rounds(work, work.n_ranks, peers.MaxChunk());
+  OrderedAccumulator sum(work, peers.MaxChunk());
+  while (rounds.Next()) {
+    for (int step = 1; step < work.n_ranks; ++step) {
+      const int owner = work.Neighbour(step);
+      peers.Connect({}, Only(owner));
+      co_await peers.Send(work.Input(rounds.At(owner).offset), rounds.At(owner).count);
+    }
+    const Chunk mine = rounds.At(work.rank);
+    for (int rank = 0; rank < work.n_ranks; ++rank) {
+      peers.Connect(Only(rank), {});
+      if (rank != work.rank) co_await peers.Recv(sum.received(), mine.count);
+      sum.Add(rank == work.rank ? work.Input(mine.offset) : sum.received(), mine.count, rank == 0);
+    }
+    sum.Finish(work.Output(mine.offset), mine.count);
+    for (int step = 1; step < work.n_ranks; ++step) {
+      peers.Connect({}, Only(work.Neighbour(step)));
+      co_await peers.Send(work.Output(mine.offset), mine.count);
+    }
+    for (int step = 1; step < work.n_ranks; ++step) {
+      const int owner = work.Neighbour(-step);
+      peers.Connect(Only(owner), {});
+      co_await peers.Recv(work.Output(rounds.At(owner).offset), rounds.At(owner).count);
+    }
+  }
+}
+
+// Block r belongs to rank r.
+Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work) {
+  ChunkRounds rounds(work, 1, peers.MaxChunk());
+  OrderedAccumulator sum(work, peers.MaxChunk());
+  while (rounds.Next()) {
+    const auto [offset, count] = rounds.At(0);
+    for (int step = 1; step < work.n_ranks; ++step) {
+      const int owner = work.Neighbour(step);
+      peers.Connect({}, Only(owner));
+      co_await peers.Send(work.Input(static_cast<size_t>(owner) * work.count + offset), count);
+    }
+    for (int rank = 0; rank < work.n_ranks; ++rank) {
+      const std::byte* const own = work.Input(static_cast<size_t>(rank) * work.count + offset);
+      peers.Connect(Only(rank), {});
+      if (rank != work.rank) co_await peers.Recv(sum.received(), count);
+      sum.Add(rank == work.rank ? own : sum.received(), count, rank == 0);
+    }
+    sum.Finish(work.Output(offset), count);
+  }
+}
+
+// Everything belongs to the root.
+Lane OrderedReduce(Primitives& peers, const ChannelWork& work) {
+  ChunkRounds rounds(work, 1, peers.MaxChunk());
+  OrderedAccumulator sum(work, peers.MaxChunk());
+  while (rounds.Next()) {
+    const auto [offset, count] = rounds.At(0);
+    if (work.rank != work.root) {
+      peers.Connect({}, Only(work.root));
+      co_await peers.Send(work.Input(offset), count);
+      continue;
+    }
+    for (int rank = 0; rank < work.n_ranks; ++rank) {
+      peers.Connect(Only(rank), {});
+      if (rank != work.rank) co_await peers.Recv(sum.received(), count);
+      sum.Add(rank == work.rank ? work.Input(offset) : sum.received(), count, rank == 0);
+    }
+    sum.Finish(work.Output(offset), count);
+  }
+}
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The LL protocol: every 8-byte store carries 4 bytes of data and a 4-byte flag, so the receiver needs no
+// second look at a counter. Lower latency, twice the bytes (NCCL's prims_ll.h).
+#pragma once
+
+#include <array>
+
+#include "src/hostccl/primitives.h"
+
+namespace dynamiccl::hostccl {
+
+class LlPrimitives final : public Primitives {
+ public:
+  using Primitives::Primitives;
+
+  bool Advance() override;
+  size_t MaxChunk() const override;
+
+ private:
+  // Lines that are waited for, combined and passed on together: 256 bytes of data keep the latency of a line
+  // low and give the reduction something to vectorise.
+  static constexpr size_t kBlockLines = 64;
+  using Block = std::array<std::byte, kBlockLines * kLlLineData>;
+
+  void OnStart() override;
+  bool SlotReady();
+  bool ReceiveBlock(size_t bytes);
+  void MoveBlock(size_t count);
+  void FinishSlot(size_t count);
+
+  size_t done_ = 0;     // elements of the chunk, in whole slots
+  size_t in_slot_ = 0;  // elements of the current slot
+  std::array<Block, kMaxPeers> received_;
+  Block sent_;
+};
+
+}  // namespace dynamiccl::hostccl

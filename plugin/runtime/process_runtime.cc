@@ -173,8 +173,13 @@ std::string ProcessRuntime::WhyNotChoosing() const {
   return broken_;
 }
 
-EntryFunction ProcessRuntime::PolicyFor(const ncclTunerConstants_v5_t*, int, int) const {
-  return {};
+EntryFunction ProcessRuntime::PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks,
+                                        int n_nodes) const {
+  if (!policy_ || constants == nullptr) return {};
+  const CostModelInput input = FromTunerConstants(*constants, n_ranks, n_nodes);
+  return [policy = policy_, input](const TableKey& key, const ConfigMask& allowed) {
+    return ChooseConfig(*policy, input, {key.collective, LowerBound(key.size_class), allowed}).config;
+  };
 }
 
 const ChainedTuner* ProcessRuntime::chained_tuner() {

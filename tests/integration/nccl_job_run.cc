@@ -17,8 +17,9 @@ namespace dynamiccl::testing {
 namespace {
 
 // Everything that could steer the job from outside.
-const char* const kForgotten[] = {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_PLUGIN", "NCCL_DEBUG", "DYNAMICCL_MODE",
-                                  "DYNAMICCL_POLICY", "DYNAMICCL_RULES", "DYNAMICCL_TRACE", "HOSTCCL_TOPOLOGY"};
+const char* const kForgotten[] = {"NCCL_ALGO",       "NCCL_PROTO",      "NCCL_TUNER_PLUGIN",
+                                  "NCCL_DEBUG",      "DYNAMICCL_MODE",  "DYNAMICCL_POLICY",
+                                  "DYNAMICCL_RULES", "DYNAMICCL_TRACE", "HOSTCCL_TOPOLOGY"};
 
 std::string Filled(std::string value, const std::string& folder) {
   const size_t place = value.find("%d");
@@ -30,7 +31,7 @@ void SetAll(const Environment& environment, const std::string& folder) {
 }
 
 void SendToFile(const std::string& path, int descriptor) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   ::dup2(file, descriptor);
   ::close(file);
 }
@@ -47,8 +48,8 @@ void SendToFile(const std::string& path, int descriptor) {
   if (options.preload && std::find(without.begin(), without.end(), rank) == without.end()) {
     ::setenv("LD_PRELOAD", DYNAMICCL_TEST_PRELOAD, 1);
   }
-  SendToFile(folder + "/stdout." + std::to_string(rank), STDOUT_FILENO);
-  SendToFile(folder + "/stderr." + std::to_string(rank), STDERR_FILENO);
+  SendToFile(folder + "/output." + std::to_string(rank), STDERR_FILENO);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
   std::vector<std::string> words{DYNAMICCL_TEST_JOB, folder + "/id", options.rounds};
   words.insert(words.end(), options.extras.begin(), options.extras.end());
   std::vector<char*> arguments;
@@ -66,9 +67,9 @@ bool JobResult::ok() const {
   return std::all_of(exit_codes.begin(), exit_codes.end(), [](int code) { return code == 0; });
 }
 
-std::string JobResult::AllErrors() const {
+std::string JobResult::AllOutput() const {
   std::string all;
-  for (const std::string& text : errors) all += text;
+  for (const std::string& text : output) all += text;
   return all;
 }
 
@@ -97,7 +98,7 @@ JobResult RunJob(const JobOptions& options) {
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (int rank = 0; rank < options.n_ranks; ++rank) {
-    result.errors.push_back(result.Text("stderr." + std::to_string(rank)));
+    result.output.push_back(result.Text("output." + std::to_string(rank)));
   }
   return result;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the ranks of tests/integration/nccl_job.cc as processes over hostccl and collects what they leave behind.
+// Starts the ranks of tests/integration/nccl_job.cc as processes over hostccl and collects what they leave
+// behind.
 #pragma once
 
 #include <map>
@@ -22,12 +23,12 @@ struct JobOptions {
 
 struct JobResult {
   std::vector<int> exit_codes;
-  std::vector<std::string> errors;  // standard error by rank
+  std::vector<std::string> output;  // standard output and error, by rank
   std::string folder;               // kept until the test ends
   double seconds = 0;
 
   bool ok() const;
-  std::string AllErrors() const;
+  std::string AllOutput() const;
   // Of a file in the folder; empty when there is none.
   std::string Text(const std::string& name) const;
 };

@@ -1,19 +1,288 @@
 // SPDX-License-Identifier: Apache-2.0
 // The preloaded object in jobs of several processes over hostccl: what it changes, and what it must not.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "src/policy/policy_file.h"
 #include "tests/integration/nccl_job_run.h"
+#include "tests/support/sample_policy.h"
+#include "traces/format/trace_reader.h"
 
 namespace dynamiccl::testing {
 namespace {
 
-TEST(PreloadOverHostccl, WithoutAnySettingTheJobRunsInSilence) {
-  const JobResult job = RunJob({.n_ranks = 2});
-  EXPECT_TRUE(job.ok()) << job.AllErrors();
-  EXPECT_EQ(job.AllErrors(), "");
+using ::testing::HasSubstr;
+
+// Files that rules and policies are written to, gone with the test.
+class PreloadOverHostccl : public ::testing::Test {
+ protected:
+  PreloadOverHostccl() {
+    std::string folder = std::filesystem::temp_directory_path() / "dynamiccl-preload-XXXXXX";
+    folder_ = ::mkdtemp(folder.data());
+  }
+  ~PreloadOverHostccl() override {
+    std::filesystem::remove_all(folder_);
+    for (const std::string& folder : job_folders_) std::filesystem::remove_all(folder);
+  }
+
+  JobResult Run(const JobOptions& options) {
+    JobResult job = RunJob(options);
+    job_folders_.push_back(job.folder);
+    return job;
+  }
+
+  std::string File(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << text;
+    return folder_ + "/" + name;
+  }
+
+  std::string PolicyFile(const std::string& name, Algorithm algorithm, Protocol protocol) const {
+    const auto policy = test::MakePolicyThatPrefers(algorithm, protocol);
+    EXPECT_TRUE(WritePolicyFile(folder_ + "/" + name, *policy));
+    return folder_ + "/" + name;
+  }
+
+  // What rank 0 of the job's library chose, call by call.
+  static std::vector<std::string> Choices(const JobResult& job) {
+    std::vector<std::string> choices;
+    for (const std::string& line : LinesWith(job.output[0], " -> Algo ")) {
+      choices.push_back(line.substr(line.find("INFO ")));
+    }
+    return choices;
+  }
+
+  std::string folder_;
+  std::vector<std::string> job_folders_;
+};
+
+const Environment kShowChoices{{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "TUNING"}};
+constexpr const char* kRules =
+    "allreduce,0,100000,ring,simple,2,-1,-1\nallgather,0,1000000,ring,simple,3,-1,-1\n";
+
+Environment With(Environment environment, const Environment& more) {
+  for (const auto& [name, value] : more) environment[name] = value;
+  return environment;
+}
+
+TEST_F(PreloadOverHostccl, WithoutAnySettingTheJobRunsInSilenceAsWithoutUs) {
+  const JobOptions options{.n_ranks = 2, .extras = {"split", "fork", "many"}, .environment = kShowChoices};
+  JobOptions alone = options;
+  alone.preload = false;
+  const JobResult job = Run(options);
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_THAT(job.AllOutput(), Not(HasSubstr("ynami")));
+  EXPECT_EQ(Choices(job), Choices(Run(alone)));
+}
+
+TEST_F(PreloadOverHostccl, ObserveRecordsAndChangesNoChoice) {
+  JobOptions options{.n_ranks = 2, .rounds = "3", .environment = kShowChoices};
+  options.preload = false;
+  const JobResult alone = Run(options);
+  options.preload = true;
+  options.environment["DYNAMICCL_TRACE"] = "%d/t.%r.ctrace";
+  const JobResult job = Run(options);
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_FALSE(Choices(alone).empty());
+  EXPECT_EQ(Choices(job), Choices(alone));
+  EXPECT_THAT(job.AllOutput(), Not(HasSubstr("TUNER/Plugin: Using")));
+}
+
+TEST_F(PreloadOverHostccl, TraceHoldsEveryCallWithNumbersEqualOnAllRanks) {
+  const JobResult job =
+      Run({.n_ranks = 3, .rounds = "2", .environment = {{"DYNAMICCL_TRACE", "%d/t.%r.ctrace"}}});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  std::vector<std::vector<std::tuple<uint64_t, int, uint64_t, int, int>>> calls(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto trace = ReadTrace(job.folder + "/t." + std::to_string(rank) + ".ctrace");
+    ASSERT_TRUE(trace) << trace.error().message;
+    ASSERT_EQ(trace->sections.size(), 1u);
+    EXPECT_TRUE(trace->sections[0].closed);
+    for (const TraceRecord& record : trace->sections[0].records) {
+      if (record.kind != static_cast<uint16_t>(RecordKind::kCollective)) continue;
+      EXPECT_EQ(record.labels & 7, static_cast<int>(Phase::kBackward));
+      EXPECT_EQ(record.labelled_stage, 2);
+      calls[rank].push_back(
+          {record.call_number, record.collective, record.bytes, record.index_in_group, record.group_size});
+    }
+  }
+  // Two rounds of four sizes of four calls, and a group of two that is one call number.
+  ASSERT_EQ(calls[0].size(), 2u * (4 * 4 + 2));
+  EXPECT_EQ(std::get<0>(calls[0].back()), 2u * (4 * 4 + 1) - 1);
+  EXPECT_EQ(calls[0].back(), (std::tuple<uint64_t, int, uint64_t, int, int>{33, 1, 12000, 1, 2}));
+  EXPECT_EQ(calls[0], calls[1]);
+  EXPECT_EQ(calls[0], calls[2]);
+}
+
+TEST_F(PreloadOverHostccl, RulesAreObeyedAndAllRanksDecideTheSame) {
+  const JobResult job =
+      Run({.n_ranks = 3,
+           .extras = {"split", "many"},
+           .environment = With(kShowChoices, {{"DYNAMICCL_RULES", File("rules.csv", kRules)},
+                                              {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}})});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_THAT(
+      Choices(job),
+      ::testing::Contains(HasSubstr("AllReduce: 4 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}")));
+  EXPECT_THAT(Choices(job), ::testing::Contains(HasSubstr(
+                                "AllGather: 1024 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..2}")));
+  EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
+  // 20 communicators of all ranks, 20 children of all: the halves of the second split have different members.
+  const std::string first = job.Text("decisions.0");
+  EXPECT_GT(LinesWith(first, " rule v1").size(), 20u);
+  const std::string id = first.substr(0, 16);
+  for (const char* name : {"decisions.1", "decisions.2"})
+    EXPECT_EQ(LinesWith(job.Text(name), id), LinesWith(first, id));
+}
+
+TEST_F(PreloadOverHostccl, PolicyIsObeyed) {
+  const std::string policy = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
+  const JobResult job =
+      Run({.n_ranks = 2,
+           .environment = With(
+               kShowChoices, {{"DYNAMICCL_POLICY", policy}, {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}})});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_FALSE(LinesWith(job.Text("decisions.0"), "Ring/Simple/").empty()) << job.Text("decisions.0");
+  EXPECT_FALSE(LinesWith(job.Text("decisions.0"), " policy v1").empty());
+  EXPECT_EQ(job.Text("decisions.0"), job.Text("decisions.1"));
+}
+
+struct Difference {
+  const char* name;
+  Environment of_rank_1;
+  const char* line;
+};
+
+TEST_F(PreloadOverHostccl, OneRankThatDiffersPutsAllRanksOnTheDefaultAtOnce) {
+  const std::string rules = File("rules.csv", kRules);
+  const JobResult plain = Run({.n_ranks = 3, .preload = false, .environment = kShowChoices});
+  const Difference differences[] = {
+      {"rules", {{"DYNAMICCL_RULES", File("other.csv", "# none\n")}}, "override rules: "},
+      {"damaged rules", {{"DYNAMICCL_RULES", File("bad.csv", "allreduce,0,1\n")}}, "bad.csv:1: column 3"},
+      {"observe", {{"DYNAMICCL_MODE", "observe"}}, "rank 1 takes no part: it runs in mode observe"},
+      {"off", {{"DYNAMICCL_MODE", "off"}}, "rank 1 takes no part: it runs in mode off"},
+      {"policy",
+       {{"DYNAMICCL_POLICY", PolicyFile("a", Algorithm::kTree, Protocol::kLL)}},
+       "policy: none on rank"},
+      {"damaged policy", {{"DYNAMICCL_POLICY", File("b", "not a policy")}}, "rank 1 takes no part: "},
+      {"pins", {{"NCCL_NTHREADS", "64"}}, "NCCL settings: "},
+      {"no tuner", {{"NCCL_TUNER_PLUGIN", "none"}}, "rank 1 takes no part: NCCL_TUNER_PLUGIN=none"},
+  };
+  for (const Difference& difference : differences) {
+    const JobResult job =
+        Run({.n_ranks = 3,
+             .environment =
+                 With(kShowChoices, {{"DYNAMICCL_RULES", rules}, {"DYNAMICCL_ATTEST_TIMEOUT_MS", "20000"}}),
+             .environment_of = {{1, difference.of_rank_1}}});
+    EXPECT_TRUE(job.ok()) << difference.name << job.AllOutput();
+    EXPECT_EQ(Choices(job), Choices(plain)) << difference.name;
+    EXPECT_THAT(job.output[0], HasSubstr(difference.line)) << difference.name;
+    EXPECT_THAT(job.output[2], HasSubstr("rank 2 keeps NCCL's choice")) << difference.name;
+    // Far below the time-out: nobody waited for it.
+    EXPECT_LT(job.seconds, 15) << difference.name;
+  }
+}
+
+TEST_F(PreloadOverHostccl, RankWithoutTheObjectMeansDefaultAfterTheTimeoutAndNoSecondWait) {
+  const JobResult plain =
+      Run({.n_ranks = 3, .extras = {"many"}, .preload = false, .environment = kShowChoices});
+  for (const int rank : {1, 2}) {
+    const JobResult job =
+        Run({.n_ranks = 3,
+             .extras = {"many"},
+             .environment = With(kShowChoices, {{"DYNAMICCL_RULES", File("rules.csv", kRules)},
+                                                {"DYNAMICCL_ATTEST_TIMEOUT_MS", "1000"}}),
+             .without_preload = {rank}});
+    EXPECT_TRUE(job.ok()) << job.AllOutput();
+    EXPECT_EQ(Choices(job), Choices(plain));
+    EXPECT_THAT(job.output[0], HasSubstr("2 of 3 ranks pledged in time; missing " + std::to_string(rank)));
+    // One wait of a second, not one for each of the twenty communicators.
+    EXPECT_LT(job.seconds, 12);
+  }
+}
+
+TEST_F(PreloadOverHostccl, RankZeroWithoutTheObjectMeansDefault) {
+  const JobResult plain = Run({.n_ranks = 2, .preload = false, .environment = kShowChoices});
+  const JobResult job =
+      Run({.n_ranks = 2,
+           .environment = With(kShowChoices, {{"DYNAMICCL_RULES", File("rules.csv", kRules)}}),
+           .without_preload = {0}});
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_EQ(Choices(job), Choices(plain));
+  EXPECT_THAT(job.output[1], HasSubstr("rank 1 keeps NCCL's choice: the unique id carries no address"));
+}
+
+TEST_F(PreloadOverHostccl, RanksAsThreadsOfOneProcessAgree) {
+  JobOptions options{.n_ranks = 1, .extras = {"threads", "split"}};
+  options.environment = With(kShowChoices, {{"DYNAMICCL_RULES", File("rules.csv", kRules)},
+                                            {"DYNAMICCL_DECISION_LOG", "%d/decisions"}});
+  const JobResult job = Run(options);
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
+  EXPECT_FALSE(LinesWith(job.Text("decisions"), "Ring/Simple/3 rule").empty());
+}
+
+TEST_F(PreloadOverHostccl, WhatTheUserPinnedWins) {
+  const Environment pins{{"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "LL"}};
+  const JobResult plain = Run({.n_ranks = 2, .preload = false, .environment = With(kShowChoices, pins)});
+  const JobResult job =
+      Run({.n_ranks = 2,
+           .environment = With(With(kShowChoices, pins), {{"DYNAMICCL_RULES", File("r", kRules)}})});
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_EQ(Choices(job), Choices(plain));
+  EXPECT_EQ(
+      LinesWith(job.output[1], "what you pinned stays as you set it: NCCL_ALGO=Ring NCCL_PROTO=LL").size(),
+      1u);
+}
+
+TEST_F(PreloadOverHostccl, UnknownSettingIsSaidOnceWithTheNearestName) {
+  const JobResult job = Run({.n_ranks = 2, .environment = {{"DYNAMICCL_RULE", "x"}}});
+  EXPECT_TRUE(job.ok());
+  EXPECT_EQ(LinesWith(job.output[0], "DYNAMICCL_RULE is not a setting; did you mean DYNAMICCL_RULES?").size(),
+            1u);
+}
+
+TEST_F(PreloadOverHostccl, ForkedChildWritesNothingIntoTheTrace) {
+  const JobResult job = Run({.n_ranks = 2,
+                             .extras = {"fork"},
+                             .environment = {{"DYNAMICCL_TRACE", "%d/t.%r.ctrace"},
+                                             {"DYNAMICCL_RULES", File("rules.csv", kRules)}}});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_EQ(job.AllOutput(), "");
+  EXPECT_TRUE(ReadTrace(job.folder + "/t.0.ctrace"));
+}
+
+TEST_F(PreloadOverHostccl, TunerOfTheUserIsTheDefaultBehindOurs) {
+  const Environment basic{{"NCCL_TUNER_PLUGIN", DYNAMICCL_TEST_BASIC_TUNER}};
+  const JobResult alone = Run({.n_ranks = 2, .preload = false, .environment = With(kShowChoices, basic)});
+  const Environment none = With(basic, {{"DYNAMICCL_RULES", File("none.csv", "# nothing\n")},
+                                        {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}});
+  const JobResult chained = Run({.n_ranks = 2, .environment = With(kShowChoices, none)});
+  EXPECT_TRUE(chained.ok()) << chained.AllOutput();
+  EXPECT_EQ(Choices(chained), Choices(alone));
+  EXPECT_FALSE(LinesWith(chained.Text("decisions.0"), "- chained v1").empty());
+  const Environment ours = With(basic, {{"DYNAMICCL_RULES", File("rules.csv", kRules)}});
+  const JobResult ruled = Run({.n_ranks = 2, .environment = With(kShowChoices, ours)});
+  EXPECT_THAT(
+      Choices(ruled),
+      ::testing::Contains(HasSubstr("AllReduce: 4 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}")));
+}
+
+TEST_F(PreloadOverHostccl, AsPluginAloneItNeedsTheUsersWordForThePolicy) {
+  const std::string policy = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
+  JobOptions options{.n_ranks = 2, .preload = false};
+  options.environment = With(kShowChoices, {{"NCCL_TUNER_PLUGIN", DYNAMICCL_TEST_PRELOAD},
+                                            {"DYNAMICCL_POLICY", policy},
+                                            {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}});
+  const JobResult without = Run(options);
+  EXPECT_TRUE(without.ok()) << without.AllOutput();
+  EXPECT_THAT(without.output[0], HasSubstr("preload libdynamiccl.so"));
+  options.environment["DYNAMICCL_POLICY_SHA256"] = ToHex(ReadPolicyFile(policy).value()->sha256);
+  const JobResult vouched = Run(options);
+  EXPECT_TRUE(vouched.ok()) << vouched.AllOutput();
+  EXPECT_THAT(vouched.output[0], Not(HasSubstr("keeps NCCL's choice")));
+  EXPECT_FALSE(LinesWith(vouched.Text("decisions.0"), " policy v1").empty());
 }
 
 }  // namespace

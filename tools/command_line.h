@@ -32,6 +32,8 @@ class CommandLine {
   std::optional<int> Parse();
   // The words after "--"; empty without them.
   const std::vector<std::string>& program() const { return program_; }
+  // The words before it, as given.
+  const std::vector<std::string>& arguments() const { return arguments_; }
   // The whole command line, quoted for a shell: for provenance.
   std::string Quoted() const;
 

@@ -37,6 +37,7 @@ Installation InspectHome(const std::string& home) {
   return {.home = home,
           .preload = InLibraryFolder(home, "libdynamiccl.so"),
           .hostccl_dir = FolderOfFile(InLibraryFolder(home, "hostccl/libnccl.so.2")),
+          .sweep_tuner = InLibraryFolder(home, "libnccl-tuner-sweep.so"),
           .dynamiccl = IfExists(bin / "dynamiccl"),
           .agents = IfExists(bin / "dynamiccl-agents"),
           .zero = IfExists(bin / "dynamiccl-zero")};

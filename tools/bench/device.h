@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the buffers and the stream of a benchmark live: host memory with hostccl's streams, or a GPU.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "src/base/status.h"
+#include "tools/bench/nccl_library.h"
+
+namespace dynamiccl {
+
+// One stream and its buffers, used by one thread. Buffers live as long as the device.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual Result<std::byte*> Allocate(size_t bytes) = 0;
+  virtual Status CopyIn(std::byte* device, const std::byte* host, size_t bytes) = 0;
+  virtual Status CopyOut(std::byte* host, const std::byte* device, size_t bytes) = 0;
+  virtual cudaStream_t stream() const = 0;
+  virtual Status Synchronize() = 0;
+
+  // Marks a point in the stream; Intervals gives the microseconds between consecutive marks since ClearMarks,
+  // once the stream is synchronised.
+  virtual void ClearMarks() = 0;
+  virtual Status Mark() = 0;
+  virtual Result<std::vector<double>> Intervals() = 0;
+};
+
+// hostccl's streams; the library must be hostccl.
+Result<std::unique_ptr<Device>> OpenHostDevice(const NcclLibrary& library);
+// The CUDA runtime of this machine, found at run time; `index` is the GPU.
+Result<std::unique_ptr<Device>> OpenCudaDevice(int index);
+
+}  // namespace dynamiccl

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/sweep.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+#include "src/cost_model/tuner_constants.h"
+#include "tools/bench/sweep_plan.h"
+#include "tools/bench/sweep_tuner.h"
+
+namespace dynamiccl {
+namespace {
+
+// Length of one sample: long against the wake-up of a rank on a loaded machine, short enough for thousands of
+// samples.
+constexpr double kSampleUs = 1500;
+
+// The plugin's functions, in the object that NCCL loaded too.
+class SweepTuner {
+ public:
+  static Result<SweepTuner> Open(const std::string& path) {
+    SweepTuner tuner;
+    DYNAMICCL_TRY(tuner.library_, DynamicLibrary::Open(path, RTLD_NOW | RTLD_LOCAL));
+    tuner.force_ = reinterpret_cast<decltype(tuner.force_)>(tuner.library_.Symbol("dynamicclSweepForce"));
+    tuner.view_ = reinterpret_cast<decltype(tuner.view_)>(tuner.library_.Symbol("dynamicclSweepView"));
+    if (tuner.force_ == nullptr || tuner.view_ == nullptr) {
+      return MakeError(ErrorKind::kUnsupported, "{} is not the sweep's tuner", path);
+    }
+    return tuner;
+  }
+
+  void Force(const CollectiveConfig& config) const {
+    force_(config.leaves_nccl_alone() ? -1 : static_cast<int>(config.algorithm),
+           static_cast<int>(config.protocol), config.channels);
+  }
+  void ForceNothing() const { force_(-1, -1, 0); }
+  dynamicclSweepView_t View() const {
+    dynamicclSweepView_t view;
+    view_(&view);
+    return view;
+  }
+
+ private:
+  DynamicLibrary library_;
+  void (*force_)(int, int, int) = nullptr;
+  void (*view_)(dynamicclSweepView_t*) = nullptr;
+};
+
+ConfigMask MaskOf(const CostTable& table) {
+  ConfigMask mask;
+  for (int a = 0; a < kAlgorithms; ++a) {
+    for (int p = 0; p < kProtocols; ++p) {
+      const auto algorithm = static_cast<Algorithm>(a);
+      const auto protocol = static_cast<Protocol>(p);
+      mask.set(ConfigIndex(algorithm, protocol), table.at(algorithm, protocol) >= 0);
+    }
+  }
+  return mask;
+}
+
+CostTable TableOf(const dynamicclSweepView_t& view) {
+  CostTable table;
+  for (size_t a = 0; a < kAlgorithms; ++a) {
+    for (size_t p = 0; p < kProtocols; ++p) table.microseconds[a][p] = view.table[a][p];
+  }
+  return table;
+}
+
+class Sweep {
+ public:
+  Sweep(BenchSession& session, const SweepOptions& options, SweepTuner tuner)
+      : session_(session), options_(options), tuner_(std::move(tuner)) {}
+
+  Result<SweepResult> Run();
+
+ private:
+  Status Prepare();
+  Result<CostTable> TableFor(Collective collective, uint64_t bytes);
+  Status Calibrate();
+  Status Round(int round);
+  Result<double> Time(const PlannedCell& cell);
+  BenchCall CallOf(Collective collective, uint64_t bytes) const;
+  Result<SweepResult> Collect();
+
+  BenchSession& session_;
+  const SweepOptions& options_;
+  SweepTuner tuner_;
+  CostModelInput model_;
+  std::byte* send_ = nullptr;
+  std::byte* receive_ = nullptr;
+  std::vector<PlannedCell> cells_;
+  std::vector<std::vector<double>> samples_;  // per round, per cell: microseconds of a call
+  double round_us_ = 0;
+};
+
+BenchCall Sweep::CallOf(Collective collective, uint64_t bytes) const {
+  const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
+  const uint64_t parts = per_rank ? static_cast<uint64_t>(session_.place().n_ranks) : 1;
+  return {
+      .collective = collective, .count = bytes / sizeof(float) / parts, .send = send_, .receive = receive_};
+}
+
+// One call with nothing forced, to see the library's table.
+Result<CostTable> Sweep::TableFor(Collective collective, uint64_t bytes) {
+  tuner_.ForceNothing();
+  const int before = tuner_.View().questions;
+  DYNAMICCL_CHECK_OK(session_.Issue(CallOf(collective, bytes)));
+  DYNAMICCL_CHECK_OK(session_.device().Synchronize());
+  const dynamicclSweepView_t view = tuner_.View();
+  if (view.questions > before) return TableOf(view);
+  return WithHint(
+      MakeError(ErrorKind::kUnavailable, "the library did not ask the sweep's tuner"),
+      "start it with `dynamiccl sweep`, which sets NCCL_TUNER_PLUGIN; NCCL 2.28 or later is needed");
+}
+
+Status Sweep::Prepare() {
+  const uint64_t largest = *std::max_element(options_.sizes.begin(), options_.sizes.end());
+  DYNAMICCL_TRY(send_, session_.device().Allocate(largest));
+  DYNAMICCL_TRY(receive_, session_.device().Allocate(largest));
+  const std::vector<float> ones(largest / sizeof(float), 1.0f);
+  const auto* bytes = reinterpret_cast<const std::byte*>(ones.data());
+  DYNAMICCL_CHECK_OK(session_.device().CopyIn(send_, bytes, ones.size() * sizeof(float)));
+  std::array<ConfigMask, kTunableCollectives> masks;
+  for (const Collective collective : options_.collectives) {
+    DYNAMICCL_TRY(const CostTable table, TableFor(collective, largest));
+    masks[static_cast<size_t>(collective)] = MaskOf(table);
+  }
+  const dynamicclSweepView_t view = tuner_.View();
+  model_ = FromTunerConstants(view.constants, view.n_ranks, view.n_nodes);
+  cells_ = PlanSweep({.collectives = options_.collectives,
+                      .sizes = options_.sizes,
+                      .n_ranks = session_.place().n_ranks,
+                      .max_channels = model_.fabric.max_channels,
+                      .allowed = [&masks](Collective c, uint64_t) { return masks[static_cast<size_t>(c)]; }});
+  return {};
+}
+
+Result<double> Sweep::Time(const PlannedCell& cell) {
+  tuner_.ForceNothing();
+  DYNAMICCL_CHECK_OK(session_.Barrier());
+  tuner_.Force(cell.config);
+  const BenchCall call = CallOf(cell.collective, cell.bytes);
+  const int64_t begin = MonotonicNanoseconds();
+  for (int i = 0; i < cell.iterations; ++i) DYNAMICCL_CHECK_OK(session_.Issue(call));
+  DYNAMICCL_CHECK_OK(session_.device().Synchronize());
+  const int64_t end = MonotonicNanoseconds();
+  return static_cast<double>(end - begin) * 1e-3 / cell.iterations;
+}
+
+// The first sample of every cell connects what is needed and is thrown away; its time sets the calls of a
+// sample.
+Status Sweep::Calibrate() {
+  std::vector<double> times;
+  for (const PlannedCell& cell : cells_) {
+    DYNAMICCL_TRY(const double time, Time(cell));
+    times.push_back(time);
+  }
+  tuner_.ForceNothing();
+  DYNAMICCL_CHECK_OK(session_.MaxOverRanks(times));
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    cells_[i].iterations = IterationsFor(times[i], kSampleUs);
+    round_us_ += times[i] * cells_[i].iterations;
+  }
+  return {};
+}
+
+Status Sweep::Round(int round) {
+  std::vector<double> times(cells_.size());
+  for (size_t position = 0; position < cells_.size(); ++position) {
+    const size_t index = RotatedIndex(cells_, position, round);
+    DYNAMICCL_TRY(times[index], Time(cells_[index]));
+  }
+  samples_.push_back(std::move(times));
+  return {};
+}
+
+Result<SweepResult> Sweep::Collect() {
+  tuner_.ForceNothing();
+  SweepResult result{.context = {options_.topology, model_}, .repeats = static_cast<int>(samples_.size())};
+  for (std::vector<double>& round : samples_) DYNAMICCL_CHECK_OK(session_.MaxOverRanks(round));
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    const PlannedCell& cell = cells_[i];
+    Measurement row{options_.topology, cell.collective, cell.bytes, cell.config, cell.is_default()};
+    if (cell.is_default()) {
+      DYNAMICCL_TRY(const CostTable table, TableFor(cell.collective, cell.bytes));
+      row.config = CheapestConfig(table);
+      row.config.channels = static_cast<uint8_t>(
+          DefaultChannels(model_, cell.collective, cell.bytes, row.config.algorithm, row.config.protocol));
+    }
+    for (const std::vector<double>& round : samples_)
+      row.microseconds.push_back(static_cast<float>(round[i]));
+    result.rows.push_back(std::move(row));
+  }
+  return result;
+}
+
+Result<SweepResult> Sweep::Run() {
+  const int64_t begin = MonotonicNanoseconds();
+  const auto seconds = [begin] { return static_cast<double>(MonotonicNanoseconds() - begin) * 1e-9; };
+  DYNAMICCL_CHECK_OK(Prepare());
+  DYNAMICCL_CHECK_OK(Calibrate());
+  // What is left of the budget is a local time: the slowest rank's counts for all.
+  std::vector<double> spent{seconds() * 1e6};
+  DYNAMICCL_CHECK_OK(session_.MaxOverRanks(spent));
+  const int repeats = RepeatsWithin(options_.budget_s * 1e6 - spent[0], round_us_, options_.repeats);
+  for (int round = 0; round < repeats; ++round) DYNAMICCL_CHECK_OK(Round(round));
+  DYNAMICCL_TRY(SweepResult result, Collect());
+  result.seconds = seconds();
+  return result;
+}
+
+}  // namespace
+
+Result<SweepResult> RunSweep(BenchSession& session, const SweepOptions& options) {
+  DYNAMICCL_TRY(SweepTuner tuner, SweepTuner::Open(options.tuner_path));
+  return Sweep(session, options, std::move(tuner)).Run();
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times every legal config, and the library's own choice, on one topology. Runs on every rank.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/bench/bench_session.h"
+#include "traces/format/measurement.h"
+
+namespace dynamiccl {
+
+struct SweepOptions {
+  std::string topology;  // name under which the rows are stored
+  std::vector<Collective> collectives;
+  std::vector<uint64_t> sizes;
+  int repeats = 8;
+  double budget_s = 60;
+  std::string tuner_path;  // of sweep_tuner.cc's object, the one that NCCL_TUNER_PLUGIN names
+};
+
+struct SweepResult {
+  MeasurementContext context;
+  std::vector<Measurement> rows;  // equal on all ranks
+  int repeats = 0;                // less than asked where the budget did not allow them
+  double seconds = 0;
+};
+
+// Fails when the library did not load the plugin or does not ask it (NCCL_ALGO and NCCL_PROTO must not be
+// set).
+Result<SweepResult> RunSweep(BenchSession& session, const SweepOptions& options);
+
+}  // namespace dynamiccl

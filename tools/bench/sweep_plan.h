@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sweep measures and how often: pure functions, so that every rank computes the same plan.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "src/collective/collective.h"
+#include "src/collective/legal_configs.h"
+
+namespace dynamiccl {
+
+// One thing to time. The default has kLeaveNcclAlone: nothing is forced.
+struct PlannedCell {
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;  // NCCL's total, whole elements times ranks
+  CollectiveConfig config;
+  int iterations = 1;  // calls a sample, set once the cell's time is known
+
+  bool is_default() const { return config.leaves_nccl_alone(); }
+};
+
+struct SweepScope {
+  std::vector<Collective> collectives;
+  std::vector<uint64_t> sizes;
+  int n_ranks = 1;
+  int max_channels = 1;
+  // Pairs that the library offers for a collective and size.
+  std::function<ConfigMask(Collective, uint64_t)> allowed;
+};
+
+// Per collective and size the default, then every legal config: neighbours in time, so that noise hits them
+// alike. Sizes are rounded down to whole float32 elements a rank; those that become 0 or equal are dropped.
+std::vector<PlannedCell> PlanSweep(const SweepScope& scope);
+
+// Calls a sample needs to last `target_us`, given the time of one: 1 to 32. Small messages need many, since a
+// clock read and a wake-up cost as much as the call.
+int IterationsFor(double call_us, double target_us);
+
+// Repeats that fit: between 2 and `wanted`, for a round that takes `round_us`.
+int RepeatsWithin(double budget_us, double round_us, int wanted);
+
+// Cell that is timed at `position` of `round`: each round starts a group of neighbours elsewhere, so that no
+// config always follows the same one.
+size_t RotatedIndex(const std::vector<PlannedCell>& cells, size_t position, int round);
+
+}  // namespace dynamiccl

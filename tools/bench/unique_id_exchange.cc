@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/unique_id_exchange.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "src/base/unique_fd.h"
+
+namespace dynamiccl {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+// Between attempts to reach a rank 0 that does not listen yet: short against the start of a process.
+constexpr std::chrono::milliseconds kRetryPause{20};
+
+int RemainingMs(SteadyTime deadline) {
+  const auto left = deadline - std::chrono::steady_clock::now();
+  return std::max(0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count()));
+}
+
+Result<int> IntegerVariable(const char* name, std::optional<int> fallback) {
+  const char* text = std::getenv(name);
+  if (text == nullptr && fallback) return *fallback;
+  int value = 0;
+  const char* end = text == nullptr ? nullptr : text + std::strlen(text);
+  if (text != nullptr && std::from_chars(text, end, value).ptr == end && *text != '\0') return value;
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "{} is {}", name, text == nullptr ? "not set" : text),
+      "start the ranks with `dynamiccl run -n N -- ...`, torchrun, or another launcher that sets it");
+}
+
+Result<sockaddr_in> Resolve(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int code = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (code != 0)
+    return MakeError(ErrorKind::kInvalidArgument, "MASTER_ADDR {}: {}", host, ::gai_strerror(code));
+  sockaddr_in address = *reinterpret_cast<const sockaddr_in*>(found->ai_addr);
+  ::freeaddrinfo(found);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  return address;
+}
+
+Status SendId(int fd, const ncclUniqueId& id) {
+  if (::send(fd, &id, sizeof(id), MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(id))) return {};
+  return MakeError(ErrorKind::kPeerFailed, "sending the unique id: {}", ErrnoText(errno));
+}
+
+Status Serve(const sockaddr_in& address, int n_peers, const ncclUniqueId& id, SteadyTime deadline) {
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::listen(listener.get(), n_peers) != 0) {
+    return MakeError(ErrorKind::kUnavailable, "port {}: {}", ntohs(address.sin_port), ErrnoText(errno));
+  }
+  for (int served = 0; served < n_peers;) {
+    pollfd ready{listener.get(), POLLIN, 0};
+    if (::poll(&ready, 1, RemainingMs(deadline)) == 0) {
+      return MakeError(ErrorKind::kTimeout, "only {} of {} other ranks came for the unique id", served,
+                       n_peers);
+    }
+    const UniqueFd peer(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!peer.valid()) continue;
+    DYNAMICCL_CHECK_OK(SendId(peer.get(), id));
+    ++served;
+  }
+  return {};
+}
+
+Result<ncclUniqueId> Fetch(const sockaddr_in& address, SteadyTime deadline) {
+  while (RemainingMs(deadline) > 0) {
+    const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+      ncclUniqueId id{};
+      if (::recv(fd.get(), &id, sizeof(id), MSG_WAITALL) == static_cast<ssize_t>(sizeof(id))) return id;
+    }
+    std::this_thread::sleep_for(kRetryPause);
+  }
+  return MakeError(ErrorKind::kTimeout, "rank 0 did not hand out a unique id at port {}",
+                   ntohs(address.sin_port));
+}
+
+}  // namespace
+
+Result<RankPlace> RankPlaceFromEnvironment() {
+  RankPlace place;
+  DYNAMICCL_TRY(place.rank, IntegerVariable("RANK", std::nullopt));
+  DYNAMICCL_TRY(place.n_ranks, IntegerVariable("WORLD_SIZE", std::nullopt));
+  DYNAMICCL_TRY(place.local_rank, IntegerVariable("LOCAL_RANK", place.rank));
+  DYNAMICCL_TRY(place.master_port, IntegerVariable("MASTER_PORT", std::nullopt));
+  if (const char* address = std::getenv("MASTER_ADDR")) place.master_address = address;
+  return place;
+}
+
+Result<ncclUniqueId> ExchangeUniqueId(const RankPlace& place, const ncclUniqueId& id,
+                                      std::chrono::milliseconds timeout) {
+  if (place.n_ranks == 1) return id;
+  const SteadyTime deadline = std::chrono::steady_clock::now() + timeout;
+  DYNAMICCL_TRY(const sockaddr_in address, Resolve(place.master_address, place.master_port));
+  if (place.rank != 0) return Fetch(address, deadline);
+  DYNAMICCL_CHECK_OK(Serve(address, place.n_ranks - 1, id, deadline));
+  return id;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl sweep`: times every legal config and the library's own choice on one or more topologies, into
+// one measurement file. Ranks are this command again, told by --worker where rank 0 leaves the rows of its
+// topology.
+#include <spdlog/spdlog.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tools/bench/size_list.h"
+#include "tools/bench/sweep.h"
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/launch_options.h"
+#include "tools/report/choice_comparison.h"
+#include "traces/format/measurement_file.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct Words {
+  std::vector<std::string> topologies;
+  std::vector<int> rank_counts{2};
+  std::string collectives = "all_reduce,all_gather,reduce_scatter";
+  std::string sizes = "1K,4K,16K,64K,256K,1M,4M,16M";
+  int repeats = 8;
+  double budget_s = 60;
+  std::string output;
+  std::string worker;  // set for ranks only
+  std::string label;   // name of the topology in the file, for ranks
+  bool quiet = false;
+  LaunchOptions launch;
+};
+
+void Register(CLI::App& app, Words& words) {
+  app.add_option("--topology", words.topologies, "Topologies of hostccl: TOML files or names of presets");
+  app.add_option("-g,--ranks", words.rank_counts,
+                 "Ranks; several numbers sweep each topology with each of them")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  app.add_option("--collectives", words.collectives, "Collectives, separated by commas")
+      ->capture_default_str();
+  app.add_option("--sizes", words.sizes, "Sizes in NCCL's total bytes, separated by commas")
+      ->capture_default_str();
+  app.add_option("--repeats", words.repeats, "Samples a config, taken in rounds over all configs")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--budget", words.budget_s,
+                 "Time for the whole sweep (60s, 2m); fewer repeats when it does not suffice")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}}))
+      ->default_str("60s");
+  app.add_option("-o,--output", words.output, "Measurement file to write");
+  app.add_option("--worker", words.worker)->group("");
+  app.add_option("--label", words.label)->group("");
+  app.add_flag("--hostccl", words.launch.force_hostccl,
+               "Use hostccl as NCCL (the default on a machine without a GPU)");
+  app.add_flag("--no-hostccl", words.launch.force_no_hostccl, "Use the NCCL in LD_LIBRARY_PATH")
+      ->excludes("--hostccl");
+  app.add_option("--home", words.launch.home, "Installation to load from (default: the one of this program)");
+  app.add_flag("-q,--quiet", words.quiet, "No table at the end");
+}
+
+Result<std::vector<Collective>> ParseCollectives(const std::string& text) {
+  std::vector<Collective> collectives;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto collective = ParseCollective(word);
+    if (!collective || static_cast<int>(*collective) >= kTunableCollectives) {
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: no tunable collective '{}'", word),
+          "all_reduce, all_gather, reduce_scatter, broadcast and reduce are");
+    }
+    collectives.push_back(*collective);
+  }
+  return collectives;
+}
+
+// "AMD EPYC 7B13, 2 cores"
+std::string MachineDescription() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string model = "unknown processor";
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      model = line.substr(colon + 2);
+      break;
+    }
+  }
+  return fmt::format("{}, {} cores", model, std::thread::hardware_concurrency());
+}
+
+Result<int> RunAsRank(const Words& words) {
+  SweepOptions options{.topology = words.label, .repeats = words.repeats, .budget_s = words.budget_s};
+  DYNAMICCL_TRY(options.collectives, ParseCollectives(words.collectives));
+  DYNAMICCL_TRY(options.sizes, ParseBytesList(words.sizes));
+  if (const char* tuner = std::getenv("NCCL_TUNER_PLUGIN")) options.tuner_path = tuner;
+  DYNAMICCL_TRY(const auto session, BenchSession::Open());
+  DYNAMICCL_TRY(SweepResult result, RunSweep(*session, options));
+  if (session->place().rank != 0) return kExitOk;
+  spdlog::info("{}: {} rows, {} repeats each, {:.1f} s", words.label, result.rows.size(), result.repeats,
+               result.seconds);
+  const MeasurementFile file{.library = session->library().Description(),
+                             .machine = MachineDescription(),
+                             .contexts = {std::move(result.context)},
+                             .rows = std::move(result.rows)};
+  DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.worker, file));
+  return kExitOk;
+}
+
+// A folder that is gone with the object.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> Create() {
+    std::string pattern = (fs::temp_directory_path() / "dynamiccl-sweep-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      return MakeError(ErrorKind::kUnavailable, "no temporary folder {}: {}", pattern, ErrnoText(errno));
+    }
+    return TemporaryFolder(pattern);
+  }
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// One launch: a topology with a number of ranks.
+struct Part {
+  std::string topology;
+  std::string label;
+  int n_ranks = 2;
+};
+
+std::vector<Part> PartsOf(const Words& words) {
+  std::vector<std::string> topologies = words.topologies;
+  if (topologies.empty()) topologies.emplace_back();
+  std::vector<Part> parts;
+  for (const std::string& topology : topologies) {
+    // A file stands under its name alone; with several numbers of ranks the name says which.
+    const std::string name = topology.empty() ? "none" : fs::path(topology).stem().string();
+    for (const int n_ranks : words.rank_counts) {
+      const std::string suffix = words.rank_counts.size() > 1 ? fmt::format("-{}r", n_ranks) : "";
+      parts.push_back({topology, name + suffix, n_ranks});
+    }
+  }
+  return parts;
+}
+
+Result<MeasurementFile> SweepPart(const Words& words, const Part& part, double budget_s,
+                                  const std::string& path) {
+  LaunchOptions launch = words.launch;
+  launch.n_ranks = part.n_ranks;
+  launch.runtime = {.topology = part.topology, .preload = false};
+  DYNAMICCL_TRY(const Installation installation, FindInstallation(launch.home));
+  if (installation.sweep_tuner.empty()) {
+    return WithHint(MakeError(ErrorKind::kUnsupported, "this build has no libnccl-tuner-sweep.so"),
+                    "build all targets (cmake --build)");
+  }
+  std::vector<std::string> command{installation.dynamiccl,
+                                   "sweep",
+                                   "--worker",
+                                   path,
+                                   "--label",
+                                   part.label,
+                                   "--sizes",
+                                   words.sizes,
+                                   "--repeats",
+                                   std::to_string(words.repeats),
+                                   "--collectives",
+                                   words.collectives,
+                                   "--budget",
+                                   fmt::format("{:.1f}s", budget_s)};
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, std::move(command)));
+  plan.environment["NCCL_TUNER_PLUGIN"] = installation.sweep_tuner;
+  DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
+  if (!outcome.ok())
+    return MakeError(ErrorKind::kPeerFailed, "sweep of {}: {}", part.label, Describe(outcome));
+  return ReadMeasurementFile(path);
+}
+
+Status RefusePins() {
+  for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_PLUGIN"}) {
+    if (std::getenv(name) == nullptr) continue;
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "dynamiccl sweep: {} is set, so configs cannot be forced", name),
+                    fmt::format("unset {}", name));
+  }
+  return {};
+}
+
+Result<MeasurementFile> SweepAll(const Words& words) {
+  DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create());
+  const std::vector<Part> parts = PartsOf(words);
+  const auto begin = Clock::now();
+  MeasurementFile all;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const double spent_s = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double budget_s = std::max(1.0, (words.budget_s - spent_s) / static_cast<double>(parts.size() - i));
+    DYNAMICCL_TRY(MeasurementFile file,
+                  SweepPart(words, parts[i], budget_s, folder.File(fmt::format("{}", i))));
+    all.library = file.library;
+    all.machine = file.machine;
+    std::move(file.contexts.begin(), file.contexts.end(), std::back_inserter(all.contexts));
+    std::move(file.rows.begin(), file.rows.end(), std::back_inserter(all.rows));
+  }
+  return all;
+}
+
+// Ratio above 1: the best of the sweep is faster than the default.
+void PrintTable(const MeasurementFile& file) {
+  fmt::print("{:<20}{:<15}{:>10}  {:<18}{:>10}{:>7}  {:<18}{:>10}{:>8}\n", "topology", "collective", "bytes",
+             "default", "us", "noise", "best", "us", "ratio");
+  for (const auto& cell : CellsOf(file)) {
+    const TimedConfig usual = DefaultOf(cell);
+    const TimedConfig best = BestOf(cell);
+    const Timing& t = usual.microseconds;
+    fmt::print("{:<20}{:<15}{:>10}  {:<18}{:>10.1f}{:>6.0f}%  {:<18}{:>10.1f}{:>8.2f}\n", cell.topology,
+               Name(cell.collective), cell.bytes, Name(usual.config), t.median,
+               t.median > 0 ? 100 * (t.high - t.low) / t.median : 0, Name(best.config),
+               best.microseconds.median,
+               best.microseconds.median > 0 ? t.median / best.microseconds.median : 0);
+  }
+}
+
+}  // namespace
+
+Result<int> SweepCommand(CommandLine& line) {
+  Words words;
+  Register(line.app(), words);
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(ParseCollectives(words.collectives));
+  DYNAMICCL_CHECK_OK(ParseBytesList(words.sizes));
+  if (!words.worker.empty()) return RunAsRank(words);
+  if (words.output.empty()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: no file to write"),
+                    "give -o FILE.measurements");
+  }
+  DYNAMICCL_CHECK_OK(RefusePins());
+  DYNAMICCL_TRY(MeasurementFile file, SweepAll(words));
+  file.command = line.Quoted();
+  DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.output, file));
+  spdlog::info("{} rows in {}", file.rows.size(), words.output);
+  if (!words.quiet) PrintTable(file);
+  return kExitOk;
+}
+
+}  // namespace dynamiccl

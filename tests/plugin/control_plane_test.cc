@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control plane over real sockets, ranks as threads.
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+
+#include <future>
+#include <random>
+
+#include "plugin/runtime/control_client.h"
+#include "plugin/runtime/control_server.h"
+#include "src/base/clock.h"
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Long enough that no test ever waits for it unless it means to.
+constexpr int kLongMs = 30'000;
+constexpr ControlSecret kSecret{42, 1, 2, 3};
+constexpr ControlToken kRoot{7};
+
+class ControlPlane : public ::testing::Test {
+ protected:
+  void Start(int timeout_ms) {
+    auto server = ControlServer::Start({"127.0.0.1"}, 0, timeout_ms);
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+    server_->Welcome(kRoot, kSecret);
+  }
+
+  MeetingPoint Meeting() const { return {server_->address(), server_->port(), kRoot, kSecret}; }
+
+  static PledgeMessage Pledge(int rank, int n_ranks, uint8_t communicator = 1,
+                              const std::string& rules = "r") {
+    PledgeMessage pledge{kRoot, ControlToken{communicator}, rank, n_ranks, {}, {}};
+    pledge.values.rules = rules;
+    return pledge;
+  }
+
+  std::future<Result<Verdict>> Ask(const PledgeMessage& pledge) const {
+    return std::async(std::launch::async,
+                      [meeting = Meeting(), pledge] { return PledgeAndWait(meeting, pledge, kLongMs); });
+  }
+
+  std::unique_ptr<ControlServer> server_;
+};
+
+TEST_F(ControlPlane, AllRanksGetAYesWhenTheyPledgeTheSame) {
+  Start(kLongMs);
+  for (uint8_t communicator = 1; communicator <= 20; ++communicator) {
+    std::vector<std::future<Result<Verdict>>> answers;
+    for (int rank = 0; rank < 6; ++rank) answers.push_back(Ask(Pledge(rank, 6, communicator)));
+    for (auto& answer : answers) {
+      const auto verdict = answer.get();
+      ASSERT_TRUE(verdict) << verdict.error().message;
+      EXPECT_TRUE(verdict->agreed) << verdict->reason;
+    }
+  }
+}
+
+TEST_F(ControlPlane, ADifferenceIsANoForAllAtOnce) {
+  Start(kLongMs);
+  auto first = Ask(Pledge(0, 3));
+  auto second = Ask(Pledge(1, 3, 1, "other"));
+  for (auto* answer : {&first, &second}) {
+    const auto verdict = answer->get();
+    ASSERT_TRUE(verdict);
+    EXPECT_FALSE(verdict->agreed);
+    EXPECT_THAT(verdict->reason, HasSubstr("override rules"));
+  }
+  // The late third hears the same.
+  EXPECT_THAT(Ask(Pledge(2, 3)).get()->reason, HasSubstr("override rules"));
+}
+
+TEST_F(ControlPlane, MissingRankIsANoAfterTheTimeoutAndTheNextMeetingIsNotWaitedFor) {
+  Start(100);
+  const auto verdict = Ask(Pledge(0, 2)).get();
+  ASSERT_TRUE(verdict);
+  EXPECT_TRUE(verdict->timed_out);
+  EXPECT_THAT(verdict->reason, HasSubstr("missing 1"));
+  const auto next = Ask(Pledge(0, 2, 2)).get();
+  ASSERT_TRUE(next);
+  EXPECT_TRUE(next->timed_out);
+}
+
+TEST_F(ControlPlane, RankThatDeclinesFreesTheOthers) {
+  Start(kLongMs);
+  auto waiting = Ask(Pledge(0, 2));
+  PledgeMessage declines = Pledge(1, 2);
+  declines.declines = "it runs in mode off";
+  ASSERT_TRUE(PledgeAndLeave(Meeting(), declines, kLongMs));
+  EXPECT_THAT(waiting.get()->reason, HasSubstr("rank 1 takes no part"));
+}
+
+TEST_F(ControlPlane, RankThatDiesAfterItsPledgeMeansNo) {
+  Start(kLongMs);
+  ASSERT_TRUE(PledgeAndLeave(Meeting(), Pledge(1, 2), kLongMs));
+  const auto verdict = Ask(Pledge(0, 2)).get();
+  ASSERT_TRUE(verdict);
+  // Either its end was seen first, or its pledge was complete and so is the meeting.
+  EXPECT_TRUE(verdict->agreed || verdict->reason.find("went away") != std::string::npos) << verdict->reason;
+}
+
+TEST_F(ControlPlane, WrongSecretGetsNoAnswerAndDisturbsNobody) {
+  Start(kLongMs);
+  MeetingPoint wrong = Meeting();
+  wrong.secret[3] ^= 1;
+  const auto refused = PledgeAndWait(wrong, Pledge(0, 2), 50);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("no answer"));
+  auto first = Ask(Pledge(0, 2));
+  auto second = Ask(Pledge(1, 2));
+  EXPECT_TRUE(first.get()->agreed && second.get()->agreed);
+}
+
+TEST_F(ControlPlane, GarbageAndHalfMessagesAreDropped) {
+  Start(kLongMs);
+  auto waiting = Ask(Pledge(0, 2));
+  std::mt19937 random(1);
+  const auto whole = EncodePledge(Pledge(1, 2), kSecret);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::byte> bytes(whole.begin(), whole.begin() + static_cast<long>(random() % whole.size()));
+    if (round % 2 == 0) {
+      for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+    }
+    const auto fd = Connect(server_->address(), server_->port(), kLongMs);
+    ASSERT_TRUE(fd);
+    (void)SendAll(fd->get(), bytes);
+  }
+  EXPECT_TRUE(Ask(Pledge(1, 2)).get()->agreed);
+  EXPECT_TRUE(waiting.get()->agreed);
+}
+
+TEST_F(ControlPlane, MessageInSinglesBytesIsUnderstood) {
+  Start(kLongMs);
+  const auto fd = Connect(server_->address(), server_->port(), kLongMs);
+  ASSERT_TRUE(fd);
+  for (const std::byte& byte : EncodePledge(Pledge(0, 2), kSecret))
+    ASSERT_TRUE(SendAll(fd->get(), {&byte, 1}));
+  EXPECT_TRUE(Ask(Pledge(1, 2)).get()->agreed);
+}
+
+TEST_F(ControlPlane, RanksWaitForALeaderThatIsNotThereYet) {
+  Start(kLongMs);
+  // Turned away, and asked again, until the leader knows the communicator.
+  MeetingPoint later{server_->address(), server_->port(), ControlToken{9}, kSecret};
+  PledgeMessage pledge = Pledge(0, 1, 9);
+  pledge.root = later.root;
+  auto answer = std::async(std::launch::async, [&] { return PledgeAndWait(later, pledge, kLongMs); });
+  server_->Welcome(later.root, kSecret);
+  EXPECT_TRUE(answer.get()->agreed);
+}
+
+TEST_F(ControlPlane, NobodyThereIsAnErrorAfterTheTimeToConnect) {
+  Start(kLongMs);
+  const MeetingPoint meeting = Meeting();
+  server_.reset();
+  EXPECT_FALSE(PledgeAndWait(meeting, Pledge(0, 2), 50));
+}
+
+TEST_F(ControlPlane, LeaderThatEndsFreesThoseWhoWait) {
+  Start(kLongMs);
+  auto waiting = std::async(std::launch::async,
+                            [meeting = Meeting()] { return PledgeAndWait(meeting, Pledge(0, 2), 50); });
+  server_.reset();
+  EXPECT_FALSE(waiting.get());
+}
+
+TEST(HostPort, IsReadWithNamesAndAddressesOfBothKinds) {
+  EXPECT_EQ(ParseHostPort("node1:29400").value(), std::pair(std::string("node1"), uint16_t{29400}));
+  EXPECT_EQ(ParseHostPort("[fe80::1]:80").value(), std::pair(std::string("fe80::1"), uint16_t{80}));
+  for (const char* wrong : {"", "node1", "node1:", "node1:0", "node1:x"})
+    EXPECT_FALSE(ParseHostPort(wrong)) << wrong;
+}
+
+}  // namespace
+}  // namespace dynamiccl

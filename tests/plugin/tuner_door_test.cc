@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tuner door as NCCL sees it: the object is loaded by name, asked, and must never fail or touch what is
+// not its own.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "src/cost_model/tuner_constants.h"
+#include "src/nccl_abi/tuner_v6.h"
+#include "src/policy/policy_file.h"
+#include "tests/support/child_process.h"
+#include "tests/support/sample_policy.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing_support::InChildProcess;
+
+std::string PolicyPath() {
+  return std::filesystem::temp_directory_path() / ("tuner_door." + std::to_string(::getpid()));
+}
+
+// NCCL 2.28 asks version 5, 2.30 and later version 6; both begin with the same members.
+template <typename Tuner>
+const Tuner* Load(const char* symbol) {
+  void* object = ::dlopen(DYNAMICCL_TEST_PRELOAD, RTLD_NOW | RTLD_LOCAL);
+  return object == nullptr ? nullptr : static_cast<const Tuner*>(::dlsym(object, symbol));
+}
+
+ncclTunerConstants_v5_t Constants(int n_ranks) {
+  CostModelInput input;
+  input.constants = NcclHopperConstants(1);
+  input.fabric = {n_ranks, 1, 8, {1, 10}, {5, 5}};
+  return ToTunerConstants(input);
+}
+
+struct Table {
+  explicit Table(float value, int n_algorithms = 7) : cells(static_cast<size_t>(n_algorithms * 3), value) {}
+  float& at(int algorithm, int protocol) { return cells[static_cast<size_t>(algorithm * 3 + protocol)]; }
+  int zeros() const { return static_cast<int>(std::count(cells.begin(), cells.end(), 0.0f)); }
+  std::vector<float> cells;
+};
+
+template <typename Tuner>
+struct Door {
+  explicit Door(const char* symbol) : tuner(Load<Tuner>(symbol)) {
+    ncclTunerConstants_v5_t constants = Constants(4);
+    ncclNvlDomainInfo_v5_t domains{1, 4, 4};
+    EXPECT_EQ(tuner->init(&context, 17, 4, 1, nullptr, &domains, &constants), ncclSuccess);
+  }
+  ~Door() { EXPECT_EQ(tuner->finalize(context), ncclSuccess); }
+
+  int Ask(Table& table, size_t bytes, int n_pipe_ops = 1) {
+    int channels = 0;
+    EXPECT_EQ(tuner->getCollInfo(context, ncclFuncAllReduce, bytes, n_pipe_ops,
+                                 reinterpret_cast<float**>(table.cells.data()),
+                                 static_cast<int>(table.cells.size() / 3), 3, 0, &channels),
+              ncclSuccess);
+    return channels;
+  }
+
+  const Tuner* tuner;
+  void* context = nullptr;
+};
+
+// A policy that wants Ring/Simple everywhere, vouched for by the user.
+void UsePolicy() {
+  const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple);
+  const auto digest = WritePolicyFile(PolicyPath(), *policy);
+  ASSERT_TRUE(digest) << digest.error().message;
+  ::setenv("DYNAMICCL_POLICY", PolicyPath().c_str(), 1);
+  ::setenv("DYNAMICCL_POLICY_SHA256", ToHex(*digest).c_str(), 1);
+}
+
+TEST(TunerDoor, WritesOneZeroAndChannelsOrNothing) {
+  InChildProcess([] {
+    UsePolicy();
+    Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
+    Table table(50.0f);
+    table.at(1, 0) = 1.0f;  // what NCCL would take
+    const int channels = door.Ask(table, 1024);
+    EXPECT_EQ(table.at(1, 2), 0.0f);
+    EXPECT_EQ(table.zeros(), 1);
+    EXPECT_GE(channels, 1);
+    EXPECT_LE(channels, 8);
+    EXPECT_EQ(table.at(1, 0), 1.0f);
+  });
+}
+
+TEST(TunerDoor, Version5And6AnswerTheSame) {
+  InChildProcess([] {
+    UsePolicy();
+    Door<ncclTuner_v5_t> five("ncclTunerPlugin_v5");
+    Door<ncclTuner_v6_t> six("ncclTunerPlugin_v6");
+    for (size_t bytes = 1; bytes < (1u << 26); bytes = bytes * 3 + 1) {
+      Table a(50.0f), b(50.0f);
+      EXPECT_EQ(five.Ask(a, bytes), six.Ask(b, bytes));
+      EXPECT_EQ(a.cells, b.cells);
+    }
+  });
+}
+
+TEST(TunerDoor, EntriesThatNcclRuledOutOrPricedOutStay) {
+  InChildProcess([] {
+    UsePolicy();
+    Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
+    for (const float cost : {-1.0f, 600.0f, 1.7e38f}) {
+      Table table(1.0f);
+      table.at(1, 2) = cost;
+      const Table before = table;
+      EXPECT_EQ(door.Ask(table, 1024), 0);
+      EXPECT_EQ(table.cells, before.cells);
+    }
+    Table nothing(-1.0f);
+    EXPECT_EQ(door.Ask(nothing, 1024), 0);
+    EXPECT_EQ(nothing.cells, Table(-1.0f).cells);
+  });
+}
+
+TEST(TunerDoor, QuestionWithoutOperationsIsIgnored) {
+  InChildProcess([] {
+    UsePolicy();
+    Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
+    Table table(50.0f);
+    EXPECT_EQ(door.Ask(table, 1024, 0), 0);
+    EXPECT_EQ(table.zeros(), 0);
+  });
+}
+
+TEST(TunerDoor, TablesOfOtherShapesAreNotOverrun) {
+  InChildProcess([] {
+    UsePolicy();
+    Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
+    for (const int n_algorithms : {1, 2, 6, 7, 9}) {
+      Table table(50.0f, n_algorithms);
+      door.Ask(table, 1024);
+      EXPECT_LE(table.zeros(), 1) << n_algorithms;
+    }
+  });
+}
+
+TEST(TunerDoor, UnknownCollectivesAreLeftAlone) {
+  InChildProcess([] {
+    UsePolicy();
+    Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
+    for (const int function : {-1, 5, 7, 8, 1000}) {
+      Table table(50.0f);
+      int channels = 0;
+      EXPECT_EQ(door.tuner->getCollInfo(door.context, static_cast<ncclFunc_t>(function), 64, 1,
+                                        reinterpret_cast<float**>(table.cells.data()), 7, 3, 0, &channels),
+                ncclSuccess);
+      EXPECT_EQ(table.zeros(), 0) << function;
+    }
+  });
+}
+
+TEST(TunerDoor, NamedByTheUserWithoutPolicyItTouchesNothing) {
+  InChildProcess([] {
+    Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
+    Table table(50.0f);
+    EXPECT_EQ(door.Ask(table, 1024), 0);
+    EXPECT_EQ(table.cells, Table(50.0f).cells);
+    size_t chunk = 4096;
+    EXPECT_EQ(door.tuner->getChunkSize(door.context, ncclFuncAllReduce, 64, 1, 2, 1, &chunk), ncclSuccess);
+    EXPECT_EQ(chunk, 4096u);
+  });
+}
+
+TEST(TunerDoor, PolicyThatIsNotTheVouchedOneIsNotUsed) {
+  InChildProcess([] {
+    UsePolicy();
+    ::setenv("DYNAMICCL_POLICY_SHA256", std::string(64, '0').c_str(), 1);
+    ::setenv("DYNAMICCL_LOG", "none", 1);
+    Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
+    Table table(50.0f);
+    EXPECT_EQ(door.Ask(table, 1024), 0);
+    EXPECT_EQ(table.zeros(), 0);
+  });
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -12,6 +12,7 @@ flags=(-std=c++20 -fsyntax-only -Wall -Wextra -I.)
 headers=() skipped=0
 while read -r header; do
   case "$header" in
+    tools/gpu/*) continue ;; # CUDA's and NCCL's own headers: first_hour.sh --build-only compiles these
     agents/* | zero_workloads/* | tests/agents/* | tests/zero_workloads/*)
       if [[ -z "$torch" ]]; then
         skipped=$((skipped + 1))

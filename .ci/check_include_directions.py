@@ -35,6 +35,8 @@ MAY_INCLUDE = {
     "tools": SRC + ["traces"],
     "tests": SRC + ["traces", "plugin", "agents", "zero_workloads", "tools"],
 }
+# Copied to other machines as it is: its files name each other without a folder, and nothing else of the project.
+STANDALONE = "tools/gpu"
 TORCH_FOLDERS = ("agents", "zero_workloads", "tests/agents", "tests/zero_workloads")
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -56,6 +58,8 @@ def violation_of(path, bracket, name):
         return "LibTorch is for agents and zero_workloads only"
     if bracket == "<":
         return None
+    if inside(path, STANDALONE):
+        return None if (ROOT / STANDALONE / name).is_file() else f"{STANDALONE} stands alone"
     if not (ROOT / name).is_file():
         return None if GENERATED.search(name) else "no such file from the root of the project"
     row = row_of(path)

@@ -199,6 +199,24 @@ TEST(KinetoData, EveryTruncationIsAnErrorWithAnOffset) {
   }
 }
 
+// ---- the sample in the tree ----
+
+TEST(KinetoSample, ImportsAsGolden) {
+  const std::string path = DYNAMICCL_SOURCE_DIR "/traces/samples/ddp_resnet_2_ranks.pt.trace.json";
+  const KernelCount count = CountKernels(Decompressed(path));
+  Imported imported;
+  const SectionCalls calls = CallsOfFile(path, &imported);
+  ASSERT_EQ(calls.calls.size(), 21u);
+  EXPECT_EQ(count.kernels, 21u);
+  EXPECT_EQ(SumOfDurations(calls), count.nanoseconds);
+  EXPECT_EQ(SumOfBytes(calls), count.bytes);
+  size_t broadcasts = 0;
+  for (const TraceCall& call : calls.calls) broadcasts += call.issued.call.collective == Collective::kBroadcast;
+  EXPECT_EQ(broadcasts, 6u);
+  EXPECT_EQ(calls.steps.size(), 3u);
+  EXPECT_EQ(OperationHash(calls), GOLDEN_HASH);
+}
+
 // ---- small files that say one thing each ----
 
 std::string Document(const std::string& events, const std::string& more = "") {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl trace import|export|show|merge|recover`: traces in and out.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <map>
+
+#include "src/collective/size_class.h"
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/report/json_output.h"
+#include "tools/report/trace_summary.h"
+#include "traces/export/trace_export.h"
+#include "traces/format/measurement_file.h"
+#include "traces/format/trace_files.h"
+#include "traces/format/trace_json.h"
+#include "traces/format/trace_merge.h"
+#include "traces/import/trace_importer.h"
+
+namespace dynamiccl {
+namespace {
+
+struct TraceOptions {
+  std::vector<std::string> inputs;
+  std::string output;
+  std::string from;
+  std::string to;
+  bool json = false;
+};
+
+// ---- import ----
+
+void SayWhatIsMissing(const std::string& path, const Imported& imported) {
+  for (const UnfilledField& field : imported.unfilled) {
+    spdlog::info("{}: {} not in the file ({} times; {} stands there)", path, field.field, field.count,
+                 field.instead);
+  }
+  for (const std::string& note : imported.notes) spdlog::info("{}: {}", path, note);
+}
+
+Json ReportOf(const std::string& path, const Imported& imported) {
+  Json json{{"file", path}, {"unfilled", Json::array()}, {"notes", imported.notes}};
+  for (const UnfilledField& field : imported.unfilled) {
+    json["unfilled"].push_back({{"field", field.field}, {"count", field.count}, {"instead", field.instead}});
+  }
+  return json;
+}
+
+// Traces of several ranks become one; measurements go one file at a time, because a file names one machine.
+Result<int> Import(const TraceOptions& options) {
+  std::vector<Trace> traces;
+  std::optional<MeasurementFile> measurements;
+  Json reports = Json::array();
+  for (const std::string& path : options.inputs) {
+    DYNAMICCL_TRY(Imported imported, ImportFile(path, options.from));
+    if (options.json)
+      reports.push_back(ReportOf(path, imported));
+    else
+      SayWhatIsMissing(path, imported);
+    if (imported.trace)
+      traces.push_back(std::move(*imported.trace));
+    else
+      measurements = std::move(imported.measurements);
+  }
+  if (measurements && options.inputs.size() > 1) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "dynamiccl trace import: several files with measurements"),
+        "import them one by one; train and eval take several measurement files");
+  }
+  if (options.json) PrintJson({{"schema", 1}, {"imported", reports}});
+  if (measurements) DYNAMICCL_CHECK_OK(WriteMeasurementFile(options.output, *measurements));
+  if (measurements) return kExitOk;
+  DYNAMICCL_TRY(const Trace merged, MergeTraces(std::move(traces)));
+  DYNAMICCL_CHECK_OK(CheckRanksAgree(merged));
+  DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, merged));
+  return kExitOk;
+}
+
+// ---- the others ----
+
+Result<int> Export(const TraceOptions& options) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
+  std::string text;
+  if (options.to == "chrome")
+    text = ExportChromeTimeline(trace);
+  else if (options.to == "csv")
+    text = ExportCsv(trace);
+  else {
+    DYNAMICCL_TRY(text, FormatTraceJson(trace));
+  }
+  if (options.output.empty())
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  else
+    DYNAMICCL_CHECK_OK(WriteTextFile(options.output, text));
+  return kExitOk;
+}
+
+void Print(const std::string& path, const TraceSummary& summary) {
+  fmt::print("{}: {} rank{}{}, {}\n", path, summary.sections, summary.sections == 1 ? "" : "s",
+             summary.mirrored ? " (recorded on one rank, mirrored in replay)" : "",
+             summary.library.empty() ? "library unknown" : summary.library);
+  fmt::print("{} calls of the first rank, {} steps, {} records lost, {}\n", summary.calls, summary.steps,
+             summary.lost,
+             summary.closed ? "all processes ended in order" : "a process was killed or still runs");
+  for (const auto& [name, count] : summary.collectives) {
+    fmt::print("  {:<14} {:>8} calls {:>12}\n", name, count.calls, FormatBytes(count.bytes));
+  }
+  for (const auto& [decision, calls] : summary.decisions) {
+    fmt::print("  {:<14} {:>8} calls {:>12}\n", decision.second, calls, "by " + decision.first);
+  }
+}
+
+Result<int> Show(const TraceOptions& options) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
+  const TraceSummary summary = SummarizeTrace(trace);
+  if (options.json)
+    PrintJson(SummaryJson(options.inputs.front(), summary));
+  else
+    Print(options.inputs.front(), summary);
+  const Status agree = CheckRanksAgree(trace);
+  if (agree) return kExitOk;
+  fmt::print(stderr, "{}", Describe(agree.error()));
+  return kExitResultSaysNo;
+}
+
+Result<int> Merge(const TraceOptions& options) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
+  if (const Status agree = CheckRanksAgree(trace); !agree) {
+    fmt::print(stderr, "{}", Describe(agree.error()));
+    return kExitResultSaysNo;
+  }
+  DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, trace));
+  return kExitOk;
+}
+
+Result<int> Recover(const TraceOptions& options) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs, TraceReading::kSalvage));
+  size_t records = 0;
+  uint64_t lost = 0;
+  for (const TraceSection& section : trace.sections) {
+    records += section.records.size();
+    lost += section.lost;
+  }
+  spdlog::info("{} records of {} processes are whole, {} are lost", records, trace.sections.size(), lost);
+  DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, trace));
+  return kExitOk;
+}
+
+// ---- options ----
+
+std::string Formats() {
+  std::string text;
+  for (const TraceImporter* importer : AllImporters()) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", importer->name(), importer->sentence());
+  }
+  return text;
+}
+
+CLI::App* AddAction(CLI::App& app, const char* name, const char* sentence, TraceOptions& options) {
+  CLI::App* const action = app.add_subcommand(name, sentence);
+  action->add_option("files", options.inputs, "Files to read; traces of several ranks are taken together")
+      ->required();
+  return action;
+}
+
+void AddOutput(CLI::App* action, TraceOptions& options) {
+  action->add_option("-o,--output", options.output, "File to write (.ctrace, or .jsonl for JSON lines)")
+      ->required();
+}
+
+}  // namespace
+
+Result<int> TraceCommand(CommandLine& line) {
+  TraceOptions options;
+  CLI::App& app = line.app();
+  app.require_subcommand(1);
+  CLI::App* const import = AddAction(app, "import", "Read a file of another tool", options);
+  import->add_option("--from", options.from, "Format (default: told by content). " + Formats());
+  import->add_option("-o,--output", options.output, "File to write: a trace, or .measurements for nccl-tests")
+      ->required();
+  import->add_flag("--json", options.json, "Say as JSON what the file did not tell");
+  CLI::App* const exported = AddAction(app, "export", "Write a trace for another tool", options);
+  exported->add_option("--to", options.to, "Format")
+      ->required()
+      ->check(CLI::IsMember({"jsonl", "csv", "chrome"}));
+  exported->add_option("-o,--output", options.output, "File to write (default: standard output)");
+  CLI::App* const show =
+      AddAction(app, "show", "Say what a trace holds and whether its ranks agree", options);
+  show->add_flag("--json", options.json, "As JSON");
+  CLI::App* const merge = AddAction(app, "merge", "Put the traces of several ranks into one file", options);
+  AddOutput(merge, options);
+  CLI::App* const recover =
+      AddAction(app, "recover", "Take what is whole from a damaged or cut trace", options);
+  AddOutput(recover, options);
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  if (import->parsed()) return Import(options);
+  if (exported->parsed()) return Export(options);
+  if (show->parsed()) return Show(options);
+  return merge->parsed() ? Merge(options) : Recover(options);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps of a Kineto trace what concerns NCCL: communication events, their kernels and launches, and profiler steps.
+
+usage: reduce_kineto.py TRACE.json[.gz] > REDUCED.json
+"""
+import gzip
+import json
+import sys
+
+
+def keep(event, correlations):
+    name, category = event.get("name", ""), event.get("cat", "")
+    if name == "record_param_comms" or name.startswith("nccl:") or name.startswith("ProfilerStep#"):
+        return True
+    if category == "kernel":
+        return name.startswith("nccl")
+    return event.get("args", {}).get("correlation") in correlations
+
+
+path = sys.argv[1]
+with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
+    trace = json.load(file)
+events = trace["traceEvents"]
+correlations = {e["args"]["correlation"] for e in events if e.get("cat") == "kernel" and e["name"].startswith("nccl")}
+kept = [e for e in events if keep(e, correlations)]
+for event in kept:
+    for noise in ("External id", "Ev Idx", "Record function id", "registers per thread", "shared memory", "blocks per SM",
+                  "warps per SM", "est. achieved occupancy %", "queued", "context"):
+        event.get("args", {}).pop(noise, None)
+top = {key: trace[key] for key in ("schemaVersion", "distributedInfo", "baseTimeNanoseconds") if key in trace}
+head = ",\n ".join(json.dumps(key) + ": " + json.dumps(value) for key, value in top.items())
+print("{" + head + ",\n \"traceEvents\": [\n" + ",\n".join(json.dumps(e) for e in kept) + "\n]}")

@@ -27,7 +27,7 @@ struct Launch {
   std::vector<std::string> arguments;              // of dynamiccl-zero
   std::map<std::string, std::string> environment;  // added to the test's own, on every rank
   // A rank that runs longer is killed and counts as exit code 124 or 137: what a hang looks like.
-  int timeout_seconds = 60;
+  int timeout_seconds = 120;
 };
 
 struct RankOutcome {

@@ -34,7 +34,7 @@ Result<uint64_t> ParseBytes(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const int shift = error == std::errc() ? ShiftOf(text.substr(static_cast<size_t>(end - text.data()))) : -1;
-  if (shift < 0 || value < 0 || value >= 1e15) {
+  if (shift < 0 || !(value >= 0 && value < 1e15)) {  // NaN too
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "'{}' is no number of bytes", text),
                     "write 8, 64K, 1.5M or 1G");
   }

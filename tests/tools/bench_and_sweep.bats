@@ -1,0 +1,58 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# `dynamiccl bench` and `dynamiccl sweep` over hostccl: ranks as processes, checked data, a readable measurement file.
+
+setup() { cd "$BATS_TEST_TMPDIR"; }
+
+@test "bench checks the data of every collective, type and operator" {
+  for collective in all_reduce all_gather reduce_scatter broadcast reduce; do
+    run "$DYNAMICCL_BIN" bench $collective --hostccl -b 4 -e 64K -f 128 -n 2 -w 1 -g 3
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"# Out of bounds values : 0 OK"* ]]
+  done
+  for type in half bfloat16 double int8 uint64; do
+    for op in sum prod min max avg; do
+      run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 4098 -n 1 -w 0 -d $type -o $op
+      [ "$status" -eq 0 ]
+      [[ "$output" == *"0 OK"* ]]
+    done
+  done
+}
+
+@test "bench writes JSON on request" {
+  run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 1K -e 4K -f 4 -n 3 --json
+  [ "$status" -eq 0 ]
+  echo "$output" | python3 -c 'import json,sys; d=json.load(sys.stdin); assert [r["bytes"] for r in d["rows"]]==[1024,4096] and d["ranks"]==2'
+}
+
+@test "bench refuses unknown collectives and sizes with exit code 2" {
+  run "$DYNAMICCL_BIN" bench all_to_all
+  [ "$status" -eq 2 ]
+  run "$DYNAMICCL_BIN" bench all_reduce -b 1X
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"hint:"* ]]
+}
+
+@test "sweep times the default and every config of hostccl" {
+  run "$DYNAMICCL_BIN" sweep --hostccl --sizes 1K,64K --repeats 3 --budget 20s -o s.measurements
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"AllReduce"* ]]
+  python3 - <<'END'
+import json
+rows = [json.loads(line) for line in open("s.measurements")]
+cells = [r for r in rows if r.get("kind") == "row"]
+# 4 channel counts of Ring and Tree with LL and Simple for AllReduce, of Ring for the two others, and the defaults.
+assert len(cells) == 2 * (17 + 9 + 9), len(cells)
+assert sum(r["default"] for r in cells) == 6
+assert all(len(r["us"]) == 3 and min(r["us"]) > 0 for r in cells)
+assert all(r["algorithm"] and r["channels"] >= 1 for r in cells)
+END
+}
+
+@test "sweep needs a file and refuses pins" {
+  run "$DYNAMICCL_BIN" sweep --hostccl
+  [ "$status" -eq 2 ]
+  NCCL_ALGO=Ring run "$DYNAMICCL_BIN" sweep --hostccl -o s.measurements
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"unset NCCL_ALGO"* ]]
+}

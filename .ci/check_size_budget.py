@@ -25,7 +25,7 @@ def blanked(code):
         return literal + "\n" * text.count("\n")
 
     code = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", "", code)  # digit separators
-    return token.sub(blank, code)
+    return re.sub(r"\b(public|private|protected)\s*:", ";", token.sub(blank, code))
 
 
 def closing(code, start):

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of .ci find what they are for: each runs in a small repository with one fault planted."""
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+CHECKS = pathlib.Path(__file__).resolve().parents[2] / ".ci"
+SETTINGS = 'DYNAMICCL_SETTING(kMode, "DYNAMICCL_MODE", Text, "", "What it does.")\n'
+GOOD = {
+    "src/base/settings.def": SETTINGS,
+    "src/base/clock.h": "#pragma once\ninline int Now() { return 0; }\n",
+    "src/policy/policy.h": '#pragma once\n#include "src/base/clock.h"\ninline int Later() { return Now() + 1; }\n',
+    "docs/settings.md": "`DYNAMICCL_MODE` says what to do.\n",
+    ".clang-format": "BasedOnStyle: Google\n",
+}
+
+
+def function_of(lines, name="Long"):
+    return f"inline void {name}(int& x) {{\n" + "  if (x > 0) { ++x; }\n" * (lines - 2) + "}\n"
+
+
+class CheckTest(unittest.TestCase):
+    def run_check(self, name, files):
+        """(exit code, output) of one check over GOOD with `files` in place."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            shutil.copytree(CHECKS, root / ".ci", ignore=shutil.ignore_patterns("__pycache__"))
+            for path, text in {**GOOD, **files}.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            subprocess.run(["git", "init", "-q", folder], check=True)
+            done = subprocess.run([str(root / ".ci" / name)], capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout + done.stderr
+
+    def expect_fault(self, name, files, *words):
+        code, output = self.run_check(name, files)
+        self.assertEqual(code, 1, output)
+        for word in words:
+            self.assertIn(word, output)
+
+    def expect_ok(self, name, files=None):
+        code, output = self.run_check(name, files or {})
+        self.assertEqual(code, 0, output)
+
+    def test_a_clean_tree_passes_the_fast_checks(self):
+        for name in ("check_include_directions.py", "check_size_budget.py", "check_settings_documented.py"):
+            self.expect_ok(name)
+
+    def test_upward_include(self):
+        self.expect_fault("check_include_directions.py", {"src/base/bad.h": '#include "src/policy/policy.h"\n'},
+                          "src/base/bad.h:1", "src/base may not include it")
+
+    def test_plugin_may_use_only_record_and_format_of_traces(self):
+        files = {"traces/record/recorder.h": "", "traces/import/kineto.h": "",
+                 "plugin/runtime/a.cc": '#include "traces/record/recorder.h"\n#include "traces/import/kineto.h"\n'}
+        self.expect_fault("check_include_directions.py", files, "plugin/runtime/a.cc:2", "1 violations")
+
+    def test_torch_outside_its_folders(self):
+        self.expect_fault("check_include_directions.py", {"tools/bad.cc": "#include <torch/torch.h>\n"}, "tools/bad.cc:1")
+        self.expect_ok("check_include_directions.py", {"agents/good.cc": "#include <torch/torch.h>\n"})
+
+    def test_include_of_a_missing_file(self):
+        self.expect_fault("check_include_directions.py", {"src/base/bad.h": '#include "clock.h"\n'}, "no such file")
+
+    def test_long_function_is_found_in_a_class_and_named_by_its_line(self):
+        inside = "#pragma once\nclass A {\n public:\n" + function_of(61) + "};\n"
+        self.expect_fault("check_size_budget.py", {"src/base/bad.h": inside}, "src/base/bad.h:4", "61 lines")
+
+    def test_constructor_with_initialisers_is_one_function(self):
+        code = "struct A {\n  A()\n      : a_{1},\n        b_{2} {\n" + "    ++a_;\n" * 60 + "  }\n  int a_, b_;\n};\n"
+        self.expect_fault("check_size_budget.py", {"src/base/bad.h": code}, "src/base/bad.h:2")
+
+    def test_long_tables_and_braces_in_literals_are_no_functions(self):
+        table = "const char* const kTable[] = {\n" + '    "}{(", // }}\n' * 100 + "};\n"
+        self.expect_ok("check_size_budget.py", {"src/base/good.cc": table + function_of(20)})
+
+    def test_many_middling_functions_break_the_budget(self):
+        code = "".join(function_of(30, f"F{index}") for index in range(10))
+        self.expect_fault("check_size_budget.py", {"src/base/bad.cc": code}, "9 of 10 functions")
+
+    def test_undocumented_setting_and_unknown_variable(self):
+        self.expect_fault("check_settings_documented.py", {"docs/settings.md": "nothing\n"}, "settings.def:1")
+        self.expect_fault("check_settings_documented.py", {"docs/more.md": "Set `DYNAMICCL_COLOUR`.\n"}, "docs/more.md:1")
+        self.expect_fault("check_settings_documented.py", {"tools/a.cc": 'auto x = getenv("HOSTCCL_NEW");\n'}, "tools/a.cc:1")
+
+    def test_header_that_lacks_an_include(self):
+        self.expect_fault("check_headers_alone.sh", {"src/base/bad.h": "#pragma once\nstd::string Name();\n"},
+                          "src/base/bad.h:1")
+        self.expect_ok("check_headers_alone.sh")
+
+    @unittest.skipUnless(shutil.which("clang-format"), "clang-format is not installed")
+    def test_unformatted_file(self):
+        self.expect_fault("check_format.sh", {"src/base/bad.cc": "int  a ;\n"}, "src/base/bad.cc")
+        self.expect_ok("check_format.sh")
+
+    def test_script_that_does_not_parse(self):
+        self.expect_fault("check_scripts.sh", {".ci/run": "#!/bin/bash\n", "tools/bad.sh": "#!/bin/bash\nif true\n"}, "bad.sh")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -50,10 +50,10 @@ Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
   return settings;
 }
 
-Communicator::Communicator(Parts parts) : parts_(std::move(parts)), ring_(RingOrder(parts_.node_of_rank)) {
+Communicator::Communicator(Parts parts) : parts_(std::move(parts)), ring_(RingOrder(NodesOfRanks())) {
   ring_position_ = static_cast<int>(std::find(ring_.begin(), ring_.end(), rank()) - ring_.begin());
   for (int which = 0; which < 2; ++which) {
-    trees_[static_cast<size_t>(which)] = TreeOverNodes(which, rank(), parts_.node_of_rank);
+    trees_[static_cast<size_t>(which)] = TreeOverNodes(which, rank(), NodesOfRanks());
   }
   Connect();
 }
@@ -62,9 +62,21 @@ Communicator::~Communicator() {
   if (planner_ != nullptr) planner_->Finalize();
 }
 
+std::vector<int> Communicator::NodesOfRanks() const {
+  std::vector<int> nodes;
+  for (const int rank : parts_.link_ranks) nodes.push_back(parts_.links->node(rank));
+  return nodes;
+}
+
 void Communicator::Connect() {
   const auto self = static_cast<size_t>(rank());
   const size_t n = parts_.segments.size();
+  std::vector<bool> shaped_from(n);
+  for (size_t peer = 0; peer < n; ++peer) {
+    const int own = parts_.link_ranks[self];
+    outgoing_links_.push_back(parts_.links->Link(own, parts_.link_ranks[peer]));
+    shaped_from[peer] = parts_.links->Link(parts_.link_ranks[peer], own) != nullptr;
+  }
   connections_.resize(n * kFifosPerPeer);
   for (size_t index = 0; index < connections_.size(); ++index) {
     const size_t peer = index % n;
@@ -73,10 +85,11 @@ void Communicator::Connect() {
     connection.outgoing = &parts_.segments[peer]->fifo(rank(), channel);
     connection.incoming = &parts_.segments[self]->fifo(static_cast<int>(peer), channel);
     Doorbell* const bell = &parts_.segments[peer]->header().doorbell;
-    connection.simple_send = {&connection.outgoing->simple, bell, nullptr};
-    connection.simple_receive = {&connection.incoming->simple, bell, false};
-    connection.ll_send = {&connection.outgoing->ll, bell, nullptr};
-    connection.ll_receive = {&connection.incoming->ll, bell, false};
+    const ShapedLink* const link = outgoing_links_[peer].get();
+    connection.simple_send = {&connection.outgoing->simple, bell, link};
+    connection.simple_receive = {&connection.incoming->simple, bell, shaped_from[peer]};
+    connection.ll_send = {&connection.outgoing->ll, bell, link};
+    connection.ll_receive = {&connection.incoming->ll, bell, shaped_from[peer]};
   }
 }
 

@@ -15,12 +15,13 @@
 #include "src/hostccl/planner.h"
 #include "src/hostccl/topology/double_binary_tree.h"
 #include "src/transport/connection.h"
+#include "src/transport/emulated_links.h"
 #include "src/transport/peer_mesh.h"
 #include "src/transport/segment.h"
 
 namespace dynamiccl::hostccl {
 
-// What must be equal on all ranks; compared at init.
+// Read at init; max_channels and rank_order must be equal on all ranks.
 struct CommunicatorSettings {
   int64_t timeout_ms = 30000;
   int32_t max_channels = 8;
@@ -37,7 +38,8 @@ class Communicator {
     int device = 0;
     CommunicatorSettings settings;
     ncclConfig_t config{};
-    std::vector<int> node_of_rank;
+    std::shared_ptr<EmulatedLinks> links;
+    std::vector<int> link_ranks;                     // by rank: the rank's number in `links`
     std::unique_ptr<PeerMesh> mesh;                  // null for one rank
     std::vector<std::shared_ptr<Segment>> segments;  // by rank
   };
@@ -49,6 +51,8 @@ class Communicator {
   int device() const { return parts_.device; }
   const CommunicatorInfo& info() const { return parts_.info; }
   const CommunicatorSettings& settings() const { return parts_.settings; }
+  const std::shared_ptr<EmulatedLinks>& links() const { return parts_.links; }
+  const std::vector<int>& link_ranks() const { return parts_.link_ranks; }
   const ncclConfig_t& config() const { return parts_.config; }
   PeerMesh* mesh() const { return parts_.mesh.get(); }
   Planner& planner() const { return *planner_; }
@@ -84,9 +88,11 @@ class Communicator {
 
  private:
   void Connect();
+  std::vector<int> NodesOfRanks() const;
 
   Parts parts_;
   std::unique_ptr<Planner> planner_;
+  std::vector<std::unique_ptr<ShapedLink>> outgoing_links_;  // by peer; null: not shaped
   std::vector<int> ring_;
   int ring_position_ = 0;
   std::array<TreeNeighbours, 2> trees_;

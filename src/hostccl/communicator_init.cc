@@ -10,7 +10,7 @@
 
 #include "src/base/byte_codec.h"
 #include "src/base/settings.h"
-#include "src/hostccl/debug_log.h"
+#include "src/hostccl/introduction.h"
 #include "src/transport/rendezvous.h"
 
 namespace dynamiccl::hostccl {
@@ -27,65 +27,44 @@ struct UniqueIdHandle {
 static_assert(sizeof(UniqueIdHandle) == 40);
 constexpr uint64_t kIdMagic = 0x31444955'4c434348;  // "HCCLUID1"
 
-// Shared memory between two ranks: its software latency is part of the planner's constants, its bandwidth
-// what one core copies through slots that stay in the second-level cache.
-constexpr LinkParameters kUnshapedLink{.latency_us = 0, .bandwidth_gbps = 8};
-
-// What ranks tell each other before memory is exchanged.
-struct Introduction {
-  std::string listener;
-  CommunicatorSettings settings;
-
-  std::vector<std::byte> Encode() const {
-    ByteWriter writer;
-    writer.PutText(listener);
-    writer.Put(settings.timeout_ms);
-    writer.Put(settings.max_channels);
-    writer.Put(static_cast<uint8_t>(settings.rank_order));
-    return std::move(writer.buffer());
-  }
-  static Result<Introduction> Decode(std::span<const std::byte> bytes) {
-    ByteReader reader(bytes);
-    Introduction result;
-    result.listener = reader.GetText(256);
-    result.settings.timeout_ms = reader.Get<int64_t>();
-    result.settings.max_channels = reader.Get<int32_t>();
-    result.settings.rank_order = reader.Get<uint8_t>() != 0;
-    if (reader.ok()) return result;
-    return MakeError(ErrorKind::kCorrupt, "a rank introduced itself with a message that cannot be read");
-  }
-};
-
-Status CheckEqual(const Introduction& first, const Introduction& other, size_t rank) {
-  const char* const setting = first.settings.max_channels != other.settings.max_channels ? "HOSTCCL_CHANNELS"
-                              : first.settings.rank_order != other.settings.rank_order   ? "HOSTCCL_SUM"
-                                                                                         : nullptr;
-  if (setting == nullptr) return {};
-  return WithHint(
-      MakeError(ErrorKind::kInvalidArgument, "{} differs between rank 0 and rank {}", setting, rank),
-      "set it equally on all ranks");
-}
-
 // The part of set-up that a fresh communicator and a split share.
 class Assembly {
  public:
   Assembly(CommunicatorInfo info, CommunicatorSettings settings, const ncclConfig_t& config, int device)
       : deadline_(Deadline::After(settings.timeout_ms)) {
     parts_.info = info;
-    parts_.node_of_rank.resize(static_cast<size_t>(info.n_ranks));
     parts_.settings = settings;
     parts_.config = config;
     parts_.device = device;
   }
 
-  Result<std::shared_ptr<Communicator>> Build(MeshListener listener, const std::vector<std::string>& names) {
-    if (parts_.info.n_ranks > 1) {
-      DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
-      DYNAMICCL_CHECK_OK(ExchangeMemory());
-    }
+  // Sockets to all peers, and everybody's memory.
+  Status Join(MeshListener listener, const std::vector<std::string>& names) {
+    if (parts_.info.n_ranks == 1) return {};
+    DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
+    return ExchangeMemory();
+  }
+
+  // After Join: the links of a topology, whose state lives in the memory of rank 0.
+  Status UseTopology(Topology topology) {
+    DYNAMICCL_TRY(std::vector<int> node_of_rank, topology.NodesOfRanks(parts_.info.n_ranks));
+    auto states = parts_.segments.empty() ? nullptr : parts_.segments.front();
+    parts_.links =
+        std::make_shared<EmulatedLinks>(std::move(topology), std::move(node_of_rank), std::move(states));
+    for (int rank = 0; rank < parts_.info.n_ranks; ++rank) parts_.link_ranks.push_back(rank);
+    return {};
+  }
+  void UseLinks(std::shared_ptr<EmulatedLinks> links, std::vector<int> link_ranks) {
+    parts_.links = std::move(links);
+    parts_.link_ranks = std::move(link_ranks);
+  }
+
+  Result<std::shared_ptr<Communicator>> Build() {
+    const Fabric fabric = parts_.links->FabricOf(parts_.link_ranks, parts_.settings.max_channels);
+    parts_.info.n_nodes = fabric.n_nodes;
     auto communicator = std::make_shared<Communicator>(std::move(parts_));
     // Every rank hears of every rank's failure, so that none is left with half a communicator.
-    const Status planned = CreatePlanner(*communicator);
+    const Status planned = CreatePlanner(*communicator, fabric);
     DYNAMICCL_CHECK_OK(AgreeOnSuccess(*communicator, planned));
     return communicator;
   }
@@ -105,17 +84,16 @@ class Assembly {
     return {};
   }
 
-  static Status CreatePlanner(Communicator& communicator) {
-    Fabric fabric;
-    fabric.n_ranks = communicator.n_ranks();
-    fabric.max_channels = communicator.settings().max_channels;
-    fabric.intra = kUnshapedLink;
+  static Status CreatePlanner(Communicator& communicator, const Fabric& fabric) {
     PlannerOptions options;
     options.min_ctas = communicator.config().minCTAs;
     options.max_ctas = communicator.config().maxCTAs;
     options.device = communicator.device();
     auto planner = Planner::Create(communicator.info(), fabric, options);
-    if (!planner) return MakeError(ErrorKind::kInvalidArgument, "{}", planner.error().message);
+    if (!planner) {
+      const bool usage = planner.error().result == ncclInvalidUsage;
+      return MakeError(usage ? ErrorKind::kUnsupported : ErrorKind::kInternal, "{}", planner.error().message);
+    }
     communicator.set_planner(std::move(*planner));
     return {};
   }
@@ -166,20 +144,24 @@ Result<std::shared_ptr<Communicator>> InitCommunicator(const InitRequest& reques
         "load the same libnccl.so.2 in all processes");
   }
   DYNAMICCL_TRY(const CommunicatorSettings settings, CommunicatorSettings::FromEnvironment());
+  DYNAMICCL_TRY(Topology topology, LoadTopology(TextSetting(Setting::kHostcclTopology)));
   DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
-  const Introduction mine{listener.name, settings};
+  const Introduction mine{listener.name, settings, HashOf(topology)};
   const RendezvousTicket ticket{{handle.ipv4, handle.port}, handle.token, request.rank, request.n_ranks};
   DYNAMICCL_TRY(const auto payloads, MeetAtRendezvous(ticket, mine.Encode(), settings.timeout_ms));
   std::vector<Introduction> ranks;
   std::vector<std::string> names;
   for (const auto& payload : payloads) {
     DYNAMICCL_TRY(Introduction introduction, Introduction::Decode(payload));
-    ranks.push_back(introduction);
     names.push_back(introduction.listener);
-    DYNAMICCL_CHECK_OK(CheckEqual(ranks.front(), introduction, ranks.size() - 1));
+    ranks.push_back(std::move(introduction));
   }
+  DYNAMICCL_CHECK_OK(CheckEqualSettings(ranks));
   const CommunicatorInfo info{Hash(handle.token, 0), request.rank, request.n_ranks, 1};
-  return Assembly(info, settings, request.config, request.device).Build(std::move(listener), names);
+  Assembly assembly(info, settings, request.config, request.device);
+  DYNAMICCL_CHECK_OK(assembly.Join(std::move(listener), names));
+  DYNAMICCL_CHECK_OK(assembly.UseTopology(std::move(topology)));
+  return assembly.Build();
 }
 
 Result<std::shared_ptr<Communicator>> SplitCommunicator(Communicator& parent, const SplitRequest& request) {
@@ -213,11 +195,16 @@ Result<std::shared_ptr<Communicator>> SplitCommunicator(Communicator& parent, co
   info.id = Hash(split_number, Hash(request.color, parent.info().id));
   info.n_ranks = static_cast<int32_t>(members.size());
   std::vector<std::string> names;
+  std::vector<int> link_ranks;
   for (const Member& member : members) {
     if (member.parent_rank == parent.rank()) info.rank = static_cast<int32_t>(names.size());
     names.push_back(member.listener);
+    link_ranks.push_back(parent.link_ranks()[static_cast<size_t>(member.parent_rank)]);
   }
-  return Assembly(info, parent.settings(), request.config, parent.device()).Build(std::move(listener), names);
+  Assembly assembly(info, parent.settings(), request.config, parent.device());
+  DYNAMICCL_CHECK_OK(assembly.Join(std::move(listener), names));
+  assembly.UseLinks(parent.links(), std::move(link_ranks));
+  return assembly.Build();
 }
 
 }  // namespace dynamiccl::hostccl

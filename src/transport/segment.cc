@@ -12,8 +12,14 @@
 namespace dynamiccl {
 namespace {
 
-size_t SegmentBytes(int n_ranks) {
+// The header, then a FIFO for each peer and channel, then the links' states.
+size_t LinkOffset(int n_ranks) {
   return sizeof(SegmentHeader) + sizeof(Fifo) * static_cast<size_t>(n_ranks) * kFifosPerPeer;
+}
+
+size_t SegmentBytes(int n_ranks) {
+  return LinkOffset(n_ranks) +
+         sizeof(LinkState) * 2 * static_cast<size_t>(n_ranks) * static_cast<size_t>(n_ranks);
 }
 
 // Segments made in this process, by their address. Leaked: threads may outlive static destructors.
@@ -36,7 +42,7 @@ LocalSegments& Local() {
 
 Result<std::shared_ptr<Segment>> Segment::Create(int n_ranks) {
   DYNAMICCL_TRY(SharedMemory memory, SharedMemory::Create("hostccl", SegmentBytes(n_ranks)));
-  std::shared_ptr<Segment> segment(new Segment(std::move(memory)));
+  std::shared_ptr<Segment> segment(new Segment(std::move(memory), n_ranks));
   const auto address = reinterpret_cast<uint64_t>(segment->memory_.data());
   LocalSegments& local = Local();
   segment->header().process_token = local.Token();
@@ -48,7 +54,7 @@ Result<std::shared_ptr<Segment>> Segment::Create(int n_ranks) {
 
 Result<std::shared_ptr<Segment>> Segment::Attach(UniqueFd fd, int n_ranks) {
   DYNAMICCL_TRY(SharedMemory memory, SharedMemory::FromFd(std::move(fd), SegmentBytes(n_ranks)));
-  std::shared_ptr<Segment> attached(new Segment(std::move(memory)));
+  std::shared_ptr<Segment> attached(new Segment(std::move(memory), n_ranks));
   LocalSegments& local = Local();
   if (attached->header().process_token != local.Token()) return attached;
   const std::lock_guard lock(local.mutex);
@@ -67,6 +73,10 @@ Segment::~Segment() {
 Fifo& Segment::fifo(int from_rank, int channel) const {
   auto* const fifos = reinterpret_cast<Fifo*>(memory_.data() + sizeof(SegmentHeader));
   return fifos[from_rank * kFifosPerPeer + channel];
+}
+
+LinkState& Segment::link_state(int index) const {
+  return reinterpret_cast<LinkState*>(memory_.data() + LinkOffset(n_ranks_))[index];
 }
 
 void Segment::WakeSleepers() const {

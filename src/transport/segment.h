@@ -10,6 +10,7 @@
 #include "src/base/status.h"
 #include "src/transport/doorbell.h"
 #include "src/transport/fifo.h"
+#include "src/transport/shaped_link.h"
 
 namespace dynamiccl {
 
@@ -38,15 +39,18 @@ class Segment {
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(memory_.data()); }
   Fifo& fifo(int from_rank, int channel) const;
+  // State of an emulated link: 2 n_ranks^2 of them. Only those in the segment of rank 0 are used.
+  LinkState& link_state(int index) const;
   int fd() const { return memory_.fd(); }
 
   // Rings the doorbell of everybody who sleeps on it: used to make waiters notice an abort.
   void WakeSleepers() const;
 
  private:
-  explicit Segment(SharedMemory memory) : memory_(std::move(memory)) {}
+  Segment(SharedMemory memory, int n_ranks) : memory_(std::move(memory)), n_ranks_(n_ranks) {}
 
   SharedMemory memory_;
+  int n_ranks_;
 };
 
 }  // namespace dynamiccl

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/introduction.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <utility>
+
+#include "src/base/byte_codec.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+constexpr size_t kMaxName = 256;
+
+void PutLink(ByteWriter& writer, const std::optional<LinkParameters>& link) {
+  writer.Put(static_cast<uint8_t>(link.has_value()));
+  writer.Put(link.value_or(LinkParameters{}).latency_us);
+  writer.Put(link.value_or(LinkParameters{}).bandwidth_gbps);
+}
+
+const char* FirstDifference(const Introduction& a, const Introduction& b) {
+  if (a.settings.max_channels != b.settings.max_channels) return "HOSTCCL_CHANNELS";
+  if (a.settings.rank_order != b.settings.rank_order) return "HOSTCCL_SUM";
+  if (a.topology_hash != b.topology_hash) return "HOSTCCL_TOPOLOGY";
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::byte> Introduction::Encode() const {
+  ByteWriter writer;
+  writer.PutText(listener);
+  writer.Put(settings.max_channels);
+  writer.Put(static_cast<uint8_t>(settings.rank_order));
+  writer.Put(topology_hash);
+  return std::move(writer.buffer());
+}
+
+Result<Introduction> Introduction::Decode(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  Introduction result;
+  result.listener = reader.GetText(kMaxName);
+  result.settings.max_channels = reader.Get<int32_t>();
+  result.settings.rank_order = reader.Get<uint8_t>() != 0;
+  result.topology_hash = reader.Get<uint64_t>();
+  if (reader.ok()) return result;
+  return MakeError(ErrorKind::kCorrupt, "a rank introduced itself with a message that cannot be read");
+}
+
+Status CheckEqualSettings(const std::vector<Introduction>& ranks) {
+  for (size_t rank = 1; rank < ranks.size(); ++rank) {
+    const char* const setting = FirstDifference(ranks[0], ranks[rank]);
+    if (setting == nullptr) continue;
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{} differs between rank 0 and rank {}", setting, rank),
+        "set it equally on all ranks");
+  }
+  return {};
+}
+
+uint64_t HashOf(const Topology& topology) {
+  ByteWriter writer;
+  writer.Put(topology.nodes);
+  writer.Put(topology.ranks_per_node);
+  PutLink(writer, topology.intra);
+  PutLink(writer, topology.inter);
+  for (const LinkOverride& override : topology.overrides) {
+    writer.Put(override.from_node);
+    writer.Put(override.to_node);
+    PutLink(writer, override.link);
+  }
+  return XXH3_64bits(writer.buffer().data(), writer.buffer().size());
+}
+
+}  // namespace dynamiccl::hostccl

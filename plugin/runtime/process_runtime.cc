@@ -184,14 +184,18 @@ EntryFunction ProcessRuntime::PolicyFor(const ncclTunerConstants_v5_t* constants
 
 const ChainedTuner* ProcessRuntime::chained_tuner() {
   const std::lock_guard lock(mutex_);
-  if (chain_tried_ || NamesThisObject(settings_.tuner_plugin) || settings_.tuner_plugin == "none")
-    return chained_.get();
+  if (chain_tried_) return chained_.get();
   chain_tried_ = true;
-  auto chained = ChainedTuner::Load(settings_.tuner_plugin);
+  const std::string& named = settings_.tuner_plugin;
+  // Without a name NCCL would have tried its default one; where we are the plugin that the user named there
+  // is no other.
+  const bool by_default = named.empty() && tuner_offered_;
+  if (!by_default && NamesThisObject(named)) return nullptr;
+  auto chained = ChainedTuner::Load(by_default ? "libnccl-tuner.so" : named);
   if (chained) {
     chained_ = std::move(*chained);
     Log(LogLevel::kInfo, "the default is what tuner plugin {} says", chained_->name());
-  } else {
+  } else if (!by_default) {
     Log(LogLevel::kWarn, "NCCL_TUNER_PLUGIN is not used: {}", chained.error().message);
   }
   return chained_.get();

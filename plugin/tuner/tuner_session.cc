@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// One table for the run in frozen mode.
+// One table for the run in frozen mode; version 0 is NCCL's choice.
 constexpr uint8_t kFrozenTableVersion = 1;
 
 CostTable ReadTable(const TunerRequest& request) {
@@ -95,8 +95,9 @@ void TunerSession::Start(const TunerInit& init) {
   options.rules = runtime_.rules();
   options.policy = runtime_.PolicyFor(init.constants, n_ranks, n_nodes);
   StartChained(init);
-  if (!AttestCommunicator(runtime_, communicator_.get(), constants)) return;
-  engine_ = std::make_unique<DecisionEngine>(std::move(options));
+  if (AttestCommunicator(runtime_, communicator_.get(), constants)) {
+    engine_ = std::make_unique<DecisionEngine>(std::move(options));
+  }
   const std::string& path = runtime_.settings().decision_log_path;
   if (path.empty()) return;
   log_ = DecisionLog::At(
@@ -125,17 +126,18 @@ void TunerSession::Answer(const TunerRequest& request) noexcept {
   const CostTable table = ReadTable(request);
   const bool chained_answered = AskChained(request, table);
   // NCCL 2.31 and later ask once more with no operations; that answer is not used and must not count.
-  if (request.n_pipe_ops == 0 || engine_ == nullptr) return;
+  if (request.n_pipe_ops == 0) return;
   Guarded([&] { Decide(request, table, chained_answered); });
 }
 
 void TunerSession::Decide(const TunerRequest& request, const CostTable& table, bool chained_answered) {
-  if (static_cast<int>(request.function) >= kTunableCollectives) return;
+  const int function = request.function;
+  if (function < 0 || function >= kTunableCollectives) return;
   GroupInFlight* flight = communicator_ ? InFlightOnThisThread(communicator_->token) : nullptr;
-  TunerQuestion question{static_cast<Collective>(request.function), request.bytes, request.n_pipe_ops,
+  TunerQuestion question{static_cast<Collective>(function), request.bytes, request.n_pipe_ops,
                          Role::kUnknown};
   question.role = RecognisedRole(flight, question.collective);
-  Decision decision = engine_->Decide(question, table);
+  Decision decision = engine_ ? engine_->Decide(question, table) : Decision{};
   if (!decision.config.leaves_nccl_alone()) {
     if (chained_answered) WriteTable(request, table);
     WriteAnswer(request, decision.config);
@@ -146,10 +148,11 @@ void TunerSession::Decide(const TunerRequest& request, const CostTable& table, b
 }
 
 void TunerSession::Note(const TunerQuestion& question, const Decision& decision, GroupInFlight* flight) {
+  const uint8_t table_version = engine_ ? kFrozenTableVersion : 0;
   const uint64_t call_number = flight != nullptr ? flight->call_number : 0;
   if (log_) {
     log_->Append(
-        {communicator_ ? communicator_->info.id : 0, call_number, question, decision, kFrozenTableVersion});
+        {communicator_ ? communicator_->info.id : 0, call_number, question, decision, table_version});
   }
   Recorder* recorder = runtime_.recorder();
   if (recorder == nullptr || flight == nullptr) return;
@@ -161,7 +164,7 @@ void TunerSession::Note(const TunerQuestion& question, const Decision& decision,
   call.group_size = flight->n_collectives;
   recorder->Append(
       DecisionRecord(flight->communicator->number, call,
-                     {MonotonicNanoseconds(), decision.config, decision.decided_by, kFrozenTableVersion}));
+                     {MonotonicNanoseconds(), decision.config, decision.decided_by, table_version}));
 }
 
 ncclResult_t TunerSession::ChunkSize(ncclFunc_t function, size_t bytes, int algorithm, int protocol,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of a small NCCL job, a plain program without any knowledge of DynamICCL: collectives of several
 // sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
-//   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads]
+//   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all]
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,6 +131,28 @@ void Fork() {
   if (status != 0) Fail("fork", status);
 }
 
+// One thread that drives all ranks of the job, in groups.
+void RunAllRanksOfProcess(int n_ranks) {
+  std::vector<ncclComm_t> comms(static_cast<size_t>(n_ranks));
+  std::vector<std::vector<float>> data(comms.size(), std::vector<float>(300, 1.0f));
+  CHECK_NCCL(ncclCommInitAll(comms.data(), n_ranks, nullptr));
+  std::vector<cudaStream_t> streams(comms.size());
+  for (cudaStream_t& each : streams) CHECK_NCCL(hostcclStreamCreate(&each));
+  for (int round = 0; round < 3; ++round) {
+    CHECK_NCCL(ncclGroupStart());
+    for (size_t i = 0; i < comms.size(); ++i) {
+      float* values = data[i].data();
+      CHECK_NCCL(ncclAllReduce(values, values, data[i].size(), ncclFloat32, ncclSum, comms[i], streams[i]));
+    }
+    CHECK_NCCL(ncclGroupEnd());
+  }
+  for (const cudaStream_t each : streams) CHECK_NCCL(hostcclStreamSynchronize(each));
+  if (data[0][0] != static_cast<float>(n_ranks * n_ranks * n_ranks))
+    Fail("wrong sum of all", static_cast<int>(data[0][0]));
+  for (const ncclComm_t comm : comms) CHECK_NCCL(ncclCommDestroy(comm));
+  for (const cudaStream_t each : streams) CHECK_NCCL(hostcclStreamDestroy(each));
+}
+
 void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
              const std::set<std::string>& extras) {
   const int communicators = extras.contains("many") ? 20 : 1;
@@ -150,6 +172,10 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 1;
   const std::set<std::string> extras(argv + (argc > 3 ? 3 : argc), argv + argc);
+  if (extras.contains("all")) {
+    RunAllRanksOfProcess(3);
+    return 0;
+  }
   if (!extras.contains("threads")) {
     RunRank(argv[1], FromEnvironment("RANK"), FromEnvironment("WORLD_SIZE"), rounds, extras);
     return 0;

@@ -223,6 +223,19 @@ TEST_F(PreloadOverHostccl, RanksAsThreadsOfOneProcessAgree) {
   EXPECT_FALSE(LinesWith(job.Text("decisions"), "Ring/Simple/3 rule").empty());
 }
 
+TEST_F(PreloadOverHostccl, OneThreadThatDrivesAllRanksOfTheJob) {
+  JobOptions options{.n_ranks = 1, .extras = {"all"}};
+  options.environment = With(kShowChoices, {{"DYNAMICCL_RULES", File("rules.csv", kRules)},
+                                            {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}});
+  options.environment["RANK"] = "";
+  const JobResult job = Run(options);
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
+  EXPECT_EQ(LinesWith(job.Text("decisions.0"), "AllReduce 1200 unknown Ring/Simple/2 rule v1").size(), 3u);
+  EXPECT_EQ(job.Text("decisions.0"), job.Text("decisions.1"));
+  EXPECT_EQ(job.Text("decisions.0"), job.Text("decisions.2"));
+}
+
 TEST_F(PreloadOverHostccl, WhatTheUserPinnedWins) {
   const Environment pins{{"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "LL"}};
   const JobResult plain = Run({.n_ranks = 2, .preload = false, .environment = With(kShowChoices, pins)});

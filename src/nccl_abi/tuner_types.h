@@ -25,7 +25,7 @@ typedef enum {
 #define NCCL_SUBSYS_COLL 0x2UL
 #define NCCL_SUBSYS_NET 0x10UL
 #define NCCL_SUBSYS_ENV 0x80UL
-#define NCCL_SUBSYS_TUNING 0x200UL
+#define NCCL_SUBSYS_TUNING 0x40UL
 #define NCCL_SUBSYS_ALL (~0UL)
 
 typedef void (*ncclDebugLogger_t)(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,

@@ -2,10 +2,6 @@
 // Builds the driver's command line. Paths of the built objects come from CMake.
 #include "tests/real_nccl/real_nccl_run.h"
 
-#include <sys/wait.h>
-
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,10 +21,10 @@ std::string WriteTopology(const std::string& folder) {
   return path;
 }
 
-std::map<std::string, std::string> Environment(const RunRequest& request) {
+Environment JobEnvironment(const RunRequest& request) {
   const std::string preload =
       std::string(REAL_NCCL_STANDIN) + (request.preloaded.empty() ? "" : ":") + request.preloaded;
-  std::map<std::string, std::string> environment = {
+  Environment environment = {
       {"PATH", "/usr/bin:/bin"},
       {"HOME", request.scratch_folder},  // no ~/.nccl.conf
       {"LD_PRELOAD", preload},
@@ -44,14 +40,40 @@ std::map<std::string, std::string> Environment(const RunRequest& request) {
   return environment;
 }
 
-std::string CommandLine(const RunRequest& request) {
+// `options` select the rank where it has a process of its own.
+std::string CommandLine(const RunRequest& request, const Environment& environment,
+                        const std::string& options) {
   std::ostringstream line;
-  line << "env -i";
-  for (const auto& [name, value] : Environment(request)) line << " '" << name << "=" << value << "'";
-  line << " timeout -k 5 60 '" << REAL_NCCL_DRIVER << "' " << kNodes << " " << kRanksPerNode;
+  line << "timeout -k 5 60 env -i";
+  for (const auto& [name, value] : environment) line << " '" << name << "=" << value << "'";
+  line << " '" << REAL_NCCL_DRIVER << "' " << options << request.nodes << " " << request.ranks_per_node;
   for (const size_t bytes : request.bytes) line << " " << bytes;
-  line << " 2>&1";
   return line.str();
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Runs the commands side by side and waits for all. Output goes to files, so that no process waits for a
+// reader.
+std::vector<RunOutcome> RunTogether(const std::vector<std::string>& commands, const std::string& folder) {
+  std::ostringstream script;
+  for (size_t index = 0; index < commands.size(); ++index) {
+    const std::string output = folder + "/output_" + std::to_string(index);
+    script << "( " << commands[index] << " >'" << output << "' 2>&1; echo $? >'" << output << ".code' ) & ";
+  }
+  script << "wait";
+  std::vector<RunOutcome> outcomes(commands.size());
+  if (std::system(script.str().c_str()) != 0) return outcomes;
+  for (size_t index = 0; index < commands.size(); ++index) {
+    const std::string output = folder + "/output_" + std::to_string(index);
+    std::istringstream(ReadAll(output + ".code")) >> outcomes[index].exit_code;
+    outcomes[index].output = ReadAll(output);
+    outcomes[index].choices = ParseTuningLog(outcomes[index].output);
+  }
+  return outcomes;
 }
 
 }  // namespace
@@ -67,16 +89,20 @@ std::optional<std::string> FindNcclLibraryFolder(const std::string& version) {
 }
 
 RunOutcome RunDriver(const RunRequest& request) {
-  RunOutcome outcome;
-  FILE* pipe = popen(CommandLine(request).c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> chunk;
-  while (const size_t bytes = std::fread(chunk.data(), 1, chunk.size(), pipe))
-    outcome.output.append(chunk.data(), bytes);
-  const int status = pclose(pipe);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  outcome.choices = ParseTuningLog(outcome.output);
-  return outcome;
+  return RunTogether({CommandLine(request, JobEnvironment(request), "")}, request.scratch_folder).front();
+}
+
+std::vector<RunOutcome> RunDriverProcesses(const RunRequest& request, const std::vector<Environment>& own) {
+  const std::string id_file = request.scratch_folder + "/unique_id";
+  std::filesystem::remove(id_file);
+  std::vector<std::string> commands;
+  for (size_t rank = 0; rank < own.size(); ++rank) {
+    Environment environment = JobEnvironment(request);
+    for (const auto& [name, value] : own[rank]) environment[name] = value;
+    const std::string options = "--rank " + std::to_string(rank) + " --id '" + id_file + "' ";
+    commands.push_back(CommandLine(request, environment, options));
+  }
+  return RunTogether(commands, request.scratch_folder);
 }
 
 }  // namespace dynamiccl::real_nccl

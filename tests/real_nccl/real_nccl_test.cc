@@ -31,9 +31,9 @@ std::set<std::string> SharedMemoryOfNccl() {
 }
 
 // NCCL's total of a call from the bytes of its TUNING line.
-size_t TotalBytes(const TuningLine& line) {
+size_t TotalBytes(const TuningLine& line, int ranks) {
   const bool shared_out = line.function == "AllGather" || line.function == "ReduceScatter";
-  return shared_out ? line.bytes * kRanks : line.bytes;
+  return shared_out ? line.bytes * ranks : line.bytes;
 }
 
 class RealNccl : public testing::Test {
@@ -61,11 +61,25 @@ class RealNccl : public testing::Test {
 
   RunOutcome Run() {
     RunOutcome outcome = RunDriver(request_);
+    Check(outcome);
+    return outcome;
+  }
+
+  // Two nodes of one rank each, which are processes. Returns what rank 0 says: only it reports choices.
+  RunOutcome RunTwoProcesses(const Environment& own0, const Environment& own1) {
+    request_.nodes = 2;
+    request_.ranks_per_node = 1;
+    const auto outcomes = RunDriverProcesses(request_, {own0, own1});
+    EXPECT_EQ(outcomes[1].exit_code, 0) << outcomes[1].output;
+    Check(outcomes[0]);
+    return outcomes[0];
+  }
+
+  void Check(const RunOutcome& outcome) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
     EXPECT_EQ(outcome.output.find("is not implemented"), std::string::npos) << outcome.output;
     EXPECT_EQ(outcome.choices.size(), request_.bytes.size() * std::size(kFunctions)) << outcome.output;
     EXPECT_EQ(SharedMemoryOfNccl(), shared_memory_before_);
-    return outcome;
   }
 
   RunRequest request_;
@@ -118,7 +132,7 @@ TEST_F(RealNccl, OwnChoiceIsTheMinimumOfTheTableItHandsToATuner) {
   for (size_t call = 0; call < tables.size(); ++call) {
     const TuningLine& choice = alone.choices[call];
     EXPECT_EQ(choice.function, tables[call].function);
-    EXPECT_EQ(TotalBytes(choice), tables[call].bytes) << choice;
+    EXPECT_EQ(TotalBytes(choice, request_.ranks()), tables[call].bytes) << choice;
     EXPECT_EQ(choice.algorithm, tables[call].best_algorithm) << choice;
     EXPECT_EQ(choice.protocol, tables[call].best_protocol) << choice;
   }
@@ -160,9 +174,9 @@ std::string WriteRules(const std::string& folder) {
   return path;
 }
 
-const Asked* FindAsked(const TuningLine& choice) {
-  const auto fits = [&choice](const Asked& row) {
-    return row.function == choice.function && TotalBytes(choice) <= row.max_bytes;
+const Asked* FindAsked(const TuningLine& choice, int ranks) {
+  const auto fits = [&](const Asked& row) {
+    return row.function == choice.function && TotalBytes(choice, ranks) <= row.max_bytes;
   };
   const auto row = std::find_if(std::begin(kAsked), std::end(kAsked), fits);
   return row == std::end(kAsked) ? nullptr : row;
@@ -173,7 +187,7 @@ TEST_F(RealNccl, PreloadedTunersRulesAreWhatNcclReportsItTook) {
   request_.environment = {{"DYNAMICCL_RULES", WriteRules(scratch_)}};
   const RunOutcome outcome = Run();
   for (const TuningLine& choice : outcome.choices) {
-    const Asked* asked = FindAsked(choice);
+    const Asked* asked = FindAsked(choice, request_.ranks());
     ASSERT_NE(asked, nullptr) << choice;
     EXPECT_EQ(choice.algorithm, asked->algorithm) << choice;
     EXPECT_EQ(choice.protocol, asked->protocol) << choice;
@@ -194,6 +208,28 @@ TEST_F(RealNccl, LoadedWithoutSettingsChangesNothing) {
   const RunOutcome alone = Run();
   request_.preloaded = REAL_NCCL_DYNAMICCL;
   EXPECT_EQ(alone.choices, Run().choices);
+}
+
+TEST_F(RealNccl, ProcessesAgreeThroughTheUniqueIdAndTakeTheRules) {
+  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  const Environment rules = {{"DYNAMICCL_RULES", WriteRules(scratch_)}};
+  for (const TuningLine& choice : RunTwoProcesses(rules, rules).choices) {
+    const Asked* asked = FindAsked(choice, request_.ranks());
+    ASSERT_NE(asked, nullptr) << choice;
+    EXPECT_EQ(choice.algorithm, asked->algorithm) << choice;
+    EXPECT_EQ(choice.protocol, asked->protocol) << choice;
+  }
+}
+
+TEST_F(RealNccl, OneProcessWithOtherRulesLeavesAllOnTheDefault) {
+  const RunOutcome alone = RunTwoProcesses({}, {});
+  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  const std::string other = scratch_ + "/other.csv";
+  std::ofstream(other) << "allreduce,0,1048576,ring,ll,1,-1,-1\n";
+  const RunOutcome differing =
+      RunTwoProcesses({{"DYNAMICCL_RULES", WriteRules(scratch_)}}, {{"DYNAMICCL_RULES", other}});
+  EXPECT_EQ(alone.choices, differing.choices);
+  EXPECT_NE(differing.output.find("NCCL WARN DynamICCL: rank "), std::string::npos) << differing.output;
 }
 
 }  // namespace

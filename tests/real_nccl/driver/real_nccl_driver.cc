@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain NCCL program whose ranks are threads: every collective at every size, in one fixed order.
-//   real_nccl_driver NODES RANKS_PER_NODE BYTES...     BYTES is NCCL's total, rounded up to whole floats a
-//   rank
-// Exit codes: 0 all calls succeeded, 2 usage, 3 the stand-in has not taken hold of NCCL, 4 an NCCL call
-// failed.
+// A plain NCCL program: every collective at every size, in one fixed order, on all ranks as threads or on
+// one.
+//   real_nccl_driver [--rank R --id FILE] NODES RANKS_PER_NODE BYTES...
+// BYTES is NCCL's total, rounded up to whole floats a rank. With --rank, this process is that rank alone, and
+// the unique id goes through FILE. Exit codes: 0 all calls succeeded, 2 usage, 3 the stand-in has no hold of
+// NCCL, 4 an NCCL call failed.
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,6 +24,8 @@ namespace {
 struct World {
   int nodes = 0;
   int ranks_per_node = 0;
+  int only_rank = -1;   // -1: all ranks are threads of this process
+  std::string id_file;  // of only_rank's world
   std::vector<size_t> bytes;
   ncclUniqueId id = {};
 
@@ -64,11 +72,40 @@ void RunRank(const World& world, int rank) {
 }
 
 bool ParseArguments(int count, char** words, World* world) {
-  if (count < 4) return false;
-  world->nodes = std::atoi(words[1]);
-  world->ranks_per_node = std::atoi(words[2]);
-  for (int word = 3; word < count; ++word) world->bytes.push_back(std::strtoull(words[word], nullptr, 10));
-  return world->nodes > 0 && world->ranks_per_node > 0;
+  int word = 1;
+  if (count > 5 && std::strcmp(words[1], "--rank") == 0 && std::strcmp(words[3], "--id") == 0) {
+    world->only_rank = std::atoi(words[2]);
+    world->id_file = words[4];
+    word = 5;
+  }
+  if (count - word < 3) return false;
+  world->nodes = std::atoi(words[word++]);
+  world->ranks_per_node = std::atoi(words[word++]);
+  for (; word < count; ++word) world->bytes.push_back(std::strtoull(words[word], nullptr, 10));
+  return world->nodes > 0 && world->ranks_per_node > 0 && world->only_rank < world->ranks();
+}
+
+// Rank 0 makes the id; a rank of another process finds it in the file, which appears whole.
+void ShareId(World* world) {
+  if (world->only_rank <= 0) Demand(ncclGetUniqueId(&world->id), 0, "GetUniqueId");
+  if (world->only_rank < 0) return;
+  if (world->only_rank == 0) {
+    const std::string draft = world->id_file + ".draft";
+    std::ofstream(draft, std::ios::binary).write(world->id.internal, sizeof world->id);
+    std::filesystem::rename(draft, world->id_file);
+    return;
+  }
+  while (!std::filesystem::exists(world->id_file)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::ifstream(world->id_file, std::ios::binary).read(world->id.internal, sizeof world->id);
+}
+
+void RunRanks(const World& world) {
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < world.ranks(); ++rank) {
+    if (world.only_rank < 0 || world.only_rank == rank)
+      ranks.emplace_back([&world, rank] { RunRank(world, rank); });
+  }
+  for (auto& rank : ranks) rank.join();
 }
 
 }  // namespace
@@ -76,7 +113,7 @@ bool ParseArguments(int count, char** words, World* world) {
 int main(int count, char** words) {
   World world;
   if (!ParseArguments(count, words, &world)) {
-    std::fprintf(stderr, "usage: real_nccl_driver NODES RANKS_PER_NODE BYTES...\n");
+    std::fprintf(stderr, "usage: real_nccl_driver [--rank R --id FILE] NODES RANKS_PER_NODE BYTES...\n");
     return 2;
   }
   if (cuda_standin_redirected == nullptr || cuda_standin_redirected() <= 0) {
@@ -86,11 +123,8 @@ int main(int count, char** words) {
   }
   int version = 0;
   Demand(ncclGetVersion(&version), 0, "GetVersion");
-  Demand(ncclGetUniqueId(&world.id), 0, "GetUniqueId");
-  std::vector<std::thread> ranks;
-  for (int rank = 0; rank < world.ranks(); ++rank)
-    ranks.emplace_back([&world, rank] { RunRank(world, rank); });
-  for (auto& rank : ranks) rank.join();
+  ShareId(&world);
+  RunRanks(world);
   std::printf("done: NCCL %d, %d ranks, %llu launches\n", version, world.ranks(),
               static_cast<unsigned long long>(cuda_standin_launches()));
   return 0;

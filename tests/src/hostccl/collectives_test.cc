@@ -2,7 +2,10 @@
 // Every algorithm, protocol and number of channels against the serial reference, on random calls.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <random>
 
 #include "src/hostccl/communicator_init.h"
 #include "tests/src/hostccl/random_call.h"
@@ -33,7 +36,7 @@ TEST_P(RandomCollectives, EqualTheSerialReference) {
   const int n = GetParam();
   WithCommunicators(n, [n](const std::shared_ptr<Communicator>& communicator) {
     RandomCalls calls(static_cast<uint64_t>(n), n);
-    for (int round = 0; round < 150; ++round) {
+    for (int round = 0; round < 100; ++round) {
       const RandomCall call = calls.Next();
       CallBuffers buffers(call, communicator->rank(), n);
       const CommunicatorPlan plan{communicator, {buffers.Operation()}, {}, {}};
@@ -48,7 +51,7 @@ TEST_P(RandomCollectives, GroupsOfSeveralEqualTheSerialReference) {
   const int n = GetParam();
   WithCommunicators(n, [n](const std::shared_ptr<Communicator>& communicator) {
     RandomCalls calls(static_cast<uint64_t>(1000 + n), n);
-    for (int round = 0; round < 25; ++round) {
+    for (int round = 0; round < 12; ++round) {
       std::vector<RandomCall> group;
       std::vector<std::unique_ptr<CallBuffers>> buffers;
       CommunicatorPlan plan{communicator, {}, {}, {}};
@@ -63,6 +66,112 @@ TEST_P(RandomCollectives, GroupsOfSeveralEqualTheSerialReference) {
       }
     }
   });
+}
+
+// Results of one AllReduce of numbers whose sum depends on the order, under a config.
+std::vector<std::byte> SumOfRoundedNumbers(const std::shared_ptr<Communicator>& communicator, DataType type,
+                                           const CollectiveConfig& config, Collective collective) {
+  constexpr size_t kCount = 6000;
+  const size_t n = static_cast<size_t>(communicator->n_ranks());
+  const size_t bytes = ElementBytes(type);
+  std::vector<std::byte> data(kCount * n * bytes);
+  std::mt19937_64 random(static_cast<uint64_t>(communicator->rank()));
+  std::normal_distribution<double> normal(0, 100);
+  for (size_t i = 0; i < kCount * n; ++i)
+    dynamiccl::testing::StoreElement(type, &data[i * bytes], normal(random));
+  std::vector<std::byte> result(kCount * n * bytes);
+  const bool scatters = collective == Collective::kReduceScatter;
+  const CollectiveOperation operation{.collective = collective,
+                                      .send = data.data(),
+                                      .recv = result.data(),
+                                      .count = scatters ? kCount : kCount * n,
+                                      .data_type = type,
+                                      .op = ReduceOp::kAvg,
+                                      .config = config};
+  const CommunicatorPlan plan{communicator, {operation}, {}, {}};
+  EXPECT_EQ(RunLaunch({&plan, 1}), ncclSuccess);
+  if (!scatters) return result;
+  return {result.begin(), result.begin() + static_cast<std::ptrdiff_t>(kCount * bytes)};
+}
+
+std::vector<CollectiveConfig> AllReduceConfigs() {
+  std::vector<CollectiveConfig> configs;
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree}) {
+    for (const Protocol protocol : {Protocol::kLL, Protocol::kSimple}) {
+      for (const uint8_t channels : {1, 2, 3, 8}) configs.push_back({algorithm, protocol, channels});
+    }
+  }
+  return configs;
+}
+
+constexpr DataType kFloatingTypes[] = {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32,
+                                       DataType::kFloat64};
+
+TEST(Reproducibility, AConfigGivesTheSameBitsEachTime) {
+  WithCommunicators(4, [](const std::shared_ptr<Communicator>& communicator) {
+    for (const CollectiveConfig& config : AllReduceConfigs()) {
+      const auto run = [&] {
+        return SumOfRoundedNumbers(communicator, DataType::kFloat32, config, Collective::kAllReduce);
+      };
+      EXPECT_EQ(run(), run());
+    }
+  });
+}
+
+TEST(RankOrder, EveryConfigAndCollectiveGivesTheSameBits) {
+  ::setenv("HOSTCCL_SUM", "rank_order", 1);
+  WithCommunicators(3, [](const std::shared_ptr<Communicator>& communicator) {
+    for (const DataType type : kFloatingTypes) {
+      const CollectiveConfig plain{Algorithm::kRing, Protocol::kSimple, 1};
+      const auto expected = SumOfRoundedNumbers(communicator, type, plain, Collective::kAllReduce);
+      for (const CollectiveConfig& config : AllReduceConfigs()) {
+        EXPECT_EQ(SumOfRoundedNumbers(communicator, type, config, Collective::kAllReduce), expected);
+      }
+      const auto part = SumOfRoundedNumbers(communicator, type, plain, Collective::kReduceScatter);
+      const auto own = expected.begin() + static_cast<std::ptrdiff_t>(part.size()) * communicator->rank();
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), own));
+    }
+  });
+  ::unsetenv("HOSTCCL_SUM");
+}
+
+TEST(RankOrder, EqualsTheSerialReference) {
+  ::setenv("HOSTCCL_SUM", "rank_order", 1);
+  WithCommunicators(4, [](const std::shared_ptr<Communicator>& communicator) {
+    RandomCalls calls(77, 4);
+    for (int round = 0; round < 100; ++round) {
+      const RandomCall call = calls.Next();
+      CallBuffers buffers(call, communicator->rank(), 4);
+      const CommunicatorPlan plan{communicator, {buffers.Operation()}, {}, {}};
+      ASSERT_EQ(RunLaunch({&plan, 1}), ncclSuccess);
+      ASSERT_EQ(buffers.FirstMismatch(), -1) << call.Describe();
+    }
+  });
+  ::unsetenv("HOSTCCL_SUM");
+}
+
+// Latency and bandwidth of an emulated link are lower bounds of what a call takes; nothing is asserted from
+// above.
+TEST(ShapedCollectives, EqualTheReferenceAndTakeAtLeastTheLinksTime) {
+  ::setenv("HOSTCCL_TOPOLOGY", "two-nodes-infiniband", 1);
+  WithCommunicators(4, [](const std::shared_ptr<Communicator>& communicator) {
+    EXPECT_EQ(communicator->info().n_nodes, 2);
+    RandomCalls calls(99, 4);
+    for (int round = 0; round < 40; ++round) {
+      const RandomCall call = calls.Next();
+      CallBuffers buffers(call, communicator->rank(), 4);
+      const CommunicatorPlan plan{communicator, {buffers.Operation()}, {}, {}};
+      ASSERT_EQ(RunLaunch({&plan, 1}), ncclSuccess);
+      ASSERT_EQ(buffers.FirstMismatch(), -1) << call.Describe();
+    }
+    std::vector<std::byte> data(1'500'000);
+    const Transfer transfer{communicator->rank() ^ 2, data.data(), data.size()};
+    const CommunicatorPlan plan{communicator, {}, {transfer}, {transfer}};
+    const int64_t start = MonotonicNanoseconds();
+    ASSERT_EQ(RunLaunch({&plan, 1}), ncclSuccess);
+    EXPECT_GE(MonotonicNanoseconds() - start, 1'000'000 + 30'000);
+  });
+  ::unsetenv("HOSTCCL_TOPOLOGY");
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomCollectives, ::testing::Range(1, 6));

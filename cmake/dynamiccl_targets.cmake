@@ -11,10 +11,11 @@ function(dynamiccl_library name)
   endif()
 endfunction()
 
-# dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s]): one gtest program; each case is a ctest test.
+# dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ALONE]): one gtest program; each case is a ctest
+# test. ALONE keeps its cases from running beside each other under ctest -j.
 # Labels used: fast (default), integration, torch, real_nccl, slow.
 function(dynamiccl_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -24,5 +25,9 @@ function(dynamiccl_test name)
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE dynamiccl_options ${ARG_DEPS} dynamiccl_test_support GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  set(lock)
+  if(ARG_ALONE)
+    set(lock RESOURCE_LOCK ${name})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ${lock})
 endfunction()

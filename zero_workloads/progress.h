@@ -35,6 +35,7 @@ class Progress {
   void Begin(int64_t parameters, const TextDataset& text, const std::string& device);
   void Step(const StepReport& report);
   void Evaluated(int64_t step, double bits_per_byte);
+  // Throws std::runtime_error where JSON lines could not be written.
   void End(const RunReport& report);
 
  private:

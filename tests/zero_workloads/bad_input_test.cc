@@ -62,6 +62,10 @@ TEST(BadInput, OptionValues) {
                 "--hidden 100 is not a multiple of --heads 3");
 }
 
+TEST(BadInput, DiskThatIsFull) {
+  ExpectFailure(SmallModelWith({"--json", "/dev/full"}), kJobFailed, "--json /dev/full: lines were lost");
+}
+
 TEST(BadInput, VariablesOfTheLauncher) {
   const auto expect = [](const std::map<std::string, std::string>& environment, const std::string& message) {
     const RankOutcome rank = RunRanks({.arguments = SmallModel(), .environment = environment})[0];

@@ -8,8 +8,10 @@ namespace {
 
 Status NcclStatus(ncclResult_t result, const char* function) {
   if (result == ncclSuccess) return {};
-  return WithHint(MakeError(ErrorKind::kPeerFailed, "{}: {} ({})", function, ncclGetErrorString(result),
-                            ncclGetLastError(nullptr)),
+  // The library refuses its own settings or the launch; everything else is a machine or peer that fails.
+  const bool refused = result == ncclInvalidArgument || result == ncclInvalidUsage;
+  return WithHint(MakeError(refused ? ErrorKind::kInvalidArgument : ErrorKind::kPeerFailed, "{}: {} ({})",
+                            function, ncclGetErrorString(result), ncclGetLastError(nullptr)),
                   "NCCL_DEBUG=WARN shows NCCL's own reason");
 }
 

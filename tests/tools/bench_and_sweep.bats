@@ -49,6 +49,15 @@ assert all(r["algorithm"] and r["channels"] >= 1 for r in cells)
 END
 }
 
+@test "what the sweep forces is what runs" {
+  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING NCCL_DEBUG_FILE="$PWD/log.%p" run "$DYNAMICCL_BIN" sweep --hostccl \
+    --sizes 64K --collectives all_reduce --repeats 2 -o s.measurements
+  [ "$status" -eq 0 ]
+  # Ring and Tree, LL and Simple, 1, 2, 4 and 8 channels.
+  configs=$(cat log.* | grep -o 'AllReduce: 65536 Bytes -> .*' | sort -u | wc -l)
+  [ "$configs" -eq 16 ]
+}
+
 @test "sweep needs a file and refuses pins" {
   run "$DYNAMICCL_BIN" sweep --hostccl
   [ "$status" -eq 2 ]

@@ -14,7 +14,7 @@ struct SweepOptions {
   std::string topology;  // name under which the rows are stored
   std::vector<Collective> collectives;
   std::vector<uint64_t> sizes;
-  int repeats = 8;
+  int repeats = 12;
   double budget_s = 60;
   std::string tuner_path;  // of sweep_tuner.cc's object, the one that NCCL_TUNER_PLUGIN names
 };

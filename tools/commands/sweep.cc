@@ -31,7 +31,7 @@ struct Words {
   std::vector<int> rank_counts{2};
   std::string collectives = "all_reduce,all_gather,reduce_scatter";
   std::string sizes = "1K,4K,16K,64K,256K,1M,4M,16M";
-  int repeats = 8;
+  int repeats = 12;
   double budget_s = 60;
   std::string output;
   std::string worker;  // set for ranks only
@@ -222,13 +222,13 @@ Result<MeasurementFile> SweepAll(const Words& words) {
 
 // Ratio above 1: the best of the sweep is faster than the default.
 void PrintTable(const MeasurementFile& file) {
-  fmt::print("{:<20}{:<15}{:>10}  {:<18}{:>10}{:>7}  {:<18}{:>10}{:>8}\n", "topology", "collective", "bytes",
+  fmt::print("{:<24}{:<14}{:>10}  {:<18}{:>10}{:>7}  {:<18}{:>10}{:>8}\n", "topology", "collective", "bytes",
              "default", "us", "noise", "best", "us", "ratio");
   for (const auto& cell : CellsOf(file)) {
     const TimedConfig usual = DefaultOf(cell);
     const TimedConfig best = BestOf(cell);
     const Timing& t = usual.microseconds;
-    fmt::print("{:<20}{:<15}{:>10}  {:<18}{:>10.1f}{:>6.0f}%  {:<18}{:>10.1f}{:>8.2f}\n", cell.topology,
+    fmt::print("{:<24}{:<14}{:>10}  {:<18}{:>10.1f}{:>6.0f}%  {:<18}{:>10.1f}{:>8.2f}\n", cell.topology,
                Name(cell.collective), cell.bytes, Name(usual.config), t.median,
                t.median > 0 ? 100 * (t.high - t.low) / t.median : 0, Name(best.config),
                best.microseconds.median,

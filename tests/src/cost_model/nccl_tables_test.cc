@@ -165,7 +165,8 @@ TEST_P(NcclTables, RingTreeAndPatAreReproducedWithinATenthOfAPercent) {
   ASSERT_FALSE(rows.empty());
   for (const char* topology : {"h100", "a100", "l40s"}) {
     const Tally tally = Compare(rows, topology);
-    std::printf("NCCL %s %s: %d of %d cells within 0.1 %%\n", GetParam(), topology, tally.within, tally.cells);
+    std::printf("NCCL %s %s: %d of %d cells within 0.1 %%\n", GetParam(), topology, tally.within,
+                tally.cells);
     for (const auto& [where, count] : tally.misses)
       std::printf("  %s: %d cells differ\n", where.c_str(), count);
     EXPECT_EQ(tally.within, tally.cells) << topology;

@@ -22,11 +22,23 @@ struct SubsystemName {
   unsigned long bit;
 };
 // NCCL's bits, src/include/nccl_common.h.
-constexpr SubsystemName kSubsystems[] = {
-    {"INIT", 0x1},   {"COLL", 0x2},         {"P2P", 0x4},    {"SHM", 0x8},     {"NET", 0x10},
-    {"GRAPH", 0x20}, {"TUNING", 0x200},     {"ENV", 0x80},   {"ALLOC", 0x100}, {"PROXY", 0x400},
-    {"NVLS", 0x800}, {"BOOTSTRAP", 0x1000}, {"REG", 0x2000}, {"CALL", 0x40},   {"PROFILE", 0x4000},
-    {"RAS", 0x8000}, {"ALL", ~0UL}};
+constexpr SubsystemName kSubsystems[] = {{"INIT", 0x1},
+                                         {"COLL", 0x2},
+                                         {"P2P", 0x4},
+                                         {"SHM", 0x8},
+                                         {"NET", 0x10},
+                                         {"GRAPH", 0x20},
+                                         {"TUNING", NCCL_SUBSYS_TUNING},
+                                         {"ENV", 0x80},
+                                         {"ALLOC", 0x100},
+                                         {"PROXY", 0x400},
+                                         {"NVLS", 0x800},
+                                         {"BOOTSTRAP", 0x1000},
+                                         {"REG", 0x2000},
+                                         {"CALL", 0x200},
+                                         {"PROFILE", 0x4000},
+                                         {"RAS", 0x8000},
+                                         {"ALL", ~0UL}};
 // NCCL's default: INIT, BOOTSTRAP and ENV.
 constexpr unsigned long kDefaultMask = 0x1 | 0x1000 | 0x80;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One collective call. CollectiveCall holds only values equal on all ranks: decisions and fingerprints may use it.
-// IssuedCall adds what one rank saw: it is recorded, never decided upon.
+// One collective call. CollectiveCall holds only values equal on all ranks: decisions and fingerprints may
+// use it. IssuedCall adds what one rank saw: it is recorded, never decided upon.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,15 @@ namespace dynamiccl {
 
 struct CollectiveCall {
   uint64_t communicator = 0;  // CommunicatorInfo::id
-  uint64_t call_number = 0;   // outermost group ends with data-moving work on this communicator, in program order, from 0
-  uint64_t bytes = 0;         // NCCL's total (see TotalBytes)
+  // Outermost group ends with collective work on this communicator, in program order, from 0. Sends and
+  // receives do not count, since not all ranks issue them: theirs is the number of the next collective.
+  uint64_t call_number = 0;
+  uint64_t bytes = 0;  // NCCL's total (see TotalBytes)
   Collective collective = Collective::kAllReduce;
   DataType data_type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  uint16_t index_in_group = 0;  // position among the calls with this call number
-  uint16_t group_size = 1;      // calls with this call number
+  uint16_t index_in_group = 0;  // position among the collectives, or among the others, of the group
+  uint16_t group_size = 1;      // their number
   int32_t n_ranks = 1;
 };
 

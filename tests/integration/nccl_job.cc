@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of a small NCCL job, a plain program without any knowledge of DynamICCL: collectives of several
 // sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
-//   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all]
+//   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all] [peers]
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +93,18 @@ void Group(const Rank& rank, size_t count) {
   if (a[0] != static_cast<float>(rank.n_ranks)) Fail("wrong group sum", static_cast<int>(a[0]));
 }
 
+// Traffic between two ranks that the others know nothing of.
+void SendToNeighbour(const Rank& rank) {
+  if (rank.rank > 1) return;
+  std::vector<float> data(100, static_cast<float>(rank.rank));
+  CHECK_NCCL(ncclGroupStart());
+  if (rank.rank == 0) CHECK_NCCL(ncclSend(data.data(), data.size(), ncclFloat32, 1, rank.comm, rank.stream));
+  if (rank.rank == 1) CHECK_NCCL(ncclRecv(data.data(), data.size(), ncclFloat32, 0, rank.comm, rank.stream));
+  CHECK_NCCL(ncclGroupEnd());
+  CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
+  if (data[0] != 0) Fail("wrong data received", static_cast<int>(data[0]));
+}
+
 void Round(const Rank& rank, int step) {
   dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, 2, step);
   for (const size_t count : {1, 256, 5000, 70000}) {
@@ -102,9 +114,12 @@ void Round(const Rank& rank, int step) {
   Group(rank, 3000);
 }
 
-void UseAndDestroy(Rank rank, int rounds) {
+void UseAndDestroy(Rank rank, int rounds, bool with_peers = false) {
   CHECK_NCCL(hostcclStreamCreate(&rank.stream));
-  for (int step = 0; step < rounds; ++step) Round(rank, step);
+  for (int step = 0; step < rounds; ++step) {
+    if (with_peers) SendToNeighbour(rank);
+    Round(rank, step);
+  }
   CHECK_NCCL(hostcclStreamDestroy(rank.stream));
   CHECK_NCCL(ncclCommDestroy(rank.comm));
 }
@@ -162,7 +177,7 @@ void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
     CHECK_NCCL(ncclCommInitRank(&world.comm, n_ranks, id, rank));
     if (extras.contains("fork")) Fork();
     if (extras.contains("split")) Split(world);
-    UseAndDestroy(world, rounds);
+    UseAndDestroy(world, rounds, extras.contains("peers"));
   }
 }
 

@@ -90,8 +90,10 @@ TEST_F(PreloadOverHostccl, ObserveRecordsAndChangesNoChoice) {
 }
 
 TEST_F(PreloadOverHostccl, TraceHoldsEveryCallWithNumbersEqualOnAllRanks) {
-  const JobResult job =
-      Run({.n_ranks = 3, .rounds = "2", .environment = {{"DYNAMICCL_TRACE", "%d/t.%r.ctrace"}}});
+  const JobResult job = Run({.n_ranks = 3,
+                             .rounds = "2",
+                             .extras = {"peers"},
+                             .environment = {{"DYNAMICCL_TRACE", "%d/t.%r.ctrace"}}});
   ASSERT_TRUE(job.ok()) << job.AllOutput();
   std::vector<std::vector<std::tuple<uint64_t, int, uint64_t, int, int>>> calls(3);
   for (int rank = 0; rank < 3; ++rank) {

@@ -65,3 +65,14 @@ END
   [ "$status" -eq 2 ]
   [[ "$output" == *"unset NCCL_ALGO"* ]]
 }
+
+@test "what the user got wrong ends with exit code 2 and says what" {
+  run "$DYNAMICCL_BIN" sweep --hostccl --topology nonesuch -o s.measurements
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"nonesuch"* ]]
+  run "$DYNAMICCL_BIN" sweep --hostccl -o nowhere/s.measurements
+  [ "$status" -eq 2 ]
+  NCCL_ALGO=Tree run "$DYNAMICCL_BIN" bench all_gather --hostccl -b 1K
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"NCCL_ALGO was set to Tree"* ]]
+}

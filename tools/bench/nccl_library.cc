@@ -4,6 +4,21 @@
 #include <dlfcn.h>
 
 namespace dynamiccl {
+namespace {
+
+ErrorKind KindOf(ncclResult_t result) {
+  switch (result) {
+    case ncclInvalidArgument:
+    case ncclInvalidUsage:
+      return ErrorKind::kInvalidArgument;
+    case ncclRemoteError:
+      return ErrorKind::kPeerFailed;
+    default:
+      return ErrorKind::kUnavailable;
+  }
+}
+
+}  // namespace
 
 Result<NcclLibrary> NcclLibrary::Open() {
   NcclLibrary nccl;
@@ -36,7 +51,7 @@ std::string NcclLibrary::Description() const {
 Status NcclLibrary::Check(ncclResult_t result, const char* call, ncclComm_t communicator) const {
   if (result == ncclSuccess) return {};
   const char* last = functions_.GetLastError(communicator);
-  const ErrorKind kind = result == ncclRemoteError ? ErrorKind::kPeerFailed : ErrorKind::kUnavailable;
+  const ErrorKind kind = KindOf(result);
   return WithHint(MakeError(kind, "{}: {}{}{}", call, functions_.GetErrorString(result),
                             last != nullptr && *last != '\0' ? ": " : "", last != nullptr ? last : ""),
                   "NCCL_DEBUG=INFO shows more");

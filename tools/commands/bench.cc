@@ -188,9 +188,9 @@ Result<int> LaunchRanks(CommandLine& line, Words& words) {
   command.insert(command.end(), line.arguments().begin(), line.arguments().end());
   DYNAMICCL_TRY(const LaunchPlan plan, PlanLaunch(words.launch, std::move(command)));
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
-  // "The result says no" is the ranks' answer, not a failure of theirs.
+  // The ranks run this command: what they end with by themselves is its answer.
   const auto& failed = outcome.first_failed;
-  if (failed && failed->exit_code == kExitResultSaysNo) return kExitResultSaysNo;
+  if (failed && failed->exit_code.value_or(kExitJobFailed) < kExitJobFailed) return *failed->exit_code;
   return ExitCodeOf(outcome);
 }
 

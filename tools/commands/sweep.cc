@@ -3,6 +3,7 @@
 // one measurement file. Ranks are this command again, told by --worker where rank 0 leaves the rows of its
 // topology.
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "src/base/settings.h"
 #include "tools/bench/size_list.h"
 #include "tools/bench/sweep.h"
 #include "tools/command_table.h"
@@ -147,17 +149,27 @@ struct Part {
 
 std::vector<Part> PartsOf(const Words& words) {
   std::vector<std::string> topologies = words.topologies;
-  if (topologies.empty()) topologies.emplace_back();
+  if (topologies.empty()) topologies.push_back(TextSetting(Setting::kHostcclTopology));
   std::vector<Part> parts;
   for (const std::string& topology : topologies) {
     // A file stands under its name alone; with several numbers of ranks the name says which.
-    const std::string name = topology.empty() ? "none" : fs::path(topology).stem().string();
+    const std::string name = topology.empty() ? "unshaped" : fs::path(topology).stem().string();
     for (const int n_ranks : words.rank_counts) {
       const std::string suffix = words.rank_counts.size() > 1 ? fmt::format("-{}r", n_ranks) : "";
       parts.push_back({topology, name + suffix, n_ranks});
     }
   }
   return parts;
+}
+
+// The kind that the rank's exit code stands for: a wrong topology stays the user's error.
+tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
+  const int code =
+      outcome.first_failed ? outcome.first_failed->exit_code.value_or(kExitJobFailed) : kExitJobFailed;
+  const ErrorKind kind = code == kExitUsage         ? ErrorKind::kInvalidArgument
+                         : code == kExitEnvironment ? ErrorKind::kUnavailable
+                                                    : ErrorKind::kPeerFailed;
+  return MakeError(kind, "sweep of {}: {}", part.label, Describe(outcome));
 }
 
 Result<MeasurementFile> SweepPart(const Words& words, const Part& part, double budget_s,
@@ -187,8 +199,7 @@ Result<MeasurementFile> SweepPart(const Words& words, const Part& part, double b
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, std::move(command)));
   plan.environment["NCCL_TUNER_PLUGIN"] = installation.sweep_tuner;
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
-  if (!outcome.ok())
-    return MakeError(ErrorKind::kPeerFailed, "sweep of {}: {}", part.label, Describe(outcome));
+  if (!outcome.ok()) return Failure(part, outcome);
   return ReadMeasurementFile(path);
 }
 
@@ -200,6 +211,13 @@ Status RefusePins() {
                     fmt::format("unset {}", name));
   }
   return {};
+}
+
+// Said before minutes of measuring, not after.
+Status RequireWritable(const std::string& path) {
+  const fs::path folder = fs::absolute(path).parent_path();
+  if (::access(folder.c_str(), W_OK) == 0) return {};
+  return MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno));
 }
 
 Result<MeasurementFile> SweepAll(const Words& words) {
@@ -249,6 +267,7 @@ Result<int> SweepCommand(CommandLine& line) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: no file to write"),
                     "give -o FILE.measurements");
   }
+  DYNAMICCL_CHECK_OK(RequireWritable(words.output));
   DYNAMICCL_CHECK_OK(RefusePins());
   DYNAMICCL_TRY(MeasurementFile file, SweepAll(words));
   file.command = line.Quoted();

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/replay/replay_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/traces/any_trace.h"
+#include "traces/replay/replay_summary.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::HasSubstr;
+
+TraceSection Section(int32_t rank, int32_t world) {
+  SectionBuilder builder(rank, world);
+  builder.Call(0, Collective::kAllReduce, 64)
+      .Call(1, Collective::kReduceScatter, 4096)
+      .Call(2, Collective::kAllGather, 4096);
+  return builder.section();
+}
+
+TEST(ReplayPlan, RepeatsEveryOperation) {
+  const Trace trace{{Section(0, 2), Section(1, 2)}};
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    const auto plan = PlanReplay(trace, rank, 2, {});
+    ASSERT_TRUE(plan) << plan.error().message;
+    EXPECT_EQ(OperationHash(*plan), OperationHash(CallsOf(trace.sections[static_cast<size_t>(rank)])));
+    ASSERT_EQ(plan->communicators.size(), 1u);
+    EXPECT_EQ(plan->communicators[0].key, rank);
+    EXPECT_TRUE(plan->notes.empty());
+  }
+}
+
+TEST(ReplayPlan, MirrorsATraceOfOneRankAndSaysSo) {
+  const Trace trace{{Section(0, 4)}};
+  for (int32_t rank = 0; rank < 4; ++rank) {
+    const auto plan = PlanReplay(trace, rank, 4, {});
+    ASSERT_TRUE(plan);
+    EXPECT_THAT(plan->notes, testing::Contains(HasSubstr("every rank issues its calls")));
+    EXPECT_EQ(plan->communicators[0].key, rank);
+    EXPECT_EQ(OperationHash(*plan), OperationHash(CallsOf(trace.sections[0])));
+  }
+  EXPECT_EQ(PlanReplay(trace, 1, 2, {})->communicators[0].n_ranks, 2);
+}
+
+TEST(ReplayPlan, NeedsAsManyRanksAsWereRecorded) {
+  const auto plan = PlanReplay({{Section(0, 2), Section(1, 2)}}, 0, 3, {});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().hint, "use -n 2");
+  EXPECT_FALSE(PlanReplay({}, 0, 1, {}));
+}
+
+TEST(ReplayPlan, GivesSubgroupsAColorAndOutsidersNone) {
+  Trace trace;
+  for (int32_t rank = 0; rank < 3; ++rank) {
+    SectionBuilder builder(rank, 3);
+    // Ranks 1 and 2 form a pair in reversed order.
+    if (rank > 0)
+      builder.Add(CommunicatorRecord(1, {.id = 0xdef, .rank = 2 - rank, .n_ranks = 2, .n_nodes = 1}, 0));
+    trace.sections.push_back(builder.section());
+  }
+  const auto outsider = PlanReplay(trace, 0, 3, {});
+  ASSERT_TRUE(outsider);
+  ASSERT_EQ(outsider->communicators.size(), 2u) << "splitting is collective: every rank takes part";
+  EXPECT_EQ(outsider->communicators[1].color, -1);
+  EXPECT_EQ(PlanReplay(trace, 1, 3, {})->communicators[1].key, 1);
+  EXPECT_EQ(PlanReplay(trace, 2, 3, {})->communicators[1].key, 0);
+  trace.sections[2].records.pop_back();
+  EXPECT_THAT(PlanReplay(trace, 1, 3, {}).error().message, HasSubstr("1 of the 2 ranks"));
+}
+
+TEST(ReplayPlan, TakesAWindowAndKeepsGroups) {
+  SectionBuilder builder(0, 2);
+  builder.Call(0, Collective::kAllReduce, 64)
+      .Call(0, Collective::kAllReduce, 128)
+      .Call(1, Collective::kAllReduce, 256);
+  const auto whole = PlanReplay({{builder.section()}}, 0, 2, {});
+  ASSERT_EQ(whole->groups.size(), 2u);
+  EXPECT_EQ(whole->groups[0].calls.size(), 2u);
+  const auto window = PlanReplay({{builder.section()}}, 0, 2, {.first = 1, .count = 1});
+  ASSERT_EQ(window->groups.size(), 1u);
+  EXPECT_EQ(window->groups[0].calls[0].issued.call.bytes, 128u);
+  EXPECT_TRUE(PlanReplay({{builder.section()}}, 0, 2, {.first = 99})->groups.empty());
+}
+
+TEST(ReplayPlan, LeavesOutWhatCannotBeIssued) {
+  SectionBuilder builder(0, 2);
+  builder.Call(0, Collective::kAllReduce, 0)
+      .Call(1, Collective::kSend, 64)
+      .Call(2, Collective::kSendRecv, 64);
+  const auto plan = PlanReplay({{builder.section()}}, 0, 2, {});
+  ASSERT_EQ(plan->groups.size(), 1u);
+  EXPECT_EQ(plan->groups[0].calls[0].issued.call.collective, Collective::kSendRecv);
+  EXPECT_THAT(plan->notes, testing::Contains(HasSubstr("2 calls left out")));
+}
+
+TEST(ReplaySummary, SharesAGroupsTimeByBytes) {
+  SectionBuilder builder(0, 2);
+  builder.Call(0, Collective::kAllReduce, 1024)
+      .Call(0, Collective::kAllReduce, 3072)
+      .Call(1, Collective::kAllReduce, 1024);
+  builder.section().records.back().duration_ns = 7000;
+  builder.section().records.back().duration_source = static_cast<uint8_t>(DurationSource::kStream);
+  const auto plan = PlanReplay({{builder.section()}}, 0, 2, {});
+  const auto rows = SummarizeReplay(*plan, {8.0, 5.0});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].calls, 2u);
+  EXPECT_DOUBLE_EQ(rows[0].replayed_us, 2.0 + 5.0);
+  EXPECT_DOUBLE_EQ(rows[0].recorded_us, 7.0);
+  EXPECT_EQ(rows[0].recorded_calls, 1u);
+  EXPECT_DOUBLE_EQ(rows[1].replayed_us, 6.0);
+  EXPECT_THAT(FormatReplayRows(rows), HasSubstr("AllReduce"));
+}
+
+}  // namespace
+}  // namespace dynamiccl

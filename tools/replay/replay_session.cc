@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/replay/replay_session.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "src/base/clock.h"
+#include "tools/bench/data_check.h"
+
+namespace dynamiccl {
+namespace {
+
+// Ranks start within a second of each other; the rest is for machines under load.
+constexpr std::chrono::seconds kMeetTimeout{30};
+// Calls of one group lie behind one another in the buffers, at multiples of this: no two share a cache line
+// or a page's half.
+constexpr size_t kAlignment = 512;
+
+// Room of one call, large enough for what it sends and what it receives.
+size_t RoomOf(const CollectiveCall& call) {
+  return (call.bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Only collectives have a result that every rank can compute alone.
+bool Checkable(const CollectiveCall& call) {
+  return call.collective < Collective::kSendRecv;
+}
+
+CheckedCall CheckOf(const TraceCall& call, int32_t n_ranks) {
+  const CollectiveCall& c = call.issued.call;
+  return {c.collective, CountArgument(c, n_ranks), c.data_type, c.op, std::max(call.issued.root_or_peer, 0),
+          n_ranks};
+}
+
+void SleepUntil(int64_t monotonic_ns) {
+  const int64_t left = monotonic_ns - MonotonicNanoseconds();
+  if (left > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(left));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReplaySession>> ReplaySession::Open() {
+  DYNAMICCL_TRY(const RankPlace place, RankPlaceFromEnvironment());
+  DYNAMICCL_TRY(NcclLibrary library, NcclLibrary::Open());
+  std::unique_ptr<ReplaySession> session(new ReplaySession(std::move(library), place));
+  DYNAMICCL_CHECK_OK(session->Start());
+  return session;
+}
+
+Status ReplaySession::Start() {
+  const NcclFunctionTable& nccl = library_.functions();
+  ncclUniqueId id{};
+  if (place_.rank == 0) DYNAMICCL_CHECK_OK(library_.Check(nccl.GetUniqueId(&id), "ncclGetUniqueId"));
+  DYNAMICCL_TRY(id, ExchangeUniqueId(place_, id, kMeetTimeout));
+  return library_.Check(nccl.CommInitRank(&job_, place_.n_ranks, id, place_.rank), "ncclCommInitRank");
+}
+
+ReplaySession::~ReplaySession() {
+  for (Lane& lane : lanes_) {
+    if (lane.communicator != nullptr) library_.functions().CommDestroy(lane.communicator);
+  }
+  if (job_ != nullptr) library_.functions().CommDestroy(job_);
+}
+
+Status ReplaySession::CreateLanes(const ReplayPlan& plan) {
+  for (const ReplayCommunicator& wanted : plan.communicators) {
+    Lane& lane = lanes_.emplace_back();
+    lane.n_ranks = wanted.n_ranks;
+    lane.rank = wanted.key;
+    const int color = wanted.color < 0 ? NCCL_SPLIT_NOCOLOR : wanted.color;
+    DYNAMICCL_CHECK_OK(
+        library_.Check(library_.functions().CommSplit(job_, color, wanted.key, &lane.communicator, nullptr),
+                       "ncclCommSplit", job_));
+    if (wanted.color < 0) continue;
+    auto device = library_.is_hostccl() ? OpenHostDevice(library_) : OpenCudaDevice(place_.local_rank);
+    if (!device) return tl::unexpected<Error>(device.error());
+    lane.device = std::move(*device);
+  }
+  return {};
+}
+
+Status ReplaySession::AllocateBuffers(const ReplayPlan& plan) {
+  std::vector<size_t> room(lanes_.size(), 0);
+  for (const ReplayGroup& group : plan.groups) {
+    size_t bytes = 0;
+    for (const TraceCall& call : group.calls) bytes += RoomOf(call.issued.call);
+    room[group.communicator] = std::max(room[group.communicator], bytes);
+  }
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (room[i] == 0) continue;
+    DYNAMICCL_TRY(lanes_[i].send, lanes_[i].device->Allocate(room[i]));
+    DYNAMICCL_TRY(lanes_[i].receive, lanes_[i].device->Allocate(room[i]));
+  }
+  return {};
+}
+
+Result<ReplayResult> ReplaySession::Run(const ReplayPlan& plan, const ReplayOptions& options) {
+  ReplayResult result;
+  DYNAMICCL_CHECK_OK(CreateLanes(plan));
+  DYNAMICCL_CHECK_OK(AllocateBuffers(plan));
+  const int64_t start = MonotonicNanoseconds();
+  for (const ReplayGroup& group : plan.groups) {
+    Lane& lane = lanes_[group.communicator];
+    const int64_t recorded =
+        group.calls.front().issued.issued_ns - plan.groups.front().calls.front().issued.issued_ns;
+    if (options.paced) SleepUntil(start + recorded);
+    if (options.check) DYNAMICCL_CHECK_OK(FillGroup(lane, group));
+    DYNAMICCL_CHECK_OK(lane.device->Mark());
+    DYNAMICCL_CHECK_OK(IssueGroup(lane, group));
+    DYNAMICCL_CHECK_OK(lane.device->Mark());
+    if (options.check) DYNAMICCL_CHECK_OK(CheckGroup(lane, group, result));
+  }
+  DYNAMICCL_CHECK_OK(CollectTimes(plan, result));
+  result.wall_us = static_cast<double>(MonotonicNanoseconds() - start) * 1e-3;
+  return result;
+}
+
+Status ReplaySession::IssueGroup(Lane& lane, const ReplayGroup& group) {
+  const NcclFunctionTable& nccl = library_.functions();
+  const bool grouped =
+      group.calls.size() > 1 || group.calls.front().issued.call.collective == Collective::kSendRecv;
+  if (grouped) DYNAMICCL_CHECK_OK(library_.Check(nccl.GroupStart(), "ncclGroupStart"));
+  size_t offset = 0;
+  for (const TraceCall& call : group.calls) {
+    DYNAMICCL_CHECK_OK(IssueCall(lane, call, offset));
+    offset += RoomOf(call.issued.call);
+  }
+  if (grouped) DYNAMICCL_CHECK_OK(library_.Check(nccl.GroupEnd(), "ncclGroupEnd"));
+  return {};
+}
+
+Status ReplaySession::IssueCall(Lane& lane, const TraceCall& call, size_t offset) {
+  const NcclFunctionTable& nccl = library_.functions();
+  const CollectiveCall& c = call.issued.call;
+  const uint64_t count = CountArgument(c, lane.n_ranks);
+  const auto type = static_cast<ncclDataType_t>(c.data_type);
+  const auto op = static_cast<ncclRedOp_t>(c.op);
+  const int root = std::max(call.issued.root_or_peer, 0);
+  const cudaStream_t stream = lane.device->stream();
+  std::byte* const send = lane.send + offset;
+  std::byte* const receive = lane.receive + offset;
+  ncclResult_t result = ncclInvalidArgument;
+  switch (c.collective) {
+    case Collective::kAllReduce:
+      result = nccl.AllReduce(send, receive, count, type, op, lane.communicator, stream);
+      break;
+    case Collective::kAllGather:
+      result = nccl.AllGather(send, receive, count, type, lane.communicator, stream);
+      break;
+    case Collective::kReduceScatter:
+      result = nccl.ReduceScatter(send, receive, count, type, op, lane.communicator, stream);
+      break;
+    case Collective::kBroadcast:
+      result = nccl.Broadcast(send, receive, count, type, root, lane.communicator, stream);
+      break;
+    case Collective::kReduce:
+      result = nccl.Reduce(send, receive, count, type, op, root, lane.communicator, stream);
+      break;
+    case Collective::kSend:
+      result = nccl.Send(send, count, type, root, lane.communicator, stream);
+      break;
+    case Collective::kRecv:
+      result = nccl.Recv(receive, count, type, root, lane.communicator, stream);
+      break;
+    case Collective::kSendRecv:
+      return IssueAllToAll(lane, c, offset);
+  }
+  return library_.Check(result, Name(c.collective).data(), lane.communicator);
+}
+
+// Equal parts to and from every rank: what is known of an all-to-all in a trace is its total.
+Status ReplaySession::IssueAllToAll(Lane& lane, const CollectiveCall& call, size_t offset) {
+  const NcclFunctionTable& nccl = library_.functions();
+  const uint64_t count = CountArgument(call, lane.n_ranks);
+  const auto type = static_cast<ncclDataType_t>(call.data_type);
+  for (int peer = 0; peer < lane.n_ranks; ++peer) {
+    const size_t part = offset + static_cast<size_t>(peer) * count * ElementBytes(call.data_type);
+    DYNAMICCL_CHECK_OK(library_.Check(
+        nccl.Send(lane.send + part, count, type, peer, lane.communicator, lane.device->stream()), "ncclSend",
+        lane.communicator));
+    DYNAMICCL_CHECK_OK(library_.Check(
+        nccl.Recv(lane.receive + part, count, type, peer, lane.communicator, lane.device->stream()),
+        "ncclRecv", lane.communicator));
+  }
+  return {};
+}
+
+Status ReplaySession::FillGroup(Lane& lane, const ReplayGroup& group) {
+  size_t offset = 0;
+  for (const TraceCall& call : group.calls) {
+    if (Checkable(call.issued.call)) {
+      const std::vector<std::byte> input = InputOf(CheckOf(call, lane.n_ranks), lane.rank);
+      DYNAMICCL_CHECK_OK(lane.device->CopyIn(lane.send + offset, input.data(), input.size()));
+    }
+    offset += RoomOf(call.issued.call);
+  }
+  return {};
+}
+
+Status ReplaySession::CheckGroup(Lane& lane, const ReplayGroup& group, ReplayResult& result) {
+  DYNAMICCL_CHECK_OK(lane.device->Synchronize());
+  size_t offset = 0;
+  for (const TraceCall& call : group.calls) {
+    if (Checkable(call.issued.call)) {
+      const CheckedCall check = CheckOf(call, lane.n_ranks);
+      std::vector<std::byte> received(ReceiveCount(check) * ElementBytes(check.type));
+      DYNAMICCL_CHECK_OK(lane.device->CopyOut(received.data(), lane.receive + offset, received.size()));
+      result.checked += ReceiveCount(check);
+      result.wrong += CountWrong(check, lane.rank, received);
+    }
+    offset += RoomOf(call.issued.call);
+  }
+  return {};
+}
+
+// Two marks a group: every other interval is a group, the rest are gaps.
+Status ReplaySession::CollectTimes(const ReplayPlan& plan, ReplayResult& result) {
+  std::vector<std::vector<double>> intervals(lanes_.size());
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (lanes_[i].device == nullptr) continue;
+    DYNAMICCL_CHECK_OK(lanes_[i].device->Synchronize());
+    DYNAMICCL_TRY(intervals[i], lanes_[i].device->Intervals());
+  }
+  std::vector<size_t> next(lanes_.size(), 0);
+  for (const ReplayGroup& group : plan.groups) {
+    result.group_us.push_back(intervals[group.communicator].at(next[group.communicator]));
+    next[group.communicator] += 2;
+  }
+  return {};
+}
+
+}  // namespace dynamiccl

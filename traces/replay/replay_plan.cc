@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/replay/replay_plan.h"
+
+#include <algorithm>
+#include <map>
+
+namespace dynamiccl {
+namespace {
+
+// Where each rank of the job stands in each communicator of the trace.
+using Membership = std::map<uint64_t, std::map<int32_t, int32_t>>;  // id -> rank of the job -> rank inside
+
+struct Source {
+  SectionCalls calls;  // of the section that this rank repeats
+  std::vector<ReplayCommunicator> communicators;
+  std::vector<std::string> notes;
+};
+
+Result<Source> MirroredSource(const Trace& trace, int32_t rank, int32_t world) {
+  Source source{CallsOf(trace.sections[0]), {}, {"recorded on one rank: every rank issues its calls"}};
+  for (const auto& [number, info] : source.calls.communicators) {
+    // A communicator as large as the recorded job, or larger than ours, is ours.
+    const bool whole = info.n_ranks >= world || info.n_ranks == trace.sections[0].world;
+    const int32_t size = whole ? world : info.n_ranks;
+    source.communicators.push_back({info.id, size, rank / size, rank % size});
+    if (size != info.n_ranks) {
+      source.notes.push_back(
+          fmt::format("a communicator of {} ranks has {} here; total bytes are kept", info.n_ranks, size));
+    }
+    if (world % size != 0) {
+      return MakeError(ErrorKind::kInvalidArgument, "{} ranks do not divide into communicators of {}", world,
+                       size);
+    }
+  }
+  return source;
+}
+
+Result<Source> RecordedSource(const Trace& trace, int32_t rank, int32_t world) {
+  const auto sections = static_cast<int32_t>(trace.sections.size());
+  if (sections != world) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "a trace of {} ranks cannot be replayed on {}",
+                              sections, world),
+                    fmt::format("use -n {}", sections));
+  }
+  Membership members;
+  std::map<uint64_t, int32_t> sizes;
+  Source source;
+  for (int32_t other = 0; other < world; ++other) {
+    SectionCalls calls = CallsOf(trace.sections[static_cast<size_t>(other)]);
+    for (const auto& [number, info] : calls.communicators) {
+      members[info.id][other] = info.rank;
+      sizes[info.id] = info.n_ranks;
+    }
+    if (other == rank) source.calls = std::move(calls);
+  }
+  for (const auto& [id, ranks] : members) {
+    if (static_cast<int32_t>(ranks.size()) != sizes[id]) {
+      return MakeError(ErrorKind::kInvalidArgument, "the trace has {} of the {} ranks of communicator {:#x}",
+                       ranks.size(), sizes[id], id);
+    }
+    const auto own = ranks.find(rank);
+    const bool member = own != ranks.end();
+    source.communicators.push_back({id, sizes[id], member ? 0 : -1, member ? own->second : 0});
+  }
+  return source;
+}
+
+// What a mirrored rank cannot issue: whom it would send to is known for the recorded rank only.
+bool Replayable(const TraceCall& call, bool mirrored, int32_t n_ranks) {
+  const CollectiveCall& c = call.issued.call;
+  const bool one_sided = c.collective == Collective::kSend || c.collective == Collective::kRecv;
+  return !(mirrored && one_sided) && CountArgument(c, n_ranks) > 0;
+}
+
+}  // namespace
+
+Result<ReplayPlan> PlanReplay(const Trace& trace, int32_t rank, int32_t world, const ReplayWindow& window) {
+  if (trace.sections.empty())
+    return MakeError(ErrorKind::kInvalidArgument, "an empty trace has nothing to replay");
+  const bool mirrored = trace.sections.size() == 1;
+  DYNAMICCL_TRY(Source source,
+                mirrored ? MirroredSource(trace, rank, world) : RecordedSource(trace, rank, world));
+  ReplayPlan plan{std::move(source.communicators), {}, std::move(source.notes)};
+  std::map<uint64_t, size_t> index;
+  for (size_t i = 0; i < plan.communicators.size(); ++i) index[plan.communicators[i].id] = i;
+  uint64_t left_out = 0;
+  const size_t end =
+      std::min<uint64_t>(source.calls.calls.size(),
+                         window.count > UINT64_MAX - window.first ? UINT64_MAX : window.first + window.count);
+  for (size_t i = window.first; i < end; ++i) {
+    const TraceCall& call = source.calls.calls[i];
+    const size_t communicator = index.at(call.issued.call.communicator);
+    if (!Replayable(call, mirrored, plan.communicators[communicator].n_ranks)) {
+      ++left_out;
+      continue;
+    }
+    const bool same_group =
+        !plan.groups.empty() && plan.groups.back().communicator == communicator &&
+        plan.groups.back().calls.back().issued.call.call_number == call.issued.call.call_number;
+    if (!same_group) plan.groups.push_back({communicator, {}});
+    plan.groups.back().calls.push_back(call);
+  }
+  if (left_out > 0)
+    plan.notes.push_back(
+        fmt::format("{} calls left out: without bytes, or Send and Recv of one rank", left_out));
+  return plan;
+}
+
+uint64_t CountArgument(const CollectiveCall& call, int32_t n_ranks) {
+  const size_t element = ElementBytes(call.data_type);
+  if (element == 0) return 0;
+  const bool per_rank = call.collective == Collective::kAllGather ||
+                        call.collective == Collective::kReduceScatter ||
+                        call.collective == Collective::kSendRecv;
+  return call.bytes / element / (per_rank ? static_cast<uint64_t>(n_ranks) : 1);
+}
+
+uint64_t OperationHash(const ReplayPlan& plan) {
+  SectionCalls calls;
+  for (const ReplayGroup& group : plan.groups) {
+    calls.calls.insert(calls.calls.end(), group.calls.begin(), group.calls.end());
+  }
+  return OperationHash(calls);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank must issue to repeat a trace: a pure function of the trace, so that all ranks plan the same.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+
+struct ReplayWindow {
+  uint64_t first = 0;  // index of the first call in order of issue
+  uint64_t count = std::numeric_limits<uint64_t>::max();
+};
+
+// A communicator to create, the same list in the same order on every rank: all ranks of the job split it off
+// with these arguments.
+struct ReplayCommunicator {
+  uint64_t id = 0;
+  int32_t n_ranks = 1;
+  int32_t color = -1;  // of this rank; -1: not a member
+  int32_t key = 0;     // its rank inside
+};
+
+// Calls with one call number on one communicator: issued between GroupStart and GroupEnd when there are
+// several.
+struct ReplayGroup {
+  size_t communicator = 0;  // index into ReplayPlan::communicators
+  std::vector<TraceCall> calls;
+};
+
+struct ReplayPlan {
+  std::vector<ReplayCommunicator> communicators;
+  std::vector<ReplayGroup> groups;  // in order of issue
+  std::vector<std::string> notes;   // what is not as it was: mirrored, left out
+};
+
+// A trace of one rank is mirrored: every rank issues its calls, and communicators smaller than the job become
+// blocks of neighbouring ranks. A trace of several ranks needs as many ranks as it has.
+Result<ReplayPlan> PlanReplay(const Trace& trace, int32_t rank, int32_t world, const ReplayWindow& window);
+
+// The argument `count` of the API function; whole elements per rank, so a total that does not divide is
+// rounded down.
+uint64_t CountArgument(const CollectiveCall& call, int32_t n_ranks);
+
+// Of what was planned, comparable with OperationHash of the recorded section.
+uint64_t OperationHash(const ReplayPlan& plan);
+
+}  // namespace dynamiccl

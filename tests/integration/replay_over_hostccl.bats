@@ -1,0 +1,51 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# A replay issues what was recorded: over hostccl, recorded again, compared. Needs DYNAMICCL_BIN and DYNAMICCL_SOURCE.
+
+setup() {
+  cd "$BATS_TEST_TMPDIR"
+  SAMPLE="$DYNAMICCL_SOURCE/traces/samples/ddp_resnet_2_ranks.pt.trace.json"
+  "$DYNAMICCL_BIN" trace import "$SAMPLE" -o sample.ctrace 2>/dev/null
+}
+
+# operations TRACE: the replayed operations of rank 0 as the replay reports them
+operations() {
+  "$DYNAMICCL_BIN" replay "$1" -n 2 --json --hostccl "${@:2}" | python3 -c 'import json,sys; print(json.load(sys.stdin)["operations"])'
+}
+
+@test "a mirrored trace replays with right data on every rank" {
+  run "$DYNAMICCL_BIN" replay sample.ctrace -n 2 --check --hostccl
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"every rank issues its calls"* ]]
+  [[ "$output" == *" elements checked, 0 wrong"* ]]
+  [[ "$output" == *"AllReduce"* ]]
+}
+
+@test "recording a replay gives the same operations, and replaying that too" {
+  "$DYNAMICCL_BIN" record -o again.ctrace -n 2 --hostccl -- "$DYNAMICCL_BIN" replay sample.ctrace --hostccl --json > first.json
+  first=$(python3 -c 'import json; print(json.load(open("first.json"))["operations"])')
+  second=$(operations again.ctrace)
+  [ -n "$first" ]
+  [ "$first" = "$second" ]
+  run "$DYNAMICCL_BIN" trace show again.ctrace
+  [ "$status" -eq 0 ]
+}
+
+@test "a window replays only its calls" {
+  run "$DYNAMICCL_BIN" replay sample.ctrace -n 2 --first 2 --count 3 --json --hostccl
+  [ "$status" -eq 0 ]
+  [ "$(echo "$output" | python3 -c 'import json,sys; print(sum(r["calls"] for r in json.load(sys.stdin)["rows"]))')" -eq 3 ]
+}
+
+@test "a missing, a damaged and an unfitting trace are errors with exit code 2" {
+  run "$DYNAMICCL_BIN" replay nothing.ctrace
+  [ "$status" -eq 2 ]
+  head -c 5000 sample.ctrace > cut.ctrace
+  run "$DYNAMICCL_BIN" replay cut.ctrace
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"byte 5000"* ]]
+  run "$DYNAMICCL_BIN" trace show cut.ctrace
+  [ "$status" -eq 2 ]
+  run "$DYNAMICCL_BIN" trace recover cut.ctrace -o whole.ctrace
+  [ "$status" -eq 0 ]
+}

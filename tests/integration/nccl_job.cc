@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -105,6 +106,12 @@ void SendToNeighbour(const Rank& rank) {
   if (data[0] != 0) Fail("wrong data received", static_cast<int>(data[0]));
 }
 
+// Ranks run apart by random times of their own.
+void Dawdle(const Rank& rank) {
+  static thread_local std::minstd_rand random(static_cast<unsigned>(rank.rank) * 7919 + 1);
+  ::usleep(static_cast<unsigned>(random() % 3000));
+}
+
 void Round(const Rank& rank, int step) {
   dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, 2, step);
   for (const size_t count : {1, 256, 5000, 70000}) {
@@ -118,6 +125,7 @@ void UseAndDestroy(Rank rank, int rounds, bool with_peers = false) {
   CHECK_NCCL(hostcclStreamCreate(&rank.stream));
   for (int step = 0; step < rounds; ++step) {
     if (with_peers) SendToNeighbour(rank);
+    Dawdle(rank);
     Round(rank, step);
   }
   CHECK_NCCL(hostcclStreamDestroy(rank.stream));

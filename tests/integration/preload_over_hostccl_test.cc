@@ -150,6 +150,25 @@ TEST_F(PreloadOverHostccl, PolicyIsObeyed) {
   EXPECT_EQ(job.Text("decisions.0"), job.Text("decisions.1"));
 }
 
+TEST_F(PreloadOverHostccl, RecognisedRolesAreEqualOnRanksThatRunApart) {
+  ASSERT_TRUE(WritePolicyFile(folder_ + "/random", *test::MakeRandomPolicy(5)));
+  const JobResult job = Run({.n_ranks = 3,
+                             .rounds = "30",
+                             .extras = {"peers", "split"},
+                             .environment = {{"DYNAMICCL_POLICY", folder_ + "/random"},
+                                             {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}}});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  const std::string first = job.Text("decisions.0");
+  // The communicator of all ranks; a random network sees some role or other in most calls.
+  const std::vector<std::string> world =
+      LinesWith(first, first.substr(first.rfind('\n', first.size() - 2) + 1, 16));
+  EXPECT_GT(world.size(), 500u);
+  EXPECT_LT(LinesWith(first, " unknown ").size(), LinesWith(first, " v1").size());
+  for (const char* name : {"decisions.1", "decisions.2"}) {
+    EXPECT_EQ(LinesWith(job.Text(name), world[0].substr(0, 16)), world);
+  }
+}
+
 struct Difference {
   const char* name;
   Environment of_rank_1;

@@ -64,9 +64,8 @@ TEST(CsvTable, HasOneRowACallAndEqualColumns) {
   const std::string csv = ExportCsv(TwoRanks());
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), ',') % 5, 0);
-  EXPECT_THAT(
-      csv,
-      HasSubstr("1,0xabc,2,0,0,1,ReduceScatter,float,sum,1048576,,1002,2500,0,4,,,,Ring,Simple,4\n"));
+  EXPECT_THAT(csv,
+              HasSubstr("1,0xabc,2,0,0,1,ReduceScatter,float,sum,1048576,,1002,2500,0,4,,,,Ring,Simple,4\n"));
 }
 
 }  // namespace

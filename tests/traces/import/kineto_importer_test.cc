@@ -211,7 +211,8 @@ TEST(KinetoSample, ImportsAsGolden) {
   EXPECT_EQ(SumOfDurations(calls), count.nanoseconds);
   EXPECT_EQ(SumOfBytes(calls), count.bytes);
   size_t broadcasts = 0;
-  for (const TraceCall& call : calls.calls) broadcasts += call.issued.call.collective == Collective::kBroadcast;
+  for (const TraceCall& call : calls.calls)
+    broadcasts += call.issued.call.collective == Collective::kBroadcast;
   EXPECT_EQ(broadcasts, 6u);
   EXPECT_EQ(calls.steps.size(), 3u);
   EXPECT_EQ(OperationHash(calls), 6559765265761396210u);

@@ -58,10 +58,6 @@ Communicator::Communicator(Parts parts) : parts_(std::move(parts)), ring_(RingOr
   Connect();
 }
 
-Communicator::~Communicator() {
-  if (planner_ != nullptr) planner_->Finalize();
-}
-
 std::vector<int> Communicator::NodesOfRanks() const {
   std::vector<int> nodes;
   for (const int rank : parts_.link_ranks) nodes.push_back(parts_.links->node(rank));
@@ -94,10 +90,19 @@ void Communicator::Connect() {
 }
 
 void Communicator::Fail(ErrorKind kind, const std::string& message) {
-  ncclResult_t none = ncclSuccess;
-  if (!async_error_.compare_exchange_strong(none, ToNcclResult(kind))) return;
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (async_error() != ncclSuccess) return;
+    failure_ = message;
+    async_error_.store(ToNcclResult(kind), std::memory_order_release);
+  }
   Warn("rank {}: {}", rank(), message);
   if (mesh() != nullptr) mesh()->Shutdown();
+}
+
+std::string Communicator::failure() const {
+  const std::lock_guard lock(failure_mutex_);
+  return failure_;
 }
 
 void Communicator::Abort() {

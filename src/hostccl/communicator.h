@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,7 +45,6 @@ class Communicator {
     std::vector<std::shared_ptr<Segment>> segments;  // by rank
   };
   explicit Communicator(Parts parts);
-  ~Communicator();
 
   int rank() const { return parts_.info.rank; }
   int n_ranks() const { return parts_.info.n_ranks; }
@@ -74,9 +74,14 @@ class Communicator {
   void Fail(ErrorKind kind, const std::string& message);
   // ncclSuccess while healthy.
   ncclResult_t async_error() const { return async_error_.load(std::memory_order_acquire); }
+  // What Fail was told; empty while healthy.
+  std::string failure() const;
   // From another thread: whoever waits in this communicator returns soon.
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
+
+  // Ends the tuner plugin's part, on the thread that destroys the handle; queued work must be done.
+  void Close() { planner_->Finalize(); }
 
   // The order of launches on different streams; thread that ends the group.
   struct LastLaunch {
@@ -102,6 +107,8 @@ class Communicator {
   LastLaunch last_launch_;
   std::atomic<bool> aborted_{false};
   std::atomic<ncclResult_t> async_error_{ncclSuccess};
+  mutable std::mutex failure_mutex_;
+  std::string failure_;
 };
 
 ncclResult_t ToNcclResult(ErrorKind kind);

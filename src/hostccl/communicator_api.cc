@@ -46,6 +46,7 @@ void WaitForWork(Communicator& communicator) {
 }
 
 void Free(ncclComm_t comm) {
+  comm->communicator->Close();
   comm->magic = 0;
   delete comm;
 }

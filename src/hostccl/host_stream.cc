@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/hostccl/host_stream.h"
 
-#include <sched.h>
-
 #include <utility>
 
 #include "src/base/clock.h"
+#include "src/hostccl/yield_gauge.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -17,10 +16,14 @@ constexpr int64_t kYieldNs = 50'000;
 // Yields until `ready` or the time is over; whether it was ready.
 template <typename Ready>
 bool YieldUntil(Ready ready) {
+  YieldGauge& gauge = YieldGauge::Mine();
   const int64_t end = MonotonicNanoseconds() + kYieldNs;
   while (!ready()) {
-    if (MonotonicNanoseconds() > end) return false;
-    ::sched_yield();
+    if (gauge.crowded() || MonotonicNanoseconds() > end) {
+      gauge.NoteSleep();
+      return false;
+    }
+    gauge.Yield();
   }
   return true;
 }

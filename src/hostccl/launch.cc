@@ -7,6 +7,7 @@
 
 #include "src/hostccl/channel_lane.h"
 #include "src/hostccl/progress_wait.h"
+#include "src/hostccl/yield_gauge.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -182,9 +183,12 @@ class ProgressLoop {
     Communicator& first = runs_.front()->communicator();
     Doorbell& doorbell = first.header(first.rank()).doorbell;
     const uint32_t armed = doorbell.Arm();
+    YieldGauge::Mine().NoteSleep();
     const int64_t idle_ns = wait_.idle_ns();
-    for (const auto& run : runs_) run->CheckHealth(idle_ns);
-    DropDone();
+    if (idle_ns > kHealthyNs) {
+      for (const auto& run : runs_) run->CheckHealth(idle_ns);
+      DropDone();
+    }
     if (runs_.empty() || PollAll()) {
       wait_.Reset();
       return doorbell.Disarm();
@@ -193,6 +197,8 @@ class ProgressLoop {
     doorbell.Sleep(armed, limit);
   }
 
+  // Sockets are looked at only in waits that are long for a collective.
+  static constexpr int64_t kHealthyNs = 200'000;
   // A launch with several communicators sleeps on one doorbell, so briefly.
   static constexpr int64_t kSeveralCommunicatorsNs = 100'000;
 

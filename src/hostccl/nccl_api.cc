@@ -40,9 +40,11 @@ const char* pncclGetErrorString(ncclResult_t result) {
 }
 
 // Valid until the thread asks again.
-const char* pncclGetLastError(ncclComm_t) {
+const char* pncclGetLastError(ncclComm_t comm) {
   static thread_local std::string text;
-  text = LastWarning();
+  const auto communicator = CheckCommunicator(comm);
+  text = communicator ? (*communicator)->failure() : "";
+  if (text.empty()) text = LastWarning();
   return text.c_str();
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "src/base/clock.h"
+#include "src/hostccl/yield_gauge.h"
 #include "src/transport/connection.h"
 
 namespace dynamiccl::hostccl {
@@ -28,9 +29,10 @@ ProgressWait::Next ProgressWait::Idle(int64_t arrival_ns) {
     __builtin_ia32_pause();
     return Next::kPoll;
   }
+  YieldGauge& gauge = YieldGauge::Mine();
   const bool long_wait = arrival_ns == kNotPosted ? idle_ns() > kYieldNs : SleepNs(arrival_ns) > 0;
-  if (long_wait) return Next::kSleep;
-  ::sched_yield();
+  if (long_wait || gauge.crowded()) return Next::kSleep;
+  gauge.Yield();
   return Next::kPoll;
 }
 
@@ -40,7 +42,8 @@ int64_t ProgressWait::idle_ns() const {
 
 int64_t ProgressWait::SleepNs(int64_t arrival_ns) {
   if (arrival_ns == kNotPosted) return kMaxSleepNs;
-  return std::clamp<int64_t>(arrival_ns - kTimerSlackNs - MonotonicNanoseconds(), 0, kMaxSleepNs);
+  const int64_t early = YieldGauge::Mine().crowded() ? 0 : kTimerSlackNs;
+  return std::clamp<int64_t>(arrival_ns - early - MonotonicNanoseconds(), 0, kMaxSleepNs);
 }
 
 int UsableCores() {

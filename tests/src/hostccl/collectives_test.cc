@@ -8,6 +8,7 @@
 #include <random>
 
 #include "src/hostccl/communicator_init.h"
+#include "src/hostccl/hostccl_constants.h"
 #include "tests/src/hostccl/random_call.h"
 #include "tests/support/spawn_threads.h"
 
@@ -172,6 +173,20 @@ TEST(ShapedCollectives, EqualTheReferenceAndTakeAtLeastTheLinksTime) {
     EXPECT_GE(MonotonicNanoseconds() - start, 1'000'000 + 30'000);
   });
   ::unsetenv("HOSTCCL_TOPOLOGY");
+}
+
+// The planner must not offer what the registry cannot run.
+TEST(AlgorithmRegistry, HasWhatThePlannerOffers) {
+  for (int c = 0; c < kTunableCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    ConfigMask mask;
+    for (const AlgorithmEntry& entry : AllAlgorithms()) {
+      if (entry.collective != collective) continue;
+      mask.set(ConfigIndex(entry.algorithm, Protocol::kSimple));
+      mask.set(ConfigIndex(entry.algorithm, Protocol::kLL));
+    }
+    EXPECT_EQ(mask, SupportedConfigs(collective)) << Name(collective);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomCollectives, ::testing::Range(1, 6));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -295,6 +296,37 @@ TEST(NcclApi, AbortFreesAWaiterAndItsPeers) {
                       ncclRemoteError);
           }),
       ncclSuccess);
+}
+
+TEST(NcclApi, APeerThatNeverCallsIsATimeout) {
+  ::setenv("HOSTCCL_TIMEOUT_MS", "200", 1);
+  EXPECT_EQ(SpawnRanks(2,
+                       [](RankContext& rank) {
+                         float value = 1;
+                         if (rank.rank == 0) {
+                           ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+                           EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+                           EXPECT_NE(std::string(ncclGetLastError(rank.comm)).find("HOSTCCL_TIMEOUT_MS"),
+                                     std::string::npos);
+                           return;
+                         }
+                         // Learns of the failure when it tries, and is not kept waiting.
+                         ncclRecv(&value, 1, ncclFloat, 0, rank.comm, rank.stream);
+                         EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+                       }),
+            ncclSuccess);
+  ::unsetenv("HOSTCCL_TIMEOUT_MS");
+}
+
+TEST(NcclApi, AnUnknownTopologyIsRefusedWithThePresets) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ::setenv("HOSTCCL_TOPOLOGY", "no-such-topology", 1);
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclInvalidArgument);
+  EXPECT_EQ(comm, nullptr);
+  EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("two-nodes-infiniband"), std::string::npos);
+  ::unsetenv("HOSTCCL_TOPOLOGY");
 }
 
 TEST(NcclApi, APeerThatDestroysAfterItsLastCallIsNotMissed) {

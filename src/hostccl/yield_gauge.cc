@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/yield_gauge.h"
+
+#include <sched.h>
+
+#include <cstdint>
+
+#include "src/base/clock.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// Between the longest yield among our own threads and the shortest time slice of the scheduler.
+constexpr int64_t kStrangerNs = 1'000'000;
+// At 40 us each, sleeping this often costs about as much as the one long yield that it avoids.
+constexpr int kSleepsAfterStranger = 100;
+
+}  // namespace
+
+YieldGauge& YieldGauge::Mine() {
+  static thread_local YieldGauge gauge;
+  return gauge;
+}
+
+void YieldGauge::Yield() {
+  const int64_t start = MonotonicNanoseconds();
+  ::sched_yield();
+  if (MonotonicNanoseconds() - start > kStrangerNs) sleeps_left_ = kSleepsAfterStranger;
+}
+
+}  // namespace dynamiccl::hostccl

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -268,53 +269,47 @@ TEST(NcclApi, ManyCommunicatorsInOneGroup) {
             ncclSuccess);
 }
 
+// Both wait for a message that the other never sends.
 TEST(NcclApi, AbortFreesAWaiterAndItsPeers) {
-  EXPECT_EQ(
-      SpawnRanks(
-          2,
-          [](RankContext& rank) {
-            Floats data(1000, 1);
-            if (rank.rank == 0) {
-              // Nobody answers this call: rank 1 never issues it.
-              ASSERT_EQ(
-                  ncclAllReduce(data.data(), data.data(), 1000, ncclFloat, ncclSum, rank.comm, rank.stream),
-                  ncclSuccess);
-              EXPECT_EQ(ncclCommAbort(rank.comm), ncclSuccess);
-              EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
-              EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess) << "an error is reported once";
-              rank.comm = nullptr;
-              return;
-            }
-            // Rank 0 aborts without completing this one.
-            EXPECT_EQ(ncclBroadcast(data.data(), data.data(), 1000, ncclFloat, 0, rank.comm, rank.stream),
-                      ncclSuccess);
-            EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
-            ncclResult_t error = ncclSuccess;
-            EXPECT_EQ(ncclCommGetAsyncError(rank.comm, &error), ncclSuccess);
-            EXPECT_EQ(error, ncclRemoteError);
-            EXPECT_EQ(ncclBroadcast(data.data(), data.data(), 1000, ncclFloat, 0, rank.comm, rank.stream),
-                      ncclRemoteError);
-          }),
-      ncclSuccess);
+  const auto fn = [](RankContext& rank) {
+    float value = 1;
+    ASSERT_EQ(ncclRecv(&value, 1, ncclFloat, 1 - rank.rank, rank.comm, rank.stream), ncclSuccess);
+    if (rank.rank == 0) {
+      EXPECT_EQ(ncclCommAbort(rank.comm), ncclSuccess);
+      EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+      EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess) << "an error is reported once";
+      rank.comm = nullptr;
+      return;
+    }
+    EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+    ncclResult_t error = ncclSuccess;
+    EXPECT_EQ(ncclCommGetAsyncError(rank.comm, &error), ncclSuccess);
+    EXPECT_EQ(error, ncclRemoteError);
+    EXPECT_EQ(ncclRecv(&value, 1, ncclFloat, 0, rank.comm, rank.stream), ncclRemoteError);
+  };
+  EXPECT_EQ(SpawnRanks(2, fn), ncclSuccess);
 }
 
 TEST(NcclApi, APeerThatNeverCallsIsATimeout) {
   ::setenv("HOSTCCL_TIMEOUT_MS", "200", 1);
-  EXPECT_EQ(SpawnRanks(2,
-                       [](RankContext& rank) {
-                         float value = 1;
-                         if (rank.rank == 0) {
-                           ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
-                           EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
-                           EXPECT_NE(std::string(ncclGetLastError(rank.comm)).find("HOSTCCL_TIMEOUT_MS"),
-                                     std::string::npos);
-                           return;
-                         }
-                         // Learns of the failure when it tries, and is not kept waiting.
-                         ncclRecv(&value, 1, ncclFloat, 0, rank.comm, rank.stream);
-                         EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
-                       }),
-            ncclSuccess);
+  std::atomic<bool> over{false};
+  const auto fn = [&over](RankContext& rank) {
+    float value = 1;
+    if (rank.rank == 0) {
+      ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+      EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+      const std::string text = ncclGetLastError(rank.comm);
+      EXPECT_NE(text.find("HOSTCCL_TIMEOUT_MS"), std::string::npos) << text;
+      over = true;
+      over.notify_all();
+      return;
+    }
+    over.wait(false);
+    // Learns of the failure when it tries, and is not kept waiting.
+    ncclRecv(&value, 1, ncclFloat, 0, rank.comm, rank.stream);
+    EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+  };
+  EXPECT_EQ(SpawnRanks(2, fn), ncclSuccess);
   ::unsetenv("HOSTCCL_TIMEOUT_MS");
 }
 

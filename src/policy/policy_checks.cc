@@ -81,6 +81,13 @@ PolicyFault FindConfigOverflow(const PolicyTensors& t, int network) {
   return {};
 }
 
+PolicyFault FindConfigOverflow(const PolicyTensors& t) {
+  for (int network = 0; network < kEnsemble; ++network) {
+    if (PolicyFault fault = FindConfigOverflow(t, network); fault.kind != 0) return fault;
+  }
+  return {};
+}
+
 }  // namespace
 
 PolicyFault FindThresholdFault(const PolicyTensors& t) {
@@ -123,10 +130,11 @@ PolicyFault FindTableFault(const PolicyTensors& t) {
 
 PolicyFault FindOverflow(const PolicyTensors& t) {
   if (PolicyFault fault = FindGateOverflow(t); fault.kind != 0) return fault;
-  for (int network = 0; network < kEnsemble; ++network) {
-    if (PolicyFault fault = FindConfigOverflow(t, network); fault.kind != 0) return fault;
-  }
-  return {};
+  return FindConfigOverflow(t);
+}
+
+bool SumsFit(const PolicyTensors& t, Agent agent) {
+  return (agent == Agent::kStructure ? FindGateOverflow(t) : FindConfigOverflow(t)).kind == 0;
 }
 
 void ComputeGoldenOutputs(PolicyTensors& t) {

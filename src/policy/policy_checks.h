@@ -24,6 +24,11 @@ PolicyFault FindTableFault(const PolicyTensors& tensors);
 PolicyFault FindOverflow(const PolicyTensors& tensors);
 PolicyFault FindGoldenMismatch(const PolicyTensors& tensors);
 
+// Whether no sum of products of the agent's networks can exceed int32: what an exporter asks while it chooses
+// scales.
+enum class Agent { kStructure, kConfig };
+bool SumsFit(const PolicyTensors& tensors, Agent agent);
+
 // Fills the golden outputs from the golden inputs, by this build's inference.
 void ComputeGoldenOutputs(PolicyTensors& tensors);
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The config ensemble as integers, with the box of its training.
+#pragma once
+
+#include <vector>
+
+#include "agents/config/config_training.h"
+#include "src/base/status.h"
+
+namespace dynamiccl::agents {
+
+// As ExportTrigger; besides, the gate and the domain.
+Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
+                    PolicyTensors& tensors);
+
+// 128 of the samples' inputs, evenly spread.
+void FillGoldenFeatures(const std::vector<ConfigSample>& samples, PolicyTensors& tensors);
+
+// Share of keys for which both networks put the same measured config first by mean, and the mean difference
+// of predictions.
+struct ConfigAgreement {
+  double choice = 1;
+  double difference_octaves = 0;
+};
+ConfigAgreement CompareConfig(const ConfigNetworks& networks, const PolicyTensors& tensors,
+                              const std::vector<SweptKey>& keys);
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/config/swept_key.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "src/collective/size_class.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+double Median(std::vector<float> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::optional<SweptTime> TimeOf(const Measurement& row) {
+  std::vector<float> halves[2];
+  for (size_t i = 0; i < row.microseconds.size(); ++i) halves[i % 2].push_back(row.microseconds[i]);
+  if (halves[1].empty()) return std::nullopt;
+  const SweptTime time{Median(halves[0]), Median(halves[1])};
+  // A time of zero has no logarithm and was never measured.
+  if (!(time.pick > 0) || !(time.value > 0)) return std::nullopt;
+  return time;
+}
+
+void Add(SweptKey& key, const Measurement& row, const SweptTime& time) {
+  if (row.is_default) {
+    key.default_choice = SweptConfig{row.config, time};
+    return;
+  }
+  if (row.config.leaves_nccl_alone()) return;
+  key.question.allowed.set(ConfigIndex(row.config.algorithm, row.config.protocol));
+  const auto same = [&](const SweptConfig& known) { return known.config == row.config; };
+  if (std::none_of(key.configs.begin(), key.configs.end(), same)) key.configs.push_back({row.config, time});
+}
+
+}  // namespace
+
+std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files) {
+  std::map<std::tuple<size_t, std::string, Collective, uint64_t>, SweptKey> keys;
+  for (size_t file = 0; file < files.size(); ++file) {
+    std::map<std::string, const MeasurementContext*> contexts;
+    for (const MeasurementContext& context : files[file].contexts) contexts[context.topology] = &context;
+    for (const Measurement& row : files[file].rows) {
+      const auto time = TimeOf(row);
+      const auto context = contexts.find(row.topology);
+      if (!time || context == contexts.end()) continue;
+      SweptKey& key = keys[{file, row.topology, row.collective, row.bytes}];
+      key.topology = row.topology;
+      key.model = context->second->model;
+      key.question.collective = row.collective;
+      key.question.bytes = row.bytes;
+      Add(key, row, *time);
+    }
+  }
+  std::vector<SweptKey> found;
+  for (auto& [order, key] : keys) {
+    if (!key.configs.empty()) found.push_back(std::move(key));
+  }
+  return found;
+}
+
+const char* Name(Split split) {
+  constexpr const char* kNames[kSplits] = {"seen", "held-out sizes", "held-out topology"};
+  return kNames[static_cast<size_t>(split)];
+}
+
+Split SplitOf(const SweptKey& key, const HoldOut& hold_out) {
+  if (!hold_out.topology.empty() && key.topology == hold_out.topology) return Split::kHeldOutTopology;
+  const int index = SizeClassOf(key.question.bytes).index;
+  const bool out = hold_out.sizes > 0 && (index / 4 + index % 4) % hold_out.sizes == 1 % hold_out.sizes;
+  return out ? Split::kHeldOutSize : Split::kSeen;
+}
+
+}  // namespace dynamiccl::agents

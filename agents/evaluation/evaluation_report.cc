@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/evaluation/evaluation_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace dynamiccl::agents {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void AppendRegrets(const std::vector<RegretSummary>& regrets, std::string& text) {
+  if (regrets.empty()) return;
+  text +=
+      "Choice of configs: regret against the best of the sweep, picked on one half of the repeats, timed on "
+      "the other\n";
+  text += fmt::format("{:<18} {:<20} {:>5} {:>8} {:>8} {:>8} {:>9} {:>8} {:>12}\n", "split", "who", "keys",
+                      "mean %", "p95 %", "worst %", "speed-up", "changed", ">5 % slower");
+  for (const RegretSummary& r : regrets) {
+    text += fmt::format("{:<18} {:<20} {:>5} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.3f}x {:>6.0f} % {:>10.1f} %\n",
+                        Name(r.split), r.chooser, r.keys, 100 * r.mean_regret, 100 * r.p95_regret,
+                        100 * r.worst_regret, r.speed_up, 100 * r.share_changed, 100 * r.share_worse);
+  }
+  text += "\n";
+}
+
+std::string Shares(const Recognition& r) {
+  const double all = r.calls() == 0 ? 1.0 : static_cast<double>(r.calls());
+  return fmt::format("{:>5.1f} {:>5.1f} {:>5.1f}", 100 * r.share_right(),
+                     100 * static_cast<double>(r.unknown) / all, 100 * static_cast<double>(r.wrong) / all);
+}
+
+void AppendConfusion(const StructureAccuracy& accuracy, std::string& text) {
+  text += fmt::format("Stages by {} (rows: true, columns: recognised 0 1 2 3 unknown; calls)\n",
+                      accuracy.recogniser);
+  for (size_t truth = 0; truth + 1 < kZeroStages; ++truth) {
+    text += fmt::format("  stage {}", truth);
+    for (const uint64_t calls : accuracy.stage_confusion[truth]) text += fmt::format(" {:>7}", calls);
+    text += "\n";
+  }
+  text +=
+      fmt::format("Roles by {} (rows: true; columns: unknown, then as rows; calls)\n", accuracy.recogniser);
+  for (size_t truth = 1; truth < kRoles; ++truth) {
+    text += fmt::format("  {:<18}", Name(static_cast<Role>(truth)));
+    for (const uint64_t calls : accuracy.role_confusion[truth]) text += fmt::format(" {:>7}", calls);
+    text += "\n";
+  }
+}
+
+void AppendStructures(const std::vector<StructureAccuracy>& structures, std::string& text) {
+  if (structures.empty()) return;
+  text += "Recognition before each call: % right, unknown, wrong\n";
+  text += fmt::format("{:<12} {:<18} {:<18} {:<18}\n", "who", "role", "phase", "stage");
+  for (const StructureAccuracy& s : structures) {
+    text += fmt::format("{:<12} {:<18} {:<18} {:<18}\n", s.recogniser, Shares(s.role), Shares(s.phase),
+                        Shares(s.stage));
+  }
+  for (const StructureAccuracy& s : structures) {
+    AppendConfusion(s, text);
+    for (const SequenceResult& sequence : s.sequences) {
+      text += fmt::format("  {}: stage {}, recognised {}, role {}\n", sequence.name,
+                          Name(sequence.true_stage), Name(sequence.recognised_stage), Shares(sequence.role));
+    }
+  }
+}
+
+Json ToJson(const RegretSummary& r) {
+  return {{"split", Name(r.split)},
+          {"chooser", r.chooser},
+          {"keys", r.keys},
+          {"mean_regret", r.mean_regret},
+          {"p95_regret", r.p95_regret},
+          {"worst_regret", r.worst_regret},
+          {"speed_up", r.speed_up},
+          {"share_changed", r.share_changed},
+          {"share_more_than_5_percent_slower", r.share_worse},
+          {"worst_slowdown", r.worst_slowdown}};
+}
+
+Json ToJson(const Recognition& r) {
+  return {{"right", r.right}, {"unknown", r.unknown}, {"wrong", r.wrong}};
+}
+
+Json ToJson(const StructureAccuracy& s) {
+  Json sequences = Json::array();
+  for (const SequenceResult& sequence : s.sequences) {
+    sequences.push_back({{"name", sequence.name},
+                         {"true_stage", Name(sequence.true_stage)},
+                         {"recognised_stage", Name(sequence.recognised_stage)},
+                         {"role", ToJson(sequence.role)},
+                         {"phase", ToJson(sequence.phase)},
+                         {"stage", ToJson(sequence.stage)}});
+  }
+  return {{"recogniser", s.recogniser},         {"role", ToJson(s.role)},
+          {"phase", ToJson(s.phase)},           {"stage", ToJson(s.stage)},
+          {"role_confusion", s.role_confusion}, {"stage_confusion", s.stage_confusion},
+          {"sequences", std::move(sequences)}};
+}
+
+}  // namespace
+
+std::string FormatTables(const Evaluation& evaluation) {
+  std::string text = fmt::format("policy {}\n\n", evaluation.policy_sha256);
+  AppendRegrets(evaluation.regrets, text);
+  AppendStructures(evaluation.structures, text);
+  return text;
+}
+
+std::string FormatJson(const Evaluation& evaluation) {
+  Json config = Json::array(), structure = Json::array();
+  for (const RegretSummary& regret : evaluation.regrets) config.push_back(ToJson(regret));
+  for (const StructureAccuracy& accuracy : evaluation.structures) structure.push_back(ToJson(accuracy));
+  const Json json = {{"policy_sha256", evaluation.policy_sha256},
+                     {"config", std::move(config)},
+                     {"structure", std::move(structure)}};
+  return json.dump(1) + "\n";
+}
+
+}  // namespace dynamiccl::agents

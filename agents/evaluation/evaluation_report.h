@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The result of an evaluation as tables for people and as JSON for reports.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agents/evaluation/regret.h"
+#include "agents/evaluation/structure_accuracy.h"
+
+namespace dynamiccl::agents {
+
+struct Evaluation {
+  std::string policy_sha256;
+  std::vector<RegretSummary> regrets;
+  std::vector<StructureAccuracy> structures;
+};
+
+std::string FormatTables(const Evaluation& evaluation);
+// {"policy_sha256", "config": [{...}], "structure": [{...}]}
+std::string FormatJson(const Evaluation& evaluation);
+
+}  // namespace dynamiccl::agents

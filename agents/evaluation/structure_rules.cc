@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/evaluation/structure_rules.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+constexpr uint64_t kScalarBytes = 256;
+
+bool IsGradientReduce(const CollectiveCall& call) {
+  const bool reduces =
+      call.collective == Collective::kAllReduce || call.collective == Collective::kReduceScatter;
+  return reduces && call.bytes > kScalarBytes;
+}
+
+}  // namespace
+
+const RecognisedStructure& StructureRules::Step(const CollectiveCall& call) {
+  const bool scalar = call.bytes <= kScalarBytes;
+  const bool gather = call.collective == Collective::kAllGather, reduce = IsGradientReduce(call);
+  // What the first call is tells the stage: gradients summed everywhere, gradients divided, or parameters
+  // gathered first.
+  if (stage_ == ZeroStage::kUnknown && reduce) {
+    stage_ = call.collective == Collective::kAllReduce ? ZeroStage::kStage0 : ZeroStage::kStage2;
+  }
+  if (stage_ == ZeroStage::kUnknown && gather) stage_ = ZeroStage::kStage3;
+  // A gather among the reductions of one step is of parameters too.
+  if (stage_ == ZeroStage::kStage2 && gather && reduce_since_scalar_) stage_ = ZeroStage::kStage3;
+
+  if (scalar && reduced_ > 0) reduced_a_step_ = reduced_;
+  if (scalar) reduced_ = 0;
+  if (reduce) reduced_ += call.bytes;
+  gather_since_scalar_ = !scalar && (gather_since_scalar_ || gather);
+  reduce_since_scalar_ = !scalar && (reduce_since_scalar_ || reduce);
+  recognised_.stage = stage_;
+  SetNextRoles();
+  return recognised_;
+}
+
+void StructureRules::SetNextRoles() {
+  const bool all_reduced = reduced_a_step_ > 0 && reduced_ >= reduced_a_step_;
+  const bool stage3 = stage_ == ZeroStage::kStage3, stage0 = stage_ == ZeroStage::kStage0;
+  auto& role = recognised_.next_role;
+  role[static_cast<size_t>(Collective::kAllGather)] = stage3 ? Role::kParameterGather : Role::kPostStepGather;
+  role[static_cast<size_t>(Collective::kReduceScatter)] = Role::kGradientReduce;
+  role[static_cast<size_t>(Collective::kAllReduce)] =
+      stage0 && !all_reduced ? Role::kGradientReduce : Role::kScalar;
+  role[static_cast<size_t>(Collective::kBroadcast)] = Role::kOther;
+  role[static_cast<size_t>(Collective::kReduce)] = Role::kGradientReduce;
+  if (all_reduced) {
+    recognised_.phase = Phase::kOptimizer;
+  } else if (reduce_since_scalar_ || stage0) {
+    recognised_.phase = Phase::kBackward;
+  } else {
+    recognised_.phase = stage3 ? Phase::kForward : Phase::kOptimizer;
+  }
+}
+
+}  // namespace dynamiccl::agents

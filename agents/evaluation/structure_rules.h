@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simple alternative to the trigger agent: a few rules that a person would write for ZeRO's collectives.
+#pragma once
+
+#include <cstdint>
+
+#include "src/policy/structure_inference.h"
+
+namespace dynamiccl::agents {
+
+// Same use as StructureTrigger.
+class StructureRules {
+ public:
+  const RecognisedStructure& Step(const CollectiveCall& call);
+  const RecognisedStructure& recognised() const { return recognised_; }
+
+ private:
+  void SetNextRoles();
+
+  RecognisedStructure recognised_;
+  ZeroStage stage_ = ZeroStage::kUnknown;
+  bool gather_since_scalar_ = false, reduce_since_scalar_ = false;
+  uint64_t reduced_ = 0;         // bytes of gradients in this step
+  uint64_t reduced_a_step_ = 0;  // in the step before
+};
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/integer_reference.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+
+namespace dynamiccl::agents {
+namespace {
+
+template <typename Array>
+at::Tensor Long(const Array& array, at::IntArrayRef sizes) {
+  using Element = std::remove_all_extents_t<Array>;
+  auto* data = const_cast<Element*>(reinterpret_cast<const Element*>(&array));  // from_blob takes no const
+  return at::from_blob(data, sizes, at::CppTypeToScalarType<Element>::value).to(at::kLong);
+}
+
+// Division by 2^bits that rounds halves up.
+at::Tensor Scale(const at::Tensor& values, int64_t bits) {
+  return at::div(values + (int64_t{1} << (bits - 1)), int64_t{1} << bits, "floor");
+}
+
+at::Tensor LookUp(const at::Tensor& table, const at::Tensor& values, int64_t bits) {
+  return table.index_select(0, (Scale(values, bits) + 1024).clamp(0, 2047));
+}
+
+void CopyOut(const at::Tensor& source, int32_t* target) {
+  const at::Tensor values = source.to(at::kInt).contiguous();
+  std::copy_n(values.const_data_ptr<int32_t>(), values.numel(), target);
+}
+
+}  // namespace
+
+at::Tensor ReferenceLogits(const PolicyTensors& t, const at::Tensor& tokens) {
+  const at::Tensor weights = Long(t.gate_weights, {128, 48}), bias = Long(t.gate_bias, {128});
+  const at::Tensor head = Long(t.head_weights, {kHeadRows, 32}), head_bias = Long(t.head_bias, {kHeadRows});
+  const at::Tensor sigmoid = Long(t.sigmoid_table, {2048}), tanh = Long(t.tanh_table, {2048});
+  at::Tensor hidden = at::zeros({32}, at::kLong), cell = at::zeros({32}, at::kLong);
+  std::vector<at::Tensor> logits;
+  for (int64_t call = 0; call < tokens.size(0); ++call) {
+    const at::Tensor sums = at::matmul(weights, at::cat({tokens[call], hidden})) + bias;
+    const int64_t bits = 12 + t.structure.gate_fraction_bits - 7;
+    const at::Tensor in = LookUp(sigmoid, sums.narrow(0, 0, 32), bits);
+    const at::Tensor forget = LookUp(sigmoid, sums.narrow(0, 32, 32), bits);
+    const at::Tensor candidate = LookUp(tanh, sums.narrow(0, 64, 32), bits);
+    const at::Tensor out = LookUp(sigmoid, sums.narrow(0, 96, 32), bits);
+    cell = Scale(forget * cell + in * candidate, 15).clamp(-32767, 32767);
+    hidden = Scale(out * LookUp(tanh, cell, 5), 15);
+    logits.push_back(Scale(at::matmul(head, hidden) + head_bias, t.structure.head_fraction_bits));
+  }
+  return at::stack(logits);
+}
+
+at::Tensor ReferenceResiduals(const PolicyTensors& t, const at::Tensor& features) {
+  const at::Tensor w1 = Long(t.config_weights_1, {3, 48, 32}), b1 = Long(t.config_bias_1, {3, 48});
+  const at::Tensor w2 = Long(t.config_weights_2, {3, 48, 48}), b2 = Long(t.config_bias_2, {3, 48});
+  const at::Tensor w3 = Long(t.config_weights_3, {3, 48}), b3 = Long(t.config_bias_3, {3});
+  const int32_t* bits = t.config.fraction_bits;
+  std::vector<at::Tensor> residuals;
+  for (int64_t n = 0; n < 3; ++n) {
+    const at::Tensor first =
+        Scale(at::matmul(features, w1[n].t()) + b1[n], 12 + bits[0] - 10).clamp(0, 16384);
+    const at::Tensor second = Scale(at::matmul(first, w2[n].t()) + b2[n], bits[1]).clamp(0, 16384);
+    residuals.push_back(
+        Scale(at::matmul(second, w3[n]) + b3[n], 10 + bits[2] - 16).clamp(-(1 << 26), 1 << 26));
+  }
+  return at::stack(residuals, 1);
+}
+
+void FillGoldenOutputs(PolicyTensors& t) {
+  const at::Tensor tokens = Long(t.golden_tokens, {kGoldenPerAgent, kTokenFeatures});
+  for (int64_t first = 0; first < kGoldenPerAgent; first += kGoldenSequence) {
+    CopyOut(ReferenceLogits(t, tokens.narrow(0, first, kGoldenSequence)), t.golden_logits[first]);
+  }
+  const at::Tensor features = Long(t.golden_features, {kGoldenPerAgent, kConfigInputs});
+  CopyOut(ReferenceResiduals(t, features), t.golden_residuals[0]);
+}
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program dynamiccl-agents: trains both agents from recorded traces and sweeps, and judges policies.
+// Never loaded into a job.
+#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "agents/eval_command.h"
+#include "agents/train_command.h"
+
+namespace {
+
+using dynamiccl::ErrorKind;
+using dynamiccl::Status;
+using dynamiccl::agents::EvalSettings;
+using dynamiccl::agents::TrainSettings;
+
+enum ExitCode { kOk = 0, kUsage = 2, kEnvironment = 3 };
+
+ExitCode ExitCodeOf(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInvalidArgument:
+    case ErrorKind::kNotFound:
+    case ErrorKind::kCorrupt:
+    case ErrorKind::kUnsupported:
+      return kUsage;
+    default:
+      return kEnvironment;
+  }
+}
+
+CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
+  CLI::App* train = app.add_subcommand("train", "Trains both agents and writes a policy file.");
+  train->add_option("--trace", settings.traces,
+                    "Recorded traces with labels (.ctrace); without any, the trigger agent "
+                    "learns from generated sequences alone.");
+  train->add_option("--measurements", settings.measurements, "Sweeps (.measurements).")->required();
+  train->add_option("-o,--output", settings.output, "The policy file to write (.dcpolicy).")->required();
+  train
+      ->add_option("--hold-out-sizes", settings.hold_out.sizes,
+                   "Trains without every n-th size class, which eval then shows apart; 0: none.")
+      ->check(CLI::Range(0, 16))
+      ->capture_default_str();
+  train->add_option("--hold-out-topology", settings.hold_out.topology,
+                    "Trains without this topology, which eval then shows apart.");
+  train->add_option("--seed", settings.seed, "Equal seeds and inputs give equal files.")
+      ->capture_default_str();
+  train
+      ->add_option("--trigger-iterations", settings.trigger_iterations,
+                   "Training steps of the trigger agent.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  train->add_option("--config-iterations", settings.config_iterations, "Training steps of the config agent.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  return train;
+}
+
+CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
+  CLI::App* eval = app.add_subcommand("eval", "Judges a policy on traces and measurements.");
+  eval->add_option("--policy", settings.policy, "The policy file.")->required();
+  eval->add_option("--trace", settings.traces, "Traces with labels that training never saw.");
+  eval->add_option("--measurements", settings.measurements,
+                   "Sweeps; what training held out is known from the policy and shown apart.");
+  eval->add_option("--json", settings.json, "Writes the result as JSON to this file; - for standard output.");
+  return eval;
+}
+
+int Finish(const Status& status) {
+  if (status) return kOk;
+  std::fputs(dynamiccl::Describe(status.error()).c_str(), stderr);
+  return ExitCodeOf(status.error().kind);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Trains and judges DynamICCL's agents.", "dynamiccl-agents"};
+  app.require_subcommand(1);
+  int threads = 1;
+  app.add_option("--threads", threads,
+                 "Threads of LibTorch; with more than one, equal seeds may differ in the last bits.")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  TrainSettings train_settings;
+  EvalSettings eval_settings;
+  const CLI::App* train = AddTrain(app, train_settings);
+  AddEval(app, eval_settings);
+  app.fallthrough();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  try {
+    at::set_num_threads(threads);
+    return Finish(train->parsed() ? Train(train_settings) : Evaluate(eval_settings));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return kEnvironment;
+  }
+}

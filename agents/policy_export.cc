@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/policy_export.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "agents/integer_reference.h"
+#include "src/policy/policy_file.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+// Release whose formula src/cost_model follows, as NCCL_VERSION_CODE: 2.30.7.
+constexpr uint32_t kPriorNcclVersion = 23007;
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> MakePolicy(const TrainedAgents& agents, const Provenance& provenance) {
+  auto policy = std::make_unique<Policy>();
+  DYNAMICCL_CHECK_OK(ExportTrigger(*agents.trigger, policy->tensors));
+  DYNAMICCL_CHECK_OK(ExportConfig(*agents.config, *agents.samples, policy->tensors));
+  FillGoldenTokens(*agents.golden_sequences, policy->tensors);
+  FillGoldenFeatures(*agents.samples, policy->tensors);
+  FillGoldenOutputs(policy->tensors);
+  policy->provenance = FormatProvenance(provenance);
+  policy->training_data_id = TrainingDataId(provenance);
+  policy->min_nccl_version = policy->max_nccl_version = kPriorNcclVersion;
+  return policy;
+}
+
+Result<Sha256Digest> ExportPolicy(const std::string& path, const Policy& policy) {
+  DYNAMICCL_TRY(const Sha256Digest digest, WritePolicyFile(path, policy));
+  const auto read = ReadPolicyFile(path);
+  const bool equal = read && (*read)->sha256 == digest &&
+                     std::memcmp(&(*read)->tensors, &policy.tensors, sizeof(PolicyTensors)) == 0;
+  if (equal) return digest;
+  std::remove(path.c_str());
+  if (!read) return tl::unexpected<Error>(read.error());
+  return MakeError(ErrorKind::kInternal, "{}: reads back differently than it was written; removed", path);
+}
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/provenance.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "src/base/sha256.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+template <typename Number>
+Number ToNumber(std::string_view text) {
+  Number value{};
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// "<sha256> <name>"
+InputFile ParseInput(const std::string& kind, const std::string& value) {
+  const size_t space = value.find(' ');
+  if (space == std::string::npos) return {kind, value, {}};
+  return {kind, value.substr(space + 1), value.substr(0, space)};
+}
+
+}  // namespace
+
+Result<InputFile> HashInput(const std::string& kind, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return WithHint(MakeError(ErrorKind::kNotFound, "{}: cannot be read", path),
+                    "make traces with `dynamiccl record` and measurements with `dynamiccl sweep`");
+  }
+  Sha256 hash;
+  std::vector<char> block(1 << 16);
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
+    hash.Update(std::as_bytes(std::span(block).first(static_cast<size_t>(file.gcount()))));
+  }
+  return InputFile{kind, path, ToHex(hash.Finish())};
+}
+
+std::string FormatProvenance(const Provenance& provenance) {
+  std::string text =
+      fmt::format("program: {}\nseed: {}\nhold_out_sizes: {}\nhold_out_topology: {}\n", provenance.program,
+                  provenance.seed, provenance.hold_out.sizes, provenance.hold_out.topology);
+  for (const InputFile& input : provenance.inputs) {
+    // The name without its folder: where a file lay tells others nothing.
+    text += fmt::format("{}: {} {}\n", input.kind, input.sha256,
+                        std::filesystem::path(input.path).filename().string());
+  }
+  for (const std::string& note : provenance.notes) text += fmt::format("note: {}\n", note);
+  return text;
+}
+
+Provenance ParseProvenance(const std::string& text) {
+  Provenance provenance;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string key = line.substr(0, colon), value = line.substr(colon + 2);
+    if (key == "program") provenance.program = value;
+    if (key == "seed") provenance.seed = ToNumber<uint64_t>(value);
+    if (key == "hold_out_sizes") provenance.hold_out.sizes = ToNumber<int>(value);
+    if (key == "hold_out_topology") provenance.hold_out.topology = value;
+    if (key == "trace" || key == "measurements") provenance.inputs.push_back(ParseInput(key, value));
+    if (key == "note") provenance.notes.push_back(value);
+  }
+  return provenance;
+}
+
+uint64_t TrainingDataId(const Provenance& provenance) {
+  std::string hashes;
+  for (const InputFile& input : provenance.inputs) hashes += input.sha256;
+  return XXH3_64bits(hashes.data(), hashes.size());
+}
+
+}  // namespace dynamiccl::agents

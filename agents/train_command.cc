@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/train_command.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "agents/config/config_training.h"
+#include "agents/policy_export.h"
+#include "agents/trigger/trigger_training.h"
+#include "src/base/clock.h"
+#include "traces/format/measurement_file.h"
+#include "traces/format/trace_reader.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+constexpr char kProgram[] = "dynamiccl-agents train";
+// Sequences of the generator that no training iteration sees: for the comparison of integers with floats.
+constexpr int kCheckSequences = 24;
+constexpr int kCheckCalls = 96;
+
+// One line to the user and into the provenance.
+void Note(Provenance& provenance, const std::string& text) {
+  fmt::print("{}\n", text);
+  std::fflush(stdout);
+  provenance.notes.push_back(text);
+}
+
+Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& paths,
+                                                Provenance& provenance) {
+  std::vector<CallSequence> sequences;
+  for (const std::string& path : paths) {
+    DYNAMICCL_TRY(const InputFile input, HashInput("trace", path));
+    provenance.inputs.push_back(input);
+    DYNAMICCL_TRY(const Trace trace, ReadTrace(path));
+    for (CallSequence& sequence : SequencesOf(trace, path)) sequences.push_back(std::move(sequence));
+  }
+  return sequences;
+}
+
+Result<std::vector<SweptKey>> TrainingKeys(const TrainSettings& settings, Provenance& provenance) {
+  for (const std::string& path : settings.measurements) {
+    DYNAMICCL_TRY(const InputFile input, HashInput("measurements", path));
+    provenance.inputs.push_back(input);
+  }
+  DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
+  std::vector<SweptKey> keys;
+  for (SweptKey& key : KeysOf(files)) {
+    if (SplitOf(key, settings.hold_out) == Split::kSeen) keys.push_back(std::move(key));
+  }
+  if (!keys.empty()) return keys;
+  return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                            "nothing is left to train on: no measured config with two repeats "
+                            "outside of what is held out"),
+                  "give a larger sweep, or hold out less");
+}
+
+TriggerNetwork TrainTriggerAgent(const TrainSettings& settings, const std::vector<CallSequence>& recorded,
+                                 Provenance& provenance) {
+  TriggerTrainingSettings training;
+  training.seed = settings.seed;
+  training.iterations = settings.trigger_iterations;
+  TriggerTrainingReport report;
+  TriggerNetwork network = TrainTrigger(recorded, training, &report);
+  Note(provenance,
+       fmt::format("trigger: {} recorded and {} generated sequences, {} iterations, loss {:.3f}, {:.1f} s",
+                   recorded.size(), training.generated, training.iterations, report.loss, report.seconds));
+  return network;
+}
+
+ConfigNetworks TrainConfigAgent(const TrainSettings& settings, const std::vector<ConfigSample>& samples,
+                                Provenance& provenance) {
+  ConfigTrainingSettings training;
+  training.seed = settings.seed;
+  training.iterations = settings.config_iterations;
+  ConfigTrainingReport report;
+  ConfigNetworks networks = TrainConfig(samples, training, &report);
+  Note(provenance, fmt::format("config: {} measured configs, {} iterations, error a factor of {:.3f} (cost "
+                               "model {:.3f}), {:.1f} s",
+                               samples.size(), training.iterations, std::exp2(report.error_octaves),
+                               std::exp2(report.prior_octaves), report.seconds));
+  return networks;
+}
+
+Result<Sha256Digest> TrainAndExport(const TrainSettings& settings) {
+  Provenance provenance{kProgram, settings.seed, settings.hold_out, {}, {}};
+  DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
+  DYNAMICCL_TRY(const std::vector<SweptKey> keys, TrainingKeys(settings, provenance));
+  const std::vector<ConfigSample> samples = SamplesOf(keys);
+  if (samples.empty()) {
+    return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
+  }
+  const TriggerNetwork trigger = TrainTriggerAgent(settings, recorded, provenance);
+  const ConfigNetworks config = TrainConfigAgent(settings, samples, provenance);
+
+  std::mt19937_64 random(settings.seed + 1);
+  const std::vector<CallSequence> check = GenerateSequences(kCheckSequences, random);
+  DYNAMICCL_TRY(const auto draft, MakePolicy({&trigger, &check, &config, &samples}, provenance));
+  const TriggerAgreement same = CompareTrigger(trigger, draft->tensors, check, kCheckCalls);
+  const ConfigAgreement choice = CompareConfig(config, draft->tensors, keys);
+  Note(provenance,
+       fmt::format(
+           "integers against floats: same role {:.2f} %, phase {:.2f} %, stage {:.2f} %, choice {:.2f} %",
+           100 * same.role, 100 * same.phase, 100 * same.stage, 100 * choice.choice));
+  draft->provenance = FormatProvenance(provenance);
+  return ExportPolicy(settings.output, *draft);
+}
+
+}  // namespace
+
+Result<std::vector<MeasurementFile>> ReadMeasurements(const std::vector<std::string>& paths) {
+  std::vector<MeasurementFile> files;
+  for (const std::string& path : paths) {
+    DYNAMICCL_TRY(MeasurementFile file, ReadMeasurementFile(path));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Status Train(const TrainSettings& settings) {
+  const int64_t start = MonotonicNanoseconds();
+  DYNAMICCL_TRY(const Sha256Digest digest, TrainAndExport(settings));
+  fmt::print("{}: written, sha256 {}, {:.1f} s\n", settings.output, ToHex(digest),
+             static_cast<double>(MonotonicNanoseconds() - start) * 1e-9);
+  return {};
+}
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/trigger/trigger_training.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/lstm.h>
+#include <ATen/ops/zeros.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim/adam.h>
+
+#include <cmath>
+
+#include "src/base/clock.h"
+#include "src/policy/structure_layout.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+// Gradients of an LSTM explode now and then; torch's usual bound.
+constexpr double kGradientNorm = 1.0;
+// A forget gate that starts open keeps what the first calls said (Jozefowicz et al. 2015).
+constexpr double kForgetBias = 1.0;
+
+at::Tensor Uniform(at::IntArrayRef sizes, double bound, at::Generator& generator) {
+  return at::empty(sizes).uniform_(-bound, bound, generator).requires_grad_(true);
+}
+
+TriggerNetwork InitialNetwork(uint64_t seed) {
+  at::Generator generator = at::detail::createCPUGenerator(seed);
+  const double bound = 1 / std::sqrt(double{kStructureHidden});
+  TriggerNetwork network;
+  network.input_weights = Uniform({kGateRows, kTokenFeatures}, bound, generator);
+  network.hidden_weights = Uniform({kGateRows, kStructureHidden}, bound, generator);
+  at::Tensor bias = at::zeros({kGateRows});
+  bias.narrow(0, kStructureHidden, kStructureHidden).fill_(kForgetBias);
+  network.gate_bias = bias.requires_grad_(true);
+  network.head_weights = Uniform({kHeadRows, kStructureHidden}, bound, generator);
+  network.head_bias = at::zeros({kHeadRows}).requires_grad_(true);
+  return network;
+}
+
+at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
+  return at::cross_entropy_loss(logits.reshape({-1, logits.size(-1)}), targets.reshape({-1}), {},
+                                at::Reduction::Mean,
+                                /*ignore_index=*/-1);
+}
+
+at::Tensor Loss(const at::Tensor& logits, const TriggerBatch& batch) {
+  const auto shape = logits.sizes();
+  const at::Tensor roles =
+      logits.narrow(-1, 0, kRoleRows).reshape({shape[0], shape[1], kTunableCollectives, kRoleClasses});
+  return CrossEntropy(roles, batch.roles) +
+         CrossEntropy(logits.narrow(-1, kPhaseRow, kPhaseClasses), batch.phases) +
+         CrossEntropy(logits.narrow(-1, kStageRow, kStageClasses), batch.stages);
+}
+
+class Sampler {
+ public:
+  Sampler(const std::vector<CallSequence>& recorded, const TriggerTrainingSettings& settings)
+      : random_(settings.seed),
+        recorded_(recorded),
+        generated_(GenerateSequences(settings.generated, random_)),
+        settings_(settings) {}
+
+  TriggerBatch Next() {
+    std::vector<CallSequence> sequences;
+    std::vector<size_t> begins;
+    for (int i = 0; i < settings_.batch; ++i) {
+      const bool use_recorded = !recorded_.empty() && i % 3 == 0;
+      const CallSequence& sequence = Pick(use_recorded ? recorded_ : generated_);
+      // Every fourth recorded one as it is.
+      sequences.push_back(use_recorded && i % 12 == 0 ? sequence : Rescale(sequence, random_));
+      // Half of them from their first call, as jobs begin; the others from anywhere, as after a pause of the
+      // labels.
+      const size_t calls = sequence.calls.size();
+      begins.push_back(random_() % 2 == 0 ? 0 : random_() % (calls / 2 + 1));
+    }
+    return MakeBatch(sequences, begins, settings_.length);
+  }
+
+ private:
+  const CallSequence& Pick(const std::vector<CallSequence>& from) { return from[random_() % from.size()]; }
+
+  std::mt19937_64 random_;
+  const std::vector<CallSequence>& recorded_;
+  const std::vector<CallSequence> generated_;
+  const TriggerTrainingSettings settings_;
+};
+
+}  // namespace
+
+at::Tensor TriggerNetwork::Logits(const at::Tensor& tokens) const {
+  const at::Tensor state = at::zeros({1, tokens.size(0), kStructureHidden});
+  const std::vector<at::Tensor> weights = {input_weights, hidden_weights, gate_bias,
+                                           at::zeros_like(gate_bias)};
+  const auto [output, hidden, cell] =
+      at::lstm(tokens, {state, state}, weights, /*has_biases=*/true, /*num_layers=*/1,
+               /*dropout=*/0.0, /*train=*/true, /*bidirectional=*/false,
+               /*batch_first=*/true);
+  return at::linear(output, head_weights, head_bias);
+}
+
+std::vector<at::Tensor> TriggerNetwork::parameters() const {
+  return {input_weights, hidden_weights, gate_bias, head_weights, head_bias};
+}
+
+TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
+                            const TriggerTrainingSettings& settings, TriggerTrainingReport* report) {
+  const int64_t start = MonotonicNanoseconds();
+  TriggerNetwork network = InitialNetwork(settings.seed);
+  Sampler sampler(recorded, settings);
+  torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(settings.learning_rate));
+  const int tail = std::max(settings.iterations / 10, 1);
+  double tail_loss = 0;
+  for (int iteration = 0; iteration < settings.iterations; ++iteration) {
+    // Cosine decay to zero.
+    const double progress = static_cast<double>(iteration) / settings.iterations;
+    static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
+        .lr(settings.learning_rate * 0.5 * (1 + std::cos(progress * 3.14159265358979)));
+    const TriggerBatch batch = sampler.Next();
+    adam.zero_grad();
+    const at::Tensor loss = Loss(network.Logits(batch.tokens), batch);
+    loss.backward();
+    torch::nn::utils::clip_grad_norm_(network.parameters(), kGradientNorm);
+    adam.step();
+    if (iteration >= settings.iterations - tail) tail_loss += loss.item<double>() / tail;
+  }
+  *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9, tail_loss};
+  return network;
+}
+
+}  // namespace dynamiccl::agents

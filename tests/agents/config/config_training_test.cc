@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/config/config_training.h"
+
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include "agents/config/config_export.h"
+#include "agents/evaluation/config_baselines.h"
+#include "src/policy/policy_checks.h"
+#include "tests/support/synthetic_sweep.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+ConfigTrainingSettings Short() {
+  ConfigTrainingSettings settings;
+  settings.iterations = 400;
+  settings.batch = 1024;
+  return settings;
+}
+
+std::vector<SweptKey> Seen(const std::vector<SweptKey>& keys, const HoldOut& hold_out) {
+  std::vector<SweptKey> seen;
+  for (const SweptKey& key : keys) {
+    if (SplitOf(key, hold_out) == Split::kSeen) seen.push_back(key);
+  }
+  return seen;
+}
+
+const RegretSummary& Find(const std::vector<RegretSummary>& summaries, const std::string& chooser,
+                          Split split) {
+  for (const RegretSummary& summary : summaries) {
+    if (summary.chooser == chooser && summary.split == split) return summary;
+  }
+  throw std::logic_error(chooser);
+}
+
+TEST(ConfigTraining, EqualSeedsGiveEqualWeights) {
+  const auto samples = SamplesOf(KeysOf({test::MakeSweep({.topologies = 1})}));
+  ConfigTrainingSettings settings = Short();
+  settings.iterations = 3;
+  ConfigTrainingReport report;
+  EXPECT_TRUE(at::equal(TrainConfig(samples, settings, &report).weights_2,
+                        TrainConfig(samples, settings, &report).weights_2));
+}
+
+TEST(ConfigTraining, LearnsWhatTheCostModelGetsWrongAndCarriesItToOtherSizes) {
+  const auto keys = KeysOf({test::MakeSweep({})});
+  const HoldOut hold_out{3, "t1"};
+  const auto seen = Seen(keys, hold_out);
+  const auto samples = SamplesOf(seen);
+  ConfigTrainingReport report;
+  const ConfigNetworks networks = TrainConfig(samples, Short(), &report);
+  EXPECT_LT(report.error_octaves, 0.3 * report.prior_octaves);
+
+  Policy policy;
+  ASSERT_TRUE(ExportConfig(networks, samples, policy.tensors));
+  EXPECT_EQ(FindOverflow(policy.tensors).kind, 0u);
+  const ConfigAgreement agreement = CompareConfig(networks, policy.tensors, keys);
+  EXPECT_GT(agreement.choice, 0.9);
+  EXPECT_LT(agreement.difference_octaves, 0.01);
+
+  const auto summaries = JudgeChoosers(keys, hold_out, AllChoosers(policy, seen));
+  for (const Split split : {Split::kSeen, Split::kHeldOutSize, Split::kHeldOutTopology}) {
+    const double before = Find(summaries, "default", split).mean_regret;
+    EXPECT_LT(Find(summaries, "policy", split).mean_regret, 0.5 * before) << Name(split);
+    EXPECT_LT(Find(summaries, "policy", split).share_worse, 0.1) << Name(split);
+  }
+}
+
+TEST(ConfigTraining, WhereTheCostModelIsRightNcclIsLeftAlone) {
+  const auto keys = KeysOf({test::MakeSweep({.hidden_factor = 1})});
+  const auto samples = SamplesOf(keys);
+  ConfigTrainingReport report;
+  Policy policy;
+  ASSERT_TRUE(ExportConfig(TrainConfig(samples, Short(), &report), samples, policy.tensors));
+  const auto summaries = JudgeChoosers(keys, {}, {PolicyChooser(policy)});
+  EXPECT_LT(summaries[0].share_changed, 0.25);
+  EXPECT_LT(summaries[0].share_worse, 0.02);
+}
+
+}  // namespace
+}  // namespace dynamiccl::agents

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/config/swept_key.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/synthetic_sweep.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+MeasurementFile OneKey(std::vector<float> repeats) {
+  MeasurementFile file = test::MakeSweep({.topologies = 1});
+  file.rows = {
+      {"t0", Collective::kAllReduce, 4096, {Algorithm::kRing, Protocol::kLL, 2}, false, std::move(repeats)}};
+  return file;
+}
+
+TEST(KeysOf, HalvesOfTheRepeatsStayApart) {
+  const auto keys = KeysOf({OneKey({1, 10, 2, 20, 3, 30})});
+  ASSERT_EQ(keys.size(), 1u);
+  EXPECT_EQ(keys[0].configs[0].time.pick, 2);
+  EXPECT_EQ(keys[0].configs[0].time.value, 20);
+  EXPECT_FALSE(keys[0].default_choice);
+  EXPECT_EQ(keys[0].question.allowed.count(), 1u);
+}
+
+TEST(KeysOf, CellsThatCannotBeSplitAreLeftOut) {
+  EXPECT_TRUE(KeysOf({OneKey({1})}).empty());
+  EXPECT_TRUE(KeysOf({OneKey({})}).empty());
+  EXPECT_TRUE(KeysOf({OneKey({0, 0})}).empty());
+}
+
+TEST(KeysOf, FindsTheDefaultAndEveryConfig) {
+  const auto keys = KeysOf({test::MakeSweep({.topologies = 2})});
+  EXPECT_EQ(keys.size(), 2u * 3 * 13);
+  for (const SweptKey& key : keys) {
+    EXPECT_TRUE(key.default_choice);
+    EXPECT_GE(key.configs.size(), 4u);
+  }
+}
+
+TEST(SplitOf, HoldsOutEveryThirdSizeAndOneTopology) {
+  const HoldOut hold_out{3, "t1"};
+  size_t count[kSplits] = {};
+  for (const SweptKey& key : KeysOf({test::MakeSweep({.topologies = 2})})) {
+    ++count[static_cast<size_t>(SplitOf(key, hold_out))];
+  }
+  EXPECT_EQ(count[static_cast<size_t>(Split::kHeldOutTopology)], 3u * 13);
+  EXPECT_EQ(count[static_cast<size_t>(Split::kHeldOutSize)], 3u * 4);
+  EXPECT_EQ(count[static_cast<size_t>(Split::kSeen)], 3u * 9);
+}
+
+}  // namespace
+}  // namespace dynamiccl::agents

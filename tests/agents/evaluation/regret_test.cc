@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/evaluation/regret.h"
+
+#include <gtest/gtest.h>
+
+namespace dynamiccl::agents {
+namespace {
+
+constexpr CollectiveConfig kRingLL{Algorithm::kRing, Protocol::kLL, 1};
+constexpr CollectiveConfig kTreeLL{Algorithm::kTree, Protocol::kLL, 1};
+constexpr CollectiveConfig kRingSimple{Algorithm::kRing, Protocol::kSimple, 4};
+
+// The default takes 100; one config looks best when picked and is not, the other is 20 % better than the
+// default.
+SweptKey Key() {
+  SweptKey key;
+  key.topology = "t";
+  key.question.bytes = 4096;
+  key.configs = {{kRingLL, {70, 110}}, {kTreeLL, {80, 80}}, {kRingSimple, {100, 101}}};
+  key.default_choice = SweptConfig{kRingSimple, {100, 100}};
+  return key;
+}
+
+Chooser Always(const CollectiveConfig& config) {
+  return {"always", [config](const SweptKey&) { return config; }};
+}
+
+TEST(Regret, OracleIsValuedByTheHalfItDidNotPickBy) {
+  EXPECT_EQ(OracleChoice(Key()), kRingLL);
+  EXPECT_EQ(ValueOf(Key(), OracleChoice(Key())), 110) << "its luck does not count";
+}
+
+TEST(Regret, SummaryIsRelativeToOracleAndDefault) {
+  const auto summaries = JudgeChoosers({Key()}, {}, {Always(kTreeLL)});
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_NEAR(summaries[0].mean_regret, 80.0 / 110 - 1, 1e-12);
+  EXPECT_NEAR(summaries[0].speed_up, 100.0 / 80, 1e-12);
+  EXPECT_EQ(summaries[0].share_changed, 1);
+  EXPECT_EQ(summaries[0].share_worse, 0);
+}
+
+TEST(Regret, TheDefaultsOwnConfigIsTheDefault) {
+  const auto summaries = JudgeChoosers({Key()}, {}, {Always(kRingSimple), Always(kLeaveNcclAlone)});
+  EXPECT_EQ(summaries[0].speed_up, 1);
+  EXPECT_EQ(summaries[0].share_changed, 0);
+  EXPECT_EQ(summaries[1].speed_up, 1);
+}
+
+TEST(Regret, MoreThanFivePercentSlowerCountsAsWorse) {
+  const auto summaries = JudgeChoosers({Key()}, {}, {Always(kRingLL)});
+  EXPECT_EQ(summaries[0].share_worse, 1);
+  EXPECT_NEAR(summaries[0].worst_slowdown, 0.1, 1e-12);
+}
+
+TEST(Regret, SplitsAreApartAndKeysWithoutADefaultAreLeftOut) {
+  SweptKey other = Key(), incomplete = Key();
+  other.topology = "out";
+  incomplete.default_choice.reset();
+  const auto summaries = JudgeChoosers({Key(), other, incomplete}, {0, "out"}, {Always(kTreeLL)});
+  ASSERT_EQ(summaries.size(), 2u);
+  EXPECT_EQ(summaries[0].split, Split::kSeen);
+  EXPECT_EQ(summaries[0].keys, 1u);
+  EXPECT_EQ(summaries[1].split, Split::kHeldOutTopology);
+}
+
+}  // namespace
+}  // namespace dynamiccl::agents

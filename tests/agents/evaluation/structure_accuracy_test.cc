@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/evaluation/structure_accuracy.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/sample_policy.h"
+#include "traces/generators/zero_stages.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+std::vector<CallSequence> AllStages() {
+  std::vector<CallSequence> sequences;
+  for (int stage = 0; stage < 4; ++stage) {
+    ZeroWorkload workload;
+    workload.stage = stage;
+    sequences.push_back({"stage", GenerateZeroCalls(workload)});
+  }
+  return sequences;
+}
+
+TEST(StructureAccuracy, APolicyThatKnowsNothingIsUnknownEverywhere) {
+  const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kLL);
+  const StructureAccuracy accuracy = JudgePolicy(*policy, AllStages());
+  EXPECT_EQ(accuracy.role.right + accuracy.role.wrong, 0u);
+  EXPECT_EQ(accuracy.stage.unknown, accuracy.stage.calls());
+  EXPECT_EQ(accuracy.sequences.size(), 4u);
+}
+
+TEST(StructureAccuracy, RulesKnowAllButTheSecondStageFromTheFirst) {
+  const StructureAccuracy accuracy = JudgeRules(AllStages());
+  const ZeroStage expected[] = {ZeroStage::kStage0, ZeroStage::kStage2, ZeroStage::kStage2,
+                                ZeroStage::kStage3};
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(accuracy.sequences[i].recognised_stage, expected[i]);
+  EXPECT_GT(accuracy.role.share_right(), 0.9);
+}
+
+TEST(StructureAccuracy, CallsOfOneGroupAreJudgedByWhatWasKnownBeforeIt) {
+  std::vector<CallSequence> sequences = AllStages();
+  // The whole run as one group: nothing is known before it.
+  for (CallSequence& sequence : sequences) {
+    for (IssuedCall& issued : sequence.calls) issued.call.call_number = 0;
+  }
+  const StructureAccuracy accuracy = JudgeRules(sequences);
+  EXPECT_EQ(accuracy.role.unknown, accuracy.role.calls());
+}
+
+}  // namespace
+}  // namespace dynamiccl::agents

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/trigger/call_sequence.h"
+
+#include <gtest/gtest.h>
+
+#include "traces/format/record_views.h"
+#include "traces/generators/zero_stages.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+// A section of one rank with one communicator and these calls.
+TraceSection SectionOf(int32_t rank, const std::vector<IssuedCall>& calls) {
+  TraceSection section;
+  section.rank = rank;
+  section.records.push_back(CommunicatorRecord(0, {77, rank, 2, 1}, 0));
+  for (const IssuedCall& issued : calls) section.records.push_back(CallRecord(0, issued));
+  for (TraceRecord& record : section.records) Seal(record);
+  return section;
+}
+
+ZeroWorkload Workload(int stage) {
+  ZeroWorkload workload;
+  workload.stage = stage;
+  workload.steps = 2;
+  return workload;
+}
+
+TEST(SequencesOf, TakesEachCommunicatorOnceInProgramOrder) {
+  std::vector<IssuedCall> calls = GenerateZeroCalls(Workload(2));
+  const size_t count = calls.size();
+  Trace trace;
+  trace.sections.push_back(SectionOf(1, calls));
+  std::swap(calls[0], calls[3]);
+  trace.sections.push_back(SectionOf(0, calls));
+  const auto sequences = SequencesOf(trace, "run.ctrace");
+  ASSERT_EQ(sequences.size(), 1u);
+  EXPECT_EQ(sequences[0].calls.size(), count);
+  EXPECT_EQ(sequences[0].calls[0].rank, 0);
+  for (size_t i = 0; i < count; ++i) EXPECT_EQ(sequences[0].calls[i].call.call_number, i);
+}
+
+TEST(SequencesOf, UnlabelledCommunicatorsTeachNothing) {
+  std::vector<IssuedCall> calls = GenerateZeroCalls(Workload(0));
+  for (IssuedCall& issued : calls) {
+    issued.labelled_role = Role::kUnknown;
+    issued.labelled_phase = Phase::kUnknown;
+    issued.labelled_stage = ZeroStage::kUnknown;
+  }
+  Trace trace;
+  trace.sections.push_back(SectionOf(0, calls));
+  EXPECT_TRUE(SequencesOf(trace, "x").empty());
+}
+
+TEST(Rescale, KeepsOrderLabelsScalarsAndRatios) {
+  std::mt19937_64 random(2);
+  const CallSequence original{"x", GenerateZeroCalls(Workload(3))};
+  for (int round = 0; round < 50; ++round) {
+    const CallSequence scaled = Rescale(original, random);
+    ASSERT_EQ(scaled.calls.size(), original.calls.size());
+    double ratio = 0;
+    for (size_t i = 0; i < scaled.calls.size(); ++i) {
+      const IssuedCall &a = original.calls[i], &b = scaled.calls[i];
+      EXPECT_EQ(a.labelled_role, b.labelled_role);
+      EXPECT_EQ(a.call.collective, b.call.collective);
+      EXPECT_EQ(b.call.n_ranks, scaled.calls[0].call.n_ranks);
+      if (a.call.bytes <= 256) {
+        EXPECT_EQ(a.call.bytes, b.call.bytes);
+      } else {
+        const double now = static_cast<double>(b.call.bytes) / static_cast<double>(a.call.bytes);
+        if (ratio == 0) ratio = now;
+        EXPECT_NEAR(now / ratio, 1, 0.01);
+      }
+    }
+  }
+}
+
+TEST(GenerateSequences, AreReproducibleAndCoverAllStages) {
+  std::mt19937_64 a(5), b(5);
+  const auto first = GenerateSequences(16, a), second = GenerateSequences(16, b);
+  ASSERT_EQ(first.size(), 16u);
+  for (size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(first[i].name, second[i].name);
+    EXPECT_EQ(first[i].calls.front().labelled_stage, static_cast<ZeroStage>(i % 4));
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl::agents

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/trigger/trigger_training.h"
+
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include "agents/evaluation/structure_accuracy.h"
+#include "agents/trigger/trigger_export.h"
+#include "src/policy/policy_checks.h"
+#include "traces/generators/zero_stages.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+TriggerTrainingSettings Short() {
+  TriggerTrainingSettings settings;
+  settings.iterations = 150;
+  settings.batch = 32;
+  settings.generated = 128;
+  settings.length = 64;
+  return settings;
+}
+
+// Widths, depths and buckets that the pool of the generator does not hold: hidden sizes are no multiple of 16
+// there.
+std::vector<CallSequence> UnseenRuns() {
+  std::vector<CallSequence> sequences;
+  for (int stage = 0; stage < 4; ++stage) {
+    for (const int64_t hidden : {200, 1000}) {
+      ZeroWorkload workload;
+      workload.stage = stage;
+      workload.hidden = hidden;
+      workload.layers = 5;
+      workload.bucket_bytes = 777'777;
+      workload.world = 4;
+      sequences.push_back({"unseen", GenerateZeroCalls(workload)});
+    }
+  }
+  return sequences;
+}
+
+// One training for all tests of this file: it takes seconds.
+const TriggerNetwork& Trained() {
+  static const TriggerNetwork network = [] {
+    TriggerTrainingReport report;
+    return TrainTrigger({}, Short(), &report);
+  }();
+  return network;
+}
+
+TEST(TriggerTraining, EqualSeedsGiveEqualWeights) {
+  TriggerTrainingSettings settings = Short();
+  settings.iterations = 3;
+  TriggerTrainingReport report;
+  const TriggerNetwork a = TrainTrigger({}, settings, &report), b = TrainTrigger({}, settings, &report);
+  EXPECT_TRUE(at::equal(a.hidden_weights, b.hidden_weights));
+  settings.seed = 2;
+  EXPECT_FALSE(at::equal(a.hidden_weights, TrainTrigger({}, settings, &report).hidden_weights));
+}
+
+TEST(TriggerTraining, RecognisesRolesAndStagesOfUnseenWidths) {
+  Policy policy;
+  ASSERT_TRUE(ExportTrigger(Trained(), policy.tensors));
+  const StructureAccuracy accuracy = JudgePolicy(policy, UnseenRuns());
+  EXPECT_GT(accuracy.role.share_right(), 0.85);
+  EXPECT_LT(static_cast<double>(accuracy.stage.wrong), 0.2 * static_cast<double>(accuracy.stage.calls()));
+  for (const SequenceResult& sequence : accuracy.sequences) {
+    // Stages 1 and 2 issue the same calls: only "unknown" or luck.
+    const bool distinct =
+        sequence.true_stage == ZeroStage::kStage0 || sequence.true_stage == ZeroStage::kStage3;
+    if (distinct) EXPECT_EQ(sequence.recognised_stage, sequence.true_stage);
+  }
+}
+
+TEST(TriggerExport, IntegersChooseAsFloats) {
+  Policy policy;
+  ASSERT_TRUE(ExportTrigger(Trained(), policy.tensors));
+  EXPECT_EQ(FindOverflow(policy.tensors).kind, 0u);
+  const TriggerAgreement agreement = CompareTrigger(Trained(), policy.tensors, UnseenRuns(), 48);
+  EXPECT_GT(agreement.role, 0.98);
+  EXPECT_GT(agreement.phase, 0.98);
+  // Between stages 1 and 2, which are alike, the last bit decides.
+  EXPECT_GT(agreement.stage, 0.8);
+}
+
+}  // namespace
+}  // namespace dynamiccl::agents

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives of a GPT trained with ZeRO stage 0 to 3, with true labels: what zero_workloads issues, for
+// any width, depth, world and bucket, without running it. Training data for the trigger agent, and shapes for
+// tests.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/collective/collective_call.h"
+
+namespace dynamiccl {
+
+struct ZeroWorkload {
+  int stage = 0;  // 0 to 3
+  int layers = 4;
+  int64_t hidden = 128;
+  int64_t sequence = 128;
+  int64_t vocabulary = 256;
+  int world = 2;
+  int64_t bucket_bytes = 4 << 20;  // of a gradient bucket, over all ranks
+  DataType data_type = DataType::kFloat32;
+  int steps = 4;
+  int micro_steps = 1;   // passes a step; stages 0 and 1 reduce in the last one only
+  bool prefetch = true;  // stage 3: the gather of the next unit comes before this one's use
+  bool gather_before_reduce =
+      true;  // stage 3, backward: which of the two comes first depends on the autograd engine
+  bool overflow_flag = false;    // an AllReduce by maximum of one element before the norm (mixed precision)
+  bool broadcast_first = false;  // one Broadcast a unit before the first step: equal first weights
+};
+
+// The calls of one rank on the data-parallel communicator, in program order. Stage 1 and stage 2 differ only
+// where micro_steps is more than one: otherwise their streams of calls are the same and only their timing
+// differs.
+std::vector<IssuedCall> GenerateZeroCalls(const ZeroWorkload& workload);
+
+}  // namespace dynamiccl

@@ -71,7 +71,7 @@ const char* Name(Split split) {
 Split SplitOf(const SweptKey& key, const HoldOut& hold_out) {
   if (!hold_out.topology.empty() && key.topology == hold_out.topology) return Split::kHeldOutTopology;
   const int index = SizeClassOf(key.question.bytes).index;
-  const bool out = hold_out.sizes > 0 && (index / 4 + index % 4) % hold_out.sizes == 1 % hold_out.sizes;
+  const bool out = hold_out.sizes > 0 && (index / 4 + index % 4) % hold_out.sizes == hold_out.sizes - 1;
   return out ? Split::kHeldOutSize : Split::kSeen;
 }
 

@@ -44,7 +44,7 @@ enum class Split { kSeen, kHeldOutSize, kHeldOutTopology };
 inline constexpr int kSplits = 3;
 const char* Name(Split split);
 
-// A size class is held out by its own number, not by its place in a file: (octave + quarter) mod n == 1.
+// A size class is held out by its own number, not by its place in a file: (octave + quarter) mod n == n - 1.
 Split SplitOf(const SweptKey& key, const HoldOut& hold_out);
 
 }  // namespace dynamiccl::agents

@@ -39,13 +39,17 @@ ZeroWorkload RandomWorkload(int stage, std::mt19937_64& random) {
   ZeroWorkload workload;
   workload.stage = stage;
   workload.layers = static_cast<int>(Uniform(random, 1, 12));
-  workload.hidden = static_cast<int64_t>(LogUniform(random, 4, 13)) / 16 * 16;
+  workload.hidden = static_cast<int64_t>(LogUniform(random, 5, 13)) / 16 * 16;
   workload.sequence = int64_t{1} << Uniform(random, 5, 11);
   workload.vocabulary = Coin(random, 2) ? 256 : int64_t{1} << Uniform(random, 8, 16);
   workload.world = static_cast<int>(Coin(random, 2) ? 1 << Uniform(random, 1, 6) : Uniform(random, 2, 16));
-  workload.bucket_bytes = static_cast<int64_t>(LogUniform(random, 14, 28));
   workload.data_type = Coin(random, 3) ? DataType::kBfloat16 : DataType::kFloat32;
-  workload.steps = 8;
+  // One to 64 buckets for the blocks' 12 h^2 parameters each.
+  const int64_t elements = 12 * workload.hidden * workload.hidden * workload.layers;
+  const auto model_bytes =
+      static_cast<double>(elements * static_cast<int64_t>(ElementBytes(workload.data_type)));
+  workload.bucket_bytes = static_cast<int64_t>(model_bytes / LogUniform(random, -1, 6)) + 1;
+  workload.steps = 4;
   workload.micro_steps = Coin(random, 4) ? static_cast<int>(Uniform(random, 2, 4)) : 1;
   workload.prefetch = !Coin(random, 3);
   workload.gather_before_reduce = Coin(random, 2);
@@ -97,8 +101,14 @@ std::vector<CallSequence> GenerateSequences(int count, std::mt19937_64& random) 
   return sequences;
 }
 
-CallSequence Rescale(const CallSequence& sequence, std::mt19937_64& random) {
-  CallSequence scaled = sequence;
+CallSequence Window(const CallSequence& sequence, size_t begin, size_t length) {
+  const auto first =
+      sequence.calls.begin() + static_cast<std::ptrdiff_t>(std::min(begin, sequence.calls.size()));
+  const auto count = std::min(length, static_cast<size_t>(sequence.calls.end() - first));
+  return {sequence.name, {first, first + static_cast<std::ptrdiff_t>(count)}};
+}
+
+CallSequence Rescale(CallSequence scaled, std::mt19937_64& random) {
   const double factor = LogUniform(random, -4, 6);
   const auto ranks = static_cast<int32_t>(1 << Uniform(random, 1, 6));
   const bool half = Coin(random, 3);

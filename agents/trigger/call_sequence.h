@@ -28,6 +28,9 @@ std::vector<CallSequence> GenerateSequences(int count, std::mt19937_64& random);
 
 // The same program with another hidden width, world and types: sizes above the scalars times one factor from
 // 1/16 to 64, another number of ranks, at times another element size. Order and labels stay.
-CallSequence Rescale(const CallSequence& sequence, std::mt19937_64& random);
+CallSequence Rescale(CallSequence scaled, std::mt19937_64& random);
+
+// At most `length` calls from call `begin` on.
+CallSequence Window(const CallSequence& sequence, size_t begin, size_t length);
 
 }  // namespace dynamiccl::agents

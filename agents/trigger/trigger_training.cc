@@ -66,17 +66,18 @@ class Sampler {
 
   TriggerBatch Next() {
     std::vector<CallSequence> sequences;
-    std::vector<size_t> begins;
     for (int i = 0; i < settings_.batch; ++i) {
       const bool use_recorded = !recorded_.empty() && i % 3 == 0;
       const CallSequence& sequence = Pick(use_recorded ? recorded_ : generated_);
-      // Every fourth recorded one as it is.
-      sequences.push_back(use_recorded && i % 12 == 0 ? sequence : Rescale(sequence, random_));
       // Half of them from their first call, as jobs begin; the others from anywhere, as after a pause of the
       // labels.
-      const size_t calls = sequence.calls.size();
-      begins.push_back(random_() % 2 == 0 ? 0 : random_() % (calls / 2 + 1));
+      const size_t begin = random_() % 2 == 0 ? 0 : random_() % (sequence.calls.size() / 2 + 1);
+      CallSequence window = Window(sequence, begin, static_cast<size_t>(settings_.length));
+      // Every fourth recorded one as it is.
+      const bool as_it_is = use_recorded && i % 12 == 0;
+      sequences.push_back(as_it_is ? std::move(window) : Rescale(std::move(window), random_));
     }
+    const std::vector<size_t> begins(sequences.size());
     return MakeBatch(sequences, begins, settings_.length);
   }
 

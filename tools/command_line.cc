@@ -9,6 +9,7 @@
 
 #include "src/base/nearest_name.h"
 #include "tools/exit_code.h"
+#include "tools/launch/shell_quote.h"
 
 namespace dynamiccl {
 namespace {
@@ -77,22 +78,6 @@ std::string CommandLine::Quoted() const {
   std::string text = std::string("dynamiccl ") + text_.name;
   if (!arguments_.empty()) text += " " + ShellQuote(arguments_);
   if (!program_.empty()) text += " -- " + ShellQuote(program_);
-  return text;
-}
-
-std::string ShellQuote(const std::string& word) {
-  const auto plain = [](unsigned char c) {
-    return std::isalnum(c) || std::string("_-+=./:,@%").find(c) != std::string::npos;
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-std::string ShellQuote(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + ShellQuote(word);
   return text;
 }
 

@@ -46,8 +46,4 @@ class CommandLine {
   std::vector<std::string> program_;
 };
 
-// Quotes a word for a POSIX shell where it needs quotes.
-std::string ShellQuote(const std::string& word);
-std::string ShellQuote(const std::vector<std::string>& words);
-
 }  // namespace dynamiccl

@@ -25,13 +25,6 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   echo "$output" | python3 -c 'import json,sys; d=json.load(sys.stdin); assert [r["bytes"] for r in d["rows"]]==[1024,4096] and d["ranks"]==2'
 }
 
-@test "what bench prints is imported like nccl-tests' output" {
-  "$DYNAMICCL_BIN" bench reduce_scatter --hostccl -b 1K -e 64K -f 8 -n 3 > table.txt
-  run "$DYNAMICCL_BIN" trace import table.txt -o table.measurements
-  [ "$status" -eq 0 ]
-  [ "$(grep -c '"collective":"ReduceScatter"' table.measurements)" -eq 6 ]
-}
-
 @test "bench refuses unknown collectives and sizes with exit code 2" {
   run "$DYNAMICCL_BIN" bench all_to_all
   [ "$status" -eq 2 ]

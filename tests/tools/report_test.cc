@@ -151,6 +151,8 @@ TEST(Timing, QuartilesOfKnownSamples) {
   EXPECT_DOUBLE_EQ(timing.low, 2);
   EXPECT_DOUBLE_EQ(timing.high, 4);
   EXPECT_FALSE(ClearlyDiffer(timing, {}));
+  EXPECT_FALSE(ClearlyDiffer({1, 1, 1, 2}, {9, 9, 9, 2})) << "two samples say nothing";
+  EXPECT_TRUE(ClearlyDiffer({1, 1, 1, 3}, {9, 9, 9, 3}));
 }
 
 TEST(SizeTimeChart, LeavesOutWhatHasNoLogarithm) {

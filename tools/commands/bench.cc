@@ -3,10 +3,8 @@
 // the ranks itself, each running this command again.
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <cctype>
 #include <cstdlib>
 
-#include "src/base/settings.h"
 #include "tools/bench/collective_bench.h"
 #include "tools/bench/size_list.h"
 #include "tools/command_table.h"
@@ -103,26 +101,10 @@ Result<BenchOptions> Understand(const Words& words) {
   return options;
 }
 
-// "AllReduce" as nccl-tests calls its program: "all_reduce_perf".
-std::string ProgramName(Collective collective) {
-  std::string name;
-  for (const char c : Name(collective)) {
-    if (std::isupper(static_cast<unsigned char>(c)) && !name.empty()) name += '_';
-    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return name + "_perf";
-}
-
-// With the lines that readers of nccl-tests' output look for: the program's name, and one line a rank.
 void PrintHeader(const BenchSession& session, const BenchOptions& options) {
-  fmt::print("# dynamiccl bench {} over {}: {} iterations, {} warm-ups; times are maxima over ranks\n",
-             ProgramName(options.collective), session.library().Description(), options.iterations,
-             options.warmups);
-  fmt::print("#\n# Using devices\n");
-  for (int rank = 0; rank < session.place().n_ranks; ++rank) {
-    fmt::print("#  Rank {:>2} Group  0 Pid      - on {} device {:>2} [-] {}\n", rank, ExpandPath("%h", rank),
-               rank, session.library().is_hostccl() ? "host memory" : "GPU");
-  }
+  fmt::print("# {} over {}, {} ranks, {} iterations, {} warm-ups; times are maxima over ranks\n",
+             Name(options.collective), session.library().Description(), session.place().n_ranks,
+             options.iterations, options.warmups);
   fmt::print("#\n# {:>61}{:>36}{:>32}{:>20}\n", "out-of-place", "in-place", "out-of-place", "in-place");
   fmt::print("# {:>10}{:>13}{:>10}{:>8}{:>8}", "size", "count", "type", "redop", "root");
   for (int half = 0; half < 2; ++half) fmt::print("{:>9}{:>8}{:>8}{:>7}", "time", "algbw", "busbw", "#wrong");

@@ -12,10 +12,12 @@
 namespace dynamiccl {
 namespace {
 
+// Half of the distance between the quartiles stands for the noise: the table must fit a screen.
 std::string TimeText(const Timing& timing, const char* unit) {
   if (timing.repeats == 0) return "not measured";
-  return fmt::format("{:.{}f} {} ({:.{}f} to {:.{}f})", timing.median, timing.median < 10 ? 2 : 0, unit,
-                     timing.low, timing.low < 10 ? 2 : 0, timing.high, timing.high < 10 ? 2 : 0);
+  const double noise = (timing.high - timing.low) / 2;
+  const int digits = timing.median < 10 ? 2 : timing.median < 100 ? 1 : 0;
+  return fmt::format("{:.{}f} {} \u00b1{:.{}f}", timing.median, digits, unit, noise, digits);
 }
 
 // "-12 %", "+3 %", or "noise" where the quartiles touch.
@@ -69,14 +71,14 @@ HtmlSection Choices(const DemoResult& demo) {
   const auto seen = [](const ChoiceRow& row) { return !row.size_held_out && !row.topology_held_out; };
   const auto size_held_out = [](const ChoiceRow& row) { return row.size_held_out && !row.topology_held_out; };
   const auto topology_held_out = [](const ChoiceRow& row) { return row.topology_held_out; };
-  return {
-      "", "Choices",
-      HtmlParagraph(
-          "Times are medians with quartiles. The best of the sweep was picked on one half of the repeats; "
-          "all times are of the other half. Ranges that touch are called noise.") +
-          "<h3>Sizes that the agents saw</h3>\n" + ChoiceTable(demo, seen) +
-          "<h3>Size classes held out</h3>\n" + ChoiceTable(demo, size_held_out) +
-          "<h3>Topology held out</h3>\n" + ChoiceTable(demo, topology_held_out)};
+  return {"", "Choices",
+          HtmlParagraph("Times are medians and half of the distance between the quartiles. The best of the "
+                        "sweep was picked on one half of the repeats; "
+                        "all times are of the other half. Where the quartile ranges touch, the difference is "
+                        "called noise.") +
+              "<h3>Sizes that the agents saw</h3>\n" + ChoiceTable(demo, seen) +
+              "<h3>Size classes held out</h3>\n" + ChoiceTable(demo, size_held_out) +
+              "<h3>Topology held out</h3>\n" + ChoiceTable(demo, topology_held_out)};
 }
 
 const Timing* TimingOfArm(const DemoResult& demo, int stage, const std::string& arm) {

@@ -26,7 +26,8 @@ Timing Summarize(std::vector<double> samples) {
 }
 
 bool ClearlyDiffer(const Timing& a, const Timing& b) {
-  return a.repeats > 0 && b.repeats > 0 && (a.high < b.low || b.high < a.low);
+  if (a.repeats < kFewestRepeats || b.repeats < kFewestRepeats) return false;
+  return a.high < b.low || b.high < a.low;
 }
 
 }  // namespace dynamiccl

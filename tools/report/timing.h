@@ -19,7 +19,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Timing, median, low, high, repea
 
 Timing Summarize(std::vector<double> samples);
 
-// True when the quartile ranges of both do not touch: less is called noise in the reports.
+// True when the quartile ranges of both do not touch: less is called noise in the reports. Fewer than
+// kFewestRepeats samples have no quartiles to speak of: always noise.
+inline constexpr int kFewestRepeats = 3;
 bool ClearlyDiffer(const Timing& a, const Timing& b);
 
 }  // namespace dynamiccl

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl inspect`: what is in a policy, and what it would choose on a fabric, with the reason.
+#include "src/base/sha256.h"
+#include "src/collective/size_class.h"
+#include "src/policy/config_inference.h"
+#include "src/policy/policy_file.h"
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/report/choice_comparison.h"
+#include "tools/report/json_output.h"
+#include "traces/format/measurement_file.h"
+
+namespace dynamiccl {
+namespace {
+
+// 1 KiB to 64 MiB in octaves: the sizes of the table.
+constexpr uint64_t kSmallest = 1 << 10;
+constexpr uint64_t kLargest = 64 << 20;
+
+struct InspectOptions {
+  std::string policy;
+  std::string measurements;  // for the fabrics that were measured
+  bool json = false;
+};
+
+struct InspectedChoice {
+  std::string fabric;
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;
+  ConfigChoice choice;
+};
+
+const char* ReasonText(ChoiceReason reason) {
+  switch (reason) {
+    case ChoiceReason::kPromised:
+      return "every network promises a gain";
+    case ChoiceReason::kNoPromise:
+      return "no config is promised to be faster";
+    case ChoiceReason::kOutsideTraining:
+      return "outside of what training saw";
+    case ChoiceReason::kNothingKnown:
+      return "the cost model cannot price it";
+  }
+  return "";
+}
+
+// 16 ranks on two nodes with NCCL's constants for Hopper: what stands when no measured fabric is named.
+std::vector<MeasurementContext> DefaultFabrics() {
+  CostModelInput model;
+  model.fabric = {.n_ranks = 16, .n_nodes = 2, .max_channels = 8, .intra = {1, 150}, .inter = {4, 50}};
+  model.constants = NcclHopperConstants(2);
+  return {{"2 nodes x 8 (NVLink, InfiniBand)", model}};
+}
+
+Result<std::vector<MeasurementContext>> FabricsOf(const InspectOptions& options) {
+  if (options.measurements.empty()) return DefaultFabrics();
+  DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(options.measurements));
+  return file.contexts;
+}
+
+std::vector<InspectedChoice> ChoicesOn(const Policy& policy, const MeasurementContext& fabric) {
+  std::vector<InspectedChoice> choices;
+  for (int i = 0; i < kTunableCollectives; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    for (uint64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+      const ConfigQuestion question{collective, bytes, NcclConfigs(collective)};
+      choices.push_back({fabric.topology, collective, bytes, ChooseConfig(policy, fabric.model, question)});
+    }
+  }
+  return choices;
+}
+
+Json ToJson(const InspectedChoice& row) {
+  return {{"fabric", row.fabric},
+          {"collective", Name(row.collective)},
+          {"bytes", row.bytes},
+          {"choice", Name(row.choice.config)},
+          {"nccl_would_use", Name(row.choice.default_config)},
+          {"predicted_speed_up", row.choice.predicted_speed_up()},
+          {"reason", ReasonText(row.choice.reason)}};
+}
+
+void PrintAsJson(const Policy& policy, const std::vector<InspectedChoice>& choices) {
+  Json rows = Json::array();
+  for (const InspectedChoice& row : choices) rows.push_back(ToJson(row));
+  PrintJson({{"schema", 1},
+             {"sha256", ToHex(policy.sha256)},
+             {"provenance", policy.provenance},
+             {"choices", rows}});
+}
+
+void PrintAsText(const Policy& policy, const std::vector<InspectedChoice>& choices) {
+  fmt::print("sha256      {}\n{}\n\n", ToHex(policy.sha256), policy.provenance);
+  fmt::print("{:<34} {:<14} {:>6}  {:<20} {:<20} {:>9}  {}\n", "fabric", "collective", "bytes", "choice",
+             "NCCL would use", "promised", "why");
+  for (const InspectedChoice& row : choices) {
+    const bool chosen = !row.choice.config.leaves_nccl_alone();
+    fmt::print("{:<34} {:<14} {:>6}  {:<20} {:<20} {:>9}  {}\n", row.fabric, Name(row.collective),
+               FormatBytes(row.bytes), Name(row.choice.config), Name(row.choice.default_config),
+               chosen ? fmt::format("{:+.0f} %", 100 * (row.choice.predicted_speed_up() - 1)) : "",
+               ReasonText(row.choice.reason));
+  }
+}
+
+}  // namespace
+
+Result<int> InspectCommand(CommandLine& line) {
+  InspectOptions options;
+  line.app().add_option("policy", options.policy, "Policy file (.dcpolicy)")->required();
+  line.app().add_option(
+      "--measurements", options.measurements,
+      "Measurement file whose fabrics the table is made for (default: NCCL's own for Hopper)");
+  line.app().add_flag("--json", options.json, "As JSON");
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const std::unique_ptr<const Policy> policy, ReadPolicyFile(options.policy));
+  DYNAMICCL_TRY(const std::vector<MeasurementContext> fabrics, FabricsOf(options));
+  std::vector<InspectedChoice> choices;
+  for (const MeasurementContext& fabric : fabrics) {
+    for (InspectedChoice& choice : ChoicesOn(*policy, fabric)) choices.push_back(std::move(choice));
+  }
+  if (options.json)
+    PrintAsJson(*policy, choices);
+  else
+    PrintAsText(*policy, choices);
+  return kExitOk;
+}
+
+}  // namespace dynamiccl

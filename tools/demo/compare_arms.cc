@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three arms take turns: default, ours, best of sweep, and again from the next one, so that a change of
+// the machine's speed and the position in a round hit all of them.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tools/demo/demo_steps.h"
+#include "tools/demo/trainer_run.h"
+
+namespace dynamiccl {
+namespace {
+
+// fp32 sums of the same numbers in another order differ by a few units of 2^-24 each; over some tens of steps
+// of training the losses drift apart by less than this share.
+constexpr double kLossTolerance = 1e-4;
+
+struct Arm {
+  const char* name;
+  RuntimeOptions runtime;
+};
+
+using RunsOfArms = std::map<std::pair<int, std::string>, std::vector<TrainedSteps>>;  // by stage and arm
+
+StepTimeRow StepTimesOf(int stage, const std::string& arm, const std::vector<TrainedSteps>& runs) {
+  StepTimeRow row{.stage = stage, .arm = arm};
+  for (const TrainedSteps& run : runs) {
+    const size_t warm_up = std::min<size_t>(kWarmUpSteps, run.step_ms.size() - 1);
+    row.samples_ms.insert(row.samples_ms.end(), run.step_ms.begin() + static_cast<ptrdiff_t>(warm_up),
+                          run.step_ms.end());
+  }
+  row.milliseconds = Summarize(row.samples_ms);
+  return row;
+}
+
+LossRow LossesOf(int stage, const std::string& arm, const TrainedSteps& reference,
+                 const std::vector<TrainedSteps>& runs) {
+  LossRow row{.stage = stage, .arm = arm, .tolerance = kLossTolerance};
+  row.steps = static_cast<int>(reference.loss.size());
+  row.first_loss = runs.front().loss.front();
+  row.last_loss = runs.front().loss.back();
+  row.bitwise_equal = true;
+  for (const TrainedSteps& run : runs) {
+    row.bitwise_equal = row.bitwise_equal && run.loss_bits == reference.loss_bits &&
+                        run.parameters_sha256 == reference.parameters_sha256;
+    for (size_t i = 0; i < std::min(run.loss.size(), reference.loss.size()); ++i) {
+      const double difference = std::abs(run.loss[i] - reference.loss[i]) / std::abs(reference.loss[i]);
+      row.largest_relative_difference = std::max(row.largest_relative_difference, difference);
+    }
+  }
+  return row;
+}
+
+Status RunRound(DemoSession& session, const std::vector<Arm>& arms, int round, RunsOfArms& runs) {
+  for (int stage = 0; stage < kZeroStageCount; ++stage) {
+    for (size_t i = 0; i < arms.size(); ++i) {
+      const Arm& arm = arms[(i + static_cast<size_t>(round)) % arms.size()];
+      const TrainerRun run{.stage = stage,
+                           .shape = session.plan().held_out_shape,
+                           .steps = session.plan().compared_steps,
+                           .label = CompareLabel(stage, arm.name, round),
+                           .runtime = arm.runtime};
+      DYNAMICCL_TRY(TrainedSteps steps, RunTrainer(session, run));
+      runs[{stage, arm.name}].push_back(std::move(steps));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string CompareLabel(int stage, const std::string& arm, int round) {
+  std::string name = arm;
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return fmt::format("compare-stage{}-{}-{}", stage, name, round);
+}
+
+Status CompareArms(DemoSession& session, const std::string& policy, const std::string& rules) {
+  const std::vector<Arm> arms{{kDefaultArm, {.mode = "observe"}},
+                              {kOurArm, {.mode = "frozen", .policy = policy}},
+                              {kBestArm, {.mode = "frozen", .rules = rules}}};
+  RunsOfArms runs;
+  const double begin = session.Elapsed();
+  const double budget = session.plan().budget.compare_s;
+  for (int round = 0; round < session.plan().largest_rounds; ++round) {
+    const double spent = session.Elapsed() - begin;
+    // Two rounds at least: one alone shows no noise between runs.
+    if (round >= 2 && spent + spent / round > budget) break;
+    session.Say(fmt::format("round {}: stages 0 to 3 by default, with the policy, with the best of the sweep",
+                            round + 1));
+    DYNAMICCL_CHECK_OK(RunRound(session, arms, round, runs));
+  }
+  for (int stage = 0; stage < kZeroStageCount; ++stage) {
+    const TrainedSteps& reference = runs.at({stage, kDefaultArm}).front();
+    for (const Arm& arm : arms) {
+      const std::vector<TrainedSteps>& arm_runs = runs.at({stage, arm.name});
+      session.result().step_times.push_back(StepTimesOf(stage, arm.name, arm_runs));
+      session.result().losses.push_back(LossesOf(stage, arm.name, reference, arm_runs));
+    }
+  }
+  return {};
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole loop on one machine: train and record, sweep, train the agents, train again under the policy,
+// report.
+#pragma once
+
+#include "tools/demo/demo_session.h"
+
+namespace dynamiccl {
+
+// Runs every step and writes demo.json and report.html. The session's result is filled also when a later step
+// fails.
+Status RunDemo(DemoSession& session);
+
+// The tables on standard output.
+void PrintDemo(const DemoResult& result);
+
+}  // namespace dynamiccl

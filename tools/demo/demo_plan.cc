@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/demo/demo_plan.h"
+
+namespace dynamiccl {
+namespace {
+
+// Widths and buckets around those of the held-out shape, so that its sizes lie inside what was trained on.
+std::vector<TrainingShape> TrainingShapes(bool quick) {
+  std::vector<TrainingShape> shapes{
+      {.layers = 2, .hidden = 96, .heads = 4, .bucket_bytes = 256 << 10, .seed = 11},
+      {.layers = 3, .hidden = 160, .heads = 4, .bucket_bytes = 1 << 20, .seed = 12},
+  };
+  if (quick) return shapes;
+  shapes.push_back({.layers = 2, .hidden = 192, .heads = 6, .bucket_bytes = 2 << 20, .seed = 13});
+  shapes.push_back({.layers = 4, .hidden = 64, .heads = 4, .bucket_bytes = 128 << 10, .seed = 14});
+  return shapes;
+}
+
+}  // namespace
+
+DemoPlan MakeDemoPlan(bool quick) {
+  DemoPlan plan;
+  plan.quick = quick;
+  // The held-out fabric lies between the two that the agents see: they interpolate.
+  plan.topology = "two-nodes-slow";
+  plan.other_topologies = {"two-nodes-infiniband"};
+  plan.held_out_topology = "two-nodes-ethernet";
+  plan.training_shapes = TrainingShapes(quick);
+  plan.held_out_shape = {.layers = 2, .hidden = 128, .heads = 4, .bucket_bytes = 512 << 10, .seed = 21};
+  plan.recorded_steps = quick ? 8 : 16;
+  plan.compared_steps = quick ? 10 : 16;
+  plan.largest_rounds = quick ? 3 : 8;
+  plan.sweep_repeats = quick ? 8 : 16;
+  plan.sizes_a_collective = quick ? 7 : 12;
+  plan.trigger_iterations = quick ? 150 : 500;
+  plan.config_iterations = quick ? 600 : 1500;
+  plan.budget = quick ? DemoBudget{.record_s = 25, .sweep_s = 25, .train_s = 15, .compare_s = 40}
+                      : DemoBudget{.record_s = 70, .sweep_s = 180, .train_s = 90, .compare_s = 200};
+  return plan;
+}
+
+}  // namespace dynamiccl

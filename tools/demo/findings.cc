@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/demo/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/demo/demo_steps.h"
+
+namespace dynamiccl {
+namespace {
+
+const Timing* StepTime(const DemoResult& result, int stage, const std::string& arm) {
+  for (const StepTimeRow& row : result.step_times) {
+    if (row.stage == stage && row.arm == arm) return &row.milliseconds;
+  }
+  return nullptr;
+}
+
+std::string Change(const Timing& reference, const Timing& timing) {
+  const double percent = 100 * (timing.median / reference.median - 1);
+  return fmt::format("{:.1f} ms ({:+.1f} %{})", timing.median, percent,
+                     ClearlyDiffer(reference, timing) ? "" : ", within the noise");
+}
+
+void AddStepTimes(const DemoResult& result, std::vector<std::string>& findings) {
+  for (int stage = 0; stage < kZeroStageCount; ++stage) {
+    const Timing* usual = StepTime(result, stage, kDefaultArm);
+    const Timing* ours = StepTime(result, stage, kOurArm);
+    const Timing* best = StepTime(result, stage, kBestArm);
+    if (usual == nullptr || ours == nullptr || best == nullptr) continue;
+    const bool hopeless = !ClearlyDiffer(*usual, *best) && !ClearlyDiffer(*usual, *ours);
+    findings.push_back(
+        fmt::format("Stage {}: a step took {:.1f} ms by default, {} with the policy, {} with the best of "
+                    "the sweep.{}",
+                    stage, usual->median, Change(*usual, *ours), Change(*usual, *best),
+                    hopeless ? " Nothing could be won here that stands out of the noise." : ""));
+  }
+}
+
+struct Tally {
+  int rows = 0;
+  int faster = 0;
+  int slower = 0;
+  int could_be_faster = 0;  // best of sweep against default
+};
+
+Tally TallyOf(const DemoResult& result, bool (*filter)(const ChoiceRow&)) {
+  Tally tally;
+  for (const ChoiceRow& row : result.choices) {
+    if (!filter(row) || row.our_us.repeats == 0) continue;
+    ++tally.rows;
+    if (ClearlyDiffer(row.default_us, row.best_us) && row.best_us.median < row.default_us.median)
+      ++tally.could_be_faster;
+    if (!ClearlyDiffer(row.default_us, row.our_us)) continue;
+    if (row.our_us.median < row.default_us.median)
+      ++tally.faster;
+    else
+      ++tally.slower;
+  }
+  return tally;
+}
+
+void AddTally(const std::string& where, const Tally& tally, std::vector<std::string>& findings) {
+  if (tally.rows == 0) return;
+  findings.push_back(
+      fmt::format("{}: of {} cases the policy's choice was faster than the default in {}, slower in {}, "
+                  "equal within the noise in {}; "
+                  "the best of the sweep was faster in {}.{}",
+                  where, tally.rows, tally.faster, tally.slower, tally.rows - tally.faster - tally.slower,
+                  tally.could_be_faster, tally.could_be_faster == 0 ? " Nothing could be won here." : ""));
+}
+
+void AddLosses(const DemoResult& result, std::vector<std::string>& findings) {
+  if (result.losses.empty()) return;
+  const auto& rows = result.losses;
+  if (std::all_of(rows.begin(), rows.end(), [](const LossRow& row) { return row.bitwise_equal; })) {
+    findings.push_back("Losses and final parameters are equal bit for bit in all stages and arms.");
+    return;
+  }
+  const bool all_equal =
+      std::all_of(rows.begin(), rows.end(), [](const LossRow& row) { return row.equal(); });
+  double largest = 0;
+  for (const LossRow& row : rows) largest = std::max(largest, row.largest_relative_difference);
+  findings.push_back(
+      fmt::format("Losses of the arms {} within the tolerance of {:.0e}; the largest relative difference is "
+                  "{:.1e}.",
+                  all_equal ? "are equal" : "ARE NOT EQUAL", rows.front().tolerance, largest));
+}
+
+void AddRecognition(const DemoResult& result, std::vector<std::string>& findings) {
+  int64_t right = 0;
+  int64_t unknown = 0;
+  int64_t total = 0;
+  for (const RecognitionRow& row : result.recognition) {
+    for (size_t stage = 0; stage < row.recognised.size(); ++stage) {
+      total += row.recognised[stage];
+      if (stage == static_cast<size_t>(row.true_stage)) right += row.recognised[stage];
+      if (stage == kZeroStageCount) unknown += row.recognised[stage];
+    }
+  }
+  if (total == 0) return;
+  const auto percent = [&](int64_t calls) {
+    return 100.0 * static_cast<double>(calls) / static_cast<double>(total);
+  };
+  findings.push_back(
+      fmt::format("The stage was recognised right after {:.1f} % of {} calls of a shape that training never "
+                  "saw, wrong after {:.1f} %, and left unknown after {:.1f} %.",
+                  percent(right), total, percent(total - right - unknown), percent(unknown)));
+}
+
+}  // namespace
+
+std::vector<std::string> FindingsOf(const DemoResult& result) {
+  std::vector<std::string> findings;
+  AddStepTimes(result, findings);
+  const auto seen = [](const ChoiceRow& row) { return row.stage >= 0 && !row.size_held_out; };
+  const auto between = [](const ChoiceRow& row) { return row.size_held_out && !row.topology_held_out; };
+  const auto far = [](const ChoiceRow& row) { return row.topology_held_out; };
+  AddTally("Collectives of sizes that the agents saw", TallyOf(result, seen), findings);
+  AddTally("Size classes held out", TallyOf(result, between), findings);
+  AddTally("Topology held out", TallyOf(result, far), findings);
+  AddLosses(result, findings);
+  AddRecognition(result, findings);
+  return findings;
+}
+
+}  // namespace dynamiccl

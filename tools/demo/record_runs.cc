@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/demo/demo_steps.h"
+#include "tools/demo/trainer_run.h"
+
+namespace dynamiccl {
+namespace {
+
+std::string ShapeText(const TrainingShape& shape) {
+  return fmt::format("{} layers of width {}, buckets of {}, seed {}", shape.layers, shape.hidden,
+                     FormatBytes(static_cast<uint64_t>(shape.bucket_bytes)), shape.seed);
+}
+
+Result<std::string> RecordOne(DemoSession& session, const TrainerRun& run) {
+  DYNAMICCL_CHECK_OK(RunTrainer(session, run));
+  return TracePath(session, run.label);
+}
+
+}  // namespace
+
+Result<RecordedRuns> RecordRuns(DemoSession& session) {
+  const DemoPlan& plan = session.plan();
+  RecordedRuns runs;
+  for (size_t i = 0; i < plan.training_shapes.size(); ++i) {
+    session.Say("stages 0 to 3, " + ShapeText(plan.training_shapes[i]));
+    for (int stage = 0; stage < kZeroStageCount; ++stage) {
+      TrainerRun run{.stage = stage, .shape = plan.training_shapes[i], .steps = plan.recorded_steps};
+      run.label = fmt::format("train-{}-stage{}", i, stage);
+      run.runtime.mode = "observe";
+      DYNAMICCL_TRY(std::string trace, RecordOne(session, run));
+      runs.training.push_back(std::move(trace));
+    }
+  }
+  session.Say("held out: " + ShapeText(plan.held_out_shape));
+  for (int stage = 0; stage < kZeroStageCount; ++stage) {
+    TrainerRun run{.stage = stage, .shape = plan.held_out_shape, .steps = kWarmUpSteps};
+    run.label = fmt::format("held-out-stage{}", stage);
+    run.runtime.mode = "observe";
+    DYNAMICCL_TRY(std::string trace, RecordOne(session, run));
+    runs.held_out.push_back(std::move(trace));
+  }
+  return runs;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/demo/stage_recognition.h"
+
+#include <map>
+
+#include "src/policy/structure_inference.h"
+
+namespace dynamiccl {
+
+std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& section) {
+  std::vector<int64_t> recognised(kZeroStages);
+  std::map<uint32_t, StructureTrigger> triggers;  // one a communicator
+  for (const TraceCall& call : section.calls) {
+    StructureTrigger& trigger = triggers.try_emplace(call.communicator, policy).first->second;
+    ++recognised[static_cast<size_t>(trigger.Step(call.issued.call).stage)];
+  }
+  return recognised;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "tools/demo/demo_steps.h"
+#include "tools/report/choice_comparison.h"
+#include "traces/format/measurement_file.h"
+
+namespace dynamiccl {
+namespace {
+
+// One collective with its own sizes on all topologies.
+struct SweepPart {
+  Collective collective;
+  const std::map<SizeClass, uint64_t>& sizes;
+  double budget_s = 0;
+};
+
+std::vector<std::string> SweepCommand(const DemoSession& session, const SweepPart& part,
+                                      const std::string& output) {
+  const DemoPlan& plan = session.plan();
+  std::string sizes;
+  for (const auto& [size_class, bytes] : part.sizes)
+    sizes += (sizes.empty() ? "" : ",") + std::to_string(bytes);
+  std::vector<std::string> command{session.installation().dynamiccl, "sweep", "--topology", plan.topology};
+  for (const std::string& topology : plan.other_topologies)
+    command.insert(command.end(), {"--topology", topology});
+  command.insert(command.end(), {"--topology", plan.held_out_topology, "-g", std::to_string(plan.n_ranks),
+                                 "--collectives", std::string(Name(part.collective)), "--sizes", sizes,
+                                 "--repeats", std::to_string(plan.sweep_repeats), "--budget",
+                                 fmt::format("{:.0f}s", part.budget_s), "-o", output, "-q"});
+  return command;
+}
+
+// Files of the same topologies: contexts are kept once.
+void Append(MeasurementFile part, MeasurementFile& all) {
+  all.library = part.library;
+  all.machine = part.machine;
+  for (MeasurementContext& context : part.contexts) {
+    const auto same = [&](const MeasurementContext& known) { return known.topology == context.topology; };
+    if (std::none_of(all.contexts.begin(), all.contexts.end(), same))
+      all.contexts.push_back(std::move(context));
+  }
+  std::move(part.rows.begin(), part.rows.end(), std::back_inserter(all.rows));
+}
+
+// What the agents may learn from.
+MeasurementFile SeenPart(const DemoPlan& plan, const SweptConfigs& swept) {
+  MeasurementFile seen = swept.all;
+  const auto unseen = [&](const Measurement& row) {
+    const auto held_out = swept.held_out_classes.find(row.collective);
+    return row.topology == plan.held_out_topology ||
+           (held_out != swept.held_out_classes.end() && held_out->second.contains(SizeClassOf(row.bytes)));
+  };
+  std::erase_if(seen.rows, unseen);
+  std::erase_if(seen.contexts, [&](const MeasurementContext& context) {
+    return context.topology == plan.held_out_topology;
+  });
+  return seen;
+}
+
+// The budget goes to collectives by their numbers of sizes.
+double ShareOf(const ObservedSizes& sizes, Collective collective, double budget_s) {
+  size_t total = 0;
+  for (const auto& [name, classes] : sizes) total += classes.size();
+  return budget_s * static_cast<double>(sizes.at(collective).size()) / static_cast<double>(total);
+}
+
+}  // namespace
+
+Result<SweptConfigs> SweepConfigs(DemoSession& session, const RecordedRuns& runs) {
+  std::vector<std::string> traces = runs.held_out;
+  traces.insert(traces.end(), runs.training.begin(), runs.training.end());
+  SweptConfigs swept;
+  DYNAMICCL_TRY(swept.sizes, ObserveSizes(traces, session.plan().sizes_a_collective));
+  swept.held_out_classes = HeldOutClasses(swept.sizes);
+  for (const auto& [collective, sizes] : swept.sizes) {
+    session.Say(fmt::format("{}: {} size classes on {} topologies", Name(collective), sizes.size(),
+                            2 + session.plan().other_topologies.size()));
+    const std::string path = session.Output(fmt::format("sweep-{}.measurements", Name(collective)));
+    const SweepPart part{collective, sizes, ShareOf(swept.sizes, collective, session.plan().budget.sweep_s)};
+    DYNAMICCL_CHECK_OK(session.RunProgram(SweepCommand(session, part, path)));
+    DYNAMICCL_TRY(MeasurementFile file, ReadMeasurementFile(path));
+    Append(std::move(file), swept.all);
+  }
+  swept.all.command = "dynamiccl demo";
+  DYNAMICCL_CHECK_OK(WriteMeasurementFile(session.Output("sweep.measurements"), swept.all));
+  swept.seen_path = session.Output("agents.measurements");
+  DYNAMICCL_CHECK_OK(WriteMeasurementFile(swept.seen_path, SeenPart(session.plan(), swept)));
+  return swept;
+}
+
+Result<std::string> TrainAgents(DemoSession& session, const RecordedRuns& runs, const SweptConfigs& swept) {
+  const std::string policy = session.Output("demo.dcpolicy");
+  std::vector<std::string> command{session.installation().agents, "train"};
+  for (const std::string& trace : runs.training) command.insert(command.end(), {"--trace", trace});
+  const DemoPlan& plan = session.plan();
+  for (const auto& [option, value] : std::initializer_list<std::pair<const char*, std::string>>{
+           {"--measurements", swept.seen_path},
+           {"--seed", std::to_string(plan.seed)},
+           {"--trigger-iterations", std::to_string(plan.trigger_iterations)},
+           {"--config-iterations", std::to_string(plan.config_iterations)},
+           {"--output", policy}}) {
+    command.insert(command.end(), {option, value});
+  }
+  DYNAMICCL_CHECK_OK(session.RunProgram(std::move(command)));
+  return policy;
+}
+
+}  // namespace dynamiccl

@@ -44,11 +44,11 @@ ZeroWorkload RandomWorkload(int stage, std::mt19937_64& random) {
   workload.vocabulary = Coin(random, 2) ? 256 : int64_t{1} << Uniform(random, 8, 16);
   workload.world = static_cast<int>(Coin(random, 2) ? 1 << Uniform(random, 1, 6) : Uniform(random, 2, 16));
   workload.data_type = Coin(random, 3) ? DataType::kBfloat16 : DataType::kFloat32;
-  // One to 64 buckets for the blocks' 12 h^2 parameters each.
+  // One to 512 buckets for the blocks' 12 h^2 parameters each.
   const int64_t elements = 12 * workload.hidden * workload.hidden * workload.layers;
   const auto model_bytes =
       static_cast<double>(elements * static_cast<int64_t>(ElementBytes(workload.data_type)));
-  workload.bucket_bytes = static_cast<int64_t>(model_bytes / LogUniform(random, -1, 6)) + 1;
+  workload.bucket_bytes = static_cast<int64_t>(model_bytes / LogUniform(random, -1, 9)) + 1;
   workload.steps = 4;
   workload.micro_steps = Coin(random, 4) ? static_cast<int>(Uniform(random, 2, 4)) : 1;
   workload.prefetch = !Coin(random, 3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program may tell DynamICCL which part of a training step it is in. Header-only; the symbol is weak, so the calls
-// cost one compare and do nothing when DynamICCL is not loaded. The labels go into traces and nowhere else: decisions
-// never see them.
+// How a program may tell DynamICCL which part of a training step it is in. Header-only; the symbol is weak,
+// so the calls cost one compare and do nothing when DynamICCL is not loaded. The labels go into traces and
+// nowhere else: decisions never see them.
 #pragma once
 
 #ifdef __cplusplus

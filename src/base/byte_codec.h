@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Little-endian reading and writing of fixed-size values: every binary format and message of ours goes through it.
+// Little-endian reading and writing of fixed-size values: every binary format and message of ours goes
+// through it.
 #pragma once
 
 #include <bit>
@@ -14,15 +15,14 @@
 
 namespace dynamiccl {
 
-static_assert(std::endian::native == std::endian::little, "formats are little-endian; a big-endian port needs swaps here");
+static_assert(std::endian::native == std::endian::little,
+              "formats are little-endian; a big-endian port needs swaps here");
 
 class ByteWriter {
  public:
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  void Put(const T& value) {
-    Append(&value, sizeof(T));
-  }
+  requires std::is_trivially_copyable_v<T>
+  void Put(const T& value) { Append(&value, sizeof(T)); }
   void PutBytes(std::span<const std::byte> bytes) { Append(bytes.data(), bytes.size()); }
   // u32 length, then the bytes.
   void PutText(std::string_view text) {
@@ -42,14 +42,14 @@ class ByteWriter {
   std::vector<std::byte> buffer_;
 };
 
-// Never reads past the end: after the first short read `ok()` is false and every value is zero. Check once at the end.
+// Never reads past the end: after the first short read `ok()` is false and every value is zero. Check once at
+// the end.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  T Get() {
+  requires std::is_trivially_copyable_v<T> T Get() {
     T value{};
     if (Take(sizeof(T))) std::memcpy(&value, bytes_.data() + offset_ - sizeof(T), sizeof(T));
     return value;

@@ -14,7 +14,11 @@ int64_t Read(clockid_t clock) {
 
 }  // namespace
 
-int64_t MonotonicNanoseconds() { return Read(CLOCK_MONOTONIC); }
-int64_t RealtimeNanoseconds() { return Read(CLOCK_REALTIME); }
+int64_t MonotonicNanoseconds() {
+  return Read(CLOCK_MONOTONIC);
+}
+int64_t RealtimeNanoseconds() {
+  return Read(CLOCK_REALTIME);
+}
 
 }  // namespace dynamiccl

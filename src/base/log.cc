@@ -21,12 +21,17 @@ void WriteToStandardError(std::string_view line) {
 
 }  // namespace
 
-void SetLogSink(LogSink sink) { g_sink.store(sink, std::memory_order_release); }
-void SetLogLevel(LogLevel level) { g_level.store(level, std::memory_order_release); }
+void SetLogSink(LogSink sink) {
+  g_sink.store(sink, std::memory_order_release);
+}
+void SetLogLevel(LogLevel level) {
+  g_level.store(level, std::memory_order_release);
+}
 
 bool LogEnabled(LogLevel level) {
   // A foreign sink (NCCL's logger) filters by itself.
-  return g_sink.load(std::memory_order_acquire) != nullptr || level <= g_level.load(std::memory_order_acquire);
+  return g_sink.load(std::memory_order_acquire) != nullptr ||
+         level <= g_level.load(std::memory_order_acquire);
 }
 
 void LogLine(LogLevel level, std::string_view line) {

@@ -15,7 +15,8 @@ enum class LogLevel { kNone = 0, kVersion = 1, kWarn = 2, kInfo = 3, kTrace = 5 
 // Receives one line without newline. Must be thread-safe and must not throw.
 using LogSink = void (*)(LogLevel level, std::string_view line);
 
-// Null restores the default sink, which writes "dynamiccl: <line>" to standard error up to the level of SetLogLevel.
+// Null restores the default sink, which writes "dynamiccl: <line>" to standard error up to the level of
+// SetLogLevel.
 void SetLogSink(LogSink sink);
 void SetLogLevel(LogLevel level);
 bool LogEnabled(LogLevel level);

@@ -14,7 +14,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr SettingRow kRows[] = {
-#define DYNAMICCL_SETTING(id, name, type, value, sentence) {Setting::id, name, SettingType::type, value, sentence},
+#define DYNAMICCL_SETTING(id, name, type, value, sentence) \
+  {Setting::id, name, SettingType::type, value, sentence},
 #include "src/base/settings.def"
 #undef DYNAMICCL_SETTING
 };
@@ -28,7 +29,8 @@ std::string NearestSetting(std::string_view name) {
 }
 
 bool IsKnown(std::string_view name) {
-  return std::any_of(std::begin(kRows), std::end(kRows), [&](const SettingRow& row) { return name == row.name; });
+  return std::any_of(std::begin(kRows), std::end(kRows),
+                     [&](const SettingRow& row) { return name == row.name; });
 }
 
 bool HasOurPrefix(std::string_view name) {
@@ -44,9 +46,15 @@ std::string HostName() {
 
 }  // namespace
 
-std::span<const SettingRow> AllSettings() { return kRows; }
-std::span<const char* const> SettingPrefixes() { return kPrefixes; }
-const SettingRow& Row(Setting setting) { return kRows[static_cast<size_t>(setting)]; }
+std::span<const SettingRow> AllSettings() {
+  return kRows;
+}
+std::span<const char* const> SettingPrefixes() {
+  return kPrefixes;
+}
+const SettingRow& Row(Setting setting) {
+  return kRows[static_cast<size_t>(setting)];
+}
 
 std::string TextSetting(Setting setting) {
   const char* value = ::secure_getenv(Row(setting).name);
@@ -77,10 +85,14 @@ std::string ExpandPath(const std::string& pattern, int rank) {
   std::string path;
   for (size_t i = 0; i < pattern.size(); ++i) {
     const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (next == 'h') path += HostName();
-    else if (next == 'p') path += std::to_string(::getpid());
-    else if (next == 'r') path += std::to_string(rank);
-    else path += pattern[i];
+    if (next == 'h')
+      path += HostName();
+    else if (next == 'p')
+      path += std::to_string(::getpid());
+    else if (next == 'r')
+      path += std::to_string(rank);
+    else
+      path += pattern[i];
     if (next == 'h' || next == 'p' || next == 'r') ++i;
   }
   return path;

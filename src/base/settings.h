@@ -35,7 +35,8 @@ std::string TextSetting(Setting setting);
 // A number that does not parse is an error that names the variable.
 Result<int64_t> IntegerSetting(Setting setting);
 
-// Unknown names with our prefixes in the environment, each with the nearest known name: what a typo looks like.
+// Unknown names with our prefixes in the environment, each with the nearest known name: what a typo looks
+// like.
 struct UnknownSetting {
   std::string name;
   std::string nearest;

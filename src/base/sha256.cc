@@ -78,7 +78,8 @@ Sha256Digest Sha256::Finish() {
   for (int i = 0; i < 8; ++i) pending_[kBlockBytes - 1 - i] = static_cast<uint8_t>(bits >> (8 * i));
   Compress(pending_.data());
   Sha256Digest digest{};
-  for (size_t i = 0; i < digest.size(); ++i) digest[i] = static_cast<uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
+  for (size_t i = 0; i < digest.size(); ++i)
+    digest[i] = static_cast<uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
   return digest;
 }
 

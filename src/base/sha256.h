@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104) for the object loaded into jobs, which may need nothing but libc.
-// Held to the published vectors and to libsodium in tests/src/base/sha256_test.cc.
+// SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104) for the object loaded into jobs, which may need nothing
+// but libc. Held to the published vectors and to libsodium in tests/src/base/sha256_test.cc.
 #pragma once
 
 #include <array>

@@ -12,7 +12,9 @@
 namespace dynamiccl {
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), fd_(std::move(other.fd_)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      fd_(std::move(other.fd_)) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   if (this != &other) {
@@ -24,7 +26,9 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   return *this;
 }
 
-SharedMemory::~SharedMemory() { Unmap(); }
+SharedMemory::~SharedMemory() {
+  Unmap();
+}
 
 void SharedMemory::Unmap() {
   if (data_ != nullptr) ::munmap(data_, size_);
@@ -34,7 +38,8 @@ void SharedMemory::Unmap() {
 Result<SharedMemory> SharedMemory::Map(int fd, size_t offset, size_t bytes) {
   void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (address == MAP_FAILED) {
-    return MakeError(ErrorKind::kUnavailable, "cannot map {} bytes of shared memory: {}", bytes, ErrnoText(errno));
+    return MakeError(ErrorKind::kUnavailable, "cannot map {} bytes of shared memory: {}", bytes,
+                     ErrnoText(errno));
   }
   SharedMemory memory;
   memory.data_ = static_cast<std::byte*>(address);
@@ -52,7 +57,8 @@ Result<SharedMemory> SharedMemory::Create(const std::string& label, size_t bytes
   UniqueFd fd(::memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "memfd_create({}): {}", label, ErrnoText(errno));
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
-    return MakeError(ErrorKind::kUnavailable, "cannot size {} to {} bytes: {}", label, bytes, ErrnoText(errno));
+    return MakeError(ErrorKind::kUnavailable, "cannot size {} to {} bytes: {}", label, bytes,
+                     ErrnoText(errno));
   }
   ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return MapAndKeep(std::move(fd), bytes);
@@ -69,11 +75,13 @@ Result<SharedMemory> SharedMemory::FromFd(UniqueFd fd, size_t bytes) {
 
 Result<SharedMemory> SharedMemory::CreateFile(const std::string& path, size_t bytes) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "cannot create '{}': {}", path, ErrnoText(errno));
+  if (!fd.valid())
+    return MakeError(ErrorKind::kUnavailable, "cannot create '{}': {}", path, ErrnoText(errno));
   // Allocate now: a full disk must be an error here, not SIGBUS at the first store into the mapping.
   const int code = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
   if (code != 0) {
-    return MakeError(ErrorKind::kUnavailable, "cannot allocate {} bytes for '{}': {}", bytes, path, ErrnoText(code));
+    return MakeError(ErrorKind::kUnavailable, "cannot allocate {} bytes for '{}': {}", bytes, path,
+                     ErrnoText(code));
   }
   return MapAndKeep(std::move(fd), bytes);
 }
@@ -81,7 +89,8 @@ Result<SharedMemory> SharedMemory::CreateFile(const std::string& path, size_t by
 Result<SharedMemory> SharedMemory::ExtendFile(int file, size_t offset, size_t bytes) {
   const int code = ::posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   if (code != 0) {
-    return MakeError(ErrorKind::kUnavailable, "cannot lengthen a file by {} bytes: {}", bytes, ErrnoText(code));
+    return MakeError(ErrorKind::kUnavailable, "cannot lengthen a file by {} bytes: {}", bytes,
+                     ErrnoText(code));
   }
   return Map(file, offset, bytes);
 }

@@ -10,7 +10,8 @@
 
 namespace dynamiccl {
 
-// Owns the mapping and, while it is valid, the descriptor. No name ever appears in /dev/shm, so nothing can be left there.
+// Owns the mapping and, while it is valid, the descriptor. No name ever appears in /dev/shm, so nothing can
+// be left there.
 class SharedMemory {
  public:
   SharedMemory() = default;
@@ -18,13 +19,16 @@ class SharedMemory {
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
 
-  // Zero-filled memory of `bytes`, sealed against resizing so that a peer cannot cause SIGBUS. `label` shows in /proc/PID/maps.
+  // Zero-filled memory of `bytes`, sealed against resizing so that a peer cannot cause SIGBUS. `label` shows
+  // in /proc/PID/maps.
   static Result<SharedMemory> Create(const std::string& label, size_t bytes);
   // Maps what a peer created; takes the descriptor. Fails unless the object is at least `bytes` long.
   static Result<SharedMemory> FromFd(UniqueFd fd, size_t bytes);
-  // Creates or truncates a file of `bytes` (mode 0600, no symlink followed) and maps it: what survives a SIGKILL.
+  // Creates or truncates a file of `bytes` (mode 0600, no symlink followed) and maps it: what survives a
+  // SIGKILL.
   static Result<SharedMemory> CreateFile(const std::string& path, size_t bytes);
-  // Lengthens the file to offset + bytes and maps that part; `offset` is a multiple of the page size. Keeps no descriptor.
+  // Lengthens the file to offset + bytes and maps that part; `offset` is a multiple of the page size. Keeps
+  // no descriptor.
   static Result<SharedMemory> ExtendFile(int file, size_t offset, size_t bytes);
 
   std::byte* data() const { return data_; }

@@ -16,14 +16,22 @@ tl::unexpected<Error> Wrap(const Error& error, const std::string& context) {
 
 const char* ErrorKindName(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::kInvalidArgument: return "invalid argument";
-    case ErrorKind::kNotFound: return "not found";
-    case ErrorKind::kCorrupt: return "corrupt";
-    case ErrorKind::kUnsupported: return "unsupported";
-    case ErrorKind::kUnavailable: return "unavailable";
-    case ErrorKind::kTimeout: return "timeout";
-    case ErrorKind::kPeerFailed: return "peer failed";
-    case ErrorKind::kInternal: return "internal";
+    case ErrorKind::kInvalidArgument:
+      return "invalid argument";
+    case ErrorKind::kNotFound:
+      return "not found";
+    case ErrorKind::kCorrupt:
+      return "corrupt";
+    case ErrorKind::kUnsupported:
+      return "unsupported";
+    case ErrorKind::kUnavailable:
+      return "unavailable";
+    case ErrorKind::kTimeout:
+      return "timeout";
+    case ErrorKind::kPeerFailed:
+      return "peer failed";
+    case ErrorKind::kInternal:
+      return "internal";
   }
   return "unknown";
 }

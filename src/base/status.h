@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went wrong, where, and what to do about it: the error type of every fallible function outside LibTorch code.
+// What went wrong, where, and what to do about it: the error type of fallible functions outside LibTorch code.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace dynamiccl {
 
-// Kinds of failure, mapped to exit codes by the programs (tools/exit_code.h) and to ncclResult_t at the C borders.
+// Kinds of failure; programs map them to exit codes (tools/exit_code.h), C borders to ncclResult_t.
 enum class ErrorKind {
   kInvalidArgument,  // the caller's or the user's mistake: option, setting, file content
   kNotFound,         // a file, library or peer that should exist does not
@@ -22,7 +22,7 @@ enum class ErrorKind {
   kInternal,         // a broken invariant of ours
 };
 
-// `message` says what and where ("policy.dcpolicy: byte 8: version 4, this build reads 1"); `hint` says what to do next.
+// `message` says what and where ("p.dcpolicy: byte 8: version 4, this build reads 1"), `hint` what to do next.
 struct Error {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;
@@ -57,15 +57,15 @@ std::string ErrnoText(int code);
 #define DYNAMICCL_CONCAT_INNER(a, b) a##b
 #define DYNAMICCL_CONCAT(a, b) DYNAMICCL_CONCAT_INNER(a, b)
 
-// DYNAMICCL_TRY(auto value, Function()) binds the value or returns the error; DYNAMICCL_CHECK_OK(Function()) for Status.
+// DYNAMICCL_TRY(auto value, F()) binds the value or returns the error; DYNAMICCL_CHECK_OK(F()) is for Status.
 #define DYNAMICCL_TRY(declaration, expression) \
   DYNAMICCL_TRY_NAMED(DYNAMICCL_CONCAT(dynamiccl_result_, __COUNTER__), declaration, expression)
-#define DYNAMICCL_TRY_NAMED(result, declaration, expression)               \
-  auto result = (expression);                                              \
+#define DYNAMICCL_TRY_NAMED(result, declaration, expression)              \
+  auto result = (expression);                                             \
   if (!result) return tl::unexpected<::dynamiccl::Error>(result.error()); \
   declaration = std::move(*result)
-#define DYNAMICCL_CHECK_OK(expression)                                                    \
-  do {                                                                                    \
-    auto dynamiccl_status = (expression);                                                 \
+#define DYNAMICCL_CHECK_OK(expression)                                                          \
+  do {                                                                                          \
+    auto dynamiccl_status = (expression);                                                       \
     if (!dynamiccl_status) return tl::unexpected<::dynamiccl::Error>(dynamiccl_status.error()); \
   } while (false)

@@ -14,7 +14,8 @@ UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
 }
 
 void UniqueFd::Reset() {
-  // A retry after EINTR could close a descriptor that another thread has just opened (Linux frees it in any case).
+  // A retry after EINTR could close a descriptor that another thread has just opened (Linux frees it in any
+  // case).
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
 }

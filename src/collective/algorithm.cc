@@ -7,10 +7,10 @@
 namespace dynamiccl {
 namespace {
 
-constexpr std::string_view kNames[kAlgorithms] = {"Tree", "Ring", "CollnetDirect", "CollnetChain",
-                                                  "NVLS", "NVLSTree", "PAT"};
-constexpr std::string_view kLogNames[kAlgorithms] = {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN",
-                                                     "NVLS", "NVLS_TREE", "PAT"};
+constexpr std::string_view kNames[kAlgorithms] = {"Tree",     "Ring", "CollnetDirect", "CollnetChain", "NVLS",
+                                                  "NVLSTree", "PAT"};
+constexpr std::string_view kLogNames[kAlgorithms] = {
+    "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
 
 std::string Folded(std::string_view name) {
   std::string folded;

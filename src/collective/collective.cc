@@ -37,10 +37,13 @@ std::optional<Collective> ParseCollective(std::string_view name) {
 double BusBandwidthFactor(Collective collective, int n_ranks) {
   const double n = n_ranks;
   switch (collective) {
-    case Collective::kAllReduce: return 2 * (n - 1) / n;
+    case Collective::kAllReduce:
+      return 2 * (n - 1) / n;
     case Collective::kAllGather:
-    case Collective::kReduceScatter: return (n - 1) / n;
-    default: return 1;
+    case Collective::kReduceScatter:
+      return (n - 1) / n;
+    default:
+      return 1;
   }
 }
 

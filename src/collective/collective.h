@@ -28,8 +28,8 @@ std::string_view Name(Collective collective);
 // Accepts NCCL's spelling and nccl-tests' ("all_reduce"), in any case.
 std::optional<Collective> ParseCollective(std::string_view name);
 
-// NCCL's total bytes of a call, from the count argument of its API function (facts: AllGather's and ReduceScatter's count
-// is per rank, the tuner's nBytes is the total over ranks).
+// NCCL's total bytes of a call, from the count argument of its API function (facts: AllGather's and
+// ReduceScatter's count is per rank, the tuner's nBytes is the total over ranks).
 constexpr uint64_t TotalBytes(Collective collective, uint64_t count, uint64_t element_bytes, int n_ranks) {
   const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
   return count * element_bytes * (per_rank ? static_cast<uint64_t>(n_ranks) : 1);

@@ -15,7 +15,9 @@ struct CollectiveConfig {
   Protocol protocol = Protocol::kUndefined;
   uint8_t channels = 0;
 
-  bool leaves_nccl_alone() const { return algorithm == Algorithm::kUndefined || protocol == Protocol::kUndefined; }
+  bool leaves_nccl_alone() const {
+    return algorithm == Algorithm::kUndefined || protocol == Protocol::kUndefined;
+  }
   friend bool operator==(const CollectiveConfig&, const CollectiveConfig&) = default;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric under a communicator as numbers that are equal on all ranks: what the cost model and the config agent see.
+// The fabric under a communicator as numbers that are equal on all ranks: what the cost model and the config
+// agent see.
 #pragma once
 
 #include <cstdint>

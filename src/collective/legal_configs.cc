@@ -8,7 +8,9 @@ void AllowAll(ConfigMask& mask, Algorithm algorithm) {
   for (int p = 0; p < kProtocols; ++p) mask.set(ConfigIndex(algorithm, static_cast<Protocol>(p)));
 }
 
-void AllowSimple(ConfigMask& mask, Algorithm algorithm) { mask.set(ConfigIndex(algorithm, Protocol::kSimple)); }
+void AllowSimple(ConfigMask& mask, Algorithm algorithm) {
+  mask.set(ConfigIndex(algorithm, Protocol::kSimple));
+}
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which (algorithm, protocol) pairs NCCL has for a collective, and the mask of those allowed on a communicator.
+// Which (algorithm, protocol) pairs NCCL has for a collective, and the mask of those allowed on a
+// communicator.
 #pragma once
 
 #include <bitset>
@@ -17,7 +18,8 @@ constexpr size_t ConfigIndex(Algorithm algorithm, Protocol protocol) {
   return static_cast<size_t>(algorithm) * kProtocols + static_cast<size_t>(protocol);
 }
 
-// What NCCL has kernels for (facts: NCCL 2.30 to 2.32, table collective x algorithm x protocol); independent of topology.
+// What NCCL has kernels for (facts: NCCL 2.30 to 2.32, table collective x algorithm x protocol); independent
+// of topology.
 ConfigMask NcclConfigs(Collective collective);
 
 // Every allowed config with channels in {1, 2, 4, 8, ...} up to `max_channels`, which is always included.

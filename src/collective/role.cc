@@ -4,8 +4,8 @@
 namespace dynamiccl {
 namespace {
 
-constexpr std::string_view kRoleNames[kRoles] = {"unknown",    "parameter_gather", "gradient_reduce", "post_step_gather",
-                                                 "activation", "scalar",           "other"};
+constexpr std::string_view kRoleNames[kRoles] = {
+    "unknown", "parameter_gather", "gradient_reduce", "post_step_gather", "activation", "scalar", "other"};
 constexpr std::string_view kPhaseNames[kPhases] = {"unknown", "forward", "backward", "optimizer", "other"};
 constexpr std::string_view kStageNames[kZeroStages] = {"0", "1", "2", "3", "unknown"};
 
@@ -25,12 +25,20 @@ std::string_view At(const std::string_view (&names)[N], E value) {
 
 }  // namespace
 
-std::string_view Name(Role role) { return At(kRoleNames, role); }
-std::string_view Name(Phase phase) { return At(kPhaseNames, phase); }
+std::string_view Name(Role role) {
+  return At(kRoleNames, role);
+}
+std::string_view Name(Phase phase) {
+  return At(kPhaseNames, phase);
+}
 std::string_view Name(ZeroStage stage) {
   return stage <= ZeroStage::kUnknown ? kStageNames[static_cast<size_t>(stage)] : "unknown";
 }
-std::optional<Role> ParseRole(std::string_view name) { return Find<Role>(kRoleNames, name); }
-std::optional<Phase> ParsePhase(std::string_view name) { return Find<Phase>(kPhaseNames, name); }
+std::optional<Role> ParseRole(std::string_view name) {
+  return Find<Role>(kRoleNames, name);
+}
+std::optional<Phase> ParsePhase(std::string_view name) {
+  return Find<Phase>(kPhaseNames, name);
+}
 
 }  // namespace dynamiccl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call is for the program (role), where in a training step it stands (phase), which ZeRO stage it belongs to, and
-// how the fabric is (regime). As recognised values they are part of a DecisionKey; as labels they are the trainer's truth
-// and exist in traces only.
+// What a call is for the program (role), where in a training step it stands (phase), which ZeRO stage it
+// belongs to, and how the fabric is (regime). As recognised values they are part of a DecisionKey; as labels
+// they are the trainer's truth and exist in traces only.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace dynamiccl {
 // kUnknown: not recognised with confidence; decisions use the generic row of the table.
 enum class Role : uint8_t {
   kUnknown = 0,
-  kParameterGather = 1,    // ZeRO-3: parameters before use, forward and backward
-  kGradientReduce = 2,     // AllReduce or ReduceScatter of gradient buckets
-  kPostStepGather = 3,     // ZeRO-1/2: updated parameters after the optimizer step
-  kActivation = 4,         // tensor parallel, or P_a of ZeRO-R
-  kScalar = 5,             // overflow flags, gradient norms, losses
+  kParameterGather = 1,  // ZeRO-3: parameters before use, forward and backward
+  kGradientReduce = 2,   // AllReduce or ReduceScatter of gradient buckets
+  kPostStepGather = 3,   // ZeRO-1/2: updated parameters after the optimizer step
+  kActivation = 4,       // tensor parallel, or P_a of ZeRO-R
+  kScalar = 5,           // overflow flags, gradient norms, losses
   kOther = 6,
 };
 inline constexpr int kRoles = 7;

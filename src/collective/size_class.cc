@@ -10,7 +10,8 @@ namespace dynamiccl {
 SizeClass SizeClassOf(uint64_t bytes) {
   if (bytes <= 1) return {0};
   const int octave = std::bit_width(bytes) - 1;
-  // Below four bytes the quarters do not exist as whole numbers; the shift to the left keeps the formula uniform.
+  // Below four bytes the quarters do not exist as whole numbers; the shift to the left keeps the formula
+  // uniform.
   const uint64_t quarter = octave >= 2 ? (bytes >> (octave - 2)) & 3 : (bytes << (2 - octave)) & 3;
   return {static_cast<uint8_t>(octave * 4 + static_cast<int>(quarter))};
 }
@@ -33,7 +34,8 @@ std::string FormatBytes(uint64_t bytes) {
 
 std::string Name(SizeClass size_class) {
   const bool last = size_class.index == kSizeClasses - 1;
-  const std::string upper = last ? "16E" : FormatBytes(LowerBound({static_cast<uint8_t>(size_class.index + 1)}));
+  const std::string upper =
+      last ? "16E" : FormatBytes(LowerBound({static_cast<uint8_t>(size_class.index + 1)}));
   return FormatBytes(LowerBound(size_class)) + ".." + upper;
 }
 

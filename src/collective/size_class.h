@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message-size ranges of a quarter octave of NCCL's batched bytes: the resolution of decision tables and reports.
+// Message-size ranges of a quarter octave of NCCL's batched bytes: the resolution of decision tables and
+// reports.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 
 namespace dynamiccl {
 
-// Four classes an octave, at 1, 1.25, 1.5 and 1.75 times a power of two: only shifts, so equal on every machine.
+// Four classes an octave, at 1, 1.25, 1.5 and 1.75 times a power of two: only shifts, so equal on every
+// machine.
 struct SizeClass {
   uint8_t index = 0;
 
@@ -18,7 +20,8 @@ inline constexpr int kSizeClasses = 256;
 
 // 0 and 1 byte share class 0.
 SizeClass SizeClassOf(uint64_t bytes);
-// Smallest number of bytes in the class; SizeClassOf(LowerBound(c)) == c for every class that SizeClassOf returns.
+// Smallest number of bytes in the class; SizeClassOf(LowerBound(c)) == c for every class that SizeClassOf
+// returns.
 uint64_t LowerBound(SizeClass size_class);
 // "1M..1.25M"
 std::string Name(SizeClass size_class);

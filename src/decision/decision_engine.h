@@ -35,8 +35,8 @@ ConfigMask ChoosableCells(const CostTable& table);
 struct EngineOptions {
   int n_nodes = 1;
   int n_ranks = 1;
-  int max_channels = 0;              // of the communicator; 0: unknown
-  bool channels_are_pinned = false;  // the user fixed their number: it stays NCCL's
+  int max_channels = 0;                        // of the communicator; 0: unknown
+  bool channels_are_pinned = false;            // the user fixed their number: it stays NCCL's
   std::shared_ptr<const OverrideRules> rules;  // may be null
   EntryFunction policy;                        // may be empty: rules only
 };

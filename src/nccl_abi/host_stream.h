@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events and buffers for machines without CUDA: the few CUDA runtime functions that a program around NCCL needs,
-// in hostccl's libnccl.so.2 and on host memory. A stream is an ordered queue with its own worker thread; its handle is
-// passed to NCCL functions as cudaStream_t. The null stream is a process-wide stream of its own.
-// Every function returns ncclSuccess, or ncclInvalidArgument for a null or unknown handle.
+// Streams, events and buffers for machines without CUDA: the few CUDA runtime functions that a program around
+// NCCL needs, in hostccl's libnccl.so.2 and on host memory. A stream is an ordered queue with its own worker
+// thread; its handle is passed to NCCL functions as cudaStream_t. The null stream is a process-wide stream of
+// its own. Every function returns ncclSuccess, or ncclInvalidArgument for a null or unknown handle.
 #pragma once
 
 #include "src/nccl_abi/nccl_api.h"

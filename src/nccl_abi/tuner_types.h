@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types shared by all versions of NCCL's tuner plugin interface (src/include/plugin/nccl_tuner.h and nccl_common.h).
+// Types shared by all versions of NCCL's tuner plugin interface (src/include/plugin/nccl_tuner.h and
+// nccl_common.h).
 #pragma once
 
 #include <stddef.h>

@@ -33,7 +33,8 @@ TEST(SharedMemory, RefusesAnObjectThatIsTooShort) {
 }
 
 TEST(SharedMemory, DoesNotFollowASymlink) {
-  const auto folder = std::filesystem::temp_directory_path() / ("dynamiccl_test_" + std::to_string(::getpid()));
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("dynamiccl_test_" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);
   std::filesystem::create_symlink("/dev/null", folder / "link");
   EXPECT_FALSE(SharedMemory::CreateFile(folder / "link", 4096));

@@ -41,8 +41,10 @@ TEST(Vocabulary, EveryNameRoundTrips) {
   for (int i = 0; i < kProtocols; ++i) {
     EXPECT_EQ(ParseProtocol(LogName(static_cast<Protocol>(i))), static_cast<Protocol>(i));
   }
-  for (int i = 0; i < kDataTypes; ++i) EXPECT_EQ(ParseDataType(Name(static_cast<DataType>(i))), static_cast<DataType>(i));
-  for (int i = 0; i < kReduceOps; ++i) EXPECT_EQ(ParseReduceOp(Name(static_cast<ReduceOp>(i))), static_cast<ReduceOp>(i));
+  for (int i = 0; i < kDataTypes; ++i)
+    EXPECT_EQ(ParseDataType(Name(static_cast<DataType>(i))), static_cast<DataType>(i));
+  for (int i = 0; i < kReduceOps; ++i)
+    EXPECT_EQ(ParseReduceOp(Name(static_cast<ReduceOp>(i))), static_cast<ReduceOp>(i));
   EXPECT_EQ(ParseDataType("ncclFloat32"), DataType::kFloat32);
 }
 

@@ -9,7 +9,8 @@ namespace {
 TEST(LegalConfigs, FollowNcclsTable) {
   EXPECT_EQ(NcclConfigs(Collective::kBroadcast).count(), 3u) << "Ring with three protocols and nothing else";
   EXPECT_EQ(NcclConfigs(Collective::kReduce).count(), 3u);
-  EXPECT_FALSE(NcclConfigs(Collective::kReduceScatter).test(ConfigIndex(Algorithm::kTree, Protocol::kSimple)));
+  EXPECT_FALSE(
+      NcclConfigs(Collective::kReduceScatter).test(ConfigIndex(Algorithm::kTree, Protocol::kSimple)));
   EXPECT_TRUE(NcclConfigs(Collective::kAllReduce).test(ConfigIndex(Algorithm::kTree, Protocol::kLL)));
   EXPECT_FALSE(NcclConfigs(Collective::kAllReduce).test(ConfigIndex(Algorithm::kPat, Protocol::kSimple)));
   EXPECT_TRUE(NcclConfigs(Collective::kAllGather).test(ConfigIndex(Algorithm::kPat, Protocol::kSimple)));

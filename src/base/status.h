@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went wrong, where, and what to do about it: the error type of fallible functions outside LibTorch code.
+// What went wrong, where, and what to do about it: the error type of fallible functions outside LibTorch
+// code.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,7 +23,8 @@ enum class ErrorKind {
   kInternal,         // a broken invariant of ours
 };
 
-// `message` says what and where ("p.dcpolicy: byte 8: version 4, this build reads 1"), `hint` what to do next.
+// `message` says what and where ("p.dcpolicy: byte 8: version 4, this build reads 1"), `hint` what to do
+// next.
 struct Error {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;

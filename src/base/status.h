@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went wrong, where, and what to do about it: the error type of fallible functions outside LibTorch
-// code.
+// What went wrong, where, and what to do: the error type of fallible functions outside LibTorch code.
 #pragma once
 
 #include <fmt/format.h>

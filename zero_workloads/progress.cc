@@ -96,7 +96,8 @@ void Progress::End(const RunReport& report) {
                          {"peak_bytes", PeakBytes()}};
   if (settings_.evaluate_at_end) line["held_out_bits_per_byte"] = report.held_out_bits_per_byte;
   json_ << line.dump() << std::endl;
-  if (!json_) throw std::runtime_error(fmt::format("--json {}: lines were lost, is the disk full?", settings_.json));
+  if (!json_)
+    throw std::runtime_error(fmt::format("--json {}: lines were lost, is the disk full?", settings_.json));
 }
 
 }  // namespace dynamiccl::zero

@@ -109,6 +109,30 @@ void AddRecognition(const DemoResult& result, std::vector<std::string>& findings
                   percent(right), total, percent(total - right - unknown), percent(unknown)));
 }
 
+std::string CallsOfStage(const DemoResult& result, int stage) {
+  std::string calls;
+  for (const FingerprintRow& row : result.fingerprints) {
+    if (row.stage == stage)
+      calls += fmt::format("{} {} {};", row.collective, row.calls_per_step, row.bytes_per_step);
+  }
+  return calls;
+}
+
+// Two stages with the same calls and bytes a step can be told apart by their order at most.
+void AddTwins(const DemoResult& result, std::vector<std::string>& findings) {
+  for (int a = 0; a < kZeroStageCount; ++a) {
+    for (int b = a + 1; b < kZeroStageCount; ++b) {
+      const std::string calls = CallsOfStage(result, a);
+      if (calls.empty() || calls != CallsOfStage(result, b)) continue;
+      findings.push_back(
+          fmt::format("Stages {} and {} issued the same collectives with the same bytes a step: only their "
+                      "order can tell "
+                      "them apart, and where it does not, \"unknown\" is the honest answer.",
+                      a, b));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> FindingsOf(const DemoResult& result) {
@@ -122,6 +146,7 @@ std::vector<std::string> FindingsOf(const DemoResult& result) {
   AddTally("Topology held out", TallyOf(result, far), findings);
   AddLosses(result, findings);
   AddRecognition(result, findings);
+  AddTwins(result, findings);
   return findings;
 }
 

@@ -35,18 +35,21 @@ void RemoveParts(const std::string& output) {
   for (const fs::path& part : FindParts(output)) fs::remove(part, ignored);
 }
 
-Result<Trace> MergeParts(const std::string& output) {
+// A process that was killed while it created its file leaves one without a header: it is left out, with a
+// warning.
+Result<Trace> MergeParts(const std::string& output, std::string& warning) {
   std::vector<Trace> traces;
   for (const fs::path& part : FindParts(output)) {
-    DYNAMICCL_TRY(Trace trace, ReadTrace(part.string(), TraceReading::kSalvage));
-    traces.push_back(std::move(trace));
+    Result<Trace> trace = ReadTrace(part.string(), TraceReading::kSalvage);
+    if (trace)
+      traces.push_back(std::move(*trace));
+    else
+      warning = trace.error().message;
   }
-  if (traces.empty()) {
-    return WithHint(
-        MakeError(ErrorKind::kUnavailable, "no process called NCCL, so there is nothing in '{}'", output),
-        "a program that links NCCL statically cannot be recorded; `dynamiccl doctor` says more");
-  }
-  return MergeTraces(std::move(traces));
+  if (!traces.empty()) return MergeTraces(std::move(traces));
+  return WithHint(
+      MakeError(ErrorKind::kUnavailable, "no process called NCCL, so there is nothing in '{}'", output),
+      "a program that links NCCL statically cannot be recorded; `dynamiccl doctor` says more");
 }
 
 void CountRecords(const Trace& trace, RecordedLaunch& launch) {
@@ -67,9 +70,14 @@ Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string&
   RemoveParts(output);
   RecordedLaunch launch;
   DYNAMICCL_TRY(launch.outcome, Launch(plan));
-  // A job that failed before its first call leaves nothing to merge: its own failure is what counts.
-  if (!launch.outcome.ok() && FindParts(output).empty()) return launch;
-  DYNAMICCL_TRY(const Trace trace, MergeParts(output));
+  const Result<Trace> merged = MergeParts(output, launch.warning);
+  if (!merged) {
+    RemoveParts(output);
+    // A job that failed before its first call leaves nothing to merge: its own failure is what counts.
+    if (!launch.outcome.ok()) return launch;
+    return tl::unexpected<Error>(merged.error());
+  }
+  const Trace& trace = *merged;
   CountRecords(trace, launch);
   if (const Status agree = CheckRanksAgree(trace); !agree) launch.warning = agree.error().message;
   DYNAMICCL_CHECK_OK(WriteTrace(output, trace));

@@ -61,7 +61,12 @@ void AddDataOptions(CLI::App* train, TrainingSettings* settings) {
 
 void AddTrainingOptions(CLI::App* train, TrainingSettings* settings) {
   train->add_option("--steps", settings->steps, "Optimizer steps.")->capture_default_str();
-  train->add_option("--batch", settings->batch, "Sequences a step, over all ranks.")->capture_default_str();
+  train->add_option("--batch", settings->batch, "Sequences a micro-step, over all ranks.")
+      ->capture_default_str();
+  train
+      ->add_option("--micro-steps", settings->micro_steps,
+                   "Batches whose gradients are averaged before each optimizer step.")
+      ->capture_default_str();
   train->add_option("--learning-rate", settings->learning_rate, "Peak of the schedule.")
       ->capture_default_str();
   train->add_option("--warmup", settings->warmup_steps, "Steps of linear warm-up.")->capture_default_str();

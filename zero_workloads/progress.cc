@@ -52,7 +52,7 @@ void Progress::Step(const StepReport& report) {
     fmt::print(
         "step {:6}  loss {:.4f}  {:.3f} bits/byte  {:8.0f} tokens/s  {:4.1f} % waiting  peak {:.0f} MiB\n",
         report.step, report.loss, bits,
-        static_cast<double>(settings_.batch * settings_.model.sequence) / seconds,
+        static_cast<double>(settings_.batch * settings_.micro_steps * settings_.model.sequence) / seconds,
         100.0 * static_cast<double>(report.wait_nanoseconds) / static_cast<double>(report.nanoseconds),
         static_cast<double>(PeakBytes()) / kBytesPerMebibyte);
     std::fflush(stdout);
@@ -91,6 +91,7 @@ void Progress::End(const RunReport& report) {
                          {"parameters_sha256", report.parameters_sha256},
                          {"world", world_},
                          {"stage", settings_.stage},
+                         {"micro_steps", settings_.micro_steps},
                          {"settings", settings_.Canonical()},
                          {"seconds", seconds},
                          {"peak_bytes", PeakBytes()}};

@@ -14,7 +14,7 @@ namespace dynamiccl::zero {
 
 struct StepReport {
   int64_t step = 0;
-  float loss = 0.0f;  // nats a byte, mean over the ranks
+  float loss = 0.0f;  // nats a byte, mean over the ranks and micro-steps
   float gradient_norm = 0.0f;
   double learning_rate = 0.0;
   int64_t nanoseconds = 0;

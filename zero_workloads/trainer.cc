@@ -26,6 +26,11 @@ struct Run {
   at::Device device;
 };
 
+struct MicroSteps {
+  int64_t step;
+  int64_t count;  // in each step
+};
+
 // Gives the communicator up when an exception leaves its scope.
 class AbortOnException {
  public:
@@ -46,12 +51,26 @@ EngineSettings EngineSettingsOf(const Run& run) {
   engine.bucket_bytes = settings.bucket_bytes;
   engine.overlap = settings.overlap;
   engine.prefetch = settings.prefetch;
+  engine.micro_steps = settings.micro_steps;
   engine.seed = settings.seed;
   engine.type = settings.dtype == "bf16" ? at::kBFloat16 : at::kFloat;
   engine.device = run.device;
   engine.clip_norm = settings.clip_norm;
   engine.adamw.weight_decay = settings.weight_decay;
   return engine;
+}
+
+// Forward and backward passes of a step's micro-steps; returns the mean of their losses.
+at::Tensor RunPasses(const Gpt& model, ZeroEngine* engine, const BatchLoader& loader,
+                     const MicroSteps& micro_steps) {
+  at::Tensor sum;
+  for (int64_t micro = 0; micro < micro_steps.count; ++micro) {
+    const Batch batch = loader.TrainingBatch(micro_steps.step * micro_steps.count + micro);
+    const at::Tensor loss = model.MeanLoss(batch.tokens, batch.targets, engine);
+    engine->Backward(loss);
+    sum = micro == 0 ? loss.detach() : sum.add(loss.detach());
+  }
+  return micro_steps.count == 1 ? sum : sum.div(micro_steps.count);
 }
 
 void RunSteps(const Run& run) {
@@ -71,9 +90,7 @@ void RunSteps(const Run& run) {
   for (int64_t step = 0; step < settings.steps; ++step) {
     const int64_t begin = MonotonicNanoseconds();
     run.group->SetStep(step);
-    const Batch batch = loader.TrainingBatch(step);
-    const at::Tensor loss = model.MeanLoss(batch.tokens, batch.targets, engine.get());
-    engine->Backward(loss);
+    const at::Tensor loss = RunPasses(model, engine.get(), loader, {step, settings.micro_steps});
     const double learning_rate = schedule.At(step);
     const StepOutcome outcome = engine->Step(loss, learning_rate);
     const int64_t waited = TakeComputeWaitNanoseconds();

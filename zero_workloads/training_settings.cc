@@ -19,11 +19,13 @@ int64_t RoundUpTo(int64_t value, int64_t multiple) {
 
 std::string TrainingSettings::Canonical() const {
   return fmt::format(
-      "stage={} steps={} layers={} hidden={} heads={} sequence={} batch={} bucket_bytes={} dtype={} seed={} "
+      "stage={} steps={} layers={} hidden={} heads={} sequence={} batch={} micro_steps={} bucket_bytes={} "
+      "dtype={} seed={} "
       "learning_rate={} "
       "warmup={} weight_decay={} clip_norm={} overlap={} prefetch={} eval_every={} evaluate_at_end={}",
-      stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, bucket_bytes, dtype, seed,
-      learning_rate, warmup_steps, weight_decay, clip_norm, overlap, prefetch, eval_every, evaluate_at_end);
+      stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps, bucket_bytes,
+      dtype, seed, learning_rate, warmup_steps, weight_decay, clip_norm, overlap, prefetch, eval_every,
+      evaluate_at_end);
 }
 
 Status Validate(const TrainingSettings& settings) {
@@ -36,6 +38,7 @@ Status Validate(const TrainingSettings& settings) {
       {"--heads", static_cast<double>(settings.model.heads), 1, kAny},
       {"--sequence", static_cast<double>(settings.model.sequence), 1, kAny},
       {"--batch", static_cast<double>(settings.batch), 1, kAny},
+      {"--micro-steps", static_cast<double>(settings.micro_steps), 1, kAny},
       {"--bucket-bytes", static_cast<double>(settings.bucket_bytes), 1, kAny},
       {"--learning-rate", settings.learning_rate, 0, kAny},
       {"--warmup", static_cast<double>(settings.warmup_steps), 0, kAny},

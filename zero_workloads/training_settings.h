@@ -15,7 +15,8 @@ struct TrainingSettings {
   int stage = 0;
   int64_t steps = 100;
   GptShape model;
-  int64_t batch = 8;  // sequences a step, over all ranks
+  int64_t batch = 8;        // sequences a micro-step, over all ranks
+  int64_t micro_steps = 1;  // batches whose gradients a step averages
   int64_t bucket_bytes = 4 << 20;
   std::string dtype = "fp32";
   uint64_t seed = 1;

@@ -56,6 +56,11 @@ TEST(BadInput, OptionValues) {
   ExpectFailure(SmallModelWith({"--stage", "4"}), kUsage, "--stage 4 is out of range: 0 to 3");
   ExpectFailure(SmallModelWith({"--dtype", "fp8"}), kUsage, "--dtype fp8");
   ExpectFailure(SmallModelWith({"--learning-rate", "nan"}), kUsage, "--learning-rate");
+  ExpectFailure(SmallModelWith({"--micro-steps", "0"}), kUsage,
+                "--micro-steps 0 is out of range: at least 1");
+  ExpectFailure(SmallModelWith({"--micro-steps", "-1"}), kUsage, "--micro-steps -1 is out of range");
+  ExpectFailure(SmallModelWith({"--micro-steps", "two"}), kUsage, "--micro-steps");
+  ExpectFailure(SmallModelWith({"--micro-steps", "1.5"}), kUsage, "--micro-steps");
   ExpectFailure(SmallModelWith({"--no-such-option"}), kUsage, "--no-such-option");
   ExpectFailure(SmallModelWith({"--json", "/no/such/folder/report"}), kUsage, "cannot be written");
   ExpectFailure({"train", "--data", DYNAMICCL_TEST_TEXT, "--hidden", "100", "--heads", "3"}, kUsage,

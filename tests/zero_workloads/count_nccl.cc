@@ -1,33 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded under dynamiccl-zero: counts what crosses the NCCL boundary, and writes one line "<function>
-// <calls> <elements>" for each function to $COUNT_NCCL_FILE.<process id> at the end. Elements are those of
-// the full buffer.
+// <calls> <elements>" for each function to $COUNT_NCCL_FILE.<process id> at the end, and one line "<function>
+// <elements>" for each call, in order, to $COUNT_NCCL_SEQUENCE.<process id>. Elements are those of the full
+// buffer.
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "src/nccl_abi/nccl_api.h"
 
 namespace {
 
+struct Call {
+  const char* function;
+  size_t elements;
+};
+
 struct Count {
+  const char* function;
   long calls = 0;
   long elements = 0;
 };
 
 struct Counts {
-  Count all_reduce, reduce_scatter, all_gather;
+  Count all_reduce{"AllReduce"}, reduce_scatter{"ReduceScatter"}, all_gather{"AllGather"};
+  std::vector<Call> sequence;
 
   ~Counts() {
+    WriteTotals();
+    WriteSequence();
+  }
+
+  void WriteTotals() const {
     const char* path = std::getenv("COUNT_NCCL_FILE");
     if (path == nullptr) return;
     std::ofstream file(std::string(path) + "." + std::to_string(getpid()));
-    file << "AllReduce " << all_reduce.calls << " " << all_reduce.elements << "\n"
-         << "ReduceScatter " << reduce_scatter.calls << " " << reduce_scatter.elements << "\n"
-         << "AllGather " << all_gather.calls << " " << all_gather.elements << "\n";
+    for (const Count* count : {&all_reduce, &reduce_scatter, &all_gather}) {
+      file << count->function << " " << count->calls << " " << count->elements << "\n";
+    }
+  }
+
+  void WriteSequence() const {
+    const char* path = std::getenv("COUNT_NCCL_SEQUENCE");
+    if (path == nullptr) return;
+    std::ofstream file(std::string(path) + "." + std::to_string(getpid()));
+    for (const Call& call : sequence) file << call.function << " " << call.elements << "\n";
   }
 };
 
@@ -36,6 +57,7 @@ Counts counts;
 void Add(Count* count, size_t elements) {
   ++count->calls;
   count->elements += static_cast<long>(elements);
+  counts.sequence.push_back({count->function, elements});
 }
 
 size_t Ranks(ncclComm_t comm) {

@@ -21,7 +21,7 @@ struct ZeroWorkload {
   int64_t bucket_bytes = 4 << 20;  // of a gradient bucket, over all ranks
   DataType data_type = DataType::kFloat32;
   int steps = 4;
-  int micro_steps = 1;   // passes a step; stages 0 and 1 reduce in the last one only
+  int micro_steps = 1;   // passes a step (--micro-steps); stages 0 and 1 reduce in the last one only
   bool prefetch = true;  // stage 3: the gather of the next unit comes before this one's use
   bool gather_before_reduce =
       true;  // stage 3, backward: which of the two comes first depends on the autograd engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bytes of the text are in the batch of a step, and which rows of it this rank computes.
+// Which bytes of the text are in a batch, and which rows of it this rank computes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,13 +22,14 @@ struct BatchShape {
   int world = 1;  // divides global_batch
 };
 
-// Row `i` of step `s` starts at a position drawn from (seed, s, i) alone: the global batch is the same at any
-// world size, and a run continued at step s sees what the uninterrupted run saw. The text outlives the
+// Row `i` of batch `n` starts at a position drawn from the seed and the row's number n x global_batch + i
+// alone: a batch is the same at any world size, two batches in a row are one of twice the size, and a run
+// continued at batch n sees what the uninterrupted run saw. The text outlives the
 // loader.
 class BatchLoader {
  public:
   BatchLoader(std::span<const uint8_t> text, const BatchShape& shape, uint64_t seed, at::Device device);
-  Batch TrainingBatch(int64_t step) const;
+  Batch TrainingBatch(int64_t number) const;
 
  private:
   std::span<const uint8_t> text_;

@@ -32,12 +32,12 @@ class BucketReducer {
   BucketReducer(const Partition& partition, ProcessGroup* group, const BucketSettings& settings,
                 const at::TensorOptions& options);
 
-  // Takes the unit's gradients; full buckets are sent. Units come in arena order, each once a step.
+  // Takes the unit's gradients; full buckets are sent. Units come in arena order, each once a pass.
   void Add(int unit, const FlatParameters& parameters);
-  // Waits until all sums are there. Every unit was added.
+  // Waits until all sums of this pass are there. Every unit was added, or none.
   void Finish();
 
-  // Sum over ranks: the own arena, or with kAllReduce all ranks' arenas one after another.
+  // Sum over ranks of the latest pass: the own arena, or with kAllReduce all ranks' arenas one after another.
   const at::Tensor& gradients() const { return gradients_; }
 
  private:

@@ -3,6 +3,11 @@
 
 namespace dynamiccl::zero {
 
+void Stage0::GradientsReady(int unit) {
+  // Until then autograd adds up the gradients of the passes.
+  if (in_last_micro_step()) ReduceGradients(unit);
+}
+
 void Stage0::PublishParameters() {
   const at::Tensor master = optimizer_->master().view({group_->world(), -1});
   for (int unit = 0; unit < units(); ++unit) {
@@ -24,6 +29,7 @@ void Stage1::BeforeForward(int unit) {
 }
 
 void Stage1::AfterBackward() {
+  if (!in_last_micro_step()) return;
   for (int unit = units() - 1; unit >= 0; --unit) ReduceGradients(unit);
 }
 

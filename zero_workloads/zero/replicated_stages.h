@@ -9,19 +9,19 @@
 
 namespace dynamiccl::zero {
 
-// AllReduce of each bucket during backward; every rank updates everything.
+// AllReduce of each bucket during the backward pass of the last micro-step; every rank updates everything.
 class Stage0 final : public ZeroEngine {
  public:
   Stage0(Gpt* model, ProcessGroup* group, const EngineSettings& settings)
       : ZeroEngine(model, group, settings) {}
 
  protected:
-  void GradientsReady(int unit) override { ReduceGradients(unit); }
+  void GradientsReady(int unit) override;
   void PublishParameters() override;
 };
 
-// P_os: all gradients are kept until backward is over, then ReduceScatter of each bucket; a rank updates its
-// shard, and AllGathers bring all shards to all ranks.
+// P_os: all gradients are kept until the last micro-step's backward pass is over, then ReduceScatter of each
+// bucket; a rank updates its shard, and AllGathers bring all shards to all ranks.
 class Stage1 : public ZeroEngine {
  public:
   Stage1(Gpt* model, ProcessGroup* group, const EngineSettings& settings);
@@ -37,8 +37,8 @@ class Stage1 : public ZeroEngine {
   std::vector<PendingCollective> gathers_;  // by unit
 };
 
-// P_os+g: as stage 1, but buckets are reduced during backward, and a unit's gradients are freed once they are
-// in one.
+// P_os+g: as stage 1, but buckets are reduced during the backward pass of every micro-step, and a unit's
+// gradients are freed once they are in one.
 class Stage2 final : public Stage1 {
  public:
   using Stage1::Stage1;

@@ -100,10 +100,24 @@ void ZeroEngine::Backward(const at::Tensor& loss) {
   loss.backward();
   AfterBackward();
   reducer_->Finish();
+  if (settings_.micro_steps > 1 && settings_.stage >= 2) AccumulateShard();
+  ++passes_;
+}
+
+void ZeroEngine::AccumulateShard() {
+  const at::Tensor& sums = reducer_->gradients();
+  if (!accumulated_.defined()) accumulated_ = at::empty(sums.sizes(), sums.options().dtype(at::kFloat));
+  if (passes_ == 0) {
+    accumulated_.copy_(sums);
+  } else {
+    accumulated_.add_(sums);
+  }
 }
 
 StepOutcome ZeroEngine::Step(const at::Tensor& loss, double learning_rate) {
-  const at::Tensor gradients = reducer_->gradients().to(at::kFloat);
+  if (passes_ != settings_.micro_steps) throw std::logic_error("a step takes all its backward passes");
+  passes_ = 0;
+  const at::Tensor gradients = accumulated_.defined() ? accumulated_ : reducer_->gradients().to(at::kFloat);
   const int64_t arena = partition_->arena_elements();
   // Every stage adds up the same numbers in the same order: those of the own arena.
   const at::Tensor own = holds_all_arenas() ? gradients.narrow(0, group_->rank() * arena, arena) : gradients;
@@ -111,14 +125,15 @@ StepOutcome ZeroEngine::Step(const at::Tensor& loss, double learning_rate) {
   group_->AwaitOnHost(group_->AllReduce(scalars, {DYNAMICCL_PHASE_OPTIMIZER, DYNAMICCL_ROLE_SCALAR}));
   const at::Tensor sums = scalars.cpu();
   const float world = static_cast<float>(group_->world());
+  const int64_t passes = group_->world() * settings_.micro_steps;
   const StepOutcome outcome{sums.const_data_ptr<float>()[0] / world,
-                            std::sqrt(sums.const_data_ptr<float>()[1]) / world};
+                            std::sqrt(sums.const_data_ptr<float>()[1]) / static_cast<float>(passes)};
   if (!std::isfinite(outcome.loss) || !std::isfinite(outcome.gradient_norm)) {
     throw std::runtime_error(fmt::format("loss {} or gradient norm {} is not finite; lower --learning-rate",
                                          outcome.loss, outcome.gradient_norm));
   }
   gradients.mul_(std::min(1.0, settings_.clip_norm / (outcome.gradient_norm + kClipEpsilon)) /
-                 group_->world());
+                 static_cast<double>(passes));
   optimizer_->Step(gradients, learning_rate);
   PublishParameters();
   return outcome;

@@ -25,6 +25,7 @@ struct EngineSettings {
   bool overlap = true;   // gradient sums during the backward pass, gathers of updated parameters during the
                          // next forward pass
   bool prefetch = true;  // stage 3: gathers the next unit while this one computes
+  int64_t micro_steps = 1;  // backward passes before each optimizer step
   uint64_t seed = 1;
   at::ScalarType type = at::kFloat;  // of parameters, activations and gradients; master weights are fp32
   at::Device device = at::kCPU;
@@ -33,7 +34,7 @@ struct EngineSettings {
 };
 
 struct StepOutcome {
-  float loss = 0.0f;           // mean over the ranks
+  float loss = 0.0f;           // mean over the ranks and micro-steps
   float gradient_norm = 0.0f;  // of the mean gradient, before clipping
 };
 
@@ -42,9 +43,10 @@ class ZeroEngine : public UnitHooks {
   // Binds the model's parameters and gives them their first values. Model and group outlive the engine.
   static std::unique_ptr<ZeroEngine> Create(Gpt* model, ProcessGroup* group, const EngineSettings& settings);
 
+  // Called micro_steps times, each after a forward pass, before each Step.
   void Backward(const at::Tensor& loss);
-  // Clips, updates and publishes the parameters. A loss or norm that is not finite throws std::runtime_error
-  // on all ranks.
+  // Clips, updates and publishes the parameters. `loss` is this rank's, mean over the micro-steps. A loss or
+  // norm that is not finite throws std::runtime_error on all ranks.
   StepOutcome Step(const at::Tensor& loss, double learning_rate);
 
   // Trainable numbers of the model, without padding.
@@ -73,6 +75,7 @@ class ZeroEngine : public UnitHooks {
   // Copies the master weights to the shard of parameters in the model's type; in fp32 they are one tensor.
   void RefreshParameterShard();
 
+  bool in_last_micro_step() const { return passes_ + 1 == settings_.micro_steps; }
   int units() const { return partition_->units(); }
   bool holds_all_arenas() const { return settings_.stage == 0; }
 
@@ -87,6 +90,11 @@ class ZeroEngine : public UnitHooks {
  private:
   void InitialiseUnit(int unit, const at::Tensor& master);
   at::Tensor GatherMaster(int unit);
+  // Adds the sums of this pass to those of the step's earlier passes, where the stage reduces in each pass.
+  void AccumulateShard();
+
+  int64_t passes_ = 0;      // backward passes of this step that are over
+  at::Tensor accumulated_;  // fp32, over the own arena; not used with one micro-step, nor in stages 0 and 1
 };
 
 }  // namespace dynamiccl::zero

@@ -22,12 +22,14 @@ struct Arm {
 
 using RunsOfArms = std::map<std::pair<int, std::string>, std::vector<TrainedSteps>>;  // by stage and arm
 
+// One sample a run, the median of its steps: steps of one run share what the machine was doing then, so
+// pooling them would pass differences between runs off as differences between arms.
 StepTimeRow StepTimesOf(int stage, const std::string& arm, const std::vector<TrainedSteps>& runs) {
   StepTimeRow row{.stage = stage, .arm = arm};
   for (const TrainedSteps& run : runs) {
     const size_t warm_up = std::min<size_t>(kWarmUpSteps, run.step_ms.size() - 1);
-    row.samples_ms.insert(row.samples_ms.end(), run.step_ms.begin() + static_cast<ptrdiff_t>(warm_up),
-                          run.step_ms.end());
+    row.samples_ms.push_back(
+        Summarize({run.step_ms.begin() + static_cast<ptrdiff_t>(warm_up), run.step_ms.end()}).median);
   }
   row.milliseconds = Summarize(row.samples_ms);
   return row;
@@ -84,8 +86,7 @@ Status CompareArms(DemoSession& session, const std::string& policy, const std::s
   const double budget = session.plan().budget.compare_s;
   for (int round = 0; round < session.plan().largest_rounds; ++round) {
     const double spent = session.Elapsed() - begin;
-    // Two rounds at least: one alone shows no noise between runs.
-    if (round >= 2 && spent + spent / round > budget) break;
+    if (round >= kFewestRepeats && spent + spent / round > budget) break;
     session.Say(fmt::format("round {}: stages 0 to 3 by default, with the policy, with the best of the sweep",
                             round + 1));
     DYNAMICCL_CHECK_OK(RunRound(session, arms, round, runs));

@@ -29,13 +29,13 @@ DemoPlan MakeDemoPlan(bool quick) {
   plan.held_out_shape = {.layers = 2, .hidden = 128, .heads = 4, .bucket_bytes = 512 << 10, .seed = 21};
   plan.recorded_steps = quick ? 8 : 16;
   plan.compared_steps = quick ? 14 : 20;
-  plan.largest_rounds = quick ? 3 : 8;
+  plan.largest_rounds = quick ? 3 : 12;
   plan.sweep_repeats = quick ? 8 : 16;
   plan.sizes_a_collective = quick ? 7 : 12;
   plan.trigger_iterations = quick ? 600 : 2000;
   plan.config_iterations = quick ? 1500 : 3000;
-  plan.budget = quick ? DemoBudget{.record_s = 25, .sweep_s = 25, .train_s = 15, .compare_s = 40}
-                      : DemoBudget{.record_s = 70, .sweep_s = 180, .train_s = 90, .compare_s = 200};
+  plan.budget = quick ? DemoBudget{.record_s = 20, .sweep_s = 35, .train_s = 10, .compare_s = 30}
+                      : DemoBudget{.record_s = 60, .sweep_s = 180, .train_s = 30, .compare_s = 240};
   return plan;
 }
 

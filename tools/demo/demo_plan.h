@@ -31,7 +31,7 @@ struct DemoBudget {
 
 struct DemoPlan {
   bool quick = false;
-  int n_ranks = 2;
+  int n_ranks = 4;
   int seed = 1;                                // of the agents' training
   std::string topology;                        // of the training runs; the agents see its sweep
   std::vector<std::string> other_topologies;   // also seen by the agents

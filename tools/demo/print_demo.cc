@@ -34,7 +34,7 @@ void PrintChoices(const DemoResult& result) {
 }
 
 void PrintStepTimes(const DemoResult& result) {
-  fmt::print("\n{:<5} {:<14} {:>9} {:>18} {:>6}\n", "stage", "arm", "step (ms)", "quartiles", "steps");
+  fmt::print("\n{:<5} {:<14} {:>9} {:>18} {:>6}\n", "stage", "arm", "step (ms)", "quartiles", "runs");
   for (const StepTimeRow& row : result.step_times) {
     fmt::print("{:<5} {:<14} {:>9.1f} {:>18} {:>6}\n", row.stage, row.arm, row.milliseconds.median,
                fmt::format("{:.1f} to {:.1f}", row.milliseconds.low, row.milliseconds.high),

@@ -58,11 +58,17 @@ MeasurementFile SeenPart(const DemoPlan& plan, const SweptConfigs& swept) {
   return seen;
 }
 
-// The budget goes to collectives by their numbers of sizes.
+// Time that one size of a collective takes in a sweep, against AllGather and ReduceScatter: AllReduce has
+// twice the configs (Tree beside Ring), and each takes twice the steps.
+double TimePerSize(Collective collective) {
+  return collective == Collective::kAllReduce ? 4 : 1;
+}
+
+// Splits the budget so that all collectives get about as many repeats.
 double ShareOf(const ObservedSizes& sizes, Collective collective, double budget_s) {
-  size_t total = 0;
-  for (const auto& [name, classes] : sizes) total += classes.size();
-  return budget_s * static_cast<double>(sizes.at(collective).size()) / static_cast<double>(total);
+  double total = 0;
+  for (const auto& [name, classes] : sizes) total += TimePerSize(name) * static_cast<double>(classes.size());
+  return budget_s * TimePerSize(collective) * static_cast<double>(sizes.at(collective).size()) / total;
 }
 
 }  // namespace

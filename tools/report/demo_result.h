@@ -31,12 +31,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChoiceRow, stage, collective, by
                                                 topology_held_out, calls_per_step, default_config, our_config,
                                                 best_config, default_us, our_us, best_us)
 
-// Steps of the evaluated training under one arm ("default", "ours", "best of sweep").
+// Step time of the evaluated training under one arm ("default", "ours", "best of sweep").
 struct StepTimeRow {
   int stage = 0;
   std::string arm;
   Timing milliseconds;
-  std::vector<double> samples_ms;
+  std::vector<double> samples_ms;  // median step of each run
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StepTimeRow, stage, arm, milliseconds, samples_ms)
 

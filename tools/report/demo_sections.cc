@@ -89,7 +89,7 @@ const Timing* TimingOfArm(const DemoResult& demo, int stage, const std::string& 
 }
 
 HtmlSection StepTimes(const DemoResult& demo) {
-  HtmlTable table({{"stage"}, {"arm"}, {"step time", true}, {"steps", true}, {"against default", true}});
+  HtmlTable table({{"stage"}, {"arm"}, {"step time", true}, {"runs", true}, {"against default", true}});
   for (const StepTimeRow& row : demo.step_times) {
     const Timing* reference = TimingOfArm(demo, row.stage, "default");
     const bool compared = reference != nullptr && row.arm != "default";

@@ -16,6 +16,8 @@ struct TrainingShape {
   int heads = 4;
   int sequence = 64;
   int batch = 8;
+  // Gradients accumulate over two micro-steps: without, stages 1 and 2 issue the same calls.
+  int micro_steps = 2;
   int64_t bucket_bytes = 1 << 20;
   int seed = 1;
 };

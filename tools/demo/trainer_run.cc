@@ -30,6 +30,8 @@ std::vector<std::string> TrainerCommand(const DemoSession& session, const Traine
           number(shape.sequence),
           "--batch",
           number(shape.batch),
+          "--micro-steps",
+          number(shape.micro_steps),
           "--bucket-bytes",
           number(shape.bucket_bytes),
           "--seed",

@@ -109,7 +109,9 @@ class PlanRun {
              communicator_.header(peer).completed_launches.load(std::memory_order_acquire) < launch;
     };
     for (const auto& lane : lanes_) {
-      if (lane->peer() >= 0 && mesh.departed(lane->peer())) return lane->peer();
+      // A peer may leave once its sends are posted, while an emulated link still carries them.
+      const bool in_flight = lane->next_arrival_ns() != kNotPosted;
+      if (lane->peer() >= 0 && mesh.departed(lane->peer()) && !in_flight) return lane->peer();
       for (int peer = 0; lane->peer() < 0 && peer < communicator_.n_ranks(); ++peer) {
         if (missed(peer, launch_number_)) return peer;
       }

@@ -175,6 +175,26 @@ TEST(ShapedCollectives, EqualTheReferenceAndTakeAtLeastTheLinksTime) {
   ::unsetenv("HOSTCCL_TOPOLOGY");
 }
 
+// What a rank posted before it left is still on the emulated link: 200 kB at 0.15 GB/s take 1.3 ms, long
+// after the sender's part is done.
+TEST(ShapedTransfers, ArriveThoughTheSenderHasLeft) {
+  ::setenv("HOSTCCL_TOPOLOGY", "two-nodes-slow", 1);
+  for (int round = 0; round < 20; ++round) {
+    WithCommunicators(2, [](const std::shared_ptr<Communicator>& communicator) {
+      const bool sends = communicator->rank() == 0;
+      std::vector<std::byte> data(200'000, std::byte{static_cast<uint8_t>(sends ? 7 : 0)});
+      const std::vector<Transfer> transfers{{communicator->rank() ^ 1, data.data(), data.size()}};
+      const CommunicatorPlan plan{communicator,
+                                  {},
+                                  sends ? transfers : std::vector<Transfer>{},
+                                  sends ? std::vector<Transfer>{} : transfers};
+      ASSERT_EQ(RunLaunch({&plan, 1}), ncclSuccess);
+      EXPECT_EQ(data.back(), std::byte{7});
+    });
+  }
+  ::unsetenv("HOSTCCL_TOPOLOGY");
+}
+
 // The planner must not offer what the registry cannot run.
 TEST(AlgorithmRegistry, HasWhatThePlannerOffers) {
   for (int c = 0; c < kTunableCollectives; ++c) {

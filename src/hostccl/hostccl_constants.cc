@@ -5,11 +5,11 @@ namespace dynamiccl::hostccl {
 namespace {
 
 // Calibrated once, from two message sizes and two step counts, on two ranks of one node without shaping (2
-// cores of an AMD EPYC virtual machine, 2026-11-21): the least time of repeated `dynamiccl bench
-// all_gather|all_reduce -b 1K|4M -c 0` with NCCL_ALGO=Ring, NCCL_MAX_CTAS=1 and each protocol. AllGather
-// takes one step, AllReduce two, so
+// cores of an AMD EPYC virtual machine, 2026-11-21): the smallest samples of AllGather and AllReduce at 1K
+// and 4M under Ring with one channel and each protocol. AllGather takes one step, AllReduce two, so
 //   hop = t(AllReduce, 1K) - t(AllGather, 1K) and base = 2 t(AllGather, 1K) - t(AllReduce, 1K),
-// and the bandwidths are those of 4M. Never fitted to a sweep: where the model is wrong about hostccl, the
+// and the bandwidths are those of 4M. The machine was busy then: on a quiet one Simple is faster (4M at 11 to
+// 23 GB/s), LL as here. Nothing is fitted to a table of winners: where the model is wrong about hostccl, the
 // default is, too.
 constexpr double kBaseUs = 2.9;  // Simple 7.0 and 11.1 us; LL 7.3 and 12.0 us, whose base is 2.6
 constexpr double kSimpleHopUs = 4.1;

@@ -21,7 +21,8 @@ std::string KnownFormats() {
 }  // namespace
 
 std::span<const TraceImporter* const> AllImporters() {
-  static const TraceImporter* const importers[] = {&KinetoImporter(), &NcclTestsImporter()};
+  static const TraceImporter* const importers[] = {&KinetoImporter(), &NcclTestsImporter(),
+                                                   &ConfigTableImporter()};
   return importers;
 }
 

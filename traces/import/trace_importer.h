@@ -56,5 +56,6 @@ Result<Imported> ImportFile(const std::string& path, const std::string& format);
 // The rows of AllImporters.
 const TraceImporter& KinetoImporter();
 const TraceImporter& NcclTestsImporter();
+const TraceImporter& ConfigTableImporter();
 
 }  // namespace dynamiccl

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table of times of forced configs as comma-separated text: what a sweep by other means leaves. Grammar:
+// docs/formats/config_table.md. Rows of the same cell and config become its repeats.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <istream>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "traces/import/gzip_stream.h"
+#include "traces/import/trace_importer.h"
+
+namespace dynamiccl {
+namespace {
+
+enum Column {
+  kTopology,
+  kCollective,
+  kRanks,
+  kNodes,
+  kBytes,
+  kAlgorithm,
+  kProtocol,
+  kChannels,
+  kTime,
+  kColumns
+};
+constexpr std::array<std::string_view, kColumns> kNames = {
+    "topology", "collective", "ranks", "nodes", "bytes", "algorithm", "protocol", "channels", "us"};
+constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
+
+std::vector<std::string_view> Fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const size_t comma = line.find(',');
+    std::string_view field = line.substr(0, comma);
+    const size_t first = field.find_first_not_of(" \t\r");
+    field = first == std::string_view::npos
+                ? ""
+                : field.substr(first, field.find_last_not_of(" \t\r") - first + 1);
+    fields.push_back(field);
+    if (comma == std::string_view::npos) return fields;
+    line.remove_prefix(comma + 1);
+  }
+}
+
+template <typename T>
+std::optional<T> Number(std::string_view text) {
+  T value{};
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+class TableParser {
+ public:
+  explicit TableParser(const std::string& path) : path_(path), stem_(std::filesystem::path(path).stem()) {
+    file_.library = "config table " + std::filesystem::path(path).filename().string();
+  }
+
+  Status Take(std::string_view line) {
+    ++line_number_;
+    const size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos || line[first] == '#') return {};
+    const auto fields = Fields(line);
+    return header_ ? TakeRow(fields) : TakeHeader(fields);
+  }
+
+  Result<Imported> Finish() {
+    if (file_.rows.empty()) return Fail("no row of times in this file");
+    Imported imported;
+    imported.unfilled.push_back({"fabric", file_.contexts.size(), "zeros"});
+    if (untold_channels_ > 0) imported.unfilled.push_back({"channels", untold_channels_, "unknown"});
+    imported.measurements = std::move(file_);
+    return imported;
+  }
+
+ private:
+  tl::unexpected<Error> Fail(const std::string& what) const {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
+  }
+
+  Status TakeHeader(const std::vector<std::string_view>& fields) {
+    header_.emplace();
+    header_->fill(-1);
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const auto* const name = std::find(kNames.begin(), kNames.end(), fields[i]);
+      if (name == kNames.end()) continue;  // a column of the user's own
+      int& place = (*header_)[static_cast<size_t>(name - kNames.begin())];
+      if (place >= 0) return Fail(fmt::format("column '{}' is there twice", fields[i]));
+      place = static_cast<int>(i);
+    }
+    for (const Column column : kRequired) {
+      if ((*header_)[column] < 0) return Fail(fmt::format("the header has no column '{}'", kNames[column]));
+    }
+    width_ = fields.size();
+    return {};
+  }
+
+  // Empty where the table has no such column.
+  std::string_view Field(const std::vector<std::string_view>& fields, Column column) const {
+    const int place = (*header_)[column];
+    return place < 0 ? std::string_view() : fields[static_cast<size_t>(place)];
+  }
+
+  Result<uint64_t> Count(const std::vector<std::string_view>& fields, Column column, uint64_t most) const {
+    const auto value = Number<uint64_t>(Field(fields, column));
+    if (value && *value >= 1 && *value <= most) return *value;
+    return Fail(
+        fmt::format("'{}' is '{}', not a number from 1 to {}", kNames[column], Field(fields, column), most));
+  }
+
+  Status TakeRow(const std::vector<std::string_view>& fields) {
+    if (fields.size() != width_)
+      return Fail(fmt::format("{} fields under {} columns", fields.size(), width_));
+    Measurement row;
+    const auto collective = ParseCollective(Field(fields, kCollective));
+    if (!collective) return Fail(fmt::format("no collective '{}'", Field(fields, kCollective)));
+    row.collective = *collective;
+    DYNAMICCL_TRY(row.bytes, Count(fields, kBytes, uint64_t{1} << 50));
+    DYNAMICCL_TRY(row.config, ConfigOf(fields));
+    row.is_default = row.config.algorithm == Algorithm::kUndefined;
+    DYNAMICCL_TRY(row.topology, TopologyOf(fields));
+    const auto time = Number<float>(Field(fields, kTime));
+    if (!time || !std::isfinite(*time) || *time < 0) {
+      return Fail(fmt::format("'us' is '{}', not a time in microseconds", Field(fields, kTime)));
+    }
+    Append(std::move(row), *time);
+    return {};
+  }
+
+  Result<CollectiveConfig> ConfigOf(const std::vector<std::string_view>& fields) {
+    CollectiveConfig config = kLeaveNcclAlone;
+    const std::string_view algorithm = Field(fields, kAlgorithm);
+    const std::string_view protocol = Field(fields, kProtocol);
+    if (algorithm.empty()) {
+      if (!protocol.empty()) return Fail("a protocol without an algorithm");
+      return config;
+    }
+    const auto parsed = ParseAlgorithm(algorithm);
+    if (!parsed) return Fail(fmt::format("no algorithm '{}'", algorithm));
+    config.algorithm = *parsed;
+    if (!protocol.empty()) {
+      const auto parsed_protocol = ParseProtocol(protocol);
+      if (!parsed_protocol) return Fail(fmt::format("no protocol '{}'", protocol));
+      config.protocol = *parsed_protocol;
+    }
+    if (Field(fields, kChannels).empty()) {
+      ++untold_channels_;
+      return config;
+    }
+    DYNAMICCL_TRY(const uint64_t channels, Count(fields, kChannels, 255));
+    config.channels = static_cast<uint8_t>(channels);
+    return config;
+  }
+
+  // Its own name and the ranks: one name may stand for several sizes of communicator.
+  Result<std::string> TopologyOf(const std::vector<std::string_view>& fields) {
+    DYNAMICCL_TRY(const uint64_t ranks, Count(fields, kRanks, 1 << 20));
+    uint64_t nodes = 1;
+    if (!Field(fields, kNodes).empty()) {
+      DYNAMICCL_TRY(nodes, Count(fields, kNodes, ranks));
+    }
+    const std::string_view given = Field(fields, kTopology);
+    const std::string name = fmt::format("{} x{}", given.empty() ? std::string_view(stem_) : given, ranks);
+    const auto [known, is_new] = nodes_of_.emplace(name, nodes);
+    if (!is_new && known->second != nodes) {
+      return Fail(fmt::format("topology '{}' has {} nodes here and {} above", name, nodes, known->second));
+    }
+    if (!is_new) return name;
+    MeasurementContext context{.topology = name, .model = {}};
+    context.model.fabric.n_ranks = static_cast<int32_t>(ranks);
+    context.model.fabric.n_nodes = static_cast<int32_t>(nodes);
+    file_.contexts.push_back(context);
+    return name;
+  }
+
+  void Append(Measurement row, float microseconds) {
+    const auto key = std::tuple(row.topology, row.collective, row.bytes, row.config.algorithm,
+                                row.config.protocol, row.config.channels);
+    const auto [place, is_new] = row_of_.emplace(key, file_.rows.size());
+    if (is_new) file_.rows.push_back(std::move(row));
+    file_.rows[place->second].microseconds.push_back(microseconds);
+  }
+
+  std::string path_;
+  std::string stem_;
+  size_t line_number_ = 0;
+  size_t width_ = 0;
+  std::optional<std::array<int, kColumns>> header_;  // by Column: its place; -1: not there
+  std::map<std::string, uint64_t> nodes_of_;
+  std::map<std::tuple<std::string, Collective, uint64_t, Algorithm, Protocol, uint8_t>, size_t> row_of_;
+  uint64_t untold_channels_ = 0;
+  MeasurementFile file_;
+};
+
+class ConfigTable final : public TraceImporter {
+ public:
+  std::string_view name() const override { return "config-table"; }
+  std::string_view sentence() const override {
+    return "comma-separated times of forced configs, as measurements";
+  }
+  bool Recognises(std::string_view head) const override {
+    while (head.starts_with('#')) head.remove_prefix(std::min(head.find('\n'), head.size() - 1) + 1);
+    const auto fields = Fields(head.substr(0, head.find('\n')));
+    return std::all_of(std::begin(kRequired), std::end(kRequired), [&](Column column) {
+      return std::find(fields.begin(), fields.end(), kNames[column]) != fields.end();
+    });
+  }
+  Result<Imported> Import(const std::string& path) const override {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+    TableParser parser(path);
+    for (std::string line; std::getline(stream.stream(), line);) DYNAMICCL_CHECK_OK(parser.Take(line));
+    DYNAMICCL_CHECK_OK(stream.status());
+    return parser.Finish();
+  }
+};
+
+}  // namespace
+
+const TraceImporter& ConfigTableImporter() {
+  static const ConfigTable importer;
+  return importer;
+}
+
+}  // namespace dynamiccl

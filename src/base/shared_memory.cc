@@ -11,6 +11,17 @@
 
 namespace dynamiccl {
 
+Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes) {
+  UniqueFd fd(::memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "memfd_create({}): {}", label, ErrnoText(errno));
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    return MakeError(ErrorKind::kUnavailable, "cannot size {} to {} bytes: {}", label, bytes,
+                     ErrnoText(errno));
+  }
+  ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return fd;
+}
+
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
@@ -54,13 +65,7 @@ Result<SharedMemory> SharedMemory::MapAndKeep(UniqueFd fd, size_t bytes) {
 }
 
 Result<SharedMemory> SharedMemory::Create(const std::string& label, size_t bytes) {
-  UniqueFd fd(::memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "memfd_create({}): {}", label, ErrnoText(errno));
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
-    return MakeError(ErrorKind::kUnavailable, "cannot size {} to {} bytes: {}", label, bytes,
-                     ErrnoText(errno));
-  }
-  ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  DYNAMICCL_TRY(UniqueFd fd, CreateSealedMemory(label, bytes));
   return MapAndKeep(std::move(fd), bytes);
 }
 

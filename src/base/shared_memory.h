@@ -10,6 +10,9 @@
 
 namespace dynamiccl {
 
+// A memfd of `bytes`, zero-filled and sealed against resizing. `label` shows in /proc/PID/maps.
+Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes);
+
 // Owns the mapping and, while it is valid, the descriptor. No name ever appears in /dev/shm, so nothing can
 // be left there.
 class SharedMemory {
@@ -19,8 +22,7 @@ class SharedMemory {
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
 
-  // Zero-filled memory of `bytes`, sealed against resizing so that a peer cannot cause SIGBUS. `label` shows
-  // in /proc/PID/maps.
+  // Zero-filled memory of `bytes`, sealed against resizing so that a peer cannot cause SIGBUS.
   static Result<SharedMemory> Create(const std::string& label, size_t bytes);
   // Maps what a peer created; takes the descriptor. Fails unless the object is at least `bytes` long.
   static Result<SharedMemory> FromFd(UniqueFd fd, size_t bytes);

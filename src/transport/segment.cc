@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/transport/segment.h"
 
-#include <unistd.h>
-
 #include <map>
 #include <mutex>
-#include <span>
 
-#include "src/transport/socket.h"
+#include "src/transport/process_token.h"
 
 namespace dynamiccl {
 namespace {
@@ -26,11 +23,6 @@ size_t SegmentBytes(int n_ranks) {
 struct LocalSegments {
   std::mutex mutex;
   std::map<uint64_t, std::weak_ptr<Segment>> by_address;
-  uint64_t random = 0;
-
-  LocalSegments() { FillRandom(std::as_writable_bytes(std::span(&random, 1))); }
-  // A child of fork() has another token than its parent.
-  uint64_t Token() const { return random + static_cast<uint64_t>(::getpid()); }
 };
 
 LocalSegments& Local() {
@@ -45,7 +37,7 @@ Result<std::shared_ptr<Segment>> Segment::Create(int n_ranks) {
   std::shared_ptr<Segment> segment(new Segment(std::move(memory), n_ranks));
   const auto address = reinterpret_cast<uint64_t>(segment->memory_.data());
   LocalSegments& local = Local();
-  segment->header().process_token = local.Token();
+  segment->header().process_token = ProcessToken();
   segment->header().mapping_address = address;
   const std::lock_guard lock(local.mutex);
   local.by_address[address] = segment;
@@ -56,7 +48,7 @@ Result<std::shared_ptr<Segment>> Segment::Attach(UniqueFd fd, int n_ranks) {
   DYNAMICCL_TRY(SharedMemory memory, SharedMemory::FromFd(std::move(fd), SegmentBytes(n_ranks)));
   std::shared_ptr<Segment> attached(new Segment(std::move(memory), n_ranks));
   LocalSegments& local = Local();
-  if (attached->header().process_token != local.Token()) return attached;
+  if (attached->header().process_token != ProcessToken()) return attached;
   const std::lock_guard lock(local.mutex);
   const auto found = local.by_address.find(attached->header().mapping_address);
   auto shared = found == local.by_address.end() ? nullptr : found->second.lock();

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/transport/descriptor_server.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <span>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "src/transport/process_token.h"
+#include "src/transport/shared_buffer.h"
+
+namespace dynamiccl {
+namespace {
+
+// A client sends its request right after it connects; one that does not must not hold up the others.
+constexpr int64_t kRequestMs = 1000;
+// Between two looks at an idle listener; only so that the wait has an end.
+constexpr int64_t kIdleMs = 3'600'000;
+
+std::string ServerName(uint64_t process) {
+  return fmt::format("hostccl-memory-{:016x}", process);
+}
+
+// Kept outside the thread so that a child of fork() can close it: otherwise the name would stay taken, and
+// nobody answer, for as long as the child lives. Leaked: the thread outlives static destructors.
+UniqueFd& Listener() {
+  static auto* const listener = new UniqueFd;
+  return *listener;
+}
+
+Status Answer(int socket) {
+  const Deadline deadline = Deadline::After(kRequestMs);
+  DYNAMICCL_CHECK_OK(CheckPeerUser(socket));
+  uint64_t allocation = 0;
+  DYNAMICCL_CHECK_OK(ReceiveAll(socket, std::as_writable_bytes(std::span(&allocation, 1)), deadline));
+  DYNAMICCL_TRY(const SharedBufferHandle handle, OpenSharedBuffer(allocation));
+  DYNAMICCL_CHECK_OK(SendDescriptor(socket, handle.fd.get()));
+  const uint64_t bytes = handle.bytes;
+  return SendAll(socket, std::as_bytes(std::span(&bytes, 1)), deadline);
+}
+
+void Serve(int listener) {
+  // The program's signals belong to its own threads.
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  ::pthread_setname_np(::pthread_self(), "hostccl-memory");
+  for (;;) {
+    const auto socket = Accept(listener, Deadline::After(kIdleMs));
+    // Whoever cannot be answered sees the connection close.
+    if (socket) [[maybe_unused]]
+      const Status answered = Answer(socket->get());
+  }
+}
+
+}  // namespace
+
+Status StartDescriptorServer() {
+  DYNAMICCL_TRY(Listener(), ListenAbstract(ServerName(ProcessToken())));
+  [[maybe_unused]] static const int at_fork = ::pthread_atfork(nullptr, nullptr, [] { Listener().Reset(); });
+  try {
+    std::thread(Serve, Listener().get()).detach();
+  } catch (const std::system_error& error) {
+    Listener().Reset();
+    return MakeError(ErrorKind::kUnavailable, "no thread to hand out shared buffers: {}", error.what());
+  }
+  return {};
+}
+
+Result<SharedBufferGrant> RequestDescriptor(uint64_t process, uint64_t allocation, Deadline deadline) {
+  DYNAMICCL_TRY(const UniqueFd socket, ConnectAbstract(ServerName(process)));
+  DYNAMICCL_CHECK_OK(CheckPeerUser(socket.get()));
+  DYNAMICCL_CHECK_OK(SendAll(socket.get(), std::as_bytes(std::span(&allocation, 1)), deadline));
+  SharedBufferGrant grant;
+  DYNAMICCL_TRY(grant.fd, ReceiveDescriptor(socket.get(), deadline));
+  DYNAMICCL_CHECK_OK(ReceiveAll(socket.get(), std::as_writable_bytes(std::span(&grant.bytes, 1)), deadline));
+  return grant;
+}
+
+}  // namespace dynamiccl

@@ -55,6 +55,8 @@ class Communicator {
   const std::vector<int>& link_ranks() const { return parts_.link_ranks; }
   const ncclConfig_t& config() const { return parts_.config; }
   PeerMesh* mesh() const { return parts_.mesh.get(); }
+  // The peer's memory can be mapped here, or read with process_vm_readv.
+  bool same_host(int peer) const { return mesh() == nullptr || mesh()->same_host(peer); }
   Planner& planner() const { return *planner_; }
   void set_planner(std::unique_ptr<Planner> planner) { planner_ = std::move(planner); }
   SegmentHeader& header(int rank) const { return parts_.segments[static_cast<size_t>(rank)]->header(); }

@@ -73,15 +73,30 @@ class Assembly {
   Status ExchangeMemory() {
     DYNAMICCL_TRY(auto own, Segment::Create(parts_.info.n_ranks));
     DYNAMICCL_TRY(auto descriptors, parts_.mesh->AllGatherDescriptors(own->fd(), deadline_));
-    for (auto& descriptor : descriptors) {
-      if (!descriptor.valid()) {
-        parts_.segments.push_back(own);
-        continue;
-      }
-      DYNAMICCL_TRY(auto segment, Segment::Attach(std::move(descriptor), parts_.info.n_ranks));
+    const uint64_t address = own->address();
+    DYNAMICCL_TRY(const auto addresses,
+                  parts_.mesh->AllGather(std::as_bytes(std::span(&address, 1)), deadline_));
+    for (int rank = 0; rank < parts_.info.n_ranks; ++rank) {
+      const auto index = static_cast<size_t>(rank);
+      DYNAMICCL_TRY(auto segment, MemoryOf(rank, own, std::move(descriptors[index]), addresses[index]));
       parts_.segments.push_back(std::move(segment));
     }
     return {};
+  }
+
+  Result<std::shared_ptr<Segment>> MemoryOf(int rank, const std::shared_ptr<Segment>& own,
+                                            UniqueFd descriptor, std::span<const std::byte> address) const {
+    switch (parts_.mesh->reach(rank)) {
+      case Reach::kSelf:
+        return own;
+      case Reach::kSameProcess:
+        return Segment::FindInProcess(ByteReader(address).Get<uint64_t>());
+      case Reach::kSameHost:
+        return Segment::Attach(std::move(descriptor), parts_.info.n_ranks);
+      case Reach::kRemote:
+        break;
+    }
+    return MakeError(ErrorKind::kUnsupported, "rank {} is on another host", rank);
   }
 
   static Status CreatePlanner(Communicator& communicator, const Fabric& fabric) {

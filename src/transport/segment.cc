@@ -4,8 +4,6 @@
 #include <map>
 #include <mutex>
 
-#include "src/transport/process_token.h"
-
 namespace dynamiccl {
 namespace {
 
@@ -35,30 +33,30 @@ LocalSegments& Local() {
 Result<std::shared_ptr<Segment>> Segment::Create(int n_ranks) {
   DYNAMICCL_TRY(SharedMemory memory, SharedMemory::Create("hostccl", SegmentBytes(n_ranks)));
   std::shared_ptr<Segment> segment(new Segment(std::move(memory), n_ranks));
-  const auto address = reinterpret_cast<uint64_t>(segment->memory_.data());
   LocalSegments& local = Local();
-  segment->header().process_token = ProcessToken();
-  segment->header().mapping_address = address;
   const std::lock_guard lock(local.mutex);
-  local.by_address[address] = segment;
+  local.by_address[segment->address()] = segment;
   return segment;
 }
 
 Result<std::shared_ptr<Segment>> Segment::Attach(UniqueFd fd, int n_ranks) {
   DYNAMICCL_TRY(SharedMemory memory, SharedMemory::FromFd(std::move(fd), SegmentBytes(n_ranks)));
-  std::shared_ptr<Segment> attached(new Segment(std::move(memory), n_ranks));
+  return std::shared_ptr<Segment>(new Segment(std::move(memory), n_ranks));
+}
+
+Result<std::shared_ptr<Segment>> Segment::FindInProcess(uint64_t address) {
   LocalSegments& local = Local();
-  if (attached->header().process_token != ProcessToken()) return attached;
   const std::lock_guard lock(local.mutex);
-  const auto found = local.by_address.find(attached->header().mapping_address);
-  auto shared = found == local.by_address.end() ? nullptr : found->second.lock();
-  return shared != nullptr ? shared : attached;
+  const auto found = local.by_address.find(address);
+  auto segment = found == local.by_address.end() ? nullptr : found->second.lock();
+  if (segment != nullptr) return segment;
+  return MakeError(ErrorKind::kPeerFailed, "a rank, a thread of this process, gave up while it joined");
 }
 
 Segment::~Segment() {
   LocalSegments& local = Local();
   const std::lock_guard lock(local.mutex);
-  const auto found = local.by_address.find(reinterpret_cast<uint64_t>(memory_.data()));
+  const auto found = local.by_address.find(address());
   if (found != local.by_address.end() && found->second.expired()) local.by_address.erase(found);
 }
 

@@ -24,17 +24,16 @@ struct alignas(4096) SegmentHeader {
   // Collective launches that this rank has completed on the communicator: a peer that left after completing a
   // launch is not missed in it.
   alignas(64) std::atomic<uint64_t> completed_launches;
-  // Identity of the mapping within its process, so that ranks that are threads of one process share it.
-  alignas(64) std::atomic<uint64_t> process_token;
-  std::atomic<uint64_t> mapping_address;
 };
 
 // Shared by the ranks (threads) of one process: shared_ptr, because the last of them unmaps it.
 class Segment {
  public:
   static Result<std::shared_ptr<Segment>> Create(int n_ranks);
-  // What a peer created; the same object again when that peer lives in this process.
+  // What a peer in another process created.
   static Result<std::shared_ptr<Segment>> Attach(UniqueFd fd, int n_ranks);
+  // What a peer in this process created.
+  static Result<std::shared_ptr<Segment>> FindInProcess(uint64_t address);
   ~Segment();
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(memory_.data()); }
@@ -42,6 +41,7 @@ class Segment {
   // State of an emulated link: 2 n_ranks^2 of them. Only those in the segment of rank 0 are used.
   LinkState& link_state(int index) const;
   int fd() const { return memory_.fd(); }
+  uint64_t address() const { return reinterpret_cast<uint64_t>(memory_.data()); }
 
   // Rings the doorbell of everybody who sleeps on it: used to make waiters notice an abort.
   void WakeSleepers() const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/transport/socket.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,6 +15,7 @@
 #include <cstring>
 
 #include "src/base/clock.h"
+#include "src/transport/interface_address.h"
 
 namespace dynamiccl {
 namespace {
@@ -82,18 +82,15 @@ std::string Name(const TcpAddress& address) {
                      address.ipv4 & 255, address.port);
 }
 
-Result<TcpListener> ListenTcp(const std::string& interface_address) {
-  in_addr parsed{};
-  if (::inet_pton(AF_INET, interface_address.c_str(), &parsed) != 1) {
-    return MakeError(ErrorKind::kInvalidArgument, "'{}' is not an IPv4 address", interface_address);
-  }
+Result<TcpListener> ListenTcp(const std::string& interface) {
+  DYNAMICCL_TRY(const uint32_t ipv4, AddressOfInterface(interface));
   DYNAMICCL_TRY(UniqueFd fd, NewSocket(AF_INET));
-  sockaddr_in address = ToInet({ntohl(parsed.s_addr), 0});
+  sockaddr_in address = ToInet({ipv4, 0});
   socklen_t length = sizeof(address);
   if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
       ::listen(fd.get(), kBacklog) != 0 ||
       ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    return SystemError("cannot listen on " + interface_address);
+    return SystemError("cannot listen on " + interface);
   }
   return TcpListener{std::move(fd), {ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)}};
 }
@@ -113,9 +110,13 @@ Result<UniqueFd> ConnectTcp(const TcpAddress& address, Deadline deadline) {
     if (code != 0) return SystemError("cannot connect to " + Name(address));
   }
   ::fcntl(fd.get(), F_SETFL, flags);
-  const int on = 1;
-  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  SetNoDelay(fd.get());
   return fd;
+}
+
+void SetNoDelay(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
 Result<UniqueFd> ListenAbstract(const std::string& name) {

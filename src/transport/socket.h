@@ -34,9 +34,11 @@ struct TcpListener {
   TcpAddress address;
 };
 
-// Listens on a free port of the interface with this dotted IPv4 address.
-Result<TcpListener> ListenTcp(const std::string& interface_address);
+// Listens on a free port of an interface: a dotted IPv4 address or a choice of names (interface_address.h).
+Result<TcpListener> ListenTcp(const std::string& interface);
 Result<UniqueFd> ConnectTcp(const TcpAddress& address, Deadline deadline);
+// Small messages leave at once (TCP_NODELAY); ConnectTcp has set it.
+void SetNoDelay(int socket);
 
 // `name` without the leading zero byte of the abstract name space.
 Result<UniqueFd> ListenAbstract(const std::string& name);

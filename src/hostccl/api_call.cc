@@ -9,16 +9,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-Result<DataType> CheckType(ncclDataType_t type, bool reduces) {
+Result<DataType> CheckType(ncclDataType_t type) {
   if (type < 0 || type >= ncclNumTypes) {
     return MakeError(ErrorKind::kInvalidArgument, "data type {} does not exist", static_cast<int>(type));
   }
-  const auto checked = static_cast<DataType>(type);
-  if (reduces && (checked == DataType::kFloat8e4m3 || checked == DataType::kFloat8e5m2)) {
-    return MakeError(ErrorKind::kInvalidArgument, "hostccl does not reduce {}: it only moves it",
-                     Name(checked));
-  }
-  return checked;
+  return static_cast<DataType>(type);
 }
 
 bool Reduces(Collective collective) {
@@ -51,7 +46,7 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   const Communicator& communicator = *pending.communicator;
   DYNAMICCL_CHECK_OK(CheckHealthy(communicator));
   CollectiveOperation& operation = pending.operation;
-  DYNAMICCL_TRY(operation.data_type, CheckType(arguments.data_type, Reduces(arguments.collective)));
+  DYNAMICCL_TRY(operation.data_type, CheckType(arguments.data_type));
   if (arguments.op < 0 || arguments.op >= ncclNumOps) {
     return MakeError(ErrorKind::kInvalidArgument, "reduction operator {} does not exist",
                      static_cast<int>(arguments.op));
@@ -80,7 +75,7 @@ Result<PendingTransfer> Check(const TransferArguments& arguments) {
   PendingTransfer pending;
   DYNAMICCL_TRY(pending.communicator, CheckCommunicator(arguments.comm));
   DYNAMICCL_CHECK_OK(CheckHealthy(*pending.communicator));
-  DYNAMICCL_TRY(const DataType type, CheckType(arguments.data_type, false));
+  DYNAMICCL_TRY(const DataType type, CheckType(arguments.data_type));
   if (arguments.peer < 0 || arguments.peer >= pending.communicator->n_ranks()) {
     return MakeError(ErrorKind::kInvalidArgument, "peer {} is not a rank of {}", arguments.peer,
                      pending.communicator->n_ranks());

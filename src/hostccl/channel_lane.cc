@@ -10,10 +10,10 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-std::unique_ptr<Primitives> MakePrimitives(Protocol protocol, Connection* channel,
-                                           const Reduction& reduction) {
-  if (protocol == Protocol::kLL) return std::make_unique<LlPrimitives>(channel, reduction);
-  return std::make_unique<SimplePrimitives>(channel, reduction);
+std::unique_ptr<Primitives> MakePrimitives(Protocol protocol, Connection* channel, const Reduction& reduction,
+                                           size_t chunk_bytes) {
+  if (protocol == Protocol::kLL) return std::make_unique<LlPrimitives>(channel, reduction, chunk_bytes);
+  return std::make_unique<SimplePrimitives>(channel, reduction, chunk_bytes);
 }
 
 const AlgorithmEntry& EntryFor(const Communicator& communicator, const CollectiveOperation& operation) {
@@ -100,12 +100,13 @@ class ChannelLane final : public LaunchLane {
     const CollectiveOperation& operation = plan_.collectives[next_++];
     Communicator& communicator = *plan_.communicator;
     work_ = MakeWork(communicator, operation, channel_);
-    const Reduction reduction = FindReduction(operation.data_type, operation.op, communicator.n_ranks());
+    const Reduction reduction =
+        FindReduction(operation.data_type, operation.op, communicator.n_ranks(), operation.multiplier);
     for (const AlgorithmBody body : EntryFor(communicator, operation).bodies) {
       if (body == nullptr) continue;
       Running running;
-      running.primitives =
-          MakePrimitives(operation.config.protocol, communicator.channel(channel_), reduction);
+      running.primitives = MakePrimitives(operation.config.protocol, communicator.channel(channel_),
+                                          reduction, operation.chunk_bytes);
       running.lane = body(*running.primitives, work_);
       running_.push_back(std::move(running));
     }
@@ -138,7 +139,7 @@ class TransferLane final : public LaunchLane {
     }
     Reduction bytes = FindReduction(DataType::kInt8, ReduceOp::kSum, 1);
     running_.primitives =
-        MakePrimitives(Protocol::kSimple, plan.communicator->channel(kPointToPointChannel), bytes);
+        MakePrimitives(Protocol::kSimple, plan.communicator->channel(kPointToPointChannel), bytes, 0);
     running_.primitives->Connect({{sends ? -1 : peer, -1, -1}}, {{sends ? peer : -1, -1, -1}});
     running_.lane = RunTransfers(*running_.primitives, std::move(mine), sends);
   }

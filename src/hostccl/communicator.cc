@@ -6,6 +6,7 @@
 
 #include "src/base/settings.h"
 #include "src/hostccl/debug_log.h"
+#include "src/hostccl/reduce_kernels/reduce_kernel.h"
 
 namespace dynamiccl::hostccl {
 
@@ -47,6 +48,7 @@ Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
                      sum);
   }
   settings.rank_order = sum == "rank_order";
+  DYNAMICCL_CHECK_OK(KernelSetFromEnvironment());
   return settings;
 }
 

@@ -18,7 +18,8 @@ uint64_t Traffic(const CollectiveOperation& operation, int n_ranks) {
 }
 
 auto Bin(const CollectiveOperation& operation) {
-  return std::tuple(operation.collective, operation.op, operation.data_type);
+  return std::tuple(operation.collective, operation.op, operation.data_type,
+                    operation.multiplier.has_value());
 }
 
 // What one launch runs, on which stream, and the other streams that the user named for its calls.

@@ -97,7 +97,12 @@ class PlanRun {
   void CopyAlone() {
     for (const CollectiveOperation& operation : plan_.collectives) {
       const size_t bytes = operation.count * ElementBytes(operation.data_type);
-      if (operation.send != operation.recv) std::memmove(operation.recv, operation.send, bytes);
+      if (operation.multiplier) {
+        FindReduction(operation.data_type, operation.op, 1, operation.multiplier)
+            .ScaleOwn(operation.recv, operation.send, operation.count);
+      } else if (operation.send != operation.recv) {
+        std::memmove(operation.recv, operation.send, bytes);
+      }
     }
     CopyToSelf();
   }

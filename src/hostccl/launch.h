@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "src/collective/data_type.h"
 #include "src/collective/reduce_op.h"
 #include "src/hostccl/communicator.h"
+#include "src/hostccl/reduce_kernels/reduce_kernel.h"
 
 namespace dynamiccl::hostccl {
 
@@ -22,8 +24,12 @@ struct CollectiveOperation {
   size_t count = 0;  // the call's count argument
   DataType data_type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
+  // ncclRedOpCreatePreMulSum: with op kSum, this rank's input times this, in the data type. Ranks may differ
+  // in the value, not in having one.
+  std::optional<ElementValue> multiplier;
   int root = 0;
   CollectiveConfig config;  // complete, except with one rank
+  size_t chunk_bytes = 0;   // 0: the protocol's; equal on all ranks, cut to what the protocol can do
 };
 
 struct Transfer {

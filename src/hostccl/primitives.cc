@@ -2,13 +2,9 @@
 #include "src/hostccl/primitives.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace dynamiccl::hostccl {
 namespace {
-
-// Five operands fit a 48 KiB first-level cache.
-constexpr size_t kBlockBytes = 8 << 10;
 
 std::array<Connection*, kMaxPeers> Resolve(Connection* channel, const Peers& peers) {
   std::array<Connection*, kMaxPeers> connections{};
@@ -17,10 +13,6 @@ std::array<Connection*, kMaxPeers> Resolve(Connection* channel, const Peers& pee
     if (rank >= 0) connections[next++] = &channel[rank];
   }
   return connections;
-}
-
-void Copy(std::byte* to, const std::byte* from, size_t bytes) {
-  if (to != from) std::memcpy(to, from, bytes);
 }
 
 }  // namespace
@@ -38,34 +30,32 @@ Primitives::Awaiter Primitives::Start(const ChunkStep& step) {
   return Awaiter{*this};
 }
 
-void PieceOperands::AddInput(const std::byte* data) {
-  if (data != nullptr) *std::find(in.begin(), in.end(), nullptr) = data;
+size_t Primitives::MaxChunk() const {
+  const size_t ceiling = ChunkCeilingBytes();
+  const size_t wanted = chunk_bytes_ == 0 ? ceiling : std::min(chunk_bytes_, ceiling);
+  const size_t grain = ChunkGrainBytes();
+  return std::max(grain, wanted / grain * grain) / reduction_.element_bytes;
+}
+
+void PieceOperands::AddInput(const std::byte* data, const ElementValue* multiplier) {
+  multipliers[n_in] = multiplier;
+  in[n_in++] = data;
 }
 
 void PieceOperands::AddOutput(std::byte* data) {
-  if (data != nullptr) *std::find(out.begin(), out.end(), nullptr) = data;
+  out[n_out++] = data;
 }
 
-void CombinePiece(const Reduction& reduction, const PieceOperands& operands, size_t count, bool divide) {
-  const auto& [in, out] = operands;
-  const size_t block = kBlockBytes / reduction.element_bytes;
-  for (size_t done = 0; done < count; done += block) {
-    const size_t n = std::min(block, count - done);
-    const size_t at = done * reduction.element_bytes;
-    const size_t bytes = n * reduction.element_bytes;
-    if (in[1] == nullptr) {
-      Copy(out[0] + at, in[0] + at, bytes);
-    } else {
-      reduction.combine(out[0] + at, in[0] + at, in[1] + at, n);
-      for (size_t more = 2; more < in.size() && in[more] != nullptr; ++more) {
-        reduction.combine(out[0] + at, out[0] + at, in[more] + at, n);
-      }
-    }
-    if (divide && reduction.divide != nullptr) reduction.divide(out[0] + at, n, reduction.n_ranks);
-    for (size_t copy = 1; copy < out.size() && out[copy] != nullptr; ++copy) {
-      Copy(out[copy] + at, out[0] + at, bytes);
-    }
-  }
+void CombinePiece(const Reduction& reduction, const PieceOperands& operands, size_t count, bool is_final) {
+  reduction.CombineN(
+      {.inputs = operands.in.data(),
+       .n_inputs = operands.n_in,
+       .outputs = operands.out.data(),
+       .n_outputs = operands.n_out,
+       .count = count,
+       // Only the first input is ever this rank's own.
+       .multipliers = operands.multipliers[0] != nullptr ? operands.multipliers.data() : nullptr},
+      is_final);
 }
 
 }  // namespace dynamiccl::hostccl

@@ -29,13 +29,16 @@ struct ChunkStep {
   size_t count = 0;  // elements
   bool receives = false;
   bool sends = false;
-  bool is_final = false;  // the operator's division is due
+  bool is_final = false;   // the operator's division is due
+  bool is_result = false;  // `src` is no input of a reduction: PreMulSum leaves it alone
 };
 
 class Primitives {
  public:
   // `channel` points at this channel's connections, indexed by peer.
-  Primitives(Connection* channel, const Reduction& reduction) : channel_(channel), reduction_(reduction) {}
+  // `chunk_bytes`: the call's chunk size, 0 for the protocol's own.
+  Primitives(Connection* channel, const Reduction& reduction, size_t chunk_bytes)
+      : channel_(channel), reduction_(reduction), chunk_bytes_(chunk_bytes) {}
   virtual ~Primitives() = default;
 
   // The peers of the primitives that follow. Not while one is in flight.
@@ -49,8 +52,12 @@ class Primitives {
   };
 
   Awaiter Send(const std::byte* src, size_t count) { return Start({src, nullptr, count, false, true}); }
+  // Sums that are complete, or data on their way.
+  Awaiter SendResult(const std::byte* src, size_t count) {
+    return Start({src, nullptr, count, false, true, false, true});
+  }
   Awaiter CopySend(const std::byte* src, std::byte* dst, size_t count) {
-    return Start({src, dst, count, false, true});
+    return Start({src, dst, count, false, true, false, true});
   }
   Awaiter Recv(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, false}); }
   Awaiter RecvCopySend(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, true}); }
@@ -67,21 +74,32 @@ class Primitives {
 
   // Moves what can be moved of the chunk in flight; true when it is done.
   virtual bool Advance() = 0;
-  // The largest chunk that pipelines well, in elements.
-  virtual size_t MaxChunk() const = 0;
+  // The largest chunk of this call, in elements.
+  size_t MaxChunk() const;
 
   // Grows with every piece moved: how the executor sees progress.
   uint64_t pieces_moved() const { return pieces_moved_; }
   // When to look again: kNotPosted, or the arrival of a message that is on an emulated link.
   int64_t next_arrival_ns() const { return next_arrival_ns_; }
-  size_t element_bytes() const { return reduction_.element_bytes; }
+  const Reduction& reduction() const { return reduction_; }
 
  protected:
   // A primitive without peers on a side leaves that side out: a leaf that sends up receives from nobody.
   virtual void OnStart() = 0;
+  // What pipelines well, and the most that the FIFOs can hold while all ranks send before they receive: half
+  // a FIFO (NCCL's chunkSteps are half its steps).
+  virtual size_t ChunkCeilingBytes() const = 0;
+  // What every chunk is a multiple of.
+  virtual size_t ChunkGrainBytes() const = 0;
+
+  // This rank's input at `src` of the step as an operand: where it is, and what it is multiplied with.
+  const ElementValue* SourceMultiplier() const {
+    return reduction_.multiplier && !step_.is_result ? &*reduction_.multiplier : nullptr;
+  }
 
   Connection* const channel_;
   const Reduction reduction_;
+  const size_t chunk_bytes_;
   ChunkStep step_;
   std::array<Connection*, kMaxPeers> from_{};
   std::array<Connection*, kMaxPeers> to_{};
@@ -92,17 +110,19 @@ class Primitives {
   Awaiter Start(const ChunkStep& step);
 };
 
-// Inputs and outputs of one piece; absent ones are null and come last.
+// Inputs and outputs of one piece.
 struct PieceOperands {
   std::array<const std::byte*, kMaxPeers + 1> in{};
+  std::array<const ElementValue*, kMaxPeers + 1> multipliers{};
   std::array<std::byte*, kMaxPeers + 1> out{};
+  size_t n_in = 0;
+  size_t n_out = 0;
 
-  void AddInput(const std::byte* data);
+  void AddInput(const std::byte* data, const ElementValue* multiplier = nullptr);
   void AddOutput(std::byte* data);
 };
 
-// out[*] = ((in[0] op in[1]) op in[2]) op in[3], divided if `divide`. Works in blocks that stay in the
-// first-level cache.
-void CombinePiece(const Reduction& reduction, const PieceOperands& operands, size_t count, bool divide);
+// out[*] = ((in[0] op in[1]) op in[2]) op in[3], in one pass.
+void CombinePiece(const Reduction& reduction, const PieceOperands& operands, size_t count, bool is_final);
 
 }  // namespace dynamiccl::hostccl

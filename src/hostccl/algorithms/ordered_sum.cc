@@ -21,11 +21,18 @@ class OrderedAccumulator {
   std::byte* received() { return received_.data(); }
   void Add(const std::byte* data, size_t count, bool is_first) {
     kernels_.widen(is_first ? sum_.data() : term_.data(), data, count);
-    if (!is_first) kernels_.reduction.combine(sum_.data(), sum_.data(), term_.data(), count);
+    if (!is_first) kernels_.reduction.Combine(sum_.data(), sum_.data(), term_.data(), count);
+  }
+  // This rank's own input, as the others get theirs.
+  void AddOwn(const Reduction& reduction, const std::byte* data, size_t count, bool is_first) {
+    reduction.ScaleOwn(received_.data(), data, count);
+    Add(received_.data(), count, is_first);
   }
   void Finish(std::byte* out, size_t count) {
-    if (kernels_.reduction.divide != nullptr)
-      kernels_.reduction.divide(sum_.data(), count, kernels_.reduction.n_ranks);
+    const std::byte* const sum = sum_.data();
+    std::byte* const divided = sum_.data();
+    kernels_.reduction.CombineN(
+        {.inputs = &sum, .n_inputs = 1, .outputs = &divided, .n_outputs = 1, .count = count}, true);
     kernels_.narrow(out, sum_.data(), count);
   }
 
@@ -54,13 +61,17 @@ Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work) {
     const Chunk mine = rounds.At(work.rank);
     for (int rank = 0; rank < work.n_ranks; ++rank) {
       peers.Connect(Only(rank), {});
-      if (rank != work.rank) co_await peers.Recv(sum.received(), mine.count);
-      sum.Add(rank == work.rank ? work.Input(mine.offset) : sum.received(), mine.count, rank == 0);
+      if (rank == work.rank) {
+        sum.AddOwn(peers.reduction(), work.Input(mine.offset), mine.count, rank == 0);
+        continue;
+      }
+      co_await peers.Recv(sum.received(), mine.count);
+      sum.Add(sum.received(), mine.count, rank == 0);
     }
     sum.Finish(work.Output(mine.offset), mine.count);
     for (int step = 1; step < work.n_ranks; ++step) {
       peers.Connect({}, Only(work.Neighbour(step)));
-      co_await peers.Send(work.Output(mine.offset), mine.count);
+      co_await peers.SendResult(work.Output(mine.offset), mine.count);
     }
     for (int step = 1; step < work.n_ranks; ++step) {
       const int owner = work.Neighbour(-step);
@@ -82,10 +93,14 @@ Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work) {
       co_await peers.Send(work.Input(static_cast<size_t>(owner) * work.count + offset), count);
     }
     for (int rank = 0; rank < work.n_ranks; ++rank) {
-      const std::byte* const own = work.Input(static_cast<size_t>(rank) * work.count + offset);
       peers.Connect(Only(rank), {});
-      if (rank != work.rank) co_await peers.Recv(sum.received(), count);
-      sum.Add(rank == work.rank ? own : sum.received(), count, rank == 0);
+      if (rank == work.rank) {
+        sum.AddOwn(peers.reduction(), work.Input(static_cast<size_t>(rank) * work.count + offset), count,
+                   rank == 0);
+        continue;
+      }
+      co_await peers.Recv(sum.received(), count);
+      sum.Add(sum.received(), count, rank == 0);
     }
     sum.Finish(work.Output(offset), count);
   }
@@ -104,8 +119,12 @@ Lane OrderedReduce(Primitives& peers, const ChannelWork& work) {
     }
     for (int rank = 0; rank < work.n_ranks; ++rank) {
       peers.Connect(Only(rank), {});
-      if (rank != work.rank) co_await peers.Recv(sum.received(), count);
-      sum.Add(rank == work.rank ? work.Input(offset) : sum.received(), count, rank == 0);
+      if (rank == work.rank) {
+        sum.AddOwn(peers.reduction(), work.Input(offset), count, rank == 0);
+        continue;
+      }
+      co_await peers.Recv(sum.received(), count);
+      sum.Add(sum.received(), count, rank == 0);
     }
     sum.Finish(work.Output(offset), count);
   }

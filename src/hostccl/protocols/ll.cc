@@ -45,8 +45,12 @@ void Pack(Line* lines, size_t count, uint32_t flag, const std::byte* data) {
 
 }  // namespace
 
-size_t LlPrimitives::MaxChunk() const {
-  return kSlotsPerChunk * kLlSlotBytes / reduction_.element_bytes;
+size_t LlPrimitives::ChunkCeilingBytes() const {
+  return kSlotsPerChunk * kLlSlotBytes;
+}
+
+size_t LlPrimitives::ChunkGrainBytes() const {
+  return sizeof(Block);
 }
 
 void LlPrimitives::OnStart() {
@@ -101,7 +105,7 @@ void LlPrimitives::MoveBlock(size_t count) {
   const size_t at = (done_ + in_slot_) * reduction_.element_bytes;
   const size_t bytes = count * reduction_.element_bytes;
   PieceOperands operands;
-  if (step_.src != nullptr) operands.AddInput(step_.src + at);
+  if (step_.src != nullptr) operands.AddInput(step_.src + at, SourceMultiplier());
   if (step_.dst != nullptr) operands.AddOutput(step_.dst + at);
   for (size_t i = 0; i < kMaxPeers && step_.receives; ++i) {
     if (from_[i] != nullptr) operands.AddInput(received_[i].data());

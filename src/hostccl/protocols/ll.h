@@ -14,7 +14,6 @@ class LlPrimitives final : public Primitives {
   using Primitives::Primitives;
 
   bool Advance() override;
-  size_t MaxChunk() const override;
 
  private:
   // Lines that are waited for, combined and passed on together: 256 bytes of data keep the latency of a line
@@ -23,6 +22,8 @@ class LlPrimitives final : public Primitives {
   using Block = std::array<std::byte, kBlockLines * kLlLineData>;
 
   void OnStart() override;
+  size_t ChunkCeilingBytes() const override;
+  size_t ChunkGrainBytes() const override;
   bool SlotReady();
   bool ReceiveBlock(size_t bytes);
   void MoveBlock(size_t count);

@@ -14,8 +14,12 @@ constexpr size_t kPiecesPerChunk = 2;
 
 }  // namespace
 
-size_t SimplePrimitives::MaxChunk() const {
-  return kPiecesPerChunk * kSlotBytes / reduction_.element_bytes;
+size_t SimplePrimitives::ChunkCeilingBytes() const {
+  return kPiecesPerChunk * kSlotBytes;
+}
+
+size_t SimplePrimitives::ChunkGrainBytes() const {
+  return kPieceGranule;
 }
 
 void SimplePrimitives::OnStart() {
@@ -53,7 +57,7 @@ bool SimplePrimitives::Advance() {
 void SimplePrimitives::MovePiece(size_t count) {
   const size_t at = done_ * reduction_.element_bytes;
   PieceOperands operands;
-  if (step_.src != nullptr) operands.AddInput(step_.src + at);
+  if (step_.src != nullptr) operands.AddInput(step_.src + at, SourceMultiplier());
   if (step_.dst != nullptr) operands.AddOutput(step_.dst + at);
   for (size_t i = 0; i < from_.size(); ++i) {
     if (step_.receives && from_[i] != nullptr) {

@@ -11,10 +11,11 @@ class SimplePrimitives final : public Primitives {
   using Primitives::Primitives;
 
   bool Advance() override;
-  size_t MaxChunk() const override;
 
  private:
   void OnStart() override;
+  size_t ChunkCeilingBytes() const override;
+  size_t ChunkGrainBytes() const override;
   bool Ready();
   void MovePiece(size_t count);
 

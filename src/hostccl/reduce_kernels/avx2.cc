@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bit>
+// The kernels in packs of 32 bytes, for CPUs with AVX2 and F16C.
+#include <immintrin.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -7,7 +10,37 @@
 
 namespace dynamiccl::hostccl {
 namespace {
-#include "src/hostccl/reduce_kernels/element_loops.inc"
+
+constexpr size_t kPackBytes = 32;
+#include "src/hostccl/reduce_kernels/packs.inc"
+
+Floats WidenHalf(Halves bits) {
+  return __builtin_bit_cast(Floats, _mm256_cvtph_ps(__builtin_bit_cast(__m128i, bits)));
+}
+
+Halves NarrowHalf(Floats values) {
+  return __builtin_bit_cast(Halves,
+                            _mm256_cvtps_ph(__builtin_bit_cast(__m256, values), _MM_FROUND_TO_NEAREST_INT));
+}
+
+template <typename V>
+void StreamPack(std::byte* to, V pack) {
+  if constexpr (sizeof pack == 32) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), __builtin_bit_cast(__m256i, pack));
+  } else if constexpr (sizeof pack == 16) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to), __builtin_bit_cast(__m128i, pack));
+  } else {
+    _mm_stream_si64(reinterpret_cast<long long*>(to), __builtin_bit_cast(long long, pack));
+  }
+}
+
+void FenceStreams() {
+  _mm_sfence();
+}
+
+#include "src/hostccl/reduce_kernels/packed_loops.inc"
+#include "src/hostccl/reduce_kernels/select_kernels.inc"
+
 }  // namespace
 
 TypeKernels Avx2Kernels(DataType type, ReduceOp op) {

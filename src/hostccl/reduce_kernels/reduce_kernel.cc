@@ -1,38 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/base/settings.h"
 #include "src/hostccl/reduce_kernels/kernel_set.h"
 
 namespace dynamiccl::hostccl {
 namespace {
 
-bool HasAvx2() {
-  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
-  return has;
+// Without an answer from the system: the second-level cache of most servers' cores.
+constexpr size_t kAssumedL2Bytes = size_t{2} << 20;
+constexpr size_t kStreamFootprints = 8;
+// A copy to several outputs goes in blocks that stay in the first-level cache.
+constexpr size_t kCopyBlockBytes = 8 << 10;
+
+KernelSet Widest() {
+  KernelSet widest = KernelSet::kPortable;
+  for (const KernelSet set : kKernelSets) widest = Runs(set) ? set : widest;
+  return widest;
 }
 
-TypeKernels Kernels(DataType type, ReduceOp op) {
-  return HasAvx2() ? Avx2Kernels(type, op) : PortableKernels(type, op);
+// Asked once a process. A name that does not exist has failed communicator creation before.
+KernelSet UsedSet() {
+  static const KernelSet used = KernelSetFromEnvironment().value_or(Widest());
+  return used;
 }
 
-DataType WideType(DataType type) {
-  return type == DataType::kFloat16 || type == DataType::kBfloat16 ? DataType::kFloat32 : type;
+bool IsWidened(DataType type) {
+  return type == DataType::kFloat16 || type == DataType::kBfloat16 || type == DataType::kFloat8e4m3 ||
+         type == DataType::kFloat8e5m2;
+}
+
+void CopyToAll(const Combination& c, size_t element_bytes) {
+  const size_t bytes = c.count * element_bytes;
+  for (size_t at = 0; at < bytes; at += kCopyBlockBytes) {
+    const size_t part = std::min(kCopyBlockBytes, bytes - at);
+    for (size_t k = 0; k < c.n_outputs; ++k) {
+      if (c.outputs[k] != c.inputs[0]) std::memcpy(c.outputs[k] + at, c.inputs[0] + at, part);
+    }
+  }
 }
 
 }  // namespace
 
-Reduction FindReduction(DataType type, ReduceOp op, int n_ranks) {
-  const TypeKernels kernels = Kernels(type, op);
-  return {kernels.combine, op == ReduceOp::kAvg ? kernels.divide : nullptr, ElementBytes(type), n_ranks};
+void Reduction::CombineN(const Combination& combination, bool is_final) const {
+  const int due = is_final ? divisor : 1;
+  const bool copies = combination.n_inputs == 1 && combination.multipliers == nullptr && due == 1;
+  if (!copies) return combine(combination, due);
+  if (combination.streamed == 0) return CopyToAll(combination, element_bytes);
+  // As bytes: a copy keeps what is no number as it is.
+  static const CombineKernel copy = KernelsOf(UsedSet(), DataType::kUint8, ReduceOp::kSum).combine;
+  Combination bytes = combination;
+  bytes.count *= element_bytes;
+  copy(bytes, 1);
+}
+
+void Reduction::Combine(std::byte* out, const std::byte* a, const std::byte* b, size_t count) const {
+  const std::byte* const inputs[] = {a, b};
+  combine({.inputs = inputs, .n_inputs = 2, .outputs = &out, .n_outputs = 1, .count = count}, 1);
+}
+
+void Reduction::ScaleOwn(std::byte* out, const std::byte* own, size_t count) const {
+  const ElementValue* const by = multiplier ? &*multiplier : nullptr;
+  CombineN({.inputs = &own,
+            .n_inputs = 1,
+            .outputs = &out,
+            .n_outputs = 1,
+            .count = count,
+            .multipliers = by != nullptr ? &by : nullptr},
+           false);
+}
+
+Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<ElementValue> multiplier) {
+  return {KernelsOf(UsedSet(), type, op).combine, ElementBytes(type), op == ReduceOp::kAvg ? n_ranks : 1,
+          multiplier};
 }
 
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks) {
-  const TypeKernels kernels = Kernels(type, op);
-  return {FindReduction(WideType(type), op, n_ranks), kernels.widen, kernels.narrow};
+  const TypeKernels kernels = KernelsOf(UsedSet(), type, op);
+  const DataType wide = IsWidened(type) ? DataType::kFloat32 : type;
+  return {FindReduction(wide, op, n_ranks), kernels.widen, kernels.narrow};
 }
 
-const char* KernelSetName() {
-  return HasAvx2() ? "avx2" : "portable";
+size_t StreamThresholdBytes() {
+  static const size_t threshold = [] {
+    const int64_t given = IntegerSetting(Setting::kHostcclStreamBytes).value_or(0);
+    if (given > 0) return static_cast<size_t>(given);
+    const long l2 = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return kStreamFootprints * (l2 > 0 ? static_cast<size_t>(l2) : kAssumedL2Bytes);
+  }();
+  return threshold;
+}
+
+TypeKernels KernelsOf(KernelSet set, DataType type, ReduceOp op) {
+  switch (set) {
+    case KernelSet::kPortable:
+      break;
+    case KernelSet::kAvx2:
+      return Avx2Kernels(type, op);
+    case KernelSet::kAvx512:
+      return Avx512Kernels(type, op);
+  }
+  return PortableKernels(type, op);
+}
+
+const char* Name(KernelSet set) {
+  switch (set) {
+    case KernelSet::kPortable:
+      break;
+    case KernelSet::kAvx2:
+      return "avx2";
+    case KernelSet::kAvx512:
+      return "avx512";
+  }
+  return "portable";
+}
+
+bool Runs(KernelSet set) {
+  return CpuRuns(set);
+}
+
+Result<KernelSet> KernelSetFromEnvironment() {
+  const std::string given = TextSetting(Setting::kHostcclKernels);
+  if (given.empty()) return Widest();
+  std::string runs;
+  for (const KernelSet set : kKernelSets) {
+    if (!Runs(set)) continue;
+    if (given == Name(set)) return set;
+    runs += runs.empty() ? Name(set) : fmt::format(", {}", Name(set));
+  }
+  return MakeError(ErrorKind::kInvalidArgument, "HOSTCCL_KERNELS='{}': this machine runs {}", given, runs);
 }
 
 }  // namespace dynamiccl::hostccl

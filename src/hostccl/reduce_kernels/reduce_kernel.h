@@ -1,32 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise arithmetic on host memory of any alignment, chosen at run time by data type, operator and CPU.
-// fp16 and bf16 are widened to fp32, combined, and rounded to nearest even in every step.
+// fp16, bf16 and fp8 are widened to fp32, combined over all inputs of a pass, and rounded once, to nearest
+// even. Every set of kernels gives the same bits (docs/algorithms.md, "Arithmetic").
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
+#include "src/base/status.h"
 #include "src/collective/data_type.h"
 #include "src/collective/reduce_op.h"
 
 namespace dynamiccl::hostccl {
 
-// out[i] = a[i] op b[i]; `out` may be `a` or `b`.
-using CombineKernel = void (*)(void* out, const void* a, const void* b, size_t count);
-// data[i] = data[i] / n_ranks (integers: towards zero).
-using DivideKernel = void (*)(void* data, size_t count, int n_ranks);
-// The compute type of fp16 and bf16 is fp32; other types are their own.
+// One element of a data type, its bytes at the front.
+struct ElementValue {
+  alignas(8) std::array<std::byte, 8> bytes{};
+  friend bool operator==(const ElementValue&, const ElementValue&) = default;
+};
+
+// One pass: output[i] = ((in0[i] op in1[i]) op in2[i]) ..., the same to every output. An output may be one of
+// the inputs, or else must not overlap them. Pointers may have any alignment.
+struct Combination {
+  const std::byte* const* inputs = nullptr;  // in the order of the sum
+  size_t n_inputs = 0;                       // at least 1
+  std::byte* const* outputs = nullptr;
+  size_t n_outputs = 0;  // 1 to 64
+  size_t count = 0;      // elements
+  // By input: what it is multiplied with (and rounded to the data type) before it is combined; null: nothing.
+  // Null altogether when no input is.
+  const ElementValue* const* multipliers = nullptr;
+  // Bit k: output k is not read soon and is written past the caches. The stores are ordered when the call
+  // returns.
+  uint64_t streamed = 0;
+};
+
+// Divides by `divisor` (integers: towards zero) before rounding; 1: does not.
+using CombineKernel = void (*)(const Combination& combination, int divisor);
+// The compute type of fp16, bf16 and fp8 is fp32; other types are their own.
 using WidenKernel = void (*)(void* wide, const void* narrow, size_t count);
 using NarrowKernel = void (*)(void* narrow, const void* wide, size_t count);
 
 struct Reduction {
   CombineKernel combine = nullptr;
-  DivideKernel divide = nullptr;  // null unless the operator is avg
   size_t element_bytes = 1;
-  int n_ranks = 1;
+  int divisor = 1;  // 1 unless the operator is avg
+  // ncclRedOpCreatePreMulSum: this rank's own input is multiplied with it before the sum. Ranks may differ.
+  std::optional<ElementValue> multiplier;
+
+  // `is_final`: the sum is complete with this pass, avg's division is due.
+  void CombineN(const Combination& combination, bool is_final) const;
+  // out = a op b.
+  void Combine(std::byte* out, const std::byte* a, const std::byte* b, size_t count) const;
+  // This rank's input as the others must see it: multiplied, or copied.
+  void ScaleOwn(std::byte* out, const std::byte* own, size_t count) const;
 };
 
-// kAvg combines as sum; the division is the last step. Types without arithmetic (fp8) give a null combine.
-Reduction FindReduction(DataType type, ReduceOp op, int n_ranks);
+// kAvg combines as sum; the division is part of the last pass. Exists for every data type.
+Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<ElementValue> multiplier = {});
 
 // How HOSTCCL_SUM=rank_order accumulates: in `wide` elements, rounded once at the end.
 struct WideAccumulation {
@@ -36,7 +69,20 @@ struct WideAccumulation {
 };
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks);
 
-// "avx2" or "portable": what this machine uses.
-const char* KernelSetName();
+// Bytes that a call must touch (all that it reads and writes on this rank) before stores past the caches
+// pay: HOSTCCL_STREAM_BYTES, or eight times the second-level cache. On the machine where it was measured
+// (2 MiB a core) streaming won from 16 MiB on and lost below (docs/algorithms.md).
+size_t StreamThresholdBytes();
+
+// The instruction sets that kernels exist for.
+enum class KernelSet { kPortable, kAvx2, kAvx512 };
+inline constexpr KernelSet kKernelSets[] = {KernelSet::kPortable, KernelSet::kAvx2, KernelSet::kAvx512};
+
+// "portable", "avx2", "avx512".
+const char* Name(KernelSet set);
+// Whether this CPU (and this build) can run it.
+bool Runs(KernelSet set);
+// HOSTCCL_KERNELS, or the widest that runs here. An error names what runs here.
+Result<KernelSet> KernelSetFromEnvironment();
 
 }  // namespace dynamiccl::hostccl

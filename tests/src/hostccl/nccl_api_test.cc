@@ -111,29 +111,29 @@ TEST(NcclApi, NothingOfAGroupStartsBeforeItsOutermostEnd) {
 }
 
 TEST(NcclApi, RefusesWrongArgumentsWithAText) {
-  EXPECT_EQ(SpawnRanks(
-                1,
-                [](RankContext& rank) {
-                  float value = 1;
-                  EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat8e4m3, ncclSum, rank.comm, rank.stream),
-                            ncclInvalidArgument);
-                  EXPECT_NE(std::string(ncclGetLastError(rank.comm)).find("does not reduce"),
-                            std::string::npos);
-                  EXPECT_EQ(ncclAllReduce(&value, nullptr, 1, ncclFloat, ncclSum, rank.comm, rank.stream),
-                            ncclInvalidArgument);
-                  EXPECT_EQ(ncclBroadcast(&value, &value, 1, ncclFloat, 1, rank.comm, rank.stream),
-                            ncclInvalidArgument);
-                  EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, nullptr, rank.stream),
-                            ncclInvalidArgument);
-                  EXPECT_EQ(ncclSend(&value, 1, ncclFloat, 3, rank.comm, rank.stream), ncclInvalidArgument);
-                  const auto no_stream = reinterpret_cast<cudaStream_t>(&value);
-                  EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, no_stream),
-                            ncclInvalidArgument);
-                  ncclGroupStart();
-                  ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, nullptr, rank.stream);
-                  EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
-                }),
-            ncclSuccess);
+  EXPECT_EQ(
+      SpawnRanks(1,
+                 [](RankContext& rank) {
+                   float value = 1;
+                   EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclNumTypes, ncclSum, rank.comm, rank.stream),
+                             ncclInvalidArgument);
+                   EXPECT_NE(std::string(ncclGetLastError(rank.comm)).find("data type 12 does not exist"),
+                             std::string::npos);
+                   EXPECT_EQ(ncclAllReduce(&value, nullptr, 1, ncclFloat, ncclSum, rank.comm, rank.stream),
+                             ncclInvalidArgument);
+                   EXPECT_EQ(ncclBroadcast(&value, &value, 1, ncclFloat, 1, rank.comm, rank.stream),
+                             ncclInvalidArgument);
+                   EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, nullptr, rank.stream),
+                             ncclInvalidArgument);
+                   EXPECT_EQ(ncclSend(&value, 1, ncclFloat, 3, rank.comm, rank.stream), ncclInvalidArgument);
+                   const auto no_stream = reinterpret_cast<cudaStream_t>(&value);
+                   EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, no_stream),
+                             ncclInvalidArgument);
+                   ncclGroupStart();
+                   ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, nullptr, rank.stream);
+                   EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
+                 }),
+      ncclSuccess);
   ncclComm_t comm = nullptr;
   EXPECT_EQ(ncclCommInitRank(&comm, 2, ncclUniqueId{}, 0), ncclInvalidArgument);
   EXPECT_EQ(ncclCommInitRank(&comm, 2, ncclUniqueId{}, 2), ncclInvalidArgument);

@@ -2,7 +2,10 @@
 // Small numbers stored in NCCL's types at any alignment: what the collective tests feed and compare.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +25,40 @@ double Load(const std::byte* at) {
   T typed;
   std::memcpy(&typed, at, sizeof(T));
   return static_cast<double>(typed);
+}
+
+// What an fp8 number means, from the formats of OCP.
+inline double Float8Value(DataType type, int bits) {
+  const int mantissa_bits = type == DataType::kFloat8e4m3 ? 3 : 2;
+  const int bias = type == DataType::kFloat8e4m3 ? 7 : 15;
+  const int exponent = (bits & 0x7f) >> mantissa_bits;
+  const double fraction = static_cast<double>(bits & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits);
+  const double value =
+      exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias);
+  const bool is_nan = type == DataType::kFloat8e4m3 ? (bits & 0x7f) == 0x7f : (bits & 0x7f) > 0x7c;
+  if (is_nan) return std::nan("");
+  const bool is_infinite = type == DataType::kFloat8e5m2 && (bits & 0x7f) == 0x7c;
+  return ((bits & 0x80) != 0 ? -1 : 1) * (is_infinite ? INFINITY : value);
+}
+
+inline const std::array<double, 256>& Float8Values(DataType type) {
+  const auto all = [](DataType of) {
+    std::array<double, 256> values;
+    for (int bits = 0; bits < 256; ++bits) values[static_cast<size_t>(bits)] = Float8Value(of, bits);
+    return values;
+  };
+  static const std::array<double, 256> e4m3 = all(DataType::kFloat8e4m3);
+  static const std::array<double, 256> e5m2 = all(DataType::kFloat8e5m2);
+  return type == DataType::kFloat8e4m3 ? e4m3 : e5m2;
+}
+
+// Only for numbers that the format has; NaN for others. Positive ones come in order.
+inline uint8_t Float8Bits(DataType type, double value) {
+  const auto& values = Float8Values(type);
+  const auto* const end = values.begin() + (type == DataType::kFloat8e4m3 ? 0x7f : 0x7d);
+  const auto* const found = std::lower_bound(values.begin(), end, std::fabs(value));
+  if (found == end || *found != std::fabs(value)) return 0x7f;
+  return static_cast<uint8_t>((found - values.begin()) | (std::signbit(value) ? 0x80 : 0));
 }
 
 // Exact for numbers with at most 8 significant bits: bf16 is the upper half of fp32.
@@ -45,6 +82,10 @@ inline void StoreElement(DataType type, std::byte* at, double value) {
       return Store<float>(at, value);
     case DataType::kFloat64:
       return Store<double>(at, value);
+    case DataType::kFloat8e4m3:
+    case DataType::kFloat8e5m2:
+      *at = static_cast<std::byte>(Float8Bits(type, value));
+      return;
     default:
       return Store<uint16_t>(at, std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);
   }
@@ -70,6 +111,9 @@ inline double LoadElement(DataType type, const std::byte* at) {
       return Load<float>(at);
     case DataType::kFloat64:
       return Load<double>(at);
+    case DataType::kFloat8e4m3:
+    case DataType::kFloat8e5m2:
+      return Float8Values(type)[static_cast<size_t>(*at)];
     default:
       return std::bit_cast<float>(static_cast<uint32_t>(Load<uint16_t>(at)) << 16);
   }

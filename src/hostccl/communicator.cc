@@ -49,6 +49,7 @@ Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
   }
   settings.rank_order = sum == "rank_order";
   DYNAMICCL_CHECK_OK(KernelSetFromEnvironment());
+  DYNAMICCL_TRY(settings.emulated, EmulatedFromEnvironment());
   return settings;
 }
 

@@ -12,6 +12,7 @@
 
 #include "src/base/status.h"
 #include "src/collective/communicator_info.h"
+#include "src/hostccl/emulated_release.h"
 #include "src/hostccl/host_stream.h"
 #include "src/hostccl/planner.h"
 #include "src/hostccl/topology/double_binary_tree.h"
@@ -22,11 +23,12 @@
 
 namespace dynamiccl::hostccl {
 
-// Read at init; max_channels and rank_order must be equal on all ranks.
+// Read at init; all but timeout_ms must be equal on all ranks.
 struct CommunicatorSettings {
   int64_t timeout_ms = 30000;
   int32_t max_channels = 8;
   bool rank_order = false;  // HOSTCCL_SUM
+  EmulatedRelease emulated = EmulatedRelease::k230;
 
   static Result<CommunicatorSettings> FromEnvironment();
 };

@@ -104,6 +104,7 @@ class Assembly {
     options.min_ctas = communicator.config().minCTAs;
     options.max_ctas = communicator.config().maxCTAs;
     options.device = communicator.device();
+    options.emulated = communicator.settings().emulated;
     auto planner = Planner::Create(communicator.info(), fabric, options);
     if (!planner) {
       const bool usage = planner.error().result == ncclInvalidUsage;

@@ -103,8 +103,10 @@ ncclResult_t ChooseConfigs(Communicator& communicator, std::vector<CollectiveOpe
     const auto last = std::find_if(first, operations.end(), [&](const CollectiveOperation& other) {
       return Bin(other) != Bin(*first) || 4 * Traffic(other, n_ranks) <= Traffic(*first, n_ranks);
     });
-    PlannedBatch batch{
-        .collective = first->collective, .n_pipe_ops = pipe_ops, .data_type = first->data_type};
+    PlannedBatch batch{.collective = first->collective,
+                       .n_pipe_ops = pipe_ops,
+                       .data_type = first->data_type,
+                       .op = first->op};
     for (auto it = first; it != last; ++it) {
       batch.bytes += TotalBytes(it->collective, it->count, ElementBytes(it->data_type), n_ranks);
     }

@@ -22,6 +22,7 @@ void PutLink(ByteWriter& writer, const std::optional<LinkParameters>& link) {
 const char* FirstDifference(const Introduction& a, const Introduction& b) {
   if (a.settings.max_channels != b.settings.max_channels) return "HOSTCCL_CHANNELS";
   if (a.settings.rank_order != b.settings.rank_order) return "HOSTCCL_SUM";
+  if (a.settings.emulated != b.settings.emulated) return "HOSTCCL_EMULATE";
   if (a.topology_hash != b.topology_hash) return "HOSTCCL_TOPOLOGY";
   return nullptr;
 }
@@ -33,6 +34,7 @@ std::vector<std::byte> Introduction::Encode() const {
   writer.PutText(listener);
   writer.Put(settings.max_channels);
   writer.Put(static_cast<uint8_t>(settings.rank_order));
+  writer.Put(static_cast<uint8_t>(settings.emulated));
   writer.Put(topology_hash);
   return std::move(writer.buffer());
 }
@@ -43,6 +45,7 @@ Result<Introduction> Introduction::Decode(std::span<const std::byte> bytes) {
   result.listener = reader.GetText(kMaxName);
   result.settings.max_channels = reader.Get<int32_t>();
   result.settings.rank_order = reader.Get<uint8_t>() != 0;
+  result.settings.emulated = static_cast<EmulatedRelease>(reader.Get<uint8_t>());
   result.topology_hash = reader.Get<uint64_t>();
   if (reader.ok()) return result;
   return MakeError(ErrorKind::kCorrupt, "a rank introduced itself with a message that cannot be read");

@@ -23,7 +23,9 @@ using namespace dynamiccl::hostccl;
 
 ncclResult_t pncclGetVersion(int* version) {
   if (version == nullptr) return ncclInvalidArgument;
-  *version = DYNAMICCL_NCCL_API_VERSION;
+  const auto emulated = EmulatedFromEnvironment();
+  if (!emulated) return Refuse(emulated.error());
+  *version = VersionCode(*emulated);
   return ncclSuccess;
 }
 

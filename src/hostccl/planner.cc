@@ -2,6 +2,7 @@
 #include "src/hostccl/planner.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,6 +19,35 @@ tl::unexpected<PlanError> Fail(ncclResult_t result, std::string message) {
   return tl::unexpected<PlanError>(PlanError{result, std::move(message)});
 }
 
+// NCCL 2.31 and later price what only a tuner may choose at FLT_MAX / 2.
+constexpr float kOptInMicroseconds = std::numeric_limits<float>::max() / 2;
+// The first question of 2.31 and later, about symmetric kernels, carries a rank's share, but not less (seen
+// with 2.32.3).
+constexpr uint64_t kLeastFirstBytes = 1024;
+
+bool HasSymmetricKernels(Collective collective) {
+  return collective == Collective::kAllReduce || collective == Collective::kAllGather ||
+         collective == Collective::kReduceScatter;
+}
+
+// The argmin of 2.31 and later: only pairs possible before the tuner was asked, no test of the sign, and the
+// highest pair among equals.
+CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable& priced) {
+  CollectiveConfig best = kLeaveNcclAlone;
+  float best_time = std::numeric_limits<float>::infinity();
+  for (int a = kAlgorithms - 1; a >= 0; --a) {
+    for (int p = kProtocols - 1; p >= 0; --p) {
+      const CollectiveConfig config{static_cast<Algorithm>(a), static_cast<Protocol>(p), 0};
+      if (possible.at(config.algorithm, config.protocol) < 0) continue;
+      const float time = priced.at(config.algorithm, config.protocol);
+      if (!(time < best_time)) continue;
+      best = config;
+      best_time = time;
+    }
+  }
+  return best;
+}
+
 class TunedPlanner final : public Planner {
  public:
   struct Parts {
@@ -27,15 +57,23 @@ class TunedPlanner final : public Planner {
     PinnedMasks pinned;
     std::optional<TunerSession> tuner;
     int device = 0;
+    EmulatedRelease emulated = EmulatedRelease::k230;
+    ChannelLimits limits;
   };
   explicit TunedPlanner(Parts parts) : parts_(std::move(parts)) {}
 
   PlanResult<CollectiveConfig> Choose(const PlannedBatch& batch) override;
+  PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) override;
   void LogScheduled(Collective collective, uint64_t api_bytes, const CollectiveConfig& config) const override;
   int channels() const override { return parts_.model.fabric.max_channels; }
   void Finalize() override { parts_.tuner.reset(); }
 
  private:
+  bool newest() const { return parts_.emulated == EmulatedRelease::k232; }
+  CostTable TableFor(const PlannedBatch& batch) const;
+  PlanResult<TunerAnswer> Ask(const PlannedBatch& batch, const CostTable& table);
+  PlanResult<TunerAnswer> AskTuner(const TunerQuestion& question, const CostTable& table);
+  int Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const;
   tl::unexpected<PlanError> NothingLeft(const PlannedBatch& batch) const;
 
   Parts parts_;
@@ -45,27 +83,76 @@ PlanResult<CollectiveConfig> TunedPlanner::Choose(const PlannedBatch& batch) {
   const auto index = static_cast<size_t>(batch.collective);
   if (index >= kTunableCollectives) return Fail(ncclInternalError, "planner asked for a point-to-point call");
   SetLogDevice(parts_.device);
-  const ConfigMask allowed = SupportedConfigs(batch.collective) & parts_.pinned[index];
-  CostTable table = EstimateCosts(parts_.model, batch.collective, batch.bytes, batch.n_pipe_ops, allowed);
-  int wanted_channels = 0;
+  const CostTable table = TableFor(batch);
+  TunerAnswer answer{.table = table};
   if (parts_.tuner) {
-    const TunerAnswer answer = parts_.tuner->Ask(batch.collective, batch.bytes, batch.n_pipe_ops, table);
-    if (answer.result != ncclSuccess) {
-      return Fail(answer.result, fmt::format("Tuner plugin failed getCollInfo for {} with result {}",
-                                             Name(batch.collective), static_cast<int>(answer.result)));
-    }
-    table = answer.table;
-    wanted_channels = answer.channels;
+    auto asked = Ask(batch, table);
+    if (!asked) return tl::unexpected(asked.error());
+    answer = *asked;
   }
-  CollectiveConfig config = CheapestConfig(table);
+  CollectiveConfig config =
+      newest() ? LatestCheapestConfig(table, answer.table) : CheapestConfig(answer.table);
   if (config.leaves_nccl_alone()) return NothingLeft(batch);
-  // Up to 2.30 a plugin's number replaces NCCL's; NCCL does not check it, hostccl keeps it within what is set
-  // up.
-  const int chosen = wanted_channels != 0 ? wanted_channels
-                                          : DefaultChannels(parts_.model, batch.collective, batch.bytes,
-                                                            config.algorithm, config.protocol);
-  config.channels = static_cast<uint8_t>(std::clamp(chosen, 1, channels()));
+  config.channels = static_cast<uint8_t>(Channels(batch, config, answer.channels));
   return config;
+}
+
+CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
+  ConfigMask allowed =
+      SupportedConfigs(batch.collective) & parts_.pinned[static_cast<size_t>(batch.collective)];
+  const bool averages = batch.collective == Collective::kReduceScatter && batch.op == ReduceOp::kAvg;
+  if (averages && !newest()) allowed.reset(ConfigIndex(Algorithm::kPat, Protocol::kSimple));
+  CostTable table = EstimateCosts(parts_.model, batch.collective, batch.bytes, batch.n_pipe_ops, allowed);
+  const CommunicatorInfo& info = parts_.info;
+  const bool pat_opt_in = newest() && info.n_nodes > 1 && info.n_ranks > info.n_nodes;
+  if (pat_opt_in && allowed.test(ConfigIndex(Algorithm::kPat, Protocol::kSimple))) {
+    table.microseconds[static_cast<size_t>(Algorithm::kPat)][static_cast<size_t>(Protocol::kSimple)] =
+        kOptInMicroseconds;
+  }
+  return table;
+}
+
+PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, const CostTable& table) {
+  TunerAnswer answer = parts_.tuner->Ask(question, table);
+  if (answer.result == ncclSuccess) return answer;
+  return Fail(answer.result, fmt::format("Tuner plugin failed getCollInfo for {} with result {}",
+                                         Name(question.collective), static_cast<int>(answer.result)));
+}
+
+PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostTable& table) {
+  const TunerQuestion question{batch.collective, batch.bytes, batch.n_pipe_ops, batch.registered};
+  if (newest() && HasSymmetricKernels(batch.collective)) {
+    TunerQuestion first = question;
+    first.n_pipe_ops = 0;
+    if (batch.collective != Collective::kAllReduce) {
+      first.bytes =
+          std::max<uint64_t>(kLeastFirstBytes, batch.bytes / static_cast<uint64_t>(parts_.info.n_ranks));
+    }
+    CostTable nothing;
+    for (auto& row : nothing.microseconds) row.fill(NCCL_ALGO_PROTO_IGNORE);
+    const auto ignored = AskTuner(first, nothing);
+    if (!ignored) return ignored;
+  }
+  return AskTuner(question, table);
+}
+
+int TunedPlanner::Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const {
+  const int usual =
+      DefaultChannels(parts_.model, batch.collective, batch.bytes, config.algorithm, config.protocol);
+  // NCCL does not check a plugin's number up to 2.30; hostccl keeps it within what is set up.
+  if (!newest()) return std::clamp(wanted != 0 ? wanted : usual, 1, channels());
+  const int capped = wanted > 0 ? std::min(wanted, usual) : usual;
+  return std::clamp(std::max(capped, parts_.limits.min), 1, channels());
+}
+
+PlanResult<size_t> TunedPlanner::ChunkBytes(const ChunkQuestion& question) {
+  size_t bytes = question.default_bytes;
+  if (!parts_.tuner || !parts_.tuner->sets_chunks()) return bytes;
+  const uint64_t share = question.bytes / std::max<uint64_t>(1, question.config.channels);
+  const ncclResult_t result = parts_.tuner->AskChunk(question.collective, share, question.config, bytes);
+  if (result == ncclSuccess) return bytes;
+  return Fail(result, fmt::format("Tuner plugin failed getChunkSize for {} with result {}",
+                                  Name(question.collective), static_cast<int>(result)));
 }
 
 tl::unexpected<PlanError> TunedPlanner::NothingLeft(const PlannedBatch& batch) const {
@@ -86,10 +173,13 @@ void TunedPlanner::LogScheduled(Collective collective, uint64_t api_bytes,
        api_bytes, LogName(config.algorithm), LogName(config.protocol), config.channels - 1);
 }
 
-// Channels of the communicator: what the fabric has, within the limits; at least one.
-int ChannelsWithin(const Fabric& fabric, const PlannerOptions& options) {
+ChannelLimits LimitsOf(const PlannerOptions& options) {
   const auto given = [](int value) { return value == NCCL_CONFIG_UNDEF_INT ? 0 : value; };
-  const ChannelLimits limits = LimitsFromEnvironment({given(options.min_ctas), given(options.max_ctas)});
+  return LimitsFromEnvironment({given(options.min_ctas), given(options.max_ctas)});
+}
+
+// Channels of the communicator: what the fabric has, within the limits; at least one.
+int ChannelsWithin(const Fabric& fabric, const ChannelLimits& limits) {
   const int channels = limits.max == 0 ? fabric.max_channels : std::min(fabric.max_channels, limits.max);
   // As in NCCL a minimum only adds channels to the communicator, and hostccl has set up all it can already.
   return std::clamp(channels, 1, std::max(1, fabric.max_channels));
@@ -101,11 +191,13 @@ PlanResult<std::unique_ptr<Planner>> Planner::Create(const CommunicatorInfo& inf
                                                      const PlannerOptions& options) {
   SetLogDevice(options.device);
   TunedPlanner::Parts parts{.info = info, .pinned_names = PinnedFromEnvironment(), .device = options.device};
+  parts.emulated = options.emulated;
+  parts.limits = LimitsOf(options);
   const auto pinned = MasksOf(parts.pinned_names);
   if (!pinned) return Fail(ncclInvalidUsage, pinned.error().message);
   parts.pinned = *pinned;
   Fabric limited = fabric;
-  limited.max_channels = ChannelsWithin(fabric, options);
+  limited.max_channels = ChannelsWithin(fabric, parts.limits);
   parts.model = HostcclModel(limited);
   const ncclResult_t opened = TunerSession::Open(info, parts.model, parts.tuner);
   if (opened != ncclSuccess) {

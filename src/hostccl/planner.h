@@ -14,6 +14,8 @@
 #include "src/collective/communicator_info.h"
 #include "src/collective/data_type.h"
 #include "src/collective/fabric.h"
+#include "src/collective/reduce_op.h"
+#include "src/hostccl/emulated_release.h"
 #include "src/nccl_abi/nccl_api.h"
 
 namespace dynamiccl::hostccl {
@@ -34,6 +36,7 @@ struct PlannerOptions {
   int max_ctas = NCCL_CONFIG_UNDEF_INT;
   // As ncclCommCuDevice reports it: shown in the log.
   int device = 0;
+  EmulatedRelease emulated = EmulatedRelease::k230;
 };
 
 // Calls of one group on one communicator that run as one batch: same collective, operator and data type.
@@ -42,6 +45,16 @@ struct PlannedBatch {
   uint64_t bytes = 0;                       // NCCL's total (TotalBytes), summed over the calls
   int n_pipe_ops = 1;                       // ceil(calls of the group on this communicator / channels())
   DataType data_type = DataType::kFloat32;  // for messages only: NCCL does not tell a tuner
+  ReduceOp op = ReduceOp::kSum;             // decides what is possible
+  bool registered = false;                  // regBuff: all buffers lie in registered windows, on all ranks
+};
+
+// One call of a batch whose config is chosen.
+struct ChunkQuestion {
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;  // NCCL's total of this call
+  CollectiveConfig config;
+  size_t default_bytes = 0;  // the chunk that the protocol would use
 };
 
 class Planner {
@@ -59,6 +72,10 @@ class Planner {
   // communicator. ncclInvalidUsage when NCCL_ALGO and NCCL_PROTO leave nothing; a plugin's error result
   // otherwise.
   virtual PlanResult<CollectiveConfig> Choose(const PlannedBatch& batch) = 0;
+
+  // Bytes of a chunk for one call: the default, or what a tuner of version 6 wants (not clamped). Same thread
+  // and errors as Choose.
+  virtual PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) = 0;
 
   // NCCL's TUNING line of one scheduled call; `api_bytes` is count * element size as the API got it (per rank
   // for AllGather and ReduceScatter). Writes on rank 0 of the communicator only, and only when the log asks

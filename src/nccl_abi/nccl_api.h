@@ -73,7 +73,8 @@ typedef enum {
 #define NCCL_CONFIG_UNDEF_PTR NULL
 #define NCCL_SPLIT_NOCOLOR (-1)
 #define NCCL_API_MAGIC 0xcafebeef
-// The release whose structure ncclConfig_t below is; hostccl reports it from ncclGetVersion.
+// The release whose structure ncclConfig_t below is. What ncclGetVersion reports is another matter
+// (src/hostccl/emulated_release.h).
 #define DYNAMICCL_NCCL_API_VERSION 22809
 
 // Append-only: a library must read at most `size` bytes of what a program hands in.

@@ -46,6 +46,13 @@ typedef enum {
 
 #define NCCL_NUM_ALGORITHMS 7
 #define NCCL_NUM_PROTOCOLS 3
+#define NCCL_ALGO_COLLNET_CHAIN 3
+#define NCCL_ALGO_NVLS 4
+#define NCCL_ALGO_NVLS_TREE 5
+#define NCCL_PROTO_SIMPLE 2
+// What a version 2 tuner finds in *algorithm and *protocol.
+#define NCCL_ALGO_UNDEF (-1)
+#define NCCL_PROTO_UNDEF (-1)
 // "This pair is impossible here." Never write it: up to 2.30 it disables an entry, from 2.31 on it forces it.
 #define NCCL_ALGO_PROTO_IGNORE (-1.0f)
 

@@ -37,24 +37,33 @@ ncclResult_t TunerSession::Open(const CommunicatorInfo& info, CostModelInput& mo
   return ncclSuccess;
 }
 
-TunerAnswer TunerSession::Ask(Collective collective, uint64_t bytes, int n_pipe_ops, const CostTable& table) {
+TunerAnswer TunerSession::Ask(const TunerQuestion& question, const CostTable& table) {
   TunerAnswer answer{.table = table};
   // The interface declares float** but passes float[7][3].
   auto* cells = reinterpret_cast<float**>(answer.table.microseconds.data());
   const ncclResult_t result = tuner_->functions.getCollInfo(
-      context_, static_cast<ncclFunc_t>(collective), static_cast<size_t>(bytes), n_pipe_ops, cells,
-      kAlgorithms, kProtocols, /*regBuff=*/0, &answer.channels);
+      context_, static_cast<ncclFunc_t>(question.collective), static_cast<size_t>(question.bytes),
+      question.n_pipe_ops, cells, kAlgorithms, kProtocols, question.registered ? 1 : 0, &answer.channels);
   if (!Accepted(result)) {
     answer.result = result;
     return answer;
   }
   for (size_t a = 0; a < table.microseconds.size(); ++a) {
     for (size_t p = 0; p < table.microseconds[a].size(); ++p) {
-      // NCCL would believe a plugin that prices an impossible pair, and crash.
+      // NCCL up to 2.30 would believe a plugin that prices an impossible pair, and crash.
       if (table.microseconds[a][p] < 0) answer.table.microseconds[a][p] = -1;
     }
   }
   return answer;
+}
+
+ncclResult_t TunerSession::AskChunk(Collective collective, uint64_t bytes, const CollectiveConfig& config,
+                                    size_t& chunk_bytes) {
+  // NCCL asks for each part of a call with nChannels 1 (enqueue.cc, scheduleCollTasksToPlan).
+  const ncclResult_t result = tuner_->functions.getChunkSize(
+      context_, static_cast<ncclFunc_t>(collective), static_cast<size_t>(bytes),
+      static_cast<int>(config.algorithm), static_cast<int>(config.protocol), /*nChannels=*/1, &chunk_bytes);
+  return Accepted(result) ? ncclSuccess : result;
 }
 
 void TunerSession::Finalize() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One communicator's conversation with the tuner plugin: init, questions, finalize, with the semantics of
-// NCCL 2.28 to 2.30.
+// NCCL 2.28 to 2.32.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,13 @@
 #include "src/hostccl/plugin_host/tuner_plugin.h"
 
 namespace dynamiccl::hostccl {
+
+struct TunerQuestion {
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;  // NCCL's total
+  int n_pipe_ops = 1;
+  bool registered = false;  // regBuff
+};
 
 // What the plugin made of one question.
 struct TunerAnswer {
@@ -31,7 +38,13 @@ class TunerSession {
   static ncclResult_t Open(const CommunicatorInfo& info, CostModelInput& model,
                            std::optional<TunerSession>& session);
 
-  TunerAnswer Ask(Collective collective, uint64_t bytes, int n_pipe_ops, const CostTable& table);
+  TunerAnswer Ask(const TunerQuestion& question, const CostTable& table);
+
+  // Whether the plugin has an opinion on chunk sizes (version 6 with getChunkSize).
+  bool sets_chunks() const { return tuner_->functions.getChunkSize != nullptr; }
+  // getChunkSize for the part of a call that one channel carries. `chunk_bytes`: the preset, and the answer.
+  ncclResult_t AskChunk(Collective collective, uint64_t bytes, const CollectiveConfig& config,
+                        size_t& chunk_bytes);
 
   // Once; the library may be closed by it.
   void Finalize();

@@ -23,7 +23,7 @@ using Floats = std::vector<float>;
 TEST(NcclApi, AnswersQuestionsAboutACommunicator) {
   int version = 0;
   EXPECT_EQ(ncclGetVersion(&version), ncclSuccess);
-  EXPECT_EQ(version, 22809);
+  EXPECT_EQ(version, 23007);
   EXPECT_STREQ(ncclGetErrorString(ncclInvalidArgument), "invalid argument");
   EXPECT_EQ(SpawnRanks(3,
                        [](RankContext& rank) {

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 
-#include "src/hostccl/plugin_host/tuner_plugin.h"
 #include "tests/support/child_process.h"
 
 namespace dynamiccl::hostccl {
@@ -61,19 +60,6 @@ TEST(PinnedChoice, TheStricterOfTheLimitsHolds) {
     EXPECT_EQ(limits.min, 2);
   });
   EXPECT_EQ(LimitsFromEnvironment({.max = 32}).max, 32);
-}
-
-using Names = std::vector<std::string>;
-
-TEST(TunerCandidates, FollowNcclsSearch) {
-  EXPECT_EQ(TunerCandidates(nullptr), (Names{"libnccl-tuner.so"}));
-  EXPECT_EQ(TunerCandidates("none"), Names{});
-  EXPECT_EQ(TunerCandidates("/opt/x.so"), (Names{"/opt/x.so"}));
-  EXPECT_EQ(TunerCandidates("libmine.so"), (Names{"libmine.so"}));
-  EXPECT_EQ(TunerCandidates("mine"), (Names{"mine", "libnccl-tuner-mine.so"}));
-  EXPECT_EQ(TunerCandidates("mine.so"), (Names{"mine.so", "libnccl-tuner-mine.so.so"}));
-  EXPECT_EQ(TunerCandidates("STATIC_PLUGIN"), (Names{""}));
-  EXPECT_EQ(TunerCandidates("static"), (Names{""})) << "NCCL compares a prefix";
 }
 
 }  // namespace

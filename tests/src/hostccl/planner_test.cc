@@ -31,7 +31,10 @@ struct Script {
   uint64_t comm_id = 0;
   size_t bytes = 0;
   int pipe_ops = 0;
+  std::vector<int> all_pipe_ops;
+  std::vector<size_t> all_bytes;
   ncclTunerConstants_v5_t constants{};
+  std::function<ncclResult_t(size_t, int, size_t*)> chunk = [](size_t, int, size_t*) { return ncclSuccess; };
 };
 Script g_script;
 
@@ -51,8 +54,14 @@ ncclResult_t ScriptAnswer(void* ctx, ncclFunc_t, size_t bytes, int pipe_ops, flo
   auto* script = static_cast<Script*>(ctx);
   script->bytes = bytes;
   script->pipe_ops = pipe_ops;
+  script->all_pipe_ops.push_back(pipe_ops);
+  script->all_bytes.push_back(bytes);
   script->answer(reinterpret_cast<Table>(table), channels);
   return script->result;
+}
+
+ncclResult_t ScriptChunk(void* ctx, ncclFunc_t, size_t bytes, int, int, int channels, size_t* chunk) {
+  return static_cast<Script*>(ctx)->chunk(bytes, channels, chunk);
 }
 
 ncclResult_t ScriptFinalize(void* ctx) {
@@ -63,7 +72,7 @@ ncclResult_t ScriptFinalize(void* ctx) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const ncclTuner_v6_t ncclTunerPlugin_v6;
-const ncclTuner_v6_t ncclTunerPlugin_v6 = {"scripted", ScriptInit, ScriptAnswer, ScriptFinalize, nullptr};
+const ncclTuner_v6_t ncclTunerPlugin_v6 = {"scripted", ScriptInit, ScriptAnswer, ScriptFinalize, ScriptChunk};
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -269,6 +278,115 @@ TEST(Planner, PinnedEntriesReachThePluginAsImpossible) {
     };
     const auto planner = Make();
     EXPECT_EQ(ChosenFor(*planner, Collective::kAllReduce, 64).algorithm, Algorithm::kRing);
+  });
+}
+
+constexpr PlannerOptions k232{.emulated = EmulatedRelease::k232};
+
+TEST(Planner232, TheFirstQuestionIsAboutNothingAndItsAnswerIsIgnored) {
+  InChildProcess([] {
+    WithScript();
+    g_script.answer = [](Table table, int* channels) {
+      if (g_script.pipe_ops > 0) {
+        EXPECT_GT(table[1][0], 0);
+        return;
+      }
+      for (int a = 0; a < NCCL_NUM_ALGORITHMS; ++a) {
+        for (int p = 0; p < NCCL_NUM_PROTOCOLS; ++p) {
+          EXPECT_EQ(table[a][p], -1);
+          table[a][p] = 1e-3f;
+        }
+      }
+      *channels = 1;
+    };
+    const auto planner = Make(k232);
+    const CollectiveConfig config = ChosenFor(*planner, Collective::kAllGather, 1 << 20);
+    EXPECT_EQ(config.algorithm, Algorithm::kRing);
+    EXPECT_EQ(config.channels, 8);
+    EXPECT_THAT(g_script.all_pipe_ops, testing::ElementsAre(0, 1));
+    EXPECT_THAT(g_script.all_bytes, testing::ElementsAre((1 << 20) / 4, 1 << 20)) << "a rank's share first";
+    ChosenFor(*planner, Collective::kReduceScatter, 256);
+    EXPECT_EQ(g_script.all_bytes[2], 1024u);
+    ChosenFor(*planner, Collective::kBroadcast, 256);
+    EXPECT_EQ(g_script.all_pipe_ops.size(), 5u) << "Broadcast has no symmetric kernels";
+  });
+}
+
+TEST(Planner232, ChannelsOfThePluginOnlyCap) {
+  InChildProcess([] {
+    WithScript();
+    int wanted = 3;
+    g_script.answer = [&wanted](Table table, int* channels) {
+      if (g_script.pipe_ops == 0) return;
+      table[1][2] = 0;
+      *channels = wanted;
+    };
+    const auto planner = Make(k232);
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllGather, 1 << 24).channels, 3);
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllGather, 64).channels, 1) << "3 does not raise 1";
+    wanted = -4;
+    EXPECT_EQ(ChosenFor(*planner, Collective::kAllGather, 1 << 24).channels, 8);
+    const auto raised = Make({.min_ctas = 2, .emulated = EmulatedRelease::k232});
+    EXPECT_EQ(ChosenFor(*raised, Collective::kAllGather, 64).channels, 2) << "minCTAs raises";
+    const auto older = Make({.min_ctas = 2});
+    wanted = 0;
+    EXPECT_EQ(ChosenFor(*older, Collective::kAllGather, 64).channels, 1) << "not up to 2.30";
+  });
+}
+
+TEST(Planner232, TiesGoToTheHighestPairAndNegativesWin) {
+  InChildProcess([] {
+    WithScript();
+    g_script.answer = [](Table table, int*) {
+      if (g_script.pipe_ops > 0) table[0][0] = table[0][2] = table[1][0] = 0;
+    };
+    EXPECT_EQ(ChosenFor(*Make(k232), Collective::kAllReduce, 64).algorithm, Algorithm::kRing);
+    EXPECT_EQ(ChosenFor(*Make(), Collective::kAllReduce, 64).algorithm, Algorithm::kTree);
+    g_script.answer = [](Table table, int*) {
+      if (g_script.pipe_ops > 0) table[0][2] = NCCL_ALGO_PROTO_IGNORE;
+    };
+    EXPECT_EQ(ChosenFor(*Make(k232), Collective::kAllReduce, 64).algorithm, Algorithm::kTree);
+    EXPECT_EQ(ChosenFor(*Make(k232), Collective::kAllReduce, 64).protocol, Protocol::kSimple);
+  });
+}
+
+TEST(Planner232, WhatIsImpossibleStaysSo) {
+  InChildProcess([] {
+    WithScript();
+    g_script.answer = [](Table table, int*) {
+      for (int a = 0; a < NCCL_NUM_ALGORITHMS; ++a) {
+        for (int p = 0; p < NCCL_NUM_PROTOCOLS; ++p) table[a][p] = -5;
+      }
+    };
+    EXPECT_EQ(ChosenFor(*Make(k232), Collective::kBroadcast, 64).algorithm, Algorithm::kRing);
+  });
+}
+
+TEST(Planner, ATunerMayChangeTheChunkSize) {
+  InChildProcess([] {
+    WithScript();
+    g_script.chunk = [](size_t bytes, int channels, size_t* chunk) {
+      EXPECT_EQ(bytes, 1000u) << "a channel's share";
+      EXPECT_EQ(channels, 1);
+      EXPECT_EQ(*chunk, 4096u);
+      *chunk = 512;
+      return ncclSuccess;
+    };
+    const auto planner = Make();
+    const ChunkQuestion question{
+        Collective::kAllReduce, 4000, {Algorithm::kRing, Protocol::kSimple, 4}, 4096};
+    EXPECT_EQ(planner->ChunkBytes(question).value_or(0), 512u);
+    g_script.chunk = [](size_t, int, size_t*) { return ncclInternalError; };
+    EXPECT_EQ(planner->ChunkBytes(question).error().result, ncclInternalError);
+  });
+}
+
+TEST(Planner, WithoutATunerTheChunkIsTheDefault) {
+  InChildProcess([] {
+    WithoutPlugin();
+    const ChunkQuestion question{
+        Collective::kAllReduce, 4000, {Algorithm::kRing, Protocol::kSimple, 4}, 4096};
+    EXPECT_EQ(Make()->ChunkBytes(question).value_or(0), 4096u);
   });
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "src/nccl_abi/tuner_v2.h"
+#include "src/nccl_abi/tuner_v3.h"
+#include "src/nccl_abi/tuner_v4.h"
 #include "src/nccl_abi/tuner_v6.h"
 #include "tests/src/nccl_abi/abi_values.h"
 
@@ -34,6 +37,9 @@ TEST(NcclAbi, EqualsNvidiasHeader) {
 // Sizes that NVIDIA's library uses, read from its debug information (`gdb -ex 'ptype /o ncclTuner_v6_t'
 // libnccl.so.2`).
 TEST(TunerAbi, LayoutsAreNvidias) {
+  EXPECT_EQ(offsetof(ncclTuner_v2_t, getCollInfo), 16u);
+  EXPECT_EQ(offsetof(ncclTuner_v3_t, getCollInfo), 16u);
+  EXPECT_EQ(offsetof(ncclTuner_v4_t, destroy), 24u);
   EXPECT_EQ(sizeof(ncclTuner_v5_t), 32u);
   EXPECT_EQ(sizeof(ncclTuner_v6_t), 40u);
   EXPECT_EQ(offsetof(ncclTuner_v6_t, getCollInfo), 16u);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuner version 2: names one pair, which becomes cost 0 in the table of the newer form.
+#include "src/nccl_abi/tuner_v2.h"
+
+#include "src/hostccl/plugin_host/tuner_plugin.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+using Table = float (*)[NCCL_NUM_PROTOCOLS];
+
+const ncclTuner_v2_t* found = nullptr;
+
+ncclResult_t Init(void** context, uint64_t, size_t n_ranks, size_t n_nodes, ncclDebugLogger_t logger,
+                  ncclNvlDomainInfo_v5_t*, ncclTunerConstants_v5_t*) {
+  return found->init(n_ranks, n_nodes, logger, context);
+}
+
+// What the communicator has, read off the table as NCCL's own adapter does.
+int HasCollnet(Table table) {
+  return table[NCCL_ALGO_COLLNET_CHAIN][NCCL_PROTO_SIMPLE] != NCCL_ALGO_PROTO_IGNORE;
+}
+int HasNvls(Table table) {
+  return table[NCCL_ALGO_NVLS][NCCL_PROTO_SIMPLE] != NCCL_ALGO_PROTO_IGNORE ||
+         table[NCCL_ALGO_NVLS_TREE][NCCL_PROTO_SIMPLE] != NCCL_ALGO_PROTO_IGNORE;
+}
+
+ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops, float** costs, int,
+                         int, int, int* channels) {
+  auto table = reinterpret_cast<Table>(costs);
+  int algorithm = NCCL_ALGO_UNDEF;
+  int protocol = NCCL_PROTO_UNDEF;
+  const ncclResult_t result = found->getCollInfo(context, function, bytes, HasCollnet(table), HasNvls(table),
+                                                 n_pipe_ops, &algorithm, &protocol, channels);
+  if (result != ncclSuccess) return result;
+  const bool named =
+      algorithm >= 0 && algorithm < NCCL_NUM_ALGORITHMS && protocol >= 0 && protocol < NCCL_NUM_PROTOCOLS;
+  if (named && table[algorithm][protocol] != NCCL_ALGO_PROTO_IGNORE) table[algorithm][protocol] = 0;
+  return ncclSuccess;
+}
+
+}  // namespace
+
+bool FindTunerV2(const DynamicLibrary& library, TunerInterface& out) {
+  found = static_cast<const ncclTuner_v2_t*>(library.Symbol("ncclTunerPlugin_v2"));
+  if (found == nullptr) return false;
+  out = {{.name = found->name,
+          .init = Init,
+          .getCollInfo = GetCollInfo,
+          .finalize = found->destroy,
+          .getChunkSize = nullptr},
+         2};
+  return true;
+}
+
+}  // namespace dynamiccl::hostccl

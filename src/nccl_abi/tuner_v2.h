@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's tuner plugin interface, version 2 (NCCL 2.21): symbol ncclTunerPlugin_v2, a constant object. It
+// names one algorithm and protocol instead of pricing all.
+#pragma once
+
+#include "src/nccl_abi/tuner_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  const char* name;
+  // Once per communicator and rank. Out: *context.
+  ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);
+  // In: collType, nBytes (NCCL's total), what the communicator has, numPipeOps. Out: *algorithm and *protocol
+  // (preset to -1, "no opinion"; set both or none), *nChannels (preset to 0).
+  ncclResult_t (*getCollInfo)(void* context, ncclFunc_t collType, size_t nBytes, int collNetSupport,
+                              int nvlsSupport, int numPipeOps, int* algorithm, int* protocol, int* nChannels);
+  ncclResult_t (*destroy)(void* context);
+} ncclTuner_v2_t;
+
+#ifdef __cplusplus
+}
+
+static_assert(sizeof(ncclTuner_v2_t) == 32, "ncclTuner_v2_t layout");
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's tuner plugin interface, version 3 (NCCL 2.22 and 2.23): symbol ncclTunerPlugin_v3, a constant
+// object. The first with a table of costs.
+#pragma once
+
+#include "src/nccl_abi/tuner_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  const char* name;
+  ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);
+  // As in version 5, without regBuff.
+  ncclResult_t (*getCollInfo)(void* context, ncclFunc_t collType, size_t nBytes, int numPipeOps,
+                              float** collCostTable, int numAlgo, int numProto, int* nChannels);
+  ncclResult_t (*destroy)(void* context);
+} ncclTuner_v3_t;
+
+#ifdef __cplusplus
+}
+
+static_assert(sizeof(ncclTuner_v3_t) == 32, "ncclTuner_v3_t layout");
+#endif

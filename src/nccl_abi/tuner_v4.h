@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's tuner plugin interface, version 4 (NCCL 2.24 to 2.27): symbol ncclTunerPlugin_v4, a constant object.
+#pragma once
+
+#include "src/nccl_abi/tuner_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  const char* name;
+  ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);
+  // As in version 5.
+  ncclResult_t (*getCollInfo)(void* context, ncclFunc_t collType, size_t nBytes, int numPipeOps,
+                              float** collCostTable, int numAlgo, int numProto, int regBuff, int* nChannels);
+  ncclResult_t (*destroy)(void* context);
+} ncclTuner_v4_t;
+
+#ifdef __cplusplus
+}
+
+static_assert(sizeof(ncclTuner_v4_t) == 32, "ncclTuner_v4_t layout");
+#endif

@@ -71,10 +71,12 @@ void Communicator::Connect() {
   const auto self = static_cast<size_t>(rank());
   const size_t n = parts_.segments.size();
   std::vector<bool> shaped_from(n);
-  for (size_t peer = 0; peer < n; ++peer) {
-    const int own = parts_.link_ranks[self];
-    outgoing_links_.push_back(parts_.links->Link(own, parts_.link_ranks[peer]));
-    shaped_from[peer] = parts_.links->Link(parts_.link_ranks[peer], own) != nullptr;
+  const int own = parts_.link_ranks[self];
+  const auto rails = static_cast<size_t>(parts_.links->topology().rails);
+  for (size_t index = 0; index < rails * n; ++index) {
+    outgoing_links_.push_back(
+        parts_.links->Link(own, parts_.link_ranks[index % n], static_cast<int>(index / n)));
+    shaped_from[index % n] = parts_.links->shaped(parts_.link_ranks[index % n], own);
   }
   connections_.resize(n * kFifosPerPeer);
   for (size_t index = 0; index < connections_.size(); ++index) {
@@ -84,7 +86,7 @@ void Communicator::Connect() {
     connection.outgoing = &parts_.segments[peer]->fifo(rank(), channel);
     connection.incoming = &parts_.segments[self]->fifo(static_cast<int>(peer), channel);
     Doorbell* const bell = &parts_.segments[peer]->header().doorbell;
-    const ShapedLink* const link = outgoing_links_[peer].get();
+    ShapedLink* const link = outgoing_links_[static_cast<size_t>(channel) % rails * n + peer].get();
     connection.simple_send = {&connection.outgoing->simple, bell, link};
     connection.simple_receive = {&connection.incoming->simple, bell, shaped_from[peer]};
     connection.ll_send = {&connection.outgoing->ll, bell, link};

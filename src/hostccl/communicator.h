@@ -43,6 +43,7 @@ class Communicator {
     ncclConfig_t config{};
     std::shared_ptr<EmulatedLinks> links;
     std::vector<int> link_ranks;                     // by rank: the rank's number in `links`
+    bool is_split = false;                           // `links` belong to another communicator
     std::unique_ptr<PeerMesh> mesh;                  // null for one rank
     std::vector<std::shared_ptr<Segment>> segments;  // by rank
   };
@@ -72,7 +73,10 @@ class Communicator {
   }
 
   // A launch that runs collectives; equal on all ranks, from 1.
-  uint64_t BeginCollectiveLaunch() { return ++collective_launches_; }
+  uint64_t BeginCollectiveLaunch() {
+    if (!parts_.is_split) parts_.links->NoteCall(static_cast<int64_t>(collective_launches_ + 1));
+    return ++collective_launches_;
+  }
 
   // First failure: kept for ncclCommGetAsyncError, and all peers are told. Any thread.
   void Fail(ErrorKind kind, const std::string& message);
@@ -101,7 +105,7 @@ class Communicator {
 
   Parts parts_;
   std::unique_ptr<Planner> planner_;
-  std::vector<std::unique_ptr<ShapedLink>> outgoing_links_;  // by peer; null: not shaped
+  std::vector<std::unique_ptr<ShapedLink>> outgoing_links_;  // by rail and peer; null: not shaped
   std::vector<int> ring_;
   int ring_position_ = 0;
   std::array<TreeNeighbours, 2> trees_;

@@ -57,6 +57,7 @@ class Assembly {
   void UseLinks(std::shared_ptr<EmulatedLinks> links, std::vector<int> link_ranks) {
     parts_.links = std::move(links);
     parts_.link_ranks = std::move(link_ranks);
+    parts_.is_split = true;
   }
 
   Result<std::shared_ptr<Communicator>> Build() {

@@ -13,12 +13,6 @@ namespace {
 
 constexpr size_t kMaxName = 256;
 
-void PutLink(ByteWriter& writer, const std::optional<LinkParameters>& link) {
-  writer.Put(static_cast<uint8_t>(link.has_value()));
-  writer.Put(link.value_or(LinkParameters{}).latency_us);
-  writer.Put(link.value_or(LinkParameters{}).bandwidth_gbps);
-}
-
 const char* FirstDifference(const Introduction& a, const Introduction& b) {
   if (a.settings.max_channels != b.settings.max_channels) return "HOSTCCL_CHANNELS";
   if (a.settings.rank_order != b.settings.rank_order) return "HOSTCCL_SUM";
@@ -63,17 +57,8 @@ Status CheckEqualSettings(const std::vector<Introduction>& ranks) {
 }
 
 uint64_t HashOf(const Topology& topology) {
-  ByteWriter writer;
-  writer.Put(topology.nodes);
-  writer.Put(topology.ranks_per_node);
-  PutLink(writer, topology.intra);
-  PutLink(writer, topology.inter);
-  for (const LinkOverride& override : topology.overrides) {
-    writer.Put(override.from_node);
-    writer.Put(override.to_node);
-    PutLink(writer, override.link);
-  }
-  return XXH3_64bits(writer.buffer().data(), writer.buffer().size());
+  const std::string text = FormatTopology(topology);
+  return XXH3_64bits(text.data(), text.size());
 }
 
 }  // namespace dynamiccl::hostccl

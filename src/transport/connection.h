@@ -20,7 +20,7 @@ class SendEnd {
  public:
   SendEnd() = default;
   // `link` null: not shaped. All pointers must outlive the object.
-  SendEnd(FifoCounters<kCount>* counters, Doorbell* receiver, const ShapedLink* link)
+  SendEnd(FifoCounters<kCount>* counters, Doorbell* receiver, ShapedLink* link)
       : counters_(counters), receiver_(receiver), link_(link) {}
 
   uint64_t step() const { return step_; }
@@ -42,7 +42,7 @@ class SendEnd {
  private:
   FifoCounters<kCount>* counters_ = nullptr;
   Doorbell* receiver_ = nullptr;
-  const ShapedLink* link_ = nullptr;
+  ShapedLink* link_ = nullptr;
   uint64_t step_ = 0;
   uint64_t released_ = 0;  // last head seen
 };

@@ -7,14 +7,13 @@
 namespace dynamiccl {
 namespace {
 
-// The header, then a FIFO for each peer and channel, then the links' states.
-size_t LinkOffset(int n_ranks) {
+// The header, then a FIFO for each peer and channel, then the job's clock and the links' states.
+size_t ClockOffset(int n_ranks) {
   return sizeof(SegmentHeader) + sizeof(Fifo) * static_cast<size_t>(n_ranks) * kFifosPerPeer;
 }
 
 size_t SegmentBytes(int n_ranks) {
-  return LinkOffset(n_ranks) +
-         sizeof(LinkState) * 2 * static_cast<size_t>(n_ranks) * static_cast<size_t>(n_ranks);
+  return ClockOffset(n_ranks) + sizeof(JobClock) + sizeof(LinkState) * LinkStates(n_ranks);
 }
 
 // Segments made in this process, by their address. Leaked: threads may outlive static destructors.
@@ -65,8 +64,13 @@ Fifo& Segment::fifo(int from_rank, int channel) const {
   return fifos[from_rank * kFifosPerPeer + channel];
 }
 
-LinkState& Segment::link_state(int index) const {
-  return reinterpret_cast<LinkState*>(memory_.data() + LinkOffset(n_ranks_))[index];
+JobClock& Segment::job_clock() const {
+  return *reinterpret_cast<JobClock*>(memory_.data() + ClockOffset(n_ranks_));
+}
+
+LinkState& Segment::link_state(size_t index) const {
+  std::byte* const states = memory_.data() + ClockOffset(n_ranks_) + sizeof(JobClock);
+  return reinterpret_cast<LinkState*>(states)[index];
 }
 
 void Segment::WakeSleepers() const {

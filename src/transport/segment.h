@@ -10,7 +10,7 @@
 #include "src/base/status.h"
 #include "src/transport/doorbell.h"
 #include "src/transport/fifo.h"
-#include "src/transport/shaped_link.h"
+#include "src/transport/link_state.h"
 
 namespace dynamiccl {
 
@@ -26,6 +26,13 @@ struct alignas(4096) SegmentHeader {
   alignas(64) std::atomic<uint64_t> completed_launches;
 };
 
+// A state for each rail between two nodes, of which there are at most as many as ranks, and for each two
+// ranks.
+inline constexpr size_t kRailStates = 8;
+constexpr size_t LinkStates(int n_ranks) {
+  return (kRailStates + 1) * static_cast<size_t>(n_ranks) * static_cast<size_t>(n_ranks);
+}
+
 // Shared by the ranks (threads) of one process: shared_ptr, because the last of them unmaps it.
 class Segment {
  public:
@@ -38,8 +45,10 @@ class Segment {
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(memory_.data()); }
   Fifo& fifo(int from_rank, int channel) const;
-  // State of an emulated link: 2 n_ranks^2 of them. Only those in the segment of rank 0 are used.
-  LinkState& link_state(int index) const;
+  // What the ranks share of emulated links: LinkStates(n_ranks) of them. Only those of rank 0's segment are
+  // used.
+  LinkState& link_state(size_t index) const;
+  JobClock& job_clock() const;
   int fd() const { return memory_.fd(); }
   uint64_t address() const { return reinterpret_cast<uint64_t>(memory_.data()); }
 

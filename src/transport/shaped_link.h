@@ -2,41 +2,58 @@
 // An emulated link: when a message that is posted now has arrived at the other end.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "src/transport/link_state.h"
+#include "src/transport/link_timeline.h"
+
 namespace dynamiccl {
 
-// Lives in shared memory, zero-initialised: all senders over one direction of a link queue behind each other.
-struct alignas(64) LinkState {
-  std::atomic<int64_t> busy_until_ns;
-};
+// Nanoseconds that `bytes` take over a link of this shape from `start_ns` on, counted from when the links
+// were made.
+int64_t TransferNs(const LinkShape& shape, uint64_t seed, int64_t start_ns, size_t bytes);
+// Random delay of a link's message number `message`, at most ten times the mean.
+int64_t JitterNs(const LinkShape& shape, uint64_t seed, uint64_t message);
 
+// One direction of a rail as a sender sees it. Senders in other processes have objects of their own over the
+// same LinkState. Used by one thread at a time.
 class ShapedLink {
  public:
-  // `bandwidth_gbps` is 1e9 bytes a second; 0 means that only latency is emulated.
-  ShapedLink(double latency_us, double bandwidth_gbps, LinkState* state)
-      : latency_ns_(static_cast<int64_t>(latency_us * 1e3)),
-        ns_per_byte_(bandwidth_gbps > 0 ? 1.0 / bandwidth_gbps : 0),
-        state_(state) {}
+  // `seed` names the link: jitter and bursts follow from it alone. Both pointers must outlive the object.
+  ShapedLink(LinkTimeline timeline, uint64_t seed, LinkState* state, const JobClock* clock);
 
-  // Books the link for the message and returns its arrival: max(now, link free) + bytes / bandwidth +
-  // latency.
-  int64_t Schedule(int64_t now_ns, size_t bytes) const {
-    const auto transfer = static_cast<int64_t>(static_cast<double>(bytes) * ns_per_byte_);
-    int64_t busy = state_->busy_until_ns.load(std::memory_order_relaxed);
-    int64_t sent = 0;
-    do {
-      sent = (busy > now_ns ? busy : now_ns) + transfer;
-    } while (!state_->busy_until_ns.compare_exchange_weak(busy, sent, std::memory_order_relaxed));
-    return sent + latency_ns_;
+  // Books the link for the message and returns its arrival: max(now, link free) + bytes / bandwidth + latency
+  // + jitter.
+  int64_t Schedule(int64_t now_ns, size_t bytes);
+  // What the link is like at this moment.
+  const LinkShape& ShapeAt(int64_t now_ns) {
+    Refresh(now_ns);
+    return shape_;
   }
 
  private:
-  int64_t latency_ns_;
-  double ns_per_byte_;
+  // Looks for an event or an order that came or ended since the last message.
+  void Refresh(int64_t now_ns) {
+    const bool called = by_calls_ && clock_->calls.load(std::memory_order_relaxed) != seen_calls_;
+    if (called || now_ns >= valid_until_ns_ || state_->ordered.version() != seen_version_) Rebuild(now_ns);
+  }
+  void Rebuild(int64_t now_ns);
+
+  LinkTimeline timeline_;
+  uint64_t seed_;
   LinkState* state_;
+  const JobClock* clock_;
+  bool by_calls_;
+  int64_t seen_calls_ = -1;
+  int64_t epoch_ns_ = 0;
+  uint64_t seen_version_ = 1;     // odd: never that of a finished order
+  int64_t valid_until_ns_ = 0;    // CLOCK_MONOTONIC
+  OrderedChange::Order order_{};  // the last one read
+  LinkShape shape_;
+  int64_t latency_ns_ = 0;
+  double ns_per_byte_ = 0;
+  bool bursts_ = false;
 };
 
 }  // namespace dynamiccl

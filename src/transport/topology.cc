@@ -8,26 +8,49 @@
 
 namespace dynamiccl {
 
-Result<std::vector<int>> Topology::NodesOfRanks(int n_ranks) const {
-  const int per_node = ranks_per_node > 0 ? ranks_per_node : (n_ranks + nodes - 1) / nodes;
-  if (static_cast<int64_t>(per_node) * nodes < n_ranks) {
-    return WithHint(
-        MakeError(ErrorKind::kInvalidArgument, "the topology has places for {} ranks ({} nodes x {}), not {}",
-                  per_node * nodes, nodes, per_node, n_ranks),
-        "start fewer ranks, or raise nodes or ranks_per_node in HOSTCCL_TOPOLOGY");
-  }
-  std::vector<int> node_of_rank(static_cast<size_t>(n_ranks));
-  for (int rank = 0; rank < n_ranks; ++rank) node_of_rank[static_cast<size_t>(rank)] = rank / per_node;
-  return node_of_rank;
+namespace {
+
+// Places of each node for this many ranks.
+std::vector<int> Places(const Topology& topology, int n_ranks) {
+  if (topology.ranks_per_node.size() > 1) return topology.ranks_per_node;
+  const int each = topology.ranks_per_node.empty() ? (n_ranks + topology.nodes - 1) / topology.nodes
+                                                   : topology.ranks_per_node.front();
+  return std::vector<int>(static_cast<size_t>(topology.nodes), each);
 }
 
-std::optional<LinkParameters> Topology::Between(int from_node, int to_node) const {
-  const auto fits = [&](const LinkOverride& override) {
-    return override.from_node == from_node && override.to_node == to_node;
-  };
-  const auto found = std::find_if(overrides.rbegin(), overrides.rend(), fits);
-  if (found != overrides.rend()) return found->link;
-  return from_node == to_node ? intra : inter;
+}  // namespace
+
+Result<std::vector<int>> Topology::NodesOfRanks(int n_ranks) const {
+  std::vector<int> node_of_rank;
+  const std::vector<int> places = Places(*this, n_ranks);
+  int64_t sum = 0;
+  for (size_t node = 0; node < places.size(); ++node) {
+    sum += places[node];
+    const auto filled = static_cast<size_t>(std::min<int64_t>(sum, n_ranks));
+    node_of_rank.resize(filled, static_cast<int>(node));
+  }
+  if (sum >= n_ranks) return node_of_rank;
+  return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                            "the topology has places for {} ranks on {} nodes, not {}", sum, nodes, n_ranks),
+                  "start fewer ranks, or raise nodes or ranks_per_node in HOSTCCL_TOPOLOGY");
+}
+
+std::optional<LinkShape> Topology::Between(int from_node, int to_node, int rail) const {
+  std::optional<LinkShape> shape = from_node == to_node ? intra : inter;
+  for (const LinkOverride& override : overrides) {
+    if (!override.target.Fits(from_node, to_node, rail)) continue;
+    if (!shape) shape = LinkShape{};
+    override.change.ApplyTo(*shape);
+  }
+  return shape;
+}
+
+std::vector<LinkEvent> Topology::EventsOf(int from_node, int to_node, int rail) const {
+  std::vector<LinkEvent> found;
+  for (const LinkEvent& event : events) {
+    if (event.target.Fits(from_node, to_node, rail)) found.push_back(event);
+  }
+  return found;
 }
 
 Result<Topology> LoadTopology(const std::string& name_or_path) {

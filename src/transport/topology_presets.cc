@@ -14,7 +14,7 @@ namespace {
 Topology TwoNodes(double latency_us, double bandwidth_gbps) {
   Topology topology;
   topology.nodes = 2;
-  topology.inter = LinkParameters{.latency_us = latency_us, .bandwidth_gbps = bandwidth_gbps};
+  topology.inter = LinkShape{.latency_us = latency_us, .bandwidth_gbps = bandwidth_gbps};
   return topology;
 }
 

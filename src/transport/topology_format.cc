@@ -17,7 +17,6 @@ void AddClass(std::string& text, const char* name, const std::optional<LinkShape
   text += fmt::format("\n[link.{}]\n", name);
   if (rails > 1) text += fmt::format("rails = {}\n", rails);
   for (const LinkField& field : LinkFieldTable()) {
-    // A class without bandwidth cannot be written; the parser asks for one.
     text += fmt::format("{} = {}\n", field.name, Number((*shape).*field.value));
   }
 }

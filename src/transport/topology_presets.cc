@@ -2,25 +2,71 @@
 // The presets keep the ratios of real fabrics and are scaled so that two cores can carry them: the emulated
 // links must be slower than the copies that emulate them, or the links would not be what is measured.
 //
-// Real, one direction per rank: NVLink 4 about 150 GB/s and 1 us; InfiniBand NDR 50 GB/s and 4 us; 100 Gb/s
-// Ethernet 12.5 GB/s and 15 us; 25 Gb/s Ethernet under load 3 GB/s and 50 us. Shared memory here moves about
-// 6 GB/s between two ranks. Divided by about 30 in bandwidth, and with latencies long enough to be waited for
-// without burning a core (above 20 us), that gives the numbers below.
+// Real, one direction: NVLink 4 to one peer about 150 GB/s of a GPU's 450 (NVIDIA's H100 data sheet: 900 GB/s
+// both ways over 18 links); InfiniBand NDR 50 GB/s (400 Gb/s, ConnectX-7 data sheet); 100 Gb/s Ethernet
+// 12.5 GB/s; 25 Gb/s Ethernet under load 3 GB/s. Latencies, with what NCCL's own model takes for Simple
+// (src/graph/tuning.cc: 3.4 to 4 us over NVLink, 14 us over a network): 1 us, 4 us, 15 us and 50 us of the
+// wire alone. Shared memory here moves about 6 GB/s between two ranks. Divided by about 30 in bandwidth, and
+// with latencies long enough to be waited for without burning a core (20 us and more), that gives the numbers
+// below: bandwidths as 10 : 3 : 1 : 0.3, latencies as 0.2 : 0.3 : 1 : 3.
+//
+// The second group is what a cost model that is told one latency and one bandwidth for each class of links
+// cannot see. Its nominal links are those of the first group, so that the model says the same for both. A
+// quarter is what is left of a link that fell back from four lanes to one, the usual way in which PCIe and
+// InfiniBand links degrade; half a link taken by strangers is two jobs sharing an uplink; bursts of 5 ms at
+// 90 % every 20 ms are a neighbour's gradient exchange in a training step scaled like the bandwidths.
 #include "src/transport/topology.h"
 
 namespace dynamiccl {
 namespace {
 
-Topology TwoNodes(double latency_us, double bandwidth_gbps) {
+constexpr LinkShape kNvlink{.latency_us = 20, .bandwidth_gbps = 5};
+constexpr LinkShape kInfiniband{.latency_us = 30, .bandwidth_gbps = 1.5};
+constexpr LinkShape kEthernet{.latency_us = 100, .bandwidth_gbps = 0.5};
+constexpr LinkShape kSlow{.latency_us = 300, .bandwidth_gbps = 0.15};
+
+Topology Nodes(int nodes, const LinkShape& inter) {
   Topology topology;
-  topology.nodes = 2;
-  topology.inter = LinkShape{.latency_us = latency_us, .bandwidth_gbps = bandwidth_gbps};
+  topology.nodes = nodes;
+  topology.inter = inter;
   return topology;
 }
 
-Topology FourNodes(double latency_us, double bandwidth_gbps) {
-  Topology topology = TwoNodes(latency_us, bandwidth_gbps);
-  topology.nodes = 4;
+Topology Loaded(double load, double burst_on_ms, double burst_off_ms) {
+  Topology topology = Nodes(2, kInfiniband);
+  topology.inter->load = load;
+  topology.inter->burst_on_ms = burst_on_ms;
+  topology.inter->burst_off_ms = burst_off_ms;
+  return topology;
+}
+
+// The links of `target` at a quarter of their health.
+Topology Degraded(Topology topology, const LinkTarget& target) {
+  LinkOverride override{.target = target};
+  for (size_t i = 0; i < kLinkFields; ++i) {
+    if (LinkFieldTable()[i].value == &LinkShape::degrade) override.change.Set(i, 0.25);
+  }
+  topology.overrides.push_back(override);
+  return topology;
+}
+
+// Two rails that together are kInfiniband.
+Topology TwoRails() {
+  Topology topology = Nodes(2, kInfiniband);
+  topology.rails = 2;
+  topology.inter->bandwidth_gbps /= 2;
+  return topology;
+}
+
+Topology Asymmetric() {
+  Topology topology = Nodes(2, kInfiniband);
+  topology.ranks_per_node = {3, 1};
+  return topology;
+}
+
+Topology OneNvlinkNode() {
+  Topology topology;
+  topology.intra = kNvlink;
   return topology;
 }
 
@@ -29,10 +75,25 @@ Topology FourNodes(double latency_us, double bandwidth_gbps) {
 const std::vector<TopologyPreset>& TopologyPresets() {
   static const auto* const presets = new std::vector<TopologyPreset>{
       {"one-node", "all ranks on one node, links as fast as shared memory", Topology{}},
-      {"two-nodes-infiniband", "two nodes, 30 us and 1.5 GB/s between them", TwoNodes(30, 1.5)},
-      {"two-nodes-ethernet", "two nodes, 100 us and 0.5 GB/s between them", TwoNodes(100, 0.5)},
-      {"two-nodes-slow", "two nodes, 300 us and 0.15 GB/s between them", TwoNodes(300, 0.15)},
-      {"four-nodes-infiniband", "four nodes, 30 us and 1.5 GB/s between them", FourNodes(30, 1.5)},
+      {"one-node-nvlink", "one node, 20 us and 5 GB/s between every two ranks", OneNvlinkNode()},
+      {"two-nodes-nvlink", "two nodes, 20 us and 5 GB/s between them", Nodes(2, kNvlink)},
+      {"two-nodes-infiniband", "two nodes, 30 us and 1.5 GB/s between them", Nodes(2, kInfiniband)},
+      {"two-nodes-ethernet", "two nodes, 100 us and 0.5 GB/s between them", Nodes(2, kEthernet)},
+      {"two-nodes-slow", "two nodes, 300 us and 0.15 GB/s between them", Nodes(2, kSlow)},
+      {"four-nodes-infiniband", "four nodes, 30 us and 1.5 GB/s between them", Nodes(4, kInfiniband)},
+      {"four-nodes-ethernet", "four nodes, 100 us and 0.5 GB/s between them", Nodes(4, kEthernet)},
+
+      {"two-nodes-slow-rail", "two-nodes-infiniband as two rails, one of them at a quarter",
+       Degraded(TwoRails(), {.rail = 1})},
+      {"two-nodes-steady-load", "two-nodes-infiniband, half of it taken by strangers", Loaded(0.5, 0, 0)},
+      {"two-nodes-bursty-load", "two-nodes-infiniband, strangers take 90 % in bursts of 5 ms every 20 ms",
+       Loaded(0.9, 5, 15)},
+      {"asymmetric-nodes", "two-nodes-infiniband with three ranks on one node and one on the other",
+       Asymmetric()},
+      {"four-nodes-degraded-link", "four-nodes-infiniband, the link of nodes 1 and 2 at a quarter",
+       Degraded(Nodes(4, kInfiniband), {.from = 1, .to = 2, .both = true})},
+      {"four-nodes-slow-node", "four-nodes-infiniband, all links of node 3 at a quarter",
+       Degraded(Nodes(4, kInfiniband), {.from = 3, .both = true})},
   };
   return *presets;
 }

@@ -256,8 +256,39 @@ TEST(Topology, RefusesMoreRanksThanPlaces) {
   EXPECT_FALSE(topology.NodesOfRanks(5).has_value());
 }
 
-TEST(TopologyPresets, AreFoundByName) {
-  for (const TopologyPreset& preset : TopologyPresets()) EXPECT_TRUE(LoadTopology(preset.name).has_value());
+// What is nominal, and with it what a planner is told.
+std::vector<LinkParameters> NominalLinks(const Topology& topology) {
+  std::vector<LinkParameters> links;
+  for (int from = 0; from < topology.nodes; ++from) {
+    for (int to = 0; to < topology.nodes; ++to) {
+      LinkParameters link = topology.Between(from, to, 0).value_or(LinkShape{}).nominal();
+      link.bandwidth_gbps *= topology.RailsBetween(from, to);
+      links.push_back(link);
+    }
+  }
+  return links;
+}
+
+TEST(TopologyPresets, TheModelCannotTellTheOddOnesFromTheirPlainTwins) {
+  const auto nominal = [](const char* name) { return NominalLinks(*LoadTopology(name)); };
+  for (const char* odd : {"two-nodes-slow-rail", "two-nodes-steady-load", "two-nodes-bursty-load"}) {
+    EXPECT_EQ(nominal(odd), nominal("two-nodes-infiniband")) << odd;
+    EXPECT_NE(*LoadTopology(odd), *LoadTopology("two-nodes-infiniband")) << odd;
+  }
+  for (const char* odd : {"four-nodes-degraded-link", "four-nodes-slow-node"}) {
+    EXPECT_EQ(nominal(odd), nominal("four-nodes-infiniband")) << odd;
+    EXPECT_NE(*LoadTopology(odd), *LoadTopology("four-nodes-infiniband")) << odd;
+  }
+  EXPECT_EQ(LoadTopology("four-nodes-slow-node")->Between(1, 3, 0)->degrade, 0.25);
+  EXPECT_EQ(LoadTopology("four-nodes-slow-node")->Between(1, 2, 0)->degrade, 1);
+  EXPECT_EQ(*LoadTopology("asymmetric-nodes")->NodesOfRanks(4), (std::vector<int>{0, 0, 0, 1}));
+}
+
+TEST(TopologyPresets, AreFoundByNameAndReadBack) {
+  for (const TopologyPreset& preset : TopologyPresets()) {
+    EXPECT_EQ(*LoadTopology(preset.name), preset.topology);
+    EXPECT_EQ(*ParseTopology(FormatTopology(preset.topology), preset.name), preset.topology);
+  }
   EXPECT_TRUE(LoadTopology("").has_value());
   const auto missing = LoadTopology("no-such-preset");
   ASSERT_FALSE(missing.has_value());

@@ -50,6 +50,8 @@ Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
   settings.rank_order = sum == "rank_order";
   DYNAMICCL_CHECK_OK(KernelSetFromEnvironment());
   DYNAMICCL_TRY(settings.emulated, EmulatedFromEnvironment());
+  DYNAMICCL_TRY(const int64_t inline_calls, IntegerSetting(Setting::kHostcclInline));
+  settings.inline_calls = inline_calls != 0;
   return settings;
 }
 
@@ -108,6 +110,15 @@ void Communicator::Fail(ErrorKind kind, const std::string& message) {
 std::string Communicator::failure() const {
   const std::lock_guard lock(failure_mutex_);
   return failure_;
+}
+
+void Communicator::WaitForLaunches() {
+  std::shared_ptr<const Completion> last;
+  {
+    const std::lock_guard lock(launch_mutex_);
+    last = last_launch_.completion;
+  }
+  if (last != nullptr) last->Wait();
 }
 
 void Communicator::Abort() {

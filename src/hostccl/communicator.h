@@ -14,6 +14,7 @@
 #include "src/collective/communicator_info.h"
 #include "src/hostccl/emulated_release.h"
 #include "src/hostccl/host_stream.h"
+#include "src/hostccl/inline_gauge.h"
 #include "src/hostccl/planner.h"
 #include "src/hostccl/topology/double_binary_tree.h"
 #include "src/transport/connection.h"
@@ -27,7 +28,8 @@ namespace dynamiccl::hostccl {
 struct CommunicatorSettings {
   int64_t timeout_ms = 30000;
   int32_t max_channels = 8;
-  bool rank_order = false;  // HOSTCCL_SUM
+  bool rank_order = false;   // HOSTCCL_SUM
+  bool inline_calls = true;  // HOSTCCL_INLINE
   EmulatedRelease emulated = EmulatedRelease::k230;
 
   static Result<CommunicatorSettings> FromEnvironment();
@@ -91,12 +93,17 @@ class Communicator {
   // Ends the tuner plugin's part, on the thread that destroys the handle; queued work must be done.
   void Close() { planner_->Finalize(); }
 
-  // The order of launches on different streams; thread that ends the group.
+  // The order of launches, on whatever streams and threads. `launch_mutex` guards it, and is held while a
+  // call runs inline: who holds it and finds `last_launch` complete knows that nothing runs.
   struct LastLaunch {
     std::shared_ptr<const Completion> completion;
     HostStream* stream = nullptr;
   };
+  std::mutex& launch_mutex() { return launch_mutex_; }
   LastLaunch& last_launch() { return last_launch_; }
+  InlineGauge& inline_gauge() { return inline_gauge_; }
+  // Until all that was launched has ended. Any thread.
+  void WaitForLaunches();
   uint64_t NextSplit() { return splits_++; }
 
  private:
@@ -112,7 +119,9 @@ class Communicator {
   std::vector<Connection> connections_;
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;
+  std::mutex launch_mutex_;
   LastLaunch last_launch_;
+  InlineGauge inline_gauge_;
   std::atomic<bool> aborted_{false};
   std::atomic<ncclResult_t> async_error_{ncclSuccess};
   mutable std::mutex failure_mutex_;

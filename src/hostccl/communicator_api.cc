@@ -41,10 +41,6 @@ ncclResult_t Publish(Result<std::shared_ptr<Communicator>> made, ncclComm_t* com
   return ncclSuccess;
 }
 
-void WaitForWork(Communicator& communicator) {
-  if (communicator.last_launch().completion != nullptr) communicator.last_launch().completion->Wait();
-}
-
 void Free(ncclComm_t comm) {
   comm->communicator->Close();
   comm->magic = 0;
@@ -108,7 +104,7 @@ ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, co
 ncclResult_t Finalize(ncclComm_t comm) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
-  WaitForWork(**communicator);
+  (*communicator)->WaitForLaunches();
   return (*communicator)->async_error();
 }
 
@@ -116,7 +112,7 @@ ncclResult_t Destroy(ncclComm_t comm) {
   if (comm == nullptr) return ncclSuccess;
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
-  WaitForWork(**communicator);
+  (*communicator)->WaitForLaunches();
   Free(comm);
   return ncclSuccess;
 }
@@ -126,7 +122,7 @@ ncclResult_t Abort(ncclComm_t comm) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
   (*communicator)->Abort();
-  WaitForWork(**communicator);
+  (*communicator)->WaitForLaunches();
   Free(comm);
   return ncclSuccess;
 }

@@ -2,12 +2,15 @@
 #include "src/hostccl/group_plan.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
 namespace dynamiccl::hostccl {
 namespace {
+
+// A call this small takes less than waking the stream's thread and waiting for it.
+constexpr uint64_t kInlineBytes = 32 << 10;
 
 // Bytes that a call moves, as NCCL weighs them when it merges (enqueue.cc, ncclPrepareTasks): AllReduce
 // passes twice.
@@ -24,8 +27,8 @@ auto Bin(const CollectiveOperation& operation) {
 
 // What one launch runs, on which stream, and the other streams that the user named for its calls.
 struct LaunchDraft {
-  std::map<Communicator*, CommunicatorPlan> plans;
-  std::vector<cudaStream_t> streams;  // the first one runs it
+  std::vector<CommunicatorPlan> plans;  // one a communicator
+  std::vector<cudaStream_t> streams;    // the first one runs it
 };
 
 // Collects calls into drafts; merges drafts that turn out to share a stream or a communicator.
@@ -35,10 +38,10 @@ class Drafts {
     LaunchDraft* target = nullptr;
     for (auto draft = drafts_.begin(); draft != drafts_.end();) {
       const bool related =
-          draft->plans.contains(communicator.get()) ||
+          PlanOf(*draft, communicator) != nullptr ||
           std::find(draft->streams.begin(), draft->streams.end(), stream) != draft->streams.end();
       if (related && target != nullptr) {
-        target->plans.merge(draft->plans);
+        std::move(draft->plans.begin(), draft->plans.end(), std::back_inserter(target->plans));
         target->streams.insert(target->streams.end(), draft->streams.begin(), draft->streams.end());
         draft = drafts_.erase(draft);
         continue;
@@ -50,7 +53,8 @@ class Drafts {
     if (std::find(target->streams.begin(), target->streams.end(), stream) == target->streams.end()) {
       target->streams.push_back(stream);
     }
-    CommunicatorPlan& plan = target->plans[communicator.get()];
+    if (CommunicatorPlan* const plan = PlanOf(*target, communicator)) return *plan;
+    CommunicatorPlan& plan = target->plans.emplace_back();
     plan.communicator = communicator;
     return plan;
   }
@@ -58,28 +62,89 @@ class Drafts {
   std::vector<LaunchDraft>& all() { return drafts_; }
 
  private:
+  static CommunicatorPlan* PlanOf(LaunchDraft& draft, const std::shared_ptr<Communicator>& communicator) {
+    const auto found =
+        std::find_if(draft.plans.begin(), draft.plans.end(),
+                     [&](const CommunicatorPlan& plan) { return plan.communicator == communicator; });
+    return found == draft.plans.end() ? nullptr : &*found;
+  }
+
   std::vector<LaunchDraft> drafts_;
 };
 
-ncclResult_t Enqueue(LaunchDraft draft) {
+// A launch with the plans that it runs. Shared by the caller that started it and the stream that ends it:
+// shared_ptr.
+struct OwnedLaunch {
+  explicit OwnedLaunch(std::vector<CommunicatorPlan> given) : plans(std::move(given)), launch(plans) {}
+
+  const std::vector<CommunicatorPlan> plans;
+  Launch launch;
+};
+
+// What a caller may do itself: one communicator's calls, few bytes. Larger ones take longer than handing
+// over, and a program may want to compute meanwhile.
+bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
+  if (plans.size() != 1) return false;
+  const CommunicatorPlan& plan = plans.front();
+  const Communicator& communicator = *plan.communicator;
+  if (!communicator.settings().inline_calls || communicator.config().blocking == 0) return false;
+  uint64_t bytes = 0;
+  for (const CollectiveOperation& operation : plan.collectives) {
+    bytes += Traffic(operation, communicator.n_ranks());
+  }
+  for (const Transfer& transfer : plan.sends) bytes += transfer.bytes;
+  for (const Transfer& transfer : plan.receives) bytes += transfer.bytes;
+  return bytes <= kInlineBytes;
+}
+
+// Runs the plan on the calling thread; the stream's thread does the rest when a peer is late. False, and
+// nothing happened, when the stream or the communicator is busy.
+bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
+  const std::shared_ptr<Communicator> communicator = plans.front().communicator;
+  const std::lock_guard lock(communicator->launch_mutex());
+  auto& last = communicator->last_launch();
+  if (last.completion != nullptr && !last.completion->done()) return false;
+  if (!communicator->inline_gauge().Try() || !stream.TryClaim()) return false;
+  auto owned = std::make_shared<OwnedLaunch>(std::move(plans));
+  if (const auto result = owned->launch.RunBriefly()) {
+    communicator->inline_gauge().NoteDone();
+    last = {};
+    stream.Release(*result);
+    return true;
+  }
+  communicator->inline_gauge().NoteGivenUp();
+  auto done = std::make_shared<Completion>();
+  last = {done, &stream};
+  stream.HandOver([owned = std::move(owned), done] {
+    const ncclResult_t result = owned->launch.Run();
+    done->Complete();
+    return result;
+  });
+  return true;
+}
+
+// Launches of a communicator run in order, whatever streams they are on.
+void RunAfterLast(HostStream& main, Communicator& communicator, const std::shared_ptr<Completion>& done) {
+  const std::lock_guard lock(communicator.launch_mutex());
+  auto& last = communicator.last_launch();
+  if (last.completion != nullptr && last.stream != &main && !last.completion->done()) {
+    main.WaitFor(last.completion);
+  }
+  last = {done, &main};
+}
+
+ncclResult_t Dispatch(LaunchDraft draft) {
   std::vector<std::shared_ptr<HostStream>> streams;
   for (cudaStream_t handle : draft.streams) {
     streams.push_back(FindStream(handle));
     if (streams.back() == nullptr) return ncclInvalidArgument;
   }
   HostStream& main = *streams.front();
+  if (streams.size() == 1 && FitsInline(draft.plans) && RunInline(main, draft.plans)) return ncclSuccess;
   for (size_t i = 1; i < streams.size(); ++i) main.WaitFor(streams[i]->Record());
-  auto plans = std::make_shared<std::vector<CommunicatorPlan>>();
-  for (auto& [communicator, plan] : draft.plans) {
-    // Launches of a communicator run in order, whatever streams they are on.
-    const auto& last = communicator->last_launch();
-    if (last.completion != nullptr && last.stream != &main && !last.completion->done())
-      main.WaitFor(last.completion);
-    plans->push_back(std::move(plan));
-  }
   auto done = std::make_shared<Completion>();
-  for (const CommunicatorPlan& plan : *plans) plan.communicator->last_launch() = {done, &main};
-  main.Enqueue([plans, done] {
+  for (const CommunicatorPlan& plan : draft.plans) RunAfterLast(main, *plan.communicator, done);
+  main.Enqueue([plans = std::make_shared<std::vector<CommunicatorPlan>>(std::move(draft.plans)), done] {
     const ncclResult_t result = RunLaunch(*plans);
     done->Complete();
     return result;
@@ -131,14 +196,14 @@ ncclResult_t LaunchGroup(GroupCalls calls) {
     (call.sends ? plan.sends : plan.receives).push_back(call.transfer);
   }
   for (LaunchDraft& draft : drafts.all()) {
-    for (auto& [communicator, plan] : draft.plans) {
-      if (communicator->n_ranks() == 1) continue;
-      const ncclResult_t result = ChooseConfigs(*communicator, plan.collectives);
+    for (CommunicatorPlan& plan : draft.plans) {
+      if (plan.communicator->n_ranks() == 1) continue;
+      const ncclResult_t result = ChooseConfigs(*plan.communicator, plan.collectives);
       if (result != ncclSuccess) return result;
     }
   }
   for (LaunchDraft& draft : drafts.all()) {
-    const ncclResult_t result = Enqueue(std::move(draft));
+    const ncclResult_t result = Dispatch(std::move(draft));
     if (result != ncclSuccess) return result;
   }
   return ncclSuccess;

@@ -57,14 +57,52 @@ void HostStream::Enqueue(Work work) {
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(work));
-    pending_.fetch_add(1, std::memory_order_release);
+    pending_.fetch_add(kOneWork, std::memory_order_release);
     wake = sleeping_;
   }
   if (wake) filled_.notify_one();
 }
 
+bool HostStream::TryClaim() {
+  uint64_t idle = 0;
+  return pending_.compare_exchange_strong(idle, kClaimed, std::memory_order_acq_rel);
+}
+
+void HostStream::Release(ncclResult_t result) {
+  KeepError(result);
+  // Whoever enqueued meanwhile found the stream's thread asleep, or woke it in vain.
+  if (pending_.fetch_sub(kClaimed, std::memory_order_acq_rel) != kClaimed) WakeIfSleeping();
+}
+
+void HostStream::HandOver(Work rest) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_front(std::move(rest));
+    pending_.fetch_add(kOneWork - kClaimed, std::memory_order_release);
+  }
+  WakeIfSleeping();
+}
+
+void HostStream::WakeIfSleeping() {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    wake = sleeping_;
+  }
+  if (wake) filled_.notify_one();
+}
+
+void HostStream::KeepError(ncclResult_t result) {
+  ncclResult_t none = ncclSuccess;
+  if (result != ncclSuccess) error_.compare_exchange_strong(none, result);
+}
+
 std::shared_ptr<Completion> HostStream::Record() {
   auto completion = std::make_shared<Completion>();
+  if (idle()) {
+    completion->Complete();
+    return completion;
+  }
   Enqueue([completion] {
     completion->Complete();
     return ncclSuccess;
@@ -81,12 +119,15 @@ void HostStream::WaitFor(std::shared_ptr<const Completion> completion) {
 
 bool HostStream::Next(Work& work) {
   std::unique_lock lock(mutex_);
-  if (queue_.empty() && !stopping_) {
+  if (!Runnable() && !stopping_) {
     lock.unlock();
-    YieldUntil([this] { return pending_.load(std::memory_order_acquire) != 0; });
+    YieldUntil([this] {
+      const uint64_t pending = pending_.load(std::memory_order_acquire);
+      return pending >= kOneWork && (pending & kClaimed) == 0;
+    });
     lock.lock();
     sleeping_ = true;
-    filled_.wait(lock, [this] { return !queue_.empty() || stopping_; });
+    filled_.wait(lock, [this] { return Runnable() || (stopping_ && queue_.empty()); });
     sleeping_ = false;
   }
   if (queue_.empty()) return false;
@@ -98,11 +139,9 @@ bool HostStream::Next(Work& work) {
 void HostStream::Run() {
   Work work;
   while (Next(work)) {
-    const ncclResult_t result = work();
+    KeepError(work());
     work = nullptr;
-    ncclResult_t none = ncclSuccess;
-    if (result != ncclSuccess) error_.compare_exchange_strong(none, result);
-    pending_.fetch_sub(1, std::memory_order_release);
+    pending_.fetch_sub(kOneWork, std::memory_order_release);
   }
 }
 

@@ -41,7 +41,14 @@ class HostStream {
 
   // Any thread. The first result other than ncclSuccess is kept for TakeError.
   void Enqueue(Work work);
-  // Completes when all work enqueued so far is done.
+  // For a caller that runs the next work itself. Only an idle stream can be claimed; work that is enqueued
+  // until Release or HandOver, one of which must follow, waits.
+  bool TryClaim();
+  // The claimed work is done, with this result.
+  void Release(ncclResult_t result);
+  // The stream's thread does the rest of the claimed work, before anything enqueued since.
+  void HandOver(Work rest);
+  // Completes when all work enqueued so far is done; complete already on an idle stream.
   std::shared_ptr<Completion> Record();
   // Later work waits for it.
   void WaitFor(std::shared_ptr<const Completion> completion);
@@ -50,15 +57,25 @@ class HostStream {
   ncclResult_t TakeError() { return error_.exchange(ncclSuccess); }
 
  private:
+  // pending_ counts in twos; its lowest bit says that a caller has claimed the stream.
+  static constexpr uint64_t kClaimed = 1;
+  static constexpr uint64_t kOneWork = 2;
+
   void Run();
   bool Next(Work& work);
+  // The stream's thread may take the next work.
+  bool Runnable() const {
+    return !queue_.empty() && (pending_.load(std::memory_order_acquire) & kClaimed) == 0;
+  }
+  void WakeIfSleeping();
+  void KeepError(ncclResult_t result);
 
   std::mutex mutex_;
   std::condition_variable filled_;
   std::deque<Work> queue_;
   bool sleeping_ = false;
   bool stopping_ = false;
-  std::atomic<uint64_t> pending_{0};  // enqueued and not finished
+  std::atomic<uint64_t> pending_{0};  // enqueued and not finished, and whether it is claimed
   std::atomic<ncclResult_t> error_{ncclSuccess};
   std::thread worker_;  // last: starts when the rest exists
 };

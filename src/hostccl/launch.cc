@@ -12,8 +12,24 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// Sockets are looked at only in waits that are long for a collective.
+constexpr int64_t kHealthyNs = 200'000;
+// A launch with several communicators sleeps on one doorbell, so briefly.
+constexpr int64_t kSeveralCommunicatorsNs = 100'000;
+
+// Whether there is a core for each rank. Ranks that share the machine with a split communicator are those of
+// the communicator that it came from.
+bool MaySpin(std::span<const CommunicatorPlan> plans) {
+  static const int cores = UsableCores();
+  return std::all_of(plans.begin(), plans.end(), [](const CommunicatorPlan& plan) {
+    return plan.communicator->links()->n_ranks() <= cores;
+  });
+}
+
+}  // namespace
+
 // The lanes of one communicator within a launch.
-class PlanRun {
+class Launch::PlanRun {
  public:
   explicit PlanRun(const CommunicatorPlan& plan) : plan_(plan), communicator_(*plan.communicator) {
     if (communicator_.n_ranks() == 1) {
@@ -141,86 +157,81 @@ class PlanRun {
   std::vector<std::unique_ptr<LaunchLane>> lanes_;
 };
 
-class ProgressLoop {
- public:
-  explicit ProgressLoop(std::span<const CommunicatorPlan> plans) : wait_(MaySpin(plans)) {
-    for (const CommunicatorPlan& plan : plans) {
-      if (plan.communicator->async_error() == ncclSuccess) runs_.push_back(std::make_unique<PlanRun>(plan));
-    }
-    DropDone();
-  }
-
-  void Run() {
-    while (!runs_.empty()) {
-      if (PollAll()) {
-        wait_.Reset();
-      } else if (const int64_t arrival = NextArrival(); wait_.Idle(arrival) == ProgressWait::Next::kSleep) {
-        Sleep(arrival);
-      }
-    }
-  }
-
- private:
-  static bool MaySpin(std::span<const CommunicatorPlan> plans) {
-    int ranks = 0;
-    for (const CommunicatorPlan& plan : plans) ranks = std::max(ranks, plan.communicator->n_ranks());
-    static const int cores = UsableCores();
-    return ranks <= cores;
-  }
-
-  bool PollAll() {
-    bool moved = false;
-    for (const auto& run : runs_) moved |= run->Poll();
-    if (moved) DropDone();
-    return moved;
-  }
-
-  void DropDone() {
-    std::erase_if(runs_, [](const auto& run) { return run->done(); });
-  }
-
-  int64_t NextArrival() const {
-    int64_t next = kNotPosted;
-    for (const auto& run : runs_) next = std::min(next, run->next_arrival_ns());
-    return next;
-  }
-
-  // Only the first communicator's doorbell wakes it: the others are looked at when the sleep ends.
-  void Sleep(int64_t arrival_ns) {
-    Communicator& first = runs_.front()->communicator();
-    Doorbell& doorbell = first.header(first.rank()).doorbell;
-    const uint32_t armed = doorbell.Arm();
-    YieldGauge::Mine().NoteSleep();
-    const int64_t idle_ns = wait_.idle_ns();
-    if (idle_ns > kHealthyNs) {
-      for (const auto& run : runs_) run->CheckHealth(idle_ns);
-      DropDone();
-    }
-    if (runs_.empty() || PollAll()) {
-      wait_.Reset();
-      return doorbell.Disarm();
-    }
-    const int64_t limit = runs_.size() == 1 ? ProgressWait::SleepNs(arrival_ns) : kSeveralCommunicatorsNs;
-    doorbell.Sleep(armed, limit);
-  }
-
-  // Sockets are looked at only in waits that are long for a collective.
-  static constexpr int64_t kHealthyNs = 200'000;
-  // A launch with several communicators sleeps on one doorbell, so briefly.
-  static constexpr int64_t kSeveralCommunicatorsNs = 100'000;
-
-  ProgressWait wait_;
-  std::vector<std::unique_ptr<PlanRun>> runs_;
-};
-
-}  // namespace
-
-ncclResult_t RunLaunch(std::span<const CommunicatorPlan> plans) {
-  ProgressLoop(plans).Run();
+Launch::Launch(std::span<const CommunicatorPlan> plans) : plans_(plans), may_spin_(MaySpin(plans)) {
   for (const CommunicatorPlan& plan : plans) {
+    if (plan.communicator->async_error() == ncclSuccess) runs_.push_back(std::make_unique<PlanRun>(plan));
+  }
+  DropDone();
+}
+
+Launch::~Launch() = default;
+
+ncclResult_t Launch::Run() {
+  ProgressWait wait(may_spin_);
+  while (!runs_.empty()) {
+    if (PollAll()) {
+      wait.Reset();
+    } else if (const int64_t arrival = NextArrival(); wait.Idle(arrival) == ProgressWait::Next::kSleep) {
+      Sleep(wait, arrival);
+    }
+  }
+  return FirstFailure();
+}
+
+std::optional<ncclResult_t> Launch::RunBriefly() {
+  ProgressWait wait(may_spin_, kInlinePatienceNs);
+  while (!runs_.empty()) {
+    if (PollAll()) {
+      wait.Reset();
+    } else if (const int64_t arrival = NextArrival();
+               arrival != kNotPosted || wait.Idle(arrival) == ProgressWait::Next::kSleep) {
+      return {};  // what is on an emulated link takes its time
+    }
+  }
+  return FirstFailure();
+}
+
+ncclResult_t Launch::FirstFailure() const {
+  for (const CommunicatorPlan& plan : plans_) {
     if (plan.communicator->async_error() != ncclSuccess) return plan.communicator->async_error();
   }
   return ncclSuccess;
+}
+
+bool Launch::PollAll() {
+  bool moved = false;
+  for (const auto& run : runs_) moved |= run->Poll();
+  if (moved) DropDone();
+  return moved;
+}
+
+void Launch::DropDone() {
+  std::erase_if(runs_, [](const auto& run) { return run->done(); });
+}
+
+int64_t Launch::NextArrival() const {
+  int64_t next = kNotPosted;
+  for (const auto& run : runs_) next = std::min(next, run->next_arrival_ns());
+  return next;
+}
+
+// Only the first communicator's doorbell wakes it: the others are looked at when the sleep ends.
+void Launch::Sleep(ProgressWait& wait, int64_t arrival_ns) {
+  Communicator& first = runs_.front()->communicator();
+  Doorbell& doorbell = first.header(first.rank()).doorbell;
+  const uint32_t armed = doorbell.Arm();
+  YieldGauge::Mine().NoteSleep();
+  const int64_t idle_ns = wait.idle_ns();
+  if (idle_ns > kHealthyNs) {
+    for (const auto& run : runs_) run->CheckHealth(idle_ns);
+    DropDone();
+  }
+  if (runs_.empty() || PollAll()) {
+    wait.Reset();
+    return doorbell.Disarm();
+  }
+  const int64_t limit = runs_.size() == 1 ? ProgressWait::SleepNs(arrival_ns) : kSeveralCommunicatorsNs;
+  doorbell.Sleep(armed, limit);
 }
 
 }  // namespace dynamiccl::hostccl

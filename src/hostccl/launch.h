@@ -13,6 +13,7 @@
 #include "src/collective/data_type.h"
 #include "src/collective/reduce_op.h"
 #include "src/hostccl/communicator.h"
+#include "src/hostccl/progress_wait.h"
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
 
 namespace dynamiccl::hostccl {
@@ -46,7 +47,38 @@ struct CommunicatorPlan {
   std::vector<Transfer> receives;
 };
 
-// Runs the plans side by side until all are done or have failed; the first failure. On the stream's thread.
-ncclResult_t RunLaunch(std::span<const CommunicatorPlan> plans);
+// The plans at work, side by side; one thread at a time. Starts when it is made: on a communicator launches
+// are made, and end, one after the other.
+class Launch {
+ public:
+  // `plans` must outlive it.
+  explicit Launch(std::span<const CommunicatorPlan> plans);
+  ~Launch();
+  Launch(Launch&&) = delete;
+
+  // Until all plans are done or have failed; the first failure.
+  ncclResult_t Run();
+  // As Run, but gives up, with nothing, once a peer lets it wait for about as long as handing over to another
+  // thread takes. Run goes on from there.
+  std::optional<ncclResult_t> RunBriefly();
+
+ private:
+  class PlanRun;
+
+  bool PollAll();
+  void DropDone();
+  int64_t NextArrival() const;
+  void Sleep(ProgressWait& wait, int64_t arrival_ns);
+  ncclResult_t FirstFailure() const;
+
+  const std::span<const CommunicatorPlan> plans_;
+  const bool may_spin_;
+  std::vector<std::unique_ptr<PlanRun>> runs_;
+};
+
+// Runs the plans to their end; the first failure. On the stream's thread.
+inline ncclResult_t RunLaunch(std::span<const CommunicatorPlan> plans) {
+  return Launch(plans).Run();
+}
 
 }  // namespace dynamiccl::hostccl

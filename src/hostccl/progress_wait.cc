@@ -14,8 +14,6 @@ namespace {
 
 // About 2 us of pauses: the answer of a peer on another core comes within that or takes much longer.
 constexpr uint64_t kSpinRounds = 60;
-// Sleeping and being woken costs about 40 us, so it pays for waits that are clearly longer.
-constexpr int64_t kYieldNs = 200'000;
 // A sleep ends at least this often, to notice an abort, a dead peer and the time-out.
 constexpr int64_t kMaxSleepNs = 1'000'000;
 // A timed sleep ends late by up to this: the rest is yielded away.
@@ -24,13 +22,14 @@ constexpr int64_t kTimerSlackNs = 80'000;
 }  // namespace
 
 ProgressWait::Next ProgressWait::Idle(int64_t arrival_ns) {
-  if (++idle_rounds_ == 1) idle_since_ns_ = MonotonicNanoseconds();
   if (may_spin_ && idle_rounds_ < kSpinRounds) {
+    ++idle_rounds_;
     __builtin_ia32_pause();
     return Next::kPoll;
   }
+  if (idle_since_ns_ == 0) idle_since_ns_ = MonotonicNanoseconds();
   YieldGauge& gauge = YieldGauge::Mine();
-  const bool long_wait = arrival_ns == kNotPosted ? idle_ns() > kYieldNs : SleepNs(arrival_ns) > 0;
+  const bool long_wait = arrival_ns == kNotPosted ? idle_ns() > patience_ns_ : SleepNs(arrival_ns) > 0;
   if (long_wait || gauge.crowded()) return Next::kSleep;
   gauge.Yield();
   return Next::kPoll;

@@ -21,6 +21,7 @@ class EmulatedLinks {
   EmulatedLinks(Topology topology, std::vector<int> node_of_rank, std::shared_ptr<Segment> states);
 
   int node(int rank) const { return node_of_rank_[static_cast<size_t>(rank)]; }
+  int n_ranks() const { return static_cast<int>(node_of_rank_.size()); }
   const Topology& topology() const { return topology_; }
   bool shaped(int from, int to) const;
   // Some messages of this job are on emulated links.

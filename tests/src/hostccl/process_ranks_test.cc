@@ -59,6 +59,11 @@ TEST(ProcessRanks, SumOverProcesses) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+TEST(ProcessRanks, TwoCommunicatorsInOppositeOrderDoNotDeadlock) {
+  for (const int status : RunRanks(2, "opposite"))
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
 TEST(ProcessRanks, AKilledRankGivesTheOthersARemoteError) {
   const auto before = SharedMemoryNames();
   const std::vector<int> statuses = RunRanks(3, "die");

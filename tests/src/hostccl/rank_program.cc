@@ -3,6 +3,7 @@
 // BEHAVIOUR. The unique id comes through a pipe; rank 0 writes one copy for each of the others. Exit code 0:
 // as expected.
 //   sum   30 AllReduce calls, each checked
+//   opposite  two communicators, which odd ranks use in the other order
 //   die   as sum, but rank 1 kills itself after the tenth call; the others must get ncclRemoteError
 #include <unistd.h>
 #include <csignal>
@@ -42,6 +43,31 @@ int Run(int rank, int n_ranks, const ncclUniqueId& id, bool one_dies) {
   return one_dies ? 1 : 0;
 }
 
+// Each call has a stream of its own, as two independent parts of a program would have.
+int RunOpposite(int rank, int n_ranks, const ncclUniqueId& id) {
+  ncclComm_t comms[2] = {};
+  cudaStream_t streams[2] = {};
+  if (ncclCommInitRank(&comms[0], n_ranks, id, rank) != ncclSuccess) return Fail("init");
+  if (ncclCommSplit(comms[0], 0, rank, &comms[1], nullptr) != ncclSuccess) return Fail("split");
+  for (cudaStream_t& stream : streams) hostcclStreamCreate(&stream);
+  for (int call = 0; call < 200; ++call) {
+    std::vector<float> data[2] = {std::vector<float>(64, 1), std::vector<float>(64, 1)};
+    for (int turn = 0; turn < 2; ++turn) {
+      const int which = (turn + rank) % 2;
+      float* const values = data[which].data();
+      if (ncclAllReduce(values, values, 64, ncclFloat, ncclSum, comms[which], streams[which]) != ncclSuccess)
+        return Fail("all-reduce");
+    }
+    for (int which = 0; which < 2; ++which) {
+      if (hostcclStreamSynchronize(streams[which]) != ncclSuccess) return Fail("synchronize");
+      if (data[which].back() != static_cast<float>(n_ranks)) return Fail("wrong sum");
+    }
+  }
+  for (cudaStream_t stream : streams) hostcclStreamDestroy(stream);
+  for (ncclComm_t comm : comms) ncclCommDestroy(comm);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -57,5 +83,6 @@ int main(int argc, char** argv) {
   } else if (::read(std::atoi(argv[3]), &id, sizeof(id)) != sizeof(id)) {
     return Fail("read");
   }
+  if (std::strcmp(argv[5], "opposite") == 0) return RunOpposite(rank, n_ranks, id);
   return Run(rank, n_ranks, id, std::strcmp(argv[5], "die") == 0);
 }

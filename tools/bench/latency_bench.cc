@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a small collective takes from call to result in hostccl, ranks as processes: single calls each
+// followed by a stream synchronize, and calls back to back. Inline calls and calls through the stream take
+// turns in one run, each in fresh processes, because a communicator reads HOSTCCL_INLINE when it is made.
+//   build/bin/latency_bench -n 2 -b 1024,16384 --json
+// NCCL_ALGO and NCCL_PROTO choose the config as in any program.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "src/nccl_abi/host_stream.h"
+
+namespace {
+
+struct Options {
+  int ranks = 2;
+  std::vector<size_t> bytes{8, 1024, 4096, 16384};
+  int calls = 20'000;
+  int rounds = 5;
+  bool json = false;
+};
+
+// One measurement: single calls of rank 0 in microseconds, and the mean of calls back to back. On a busy
+// machine only p1 tells of hostccl.
+struct Figures {
+  double p1 = 0;
+  double p50 = 0;
+  double p99 = 0;
+  double back_to_back = 0;
+};
+
+// Lives in memory that all processes of a run share.
+struct Meeting {
+  ncclUniqueId id;
+  Figures figures;
+};
+
+// The first calls of a fresh communicator touch its memory for the first time.
+constexpr int kWarmUp = 2000;
+
+int64_t Now() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+void Check(ncclResult_t result, const char* what) {
+  if (result == ncclSuccess) return;
+  std::fprintf(stderr, "latency_bench: %s: %s\n", what, ncclGetLastError(nullptr));
+  std::_Exit(1);
+}
+
+struct Rank {
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+  std::vector<float> send;
+  std::vector<float> recv;
+
+  void Call() {
+    Check(ncclAllReduce(send.data(), recv.data(), send.size(), ncclFloat, ncclSum, comm, stream),
+          "AllReduce");
+  }
+  void Synchronize() { Check(hostcclStreamSynchronize(stream), "synchronize"); }
+};
+
+std::vector<double> SingleCalls(Rank& rank, int calls) {
+  std::vector<double> times;
+  for (int call = 0; call < kWarmUp + calls; ++call) {
+    const int64_t start = Now();
+    rank.Call();
+    rank.Synchronize();
+    if (call >= kWarmUp) times.push_back(static_cast<double>(Now() - start) * 1e-3);
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+double BackToBack(Rank& rank, int calls) {
+  const int64_t start = Now();
+  for (int call = 0; call < calls; ++call) rank.Call();
+  rank.Synchronize();
+  return static_cast<double>(Now() - start) * 1e-3 / calls;
+}
+
+void RunRank(const Options& options, size_t bytes, int number, Meeting& meeting) {
+  Rank rank{.send = std::vector<float>(bytes / sizeof(float), 1),
+            .recv = std::vector<float>(bytes / sizeof(float))};
+  Check(ncclCommInitRank(&rank.comm, options.ranks, meeting.id, number), "init");
+  Check(hostcclStreamCreate(&rank.stream), "stream");
+  const std::vector<double> times = SingleCalls(rank, options.calls);
+  const double back_to_back = BackToBack(rank, options.calls);
+  Check(rank.recv.back() == static_cast<float>(options.ranks) ? ncclSuccess : ncclInternalError, "wrong sum");
+  if (number == 0)
+    meeting.figures = {times[times.size() / 100], times[times.size() / 2], times[times.size() * 99 / 100],
+                       back_to_back};
+  hostcclStreamDestroy(rank.stream);
+  ncclCommDestroy(rank.comm);
+}
+
+// The process that makes the unique id also serves the others' bootstrap, so it is a rank itself.
+Figures RunOnce(const Options& options, size_t bytes, bool inline_calls) {
+  ::setenv("HOSTCCL_INLINE", inline_calls ? "1" : "0", 1);
+  void* const memory =
+      ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto& meeting = *new (memory) Meeting{};
+  int ready[2];
+  if (::pipe(ready) != 0) std::_Exit(1);
+  std::vector<pid_t> children;
+  for (int number = 0; number < options.ranks; ++number) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    char token = 0;
+    if (number == 0) {
+      Check(ncclGetUniqueId(&meeting.id), "unique id");
+      for (int other = 1; other < options.ranks; ++other) {
+        if (::write(ready[1], &token, 1) != 1) std::_Exit(1);
+      }
+    } else if (::read(ready[0], &token, 1) != 1) {
+      std::_Exit(1);
+    }
+    RunRank(options, bytes, number, meeting);
+    std::_Exit(0);
+  }
+  bool good = true;
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    good &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  ::close(ready[0]);
+  ::close(ready[1]);
+  const Figures figures = meeting.figures;
+  ::munmap(memory, sizeof(Meeting));
+  if (!good) std::exit(1);
+  return figures;
+}
+
+double Median(std::vector<Figures>& rounds, double Figures::*field) {
+  std::sort(rounds.begin(), rounds.end(),
+            [field](const Figures& a, const Figures& b) { return a.*field < b.*field; });
+  return rounds[rounds.size() / 2].*field;
+}
+
+void Print(const Options& options, size_t bytes, const char* path, std::vector<Figures>& rounds) {
+  const double p1 = Median(rounds, &Figures::p1);
+  const double p50 = Median(rounds, &Figures::p50);
+  const double p99 = Median(rounds, &Figures::p99);
+  const double back_to_back = Median(rounds, &Figures::back_to_back);
+  if (options.json) {
+    const nlohmann::json line{
+        {"schema", 1}, {"ranks", options.ranks}, {"bytes", bytes}, {"path", path},
+        {"p1_us", p1}, {"p50_us", p50},          {"p99_us", p99},  {"back_to_back_us", back_to_back}};
+    std::printf("%s\n", line.dump().c_str());
+  } else {
+    std::printf("%6d %10zu  %-7s %9.2f %9.2f %9.2f %13.2f\n", options.ranks, bytes, path, p1, p50, p99,
+                back_to_back);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Latency of small AllReduce calls in hostccl: medians of rounds, in microseconds");
+  app.add_option("-n,--ranks", options.ranks, "processes")->check(CLI::Range(1, 64));
+  app.add_option("-b,--bytes", options.bytes, "message sizes, comma separated")->delimiter(',');
+  app.add_option("-c,--calls", options.calls, "calls a round")->check(CLI::Range(100, 10'000'000));
+  app.add_option("-r,--rounds", options.rounds, "rounds, inline and stream in turn")
+      ->check(CLI::Range(1, 99));
+  app.add_flag("--json", options.json, "one JSON object a line");
+  CLI11_PARSE(app, argc, argv);
+  if (!options.json) std::printf(" ranks      bytes  path           p1       p50       p99  back to back\n");
+  for (const size_t bytes : options.bytes) {
+    std::map<bool, std::vector<Figures>> rounds;
+    for (int round = 0; round < options.rounds; ++round) {
+      for (const bool inline_calls : {true, false}) {
+        rounds[inline_calls].push_back(RunOnce(options, std::max<size_t>(4, bytes), inline_calls));
+      }
+    }
+    Print(options, bytes, "inline", rounds[true]);
+    Print(options, bytes, "stream", rounds[false]);
+  }
+  return 0;
+}

@@ -86,7 +86,7 @@ Result<PendingTransfer> Check(const TransferArguments& arguments) {
   pending.stream = arguments.stream;
   pending.sends = arguments.sends;
   pending.transfer = {arguments.peer, static_cast<std::byte*>(arguments.buffer),
-                      arguments.count * ElementBytes(type)};
+                      arguments.count * ElementBytes(type), type};
   return pending;
 }
 

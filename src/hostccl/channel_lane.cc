@@ -75,6 +75,7 @@ class ChannelLane final : public LaunchLane {
         all_done &= running.done();
       }
       moved |= moved_now;
+      if (moved_now) event_.NotePiece();
       if (all_done) StartNext();
       if (!moved_now) break;
     }
@@ -93,12 +94,14 @@ class ChannelLane final : public LaunchLane {
 
  private:
   void StartNext() {
+    event_.End();
     running_.clear();
     while (next_ < plan_.collectives.size() && plan_.collectives[next_].config.channels <= channel_) ++next_;
     finished_ = next_ == plan_.collectives.size();
     if (finished_) return;
     const CollectiveOperation& operation = plan_.collectives[next_++];
     Communicator& communicator = *plan_.communicator;
+    event_.Begin(communicator.profiler().get(), operation.events, channel_);
     work_ = MakeWork(communicator, operation, channel_);
     const Reduction reduction =
         FindReduction(operation.data_type, operation.op, communicator.n_ranks(), operation.multiplier);
@@ -118,15 +121,21 @@ class ChannelLane final : public LaunchLane {
   bool finished_ = false;
   ChannelWork work_;
   std::vector<Running> running_;
+  KernelChannelEvent event_;
 };
 
-Lane RunTransfers(Primitives& primitives, std::vector<Transfer> transfers, bool sends) {
+Lane RunTransfers(Primitives& primitives, const ProfilerSession* profiler, std::vector<Transfer> transfers,
+                  bool sends) {
+  KernelChannelEvent event;
   for (const Transfer& transfer : transfers) {
+    event.Begin(profiler, transfer.events, kPointToPointChannel);
     if (sends) {
       co_await primitives.Send(transfer.buffer, transfer.bytes);
     } else {
       co_await primitives.Recv(transfer.buffer, transfer.bytes);
     }
+    event.NotePiece();
+    event.End();
   }
 }
 
@@ -141,7 +150,8 @@ class TransferLane final : public LaunchLane {
     running_.primitives =
         MakePrimitives(Protocol::kSimple, plan.communicator->channel(kPointToPointChannel), bytes, 0);
     running_.primitives->Connect({{sends ? -1 : peer, -1, -1}}, {{sends ? peer : -1, -1, -1}});
-    running_.lane = RunTransfers(*running_.primitives, std::move(mine), sends);
+    running_.lane =
+        RunTransfers(*running_.primitives, plan.communicator->profiler().get(), std::move(mine), sends);
   }
 
   bool Poll() override {

@@ -107,6 +107,11 @@ void Communicator::Fail(ErrorKind kind, const std::string& message) {
   if (mesh() != nullptr) mesh()->Shutdown();
 }
 
+void Communicator::Close() {
+  planner_->Finalize();
+  if (profiler_ != nullptr) profiler_->Finalize();
+}
+
 std::string Communicator::failure() const {
   const std::lock_guard lock(failure_mutex_);
   return failure_;

@@ -16,6 +16,7 @@
 #include "src/hostccl/host_stream.h"
 #include "src/hostccl/inline_gauge.h"
 #include "src/hostccl/planner.h"
+#include "src/hostccl/plugin_host/profiler_session.h"
 #include "src/hostccl/topology/double_binary_tree.h"
 #include "src/transport/connection.h"
 #include "src/transport/emulated_links.h"
@@ -64,6 +65,9 @@ class Communicator {
   bool same_host(int peer) const { return mesh() == nullptr || mesh()->same_host(peer); }
   Planner& planner() const { return *planner_; }
   void set_planner(std::unique_ptr<Planner> planner) { planner_ = std::move(planner); }
+  // Null without a profiler plugin. Shared with groups, whose API events may outlast a call: shared_ptr.
+  const std::shared_ptr<ProfilerSession>& profiler() const { return profiler_; }
+  void set_profiler(std::shared_ptr<ProfilerSession> profiler) { profiler_ = std::move(profiler); }
   SegmentHeader& header(int rank) const { return parts_.segments[static_cast<size_t>(rank)]->header(); }
   // Ranks in ring order, and where this one stands.
   std::span<const int> ring() const { return ring_; }
@@ -90,8 +94,8 @@ class Communicator {
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
 
-  // Ends the tuner plugin's part, on the thread that destroys the handle; queued work must be done.
-  void Close() { planner_->Finalize(); }
+  // Ends the plugins' part, on the thread that destroys the handle; queued work must be done.
+  void Close();
 
   // The order of launches, on whatever streams and threads. `launch_mutex` guards it, and is held while a
   // call runs inline: who holds it and finds `last_launch` complete knows that nothing runs.
@@ -112,6 +116,7 @@ class Communicator {
 
   Parts parts_;
   std::unique_ptr<Planner> planner_;
+  std::shared_ptr<ProfilerSession> profiler_;
   std::vector<std::unique_ptr<ShapedLink>> outgoing_links_;  // by rail and peer; null: not shaped
   std::vector<int> ring_;
   int ring_position_ = 0;

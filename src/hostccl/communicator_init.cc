@@ -67,6 +67,7 @@ class Assembly {
     // Every rank hears of every rank's failure, so that none is left with half a communicator.
     const Status planned = CreatePlanner(*communicator, fabric);
     DYNAMICCL_CHECK_OK(AgreeOnSuccess(*communicator, planned));
+    communicator->set_profiler(ProfilerSession::Open(communicator->info(), communicator->config().commName));
     return communicator;
   }
 

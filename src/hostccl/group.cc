@@ -14,6 +14,7 @@ struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
   GroupCalls calls;
+  GroupEvents events;
   std::vector<std::function<ncclResult_t()>> setups;
 };
 
@@ -44,6 +45,7 @@ ncclResult_t GroupEnd() {
   if (current.depth == 0) return ncclInvalidUsage;
   if (--current.depth > 0) return ncclSuccess;
   Group group = std::exchange(current, Group{});
+  group.events.EndBegins();
   if (group.error != ncclSuccess) return group.error;
   const ncclResult_t result = RunSetups(std::move(group.setups));
   return result == ncclSuccess ? LaunchGroup(std::move(group.calls)) : result;
@@ -51,12 +53,16 @@ ncclResult_t GroupEnd() {
 
 ncclResult_t Issue(PendingCollective collective) {
   GroupStart();
+  current.events.OnCollective(*collective.communicator, collective.stream, current.depth,
+                              collective.operation);
   current.calls.collectives.push_back(std::move(collective));
   return GroupEnd();
 }
 
 ncclResult_t Issue(PendingTransfer transfer) {
   GroupStart();
+  current.events.OnTransfer(*transfer.communicator, transfer.stream, current.depth, transfer.sends,
+                            transfer.transfer);
   current.calls.transfers.push_back(std::move(transfer));
   return GroupEnd();
 }

@@ -153,6 +153,15 @@ ncclResult_t Dispatch(LaunchDraft draft) {
   return ncclSuccess;
 }
 
+// They stop once the launch is handed over.
+std::vector<LaunchEvents> StartEvents(LaunchDraft& draft) {
+  std::vector<LaunchEvents> events;
+  for (CommunicatorPlan& plan : draft.plans) {
+    if (plan.communicator->profiler() != nullptr) events.emplace_back(plan, draft.streams.front());
+  }
+  return events;
+}
+
 }  // namespace
 
 ncclResult_t ChooseConfigs(Communicator& communicator, std::vector<CollectiveOperation>& operations) {
@@ -203,6 +212,7 @@ ncclResult_t LaunchGroup(GroupCalls calls) {
     }
   }
   for (LaunchDraft& draft : drafts.all()) {
+    const std::vector<LaunchEvents> events = StartEvents(draft);
     const ncclResult_t result = Dispatch(std::move(draft));
     if (result != ncclSuccess) return result;
   }

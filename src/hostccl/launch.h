@@ -13,6 +13,7 @@
 #include "src/collective/data_type.h"
 #include "src/collective/reduce_op.h"
 #include "src/hostccl/communicator.h"
+#include "src/hostccl/profiled_events.h"
 #include "src/hostccl/progress_wait.h"
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
 
@@ -31,12 +32,15 @@ struct CollectiveOperation {
   int root = 0;
   CollectiveConfig config;  // complete, except with one rank
   size_t chunk_bytes = 0;   // 0: the protocol's; equal on all ranks, cut to what the protocol can do
+  TaskEvents events;
 };
 
 struct Transfer {
   int peer = 0;
   std::byte* buffer = nullptr;  // read only when sending
   size_t bytes = 0;
+  DataType data_type = DataType::kInt8;  // as the call named it, for profilers
+  TaskEvents events;
 };
 
 // The calls of one group on one communicator, in the order in which all ranks run them.

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiler version 5: version 6 without copy-engine collectives.
+#include "src/nccl_abi/profiler_v5.h"
+
+#include "src/hostccl/plugin_host/profiler_descriptor.h"
+#include "src/hostccl/plugin_host/profiler_plugin.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+const ncclProfiler_v5_t* found = nullptr;
+
+ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
+  *handle = nullptr;
+  ncclProfilerEventDescr_v5_t old;
+  return ConvertWithParents(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
+}
+
+ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
+                              ncclProfilerEventStateArgs_v7_t* arguments) {
+  if (state == ncclProfilerKernelPhaseStop) return ncclSuccess;
+  ncclProfilerEventStateArgs_v5_t old{};
+  if (arguments != nullptr) old.kernelCh.pTimer = arguments->kernelCh.pTimer;
+  return found->recordEventState(handle, state, arguments == nullptr ? nullptr : &old);
+}
+
+}  // namespace
+
+bool FindProfilerV5(const DynamicLibrary& library, ProfilerInterface& out) {
+  found = static_cast<const ncclProfiler_v5_t*>(library.Symbol("ncclProfiler_v5"));
+  if (found == nullptr) return false;
+  out = {{.name = found->name,
+          .init = found->init,
+          .startEvent = StartEvent,
+          .stopEvent = found->stopEvent,
+          .recordEventState = RecordEventState,
+          .finalize = found->finalize},
+         5};
+  return true;
+}
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The events that a profiler plugin sees, with NCCL's hierarchy:
+//   GroupApi > CollApi > Coll > KernelCh > KernelPhase     GroupApi > P2pApi > P2p > KernelCh
+//   GroupApi > KernelLaunch     Group: parentGroup of the Coll and P2p events of one launch
+// API, launch and task events start and stop on the thread that issues the calls; their stop means
+// "enqueued". KernelCh is one channel of one task: it starts and stops on the thread that runs the launch,
+// with CLOCK_MONOTONIC nanoseconds of when the channel's lane began and ended. KernelPhase (version 7) splits
+// that: initial_sync until the first piece moves, compute until the last, final_sync until the lane ends.
+// Proxy, network and copy-engine events are never sent: hostccl has no proxy between a kernel and a network,
+// and its links are part of the lane.
+// Without a profiler, or with a mask of 0, each of these costs one branch.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/hostccl/plugin_host/profiler_session.h"
+#include "src/nccl_abi/host_stream.h"
+
+namespace dynamiccl::hostccl {
+
+class Communicator;
+struct CollectiveOperation;
+struct CommunicatorPlan;
+struct Transfer;
+
+// Handles of the events of one call.
+struct TaskEvents {
+  int mask = 0;  // as read when the call was issued; 0: nothing is recorded
+  void* group_api = nullptr;
+  void* api = nullptr;   // CollApi or P2pApi
+  void* task = nullptr;  // Coll or P2p
+  uint64_t user_tag = 0;
+};
+
+// The API events of one outermost group, on the thread that issues it. GroupApi begins with the first call.
+class GroupEvents {
+ public:
+  GroupEvents() = default;
+  GroupEvents(GroupEvents&& other) noexcept { *this = std::move(other); }
+  GroupEvents& operator=(GroupEvents&& other) noexcept;
+  ~GroupEvents();
+
+  // `depth`: of the group that the call stands in, 1 for a call alone.
+  void OnCollective(const Communicator& communicator, cudaStream_t stream, int depth,
+                    CollectiveOperation& operation);
+  void OnTransfer(const Communicator& communicator, cudaStream_t stream, int depth, bool sends,
+                  Transfer& transfer);
+  // The outermost group end begins; the events stop with this object.
+  void EndBegins();
+
+ private:
+  // False when nothing of the call is to be recorded.
+  bool Begin(const Communicator& communicator, int depth, TaskEvents& events);
+
+  std::shared_ptr<const ProfilerSession> session_;
+  void* handle_ = nullptr;
+};
+
+// KernelLaunch, Group, Coll and P2p events of one communicator's part of a launch: started before the launch
+// is handed to its stream, stopped with this object. Fills in the task handles of the plan.
+class LaunchEvents {
+ public:
+  LaunchEvents(CommunicatorPlan& plan, cudaStream_t stream);
+  LaunchEvents(LaunchEvents&&) = default;
+  ~LaunchEvents();
+
+ private:
+  void StartLaunch(int mask, void* group_api, cudaStream_t stream);
+  void StartCollective(CollectiveOperation& operation);
+  void StartTransfer(Transfer& transfer, bool sends);
+
+  std::shared_ptr<ProfilerSession> session_;
+  int rank_ = 0;
+  void* launch_ = nullptr;
+  void* group_ = nullptr;
+  std::vector<void*> tasks_;
+};
+
+// The KernelCh event of a lane, on the thread that runs the launch. At most one task at a time.
+class KernelChannelEvent {
+ public:
+  KernelChannelEvent() = default;
+  KernelChannelEvent(const KernelChannelEvent&) = delete;
+  KernelChannelEvent& operator=(const KernelChannelEvent&) = delete;
+  ~KernelChannelEvent() { End(); }
+
+  void Begin(const ProfilerSession* session, const TaskEvents& events, int channel) {
+    if ((events.mask & (ncclProfileKernelCh | ncclProfileKernelPhase)) != 0) Start(session, events, channel);
+  }
+  // Something moved.
+  void NotePiece() {
+    if (session_ != nullptr) StampPiece();
+  }
+  void End() {
+    if (session_ != nullptr) Stop();
+  }
+
+ private:
+  void Start(const ProfilerSession* session, const TaskEvents& events, int channel);
+  void StampPiece();
+  void Stop();
+  void SendPhase(int phase, int64_t begin_ns, int64_t end_ns) const;
+
+  const ProfilerSession* session_ = nullptr;
+  void* handle_ = nullptr;
+  int channel_ = 0;
+  bool phases_ = false;
+  int64_t begin_ns_ = 0;
+  int64_t first_piece_ns_ = 0;
+  int64_t last_piece_ns_ = 0;
+};
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's profiler plugin interface, version 1 (NCCL 2.23): symbol ncclProfiler_v1.
+#pragma once
+
+#include "src/nccl_abi/profiler_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  uint8_t type;     // one ncclProfile* bit: which member of the union counts
+  void* parentObj;  // handle of the event that this one belongs to
+  int rank;
+  union {
+    struct {
+      const char* name;
+      uint64_t commHash;
+      uint64_t seqNumber;
+      uint8_t func;
+      void const* sendBuff;
+      void* recvBuff;
+      size_t count;
+      int root;
+      uint8_t datatype;
+      uint32_t op;
+      size_t trafficBytes;
+      uint8_t nMaxChannels;
+      uint8_t nWarps;
+      uint8_t algo;
+      uint8_t proto;
+      int isCollnet;
+      int isNvls;
+    } coll;
+    struct {
+      const char* name;
+      uint64_t commHash;
+      uint8_t func;
+      void* buff;
+      uint8_t datatype;
+      size_t count;
+      int peer;
+    } p2p;
+    struct {
+      pid_t pid;  // of the process that the proxy works for
+      uint8_t channelId;
+      int peer;
+      int nSteps;
+      int chunkSize;
+      int isSend;
+    } proxyOp;
+    struct {
+      int step;
+    } proxyStep;
+  };
+} ncclProfilerEventDescr_v1_t;
+
+typedef union {
+  struct {
+    size_t transSize;
+    int steps;
+  } proxyOp;
+  struct {
+    int appendedProxyOps;
+  } proxyCtrl;
+} ncclProfilerEventStateArgs_v1_t;
+
+// The functions are called from several threads at once; handles are what startEvent gave, null for none.
+typedef struct {
+  const char* name;
+  // In: eActivationMask, to be set, and kept: it is read anew for every task. Out: *context. An error: the
+  // communicator goes on without a profiler.
+  ncclResult_t (*init)(void** context, int* eActivationMask);
+  ncclResult_t (*startEvent)(void* context, void** eHandle, ncclProfilerEventDescr_v1_t* eDescr);
+  ncclResult_t (*stopEvent)(void* eHandle);
+  ncclResult_t (*recordEventState)(void* eHandle, ncclProfilerEventState_t eState,
+                                   ncclProfilerEventStateArgs_v1_t* eStateArgs);
+  ncclResult_t (*finalize)(void* context);
+} ncclProfiler_v1_t;
+
+#ifdef __cplusplus
+}
+
+static_assert(sizeof(ncclProfiler_v1_t) == 48, "ncclProfiler_v1_t layout");
+static_assert(sizeof(ncclProfilerEventDescr_v1_t) == 120, "ncclProfilerEventDescr_v1_t layout");
+static_assert(sizeof(ncclProfilerEventStateArgs_v1_t) == 16, "state layout");
+static_assert(offsetof(ncclProfilerEventDescr_v1_t, coll.proto) == 107, "coll.proto");
+static_assert(offsetof(ncclProfilerEventDescr_v1_t, p2p.peer) == 72, "p2p.peer");
+static_assert(offsetof(ncclProfilerEventDescr_v1_t, proxyOp.isSend) == 44, "proxyOp.isSend");
+#endif

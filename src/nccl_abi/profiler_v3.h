@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's profiler plugin interface, version 3 (NCCL 2.26): symbol ncclProfiler_v3. Adds KernelCh and
+// NetPlugin, drops trafficBytes.
+#pragma once
+
+#include "src/nccl_abi/profiler_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  uint8_t type;     // one ncclProfile* bit: which member of the union counts
+  void* parentObj;  // handle of the event that this one belongs to
+  int rank;
+  union {
+    struct {
+      const char* name;
+      uint64_t commHash;
+      uint64_t seqNumber;
+      const char* func;
+      void const* sendBuff;
+      void* recvBuff;
+      size_t count;
+      int root;
+      const char* datatype;
+      uint8_t nMaxChannels;
+      uint8_t nWarps;
+      const char* algo;
+      const char* proto;
+    } coll;
+    struct {
+      const char* name;
+      uint64_t commHash;
+      const char* func;
+      void* buff;
+      const char* datatype;
+      size_t count;
+      int peer;
+    } p2p;
+    struct {
+      pid_t pid;  // of the process that the proxy works for
+      uint8_t channelId;
+      int peer;
+      int nSteps;
+      int chunkSize;
+      int isSend;
+    } proxyOp;
+    struct {
+      int step;
+    } proxyStep;
+    struct {
+      uint8_t channelId;
+    } kernelCh;
+    struct {
+      int64_t id;
+      void* data;
+    } netPlugin;
+  };
+} ncclProfilerEventDescr_v3_t;
+
+typedef union {
+  struct {
+    size_t transSize;
+    int steps;
+  } proxyOp;
+  struct {
+    int appendedProxyOps;
+  } proxyCtrl;
+} ncclProfilerEventStateArgs_v3_t;
+
+// The functions are called from several threads at once; handles are what startEvent gave, null for none.
+typedef struct {
+  const char* name;
+  // In: eActivationMask, to be set, and kept: it is read anew for every task. Out: *context. An error: the
+  // communicator goes on without a profiler.
+  ncclResult_t (*init)(void** context, int* eActivationMask);
+  ncclResult_t (*startEvent)(void* context, void** eHandle, ncclProfilerEventDescr_v3_t* eDescr);
+  ncclResult_t (*stopEvent)(void* eHandle);
+  ncclResult_t (*recordEventState)(void* eHandle, ncclProfilerEventState_t eState,
+                                   ncclProfilerEventStateArgs_v3_t* eStateArgs);
+  ncclResult_t (*finalize)(void* context);
+} ncclProfiler_v3_t;
+
+#ifdef __cplusplus
+}
+
+static_assert(sizeof(ncclProfiler_v3_t) == 48, "ncclProfiler_v3_t layout");
+static_assert(sizeof(ncclProfilerEventDescr_v3_t) == 120, "ncclProfilerEventDescr_v3_t layout");
+static_assert(sizeof(ncclProfilerEventStateArgs_v3_t) == 16, "state layout");
+static_assert(offsetof(ncclProfilerEventDescr_v3_t, coll.proto) == 112, "coll.proto");
+static_assert(offsetof(ncclProfilerEventDescr_v3_t, p2p.peer) == 72, "p2p.peer");
+static_assert(offsetof(ncclProfilerEventDescr_v3_t, kernelCh.channelId) == 24, "kernelCh.channelId");
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's profiler plugin interface, version 5 (NCCL 2.28): symbol ncclProfiler_v5. Adds the API events and
+// KernelLaunch; types are 64 bits wide.
+#pragma once
+
+#include "src/nccl_abi/profiler_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  uint64_t type;    // one ncclProfile* bit: which member of the union counts
+  void* parentObj;  // handle of the event that this one belongs to
+  int rank;
+  union {
+    struct {
+      bool graphCaptured;
+      int groupDepth;
+    } groupApi;
+    struct {
+      const char* func;
+      size_t count;
+      const char* datatype;
+      int root;
+      void* stream;
+      bool graphCaptured;
+    } collApi;
+    struct {
+      const char* func;
+      size_t count;
+      const char* datatype;
+      void* stream;
+      bool graphCaptured;
+    } p2pApi;
+    struct {
+      void* stream;
+    } kernelLaunch;
+    struct {
+      uint64_t seqNumber;
+      const char* func;
+      void const* sendBuff;
+      void* recvBuff;
+      size_t count;
+      int root;
+      const char* datatype;
+      uint8_t nChannels;
+      uint8_t nWarps;
+      const char* algo;
+      const char* proto;
+      void* parentGroup;  // the Group event
+    } coll;
+    struct {
+      const char* func;
+      void* buff;
+      const char* datatype;
+      size_t count;
+      int peer;
+      uint8_t nChannels;
+      void* parentGroup;  // the Group event
+    } p2p;
+    struct {
+      pid_t pid;  // of the process that the proxy works for
+      uint8_t channelId;
+      int peer;
+      int nSteps;
+      int chunkSize;
+      int isSend;
+    } proxyOp;
+    struct {
+      int step;
+    } proxyStep;
+    struct {
+      uint8_t channelId;
+      uint64_t pTimer;  // start, nanoseconds
+    } kernelCh;
+    struct {
+      int64_t id;
+      void* data;
+    } netPlugin;
+  };
+} ncclProfilerEventDescr_v5_t;
+
+typedef union {
+  struct {
+    size_t transSize;
+  } proxyStep;
+  struct {
+    int appendedProxyOps;
+  } proxyCtrl;
+  struct {
+    void* data;
+  } netPlugin;
+  struct {
+    uint64_t pTimer;  // stop, nanoseconds
+  } kernelCh;
+} ncclProfilerEventStateArgs_v5_t;
+
+// The functions are called from several threads at once; handles are what startEvent gave, null for none.
+typedef struct {
+  const char* name;
+  // In: eActivationMask, to be set, and kept: it is read anew for every task; what the communicator is;
+  // commName may be null. Out: *context. An error: the communicator goes on without a profiler.
+  ncclResult_t (*init)(void** context, uint64_t commId, int* eActivationMask, const char* commName,
+                       int nNodes, int nranks, int rank, ncclDebugLogger_t logfn);
+  ncclResult_t (*startEvent)(void* context, void** eHandle, ncclProfilerEventDescr_v5_t* eDescr);
+  ncclResult_t (*stopEvent)(void* eHandle);
+  ncclResult_t (*recordEventState)(void* eHandle, ncclProfilerEventState_t eState,
+                                   ncclProfilerEventStateArgs_v5_t* eStateArgs);
+  ncclResult_t (*finalize)(void* context);
+} ncclProfiler_v5_t;
+
+#ifdef __cplusplus
+}
+
+static_assert(sizeof(ncclProfiler_v5_t) == 48, "ncclProfiler_v5_t layout");
+static_assert(sizeof(ncclProfilerEventDescr_v5_t) == 112, "ncclProfilerEventDescr_v5_t layout");
+static_assert(sizeof(ncclProfilerEventStateArgs_v5_t) == 8, "state layout");
+static_assert(offsetof(ncclProfilerEventDescr_v5_t, coll.parentGroup) == 104, "coll.parentGroup");
+static_assert(offsetof(ncclProfilerEventDescr_v5_t, collApi.graphCaptured) == 64, "collApi.graphCaptured");
+static_assert(offsetof(ncclProfilerEventDescr_v5_t, p2p.peer) == 56, "p2p.peer");
+static_assert(offsetof(ncclProfilerEventDescr_v5_t, kernelCh.pTimer) == 32, "kernelCh.pTimer");
+#endif

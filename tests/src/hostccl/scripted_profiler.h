@@ -7,6 +7,7 @@
 extern "C" {
 
 // The members that the tests look at; those that a version or kind of event does not have stay as here.
+// Names that the library wrote outlive the plugin; the empty ones here are the plugin's and do not.
 struct ScriptedEvent {
   uint64_t type = 0;
   void* parent = nullptr;

@@ -2,6 +2,7 @@
 #include "src/hostccl/api_call.h"
 
 #include <utility>
+#include <vector>
 
 #include "src/hostccl/debug_log.h"
 #include "src/hostccl/group.h"
@@ -33,7 +34,32 @@ Status CheckBuffers(const CollectiveArguments& arguments, int rank) {
   return {};
 }
 
-Status CheckHealthy(const Communicator& communicator) {
+// Needs the data type.
+Status ReadOperator(const CollectiveArguments& arguments, Communicator& communicator,
+                    CollectiveOperation& operation) {
+  if (arguments.op >= 0 && arguments.op < ncclNumOps) {
+    operation.op = static_cast<ReduceOp>(arguments.op);
+    return {};
+  }
+  operation.op = ReduceOp::kSum;
+  operation.multiplier = communicator.operators().Find(arguments.op);
+  if (!operation.multiplier) {
+    return MakeError(ErrorKind::kInvalidArgument, "reduction operator {} is unknown to this communicator",
+                     static_cast<int>(arguments.op));
+  }
+  if (operation.multiplier->data_type == operation.data_type) return {};
+  return MakeError(ErrorKind::kInvalidArgument, "reduction operator {} was made for {}, not for {}",
+                   static_cast<int>(arguments.op), Name(operation.multiplier->data_type),
+                   Name(operation.data_type));
+}
+
+Status CheckHealthy(ncclComm_t handle, const Communicator& communicator) {
+  if (communicator.interrupted()) {
+    return MakeError(ErrorKind::kUnsupported,
+                     "the communicator was revoked, or shrunk with NCCL_SHRINK_ABORT: it moves no data "
+                     "any more");
+  }
+  if (handle->finalized) return MakeError(ErrorKind::kUnsupported, "the communicator was finalized");
   if (communicator.async_error() == ncclSuccess && !communicator.aborted()) return {};
   return MakeError(ErrorKind::kPeerFailed,
                    "the communicator has failed before; only ncclCommAbort and ncclCommDestroy "
@@ -44,13 +70,10 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   PendingCollective pending;
   DYNAMICCL_TRY(pending.communicator, CheckCommunicator(arguments.comm));
   const Communicator& communicator = *pending.communicator;
-  DYNAMICCL_CHECK_OK(CheckHealthy(communicator));
+  DYNAMICCL_CHECK_OK(CheckHealthy(arguments.comm, communicator));
   CollectiveOperation& operation = pending.operation;
   DYNAMICCL_TRY(operation.data_type, CheckType(arguments.data_type));
-  if (arguments.op < 0 || arguments.op >= ncclNumOps) {
-    return MakeError(ErrorKind::kInvalidArgument, "reduction operator {} does not exist",
-                     static_cast<int>(arguments.op));
-  }
+  DYNAMICCL_CHECK_OK(ReadOperator(arguments, *pending.communicator, operation));
   if (arguments.root < 0 || arguments.root >= communicator.n_ranks()) {
     return MakeError(ErrorKind::kInvalidArgument, "root {} is not a rank of {}", arguments.root,
                      communicator.n_ranks());
@@ -60,13 +83,14 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   operation.send = static_cast<const std::byte*>(arguments.send);
   operation.recv = static_cast<std::byte*>(arguments.recv);
   operation.count = arguments.count;
-  operation.op = static_cast<ReduceOp>(arguments.op);
   operation.root = arguments.root;
+  DYNAMICCL_TRY(operation.choice, ReadCallConfig(arguments.config, arguments.collective));
   if (!Reduces(arguments.collective)) {
     // As NCCL does: what only moves is moved, and planned, as bytes.
     operation.count *= ElementBytes(operation.data_type);
     operation.data_type = DataType::kInt8;
   }
+  pending.handle = arguments.comm;
   pending.stream = arguments.stream;
   return pending;
 }
@@ -74,7 +98,7 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
 Result<PendingTransfer> Check(const TransferArguments& arguments) {
   PendingTransfer pending;
   DYNAMICCL_TRY(pending.communicator, CheckCommunicator(arguments.comm));
-  DYNAMICCL_CHECK_OK(CheckHealthy(*pending.communicator));
+  DYNAMICCL_CHECK_OK(CheckHealthy(arguments.comm, *pending.communicator));
   DYNAMICCL_TRY(const DataType type, CheckType(arguments.data_type));
   if (arguments.peer < 0 || arguments.peer >= pending.communicator->n_ranks()) {
     return MakeError(ErrorKind::kInvalidArgument, "peer {} is not a rank of {}", arguments.peer,
@@ -83,6 +107,7 @@ Result<PendingTransfer> Check(const TransferArguments& arguments) {
   if (arguments.count > 0 && arguments.buffer == nullptr) {
     return MakeError(ErrorKind::kInvalidArgument, "the buffer of {} elements is null", arguments.count);
   }
+  pending.handle = arguments.comm;
   pending.stream = arguments.stream;
   pending.sends = arguments.sends;
   pending.transfer = {arguments.peer, static_cast<std::byte*>(arguments.buffer),
@@ -90,31 +115,139 @@ Result<PendingTransfer> Check(const TransferArguments& arguments) {
   return pending;
 }
 
+struct GroupedCall {
+  GroupedCollective grouped = GroupedCollective::kAlltoAll;
+  CollectiveArguments arguments;
+};
+
+// One rank's sends and receives of the call.
+std::vector<TransferArguments> TransfersOf(const GroupedCall& call, int rank, int n_ranks, size_t block) {
+  const CollectiveArguments& given = call.arguments;
+  auto* const send = static_cast<std::byte*>(const_cast<void*>(given.send));
+  auto* const recv = static_cast<std::byte*>(given.recv);
+  const bool all_to_all = call.grouped == GroupedCollective::kAlltoAll;
+  const bool spreads = all_to_all || (call.grouped == GroupedCollective::kScatter && rank == given.root);
+  const bool collects = all_to_all || (call.grouped == GroupedCollective::kGather && rank == given.root);
+  std::vector<TransferArguments> transfers;
+  const auto add = [&](bool sends, std::byte* buffer, int peer) {
+    transfers.push_back({sends, buffer, given.count, given.data_type, peer, given.comm, given.stream});
+  };
+  for (int peer = 0; peer < n_ranks; ++peer) {
+    const size_t offset = static_cast<size_t>(peer) * block;
+    if (spreads) add(true, send + offset, peer);
+    if (collects) add(false, recv + offset, peer);
+  }
+  if (call.grouped == GroupedCollective::kGather) add(true, send, given.root);
+  if (call.grouped == GroupedCollective::kScatter) add(false, recv, given.root);
+  return transfers;
+}
+
+const char* NameOf(GroupedCollective grouped) {
+  static constexpr const char* kNames[] = {"AlltoAll", "Gather", "Scatter"};
+  return kNames[static_cast<size_t>(grouped)];
+}
+
+// Gather's receive buffer and Scatter's send buffer count on the root only.
+Status CheckGroupedBuffers(const GroupedCall& call, int rank) {
+  const CollectiveArguments& given = call.arguments;
+  const bool is_root = rank == given.root;
+  const bool needs_send = call.grouped != GroupedCollective::kScatter || is_root;
+  const bool needs_recv = call.grouped != GroupedCollective::kGather || is_root;
+  if ((needs_send && given.send == nullptr) || (needs_recv && given.recv == nullptr)) {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: a buffer of {} elements is null", NameOf(call.grouped),
+                     given.count);
+  }
+  return {};
+}
+
+Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
+  const CollectiveArguments& given = call.arguments;
+  DYNAMICCL_TRY(const auto communicator, CheckCommunicator(given.comm));
+  DYNAMICCL_CHECK_OK(CheckHealthy(given.comm, *communicator));
+  DYNAMICCL_TRY(const DataType type, CheckType(given.data_type));
+  if (given.root < 0 || given.root >= communicator->n_ranks()) {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: root {} is not a rank of {}", NameOf(call.grouped),
+                     given.root, communicator->n_ranks());
+  }
+  if (given.count > 0) DYNAMICCL_CHECK_OK(CheckGroupedBuffers(call, communicator->rank()));
+  // Sends have no algorithm to choose: limits are accepted, a forced selection is not.
+  DYNAMICCL_TRY(const CallChoice choice, ReadCallConfig(given.config, Collective::kSendRecv));
+  std::vector<PendingTransfer> pending;
+  const size_t block = given.count * ElementBytes(type);
+  for (const auto& transfer : TransfersOf(call, communicator->rank(), communicator->n_ranks(), block)) {
+    DYNAMICCL_TRY(PendingTransfer checked, Check(transfer));
+    pending.push_back(std::move(checked));
+  }
+  if (!pending.empty()) pending.front().launch_event = choice.launch_event;
+  return pending;
+}
+
+ncclResult_t Issue(std::vector<PendingTransfer> transfers) {
+  GroupStart();
+  for (PendingTransfer& transfer : transfers) hostccl::Issue(std::move(transfer));
+  return GroupEnd();
+}
+
 template <typename Arguments>
-ncclResult_t CheckAndIssue(const Arguments& arguments) {
+ncclResult_t CheckAndIssue(const Arguments& arguments, cudaStream_t stream, size_t count) {
   auto pending = Check(arguments);
   if (!pending) return Refuse(pending.error());
-  if (FindStream(arguments.stream) == nullptr) {
+  if (FindStream(stream) == nullptr) {
     return Refuse(
         Error{ErrorKind::kInvalidArgument, "the stream handle was not made by hostcclStreamCreate", {}});
   }
-  if (arguments.count == 0) return ncclSuccess;
+  if (count == 0) return ncclSuccess;
   return Issue(std::move(*pending));
+}
+
+// For a call with these arguments: what its communicator's handle makes of the result.
+template <typename Arguments>
+ncclResult_t Call(const Arguments& arguments) {
+  return ResultFor(arguments.comm, CheckAndIssue(arguments, arguments.stream, arguments.count));
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle) {
-  if (handle != nullptr && handle->magic == ncclComm::kMagic) return handle->communicator;
-  return MakeError(ErrorKind::kInvalidArgument, "the communicator handle is null or was destroyed");
-}
-
 ncclResult_t CallCollective(const CollectiveArguments& arguments) {
-  return CheckAndIssue(arguments);
+  return Call(arguments);
 }
 
 ncclResult_t CallTransfer(const TransferArguments& arguments) {
-  return CheckAndIssue(arguments);
+  return Call(arguments);
+}
+
+ncclResult_t CallGrouped(GroupedCollective grouped, const CollectiveArguments& arguments) {
+  const ncclResult_t result =
+      CheckAndIssue(GroupedCall{grouped, arguments}, arguments.stream, arguments.count);
+  return ResultFor(arguments.comm, result);
+}
+
+ncclResult_t CreatePreMulSum(ncclComm_t comm, const PreMulSumArguments& arguments, ncclRedOp_t* op) {
+  const auto communicator = CheckCommunicator(comm);
+  if (!communicator) return Refuse(communicator.error());
+  const auto type = CheckType(arguments.data_type);
+  if (!type) return Refuse(type.error());
+  const bool immediate = arguments.residence == ncclScalarHostImmediate;
+  if (op == nullptr || arguments.scalar == nullptr ||
+      (!immediate && arguments.residence != ncclScalarDevice)) {
+    return Refuse(Error{ErrorKind::kInvalidArgument,
+                        "ncclRedOpCreatePreMulSum: a null pointer, or a residence that does not exist",
+                        {}});
+  }
+  PreMultiplier factor{*type, {}, arguments.scalar};
+  if (immediate) factor = {*type, factor.Read(), nullptr};
+  *op = (*communicator)->operators().Add(factor);
+  return ncclSuccess;
+}
+
+ncclResult_t DestroyOperator(ncclComm_t comm, ncclRedOp_t op) {
+  const auto communicator = CheckCommunicator(comm);
+  if (!communicator) return Refuse(communicator.error());
+  if ((*communicator)->operators().Remove(op)) return ncclSuccess;
+  return Refuse(Error{
+      ErrorKind::kInvalidArgument,
+      fmt::format("ncclRedOpDestroy: operator {} was not made on this communicator", static_cast<int>(op)),
+      {}});
 }
 
 ncclResult_t Refuse(const Error& error) {

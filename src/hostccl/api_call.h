@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of what programs hand to NCCL functions, and the communicator handle.
+// Validation of what programs hand to NCCL functions that move data.
 #pragma once
 
 #include <memory>
 
 #include "src/base/status.h"
-#include "src/hostccl/communicator.h"
+#include "src/hostccl/communicator_handle.h"
 #include "src/nccl_abi/nccl_api.h"
 
-// What ncclComm_t points at. The magic tells a handle that was never made or was destroyed, as far as that
-// can be told.
-struct ncclComm {
-  static constexpr uint64_t kMagic = 0x4d4d4f43'4c434348;  // "HCCLCOMM"
-
-  uint64_t magic = kMagic;
-  std::shared_ptr<dynamiccl::hostccl::Communicator> communicator;
-};
-
 namespace dynamiccl::hostccl {
-
-Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle);
 
 // The arguments of a collective; those that a function does not have keep their defaults.
 struct CollectiveArguments {
@@ -32,6 +21,7 @@ struct CollectiveArguments {
   int root = 0;
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
+  const ncclCollConfig_t* config = nullptr;
 };
 
 struct TransferArguments {
@@ -47,6 +37,18 @@ struct TransferArguments {
 // Validate and issue; every failure is logged and noted for the group.
 ncclResult_t CallCollective(const CollectiveArguments& arguments);
 ncclResult_t CallTransfer(const TransferArguments& arguments);
+
+// The collectives that NCCL runs as a group of Send and Recv.
+enum class GroupedCollective { kAlltoAll, kGather, kScatter };
+ncclResult_t CallGrouped(GroupedCollective grouped, const CollectiveArguments& arguments);
+
+struct PreMulSumArguments {
+  void* scalar = nullptr;
+  ncclDataType_t data_type = ncclFloat;
+  ncclScalarResidence_t residence = ncclScalarHostImmediate;
+};
+ncclResult_t CreatePreMulSum(ncclComm_t comm, const PreMulSumArguments& arguments, ncclRedOp_t* op);
+ncclResult_t DestroyOperator(ncclComm_t comm, ncclRedOp_t op);
 
 // Logs the error for ncclGetLastError and turns it into NCCL's number.
 ncclResult_t Refuse(const Error& error);

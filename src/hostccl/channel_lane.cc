@@ -104,7 +104,7 @@ class ChannelLane final : public LaunchLane {
     event_.Begin(communicator.profiler().get(), operation.events, channel_);
     work_ = MakeWork(communicator, operation, channel_);
     const Reduction reduction =
-        FindReduction(operation.data_type, operation.op, communicator.n_ranks(), operation.multiplier);
+        FindReduction(operation.data_type, operation.op, communicator.n_ranks(), operation.Multiplier());
     for (const AlgorithmBody body : EntryFor(communicator, operation).bodies) {
       if (body == nullptr) continue;
       Running running;

@@ -126,6 +126,15 @@ void Communicator::WaitForLaunches() {
   if (last != nullptr) last->Wait();
 }
 
+void Communicator::Interrupt() {
+  interrupted_.store(true, std::memory_order_release);
+  if (!parts_.segments.empty()) parts_.segments[static_cast<size_t>(rank())]->WakeSleepers();
+}
+
+uint64_t Communicator::receive_bytes() const {
+  return parts_.segments.empty() ? 0 : parts_.segments[static_cast<size_t>(rank())]->bytes();
+}
+
 void Communicator::Abort() {
   aborted_.store(true, std::memory_order_release);
   if (mesh() != nullptr) mesh()->Shutdown();

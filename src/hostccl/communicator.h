@@ -17,6 +17,9 @@
 #include "src/hostccl/inline_gauge.h"
 #include "src/hostccl/planner.h"
 #include "src/hostccl/plugin_host/profiler_session.h"
+#include "src/hostccl/reduction_operators.h"
+#include "src/hostccl/registered_windows.h"
+#include "src/hostccl/regroup.h"
 #include "src/hostccl/topology/double_binary_tree.h"
 #include "src/transport/connection.h"
 #include "src/transport/emulated_links.h"
@@ -49,6 +52,7 @@ class Communicator {
     bool is_split = false;                           // `links` belong to another communicator
     std::unique_ptr<PeerMesh> mesh;                  // null for one rank
     std::vector<std::shared_ptr<Segment>> segments;  // by rank
+    std::shared_ptr<const RegroupDoors> doors;       // null for one rank
   };
   explicit Communicator(Parts parts);
 
@@ -93,6 +97,19 @@ class Communicator {
   // From another thread: whoever waits in this communicator returns soon.
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
+  // ncclCommRevoke: as Abort, but peers are not told and the communicator can still be split, shrunk or
+  // grown.
+  void Interrupt();
+  bool interrupted() const { return interrupted_.load(std::memory_order_acquire); }
+
+  // In a window of ncclCommWindowRegister that is memory of ncclMemAlloc on all ranks. Equal on all ranks as
+  // long as they use the same windows.
+  bool InWindow(const void* address) const { return windows_.InSharedWindow(address); }
+  RegisteredWindows& windows() { return windows_; }
+  ReductionOperators& operators() { return operators_; }
+  const RegroupDoors* doors() const { return parts_.doors.get(); }
+  // Of shared memory in which this rank receives.
+  uint64_t receive_bytes() const;
 
   // Ends the plugins' part, on the thread that destroys the handle; queued work must be done.
   void Close();
@@ -108,7 +125,9 @@ class Communicator {
   InlineGauge& inline_gauge() { return inline_gauge_; }
   // Until all that was launched has ended. Any thread.
   void WaitForLaunches();
+  // Numbers of the communicators made from this one, each kind equal on the ranks that take part.
   uint64_t NextSplit() { return splits_++; }
+  uint64_t NextShrink() { return shrinks_++; }
 
  private:
   void Connect();
@@ -124,10 +143,14 @@ class Communicator {
   std::vector<Connection> connections_;
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;
+  uint64_t shrinks_ = 0;
   std::mutex launch_mutex_;
   LastLaunch last_launch_;
   InlineGauge inline_gauge_;
+  RegisteredWindows windows_;
+  ReductionOperators operators_;
   std::atomic<bool> aborted_{false};
+  std::atomic<bool> interrupted_{false};
   std::atomic<ncclResult_t> async_error_{ncclSuccess};
   mutable std::mutex failure_mutex_;
   std::string failure_;

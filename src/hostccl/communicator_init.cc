@@ -11,6 +11,7 @@
 #include "src/base/byte_codec.h"
 #include "src/base/settings.h"
 #include "src/hostccl/introduction.h"
+#include "src/hostccl/regroup.h"
 #include "src/transport/rendezvous.h"
 
 namespace dynamiccl::hostccl {
@@ -42,6 +43,9 @@ class Assembly {
   Status Join(MeshListener listener, const std::vector<std::string>& names) {
     if (parts_.info.n_ranks == 1) return {};
     DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
+    DYNAMICCL_TRY(RegroupDoors doors,
+                  RegroupDoors::Open(*parts_.mesh, TextSetting(Setting::kHostcclInterface), deadline_));
+    parts_.doors = std::make_shared<const RegroupDoors>(std::move(doors));
     return ExchangeMemory();
   }
 
@@ -60,13 +64,17 @@ class Assembly {
     parts_.is_split = true;
   }
 
-  Result<std::shared_ptr<Communicator>> Build() {
+  InitResult Build() {
     const Fabric fabric = parts_.links->FabricOf(parts_.link_ranks, parts_.settings.max_channels);
     parts_.info.n_nodes = fabric.n_nodes;
     auto communicator = std::make_shared<Communicator>(std::move(parts_));
     // Every rank hears of every rank's failure, so that none is left with half a communicator.
-    const Status planned = CreatePlanner(*communicator, fabric);
-    DYNAMICCL_CHECK_OK(AgreeOnSuccess(*communicator, planned));
+    auto planner = CreatePlanner(*communicator, fabric);
+    const Status agreed = AgreeOnSuccess(*communicator, planner ? "" : planner.error().message);
+    // A plugin's own result is what its rank's program gets.
+    if (!planner) return tl::unexpected(InitError(planner.error().result, planner.error().message));
+    if (!agreed) return tl::unexpected(InitError(agreed.error()));
+    communicator->set_planner(std::move(*planner));
     communicator->set_profiler(ProfilerSession::Open(communicator->info(), communicator->config().commName));
     return communicator;
   }
@@ -101,26 +109,21 @@ class Assembly {
     return MakeError(ErrorKind::kUnsupported, "rank {} is on another host", rank);
   }
 
-  static Status CreatePlanner(Communicator& communicator, const Fabric& fabric) {
+  static PlanResult<std::unique_ptr<Planner>> CreatePlanner(const Communicator& communicator,
+                                                            const Fabric& fabric) {
     PlannerOptions options;
     options.min_ctas = communicator.config().minCTAs;
     options.max_ctas = communicator.config().maxCTAs;
     options.device = communicator.device();
     options.emulated = communicator.settings().emulated;
-    auto planner = Planner::Create(communicator.info(), fabric, options);
-    if (!planner) {
-      const bool usage = planner.error().result == ncclInvalidUsage;
-      return MakeError(usage ? ErrorKind::kUnsupported : ErrorKind::kInternal, "{}", planner.error().message);
-    }
-    communicator.set_planner(std::move(*planner));
-    return {};
+    return Planner::Create(communicator.info(), fabric, options);
   }
 
-  Status AgreeOnSuccess(const Communicator& communicator, const Status& mine) const {
-    if (communicator.mesh() == nullptr) return mine;
-    const std::string text = mine ? "" : mine.error().message;
-    DYNAMICCL_TRY(const auto all, communicator.mesh()->AllGather(std::as_bytes(std::span(text)), deadline_));
-    DYNAMICCL_CHECK_OK(mine);
+  // `problem`: empty when this rank can join.
+  Status AgreeOnSuccess(const Communicator& communicator, const std::string& problem) const {
+    if (communicator.mesh() == nullptr) return {};
+    DYNAMICCL_TRY(const auto all,
+                  communicator.mesh()->AllGather(std::as_bytes(std::span(problem)), deadline_));
     for (size_t rank = 0; rank < all.size(); ++rank) {
       if (all[rank].empty()) continue;
       const std::string reason(reinterpret_cast<const char*>(all[rank].data()), all[rank].size());
@@ -137,7 +140,49 @@ uint64_t Hash(const auto& value, uint64_t seed) {
   return XXH3_64bits_withSeed(&value, sizeof(value), seed);
 }
 
+Result<UniqueIdHandle> HandleOf(const ncclUniqueId& id) {
+  UniqueIdHandle handle;
+  std::memcpy(&handle, id.internal, sizeof(handle));
+  if (handle.magic == kIdMagic) return handle;
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "the unique id was not made by hostccl's ncclGetUniqueId"),
+      "load the same libnccl.so.2 in all processes");
+}
+
+// The ranks of a parent that become a communicator, in its order of ranks.
+struct Members {
+  uint64_t id = 0;
+  std::vector<int> parent_ranks;
+  std::vector<std::string> listeners;
+
+  CommunicatorInfo InfoFor(int parent_rank) const {
+    const auto place =
+        std::find(parent_ranks.begin(), parent_ranks.end(), parent_rank) - parent_ranks.begin();
+    return {id, static_cast<int32_t>(place), static_cast<int32_t>(parent_ranks.size()), 1};
+  }
+};
+
+InitResult MakeChild(const Communicator& parent, const Members& members, MeshListener listener,
+                     const ncclConfig_t& config) {
+  Assembly assembly(members.InfoFor(parent.rank()), parent.settings(), config, parent.device());
+  DYNAMICCL_CHECK_OK(assembly.Join(std::move(listener), members.listeners));
+  std::vector<int> link_ranks;
+  for (const int rank : members.parent_ranks) {
+    link_ranks.push_back(parent.link_ranks()[static_cast<size_t>(rank)]);
+  }
+  assembly.UseLinks(parent.links(), std::move(link_ranks));
+  return assembly.Build();
+}
+
+std::string TextOf(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
+
+InitError::InitError(const Error& error)
+    : result(ToNcclResult(error.kind)),
+      message(error.hint.empty() ? error.message : fmt::format("{} ({})", error.message, error.hint)) {}
 
 Result<ncclUniqueId> MakeUniqueId() {
   UniqueIdHandle handle;
@@ -153,14 +198,16 @@ Result<ncclUniqueId> MakeUniqueId() {
   return id;
 }
 
-Result<std::shared_ptr<Communicator>> InitCommunicator(const InitRequest& request) {
-  UniqueIdHandle handle;
-  std::memcpy(&handle, request.id.internal, sizeof(handle));
-  if (handle.magic != kIdMagic) {
-    return WithHint(
-        MakeError(ErrorKind::kInvalidArgument, "the unique id was not made by hostccl's ncclGetUniqueId"),
-        "load the same libnccl.so.2 in all processes");
-  }
+Status RetireUniqueId(const ncclUniqueId& id) {
+  DYNAMICCL_TRY(const UniqueIdHandle handle, HandleOf(id));
+  DYNAMICCL_TRY(const int64_t timeout_ms, IntegerSetting(Setting::kHostcclTimeoutMs));
+  DYNAMICCL_TRY(const auto alone,
+                MeetAtRendezvous({{handle.ipv4, handle.port}, handle.token, 0, 1}, {}, timeout_ms));
+  return {};
+}
+
+InitResult InitCommunicator(const InitRequest& request) {
+  DYNAMICCL_TRY(const UniqueIdHandle handle, HandleOf(request.id));
   DYNAMICCL_TRY(const CommunicatorSettings settings, CommunicatorSettings::FromEnvironment());
   DYNAMICCL_TRY(Topology topology, LoadTopology(TextSetting(Setting::kHostcclTopology)));
   DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
@@ -182,7 +229,7 @@ Result<std::shared_ptr<Communicator>> InitCommunicator(const InitRequest& reques
   return assembly.Build();
 }
 
-Result<std::shared_ptr<Communicator>> SplitCommunicator(Communicator& parent, const SplitRequest& request) {
+InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) {
   struct Member {
     int32_t key = 0;
     int32_t parent_rank = 0;
@@ -199,30 +246,56 @@ Result<std::shared_ptr<Communicator>> SplitCommunicator(Communicator& parent, co
                   parent.mesh()->AllGather(message.buffer(), Deadline::After(parent.settings().timeout_ms)));
   }
   const uint64_t split_number = parent.NextSplit();
-  std::vector<Member> members;
+  std::vector<Member> chosen;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     ByteReader reader(all[rank]);
     const auto color = reader.Get<int32_t>();
     const auto key = reader.Get<int32_t>();
-    if (color == request.color) members.push_back({key, static_cast<int32_t>(rank), reader.GetText(256)});
+    if (color == request.color) chosen.push_back({key, static_cast<int32_t>(rank), reader.GetText(256)});
   }
   if (request.color == NCCL_SPLIT_NOCOLOR) return std::shared_ptr<Communicator>();
-  std::stable_sort(members.begin(), members.end(),
+  std::stable_sort(chosen.begin(), chosen.end(),
                    [](const Member& a, const Member& b) { return a.key < b.key; });
-  CommunicatorInfo info;
-  info.id = Hash(split_number, Hash(request.color, parent.info().id));
-  info.n_ranks = static_cast<int32_t>(members.size());
-  std::vector<std::string> names;
-  std::vector<int> link_ranks;
-  for (const Member& member : members) {
-    if (member.parent_rank == parent.rank()) info.rank = static_cast<int32_t>(names.size());
-    names.push_back(member.listener);
-    link_ranks.push_back(parent.link_ranks()[static_cast<size_t>(member.parent_rank)]);
+  Members members{Hash(split_number, Hash(request.color, parent.info().id)), {}, {}};
+  for (const Member& member : chosen) {
+    members.parent_ranks.push_back(member.parent_rank);
+    members.listeners.push_back(member.listener);
   }
-  Assembly assembly(info, parent.settings(), request.config, parent.device());
-  DYNAMICCL_CHECK_OK(assembly.Join(std::move(listener), names));
-  assembly.UseLinks(parent.links(), std::move(link_ranks));
-  return assembly.Build();
+  return MakeChild(parent, members, std::move(listener), request.config);
+}
+
+InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> excluded,
+                              const ncclConfig_t& config) {
+  Members members{Hash(parent.NextShrink(), ~parent.info().id), {}, {}};
+  for (int rank = 0; rank < parent.n_ranks(); ++rank) {
+    if (!std::binary_search(excluded.begin(), excluded.end(), rank)) members.parent_ranks.push_back(rank);
+  }
+  DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
+  DYNAMICCL_TRY(const auto names,
+                parent.doors()->Meet(members.parent_ranks, parent.rank(), members.id,
+                                     std::as_bytes(std::span(listener.name)), parent.settings().timeout_ms));
+  for (const auto& name : names) members.listeners.push_back(TextOf(name));
+  return MakeChild(parent, members, std::move(listener), config);
+}
+
+Result<ncclUniqueId> ShareUniqueId(Communicator& parent, const ncclUniqueId* mine) {
+  std::vector<std::byte> message;
+  if (mine != nullptr)
+    message.assign(std::as_bytes(std::span(mine, 1)).begin(), std::as_bytes(std::span(mine, 1)).end());
+  std::vector<std::vector<std::byte>> all{message};
+  if (parent.mesh() != nullptr) {
+    DYNAMICCL_TRY(all, parent.mesh()->AllGather(message, Deadline::After(parent.settings().timeout_ms)));
+  }
+  const auto has_id = [](const std::vector<std::byte>& bytes) {
+    return bytes.size() == sizeof(ncclUniqueId);
+  };
+  if (std::count_if(all.begin(), all.end(), has_id) != 1) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "not exactly one rank brought a unique id"),
+                    "the rank that called ncclCommGetUniqueId passes it, the others null");
+  }
+  ncclUniqueId id{};
+  std::memcpy(&id, std::find_if(all.begin(), all.end(), has_id)->data(), sizeof(id));
+  return id;
 }
 
 }  // namespace dynamiccl::hostccl

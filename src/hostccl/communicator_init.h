@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making communicators: from a unique id, or by splitting another.
+// Making communicators: from a unique id, or from another communicator.
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "src/base/status.h"
 #include "src/hostccl/communicator.h"
 
 namespace dynamiccl::hostccl {
+
+// What an NCCL call is to return, and the text: an error of ours, or a plugin's own result.
+struct InitError {
+  InitError(ncclResult_t given, std::string text) : result(given), message(std::move(text)) {}
+  InitError(const Error& error);  // NOLINT(google-explicit-constructor): errors become it on the way out
+
+  ncclResult_t result = ncclInternalError;
+  std::string message;
+};
+
+using InitResult = tl::expected<std::shared_ptr<Communicator>, InitError>;
 
 // A new id, and the thread that serves its rendezvous in this process. Bytes 40 to 127 are zero.
 Result<ncclUniqueId> MakeUniqueId();
@@ -21,7 +35,10 @@ struct InitRequest {
 };
 
 // Collective over the ranks of the id. Ignores the bytes of the id that MakeUniqueId leaves zero.
-Result<std::shared_ptr<Communicator>> InitCommunicator(const InitRequest& request);
+InitResult InitCommunicator(const InitRequest& request);
+
+// Ends the service of an id that nobody will use: what is made for several ids meets at the first.
+Status RetireUniqueId(const ncclUniqueId& id);
 
 struct SplitRequest {
   int color = NCCL_SPLIT_NOCOLOR;
@@ -30,6 +47,13 @@ struct SplitRequest {
 };
 
 // Collective over the parent. Null for NCCL_SPLIT_NOCOLOR.
-Result<std::shared_ptr<Communicator>> SplitCommunicator(Communicator& parent, const SplitRequest& request);
+InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request);
+
+// Collective over the ranks of the parent that are not in `excluded` (ascending), which may be dead.
+InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> excluded,
+                              const ncclConfig_t& config);
+
+// Collective over the parent: the id that exactly one rank brings. Null `mine` on the others.
+Result<ncclUniqueId> ShareUniqueId(Communicator& parent, const ncclUniqueId* mine);
 
 }  // namespace dynamiccl::hostccl

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -43,8 +44,8 @@ constexpr SubsystemName kSubsystems[] = {{"INIT", 0x1},
 constexpr unsigned long kDefaultMask = 0x1 | 0x1000 | 0x80;
 
 struct DebugState {
-  ncclDebugLogLevel level = NCCL_LOG_NONE;
-  unsigned long mask = kDefaultMask;
+  std::atomic<ncclDebugLogLevel> level{NCCL_LOG_NONE};
+  std::atomic<unsigned long> mask{kDefaultMask};
   FILE* file = stdout;
   std::string host;
   std::mutex mutex;
@@ -98,8 +99,10 @@ std::string ShortHostName() {
 
 void Configure(DebugState& state) {
   state.host = ShortHostName();
-  if (const char* level = std::getenv("NCCL_DEBUG")) state.level = LevelFromText(level);
-  if (const char* mask = std::getenv("NCCL_DEBUG_SUBSYS")) state.mask = MaskFromText(mask);
+  const char* const level = std::getenv("NCCL_DEBUG");
+  const char* const mask = std::getenv("NCCL_DEBUG_SUBSYS");
+  state.level = level == nullptr ? NCCL_LOG_NONE : LevelFromText(level);
+  state.mask = mask == nullptr ? kDefaultMask : MaskFromText(mask);
   const char* path = std::getenv("NCCL_DEBUG_FILE");
   if (path == nullptr || state.level <= NCCL_LOG_VERSION) return;
   // Kept open until the process ends: lines may come from any thread until then.
@@ -129,6 +132,12 @@ const char* LevelName(ncclDebugLogLevel level) {
 }
 
 }  // namespace
+
+void ReloadDebugSettings() {
+  DebugState& state = State();
+  const std::lock_guard lock(state.mutex);
+  Configure(state);
+}
 
 void SetLogDevice(int device) {
   t_device = device;

@@ -15,6 +15,9 @@ namespace dynamiccl::hostccl {
 // The device shown in brackets by lines that this thread writes; hostccl sets it on entry to the API.
 void SetLogDevice(int device);
 
+// Reads NCCL_DEBUG and its companions again. Any thread.
+void ReloadDebugSettings();
+
 // True when a line of this level and these subsystems is written. Any thread.
 bool DebugEnabled(ncclDebugLogLevel level, unsigned long subsystems);
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/hostccl/group.h"
 
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "src/hostccl/debug_log.h"
 #include "src/hostccl/group_plan.h"
+#include "src/transport/socket.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -13,26 +18,111 @@ namespace {
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
+  std::optional<bool> blocking;     // of its communicators; unknown without any
+  std::vector<ncclComm_t> handles;  // the non-blocking ones
   GroupCalls calls;
   GroupEvents events;
-  std::vector<std::function<ncclResult_t()>> setups;
+  std::vector<PendingSetup> setups;
 };
 
 thread_local Group current;
 
-ncclResult_t RunSetups(std::vector<std::function<ncclResult_t()>> setups) {
-  if (setups.empty()) return ncclSuccess;
-  if (setups.size() == 1) return setups.front()();
-  std::vector<ncclResult_t> results(setups.size(), ncclSuccess);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < setups.size(); ++i) {
-    threads.emplace_back([&results, &setups, i] { results[i] = setups[i](); });
+// Notes the communicator of a call. NCCL does not mix the two kinds in a group.
+void NoteHandle(ncclComm_t handle) {
+  const bool blocking = handle == nullptr || handle->blocking;
+  if (current.blocking.value_or(blocking) != blocking) {
+    Warn("Blocking and nonblocking communicators are not allowed in the same group.");
+    return NoteGroupError(ncclInvalidArgument);
   }
-  for (std::thread& thread : threads) thread.join();
-  for (const ncclResult_t result : results) {
+  current.blocking = blocking;
+  auto& handles = current.handles;
+  if (!blocking && std::find(handles.begin(), handles.end(), handle) == handles.end()) {
+    handles.push_back(handle);
+  }
+}
+
+using Setups = std::vector<PendingSetup>;
+
+// Setups of one communicator use its sockets: one list each, in order.
+std::vector<Setups> Sequences(Setups setups) {
+  std::vector<Setups> sequences;
+  for (PendingSetup& setup : setups) {
+    const auto same = std::find_if(sequences.begin(), sequences.end(), [&](const Setups& other) {
+      return setup.in_order_on != nullptr && other.front().in_order_on == setup.in_order_on;
+    });
+    if (same != sequences.end()) {
+      same->push_back(std::move(setup));
+    } else {
+      sequences.emplace_back().push_back(std::move(setup));
+    }
+  }
+  return sequences;
+}
+
+ncclResult_t RunInOrder(const Setups& setups) {
+  for (const PendingSetup& setup : setups) {
+    const ncclResult_t result = setup.run();
     if (result != ncclSuccess) return result;
   }
   return ncclSuccess;
+}
+
+// `cancelled`: null when nobody can end the waits.
+ncclResult_t RunSetups(Setups setups, const std::atomic<bool>* cancelled) {
+  const std::vector<Setups> sequences = Sequences(std::move(setups));
+  std::vector<ncclResult_t> results(sequences.size(), ncclSuccess);
+  const auto run = [&](size_t i) {
+    std::optional<CancelScope> scope;
+    if (cancelled != nullptr) scope.emplace(*cancelled);
+    results[i] = RunInOrder(sequences[i]);
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < sequences.size(); ++i) threads.emplace_back(run, i);
+  if (!sequences.empty()) run(0);
+  for (std::thread& thread : threads) thread.join();
+  const auto failed =
+      std::find_if(results.begin(), results.end(), [](ncclResult_t result) { return result != ncclSuccess; });
+  return failed == results.end() ? ncclSuccess : *failed;
+}
+
+ncclResult_t RunGroup(Group group, const std::atomic<bool>* cancelled) {
+  const ncclResult_t result = RunSetups(std::move(group.setups), cancelled);
+  return result == ncclSuccess ? LaunchGroup(std::move(group.calls)) : result;
+}
+
+void SetStates(const std::vector<ncclComm_t>& handles, ncclResult_t state) {
+  for (ncclComm_t handle : handles) handle->state.store(state, std::memory_order_release);
+}
+
+ncclResult_t RunInBackground(Group group) {
+  const std::vector<ncclComm_t> handles = group.handles;
+  auto job = std::make_shared<BackgroundJob>();
+  SetStates(handles, ncclInProgress);
+  for (ncclComm_t handle : handles) {
+    const std::lock_guard lock(handle->job_mutex);
+    handle->job = job;
+  }
+  auto work = std::make_shared<Group>(std::move(group));
+  job->Start([work, cancelled = &job->cancelled()] { return RunGroup(std::move(*work), cancelled); },
+             [handles](ncclResult_t result) { SetStates(handles, result); });
+  return ncclInProgress;
+}
+
+// The group that ends here, or nothing when it is an inner one or cannot run; `result` says which.
+std::optional<Group> Close(ncclResult_t& result) {
+  result = ncclInvalidUsage;
+  if (current.depth == 0) {
+    Warn("ncclGroupEnd: not in a group call.");
+    return {};
+  }
+  result = ncclSuccess;
+  if (--current.depth > 0) return {};
+  Group group = std::exchange(current, Group{});
+  group.events.EndBegins();
+  if (group.error == ncclSuccess) return group;
+  result = group.error;
+  SetStates(group.handles, result);
+  return {};
 }
 
 }  // namespace
@@ -42,19 +132,29 @@ void GroupStart() {
 }
 
 ncclResult_t GroupEnd() {
-  if (current.depth == 0) return ncclInvalidUsage;
-  if (--current.depth > 0) return ncclSuccess;
-  Group group = std::exchange(current, Group{});
-  group.events.EndBegins();
-  if (group.error != ncclSuccess) return group.error;
-  const ncclResult_t result = RunSetups(std::move(group.setups));
-  return result == ncclSuccess ? LaunchGroup(std::move(group.calls)) : result;
+  ncclResult_t result = ncclSuccess;
+  std::optional<Group> group = Close(result);
+  if (!group) return result;
+  if (group->handles.empty()) return RunGroup(std::move(*group), nullptr);
+  return RunInBackground(std::move(*group));
+}
+
+ncclResult_t GroupSimulate(float* microseconds) {
+  ncclResult_t result = ncclSuccess;
+  std::optional<Group> group = Close(result);
+  if (!group) return result;
+  const GroupCalls calls = std::exchange(group->calls, {});
+  const bool has_setups = !group->setups.empty();
+  if (has_setups && group->handles.empty()) result = RunGroup(std::move(*group), nullptr);
+  if (has_setups && !group->handles.empty()) result = RunInBackground(std::move(*group));
+  return result == ncclSuccess ? EstimateGroup(calls, *microseconds) : result;
 }
 
 ncclResult_t Issue(PendingCollective collective) {
   GroupStart();
   current.events.OnCollective(*collective.communicator, collective.stream, current.depth,
                               collective.operation);
+  NoteHandle(collective.handle);
   current.calls.collectives.push_back(std::move(collective));
   return GroupEnd();
 }
@@ -63,12 +163,14 @@ ncclResult_t Issue(PendingTransfer transfer) {
   GroupStart();
   current.events.OnTransfer(*transfer.communicator, transfer.stream, current.depth, transfer.sends,
                             transfer.transfer);
+  NoteHandle(transfer.handle);
   current.calls.transfers.push_back(std::move(transfer));
   return GroupEnd();
 }
 
-ncclResult_t IssueSetup(std::function<ncclResult_t()> setup) {
+ncclResult_t IssueSetup(PendingSetup setup) {
   GroupStart();
+  NoteHandle(setup.handle);
   current.setups.push_back(std::move(setup));
   return GroupEnd();
 }

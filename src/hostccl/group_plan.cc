@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <tuple>
 #include <utility>
+
+#include "src/hostccl/debug_log.h"
+#include "src/nccl_abi/host_stream.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -162,9 +166,28 @@ std::vector<LaunchEvents> StartEvents(LaunchDraft& draft) {
   return events;
 }
 
-}  // namespace
+// Of the buffers that all ranks use in the call.
+bool LiesInWindows(const CollectiveOperation& operation, const Communicator& communicator) {
+  const bool sends = operation.collective == Collective::kBroadcast || communicator.InWindow(operation.send);
+  const bool receives = operation.collective == Collective::kReduce || communicator.InWindow(operation.recv);
+  return sends && receives;
+}
 
-ncclResult_t ChooseConfigs(Communicator& communicator, std::vector<CollectiveOperation>& operations) {
+// The calls that run as one batch from `first` on. NCCL merges neighbours whose traffic is within a factor of
+// four.
+template <typename Iterator>
+Iterator EndOfBatch(Iterator first, Iterator end, int n_ranks) {
+  if (first->choice.isolated) return first + 1;
+  return std::find_if(first, end, [&](const CollectiveOperation& other) {
+    return other.choice.isolated || Bin(other) != Bin(*first) ||
+           4 * Traffic(other, n_ranks) <= Traffic(*first, n_ranks);
+  });
+}
+
+// Calls visit(batch, config, first, last) for each merged batch of one communicator.
+template <typename Visit>
+ncclResult_t ForEachBatch(Communicator& communicator, std::vector<CollectiveOperation>& operations,
+                          Visit visit) {
   const int n_ranks = communicator.n_ranks();
   std::stable_sort(operations.begin(), operations.end(),
                    [&](const CollectiveOperation& a, const CollectiveOperation& b) {
@@ -173,24 +196,88 @@ ncclResult_t ChooseConfigs(Communicator& communicator, std::vector<CollectiveOpe
   const int channels = communicator.planner().channels();
   const int pipe_ops = (static_cast<int>(operations.size()) + channels - 1) / channels;
   for (auto first = operations.begin(); first != operations.end();) {
-    // NCCL merges neighbours whose traffic is within a factor of four.
-    const auto last = std::find_if(first, operations.end(), [&](const CollectiveOperation& other) {
-      return Bin(other) != Bin(*first) || 4 * Traffic(other, n_ranks) <= Traffic(*first, n_ranks);
-    });
+    const auto last = EndOfBatch(first, operations.end(), n_ranks);
     PlannedBatch batch{.collective = first->collective,
                        .n_pipe_ops = pipe_ops,
                        .data_type = first->data_type,
-                       .op = first->op};
+                       .op = first->op,
+                       .choice = first->choice};
+    batch.registered = std::all_of(first, last, [&](const CollectiveOperation& operation) {
+      return LiesInWindows(operation, communicator);
+    });
     for (auto it = first; it != last; ++it) {
       batch.bytes += TotalBytes(it->collective, it->count, ElementBytes(it->data_type), n_ranks);
     }
     const auto config = communicator.planner().Choose(batch);
     if (!config) return config.error().result;
-    for (; first != last; ++first) {
-      first->config = *config;
-      communicator.planner().LogScheduled(first->collective, first->count * ElementBytes(first->data_type),
-                                          *config);
+    visit(batch, *config, first, last);
+    first = last;
+  }
+  return ncclSuccess;
+}
+
+// The events of the calls' ncclCollConfig_t: recorded before the launch, as with CUDA before 12.3.
+class CallEvents {
+ public:
+  // `event` null: the call has none.
+  ncclResult_t Record(cudaEvent_t event, const Communicator* communicator, cudaStream_t stream) {
+    if (event == nullptr) return ncclSuccess;
+    if (std::find(seen_.begin(), seen_.end(), communicator) != seen_.end()) {
+      Warn("a group has more than one launchCompletionEvent on a communicator");
+      return ncclInvalidUsage;
     }
+    seen_.push_back(communicator);
+    const ncclResult_t result = hostcclEventRecord(reinterpret_cast<hostcclEvent_t>(event), stream);
+    if (result != ncclSuccess) Warn("launchCompletionEvent was not made by hostcclEventCreate");
+    return result;
+  }
+
+ private:
+  std::vector<const Communicator*> seen_;
+};
+
+ncclResult_t RecordCallEvents(const GroupCalls& calls) {
+  CallEvents events;
+  for (const PendingCollective& call : calls.collectives) {
+    const ncclResult_t result =
+        events.Record(call.operation.choice.launch_event, call.communicator.get(), call.stream);
+    if (result != ncclSuccess) return result;
+  }
+  for (const PendingTransfer& call : calls.transfers) {
+    const ncclResult_t result = events.Record(call.launch_event, call.communicator.get(), call.stream);
+    if (result != ncclSuccess) return result;
+  }
+  return ncclSuccess;
+}
+
+}  // namespace
+
+ncclResult_t ChooseConfigs(Communicator& communicator, std::vector<CollectiveOperation>& operations) {
+  return ForEachBatch(communicator, operations,
+                      [&](const PlannedBatch&, const CollectiveConfig& config, auto first, auto last) {
+                        for (; first != last; ++first) {
+                          first->config = config;
+                          communicator.planner().LogScheduled(
+                              first->collective, first->count * ElementBytes(first->data_type), config);
+                        }
+                      });
+}
+
+ncclResult_t EstimateGroup(const GroupCalls& calls, float& microseconds) {
+  std::map<Communicator*, std::vector<CollectiveOperation>> operations;
+  for (const PendingCollective& call : calls.collectives) {
+    operations[call.communicator.get()].push_back(call.operation);
+  }
+  for (auto& [communicator, of_communicator] : operations) {
+    float sum = 0;
+    const auto add = [&](const PlannedBatch& batch, const CollectiveConfig& config, auto, auto) {
+      sum += communicator->planner().Microseconds(batch, config);
+    };
+    if (communicator->n_ranks() > 1) {
+      const ncclResult_t result = ForEachBatch(*communicator, of_communicator, add);
+      if (result != ncclSuccess) return result;
+    }
+    microseconds = std::max(microseconds, sum);
   }
   return ncclSuccess;
 }
@@ -211,6 +298,8 @@ ncclResult_t LaunchGroup(GroupCalls calls) {
       if (result != ncclSuccess) return result;
     }
   }
+  const ncclResult_t recorded = RecordCallEvents(calls);
+  if (recorded != ncclSuccess) return recorded;
   for (LaunchDraft& draft : drafts.all()) {
     const std::vector<LaunchEvents> events = StartEvents(draft);
     const ncclResult_t result = Dispatch(std::move(draft));

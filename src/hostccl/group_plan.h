@@ -18,6 +18,11 @@ struct GroupCalls {
 // others, become one launch, so that no order of communicators or streams can deadlock a group.
 ncclResult_t LaunchGroup(GroupCalls calls);
 
+// Plans as LaunchGroup does and launches nothing: what the cost model expects the collectives to take, those
+// of a communicator one after the other and communicators side by side. Unchanged without collectives;
+// Send and Recv are not in NCCL's model.
+ncclResult_t EstimateGroup(const GroupCalls& calls, float& microseconds);
+
 // Orders the calls of one communicator as NCCL does (bins of equal collective, operator and type, larger
 // first), asks the planner once per merged batch, and fills in the configs. Equal on all ranks.
 ncclResult_t ChooseConfigs(Communicator& communicator, std::vector<CollectiveOperation>& operations);

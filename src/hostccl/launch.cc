@@ -58,6 +58,7 @@ class Launch::PlanRun {
 
   // After a long idle time; fails the communicator when waiting is hopeless.
   void CheckHealth(int64_t idle_ns) {
+    if (communicator_.interrupted()) return lanes_.clear();
     if (communicator_.aborted()) return Give(ErrorKind::kPeerFailed, "aborted by ncclCommAbort");
     communicator_.mesh()->LookForDeparted();
     // What a departed peer posted before it ended is still in our memory.
@@ -114,7 +115,7 @@ class Launch::PlanRun {
     for (const CollectiveOperation& operation : plan_.collectives) {
       const size_t bytes = operation.count * ElementBytes(operation.data_type);
       if (operation.multiplier) {
-        FindReduction(operation.data_type, operation.op, 1, operation.multiplier)
+        FindReduction(operation.data_type, operation.op, 1, operation.Multiplier())
             .ScaleOwn(operation.recv, operation.send, operation.count);
       } else if (operation.send != operation.recv) {
         std::memmove(operation.recv, operation.send, bytes);
@@ -194,6 +195,7 @@ std::optional<ncclResult_t> Launch::RunBriefly() {
 ncclResult_t Launch::FirstFailure() const {
   for (const CommunicatorPlan& plan : plans_) {
     if (plan.communicator->async_error() != ncclSuccess) return plan.communicator->async_error();
+    if (plan.communicator->interrupted()) return ncclRemoteError;
   }
   return ncclSuccess;
 }

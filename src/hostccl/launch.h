@@ -12,6 +12,7 @@
 #include "src/collective/collective_config.h"
 #include "src/collective/data_type.h"
 #include "src/collective/reduce_op.h"
+#include "src/hostccl/call_choice.h"
 #include "src/hostccl/communicator.h"
 #include "src/hostccl/profiled_events.h"
 #include "src/hostccl/progress_wait.h"
@@ -28,11 +29,16 @@ struct CollectiveOperation {
   ReduceOp op = ReduceOp::kSum;
   // ncclRedOpCreatePreMulSum: with op kSum, this rank's input times this, in the data type. Ranks may differ
   // in the value, not in having one.
-  std::optional<ElementValue> multiplier;
+  std::optional<PreMultiplier> multiplier;
+  // When the call runs.
+  std::optional<ElementValue> Multiplier() const {
+    return multiplier ? std::optional(multiplier->Read()) : std::nullopt;
+  }
   int root = 0;
   CollectiveConfig config;  // complete, except with one rank
   size_t chunk_bytes = 0;   // 0: the protocol's; equal on all ranks, cut to what the protocol can do
   TaskEvents events;
+  CallChoice choice;
 };
 
 struct Transfer {

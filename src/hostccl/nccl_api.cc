@@ -1,25 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions. As in NVIDIA's library each is a strong pncclX with a weak alias ncclX, so that a
-// preloaded library may define ncclX and forward to pncclX.
-#pragma GCC visibility push(default)
-#include "src/nccl_abi/nccl_api.h"
-#include "src/nccl_abi/nccl_function_table.h"
-extern "C" {
-#define HOSTCCL_STRONG(result, name, parameters, arguments) result pnccl##name parameters;
-DYNAMICCL_NCCL_FUNCTIONS(HOSTCCL_STRONG)
-#define HOSTCCL_WEAK(result, name, parameters, arguments) \
-  __attribute__((weak, alias("pnccl" #name))) result nccl##name parameters;
-DYNAMICCL_NCCL_FUNCTIONS(HOSTCCL_WEAK)
-}
-#pragma GCC visibility pop
+// NCCL's C functions: version and errors, communicators, groups.
+#include <algorithm>
+#include <cstring>
+#include <string>
 
 #include "src/hostccl/api_call.h"
 #include "src/hostccl/communicator_api.h"
 #include "src/hostccl/debug_log.h"
 #include "src/hostccl/group.h"
+#include "src/hostccl/nccl_export.h"
 
 using namespace dynamiccl;
 using namespace dynamiccl::hostccl;
+
+HOSTCCL_WEAK(GetVersion)
+HOSTCCL_WEAK(GetErrorString)
+HOSTCCL_WEAK(GetLastError)
+HOSTCCL_WEAK(ResetDebugInit)
+HOSTCCL_WEAK(GetUniqueId)
+HOSTCCL_WEAK(CommInitRank)
+HOSTCCL_WEAK(CommInitRankConfig)
+HOSTCCL_WEAK(CommInitRankScalable)
+HOSTCCL_WEAK(CommInitAll)
+HOSTCCL_WEAK(CommSplit)
+HOSTCCL_WEAK(CommShrink)
+HOSTCCL_WEAK(CommGetUniqueId)
+HOSTCCL_WEAK(CommGrow)
+HOSTCCL_WEAK(CommFinalize)
+HOSTCCL_WEAK(CommRevoke)
+HOSTCCL_WEAK(CommDestroy)
+HOSTCCL_WEAK(CommAbort)
+HOSTCCL_WEAK(CommGetAsyncError)
+HOSTCCL_WEAK(CommCount)
+HOSTCCL_WEAK(CommCuDevice)
+HOSTCCL_WEAK(CommUserRank)
+HOSTCCL_WEAK(GroupStart)
+HOSTCCL_WEAK(GroupEnd)
+HOSTCCL_WEAK(GroupSimulateEnd)
+
+namespace {
+
+ncclResult_t InitOne(ncclComm_t* comm, int n_ranks, const ncclUniqueId& id, int rank,
+                     const ncclConfig_t* config) {
+  return InitRank(comm, {n_ranks, rank, 0, std::span(&id, 1), config});
+}
+
+// A question that an initialised communicator answers.
+ncclResult_t Ask(ncclComm_t comm, int* answer, int (Communicator::*question)() const) {
+  const auto communicator = CheckCommunicator(comm);
+  if (!communicator) return Refuse(communicator.error());
+  if (answer == nullptr)
+    return Refuse(Error{ErrorKind::kInvalidArgument, "the place of the answer is null", {}});
+  *answer = ((**communicator).*question)();
+  return ncclSuccess;
+}
+
+}  // namespace
 
 ncclResult_t pncclGetVersion(int* version) {
   if (version == nullptr) return ncclInvalidArgument;
@@ -37,17 +73,22 @@ const char* pncclGetErrorString(ncclResult_t result) {
                                                          "invalid argument",
                                                          "invalid usage",
                                                          "remote process exited or there was a network error",
-                                                         "NCCL operation in progress"};
+                                                         "NCCL operation in progress",
+                                                         "timeout"};
   return result >= 0 && result < ncclNumResults ? kTexts[result] : "unknown result code";
 }
 
 // Valid until the thread asks again.
 const char* pncclGetLastError(ncclComm_t comm) {
   static thread_local std::string text;
-  const auto communicator = CheckCommunicator(comm);
-  text = communicator ? (*communicator)->failure() : "";
+  const bool exists = IsLive(comm) && comm->state != ncclInProgress && comm->communicator != nullptr;
+  text = exists ? comm->communicator->failure() : "";
   if (text.empty()) text = LastWarning();
   return text.c_str();
+}
+
+void pncclResetDebugInit() {
+  ReloadDebugSettings();
 }
 
 ncclResult_t pncclGetUniqueId(ncclUniqueId* uniqueId) {
@@ -55,12 +96,18 @@ ncclResult_t pncclGetUniqueId(ncclUniqueId* uniqueId) {
 }
 
 ncclResult_t pncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
-  return InitRank(comm, nranks, commId, rank, nullptr);
+  return InitOne(comm, nranks, commId, rank, nullptr);
 }
 
 ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                      ncclConfig_t* config) {
-  return InitRank(comm, nranks, commId, rank, config);
+  return InitOne(comm, nranks, commId, rank, config);
+}
+
+ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
+                                       ncclUniqueId* commIds, ncclConfig_t* config) {
+  const size_t count = commIds == nullptr || nId < 0 ? 0 : static_cast<size_t>(nId);
+  return InitRank(newcomm, {nranks, myrank, 0, std::span<const ncclUniqueId>(commIds, count), config});
 }
 
 ncclResult_t pncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
@@ -71,8 +118,27 @@ ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* new
   return Split(comm, color, key, newcomm, config);
 }
 
+ncclResult_t pncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
+                             ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags) {
+  const bool given = excludeRanksList != nullptr && excludeRanksCount > 0;
+  const std::span<const int> excluded(excludeRanksList, given ? static_cast<size_t>(excludeRanksCount) : 0);
+  return Shrink(comm, {excluded, config, shrinkFlags}, newcomm);
+}
+
+ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId) {
+  return GetGrowId(comm, uniqueId);
+}
+
+ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank,
+                           ncclComm_t* newcomm, ncclConfig_t* config) {
+  return Grow(comm, {nRanks, uniqueId, rank, config}, newcomm);
+}
+
 ncclResult_t pncclCommFinalize(ncclComm_t comm) {
   return Finalize(comm);
+}
+ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags) {
+  return Revoke(comm, revokeFlags);
 }
 ncclResult_t pncclCommDestroy(ncclComm_t comm) {
   return Destroy(comm);
@@ -82,76 +148,21 @@ ncclResult_t pncclCommAbort(ncclComm_t comm) {
 }
 
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {
-  const auto communicator = CheckCommunicator(comm);
-  if (!communicator || asyncError == nullptr) return ncclInvalidArgument;
-  *asyncError = (*communicator)->async_error();
+  if (!IsLive(comm) || asyncError == nullptr) {
+    return Refuse(Error{ErrorKind::kInvalidArgument, "ncclCommGetAsyncError: null or destroyed handle", {}});
+  }
+  *asyncError = StateOf(*comm);
   return ncclSuccess;
 }
 
 ncclResult_t pncclCommCount(const ncclComm_t comm, int* count) {
-  const auto communicator = CheckCommunicator(comm);
-  if (!communicator || count == nullptr) return ncclInvalidArgument;
-  *count = (*communicator)->n_ranks();
-  return ncclSuccess;
+  return Ask(comm, count, &Communicator::n_ranks);
 }
-
 ncclResult_t pncclCommCuDevice(const ncclComm_t comm, int* device) {
-  const auto communicator = CheckCommunicator(comm);
-  if (!communicator || device == nullptr) return ncclInvalidArgument;
-  *device = (*communicator)->device();
-  return ncclSuccess;
+  return Ask(comm, device, &Communicator::device);
 }
-
 ncclResult_t pncclCommUserRank(const ncclComm_t comm, int* rank) {
-  const auto communicator = CheckCommunicator(comm);
-  if (!communicator || rank == nullptr) return ncclInvalidArgument;
-  *rank = (*communicator)->rank();
-  return ncclSuccess;
-}
-
-ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  return CallCollective({Collective::kReduce, sendbuff, recvbuff, count, datatype, op, root, comm, stream});
-}
-
-ncclResult_t pncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                            int root, ncclComm_t comm, cudaStream_t stream) {
-  return CallCollective(
-      {Collective::kBroadcast, sendbuff, recvbuff, count, datatype, ncclSum, root, comm, stream});
-}
-
-// Through the public symbol, as NVIDIA's library does: an interposer sees both.
-ncclResult_t pncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-                        cudaStream_t stream) {
-  return ncclBroadcast(buff, buff, count, datatype, root, comm, stream);
-}
-
-ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return CallCollective({Collective::kAllReduce, sendbuff, recvbuff, count, datatype, op, 0, comm, stream});
-}
-
-ncclResult_t pncclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
-                                ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
-                                cudaStream_t stream) {
-  return CallCollective(
-      {Collective::kReduceScatter, sendbuff, recvbuff, recvcount, datatype, op, 0, comm, stream});
-}
-
-ncclResult_t pncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype,
-                            ncclComm_t comm, cudaStream_t stream) {
-  return CallCollective(
-      {Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype, ncclSum, 0, comm, stream});
-}
-
-ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
-                       cudaStream_t stream) {
-  return CallTransfer({true, const_cast<void*>(sendbuff), count, datatype, peer, comm, stream});
-}
-
-ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
-                       cudaStream_t stream) {
-  return CallTransfer({false, recvbuff, count, datatype, peer, comm, stream});
+  return Ask(comm, rank, &Communicator::rank);
 }
 
 ncclResult_t pncclGroupStart() {
@@ -161,4 +172,19 @@ ncclResult_t pncclGroupStart() {
 
 ncclResult_t pncclGroupEnd() {
   return GroupEnd();
+}
+
+ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
+  ncclSimInfo_t info = DYNAMICCL_NCCL_SIM_INFO_INITIALIZER;
+  if (simInfo == nullptr) return GroupSimulate(&info.estimatedTime);
+  const size_t size = std::min(simInfo->size, sizeof(info));
+  std::memcpy(static_cast<void*>(&info), simInfo, size);
+  if (info.magic != NCCL_SIM_INFO_MAGIC) {
+    // The group is closed all the same.
+    NoteGroupError(ncclInvalidArgument);
+    Warn("ncclSimInfo_t was not initialised with NCCL_SIM_INFO_INITIALIZER");
+  }
+  const ncclResult_t result = GroupSimulate(&info.estimatedTime);
+  if (result == ncclSuccess) std::memcpy(simInfo, &info, size);
+  return result;
 }

@@ -64,6 +64,7 @@ class TunedPlanner final : public Planner {
 
   PlanResult<CollectiveConfig> Choose(const PlannedBatch& batch) override;
   PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) override;
+  float Microseconds(const PlannedBatch& batch, const CollectiveConfig& config) const override;
   void LogScheduled(Collective collective, uint64_t api_bytes, const CollectiveConfig& config) const override;
   int channels() const override { return parts_.model.fabric.max_channels; }
   void Finalize() override { parts_.tuner.reset(); }
@@ -75,6 +76,9 @@ class TunedPlanner final : public Planner {
   PlanResult<TunerAnswer> AskTuner(const TunerQuestion& question, const CostTable& table);
   int Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const;
   tl::unexpected<PlanError> NothingLeft(const PlannedBatch& batch) const;
+  PlanResult<CollectiveConfig> WithoutSelection(const PlannedBatch& batch);
+  // By NCCL_ALGO or NCCL_PROTO.
+  bool Pinned(size_t collective) const { return !parts_.pinned[collective].all(); }
 
   Parts parts_;
 };
@@ -92,14 +96,19 @@ PlanResult<CollectiveConfig> TunedPlanner::Choose(const PlannedBatch& batch) {
   }
   CollectiveConfig config =
       newest() ? LatestCheapestConfig(table, answer.table) : CheapestConfig(answer.table);
+  if (config.leaves_nccl_alone() && batch.choice.selection.any() && !Pinned(index)) {
+    return WithoutSelection(batch);
+  }
   if (config.leaves_nccl_alone()) return NothingLeft(batch);
-  config.channels = static_cast<uint8_t>(Channels(batch, config, answer.channels));
+  const int wanted = Channels(batch, config, answer.channels);
+  config.channels = static_cast<uint8_t>(ChannelsWithin(batch.choice, wanted, channels()));
   return config;
 }
 
 CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
+  const auto index = static_cast<size_t>(batch.collective);
   ConfigMask allowed =
-      SupportedConfigs(batch.collective) & parts_.pinned[static_cast<size_t>(batch.collective)];
+      Selected(batch.choice, SupportedConfigs(batch.collective) & parts_.pinned[index], Pinned(index));
   const bool averages = batch.collective == Collective::kReduceScatter && batch.op == ReduceOp::kAvg;
   if (averages && !newest()) allowed.reset(ConfigIndex(Algorithm::kPat, Protocol::kSimple));
   CostTable table = EstimateCosts(parts_.model, batch.collective, batch.bytes, batch.n_pipe_ops, allowed);
@@ -164,6 +173,25 @@ tl::unexpected<PlanError> TunedPlanner::NothingLeft(const PlannedBatch& batch) c
               fmt::format("Error : no algorithm/protocol available for function {} with datatype {}.{}{}",
                           Name(batch.collective), NcclName(batch.data_type),
                           was_set("NCCL_ALGO", names.algorithms), was_set("NCCL_PROTO", names.protocols)));
+}
+
+// Nothing of the call's algSelection can be had on this communicator.
+PlanResult<CollectiveConfig> TunedPlanner::WithoutSelection(const PlannedBatch& batch) {
+  if (batch.choice.forced) {
+    return Fail(ncclInvalidArgument,
+                fmt::format("algSelection: no algorithm in the selected set is available for {}",
+                            Name(batch.collective)));
+  }
+  PlannedBatch any = batch;
+  any.choice.selection.reset();
+  return Choose(any);
+}
+
+float TunedPlanner::Microseconds(const PlannedBatch& batch, const CollectiveConfig& config) const {
+  ConfigMask only;
+  only.set(ConfigIndex(config.algorithm, config.protocol));
+  const CostTable table = EstimateCosts(parts_.model, batch.collective, batch.bytes, batch.n_pipe_ops, only);
+  return table.at(config.algorithm, config.protocol);
 }
 
 void TunedPlanner::LogScheduled(Collective collective, uint64_t api_bytes,

@@ -16,6 +16,7 @@
 #include "src/collective/fabric.h"
 #include "src/collective/reduce_op.h"
 #include "src/hostccl/emulated_release.h"
+#include "src/hostccl/call_choice.h"
 #include "src/nccl_abi/nccl_api.h"
 
 namespace dynamiccl::hostccl {
@@ -47,6 +48,7 @@ struct PlannedBatch {
   DataType data_type = DataType::kFloat32;  // for messages only: NCCL does not tell a tuner
   ReduceOp op = ReduceOp::kSum;             // decides what is possible
   bool registered = false;                  // regBuff: all buffers lie in registered windows, on all ranks
+  CallChoice choice;                        // of a batch of one call
 };
 
 // One call of a batch whose config is chosen.
@@ -76,6 +78,8 @@ class Planner {
   // Bytes of a chunk for one call: the default, or what a tuner of version 6 wants (not clamped). Same thread
   // and errors as Choose.
   virtual PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) = 0;
+  // What the cost model expects the batch to take with this config.
+  virtual float Microseconds(const PlannedBatch& batch, const CollectiveConfig& config) const = 0;
 
   // NCCL's TUNING line of one scheduled call; `api_bytes` is count * element size as the API got it (per rank
   // for AllGather and ReduceScatter). Writes on rank 0 of the communicator only, and only when the log asks

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's C API as hostccl offers it and as the interposer forwards it, declared without any CUDA header.
-// Names, values and layouts are NCCL's (nccl.h 2.28 and later): code compiled against this header runs on
-// NVIDIA's library and on hostccl. tests/src/nccl_abi compares it with NVIDIA's nccl.h where a wheel of it
-// can be had.
+// Names, values and layouts are NCCL's (nccl.h 2.32.3): code compiled against this header runs on NVIDIA's
+// library and on hostccl. tests/src/nccl_abi compares it with NVIDIA's nccl.h where a wheel of it can be had.
 #pragma once
 
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/nccl_abi/nccl_function_list.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// CUDA's opaque stream handle (driver_types.h).
+// CUDA's opaque handles (driver_types.h).
 typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
 
 typedef struct ncclComm* ncclComm_t;
+typedef struct ncclWindow_vidmem* ncclWindow_t;
+typedef struct ncclParamHandle* ncclParamHandle_t;
 #define NCCL_COMM_NULL NULL
 
 #define NCCL_UNIQUE_ID_BYTES 128
@@ -33,7 +37,8 @@ typedef enum {
   ncclInvalidUsage = 5,
   ncclRemoteError = 6,
   ncclInProgress = 7,
-  ncclNumResults = 8
+  ncclTimeout = 8,  // 2.32
+  ncclNumResults = 9
 } ncclResult_t;
 
 typedef enum { ncclNumOps_dummy = 5 } ncclRedOp_dummy_t;
@@ -69,16 +74,41 @@ typedef enum {
   ncclNumTypes = 12
 } ncclDataType_t;
 
+typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarResidence_t;
+
+typedef enum {
+  ncclStatGpuMemSuspend = 0,
+  ncclStatGpuMemSuspended = 1,
+  ncclStatGpuMemPersist = 2,
+  ncclStatGpuMemTotal = 3
+} ncclCommMemStat_t;
+
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
 #define NCCL_CONFIG_UNDEF_PTR NULL
+#define NCCL_UNDEF_FLOAT -1.0f
 #define NCCL_SPLIT_NOCOLOR (-1)
+#define NCCL_SHRINK_DEFAULT 0x00
+#define NCCL_SHRINK_ABORT 0x01
+#define NCCL_REVOKE_DEFAULT 0x00
+#define NCCL_SUSPEND_MEM 0x01
+#define NCCL_WIN_DEFAULT 0x00
+#define NCCL_WIN_COLL_SYMMETRIC 0x01
+#define NCCL_WIN_STRICT_ORDERING 0x02
+#define NCCL_WIN_GIN_ONLY 0x04
+#define NCCL_WIN_CFT_COUNTED 0x08
+#define NCCL_WIN_REQUIRED_ALIGNMENT 4096
+#define NCCL_CTA_POLICY_DEFAULT 0x00
+#define NCCL_CTA_POLICY_EFFICIENCY 0x01
+#define NCCL_CTA_POLICY_ZERO 0x02
 #define NCCL_API_MAGIC 0xcafebeef
-// The release whose structure ncclConfig_t below is. What ncclGetVersion reports is another matter
-// (src/hostccl/emulated_release.h).
-#define DYNAMICCL_NCCL_API_VERSION 22809
+#define NCCL_SIM_INFO_MAGIC 0x74685283
+// The release whose structures are declared here: what their `version` member says. What ncclGetVersion
+// reports is another matter (src/hostccl/emulated_release.h).
+#define DYNAMICCL_NCCL_API_VERSION 23203
 
-// Append-only: a library must read at most `size` bytes of what a program hands in.
-typedef struct {
+// The structures carry NVIDIA's tags, which name the release that last changed them. All are append-only: a
+// library must touch at most `size` bytes of what a program hands in.
+typedef struct ncclConfig_v23100 {
   size_t size;
   unsigned int magic;
   unsigned int version;
@@ -96,6 +126,15 @@ typedef struct {
   int nvlsCTAs;
   int nChannelsPerNetPeer;
   int nvlinkCentricSched;
+  int graphUsageMode;
+  int numRmaCtx;
+  int maxP2pPeers;
+  int graphStreamOrdering;
+  int launchOrderImplicit;
+  int numRmaSig;
+  int rmaEagerInit;
+  int hostCftMode;
+  int nvlsHostMode;
 } ncclConfig_t;
 
 #define DYNAMICCL_NCCL_CONFIG_INITIALIZER                                                           \
@@ -104,46 +143,83 @@ typedef struct {
         NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, \
         NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, \
         NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
-        NCCL_CONFIG_UNDEF_INT                                                                       \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                                \
   }
 
-ncclResult_t ncclGetVersion(int* version);
-ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId);
-const char* ncclGetErrorString(ncclResult_t result);
-const char* ncclGetLastError(ncclComm_t comm);
+typedef struct ncclConfigExt {
+  struct ncclConfigExt* next;
+  struct {
+    int vendorId;
+    int optionId;
+  } key;
+  union {
+    int i;
+    const char* s;
+    void* raw;
+  } val;
+} ncclConfigExt_t;
 
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank);
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
-                                    ncclConfig_t* config);
-ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist);
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
-ncclResult_t ncclCommFinalize(ncclComm_t comm);
-ncclResult_t ncclCommDestroy(ncclComm_t comm);
-ncclResult_t ncclCommAbort(ncclComm_t comm);
-ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
-ncclResult_t ncclCommCount(const ncclComm_t comm, int* count);
-ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device);
-ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank);
+typedef struct ncclCollConfig_v23200 {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  ncclConfigExt_t* ext;
+  int minCTAs;
+  int maxCTAs;
+  int nvlsCTAs;
+  int cgaClusterSize;
+  const char* algSelection;
+  int forceAlgSelection;
+  int CTAPolicy;
+  uint64_t userProfilerTag;
+  cudaEvent_t launchCompletionEvent;
+} ncclCollConfig_t;
 
-ncclResult_t ncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-                       cudaStream_t stream);
-ncclResult_t ncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                           int root, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
-                               ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype,
-                           ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
-                      cudaStream_t stream);
-ncclResult_t ncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
-                      cudaStream_t stream);
+#define DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER                                                      \
+  {                                                                                                 \
+    sizeof(ncclCollConfig_t), NCCL_API_MAGIC, DYNAMICCL_NCCL_API_VERSION, NCCL_CONFIG_UNDEF_PTR,    \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
+        NCCL_CONFIG_UNDEF_PTR, 1, NCCL_CONFIG_UNDEF_INT, 0, NCCL_CONFIG_UNDEF_PTR                   \
+  }
 
-ncclResult_t ncclGroupStart(void);
-ncclResult_t ncclGroupEnd(void);
+typedef struct ncclSimInfo_v22200 {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  float estimatedTime;  // microseconds
+} ncclSimInfo_t;
+
+#define DYNAMICCL_NCCL_SIM_INFO_INITIALIZER \
+  { sizeof(ncclSimInfo_t), NCCL_SIM_INFO_MAGIC, DYNAMICCL_NCCL_API_VERSION, NCCL_UNDEF_FLOAT }
+
+typedef struct {
+  int opCnt;
+  int peer;
+  int sigIdx;
+  int ctx;
+} ncclWaitSignalDesc_t;
+
+typedef enum { NCCL_ENCRYPTION_MODE_NONE = 0, NCCL_ENCRYPTION_MODE_PSK = 1 } ncclEncryptionMode_t;
+typedef struct ncclEncryptionConfig_v23200 {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  int mode;
+  const char* psk;
+} ncclEncryptionConfig_t;
+
+#define DYNAMICCL_NCCL_ENCRYPTION_CONFIG_INITIALIZER                                                       \
+  {                                                                                                        \
+    sizeof(ncclEncryptionConfig_t), NCCL_API_MAGIC, DYNAMICCL_NCCL_API_VERSION, NCCL_ENCRYPTION_MODE_NONE, \
+        NCCL_CONFIG_UNDEF_PTR                                                                              \
+  }
+
+#define DYNAMICCL_NCCL_DECLARE(result, name, parameters, arguments) result nccl##name parameters;
+DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_NCCL_DECLARE)
+DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_NCCL_DECLARE)
+#undef DYNAMICCL_NCCL_DECLARE
 
 #ifdef __cplusplus
 }
@@ -151,6 +227,12 @@ ncclResult_t ncclGroupEnd(void);
 static_assert(sizeof(ncclUniqueId) == 128, "ncclUniqueId is 128 bytes in every release");
 static_assert(sizeof(ncclRedOp_t) == 4 && sizeof(ncclDataType_t) == 4 && sizeof(ncclResult_t) == 4,
               "enums are int");
-static_assert(offsetof(ncclConfig_t, netName) == 32 && offsetof(ncclConfig_t, commName) == 48,
+static_assert(offsetof(ncclConfig_t, netName) == 32 && offsetof(ncclConfig_t, commName) == 48 &&
+                  offsetof(ncclConfig_t, graphUsageMode) == 80 && sizeof(ncclConfig_t) == 120,
               "ncclConfig_t layout");
+static_assert(sizeof(ncclCollConfig_t) == 72 && offsetof(ncclCollConfig_t, algSelection) == 40,
+              "ncclCollConfig_t layout");
+static_assert(sizeof(ncclSimInfo_t) == 24 && sizeof(ncclEncryptionConfig_t) == 32 &&
+                  sizeof(ncclConfigExt_t) == 24 && sizeof(ncclWaitSignalDesc_t) == 16,
+              "layouts of the smaller structures");
 #endif

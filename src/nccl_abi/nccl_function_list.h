@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NCCL functions that are interposed, forwarded, replayed or called through a table: declared once, here.
-//   DYNAMICCL_NCCL_FUNCTION(result type, name without "nccl", (parameters), (arguments))
+// The functions of nccl.h, declared once, here: F(result type, name without "nccl", (parameters),
+// (arguments)).
 // Without any include, so that it can be read against NVIDIA's nccl.h too.
 #pragma once
 
+// What is interposed, forwarded, replayed or called through a table: every release from 2.19 on has these.
 #define DYNAMICCL_NCCL_FUNCTIONS(F)                                                                          \
   F(ncclResult_t, GetVersion, (int* version), (version))                                                     \
   F(ncclResult_t, GetUniqueId, (ncclUniqueId * uniqueId), (uniqueId))                                        \
@@ -57,3 +58,111 @@
     (recvbuff, count, datatype, peer, comm, stream))                                                         \
   F(ncclResult_t, GroupStart, (void), ())                                                                    \
   F(ncclResult_t, GroupEnd, (void), ())
+
+// The rest of nccl.h 2.32: what hostccl exports beside the above.
+#define DYNAMICCL_NCCL_FURTHER_FUNCTIONS(F)                                                                  \
+  F(ncclResult_t, GroupSimulateEnd, (ncclSimInfo_t * simInfo), (simInfo))                                    \
+  F(ncclResult_t, CommInitRankScalable,                                                                      \
+    (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds, ncclConfig_t* config),    \
+    (newcomm, nranks, myrank, nId, commIds, config))                                                         \
+  F(ncclResult_t, CommRevoke, (ncclComm_t comm, int revokeFlags), (comm, revokeFlags))                       \
+  F(ncclResult_t, CommShrink,                                                                                \
+    (ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm,                     \
+     ncclConfig_t* config, int shrinkFlags),                                                                 \
+    (comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags))                               \
+  F(ncclResult_t, CommGetUniqueId, (ncclComm_t comm, ncclUniqueId * uniqueId), (comm, uniqueId))             \
+  F(ncclResult_t, CommGrow,                                                                                  \
+    (ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank, ncclComm_t* newcomm,               \
+     ncclConfig_t* config),                                                                                  \
+    (comm, nRanks, uniqueId, rank, newcomm, config))                                                         \
+  F(ncclResult_t, CommRegister, (const ncclComm_t comm, void* buff, size_t size, void** handle),             \
+    (comm, buff, size, handle))                                                                              \
+  F(ncclResult_t, CommDeregister, (const ncclComm_t comm, void* handle), (comm, handle))                     \
+  F(ncclResult_t, CommSuspend, (ncclComm_t comm, int flags), (comm, flags))                                  \
+  F(ncclResult_t, CommResume, (ncclComm_t comm), (comm))                                                     \
+  F(ncclResult_t, CommMemStats, (ncclComm_t comm, ncclCommMemStat_t stat, uint64_t * value),                 \
+    (comm, stat, value))                                                                                     \
+  F(ncclResult_t, CommWindowRegister,                                                                        \
+    (ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win, int winFlags),                             \
+    (comm, buff, size, win, winFlags))                                                                       \
+  F(ncclResult_t, CommWindowDeregister, (ncclComm_t comm, ncclWindow_t win), (comm, win))                    \
+  F(ncclResult_t, WinGetUserPtr, (ncclComm_t comm, ncclWindow_t win, void** outUserPtr),                     \
+    (comm, win, outUserPtr))                                                                                 \
+  F(ncclResult_t, MemAlloc, (void** ptr, size_t size), (ptr, size))                                          \
+  F(ncclResult_t, MemFree, (void* ptr), (ptr))                                                               \
+  F(ncclResult_t, RedOpCreatePreMulSum,                                                                      \
+    (ncclRedOp_t * op, void* scalar, ncclDataType_t datatype, ncclScalarResidence_t residence,               \
+     ncclComm_t comm),                                                                                       \
+    (op, scalar, datatype, residence, comm))                                                                 \
+  F(ncclResult_t, RedOpDestroy, (ncclRedOp_t op, ncclComm_t comm), (op, comm))                               \
+  F(ncclResult_t, AlltoAll,                                                                                  \
+    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm,           \
+     cudaStream_t stream),                                                                                   \
+    (sendbuff, recvbuff, count, datatype, comm, stream))                                                     \
+  F(ncclResult_t, Gather,                                                                                    \
+    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, \
+     cudaStream_t stream),                                                                                   \
+    (sendbuff, recvbuff, count, datatype, root, comm, stream))                                               \
+  F(ncclResult_t, Scatter,                                                                                   \
+    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, \
+     cudaStream_t stream),                                                                                   \
+    (sendbuff, recvbuff, count, datatype, root, comm, stream))                                               \
+  F(ncclResult_t, AllReduceConfig,                                                                           \
+    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,            \
+     ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config),                                  \
+    (sendbuff, recvbuff, count, datatype, op, comm, stream, config))                                         \
+  F(ncclResult_t, BroadcastConfig,                                                                           \
+    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, \
+     cudaStream_t stream, const ncclCollConfig_t* config),                                                   \
+    (sendbuff, recvbuff, count, datatype, root, comm, stream, config))                                       \
+  F(ncclResult_t, ReduceConfig,                                                                              \
+    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root,  \
+     ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config),                                  \
+    (sendbuff, recvbuff, count, datatype, op, root, comm, stream, config))                                   \
+  F(ncclResult_t, AllGatherConfig,                                                                           \
+    (const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm,       \
+     cudaStream_t stream, const ncclCollConfig_t* config),                                                   \
+    (sendbuff, recvbuff, sendcount, datatype, comm, stream, config))                                         \
+  F(ncclResult_t, ReduceScatterConfig,                                                                       \
+    (const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op,        \
+     ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config),                                  \
+    (sendbuff, recvbuff, recvcount, datatype, op, comm, stream, config))                                     \
+  F(ncclResult_t, AlltoAllConfig,                                                                            \
+    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm,           \
+     cudaStream_t stream, const ncclCollConfig_t* config),                                                   \
+    (sendbuff, recvbuff, count, datatype, comm, stream, config))                                             \
+  F(ncclResult_t, GatherConfig,                                                                              \
+    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, \
+     cudaStream_t stream, const ncclCollConfig_t* config),                                                   \
+    (sendbuff, recvbuff, count, datatype, root, comm, stream, config))                                       \
+  F(ncclResult_t, ScatterConfig,                                                                             \
+    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, \
+     cudaStream_t stream, const ncclCollConfig_t* config),                                                   \
+    (sendbuff, recvbuff, count, datatype, root, comm, stream, config))                                       \
+  F(ncclResult_t, PutSignal,                                                                                 \
+    (const void* localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin,           \
+     size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream),   \
+    (localbuff, count, datatype, peer, peerWin, peerWinOffset, sigIdx, ctx, flags, comm, stream))            \
+  F(ncclResult_t, Signal,                                                                                    \
+    (int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream),               \
+    (peer, sigIdx, ctx, flags, comm, stream))                                                                \
+  F(ncclResult_t, WaitSignal,                                                                                \
+    (int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm, cudaStream_t stream),                    \
+    (nDesc, signalDescs, comm, stream))                                                                      \
+  F(ncclResult_t, SetEncryption, (const ncclEncryptionConfig_t* config), (config))                           \
+  F(ncclResult_t, ParamBind, (ncclParamHandle_t * out, const char* key), (out, key))                         \
+  F(ncclResult_t, ParamGetI8, (ncclParamHandle_t h, int8_t * out), (h, out))                                 \
+  F(ncclResult_t, ParamGetI16, (ncclParamHandle_t h, int16_t * out), (h, out))                               \
+  F(ncclResult_t, ParamGetI32, (ncclParamHandle_t h, int32_t * out), (h, out))                               \
+  F(ncclResult_t, ParamGetI64, (ncclParamHandle_t h, int64_t * out), (h, out))                               \
+  F(ncclResult_t, ParamGetU8, (ncclParamHandle_t h, uint8_t * out), (h, out))                                \
+  F(ncclResult_t, ParamGetU16, (ncclParamHandle_t h, uint16_t * out), (h, out))                              \
+  F(ncclResult_t, ParamGetU32, (ncclParamHandle_t h, uint32_t * out), (h, out))                              \
+  F(ncclResult_t, ParamGetU64, (ncclParamHandle_t h, uint64_t * out), (h, out))                              \
+  F(ncclResult_t, ParamGetStr, (ncclParamHandle_t h, const char** out), (h, out))                            \
+  F(ncclResult_t, ParamGet, (ncclParamHandle_t h, void* out, int maxLen, int* len), (h, out, maxLen, len))   \
+  F(ncclResult_t, ParamGetParameter, (const char* key, const char** value, int* valueLen),                   \
+    (key, value, valueLen))                                                                                  \
+  F(ncclResult_t, ParamGetAllParameterKeys, (const char*** table, int* tableLen), (table, tableLen))         \
+  F(void, ParamDumpAll, (void), ())                                                                          \
+  F(void, ResetDebugInit, (void), ())

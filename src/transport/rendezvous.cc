@@ -3,6 +3,8 @@
 // to rank {u32 0, u32 size, n_ranks x (u32 size, payload)} or {u32 error kind, u32 size, text}.
 #include "src/transport/rendezvous.h"
 
+#include <fcntl.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -124,6 +126,13 @@ Result<TcpAddress> StartRendezvousRoot(const std::string& interface_address, con
   const TcpAddress address = listener.address;
   std::thread([root = Root(std::move(listener.fd), token, timeout_ms)]() mutable { root.Serve(); }).detach();
   return address;
+}
+
+Status ServeRendezvous(int listener, const RendezvousToken& token, int64_t timeout_ms) {
+  UniqueFd own(::fcntl(listener, F_DUPFD_CLOEXEC, 0));
+  if (!own.valid()) return MakeError(ErrorKind::kUnavailable, "cannot duplicate a listening socket");
+  std::thread([root = Root(std::move(own), token, timeout_ms)]() mutable { root.Serve(); }).detach();
+  return {};
 }
 
 Result<std::vector<std::vector<std::byte>>> MeetAtRendezvous(const RendezvousTicket& ticket,

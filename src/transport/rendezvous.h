@@ -20,6 +20,9 @@ using RendezvousToken = std::array<std::byte, 24>;
 Result<TcpAddress> StartRendezvousRoot(const std::string& interface_address, const RendezvousToken& token,
                                        int64_t timeout_ms);
 
+// As above on a socket that listens already, and goes on listening: a duplicate is used.
+Status ServeRendezvous(int listener, const RendezvousToken& token, int64_t timeout_ms);
+
 struct RendezvousTicket {
   TcpAddress root;
   RendezvousToken token;

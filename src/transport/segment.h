@@ -51,6 +51,7 @@ class Segment {
   JobClock& job_clock() const;
   int fd() const { return memory_.fd(); }
   uint64_t address() const { return reinterpret_cast<uint64_t>(memory_.data()); }
+  size_t bytes() const { return memory_.size(); }
 
   // Rings the doorbell of everybody who sleeps on it: used to make waiters notice an abort.
   void WakeSleepers() const;

@@ -27,12 +27,21 @@ tl::unexpected<Error> SystemError(const std::string& what) {
   return MakeError(ErrorKind::kUnavailable, "{}: {}", what, ErrnoText(errno));
 }
 
+// Of the CancelScope in force; null: none.
+thread_local const std::atomic<bool>* t_cancelled = nullptr;
+// How long a cancelled wait goes on at most.
+constexpr int kCancelPollMs = 20;
+
 // Waits until `events` (POLLIN or POLLOUT) holds or the peer hung up.
 Status WaitFor(int fd, short events, Deadline deadline) {
   for (;;) {
     pollfd entry{fd, events, 0};
-    const int ready = ::poll(&entry, 1, deadline.RemainingMs());
+    const int remaining = deadline.RemainingMs();
+    const int slice = t_cancelled == nullptr ? remaining : std::min(remaining, kCancelPollMs);
+    const int ready = ::poll(&entry, 1, slice);
     if (ready > 0) return {};
+    if (CancelScope::Cancelled()) return CancelScope::GivenUp();
+    if (ready == 0 && slice < remaining) continue;
     if (ready == 0) return MakeError(ErrorKind::kTimeout, "no answer in time");
     if (errno != EINTR) return SystemError("poll");
   }
@@ -67,6 +76,27 @@ sockaddr_in ToInet(const TcpAddress& address) {
 }
 
 }  // namespace
+
+CancelScope::CancelScope(const std::atomic<bool>& cancelled) {
+  t_cancelled = &cancelled;
+}
+
+CancelScope::~CancelScope() {
+  t_cancelled = nullptr;
+}
+
+tl::unexpected<Error> CancelScope::GivenUp() {
+  return MakeError(ErrorKind::kUnavailable, "given up by ncclCommAbort");
+}
+
+std::chrono::system_clock::time_point CancelScope::NextLook() {
+  if (t_cancelled == nullptr) return std::chrono::system_clock::time_point::max();
+  return std::chrono::system_clock::now() + std::chrono::milliseconds(kCancelPollMs);
+}
+
+bool CancelScope::Cancelled() {
+  return t_cancelled != nullptr && t_cancelled->load(std::memory_order_acquire);
+}
 
 Deadline Deadline::After(int64_t milliseconds) {
   return {MonotonicNanoseconds() + milliseconds * 1'000'000};

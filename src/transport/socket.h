@@ -3,6 +3,8 @@
 // ranks of a host, which can carry a file descriptor.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +22,21 @@ struct Deadline {
   static Deadline After(int64_t milliseconds);
   // Milliseconds left for poll(), at least 0.
   int RemainingMs() const;
+};
+
+// While it lives, waits of this thread end soon with kUnavailable once `*cancelled` is true.
+class CancelScope {
+ public:
+  explicit CancelScope(const std::atomic<bool>& cancelled);
+  ~CancelScope();
+  CancelScope(const CancelScope&) = delete;
+  CancelScope& operator=(const CancelScope&) = delete;
+
+  // True when the calling thread is to stop waiting, with the error GivenUp.
+  static bool Cancelled();
+  static tl::unexpected<Error> GivenUp();
+  // When a wait of this thread should look again.
+  static std::chrono::system_clock::time_point NextLook();
 };
 
 // Host byte order.

@@ -53,7 +53,11 @@ Result<ThreadMailbox::Message> ThreadMailbox::Take(int from, const ThreadMailbox
   const auto until = std::chrono::system_clock::now() + std::chrono::milliseconds(deadline.RemainingMs());
   std::unique_lock lock(mutex_);
   std::deque<Message>& messages = inbox_[from];
-  arrival_.wait_until(lock, until, [&] { return !messages.empty() || sender.left(); });
+  const auto ready = [&] { return !messages.empty() || sender.left(); };
+  while (!arrival_.wait_until(lock, std::min(until, CancelScope::NextLook()), ready)) {
+    if (CancelScope::Cancelled()) return CancelScope::GivenUp();
+    if (std::chrono::system_clock::now() >= until) break;
+  }
   if (!messages.empty()) {
     Message message = std::move(messages.front());
     messages.pop_front();

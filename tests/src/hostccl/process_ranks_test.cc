@@ -73,5 +73,26 @@ TEST(ProcessRanks, AKilledRankGivesTheOthersARemoteError) {
   EXPECT_EQ(SharedMemoryNames(), before);
 }
 
+TEST(ProcessRanks, SurvivorsShrinkAndGoOn) {
+  const std::vector<int> statuses = RunRanks(4, "shrink");
+  for (const size_t rank : {0, 2, 3}) {
+    EXPECT_TRUE(WIFEXITED(statuses[rank]) && WEXITSTATUS(statuses[rank]) == 0)
+        << rank << ": " << statuses[rank];
+  }
+  EXPECT_TRUE(WIFSIGNALED(statuses[1]) && WTERMSIG(statuses[1]) == SIGKILL) << statuses[1];
+}
+
+TEST(ProcessRanks, APluginsOwnResultIsKept) {
+  for (const int status : RunRanks(3, "plugin")) {
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+}
+
+TEST(ProcessRanks, SettingsThatDifferAreRefusedOnAllRanks) {
+  for (const int status : RunRanks(3, "settings")) {
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+}
+
 }  // namespace
 }  // namespace dynamiccl

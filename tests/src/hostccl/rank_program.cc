@@ -5,15 +5,43 @@
 //   sum   30 AllReduce calls, each checked
 //   opposite  two communicators, which odd ranks use in the other order
 //   die   as sum, but rank 1 kills itself after the tenth call; the others must get ncclRemoteError
+//   shrink   as die, and then the others go on without it
+//   plugin   the tuner's init fails on rank 1: it gets the plugin's own result, the others ncclRemoteError
+//   settings rank 1 has other HOSTCCL_CHANNELS: all must get ncclInvalidArgument, with the setting and the
+//   rank
 #include <unistd.h>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "src/nccl_abi/host_stream.h"
+#include "src/nccl_abi/tuner_v5.h"
+
+namespace {
+
+bool plugin_fails = false;
+
+// A result that hostccl gives for nothing else here.
+ncclResult_t InitTuner(void**, uint64_t, size_t, size_t, ncclDebugLogger_t, ncclNvlDomainInfo_v5_t*,
+                       ncclTunerConstants_v5_t*) {
+  return plugin_fails ? ncclUnhandledCudaError : ncclSuccess;
+}
+
+ncclResult_t ChooseNothing(void*, ncclFunc_t, size_t, int, float**, int, int, int, int*) {
+  return ncclSuccess;
+}
+
+ncclResult_t FinalizeTuner(void*) {
+  return ncclSuccess;
+}
+
+}  // namespace
+
+// The program is its own plugin (NCCL_TUNER_PLUGIN=STATIC_PLUGIN).
+extern "C" __attribute__((visibility("default")))
+const ncclTuner_v5_t ncclTunerPlugin_v5 = {"rank_program", InitTuner, ChooseNothing, FinalizeTuner};
 
 namespace {
 
@@ -22,7 +50,41 @@ int Fail(const char* what) {
   return 1;
 }
 
-int Run(int rank, int n_ranks, const ncclUniqueId& id, bool one_dies) {
+// All 1, over the ranks of a communicator made without the dead rank 1.
+int GoOnWithoutTheDead(ncclComm_t comm, int n_ranks, cudaStream_t stream) {
+  int dead = 1;
+  ncclComm_t rest = nullptr;
+  if (ncclCommShrink(comm, &dead, 1, &rest, nullptr, NCCL_SHRINK_ABORT) != ncclSuccess) return Fail("shrink");
+  float value = 1;
+  ncclResult_t result = ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rest, stream);
+  if (result == ncclSuccess) result = hostcclStreamSynchronize(stream);
+  if (result != ncclSuccess || value != static_cast<float>(n_ranks - 1)) return Fail("sum after the shrink");
+  return ncclCommDestroy(rest) == ncclSuccess && ncclCommAbort(comm) == ncclSuccess ? 0 : Fail("destroy");
+}
+
+int InitWithOtherSettings(int rank, int n_ranks, const ncclUniqueId& id) {
+  if (rank == 1) ::setenv("HOSTCCL_CHANNELS", "3", 1);
+  ncclComm_t comm = nullptr;
+  if (ncclCommInitRank(&comm, n_ranks, id, rank) != ncclInvalidArgument) return Fail("init was not refused");
+  const std::string text = ncclGetLastError(nullptr);
+  const bool told =
+      text.find("HOSTCCL_CHANNELS") != std::string::npos && text.find("rank 1") != std::string::npos;
+  return told ? 0 : Fail("the error does not say which setting and rank");
+}
+
+int InitWithFailingPlugin(int rank, int n_ranks, const ncclUniqueId& id) {
+  ::setenv("NCCL_TUNER_PLUGIN", "STATIC_PLUGIN", 1);
+  plugin_fails = rank == 1;
+  ncclComm_t comm = nullptr;
+  const ncclResult_t expected = plugin_fails ? ncclUnhandledCudaError : ncclRemoteError;
+  const ncclResult_t result = ncclCommInitRank(&comm, n_ranks, id, rank);
+  return result == expected ? 0 : Fail(ncclGetErrorString(result));
+}
+
+int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behaviour) {
+  if (behaviour == "plugin") return InitWithFailingPlugin(rank, n_ranks, id);
+  if (behaviour == "settings") return InitWithOtherSettings(rank, n_ranks, id);
+  const bool one_dies = behaviour != "sum";
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   if (ncclCommInitRank(&comm, n_ranks, id, rank) != ncclSuccess) return Fail("init");
@@ -34,7 +96,9 @@ int Run(int rank, int n_ranks, const ncclUniqueId& id, bool one_dies) {
     ncclResult_t result =
         ncclAllReduce(data.data(), data.data(), data.size(), ncclFloat, ncclSum, comm, stream);
     if (result == ncclSuccess) result = hostcclStreamSynchronize(stream);
-    if (result == ncclRemoteError && one_dies && call >= 10) return 0;
+    if (result == ncclRemoteError && one_dies && call >= 10) {
+      return behaviour == "shrink" ? GoOnWithoutTheDead(comm, n_ranks, stream) : 0;
+    }
     if (result != ncclSuccess) return Fail("all-reduce");
     if (data.back() != static_cast<float>(n_ranks * (n_ranks + 1) / 2)) return Fail("wrong sum");
   }
@@ -83,6 +147,7 @@ int main(int argc, char** argv) {
   } else if (::read(std::atoi(argv[3]), &id, sizeof(id)) != sizeof(id)) {
     return Fail("read");
   }
-  if (std::strcmp(argv[5], "opposite") == 0) return RunOpposite(rank, n_ranks, id);
-  return Run(rank, n_ranks, id, std::strcmp(argv[5], "die") == 0);
+  const std::string behaviour = argv[5];
+  if (behaviour == "opposite") return RunOpposite(rank, n_ranks, id);
+  return Run(rank, n_ranks, id, behaviour);
 }

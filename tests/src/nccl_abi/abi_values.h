@@ -13,6 +13,13 @@ struct AbiValue {
   std::string value;
 };
 
+// What an initialiser sets, byte for byte.
+template <typename Structure>
+AbiValue InitialBytes(const char* name, const Structure& structure) {
+  return {std::string("initialiser of ") + name,
+          {reinterpret_cast<const char*>(&structure), sizeof(structure)}};
+}
+
 std::vector<AbiValue> OwnValues();     // against src/nccl_abi/nccl_api.h
 std::vector<AbiValue> NvidiaValues();  // against NVIDIA's nccl.h
 

@@ -6,3 +6,4 @@
 #include <stdint.h>
 
 typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;

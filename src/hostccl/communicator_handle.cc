@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/communicator_handle.h"
+
+#include <deque>
+#include <utility>
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// So many handles stay dead before the first of them is used again: a stale one is recognised for long.
+constexpr size_t kDeadHandles = 1024;
+
+// Leaked: programs destroy communicators from static destructors.
+struct HandlePool {
+  std::mutex mutex;
+  std::deque<ncclComm_t> dead;
+};
+
+HandlePool& Pool() {
+  static auto* const pool = new HandlePool;
+  return *pool;
+}
+
+ncclComm_t TakeHandle() {
+  HandlePool& pool = Pool();
+  const std::lock_guard lock(pool.mutex);
+  if (pool.dead.size() < kDeadHandles) return new ncclComm;
+  ncclComm_t const handle = pool.dead.front();
+  pool.dead.pop_front();
+  return handle;
+}
+
+std::shared_ptr<BackgroundJob> JobOf(ncclComm& handle) {
+  const std::lock_guard lock(handle.job_mutex);
+  return handle.job;
+}
+
+}  // namespace
+
+ncclComm_t NewHandle(bool blocking) {
+  ncclComm_t const handle = TakeHandle();
+  handle->blocking = blocking;
+  handle->state = ncclSuccess;
+  handle->finalized = false;
+  handle->grow_id_out = false;
+  handle->magic.store(ncclComm::kMagic, std::memory_order_release);
+  return handle;
+}
+
+void FreeHandle(ncclComm_t handle) {
+  handle->magic.store(0, std::memory_order_release);
+  handle->communicator.reset();
+  {
+    const std::lock_guard lock(handle->job_mutex);
+    handle->job.reset();
+  }
+  HandlePool& pool = Pool();
+  const std::lock_guard lock(pool.mutex);
+  pool.dead.push_back(handle);
+}
+
+bool IsLive(ncclComm_t handle) {
+  return handle != nullptr && handle->magic.load(std::memory_order_acquire) == ncclComm::kMagic;
+}
+
+Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle) {
+  if (!IsLive(handle)) {
+    return MakeError(ErrorKind::kInvalidArgument, "the communicator handle is null or was destroyed");
+  }
+  if (handle->state.load(std::memory_order_acquire) == ncclInProgress) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "the communicator was used before its previous call had ended: ask "
+                     "ncclCommGetAsyncError until it is not ncclInProgress");
+  }
+  if (handle->communicator != nullptr) return handle->communicator;
+  return MakeError(ErrorKind::kPeerFailed, "the communicator's initialisation failed");
+}
+
+ncclResult_t StateOf(const ncclComm& handle) {
+  const ncclResult_t state = handle.state.load(std::memory_order_acquire);
+  if (state != ncclSuccess || handle.communicator == nullptr) return state;
+  return handle.communicator->async_error();
+}
+
+ncclResult_t ResultFor(ncclComm_t handle, ncclResult_t result) {
+  if (!IsLive(handle) || handle->blocking) return result;
+  ncclResult_t healthy = ncclSuccess;
+  if (result != ncclSuccess && result != ncclInProgress) {
+    handle->state.compare_exchange_strong(healthy, result);
+    return result;
+  }
+  return StateOf(*handle);
+}
+
+void CancelJob(ncclComm& handle) {
+  if (const auto job = JobOf(handle)) job->Cancel();
+}
+
+void WaitForJob(ncclComm& handle) {
+  if (const auto job = JobOf(handle)) job->Wait();
+}
+
+}  // namespace dynamiccl::hostccl

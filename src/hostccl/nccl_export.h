@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How hostccl defines NCCL's C functions. As in NVIDIA's library each is a strong pncclX with a weak alias
+// ncclX, so that a preloaded library may define ncclX and forward to pncclX.
+#pragma once
+
+#pragma GCC visibility push(default)
+#include "src/nccl_abi/nccl_api.h"
+extern "C" {
+#define HOSTCCL_STRONG(result, name, parameters, arguments) result pnccl##name parameters;
+DYNAMICCL_NCCL_FUNCTIONS(HOSTCCL_STRONG)
+DYNAMICCL_NCCL_FURTHER_FUNCTIONS(HOSTCCL_STRONG)
+#undef HOSTCCL_STRONG
+}
+#pragma GCC visibility pop
+
+// Once for each function, in the file that defines pncclX.
+#define HOSTCCL_WEAK(name) \
+  extern "C"               \
+      __attribute__((weak, alias("pnccl" #name), visibility("default"))) decltype(nccl##name) nccl##name;

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making communicators from others, ending them, and what is refused.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/support/spawn_ranks.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::RankContext;
+using testing::SpawnRanks;
+using testing::SpawnThreads;
+
+int CountOf(ncclComm_t comm) {
+  int count = -1;
+  EXPECT_EQ(ncclCommCount(comm, &count), ncclSuccess);
+  return count;
+}
+
+int RankOf(ncclComm_t comm) {
+  int rank = -1;
+  EXPECT_EQ(ncclCommUserRank(comm, &rank), ncclSuccess);
+  return rank;
+}
+
+// Every rank contributes 1: the number of ranks that take part.
+float SumOfOnes(ncclComm_t comm, cudaStream_t stream) {
+  float value = 1;
+  EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, stream), ncclSuccess);
+  EXPECT_EQ(hostcclStreamSynchronize(stream), ncclSuccess) << ncclGetLastError(comm);
+  return value;
+}
+
+TEST(CommunicatorLife, ShrinkRenumbersTheRanksThatStay) {
+  EXPECT_EQ(SpawnRanks(5,
+                       [](RankContext& rank) {
+                         if (rank.rank == 1 || rank.rank == 3) return;  // excluded ranks do not call
+                         int excluded[] = {3, 1};
+                         ncclComm_t rest = nullptr;
+                         ASSERT_EQ(
+                             ncclCommShrink(rank.comm, excluded, 2, &rest, nullptr, NCCL_SHRINK_DEFAULT),
+                             ncclSuccess)
+                             << ncclGetLastError(nullptr);
+                         EXPECT_EQ(CountOf(rest), 3);
+                         EXPECT_EQ(RankOf(rest), rank.rank / 2);
+                         EXPECT_EQ(SumOfOnes(rest, rank.stream), 3);
+                         ncclComm_t pair = nullptr;  // again, from what was shrunk
+                         if (RankOf(rest) != 0) {
+                           int first = 0;
+                           ASSERT_EQ(ncclCommShrink(rest, &first, 1, &pair, nullptr, NCCL_SHRINK_DEFAULT),
+                                     ncclSuccess);
+                           EXPECT_EQ(SumOfOnes(pair, rank.stream), 2);
+                           EXPECT_EQ(ncclCommDestroy(pair), ncclSuccess);
+                         }
+                         EXPECT_EQ(ncclCommDestroy(rest), ncclSuccess);
+                       }),
+            ncclSuccess);
+}
+
+// Rank 2 never takes part in the AllReduce, as if it hung.
+TEST(CommunicatorLife, ShrinkWithAbortEndsWhatHangsOnTheParent) {
+  EXPECT_EQ(
+      SpawnRanks(
+          3,
+          [](RankContext& rank) {
+            if (rank.rank == 2) return;
+            float value = 1;
+            ASSERT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream),
+                      ncclSuccess);
+            int excluded = 2;
+            ncclComm_t rest = nullptr;
+            ASSERT_EQ(ncclCommShrink(rank.comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_ABORT), ncclSuccess)
+                << ncclGetLastError(nullptr);
+            hostcclStreamSynchronize(rank.stream);  // takes the error of what was ended
+            EXPECT_EQ(SumOfOnes(rest, rank.stream), 2);
+            EXPECT_NE(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream),
+                      ncclSuccess)
+                << "the parent moves no data any more";
+            EXPECT_EQ(ncclCommDestroy(rest), ncclSuccess);
+          }),
+      ncclSuccess);
+}
+
+TEST(CommunicatorLife, ShrinkRefusesWhatMakesNoSense) {
+  EXPECT_EQ(SpawnRanks(
+                2,
+                [](RankContext& rank) {
+                  ncclComm_t rest = nullptr;
+                  int self = rank.rank;
+                  int outside = 2;
+                  EXPECT_EQ(ncclCommShrink(rank.comm, &self, 1, &rest, nullptr, 0), ncclInvalidArgument);
+                  EXPECT_EQ(ncclCommShrink(rank.comm, &outside, 1, &rest, nullptr, 0), ncclInvalidArgument);
+                  EXPECT_EQ(ncclCommShrink(rank.comm, nullptr, 0, &rest, nullptr, 0), ncclInvalidArgument);
+                  EXPECT_EQ(ncclCommShrink(rank.comm, &outside, 1, &rest, nullptr, 4), ncclInvalidArgument);
+                  EXPECT_EQ(ncclCommShrink(rank.comm, &outside, 1, nullptr, nullptr, 0), ncclInvalidArgument);
+                }),
+            ncclSuccess);
+}
+
+// Ranks 0 and 1 exist, 2 and 3 are new.
+TEST(CommunicatorLife, GrowTakesInNewRanks) {
+  ncclUniqueId grow_id{};
+  std::atomic<bool> has_id{false};
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  SpawnThreads(4, [&](int rank) {
+    ncclComm_t comm = nullptr;
+    ncclComm_t grown = nullptr;
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(hostcclStreamCreate(&stream), ncclSuccess);
+    if (rank < 2) {
+      ASSERT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
+      EXPECT_EQ(ncclCommGrow(comm, 2, nullptr, -1, &grown, nullptr), ncclInvalidArgument);
+      EXPECT_EQ(ncclCommGrow(comm, 4, nullptr, rank, &grown, nullptr), ncclInvalidArgument);
+    }
+    if (rank == 1) {
+      ASSERT_EQ(ncclCommGetUniqueId(comm, &grow_id), ncclSuccess);
+      ncclUniqueId second{};
+      EXPECT_EQ(ncclCommGetUniqueId(comm, &second), ncclInvalidUsage) << "the first is not used yet";
+      has_id = true;
+      has_id.notify_all();
+    }
+    has_id.wait(false);
+    const ncclUniqueId* const passed = rank == 0 ? nullptr : &grow_id;
+    ASSERT_EQ(ncclCommGrow(comm, 4, passed, rank < 2 ? -1 : rank, &grown, nullptr), ncclSuccess)
+        << ncclGetLastError(nullptr);
+    EXPECT_EQ(RankOf(grown), rank);
+    EXPECT_EQ(SumOfOnes(grown, stream), 4);
+    if (rank < 2) EXPECT_EQ(SumOfOnes(comm, stream), 2) << "the parent lives on";
+    if (rank == 1) EXPECT_EQ(ncclCommGetUniqueId(comm, &grow_id), ncclSuccess) << "the id was used";
+    hostcclStreamDestroy(stream);
+    EXPECT_EQ(ncclCommDestroy(grown), ncclSuccess);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  });
+}
+
+TEST(CommunicatorLife, InitWithSeveralIds) {
+  std::vector<ncclUniqueId> ids(3);
+  for (ncclUniqueId& id : ids) ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  SpawnThreads(4, [&](int rank) {
+    std::vector<ncclUniqueId> mine = ids;
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRankScalable(&comm, 4, rank, 5, mine.data(), nullptr), ncclInvalidArgument);
+    EXPECT_EQ(ncclCommInitRankScalable(&comm, 4, rank, 0, mine.data(), nullptr), ncclInvalidArgument);
+    ASSERT_EQ(ncclCommInitRankScalable(&comm, 4, rank, 3, mine.data(), nullptr), ncclSuccess)
+        << ncclGetLastError(nullptr);
+    cudaStream_t stream = nullptr;
+    hostcclStreamCreate(&stream);
+    EXPECT_EQ(SumOfOnes(comm, stream), 4);
+    hostcclStreamDestroy(stream);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  });
+}
+
+// Both wait for a message that the other never sends.
+TEST(CommunicatorLife, RevokeEndsWhatIsInFlightAndLeavesManagementCalls) {
+  EXPECT_EQ(SpawnRanks(2,
+                       [](RankContext& rank) {
+                         float value = 1;
+                         ASSERT_EQ(ncclRecv(&value, 1, ncclFloat, 1 - rank.rank, rank.comm, rank.stream),
+                                   ncclSuccess);
+                         EXPECT_EQ(ncclCommRevoke(rank.comm, 1), ncclInvalidArgument);
+                         ASSERT_EQ(ncclCommRevoke(rank.comm, NCCL_REVOKE_DEFAULT), ncclSuccess);
+                         EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+                         ncclResult_t state = ncclInternalError;
+                         EXPECT_EQ(ncclCommGetAsyncError(rank.comm, &state), ncclSuccess);
+                         EXPECT_EQ(state, ncclSuccess) << "quiet again";
+                         EXPECT_EQ(ncclSend(&value, 1, ncclFloat, 1 - rank.rank, rank.comm, rank.stream),
+                                   ncclInvalidUsage);
+                         EXPECT_EQ(ncclCommRevoke(rank.comm, 0), ncclInvalidArgument);
+                         EXPECT_EQ(ncclCommFinalize(rank.comm), ncclInvalidArgument);
+                         ncclComm_t child = nullptr;
+                         ASSERT_EQ(ncclCommSplit(rank.comm, 0, rank.rank, &child, nullptr), ncclSuccess);
+                         EXPECT_EQ(SumOfOnes(child, rank.stream), 2);
+                         EXPECT_EQ(ncclCommDestroy(child), ncclSuccess);
+                       }),
+            ncclSuccess);
+}
+
+TEST(CommunicatorLife, HandlesThatAreNullOrDestroyedAreRefused) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
+  EXPECT_EQ(ncclCommFinalize(comm), ncclSuccess);
+  EXPECT_EQ(ncclCommFinalize(comm), ncclInvalidArgument) << "once";
+  float value = 1;
+  EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr), ncclInvalidUsage);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  int number = 0;
+  ncclResult_t state = ncclSuccess;
+  for (ncclComm_t gone : {comm, static_cast<ncclComm_t>(nullptr)}) {
+    EXPECT_EQ(ncclCommCount(gone, &number), ncclInvalidArgument);
+    EXPECT_EQ(ncclCommGetAsyncError(gone, &state), ncclInvalidArgument);
+    EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, gone, nullptr), ncclInvalidArgument);
+    EXPECT_EQ(ncclCommSplit(gone, 0, 0, &comm, nullptr), ncclInvalidArgument);
+  }
+  EXPECT_EQ(ncclCommDestroy(nullptr), ncclSuccess);
+  EXPECT_EQ(ncclCommAbort(nullptr), ncclSuccess);
+  EXPECT_EQ(ncclCommFinalize(nullptr), ncclSuccess);
+  EXPECT_EQ(ncclCommRevoke(nullptr, 0), ncclSuccess);
+}
+
+TEST(CommunicatorLife, ConfigValuesThatNcclRefusesAreNamed) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  const auto refused = [&](int ncclConfig_t::*member, int value, const char* name) {
+    ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
+    config.*member = value;
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclInvalidArgument) << name;
+    EXPECT_NE(std::string(ncclGetLastError(nullptr)).find(name), std::string::npos)
+        << ncclGetLastError(nullptr);
+  };
+  refused(&ncclConfig_t::blocking, 2, "blocking");
+  refused(&ncclConfig_t::minCTAs, 0, "minCTAs");
+  refused(&ncclConfig_t::splitShare, -1, "splitShare");
+  refused(&ncclConfig_t::CTAPolicy, 9, "CTAPolicy");
+  refused(&ncclConfig_t::nChannelsPerNetPeer, 65, "nChannelsPerNetPeer");
+  refused(&ncclConfig_t::hostCftMode, 4, "hostCftMode");
+}
+
+// A program built against NCCL 2.19 has a structure that ends after splitShare.
+TEST(CommunicatorLife, ShorterConfigsOfOlderHeadersAreRead) {
+  struct {
+    char bytes[offsetof(ncclConfig_t, trafficClass)];
+    unsigned char behind[64];
+  } old;
+  std::memset(&old, 0x5a, sizeof(old));
+  ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
+  config.size = sizeof(old.bytes);
+  config.version = 21903;
+  std::memcpy(old.bytes, &config, sizeof(old.bytes));
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, reinterpret_cast<ncclConfig_t*>(old.bytes)), ncclSuccess)
+      << ncclGetLastError(nullptr);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+TEST(CommunicatorLife, AnErrorInsideAGroupStopsAllOfIt) {
+  EXPECT_EQ(SpawnRanks(1,
+                       [](RankContext& rank) {
+                         float sent = 1;
+                         float received = 0;
+                         ncclGroupStart();
+                         ncclAllReduce(&sent, &received, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+                         EXPECT_EQ(ncclSend(&sent, 1, ncclFloat, 9, rank.comm, rank.stream),
+                                   ncclInvalidArgument);
+                         EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
+                         EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess);
+                         EXPECT_EQ(received, 0) << "nothing of the group ran";
+                         ncclAllReduce(&sent, &received, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+                         EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess);
+                         EXPECT_EQ(received, 1) << "the next call is not affected";
+                       }),
+            ncclSuccess);
+}
+
+}  // namespace
+}  // namespace dynamiccl

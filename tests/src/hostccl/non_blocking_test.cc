@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators with blocking = 0: what returns ncclInProgress, and how it ends. Ranks are threads; a flag of
+// the test holds one rank back, so that the other is certainly still in progress.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/spawn_ranks.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::SpawnThreads;
+
+ncclConfig_t NonBlocking() {
+  ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
+ncclResult_t StateOf(ncclComm_t comm) {
+  ncclResult_t state = ncclInternalError;
+  EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+  return state;
+}
+
+// As programs do.
+ncclResult_t WaitWhileInProgress(ncclComm_t comm) {
+  while (StateOf(comm) == ncclInProgress) std::this_thread::yield();
+  return StateOf(comm);
+}
+
+class Gate {
+ public:
+  void Open() {
+    open_ = true;
+    open_.notify_all();
+  }
+  void Pass() const { open_.wait(false); }
+
+ private:
+  std::atomic<bool> open_{false};
+};
+
+// Each of n threads with a non-blocking communicator of its own over all of them, and a stream.
+template <typename Body>
+void WithRanks(int n, const Body& body) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  SpawnThreads(n, [&](int rank) {
+    testing::RankContext context{rank, n, nullptr, nullptr};
+    ncclConfig_t config = NonBlocking();
+    const ncclResult_t begun = ncclCommInitRankConfig(&context.comm, n, id, rank, &config);
+    ASSERT_TRUE(begun == ncclInProgress || begun == ncclSuccess) << begun;
+    ASSERT_EQ(WaitWhileInProgress(context.comm), ncclSuccess) << ncclGetLastError(context.comm);
+    ASSERT_EQ(hostcclStreamCreate(&context.stream), ncclSuccess);
+    body(context);
+    EXPECT_EQ(hostcclStreamDestroy(context.stream), ncclSuccess);
+    if (context.comm != nullptr) EXPECT_EQ(ncclCommDestroy(context.comm), ncclSuccess);
+  });
+}
+
+TEST(NonBlocking, InitIsInProgressUntilAllRanksHaveCome) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  Gate first_has_begun;
+  SpawnThreads(2, [&](int rank) {
+    if (rank == 1) first_has_begun.Pass();
+    ncclConfig_t config = NonBlocking();
+    ncclComm_t comm = nullptr;
+    const ncclResult_t begun = ncclCommInitRankConfig(&comm, 2, id, rank, &config);
+    ASSERT_NE(comm, nullptr) << "the handle exists at once";
+    if (rank == 0) {
+      EXPECT_EQ(begun, ncclInProgress);
+      EXPECT_EQ(StateOf(comm), ncclInProgress);
+      int count = 0;
+      EXPECT_EQ(ncclCommCount(comm, &count), ncclInvalidArgument) << "it cannot be used yet";
+      EXPECT_EQ(ncclCommDestroy(comm), ncclInvalidArgument);
+      first_has_begun.Open();
+    }
+    EXPECT_EQ(WaitWhileInProgress(comm), ncclSuccess);
+    int count = 0;
+    EXPECT_EQ(ncclCommCount(comm, &count), ncclSuccess);
+    EXPECT_EQ(count, 2);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  });
+}
+
+TEST(NonBlocking, AbortEndsAnInitialisationThatWaitsForOthers) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclConfig_t config = NonBlocking();
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);
+  EXPECT_EQ(ncclCommAbort(comm), ncclSuccess) << "nobody else ever comes";
+  EXPECT_EQ(ncclCommAbort(comm), ncclInvalidArgument) << "the handle is gone";
+}
+
+TEST(NonBlocking, AFailedInitialisationIsTheState) {
+  ncclConfig_t config = NonBlocking();
+  ncclComm_t comm = nullptr;
+  ncclCommInitRankConfig(&comm, 2, ncclUniqueId{}, 0, &config);
+  ASSERT_NE(comm, nullptr);
+  EXPECT_EQ(WaitWhileInProgress(comm), ncclInvalidArgument);
+  EXPECT_NE(std::string(ncclGetLastError(comm)).find("unique id"), std::string::npos);
+  float value = 0;
+  EXPECT_NE(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+  EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+}
+
+TEST(NonBlocking, CollectivesSplitAndFinalizeGoThroughTheState) {
+  WithRanks(3, [](testing::RankContext& rank) {
+    float value = 1;
+    const ncclResult_t begun = ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+    EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess) << begun;
+    EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess);
+    EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess);
+    EXPECT_EQ(value, 3);
+
+    ncclComm_t child = nullptr;
+    EXPECT_EQ(ncclCommSplit(rank.comm, 0, -rank.rank, &child, nullptr), ncclSuccess);
+    EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << "the parent's state tells";
+    ASSERT_NE(child, nullptr);
+    int child_rank = -1;
+    EXPECT_EQ(ncclCommUserRank(child, &child_rank), ncclSuccess);
+    EXPECT_EQ(child_rank, 2 - rank.rank);
+
+    for (ncclComm_t comm : {child, rank.comm}) {
+      const ncclResult_t finalized = ncclCommFinalize(comm);
+      EXPECT_TRUE(finalized == ncclInProgress || finalized == ncclSuccess) << finalized;
+      EXPECT_EQ(WaitWhileInProgress(comm), ncclSuccess);
+    }
+    EXPECT_EQ(ncclCommDestroy(child), ncclSuccess);
+  });
+}
+
+TEST(NonBlocking, FinalizeIsInProgressWhileTheStreamStillRuns) {
+  WithRanks(1, [](testing::RankContext& rank) {
+    Gate gate;
+    ASSERT_EQ(hostcclLaunchHostFunc(
+                  rank.stream, [](void* data) { static_cast<Gate*>(data)->Pass(); }, &gate),
+              ncclSuccess);
+    float value = 1;
+    ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+    EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << "enqueued, though the stream is held up";
+    EXPECT_EQ(ncclCommFinalize(rank.comm), ncclInProgress);
+    EXPECT_EQ(StateOf(rank.comm), ncclInProgress);
+    gate.Open();
+    EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess);
+  });
+}
+
+TEST(NonBlocking, AGroupOverSeveralCommunicatorsIsInProgressOnAll) {
+  WithRanks(2, [](testing::RankContext& rank) {
+    ncclComm_t other = nullptr;
+    ASSERT_EQ(ncclCommSplit(rank.comm, 0, rank.rank, &other, nullptr), ncclSuccess);
+    ASSERT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess);
+    float a = 1;
+    float b = 2;
+    ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+    EXPECT_EQ(ncclAllReduce(&a, &a, 1, ncclFloat, ncclSum, rank.comm, rank.stream), ncclSuccess);
+    EXPECT_EQ(ncclAllReduce(&b, &b, 1, ncclFloat, ncclSum, other, rank.stream), ncclSuccess);
+    EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+    EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess);
+    EXPECT_EQ(WaitWhileInProgress(other), ncclSuccess);
+    EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess);
+    EXPECT_EQ(a, 2);
+    EXPECT_EQ(b, 4);
+    EXPECT_EQ(ncclCommDestroy(other), ncclSuccess);
+  });
+}
+
+TEST(NonBlocking, SeveralRanksOfOneThreadInAGroup) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclConfig_t config = NonBlocking();
+  std::vector<ncclComm_t> comms(3);
+  ncclGroupStart();
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(ncclCommInitRankConfig(&comms[static_cast<size_t>(rank)], 3, id, rank, &config), ncclSuccess);
+  }
+  EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+  for (ncclComm_t comm : comms) EXPECT_EQ(WaitWhileInProgress(comm), ncclSuccess);
+  for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+}
+
+TEST(NonBlocking, BothKindsInOneGroupAreRefused) {
+  WithRanks(1, [](testing::RankContext& rank) {
+    ncclUniqueId id{};
+    ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+    ncclComm_t blocking = nullptr;
+    ASSERT_EQ(ncclCommInitRank(&blocking, 1, id, 0), ncclSuccess);
+    float value = 1;
+    ncclGroupStart();
+    ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, blocking, rank.stream);
+    ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+    EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
+    EXPECT_EQ(ncclCommDestroy(blocking), ncclSuccess);
+  });
+}
+
+TEST(NonBlocking, AWrongArgumentIsKeptAsTheState) {
+  WithRanks(1, [](testing::RankContext& rank) {
+    float value = 1;
+    EXPECT_EQ(ncclBroadcast(&value, &value, 1, ncclFloat, 7, rank.comm, rank.stream), ncclInvalidArgument);
+    EXPECT_EQ(StateOf(rank.comm), ncclInvalidArgument);
+  });
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -85,6 +85,7 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   operation.count = arguments.count;
   operation.root = arguments.root;
   DYNAMICCL_TRY(operation.choice, ReadCallConfig(arguments.config, arguments.collective));
+  operation.events.user_tag = operation.choice.user_tag;
   if (!Reduces(arguments.collective)) {
     // As NCCL does: what only moves is moved, and planned, as bytes.
     operation.count *= ElementBytes(operation.data_type);
@@ -176,6 +177,7 @@ Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   const size_t block = given.count * ElementBytes(type);
   for (const auto& transfer : TransfersOf(call, communicator->rank(), communicator->n_ranks(), block)) {
     DYNAMICCL_TRY(PendingTransfer checked, Check(transfer));
+    checked.transfer.events.user_tag = choice.user_tag;
     pending.push_back(std::move(checked));
   }
   if (!pending.empty()) pending.front().launch_event = choice.launch_event;

@@ -59,6 +59,7 @@ Result<CallChoice> ReadCallConfig(const ncclCollConfig_t* config, Collective col
   choice.forced = read.forceAlgSelection == 1;
   choice.min_channels = Limit(read.minCTAs);
   choice.max_channels = Limit(read.maxCTAs);
+  choice.user_tag = read.userProfilerTag;
   choice.launch_event = read.launchCompletionEvent;
   const auto set = [](int value) { return value != NCCL_CONFIG_UNDEF_INT; };
   choice.isolated = set(read.minCTAs) || set(read.maxCTAs) || set(read.nvlsCTAs) || set(read.CTAPolicy) ||

@@ -15,13 +15,14 @@ struct CallChoice {
   int max_channels = 0;
   // Not merged with its neighbours: minCTAs, maxCTAs, nvlsCTAs, algSelection, CTAPolicy or the event is set.
   bool isolated = false;
+  uint64_t user_tag = 0;  // for profiler plugins
   // Recorded in stream order before the call runs; null: none.
   cudaEvent_t launch_event = nullptr;
 };
 
 // Reads no more than config->size bytes; null gives the default. kInvalidArgument for what NCCL refuses:
 // magic, forceAlgSelection, CTAPolicy, or a forced algSelection that says nothing for `collective`. vendor
-// options, cgaClusterSize and userProfilerTag are accepted: nothing here depends on them.
+// options, cgaClusterSize are accepted: nothing here depends on them.
 Result<CallChoice> ReadCallConfig(const ncclCollConfig_t* config, Collective collective);
 
 // Of `allowed`, what the choice leaves, unless the user's environment pins the collective: that wins.

@@ -22,7 +22,7 @@ struct CallChoice {
 
 // Reads no more than config->size bytes; null gives the default. kInvalidArgument for what NCCL refuses:
 // magic, forceAlgSelection, CTAPolicy, or a forced algSelection that says nothing for `collective`. vendor
-// options, cgaClusterSize are accepted: nothing here depends on them.
+// options and cgaClusterSize are accepted: nothing here depends on them.
 Result<CallChoice> ReadCallConfig(const ncclCollConfig_t* config, Collective collective);
 
 // Of `allowed`, what the choice leaves, unless the user's environment pins the collective: that wins.

@@ -15,8 +15,8 @@
 #include "src/collective/data_type.h"
 #include "src/collective/fabric.h"
 #include "src/collective/reduce_op.h"
-#include "src/hostccl/emulated_release.h"
 #include "src/hostccl/call_choice.h"
+#include "src/hostccl/emulated_release.h"
 #include "src/nccl_abi/nccl_api.h"
 
 namespace dynamiccl::hostccl {

@@ -77,10 +77,10 @@ DYNAMICCL_EXPORT ncclResult_t ncclGroupEnd() {
   return group.Finish(DYNAMICCL_FORWARD(GroupEnd));
 }
 
-// Not in the function table, since hostccl has none: the argument is NCCL's ncclSimInfo_t*.
-DYNAMICCL_EXPORT ncclResult_t ncclGroupSimulateEnd(void* information) {
+// Not in the function table: NCCL before 2.22 has none.
+DYNAMICCL_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* information) {
   GroupEnd group;
-  const auto real = reinterpret_cast<ncclResult_t (*)(void*)>(RealAddress("GroupSimulateEnd"));
+  const auto real = reinterpret_cast<decltype(&ncclGroupSimulateEnd)>(RealAddress("GroupSimulateEnd"));
   return group.FinishSimulated(real == nullptr ? ncclInvalidUsage : real(information));
 }
 

@@ -142,38 +142,52 @@ TEST(CallConfig, EveryTwinDoesWhatThePlainCallDoes) {
 }
 
 TEST(CallConfig, WhatNcclRefusesIsRefused) {
-  EXPECT_EQ(
-      SpawnRanks(2,
-                 [](RankContext& rank) {
-                   const auto call = [&](const ncclCollConfig_t& config) {
-                     float value = 1;
-                     const ncclResult_t result = ncclAllReduceConfig(&value, &value, 1, ncclFloat, ncclSum,
-                                                                     rank.comm, rank.stream, &config);
-                     EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess);
-                     return result;
-                   };
-                   ncclCollConfig_t config = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
-                   config.magic = 1;
-                   EXPECT_EQ(call(config), ncclInvalidArgument);
-                   EXPECT_EQ(call(Selecting("RING", 2)), ncclInvalidArgument);
-                   EXPECT_EQ(call(Selecting("BUTTERFLY")), ncclInvalidArgument);
-                   EXPECT_EQ(call(Selecting("PAT")), ncclInvalidArgument) << "not for AllReduce";
-                   EXPECT_EQ(call(Selecting("SYMK_AGxLL_R")), ncclInvalidArgument);
-                   EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("symmetric"), std::string::npos);
-                   EXPECT_EQ(call(Selecting("COLLNET_DIRECT")), ncclInvalidArgument)
-                       << "known, but not to be had";
-                   EXPECT_EQ(call(Selecting("COLLNET_DIRECT", 0)), ncclSuccess);
-                   EXPECT_EQ(call(Selecting("BUTTERFLY", 0)), ncclSuccess);
-                   config = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
-                   config.CTAPolicy = 4;
-                   EXPECT_EQ(call(config), ncclInvalidArgument);
-                   config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
-                   EXPECT_EQ(call(config), ncclSuccess);
-                   config = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
-                   config.size = offsetof(ncclCollConfig_t, launchCompletionEvent);  // the header of 2.31
-                   EXPECT_EQ(call(config), ncclSuccess);
-                 }),
-      ncclSuccess);
+  EXPECT_EQ(SpawnRanks(2,
+                       [](RankContext& rank) {
+                         const auto call = [&](const ncclCollConfig_t& config) {
+                           float value = 1;
+                           const ncclResult_t result = ncclAllReduceConfig(
+                               &value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream, &config);
+                           EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess);
+                           return result;
+                         };
+                         ncclCollConfig_t config = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
+                         config.magic = 1;
+                         EXPECT_EQ(call(config), ncclInvalidArgument);
+                         EXPECT_EQ(call(Selecting("RING", 2)), ncclInvalidArgument);
+                         EXPECT_EQ(call(Selecting("BUTTERFLY")), ncclInvalidArgument);
+                         EXPECT_EQ(call(Selecting("PAT")), ncclInvalidArgument) << "not for AllReduce";
+                         EXPECT_EQ(call(Selecting("SYMK_AGxLL_R")), ncclInvalidArgument);
+                         EXPECT_EQ(call(Selecting("COLLNET_DIRECT")), ncclInvalidArgument)
+                             << "known, but not to be had";
+                         EXPECT_EQ(call(Selecting("COLLNET_DIRECT", 0)), ncclSuccess);
+                         EXPECT_EQ(call(Selecting("BUTTERFLY", 0)), ncclSuccess);
+                         config = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
+                         config.CTAPolicy = 4;
+                         EXPECT_EQ(call(config), ncclInvalidArgument);
+                         config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+                         EXPECT_EQ(call(config), ncclSuccess);
+                         config = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
+                         config.size =
+                             offsetof(ncclCollConfig_t, launchCompletionEvent);  // the header of 2.31
+                         EXPECT_EQ(call(config), ncclSuccess);
+                       }),
+            ncclSuccess);
+}
+
+// One rank: the latest warning is the process's.
+TEST(CallConfig, ARefusedSelectionSaysWhy) {
+  EXPECT_EQ(SpawnRanks(1,
+                       [](RankContext& rank) {
+                         const ncclCollConfig_t config = Selecting("SYMK_AGxLL_R");
+                         float value = 1;
+                         EXPECT_EQ(ncclAllReduceConfig(&value, &value, 1, ncclFloat, ncclSum, rank.comm,
+                                                       rank.stream, &config),
+                                   ncclInvalidArgument);
+                         EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("symmetric"),
+                                   std::string::npos);
+                       }),
+            ncclSuccess);
 }
 
 TEST(CallConfig, TheEventOfTheCallIsRecorded) {

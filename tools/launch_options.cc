@@ -7,6 +7,8 @@
 #include <CLI/Formatter.hpp>
 #include <filesystem>
 
+#include "tools/exit_code.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -29,22 +31,34 @@ std::string DescribeChoice(const RuntimeOptions& runtime) {
 
 }  // namespace
 
+void RegisterNcclOptions(CLI::App& app, LaunchOptions& options) {
+  app.add_flag("--hostccl", options.force_hostccl,
+               "Use hostccl as NCCL (the default on a machine without a GPU)");
+  app.add_flag("--no-hostccl", options.force_no_hostccl,
+               "Use the NCCL in LD_LIBRARY_PATH, or the program's own")
+      ->excludes("--hostccl");
+  app.add_option("--home", options.home, "Installation to load from (default: the one of this program)");
+}
+
+void RegisterRankOptions(CLI::App& app, LaunchOptions& options) {
+  RuntimeOptions& runtime = options.runtime;
+  app.add_option("--topology", runtime.topology, "Topology of hostccl: a TOML file or the name of a preset");
+  app.add_option("--policy", runtime.policy, "Policy file (.dcpolicy) to load the runtime with")
+      ->check(CLI::ExistingFile);
+  app.add_option("--mode", runtime.mode, "Load the runtime in this mode: off, observe or frozen")
+      ->check(CLI::IsMember({"off", "observe", "frozen"}));
+  RegisterNcclOptions(app, options);
+}
+
 void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options) {
   RuntimeOptions& runtime = options.runtime;
   app.add_option("-n,--ranks", options.n_ranks,
                  "Ranks to start here; without it the program is a launcher of its own")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--topology", runtime.topology, "Topology of hostccl: a TOML file or the name of a preset");
-  app.add_option("--policy", runtime.policy, "Policy file (.dcpolicy)")->check(CLI::ExistingFile);
+  RegisterRankOptions(app, options);
   app.add_option("--rules", runtime.rules, "Override rules (CSV); they win over the policy")
       ->check(CLI::ExistingFile);
-  app.add_option("--mode", runtime.mode, "off, observe or frozen")
-      ->check(CLI::IsMember({"off", "observe", "frozen"}));
   app.add_option("--decision-log", runtime.decision_log, "Write every decision here; %r stands for the rank");
-  app.add_flag("--hostccl", options.force_hostccl,
-               "Use hostccl as NCCL (the default on a machine without a GPU)");
-  app.add_flag("--no-hostccl", options.force_no_hostccl, "Use the program's own NCCL")->excludes("--hostccl");
-  app.add_option("--home", options.home, "Installation to load from (default: the one of this program)");
   app.add_flag("-q,--quiet", options.quiet, "No summary");
 }
 
@@ -59,6 +73,23 @@ Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> c
   LaunchPlan plan{.command = std::move(command), .n_ranks = options.n_ranks};
   DYNAMICCL_TRY(plan.environment, RuntimeEnvironment(installation, options.runtime));
   return plan;
+}
+
+Result<LaunchOutcome> LaunchSameCommand(const CommandLine& line, const char* command,
+                                        LaunchOptions& options) {
+  RuntimeOptions& runtime = options.runtime;
+  runtime.preload = !runtime.policy.empty() || !runtime.mode.empty();
+  DYNAMICCL_TRY(const Installation installation, FindInstallation(options.home));
+  std::vector<std::string> words{installation.dynamiccl, command};
+  words.insert(words.end(), line.arguments().begin(), line.arguments().end());
+  DYNAMICCL_TRY(const LaunchPlan plan, PlanLaunch(options, std::move(words)));
+  return Launch(plan);
+}
+
+int AnswerOf(const LaunchOutcome& outcome) {
+  const auto& failed = outcome.first_failed;
+  if (failed && failed->exit_code.value_or(kExitJobFailed) < kExitJobFailed) return *failed->exit_code;
+  return ExitCodeOf(outcome);
 }
 
 void PrintSummary(const LaunchOutcome& outcome, const RuntimeOptions& runtime) {

@@ -5,28 +5,55 @@
 setup() { cd "$BATS_TEST_TMPDIR"; }
 
 @test "bench checks the data of every collective, type and operator" {
-  for collective in all_reduce all_gather reduce_scatter broadcast reduce; do
-    run "$DYNAMICCL_BIN" bench $collective --hostccl -b 4 -e 64K -f 128 -n 2 -w 1 -g 3
+  for collective in all_reduce all_gather reduce_scatter broadcast reduce sendrecv alltoall gather scatter; do
+    run "$DYNAMICCL_BIN" bench $collective --hostccl -b 64 -e 64K -f 128 -n 2 -w 1 -g 3 --rounds 1 --singles 1
     [ "$status" -eq 0 ]
     [[ "$output" == *"# Out of bounds values : 0 OK"* ]]
   done
-  for type in half bfloat16 double int8 uint64; do
-    for op in sum prod min max avg; do
-      run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 4098 -n 1 -w 0 -d $type -o $op
-      [ "$status" -eq 0 ]
-      [[ "$output" == *"0 OK"* ]]
-    done
+  run "$DYNAMICCL_BIN" bench hypercube --hostccl -b 4K -e 4K -n 2 -g 4 --rounds 1 --singles 1
+  [ "$status" -eq 0 ]
+  run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 4098 -e 4098 -n 1 -w 0 -d all -o all --rounds 1 --singles 1
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"0 OK"* ]]
+  for type in half bfloat16 float double int8 uint8 int32 uint32 int64 uint64; do
+    [ "$(grep -c " $type " <<<"$output")" -eq 5 ]
+  done
+}
+
+@test "bench prints nccl-tests' columns, with ours after them" {
+  run "$DYNAMICCL_BIN" bench all_reduce_perf --hostccl -b 1K -e 2K -f 2 -n 3 --rounds 2 -t 2 -g 1
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong      p50      p99  spread  %copy"* ]]
+  [ "$(grep -cE '^ +(1024 +256|2048 +512) +float +sum +-1( +[0-9.]+){3} +0( +[0-9.]+){3} +0( +[0-9.e+]+){8}$' <<<"$output")" -eq 2 ]
+  printf '%s\n' "$output" > all_reduce.txt
+  run "$DYNAMICCL_BIN" trace import all_reduce.txt -o t.measurements
+  [ "$status" -eq 0 ]
+}
+
+@test "the letters of nccl-tests mean what they mean there" {
+  run "$DYNAMICCL_BIN" bench reduce --hostccl -b 4K -e 4K -r all -u 3 -m 2 -z 3 -y 1 -a 3 -S 1 -M 1 -N 2 -c 2 -n 4 -I 1 -K 1 --rounds 1
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"unalign: 3"* && "$output" == *"i_cv%"* && "$output" == *"Resident memory"* ]]
+  [ "$(grep -cE '^ +4096 +1024 +float +sum +[01] ' <<<"$output")" -eq 4 ]
+  for refused in "-G 1" "-D 1" "-V 4" "-p 0" "-x 1" "-K 1" "-o nand" "-d fp4" "-r 7"; do
+    run "$DYNAMICCL_BIN" bench reduce --hostccl -b 4K -e 4K $refused
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"${refused%% *}"* && "$output" == *"hint:"* ]]
   done
 }
 
 @test "bench writes JSON on request" {
-  run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 1K -e 4K -f 4 -n 3 --json
+  run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 1K -e 4K -f 4 -n 3 --rounds 1 --json -
   [ "$status" -eq 0 ]
   echo "$output" | python3 -c 'import json,sys; d=json.load(sys.stdin); assert [r["bytes"] for r in d["rows"]]==[1024,4096] and d["ranks"]==2'
+  run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 1K -e 1K -n 3 --rounds 1 -J out.json
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Avg bus bandwidth"* ]]
+  python3 -c 'import json; d=json.load(open("out.json")); assert d["rows"][0]["out_of_place"]["copy_limit_gbps"]>0'
 }
 
 @test "bench refuses unknown collectives and sizes with exit code 2" {
-  run "$DYNAMICCL_BIN" bench all_to_all
+  run "$DYNAMICCL_BIN" bench all_to_all_v
   [ "$status" -eq 2 ]
   run "$DYNAMICCL_BIN" bench all_reduce -b 1X
   [ "$status" -eq 2 ]
@@ -72,7 +99,7 @@ END
   [[ "$output" == *"nonesuch"* ]]
   run "$DYNAMICCL_BIN" sweep --hostccl -o nowhere/s.measurements
   [ "$status" -eq 2 ]
-  NCCL_ALGO=Tree run "$DYNAMICCL_BIN" bench all_gather --hostccl -b 1K
+  NCCL_ALGO=Tree run "$DYNAMICCL_BIN" bench all_gather --hostccl -b 1K -e 1K
   [ "$status" -eq 2 ]
   [[ "$output" == *"NCCL_ALGO was set to Tree"* ]]
 }

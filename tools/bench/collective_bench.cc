@@ -5,126 +5,319 @@
 #include <cmath>
 
 #include "src/base/clock.h"
+#include "tools/bench/copy_limit.h"
 #include "tools/bench/data_check.h"
 
 namespace dynamiccl {
 namespace {
+
+// Each kind of copy is timed for this long a round: hundreds of copies that fit the caches, one or two that
+// do not.
+constexpr double kProbeMilliseconds = 2;
+// Bytes that a receive buffer holds before a checked call: a result left out is seen.
+constexpr std::byte kStale{0x35};
 
 struct Buffers {
   std::byte* send = nullptr;
   std::byte* receive = nullptr;
 };
 
-// One size of one half: the call, and what its check needs.
-struct Cell {
+// One half of a row: the call, its check, and what each round gave.
+struct Half {
   BenchCall call;
   CheckedCall checked;
+  bool in_place = false;
+  std::vector<double> microseconds;
+  std::vector<double> p50;
+  std::vector<double> p99;
+  std::vector<double> iterations;
 };
 
-bool PerRank(Collective collective) {
-  return collective == Collective::kAllGather || collective == Collective::kReduceScatter;
+struct RowPlan {
+  uint64_t size = 0;
+  DataType type = DataType::kFloat32;
+  BenchOp op;
+  int root = 0;
+};
+
+class Bench {
+ public:
+  Bench(BenchSession& session, const BenchOptions& options) : session_(session), options_(options) {}
+
+  Status Run(const BenchObserver& observer);
+
+ private:
+  Status Prepare();
+  Status RunType(DataType type, const BenchObserver& observer);
+  Result<BenchRow> MeasureRow(const RowPlan& plan);
+  Half MakeHalf(const RowPlan& plan, bool in_place) const;
+  Status Check(Half& half, BenchTimes& times);
+  Result<double> CheckOnce(const Half& half);
+  Status Round(Half& half);
+  Result<double> TimeIterations(Half& half);
+  Status IssueIteration(const BenchCall& call);
+  Result<double> OverRanks(double value);
+  void Finish(const Half& half, BenchTimes& times) const;
+
+  BenchSession& session_;
+  const BenchOptions& options_;
+  Buffers buffers_;
+  std::optional<CopyProbe> probe_;
+};
+
+size_t LargestElement(const BenchOptions& options) {
+  size_t width = 1;
+  for (const DataType type : options.types) width = std::max(width, ElementBytes(type));
+  return width;
 }
 
-Cell MakeCell(const BenchOptions& options, const RankPlace& place, uint64_t bytes, const Buffers& buffers,
-              bool in_place) {
-  const size_t width = ElementBytes(options.type);
-  const uint64_t parts = PerRank(options.collective) ? static_cast<uint64_t>(place.n_ranks) : 1;
-  const uint64_t count = bytes / width / parts;
-  Cell cell{.call = {options.collective, count, options.type, options.op, options.root, buffers.send,
-                     buffers.receive},
-            .checked = {options.collective, count, options.type, options.op, options.root, place.n_ranks}};
-  if (!in_place) return cell;
-  // As nccl-tests and NCCL define it: a rank's own part of the larger buffer.
-  const size_t own = static_cast<size_t>(place.rank) * count * width;
-  cell.call.send = options.collective == Collective::kAllGather ? buffers.receive + own : buffers.receive;
-  if (options.collective == Collective::kReduceScatter) cell.call.receive = buffers.receive + own;
-  return cell;
+Status Bench::Prepare() {
+  const uint64_t largest = *std::max_element(options_.sizes.begin(), options_.sizes.end());
+  const uint64_t room = largest + static_cast<uint64_t>(options_.unalign) * LargestElement(options_);
+  DYNAMICCL_TRY(buffers_.send, session_.AllocateBuffer(room));
+  DYNAMICCL_TRY(buffers_.receive, session_.AllocateBuffer(room));
+  if (options_.copy_limit && session_.library().is_hostccl())
+    probe_.emplace(session_, 2.0 * static_cast<double>(largest) * session_.place().n_ranks);
+  return {};
 }
 
-Status FillSend(BenchSession& session, const Cell& cell) {
-  const std::vector<std::byte> input = InputOf(cell.checked, session.place().rank);
-  return session.device().CopyIn(const_cast<std::byte*>(cell.call.send), input.data(), input.size());
+Half Bench::MakeHalf(const RowPlan& plan, bool in_place) const {
+  const int n = session_.place().n_ranks;
+  const size_t width = ElementBytes(plan.type);
+  const TestedCollective collective = options_.collective;
+  const CallLayout layout = LayoutOf(collective, plan.size / width, width, n);
+  const size_t shift = static_cast<size_t>(options_.unalign) * width;
+  Half half{.call = {collective, layout.argument, plan.type, plan.op.op, plan.op.doubled, plan.root,
+                     buffers_.send + shift, buffers_.receive + shift},
+            .checked = {collective, layout.argument, plan.type, plan.op.op, plan.root, n, plan.op.doubled},
+            .in_place = in_place};
+  if (!in_place) return half;
+  const size_t own = static_cast<size_t>(session_.place().rank) * width;
+  half.call.send = buffers_.receive + shift + layout.send_in_place * own;
+  half.call.receive = buffers_.receive + shift + layout.receive_in_place * own;
+  return half;
 }
 
-Result<uint64_t> CheckOnce(BenchSession& session, const Cell& cell) {
-  const size_t width = ElementBytes(cell.call.type);
-  const int rank = session.place().rank;
-  Device& device = session.device();
-  std::vector<std::byte> output(ReceiveCount(cell.checked) * width);
-  DYNAMICCL_CHECK_OK(session.Issue(cell.call));
+Result<double> Bench::CheckOnce(const Half& half) {
+  const size_t width = ElementBytes(half.call.type);
+  const int rank = session_.place().rank;
+  Device& device = session_.device();
+  std::vector<std::byte> output(ReceiveCount(half.checked) * width, kStale);
+  const std::vector<std::byte> input = InputOf(half.checked, rank);
+  DYNAMICCL_CHECK_OK(device.CopyIn(half.call.receive, output.data(), output.size()));
+  DYNAMICCL_CHECK_OK(device.CopyIn(const_cast<std::byte*>(half.call.send), input.data(), input.size()));
+  // No rank reads a neighbour's buffer before that rank has filled it.
+  DYNAMICCL_CHECK_OK(session_.Barrier());
+  DYNAMICCL_CHECK_OK(session_.Issue(half.call));
   DYNAMICCL_CHECK_OK(device.Synchronize());
-  DYNAMICCL_CHECK_OK(device.CopyOut(output.data(), cell.call.receive, output.size()));
-  std::vector<double> wrong{static_cast<double>(CountWrong(cell.checked, rank, output))};
-  DYNAMICCL_CHECK_OK(session.MaxOverRanks(wrong));
-  return static_cast<uint64_t>(wrong[0]);
+  DYNAMICCL_CHECK_OK(device.CopyOut(output.data(), half.call.receive, output.size()));
+  return session_.SumOverRanks(static_cast<double>(CountWrong(half.checked, rank, output)));
 }
 
-Result<std::vector<double>> TimeCalls(BenchSession& session, const BenchCall& call,
-                                      const BenchOptions& options) {
-  Device& device = session.device();
-  for (int i = 0; i < options.warmups; ++i) DYNAMICCL_CHECK_OK(session.Issue(call));
-  DYNAMICCL_CHECK_OK(session.Barrier());
+Status Bench::Check(Half& half, BenchTimes& times) {
+  // Timed data is filled too: zeros and denormals would be other work.
+  const std::vector<std::byte> input = InputOf(half.checked, session_.place().rank);
+  DYNAMICCL_CHECK_OK(
+      session_.device().CopyIn(const_cast<std::byte*>(half.call.send), input.data(), input.size()));
+  if (half.in_place && !HasInPlaceResult(options_.collective)) return {};
+  for (int i = 0; i < options_.checks; ++i) {
+    half.checked.repetition = static_cast<uint64_t>(i) + 1;
+    DYNAMICCL_TRY(const double wrong, CheckOnce(half));
+    times.wrong = times.wrong.value_or(0) + static_cast<uint64_t>(wrong);
+  }
+  return {};
+}
+
+Status Bench::IssueIteration(const BenchCall& call) {
+  const bool waits = options_.blocking == Blocking::kWait || options_.blocking == Blocking::kWaitAndBarrier;
+  if (options_.aggregate > 1) DYNAMICCL_CHECK_OK(session_.GroupStart());
+  for (int i = 0; i < options_.aggregate; ++i) DYNAMICCL_CHECK_OK(session_.Issue(call));
+  if (options_.aggregate > 1) DYNAMICCL_CHECK_OK(session_.GroupEnd());
+  if (waits) DYNAMICCL_CHECK_OK(session_.device().Synchronize());
+  if (options_.blocking == Blocking::kWaitAndBarrier) DYNAMICCL_CHECK_OK(session_.Barrier());
+  return {};
+}
+
+// This rank's microseconds a call, nccl-tests' way.
+Result<double> Bench::TimeIterations(Half& half) {
+  Device& device = session_.device();
+  for (int i = 0; i < options_.warmups; ++i) DYNAMICCL_CHECK_OK(session_.Issue(half.call));
+  DYNAMICCL_CHECK_OK(device.Synchronize());
+  DYNAMICCL_CHECK_OK(session_.Barrier());
   device.ClearMarks();
-  DYNAMICCL_CHECK_OK(device.Mark());
+  if (options_.per_iteration) DYNAMICCL_CHECK_OK(device.Mark());
   const int64_t begin = MonotonicNanoseconds();
-  for (int i = 0; i < options.iterations; ++i) {
-    DYNAMICCL_CHECK_OK(session.Issue(call));
-    DYNAMICCL_CHECK_OK(device.Mark());
+  int64_t untimed = 0;
+  for (int i = 0; i < options_.iterations; ++i) {
+    DYNAMICCL_CHECK_OK(IssueIteration(half.call));
+    if (options_.per_iteration) DYNAMICCL_CHECK_OK(device.Mark());
+    if (options_.blocking != Blocking::kWaitAndBarrierUntimed) continue;
+    DYNAMICCL_CHECK_OK(device.Synchronize());
+    const int64_t done = MonotonicNanoseconds();
+    DYNAMICCL_CHECK_OK(session_.Barrier());
+    untimed += MonotonicNanoseconds() - done;
   }
+  const int64_t issued = MonotonicNanoseconds();
   DYNAMICCL_CHECK_OK(device.Synchronize());
-  const double total = static_cast<double>(MonotonicNanoseconds() - begin) * 1e-3;
-  DYNAMICCL_TRY(std::vector<double> times, device.Intervals());
-  times.push_back(total / options.iterations);
-  return times;
+  const int64_t end = options_.cpu_time ? issued : MonotonicNanoseconds();
+  return static_cast<double>(end - begin - untimed) * 1e-3 / options_.iterations / options_.aggregate;
 }
 
-Result<BenchTimes> Measure(BenchSession& session, const BenchOptions& options, const Cell& cell) {
-  BenchTimes result;
-  DYNAMICCL_CHECK_OK(FillSend(session, cell));
-  if (options.check) {
-    DYNAMICCL_TRY(result.wrong, CheckOnce(session, cell));
+Result<double> Bench::OverRanks(double value) {
+  std::vector<double> values{options_.average == RankAverage::kRank0 && session_.place().rank != 0 ? 0
+                                                                                                   : value};
+  switch (options_.average) {
+    case RankAverage::kMin:
+      DYNAMICCL_CHECK_OK(session_.MinOverRanks(values));
+      return values[0];
+    case RankAverage::kMax:
+      DYNAMICCL_CHECK_OK(session_.MaxOverRanks(values));
+      return values[0];
+    default:
+      DYNAMICCL_CHECK_OK(session_.SumOverRanks(values));
+      return values[0] / (options_.average == RankAverage::kMean ? session_.place().n_ranks : 1);
   }
-  DYNAMICCL_TRY(std::vector<double> times, TimeCalls(session, cell.call, options));
-  DYNAMICCL_CHECK_OK(session.MaxOverRanks(times));
-  result.microseconds = times.back();
-  times.pop_back();
-  const int n = session.place().n_ranks;
-  const uint64_t bytes = TotalBytes(options.collective, cell.call.count, ElementBytes(options.type), n);
-  result.algorithm_gbps = static_cast<double>(bytes) * 1e-3 / result.microseconds;
-  result.bus_gbps = result.algorithm_gbps * BusBandwidthFactor(options.collective, n);
-  result.p50_us = Percentile(times, 0.5);
-  result.p99_us = Percentile(times, 0.99);
-  return result;
+}
+
+Status Bench::Round(Half& half) {
+  DYNAMICCL_TRY(const double own, TimeIterations(half));
+  if (options_.per_iteration) {
+    DYNAMICCL_TRY(std::vector<double> intervals, session_.device().Intervals());
+    DYNAMICCL_CHECK_OK(session_.MaxOverRanks(intervals));
+    for (size_t i = static_cast<size_t>(options_.skip); i < intervals.size(); ++i)
+      half.iterations.push_back(intervals[i] / options_.aggregate);
+  }
+  DYNAMICCL_TRY(const double time, OverRanks(own));
+  half.microseconds.push_back(time);
+  std::vector<double> slowest{own};
+  DYNAMICCL_CHECK_OK(session_.MaxOverRanks(slowest));
+  const int count = options_.singles >= 0 ? options_.singles : SinglesFor(slowest[0]);
+  DYNAMICCL_TRY(const std::vector<double> singles, TimeSingles(session_, half.call, count));
+  half.p50.push_back(Percentile(singles, 0.5));
+  half.p99.push_back(Percentile(singles, 0.99));
+  return {};
+}
+
+IterationStatistics Summarize(const std::vector<double>& times) {
+  if (times.empty()) return {};
+  double mean = 0;
+  for (const double t : times) mean += t / static_cast<double>(times.size());
+  double variance = 0;
+  for (const double t : times) variance += (t - mean) * (t - mean) / static_cast<double>(times.size());
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  return {*least, *most, Percentile(times, 0.99), mean > 0 ? 100 * std::sqrt(variance) / mean : 0};
+}
+
+void Bench::Finish(const Half& half, BenchTimes& times) const {
+  const int n = session_.place().n_ranks;
+  times.microseconds = Percentile(half.microseconds, 0.5);
+  times.spread_percent = SpreadPercent(half.microseconds);
+  const double bytes = AlgorithmBytes(options_.collective, half.call.count, ElementBytes(half.call.type), n);
+  times.algorithm_gbps = bytes * 1e-3 / times.microseconds;
+  times.bus_gbps = times.algorithm_gbps * BusFactor(options_.collective, n);
+  times.p50_us = Percentile(half.p50, 0.5);
+  times.p99_us = Percentile(half.p99, 0.5);
+  times.iterations = Summarize(half.iterations);
+}
+
+Result<BenchRow> Bench::MeasureRow(const RowPlan& plan) {
+  const int n = session_.place().n_ranks;
+  const size_t width = ElementBytes(plan.type);
+  const CallLayout layout = LayoutOf(options_.collective, plan.size / width, width, n);
+  BenchRow row{
+      std::max(layout.send, layout.receive) * width, layout.argument, plan.type, plan.op, plan.root, {}, {}};
+  Half outside = MakeHalf(plan, false);
+  Half inside = MakeHalf(plan, true);
+  DYNAMICCL_CHECK_OK(Check(outside, row.out_of_place));
+  DYNAMICCL_CHECK_OK(Check(inside, row.in_place));
+  std::vector<double> copy;
+  for (int round = 0; round < options_.rounds; ++round) {
+    if (probe_) {
+      const double footprint = FootprintBytes(options_.collective, layout, width, n);
+      DYNAMICCL_TRY(const double gbps, probe_->Measure(footprint, kProbeMilliseconds));
+      copy.push_back(gbps);
+    }
+    DYNAMICCL_CHECK_OK(Round(outside));
+    DYNAMICCL_CHECK_OK(Round(inside));
+  }
+  Finish(outside, row.out_of_place);
+  Finish(inside, row.in_place);
+  if (copy.empty()) return row;
+  row.out_of_place.copy_limit_gbps = CopyLimit(options_.collective, n, false, Percentile(copy, 0.5));
+  row.in_place.copy_limit_gbps = CopyLimit(options_.collective, n, true, Percentile(copy, 0.5));
+  return row;
+}
+
+Status Bench::RunType(DataType type, const BenchObserver& observer) {
+  const std::vector<BenchOp> no_op{{}};
+  const std::vector<int> no_root{0};
+  for (const BenchOp& op : Reduces(options_.collective) ? options_.ops : no_op) {
+    for (const int root : HasRoot(options_.collective) ? options_.roots : no_root) {
+      for (int cycle = 0; options_.cycles == 0 || cycle < options_.cycles; ++cycle) {
+        for (const uint64_t size : options_.sizes) {
+          DYNAMICCL_TRY(const BenchRow row, MeasureRow({size, type, op, root}));
+          observer.row(row);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+Status Bench::Run(const BenchObserver& observer) {
+  DYNAMICCL_CHECK_OK(Prepare());
+  for (const DataType type : options_.types) {
+    if (options_.types.size() > 1 && !session_.Supports(type))
+      observer.unsupported(type);
+    else
+      DYNAMICCL_CHECK_OK(RunType(type, observer));
+  }
+  return {};
 }
 
 }  // namespace
 
-double Percentile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(values.size())));
-  const size_t index = std::clamp<size_t>(rank, 1, values.size()) - 1;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(index), values.end());
-  return values[index];
+std::optional<double> BenchTimes::percent_of_copy_limit() const {
+  if (!copy_limit_gbps) return std::nullopt;
+  return 100 * algorithm_gbps / *copy_limit_gbps;
 }
 
-Status RunCollectiveBench(BenchSession& session, const BenchOptions& options,
-                          const std::function<void(const BenchRow&)>& row) {
-  const uint64_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
-  Buffers buffers;
-  DYNAMICCL_TRY(buffers.send, session.device().Allocate(largest));
-  DYNAMICCL_TRY(buffers.receive, session.device().Allocate(largest));
-  for (const uint64_t bytes : options.sizes) {
-    const Cell outside = MakeCell(options, session.place(), bytes, buffers, false);
-    const Cell inside = MakeCell(options, session.place(), bytes, buffers, true);
-    const size_t width = ElementBytes(options.type);
-    const uint64_t total = TotalBytes(options.collective, outside.call.count, width, session.place().n_ranks);
-    if (total == 0) continue;
-    BenchRow result{.bytes = total, .count = total / width};
-    DYNAMICCL_TRY(result.out_of_place, Measure(session, options, outside));
-    DYNAMICCL_TRY(result.in_place, Measure(session, options, inside));
-    row(result);
+Result<double> TimeBackToBack(BenchSession& session, const BenchCall& call, int iterations, int warmups) {
+  for (int i = 0; i < warmups; ++i) DYNAMICCL_CHECK_OK(session.Issue(call));
+  DYNAMICCL_CHECK_OK(session.device().Synchronize());
+  DYNAMICCL_CHECK_OK(session.Barrier());
+  const int64_t begin = MonotonicNanoseconds();
+  for (int i = 0; i < iterations; ++i) DYNAMICCL_CHECK_OK(session.Issue(call));
+  DYNAMICCL_CHECK_OK(session.device().Synchronize());
+  return static_cast<double>(MonotonicNanoseconds() - begin) * 1e-3 / iterations;
+}
+
+Result<std::vector<double>> TimeSingles(BenchSession& session, const BenchCall& call, int count) {
+  std::vector<double> times;
+  times.reserve(static_cast<size_t>(count));
+  DYNAMICCL_CHECK_OK(session.Barrier());
+  for (int i = 0; i < count; ++i) {
+    const int64_t begin = MonotonicNanoseconds();
+    DYNAMICCL_CHECK_OK(session.Issue(call));
+    DYNAMICCL_CHECK_OK(session.device().Synchronize());
+    times.push_back(static_cast<double>(MonotonicNanoseconds() - begin) * 1e-3);
   }
-  return {};
+  DYNAMICCL_CHECK_OK(session.MaxOverRanks(times));
+  return times;
+}
+
+int SinglesFor(double call_us) {
+  constexpr double kTargetUs = 50e3;
+  constexpr double kMost = 1000;
+  return static_cast<int>(std::clamp(kTargetUs / std::max(call_us, 0.1), 10.0, kMost));
+}
+
+Status RunCollectiveBench(BenchSession& session, const BenchOptions& options, const BenchObserver& observer) {
+  if (!RunsOn(options.collective, session.place().n_ranks)) {
+    return MakeError(ErrorKind::kInvalidArgument, "dynamiccl bench: {} runs on 2, 4, 8 ... ranks, not on {}",
+                     ProgramName(options.collective), session.place().n_ranks);
+  }
+  return Bench(session, options).Run(observer);
 }
 
 }  // namespace dynamiccl

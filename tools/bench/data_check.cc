@@ -2,7 +2,6 @@
 #include "tools/bench/data_check.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -22,46 +21,73 @@ void Store(std::byte* element, double value) {
   std::memcpy(element, &typed, sizeof(typed));
 }
 
-double LoadBfloat16(const std::byte* element) {
-  uint16_t bits;
-  std::memcpy(&bits, element, sizeof(bits));
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+// A floating type narrower than float: sign, exponent, mantissa.
+struct SmallFloat {
+  int exponent_bits;
+  int mantissa_bits;
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+};
+
+SmallFloat ShapeOf(DataType type) {
+  switch (type) {
+    case DataType::kFloat16:
+      return {5, 10};
+    case DataType::kBfloat16:
+      return {8, 7};
+    case DataType::kFloat8e4m3:
+      return {4, 3};
+    default:
+      return {5, 2};
+  }
 }
 
-void StoreBfloat16(std::byte* element, double value) {
-  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  const auto rounded = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-  std::memcpy(element, &rounded, sizeof(rounded));
+bool IsSmallFloat(DataType type) {
+  return type == DataType::kFloat16 || type >= DataType::kBfloat16;
 }
 
-double LoadFloat16(const std::byte* element) {
-  uint16_t bits;
-  std::memcpy(&bits, element, sizeof(bits));
-  const int exponent = bits >> 10 & 31;
-  const int mantissa = bits & 1023;
-  const double magnitude =
-      exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
-// Normal numbers below 65504 only: all that this file makes.
-void StoreFloat16(std::byte* element, double value) {
+double LoadSmall(DataType type, const std::byte* element) {
+  const SmallFloat shape = ShapeOf(type);
   uint16_t bits = 0;
+  std::memcpy(&bits, element, ElementBytes(type));
+  const int exponent = bits >> shape.mantissa_bits & ((1 << shape.exponent_bits) - 1);
+  const int mantissa = bits & ((1 << shape.mantissa_bits) - 1);
+  const int sign = bits >> (shape.mantissa_bits + shape.exponent_bits) & 1;
+  const int implicit = exponent == 0 ? 0 : 1 << shape.mantissa_bits;
+  const double magnitude =
+      std::ldexp(implicit + mantissa, std::max(exponent, 1) - shape.bias() - shape.mantissa_bits);
+  return sign != 0 ? -magnitude : magnitude;
+}
+
+// Normal numbers only: all that this file makes.
+void StoreSmall(DataType type, std::byte* element, double value) {
+  const SmallFloat shape = ShapeOf(type);
+  int bits = 0;
   if (value != 0) {
     int exponent = 0;
     const double fraction = std::frexp(std::abs(value), &exponent);  // 0.5 to 1
-    const auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(fraction, 11)));
-    bits = static_cast<uint16_t>((exponent + 14) * 1024 + (mantissa - 1024) + (value < 0 ? 0x8000 : 0));
+    const auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(fraction, shape.mantissa_bits + 1)));
+    // A mantissa that rounds up to the next power of two carries into the exponent by itself.
+    bits = ((exponent - 1 + shape.bias()) << shape.mantissa_bits) + mantissa - (1 << shape.mantissa_bits);
+    if (value < 0) bits |= 1 << (shape.mantissa_bits + shape.exponent_bits);
   }
-  std::memcpy(element, &bits, sizeof(bits));
+  const auto word = static_cast<uint16_t>(bits);
+  std::memcpy(element, &word, ElementBytes(type));
 }
 
-// Value that `rank` contributes at index `i`: 1 to 4; for products 2 on one rank and 1 elsewhere, so that
-// nothing overflows.
+// Types whose sums must stay small to be exact: float8 has 3 or 4 significant bits, int8 ends at 127.
+bool IsNarrow(const CheckedCall& call) {
+  return call.type >= DataType::kFloat8e4m3 || (ElementBytes(call.type) == 1 && call.n_ranks > 15);
+}
+
+// Value that `rank` contributes at index `i`: 1 to 4, sums of narrow types 0 or 1; for products 2 on one rank
+// and 1 elsewhere, so that nothing overflows.
 double InputValue(const CheckedCall& call, int rank, uint64_t i) {
+  const uint64_t at = i + call.repetition;
   const auto r = static_cast<uint64_t>(rank);
-  if (call.op == ReduceOp::kProd) return i % static_cast<uint64_t>(call.n_ranks) == r ? 2 : 1;
-  return static_cast<double>((i + r) % 4 + 1);
+  if (!Reduces(call.collective)) return static_cast<double>((at + 3 * r) % 4 + 1);
+  if (call.op == ReduceOp::kProd) return at % static_cast<uint64_t>(call.n_ranks) == r ? 2 : 1;
+  if (IsNarrow(call)) return (at + r) % 3 == 0 ? 1 : 0;
+  return static_cast<double>((at + r) % 4 + 1);
 }
 
 double Reduced(const CheckedCall& call, uint64_t i) {
@@ -82,17 +108,27 @@ double Reduced(const CheckedCall& call, uint64_t i) {
         result += value;
     }
   }
+  if (call.doubled) result *= 2;
   return call.op == ReduceOp::kAvg ? result / call.n_ranks : result;
 }
 
 double Expected(const CheckedCall& call, int rank, uint64_t i) {
+  const auto r = static_cast<uint64_t>(rank);
   switch (call.collective) {
-    case Collective::kAllGather:
+    case TestedCollective::kAllGather:
+    case TestedCollective::kGather:
+    case TestedCollective::kHypercube:
       return InputValue(call, static_cast<int>(i / call.count), i % call.count);
-    case Collective::kReduceScatter:
-      return Reduced(call, static_cast<uint64_t>(rank) * call.count + i);
-    case Collective::kBroadcast:
+    case TestedCollective::kReduceScatter:
+      return Reduced(call, r * call.count + i);
+    case TestedCollective::kBroadcast:
       return InputValue(call, call.root, i);
+    case TestedCollective::kScatter:
+      return InputValue(call, call.root, r * call.count + i);
+    case TestedCollective::kAlltoAll:
+      return InputValue(call, static_cast<int>(i / call.count), r * call.count + i % call.count);
+    case TestedCollective::kSendRecv:
+      return InputValue(call, (rank + call.n_ranks - 1) % call.n_ranks, i);
     default:
       return Reduced(call, i);
   }
@@ -100,12 +136,16 @@ double Expected(const CheckedCall& call, int rank, uint64_t i) {
 
 // Relative error allowed to an average; all else is exact.
 double Tolerance(const CheckedCall& call) {
-  if (call.op != ReduceOp::kAvg) return 0;
+  if (call.op != ReduceOp::kAvg || !Reduces(call.collective)) return 0;
   switch (call.type) {
     case DataType::kFloat16:
       return 4e-3;
     case DataType::kBfloat16:
       return 3e-2;
+    case DataType::kFloat8e4m3:
+      return 0.25;
+    case DataType::kFloat8e5m2:
+      return 0.5;
     case DataType::kFloat32:
       return 1e-6;
     case DataType::kFloat64:
@@ -122,6 +162,7 @@ bool IsInteger(DataType type) {
 }  // namespace
 
 double LoadElement(DataType type, const std::byte* element) {
+  if (IsSmallFloat(type)) return LoadSmall(type, element);
   switch (type) {
     case DataType::kInt8:
       return Load<int8_t>(element);
@@ -135,20 +176,17 @@ double LoadElement(DataType type, const std::byte* element) {
       return Load<int64_t>(element);
     case DataType::kUint64:
       return Load<uint64_t>(element);
-    case DataType::kFloat16:
-      return LoadFloat16(element);
     case DataType::kFloat32:
       return Load<float>(element);
     case DataType::kFloat64:
       return Load<double>(element);
-    case DataType::kBfloat16:
-      return LoadBfloat16(element);
     default:
       return 0;
   }
 }
 
 void StoreElement(DataType type, std::byte* element, double value) {
+  if (IsSmallFloat(type)) return StoreSmall(type, element, value);
   switch (type) {
     case DataType::kInt8:
       return Store<int8_t>(element, value);
@@ -162,27 +200,27 @@ void StoreElement(DataType type, std::byte* element, double value) {
       return Store<int64_t>(element, value);
     case DataType::kUint64:
       return Store<uint64_t>(element, value);
-    case DataType::kFloat16:
-      return StoreFloat16(element, value);
     case DataType::kFloat32:
       return Store<float>(element, value);
     case DataType::kFloat64:
       return Store<double>(element, value);
-    case DataType::kBfloat16:
-      return StoreBfloat16(element, value);
     default:
       return;
   }
 }
 
 uint64_t SendCount(const CheckedCall& call) {
-  return call.collective == Collective::kReduceScatter ? call.count * static_cast<uint64_t>(call.n_ranks)
-                                                       : call.count;
+  return LayoutOfArgument(call.collective, call.count, call.n_ranks).send;
 }
 
 uint64_t ReceiveCount(const CheckedCall& call) {
-  return call.collective == Collective::kAllGather ? call.count * static_cast<uint64_t>(call.n_ranks)
-                                                   : call.count;
+  return LayoutOfArgument(call.collective, call.count, call.n_ranks).receive;
+}
+
+bool HasResult(const CheckedCall& call, int rank) {
+  const bool at_root =
+      call.collective == TestedCollective::kReduce || call.collective == TestedCollective::kGather;
+  return !at_root || rank == call.root;
 }
 
 std::vector<std::byte> InputOf(const CheckedCall& call, int rank) {
@@ -195,7 +233,7 @@ std::vector<std::byte> InputOf(const CheckedCall& call, int rank) {
 }
 
 uint64_t CountWrong(const CheckedCall& call, int rank, const std::vector<std::byte>& received) {
-  if (call.collective == Collective::kReduce && rank != call.root) return 0;
+  if (!HasResult(call, rank)) return 0;
   const size_t width = ElementBytes(call.type);
   const double tolerance = Tolerance(call);
   uint64_t wrong = 0;

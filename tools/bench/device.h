@@ -29,9 +29,9 @@ class Device {
   virtual Result<std::vector<double>> Intervals() = 0;
 };
 
-// hostccl's streams; the library must be hostccl.
-Result<std::unique_ptr<Device>> OpenHostDevice(const NcclLibrary& library);
+// hostccl's streams; the library must be hostccl. The null stream instead of one of its own on request.
+Result<std::unique_ptr<Device>> OpenHostDevice(const NcclLibrary& library, bool null_stream = false);
 // The CUDA runtime of this machine, found at run time; `index` is the GPU.
-Result<std::unique_ptr<Device>> OpenCudaDevice(int index);
+Result<std::unique_ptr<Device>> OpenCudaDevice(int index, bool null_stream = false);
 
 }  // namespace dynamiccl

@@ -45,8 +45,9 @@ class CudaDevice final : public Device {
     for (void* buffer : buffers_) functions_.Free(buffer);
   }
 
-  Status Open(int index) {
+  Status Open(int index, bool null_stream) {
     DYNAMICCL_CHECK_OK(Check(functions_.SetDevice(index), "cudaSetDevice"));
+    if (null_stream) return {};
     return Check(functions_.StreamCreate(&stream_), "cudaStreamCreate");
   }
 
@@ -115,7 +116,7 @@ Result<DynamicLibrary> OpenCudaRuntime() {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> OpenCudaDevice(int index) {
+Result<std::unique_ptr<Device>> OpenCudaDevice(int index, bool null_stream) {
   DYNAMICCL_TRY(DynamicLibrary library, OpenCudaRuntime());
   CudaFunctions functions;
 #define DYNAMICCL_RESOLVE(name, parameters) \
@@ -130,7 +131,7 @@ Result<std::unique_ptr<Device>> OpenCudaDevice(int index) {
                      "the CUDA runtime lacks functions that every release since 10 has");
   }
   auto device = std::make_unique<CudaDevice>(std::move(library), functions);
-  DYNAMICCL_CHECK_OK(device->Open(index));
+  DYNAMICCL_CHECK_OK(device->Open(index, null_stream));
   return device;
 }
 

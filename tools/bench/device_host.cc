@@ -92,7 +92,7 @@ class HostDevice final : public Device {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> OpenHostDevice(const NcclLibrary& library) {
+Result<std::unique_ptr<Device>> OpenHostDevice(const NcclLibrary& library, bool null_stream) {
   HostStreamFunctions functions;
 #define DYNAMICCL_RESOLVE(name)                                                                  \
   functions.name = reinterpret_cast<decltype(functions.name)>(library.Symbol("hostccl" #name));  \
@@ -102,7 +102,7 @@ Result<std::unique_ptr<Device>> OpenHostDevice(const NcclLibrary& library) {
   DYNAMICCL_HOST_STREAM_FUNCTIONS(DYNAMICCL_RESOLVE)
 #undef DYNAMICCL_RESOLVE
   auto device = std::make_unique<HostDevice>(library, functions);
-  DYNAMICCL_CHECK_OK(device->Open());
+  if (!null_stream) DYNAMICCL_CHECK_OK(device->Open());
   return device;
 }
 

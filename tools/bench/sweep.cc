@@ -98,8 +98,10 @@ class Sweep {
 BenchCall Sweep::CallOf(Collective collective, uint64_t bytes) const {
   const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
   const uint64_t parts = per_rank ? static_cast<uint64_t>(session_.place().n_ranks) : 1;
-  return {
-      .collective = collective, .count = bytes / sizeof(float) / parts, .send = send_, .receive = receive_};
+  return {.collective = static_cast<TestedCollective>(collective),
+          .count = bytes / sizeof(float) / parts,
+          .send = send_,
+          .receive = receive_};
 }
 
 // One call with nothing forced, to see the library's table.

@@ -75,17 +75,8 @@ Result<int> LaunchRanks(CommandLine& line, Words& words) {
     words.launch.n_ranks = std::max<int>(2, static_cast<int>(trace.sections.size()));
   // What cannot be planned is an error here, before any process is started.
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, words.launch.n_ranks, words.window));
-  RuntimeOptions& runtime = words.launch.runtime;
-  runtime.preload = !runtime.policy.empty() || !runtime.mode.empty();
-  DYNAMICCL_TRY(const Installation installation, FindInstallation(words.launch.home));
-  std::vector<std::string> command{installation.dynamiccl, "replay"};
-  command.insert(command.end(), line.arguments().begin(), line.arguments().end());
-  DYNAMICCL_TRY(const LaunchPlan launch, PlanLaunch(words.launch, std::move(command)));
-  DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(launch));
-  // "The result says no" is the ranks' answer, not a failure of theirs.
-  const auto& failed = outcome.first_failed;
-  if (failed && failed->exit_code == kExitResultSaysNo) return kExitResultSaysNo;
-  return ExitCodeOf(outcome);
+  DYNAMICCL_TRY(const LaunchOutcome outcome, LaunchSameCommand(line, "replay", words.launch));
+  return AnswerOf(outcome);
 }
 
 void Register(CLI::App& app, Words& words) {
@@ -100,17 +91,7 @@ void Register(CLI::App& app, Words& words) {
   app.add_flag("--paced", words.options.paced, "Keep the recorded gaps (default: as fast as possible)");
   app.add_flag("--check", words.options.check,
                "Fill and verify the data of every collective, one group at a time");
-  app.add_option("--topology", words.launch.runtime.topology,
-                 "Topology of hostccl: a TOML file or the name of a preset");
-  app.add_option("--policy", words.launch.runtime.policy, "Load the runtime with this policy")
-      ->check(CLI::ExistingFile);
-  app.add_option("--mode", words.launch.runtime.mode, "Load the runtime in this mode: off, observe or frozen")
-      ->check(CLI::IsMember({"off", "observe", "frozen"}));
-  app.add_flag("--hostccl", words.launch.force_hostccl,
-               "Use hostccl as NCCL (the default on a machine without a GPU)");
-  app.add_flag("--no-hostccl", words.launch.force_no_hostccl, "Use the NCCL in LD_LIBRARY_PATH")
-      ->excludes("--hostccl");
-  app.add_option("--home", words.launch.home, "Installation to load from (default: the one of this program)");
+  RegisterRankOptions(app, words.launch);
   app.add_flag("--json", words.json, "Write JSON instead of the table");
 }
 

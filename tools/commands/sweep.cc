@@ -63,11 +63,7 @@ void Register(CLI::App& app, Words& words) {
   app.add_option("-o,--output", words.output, "Measurement file to write");
   app.add_option("--worker", words.worker)->group("");
   app.add_option("--label", words.label)->group("");
-  app.add_flag("--hostccl", words.launch.force_hostccl,
-               "Use hostccl as NCCL (the default on a machine without a GPU)");
-  app.add_flag("--no-hostccl", words.launch.force_no_hostccl, "Use the NCCL in LD_LIBRARY_PATH")
-      ->excludes("--hostccl");
-  app.add_option("--home", words.launch.home, "Installation to load from (default: the one of this program)");
+  RegisterNcclOptions(app, words.launch);
   app.add_flag("-q,--quiet", words.quiet, "No table at the end");
 }
 

@@ -28,7 +28,11 @@ bool Checkable(const CollectiveCall& call) {
 
 CheckedCall CheckOf(const TraceCall& call, int32_t n_ranks) {
   const CollectiveCall& c = call.issued.call;
-  return {c.collective, CountArgument(c, n_ranks), c.data_type, c.op, std::max(call.issued.root_or_peer, 0),
+  return {static_cast<TestedCollective>(c.collective),
+          CountArgument(c, n_ranks),
+          c.data_type,
+          c.op,
+          std::max(call.issued.root_or_peer, 0),
           n_ranks};
 }
 

@@ -9,9 +9,43 @@
 namespace dynamiccl {
 namespace {
 
-constexpr DataType kTypes[] = {DataType::kInt8,    DataType::kUint8,   DataType::kInt32,   DataType::kUint32,
-                               DataType::kInt64,   DataType::kUint64,  DataType::kFloat16, DataType::kFloat32,
-                               DataType::kFloat64, DataType::kBfloat16};
+constexpr DataType kTypes[] = {DataType::kInt8,     DataType::kUint8,      DataType::kInt32,
+                               DataType::kUint32,   DataType::kInt64,      DataType::kUint64,
+                               DataType::kFloat16,  DataType::kFloat32,    DataType::kFloat64,
+                               DataType::kBfloat16, DataType::kFloat8e4m3, DataType::kFloat8e5m2};
+
+using enum TestedCollective;
+
+double Combine(ReduceOp op, double a, double b) {
+  switch (op) {
+    case ReduceOp::kProd:
+      return a * b;
+    case ReduceOp::kMax:
+      return std::fmax(a, b);
+    case ReduceOp::kMin:
+      return std::fmin(a, b);
+    default:
+      return a + b;
+  }
+}
+
+// Where element `i` of what `rank` receives comes from: {sender, index in its buffer}, for what does not
+// reduce.
+std::pair<int, uint64_t> Source(const CheckedCall& call, int rank, uint64_t i) {
+  const auto r = static_cast<uint64_t>(rank);
+  switch (call.collective) {
+    case kBroadcast:
+      return {call.root, i};
+    case kScatter:
+      return {call.root, r * call.count + i};
+    case kAlltoAll:
+      return {static_cast<int>(i / call.count), r * call.count + i % call.count};
+    case kSendRecv:
+      return {rank == 0 ? call.n_ranks - 1 : rank - 1, i};
+    default:
+      return {static_cast<int>(i / call.count), i % call.count};
+  }
+}
 
 // A serial reference of its own: decodes what all ranks send and combines it in double.
 std::vector<std::byte> Reference(const CheckedCall& call, int rank) {
@@ -23,26 +57,16 @@ std::vector<std::byte> Reference(const CheckedCall& call, int rank) {
   };
   std::vector<std::byte> output(ReceiveCount(call) * width);
   for (uint64_t i = 0; i < ReceiveCount(call); ++i) {
+    const auto [sender, index] = Source(call, rank, i);
     double result = 0;
-    if (call.collective == Collective::kAllGather) {
-      result = value(static_cast<int>(i / call.count), i % call.count);
-    } else if (call.collective == Collective::kBroadcast) {
-      result = value(call.root, i);
+    if (!Reduces(call.collective)) {
+      result = value(sender, index);
     } else {
       const uint64_t at =
-          call.collective == Collective::kReduceScatter ? static_cast<uint64_t>(rank) * call.count + i : i;
+          call.collective == kReduceScatter ? static_cast<uint64_t>(rank) * call.count + i : i;
       result = value(0, at);
-      for (int r = 1; r < call.n_ranks; ++r) {
-        const double next = value(r, at);
-        if (call.op == ReduceOp::kProd)
-          result *= next;
-        else if (call.op == ReduceOp::kMax)
-          result = std::fmax(result, next);
-        else if (call.op == ReduceOp::kMin)
-          result = std::fmin(result, next);
-        else
-          result += next;
-      }
+      for (int r = 1; r < call.n_ranks; ++r) result = Combine(call.op, result, value(r, at));
+      if (call.doubled) result *= 2;
       if (call.op == ReduceOp::kAvg) result /= call.n_ranks;
     }
     StoreElement(call.type, output.data() + i * width, result);
@@ -50,20 +74,43 @@ std::vector<std::byte> Reference(const CheckedCall& call, int rank) {
   return output;
 }
 
+void ExpectOneWrongElementIsFound(const CheckedCall& call, int rank) {
+  std::vector<std::byte> output = Reference(call, rank);
+  ASSERT_EQ(CountWrong(call, rank, output), 0u)
+      << ProgramName(call.collective) << Name(call.type) << Name(call.op);
+  if (!HasResult(call, rank)) return;
+  StoreElement(call.type, output.data() + 7 * ElementBytes(call.type), 56);
+  ASSERT_EQ(CountWrong(call, rank, output), 1u)
+      << ProgramName(call.collective) << Name(call.type) << Name(call.op);
+}
+
 TEST(DataCheck, RightResultsPassAndOneWrongElementIsFound) {
-  for (int c = 0; c < kTunableCollectives; ++c) {
+  for (int c = 0; c < kTestedCollectives; ++c) {
     for (const DataType type : kTypes) {
       for (int op = 0; op < kReduceOps; ++op) {
-        const CheckedCall call{static_cast<Collective>(c), 33, type, static_cast<ReduceOp>(op), 1, 3};
-        for (int rank = 0; rank < call.n_ranks; ++rank) {
-          std::vector<std::byte> output = Reference(call, rank);
-          ASSERT_EQ(CountWrong(call, rank, output), 0u) << Name(call.collective) << Name(type) << op;
-          if (call.collective == Collective::kReduce && rank != call.root) continue;
-          StoreElement(type, output.data() + 7 * ElementBytes(type), 60);
-          ASSERT_EQ(CountWrong(call, rank, output), 1u) << Name(call.collective) << Name(type) << op;
+        CheckedCall call{static_cast<TestedCollective>(c), 33, type, static_cast<ReduceOp>(op), 1, 4};
+        for (call.repetition = 0; call.repetition < 2; ++call.repetition) {
+          for (int rank = 0; rank < call.n_ranks; ++rank) ExpectOneWrongElementIsFound(call, rank);
         }
       }
     }
+  }
+}
+
+TEST(DataCheck, DoubledSumsAreTwiceTheSum) {
+  for (const DataType type : kTypes) {
+    const CheckedCall call{kAllReduce, 33, type, ReduceOp::kSum, 0, 4, true};
+    ExpectOneWrongElementIsFound(call, 0);
+  }
+}
+
+// What a former check left behind must not pass for the result of the next one.
+TEST(DataCheck, RepetitionsHaveOtherData) {
+  for (int c = 0; c < kTestedCollectives; ++c) {
+    CheckedCall call{static_cast<TestedCollective>(c), 40, DataType::kFloat32, ReduceOp::kSum, 0, 4};
+    const std::vector<std::byte> first = InputOf(call, 1);
+    call.repetition = 1;
+    EXPECT_NE(InputOf(call, 1), first) << ProgramName(call.collective);
   }
 }
 
@@ -77,6 +124,16 @@ TEST(DataCheck, SmallTypesRoundToNearest) {
   }
   StoreElement(DataType::kFloat16, element, 1.9999);
   EXPECT_EQ(LoadElement(DataType::kFloat16, element), 2.0) << "rounding may carry into the exponent";
+  for (const double value : {0.0, 0.25, 1.0, 3.0, 8.0, -6.0}) {
+    StoreElement(DataType::kFloat8e4m3, element, value);
+    EXPECT_EQ(LoadElement(DataType::kFloat8e4m3, element), value);
+    StoreElement(DataType::kFloat8e5m2, element, value);
+    EXPECT_EQ(LoadElement(DataType::kFloat8e5m2, element), value);
+  }
+  StoreElement(DataType::kFloat8e4m3, element, 1.0);
+  EXPECT_EQ(element[0], std::byte{0x38});
+  StoreElement(DataType::kFloat8e5m2, element, -1.0);
+  EXPECT_EQ(element[0], std::byte{0xbc});
 }
 
 }  // namespace

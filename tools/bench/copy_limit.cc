@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/copy_limit.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "src/base/clock.h"
+
+namespace dynamiccl {
+namespace {
+
+// A cache line, and the alignment that 64-byte vector stores want.
+constexpr size_t kUnit = 64;
+constexpr size_t kPage = 4096;
+// Longer than ranks take to learn of the common start.
+constexpr int64_t kStartDelayNs = 100'000;
+
+#if defined(__SSE2__)
+void Stream(std::byte* to, const std::byte* from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kUnit) {
+    for (size_t part = at; part < at + kUnit; part += sizeof(__m128i)) {
+      const __m128i data = _mm_load_si128(reinterpret_cast<const __m128i*>(from + part));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + part), data);
+    }
+  }
+  _mm_sfence();
+}
+#else
+void Stream(std::byte* to, const std::byte* from, size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+#endif
+
+double CopiesPerByte(TestedCollective collective, double n, bool in_place) {
+  switch (collective) {
+    case TestedCollective::kReduce:
+    case TestedCollective::kReduceScatter:
+      return (n + 1) / 2;
+    case TestedCollective::kAllReduce:
+      return (n + 1) / 2 + (n - 1);
+    case TestedCollective::kBroadcast:
+    case TestedCollective::kAllGather:
+      return in_place ? n - 1 : n;
+    case TestedCollective::kGather:
+    case TestedCollective::kScatter:
+      return in_place ? (n - 1) / n : 1;
+    case TestedCollective::kHypercube:  // algbw counts (n-1)/n of what every rank receives
+      return in_place ? n : n * n / (n - 1);
+    default:
+      return n;
+  }
+}
+
+size_t ShareOf(double footprint, int n_ranks) {
+  const auto bytes = static_cast<size_t>(footprint / 2 / n_ranks);
+  return std::max(bytes / kUnit * kUnit, kUnit);
+}
+
+std::byte* Pages(size_t bytes) {
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage));
+  if (memory != nullptr) std::memset(memory, 1, bytes);
+  return memory;
+}
+
+}  // namespace
+
+double CopyLimit(TestedCollective collective, int n_ranks, bool in_place, double copy_gbps) {
+  if (n_ranks == 1 && in_place) return std::numeric_limits<double>::infinity();
+  if (n_ranks == 1) return copy_gbps;
+  return copy_gbps / CopiesPerByte(collective, n_ranks, in_place);
+}
+
+double FootprintBytes(TestedCollective collective, const CallLayout& layout, size_t element_bytes,
+                      int n_ranks) {
+  const auto width = static_cast<double>(element_bytes);
+  const double send = static_cast<double>(layout.send) * width;
+  const double receive = static_cast<double>(layout.receive) * width;
+  if (collective == TestedCollective::kReduce) return send * n_ranks + receive;
+  if (collective == TestedCollective::kGather) return send * n_ranks + receive;
+  if (collective == TestedCollective::kScatter || collective == TestedCollective::kBroadcast)
+    return send + receive * n_ranks;
+  return (send + receive) * n_ranks;
+}
+
+void CopyOnce(CopyKind kind, std::byte* to, const std::byte* from, size_t bytes) {
+  if (kind == CopyKind::kMemcpy)
+    std::memcpy(to, from, bytes);
+  else
+    Stream(to, from, bytes);
+}
+
+void CopyProbe::Free::operator()(std::byte* p) const {
+  std::free(p);
+}
+
+CopyProbe::CopyProbe(BenchSession& session, double footprint)
+    : session_(session),
+      capacity_(ShareOf(footprint, session.place().n_ranks)),
+      from_(Pages(capacity_)),
+      to_(Pages(capacity_)) {}
+
+Result<double> CopyProbe::Rate(CopyKind kind, size_t bytes, double milliseconds) {
+  if (from_ == nullptr || to_ == nullptr)
+    return MakeError(ErrorKind::kUnavailable, "no memory for the copy probe of {} bytes", capacity_);
+  CopyOnce(kind, to_.get(), from_.get(), bytes);
+  // One interval for all ranks, on the host's common clock: a rank that waits for a core counts as slow, not
+  // as late.
+  std::vector<double> begin{static_cast<double>(MonotonicNanoseconds())};
+  DYNAMICCL_CHECK_OK(session_.MaxOverRanks(begin));
+  const int64_t start = static_cast<int64_t>(begin[0]) + kStartDelayNs;
+  const int64_t end = start + static_cast<int64_t>(milliseconds * 1e6);
+  int64_t now = MonotonicNanoseconds();
+  while (now < start) now = MonotonicNanoseconds();
+  double copied = 0;
+  while (now < end) {
+    CopyOnce(kind, to_.get(), from_.get(), bytes);
+    copied += static_cast<double>(bytes);
+    now = MonotonicNanoseconds();
+  }
+  return session_.SumOverRanks(copied / static_cast<double>(std::max(now, end) - start));
+}
+
+Result<double> CopyProbe::MeasureMemcpy(double footprint, double milliseconds) {
+  return Rate(CopyKind::kMemcpy, std::min(ShareOf(footprint, session_.place().n_ranks), capacity_),
+              milliseconds);
+}
+
+Result<double> CopyProbe::Measure(double footprint, double milliseconds) {
+  const size_t bytes = std::min(ShareOf(footprint, session_.place().n_ranks), capacity_);
+  DYNAMICCL_TRY(const double usual, Rate(CopyKind::kMemcpy, bytes, milliseconds));
+  DYNAMICCL_TRY(const double streaming, Rate(CopyKind::kStreaming, bytes, milliseconds));
+  return std::max(usual, streaming);
+}
+
+}  // namespace dynamiccl

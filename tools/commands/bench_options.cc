@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands/bench_options.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <charconv>
+
+#include "tools/bench/size_list.h"
+
+namespace dynamiccl {
+namespace {
+
+struct RefusedOption {
+  const char* names;
+  const char* why;
+  const char* instead;
+};
+
+constexpr RefusedOption kRefused[] = {
+    {"-G,--cudagraph", "calls are issued eagerly here, and host streams have no graphs",
+     "leave -G out; -m N issues N calls in one group"},
+    {"-D,--device_implementation", "there is no device API to run here",
+     "leave -D out, or use NVIDIA's nccl-tests on a GPU"},
+    {"-V,--device_cta_count", "it counts the blocks of a device kernel, and there is none",
+     "leave -V out; NCCL_MAX_NCHANNELS limits the channels"},
+};
+
+void RegisterRefused(CLI::App& app, BenchWords& words) {
+  for (const RefusedOption& option : kRefused) {
+    app.add_option_function<std::string>(
+           option.names,
+           [&words, names = option.names](const std::string& value) { words.refused[names] = value; },
+           std::string("nccl-tests' option; refused: ") + option.why)
+        ->group("Not here");
+  }
+}
+
+void RegisterSizes(CLI::App& app, BenchWords& words) {
+  app.add_option("-b,--minbytes", words.begin, "Smallest size, as 8, 64K or 1.5M")->capture_default_str();
+  app.add_option("-e,--maxbytes", words.end, "Largest size")->capture_default_str();
+  app.add_option("-i,--stepbytes", words.step, "Bytes between sizes")->capture_default_str();
+  app.add_option("-f,--stepfactor", words.factor, "Factor between sizes, instead of -i");
+}
+
+void RegisterCalls(CLI::App& app, BenchWords& words) {
+  BenchOptions& options = words.options;
+  app.add_option("-o,--op", words.op, "sum, prod, max, min, avg, mulsum or all")->capture_default_str();
+  app.add_option("-d,--datatype", words.type,
+                 "int8 ... uint64, half, float, double, bfloat16, f8e4m3, f8e5m2 or all")
+      ->capture_default_str();
+  app.add_option("-r,--root", words.root, "Root of broadcast, reduce, gather and scatter, or all")
+      ->capture_default_str();
+  app.add_option("-n,--iters", options.iterations, "Timed calls a size")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("-w,--warmup_iters", options.warmups, "Calls before them")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("-m,--agg_iters", options.aggregate, "Calls issued as one group")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("-N,--run_cycles", options.cycles, "Runs over all sizes; 0: without end")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("-c,--check", options.checks, "Times to check the data; 0: not at all")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("-u,--unalign", options.unalign, "Elements by which buffers are shifted")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+}
+
+void RegisterReports(CLI::App& app, BenchWords& words) {
+  app.add_option("-a,--average", words.average, "Time over ranks: 0 rank 0, 1 mean, 2 least, 3 most")
+      ->check(CLI::Range(0, 3))
+      ->capture_default_str();
+  app.add_option("-z,--blocking", words.blocking,
+                 "1: wait and barrier after each call, 2: wait only, 3: wait and untimed barrier after each "
+                 "iteration")
+      ->check(CLI::Range(0, 3))
+      ->capture_default_str();
+  app.add_option("-C,--report_cputime", words.cpu_time,
+                 "1: time until the last call returned, not until it was done")
+      ->check(CLI::Range(0, 1));
+  app.add_option("-S,--report_timestamps", words.timestamps, "1: the time of day in each row")
+      ->check(CLI::Range(0, 1));
+  app.add_option("-I,--per_iter_timing", words.per_iteration,
+                 "1: columns i_min, i_max, i_p99 and i_cv% from events")
+      ->check(CLI::Range(0, 1));
+  app.add_option("-K,--per_iter_skip", words.options.skip, "First iterations left out of those columns")
+      ->check(CLI::Range(0, 1000000));
+  app.add_option("-M,--memory", words.memory, "1: memory report, largest over ranks")
+      ->check(CLI::Range(0, 1));
+  app.add_option("-J,--output_file,--json", words.json,
+                 "Write JSON to this file; - for standard output, instead of the table");
+  app.add_option("--rounds", words.options.rounds,
+                 "Rounds of which the medians are printed (1 is nccl-tests' way)")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--singles", words.options.singles,
+                 "Single calls a round for p50 and p99, 0 for none (default: 50 ms of them, 10 to 1000)")
+      ->check(CLI::Range(0, 1000000));
+}
+
+void RegisterRanks(CLI::App& app, BenchWords& words) {
+  app.add_option("-g,--ngpus,--ranks", words.ranks, "Processes to start; several numbers with --against")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("-t,--nthreads", words.threads, "Threads a process, each a rank")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("-p,--parallel_init", words.parallel_init,
+                 "1, as it always is: ranks initialise at the same time")
+      ->check(CLI::Range(0, 1));
+  app.add_option("-y,--stream_null", words.null_stream, "1: use the null stream")->check(CLI::Range(0, 1));
+  app.add_option("-T,--timeout", words.timeout_s, "Seconds that a row may take; 0: no limit")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("-R,--local_register", words.registration,
+                 "0: private buffers, 1: ncclMemAlloc and ncclCommRegister, 2: symmetric windows")
+      ->check(CLI::Range(0, 2))
+      ->capture_default_str();
+  app.add_option("-x,--cta_policy", words.cta_policy,
+                 "CTA policy of the communicator (NVIDIA's library only)")
+      ->check(CLI::Range(0, 2));
+}
+
+tl::unexpected<Error> Wrong(const std::string& what, std::string hint) {
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl bench: {}", what), std::move(hint));
+}
+
+Status RefuseWhatMeansNothing(const BenchWords& words) {
+  for (const RefusedOption& option : kRefused) {
+    const auto given = words.refused.find(option.names);
+    if (given != words.refused.end() && given->second != "0")
+      return Wrong(fmt::format("{} {}: {}", option.names, given->second, option.why), option.instead);
+  }
+  if (words.parallel_init == 0) {
+    return Wrong("-p 0: ranks are processes or threads of their own and always initialise at the same time",
+                 "leave -p out");
+  }
+  if (words.per_iteration == 0 && words.options.skip > 0)
+    return Wrong("-K without -I 1: there is nothing to leave iterations out of", "add -I 1");
+  if (words.options.skip >= words.options.iterations)
+    return Wrong(
+        fmt::format("-K {} leaves none of {} iterations", words.options.skip, words.options.iterations),
+        "use a smaller -K or a larger -n");
+  return {};
+}
+
+Result<std::vector<DataType>> TypesOf(const std::string& word) {
+  std::vector<DataType> types;
+  for (int t = 0; t < kDataTypes && word == "all"; ++t) types.push_back(static_cast<DataType>(t));
+  if (!types.empty()) return types;
+  const auto type = ParseDataType(word);
+  if (type) return std::vector<DataType>{*type};
+  return Wrong(fmt::format("-d: no data type '{}'", word),
+               "float, half, bfloat16, double, int8 ... uint64, or all");
+}
+
+Result<std::vector<BenchOp>> OpsOf(const std::string& word) {
+  std::vector<BenchOp> ops;
+  for (int o = 0; o < kReduceOps && word == "all"; ++o) ops.push_back({static_cast<ReduceOp>(o)});
+  if (!ops.empty()) return ops;
+  if (word == "mulsum") return std::vector<BenchOp>{{ReduceOp::kSum, true}};
+  const auto op = ParseReduceOp(word);
+  if (op) return std::vector<BenchOp>{{*op}};
+  return Wrong(fmt::format("-o: no operator '{}'", word), "sum, prod, max, min, avg, mulsum or all");
+}
+
+// n_ranks is 0 where it is not known yet, in a rank that another launcher started.
+Result<std::vector<int>> RootsOf(const std::string& word, int n_ranks) {
+  std::vector<int> roots;
+  if (word == "all" || word == "-1") {
+    for (int root = 0; root < n_ranks; ++root) roots.push_back(root);
+    return roots;
+  }
+  int root = -1;
+  const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), root);
+  if (code == std::errc() && end == word.data() + word.size() && root >= 0 && root < n_ranks)
+    return std::vector<int>{root};
+  return Wrong(fmt::format("-r: no root '{}' among {} ranks", word, n_ranks),
+               fmt::format("0 to {}, or all", n_ranks - 1));
+}
+
+int RanksOfJob(const BenchWords& words) {
+  const char* size = std::getenv("WORLD_SIZE");
+  return size == nullptr ? words.total_ranks() : std::max(std::atoi(size), 1) * words.threads;
+}
+
+}  // namespace
+
+void RegisterBenchOptions(CLI::App& app, BenchWords& words) {
+  app.add_option("collective", words.collectives, TestedCollectiveNames() + "; several with --against")
+      ->required()
+      ->delimiter(',')
+      ->expected(1);
+  RegisterSizes(app, words);
+  RegisterCalls(app, words);
+  RegisterReports(app, words);
+  RegisterRanks(app, words);
+  RegisterRankOptions(app, words.launch);
+  RegisterRefused(app, words);
+}
+
+Result<std::vector<TestedCollective>> CollectivesOf(const BenchWords& words) {
+  std::vector<TestedCollective> collectives;
+  for (const std::string& word : words.collectives) {
+    const auto collective = ParseTestedCollective(word);
+    if (!collective) return Wrong(fmt::format("no collective '{}'", word), TestedCollectiveNames());
+    collectives.push_back(*collective);
+  }
+  return collectives;
+}
+
+Result<BenchOptions> UnderstandBench(const BenchWords& words) {
+  DYNAMICCL_CHECK_OK(RefuseWhatMeansNothing(words));
+  BenchOptions options = words.options;
+  DYNAMICCL_TRY(const std::vector<TestedCollective> collectives, CollectivesOf(words));
+  options.collective = collectives.front();
+  DYNAMICCL_TRY(options.types, TypesOf(words.type));
+  DYNAMICCL_TRY(options.ops, OpsOf(words.op));
+  DYNAMICCL_TRY(options.roots, RootsOf(words.root, RanksOfJob(words)));
+  SizeRange range{.factor = words.factor > 1 ? words.factor : 0};
+  DYNAMICCL_TRY(range.begin, ParseBytes(words.begin));
+  DYNAMICCL_TRY(range.end, ParseBytes(words.end));
+  DYNAMICCL_TRY(range.step, ParseBytes(words.step));
+  DYNAMICCL_TRY(options.sizes, SizesOf(range));
+  options.average = static_cast<RankAverage>(words.average);
+  options.blocking = static_cast<Blocking>(words.blocking);
+  options.cpu_time = words.cpu_time != 0;
+  options.per_iteration = words.per_iteration != 0;
+  // Shaped links, not copies, are the limit of an emulated fabric.
+  options.copy_limit = words.launch.runtime.topology.empty() && std::getenv("HOSTCCL_TOPOLOGY") == nullptr;
+  return options;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of `dynamiccl bench`: nccl-tests' letters with nccl-tests' meaning, and ours.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/bench/collective_bench.h"
+#include "tools/launch_options.h"
+
+namespace dynamiccl {
+
+// As typed; what follows from them is UnderstandBench's.
+struct BenchWords {
+  std::vector<std::string> collectives;
+  std::string begin = "32M";
+  std::string end = "32M";
+  std::string step = "1M";
+  double factor = 0;
+  std::string type = "float";
+  std::string op = "sum";
+  std::string root = "0";
+  std::vector<int> ranks{2};
+  int threads = 1;
+  int registration = 0;
+  int average = 1;
+  int blocking = 0;
+  int parallel_init = 1;
+  int null_stream = 0;
+  int timeout_s = 0;
+  int cpu_time = 0;
+  int timestamps = 0;
+  int memory = 0;
+  int per_iteration = 0;
+  int cta_policy = -1;
+  std::string json;
+  std::map<std::string, std::string> refused;  // letters that cannot mean anything here, as given
+  BenchOptions options;                        // those that are numbers as they stand
+  LaunchOptions launch;
+
+  // Comparison with other libraries, see tools/bench/compare.h.
+  std::string against;
+  std::string choice = "default";
+  std::string python = "python3";
+  std::string bind = "core";
+  std::string control;  // set for ranks of a comparison only
+
+  int total_ranks() const { return ranks.front() * threads; }
+};
+
+void RegisterBenchOptions(CLI::App& app, BenchWords& words);
+
+// The first collective; the sizes that -b, -e, -i and -f span. An error says which option and what to write.
+Result<BenchOptions> UnderstandBench(const BenchWords& words);
+Result<std::vector<TestedCollective>> CollectivesOf(const BenchWords& words);
+
+}  // namespace dynamiccl

@@ -60,6 +60,21 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   [[ "$output" == *"hint:"* ]]
 }
 
+@test "bench --against times what is here in turns and says what is not" {
+  HOME="$PWD" XDG_CACHE_HOME= run "$DYNAMICCL_BIN" bench all_reduce,broadcast --against impi,gloo --python /nowhere/python -b 1K \
+    -e 1K --rounds 2 --burst 2 -R 0 --choice best --json out.json
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"impi: skipped: Intel MPI is not in"*"pip install impi-rt"* && "$output" == *"gloo: skipped"* ]]
+  [ "$(grep -cE '^ +(all_reduce|broadcast) +2 +1024 +hostccl ' <<<"$output")" -eq 2 ]
+  python3 -c 'import json; d=json.load(open("out.json")); assert [len(c["libraries"][0]["round_us"]) for c in d["cells"]]==[2,2]; assert "/" in d["cells"][0]["libraries"][0]["config"]'
+  run "$DYNAMICCL_BIN" bench all_reduce --against mvapich
+  [ "$status" -eq 2 ]
+  run "$DYNAMICCL_BIN" bench all_reduce --against openmpi -c 1
+  [ "$status" -eq 2 ]
+  run "$DYNAMICCL_BIN" bench all_reduce,reduce -g 2
+  [ "$status" -eq 2 ]
+}
+
 @test "sweep times the default and every config of hostccl" {
   run "$DYNAMICCL_BIN" sweep --hostccl --sizes 1K,64K --repeats 3 --budget 20s -o s.measurements
   [ "$status" -eq 0 ]

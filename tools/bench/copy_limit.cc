@@ -22,6 +22,7 @@ constexpr size_t kUnit = 64;
 constexpr size_t kPage = 4096;
 // Longer than ranks take to learn of the common start.
 constexpr int64_t kStartDelayNs = 100'000;
+constexpr double kFewCopies = 4;
 
 #if defined(__SSE2__)
 void Stream(std::byte* to, const std::byte* from, size_t bytes) {
@@ -116,7 +117,9 @@ Result<double> CopyProbe::Rate(CopyKind kind, size_t bytes, double milliseconds)
   std::vector<double> begin{static_cast<double>(MonotonicNanoseconds())};
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(begin));
   const int64_t start = static_cast<int64_t>(begin[0]) + kStartDelayNs;
-  const int64_t end = start + static_cast<int64_t>(milliseconds * 1e6);
+  // Nanoseconds; a few copies at least, at the 10 GB/s that a core of today copies.
+  const double least = kFewCopies * static_cast<double>(bytes) / 10;
+  const int64_t end = start + static_cast<int64_t>(std::max(milliseconds * 1e6, least));
   int64_t now = MonotonicNanoseconds();
   while (now < start) now = MonotonicNanoseconds();
   double copied = 0;

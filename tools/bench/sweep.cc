@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/sweep.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 
 #include "src/base/clock.h"
 #include "src/cost_model/tuner_constants.h"
+#include "tools/bench/copy_limit.h"
+#include "tools/bench/forced_config.h"
 #include "tools/bench/sweep_plan.h"
-#include "tools/bench/sweep_tuner.h"
 
 namespace dynamiccl {
 namespace {
@@ -16,37 +15,12 @@ namespace {
 // Length of one sample: long against a clock read and a wake-up, short enough that in most samples no other
 // process takes a core. Many short samples and a median stand noise better than few long ones.
 constexpr double kSampleUs = 600;
-
-// The plugin's functions, in the object that NCCL loaded too.
-class SweepTuner {
- public:
-  static Result<SweepTuner> Open(const std::string& path) {
-    SweepTuner tuner;
-    DYNAMICCL_TRY(tuner.library_, DynamicLibrary::Open(path, RTLD_NOW | RTLD_LOCAL));
-    tuner.force_ = reinterpret_cast<decltype(tuner.force_)>(tuner.library_.Symbol("dynamicclSweepForce"));
-    tuner.view_ = reinterpret_cast<decltype(tuner.view_)>(tuner.library_.Symbol("dynamicclSweepView"));
-    if (tuner.force_ == nullptr || tuner.view_ == nullptr) {
-      return MakeError(ErrorKind::kUnsupported, "{} is not the sweep's tuner", path);
-    }
-    return tuner;
-  }
-
-  void Force(const CollectiveConfig& config) const {
-    force_(config.leaves_nccl_alone() ? -1 : static_cast<int>(config.algorithm),
-           static_cast<int>(config.protocol), config.channels);
-  }
-  void ForceNothing() const { force_(-1, -1, 0); }
-  dynamicclSweepView_t View() const {
-    dynamicclSweepView_t view;
-    view_(&view);
-    return view;
-  }
-
- private:
-  DynamicLibrary library_;
-  void (*force_)(int, int, int) = nullptr;
-  void (*view_)(dynamicclSweepView_t*) = nullptr;
-};
+// Of all ranks together: beyond a core's own cache, so that another program on the machine is felt.
+constexpr double kProbeBytes = 16 << 20;
+constexpr double kProbeMilliseconds = 1;
+// Copy rates that differ by more mean that the machine changed in between.
+constexpr double kSteadyRatio = 1.3;
+constexpr int kMostAttempts = 3;
 
 ConfigMask MaskOf(const CostTable& table) {
   ConfigMask mask;
@@ -70,8 +44,8 @@ CostTable TableOf(const dynamicclSweepView_t& view) {
 
 class Sweep {
  public:
-  Sweep(BenchSession& session, const SweepOptions& options, SweepTuner tuner)
-      : session_(session), options_(options), tuner_(std::move(tuner)) {}
+  Sweep(BenchSession& session, const SweepOptions& options, ForcedConfig tuner)
+      : session_(session), options_(options), tuner_(std::move(tuner)), probe_(session, kProbeBytes) {}
 
   Result<SweepResult> Run();
 
@@ -80,19 +54,22 @@ class Sweep {
   Result<CostTable> TableFor(Collective collective, uint64_t bytes);
   Status Calibrate();
   Status Round(int round);
+  Status Group(size_t begin, size_t end, int round, std::vector<double>& times);
   Result<double> Time(const PlannedCell& cell);
   BenchCall CallOf(Collective collective, uint64_t bytes) const;
   Result<SweepResult> Collect();
 
   BenchSession& session_;
   const SweepOptions& options_;
-  SweepTuner tuner_;
+  ForcedConfig tuner_;
   CostModelInput model_;
   std::byte* send_ = nullptr;
   std::byte* receive_ = nullptr;
   std::vector<PlannedCell> cells_;
   std::vector<std::vector<double>> samples_;  // per round, per cell: microseconds of a call
   double round_us_ = 0;
+  int disturbed_ = 0;
+  CopyProbe probe_;
 };
 
 BenchCall Sweep::CallOf(Collective collective, uint64_t bytes) const {
@@ -119,8 +96,12 @@ Result<CostTable> Sweep::TableFor(Collective collective, uint64_t bytes) {
 
 Status Sweep::Prepare() {
   const uint64_t largest = *std::max_element(options_.sizes.begin(), options_.sizes.end());
-  DYNAMICCL_TRY(send_, session_.device().Allocate(largest));
-  DYNAMICCL_TRY(receive_, session_.device().Allocate(largest));
+  send_ = options_.send;
+  receive_ = options_.receive;
+  if (send_ == nullptr) {
+    DYNAMICCL_TRY(send_, session_.AllocateBuffer(largest));
+    DYNAMICCL_TRY(receive_, session_.AllocateBuffer(largest));
+  }
   const std::vector<float> ones(largest / sizeof(float), 1.0f);
   const auto* bytes = reinterpret_cast<const std::byte*>(ones.data());
   DYNAMICCL_CHECK_OK(session_.device().CopyIn(send_, bytes, ones.size() * sizeof(float)));
@@ -164,15 +145,41 @@ Status Sweep::Calibrate() {
   for (size_t i = 0; i < cells_.size(); ++i) {
     cells_[i].iterations = IterationsFor(times[i], kSampleUs);
     round_us_ += times[i] * cells_[i].iterations;
+    if (GroupEnd(cells_, i) == i + 1) round_us_ += kProbeMilliseconds * 1e3;
   }
   return {};
 }
 
-Status Sweep::Round(int round) {
-  std::vector<double> times(cells_.size());
-  for (size_t position = 0; position < cells_.size(); ++position) {
+// Whether the machine copied memory equally fast before and after a group of cells. Equal on all ranks.
+bool Steady(double before_gbps, double after_gbps) {
+  return std::max(before_gbps, after_gbps) <= kSteadyRatio * std::min(before_gbps, after_gbps);
+}
+
+Status Sweep::Group(size_t begin, size_t end, int round, std::vector<double>& times) {
+  for (size_t position = begin; position < end; ++position) {
     const size_t index = RotatedIndex(cells_, position, round);
     DYNAMICCL_TRY(times[index], Time(cells_[index]));
+  }
+  tuner_.ForceNothing();
+  return {};
+}
+
+// Groups during which the machine was busy with something else, or changed its clock, are measured again, a
+// bounded number of times; the last measurement stands then.
+Status Sweep::Round(int round) {
+  std::vector<double> times(cells_.size());
+  DYNAMICCL_TRY(double before, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
+  for (size_t begin = 0; begin < cells_.size();) {
+    const size_t end = GroupEnd(cells_, begin);
+    bool steady = false;
+    for (int attempt = 0; attempt < kMostAttempts && !steady; ++attempt) {
+      DYNAMICCL_CHECK_OK(Group(begin, end, round, times));
+      DYNAMICCL_TRY(const double after, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
+      steady = Steady(before, after);
+      disturbed_ += !steady;
+      before = after;
+    }
+    begin = end;
   }
   samples_.push_back(std::move(times));
   return {};
@@ -180,7 +187,9 @@ Status Sweep::Round(int round) {
 
 Result<SweepResult> Sweep::Collect() {
   tuner_.ForceNothing();
-  SweepResult result{.context = {options_.topology, model_}, .repeats = static_cast<int>(samples_.size())};
+  SweepResult result{.context = {options_.topology, model_},
+                     .repeats = static_cast<int>(samples_.size()),
+                     .disturbed = disturbed_};
   for (std::vector<double>& round : samples_) DYNAMICCL_CHECK_OK(session_.MaxOverRanks(round));
   for (size_t i = 0; i < cells_.size(); ++i) {
     const PlannedCell& cell = cells_[i];
@@ -216,7 +225,7 @@ Result<SweepResult> Sweep::Run() {
 }  // namespace
 
 Result<SweepResult> RunSweep(BenchSession& session, const SweepOptions& options) {
-  DYNAMICCL_TRY(SweepTuner tuner, SweepTuner::Open(options.tuner_path));
+  DYNAMICCL_TRY(ForcedConfig tuner, ForcedConfig::Open(options.tuner_path));
   return Sweep(session, options, std::move(tuner)).Run();
 }
 

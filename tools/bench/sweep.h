@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times every legal config, and the library's own choice, on one topology. Runs on every rank.
+// Times every config that the library offers, and its own choice, on one topology. Runs on every rank. What
+// is offered is read from the library's own cost table: new algorithms and protocols are swept as they appear
+// there.
 #pragma once
 
 #include <string>
@@ -16,6 +18,9 @@ struct SweepOptions {
   std::vector<uint64_t> sizes;
   int repeats = 12;
   double budget_s = 60;
+  // Buffers of the largest size; both null: the sweep allocates its own.
+  std::byte* send = nullptr;
+  std::byte* receive = nullptr;
   std::string tuner_path;  // of sweep_tuner.cc's object, the one that NCCL_TUNER_PLUGIN names
 };
 
@@ -23,6 +28,7 @@ struct SweepResult {
   MeasurementContext context;
   std::vector<Measurement> rows;  // equal on all ranks
   int repeats = 0;                // less than asked where the budget did not allow them
+  int disturbed = 0;  // groups of cells measured again since the machine's copy rate changed meanwhile
   double seconds = 0;
 };
 

@@ -54,11 +54,16 @@ int RepeatsWithin(double budget_us, double round_us, int wanted) {
   return std::clamp(static_cast<int>(std::min(fitting, 1e6)), std::min(2, wanted), wanted);
 }
 
+size_t GroupEnd(const std::vector<PlannedCell>& cells, size_t position) {
+  size_t end = position + 1;
+  while (end < cells.size() && SameGroup(cells[end], cells[position])) ++end;
+  return end;
+}
+
 size_t RotatedIndex(const std::vector<PlannedCell>& cells, size_t position, int round) {
   size_t begin = position;
   while (begin > 0 && SameGroup(cells[begin - 1], cells[position])) --begin;
-  size_t end = position + 1;
-  while (end < cells.size() && SameGroup(cells[end], cells[position])) ++end;
+  const size_t end = GroupEnd(cells, position);
   return begin + (position - begin + static_cast<size_t>(round)) % (end - begin);
 }
 

@@ -41,6 +41,9 @@ int IterationsFor(double call_us, double target_us);
 // Repeats that fit: between 2 and `wanted`, for a round that takes `round_us`.
 int RepeatsWithin(double budget_us, double round_us, int wanted);
 
+// One past the last cell of the group of neighbours (same collective and size) that `position` is in.
+size_t GroupEnd(const std::vector<PlannedCell>& cells, size_t position);
+
 // Cell that is timed at `position` of `round`: each round starts a group of neighbours elsewhere, so that no
 // config always follows the same one.
 size_t RotatedIndex(const std::vector<PlannedCell>& cells, size_t position, int round);

@@ -7,6 +7,7 @@
 #include "tools/bench/memory_report.h"
 #include "tools/bench/row_deadline.h"
 #include "tools/command_table.h"
+#include "tools/commands/bench_against.h"
 #include "tools/commands/bench_options.h"
 #include "tools/commands/bench_table.h"
 #include "tools/exit_code.h"
@@ -102,8 +103,10 @@ Result<int> BenchCommand(CommandLine& line) {
   BenchWords words;
   RegisterBenchOptions(line.app(), words);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_CHECK_OK(OnlyOne(words));
+  if (!words.control.empty()) return RunComparedRank(words);
+  if (words.against.empty()) DYNAMICCL_CHECK_OK(OnlyOne(words));
   DYNAMICCL_TRY(const BenchOptions options, UnderstandBench(words));
+  if (!words.against.empty()) return RunAgainst(words, options);
   if (std::getenv("RANK") != nullptr) return RunProcess(words, options);
   words.launch.n_ranks = words.ranks.front();
   DYNAMICCL_TRY(const LaunchOutcome outcome, LaunchSameCommand(line, "bench", words.launch));

@@ -105,6 +105,7 @@ void RegisterReports(CLI::App& app, BenchWords& words) {
 void RegisterRanks(CLI::App& app, BenchWords& words) {
   app.add_option("-g,--ngpus,--ranks", words.ranks, "Processes to start; several numbers with --against")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("-t,--nthreads", words.threads, "Threads a process, each a rank")
@@ -123,6 +124,29 @@ void RegisterRanks(CLI::App& app, BenchWords& words) {
   app.add_option("-x,--cta_policy", words.cta_policy,
                  "CTA policy of the communicator (NVIDIA's library only)")
       ->check(CLI::Range(0, 2));
+}
+
+void RegisterAgainst(CLI::App& app, BenchWords& words) {
+  auto* against =
+      app.add_option("--against", words.against,
+                     "Libraries to time in turns with ours: openmpi, impi, gloo, separated by commas");
+  // A comparison makes as many calls as fill a burst, and does not check data.
+  for (const char* other : {"-n", "-w", "-m", "-N", "-c", "-u", "-a", "-z", "-C", "-S", "-I", "-M", "-T",
+                            "-x", "-y", "--singles"})
+    against->excludes(app.get_option(other));
+  app.add_option("--choice", words.choice, "Ours in a comparison: its default, or the best of all configs")
+      ->check(CLI::IsMember({"default", "best"}))
+      ->capture_default_str();
+  app.add_option("--burst", words.burst_ms,
+                 "Milliseconds of calls that a library makes in a round of a comparison")
+      ->check(CLI::Range(1.0, 60000.0))
+      ->capture_default_str();
+  app.add_option("--bind", words.bind, "In a comparison: core, a core a rank where there are enough, or none")
+      ->check(CLI::IsMember({"core", "none"}))
+      ->capture_default_str();
+  app.add_option("--python", words.python, "Python with PyTorch, for Gloo in a comparison")
+      ->capture_default_str();
+  app.add_option("--control", words.control)->group("");
 }
 
 tl::unexpected<Error> Wrong(const std::string& what, std::string hint) {
@@ -194,11 +218,12 @@ void RegisterBenchOptions(CLI::App& app, BenchWords& words) {
   app.add_option("collective", words.collectives, TestedCollectiveNames() + "; several with --against")
       ->required()
       ->delimiter(',')
-      ->expected(1);
+      ->allow_extra_args(false);
   RegisterSizes(app, words);
   RegisterCalls(app, words);
   RegisterReports(app, words);
   RegisterRanks(app, words);
+  RegisterAgainst(app, words);
   RegisterRankOptions(app, words.launch);
   RegisterRefused(app, words);
 }

@@ -40,11 +40,12 @@ struct BenchWords {
   BenchOptions options;                        // those that are numbers as they stand
   LaunchOptions launch;
 
-  // Comparison with other libraries, see tools/bench/compare.h.
+  // Comparison with other libraries.
   std::string against;
   std::string choice = "default";
   std::string python = "python3";
   std::string bind = "core";
+  double burst_ms = 40;
   std::string control;  // set for ranks of a comparison only
 
   int total_ranks() const { return ranks.front() * threads; }

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "src/base/settings.h"
+#include "src/transport/topology.h"
 #include "tools/bench/size_list.h"
 #include "tools/bench/sweep.h"
 #include "tools/command_table.h"
@@ -39,11 +40,13 @@ struct Words {
   std::string worker;  // set for ranks only
   std::string label;   // name of the topology in the file, for ranks
   bool quiet = false;
+  bool all_presets = false;
   LaunchOptions launch;
 };
 
 void Register(CLI::App& app, Words& words) {
   app.add_option("--topology", words.topologies, "Topologies of hostccl: TOML files or names of presets");
+  app.add_flag("--all-presets", words.all_presets, "Sweep every preset of hostccl, and the machine as it is");
   app.add_option("-g,--ranks", words.rank_counts,
                  "Ranks; several numbers sweep each topology with each of them")
       ->delimiter(',')
@@ -104,8 +107,8 @@ Result<int> RunAsRank(const Words& words) {
   DYNAMICCL_TRY(const auto session, BenchSession::Open());
   DYNAMICCL_TRY(SweepResult result, RunSweep(*session, options));
   if (session->place().rank != 0) return kExitOk;
-  spdlog::info("{}: {} rows, {} repeats each, {:.1f} s", words.label, result.rows.size(), result.repeats,
-               result.seconds);
+  spdlog::info("{}: {} rows, {} repeats each, {} groups measured again, {:.1f} s", words.label,
+               result.rows.size(), result.repeats, result.disturbed, result.seconds);
   const MeasurementFile file{.library = session->library().Description(),
                              .machine = MachineDescription(),
                              .contexts = {std::move(result.context)},
@@ -145,6 +148,10 @@ struct Part {
 
 std::vector<Part> PartsOf(const Words& words) {
   std::vector<std::string> topologies = words.topologies;
+  if (words.all_presets) {
+    topologies.emplace_back();
+    for (const TopologyPreset& preset : TopologyPresets()) topologies.push_back(preset.name);
+  }
   if (topologies.empty()) topologies.push_back(TextSetting(Setting::kHostcclTopology));
   std::vector<Part> parts;
   for (const std::string& topology : topologies) {

@@ -122,20 +122,21 @@ class CallBuffers {
   }
 
  private:
-  // 1, 2 or 3 (products of five ranks stay below 2^8), so that every type holds every partial result exactly;
-  // averages are of multiples of the number of ranks. fp8 has three significant bits: in its sums one rank
-  // gives a number and the others zero.
+  // 1, 2 or 3 (products below 2^6: only the first five ranks have a 2), so that every type holds every
+  // partial result exactly; averages are of multiples of the number of ranks, of bytes with many ranks 0 or
+  // n. fp8 has three significant bits: in its sums one rank gives a number and the others zero.
   Values Input(int rank) const {
     std::mt19937_64 random(call_.data_seed + static_cast<uint64_t>(rank));
     Values values(send_count_);
     for (double& value : values) value = static_cast<double>(1 + random() % 3);
     if (call_.operation.op == ReduceOp::kProd) {
-      for (double& value : values) value = value == 3 ? 1 : value;
+      for (double& value : values) value = value == 3 || rank >= 5 ? 1 : value;
     }
     const DataType type = call_.operation.data_type;
     if (type == DataType::kFloat8e4m3 || type == DataType::kFloat8e5m2) KeepOneRank(rank, values);
     if (call_.operation.op == ReduceOp::kAvg) {
-      for (double& value : values) value *= n_ranks_;
+      const bool narrow = ElementBytes(type) == 1 && n_ranks_ > 6;
+      for (double& value : values) value = (narrow && value > 1 ? value - 2 : value) * n_ranks_;
     }
     return values;
   }

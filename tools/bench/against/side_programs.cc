@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/against/side_programs.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include "tools/launch/child_process.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path PeerFolder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const fs::path base = cache != nullptr && *cache != '\0'
+                            ? fs::path(cache)
+                            : fs::path(home == nullptr ? "/" : home) / ".cache";
+  return base / "dynamiccl/peers";
+}
+
+bool OnPath(const std::string& program) {
+  std::istringstream folders(std::getenv("PATH") == nullptr ? "" : std::getenv("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
+  }
+  return program.find('/') != std::string::npos && ::access(program.c_str(), X_OK) == 0;
+}
+
+tl::unexpected<Error> Missing(const std::string& what, std::string bring) {
+  return WithHint(MakeError(ErrorKind::kUnavailable, "{}", what), std::move(bring));
+}
+
+// Standard output and error go to `log`.
+Status RunToEnd(const std::vector<std::string>& command, const std::string& log) {
+  DYNAMICCL_TRY(const pid_t pid, StartChild(command, {}, {.output_path = log}));
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return WithHint(MakeError(ErrorKind::kUnavailable, "'{}' failed", command.front()),
+                  "its words are in " + log);
+}
+
+Result<std::string> SourceFile(const Installation& installation, const std::string& name) {
+  const std::string path = FindDataFile(installation, "tools/bench/peers/" + name);
+  if (!path.empty()) return path;
+  return MakeError(ErrorKind::kUnavailable, "this installation has no share/dynamiccl/tools/bench/peers/{}",
+                   name);
+}
+
+// Compiles the MPI program with `compile` unless it is there and newer than its source; `{in}` and `{out}`
+// stand in it.
+Result<std::string> BuildMpiProgram(const Installation& installation, const std::string& peer,
+                                    std::vector<std::string> compile) {
+  DYNAMICCL_TRY(const std::string source, SourceFile(installation, "mpi_collectives.c"));
+  const fs::path folder = PeerFolder();
+  const fs::path program = folder / ("mpi_collectives-" + peer);
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (fs::exists(program) && fs::last_write_time(program) > fs::last_write_time(source))
+    return program.string();
+  const fs::path fresh = folder / fmt::format("mpi_collectives-{}.{}", peer, ::getpid());
+  for (std::string& word : compile) {
+    if (word == "{in}") word = source;
+    if (word == "{out}") word = fresh.string();
+  }
+  const std::string log = program.string() + ".log";
+  fs::remove(log, failed);
+  DYNAMICCL_CHECK_OK(RunToEnd(compile, log));
+  fs::rename(fresh, program, failed);
+  if (failed)
+    return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", program.string(), failed.message());
+  return program.string();
+}
+
+// Debian's Open MPI over shared memory, with one copy by process_vm_readv. Slots are stated so that it does
+// not take as many ranks as cores for too many; with more it yields, as it would by itself.
+Result<SideProgram> OpenMpi(const SideSettings& settings) {
+  if (!OnPath("mpicc.openmpi") || !OnPath("mpirun.openmpi"))
+    return Missing("Open MPI is not on this machine", "apt-get install openmpi-bin libopenmpi-dev");
+  DYNAMICCL_TRY(const std::string program, BuildMpiProgram(settings.installation, "openmpi",
+                                                           {"mpicc.openmpi", "-O2", "{in}", "-o", "{out}"}));
+  SideProgram side{
+      .name = "openmpi",
+      .command = {"mpirun.openmpi", "-n", "@ranks", "--host", fmt::format("localhost:{}", settings.n_ranks),
+                  "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca",
+                  "btl_vader_single_copy_mechanism", "cma"},
+      .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}};
+  const bool crowded = settings.n_ranks > static_cast<int>(std::thread::hardware_concurrency());
+  if (crowded) side.command.insert(side.command.end(), {"--mca", "mpi_yield_when_idle", "1"});
+  side.command.insert(side.command.end(), {program, "@socket", BindingWord(settings)});
+  return side;
+}
+
+// PyPI's Intel MPI, which has MPICH's ABI: compiled against Debian's MPICH headers, linked with its own
+// library.
+Result<SideProgram> IntelMpi(const SideSettings& settings) {
+  const fs::path home = PeerFolder() / "impi";
+  const std::string library = (home / "lib/libmpi.so.12").string();
+  const std::string headers = "/usr/include/x86_64-linux-gnu/mpich";
+  if (!fs::exists(library)) {
+    return Missing("Intel MPI is not in " + home.string(),
+                   fmt::format("python3 -m venv {0} && {0}/bin/pip install impi-rt", home.string()));
+  }
+  if (!fs::exists(headers + "/mpi.h"))
+    return Missing("MPICH's headers are not on this machine", "apt-get install libmpich-dev");
+  DYNAMICCL_TRY(const std::string program,
+                BuildMpiProgram(settings.installation, "impi",
+                                {"cc", "-O2", "-I", headers, "{in}", "-o", "{out}", library,
+                                 "-Wl,-rpath," + (home / "lib").string()}));
+  return SideProgram{.name = "impi",
+                     .command = {(home / "bin/mpiexec.hydra").string(), "-launcher", "fork", "-n", "@ranks",
+                                 program, "@socket", BindingWord(settings)},
+                     .environment = {{"I_MPI_ROOT", home.string()},
+                                     {"LD_LIBRARY_PATH", (home / "lib").string()},
+                                     {"I_MPI_FABRICS", "shm"},
+                                     {"I_MPI_PIN", "0"}}};
+}
+
+Result<SideProgram> Gloo(const SideSettings& settings) {
+  const std::string bring =
+      "python3 -m venv torch && torch/bin/pip install torch --index-url "
+      "https://download.pytorch.org/whl/cpu, then --python torch/bin/python";
+  if (!OnPath(settings.python)) return Missing(fmt::format("no program '{}'", settings.python), bring);
+  const std::string log = (PeerFolder() / "gloo.log").string();
+  std::error_code ignored;
+  fs::create_directories(PeerFolder(), ignored);
+  if (!RunToEnd({settings.python, "-c", "import torch.distributed as d; assert d.is_gloo_available()"}, log))
+    return Missing(fmt::format("'{}' has no PyTorch with Gloo", settings.python), bring);
+  DYNAMICCL_TRY(const std::string source, SourceFile(settings.installation, "gloo_collectives.py"));
+  return SideProgram{.name = "gloo",
+                     .command = {settings.python, source, "@socket", BindingWord(settings)},
+                     .starts_all_ranks = false};
+}
+
+}  // namespace
+
+std::string BindingWord(const SideSettings& settings) {
+  const bool enough = settings.n_ranks <= static_cast<int>(std::thread::hardware_concurrency());
+  return settings.bind && enough ? "core" : "none";
+}
+
+bool IsPeerName(const std::string& name) {
+  return name == "openmpi" || name == "impi" || name == "gloo";
+}
+
+Result<SideProgram> FindPeer(const std::string& name, const SideSettings& settings) {
+  if (name == "openmpi") return OpenMpi(settings);
+  if (name == "impi") return IntelMpi(settings);
+  return Gloo(settings);
+}
+
+}  // namespace dynamiccl

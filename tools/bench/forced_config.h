@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forces configs through the sweep's tuner plugin, which NCCL has loaded into this process.
+#pragma once
+
+#include <string>
+
+#include "src/base/dynamic_library.h"
+#include "src/collective/collective_config.h"
+#include "tools/bench/sweep_tuner.h"
+
+namespace dynamiccl {
+
+class ForcedConfig {
+ public:
+  // `path` is the object that NCCL_TUNER_PLUGIN names: the same object is opened again.
+  static Result<ForcedConfig> Open(const std::string& path);
+
+  // Holds for all later calls of this process; set it while no call is being issued.
+  void Force(const CollectiveConfig& config) const;
+  void ForceNothing() const { force_(-1, -1, 0); }
+  dynamicclSweepView_t View() const;
+
+ private:
+  DynamicLibrary library_;
+  void (*force_)(int, int, int) = nullptr;
+  void (*view_)(dynamicclSweepView_t*) = nullptr;
+};
+
+}  // namespace dynamiccl

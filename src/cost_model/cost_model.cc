@@ -38,7 +38,11 @@ NcclModelInput ModelOf(const CostModelInput& input, int channels) {
           .constants = input.constants,
           .graph_latency_us = 0,
           .net_overhead_us = 0,
-          .tree_inside_node = false};
+          .tree_inside_node = false,
+          .plateau_factor = input.gpu_corrections ? NcclModelInput{}.plateau_factor : 1.0,
+          .tree_corrected = input.gpu_corrections,
+          .pat_rank_us = input.gpu_corrections ? NcclModelInput{}.pat_rank_us : 0.0,
+          .pat_hop_divisor = input.gpu_corrections ? NcclModelInput{}.pat_hop_divisor : 1.0};
 }
 
 }  // namespace

@@ -100,9 +100,9 @@ ModelledTime TreeTime(const NcclModelInput& input, Protocol protocol) {
 
 ModelledTime PatTime(const NcclModelInput& input) {
   const double hops = FloorLog2(static_cast<uint64_t>(input.n_nodes)) *
-                      InterHop(input, Algorithm::kPat, Protocol::kSimple) / 3.5;
+                      InterHop(input, Algorithm::kPat, Protocol::kSimple) / input.pat_hop_divisor;
   return {.latency_us = At(input.constants.base_latency_us, Algorithm::kPat, Protocol::kSimple) + hops +
-                        2.8 * input.n_ranks,
+                        input.pat_rank_us * input.n_ranks,
           .bandwidth_gbps = 0.75 * BusBandwidth(input, input.tree)};
 }
 
@@ -123,7 +123,7 @@ double ModelTime(const NcclModelInput& input, Collective collective, uint64_t by
   ModelledTime time = BaseTime(input, collective, algorithm, protocol);
   if (time.bandwidth_gbps <= 0) return -1;
   const int size_log = FloorLog2(bytes >> 6);
-  if (algorithm == Algorithm::kTree && size_log < kTreeCorrections - 1) {
+  if (input.tree_corrected && algorithm == Algorithm::kTree && size_log < kTreeCorrections - 1) {
     time.bandwidth_gbps *= kTreeCorrection[static_cast<size_t>(protocol)][size_log];
   }
   const bool all_reduce_ring = algorithm == Algorithm::kRing && collective == Collective::kAllReduce;

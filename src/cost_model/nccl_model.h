@@ -33,6 +33,9 @@ struct NcclModelInput {
   bool same_channels = false;    // all channels use the same ring: Broadcast and Reduce pay one hop
   double plateau_factor =
       1.4;  // of the latency of large Ring/Simple AllReduce between nodes; 1.9 below Hopper
+  bool tree_corrected = true;    // the share of the Tree's bandwidth that NCCL saw, by size
+  double pat_rank_us = 2.8;      // of PAT's latency, for each rank
+  double pat_hop_divisor = 3.5;  // what PAT's hops cost less than others
 };
 
 struct ModelledTime {

@@ -64,6 +64,7 @@ ncclTunerConstants_v5_t ToTunerConstants(const CostModelInput& input) {
               sizeof(constants.hwLatencies[kNet]));
   constants.hwLatencies[kPci][0][0] = input.fabric.intra.latency_us;
   constants.hwLatencies[kPci][0][1] = input.fabric.inter.latency_us;
+  constants.hwLatencies[kPci][0][2] = input.gpu_corrections ? 0 : 1;
   Fill(constants.llMaxBws, input.constants.ll_max_bandwidth);
   Fill(constants.perChMaxRingLL128Bws, input.constants.ring_ll128_channel_bandwidth);
   Fill(constants.perChMaxTreeLL128Bws, input.constants.tree_ll128_channel_bandwidth);
@@ -96,7 +97,8 @@ CostConstants CostConstantsOf(const ncclTunerConstants_v5_t& constants, int capa
 CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes) {
   if (CarriesFabric(constants)) {
     return {.fabric = CarriedFabric(constants, n_ranks, n_nodes),
-            .constants = CostConstantsOf(constants, 0, 0)};
+            .constants = CostConstantsOf(constants, 0, 0),
+            .gpu_corrections = constants.hwLatencies[kPci][0][2] == 0};
   }
   const int scale = std::clamp(n_nodes, 1, kScales) - 1;
   CostModelInput input{.fabric = AssumedFabric(constants, n_ranks, n_nodes),

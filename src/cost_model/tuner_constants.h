@@ -3,8 +3,9 @@
 // decision side reads it back, and both compute the same table.
 //   baseLatencies = base_latency_us; hwLatencies[NVLINK] = intra_latency_us; hwLatencies[NET] =
 //   inter_latency_us hwLatencies[PCI][0][0], [0][1]: latency of the intra and inter links (hostccl has no
-//   PCI) llMaxBws, perChMax*: the same value in every cell perChMaxNVLSTreeBws[*][0], [1], [2]: bandwidth of
-//   the intra and inter links, channels (hostccl has no NVLSTree)
+//   PCI); [0][2]: 1 without NCCL's corrections for GPU clusters; llMaxBws, perChMax*: the same value in every
+//   cell perChMaxNVLSTreeBws[*][0], [1], [2]: bandwidth of the intra and inter links, channels (hostccl has
+//   no NVLSTree)
 // All rows of a bandwidth are equal, which NVIDIA's own constants never are: that tells the two apart.
 #pragma once
 

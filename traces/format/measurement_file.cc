@@ -40,7 +40,8 @@ Json ContextToJson(const MeasurementContext& context) {
           {"ll_max_bandwidth", constants.ll_max_bandwidth},
           {"ring_ll128_channel_bandwidth", constants.ring_ll128_channel_bandwidth},
           {"tree_ll128_channel_bandwidth", constants.tree_ll128_channel_bandwidth},
-          {"tree_channel_bandwidth", constants.tree_channel_bandwidth}};
+          {"tree_channel_bandwidth", constants.tree_channel_bandwidth},
+          {"gpu_corrections", context.model.gpu_corrections}};
 }
 
 // A float as a double prints 9 to 17 digits and comes back as the same float.
@@ -125,6 +126,8 @@ MeasurementContext ContextFromJson(const Json& json) {
   constants.ring_ll128_channel_bandwidth = NumberField(json, "ring_ll128_channel_bandwidth");
   constants.tree_ll128_channel_bandwidth = NumberField(json, "tree_ll128_channel_bandwidth");
   constants.tree_channel_bandwidth = NumberField(json, "tree_channel_bandwidth");
+  // Files from before this key are of models with the corrections.
+  context.model.gpu_corrections = json.value("gpu_corrections", true);
   return context;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace dynamiccl {
@@ -87,6 +88,18 @@ TEST(EstimateCost, OneSlowChannelCostsMoreThanAll) {
   const double one = EstimateCost(input, Collective::kAllGather, 1 << 26, config);
   config.channels = 16;
   EXPECT_GT(one, EstimateCost(input, Collective::kAllGather, 1 << 26, config));
+}
+
+TEST(EstimateCost, WithoutGpuCorrectionsTheModelIsLinearInBytes) {
+  CostModelInput input = TwoNodes();
+  input.gpu_corrections = false;
+  const CollectiveConfig config{Algorithm::kTree, Protocol::kSimple, 0};
+  const auto cost = [&](uint64_t bytes) {
+    return EstimateCost(input, Collective::kAllReduce, bytes, config);
+  };
+  EXPECT_NEAR(cost(3 << 20) - cost(2 << 20), cost(2 << 20) - cost(1 << 20), 1e-9);
+  input.gpu_corrections = true;
+  EXPECT_GT(std::abs((cost(3 << 20) - cost(2 << 20)) - (cost(2 << 20) - cost(1 << 20))), 1e-3);
 }
 
 TEST(DefaultChannels, FollowNcclsThresholds) {

@@ -27,6 +27,7 @@ CostModelInput RandomInput(std::mt19937_64& random) {
   input.constants.ring_ll128_channel_bandwidth = value(random);
   input.constants.tree_ll128_channel_bandwidth = value(random);
   input.constants.tree_channel_bandwidth = value(random);
+  input.gpu_corrections = random() % 2 == 0;
   return input;
 }
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calibrated default: NCCL's model with constants fitted to a sweep, topology by topology. A stronger
+// baseline than the two-point calibration, and still nothing but the model.
+#pragma once
+
+#include <vector>
+
+#include "src/base/status.h"
+#include "traces/format/measurement.h"
+
+namespace dynamiccl {
+
+struct FittedModel {
+  MeasurementContext context;  // the topology, with the fitted constants
+  double error_before = 0;     // root of the mean squared logarithm of model / measured
+  double error_after = 0;
+};
+
+// Coordinate descent on the squared logarithm of (model / median of the even repeats), over every latency and
+// bandwidth that a measured row uses. Deterministic. Topologies without rows stay as they are.
+std::vector<FittedModel> FitModels(const MeasurementFile& file);
+
+// What the model with these constants picks among `allowed`, channels included.
+CollectiveConfig ModelsChoice(const CostModelInput& model, Collective collective, uint64_t bytes,
+                              const ConfigMask& allowed);
+
+}  // namespace dynamiccl

@@ -10,8 +10,10 @@
 
 #include "src/base/byte_codec.h"
 #include "src/base/settings.h"
+#include "src/hostccl/debug_log.h"
 #include "src/hostccl/introduction.h"
 #include "src/hostccl/regroup.h"
+#include "src/transport/link_server.h"
 #include "src/transport/rendezvous.h"
 
 namespace dynamiccl::hostccl {
@@ -56,6 +58,7 @@ class Assembly {
     parts_.links =
         std::make_shared<EmulatedLinks>(std::move(topology), std::move(node_of_rank), std::move(states));
     for (int rank = 0; rank < parts_.info.n_ranks; ++rank) parts_.link_ranks.push_back(rank);
+    if (parts_.info.rank == 0 && parts_.links->any_shaped()) OpenLinkControl();
     return {};
   }
   void UseLinks(std::shared_ptr<EmulatedLinks> links, std::vector<int> link_ranks) {
@@ -80,6 +83,12 @@ class Assembly {
   }
 
  private:
+  // A job that cannot be controlled is still a job.
+  void OpenLinkControl() {
+    const Status served = ServeLinks(parts_.links);
+    if (!served) Warn("`dynamiccl link` cannot reach this job: {}", served.error().message);
+  }
+
   Status ExchangeMemory() {
     DYNAMICCL_TRY(auto own, Segment::Create(parts_.info.n_ranks));
     DYNAMICCL_TRY(auto descriptors, parts_.mesh->AllGatherDescriptors(own->fd(), deadline_));

@@ -2,6 +2,7 @@
 #include "src/transport/doorbell.h"
 
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,6 +10,32 @@
 #include <climits>
 
 namespace dynamiccl {
+namespace {
+
+// Sleeps shorter than this are for arrivals over emulated links; longer ones only look after health.
+constexpr int64_t kExactNs = 5'000'000;
+
+// The kernel may end a timed sleep late by the thread's timer slack, 50 us unless it was changed: as long as
+// two latencies of an emulated link. The thread may be the user's, so its value comes back.
+class NoTimerSlack {
+ public:
+  NoTimerSlack() : before_(::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { Set(1); }
+  ~NoTimerSlack() {
+    if (before_ > 0) Set(static_cast<unsigned long>(before_));
+  }
+
+ private:
+  static void Set(unsigned long ns) { ::prctl(PR_SET_TIMERSLACK, ns, 0, 0, 0); }
+
+  int before_;
+};
+
+void Wait(std::atomic<uint32_t>* word, uint32_t value, const timespec& timeout) {
+  // Not FUTEX_PRIVATE: the waker may be another process.
+  ::syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, nullptr, 0);
+}
+
+}  // namespace
 
 uint32_t Doorbell::Arm() {
   const uint32_t value = rings.load(std::memory_order_acquire);
@@ -18,8 +45,12 @@ uint32_t Doorbell::Arm() {
 
 void Doorbell::Sleep(uint32_t armed, int64_t timeout_ns) {
   const timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
-  // Not FUTEX_PRIVATE: the waker may be another process.
-  ::syscall(SYS_futex, &rings, FUTEX_WAIT, armed, &timeout, nullptr, 0);
+  if (timeout_ns < kExactNs) {
+    const NoTimerSlack exact;
+    Wait(&rings, armed, timeout);
+  } else {
+    Wait(&rings, armed, timeout);
+  }
   Disarm();
 }
 

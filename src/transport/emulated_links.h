@@ -20,8 +20,8 @@ class EmulatedLinks {
   // `states` holds the links' state for all ranks: the segment of rank 0, null for one rank.
   EmulatedLinks(Topology topology, std::vector<int> node_of_rank, std::shared_ptr<Segment> states);
 
-  int node(int rank) const { return node_of_rank_[static_cast<size_t>(rank)]; }
   int n_ranks() const { return static_cast<int>(node_of_rank_.size()); }
+  int node(int rank) const { return node_of_rank_[static_cast<size_t>(rank)]; }
   const Topology& topology() const { return topology_; }
   bool shaped(int from, int to) const;
   // Some messages of this job are on emulated links.

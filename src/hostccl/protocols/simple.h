@@ -19,8 +19,11 @@ class SimplePrimitives final : public Primitives {
   bool Ready();
   void MovePiece(size_t count);
 
-  size_t done_ = 0;   // elements of the chunk
-  size_t piece_ = 0;  // elements of a slot; equal on both sides, as it follows from the chunk alone
+  bool Arrived();
+
+  size_t done_ = 0;         // elements of the chunk
+  int64_t arrived_ns_ = 0;  // latest arrival of the pieces that were taken in
+  size_t piece_ = 0;        // elements of a slot; equal on both sides, as it follows from the chunk alone
 };
 
 }  // namespace dynamiccl::hostccl

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links that change while a job runs: by orders over the socket and by events of the topology. What a call
+// takes is asserted from below only.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "src/base/clock.h"
+#include "src/transport/link_client.h"
+#include "tests/support/spawn_ranks.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::RankContext;
+using testing::SpawnRanks;
+
+constexpr const char* kTwoNodes =
+    "version = 1\nnodes = 2\n[link.inter]\nlatency_us = 1\nbandwidth_gbps = 5\n";
+
+// A topology file for the ranks that are started while it lives.
+class TopologyScope {
+ public:
+  explicit TopologyScope(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() / ("changing_links_" + std::to_string(::getpid()))) {
+    std::ofstream(path_) << text;
+    ::setenv("HOSTCCL_TOPOLOGY", path_.c_str(), 1);
+  }
+  ~TopologyScope() {
+    ::unsetenv("HOSTCCL_TOPOLOGY");
+    std::filesystem::remove(path_);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// One AllReduce whose sum is checked.
+void AllReduce(RankContext& context, size_t count = 16) {
+  std::vector<float> data(count, static_cast<float>(context.rank + 1));
+  EXPECT_EQ(ncclAllReduce(data.data(), data.data(), count, ncclFloat, ncclSum, context.comm, context.stream),
+            ncclSuccess);
+  EXPECT_EQ(hostcclStreamSynchronize(context.stream), ncclSuccess);
+  EXPECT_EQ(data.back(), static_cast<float>(context.n_ranks * (context.n_ranks + 1) / 2));
+}
+
+// The earliest moment at which a rank came here: what it or another rank does afterwards cannot be before it.
+class FirstStart {
+ public:
+  void Note() {
+    int64_t unset = 0;
+    first_ns_.compare_exchange_strong(unset, MonotonicNanoseconds());
+  }
+  double MsSince() const { return static_cast<double>(MonotonicNanoseconds() - first_ns_) / 1e6; }
+
+ private:
+  std::atomic<int64_t> first_ns_{0};
+};
+
+LinkAnswer Ask(const LinkRequest& request) {
+  const auto answer = AskForLinks(::getpid(), request);
+  EXPECT_TRUE(answer.has_value()) << answer.error().message;
+  return answer.value_or(LinkAnswer{});
+}
+
+LinkRequest Latency(double us) {
+  LinkRequest request{.kind = LinkRequestKind::kSet};
+  request.change.Set(0, us);
+  return request;
+}
+
+uint64_t BytesOnLinks() {
+  const LinkAnswer answer = Ask({});
+  const auto& rows = answer.jobs.at(0).rows;
+  return std::accumulate(rows.begin(), rows.end(), uint64_t{0},
+                         [](uint64_t sum, const LinkRow& row) { return sum + row.bytes; });
+}
+
+TEST(ChangingLinks, AnOrderActsOnTheNextCall) {
+  const TopologyScope topology(kTwoNodes);
+  FirstStart ordered;
+  const ncclResult_t result = SpawnRanks(2, [&](RankContext& context) {
+    AllReduce(context);
+    if (context.rank == 0) {
+      EXPECT_EQ(Ask(Latency(60'000)).changed, 2u);
+      ordered.Note();
+    }
+    AllReduce(context);
+    // Rank 1 needs what rank 0 sends after its order; rank 0 may have got all before.
+    if (context.rank == 1) {
+      EXPECT_GE(ordered.MsSince(), 60);
+    }
+    if (context.rank == 0) {
+      EXPECT_EQ(Ask({.kind = LinkRequestKind::kReset}).changed, 2u);
+    }
+    AllReduce(context);
+    if (context.rank != 0) return;
+    const LinkAnswer answer = Ask({});
+    ASSERT_EQ(answer.jobs.size(), 1u);
+    EXPECT_EQ(answer.jobs[0].calls, 3);
+    for (const LinkRow& row : answer.jobs[0].rows) {
+      EXPECT_EQ(row.shape.latency_us, 1);
+      EXPECT_FALSE(row.ordered);
+      EXPECT_GT(row.messages, 0u);
+    }
+  });
+  EXPECT_EQ(result, ncclSuccess);
+}
+
+TEST(ChangingLinks, AnEventActsOnItsCalls) {
+  const TopologyScope topology(std::string(kTwoNodes) +
+                               "[[event]]\nat_call = 3\nfor_calls = 1\nlatency_us = 60000\n");
+  FirstStart third;
+  const ncclResult_t result = SpawnRanks(2, [&](RankContext& context) {
+    for (int call = 1; call <= 5; ++call) {
+      if (call == 3) third.Note();
+      AllReduce(context);
+      if (call == 3) {
+        EXPECT_GE(third.MsSince(), 60);
+      }
+    }
+    if (context.rank == 0) {
+      EXPECT_EQ(Ask({}).jobs.at(0).rows.at(0).shape.latency_us, 1) << "it has ended";
+    }
+  });
+  EXPECT_EQ(result, ncclSuccess);
+}
+
+// A bandwidth of 10 MB/s: 2 MB take at least 200 ms, whatever is taken in early.
+TEST(ChangingLinks, DataTakenInEarlyIsNotThereEarly) {
+  const TopologyScope topology(kTwoNodes);
+  FirstStart sent;
+  const ncclResult_t result = SpawnRanks(2, [&](RankContext& context) {
+    std::vector<char> data(2'000'000, static_cast<char>(context.rank == 0 ? 5 : 0));
+    if (context.rank == 0) {
+      LinkRequest slow{.kind = LinkRequestKind::kSet};
+      slow.change.Set(1, 0.01);
+      Ask(slow);
+      sent.Note();
+    }
+    if (context.rank == 0)
+      ncclSend(data.data(), data.size(), ncclChar, 1, context.comm, context.stream);
+    else
+      ncclRecv(data.data(), data.size(), ncclChar, 0, context.comm, context.stream);
+    EXPECT_EQ(hostcclStreamSynchronize(context.stream), ncclSuccess);
+    EXPECT_EQ(data.back(), 5);
+    if (context.rank == 1) {
+      EXPECT_GE(sent.MsSince(), 200);
+    }
+    if (context.rank == 0) {
+      EXPECT_GE(BytesOnLinks(), 2'000'000u);
+    }
+  });
+  EXPECT_EQ(result, ncclSuccess);
+}
+
+// Asymmetric nodes, two rails, one of them slow, and jitter: results do not depend on any of it.
+TEST(ChangingLinks, OddFabricsGiveRightResults) {
+  const TopologyScope topology(
+      "version = 1\nnodes = 2\nranks_per_node = [3, 1]\n[link.inter]\nrails = 2\nlatency_us = 20\n"
+      "bandwidth_gbps = 2\njitter_us = 30\nload = 0.8\nburst_on_ms = 1\nburst_off_ms = 2\n"
+      "[[link.override]]\nrail = 1\ndegrade = 0.25\n");
+  ::setenv("NCCL_MIN_NCHANNELS", "4", 1);
+  const ncclResult_t result = SpawnRanks(4, [](RankContext& context) {
+    for (const size_t count : {size_t{1}, size_t{1000}, size_t{300'000}}) {
+      for (int call = 0; call < 5; ++call) AllReduce(context, count);
+    }
+    if (context.rank != 0) return;
+    for (const LinkRow& row : Ask({}).jobs.at(0).rows) EXPECT_GT(row.bytes, 0u) << "rail " << row.rail;
+  });
+  ::unsetenv("NCCL_MIN_NCHANNELS");
+  EXPECT_EQ(result, ncclSuccess);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -87,13 +87,24 @@ void Communicator::Connect() {
     Connection& connection = connections_[index];
     connection.outgoing = &parts_.segments[peer]->fifo(rank(), channel);
     connection.incoming = &parts_.segments[self]->fifo(static_cast<int>(peer), channel);
-    Doorbell* const bell = &parts_.segments[peer]->header().doorbell;
+    const bool remote = !same_host(static_cast<int>(peer));
+    Doorbell* const bell = remote ? parts_.relay->doorbell() : &parts_.segments[peer]->header().doorbell;
     ShapedLink* const link = outgoing_links_[static_cast<size_t>(channel) % rails * n + peer].get();
-    connection.simple_send = {&connection.outgoing->simple, bell, link};
+    connection.simple_send = {&connection.outgoing->simple, bell, link, remote};
     connection.simple_receive = {&connection.incoming->simple, bell, shaped_from[peer]};
-    connection.ll_send = {&connection.outgoing->ll, bell, link};
+    connection.ll_send = {&connection.outgoing->ll, bell, link, remote};
     connection.ll_receive = {&connection.incoming->ll, bell, shaped_from[peer]};
   }
+}
+
+void Communicator::CompleteCollectiveLaunch(uint64_t launch) {
+  header(rank()).completed_launches.store(launch, std::memory_order_seq_cst);
+  if (parts_.relay != nullptr) parts_.relay->doorbell()->Ring();
+}
+
+void Communicator::CutConnections() {
+  if (mesh() != nullptr) mesh()->Shutdown();
+  if (parts_.relay != nullptr) parts_.relay->Shutdown();
 }
 
 void Communicator::Fail(ErrorKind kind, const std::string& message) {
@@ -104,7 +115,7 @@ void Communicator::Fail(ErrorKind kind, const std::string& message) {
     async_error_.store(ToNcclResult(kind), std::memory_order_release);
   }
   Warn("rank {}: {}", rank(), message);
-  if (mesh() != nullptr) mesh()->Shutdown();
+  CutConnections();
 }
 
 void Communicator::Close() {
@@ -137,7 +148,7 @@ uint64_t Communicator::receive_bytes() const {
 
 void Communicator::Abort() {
   aborted_.store(true, std::memory_order_release);
-  if (mesh() != nullptr) mesh()->Shutdown();
+  CutConnections();
   if (!parts_.segments.empty()) parts_.segments[static_cast<size_t>(rank())]->WakeSleepers();
 }
 

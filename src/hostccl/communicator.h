@@ -24,6 +24,7 @@
 #include "src/transport/connection.h"
 #include "src/transport/emulated_links.h"
 #include "src/transport/peer_mesh.h"
+#include "src/transport/remote_relay.h"
 #include "src/transport/segment.h"
 
 namespace dynamiccl::hostccl {
@@ -51,7 +52,8 @@ class Communicator {
     std::vector<int> link_ranks;                     // by rank: the rank's number in `links`
     bool is_split = false;                           // `links` belong to another communicator
     std::unique_ptr<PeerMesh> mesh;                  // null for one rank
-    std::vector<std::shared_ptr<Segment>> segments;  // by rank
+    std::vector<std::shared_ptr<Segment>> segments;  // by rank; of a rank on another host its shadow
+    std::unique_ptr<RemoteRelay> relay;              // null when all ranks are on one host
     std::shared_ptr<const RegroupDoors> doors;       // null for one rank
   };
   explicit Communicator(Parts parts);
@@ -87,6 +89,8 @@ class Communicator {
     if (!parts_.is_split) parts_.links->NoteCall(static_cast<int64_t>(collective_launches_ + 1));
     return ++collective_launches_;
   }
+  // This rank has done its part of it.
+  void CompleteCollectiveLaunch(uint64_t launch);
 
   // First failure: kept for ncclCommGetAsyncError, and all peers are told. Any thread.
   void Fail(ErrorKind kind, const std::string& message);
@@ -131,6 +135,7 @@ class Communicator {
 
  private:
   void Connect();
+  void CutConnections();
   std::vector<int> NodesOfRanks() const;
 
   Parts parts_;

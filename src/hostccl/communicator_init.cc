@@ -48,12 +48,23 @@ class Assembly {
     DYNAMICCL_TRY(RegroupDoors doors,
                   RegroupDoors::Open(*parts_.mesh, TextSetting(Setting::kHostcclInterface), deadline_));
     parts_.doors = std::make_shared<const RegroupDoors>(std::move(doors));
-    return ExchangeMemory();
+    DYNAMICCL_CHECK_OK(ExchangeMemory());
+    return StartRelay();
   }
 
   // After Join: the links of a topology, whose state lives in the memory of rank 0.
   Status UseTopology(Topology topology) {
     DYNAMICCL_TRY(std::vector<int> node_of_rank, topology.NodesOfRanks(parts_.info.n_ranks));
+    if (HasSeveralHosts()) {
+      if (topology != Topology{}) {
+        return WithHint(MakeError(ErrorKind::kUnsupported,
+                                  "HOSTCCL_TOPOLOGY emulates links inside one host; the ranks are on {}",
+                                  NumberOfHosts()),
+                        "unset HOSTCCL_TOPOLOGY: hosts count as nodes");
+      }
+      topology.nodes = NumberOfHosts();
+      node_of_rank = parts_.mesh->hosts();
+    }
     auto states = parts_.segments.empty() ? nullptr : parts_.segments.front();
     parts_.links =
         std::make_shared<EmulatedLinks>(std::move(topology), std::move(node_of_rank), std::move(states));
@@ -68,7 +79,8 @@ class Assembly {
   }
 
   InitResult Build() {
-    const Fabric fabric = parts_.links->FabricOf(parts_.link_ranks, parts_.settings.max_channels);
+    Fabric fabric = parts_.links->FabricOf(parts_.link_ranks, parts_.settings.max_channels);
+    if (HasSeveralHosts()) fabric.inter = kHostLink;
     parts_.info.n_nodes = fabric.n_nodes;
     auto communicator = std::make_shared<Communicator>(std::move(parts_));
     // Every rank hears of every rank's failure, so that none is left with half a communicator.
@@ -103,6 +115,12 @@ class Assembly {
     return {};
   }
 
+  int NumberOfHosts() const {
+    if (parts_.mesh == nullptr) return 1;
+    return 1 + *std::max_element(parts_.mesh->hosts().begin(), parts_.mesh->hosts().end());
+  }
+  bool HasSeveralHosts() const { return NumberOfHosts() > 1; }
+
   Result<std::shared_ptr<Segment>> MemoryOf(int rank, const std::shared_ptr<Segment>& own,
                                             UniqueFd descriptor, std::span<const std::byte> address) const {
     switch (parts_.mesh->reach(rank)) {
@@ -115,7 +133,24 @@ class Assembly {
       case Reach::kRemote:
         break;
     }
-    return MakeError(ErrorKind::kUnsupported, "rank {} is on another host", rank);
+    return Segment::Create(parts_.info.n_ranks);  // its shadow
+  }
+
+  // Carries what is posted to ranks of other hosts.
+  Status StartRelay() {
+    const int self = parts_.info.rank;
+    PeerMesh* const mesh = parts_.mesh.get();
+    RemoteRelay::Setup setup{.rank = self,
+                             .own = parts_.segments[static_cast<size_t>(self)],
+                             .on_departed = [mesh](int peer) { mesh->NoteRemoteEnd(peer); },
+                             .linger_ms = parts_.settings.timeout_ms};
+    for (int rank = 0; rank < parts_.info.n_ranks; ++rank) {
+      if (mesh->same_host(rank)) continue;
+      setup.peers.push_back({rank, mesh->TakeRelaySocket(rank), parts_.segments[static_cast<size_t>(rank)]});
+    }
+    if (setup.peers.empty()) return {};
+    DYNAMICCL_TRY(parts_.relay, RemoteRelay::Start(std::move(setup)));
+    return {};
   }
 
   static PlanResult<std::unique_ptr<Planner>> CreatePlanner(const Communicator& communicator,

@@ -142,9 +142,7 @@ class Launch::PlanRun {
   }
 
   void Complete() {
-    if (launch_number_ == 0) return;
-    communicator_.header(communicator_.rank())
-        .completed_launches.store(launch_number_, std::memory_order_release);
+    if (launch_number_ != 0) communicator_.CompleteCollectiveLaunch(launch_number_);
   }
 
   void Give(ErrorKind kind, const std::string& message) {

@@ -19,9 +19,10 @@ template <uint64_t kCount>
 class SendEnd {
  public:
   SendEnd() = default;
-  // `link` null: not shaped. All pointers must outlive the object.
-  SendEnd(FifoCounters<kCount>* counters, Doorbell* receiver, ShapedLink* link)
-      : counters_(counters), receiver_(receiver), link_(link) {}
+  // `link` null: not shaped; `relayed`: the receiver is on another host. All pointers must outlive the
+  // object.
+  SendEnd(FifoCounters<kCount>* counters, Doorbell* receiver, ShapedLink* link, bool relayed = false)
+      : counters_(counters), receiver_(receiver), link_(link), relayed_(relayed) {}
 
   uint64_t step() const { return step_; }
   bool HasCredit() {
@@ -35,6 +36,10 @@ class SendEnd {
       const int64_t arrival = link_->Schedule(MonotonicNanoseconds(), wire_bytes);
       counters_->arrival_ns[step_ % kCount].store(arrival, std::memory_order_relaxed);
     }
+    if (relayed_) {
+      const auto bytes = static_cast<uint32_t>(wire_bytes);
+      counters_->wire_bytes[step_ % kCount].store(bytes, std::memory_order_relaxed);
+    }
     counters_->tail.store(++step_, std::memory_order_seq_cst);
     receiver_->Ring();
   }
@@ -43,6 +48,7 @@ class SendEnd {
   FifoCounters<kCount>* counters_ = nullptr;
   Doorbell* receiver_ = nullptr;
   ShapedLink* link_ = nullptr;
+  bool relayed_ = false;
   uint64_t step_ = 0;
   uint64_t released_ = 0;  // last head seen
 };

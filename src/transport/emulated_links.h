@@ -64,4 +64,8 @@ class EmulatedLinks {
 // constants, its bandwidth is what one core copies through slots that stay in the second-level cache.
 inline constexpr LinkParameters kUnshapedLink{.latency_us = 0, .bandwidth_gbps = 8};
 
+// What the planner takes for TCP between hosts, equal on all ranks: a documented constant, not a measurement
+// of this network. 10 Gb/s Ethernet with the relay's two extra wake-ups each way.
+inline constexpr LinkParameters kHostLink{.latency_us = 40, .bandwidth_gbps = 1.2};
+
 }  // namespace dynamiccl

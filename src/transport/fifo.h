@@ -31,6 +31,8 @@ struct FifoCounters {
   // When the slot's last byte arrives over the emulated link, CLOCK_MONOTONIC; valid once tail is past the
   // slot.
   alignas(64) std::array<std::atomic<int64_t>, kCount> arrival_ns;
+  // Bytes of the message in the slot; only in the shadow of a remote peer (remote_relay.h).
+  std::array<std::atomic<uint32_t>, kCount> wire_bytes;
 };
 
 struct Fifo {

@@ -70,7 +70,8 @@ PeerMesh::PeerMesh(MeshListener& listener, std::vector<Endpoint> endpoints, int 
       relay_sockets_(endpoints_.size()),
       mailbox_(std::move(listener.mailbox)),
       threads_(endpoints_.size()),
-      departed_(endpoints_.size()) {
+      departed_(endpoints_.size()),
+      remote_ends_(endpoints_.size()) {
   for (const Endpoint& peer : endpoints_) {
     reach_.push_back(ReachOf(endpoints_[static_cast<size_t>(rank)], peer));
   }
@@ -205,13 +206,26 @@ Result<std::vector<UniqueFd>> PeerMesh::AllGatherDescriptors(int mine, Deadline 
   return all;
 }
 
+bool PeerMesh::HasEnded(size_t peer) const {
+  switch (reach_[peer]) {
+    case Reach::kSelf:
+      return false;
+    case Reach::kSameProcess:
+      return threads_[peer]->left();
+    case Reach::kRemote:
+      return remote_ends_[peer].load(std::memory_order_acquire);
+    case Reach::kSameHost:
+      break;
+  }
+  pollfd entry{sockets_[peer].get(), POLLRDHUP, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
 void PeerMesh::LookForDeparted() {
   for (size_t peer = 0; peer < sockets_.size(); ++peer) {
-    if (departed_[peer].load(std::memory_order_relaxed)) continue;
-    if (reach_[peer] == Reach::kSameProcess && threads_[peer]->left()) MarkDeparted(static_cast<int>(peer));
-    if (reach_[peer] != Reach::kSameHost) continue;
-    pollfd entry{sockets_[peer].get(), POLLRDHUP, 0};
-    if (::poll(&entry, 1, 0) > 0) MarkDeparted(static_cast<int>(peer));
+    if (!departed_[peer].load(std::memory_order_relaxed) && HasEnded(peer)) {
+      departed_[peer].store(true, std::memory_order_release);
+    }
   }
 }
 

@@ -62,12 +62,14 @@ class PeerMesh {
 
   // Looks for closed connections without waiting. Any thread, one at a time.
   void LookForDeparted();
-  // True once the peer ended or closed its communicator. Of a remote peer only the relay knows whether all
-  // that it posted has arrived, so it says so (MarkDeparted).
+  // True once the peer ended or closed its communicator and LookForDeparted has seen it.
   bool departed(int peer) const {
     return departed_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
   }
-  void MarkDeparted(int peer) { departed_[static_cast<size_t>(peer)].store(true, std::memory_order_release); }
+  // The relay has delivered all that a remote peer posted before it ended. Any thread.
+  void NoteRemoteEnd(int peer) {
+    remote_ends_[static_cast<size_t>(peer)].store(true, std::memory_order_release);
+  }
 
   // Tells all peers that this rank is gone. Any thread.
   void Shutdown();
@@ -81,6 +83,7 @@ class PeerMesh {
   Status ConnectHosts(int listener, Deadline deadline);
   Status Send(size_t peer, std::span<const std::byte> message, Deadline deadline);
   Result<std::vector<std::byte>> Receive(size_t peer, Deadline deadline);
+  bool HasEnded(size_t peer) const;
   int Count(Reach reach, int first, int last) const;
 
   int rank_;
@@ -92,6 +95,7 @@ class PeerMesh {
   std::shared_ptr<ThreadMailbox> mailbox_;
   std::vector<std::shared_ptr<ThreadMailbox>> threads_;  // null but within the process
   std::vector<std::atomic<bool>> departed_;
+  std::vector<std::atomic<bool>> remote_ends_;
 };
 
 }  // namespace dynamiccl

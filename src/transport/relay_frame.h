@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two relays say to each other: frames of a fixed header and a payload. Grammar:
+// docs/formats/host_relay.md.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "src/transport/fifo.h"
+
+namespace dynamiccl {
+
+enum class FrameType : uint8_t {
+  kMessage = 1,    // value: the message's step in its FIFO; the payload is what was posted
+  kCredit = 2,     // value: messages released so far
+  kCompleted = 3,  // value: collective launches that the sender has completed
+  kLeave = 4,      // the sender closes its communicator; nothing follows
+};
+
+// Little-endian.
+struct FrameHeader {
+  uint32_t payload_bytes = 0;
+  FrameType type = FrameType::kMessage;
+  uint8_t protocol = 0;  // RelayedProtocol
+  uint16_t channel = 0;
+  uint64_t sequence = 0;  // of the frame on its connection, from 0
+  uint64_t value = 0;
+  uint64_t checksum = 0;  // XXH3-64 of header (with checksum 0) and payload; 0: not computed
+};
+static_assert(sizeof(FrameHeader) == 32);
+
+uint64_t ChecksumOf(FrameHeader header, std::span<const std::byte> payload);
+
+enum class RelayedProtocol : uint8_t { kSimple = 0, kLl = 1 };
+inline constexpr size_t kRelayedProtocols = 2;
+
+// One protocol's part of a FIFO, without its number of slots in the type.
+struct RelayedSlots {
+  std::atomic<uint64_t>* tail = nullptr;
+  std::atomic<uint64_t>* head = nullptr;
+  const std::atomic<uint32_t>* wire_bytes = nullptr;  // by slot, of what is posted there
+  std::byte* slots = nullptr;
+  size_t slot_bytes = 0;
+  uint64_t count = 0;
+  bool has_lines = false;  // the receiver polls the slot itself, so lines must appear whole
+
+  std::span<std::byte> slot(uint64_t step) const { return {slots + step % count * slot_bytes, slot_bytes}; }
+};
+RelayedSlots SlotsOf(Fifo& fifo, RelayedProtocol protocol);
+
+// Writes a message of lines that a receiver may be polling: each line in one store.
+void StoreLines(const RelayedSlots& slots, uint64_t step, std::span<const std::byte> payload);
+
+}  // namespace dynamiccl

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/transport/remote_relay.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/transport/socket.h"
+
+namespace dynamiccl {
+namespace {
+
+// A lost wake-up would cost this much; none is known.
+constexpr int64_t kLongestSleepNs = 1'000'000'000;
+// Several small frames come with one system call.
+constexpr size_t kStagingBytes = 64 << 10;
+
+// The program's signals are for the program's threads.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+// Every so many uses of a slot of lines all of it is carried, so that the sender's clearing of old flags
+// (protocols/ll.cc: after 2^27 uses) arrives, too.
+constexpr uint64_t kUsesBetweenWholeSlots = uint64_t{1} << 20;
+
+size_t BytesToCarry(const RelayedSlots& slots, uint64_t step, size_t posted) {
+  if (!slots.has_lines) return std::min(posted, slots.slot_bytes);
+  if (step / slots.count % kUsesBetweenWholeSlots == kUsesBetweenWholeSlots - 1) return slots.slot_bytes;
+  constexpr size_t kLine = sizeof(uint64_t);
+  return std::min((posted + kLine - 1) / kLine * kLine, slots.slot_bytes);
+}
+
+}  // namespace
+
+struct RemoteRelay::Link {
+  Link(Peer from, const Setup& setup)
+      : peer(std::move(from)),
+        outbox(peer.socket.get(), setup.checksums),
+        inbox({setup.rank, peer.rank, setup.own, peer.shadow}),
+        staging(kStagingBytes) {}
+
+  Peer peer;
+  // Of the sending thread.
+  RelayOutbox outbox;
+  std::array<std::array<uint64_t, kRelayedProtocols>, kFifosPerPeer> sent{};      // messages
+  std::array<std::array<uint64_t, kRelayedProtocols>, kFifosPerPeer> released{};  // credits
+  uint64_t completed = 0;
+  // Of the receiving thread.
+  RelayInbox inbox;
+  std::vector<std::byte> staging;
+  // Of both.
+  std::atomic<bool> blocked{false};   // the socket's buffer was full
+  std::atomic<bool> departed{false};  // nothing is sent or received any more
+};
+
+Result<std::unique_ptr<RemoteRelay>> RemoteRelay::Start(Setup setup) {
+  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll.valid() || !wake.valid()) {
+    return MakeError(ErrorKind::kUnavailable, "relay to other hosts: {}", ErrnoText(errno));
+  }
+  std::unique_ptr<RemoteRelay> relay(new RemoteRelay(std::move(setup), std::move(epoll), std::move(wake)));
+  DYNAMICCL_CHECK_OK(relay->Watch());
+  const BlockedSignals blocked;
+  relay->sender_ = std::thread(&RemoteRelay::SendLoop, relay.get());
+  relay->receiver_ = std::thread(&RemoteRelay::ReceiveLoop, relay.get());
+  return relay;
+}
+
+RemoteRelay::RemoteRelay(Setup setup, UniqueFd epoll, UniqueFd wake)
+    : setup_(std::move(setup)), epoll_(std::move(epoll)), wake_(std::move(wake)) {
+  for (Peer& peer : setup_.peers) links_.push_back(std::make_unique<Link>(std::move(peer), setup_));
+}
+
+Status RemoteRelay::Watch() {
+  epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
+  bool added = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) == 0;
+  for (const auto& link : links_) {
+    event.data.ptr = link.get();
+    added = added && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->peer.socket.get(), &event) == 0;
+  }
+  if (added) return {};
+  return MakeError(ErrorKind::kUnavailable, "relay to other hosts: epoll: {}", ErrnoText(errno));
+}
+
+RemoteRelay::~RemoteRelay() {
+  closing_.store(true, std::memory_order_seq_cst);
+  doorbell_.Ring();
+  if (sender_.joinable()) sender_.join();
+  farewell_said_.store(true, std::memory_order_seq_cst);
+  const uint64_t one = 1;
+  // Cannot fail: the counter is far from its end.
+  if (::write(wake_.get(), &one, sizeof(one)) < 0) Shutdown();
+  if (receiver_.joinable()) receiver_.join();
+}
+
+void RemoteRelay::Shutdown() {
+  cut_.store(true, std::memory_order_seq_cst);
+  for (const auto& link : links_) ::shutdown(link->peer.socket.get(), SHUT_RDWR);
+  doorbell_.Ring();
+}
+
+void RemoteRelay::SendLoop() {
+  while (!closing_.load(std::memory_order_seq_cst)) {
+    if (SendWhatIsPosted()) continue;
+    const uint32_t armed = doorbell_.Arm();
+    if (SendWhatIsPosted() || closing_.load(std::memory_order_seq_cst)) {
+      doorbell_.Disarm();
+      continue;
+    }
+    doorbell_.Sleep(armed, kLongestSleepNs);
+  }
+  SayFarewell();
+}
+
+bool RemoteRelay::SendWhatIsPosted() {
+  bool sent = false;
+  for (const auto& link : links_) {
+    // What is posted meanwhile waits in its FIFO.
+    if (link->departed.load(std::memory_order_acquire) || link->blocked.load(std::memory_order_acquire)) {
+      continue;
+    }
+    sent |= Collect(*link);
+    Flush(*link);
+  }
+  return sent;
+}
+
+// A launch counts as completed only after all that it posted was sent: so its number is read first.
+bool RemoteRelay::Collect(Link& link) {
+  const uint64_t completed = setup_.own->header().completed_launches.load(std::memory_order_seq_cst);
+  bool found = false;
+  for (int channel = 0; channel < kFifosPerPeer; ++channel) {
+    for (size_t protocol = 0; protocol < kRelayedProtocols; ++protocol) {
+      found |= CollectFifo(link, channel, protocol);
+    }
+  }
+  if (completed == link.completed) return found;
+  link.completed = completed;
+  link.outbox.Add({.type = FrameType::kCompleted, .value = completed});
+  return true;
+}
+
+bool RemoteRelay::CollectFifo(Link& link, int channel, size_t protocol) {
+  const auto which = static_cast<RelayedProtocol>(protocol);
+  const FrameHeader frame{.protocol = static_cast<uint8_t>(protocol),
+                          .channel = static_cast<uint16_t>(channel)};
+  const RelayedSlots outgoing = SlotsOf(link.peer.shadow->fifo(setup_.rank, channel), which);
+  const RelayedSlots incoming = SlotsOf(setup_.own->fifo(link.peer.rank, channel), which);
+  uint64_t& sent = link.sent[static_cast<size_t>(channel)][protocol];
+  uint64_t& released = link.released[static_cast<size_t>(channel)][protocol];
+  const uint64_t tail = outgoing.tail->load(std::memory_order_seq_cst);
+  const uint64_t head = incoming.head->load(std::memory_order_seq_cst);
+  const bool found = sent != tail || released != head;
+  for (; sent != tail; ++sent) {
+    FrameHeader message = frame;
+    message.value = sent;
+    const size_t posted = outgoing.wire_bytes[sent % outgoing.count].load(std::memory_order_relaxed);
+    link.outbox.Add(message, outgoing.slot(sent).first(BytesToCarry(outgoing, sent, posted)));
+  }
+  if (released != head) {
+    FrameHeader credit = frame;
+    credit.type = FrameType::kCredit;
+    credit.value = released = head;
+    link.outbox.Add(credit);
+  }
+  return found;
+}
+
+void RemoteRelay::Flush(Link& link) {
+  switch (link.outbox.Flush()) {
+    case RelayOutbox::Outcome::kSent:
+      return;
+    case RelayOutbox::Outcome::kBlocked:
+      link.blocked.store(true, std::memory_order_seq_cst);
+      SetWriteInterest(link, true);
+      return;
+    case RelayOutbox::Outcome::kClosed:
+      // The receiving thread reads what has still arrived, and then says that the peer is gone.
+      link.blocked.store(true, std::memory_order_seq_cst);
+      return;
+  }
+}
+
+void RemoteRelay::SetWriteInterest(const Link& link, bool wanted) {
+  epoll_event event{.events = EPOLLIN | (wanted ? uint32_t{EPOLLOUT} : 0),
+                    .data = {.ptr = const_cast<Link*>(&link)}};
+  // Fails when the receiving thread has given the peer up meanwhile, which is as well.
+  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, link.peer.socket.get(), &event);
+}
+
+// Flushes what was posted, says that nothing follows, and half-closes.
+void RemoteRelay::SayFarewell() {
+  const Deadline deadline = Deadline::After(setup_.linger_ms);
+  const auto waiting = [&] {
+    return std::any_of(links_.begin(), links_.end(), [](const auto& link) {
+      return link->blocked.load(std::memory_order_acquire) && !link->departed.load(std::memory_order_acquire);
+    });
+  };
+  while (SendWhatIsPosted() || waiting()) {
+    if (deadline.RemainingMs() == 0 || cut_.load(std::memory_order_acquire)) return Shutdown();
+    const uint32_t armed = doorbell_.Arm();
+    if (!waiting()) {
+      doorbell_.Disarm();
+      continue;
+    }
+    doorbell_.Sleep(armed, int64_t{deadline.RemainingMs()} * 1'000'000);
+  }
+  for (const auto& link : links_) {
+    link->outbox.Add({.type = FrameType::kLeave});
+    // The last few bytes; a peer that does not take them will find the connection closed.
+    (void)link->outbox.Flush();
+    ::shutdown(link->peer.socket.get(), SHUT_WR);
+  }
+}
+
+bool RemoteRelay::AllDeparted() const {
+  return std::all_of(links_.begin(), links_.end(),
+                     [](const auto& link) { return link->departed.load(std::memory_order_acquire); });
+}
+
+// After the farewell it reads on until the peers have closed, too: closing a socket with unread bytes would
+// reset it and lose what the peer has not read yet.
+void RemoteRelay::ReceiveLoop() {
+  std::array<epoll_event, 16> events;
+  Deadline deadline{INT64_MAX};
+  while (!AllDeparted()) {
+    if (farewell_said_.load(std::memory_order_acquire) && deadline.at_ns == INT64_MAX) {
+      deadline = Deadline::After(setup_.linger_ms);
+    }
+    const int ready = ::epoll_wait(epoll_.get(), events.data(), events.size(), deadline.RemainingMs());
+    if (ready == 0 && deadline.at_ns != INT64_MAX) return;
+    for (int i = 0; i < ready; ++i) {
+      auto* const link = static_cast<Link*>(events[static_cast<size_t>(i)].data.ptr);
+      if (link == nullptr) {
+        uint64_t count = 0;
+        (void)!::read(wake_.get(), &count, sizeof(count));
+        continue;
+      }
+      if ((events[static_cast<size_t>(i)].events & EPOLLOUT) != 0) {
+        SetWriteInterest(*link, false);
+        link->blocked.store(false, std::memory_order_seq_cst);
+        doorbell_.Ring();
+      }
+      Receive(*link);
+    }
+  }
+}
+
+// One call's worth: others get their turn, and epoll comes back.
+void RemoteRelay::Receive(Link& link) {
+  const std::span<std::byte> wanted = link.inbox.Wanted();
+  const bool direct = wanted.size() >= link.staging.size();
+  const std::span<std::byte> room = direct ? wanted : std::span(link.staging);
+  const ssize_t received = ::recv(link.peer.socket.get(), room.data(), room.size(), MSG_DONTWAIT);
+  if (received < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (received <= 0) return Depart(link);
+  const auto bytes = static_cast<size_t>(received);
+  const bool delivered =
+      direct ? Handle(link, link.inbox.Arrived(bytes)) : TakeApart(link, room.first(bytes));
+  if (delivered) setup_.own->header().doorbell.Ring();
+}
+
+bool RemoteRelay::TakeApart(Link& link, std::span<const std::byte> arrived) {
+  bool delivered = false;
+  while (!arrived.empty() && !link.departed.load(std::memory_order_relaxed)) {
+    const std::span<std::byte> wanted = link.inbox.Wanted();
+    const size_t part = std::min(wanted.size(), arrived.size());
+    std::memcpy(wanted.data(), arrived.data(), part);
+    arrived = arrived.subspan(part);
+    delivered |= Handle(link, link.inbox.Arrived(part));
+  }
+  return delivered;
+}
+
+// Whether the rank may have been waiting for it.
+bool RemoteRelay::Handle(Link& link, RelayInbox::Outcome outcome) {
+  if (outcome == RelayInbox::Outcome::kViolation) {
+    Log(LogLevel::kWarn, "rank {} on another host broke the relay's protocol: {}", link.peer.rank,
+        link.inbox.problem());
+    ::shutdown(link.peer.socket.get(), SHUT_RDWR);
+  }
+  if (outcome == RelayInbox::Outcome::kViolation || outcome == RelayInbox::Outcome::kLeft) Depart(link);
+  return outcome == RelayInbox::Outcome::kDelivered;
+}
+
+void RemoteRelay::Depart(Link& link) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.peer.socket.get(), nullptr);
+  link.departed.store(true, std::memory_order_seq_cst);
+  // The peer, if it lives, waits for this before it ends.
+  ::shutdown(link.peer.socket.get(), SHUT_WR);
+  setup_.on_departed(link.peer.rank);
+  setup_.own->header().doorbell.Ring();
+  doorbell_.Ring();
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks as processes of a program that is called as PROGRAM RANK N_RANKS READ_FD WRITE_FD BEHAVIOUR, each
+// with an environment and, if asked for, a network namespace of its own.
+#pragma once
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace dynamiccl::testing {
+
+struct RankPlace {
+  std::map<std::string, std::string> environment;
+  std::string network_namespace;  // as `ip netns` names it; empty: the test's own
+};
+
+struct RankRun {
+  std::string program;
+  int n_ranks = 2;
+  std::string behaviour;
+  std::function<RankPlace(int rank)> place = [](int) { return RankPlace{}; };
+  // After it all that still run are killed: a hang is a failure that ends.
+  std::chrono::seconds limit{120};
+};
+
+// Of one rank: a wait status, and whether it had to be killed at the limit.
+struct RankEnd {
+  int status = 0;
+  bool hung = false;
+
+  bool exited_with(int code) const { return !hung && WIFEXITED(status) && WEXITSTATUS(status) == code; }
+  bool killed() const { return !hung && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
+};
+
+inline void EnterNamespace(const std::string& name) {
+  if (name.empty()) return;
+  const int fd = ::open(("/run/netns/" + name).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || ::setns(fd, CLONE_NEWNET) != 0) ::_exit(126);
+}
+
+inline pid_t StartRank(const RankRun& run, int rank, const int (&pipe_ends)[2]) {
+  const std::vector<std::string> words = {run.program,
+                                          std::to_string(rank),
+                                          std::to_string(run.n_ranks),
+                                          std::to_string(pipe_ends[0]),
+                                          std::to_string(pipe_ends[1]),
+                                          run.behaviour};
+  const RankPlace place = run.place(rank);
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  for (const auto& [name, value] : place.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  EnterNamespace(place.network_namespace);
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execv(arguments[0], arguments.data());
+  ::_exit(127);
+}
+
+// By rank. The parent must have no threads.
+inline std::vector<RankEnd> RunRanks(const RankRun& run) {
+  int pipe_ends[2];
+  if (::pipe(pipe_ends) != 0) return {};
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < run.n_ranks; ++rank) children.push_back(StartRank(run, rank, pipe_ends));
+  ::close(pipe_ends[0]);
+  ::close(pipe_ends[1]);
+  std::vector<RankEnd> ends(children.size());
+  std::set<size_t> running;
+  for (size_t rank = 0; rank < children.size(); ++rank) running.insert(rank);
+  const auto limit = std::chrono::steady_clock::now() + run.limit;
+  while (!running.empty()) {
+    std::erase_if(running, [&](size_t rank) {
+      return ::waitpid(children[rank], &ends[rank].status, WNOHANG) == children[rank];
+    });
+    if (running.empty()) break;
+    if (std::chrono::steady_clock::now() > limit) {
+      for (const size_t rank : running) {
+        ::kill(children[rank], SIGKILL);
+        ends[rank].hung = true;
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return ends;
+}
+
+// What a dead rank could leave behind: names in /dev/shm, abstract sockets of hostccl, files in the folder
+// for temporary ones.
+inline std::set<std::string> Leftovers() {
+  std::set<std::string> names;
+  for (const char* folder : {"/dev/shm", "/tmp"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::string name = entry.path().filename();
+      if (std::string(folder) == "/dev/shm" || name.find("hostccl") != std::string::npos) names.insert(name);
+    }
+  }
+  std::ifstream sockets("/proc/net/unix");
+  for (std::string line; std::getline(sockets, line);) {
+    const size_t at = line.find("@hostccl-");
+    if (at != std::string::npos) names.insert(line.substr(at));
+  }
+  return names;
+}
+
+}  // namespace dynamiccl::testing

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/fail_point.h"
 #include "src/base/settings.h"
 #include "src/hostccl/debug_log.h"
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
@@ -31,6 +32,7 @@ ncclResult_t ToNcclResult(ErrorKind kind) {
 
 Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
   CommunicatorSettings settings;
+  DYNAMICCL_CHECK_OK(CheckFailPointSetting());
   DYNAMICCL_TRY(settings.timeout_ms, IntegerSetting(Setting::kHostcclTimeoutMs));
   DYNAMICCL_TRY(const int64_t channels, IntegerSetting(Setting::kHostcclChannels));
   if (settings.timeout_ms < 1) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/fail_point.h"
 #include "src/hostccl/api_call.h"
 #include "src/hostccl/communicator_config.h"
 #include "src/hostccl/communicator_init.h"
@@ -205,6 +206,7 @@ ncclResult_t Grow(ncclComm_t comm, const GrowArguments& arguments, ncclComm_t* n
 }
 
 ncclResult_t Finalize(ncclComm_t comm) {
+  PassFailPoint(FailPoint::kFinalize);
   if (comm == nullptr) return ncclSuccess;
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -237,6 +239,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
 }
 
 ncclResult_t Destroy(ncclComm_t comm) {
+  PassFailPoint(FailPoint::kDestroy);
   if (comm == nullptr) return ncclSuccess;
   const auto communicator = CheckCommunicator(comm);
   if (!IsLive(comm) || comm->state == ncclInProgress) return Refuse(communicator.error());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/byte_codec.h"
+#include "src/base/fail_point.h"
 #include "src/base/settings.h"
 #include "src/hostccl/debug_log.h"
 #include "src/hostccl/introduction.h"
@@ -45,11 +46,15 @@ class Assembly {
   Status Join(MeshListener listener, const std::vector<std::string>& names) {
     if (parts_.info.n_ranks == 1) return {};
     DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
+    PassFailPoint(FailPoint::kMeshJoined);
     DYNAMICCL_TRY(RegroupDoors doors,
                   RegroupDoors::Open(*parts_.mesh, TextSetting(Setting::kHostcclInterface), deadline_));
     parts_.doors = std::make_shared<const RegroupDoors>(std::move(doors));
     DYNAMICCL_CHECK_OK(ExchangeMemory());
-    return StartRelay();
+    PassFailPoint(FailPoint::kMemoryExchanged);
+    DYNAMICCL_CHECK_OK(StartRelay());
+    PassFailPoint(FailPoint::kRelayStarted);
+    return {};
   }
 
   // After Join: the links of a topology, whose state lives in the memory of rank 0.
@@ -85,11 +90,13 @@ class Assembly {
     auto communicator = std::make_shared<Communicator>(std::move(parts_));
     // Every rank hears of every rank's failure, so that none is left with half a communicator.
     auto planner = CreatePlanner(*communicator, fabric);
+    PassFailPoint(FailPoint::kPlannerMade);
     const Status agreed = AgreeOnSuccess(*communicator, planner ? "" : planner.error().message);
     // A plugin's own result is what its rank's program gets.
     if (!planner) return tl::unexpected(InitError(planner.error().result, planner.error().message));
     if (!agreed) return tl::unexpected(InitError(agreed.error()));
     communicator->set_planner(std::move(*planner));
+    PassFailPoint(FailPoint::kAgreed);
     communicator->set_profiler(ProfilerSession::Open(communicator->info(), communicator->config().commName));
     return communicator;
   }
@@ -103,6 +110,7 @@ class Assembly {
 
   Status ExchangeMemory() {
     DYNAMICCL_TRY(auto own, Segment::Create(parts_.info.n_ranks));
+    PassFailPoint(FailPoint::kMemoryMade);
     DYNAMICCL_TRY(auto descriptors, parts_.mesh->AllGatherDescriptors(own->fd(), deadline_));
     const uint64_t address = own->address();
     DYNAMICCL_TRY(const auto addresses,
@@ -239,6 +247,7 @@ Result<ncclUniqueId> MakeUniqueId() {
   handle.port = address.port;
   ncclUniqueId id{};
   std::memcpy(id.internal, &handle, sizeof(handle));
+  PassFailPoint(FailPoint::kIdMade);
   return id;
 }
 
@@ -256,8 +265,10 @@ InitResult InitCommunicator(const InitRequest& request) {
   DYNAMICCL_TRY(Topology topology, LoadTopology(TextSetting(Setting::kHostcclTopology)));
   DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
   const Introduction mine{listener.name, settings, HashOf(topology)};
+  PassFailPoint(FailPoint::kRendezvous);
   const RendezvousTicket ticket{{handle.ipv4, handle.port}, handle.token, request.rank, request.n_ranks};
   DYNAMICCL_TRY(const auto payloads, MeetAtRendezvous(ticket, mine.Encode(), settings.timeout_ms));
+  PassFailPoint(FailPoint::kMeet);
   std::vector<Introduction> ranks;
   std::vector<std::string> names;
   for (const auto& payload : payloads) {
@@ -279,6 +290,7 @@ InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) 
     int32_t parent_rank = 0;
     std::string listener;
   };
+  PassFailPoint(FailPoint::kSplitBegin);
   DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
   ByteWriter message;
   message.Put(static_cast<int32_t>(request.color));
@@ -289,6 +301,7 @@ InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) 
     DYNAMICCL_TRY(all,
                   parent.mesh()->AllGather(message.buffer(), Deadline::After(parent.settings().timeout_ms)));
   }
+  PassFailPoint(FailPoint::kSplitExchanged);
   const uint64_t split_number = parent.NextSplit();
   std::vector<Member> chosen;
   for (size_t rank = 0; rank < all.size(); ++rank) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "src/base/fail_point.h"
 #include "src/hostccl/channel_lane.h"
 #include "src/hostccl/progress_wait.h"
 #include "src/hostccl/yield_gauge.h"
@@ -160,6 +161,7 @@ Launch::Launch(std::span<const CommunicatorPlan> plans) : plans_(plans), may_spi
   for (const CommunicatorPlan& plan : plans) {
     if (plan.communicator->async_error() == ncclSuccess) runs_.push_back(std::make_unique<PlanRun>(plan));
   }
+  PassFailPoint(FailPoint::kLaunchBegin);
   DropDone();
 }
 
@@ -191,6 +193,7 @@ std::optional<ncclResult_t> Launch::RunBriefly() {
 }
 
 ncclResult_t Launch::FirstFailure() const {
+  PassFailPoint(FailPoint::kLaunchEnd);
   for (const CommunicatorPlan& plan : plans_) {
     if (plan.communicator->async_error() != ncclSuccess) return plan.communicator->async_error();
     if (plan.communicator->interrupted()) return ncclRemoteError;
@@ -202,6 +205,7 @@ bool Launch::PollAll() {
   bool moved = false;
   for (const auto& run : runs_) moved |= run->Poll();
   if (moved) DropDone();
+  if (moved && !runs_.empty()) PassFailPoint(FailPoint::kLaunchMoving);
   return moved;
 }
 

@@ -92,6 +92,7 @@ Result<UniqueFd> ConnectToMember(const std::vector<Endpoint>& endpoints, int fro
   const TcpAddress& address = endpoints[static_cast<size_t>(to)].address;
   auto connected = ConnectTcp(address, deadline);
   if (!connected) {
+    if (connected.error().kind == ErrorKind::kUnavailable) connected.error().kind = ErrorKind::kPeerFailed;
     return WithHint(
         Wrap(connected.error(), fmt::format("rank {}, which is on another host", to)),
         "set HOSTCCL_INTERFACE on all ranks to an interface or address that the other hosts can reach");

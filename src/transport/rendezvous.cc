@@ -141,6 +141,7 @@ Result<std::vector<std::vector<std::byte>>> MeetAtRendezvous(const RendezvousTic
   const Deadline deadline = Deadline::After(timeout_ms + kAnswerGraceMs);
   auto connected = ConnectTcp(ticket.root, deadline);
   if (!connected) {
+    if (connected.error().kind == ErrorKind::kUnavailable) connected.error().kind = ErrorKind::kPeerFailed;
     return WithHint(Wrap(connected.error(), fmt::format("rank {}: rendezvous", ticket.rank)),
                     "the process that called ncclGetUniqueId must be alive until all ranks have joined");
   }

@@ -218,6 +218,9 @@ Status SendDescriptor(int socket, int descriptor) {
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
   while (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
+    if (errno == EPIPE || errno == ECONNRESET) {
+      return MakeError(ErrorKind::kPeerFailed, "a peer closed its connection before it took over memory");
+    }
     if (errno != EINTR) return SystemError("cannot hand over a descriptor");
   }
   return {};

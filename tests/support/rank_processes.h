@@ -34,6 +34,8 @@ struct RankRun {
   std::function<RankPlace(int rank)> place = [](int) { return RankPlace{}; };
   // After it all that still run are killed: a hang is a failure that ends.
   std::chrono::seconds limit{120};
+  // The last rank that runs is stopped (SIGSTOP): let it go on.
+  bool continue_last = false;
 };
 
 // Of one rank: a wait status, and whether it had to be killed at the limit.
@@ -87,6 +89,7 @@ inline std::vector<RankEnd> RunRanks(const RankRun& run) {
       return ::waitpid(children[rank], &ends[rank].status, WNOHANG) == children[rank];
     });
     if (running.empty()) break;
+    if (run.continue_last && running.size() == 1) ::kill(children[*running.begin()], SIGCONT);
     if (std::chrono::steady_clock::now() > limit) {
       for (const size_t rank : running) {
         ::kill(children[rank], SIGKILL);

@@ -5,6 +5,7 @@
 //   random  random collectives and transfers
 //   split   the same in communicators of even and odd ranks, and in one with the order reversed
 //   abort   rank 1 aborts in the middle; the others must get ncclRemoteError
+//   sums    AllReduce, AllGather and ReduceScatter with any number of ranks
 //   die     rank 1 kills itself in the middle; the others must get ncclRemoteError
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 
 #include "src/hostccl/communicator_init.h"
 #include "tests/src/hostccl/random_call.h"
+#include "tests/src/hostccl/three_collectives.h"
 
 namespace {
 
@@ -101,11 +103,22 @@ int RunFatal(const CommunicatorPointer& communicator, bool aborts) {
   return Fail("the loss of rank 1 was not noticed");
 }
 
+int RunSums(const CommunicatorPointer& communicator) {
+  for (const Protocol protocol : {Protocol::kSimple, Protocol::kLL}) {
+    if (!dynamiccl::testing::ThreeCollectivesAreRight(communicator, 20'000,
+                                                      {Algorithm::kRing, protocol, 2})) {
+      return Fail("wrong sums, or failed: " + communicator->failure());
+    }
+  }
+  return 0;
+}
+
 int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behaviour) {
   const auto made = InitCommunicator({.n_ranks = n_ranks, .rank = rank, .id = id});
   if (!made) return Fail(made.error().message + " | " + made.error().hint);
   if (behaviour == "random") return RunRandom(*made);
   if (behaviour == "split") return RunSplit(*made);
+  if (behaviour == "sums") return RunSums(*made);
   return RunFatal(*made, behaviour == "abort");
 }
 

@@ -4,6 +4,8 @@
 // as expected.
 //   sum   30 AllReduce calls, each checked
 //   opposite  two communicators, which odd ranks use in the other order
+//   life  init, 5 AllReduce calls, a split, one more in it, finalize, destroy. Exit code 0: all went well, 3:
+//         ncclRemoteError, 1: anything else
 //   die   as sum, but rank 1 kills itself after the tenth call; the others must get ncclRemoteError
 //   shrink   as die, and then the others go on without it
 //   plugin   the tuner's init fails on rank 1: it gets the plugin's own result, the others ncclRemoteError
@@ -132,6 +134,40 @@ int RunOpposite(int rank, int n_ranks, const ncclUniqueId& id) {
   return 0;
 }
 
+// 0, 3 or 1 as for `life`.
+int CodeOf(ncclResult_t result, const char* what) {
+  if (result == ncclSuccess) return 0;
+  if (result == ncclRemoteError) return 3;
+  return Fail(what);
+}
+
+int Sum(ncclComm_t comm, cudaStream_t stream, size_t count) {
+  std::vector<float> data(count, 1);
+  ncclResult_t result = ncclAllReduce(data.data(), data.data(), count, ncclFloat, ncclSum, comm, stream);
+  if (result == ncclSuccess) result = hostcclStreamSynchronize(stream);
+  int n_ranks = 0;
+  ncclCommCount(comm, &n_ranks);
+  if (result == ncclSuccess && data.back() != static_cast<float>(n_ranks)) return Fail("wrong sum");
+  return CodeOf(result, "all-reduce");
+}
+
+int Live(int rank, int n_ranks, const ncclUniqueId& id) {
+  ncclComm_t comm = nullptr;
+  ncclComm_t part = nullptr;
+  cudaStream_t stream = nullptr;
+  if (const int code = CodeOf(ncclCommInitRank(&comm, n_ranks, id, rank), "init")) return code;
+  if (hostcclStreamCreate(&stream) != ncclSuccess) return Fail("stream");
+  for (int call = 0; call < 5; ++call) {
+    if (const int code = Sum(comm, stream, 70'000)) return code;
+  }
+  if (const int code = CodeOf(ncclCommSplit(comm, 0, -rank, &part, nullptr), "split")) return code;
+  if (const int code = Sum(part, stream, 70'000)) return code;
+  if (const int code = CodeOf(ncclCommFinalize(comm), "finalize")) return code;
+  hostcclStreamDestroy(stream);
+  if (const int code = CodeOf(ncclCommDestroy(part), "destroy")) return code;
+  return CodeOf(ncclCommDestroy(comm), "destroy");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -144,10 +180,11 @@ int main(int argc, char** argv) {
     for (int other = 1; other < n_ranks; ++other) {
       if (::write(std::atoi(argv[4]), &id, sizeof(id)) != sizeof(id)) return Fail("write");
     }
-  } else if (::read(std::atoi(argv[3]), &id, sizeof(id)) != sizeof(id)) {
-    return Fail("read");
+  } else if (::close(std::atoi(argv[4])) != 0 || ::read(std::atoi(argv[3]), &id, sizeof(id)) != sizeof(id)) {
+    return std::strcmp(argv[5], "life") == 0 ? 3 : Fail("read");
   }
   const std::string behaviour = argv[5];
+  if (behaviour == "life") return Live(rank, n_ranks, id);
   if (behaviour == "opposite") return RunOpposite(rank, n_ranks, id);
   return Run(rank, n_ranks, id, behaviour);
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank is lost at every step: the others end with ncclRemoteError (or had no more need of it), nobody
+// hangs, and nothing is left behind.
+#include <gtest/gtest.h>
+
+#include "src/base/fail_point.h"
+#include "tests/support/rank_processes.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::Leftovers;
+using testing::RankEnd;
+using testing::RankPlace;
+using testing::RunRanks;
+
+constexpr int kRanks = 3;
+// Short, as every loss that only the time-out shows waits for it; what is slow for another reason ends with
+// the same error.
+constexpr const char* kTimeoutMs = "1000";
+// rank_program's
+constexpr int kAllWell = 0;
+constexpr int kRemoteError = 3;
+
+std::vector<RankEnd> LoseRank(int lost, const std::string& failure, bool several_hosts) {
+  const auto place = [&](int rank) {
+    RankPlace result{{{"HOSTCCL_TIMEOUT_MS", kTimeoutMs}}, ""};
+    if (rank == lost) result.environment["HOSTCCL_FAILPOINT"] = failure;
+    if (several_hosts) result.environment["HOSTCCL_HOSTID"] = rank == 0 ? "first" : "second";
+    return result;
+  };
+  return RunRanks({.program = DYNAMICCL_RANK_PROGRAM,
+                   .n_ranks = kRanks,
+                   .behaviour = "life",
+                   .place = place,
+                   .continue_last = failure.find(":stop") != std::string::npos});
+}
+
+// Steps that a rank passes while the others still need it.
+bool IsMissed(FailPoint point) {
+  return point != FailPoint::kFinalize && point != FailPoint::kDestroy;
+}
+
+class Faults : public ::testing::TestWithParam<bool> {};
+
+TEST_P(Faults, AnyRankMayDieAtAnyStep) {
+  const auto before = Leftovers();
+  const auto names = FailPointNames();
+  for (size_t point = 0; point < names.size(); ++point) {
+    for (int lost = 0; lost < kRanks; ++lost) {
+      const auto which = static_cast<FailPoint>(point);
+      const bool passes = (which != FailPoint::kIdMade || lost == 0);
+      const auto ends = LoseRank(lost, std::string(names[point]) + ":kill", GetParam());
+      int told = 0;
+      for (int rank = 0; rank < kRanks; ++rank) {
+        const RankEnd& end = ends[static_cast<size_t>(rank)];
+        const bool good = rank == lost && passes ? end.killed()
+                                                 : end.exited_with(kAllWell) || end.exited_with(kRemoteError);
+        EXPECT_TRUE(good) << names[point] << ": rank " << lost << " lost, rank " << rank << " has status "
+                          << end.status << (end.hung ? ", hung" : "");
+        told += end.exited_with(kRemoteError) ? 1 : 0;
+      }
+      if (passes && IsMissed(which)) EXPECT_GE(told, 1) << names[point] << ": nobody missed rank " << lost;
+    }
+  }
+  EXPECT_EQ(Leftovers(), before);
+}
+
+TEST_P(Faults, ARankThatLeavesWithoutAWordIsMissed) {
+  for (const char* failure : {"init.agreed:exit", "launch.begin:exit:3", "split.begin:exit"}) {
+    const auto ends = LoseRank(1, failure, GetParam());
+    EXPECT_TRUE(ends[1].exited_with(0)) << failure;
+    EXPECT_TRUE(ends[0].exited_with(kRemoteError)) << failure << ": status " << ends[0].status;
+    EXPECT_TRUE(ends[2].exited_with(kRemoteError)) << failure << ": status " << ends[2].status;
+  }
+}
+
+// Stopped for longer than the time-out; when it goes on, it learns that the others are gone.
+TEST_P(Faults, AStoppedRankIsMissedAfterTheTimeout) {
+  for (const RankEnd& end : LoseRank(1, "launch.begin:stop:2", GetParam())) {
+    EXPECT_TRUE(end.exited_with(kRemoteError)) << end.status << (end.hung ? ", hung" : "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(SeveralHosts, Faults, ::testing::Bool());
+
+TEST(FailPoints, AMistakeInTheSettingIsAnError) {
+  const auto place = [](int) { return RankPlace{{{"HOSTCCL_FAILPOINT", "launch.begni:kill"}}, ""}; };
+  for (const RankEnd& end : RunRanks({DYNAMICCL_RANK_PROGRAM, 1, "life", place})) {
+    EXPECT_TRUE(end.exited_with(1)) << end.status;
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl

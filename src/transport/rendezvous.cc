@@ -108,7 +108,10 @@ class Root {
   void SendToAll(std::span<const std::byte> bytes) {
     const Deadline deadline = Deadline::After(kHelloTimeoutMs);
     // A rank that died after its hello is found by the others when they connect to it.
-    for (const auto& [rank, arrival] : arrivals_) (void)SendAll(arrival.socket.get(), bytes, deadline);
+    // Rank 0, in whose process this mostly runs, comes last: it may end the process once it has its answer.
+    for (auto arrival = arrivals_.rbegin(); arrival != arrivals_.rend(); ++arrival) {
+      (void)SendAll(arrival->second.socket.get(), bytes, deadline);
+    }
   }
 
   UniqueFd listener_;

@@ -115,7 +115,7 @@ int RunSums(const CommunicatorPointer& communicator) {
 
 int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behaviour) {
   const auto made = InitCommunicator({.n_ranks = n_ranks, .rank = rank, .id = id});
-  if (!made) return Fail(made.error().message + " | " + made.error().hint);
+  if (!made) return Fail(made.error().message);
   if (behaviour == "random") return RunRandom(*made);
   if (behaviour == "split") return RunSplit(*made);
   if (behaviour == "sums") return RunSums(*made);

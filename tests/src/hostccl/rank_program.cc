@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
       if (::write(std::atoi(argv[4]), &id, sizeof(id)) != sizeof(id)) return Fail("write");
     }
   } else if (::close(std::atoi(argv[4])) != 0 || ::read(std::atoi(argv[3]), &id, sizeof(id)) != sizeof(id)) {
-    return std::strcmp(argv[5], "life") == 0 ? 3 : Fail("read");
+    return std::string(argv[5]) == "life" ? 3 : Fail("read");
   }
   const std::string behaviour = argv[5];
   if (behaviour == "life") return Live(rank, n_ranks, id);

@@ -123,11 +123,12 @@ Result<double> CopyProbe::Rate(CopyKind kind, size_t bytes, double milliseconds)
   int64_t now = MonotonicNanoseconds();
   while (now < start) now = MonotonicNanoseconds();
   double copied = 0;
-  while (now < end) {
+  // One copy at least: a rank that got no core in time is slow, not without a rate.
+  do {
     CopyOnce(kind, to_.get(), from_.get(), bytes);
     copied += static_cast<double>(bytes);
     now = MonotonicNanoseconds();
-  }
+  } while (now < end);
   return session_.SumOverRanks(copied / static_cast<double>(std::max(now, end) - start));
 }
 

@@ -4,7 +4,7 @@
 
 setup() {
   cd "$BATS_TEST_TMPDIR"
-  "$DYNAMICCL_BIN" bench all_reduce --hostccl -g 2 -b 1K -e 1K -w 0 -n 100000000 --topology two-nodes-slow-rail > bench.log 2>&1 &
+  "$DYNAMICCL_BIN" bench all_reduce --hostccl -g 2 -b 1K -e 1K -w 0 -n 1000000 --topology two-nodes-slow-rail > bench.log 2>&1 &
   job=$!
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "src/hostccl/protocols/ll.h"
+#include "src/hostccl/protocols/ll128.h"
 #include "src/hostccl/protocols/simple.h"
 
 namespace dynamiccl::hostccl {
@@ -12,6 +13,7 @@ namespace {
 
 std::unique_ptr<Primitives> MakePrimitives(Protocol protocol, Connection* channel, const Reduction& reduction,
                                            size_t chunk_bytes) {
+  if (protocol == Protocol::kLL128) return std::make_unique<Ll128Primitives>(channel, reduction, chunk_bytes);
   if (protocol == Protocol::kLL) return std::make_unique<LlPrimitives>(channel, reduction, chunk_bytes);
   return std::make_unique<SimplePrimitives>(channel, reduction, chunk_bytes);
 }

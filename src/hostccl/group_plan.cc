@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "src/hostccl/chunk_size.h"
 #include "src/hostccl/debug_log.h"
 #include "src/nccl_abi/host_stream.h"
 
@@ -173,6 +174,19 @@ bool LiesInWindows(const CollectiveOperation& operation, const Communicator& com
   return sends && receives;
 }
 
+// NCCL's rule, or what a tuner makes of it.
+PlanResult<size_t> ChunkBytes(Communicator& communicator, const CollectiveOperation& operation) {
+  const int n_ranks = communicator.n_ranks();
+  const uint64_t bytes =
+      TotalBytes(operation.collective, operation.count, ElementBytes(operation.data_type), n_ranks);
+  const size_t usual = DefaultChunkBytes({.collective = operation.collective,
+                                          .config = operation.config,
+                                          .bytes = bytes,
+                                          .n_ranks = n_ranks,
+                                          .n_nodes = communicator.info().n_nodes});
+  return communicator.planner().ChunkBytes({operation.collective, bytes, operation.config, usual});
+}
+
 // The calls that run as one batch from `first` on. NCCL merges neighbours whose traffic is within a factor of
 // four.
 template <typename Iterator>
@@ -253,14 +267,19 @@ ncclResult_t RecordCallEvents(const GroupCalls& calls) {
 }  // namespace
 
 ncclResult_t ChooseConfigs(Communicator& communicator, std::vector<CollectiveOperation>& operations) {
-  return ForEachBatch(communicator, operations,
-                      [&](const PlannedBatch&, const CollectiveConfig& config, auto first, auto last) {
-                        for (; first != last; ++first) {
-                          first->config = config;
-                          communicator.planner().LogScheduled(
-                              first->collective, first->count * ElementBytes(first->data_type), config);
-                        }
-                      });
+  ncclResult_t refused = ncclSuccess;
+  const auto choose = [&](const PlannedBatch&, const CollectiveConfig& config, auto first, auto last) {
+    for (; first != last; ++first) {
+      first->config = config;
+      const auto chunk = ChunkBytes(communicator, *first);
+      if (!chunk) refused = chunk.error().result;
+      first->chunk_bytes = chunk.value_or(0);
+      communicator.planner().LogScheduled(first->collective, first->count * ElementBytes(first->data_type),
+                                          config);
+    }
+  };
+  const ncclResult_t result = ForEachBatch(communicator, operations, choose);
+  return result != ncclSuccess ? result : refused;
 }
 
 ncclResult_t EstimateGroup(const GroupCalls& calls, float& microseconds) {

@@ -42,9 +42,11 @@ constexpr double kLL128Gbps = 4.8;    // 120 bytes of data in a line of 128
 ConfigMask SupportedConfigs(Collective collective) {
   ConfigMask mask;
   for (const Algorithm algorithm : {Algorithm::kTree, Algorithm::kRing}) {
-    for (const Protocol protocol : {Protocol::kLL, Protocol::kSimple})
+    for (const Protocol protocol : {Protocol::kLL, Protocol::kLL128, Protocol::kSimple}) {
       mask.set(ConfigIndex(algorithm, protocol));
+    }
   }
+  mask.set(ConfigIndex(Algorithm::kPat, Protocol::kSimple));
   return mask & NcclConfigs(collective);
 }
 

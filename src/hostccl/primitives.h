@@ -72,6 +72,12 @@ class Primitives {
     return Start({src, dst, count, true, true, true});
   }
 
+  // As RecvReduceCopy; `step` says whether the sum ends here and whether `src` is a partial sum.
+  Awaiter RecvReducePartial(ChunkStep step) {
+    step.receives = true;
+    return Start(step);
+  }
+
   // Moves what can be moved of the chunk in flight; true when it is done.
   virtual bool Advance() = 0;
   // The largest chunk of this call, in elements.
@@ -86,8 +92,7 @@ class Primitives {
  protected:
   // A primitive without peers on a side leaves that side out: a leaf that sends up receives from nobody.
   virtual void OnStart() = 0;
-  // What pipelines well, and the most that the FIFOs can hold while all ranks send before they receive: half
-  // a FIFO (NCCL's chunkSteps are half its steps).
+  // MostChunkBytes of the protocol.
   virtual size_t ChunkCeilingBytes() const = 0;
   // What every chunk is a multiple of.
   virtual size_t ChunkGrainBytes() const = 0;

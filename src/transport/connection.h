@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ends of a Fifo, for slots (Simple) and for lines (LL). Used by one thread at a time.
+// The two ends of a Fifo, for slots (Simple) and for lines (LL, LL128). Used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -93,6 +93,8 @@ struct Connection {
   ReceiveEnd<kSlots> simple_receive;
   SendEnd<kLlSlots> ll_send;
   ReceiveEnd<kLlSlots> ll_receive;
+  SendEnd<kLl128Slots> ll128_send;
+  ReceiveEnd<kLl128Slots> ll128_receive;
 };
 
 }  // namespace dynamiccl

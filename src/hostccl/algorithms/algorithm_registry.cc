@@ -16,6 +16,11 @@ constexpr AlgorithmEntry kEntries[] = {
     {Collective::kReduceScatter, Algorithm::kRing, {RingReduceScatter, nullptr}, "n-1 steps, S(n-1)/n bytes"},
     {Collective::kBroadcast, Algorithm::kRing, {RingBroadcast, nullptr}, "n-1 steps, S bytes"},
     {Collective::kReduce, Algorithm::kRing, {RingReduce, nullptr}, "n-1 steps, S bytes"},
+    {Collective::kAllGather, Algorithm::kPat, {PatAllGather, nullptr}, "ceil(log2(n)) steps, S(n-1)/n bytes"},
+    {Collective::kReduceScatter,
+     Algorithm::kPat,
+     {PatReduceScatter, nullptr},
+     "ceil(log2(n)) steps, S(n-1)/n bytes"},
 };
 
 // The algorithm field is not used: rank order replaces whatever was chosen.

@@ -19,6 +19,9 @@ Lane RingReduce(Primitives& ring, const ChannelWork& work);
 Lane TreeReduceUp(Primitives& tree, const ChannelWork& work);
 Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work);
 
+Lane PatAllGather(Primitives& peers, const ChannelWork& work);
+Lane PatReduceScatter(Primitives& peers, const ChannelWork& work);
+
 // HOSTCCL_SUM=rank_order, in place of the above.
 Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work);
 Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work);

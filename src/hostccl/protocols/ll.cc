@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/hostccl/chunk_size.h"
+
 namespace dynamiccl::hostccl {
 namespace {
 
-// A chunk fills two slots of the eight: two more chunks may be on the way.
-constexpr size_t kSlotsPerChunk = 2;
 // Every 2^27 steps of a slot all its lines are written, so that no line keeps a flag until the 32-bit flags
 // come round again (NCCL_LL_CLEAN_MASK).
 constexpr uint64_t kCleanMask = (uint64_t{1} << 27) - 1;
@@ -46,7 +46,7 @@ void Pack(Line* lines, size_t count, uint32_t flag, const std::byte* data) {
 }  // namespace
 
 size_t LlPrimitives::ChunkCeilingBytes() const {
-  return kSlotsPerChunk * kLlSlotBytes;
+  return MostChunkBytes(Protocol::kLL);
 }
 
 size_t LlPrimitives::ChunkGrainBytes() const {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "src/hostccl/chunk_size.h"
+
 namespace dynamiccl::hostccl {
 namespace {
 
@@ -20,7 +22,7 @@ constexpr int64_t kAheadNs = 20'000'000;
 }  // namespace
 
 size_t SimplePrimitives::ChunkCeilingBytes() const {
-  return kPiecesPerChunk * kSlotBytes;
+  return MostChunkBytes(Protocol::kSimple);
 }
 
 size_t SimplePrimitives::ChunkGrainBytes() const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/collective/legal_configs.h"
 #include "src/hostccl/algorithms/algorithm_registry.h"
 #include "src/hostccl/launch.h"
 #include "tests/src/hostccl/typed_buffer.h"
@@ -15,6 +16,7 @@ namespace dynamiccl::testing {
 
 struct RandomCall {
   hostccl::CollectiveOperation operation;
+  bool multiplies = false;  // PreMulSum: even ranks by 1, odd ranks by 2
   bool in_place = false;
   size_t misalignment = 0;
   uint64_t data_seed = 0;
@@ -23,10 +25,11 @@ struct RandomCall {
 };
 
 inline std::string RandomCall::Describe() const {
-  return fmt::format("{} {} {} count {} root {} {}/{}/{} in_place {} misaligned {}",
+  return fmt::format("{} {} {} count {} root {} {}/{}/{} chunk {} multiplies {} in_place {} misaligned {}",
                      Name(operation.collective), Name(operation.data_type), Name(operation.op),
                      operation.count, operation.root, Name(operation.config.algorithm),
-                     Name(operation.config.protocol), operation.config.channels, in_place, misalignment);
+                     Name(operation.config.protocol), operation.config.channels, operation.chunk_bytes,
+                     multiplies, in_place, misalignment);
 }
 
 class RandomCalls {
@@ -42,9 +45,12 @@ class RandomCalls {
     operation.data_type = static_cast<DataType>(Below(kDataTypes));
     operation.op = static_cast<ReduceOp>(Below(kReduceOps));
     operation.root = static_cast<int>(Below(static_cast<size_t>(n_ranks_)));
-    operation.config = {entry.algorithm, Below(2) == 0 ? Protocol::kLL : Protocol::kSimple,
-                        static_cast<uint8_t>(1 + Below(8))};
+    operation.config = {entry.algorithm, ProtocolFor(entry), static_cast<uint8_t>(1 + Below(8))};
+    operation.chunk_bytes = ChunkBytes();
     operation.count = Count(ElementBytes(operation.data_type));
+    const bool reduces =
+        operation.collective != Collective::kAllGather && operation.collective != Collective::kBroadcast;
+    call.multiplies = reduces && operation.op == ReduceOp::kSum && Below(2) == 0;
     call.in_place = Below(2) == 0;
     call.misalignment = Below(3) == 0 ? Below(9) : 0;
     call.data_seed = random_();
@@ -52,6 +58,25 @@ class RandomCalls {
   }
 
  private:
+  Protocol ProtocolFor(const hostccl::AlgorithmEntry& entry) {
+    const ConfigMask legal = NcclConfigs(entry.collective);
+    auto protocol = Protocol::kSimple;
+    do {
+      protocol = static_cast<Protocol>(Below(kProtocols));
+    } while (!legal.test(ConfigIndex(entry.algorithm, protocol)));
+    return protocol;
+  }
+  // The protocol's own; too small, odd or too large; any.
+  size_t ChunkBytes() {
+    switch (Below(4)) {
+      case 0:
+        return 1 + Below(3000);
+      case 1:
+        return 1 + Below(1 << 19);
+      default:
+        return 0;
+    }
+  }
   size_t Below(size_t limit) { return random_() % limit; }
   // A few elements, around a power of two, or up to 300 KiB.
   size_t Count(size_t element_bytes) {
@@ -98,13 +123,21 @@ class CallBuffers {
     hostccl::CollectiveOperation operation = call_.operation;
     operation.send = send_;
     operation.recv = recv_;
+    if (call_.multiplies) {
+      hostccl::ElementValue value;
+      StoreElement(operation.data_type, value.bytes.data(), Multiplier(rank_));
+      operation.multiplier = hostccl::PreMultiplier{operation.data_type, value, nullptr};
+    }
     return operation;
   }
 
   // Index of the first wrong element, or -1.
   int64_t FirstMismatch() const {
     std::vector<Values> inputs;
-    for (int rank = 0; rank < n_ranks_; ++rank) inputs.push_back(Input(rank));
+    for (int rank = 0; rank < n_ranks_; ++rank) {
+      inputs.push_back(Input(rank));
+      for (double& value : inputs.back()) value *= call_.multiplies ? Multiplier(rank) : 1;
+    }
     const auto& operation = call_.operation;
     Values expected = SerialReference(operation.collective, operation.op, operation.root, inputs, rank_);
     const size_t bytes = ElementBytes(operation.data_type);
@@ -122,6 +155,7 @@ class CallBuffers {
   }
 
  private:
+  static double Multiplier(int rank) { return 1 + rank % 2; }
   // 1, 2 or 3 (products below 2^6: only the first five ranks have a 2), so that every type holds every
   // partial result exactly; averages are of multiples of the number of ranks, of bytes with many ranks 0 or
   // n. fp8 has three significant bits: in its sums one rank gives a number and the others zero.

@@ -52,12 +52,13 @@ inline const std::array<double, 256>& Float8Values(DataType type) {
   return type == DataType::kFloat8e4m3 ? e4m3 : e5m2;
 }
 
-// Only for numbers that the format has; NaN for others. Positive ones come in order.
+// Of a number that the format lacks, the next larger one's; past the last one a NaN's. Positive ones come in
+// order.
 inline uint8_t Float8Bits(DataType type, double value) {
   const auto& values = Float8Values(type);
   const auto* const end = values.begin() + (type == DataType::kFloat8e4m3 ? 0x7f : 0x7d);
   const auto* const found = std::lower_bound(values.begin(), end, std::fabs(value));
-  if (found == end || *found != std::fabs(value)) return 0x7f;
+  if (found == end) return 0x7f;
   return static_cast<uint8_t>((found - values.begin()) | (std::signbit(value) ? 0x80 : 0));
 }
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/chunk_size.h"
+
+#include <bit>
+
+#include "src/transport/fifo.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// Two slots, of four (Simple) and of eight (LL, LL128): more chunks are on their way meanwhile.
+constexpr size_t kSlotsPerChunk = 2;
+
+// One slot stands for one of NCCL's eight steps. Simple's step has 512 KiB there and the slot 128 KiB here:
+// NCCL's thresholds of 128, 64 and 32 KiB become a quarter. LL128's step has 600 KiB there and the slot 60
+// KiB here: 128 and 32 KiB become a tenth.
+constexpr size_t kTreeSteps[] = {32 << 10, 16 << 10, 8 << 10};
+constexpr uint64_t kTreeChunksPerLevel[] = {8, 4, 1};
+constexpr size_t kTreeLl128Steps[] = {13 << 10, 3 << 10};
+constexpr double kTreeLl128Chunks[] = {64, 16};
+constexpr size_t kPatStep = 16 << 10;
+constexpr uint64_t kPatAllGatherChunks = 32;
+constexpr uint64_t kPatReduceScatterChunks = 16;
+
+int FloorLog2(int n) {
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(n))) - 1;
+}
+
+// Levels between a leaf and the root: across nodes, then inside one. hostccl's tree inside a node is binary,
+// NCCL's a chain.
+int TreeDepth(const ChunkSizeQuery& query) {
+  return FloorLog2(query.n_nodes) + FloorLog2(query.n_ranks / query.n_nodes);
+}
+
+// Chunks that a channel gets.
+uint64_t ChunksOf(const ChunkSizeQuery& query, size_t chunk) {
+  return query.bytes / (query.config.channels * chunk);
+}
+
+size_t TreeSimple(const ChunkSizeQuery& query) {
+  const auto depth = static_cast<uint64_t>(TreeDepth(query));
+  size_t chunk = kSlotBytes;
+  for (size_t i = 0; i < std::size(kTreeSteps); ++i) {
+    while (ChunksOf(query, chunk) < depth * kTreeChunksPerLevel[i] && chunk > kTreeSteps[i]) chunk /= 2;
+  }
+  return chunk;
+}
+
+size_t TreeLl128(const ChunkSizeQuery& query) {
+  const double ranks_per_node = static_cast<double>(query.n_ranks) / query.n_nodes;
+  const double steps = 1 + FloorLog2(query.n_nodes) + 0.1 * ranks_per_node;
+  size_t chunk = kLl128SlotBytes;
+  for (size_t i = 0; i < std::size(kTreeLl128Steps); ++i) {
+    const double enough = steps * kTreeLl128Chunks[i] / ranks_per_node;
+    while (static_cast<double>(ChunksOf(query, chunk)) < enough && chunk > kTreeLl128Steps[i]) chunk /= 2;
+  }
+  return chunk;
+}
+
+size_t Pat(const ChunkSizeQuery& query) {
+  const uint64_t chunks =
+      query.collective == Collective::kAllGather ? kPatAllGatherChunks : kPatReduceScatterChunks;
+  size_t chunk = kSlotBytes;
+  while (ChunksOf(query, chunk) < chunks && chunk > kPatStep) chunk /= 2;
+  return chunk;
+}
+
+}  // namespace
+
+size_t MostChunkBytes(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::kLL:
+      return kSlotsPerChunk * kLlSlotBytes;
+    case Protocol::kLL128:
+      return kSlotsPerChunk * kLl128SlotBytes;
+    default:
+      return kSlotsPerChunk * kSlotBytes;
+  }
+}
+
+size_t DefaultChunkBytes(const ChunkSizeQuery& query) {
+  const Protocol protocol = query.config.protocol;
+  if (query.config.algorithm == Algorithm::kPat) return Pat(query);
+  if (query.config.algorithm == Algorithm::kTree && protocol == Protocol::kSimple) return TreeSimple(query);
+  if (query.config.algorithm == Algorithm::kTree && protocol == Protocol::kLL128) return TreeLl128(query);
+  return MostChunkBytes(protocol);
+}
+
+}  // namespace dynamiccl::hostccl

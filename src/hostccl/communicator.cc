@@ -96,7 +96,7 @@ void Communicator::Connect() {
     connection.simple_receive = {&connection.incoming->simple, bell, shaped_from[peer]};
     connection.ll_send = {&connection.outgoing->ll, bell, link, remote};
     connection.ll_receive = {&connection.incoming->ll, bell, shaped_from[peer]};
-    connection.ll128_send = {&connection.outgoing->ll128, bell, link};
+    connection.ll128_send = {&connection.outgoing->ll128, bell, link, remote};
     connection.ll128_receive = {&connection.incoming->ll128, bell, shaped_from[peer]};
   }
 }

@@ -10,14 +10,14 @@ namespace dynamiccl {
 namespace {
 
 template <uint64_t kCount>
-RelayedSlots View(FifoCounters<kCount>& counters, void* slots, size_t slot_bytes, bool has_lines) {
+RelayedSlots View(FifoCounters<kCount>& counters, void* slots, size_t slot_bytes, size_t line_bytes) {
   return {.tail = &counters.tail,
           .head = &counters.head,
           .wire_bytes = counters.wire_bytes.data(),
           .slots = static_cast<std::byte*>(slots),
           .slot_bytes = slot_bytes,
           .count = kCount,
-          .has_lines = has_lines};
+          .line_bytes = line_bytes};
 }
 
 }  // namespace
@@ -30,16 +30,26 @@ uint64_t ChecksumOf(FrameHeader header, std::span<const std::byte> payload) {
 }
 
 RelayedSlots SlotsOf(Fifo& fifo, RelayedProtocol protocol) {
-  if (protocol == RelayedProtocol::kSimple) return View(fifo.simple, fifo.slots, kSlotBytes, false);
-  return View(fifo.ll, fifo.lines, sizeof(fifo.lines[0]), true);
+  switch (protocol) {
+    case RelayedProtocol::kLl:
+      return View(fifo.ll, fifo.lines, sizeof(fifo.lines[0]), sizeof(fifo.lines[0][0]));
+    case RelayedProtocol::kLl128:
+      return View(fifo.ll128, fifo.lines128, sizeof(fifo.lines128[0]), sizeof(Ll128Line));
+    case RelayedProtocol::kSimple:
+      break;
+  }
+  return View(fifo.simple, fifo.slots, kSlotBytes, 0);
 }
 
 void StoreLines(const RelayedSlots& slots, uint64_t step, std::span<const std::byte> payload) {
-  auto* const lines = reinterpret_cast<std::atomic<uint64_t>*>(slots.slot(step).data());
-  for (size_t i = 0; i < payload.size() / sizeof(uint64_t); ++i) {
-    uint64_t line = 0;
-    std::memcpy(&line, payload.data() + i * sizeof(line), sizeof(line));
-    lines[i].store(line, std::memory_order_relaxed);
+  for (std::byte* line = slots.slot(step).data(); !payload.empty(); line += slots.line_bytes) {
+    // The last word of a line carries its flag.
+    const size_t data_bytes = slots.line_bytes - sizeof(uint64_t);
+    std::memcpy(line, payload.data(), data_bytes);
+    uint64_t word = 0;
+    std::memcpy(&word, payload.data() + data_bytes, sizeof(word));
+    reinterpret_cast<std::atomic<uint64_t>*>(line + data_bytes)->store(word, std::memory_order_release);
+    payload = payload.subspan(slots.line_bytes);
   }
 }
 

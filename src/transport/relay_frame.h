@@ -33,8 +33,8 @@ static_assert(sizeof(FrameHeader) == 32);
 
 uint64_t ChecksumOf(FrameHeader header, std::span<const std::byte> payload);
 
-enum class RelayedProtocol : uint8_t { kSimple = 0, kLl = 1 };
-inline constexpr size_t kRelayedProtocols = 2;
+enum class RelayedProtocol : uint8_t { kSimple = 0, kLl = 1, kLl128 = 2 };
+inline constexpr size_t kRelayedProtocols = 3;
 
 // One protocol's part of a FIFO, without its number of slots in the type.
 struct RelayedSlots {
@@ -44,13 +44,14 @@ struct RelayedSlots {
   std::byte* slots = nullptr;
   size_t slot_bytes = 0;
   uint64_t count = 0;
-  bool has_lines = false;  // the receiver polls the slot itself, so lines must appear whole
+  size_t line_bytes = 0;  // not 0: the receiver polls the slot itself, so lines must appear whole
 
   std::span<std::byte> slot(uint64_t step) const { return {slots + step % count * slot_bytes, slot_bytes}; }
 };
 RelayedSlots SlotsOf(Fifo& fifo, RelayedProtocol protocol);
 
-// Writes a message of lines that a receiver may be polling: each line in one store.
+// Writes a message of lines that a receiver may be polling: a line of LL in one store, a line of LL128 data
+// first.
 void StoreLines(const RelayedSlots& slots, uint64_t step, std::span<const std::byte> payload);
 
 }  // namespace dynamiccl

@@ -68,7 +68,7 @@ std::optional<std::string> RelayInbox::CheckMessage() const {
   if (tail - slots.head->load(std::memory_order_acquire) >= slots.count) {
     return fmt::format("message {} came without credit", tail);
   }
-  const bool whole_lines = !slots.has_lines || header_.payload_bytes % sizeof(uint64_t) == 0;
+  const bool whole_lines = slots.line_bytes == 0 || header_.payload_bytes % slots.line_bytes == 0;
   if (header_.payload_bytes <= slots.slot_bytes && whole_lines) return {};
   return fmt::format("a message of {} bytes for a slot of {}", header_.payload_bytes, slots.slot_bytes);
 }
@@ -86,8 +86,8 @@ RelayInbox::Outcome RelayInbox::HeaderArrived() {
   ++sequence_;
   if (header_.payload_bytes == 0) return FrameArrived();
   const RelayedSlots slots = Incoming();
-  if (slots.has_lines) lines_.resize(header_.payload_bytes);
-  const std::span<std::byte> room = slots.has_lines ? std::span(lines_) : slots.slot(header_.value);
+  if (slots.line_bytes != 0) lines_.resize(header_.payload_bytes);
+  const std::span<std::byte> room = slots.line_bytes != 0 ? std::span(lines_) : slots.slot(header_.value);
   payload_ = room.first(header_.payload_bytes);
   wanted_ = payload_;
   in_payload_ = true;
@@ -102,7 +102,7 @@ RelayInbox::Outcome RelayInbox::FrameArrived() {
   switch (header.type) {
     case FrameType::kMessage: {
       const RelayedSlots slots = Incoming();
-      if (slots.has_lines) StoreLines(slots, header.value, payload_);
+      if (slots.line_bytes != 0) StoreLines(slots, header.value, payload_);
       slots.tail->store(header.value + 1, std::memory_order_seq_cst);
       break;
     }

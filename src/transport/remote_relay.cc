@@ -43,10 +43,9 @@ class BlockedSignals {
 constexpr uint64_t kUsesBetweenWholeSlots = uint64_t{1} << 20;
 
 size_t BytesToCarry(const RelayedSlots& slots, uint64_t step, size_t posted) {
-  if (!slots.has_lines) return std::min(posted, slots.slot_bytes);
+  if (slots.line_bytes == 0) return std::min(posted, slots.slot_bytes);
   if (step / slots.count % kUsesBetweenWholeSlots == kUsesBetweenWholeSlots - 1) return slots.slot_bytes;
-  constexpr size_t kLine = sizeof(uint64_t);
-  return std::min((posted + kLine - 1) / kLine * kLine, slots.slot_bytes);
+  return std::min((posted + slots.line_bytes - 1) / slots.line_bytes * slots.line_bytes, slots.slot_bytes);
 }
 
 }  // namespace

@@ -71,6 +71,12 @@ Result<int64_t> IntegerSetting(Setting setting) {
   return value;
 }
 
+Result<bool> BoolSetting(Setting setting) {
+  const std::string text = TextSetting(setting);
+  if (text == "0" || text == "1") return text == "1";
+  return MakeError(ErrorKind::kInvalidArgument, "{}='{}' is neither 0 nor 1", Row(setting).name, text);
+}
+
 std::vector<UnknownSetting> UnknownSettings(const char* const* environment) {
   std::vector<UnknownSetting> unknown;
   for (; environment != nullptr && *environment != nullptr; ++environment) {

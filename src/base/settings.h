@@ -34,6 +34,8 @@ const SettingRow& Row(Setting setting);
 std::string TextSetting(Setting setting);
 // A number that does not parse is an error that names the variable.
 Result<int64_t> IntegerSetting(Setting setting);
+// 0 or 1; anything else is an error that names the variable.
+Result<bool> BoolSetting(Setting setting);
 
 // Unknown names with our prefixes in the environment, each with the nearest known name: what a typo looks
 // like.

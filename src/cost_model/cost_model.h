@@ -56,8 +56,8 @@ struct CostTable {
 };
 
 // `bytes` is NCCL's total, `n_pipe_ops` as NCCL passes it to a tuner (1 for a single call). Ring, Tree and,
-// with one rank a node, PAT are priced; CollNet and NVLS need hardware that a Fabric does not describe and
-// are impossible here.
+// with one rank a node, PAT are priced, and NVLS (one node) and NVLSTree (several) where the constants state
+// a base latency for them; CollNet needs hardware that a Fabric does not describe and is impossible here.
 CostTable EstimateCosts(const CostModelInput& input, Collective collective, uint64_t bytes, int n_pipe_ops,
                         const ConfigMask& allowed);
 

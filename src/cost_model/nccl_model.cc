@@ -106,6 +106,39 @@ ModelledTime PatTime(const NcclModelInput& input) {
           .bandwidth_gbps = 0.75 * BusBandwidth(input, input.tree)};
 }
 
+// nvlsEfficiency of tuning.cc, Hopper: the share of the links that the switch's multicast reaches.
+constexpr double kNvlsEfficiency = 0.85;
+
+// Bytes a second of one channel over the node's links: one channel's worth of heads is not reached.
+double NvlsChannelBandwidth(const NcclModelInput& input, Collective collective) {
+  const double reached = kNvlsEfficiency * (input.ring.channels - 1) / input.ring.channels;
+  const double ranks = static_cast<double>(input.n_ranks) / input.n_nodes;
+  return input.ring.intra_bandwidth * reached *
+         (collective == Collective::kAllReduce ? 2.0 : (ranks - 1) / ranks);
+}
+
+double AllReduceShare(const NcclModelInput& input) {
+  return static_cast<double>(input.n_ranks) / RingSteps(input, Collective::kAllReduce);
+}
+
+// One node: reduced and sent on in one pass over all members' buffers.
+ModelledTime NvlsTime(const NcclModelInput& input, Collective collective) {
+  const double bus = input.ring.channels * NvlsChannelBandwidth(input, collective);
+  return {.latency_us = At(input.constants.base_latency_us, Algorithm::kNvls, Protocol::kSimple) +
+                        At(input.constants.intra_latency_us, Algorithm::kNvls, Protocol::kSimple),
+          .bandwidth_gbps = collective == Collective::kAllReduce ? bus * AllReduceShare(input) : bus};
+}
+
+ModelledTime NvlsTreeTime(const NcclModelInput& input) {
+  const double across = input.ring.inter_bandwidth * (input.n_nodes <= 2 ? 2 : 1);
+  const double channel = std::min(NvlsChannelBandwidth(input, Collective::kAllReduce), across);
+  const double hops = 2.0 * FloorLog2(static_cast<uint64_t>(input.n_nodes));
+  return {.latency_us = At(input.constants.base_latency_us, Algorithm::kNvlsTree, Protocol::kSimple) +
+                        At(input.constants.intra_latency_us, Algorithm::kNvlsTree, Protocol::kSimple) +
+                        hops * InterHop(input, Algorithm::kNvlsTree, Protocol::kSimple),
+          .bandwidth_gbps = input.ring.channels * channel * AllReduceShare(input)};
+}
+
 }  // namespace
 
 ModelledTime BaseTime(const NcclModelInput& input, Collective collective, Algorithm algorithm,
@@ -115,6 +148,13 @@ ModelledTime BaseTime(const NcclModelInput& input, Collective collective, Algori
   if (algorithm == Algorithm::kRing) return RingTime(input, collective, protocol);
   if (algorithm == Algorithm::kTree) return TreeTime(input, protocol);
   if (algorithm == Algorithm::kPat && one_rank_a_node) return PatTime(input);
+  // NCCL's own constants have no base latency for these two, and a Fabric does not say whether there is a
+  // switch that reduces: they are priced where a library states one.
+  const double base = At(input.constants.base_latency_us, algorithm, protocol);
+  if (algorithm == Algorithm::kNvls && base > 0 && input.n_nodes == 1) return NvlsTime(input, collective);
+  if (algorithm == Algorithm::kNvlsTree && base > 0 && input.n_nodes > 1 && !one_rank_a_node) {
+    return NvlsTreeTime(input);
+  }
   return {};
 }
 

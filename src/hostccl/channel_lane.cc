@@ -24,24 +24,19 @@ const AlgorithmEntry& EntryFor(const Communicator& communicator, const Collectiv
   return ordered != nullptr ? *ordered : *FindAlgorithm(operation.collective, operation.config.algorithm);
 }
 
-// A coroutine with the primitives that it waits in.
+// A coroutine with the primitives that it uses.
 struct Running {
   std::unique_ptr<Primitives> primitives;
   Lane lane;
-  bool started = false;
 
   bool done() const { return lane.done(); }
-  // Whether anything moved.
-  bool Poll() {
-    const uint64_t before = primitives->pieces_moved();
-    if (started && !primitives->Advance()) return primitives->pieces_moved() != before;
-    started = true;
-    lane.Resume();
-    return true;
+  bool Poll() { return lane.Poll(); }
+  int64_t next_arrival_ns() const {
+    return done() || lane.awaited() == nullptr ? kNotPosted : lane.awaited()->next_arrival_ns();
   }
 };
 
-ChannelWork MakeWork(const Communicator& communicator, const CollectiveOperation& operation, int channel) {
+ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& operation, int channel) {
   ChannelWork work;
   work.send = operation.send;
   work.recv = operation.recv;
@@ -60,6 +55,8 @@ ChannelWork MakeWork(const Communicator& communicator, const CollectiveOperation
   work.ring = communicator.ring();
   work.position = communicator.ring_position();
   work.tree = communicator.tree(channel % 2);
+  work.channel = channel;
+  work.node = &communicator.node_exchange(channel);
   return work;
 }
 
@@ -88,9 +85,7 @@ class ChannelLane final : public LaunchLane {
   int peer() const override { return -1; }
   int64_t next_arrival_ns() const override {
     int64_t next = kNotPosted;
-    for (const Running& running : running_) {
-      if (!running.done()) next = std::min(next, running.primitives->next_arrival_ns());
-    }
+    for (const Running& running : running_) next = std::min(next, running.next_arrival_ns());
     return next;
   }
 
@@ -163,7 +158,7 @@ class TransferLane final : public LaunchLane {
   }
   bool done() const override { return running_.done(); }
   int peer() const override { return peer_; }
-  int64_t next_arrival_ns() const override { return running_.primitives->next_arrival_ns(); }
+  int64_t next_arrival_ns() const override { return running_.next_arrival_ns(); }
 
  private:
   int peer_;

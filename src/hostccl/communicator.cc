@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/hostccl/communicator.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +12,12 @@
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
 
 namespace dynamiccl::hostccl {
+namespace {
+
+// A piece takes well under a millisecond; a peer that died or was stopped in one is waited for this long.
+constexpr int64_t kMaxTouchNs = 500'000'000;
+
+}  // namespace
 
 ncclResult_t ToNcclResult(ErrorKind kind) {
   switch (kind) {
@@ -54,6 +62,7 @@ Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
   DYNAMICCL_TRY(settings.emulated, EmulatedFromEnvironment());
   DYNAMICCL_TRY(const int64_t inline_calls, IntegerSetting(Setting::kHostcclInline));
   settings.inline_calls = inline_calls != 0;
+  DYNAMICCL_TRY(settings.copies_between_processes, BoolSetting(Setting::kHostcclCma));
   return settings;
 }
 
@@ -63,6 +72,7 @@ Communicator::Communicator(Parts parts) : parts_(std::move(parts)), ring_(RingOr
     trees_[static_cast<size_t>(which)] = TreeOverNodes(which, rank(), NodesOfRanks());
   }
   Connect();
+  if (n_ranks() > 1) JoinNode();
 }
 
 std::vector<int> Communicator::NodesOfRanks() const {
@@ -109,6 +119,37 @@ void Communicator::CompleteCollectiveLaunch(uint64_t launch) {
 void Communicator::CutConnections() {
   if (mesh() != nullptr) mesh()->Shutdown();
   if (parts_.relay != nullptr) parts_.relay->Shutdown();
+}
+
+void Communicator::JoinNode() {
+  const std::vector<int> nodes = NodesOfRanks();
+  const int own = parts_.link_ranks[static_cast<size_t>(rank())];
+  for (int channel = 0; channel < kMaxChannels; ++channel) {
+    bool one_host = true;
+    std::vector<NodeMember> members;
+    for (int peer = 0; peer < n_ranks(); ++peer) {
+      const auto index = static_cast<size_t>(peer);
+      if (nodes[index] != nodes[static_cast<size_t>(rank())]) continue;
+      const int link = parts_.link_ranks[index];
+      members.push_back({peer, &header(peer), parts_.links->Link(link, own, channel),
+                         parts_.links->Link(own, link, channel)});
+      one_host &= mesh()->same_host(peer);
+    }
+    node_exchanges_.push_back(std::make_unique<NodeExchange>(*this, channel, std::move(members), one_host));
+  }
+}
+
+void Communicator::WithdrawBuffers() {
+  if (n_ranks() == 1) return;
+  header(rank()).gate.withdrawn.store(true, std::memory_order_seq_cst);
+  const int64_t end = MonotonicNanoseconds() + kMaxTouchNs;
+  const auto touched = [&] {
+    for (const auto& segment : parts_.segments) {
+      if (segment->header().gate.touching.load(std::memory_order_seq_cst)) return true;
+    }
+    return false;
+  };
+  while (touched() && MonotonicNanoseconds() < end) ::sched_yield();
 }
 
 void Communicator::Fail(ErrorKind kind, const std::string& message) {

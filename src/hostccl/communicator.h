@@ -15,6 +15,7 @@
 #include "src/hostccl/emulated_release.h"
 #include "src/hostccl/host_stream.h"
 #include "src/hostccl/inline_gauge.h"
+#include "src/hostccl/node_exchange.h"
 #include "src/hostccl/planner.h"
 #include "src/hostccl/plugin_host/profiler_session.h"
 #include "src/hostccl/reduction_operators.h"
@@ -23,6 +24,7 @@
 #include "src/hostccl/topology/double_binary_tree.h"
 #include "src/transport/connection.h"
 #include "src/transport/emulated_links.h"
+#include "src/transport/peer_buffers.h"
 #include "src/transport/peer_mesh.h"
 #include "src/transport/remote_relay.h"
 #include "src/transport/segment.h"
@@ -36,6 +38,7 @@ struct CommunicatorSettings {
   bool rank_order = false;   // HOSTCCL_SUM
   bool inline_calls = true;  // HOSTCCL_INLINE
   EmulatedRelease emulated = EmulatedRelease::k230;
+  bool copies_between_processes = true;  // HOSTCCL_CMA
 
   static Result<CommunicatorSettings> FromEnvironment();
 };
@@ -55,6 +58,7 @@ class Communicator {
     std::vector<std::shared_ptr<Segment>> segments;  // by rank; of a rank on another host its shadow
     std::unique_ptr<RemoteRelay> relay;              // null when all ranks are on one host
     std::shared_ptr<const RegroupDoors> doors;       // null for one rank
+    bool copies_between_processes = false;           // agreed by all ranks
   };
   explicit Communicator(Parts parts);
 
@@ -83,6 +87,16 @@ class Communicator {
   Connection* channel(int index) {
     return &connections_[static_cast<size_t>(index) * parts_.segments.size()];
   }
+
+  // The ranks of this node, for one channel, and the memory of theirs that is mapped here. Used by the launch
+  // in progress alone. Only with more than one rank.
+  NodeExchange& node_exchange(int channel) { return *node_exchanges_[static_cast<size_t>(channel)]; }
+  PeerBuffers& peer_buffers() { return peer_buffers_; }
+  // The system lets the ranks read and write each other's private memory; equal on all ranks.
+  bool copies_between_processes() const { return parts_.copies_between_processes; }
+  // Returns when no peer touches this rank's buffers, or will. After a failure, before the program may free
+  // them.
+  void WithdrawBuffers();
 
   // A launch that runs collectives; equal on all ranks, from 1.
   uint64_t BeginCollectiveLaunch() {
@@ -136,6 +150,7 @@ class Communicator {
  private:
   void Connect();
   void CutConnections();
+  void JoinNode();
   std::vector<int> NodesOfRanks() const;
 
   Parts parts_;
@@ -146,6 +161,8 @@ class Communicator {
   int ring_position_ = 0;
   std::array<TreeNeighbours, 2> trees_;
   std::vector<Connection> connections_;
+  PeerBuffers peer_buffers_;
+  std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;
   uint64_t shrinks_ = 0;

@@ -15,6 +15,7 @@
 #include "src/hostccl/introduction.h"
 #include "src/hostccl/regroup.h"
 #include "src/transport/link_server.h"
+#include "src/transport/process_copies.h"
 #include "src/transport/rendezvous.h"
 
 namespace dynamiccl::hostccl {
@@ -54,7 +55,7 @@ class Assembly {
     PassFailPoint(FailPoint::kMemoryExchanged);
     DYNAMICCL_CHECK_OK(StartRelay());
     PassFailPoint(FailPoint::kRelayStarted);
-    return {};
+    return AgreeOnCopies();
   }
 
   // After Join: the links of a topology, whose state lives in the memory of rank 0.
@@ -158,6 +159,18 @@ class Assembly {
     }
     if (setup.peers.empty()) return {};
     DYNAMICCL_TRY(parts_.relay, RemoteRelay::Start(std::move(setup)));
+    return {};
+  }
+
+  Status AgreeOnCopies() {
+    const bool wanted = parts_.settings.copies_between_processes;
+    DYNAMICCL_TRY(parts_.copies_between_processes, AgreeOnProcessCopies(*parts_.mesh, wanted, deadline_));
+    if (!parts_.copies_between_processes && parts_.info.rank == 0) {
+      Info(NCCL_SUBSYS_INIT, "{}: private buffers of other processes go through slots",
+           wanted ? "process_vm_readv is refused (ptrace_scope, seccomp or a container), or HOSTCCL_CMA=0 on "
+                    "a rank"
+                  : "HOSTCCL_CMA=0");
+    }
     return {};
   }
 

@@ -47,6 +47,7 @@ ConfigMask SupportedConfigs(Collective collective) {
     }
   }
   mask.set(ConfigIndex(Algorithm::kPat, Protocol::kSimple));
+  mask.set(ConfigIndex(Algorithm::kNvls, Protocol::kSimple));
   return mask & NcclConfigs(collective);
 }
 

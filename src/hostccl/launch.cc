@@ -59,7 +59,7 @@ class Launch::PlanRun {
 
   // After a long idle time; fails the communicator when waiting is hopeless.
   void CheckHealth(int64_t idle_ns) {
-    if (communicator_.interrupted()) return lanes_.clear();
+    if (communicator_.interrupted() || communicator_.async_error() != ncclSuccess) return LeaveLanes();
     if (communicator_.aborted()) return Give(ErrorKind::kPeerFailed, "aborted by ncclCommAbort");
     communicator_.mesh()->LookForDeparted();
     // What a departed peer posted before it ended is still in our memory.
@@ -148,6 +148,12 @@ class Launch::PlanRun {
 
   void Give(ErrorKind kind, const std::string& message) {
     communicator_.Fail(kind, message);
+    LeaveLanes();
+  }
+
+  // A lane that failed said so to the communicator; the others could wait for ever.
+  void LeaveLanes() {
+    communicator_.WithdrawBuffers();
     lanes_.clear();
   }
 

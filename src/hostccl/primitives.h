@@ -5,10 +5,10 @@
 #pragma once
 
 #include <array>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 
+#include "src/hostccl/lane.h"
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
 #include "src/transport/connection.h"
 
@@ -33,13 +33,12 @@ struct ChunkStep {
   bool is_result = false;  // `src` is no input of a reduction: PreMulSum leaves it alone
 };
 
-class Primitives {
+class Primitives : public Awaited {
  public:
   // `channel` points at this channel's connections, indexed by peer.
   // `chunk_bytes`: the call's chunk size, 0 for the protocol's own.
   Primitives(Connection* channel, const Reduction& reduction, size_t chunk_bytes)
       : channel_(channel), reduction_(reduction), chunk_bytes_(chunk_bytes) {}
-  virtual ~Primitives() = default;
 
   // The peers of the primitives that follow. Not while one is in flight.
   void Connect(Peers from, Peers to);
@@ -47,7 +46,7 @@ class Primitives {
   struct Awaiter {
     Primitives& primitives;
     bool await_ready() { return primitives.Advance(); }
-    void await_suspend(std::coroutine_handle<>) const {}
+    void await_suspend(Lane::Handle lane) const { lane.promise().awaited = &primitives; }
     void await_resume() const {}
   };
 
@@ -78,16 +77,11 @@ class Primitives {
     return Start(step);
   }
 
-  // Moves what can be moved of the chunk in flight; true when it is done.
-  virtual bool Advance() = 0;
   // The largest chunk of this call, in elements.
   size_t MaxChunk() const;
 
-  // Grows with every piece moved: how the executor sees progress.
-  uint64_t pieces_moved() const { return pieces_moved_; }
-  // When to look again: kNotPosted, or the arrival of a message that is on an emulated link.
-  int64_t next_arrival_ns() const { return next_arrival_ns_; }
   const Reduction& reduction() const { return reduction_; }
+  size_t element_bytes() const { return reduction_.element_bytes; }
 
  protected:
   // A primitive without peers on a side leaves that side out: a leaf that sends up receives from nobody.
@@ -108,8 +102,6 @@ class Primitives {
   ChunkStep step_;
   std::array<Connection*, kMaxPeers> from_{};
   std::array<Connection*, kMaxPeers> to_{};
-  uint64_t pieces_moved_ = 0;
-  int64_t next_arrival_ns_ = kNotPosted;
 
  private:
   Awaiter Start(const ChunkStep& step);

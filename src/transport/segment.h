@@ -8,6 +8,7 @@
 
 #include "src/base/shared_memory.h"
 #include "src/base/status.h"
+#include "src/transport/buffer_board.h"
 #include "src/transport/doorbell.h"
 #include "src/transport/fifo.h"
 #include "src/transport/link_state.h"
@@ -24,6 +25,8 @@ struct alignas(4096) SegmentHeader {
   // Collective launches that this rank has completed on the communicator: a peer that left after completing a
   // launch is not missed in it.
   alignas(64) std::atomic<uint64_t> completed_launches;
+  AccessGate gate;
+  BufferBoard boards[kMaxChannels];
 };
 
 // A state for each rail between two nodes, of which there are at most as many as ranks, and for each two

@@ -21,6 +21,18 @@ constexpr AlgorithmEntry kEntries[] = {
      Algorithm::kPat,
      {PatReduceScatter, nullptr},
      "ceil(log2(n)) steps, S(n-1)/n bytes"},
+    {Collective::kAllReduce,
+     Algorithm::kNvls,
+     {OnePassAllReduce, nullptr},
+     "2 steps, reads S(n-1)/n and stores S(n-1)/n bytes in peers' memory"},
+    {Collective::kAllGather,
+     Algorithm::kNvls,
+     {OnePassAllGather, nullptr},
+     "1 step, reads S(n-1)/n bytes in peers' memory"},
+    {Collective::kReduceScatter,
+     Algorithm::kNvls,
+     {OnePassReduceScatter, nullptr},
+     "1 step, reads S(n-1)/n bytes in peers' memory"},
 };
 
 // The algorithm field is not used: rank order replaces whatever was chosen.
@@ -40,6 +52,19 @@ constexpr AlgorithmEntry kOrdered[] = {
 
 std::span<const AlgorithmEntry> AllAlgorithms() {
   return kEntries;
+}
+
+bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes) {
+  switch (algorithm) {
+    case Algorithm::kNvls:
+      return n_nodes == 1 && n_ranks > 1;
+    case Algorithm::kNvlsTree:
+      return n_nodes > 1 && n_ranks > n_nodes;
+    case Algorithm::kPat:
+      return n_nodes > 1 && n_ranks == n_nodes;
+    default:
+      return true;
+  }
 }
 
 const AlgorithmEntry* FindOrderedAlgorithm(Collective collective) {

@@ -24,6 +24,8 @@ struct AlgorithmEntry {
 std::span<const AlgorithmEntry> AllAlgorithms();
 // Null when hostccl does not have the pair.
 const AlgorithmEntry* FindAlgorithm(Collective collective, Algorithm algorithm);
+// Whether the algorithm exists on a communicator of this shape, as in NCCL.
+bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes);
 
 // What runs under HOSTCCL_SUM=rank_order; null for collectives that do not reduce.
 const AlgorithmEntry* FindOrderedAlgorithm(Collective collective);

@@ -22,6 +22,11 @@ Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work);
 Lane PatAllGather(Primitives& peers, const ChannelWork& work);
 Lane PatReduceScatter(Primitives& peers, const ChannelWork& work);
 
+// The NVLS slot: the ranks of one node on each other's buffers; through `slots` where they cannot be reached.
+Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work);
+Lane OnePassAllGather(Primitives& slots, const ChannelWork& work);
+Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work);
+
 // HOSTCCL_SUM=rank_order, in place of the above.
 Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work);
 Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work);

@@ -13,6 +13,8 @@
 
 namespace dynamiccl::hostccl {
 
+class NodeExchange;
+
 struct ChannelWork {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
@@ -28,6 +30,8 @@ struct ChannelWork {
   std::span<const int> ring;  // ranks in ring order
   int position = 0;           // of this rank in the ring
   TreeNeighbours tree;        // of this channel's tree
+  int channel = 0;
+  NodeExchange* node = nullptr;  // this channel's boards of the ranks of this node
 
   const std::byte* Input(size_t element) const { return send + element * element_bytes; }
   std::byte* Output(size_t element) const { return recv + element * element_bytes; }

@@ -172,7 +172,7 @@ TEST(ShapedCollectives, EqualTheReferenceAndTakeAtLeastTheLinksTime) {
   ::setenv("HOSTCCL_TOPOLOGY", "two-nodes-infiniband", 1);
   WithCommunicators(4, [](const std::shared_ptr<Communicator>& communicator) {
     EXPECT_EQ(communicator->info().n_nodes, 2);
-    RandomCalls calls(99, 4);
+    RandomCalls calls(99, 4, communicator->info().n_nodes);
     for (int round = 0; round < 40; ++round) {
       const RandomCall call = calls.Next();
       CallBuffers buffers(call, communicator->rank(), 4);

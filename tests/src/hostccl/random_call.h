@@ -2,6 +2,9 @@
 // Random collective calls, the same on all ranks for a seed: which call, with which config, on which data.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +12,7 @@
 #include "src/collective/legal_configs.h"
 #include "src/hostccl/algorithms/algorithm_registry.h"
 #include "src/hostccl/launch.h"
+#include "src/transport/shared_buffer.h"
 #include "tests/src/hostccl/typed_buffer.h"
 #include "tests/support/serial_reference.h"
 
@@ -34,12 +38,21 @@ inline std::string RandomCall::Describe() const {
 
 class RandomCalls {
  public:
-  RandomCalls(uint64_t seed, int n_ranks) : random_(seed), n_ranks_(n_ranks) {}
+  RandomCalls(uint64_t seed, int n_ranks, int n_nodes = 1) : random_(seed), n_ranks_(n_ranks) {
+    for (const hostccl::AlgorithmEntry& entry : hostccl::AllAlgorithms()) {
+      // PAT is for one rank a node, but its lanes do not ask.
+      const bool runs = entry.algorithm == Algorithm::kPat || hostccl::RunsOn(entry.algorithm, n_ranks, n_nodes);
+      if (runs) algorithms_.push_back(entry);
+    }
+  }
+
+  void KeepOnly(Algorithm algorithm) {
+    std::erase_if(algorithms_, [&](const auto& entry) { return entry.algorithm != algorithm; });
+  }
 
   RandomCall Next() {
     RandomCall call;
-    const auto algorithms = hostccl::AllAlgorithms();
-    const auto& entry = algorithms[Below(algorithms.size())];
+    const auto& entry = algorithms_[Below(algorithms_.size())];
     auto& operation = call.operation;
     operation.collective = entry.collective;
     operation.data_type = static_cast<DataType>(Below(kDataTypes));
@@ -94,19 +107,42 @@ class RandomCalls {
 
   std::mt19937_64 random_;
   int n_ranks_;
+  std::vector<hostccl::AlgorithmEntry> algorithms_;
+};
+
+// Memory of a call: private, or shared as ncclMemAlloc gives it.
+class CallMemory {
+ public:
+  CallMemory(size_t bytes, bool shared) : shared_(shared ? AllocateSharedBuffer(bytes).value() : nullptr) {
+    if (!shared) private_.resize(bytes);
+    std::fill_n(data(), bytes, std::byte{0x5a});
+  }
+  CallMemory(const CallMemory&) = delete;
+  CallMemory& operator=(const CallMemory&) = delete;
+  ~CallMemory() {
+    if (shared_ == nullptr) return;
+    EXPECT_TRUE(FreeSharedBuffer(shared_).has_value());
+  }
+  std::byte* data() { return shared_ != nullptr ? static_cast<std::byte*>(shared_) : private_.data(); }
+
+ private:
+  void* shared_;
+  std::vector<std::byte> private_;
 };
 
 // One rank's buffers for a call, and whether the result is what the serial reference gives.
 class CallBuffers {
  public:
-  CallBuffers(const RandomCall& call, int rank, int n_ranks) : call_(call), rank_(rank), n_ranks_(n_ranks) {
-    const size_t n = static_cast<size_t>(n_ranks);
+  CallBuffers(const RandomCall& call, int rank, int n_ranks, bool shared = false)
+      : call_(call),
+        rank_(rank),
+        n_ranks_(n_ranks),
+        send_count_(call.operation.count * Blocks(Collective::kReduceScatter)),
+        recv_count_(call.operation.count * Blocks(Collective::kAllGather)),
+        memory_((send_count_ + recv_count_) * ElementBytes(call.operation.data_type) + 64, shared) {
     const auto collective = call.operation.collective;
-    send_count_ = call.operation.count * (collective == Collective::kReduceScatter ? n : 1);
-    recv_count_ = call.operation.count * (collective == Collective::kAllGather ? n : 1);
     const size_t bytes = ElementBytes(call.operation.data_type);
-    storage_.resize((send_count_ + recv_count_) * bytes + 64, std::byte{0x5a});
-    send_ = storage_.data() + call.misalignment;
+    send_ = memory_.data() + call.misalignment;
     recv_ = send_ + send_count_ * bytes;
     if (call.in_place) {
       const size_t r = static_cast<size_t>(rank);
@@ -183,13 +219,17 @@ class CallBuffers {
       values[i] = !mine ? 0 : op == ReduceOp::kAvg ? 1 : values[i];
     }
   }
+  // Blocks in the buffer that holds one from each rank in `gathering`, and a single one otherwise.
+  size_t Blocks(Collective gathering) const {
+    return call_.operation.collective == gathering ? static_cast<size_t>(n_ranks_) : 1;
+  }
 
   const RandomCall call_;
   int rank_;
   int n_ranks_;
-  size_t send_count_ = 0;
-  size_t recv_count_ = 0;
-  std::vector<std::byte> storage_;
+  size_t send_count_;
+  size_t recv_count_;
+  CallMemory memory_;
   std::byte* send_ = nullptr;
   std::byte* recv_ = nullptr;
 };

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the one-pass algorithms share: which elements a rank of the node works on, in which pieces, and the
+// sum over all ranks' buffers (docs/algorithms.md).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "src/hostccl/algorithms/channel_work.h"
+#include "src/hostccl/node_exchange.h"
+
+namespace dynamiccl::hostccl {
+
+// The part of [begin, begin + count) that is member `index` of `n`'s to work on: whole cache lines but the
+// last.
+Chunk ShareOf(const Chunk& range, size_t element_bytes, int index, int n);
+
+// Walks over a range in pieces. On emulated links each piece is a message from every other member, a few of
+// them on the way ahead of the one that is worked on.
+class NodePieces {
+ public:
+  NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes);
+
+  // The next piece; false at the end. Then wait in NodeExchange::Enter(arrival_ns()).
+  bool Next();
+  const Chunk& piece() const { return piece_; }
+  int64_t arrival_ns() const { return arrivals_[(next_ - 1) % kAhead]; }
+
+ private:
+  // As many messages as a FIFO has slots.
+  static constexpr size_t kAhead = kSlots;
+
+  Chunk PieceAt(size_t index) const;
+  void BookUpTo(size_t pieces);
+
+  NodeExchange& node_;
+  Chunk range_;
+  size_t element_bytes_;
+  size_t piece_elements_;
+  size_t booked_ = 0;
+  size_t next_ = 0;
+  Chunk piece_;
+  std::array<int64_t, kAhead> arrivals_{};
+};
+
+// Sums the members' send buffers in the order of their ranks, in the compute type, and rounds once. The
+// result is the same whatever the memory is and whoever computes it.
+class NodeSum {
+ public:
+  // `touched_bytes`: what this rank reads and writes in the call. After Announce. `reduction` must outlive
+  // it.
+  NodeSum(NodeExchange& node, const Reduction& reduction, size_t touched_bytes);
+
+  // Elements [from, from + count) of all send buffers to each output; `is_final`: the operator's division is
+  // due. Between Enter and Leave. After a failure of the node nothing is stored.
+  void Run(size_t from, size_t count, std::span<std::byte* const> outputs, bool is_final);
+
+ private:
+  NodeExchange& node_;
+  const Reduction& reduction_;
+  uint64_t streamed_;
+  std::vector<const std::byte*> inputs_;
+  std::vector<ElementValue> values_;
+  std::vector<const ElementValue*> multipliers_;  // empty: none
+};
+
+// Bits of Combination::streamed for all outputs if a call that touches this much is to write past the caches.
+uint64_t StreamedOutputs(size_t touched_bytes);
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// AllGather in the NVLS slot: each rank copies all ranks' blocks from their buffers (docs/algorithms.md).
+#include <cstring>
+
+#include "src/hostccl/algorithms/algorithms.h"
+#include "src/hostccl/algorithms/one_pass.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece) {
+  const size_t bytes = piece.count * work.element_bytes;
+  for (int step = 0; step < node.size(); ++step) {
+    // Ranks start at different blocks, so that they do not all read the same memory at once.
+    const int member = (node.self() + step) % node.size();
+    std::byte* const to = work.Output(static_cast<size_t>(member) * work.count + piece.offset);
+    if (!node.IsMapped(member)) {
+      node.Fetch(member, piece.offset * work.element_bytes, to, bytes);
+      continue;
+    }
+    const std::byte* const from = node.Input(member, piece.offset * work.element_bytes, bytes);
+    if (to != from) std::memcpy(to, from, bytes);
+  }
+}
+
+}  // namespace
+
+Lane OnePassAllGather(Primitives& slots, const ChannelWork& work) {
+  if (work.begin == work.end) co_return;
+  NodeExchange& node = *work.node;
+  co_await node.Announce({work.send, work.count * work.element_bytes, nullptr, 0, {}});
+  if (node.direct()) {
+    NodePieces pieces(node, {work.begin, work.end - work.begin}, work.element_bytes);
+    while (pieces.Next()) {
+      co_await node.Enter(pieces.arrival_ns());
+      GatherPiece(node, work, pieces.piece());
+      node.Leave();
+    }
+  } else {
+    co_await SubLane(RingAllGather(slots, work));
+  }
+  co_await node.Finish();
+}
+
+}  // namespace dynamiccl::hostccl

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// AllReduce in the NVLS slot: each rank sums a share of the elements from all ranks' buffers and stores the
+// result to all of them (docs/algorithms.md). In place is safe: a share is read and written by its rank
+// alone.
+#include "src/hostccl/algorithms/algorithms.h"
+#include "src/hostccl/algorithms/one_pass.h"
+
+namespace dynamiccl::hostccl {
+
+Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work) {
+  if (work.begin == work.end) co_return;
+  NodeExchange& node = *work.node;
+  const size_t bytes = work.element_bytes;
+  co_await node.Announce(
+      {work.send, work.count * bytes, work.recv, work.count * bytes, slots.reduction().multiplier});
+  int64_t stored_ns = 0;
+  if (node.direct()) {
+    const Chunk share = ShareOf({work.begin, work.end - work.begin}, bytes, node.self(), node.size());
+    NodePieces pieces(node, share, bytes);
+    NodeSum sum(node, slots.reduction(), 2 * work.count * bytes);
+    std::vector<std::byte*> outputs;
+    while (pieces.Next()) {
+      co_await node.Enter(pieces.arrival_ns());
+      const auto [offset, count] = pieces.piece();
+      outputs.assign(1, work.Output(offset));
+      for (int member = 0; member < node.size(); ++member) {
+        std::byte* const output = node.Output(member, offset * bytes);
+        if (member != node.self() && output != nullptr) outputs.push_back(output);
+      }
+      sum.Run(offset, count, outputs, true);
+      node.StoreUnmapped(offset * bytes, work.Output(offset), count * bytes);
+      node.Leave();
+      stored_ns = node.BookOutgoing(count * bytes);
+    }
+  } else {
+    co_await SubLane(OrderedAllReduce(slots, work));
+  }
+  co_await node.Finish(stored_ns);
+}
+
+}  // namespace dynamiccl::hostccl

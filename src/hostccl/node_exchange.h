@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the ranks of one node work on each other's buffers: they announce them on boards in shared memory, read
+// and write them piece by piece, and part when all have finished. One a communicator and channel.
+//
+//   co_await node.Announce(own);              // all have announced
+//   for each piece:
+//     co_await node.Enter(node.Book(bytes));  // the piece may be touched
+//     ... node.Input(...), node.Store(...) ...
+//     node.Leave();
+//   co_await node.Finish();                   // nobody touches this rank's buffers any more
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/hostccl/lane.h"
+#include "src/hostccl/reduce_kernels/reduce_kernel.h"
+#include "src/transport/peer_buffers.h"
+#include "src/transport/segment.h"
+#include "src/transport/shaped_link.h"
+
+namespace dynamiccl::hostccl {
+
+class Communicator;
+
+// What the ranks of the node do with the buffers of a call.
+struct OwnBuffers {
+  const std::byte* send = nullptr;
+  size_t send_bytes = 0;
+  std::byte* recv = nullptr;
+  size_t recv_bytes = 0;  // 0: peers do not write to it
+  std::optional<ElementValue> multiplier;
+};
+
+// A rank of this node, itself included, in the order of ranks.
+struct NodeMember {
+  int rank = 0;
+  SegmentHeader* header = nullptr;
+  std::unique_ptr<ShapedLink> incoming;  // null: not shaped
+  std::unique_ptr<ShapedLink> outgoing;
+};
+
+class NodeExchange {
+ public:
+  // `members` has at least this rank; their segments are shared only if `one_host`. `communicator` owns the
+  // object.
+  NodeExchange(Communicator& communicator, int channel, std::vector<NodeMember> members, bool one_host);
+
+  int size() const { return static_cast<int>(members_.size()); }
+  int self() const { return self_; }
+  int rank(int member) const { return members_[static_cast<size_t>(member)].rank; }
+
+  // A wait of a lane on `ready`, which is asked again and again until it is true once.
+  class Until final : public AwaitedInLane {
+   public:
+    using Condition = bool (NodeExchange::*)(int64_t arrival_ns);
+    Until(NodeExchange& node, Condition condition, int64_t arrival_ns = 0)
+        : node_(node), condition_(condition), arrival_ns_(arrival_ns) {}
+    bool Advance() override;
+
+   private:
+    NodeExchange& node_;
+    Condition condition_;
+    int64_t arrival_ns_;
+  };
+
+  Until Announce(const OwnBuffers& own);
+  // For a second lane of the same call.
+  Until Announced() { return {*this, &NodeExchange::PollAnnounced}; }
+  // After Announce, equal on all members: every buffer that is needed can be reached. Where it is false,
+  // nothing below may be used but Finish.
+  bool direct() const { return direct_; }
+  // Some member's memory is copied by the system, piece by piece, instead of being mapped.
+  bool copies() const { return copies_; }
+  // The communicator has failed: what was read may be anything.
+  bool failed() const { return failed_; }
+  // Bytes of a piece that is worth a step of its own and whose copies stay in the second-level cache.
+  size_t PieceBytes() const;
+
+  // Books a message of `bytes` on the links from (to) all other members; when it arrives, 0: at once.
+  int64_t BookIncoming(size_t bytes);
+  int64_t BookOutgoing(size_t bytes);
+  // The piece has arrived and peers' buffers may be touched until Leave, which must follow before the next
+  // wait. Never true once a member gave up.
+  Until Enter(int64_t arrival_ns) { return {*this, &NodeExchange::PollEnter, arrival_ns}; }
+  void Leave();
+
+  // `bytes` of a member's send buffer: in place where it is mapped, else copied to a scratch area of its own
+  // that stays valid until the next call for this member.
+  const std::byte* Input(int member, size_t offset, size_t bytes);
+  // Bits of the member's PreMulSum factor.
+  ElementValue Multiplier(int member) const;
+  // The member's receive buffer at `offset`; null where it is not mapped (then Store).
+  std::byte* Output(int member, size_t offset) const;
+  // Copies to every member whose receive buffer is not mapped.
+  void StoreUnmapped(size_t offset, const std::byte* from, size_t bytes);
+  // Copies from a member whose send buffer is not mapped to this rank's memory.
+  void Fetch(int member, size_t offset, std::byte* to, size_t bytes);
+  bool IsMapped(int member) const { return reached_[static_cast<size_t>(member)].send != nullptr; }
+
+  // After the last piece; `arrival_ns` as of the last BookOutgoing.
+  Until Finish(int64_t arrival_ns = 0) { return {*this, &NodeExchange::PollFinish, arrival_ns}; }
+
+ private:
+  // A member's buffers as this rank reaches them; null: by the system's copies.
+  struct Reached {
+    BufferRef send_ref;
+    BufferRef recv_ref;
+    std::byte* send = nullptr;
+    std::byte* recv = nullptr;
+    std::unique_ptr<std::byte[]> scratch;  // PieceBytes() of it, made at first use
+  };
+
+  BufferBoard& board(size_t member) const { return members_[member].header->boards[channel_]; }
+  bool PollAnnounced(int64_t arrival_ns);
+  bool PollEnter(int64_t arrival_ns);
+  bool PollFinish(int64_t arrival_ns);
+  void ReachAll();
+  void Reach(size_t member);
+  std::byte* Map(const BufferRef& ref);
+  void RingPeers();
+  void Check(const Status& status);
+
+  Communicator& communicator_;
+  const int channel_;
+  const std::vector<NodeMember> members_;
+  const bool one_host_;
+  int self_ = 0;
+  std::vector<Reached> reached_;  // by member
+  uint64_t step_ = 0;             // announcements of this rank
+  uint64_t reached_step_ = 0;
+  uint64_t finished_step_ = 0;
+  bool direct_ = false;
+  bool copies_ = false;
+  bool failed_ = false;
+};
+
+}  // namespace dynamiccl::hostccl

@@ -57,6 +57,8 @@ ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& oper
   work.tree = communicator.tree(channel % 2);
   work.channel = channel;
   work.node = &communicator.node_exchange(channel);
+  work.nodes = communicator.ranks_by_node();
+  work.node_index = communicator.node_index();
   return work;
 }
 

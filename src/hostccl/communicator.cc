@@ -123,14 +123,23 @@ void Communicator::CutConnections() {
 
 void Communicator::JoinNode() {
   const std::vector<int> nodes = NodesOfRanks();
+  std::vector<int> seen;
+  for (int peer = 0; peer < n_ranks(); ++peer) {
+    const auto at = std::find(seen.begin(), seen.end(), nodes[static_cast<size_t>(peer)]);
+    const auto index = static_cast<size_t>(at - seen.begin());
+    if (at == seen.end()) {
+      seen.push_back(nodes[static_cast<size_t>(peer)]);
+      ranks_by_node_.emplace_back();
+    }
+    ranks_by_node_[index].push_back(peer);
+    if (peer == rank()) node_index_ = static_cast<int>(index);
+  }
   const int own = parts_.link_ranks[static_cast<size_t>(rank())];
   for (int channel = 0; channel < kMaxChannels; ++channel) {
     bool one_host = true;
     std::vector<NodeMember> members;
-    for (int peer = 0; peer < n_ranks(); ++peer) {
-      const auto index = static_cast<size_t>(peer);
-      if (nodes[index] != nodes[static_cast<size_t>(rank())]) continue;
-      const int link = parts_.link_ranks[index];
+    for (const int peer : ranks_by_node_[static_cast<size_t>(node_index_)]) {
+      const int link = parts_.link_ranks[static_cast<size_t>(peer)];
       members.push_back({peer, &header(peer), parts_.links->Link(link, own, channel),
                          parts_.links->Link(own, link, channel)});
       one_host &= mesh()->same_host(peer);

@@ -91,6 +91,9 @@ class Communicator {
   // The ranks of this node, for one channel, and the memory of theirs that is mapped here. Used by the launch
   // in progress alone. Only with more than one rank.
   NodeExchange& node_exchange(int channel) { return *node_exchanges_[static_cast<size_t>(channel)]; }
+  // Nodes in the order of their first ranks, and which of them is this rank's.
+  std::span<const std::vector<int>> ranks_by_node() const { return ranks_by_node_; }
+  int node_index() const { return node_index_; }
   PeerBuffers& peer_buffers() { return peer_buffers_; }
   // The system lets the ranks read and write each other's private memory; equal on all ranks.
   bool copies_between_processes() const { return parts_.copies_between_processes; }
@@ -161,6 +164,8 @@ class Communicator {
   int ring_position_ = 0;
   std::array<TreeNeighbours, 2> trees_;
   std::vector<Connection> connections_;
+  std::vector<std::vector<int>> ranks_by_node_;
+  int node_index_ = 0;
   PeerBuffers peer_buffers_;
   std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel
   uint64_t collective_launches_ = 0;

@@ -48,6 +48,7 @@ ConfigMask SupportedConfigs(Collective collective) {
   }
   mask.set(ConfigIndex(Algorithm::kPat, Protocol::kSimple));
   mask.set(ConfigIndex(Algorithm::kNvls, Protocol::kSimple));
+  mask.set(ConfigIndex(Algorithm::kNvlsTree, Protocol::kSimple));
   return mask & NcclConfigs(collective);
 }
 

@@ -7,7 +7,8 @@
 namespace dynamiccl::hostccl {
 
 // Pairs that hostccl implements for a collective: Ring for all five, Tree for AllReduce, with Simple and LL;
-// the one-pass algorithms in the NVLS slot with Simple.
+// the one-pass algorithms in the NVLS and NVLSTree
+// slots with Simple.
 ConfigMask SupportedConfigs(Collective collective);
 
 // The model's input for a communicator on `fabric`. Pure: equal on all ranks.

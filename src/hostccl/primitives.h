@@ -60,15 +60,16 @@ class Primitives : public Awaited {
   }
   Awaiter Recv(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, false}); }
   Awaiter RecvCopySend(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, true}); }
-  Awaiter RecvReduceSend(const std::byte* src, size_t count) {
-    return Start({src, nullptr, count, true, true});
+  // `is_result`: `src` is a sum of several ranks, with their factors in it.
+  Awaiter RecvReduceSend(const std::byte* src, size_t count, bool is_result = false) {
+    return Start({src, nullptr, count, true, true, false, is_result});
   }
   // The two that end a reduction: the operator's division happens in them.
   Awaiter RecvReduceCopy(const std::byte* src, std::byte* dst, size_t count) {
     return Start({src, dst, count, true, false, true});
   }
-  Awaiter RecvReduceCopySend(const std::byte* src, std::byte* dst, size_t count) {
-    return Start({src, dst, count, true, true, true});
+  Awaiter RecvReduceCopySend(const std::byte* src, std::byte* dst, size_t count, bool is_result = false) {
+    return Start({src, dst, count, true, true, true, is_result});
   }
 
   // As RecvReduceCopy; `step` says whether the sum ends here and whether `src` is a partial sum.

@@ -27,6 +27,10 @@ Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work);
 Lane OnePassAllGather(Primitives& slots, const ChannelWork& work);
 Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work);
 
+// The NVLSTree slot: that on each node, and a tree between the nodes; side by side on a channel, up first.
+Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work);
+Lane NvlsTreeDown(Primitives& tree, const ChannelWork& work);
+
 // HOSTCCL_SUM=rank_order, in place of the above.
 Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work);
 Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "src/collective/collective.h"
 #include "src/hostccl/lane.h"
@@ -31,7 +32,9 @@ struct ChannelWork {
   int position = 0;           // of this rank in the ring
   TreeNeighbours tree;        // of this channel's tree
   int channel = 0;
-  NodeExchange* node = nullptr;  // this channel's boards of the ranks of this node
+  NodeExchange* node = nullptr;             // this channel's boards of the ranks of this node
+  std::span<const std::vector<int>> nodes;  // ranks by node, ascending
+  int node_index = 0;                       // of this rank's node in `nodes`
 
   const std::byte* Input(size_t element) const { return send + element * element_bytes; }
   std::byte* Output(size_t element) const { return recv + element * element_bytes; }

@@ -77,6 +77,28 @@ TEST_P(NodeMemory, LargeCallsEqualTheSerialReference) {
   });
 }
 
+// An odd number of ranks leaves one node with a rank more than the other has.
+TEST_P(NodeMemory, TreesBetweenNodesEqualTheSerialReference) {
+  const auto [n, memory, copies] = GetParam();
+  ::setenv("HOSTCCL_TOPOLOGY", "two-nodes-infiniband", 1);
+  const int ranks = std::max(n, 3);
+  WithRankProcesses(ranks, [ranks, memory = memory](const CommunicatorPointer& communicator) {
+    ASSERT_EQ(communicator->info().n_nodes, 2);
+    RandomCalls calls(static_cast<uint64_t>(900 + ranks), ranks, 2);
+    calls.KeepOnly(Algorithm::kNvlsTree);
+    for (int round = 0; round < 25; ++round) {
+      RandomCall call = calls.Next();
+      if (round == 24) call.operation.count = 700'001;
+      const int rank = communicator->rank();
+      CallBuffers buffers(call, rank, ranks, IsShared(memory, call.data_seed, rank));
+      const CommunicatorPlan plan{communicator, {buffers.Operation()}, {}, {}};
+      ASSERT_EQ(RunLaunch({&plan, 1}), ncclSuccess);
+      ASSERT_EQ(buffers.FirstMismatch(), -1) << "rank " << rank << " of " << ranks << ": " << call.Describe();
+    }
+  });
+  ::unsetenv("HOSTCCL_TOPOLOGY");
+}
+
 constexpr size_t kRoundedCount = 100'003;
 
 // AllReduce of numbers whose sum depends on the order.

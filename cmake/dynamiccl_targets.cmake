@@ -11,11 +11,11 @@ function(dynamiccl_library name)
   endif()
 endfunction()
 
-# dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ALONE]): one gtest program; each case is a ctest
-# test. ALONE keeps its cases from running beside each other under ctest -j.
+# dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ALONE] [SERIAL]): one gtest program; each case is a ctest
+# test. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
 # Labels used: fast (default), integration, torch, real_nccl, slow.
 function(dynamiccl_test name)
-  cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -28,6 +28,9 @@ function(dynamiccl_test name)
   set(lock)
   if(ARG_ALONE)
     set(lock RESOURCE_LOCK ${name})
+  endif()
+  if(ARG_SERIAL)
+    set(lock RUN_SERIAL TRUE)
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ${lock})
 endfunction()

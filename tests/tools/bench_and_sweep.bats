@@ -83,8 +83,9 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 import json
 rows = [json.loads(line) for line in open("s.measurements")]
 cells = [r for r in rows if r.get("kind") == "row"]
-# 4 channel counts of Ring and Tree with LL and Simple for AllReduce, of Ring for the two others, and the defaults.
-assert len(cells) == 2 * (17 + 9 + 9), len(cells)
+# 4 channel counts of Ring and Tree with 3 protocols and of NVLS for AllReduce, of Ring and NVLS for the two others,
+# and the defaults.
+assert len(cells) == 2 * (29 + 17 + 17), len(cells)
 assert sum(r["default"] for r in cells) == 6
 assert all(len(r["us"]) == 3 and min(r["us"]) > 0 for r in cells)
 assert all(r["algorithm"] and r["channels"] >= 1 for r in cells)
@@ -95,9 +96,9 @@ END
   NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING NCCL_DEBUG_FILE="$PWD/log.%p" run "$DYNAMICCL_BIN" sweep --hostccl \
     --sizes 64K --collectives all_reduce --repeats 2 -o s.measurements
   [ "$status" -eq 0 ]
-  # Ring and Tree, LL and Simple, 1, 2, 4 and 8 channels.
+  # Ring and Tree with 3 protocols, NVLS; 1, 2, 4 and 8 channels.
   configs=$(cat log.* | grep -o 'AllReduce: 65536 Bytes -> .*' | sort -u | wc -l)
-  [ "$configs" -eq 16 ]
+  [ "$configs" -eq 28 ]
 }
 
 @test "sweep needs a file and refuses pins" {

@@ -56,7 +56,7 @@ CollectiveOperation Sum(std::vector<float>& data) {
 ncclResult_t IssueInline(const std::shared_ptr<Communicator>& communicator, const Stream& stream,
                          const CollectiveOperation& operation) {
   communicator->inline_gauge() = {};
-  return Issue(PendingCollective{communicator, stream.handle(), operation});
+  return Issue(PendingCollective{communicator, nullptr, stream.handle(), operation});
 }
 
 ncclResult_t IssueSum(const std::shared_ptr<Communicator>& communicator, const Stream& stream,
@@ -78,7 +78,7 @@ TEST(InlineCall, RunsOnTheCallingThreadUnlessSwitchedOff) {
     std::vector<float> result(10);
     CollectiveOperation operation = Sum(data);
     operation.recv = reinterpret_cast<std::byte*>(result.data());
-    ASSERT_EQ(Issue(PendingCollective{alone[0], stream.handle(), operation}), ncclSuccess);
+    ASSERT_EQ(Issue(PendingCollective{alone[0], nullptr, stream.handle(), operation}), ncclSuccess);
     EXPECT_EQ(RanInline(alone[0]), on);
     EXPECT_EQ(stream.Synchronize(), ncclSuccess);
     EXPECT_EQ(result, data);

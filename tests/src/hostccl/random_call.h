@@ -41,7 +41,8 @@ class RandomCalls {
   RandomCalls(uint64_t seed, int n_ranks, int n_nodes = 1) : random_(seed), n_ranks_(n_ranks) {
     for (const hostccl::AlgorithmEntry& entry : hostccl::AllAlgorithms()) {
       // PAT is for one rank a node, but its lanes do not ask.
-      const bool runs = entry.algorithm == Algorithm::kPat || hostccl::RunsOn(entry.algorithm, n_ranks, n_nodes);
+      const bool runs =
+          entry.algorithm == Algorithm::kPat || hostccl::RunsOn(entry.algorithm, n_ranks, n_nodes);
       if (runs) algorithms_.push_back(entry);
     }
   }

@@ -65,7 +65,7 @@ bool ExchangeWithAll(const CommunicatorPointer& communicator) {
 }
 
 int RunRandom(const CommunicatorPointer& communicator) {
-  RandomCalls calls(kSeed, communicator->n_ranks());
+  RandomCalls calls(kSeed, communicator->n_ranks(), communicator->info().n_nodes);
   for (int round = 0; round < kRounds; ++round) {
     const RandomCall call = calls.Next();
     bool right = false;
@@ -87,7 +87,7 @@ int RunSplit(const CommunicatorPointer& communicator) {
 }
 
 int RunFatal(const CommunicatorPointer& communicator, bool aborts) {
-  RandomCalls calls(kSeed, communicator->n_ranks());
+  RandomCalls calls(kSeed, communicator->n_ranks(), communicator->info().n_nodes);
   for (int round = 0; round < kRounds; ++round) {
     if (round == kFatalRound && communicator->rank() == 1) {
       if (!aborts) ::raise(SIGKILL);
@@ -104,7 +104,7 @@ int RunFatal(const CommunicatorPointer& communicator, bool aborts) {
 }
 
 int RunSums(const CommunicatorPointer& communicator) {
-  for (const Protocol protocol : {Protocol::kSimple, Protocol::kLL}) {
+  for (const Protocol protocol : {Protocol::kSimple, Protocol::kLL, Protocol::kLL128}) {
     if (!dynamiccl::testing::ThreeCollectivesAreRight(communicator, 20'000,
                                                       {Algorithm::kRing, protocol, 2})) {
       return Fail("wrong sums, or failed: " + communicator->failure());

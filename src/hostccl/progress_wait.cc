@@ -12,7 +12,9 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// About 2 us of pauses: the answer of a peer on another core comes within that or takes much longer.
+// About 2 us: the answer of a peer on another core comes within that or takes much longer. At first without
+// pauses, each of which is as long as a line takes from core to core.
+constexpr uint64_t kEagerRounds = 30;
 constexpr uint64_t kSpinRounds = 60;
 // A sleep ends at least this often, to notice an abort, a dead peer and the time-out.
 constexpr int64_t kMaxSleepNs = 1'000'000;
@@ -23,8 +25,7 @@ constexpr int64_t kTimerSlackNs = 80'000;
 
 ProgressWait::Next ProgressWait::Idle(int64_t arrival_ns) {
   if (may_spin_ && idle_rounds_ < kSpinRounds) {
-    ++idle_rounds_;
-    __builtin_ia32_pause();
+    if (++idle_rounds_ > kEagerRounds) __builtin_ia32_pause();
     return Next::kPoll;
   }
   if (idle_since_ns_ == 0) idle_since_ns_ = MonotonicNanoseconds();

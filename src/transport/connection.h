@@ -43,6 +43,11 @@ class SendEnd {
     counters_->tail.store(++step_, std::memory_order_seq_cst);
     receiver_->Ring();
   }
+  // Instead of 0, before the first message and at both ends: for tests of what happens after 2^30 messages.
+  void StartAt(uint64_t step) {
+    step_ = released_ = step;
+    counters_->tail.store(step, std::memory_order_seq_cst);
+  }
 
  private:
   FifoCounters<kCount>* counters_ = nullptr;
@@ -75,6 +80,11 @@ class ReceiveEnd {
   void Release() {
     counters_->head.store(++step_, std::memory_order_seq_cst);
     sender_->Ring();
+  }
+  // As SendEnd::StartAt.
+  void StartAt(uint64_t step) {
+    step_ = posted_ = step;
+    counters_->head.store(step, std::memory_order_seq_cst);
   }
 
  private:

@@ -2,45 +2,25 @@
 #include "src/hostccl/protocols/ll.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "src/hostccl/chunk_size.h"
+#include "src/hostccl/protocols/ll_lines.h"
 
 namespace dynamiccl::hostccl {
 namespace {
 
-// Every 2^27 steps of a slot all its lines are written, so that no line keeps a flag until the 32-bit flags
-// come round again (NCCL_LL_CLEAN_MASK).
+// Every 2^27 steps of a slot, 2^30 in all, the whole slot is written, so that no line keeps a flag until the
+// flags come round (NCCL_LL_CLEAN_MASK).
 constexpr uint64_t kCleanMask = (uint64_t{1} << 27) - 1;
 
-using Line = std::atomic<uint64_t>;
-
-// Never that of what the slot held before, as steps of a slot differ by kLlSlots.
+// Never that of what the slot held before, as steps of a slot differ by kLlSlots; never zero, which lines
+// hold before their first use. Comes round every 2^31 steps.
 uint32_t Flag(uint64_t step) {
-  return static_cast<uint32_t>(step + 1);
+  return static_cast<uint32_t>(step) | uint32_t{1} << 31;
 }
 
 size_t Lines(size_t bytes) {
   return (bytes + kLlLineData - 1) / kLlLineData;
-}
-
-// False when a line is not there yet.
-bool Unpack(const Line* lines, size_t count, uint32_t flag, std::byte* data) {
-  for (size_t i = 0; i < count; ++i) {
-    const uint64_t line = lines[i].load(std::memory_order_relaxed);
-    if (static_cast<uint32_t>(line >> 32) != flag) return false;
-    const auto value = static_cast<uint32_t>(line);
-    std::memcpy(data + i * kLlLineData, &value, kLlLineData);
-  }
-  return true;
-}
-
-void Pack(Line* lines, size_t count, uint32_t flag, const std::byte* data) {
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t value = 0;
-    std::memcpy(&value, data + i * kLlLineData, kLlLineData);
-    lines[i].store(uint64_t{flag} << 32 | value, std::memory_order_relaxed);
-  }
 }
 
 }  // namespace
@@ -80,8 +60,7 @@ bool LlPrimitives::Advance() {
     const size_t slot_count = std::min(slot_elements, step_.count - done_);
     while (in_slot_ < slot_count) {
       const size_t count = std::min(block_elements, slot_count - in_slot_);
-      if (step_.receives && !ReceiveBlock(count * reduction_.element_bytes)) return false;
-      MoveBlock(count);
+      if (!MoveBlock(count)) return false;
       in_slot_ += count;
       ++pieces_moved_;
     }
@@ -90,33 +69,50 @@ bool LlPrimitives::Advance() {
   return true;
 }
 
-bool LlPrimitives::ReceiveBlock(size_t bytes) {
+bool LlPrimitives::MoveBlock(size_t count) {
+  std::array<Block, kMaxPeers> received;
+  Block combined;
+  const size_t at = (done_ + in_slot_) * reduction_.element_bytes;
+  const size_t bytes = count * reduction_.element_bytes;
+  std::byte* const dst = step_.dst == nullptr ? nullptr : step_.dst + at;
+  if (only_receives()) {
+    if (step_.receives && !ReceiveBlock(&dst, bytes)) return false;
+    SendBlock(dst, bytes);
+    return true;
+  }
+  if (only_sends()) {
+    SendBlock(step_.src + at, bytes);
+    return true;
+  }
+  std::byte* const places[kMaxPeers] = {received[0].data(), received[1].data(), received[2].data()};
+  if (step_.receives && !ReceiveBlock(places, bytes)) return false;
+  PieceOperands operands;
+  if (step_.src != nullptr) operands.AddInput(step_.src + at, SourceMultiplier());
+  for (size_t i = 0; i < kMaxPeers && step_.receives; ++i) {
+    if (from_[i] != nullptr) operands.AddInput(places[i]);
+  }
+  std::byte* const result = dst != nullptr ? dst : combined.data();
+  operands.AddOutput(result);
+  CombinePiece(reduction_, operands, count, step_.is_final);
+  SendBlock(result, bytes);
+  return true;
+}
+
+bool LlPrimitives::ReceiveBlock(std::byte* const* to, size_t bytes) const {
   const size_t first = Lines(in_slot_ * reduction_.element_bytes);
-  for (size_t i = 0; i < kMaxPeers; ++i) {
-    if (from_[i] == nullptr) break;
+  for (size_t i = 0; i < kMaxPeers && from_[i] != nullptr; ++i) {
     const uint64_t step = from_[i]->ll_receive.step();
-    const Line* const lines = from_[i]->incoming->lines[step % kLlSlots] + first;
-    if (!Unpack(lines, Lines(bytes), Flag(step), received_[i].data())) return false;
+    const LlLine* const lines = from_[i]->incoming->lines[step % kLlSlots] + first;
+    if (!LoadLines(lines, to[i], bytes, Flag(step))) return false;
   }
   return true;
 }
 
-void LlPrimitives::MoveBlock(size_t count) {
-  const size_t at = (done_ + in_slot_) * reduction_.element_bytes;
-  const size_t bytes = count * reduction_.element_bytes;
-  PieceOperands operands;
-  if (step_.src != nullptr) operands.AddInput(step_.src + at, SourceMultiplier());
-  if (step_.dst != nullptr) operands.AddOutput(step_.dst + at);
-  for (size_t i = 0; i < kMaxPeers && step_.receives; ++i) {
-    if (from_[i] != nullptr) operands.AddInput(received_[i].data());
-  }
-  if (step_.sends) operands.AddOutput(sent_.data());
-  CombinePiece(reduction_, operands, count, step_.is_final);
-  for (size_t i = 0; i < kMaxPeers && step_.sends; ++i) {
-    if (to_[i] == nullptr) break;
+void LlPrimitives::SendBlock(const std::byte* data, size_t bytes) const {
+  const size_t first = Lines(in_slot_ * reduction_.element_bytes);
+  for (size_t i = 0; i < kMaxPeers && step_.sends && to_[i] != nullptr; ++i) {
     const uint64_t step = to_[i]->ll_send.step();
-    Line* const lines = to_[i]->outgoing->lines[step % kLlSlots] + Lines(in_slot_ * reduction_.element_bytes);
-    Pack(lines, Lines(bytes), Flag(step), sent_.data());
+    StoreLines(to_[i]->outgoing->lines[step % kLlSlots] + first, data, bytes, Flag(step));
   }
 }
 
@@ -125,7 +121,7 @@ void LlPrimitives::FinishSlot(size_t count) {
   for (size_t i = 0; i < kMaxPeers; ++i) {
     if (step_.sends && to_[i] != nullptr) {
       const uint64_t step = to_[i]->ll_send.step();
-      Line* const lines = to_[i]->outgoing->lines[step % kLlSlots];
+      LlLine* const lines = to_[i]->outgoing->lines[step % kLlSlots];
       for (size_t line = Lines(bytes); line < kLlSlotLines && (step / kLlSlots & kCleanMask) == kCleanMask;
            ++line) {
         lines[line].store(uint64_t{Flag(step)} << 32, std::memory_order_relaxed);

@@ -25,14 +25,21 @@ class LlPrimitives final : public Primitives {
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
   bool SlotReady();
-  bool ReceiveBlock(size_t bytes);
-  void MoveBlock(size_t count);
+  bool MoveBlock(size_t count);
+  bool ReceiveBlock(std::byte* const* to, size_t bytes) const;
+  void SendBlock(const std::byte* data, size_t bytes) const;
+  // Whether what is received is the result as it is.
+  bool only_receives() const {
+    return step_.src == nullptr && step_.dst != nullptr && from_[1] == nullptr && !step_.is_final;
+  }
+  // Whether the source is sent as it is, and nothing else happens.
+  bool only_sends() const {
+    return !step_.receives && step_.dst == nullptr && !step_.is_final && SourceMultiplier() == nullptr;
+  }
   void FinishSlot(size_t count);
 
   size_t done_ = 0;     // elements of the chunk, in whole slots
   size_t in_slot_ = 0;  // elements of the current slot
-  std::array<Block, kMaxPeers> received_;
-  Block sent_;
 };
 
 }  // namespace dynamiccl::hostccl

@@ -10,6 +10,7 @@
 #include "src/hostccl/communicator_init.h"
 #include "src/hostccl/hostccl_constants.h"
 #include "tests/src/hostccl/random_call.h"
+#include "tests/support/rounds.h"
 #include "tests/support/spawn_threads.h"
 
 namespace dynamiccl::hostccl {
@@ -18,6 +19,7 @@ namespace {
 using dynamiccl::testing::CallBuffers;
 using dynamiccl::testing::RandomCall;
 using dynamiccl::testing::RandomCalls;
+using dynamiccl::testing::Rounds;
 using dynamiccl::testing::SpawnThreads;
 
 // Runs fn(communicator) on n threads.
@@ -38,7 +40,7 @@ TEST_P(RandomCollectives, EqualTheSerialReference) {
   WithCommunicators(n, [n](const std::shared_ptr<Communicator>& communicator) {
     RandomCalls calls(static_cast<uint64_t>(n), n);
     // Many threads on few cores are slow.
-    for (int round = 0; round < (n > 5 ? 50 : 100); ++round) {
+    for (int round = 0; round < Rounds(n > 5 ? 50 : 100); ++round) {
       const RandomCall call = calls.Next();
       CallBuffers buffers(call, communicator->rank(), n);
       const CommunicatorPlan plan{communicator, {buffers.Operation()}, {}, {}};
@@ -53,7 +55,7 @@ TEST_P(RandomCollectives, GroupsOfSeveralEqualTheSerialReference) {
   const int n = GetParam();
   WithCommunicators(n, [n](const std::shared_ptr<Communicator>& communicator) {
     RandomCalls calls(static_cast<uint64_t>(1000 + n), n);
-    for (int round = 0; round < 12; ++round) {
+    for (int round = 0; round < Rounds(12); ++round) {
       std::vector<RandomCall> group;
       std::vector<std::unique_ptr<CallBuffers>> buffers;
       CommunicatorPlan plan{communicator, {}, {}, {}};
@@ -155,7 +157,7 @@ TEST(RankOrder, EqualsTheSerialReference) {
   ::setenv("HOSTCCL_SUM", "rank_order", 1);
   WithCommunicators(4, [](const std::shared_ptr<Communicator>& communicator) {
     RandomCalls calls(77, 4);
-    for (int round = 0; round < 100; ++round) {
+    for (int round = 0; round < Rounds(100); ++round) {
       const RandomCall call = calls.Next();
       CallBuffers buffers(call, communicator->rank(), 4);
       const CommunicatorPlan plan{communicator, {buffers.Operation()}, {}, {}};
@@ -173,7 +175,7 @@ TEST(ShapedCollectives, EqualTheReferenceAndTakeAtLeastTheLinksTime) {
   WithCommunicators(4, [](const std::shared_ptr<Communicator>& communicator) {
     EXPECT_EQ(communicator->info().n_nodes, 2);
     RandomCalls calls(99, 4, communicator->info().n_nodes);
-    for (int round = 0; round < 40; ++round) {
+    for (int round = 0; round < Rounds(40); ++round) {
       const RandomCall call = calls.Next();
       CallBuffers buffers(call, communicator->rank(), 4);
       const CommunicatorPlan plan{communicator, {buffers.Operation()}, {}, {}};

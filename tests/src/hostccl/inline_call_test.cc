@@ -13,6 +13,7 @@
 #include "src/hostccl/group.h"
 #include "tests/src/hostccl/make_communicators.h"
 #include "tests/src/hostccl/random_call.h"
+#include "tests/support/rounds.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -21,6 +22,7 @@ using dynamiccl::testing::CallBuffers;
 using dynamiccl::testing::MakeCommunicators;
 using dynamiccl::testing::RandomCall;
 using dynamiccl::testing::RandomCalls;
+using dynamiccl::testing::Rounds;
 using dynamiccl::testing::SpawnThreads;
 
 // A variable of the environment while it lives.
@@ -113,7 +115,7 @@ TEST_P(HandedOver, CallsGiveTheRightData) {
     const auto ranks = MakeCommunicators(n);
     const std::vector<Stream> streams(static_cast<size_t>(n));
     RandomCalls calls(static_cast<uint64_t>(n), n);
-    for (int round = 0; round < 60; ++round) {
+    for (int round = 0; round < Rounds(60); ++round) {
       const RandomCall call = calls.Next();
       std::vector<std::unique_ptr<CallBuffers>> buffers;
       for (size_t rank = 0; rank < ranks.size(); ++rank) {

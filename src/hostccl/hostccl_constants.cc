@@ -8,17 +8,11 @@ namespace {
 // measured there, no calibration of hostccl shows them, and two of them made its default wrong (LL for 16K
 // between nodes, Ring where a tree moves less: docs/results/hostccl-map.md).
 //
-// Calibrated once, from two message sizes and two step counts, on two ranks of one node without shaping (2
-// cores of an AMD EPYC virtual machine, 2026-11-21): the smallest samples of AllGather and AllReduce at 1K
-// and 4M under Ring with one channel and each protocol. AllGather takes one step, AllReduce two, so
-//   hop = t(AllReduce, 1K) - t(AllGather, 1K) and base = 2 t(AllGather, 1K) - t(AllReduce, 1K),
-// and the bandwidths are those of 4M. The machine was busy then: on a quiet one Simple is faster (4M at 11 to
-// 23 GB/s), LL as here. Nothing is fitted to a table of winners: where the model is wrong about hostccl, the
-// default is, too.
-//
-// `hostccl_calibration two-point` prints such lines from a sweep (docs/hostccl_calibration.md). The slots of
-// which no line was measured yet, the one-pass algorithms (NVLS, NVLSTree) and PAT, have the costs of a
-// Ring/Simple hop.
+// Calibrated once, by the lines that `hostccl_calibration two-point` prints (docs/hostccl_calibration.md)
+// from the smallest of 100 samples: two ranks of one node without shaping, one channel, private buffers, on 2
+// cores of an Intel Xeon virtual machine that was otherwise idle, 2026-11-21. NVLSTree, which needs four
+// ranks, has NVLS's hop, and PAT, which needs several nodes, Ring/Simple's. Nothing is fitted to a table of
+// winners: where the model is wrong about hostccl, the default is, too.
 struct SoftwareCost {
   Algorithm algorithm;
   Protocol protocol;
@@ -26,16 +20,15 @@ struct SoftwareCost {
   double hop_us;  // without the link's own latency
 };
 constexpr SoftwareCost kSoftwareCosts[] = {
-    {Algorithm::kTree, Protocol::kLL, 2.9, 4.7},     {Algorithm::kTree, Protocol::kLL128, 2.9, 4.0},
-    {Algorithm::kTree, Protocol::kSimple, 2.9, 4.1},  // 7.0 us for one step, 11.1 us for two
-    {Algorithm::kRing, Protocol::kLL, 2.9, 4.7},      // 7.3 and 12.0 us, whose base is 2.6
-    {Algorithm::kRing, Protocol::kLL128, 2.9, 4.0},  {Algorithm::kRing, Protocol::kSimple, 2.9, 4.1},
-    {Algorithm::kNvls, Protocol::kSimple, 2.9, 4.1}, {Algorithm::kNvlsTree, Protocol::kSimple, 2.9, 4.1},
-    {Algorithm::kPat, Protocol::kSimple, 2.9, 4.1},
+    {Algorithm::kTree, Protocol::kLL, 1.26, 0.49},     {Algorithm::kTree, Protocol::kLL128, 0.86, 0.61},
+    {Algorithm::kTree, Protocol::kSimple, 1.03, 0.67}, {Algorithm::kRing, Protocol::kLL, 1.26, 0.20},
+    {Algorithm::kRing, Protocol::kLL128, 0.86, 0.49},  {Algorithm::kRing, Protocol::kSimple, 1.03, 0.59},
+    {Algorithm::kNvls, Protocol::kSimple, 1.03, 2.98}, {Algorithm::kNvlsTree, Protocol::kSimple, 1.03, 2.98},
+    {Algorithm::kPat, Protocol::kSimple, 1.03, 0.59},
 };
-constexpr double kLLGbps = 1.3;       // one core stores and compares 8 bytes for every 4 of data
-constexpr double kChannelGbps = 5.1;  // one channel already fills what two cores copy and add
-constexpr double kLL128Gbps = 4.8;    // 120 bytes of data in a line of 128
+constexpr double kLLGbps = 2.83;       // Ring/LL
+constexpr double kLL128Gbps = 4.76;    // Ring/LL128
+constexpr double kChannelGbps = 11.4;  // Tree/Simple
 
 }  // namespace
 

@@ -106,7 +106,7 @@ Result<SideProgram> IntelMpi(const SideSettings& settings) {
   const std::string headers = "/usr/include/x86_64-linux-gnu/mpich";
   if (!fs::exists(library)) {
     return Missing("Intel MPI is not in " + home.string(),
-                   fmt::format("python3 -m venv {0} && {0}/bin/pip install impi-rt", home.string()));
+                   fmt::format("python3 -m venv {0} && {0}/bin/pip install impi-rt==2021.18.0", home.string()));
   }
   if (!fs::exists(headers + "/mpi.h"))
     return Missing("MPICH's headers are not on this machine", "apt-get install libmpich-dev");

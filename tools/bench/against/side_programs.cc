@@ -105,8 +105,9 @@ Result<SideProgram> IntelMpi(const SideSettings& settings) {
   const std::string library = (home / "lib/libmpi.so.12").string();
   const std::string headers = "/usr/include/x86_64-linux-gnu/mpich";
   if (!fs::exists(library)) {
-    return Missing("Intel MPI is not in " + home.string(),
-                   fmt::format("python3 -m venv {0} && {0}/bin/pip install impi-rt==2021.18.0", home.string()));
+    return Missing(
+        "Intel MPI is not in " + home.string(),
+        fmt::format("python3 -m venv {0} && {0}/bin/pip install impi-rt==2021.18.0", home.string()));
   }
   if (!fs::exists(headers + "/mpi.h"))
     return Missing("MPICH's headers are not on this machine", "apt-get install libmpich-dev");

@@ -21,6 +21,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "src/hostccl/algorithms/algorithm_registry.h"
 #include "src/hostccl/communicator_init.h"
 #include "src/hostccl/hostccl_constants.h"
 #include "tests/src/hostccl/random_call.h"
@@ -69,20 +70,6 @@ int NodesOf(Nodes nodes, int n_ranks) {
   return nodes == Nodes::kOne ? 1 : nodes == Nodes::kTwo ? std::min(2, n_ranks) : n_ranks;
 }
 
-// NCCL's table of what runs on which communicator.
-bool RunsOnNodes(Algorithm algorithm, int n_ranks, int n_nodes) {
-  switch (algorithm) {
-    case Algorithm::kNvls:
-      return n_nodes == 1 && n_ranks > 1;
-    case Algorithm::kNvlsTree:
-      return n_nodes > 1 && n_ranks > n_nodes;
-    case Algorithm::kPat:
-      return n_nodes == n_ranks && n_ranks > 1;
-    default:
-      return true;
-  }
-}
-
 // The grid of one number of ranks on one arrangement of nodes.
 class Grid {
  public:
@@ -94,8 +81,7 @@ class Grid {
           const CollectiveConfig config{static_cast<Algorithm>(a), static_cast<Protocol>(p), 1};
           const bool supported =
               SupportedConfigs(collective).test(ConfigIndex(config.algorithm, config.protocol));
-          if (supported && RunsOnNodes(config.algorithm, n_ranks, n_nodes))
-            pairs_.push_back({collective, config});
+          if (supported && RunsOn(config.algorithm, n_ranks, n_nodes)) pairs_.push_back({collective, config});
         }
       }
     }

@@ -234,8 +234,7 @@ TEST(Planner, EditedConstantsChangeTheModel) {
     g_script.edit = [](ncclTunerConstants_v5_t* constants) {
       for (int p = 0; p < NCCL_NUM_PROTOCOLS; ++p) constants->baseLatencies[0][p] = 1e6;
       constants->baseLatencies[1][0] = constants->baseLatencies[1][1] = 1e6;
-      // NCCL's formula for NVLSTree has no base.
-      for (auto& link : constants->hwLatencies) link[5][2] = 1e6;
+      constants->baseLatencies[5][2] = 1e6;  // NVLSTree
     };
     const auto planner = Make();
     EXPECT_EQ(ChosenFor(*planner, Collective::kAllReduce, 64),

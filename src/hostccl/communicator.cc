@@ -152,13 +152,15 @@ void Communicator::WithdrawBuffers() {
   if (n_ranks() == 1) return;
   header(rank()).gate.withdrawn.store(true, std::memory_order_seq_cst);
   const int64_t end = MonotonicNanoseconds() + kMaxTouchNs;
-  const auto touched = [&] {
-    for (const auto& segment : parts_.segments) {
-      if (segment->header().gate.touching.load(std::memory_order_seq_cst)) return true;
+  for (int peer = 0; peer < n_ranks(); ++peer) {
+    const AccessGate& gate = header(peer).gate;
+    // A thread of this process finishes its piece, however long it gets no core, and has no mapping of its
+    // own.
+    const bool finishes = mesh()->reach(peer) == Reach::kSameProcess;
+    while (gate.touching.load(std::memory_order_seq_cst) && (finishes || MonotonicNanoseconds() < end)) {
+      ::sched_yield();
     }
-    return false;
-  };
-  while (touched() && MonotonicNanoseconds() < end) ::sched_yield();
+  }
 }
 
 void Communicator::Fail(ErrorKind kind, const std::string& message) {

@@ -2,43 +2,24 @@
 // Links that change while a job runs: by orders over the socket and by events of the topology. What a call
 // takes is asserted from below only.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <numeric>
 
-#include "src/base/clock.h"
-#include "src/transport/link_client.h"
+#include "tests/src/hostccl/shaped_job.h"
 #include "tests/support/spawn_ranks.h"
 
 namespace dynamiccl {
 namespace {
 
+using testing::Ask;
+using testing::BytesOnLinks;
+using testing::FirstStart;
 using testing::RankContext;
 using testing::SpawnRanks;
+using testing::TopologyScope;
 
 constexpr const char* kTwoNodes =
     "version = 1\nnodes = 2\n[link.inter]\nlatency_us = 1\nbandwidth_gbps = 5\n";
-
-// A topology file for the ranks that are started while it lives.
-class TopologyScope {
- public:
-  explicit TopologyScope(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() / ("changing_links_" + std::to_string(::getpid()))) {
-    std::ofstream(path_) << text;
-    ::setenv("HOSTCCL_TOPOLOGY", path_.c_str(), 1);
-  }
-  ~TopologyScope() {
-    ::unsetenv("HOSTCCL_TOPOLOGY");
-    std::filesystem::remove(path_);
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 // One AllReduce whose sum is checked.
 void AllReduce(RankContext& context, size_t count = 16) {
@@ -49,36 +30,10 @@ void AllReduce(RankContext& context, size_t count = 16) {
   EXPECT_EQ(data.back(), static_cast<float>(context.n_ranks * (context.n_ranks + 1) / 2));
 }
 
-// The earliest moment at which a rank came here: what it or another rank does afterwards cannot be before it.
-class FirstStart {
- public:
-  void Note() {
-    int64_t unset = 0;
-    first_ns_.compare_exchange_strong(unset, MonotonicNanoseconds());
-  }
-  double MsSince() const { return static_cast<double>(MonotonicNanoseconds() - first_ns_) / 1e6; }
-
- private:
-  std::atomic<int64_t> first_ns_{0};
-};
-
-LinkAnswer Ask(const LinkRequest& request) {
-  const auto answer = AskForLinks(::getpid(), request);
-  EXPECT_TRUE(answer.has_value()) << answer.error().message;
-  return answer.value_or(LinkAnswer{});
-}
-
 LinkRequest Latency(double us) {
   LinkRequest request{.kind = LinkRequestKind::kSet};
   request.change.Set(0, us);
   return request;
-}
-
-uint64_t BytesOnLinks() {
-  const LinkAnswer answer = Ask({});
-  const auto& rows = answer.jobs.at(0).rows;
-  return std::accumulate(rows.begin(), rows.end(), uint64_t{0},
-                         [](uint64_t sum, const LinkRow& row) { return sum + row.bytes; });
 }
 
 TEST(ChangingLinks, AnOrderActsOnTheNextCall) {
@@ -171,7 +126,8 @@ TEST(ChangingLinks, OddFabricsGiveRightResults) {
       for (int call = 0; call < 5; ++call) AllReduce(context, count);
     }
     if (context.rank != 0) return;
-    for (const LinkRow& row : Ask({}).jobs.at(0).rows) EXPECT_GT(row.bytes, 0u) << "rail " << row.rail;
+    const LinkAnswer answer = Ask({});
+    for (const LinkRow& row : answer.jobs.at(0).rows) EXPECT_GT(row.bytes, 0u) << "rail " << row.rail;
   });
   ::unsetenv("NCCL_MIN_NCHANNELS");
   EXPECT_EQ(result, ncclSuccess);

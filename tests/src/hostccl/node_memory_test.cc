@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <functional>
 #include <random>
+#include <span>
 #include <string_view>
 #include <tuple>
 
@@ -101,28 +103,53 @@ TEST_P(NodeMemory, TreesBetweenNodesEqualTheSerialReference) {
 
 constexpr size_t kRoundedCount = 100'003;
 
-// AllReduce of numbers whose sum depends on the order.
-std::vector<std::byte> SumOfRoundedNumbers(const CommunicatorPointer& communicator, DataType type,
-                                           bool shared) {
-  const size_t bytes = kRoundedCount * ElementBytes(type);
-  dynamiccl::testing::CallMemory memory(bytes, shared);
-  std::mt19937_64 random(static_cast<uint64_t>(communicator->rank()));
+// Numbers whose sum depends on the order, the same for a type and a rank.
+void FillWithRoundedNumbers(DataType type, int rank, std::byte* to, size_t count) {
+  std::mt19937_64 random(static_cast<uint64_t>(rank));
   std::normal_distribution<double> normal(0, 100);
-  for (size_t i = 0; i < kRoundedCount; ++i) {
-    dynamiccl::testing::StoreElement(type, memory.data() + i * ElementBytes(type), normal(random));
+  for (size_t i = 0; i < count; ++i) {
+    dynamiccl::testing::StoreElement(type, to + i * ElementBytes(type), normal(random));
   }
-  const CollectiveOperation operation{.send = memory.data(),
-                                      .recv = memory.data(),
-                                      .count = kRoundedCount,
-                                      .data_type = type,
-                                      .op = ReduceOp::kAvg,
-                                      .config = {Algorithm::kNvls, Protocol::kSimple, 3}};
+}
+
+// What is summed, over buffers of FillWithRoundedNumbers.
+struct RoundedSum {
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kAvg;
+  size_t count = kRoundedCount;
+  // By rank; empty: none. Odd ranks let the call read theirs from memory.
+  std::vector<double> multipliers;
+};
+
+std::vector<std::byte> SumOfRoundedNumbers(const CommunicatorPointer& communicator, const RoundedSum& sum,
+                                           bool shared) {
+  const size_t bytes = sum.count * ElementBytes(sum.type);
+  dynamiccl::testing::CallMemory memory(bytes, shared);
+  FillWithRoundedNumbers(sum.type, communicator->rank(), memory.data(), sum.count);
+  CollectiveOperation operation{.send = memory.data(),
+                                .recv = memory.data(),
+                                .count = sum.count,
+                                .data_type = sum.type,
+                                .op = sum.op,
+                                .config = {Algorithm::kNvls, Protocol::kSimple, 3}};
+  ElementValue factor;
+  if (!sum.multipliers.empty()) {
+    const auto rank = static_cast<size_t>(communicator->rank());
+    dynamiccl::testing::StoreElement(sum.type, factor.bytes.data(), sum.multipliers[rank]);
+    operation.multiplier = rank % 2 == 0 ? PreMultiplier{sum.type, factor, nullptr}
+                                         : PreMultiplier{sum.type, {}, factor.bytes.data()};
+  }
   const CommunicatorPlan plan{communicator, {operation}, {}, {}};
   EXPECT_EQ(RunLaunch({&plan, 1}), ncclSuccess);
   return {memory.data(), memory.data() + bytes};
 }
 
-TEST(NodeSum, EveryKindOfMemoryAndRankOrderGiveTheSameBits) {
+size_t HashOf(std::span<const std::byte> bytes) {
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+// The result on rank 0, by its hash: by slots in the order of ranks first, then by the node's memory.
+void ExpectEqualBitsOnEveryKindOfMemory(const RoundedSum& sum) {
   struct Run {
     const char* copies;
     const char* sum;
@@ -132,25 +159,68 @@ TEST(NodeSum, EveryKindOfMemoryAndRankOrderGiveTheSameBits) {
                            {"0", "algorithm", true},
                            {"1", "algorithm", false},
                            {"0", "algorithm", false}};
-  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32}) {
-    // Hashes of the result of each run, written by rank 0.
-    auto hashes = SharedMemory::Create("hashes", sizeof(kRuns));
-    ASSERT_TRUE(hashes.has_value());
-    auto* const hash = reinterpret_cast<size_t*>(hashes->data());
-    for (size_t index = 0; index < std::size(kRuns); ++index) {
-      ::setenv("HOSTCCL_CMA", kRuns[index].copies, 1);
-      ::setenv("HOSTCCL_SUM", kRuns[index].sum, 1);
-      WithRankProcesses(3, [&](const CommunicatorPointer& communicator) {
-        const auto result = SumOfRoundedNumbers(communicator, type, kRuns[index].shared);
-        const std::string_view bits(reinterpret_cast<const char*>(result.data()), result.size());
-        if (communicator->rank() == 0) hash[index] = std::hash<std::string_view>()(bits);
-      });
-      EXPECT_EQ(hash[index], hash[0]) << "run " << index << " of " << Name(type);
-    }
-    EXPECT_NE(hash[0], 0U);
+  // Written by rank 0.
+  auto hashes = SharedMemory::Create("hashes", sizeof(kRuns));
+  ASSERT_TRUE(hashes.has_value());
+  auto* const hash = reinterpret_cast<size_t*>(hashes->data());
+  for (size_t index = 0; index < std::size(kRuns); ++index) {
+    ::setenv("HOSTCCL_CMA", kRuns[index].copies, 1);
+    ::setenv("HOSTCCL_SUM", kRuns[index].sum, 1);
+    WithRankProcesses(3, [&](const CommunicatorPointer& communicator) {
+      const auto result = SumOfRoundedNumbers(communicator, sum, kRuns[index].shared);
+      if (communicator->rank() == 0) hash[index] = HashOf(result);
+    });
+    EXPECT_EQ(hash[index], hash[0]) << "run " << index << " of " << Name(sum.type);
   }
+  EXPECT_NE(hash[0], 0U);
   ::unsetenv("HOSTCCL_CMA");
   ::unsetenv("HOSTCCL_SUM");
+}
+
+TEST(NodeSum, EveryKindOfMemoryAndRankOrderGiveTheSameBits) {
+  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32}) {
+    ExpectEqualBitsOnEveryKindOfMemory({.type = type});
+  }
+}
+
+TEST(NodeSum, PreMultipliedSumsHaveTheSameBitsToo) {
+  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32, DataType::kFloat64,
+                              DataType::kFloat8e4m3, DataType::kInt32}) {
+    ExpectEqualBitsOnEveryKindOfMemory(
+        {.type = type, .op = ReduceOp::kSum, .multipliers = {3, 0.75, type == DataType::kInt32 ? 5 : -1.5}});
+  }
+}
+
+// Rounded after the product and after each sum, in the order of ranks.
+template <typename Number>
+std::vector<Number> PreMultipliedReference(const RoundedSum& sum) {
+  std::vector<Number> total(sum.count, 0);
+  std::vector<Number> inputs(sum.count);
+  for (size_t rank = 0; rank < sum.multipliers.size(); ++rank) {
+    FillWithRoundedNumbers(sum.type, static_cast<int>(rank), reinterpret_cast<std::byte*>(inputs.data()),
+                           sum.count);
+    const auto factor = static_cast<Number>(sum.multipliers[rank]);
+    for (size_t i = 0; i < sum.count; ++i) {
+      const Number product = inputs[i] * factor;
+      total[i] = rank == 0 ? product : total[i] + product;
+    }
+  }
+  return total;
+}
+
+// Several pieces a channel, each with the factor of the rank that it came from.
+TEST(NodeSum, EveryPieceOfAPreMultipliedSumIsThatOfTheReference) {
+  const RoundedSum sum{.op = ReduceOp::kSum, .count = 2'500'003, .multipliers = {1.1, -0.3, 7.7}};
+  const std::vector<float> expected = PreMultipliedReference<float>(sum);
+  for (const bool shared : {true, false}) {
+    WithRankProcesses(3, [&](const CommunicatorPointer& communicator) {
+      const auto result = SumOfRoundedNumbers(communicator, sum, shared);
+      const auto* const values = reinterpret_cast<const float*>(result.data());
+      const auto wrong = std::mismatch(expected.begin(), expected.end(), values);
+      EXPECT_EQ(wrong.first - expected.begin(), static_cast<std::ptrdiff_t>(sum.count))
+          << "rank " << communicator->rank() << " shared " << shared;
+    });
+  }
 }
 
 CollectiveOperation SharedSum(std::byte* data, size_t count) {

@@ -59,7 +59,9 @@ void WithRanks(int n, const Body& body) {
     ASSERT_EQ(hostcclStreamCreate(&context.stream), ncclSuccess);
     body(context);
     EXPECT_EQ(hostcclStreamDestroy(context.stream), ncclSuccess);
-    if (context.comm != nullptr) EXPECT_EQ(ncclCommDestroy(context.comm), ncclSuccess);
+    if (context.comm != nullptr) {
+      EXPECT_EQ(ncclCommDestroy(context.comm), ncclSuccess);
+    }
   });
 }
 
@@ -207,6 +209,163 @@ TEST(NonBlocking, AWrongArgumentIsKeptAsTheState) {
     float value = 1;
     EXPECT_EQ(ncclBroadcast(&value, &value, 1, ncclFloat, 7, rank.comm, rank.stream), ncclInvalidArgument);
     EXPECT_EQ(StateOf(rank.comm), ncclInvalidArgument);
+  });
+}
+
+// Every rank contributes 1: the number of ranks that take part.
+float SumOfOnes(ncclComm_t comm, cudaStream_t stream) {
+  float value = 1;
+  const ncclResult_t begun = ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, stream);
+  EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess) << begun;
+  EXPECT_EQ(WaitWhileInProgress(comm), ncclSuccess);
+  EXPECT_EQ(hostcclStreamSynchronize(stream), ncclSuccess) << ncclGetLastError(comm);
+  return value;
+}
+
+TEST(NonBlocking, ShrinkIsInProgressOnTheParentUntilTheOthersCome) {
+  Gate first_has_begun;
+  WithRanks(4, [&](testing::RankContext& rank) {
+    if (rank.rank == 1) return;  // excluded
+    if (rank.rank != 0) first_has_begun.Pass();
+    int excluded = 1;
+    ncclComm_t rest = nullptr;
+    EXPECT_EQ(ncclCommShrink(rank.comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_DEFAULT), ncclSuccess);
+    if (rank.rank == 0) {
+      EXPECT_EQ(StateOf(rank.comm), ncclInProgress);
+      float value = 1;
+      EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream),
+                ncclInvalidArgument)
+          << "it cannot be used meanwhile";
+      first_has_begun.Open();
+    }
+    ASSERT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << ncclGetLastError(rank.comm);
+    ASSERT_NE(rest, nullptr);
+    EXPECT_EQ(StateOf(rest), ncclSuccess) << "it exists when the parent is done";
+    int rank_of_rest = -1;
+    EXPECT_EQ(ncclCommUserRank(rest, &rank_of_rest), ncclSuccess);
+    EXPECT_EQ(rank_of_rest, rank.rank == 0 ? 0 : rank.rank - 1);
+    EXPECT_EQ(SumOfOnes(rest, rank.stream), 3);
+    EXPECT_EQ(ncclCommDestroy(rest), ncclSuccess);
+  });
+}
+
+// Rank 2 never takes part in the AllReduce, as if it hung.
+TEST(NonBlocking, ShrinkWithAbortEndsWhatHangsOnTheParent) {
+  WithRanks(3, [](testing::RankContext& rank) {
+    if (rank.rank == 2) return;
+    float value = 1;
+    ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+    ASSERT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << "enqueued";
+    int excluded = 2;
+    ncclComm_t rest = nullptr;
+    EXPECT_EQ(ncclCommShrink(rank.comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_ABORT), ncclSuccess);
+    ASSERT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << ncclGetLastError(rank.comm);
+    hostcclStreamSynchronize(rank.stream);  // takes the error of what was ended
+    ASSERT_NE(rest, nullptr);
+    EXPECT_EQ(SumOfOnes(rest, rank.stream), 2);
+    EXPECT_EQ(ncclCommDestroy(rest), ncclSuccess);
+  });
+}
+
+// Rank 1 stays but never shrinks.
+TEST(NonBlocking, AbortEndsAShrinkThatWaitsForOthers) {
+  Gate aborted;
+  WithRanks(3, [&](testing::RankContext& rank) {
+    if (rank.rank != 0) return aborted.Pass();
+    int excluded = 2;
+    ncclComm_t rest = nullptr;
+    EXPECT_EQ(ncclCommShrink(rank.comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_DEFAULT), ncclSuccess);
+    EXPECT_EQ(StateOf(rank.comm), ncclInProgress);
+    EXPECT_EQ(ncclCommAbort(rank.comm), ncclSuccess);
+    EXPECT_EQ(rest, nullptr);
+    rank.comm = nullptr;
+    aborted.Open();
+  });
+}
+
+// Ranks 0 and 1 exist, rank 2 is new and comes when rank 0 certainly waits for it.
+TEST(NonBlocking, GrowIsInProgressOnTheNewHandle) {
+  ncclUniqueId grow_id{};
+  Gate has_id;
+  Gate first_has_begun;
+  const auto use = [](ncclComm_t grown, ncclResult_t begun) {
+    EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess) << begun;
+    ASSERT_NE(grown, nullptr) << "the handle exists at once";
+    ASSERT_EQ(WaitWhileInProgress(grown), ncclSuccess) << ncclGetLastError(grown);
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(hostcclStreamCreate(&stream), ncclSuccess);
+    EXPECT_EQ(SumOfOnes(grown, stream), 3);
+    EXPECT_EQ(hostcclStreamDestroy(stream), ncclSuccess);
+    EXPECT_EQ(ncclCommDestroy(grown), ncclSuccess);
+  };
+  std::thread newcomer([&] {
+    has_id.Pass();
+    first_has_begun.Pass();
+    ncclConfig_t config = NonBlocking();
+    ncclComm_t grown = nullptr;
+    const ncclResult_t begun = ncclCommGrow(nullptr, 3, &grow_id, 2, &grown, &config);
+    use(grown, begun);
+  });
+  WithRanks(2, [&](testing::RankContext& rank) {
+    if (rank.rank == 1) {
+      EXPECT_EQ(ncclCommGetUniqueId(rank.comm, &grow_id), ncclSuccess);
+      has_id.Open();
+    }
+    has_id.Pass();
+    ncclComm_t grown = nullptr;
+    const ncclResult_t begun =
+        ncclCommGrow(rank.comm, 3, rank.rank == 1 ? &grow_id : nullptr, -1, &grown, nullptr);
+    if (rank.rank == 0) {
+      EXPECT_EQ(StateOf(grown), ncclInProgress);
+      first_has_begun.Open();
+    }
+    use(grown, begun);
+    EXPECT_EQ(SumOfOnes(rank.comm, rank.stream), 2) << "the parent lives on";
+  });
+  newcomer.join();
+}
+
+// Nobody ever comes as rank 2.
+TEST(NonBlocking, AbortEndsAGrowThatWaitsForOthers) {
+  ncclUniqueId grow_id{};
+  Gate has_id;
+  WithRanks(2, [&](testing::RankContext& rank) {
+    if (rank.rank == 0) {
+      EXPECT_EQ(ncclCommGetUniqueId(rank.comm, &grow_id), ncclSuccess);
+      has_id.Open();
+    }
+    has_id.Pass();
+    ncclComm_t grown = nullptr;
+    ncclCommGrow(rank.comm, 3, rank.rank == 0 ? &grow_id : nullptr, -1, &grown, nullptr);
+    ASSERT_NE(grown, nullptr);
+    EXPECT_EQ(StateOf(grown), ncclInProgress);
+    EXPECT_EQ(ncclCommAbort(grown), ncclSuccess);
+  });
+}
+
+// Both wait for a message that the other never sends; rank 0 revokes while its call may still be on its way
+// to the stream.
+TEST(NonBlocking, RevokeGoesThroughTheStateAndLeavesManagementCalls) {
+  WithRanks(3, [](testing::RankContext& rank) {
+    float value = 1;
+    ncclRecv(&value, 1, ncclFloat, (rank.rank + 1) % 3, rank.comm, rank.stream);
+    if (rank.rank != 0) {
+      EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess);
+    }
+    const ncclResult_t begun = ncclCommRevoke(rank.comm, NCCL_REVOKE_DEFAULT);
+    EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess) << begun;
+    EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << "quiet again";
+    EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+    if (rank.rank == 2) return;
+    int excluded = 2;
+    ncclComm_t rest = nullptr;
+    EXPECT_EQ(ncclCommShrink(rank.comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_DEFAULT), ncclSuccess);
+    ASSERT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << ncclGetLastError(rank.comm);
+    ASSERT_NE(rest, nullptr);
+    EXPECT_EQ(SumOfOnes(rest, rank.stream), 2);
+    EXPECT_EQ(ncclCommDestroy(rest), ncclSuccess);
+    EXPECT_EQ(ncclSend(&value, 1, ncclFloat, 1 - rank.rank, rank.comm, rank.stream), ncclInvalidUsage)
+        << "it moves no data any more";
   });
 }
 

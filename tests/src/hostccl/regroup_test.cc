@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shrink and Grow with ranks as processes, on one host and on pretended ones (HOSTCCL_HOSTID): groups that
+// lose a host, gain one, and lose the rank that made the id.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/rank_processes.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::Leftovers;
+using testing::RankEnd;
+using testing::RankPlace;
+using testing::RunRanks;
+
+struct Case {
+  const char* name;
+  const char* behaviour;
+  const char* hosts;  // of the ranks in turn, a letter each
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.behaviour << " on " << c.hosts;
+}
+
+class Regroup : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Regroup, TheNewCommunicatorsWork) {
+  const auto before = Leftovers();
+  const std::string hosts = GetParam().hosts;
+  const std::string behaviour = GetParam().behaviour;
+  const auto place = [&](int rank) {
+    return RankPlace{{{"HOSTCCL_HOSTID", hosts.substr(static_cast<size_t>(rank), 1)}}, ""};
+  };
+  const auto ends = RunRanks({DYNAMICCL_REGROUP_PROGRAM, static_cast<int>(hosts.size()), behaviour, place});
+  ASSERT_EQ(ends.size(), hosts.size());
+  for (size_t rank = 0; rank < ends.size(); ++rank) {
+    const RankEnd& end = ends[rank];
+    EXPECT_TRUE(rank == 0 && behaviour == "bereave" ? end.killed() : end.exited_with(0))
+        << "rank " << rank << ": status " << end.status << (end.hung ? ", hung" : "");
+  }
+  EXPECT_EQ(Leftovers(), before);
+}
+
+// The odd ranks are a host: "halve" leaves one host of two, "shrink" ranks of both, and then one of each.
+constexpr Case kCases[] = {{"ShrinkOneHost", "shrink", "aaaa"},    {"ShrinkTwoHosts", "shrink", "abab"},
+                           {"ShrinkThreeHosts", "shrink", "abca"}, {"HalveTwoHosts", "halve", "ababa"},
+                           {"BereaveOneHost", "bereave", "aaa"},   {"BereaveTwoHosts", "bereave", "abab"},
+                           {"GrowOneHost", "grow", "aaa"},         {"GrowByAHost", "grow", "aab"},
+                           {"GrowTwoHosts", "grow", "abba"}};
+INSTANTIATE_TEST_SUITE_P(Hosts, Regroup, ::testing::ValuesIn(kCases),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+}  // namespace
+}  // namespace dynamiccl

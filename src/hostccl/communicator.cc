@@ -134,6 +134,7 @@ void Communicator::JoinNode() {
     ranks_by_node_[index].push_back(peer);
     if (peer == rank()) node_index_ = static_cast<int>(index);
   }
+  piece_scratch_.resize(ranks_by_node_[static_cast<size_t>(node_index_)].size());
   const int own = parts_.link_ranks[static_cast<size_t>(rank())];
   for (int channel = 0; channel < kMaxChannels; ++channel) {
     bool one_host = true;
@@ -144,7 +145,8 @@ void Communicator::JoinNode() {
                          parts_.links->Link(own, link, channel)});
       one_host &= mesh()->same_host(peer);
     }
-    node_exchanges_.push_back(std::make_unique<NodeExchange>(*this, channel, std::move(members), one_host));
+    node_exchanges_.push_back(
+        std::make_unique<NodeExchange>(*this, channel, std::move(members), one_host, piece_scratch_));
   }
 }
 

@@ -167,6 +167,7 @@ class Communicator {
   std::vector<std::vector<int>> ranks_by_node_;
   int node_index_ = 0;
   PeerBuffers peer_buffers_;
+  NodeExchange::Scratch piece_scratch_;
   std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;

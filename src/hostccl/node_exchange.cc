@@ -24,11 +24,12 @@ constexpr uint64_t kDropEvery = 64;
 }  // namespace
 
 NodeExchange::NodeExchange(Communicator& communicator, int channel, std::vector<NodeMember> members,
-                           bool one_host)
+                           bool one_host, Scratch& scratch)
     : communicator_(communicator),
       channel_(channel),
       members_(std::move(members)),
       one_host_(one_host),
+      scratch_(scratch),
       reached_(members_.size()) {
   const auto own = std::find_if(members_.begin(), members_.end(),
                                 [&](const NodeMember& member) { return member.rank == communicator.rank(); });
@@ -144,11 +145,12 @@ void NodeExchange::Leave() {
 }
 
 const std::byte* NodeExchange::Input(int member, size_t offset, size_t bytes) {
-  Reached& reached = reached_[static_cast<size_t>(member)];
+  const Reached& reached = reached_[static_cast<size_t>(member)];
   if (reached.send != nullptr) return reached.send + offset;
-  if (reached.scratch == nullptr) reached.scratch = std::make_unique<std::byte[]>(PieceBytes());
-  Fetch(member, offset, reached.scratch.get(), bytes);
-  return reached.scratch.get();
+  auto& scratch = scratch_[static_cast<size_t>(member)];
+  if (scratch == nullptr) scratch = std::make_unique<std::byte[]>(PieceBytes());
+  Fetch(member, offset, scratch.get(), bytes);
+  return scratch.get();
 }
 
 ElementValue NodeExchange::Multiplier(int member) const {

@@ -47,9 +47,14 @@ struct NodeMember {
 
 class NodeExchange {
  public:
+  // By member: a piece of its private memory. Shared by the channels of a communicator, whose pieces are
+  // worked on one after the other, so that it stays in the second-level cache.
+  using Scratch = std::vector<std::unique_ptr<std::byte[]>>;
+
   // `members` has at least this rank; their segments are shared only if `one_host`. `communicator` owns the
-  // object.
-  NodeExchange(Communicator& communicator, int channel, std::vector<NodeMember> members, bool one_host);
+  // object and `scratch`, which is as long as `members`.
+  NodeExchange(Communicator& communicator, int channel, std::vector<NodeMember> members, bool one_host,
+               Scratch& scratch);
 
   int size() const { return static_cast<int>(members_.size()); }
   int self() const { return self_; }
@@ -91,7 +96,7 @@ class NodeExchange {
   void Leave();
 
   // `bytes` of a member's send buffer: in place where it is mapped, else copied to a scratch area of its own
-  // that stays valid until the next call for this member.
+  // that stays valid until Leave.
   const std::byte* Input(int member, size_t offset, size_t bytes);
   // Bits of the member's PreMulSum factor.
   ElementValue Multiplier(int member) const;
@@ -113,7 +118,6 @@ class NodeExchange {
     BufferRef recv_ref;
     std::byte* send = nullptr;
     std::byte* recv = nullptr;
-    std::unique_ptr<std::byte[]> scratch;  // PieceBytes() of it, made at first use
   };
 
   BufferBoard& board(size_t member) const { return members_[member].header->boards[channel_]; }
@@ -130,6 +134,7 @@ class NodeExchange {
   const int channel_;
   const std::vector<NodeMember> members_;
   const bool one_host_;
+  Scratch& scratch_;  // PieceBytes() each, made at first use
   int self_ = 0;
   std::vector<Reached> reached_;  // by member
   uint64_t step_ = 0;             // announcements of this rank

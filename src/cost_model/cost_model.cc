@@ -42,7 +42,8 @@ NcclModelInput ModelOf(const CostModelInput& input, int channels) {
           .plateau_factor = input.gpu_corrections ? NcclModelInput{}.plateau_factor : 1.0,
           .tree_corrected = input.gpu_corrections,
           .pat_rank_us = input.gpu_corrections ? NcclModelInput{}.pat_rank_us : 0.0,
-          .pat_hop_divisor = input.gpu_corrections ? NcclModelInput{}.pat_hop_divisor : 1.0};
+          .pat_hop_divisor = input.gpu_corrections ? NcclModelInput{}.pat_hop_divisor : 1.0,
+          .nvls_corrected = input.gpu_corrections};
 }
 
 }  // namespace

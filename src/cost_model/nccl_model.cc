@@ -111,7 +111,8 @@ constexpr double kNvlsEfficiency = 0.85;
 
 // Bytes a second of one channel over the node's links: one channel's worth of heads is not reached.
 double NvlsChannelBandwidth(const NcclModelInput& input, Collective collective) {
-  const double reached = kNvlsEfficiency * (input.ring.channels - 1) / input.ring.channels;
+  const double reached =
+      input.nvls_corrected ? kNvlsEfficiency * (input.ring.channels - 1) / input.ring.channels : 1.0;
   const double ranks = static_cast<double>(input.n_ranks) / input.n_nodes;
   return input.ring.intra_bandwidth * reached *
          (collective == Collective::kAllReduce ? 2.0 : (ranks - 1) / ranks);

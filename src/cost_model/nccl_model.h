@@ -36,6 +36,8 @@ struct NcclModelInput {
   bool tree_corrected = true;    // the share of the Tree's bandwidth that NCCL saw, by size
   double pat_rank_us = 2.8;      // of PAT's latency, for each rank
   double pat_hop_divisor = 3.5;  // what PAT's hops cost less than others
+  bool nvls_corrected =
+      true;  // a switch's multicast reaches a share of the links, and not the heads' channel
 };
 
 struct ModelledTime {

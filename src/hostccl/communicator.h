@@ -140,6 +140,7 @@ class Communicator {
   struct LastLaunch {
     std::shared_ptr<const Completion> completion;
     HostStream* stream = nullptr;
+    bool brief = false;  // small enough to be waited for instead of queueing behind it
   };
   std::mutex& launch_mutex() { return launch_mutex_; }
   LastLaunch& last_launch() { return last_launch_; }

@@ -102,14 +102,27 @@ bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
   return bytes <= kInlineBytes;
 }
 
+// The stream's thread may be about to end the communicator's last launch, a small one: a caller that waited
+// for that goes on inline, where one that queued would leave all its later calls to that thread, too.
+bool ClaimAfterLast(HostStream& stream, Communicator& communicator) {
+  const auto& last = communicator.last_launch();
+  if (last.completion == nullptr) return communicator.inline_gauge().Try() && stream.TryClaim();
+  if (!last.completion->done() && !last.brief) return false;
+  if (!communicator.inline_gauge().Try()) return false;
+  if (last.completion->done()) return stream.TryClaim();
+  if (last.stream != &stream) return false;
+  if (last.completion->WaitBriefly(kInlinePatienceNs) && stream.ClaimSoon(kInlinePatienceNs)) return true;
+  communicator.inline_gauge().NoteGivenUp();
+  return false;
+}
+
 // Runs the plan on the calling thread; the stream's thread does the rest when a peer is late. False, and
 // nothing happened, when the stream or the communicator is busy.
 bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
   const std::shared_ptr<Communicator> communicator = plans.front().communicator;
   const std::lock_guard lock(communicator->launch_mutex());
   auto& last = communicator->last_launch();
-  if (last.completion != nullptr && !last.completion->done()) return false;
-  if (!communicator->inline_gauge().Try() || !stream.TryClaim()) return false;
+  if (!ClaimAfterLast(stream, *communicator)) return false;
   auto owned = std::make_shared<OwnedLaunch>(std::move(plans));
   if (const auto result = owned->launch.RunBriefly()) {
     communicator->inline_gauge().NoteDone();
@@ -119,7 +132,7 @@ bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
   }
   communicator->inline_gauge().NoteGivenUp();
   auto done = std::make_shared<Completion>();
-  last = {done, &stream};
+  last = {done, &stream, true};
   stream.HandOver([owned = std::move(owned), done] {
     const ncclResult_t result = owned->launch.Run();
     done->Complete();
@@ -129,13 +142,14 @@ bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
 }
 
 // Launches of a communicator run in order, whatever streams they are on.
-void RunAfterLast(HostStream& main, Communicator& communicator, const std::shared_ptr<Completion>& done) {
+void RunAfterLast(HostStream& main, Communicator& communicator, const std::shared_ptr<Completion>& done,
+                  bool brief) {
   const std::lock_guard lock(communicator.launch_mutex());
   auto& last = communicator.last_launch();
   if (last.completion != nullptr && last.stream != &main && !last.completion->done()) {
     main.WaitFor(last.completion);
   }
-  last = {done, &main};
+  last = {done, &main, brief};
 }
 
 ncclResult_t Dispatch(LaunchDraft draft) {
@@ -145,10 +159,11 @@ ncclResult_t Dispatch(LaunchDraft draft) {
     if (streams.back() == nullptr) return ncclInvalidArgument;
   }
   HostStream& main = *streams.front();
-  if (streams.size() == 1 && FitsInline(draft.plans) && RunInline(main, draft.plans)) return ncclSuccess;
+  const bool brief = streams.size() == 1 && FitsInline(draft.plans);
+  if (brief && RunInline(main, draft.plans)) return ncclSuccess;
   for (size_t i = 1; i < streams.size(); ++i) main.WaitFor(streams[i]->Record());
   auto done = std::make_shared<Completion>();
-  for (const CommunicatorPlan& plan : draft.plans) RunAfterLast(main, *plan.communicator, done);
+  for (const CommunicatorPlan& plan : draft.plans) RunAfterLast(main, *plan.communicator, done, brief);
   main.Enqueue([plans = std::make_shared<std::vector<CommunicatorPlan>>(std::move(draft.plans)), done] {
     const ncclResult_t result = RunLaunch(*plans);
     done->Complete();
@@ -203,10 +218,11 @@ template <typename Visit>
 ncclResult_t ForEachBatch(Communicator& communicator, std::vector<CollectiveOperation>& operations,
                           Visit visit) {
   const int n_ranks = communicator.n_ranks();
-  std::stable_sort(operations.begin(), operations.end(),
-                   [&](const CollectiveOperation& a, const CollectiveOperation& b) {
-                     return Bin(a) != Bin(b) ? Bin(a) < Bin(b) : Traffic(a, n_ranks) > Traffic(b, n_ranks);
-                   });
+  const auto before = [&](const CollectiveOperation& a, const CollectiveOperation& b) {
+    return Bin(a) != Bin(b) ? Bin(a) < Bin(b) : Traffic(a, n_ranks) > Traffic(b, n_ranks);
+  };
+  // Sorting allocates, even for the one call that most groups have.
+  if (operations.size() > 1) std::stable_sort(operations.begin(), operations.end(), before);
   const int channels = communicator.planner().channels();
   const int pipe_ops = (static_cast<int>(operations.size()) + channels - 1) / channels;
   for (auto first = operations.begin(); first != operations.end();) {

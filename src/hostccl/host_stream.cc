@@ -15,9 +15,10 @@ constexpr int64_t kYieldNs = 50'000;
 
 // Yields until `ready` or the time is over; whether it was ready.
 template <typename Ready>
-bool YieldUntil(Ready ready) {
+bool YieldUntil(Ready ready, int64_t ns = kYieldNs) {
+  if (ready()) return true;
   YieldGauge& gauge = YieldGauge::Mine();
-  const int64_t end = MonotonicNanoseconds() + kYieldNs;
+  const int64_t end = MonotonicNanoseconds() + ns;
   while (!ready()) {
     if (gauge.crowded() || MonotonicNanoseconds() > end) {
       gauge.NoteSleep();
@@ -33,6 +34,10 @@ bool YieldUntil(Ready ready) {
 void Completion::Wait() const {
   if (YieldUntil([this] { return done(); })) return;
   while (!done()) state_.wait(0, std::memory_order_acquire);
+}
+
+bool Completion::WaitBriefly(int64_t ns) const {
+  return YieldUntil([this] { return done(); }, ns);
 }
 
 void Completion::Complete() {
@@ -66,6 +71,10 @@ void HostStream::Enqueue(Work work) {
 bool HostStream::TryClaim() {
   uint64_t idle = 0;
   return pending_.compare_exchange_strong(idle, kClaimed, std::memory_order_acq_rel);
+}
+
+bool HostStream::ClaimSoon(int64_t ns) {
+  return YieldUntil([this] { return TryClaim(); }, ns);
 }
 
 void HostStream::Release(ncclResult_t result) {

@@ -24,6 +24,8 @@ class Completion {
   int64_t done_ns() const { return done_ns_; }
   // Yields for a while, then sleeps.
   void Wait() const;
+  // Yields for `ns` at most; whether it was done.
+  bool WaitBriefly(int64_t ns) const;
   void Complete();
 
  private:
@@ -44,6 +46,8 @@ class HostStream {
   // For a caller that runs the next work itself. Only an idle stream can be claimed; work that is enqueued
   // until Release or HandOver, one of which must follow, waits.
   bool TryClaim();
+  // For a caller that knows that the stream's work is about to end: tries for `ns`.
+  bool ClaimSoon(int64_t ns);
   // The claimed work is done, with this result.
   void Release(ncclResult_t result);
   // The stream's thread does the rest of the claimed work, before anything enqueued since.

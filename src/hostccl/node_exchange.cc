@@ -18,6 +18,9 @@ constexpr size_t kMaxCopiedPiece = size_t{128} << 10;
 constexpr size_t kMinCopiedPiece = size_t{16} << 10;
 // Mapped memory needs no copy: pieces only bound how long a peer that gave up waits, and overlap with links.
 constexpr size_t kMappedPiece = size_t{256} << 10;
+// What a member reads of all parcels together, as every member sums for itself: in the first-level caches
+// still.
+constexpr size_t kMaxCarried = size_t{64} << 10;
 // Announcements between two looks for mappings whose owners freed them.
 constexpr uint64_t kDropEvery = 64;
 
@@ -29,8 +32,11 @@ NodeExchange::NodeExchange(Communicator& communicator, int channel, std::vector<
       channel_(channel),
       members_(std::move(members)),
       one_host_(one_host),
+      shaped_(std::any_of(members_.begin(), members_.end(),
+                          [](const NodeMember& member) { return member.incoming != nullptr; })),
       scratch_(scratch),
-      reached_(members_.size()) {
+      reached_(members_.size()),
+      carried_(members_.size()) {
   const auto own = std::find_if(members_.begin(), members_.end(),
                                 [&](const NodeMember& member) { return member.rank == communicator.rank(); });
   self_ = static_cast<int>(own - members_.begin());
@@ -53,18 +59,51 @@ NodeExchange::Until NodeExchange::Announce(const OwnBuffers& own) {
   mine.send = DescribeBuffer(own.send, own.send_bytes);
   mine.recv = DescribeBuffer(own.recv, own.recv_bytes);
   if (own.multiplier) mine.multiplier = std::bit_cast<uint64_t>(own.multiplier->bytes);
-  mine.announced.store(++step_, std::memory_order_seq_cst);
-  RingPeers();
+  PostAnnouncement();
   return Announced();
+}
+
+void NodeExchange::PostAnnouncement() {
+  board(static_cast<size_t>(self_)).announced.store(++step_, std::memory_order_seq_cst);
+  RingPeers();
+}
+
+bool NodeExchange::AllAnnounced() const {
+  for (size_t member = 0; member < members_.size(); ++member) {
+    if (board(member).announced.load(std::memory_order_seq_cst) < step_) return false;
+  }
+  return true;
 }
 
 bool NodeExchange::PollAnnounced(int64_t /*arrival_ns*/) {
   if (!one_host_) return true;
-  for (size_t member = 0; member < members_.size(); ++member) {
-    if (board(member).announced.load(std::memory_order_seq_cst) < step_) return false;
-  }
+  if (!AllAnnounced()) return false;
   if (reached_step_ != step_) ReachAll();
   return !failed_;
+}
+
+bool NodeExchange::Carries(size_t bytes) const {
+  return one_host_ && bytes <= kParcelBytes && bytes * members_.size() <= kMaxCarried;
+}
+
+NodeExchange::Until NodeExchange::Carry(const std::optional<ElementValue>& multiplier) {
+  if (multiplier) {
+    parcel(static_cast<size_t>(self_), step_ + 1).multiplier = std::bit_cast<uint64_t>(multiplier->bytes);
+  }
+  PostAnnouncement();
+  return {*this, &NodeExchange::PollCarried};
+}
+
+std::span<const std::byte* const> NodeExchange::Carried(size_t offset) {
+  for (size_t member = 0; member < members_.size(); ++member) {
+    carried_[member] = parcel(member, step_).data + offset;
+  }
+  return carried_;
+}
+
+ElementValue NodeExchange::CarriedMultiplier(int member) const {
+  const uint64_t bits = parcel(static_cast<size_t>(member), step_).multiplier;
+  return {std::bit_cast<decltype(ElementValue::bytes)>(bits)};
 }
 
 // Whether two members can reach each other's memory is decided from what all see, so all decide the same.

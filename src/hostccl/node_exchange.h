@@ -8,6 +8,9 @@
 //     ... node.Input(...), node.Store(...) ...
 //     node.Leave();
 //   co_await node.Finish();                   // nobody touches this rank's buffers any more
+//
+// A call of few bytes carries them with the announcement (Carries):
+//   fill node.NextParcel(); co_await node.Carry(multiplier); read node.Carried()
 #pragma once
 
 #include <array>
@@ -15,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "src/base/status.h"
@@ -75,6 +79,20 @@ class NodeExchange {
   };
 
   Until Announce(const OwnBuffers& own);
+
+  // Whether a call in which each member gives `bytes` is carried; equal on all members.
+  bool Carries(size_t bytes) const;
+  // Where this rank puts the bytes of its next announcement.
+  std::byte* NextParcel() const { return parcel(static_cast<size_t>(self_), step_ + 1).data; }
+  // Announces what was put there; all have announced.
+  Until Carry(const std::optional<ElementValue>& multiplier);
+  // After Carry: what the members put there from `offset` on, in the order of ranks. Until the next
+  // announcement; the span until the next call.
+  std::span<const std::byte* const> Carried(size_t offset = 0);
+  ElementValue CarriedMultiplier(int member) const;
+  // Waits for the arrival of what was booked.
+  Until Arrival(int64_t arrival_ns) { return {*this, &NodeExchange::PollArrived, arrival_ns}; }
+
   // For a second lane of the same call.
   Until Announced() { return {*this, &NodeExchange::PollAnnounced}; }
   // After Announce, equal on all members: every buffer that is needed can be reached. Where it is false,
@@ -87,6 +105,8 @@ class NodeExchange {
   // Bytes of a piece that is worth a step of its own and whose copies stay in the second-level cache.
   size_t PieceBytes() const;
 
+  // Some link of this node is emulated.
+  bool shaped() const { return shaped_; }
   // Books a message of `bytes` on the links from (to) all other members; when it arrives, 0: at once.
   int64_t BookIncoming(size_t bytes);
   int64_t BookOutgoing(size_t bytes);
@@ -121,7 +141,14 @@ class NodeExchange {
   };
 
   BufferBoard& board(size_t member) const { return members_[member].header->boards[channel_]; }
+  Parcel& parcel(size_t member, uint64_t step) const {
+    return members_[member].header->parcels[channel_][step % kParcels];
+  }
+  void PostAnnouncement();
+  bool AllAnnounced() const;
   bool PollAnnounced(int64_t arrival_ns);
+  bool PollCarried(int64_t /*arrival_ns*/) { return AllAnnounced(); }
+  bool PollArrived(int64_t /*arrival_ns*/) { return true; }
   bool PollEnter(int64_t arrival_ns);
   bool PollFinish(int64_t arrival_ns);
   void ReachAll();
@@ -134,10 +161,12 @@ class NodeExchange {
   const int channel_;
   const std::vector<NodeMember> members_;
   const bool one_host_;
+  const bool shaped_;
   Scratch& scratch_;  // PieceBytes() each, made at first use
   int self_ = 0;
-  std::vector<Reached> reached_;  // by member
-  uint64_t step_ = 0;             // announcements of this rank
+  std::vector<Reached> reached_;           // by member
+  std::vector<const std::byte*> carried_;  // by member
+  uint64_t step_ = 0;                      // announcements of this rank
   uint64_t reached_step_ = 0;
   uint64_t finished_step_ = 0;
   bool direct_ = false;

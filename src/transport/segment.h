@@ -27,6 +27,7 @@ struct alignas(4096) SegmentHeader {
   alignas(64) std::atomic<uint64_t> completed_launches;
   AccessGate gate;
   BufferBoard boards[kMaxChannels];
+  Parcel parcels[kMaxChannels][kParcels];
 };
 
 // A state for each rail between two nodes, of which there are at most as many as ranks, and for each two

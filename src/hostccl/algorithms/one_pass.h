@@ -66,6 +66,11 @@ class NodeSum {
   std::vector<const ElementValue*> multipliers_;  // empty: none
 };
 
+// The three algorithms for what NodeExchange::Carries.
+Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work);
+Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work);
+Lane CarriedAllGather(Primitives& slots, const ChannelWork& work);
+
 // Bits of Combination::streamed for all outputs if a call that touches this much is to write past the caches.
 uint64_t StreamedOutputs(size_t touched_bytes);
 

@@ -23,9 +23,7 @@ void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece
   }
 }
 
-}  // namespace
-
-Lane OnePassAllGather(Primitives& slots, const ChannelWork& work) {
+Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
   co_await node.Announce({work.send, work.count * work.element_bytes, nullptr, 0, {}});
@@ -40,6 +38,14 @@ Lane OnePassAllGather(Primitives& slots, const ChannelWork& work) {
     co_await SubLane(RingAllGather(slots, work));
   }
   co_await node.Finish();
+}
+
+}  // namespace
+
+Lane OnePassAllGather(Primitives& slots, const ChannelWork& work) {
+  const size_t bytes = (work.end - work.begin) * work.element_bytes;
+  return bytes > 0 && work.node->Carries(bytes) ? CarriedAllGather(slots, work)
+                                                : AllGatherInPlace(slots, work);
 }
 
 }  // namespace dynamiccl::hostccl

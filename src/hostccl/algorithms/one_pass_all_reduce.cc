@@ -6,8 +6,9 @@
 #include "src/hostccl/algorithms/one_pass.h"
 
 namespace dynamiccl::hostccl {
+namespace {
 
-Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work) {
+Lane AllReduceInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
   const size_t bytes = work.element_bytes;
@@ -36,6 +37,14 @@ Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work) {
     co_await SubLane(OrderedAllReduce(slots, work));
   }
   co_await node.Finish(stored_ns);
+}
+
+}  // namespace
+
+Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work) {
+  const size_t bytes = (work.end - work.begin) * work.element_bytes;
+  return bytes > 0 && work.node->Carries(bytes) ? CarriedAllReduce(slots, work)
+                                                : AllReduceInPlace(slots, work);
 }
 
 }  // namespace dynamiccl::hostccl

@@ -4,8 +4,9 @@
 #include "src/hostccl/algorithms/one_pass.h"
 
 namespace dynamiccl::hostccl {
+namespace {
 
-Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work) {
+Lane ReduceScatterInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
   const size_t bytes = work.element_bytes;
@@ -25,6 +26,14 @@ Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work) {
     co_await SubLane(OrderedReduceScatter(slots, work));
   }
   co_await node.Finish();
+}
+
+}  // namespace
+
+Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work) {
+  const size_t bytes = (work.end - work.begin) * work.element_bytes * static_cast<size_t>(work.n_ranks);
+  return bytes > 0 && work.node->Carries(bytes) ? CarriedReduceScatter(slots, work)
+                                                : ReduceScatterInPlace(slots, work);
 }
 
 }  // namespace dynamiccl::hostccl

@@ -234,12 +234,14 @@ CollectiveOperation SharedSum(std::byte* data, size_t count) {
 TEST(NodeBuffers, MappingsOfFreedBuffersAreDropped) {
   WithRankProcesses(2, [](const CommunicatorPointer& communicator) {
     for (int round = 0; round < 300; ++round) {
-      dynamiccl::testing::CallMemory memory(4000, true);
+      // More than what is carried with the announcement.
+      constexpr size_t kCount = 10'000;
+      dynamiccl::testing::CallMemory memory(kCount * sizeof(float), true);
       auto* const values = reinterpret_cast<float*>(memory.data());
-      std::fill_n(values, 1000, static_cast<float>(round));
-      const CommunicatorPlan plan{communicator, {SharedSum(memory.data(), 1000)}, {}, {}};
+      std::fill_n(values, kCount, static_cast<float>(round));
+      const CommunicatorPlan plan{communicator, {SharedSum(memory.data(), kCount)}, {}, {}};
       ASSERT_EQ(RunLaunch({&plan, 1}), ncclSuccess);
-      ASSERT_EQ(values[999], static_cast<float>(2 * round));
+      ASSERT_EQ(values[kCount - 1], static_cast<float>(2 * round));
       ASSERT_LE(communicator->peer_buffers().mappings(), 70U) << "they are looked through every 64 calls";
     }
   });

@@ -6,6 +6,7 @@
 #include "plugin/interpose/communicator_births.h"
 #include "plugin/runtime/c_boundary.h"
 #include "src/base/clock.h"
+#include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
 namespace {
@@ -64,15 +65,23 @@ GroupInFlight& InFlightOn(Communicator* communicator) {
   for (GroupInFlight& entry : t_calls.in_flight) {
     if (entry.communicator == communicator) return entry;
   }
-  return t_calls.in_flight.emplace_back(GroupInFlight{communicator, communicator->next_call, 0, 0, 0});
+  return t_calls.in_flight.emplace_back(
+      GroupInFlight{communicator, {communicator->next_call, {}, false}, 0, 0, 0});
+}
+
+void AddToFacts(const CollectiveCall& call, GroupFacts& facts) {
+  if (static_cast<int>(call.collective) >= kTunableCollectives) return;
+  uint32_t& digest = facts.operands[static_cast<size_t>(call.collective)];
+  digest = AddOperands(digest, static_cast<int>(call.data_type), static_cast<int>(call.op));
 }
 
 // Gives the buffered calls their numbers, before the library asks its tuner about them.
-void NumberCalls() {
+void NumberCalls(bool simulated) {
   for (BufferedCall& buffered : t_calls.calls) {
     GroupInFlight& entry = InFlightOn(buffered.communicator);
     CollectiveCall& call = buffered.issued.call;
-    call.call_number = entry.call_number;
+    call.call_number = entry.facts.call_number;
+    if (Counts(call)) AddToFacts(call, entry.facts);
     // Collectives and the rest are counted apart: what a rank sends and receives is its own.
     call.index_in_group = Counts(call) ? entry.n_collectives++ : entry.n_others++;
   }
@@ -80,6 +89,10 @@ void NumberCalls() {
     const GroupInFlight& entry = InFlightOn(buffered.communicator);
     CollectiveCall& call = buffered.issued.call;
     call.group_size = Counts(call) ? entry.n_collectives : entry.n_others;
+  }
+  for (GroupInFlight& entry : t_calls.in_flight) {
+    entry.facts.simulated = simulated;
+    if (!entry.communicator->blocking) entry.communicator->in_flight = entry.facts;
   }
 }
 
@@ -149,7 +162,7 @@ ApiCall::ApiCall(const ApiArguments& arguments) noexcept
   }
   Guarded([&] {
     t_calls.calls.push_back(Describe(arguments, communicator));
-    if (t_calls.depth == 0) NumberCalls();
+    if (t_calls.depth == 0) NumberCalls(false);
   });
 }
 
@@ -172,8 +185,8 @@ bool GroupEnd::outermost() const {
   return guard_.outermost() && t_calls.depth == 1;
 }
 
-GroupEnd::GroupEnd() noexcept : runtime_(guard_.outermost() ? ProcessRuntime::Get() : nullptr) {
-  if (runtime_ != nullptr && outermost()) Guarded(NumberCalls);
+GroupEnd::GroupEnd(bool simulated) noexcept : runtime_(guard_.outermost() ? ProcessRuntime::Get() : nullptr) {
+  if (runtime_ != nullptr && outermost()) Guarded([=] { NumberCalls(simulated); });
 }
 
 ncclResult_t GroupEnd::Finish(ncclResult_t result) noexcept {

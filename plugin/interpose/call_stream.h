@@ -43,9 +43,9 @@ ncclResult_t GroupStarted(const ReentryGuard& guard, ncclResult_t result) noexce
 // ncclGroupEnd around the library's.
 class GroupEnd {
  public:
-  GroupEnd() noexcept;
+  // `simulated`: ncclGroupSimulateEnd, which closes the group and launches nothing.
+  explicit GroupEnd(bool simulated = false) noexcept;
   ncclResult_t Finish(ncclResult_t result) noexcept;
-  // ncclGroupSimulateEnd closes the group and launches nothing.
   ncclResult_t FinishSimulated(ncclResult_t result) noexcept;
 
  private:
@@ -68,7 +68,7 @@ void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept;
 // What a tuner's question is about, when the library asks on the thread that issued the call.
 struct GroupInFlight {
   Communicator* communicator = nullptr;
-  uint64_t call_number = 0;
+  GroupFacts facts;
   uint16_t n_collectives = 0;  // that move data, on this communicator
   uint16_t n_others = 0;       // sends, receives, and calls of no bytes
   uint16_t questions = 0;      // that the tuner has been asked so far

@@ -154,9 +154,11 @@ CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
     ControlToken token{};
     const uint64_t unique[] = {static_cast<uint64_t>(::getpid()), g_next_local.fetch_add(1)};
     std::memcpy(token.data(), unique, sizeof(unique));
+    const MeetingPoint meeting = runtime_->MeetingInProcess(token);
     for (int rank = 0; rank < n_ranks; ++rank) {
       auto communicator = std::make_shared<Communicator>();
       communicator->token = token;
+      communicator->meeting = meeting;
       communicator->member = communicator->process_rank = rank;
       communicator->within_process = true;
       communicator->info = {IdOf(token) << 32 | unique[1], rank, n_ranks, 0};

@@ -79,7 +79,7 @@ DYNAMICCL_EXPORT ncclResult_t ncclGroupEnd() {
 
 // Not in the function table: NCCL before 2.22 has none.
 DYNAMICCL_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* information) {
-  GroupEnd group;
+  GroupEnd group(/*simulated=*/true);
   const auto real = reinterpret_cast<decltype(&ncclGroupSimulateEnd)>(RealAddress("GroupSimulateEnd"));
   return group.FinishSimulated(real == nullptr ? ncclInvalidUsage : real(information));
 }

@@ -42,15 +42,17 @@ Verdict Ask(ProcessRuntime& runtime, const Communicator* communicator, const std
 
 }  // namespace
 
-bool AttestCommunicator(ProcessRuntime& runtime, const Communicator* communicator,
-                        const std::string& constants) {
+Standing AttestCommunicator(ProcessRuntime& runtime, const Communicator* communicator,
+                            const std::string& constants) {
   const Verdict verdict = Ask(runtime, communicator, constants);
   if (verdict.timed_out) runtime.GiveUp();
   if (!verdict.agreed && runtime.FirstTime(verdict.reason)) {
     const int rank = communicator != nullptr ? communicator->member : runtime.settings().rank;
     Log(LogLevel::kWarn, "rank {} keeps NCCL's choice: {}", rank, verdict.reason);
   }
-  return verdict.agreed;
+  if (!verdict.agreed) return Standing::kNotAttested;
+  if (communicator == nullptr) return Standing::kVouchedFor;
+  return communicator->info.n_ranks == 1 ? Standing::kAlone : Standing::kAttested;
 }
 
 }  // namespace dynamiccl

@@ -8,10 +8,17 @@
 
 namespace dynamiccl {
 
+enum class Standing {
+  kNotAttested,
+  kAttested,    // its ranks can exchange what NCCL offers them
+  kAlone,       // has one rank
+  kVouchedFor,  // by the user, for ranks that cannot meet
+};
+
 // `communicator` is null when it cannot be told which one NCCL is initialising; `constants` names the cost
 // model's. Blocks until the ranks have agreed or not; at most the attestation's timeout and the time to
 // connect while all machines live. Says once why not.
-bool AttestCommunicator(ProcessRuntime& runtime, const Communicator* communicator,
-                        const std::string& constants);
+Standing AttestCommunicator(ProcessRuntime& runtime, const Communicator* communicator,
+                            const std::string& constants);
 
 }  // namespace dynamiccl

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/collective/collective.h"
 #include "src/collective/communicator_info.h"
 #include "src/collective/role.h"
 #include "src/decision/control_messages.h"
@@ -19,6 +20,13 @@
 #include "src/policy/structure_inference.h"
 
 namespace dynamiccl {
+
+// What the tuner has to know of the group that is being issued, in values equal on all ranks.
+struct GroupFacts {
+  uint64_t call_number = 0;
+  std::array<uint32_t, kTunableCollectives> operands{};  // AddOperands of its calls, by collective
+  bool simulated = false;                                // ncclGroupSimulateEnd: not a call
+};
 
 // Written before the program gets its handle, then by the threads that issue its calls. NCCL's contract
 // orders those calls, so plain members are enough where a comment says "issuing thread".
@@ -35,7 +43,10 @@ struct Communicator {
   std::unique_ptr<StructureTrigger> structure;  // issuing thread; null without a policy
   std::shared_ptr<const Policy> policy;         // that `structure` computes with
   uint64_t next_call = 0;                       // issuing thread
-  uint64_t splits = 0;                          // issuing thread
+  // Of a non-blocking communicator: issuing thread, then the thread on which the library works for it; the
+  // program may not issue the next call before that has ended.
+  GroupFacts in_flight;
+  uint64_t splits = 0;  // issuing thread
 };
 
 class CommunicatorRegistry {

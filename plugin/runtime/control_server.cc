@@ -2,8 +2,6 @@
 #include "plugin/runtime/control_server.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,20 +9,18 @@
 #include <cerrno>
 
 #include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/signal_block.h"
 
 namespace dynamiccl {
 namespace {
 
 // A stranger that connects and says nothing, or too little, is dropped after this.
 constexpr int64_t kSilenceNs = 5'000'000'000;
+// A rank that is late for a situation's meeting costs the others a short wait, and costs it this often at
+// most: all of these together last as long as the one wait for a communicator.
+constexpr int kMostLateSituations = 20;
 // Beyond any job that meets at one process, and below the usual limit of descriptors.
 constexpr size_t kMostPeers = 16384;
-
-void BlockAllSignals() {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
 
 }  // namespace
 
@@ -47,11 +43,8 @@ ControlServer::ControlServer(ListeningSocket listening, int timeout_ms)
     stop_read_ = UniqueFd(ends[0]);
     stop_write_ = UniqueFd(ends[1]);
   }
-  sigset_t before;
-  ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
-  BlockAllSignals();  // inherited by the thread: the program's handlers never run on it
+  const SignalBlock no_signals;  // inherited by the thread: the program's handlers never run on it
   thread_ = std::thread([this] { Guarded([this] { Run(); }); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 ControlServer::~ControlServer() {
@@ -138,9 +131,12 @@ bool ControlServer::TakePledge(Peer& peer) {
 }
 
 ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge, const ControlSecret& secret) {
+  const bool about_situation = pledge.about == MeetingAbout::kSituation;
+  const int64_t patience = about_situation ? timeout_ns_ / kMostLateSituations : timeout_ns_;
   const auto [found, created] =
-      meetings_.try_emplace(pledge.communicator, pledge.n_ranks, MonotonicNanoseconds() + timeout_ns_);
+      meetings_.try_emplace(pledge.communicator, pledge.n_ranks, MonotonicNanoseconds() + patience);
   found->second.secret = secret;
+  found->second.about_situation = about_situation;
   if (created && gave_up_) found->second.attestation.Expire();
   return found->second;
 }
@@ -150,7 +146,7 @@ void ControlServer::Expire() {
   for (auto& [token, meeting] : meetings_) {
     if (meeting.attestation.verdict() || now < meeting.deadline_ns) continue;
     meeting.attestation.Expire();
-    gave_up_ = true;
+    gave_up_ = gave_up_ || !meeting.about_situation || ++late_situations_ >= kMostLateSituations;
   }
 }
 

@@ -47,6 +47,7 @@ class ControlServer {
     Attestation attestation;
     int64_t deadline_ns;
     ControlSecret secret{};
+    bool about_situation = false;
   };
 
   ControlServer(ListeningSocket listening, int timeout_ms);
@@ -70,7 +71,8 @@ class ControlServer {
   // The thread's own.
   std::vector<Peer> peers_;
   std::map<ControlToken, Meeting> meetings_;
-  bool gave_up_ = false;  // a meeting timed out: later ones are refused at once
+  bool gave_up_ = false;  // ranks were missing too often: later meetings are refused at once
+  int late_situations_ = 0;
   std::thread thread_;
 };
 

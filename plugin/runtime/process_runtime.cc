@@ -41,6 +41,10 @@ std::span<const uint8_t, kUniqueIdBytes> BytesOf(const ncclUniqueId& id) {
                                                   kUniqueIdBytes);
 }
 
+bool FillRandomly(ControlSecret& secret) {
+  return ::getrandom(secret.data(), secret.size(), 0) == static_cast<ssize_t>(secret.size());
+}
+
 bool NamesThisObject(const std::string& plugin) {
   // NCCL takes every prefix of the word as the word itself.
   const bool is_static = ::strncasecmp("STATIC_PLUGIN", plugin.c_str(), plugin.size()) == 0;
@@ -249,9 +253,24 @@ void ProcessRuntime::MarkUniqueId(ncclUniqueId& id) {
   ControlServer* server = Server(HostsToListenOn(), 0);
   if (server == nullptr) return;
   UniqueIdBlock block{server->address(), server->port(), {}, policy_digest_};
-  if (::getrandom(block.secret.data(), block.secret.size(), 0) != static_cast<ssize_t>(block.secret.size()))
-    return;
+  if (!FillRandomly(block.secret)) return;
   if (WriteBlock(bytes, block)) server->Welcome(TokenOf(bytes), block.secret);
+}
+
+MeetingPoint ProcessRuntime::MeetingInProcess(const ControlToken& token) {
+  if (settings_.mode != Mode::kFrozen) return {};
+  ControlServer* server = Server(HostsToListenOn(), 0);
+  if (server == nullptr) return {};
+  MeetingPoint meeting{server->address(), server->port(), token, {}};
+  if (!FillRandomly(meeting.secret)) return {};
+  server->Welcome(token, meeting.secret);
+  return meeting;
+}
+
+PledgeSender& ProcessRuntime::pledge_sender() {
+  const std::lock_guard lock(mutex_);
+  if (!pledge_sender_) pledge_sender_ = std::make_unique<PledgeSender>();
+  return *pledge_sender_;
 }
 
 MeetingPoint ProcessRuntime::MeetingOf(const ncclUniqueId& id, int rank) {

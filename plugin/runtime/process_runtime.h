@@ -14,6 +14,7 @@
 #include "plugin/runtime/communicator_registry.h"
 #include "plugin/runtime/control_server.h"
 #include "plugin/runtime/job_settings.h"
+#include "plugin/runtime/pledge_sender.h"
 #include "src/decision/attestation.h"
 #include "src/decision/decision_table.h"
 #include "src/decision/override_rules.h"
@@ -60,6 +61,10 @@ class ProcessRuntime {
   // Where the ranks of the communicator of this id meet; starts the rendezvous on rank 0 when the id carries
   // no address.
   MeetingPoint MeetingOf(const ncclUniqueId& id, int rank);
+  // Of a communicator whose ranks are all this process's.
+  MeetingPoint MeetingInProcess(const ControlToken& token);
+  // Started by the first call.
+  PledgeSender& pledge_sender();
   // After a rank was missing once, nobody waits again.
   bool given_up() const { return given_up_.load(); }
   void GiveUp() { given_up_.store(true); }
@@ -93,6 +98,7 @@ class ProcessRuntime {
   bool chain_tried_ = false;
   std::unique_ptr<ChainedTuner> chained_;
   std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<PledgeSender> pledge_sender_;
   std::vector<std::string> said_;
 };
 

@@ -5,7 +5,7 @@
 
 #include "plugin/interpose/call_stream.h"
 #include "plugin/runtime/c_boundary.h"
-#include "plugin/runtime/communicator_attestation.h"
+#include "plugin/runtime/mask_meetings.h"
 #include "plugin/tuner/nccl_logger.h"
 #include "src/base/clock.h"
 #include "src/base/settings.h"
@@ -95,9 +95,9 @@ void TunerSession::Start(const TunerInit& init) {
   options.rules = runtime_.rules();
   options.policy = runtime_.PolicyFor(init.constants, n_ranks, n_nodes);
   StartChained(init);
-  if (AttestCommunicator(runtime_, communicator_.get(), constants)) {
-    engine_ = std::make_unique<DecisionEngine>(std::move(options));
-  }
+  standing_ = AttestCommunicator(runtime_, communicator_.get(), constants);
+  if (standing_ != Standing::kNotAttested) engine_ = std::make_unique<DecisionEngine>(std::move(options));
+  if (standing_ == Standing::kAttested) masks_ = NewMaskAgreement(runtime_, communicator_);
   const std::string& path = runtime_.settings().decision_log_path;
   if (path.empty()) return;
   log_ = DecisionLog::At(
@@ -130,6 +130,34 @@ void TunerSession::Answer(const TunerRequest& request) noexcept {
   Guarded([&] { Decide(request, table, chained_answered); });
 }
 
+ConfigMask TunerSession::AllowedOnAllRanks(const TunerQuestion& question, const CostTable& table,
+                                           const GroupInFlight* flight) {
+  const ConfigMask seen = ChoosableCells(table);
+  if (standing_ == Standing::kAlone) return seen;
+  if (standing_ == Standing::kVouchedFor) return seen & OfferedEverywhere(question.collective);
+  const GroupFacts* facts = flight != nullptr         ? &flight->facts
+                            : communicator_->blocking ? nullptr
+                                                      : &communicator_->in_flight;
+  // Without the call nothing tells which situation it is.
+  if (masks_ == nullptr || facts == nullptr) return {};
+  const CallSituation situation{question.collective, SizeClassOf(question.bytes),
+                                facts->operands[static_cast<size_t>(question.collective)]};
+  const auto agreed =
+      facts->simulated ? masks_->Settled(situation) : masks_->At(situation, facts->call_number, seen);
+  return agreed.value_or(ConfigMask());
+}
+
+// What all ranks were offered when they agreed is impossible here now. Nothing that is written could change
+// that.
+void TunerSession::SayThatItIsGone(const TunerQuestion& question, const CollectiveConfig& config) {
+  const std::string what =
+      fmt::format("NCCL no longer offers {}/{} for {} of {} bytes to rank {}", Name(config.algorithm),
+                  Name(config.protocol), Name(question.collective), question.bytes,
+                  communicator_ ? communicator_->member : -1);
+  if (runtime_.FirstTime(what))
+    Log(LogLevel::kWarn, "{}, as it did when all ranks agreed: ranks may now differ", what);
+}
+
 void TunerSession::Decide(const TunerRequest& request, const CostTable& table, bool chained_answered) {
   const int function = request.function;
   if (function < 0 || function >= kTunableCollectives) return;
@@ -137,7 +165,13 @@ void TunerSession::Decide(const TunerRequest& request, const CostTable& table, b
   TunerQuestion question{static_cast<Collective>(function), request.bytes, request.n_pipe_ops,
                          Role::kUnknown};
   question.role = RecognisedRole(flight, question.collective);
-  Decision decision = engine_ ? engine_->Decide(question, table) : Decision{};
+  Decision decision =
+      engine_ ? engine_->Decide(question, AllowedOnAllRanks(question, table, flight)) : Decision{};
+  if (!decision.config.leaves_nccl_alone() &&
+      table.at(decision.config.algorithm, decision.config.protocol) < 0) {
+    SayThatItIsGone(question, decision.config);
+    decision = Decision{};
+  }
   if (!decision.config.leaves_nccl_alone()) {
     if (chained_answered) WriteTable(request, table);
     WriteAnswer(request, decision.config);
@@ -149,7 +183,7 @@ void TunerSession::Decide(const TunerRequest& request, const CostTable& table, b
 
 void TunerSession::Note(const TunerQuestion& question, const Decision& decision, GroupInFlight* flight) {
   const uint8_t table_version = engine_ ? kFrozenTableVersion : 0;
-  const uint64_t call_number = flight != nullptr ? flight->call_number : 0;
+  const uint64_t call_number = flight != nullptr ? flight->facts.call_number : 0;
   if (log_) {
     log_->Append(
         {communicator_ ? communicator_->info.id : 0, call_number, question, decision, table_version});

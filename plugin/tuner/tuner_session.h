@@ -6,11 +6,15 @@
 #include <optional>
 
 #include "plugin/chain/chained_tuner.h"
+#include "plugin/runtime/communicator_attestation.h"
 #include "plugin/runtime/decision_log.h"
 #include "plugin/runtime/process_runtime.h"
 #include "src/decision/decision_engine.h"
+#include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
+
+struct GroupInFlight;
 
 class TunerSession {
  public:
@@ -33,12 +37,18 @@ class TunerSession {
   void Start(const TunerInit& init);
   void StartChained(const TunerInit& init);
   bool AskChained(const TunerRequest& request, const CostTable& before) noexcept;
+  // What may be chosen for this question on every rank; empty: NCCL's choice.
+  ConfigMask AllowedOnAllRanks(const TunerQuestion& question, const CostTable& table,
+                               const GroupInFlight* flight);
   void Decide(const TunerRequest& request, const CostTable& table, bool chained_answered);
-  void Note(const TunerQuestion& question, const Decision& decision, struct GroupInFlight* flight);
+  void SayThatItIsGone(const TunerQuestion& question, const CollectiveConfig& config);
+  void Note(const TunerQuestion& question, const Decision& decision, GroupInFlight* flight);
 
   ProcessRuntime& runtime_;
   std::shared_ptr<Communicator> communicator_;  // null: cannot be told
-  std::unique_ptr<DecisionEngine> engine_;      // null: not attested
+  Standing standing_ = Standing::kNotAttested;
+  std::unique_ptr<DecisionEngine> engine_;  // null: not attested
+  std::unique_ptr<MaskAgreement> masks_;    // null: the ranks cannot exchange them
   std::shared_ptr<DecisionLog> log_;
   const ChainedTuner* chained_ = nullptr;
   void* chained_context_ = nullptr;

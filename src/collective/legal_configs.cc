@@ -33,6 +33,23 @@ ConfigMask NcclConfigs(Collective collective) {
   return mask;
 }
 
+std::string Describe(const ConfigMask& mask) {
+  std::string text;
+  int last = -1;
+  for (size_t index = 0; index < mask.size(); ++index) {
+    if (!mask.test(index)) continue;
+    const int algorithm = static_cast<int>(index) / kProtocols;
+    if (algorithm != last) {
+      if (!text.empty()) text += ' ';
+      text += Name(static_cast<Algorithm>(algorithm));
+    }
+    text += algorithm != last ? ':' : ',';
+    text += Name(static_cast<Protocol>(index % kProtocols));
+    last = algorithm;
+  }
+  return text.empty() ? "nothing" : text;
+}
+
 std::vector<CollectiveConfig> EnumerateConfigs(const ConfigMask& allowed, int max_channels) {
   std::vector<CollectiveConfig> configs;
   for (size_t index = 0; index < allowed.size(); ++index) {

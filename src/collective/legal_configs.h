@@ -4,6 +4,7 @@
 #pragma once
 
 #include <bitset>
+#include <string>
 #include <vector>
 
 #include "src/collective/collective.h"
@@ -21,6 +22,10 @@ constexpr size_t ConfigIndex(Algorithm algorithm, Protocol protocol) {
 // What NCCL has kernels for (facts: NCCL 2.30 to 2.32, table collective x algorithm x protocol); independent
 // of topology.
 ConfigMask NcclConfigs(Collective collective);
+
+// "Tree:LL,Simple Ring:LL,LL128,Simple", "nothing" for an empty mask; at most 128 letters for masks of
+// NcclConfigs.
+std::string Describe(const ConfigMask& mask);
 
 // Every allowed config with channels in {1, 2, 4, 8, ...} up to `max_channels`, which is always included.
 std::vector<CollectiveConfig> EnumerateConfigs(const ConfigMask& allowed, int max_channels);

@@ -21,7 +21,7 @@ constexpr Row kRows[] = {
 constexpr int kNamedRanks = 8;
 
 std::string Shown(const std::string& value) {
-  return value.empty() ? "none" : value.substr(0, 64);
+  return value.empty() ? "none" : value.substr(0, 128);
 }
 
 }  // namespace

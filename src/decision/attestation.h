@@ -11,16 +11,19 @@ namespace dynamiccl {
 
 // What must be equal on all ranks before any uses a table, each as short text so that a difference can be
 // shown.
-#define DYNAMICCL_ATTESTED_VALUES(X)                                               \
-  X(build, "build of libdynamiccl.so")                                             \
-  X(mode, "mode")                                                                  \
-  X(policy, "policy")                                                              \
-  X(rules, "override rules")                                                       \
-  X(golden, "golden vectors of the policy")                                        \
-  X(pins, "NCCL settings") /* digest of the NCCL_* variables that steer choices */ \
-  X(library, "NCCL version")                                                       \
-  X(constants, "cost model constants")                                             \
-  X(calls, "way the calls are seen") /* interposed, interposed non-blocking, or plugin alone */
+#define DYNAMICCL_ATTESTED_VALUES(X)                                                                   \
+  X(build, "build of libdynamiccl.so")                                                                 \
+  X(mode, "mode")                                                                                      \
+  X(policy, "policy")                                                                                  \
+  X(rules, "override rules")                                                                           \
+  X(golden, "golden vectors of the policy")                                                            \
+  X(pins, "NCCL settings") /* digest of the NCCL_* variables that steer choices */                     \
+  X(library, "NCCL version")                                                                           \
+  X(constants, "cost model constants")                                                                 \
+  X(calls, "way the calls are seen") /* interposed, interposed non-blocking, or plugin alone */        \
+  X(place,                                                                                             \
+    "place in the stream of calls") /* of a situation: number of the call that its mask was seen at */ \
+  X(mask, "configurations that NCCL offers") /* of a situation */
 
 struct AttestedValues {
 #define DYNAMICCL_ATTESTED_MEMBER(name, sentence) std::string name;

@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint32_t kBlockMagic = 0x42434344;    // "DCCB"
 constexpr uint32_t kMessageMagic = 0x4d434344;  // "DCCM"
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kBlockVersion = 1;
+constexpr uint16_t kMessageVersion = 2;
 constexpr size_t kBlockBytes = 60;
 constexpr size_t kTextLimit = 128;
 enum class Kind : uint16_t { kPledge = 1, kVerdict = 2 };
@@ -57,7 +58,7 @@ class HalfDigest {
 std::vector<std::byte> Seal(Kind kind, std::vector<std::byte> body, const ControlSecret& secret) {
   ByteWriter message;
   message.Put(kMessageMagic);
-  message.Put<uint16_t>(kVersion);
+  message.Put(kMessageVersion);
   message.Put(static_cast<uint16_t>(kind));
   message.Put(static_cast<uint32_t>(body.size()));
   message.PutBytes(body);
@@ -96,7 +97,7 @@ bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBloc
   if (!BlockFits(unique_id) || !ToBytes(block.address, address.data())) return false;
   ByteWriter writer;
   writer.Put(kBlockMagic);
-  writer.Put(kVersion);
+  writer.Put(kBlockVersion);
   writer.Put<uint8_t>(0);
   writer.Put(block.port);
   writer.Put(address);
@@ -110,7 +111,7 @@ bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBloc
 std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
   const auto bytes = unique_id.subspan(kUniqueIdBlockOffset, kBlockBytes);
   ByteReader reader(std::as_bytes(bytes));
-  if (reader.Get<uint32_t>() != kBlockMagic || reader.Get<uint8_t>() != kVersion) return std::nullopt;
+  if (reader.Get<uint32_t>() != kBlockMagic || reader.Get<uint8_t>() != kBlockVersion) return std::nullopt;
   reader.Get<uint8_t>();
   UniqueIdBlock block;
   block.port = reader.Get<uint16_t>();
@@ -134,6 +135,16 @@ ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colo
   return HalfDigest("dynamiccl child").Add(parent).Add({data, numbers.buffer().size()}).Finish();
 }
 
+ControlToken SituationToken(const ControlToken& communicator, const CallSituation& situation, int attempt) {
+  ByteWriter numbers;
+  numbers.Put(static_cast<uint8_t>(situation.collective));
+  numbers.Put(situation.size_class.index);
+  numbers.Put(situation.operands);
+  numbers.Put(static_cast<uint32_t>(attempt));
+  const auto* data = reinterpret_cast<const uint8_t*>(numbers.buffer().data());
+  return HalfDigest("dynamiccl situation").Add(communicator).Add({data, numbers.buffer().size()}).Finish();
+}
+
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
   return HalfDigest("dynamiccl secret").Add(unique_id).Finish();
 }
@@ -144,6 +155,7 @@ std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSe
   body.Put(pledge.communicator);
   body.Put(pledge.member);
   body.Put(pledge.n_ranks);
+  body.Put(static_cast<uint8_t>(pledge.about));
   body.PutText(std::string_view(pledge.declines).substr(0, kTextLimit));
 #define DYNAMICCL_PUT_VALUE(name, sentence) \
   body.PutText(std::string_view(pledge.values.name).substr(0, kTextLimit));
@@ -164,7 +176,7 @@ std::vector<std::byte> EncodeVerdict(const ControlToken& communicator, const Ver
 
 std::optional<size_t> MessageBytes(std::span<const std::byte> header) {
   ByteReader reader(header);
-  const bool ours = reader.Get<uint32_t>() == kMessageMagic && reader.Get<uint16_t>() == kVersion;
+  const bool ours = reader.Get<uint32_t>() == kMessageMagic && reader.Get<uint16_t>() == kMessageVersion;
   reader.Get<uint16_t>();
   const size_t total = kMessageHeaderBytes + reader.Get<uint32_t>() + sizeof(Sha256Digest);
   if (!reader.ok() || !ours || total > kMostMessageBytes) return std::nullopt;
@@ -185,6 +197,7 @@ Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const Con
   pledge.communicator = reader.Get<ControlToken>();
   pledge.member = reader.Get<int32_t>();
   pledge.n_ranks = reader.Get<int32_t>();
+  pledge.about = reader.Get<uint8_t>() == 0 ? MeetingAbout::kCommunicator : MeetingAbout::kSituation;
   pledge.declines = reader.GetText(kTextLimit);
 #define DYNAMICCL_GET_VALUE(name, sentence) pledge.values.name = reader.GetText(kTextLimit);
   DYNAMICCL_ATTESTED_VALUES(DYNAMICCL_GET_VALUE)

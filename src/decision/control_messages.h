@@ -14,6 +14,7 @@
 #include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/decision/attestation.h"
+#include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
 
@@ -53,19 +54,25 @@ std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> 
 ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 // Of a child: `operation` counts the splits of the parent.
 ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour);
+// Of the meeting about a situation's mask on a communicator.
+ControlToken SituationToken(const ControlToken& communicator, const CallSituation& situation, int attempt);
 // For ids without a block: known to those who hold the id, and to nobody else.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
+// What ranks meet about: the leader waits longer for a communicator, once in a job, than for a situation.
+enum class MeetingAbout : uint8_t { kCommunicator = 0, kSituation = 1 };
+
 struct PledgeMessage {
   ControlToken root{};
-  ControlToken communicator{};
+  ControlToken communicator{};  // or SituationToken
   int32_t member = 0;
   int32_t n_ranks = 0;
   std::string declines;  // not empty: this rank takes no part, and why
   AttestedValues values;
+  MeetingAbout about = MeetingAbout::kCommunicator;
 };
 
-// A message is at most this long: nine short texts and a header.
+// A message is at most this long: eleven short texts and a header.
 inline constexpr size_t kMostMessageBytes = 4096;
 inline constexpr size_t kMessageHeaderBytes = 12;
 

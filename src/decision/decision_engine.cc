@@ -39,9 +39,9 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   if (options_.policy) table_ = std::make_unique<DecisionTable>(options_.policy);
 }
 
-Decision DecisionEngine::Decide(const TunerQuestion& question, const CostTable& table) {
-  if (static_cast<int>(question.collective) >= kTunableCollectives) return {};
-  const ConfigMask allowed = ChoosableCells(table);
+Decision DecisionEngine::Decide(const TunerQuestion& question, const ConfigMask& allowed) {
+  // An entry computed while nothing was agreed would stay.
+  if (static_cast<int>(question.collective) >= kTunableCollectives || allowed.none()) return {};
   Decision decision = Propose(question, allowed);
   if (decision.config.leaves_nccl_alone()) return {};
   if (!allowed[ConfigIndex(decision.config.algorithm, decision.config.protocol)]) return {};

@@ -46,8 +46,8 @@ class DecisionEngine {
  public:
   explicit DecisionEngine(EngineOptions options);
 
-  // `table` is what NCCL offers; the answer is a cell of it that may be chosen, or nothing.
-  Decision Decide(const TunerQuestion& question, const CostTable& table);
+  // `allowed` is what NCCL offers on every rank (mask_agreement.h); the answer is one of it, or nothing.
+  Decision Decide(const TunerQuestion& question, const ConfigMask& allowed);
 
  private:
   Decision Propose(const TunerQuestion& question, const ConfigMask& allowed);

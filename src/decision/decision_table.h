@@ -23,7 +23,7 @@ struct TableKey {
 };
 
 // Computes an entry. Must be a pure function of its arguments and of values that all ranks attested;
-// thread-safe. `allowed` is what NCCL offers for the call.
+// thread-safe. `allowed` is what NCCL offers on every rank.
 using EntryFunction = std::function<CollectiveConfig(const TableKey& key, const ConfigMask& allowed)>;
 
 class DecisionTable {

@@ -169,6 +169,42 @@ TEST_F(PreloadOverHostccl, RecognisedRolesAreEqualOnRanksThatRunApart) {
   }
 }
 
+// All ranks decide the same at every call, whatever they decide.
+void ExpectEqualLogs(const JobResult& job, int n_ranks) {
+  const std::string first = job.Text("decisions.0");
+  EXPECT_FALSE(first.empty());
+  for (int rank = 1; rank < n_ranks; ++rank)
+    EXPECT_EQ(job.Text("decisions." + std::to_string(rank)), first) << rank;
+}
+
+// A tuner that the user chains to makes NCCL's offer on one rank another than on the others; nothing that is
+// attested before the first call tells.
+TEST_F(PreloadOverHostccl, OfferThatDiffersOnOneRankMeansDefaultOnAllAndIsNamed) {
+  JobOptions options{.n_ranks = 3, .rounds = "8"};
+  options.environment = {{"DYNAMICCL_RULES", File("r.csv", "allreduce,0,1000000000,tree,ll128,2,-1,-1\n")},
+                         {"NCCL_TUNER_PLUGIN", DYNAMICCL_TEST_PRICING_TUNER},
+                         {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}};
+  const JobResult equal = Run(options);
+  EXPECT_TRUE(equal.ok()) << equal.AllOutput();
+  ExpectEqualLogs(equal, 3);
+  EXPECT_GE(LinesWith(equal.Text("decisions.0"), "Tree/LL128/2 rule v1").size(), 4u * 4);
+  EXPECT_THAT(equal.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
+
+  options.environment_of[1] = {{"TEST_PRICE_TREE_LL128", "1"}};
+  const JobResult unlike = Run(options);
+  EXPECT_TRUE(unlike.ok()) << unlike.AllOutput();
+  ExpectEqualLogs(unlike, 3);
+  EXPECT_TRUE(LinesWith(unlike.Text("decisions.0"), "rule").empty()) << unlike.Text("decisions.0");
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string own = "rank " + std::to_string(rank) + " keeps NCCL's choice for AllReduce";
+    const std::vector<std::string> lines = LinesWith(unlike.output[static_cast<size_t>(rank)], own);
+    ASSERT_FALSE(lines.empty()) << unlike.AllOutput();
+    EXPECT_THAT(lines[0], HasSubstr("configurations that NCCL offers: "));
+    EXPECT_THAT(lines[0], HasSubstr("Tree:LL,Simple"));
+    EXPECT_THAT(lines[0], HasSubstr("on rank 1"));
+  }
+}
+
 struct Difference {
   const char* name;
   Environment of_rank_1;

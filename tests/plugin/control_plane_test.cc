@@ -8,6 +8,7 @@
 
 #include "plugin/runtime/control_client.h"
 #include "plugin/runtime/control_server.h"
+#include "plugin/runtime/pledge_sender.h"
 #include "src/base/clock.h"
 
 namespace dynamiccl {
@@ -165,6 +166,76 @@ TEST_F(ControlPlane, LeaderThatEndsFreesThoseWhoWait) {
                             [meeting = Meeting()] { return PledgeAndWait(meeting, Pledge(0, 2), 50); });
   server_.reset();
   EXPECT_FALSE(waiting.get());
+}
+
+// Of a situation on communicator 1, the way a tuner's first question leads to it.
+PledgeMessage AboutSituation(int rank, int n_ranks, int attempt, const std::string& mask = "Ring:Simple") {
+  PledgeMessage pledge;
+  pledge.root = kRoot;
+  pledge.communicator = SituationToken(ControlToken{1}, {Collective::kAllReduce, SizeClass{7}, 3}, attempt);
+  pledge.member = rank;
+  pledge.n_ranks = n_ranks;
+  pledge.values.mask = mask;
+  pledge.about = MeetingAbout::kSituation;
+  return pledge;
+}
+
+TEST_F(ControlPlane, PledgesThatNobodyWaitsForGetTheirVerdictsToo) {
+  Start(kLongMs);
+  PledgeSender sender;
+  std::vector<std::shared_ptr<PendingVerdict>> verdicts;
+  for (int rank = 0; rank < 4; ++rank) {
+    for (int attempt = 0; attempt < 30; ++attempt) {
+      const bool other = attempt == 7 && rank == 2;
+      verdicts.push_back(sender.Send(
+          Meeting(), AboutSituation(rank, 4, attempt, other ? "Tree:LL" : "Ring:Simple"), kLongMs));
+    }
+  }
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    EXPECT_EQ(verdicts[i]->Wait().agreed, i % 30 != 7) << verdicts[i]->Wait().reason;
+  }
+  EXPECT_EQ(verdicts[7]->Wait().reason,
+            "configurations that NCCL offers: Ring:Simple on rank 0, Tree:LL on rank 2");
+}
+
+TEST_F(ControlPlane, LateSituationsAreRefusedSoonAndTwentyOfThemEndAllWaiting) {
+  Start(200);  // 10 ms a situation
+  PledgeSender sender;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const Verdict verdict = sender.Send(Meeting(), AboutSituation(0, 2, attempt), kLongMs)->Wait();
+    EXPECT_TRUE(verdict.timed_out) << attempt;
+  }
+  // Both ranks are there now, but nobody waits any more.
+  const auto first = sender.Send(Meeting(), AboutSituation(0, 2, 20), kLongMs);
+  const auto second = sender.Send(Meeting(), AboutSituation(1, 2, 20), kLongMs);
+  EXPECT_TRUE(first->Wait().timed_out && second->Wait().timed_out);
+}
+
+TEST_F(ControlPlane, OneLateSituationDoesNotEndTheMeetingsOfOthers) {
+  Start(kLongMs / 100);
+  PledgeSender sender;
+  EXPECT_TRUE(sender.Send(Meeting(), AboutSituation(0, 2, 0), kLongMs)->Wait().timed_out);
+  EXPECT_TRUE(Ask(Pledge(0, 1)).get()->agreed);
+}
+
+TEST_F(ControlPlane, LeaderThatIsNotThereResolvesThePledgeAsLate) {
+  Start(kLongMs);
+  const MeetingPoint meeting = Meeting();
+  server_.reset();
+  PledgeSender sender;
+  const auto verdict = sender.Send(meeting, AboutSituation(0, 2, 0), 50);
+  EXPECT_TRUE(verdict->Wait().timed_out);
+  EXPECT_THAT(verdict->Wait().reason, HasSubstr("no answer from 127.0.0.1"));
+}
+
+TEST_F(ControlPlane, SenderThatEndsLeavesNobodyWaiting) {
+  Start(kLongMs);
+  std::shared_ptr<PendingVerdict> verdict;
+  {
+    PledgeSender sender;
+    verdict = sender.Send(Meeting(), AboutSituation(0, 2, 0), kLongMs);
+  }
+  EXPECT_TRUE(verdict->Wait().timed_out);
 }
 
 TEST(HostPort, IsReadWithNamesAndAddressesOfBothKinds) {

@@ -28,5 +28,16 @@ TEST(LegalConfigs, ChannelsArePowersOfTwoAndTheMaximum) {
   EXPECT_EQ(configs[3].protocol, Protocol::kSimple);
 }
 
+TEST(DescribedMask, NamesAlgorithmsWithTheirProtocolsAndFitsAMessage) {
+  ConfigMask mask;
+  mask.set(ConfigIndex(Algorithm::kTree, Protocol::kLL))
+      .set(ConfigIndex(Algorithm::kTree, Protocol::kSimple));
+  mask.set(ConfigIndex(Algorithm::kPat, Protocol::kSimple));
+  EXPECT_EQ(Describe(mask), "Tree:LL,Simple PAT:Simple");
+  EXPECT_EQ(Describe(ConfigMask()), "nothing");
+  for (int c = 0; c < kTunableCollectives; ++c)
+    EXPECT_LE(Describe(NcclConfigs(static_cast<Collective>(c))).size(), 128u);
+}
+
 }  // namespace
 }  // namespace dynamiccl

@@ -29,6 +29,25 @@ PledgeMessage Pledge() {
   return pledge;
 }
 
+TEST(SituationToken, TellsCommunicatorsSituationsAndAttemptsApart) {
+  const CallSituation situation{Collective::kAllReduce, SizeClass{7}, 3};
+  const ControlToken token = SituationToken(ControlToken{1}, situation, 0);
+  EXPECT_EQ(SituationToken(ControlToken{1}, situation, 0), token);
+  EXPECT_NE(SituationToken(ControlToken{2}, situation, 0), token);
+  EXPECT_NE(SituationToken(ControlToken{1}, situation, 1), token);
+  EXPECT_NE(SituationToken(ControlToken{1}, {Collective::kReduce, SizeClass{7}, 3}, 0), token);
+  EXPECT_NE(SituationToken(ControlToken{1}, {Collective::kAllReduce, SizeClass{8}, 3}, 0), token);
+  EXPECT_NE(SituationToken(ControlToken{1}, {Collective::kAllReduce, SizeClass{7}, 4}, 0), token);
+}
+
+TEST(Pledge, SaysWhatItIsAbout) {
+  for (const MeetingAbout about : {MeetingAbout::kCommunicator, MeetingAbout::kSituation}) {
+    PledgeMessage pledge = Pledge();
+    pledge.about = about;
+    EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->about, about);
+  }
+}
+
 TEST(UniqueIdBlock, IsReadAsWritten) {
   for (const char* address : {"127.0.0.1", "10.20.30.40", "fe80::1", "2001:db8::17"}) {
     UniqueId id = FreshId();

@@ -46,7 +46,7 @@ TEST(ChoosableCells, AreThoseNotRuledOutAndNotPricedOut) {
 TEST(DecisionEngine, WithoutPolicyAndRulesLeavesNcclAlone) {
   DecisionEngine engine{EngineOptions{}};
   const Decision decision =
-      engine.Decide({Collective::kAllReduce, 1024, 1, Role::kUnknown}, TableOf(1, 2, 3));
+      engine.Decide({Collective::kAllReduce, 1024, 1, Role::kUnknown}, ChoosableCells(TableOf(1, 2, 3)));
   EXPECT_TRUE(decision.config.leaves_nccl_alone());
   EXPECT_EQ(decision.decided_by, DecidedBy::kNccl);
 }
@@ -54,10 +54,12 @@ TEST(DecisionEngine, WithoutPolicyAndRulesLeavesNcclAlone) {
 TEST(DecisionEngine, RulesWinOverThePolicy) {
   auto engine = EngineWith([](const TableKey&, const ConfigMask&) { return kRingSimple4; },
                            "allreduce,0,1024,tree,ll,2,-1,-1");
-  Decision decision = engine.Decide({Collective::kAllReduce, 1024, 1, Role::kUnknown}, TableOf(1, 2, 3));
+  Decision decision =
+      engine.Decide({Collective::kAllReduce, 1024, 1, Role::kUnknown}, ChoosableCells(TableOf(1, 2, 3)));
   EXPECT_EQ(decision.config, (CollectiveConfig{Algorithm::kTree, Protocol::kLL, 2}));
   EXPECT_EQ(decision.decided_by, DecidedBy::kRule);
-  decision = engine.Decide({Collective::kAllReduce, 1025, 1, Role::kUnknown}, TableOf(1, 2, 3));
+  decision =
+      engine.Decide({Collective::kAllReduce, 1025, 1, Role::kUnknown}, ChoosableCells(TableOf(1, 2, 3)));
   EXPECT_EQ(decision.config, kRingSimple4);
   EXPECT_EQ(decision.decided_by, DecidedBy::kPolicy);
 }
@@ -66,7 +68,7 @@ TEST(DecisionEngine, NeverChoosesWhatNcclRuledOutOrPricedOut) {
   auto engine = EngineWith([](const TableKey&, const ConfigMask&) { return kRingSimple4; },
                            "broadcast,0,1024,ring,simple,2,-1,-1");
   for (const float cost : {-1.0f, 600.0f, NAN}) {
-    const CostTable table = TableOf(1, 2, cost);
+    const ConfigMask table = ChoosableCells(TableOf(1, 2, cost));
     EXPECT_TRUE(
         engine.Decide({Collective::kAllReduce, 8, 1, Role::kUnknown}, table).config.leaves_nccl_alone());
     EXPECT_TRUE(
@@ -74,13 +76,24 @@ TEST(DecisionEngine, NeverChoosesWhatNcclRuledOutOrPricedOut) {
   }
 }
 
+TEST(DecisionEngine, WhatIsAskedBeforeRanksAgreeLeavesNoEntry) {
+  auto engine = EngineWith([](const TableKey&, const ConfigMask& allowed) {
+    return allowed.any() ? kRingSimple4 : kLeaveNcclAlone;
+  });
+  const TunerQuestion question{Collective::kAllReduce, 8, 1, Role::kUnknown};
+  EXPECT_TRUE(engine.Decide(question, ConfigMask()).config.leaves_nccl_alone());
+  EXPECT_EQ(engine.Decide(question, ChoosableCells(TableOf(1, 2, 3))).config, kRingSimple4);
+}
+
 TEST(DecisionEngine, ChannelsStayWithinTheCommunicators) {
   const auto many = [](const TableKey&, const ConfigMask&) {
     return CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 255};
   };
   const TunerQuestion question{Collective::kAllReduce, 8, 1, Role::kUnknown};
-  EXPECT_EQ(EngineWith(many, nullptr, 8).Decide(question, TableOf(1, 2, 3)).config.channels, 8);
-  EXPECT_EQ(EngineWith(many, nullptr, 0).Decide(question, TableOf(1, 2, 3)).config.channels, 64);
+  EXPECT_EQ(EngineWith(many, nullptr, 8).Decide(question, ChoosableCells(TableOf(1, 2, 3))).config.channels,
+            8);
+  EXPECT_EQ(EngineWith(many, nullptr, 0).Decide(question, ChoosableCells(TableOf(1, 2, 3))).config.channels,
+            64);
 }
 
 TEST(DecisionEngine, PinnedChannelsAreNccls) {
@@ -88,7 +101,8 @@ TEST(DecisionEngine, PinnedChannelsAreNccls) {
   options.channels_are_pinned = true;
   options.policy = [](const TableKey&, const ConfigMask&) { return kRingSimple4; };
   DecisionEngine engine(std::move(options));
-  const Decision decision = engine.Decide({Collective::kAllReduce, 8, 1, Role::kUnknown}, TableOf(1, 2, 3));
+  const Decision decision =
+      engine.Decide({Collective::kAllReduce, 8, 1, Role::kUnknown}, ChoosableCells(TableOf(1, 2, 3)));
   EXPECT_EQ(decision.config, (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 0}));
 }
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/mask_meetings.h"
+
+#include "src/base/log.h"
+
+namespace dynamiccl {
+namespace {
+
+class MaskMeetings final : public MaskExchange {
+ public:
+  MaskMeetings(ProcessRuntime& runtime, std::shared_ptr<const Communicator> communicator)
+      : runtime_(runtime), communicator_(std::move(communicator)) {}
+
+  std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) override {
+    const Communicator& of = *communicator_;
+    PledgeMessage message{of.meeting.root,
+                          SituationToken(of.token, pledge.situation, pledge.attempt),
+                          of.member,
+                          of.info.n_ranks,
+                          {},
+                          {},
+                          MeetingAbout::kSituation};
+    message.values.place = fmt::format("call {}", pledge.call_number);
+    message.values.mask = Describe(pledge.mask);
+    return runtime_.pledge_sender().Send(of.meeting, std::move(message),
+                                         runtime_.settings().attest_timeout_ms);
+  }
+
+ private:
+  ProcessRuntime& runtime_;
+  const std::shared_ptr<const Communicator> communicator_;
+};
+
+// A rank that is late is asked again, so only the others are the user's concern. Said once for each
+// difference, not for each size.
+void Say(ProcessRuntime& runtime, int rank, const CallSituation& situation, const Verdict& verdict) {
+  if (!runtime.FirstTime(verdict.reason)) return;
+  Log(verdict.timed_out ? LogLevel::kInfo : LogLevel::kWarn,
+      "rank {} keeps NCCL's choice for {} of {} bytes: {}", rank, Name(situation.collective),
+      Name(situation.size_class), verdict.reason);
+}
+
+}  // namespace
+
+std::unique_ptr<MaskAgreement> NewMaskAgreement(ProcessRuntime& runtime,
+                                                std::shared_ptr<const Communicator> communicator) {
+  if (!communicator->meeting.valid()) return nullptr;
+  const int rank = communicator->member;
+  return std::make_unique<MaskAgreement>(
+      std::make_unique<MaskMeetings>(runtime, std::move(communicator)),
+      [&runtime, rank](const CallSituation& situation, const Verdict& verdict) {
+        Say(runtime, rank, situation, verdict);
+      });
+}
+
+// Ring and, for AllReduce, Tree have kernels in LL and Simple for every device and link. LL128 depends on
+// links and devices, the other algorithms on switches and the network.
+ConfigMask OfferedEverywhere(Collective collective) {
+  ConfigMask mask;
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree}) {
+    for (const Protocol protocol : {Protocol::kLL, Protocol::kSimple})
+      mask.set(ConfigIndex(algorithm, protocol));
+  }
+  return mask & NcclConfigs(collective);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/mask_agreement.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr int kMaskBits = kAlgorithms * kProtocols;
+// Key: 3 bits collective, 8 size class, 31 operands. Word: key above mask above the bit that is always set.
+constexpr int kKeyShift = kMaskBits + 1;
+static_assert(kKeyShift + 3 + 8 + 31 <= 64);
+constexpr uint32_t kMixed = 1u << 30;
+// NCCL's operators of a user's own all weigh the same.
+constexpr int kUserOp = 5;
+// The last one at the situation's 16,384th call: then it is refused for good.
+constexpr int kMostAttempts = 8;
+
+uint64_t KeyOf(const CallSituation& situation) {
+  return static_cast<uint64_t>(situation.collective) << 39 | uint64_t{situation.size_class.index} << 31 |
+         (situation.operands & 0x7fffffff);
+}
+
+std::optional<ConfigMask> MaskOf(uint64_t word) {
+  const ConfigMask mask(word >> 1 & ((uint64_t{1} << kMaskBits) - 1));
+  return mask.any() ? std::optional(mask) : std::nullopt;
+}
+
+size_t SlotOf(uint64_t key) {
+  return static_cast<size_t>((key * 0x9e3779b97f4a7c15) >> 54);  // 10 bits: kSlots
+}
+
+bool IsPowerOfFour(uint64_t n) {
+  return (n & (n - 1)) == 0 && (n & 0x5555555555555555) != 0;
+}
+
+}  // namespace
+
+uint32_t AddOperands(uint32_t digest, int data_type, int op) {
+  const auto call = static_cast<uint32_t>(1 + data_type * 8 + (op < kUserOp ? op : kUserOp));
+  if (digest == 0 || digest == call) return call;
+  return ((digest * 31 + call) & (kMixed - 1)) | kMixed;
+}
+
+uint64_t MaskAgreement::Find(uint64_t key) const {
+  for (size_t i = SlotOf(key);; i = (i + 1) % kSlots) {
+    const uint64_t word = slots_[i].load(std::memory_order_relaxed);
+    if (word == 0 || word >> kKeyShift == key) return word;
+  }
+}
+
+void MaskAgreement::Settle(uint64_t key, const ConfigMask& mask) {
+  size_t i = SlotOf(key);
+  while (slots_[i].load(std::memory_order_relaxed) != 0) i = (i + 1) % kSlots;
+  slots_[i].store(key << kKeyShift | mask.to_ullong() << 1 | 1, std::memory_order_relaxed);
+  ++n_settled_;
+}
+
+std::optional<ConfigMask> MaskAgreement::Settled(const CallSituation& situation) const {
+  return MaskOf(Find(KeyOf(situation)));
+}
+
+std::optional<ConfigMask> MaskAgreement::At(const CallSituation& situation, uint64_t call_number,
+                                            const ConfigMask& seen) {
+  const uint64_t word = Find(KeyOf(situation));
+  return word != 0 ? MaskOf(word) : AtOpen(situation, call_number, seen);
+}
+
+std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, uint64_t call_number,
+                                                const ConfigMask& seen) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t key = KeyOf(situation);
+  const bool known = open_.contains(key);
+  if (!known && n_settled_ + open_.size() >= kMostSettled) return std::nullopt;
+  Open& open = open_[key];
+  // A group may ask about a situation more than once: it is one call.
+  if (known && call_number == open.last_call) return std::nullopt;
+  open.last_call = call_number;
+  ++open.calls;
+  if (open.verdict != nullptr && TakeVerdict(key, open)) return Settled(situation);
+  if (open.verdict == nullptr && IsPowerOfFour(open.calls)) {
+    open.pledged = {situation, open.attempts++, call_number, seen};
+    open.verdict = exchange_->Pledge(open.pledged);
+  }
+  return std::nullopt;
+}
+
+// True when the situation is settled; `open` is gone then.
+bool MaskAgreement::TakeVerdict(uint64_t key, Open& open) {
+  const Verdict& verdict = open.verdict->Wait();
+  if (!verdict.agreed) refused_(open.pledged.situation, verdict);
+  if (verdict.timed_out && open.attempts < kMostAttempts) {
+    open.verdict.reset();
+    return false;
+  }
+  Settle(key, verdict.agreed ? open.pledged.mask : ConfigMask());
+  open_.erase(key);
+  return true;
+}
+
+}  // namespace dynamiccl

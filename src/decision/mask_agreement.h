@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which configurations may be chosen: those that NCCL offers on every rank. A rank learns what NCCL offers
+// only when it is asked about a call, so the masks of each situation are exchanged at one of its calls, which
+// is left to NCCL, and count from a later call of the situation on:
+//   call n      this rank sends its mask to the leader and goes on; NCCL's choice
+//   next call   takes the verdict, waiting for it if it is not there yet (the leader gives one within its
+//   time):
+//     equal on all ranks    the mask holds from this call on, for good
+//     different             NCCL's choice, for good
+//     a rank was late       NCCL's choice; the exchange is tried again at the 4th, 16th, 64th, ... call
+// All ranks make these steps at the same calls, since they count calls alike and a verdict never changes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "src/collective/collective.h"
+#include "src/collective/legal_configs.h"
+#include "src/collective/size_class.h"
+#include "src/decision/pending_verdict.h"
+
+namespace dynamiccl {
+
+// What NCCL's offer depends on, in values equal on all ranks.
+struct CallSituation {
+  Collective collective = Collective::kAllReduce;  // one of the tunable ones
+  SizeClass size_class;
+  uint32_t operands = 0;  // digest of data types and operators (AddOperands), below 2^31
+};
+
+// Adds one call's data type and operator to the digest of a group's calls of one collective, 0 at first.
+uint32_t AddOperands(uint32_t digest, int data_type, int op);
+
+struct MaskPledge {
+  CallSituation situation;
+  int attempt = 0;
+  uint64_t call_number = 0;
+  ConfigMask mask;
+};
+
+// The way to the leader.
+class MaskExchange {
+ public:
+  virtual ~MaskExchange() = default;
+  // Returns at once. The verdict agrees exactly when all ranks pledged equal masks at the same call number.
+  virtual std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) = 0;
+};
+
+// Of one communicator on one rank.
+class MaskAgreement {
+ public:
+  using Refused = std::function<void(const CallSituation& situation, const Verdict& verdict)>;
+  // `refused` hears of every verdict that is not a yes.
+  MaskAgreement(std::unique_ptr<MaskExchange> exchange, Refused refused)
+      : exchange_(std::move(exchange)), refused_(std::move(refused)) {}
+
+  // The mask that holds on all ranks at this call; empty: NCCL's choice. `seen` is what NCCL offers here.
+  // Calls in program order. Once a situation is settled this is one load; before, it takes a lock, and may
+  // wait for the leader once in a while.
+  std::optional<ConfigMask> At(const CallSituation& situation, uint64_t call_number, const ConfigMask& seen);
+  // The same for a question about no call: counts nothing, sends nothing.
+  std::optional<ConfigMask> Settled(const CallSituation& situation) const;
+
+ private:
+  struct Open {
+    uint64_t calls = 0;
+    uint64_t last_call = 0;
+    int attempts = 0;
+    MaskPledge pledged;
+    std::shared_ptr<PendingVerdict> verdict;  // null: nothing is on the way
+  };
+  // More situations than this stay with NCCL: programs have dozens.
+  static constexpr size_t kSlots = 1024;
+  static constexpr size_t kMostSettled = kSlots * 3 / 4;
+
+  // 0: not settled.
+  uint64_t Find(uint64_t key) const;
+  void Settle(uint64_t key, const ConfigMask& mask);
+  std::optional<ConfigMask> AtOpen(const CallSituation& situation, uint64_t call_number,
+                                   const ConfigMask& seen);
+  bool TakeVerdict(uint64_t key, Open& open);
+
+  const std::unique_ptr<MaskExchange> exchange_;
+  const Refused refused_;
+  std::mutex mutex_;  // guards what follows
+  std::map<uint64_t, Open> open_;
+  size_t n_settled_ = 0;
+  // A settled situation in one word: key, mask (empty: refused) and a bit that is always set.
+  std::array<std::atomic<uint64_t>, kSlots> slots_{};
+};
+
+}  // namespace dynamiccl

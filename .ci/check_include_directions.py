@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "src/hostccl": LOW + ["src/transport", "src/cost_model", "src/fingerprint"],
     "src/simulator": LOW + ["src/transport", "src/cost_model", "src/fingerprint"],
     "src/decision": LOW + ["src/transport", "src/cost_model", "src/fingerprint", "src/policy"],
+    "src/decision/switching": [],
     "traces/format": ["src/base", "src/collective", "src/cost_model"],
     "traces": LOW + ["src/cost_model", "traces"],
     "plugin": LOW + ["src/transport", "src/cost_model", "src/fingerprint", "src/policy", "src/decision",

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which table version a call of one communicator uses: the one place where the thread that issues calls and
+// the control thread meet. A call costs one store and one load; only the call at an armed boundary, or one
+// behind it, may have to wait.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace dynamiccl {
+
+// NCCL's own choice.
+inline constexpr uint32_t kDefaultTableVersion = 0;
+
+class CallGate {
+ public:
+  // One gate copied from another, for exploring states: no thread may be using either.
+  CallGate() = default;
+  CallGate(const CallGate& other) { *this = other; }
+  CallGate& operator=(const CallGate& other) {
+    calls_.store(other.calls());
+    armed_.store(other.armed_.load());
+    released_.store(other.released_.load());
+    next_ = other.next_;
+    active_ = other.active_;
+    return *this;
+  }
+
+  // Issuing thread: call `number` begins. Numbers rise by one; a call that NCCL refused begins again with its
+  // number. Must come before TryPass: the control thread arms and then looks whether the boundary was
+  // reached, this thread says so and then looks whether it is armed, so that one of the two always sees the
+  // other. Both need the total order of seq_cst.
+  void Begin(uint64_t number) { calls_.store(number + 1, std::memory_order_seq_cst); }
+
+  // Issuing thread, after Begin: true when `version()` holds for this call, false when it must wait and try
+  // again.
+  bool TryPass(uint64_t number) {
+    const uint64_t armed = armed_.load(std::memory_order_seq_cst);
+    if (number < armed >> 1) return true;
+    if (released_.load(std::memory_order_acquire)) {
+      active_ = kDefaultTableVersion;
+      return true;
+    }
+    if ((armed & kCommitted) == 0) return false;
+    active_ = next_;
+    armed_.store(kNever, std::memory_order_release);
+    return true;
+  }
+
+  // Issuing thread: of the last call that passed.
+  uint32_t version() const { return active_; }
+
+  // Control thread from here on. Calls from `boundary` on wait for Commit or Disarm. Nothing may be armed.
+  void Arm(uint64_t boundary, uint32_t next) {
+    next_ = next;
+    armed_.store(boundary << 1, std::memory_order_seq_cst);
+  }
+  // Whether call `boundary` has begun.
+  bool Reached(uint64_t boundary) const { return calls() > boundary; }
+  // The calls from the boundary on use the next version.
+  void Commit() { armed_.fetch_or(kCommitted, std::memory_order_acq_rel); }
+  // They keep the version they have.
+  void Disarm() { armed_.store(kNever, std::memory_order_release); }
+  // False from Arm until Disarm, or until the issuing thread has taken a committed version.
+  bool idle() const { return armed_.load(std::memory_order_acquire) == kNever; }
+  // Calls that have begun.
+  uint64_t calls() const { return calls_.load(std::memory_order_seq_cst); }
+
+  // Any thread: the communicator is aborted. Nobody waits here any more, and what would have waited is left
+  // to NCCL.
+  void Release() { released_.store(true, std::memory_order_release); }
+
+ private:
+  static constexpr uint64_t kCommitted = 1;
+  static constexpr uint64_t kNever = ~uint64_t{1};
+
+  std::atomic<uint64_t> calls_{0};
+  std::atomic<uint64_t> armed_{kNever};  // boundary << 1, and kCommitted once it is settled
+  std::atomic<bool> released_{false};
+  uint32_t next_ = kDefaultTableVersion;    // written before armed_, read after kCommitted was seen
+  uint32_t active_ = kDefaultTableVersion;  // issuing thread
+};
+
+}  // namespace dynamiccl

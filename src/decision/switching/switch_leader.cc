@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that make it safe:
+//  1. Commit only when every rank has pledged this very attempt.
+//  2. A verdict, once given, never changes, and every pledge of a decided attempt gets it as its answer.
+//  3. One attempt at a time, with rising numbers: a rank that pledges a later one knows how the earlier
+//  ended.
+#include "src/decision/switching/switch_leader.h"
+
+#include <algorithm>
+
+#include "src/decision/switching/switch_member.h"
+
+namespace dynamiccl {
+namespace {
+
+// "The calls of four control round trips": one to prepare, one to spare, and a lost message of each.
+constexpr uint64_t kRoundTripsAhead = 4;
+// The attempt is called off when this part of the distance is left, so that the abort arrives in time.
+constexpr uint64_t kReservedPart = 4;
+
+}  // namespace
+
+bool SwitchLeader::Request(const SwitchRequest& request) {
+  if (lost_ || (wanted_ && wanted_->reason > request.reason)) return false;
+  wanted_ = request;
+  failures_ = 0;
+  return true;
+}
+
+bool SwitchLeader::MayBegin(int64_t now_ns, uint64_t own_calls) const {
+  if (!wanted_ || preparing_ || lost_) return false;
+  if (wanted_->reason == SwitchReason::kAdoption && now_ns < adopt_from_ns_) return false;
+  // Ranks take no part in an attempt before they have come to the boundary of the last one.
+  return last_commit_ == 0 || own_calls > committed_from_;
+}
+
+uint64_t SwitchLeader::Distance() const {
+  const uint64_t calls = std::max(kLeastSwitchDistance, run_ahead_ + kRoundTripsAhead * round_trip_);
+  return std::min(calls << std::min(too_near_, 16), kMostSwitchDistance);
+}
+
+SwitchMessage SwitchLeader::Begin(int64_t now_ns, uint64_t own_calls) {
+  attempted_ = *wanted_;
+  preparing_ = true;
+  ++attempt_;
+  distance_ = Distance();
+  boundary_ = own_calls + distance_;
+  asked_at_ = own_calls;
+  run_ahead_ = round_trip_ = 0;
+  std::fill(answered_.begin(), answered_.end(), uint8_t{0});
+  n_answered_ = 0;
+  begun_ns_ = now_ns;
+  repeat_ns_ = now_ns + kSwitchRepeatNs;
+  return Prepare();
+}
+
+SwitchMessage SwitchLeader::Prepare() const {
+  SwitchMessage message;
+  message.kind = SwitchKind::kPrepare;
+  message.attempt = attempt_;
+  message.boundary = boundary_;
+  message.version = attempted_.version;
+  return message;
+}
+
+SwitchMessage SwitchLeader::Verdict(uint64_t attempt, bool commit) const {
+  SwitchMessage message;
+  message.kind = SwitchKind::kVerdict;
+  message.attempt = attempt;
+  message.commit = commit;
+  return message;
+}
+
+SwitchMessage SwitchLeader::Commit() {
+  preparing_ = false;
+  last_commit_ = attempt_;
+  committed_from_ = boundary_;
+  const bool newest = wanted_ && wanted_->version == attempted_.version;
+  if (newest) wanted_.reset();
+  failures_ = too_near_ = 0;
+  if (attempted_.reason == SwitchReason::kAdoption) adopt_from_ns_ = begun_ns_ + kAdoptionSpacingNs;
+  outcome_ = {SwitchOutcome::End::kCommitted, attempted_.version, -1, true};
+  return Verdict(attempt_, true);
+}
+
+SwitchMessage SwitchLeader::Abort(SwitchOutcome::End end, int rank) {
+  preparing_ = false;
+  const bool newest = wanted_ && wanted_->version == attempted_.version;
+  const bool hopeless = end == SwitchOutcome::End::kRankCannot || end == SwitchOutcome::End::kRankLost;
+  const bool tired =
+      newest && ++failures_ >= kMostAdoptionAttempts && attempted_.reason == SwitchReason::kAdoption;
+  if (newest && (hopeless || tired)) wanted_.reset();
+  outcome_ = {end, attempted_.version, rank, !newest || hopeless || tired};
+  return Verdict(attempt_, false);
+}
+
+void SwitchLeader::Measure(const SwitchMessage& answer, uint64_t own_calls) {
+  round_trip_ = std::max(round_trip_, own_calls - asked_at_);
+  if (answer.calls > own_calls) run_ahead_ = std::max(run_ahead_, answer.calls - own_calls);
+}
+
+SwitchSends SwitchLeader::TakeAnswer(int rank, const SwitchMessage& answer, uint64_t own_calls) {
+  if (answer.attempt != attempt_ || !preparing_) return AnswerPeer(rank, answer.attempt);
+  SwitchSends sends;
+  if (answered_[static_cast<size_t>(rank)] != 0) return sends;
+  Measure(answer, own_calls);
+  if (answer.kind == SwitchKind::kRefuse) {
+    const bool cannot = answer.refusal == Refusal::kUnusableTable;
+    if (answer.refusal == Refusal::kPassed) ++too_near_;
+    sends.Add(kAllRanks,
+              Abort(cannot ? SwitchOutcome::End::kRankCannot : SwitchOutcome::End::kRankPassed, rank));
+    return sends;
+  }
+  answered_[static_cast<size_t>(rank)] = 1;
+  if (++n_answered_ == static_cast<int>(answered_.size())) sends.Add(kAllRanks, Commit());
+  return sends;
+}
+
+SwitchSends SwitchLeader::AnswerPeer(int rank, uint64_t attempt) const {
+  SwitchSends sends;
+  const bool open = attempt == attempt_ && preparing_;
+  // Behind the last commit nobody waits: that commit needed the pledge of all.
+  if (!open && attempt <= attempt_ && attempt >= last_commit_) {
+    sends.Add(rank, Verdict(attempt, attempt == last_commit_));
+  }
+  return sends;
+}
+
+SwitchSends SwitchLeader::LoseRank(int rank) {
+  SwitchSends sends;
+  if (lost_) return sends;
+  lost_ = true;
+  if (preparing_) sends.Add(kAllRanks, Abort(SwitchOutcome::End::kRankLost, rank));
+  wanted_.reset();
+  return sends;
+}
+
+int SwitchLeader::FirstSilent() const {
+  return static_cast<int>(std::find(answered_.begin(), answered_.end(), uint8_t{0}) - answered_.begin());
+}
+
+SwitchSends SwitchLeader::Tick(int64_t now_ns, uint64_t own_calls) {
+  SwitchSends sends;
+  if (preparing_) {
+    const bool near = own_calls + distance_ / kReservedPart >= boundary_;
+    const bool preempted = wanted_ && wanted_->reason == SwitchReason::kRevocation &&
+                           attempted_.reason != SwitchReason::kRevocation;
+    if (near) {
+      ++too_near_;
+      round_trip_ = std::max(round_trip_, own_calls - asked_at_);
+    }
+    if (near || now_ns >= begun_ns_ + kSwitchAttemptNs) {
+      sends.Add(kAllRanks, Abort(SwitchOutcome::End::kRankSilent, FirstSilent()));
+    } else if (preempted) {
+      sends.Add(kAllRanks, Abort(SwitchOutcome::End::kSuperseded, -1));
+    } else if (now_ns >= repeat_ns_) {
+      repeat_ns_ = now_ns + kSwitchRepeatNs;
+      sends.Add(kAllRanks, Prepare());
+    }
+  }
+  if (MayBegin(now_ns, own_calls)) sends.Add(kAllRanks, Begin(now_ns, own_calls));
+  return sends;
+}
+
+std::optional<SwitchOutcome> SwitchLeader::TakeOutcome() {
+  const auto outcome = outcome_;
+  outcome_.reset();
+  return outcome;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that make it safe:
+//  1. The gate is armed before the gate's calls are looked at, and these before a pledge is said.
+//  2. A pledged rank drops its boundary on a verdict only. No time-out of its own decides.
+//  3. An attempt that a rank has refused, or has called off towards a peer, it never pledges.
+#include "src/decision/switching/switch_member.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr int kLeader = 0;
+
+}  // namespace
+
+SwitchMessage SwitchMember::Say(SwitchKind kind, uint64_t attempt) const {
+  SwitchMessage message;
+  message.kind = kind;
+  message.attempt = attempt;
+  message.calls = gate_->calls();
+  return message;
+}
+
+SwitchMessage SwitchMember::Refuse(uint64_t attempt, Refusal why) const {
+  SwitchMessage message = Say(SwitchKind::kRefuse, attempt);
+  message.refusal = why;
+  return message;
+}
+
+void SwitchMember::Drop(Refusal why) {
+  gate_->Disarm();
+  pending_ = 0;
+  pledged_ = false;
+  why_ = why;
+  repeat_ns_ = ask_ns_ = 0;
+}
+
+void SwitchMember::Prepare(const SwitchMessage& prepare, bool usable) {
+  // Still without the verdict of an earlier attempt: Answer asks for that one.
+  asked_ = pending() ? pending_ : prepare.attempt;
+  if (pending() || prepare.attempt <= heard_) return;
+  if (!gate_->idle()) {
+    // The last switch is decided, but its boundary lies ahead. The leader asks again.
+    asked_ = 0;
+    return;
+  }
+  heard_ = prepare.attempt;
+  why_ = Refusal::kUnusableTable;
+  if (!usable) return;
+  pending_ = prepare.attempt;
+  boundary_ = prepare.boundary;
+  gate_->Arm(prepare.boundary, prepare.version);
+}
+
+SwitchSends SwitchMember::Answer() {
+  SwitchSends sends;
+  const uint64_t attempt = asked_;
+  asked_ = 0;
+  if (attempt == 0) return sends;
+  if (pending() && !pledged_ && gate_->Reached(boundary_)) Drop(Refusal::kPassed);
+  if (pending_ == attempt) {
+    pledged_ = true;
+    sends.Add(kLeader, Say(SwitchKind::kPledge, attempt));
+  } else if (attempt == heard_ && attempt != committed_) {
+    sends.Add(kLeader, Refuse(attempt, why_));
+  }
+  return sends;
+}
+
+void SwitchMember::TakeVerdict(uint64_t attempt, bool commit) {
+  if (attempt != pending_ || !pending()) return;
+  if (!commit) {
+    Drop(Refusal::kDecided);
+  } else if (pledged_) {
+    gate_->Commit();
+    committed_ = attempt;
+    pending_ = 0;
+    pledged_ = false;
+    repeat_ns_ = ask_ns_ = 0;
+  }
+}
+
+SwitchSends SwitchMember::AnswerPeer(int from, uint64_t attempt) {
+  SwitchSends sends;
+  if (attempt == pending_) return sends;
+  if (attempt > heard_) {
+    // Not pledged, and from now on never: without this rank's pledge it cannot be committed.
+    heard_ = attempt;
+    why_ = Refusal::kDecided;
+  }
+  SwitchMessage verdict = Say(SwitchKind::kVerdict, attempt);
+  verdict.commit = attempt == committed_;
+  // Behind a commit of this rank nobody waits: that commit needed the pledge of all.
+  if (attempt >= committed_) sends.Add(from, verdict);
+  return sends;
+}
+
+SwitchSends SwitchMember::Tick(int64_t now_ns) {
+  SwitchSends sends;
+  if (!pledged_) return sends;
+  if (repeat_ns_ == 0) repeat_ns_ = now_ns + kSwitchRepeatNs;
+  if (now_ns >= repeat_ns_) {
+    repeat_ns_ = now_ns + kSwitchRepeatNs;
+    sends.Add(kLeader, Say(SwitchKind::kPledge, pending_));
+  }
+  if (!gate_->Reached(boundary_)) return sends;
+  if (ask_ns_ == 0) ask_ns_ = now_ns + kSwitchAskNs;
+  if (now_ns >= ask_ns_) {
+    ask_ns_ = now_ns + kSwitchRepeatNs;
+    sends.Add(kAllRanks, Say(SwitchKind::kAsk, pending_));
+  }
+  return sends;
+}
+
+}  // namespace dynamiccl

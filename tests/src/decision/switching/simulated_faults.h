@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong in one simulated life of a communicator, drawn from a seed alone.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace dynamiccl::testing {
+
+inline constexpr int kMostSimulatedRanks = 8;
+inline constexpr int64_t kNeverNs = INT64_MAX;
+
+// Integers only: the same numbers on every machine.
+class SeededRandom {
+ public:
+  explicit SeededRandom(uint64_t seed) : state_(seed) {}
+
+  uint64_t Next();
+  uint64_t Below(uint64_t end) { return Next() % end; }
+  bool Chance(int per_mille) { return Below(1000) < static_cast<uint64_t>(per_mille); }
+  // As likely between 1 and 2 as between 1000 and 2000.
+  int64_t AcrossScales(int64_t least, int64_t most);
+  // Around `mean`, now and then several times of it.
+  int64_t Waiting(int64_t mean);
+
+ private:
+  uint64_t state_;
+};
+
+// Permille are of messages for the first three, of calls or control steps for the stalls.
+struct SimulatedFaults {
+  int n_ranks = 2;
+  int64_t call_ns = 0;         // between two calls of a rank
+  int64_t tick_ns = 0;         // between two steps of a control thread
+  int64_t delay_ns = 0;        // of a message; their differences reorder them
+  uint64_t run_ahead = 1;      // calls that a rank may be ahead of the slowest
+  int64_t request_ns = 0;      // between two requests to switch
+  int64_t final_delay_ns = 0;  // of a message once the faults have stopped
+  int lost = 0;
+  int duplicated = 0;
+  int much_later = 0;
+  int call_stalls = 0;
+  int control_stalls = 0;
+  int process_stalls = 0;
+  int interrupted = 0;     // a thread is stopped between two steps that belong together
+  int unusable_table = 0;  // of requests: one rank does not have the table
+  // A rank cannot be reached from, until: late when it begins with 0.
+  std::array<int64_t, kMostSimulatedRanks> unreachable_from{};
+  std::array<int64_t, kMostSimulatedRanks> unreachable_until{};
+  int crashing_rank = -1;
+  uint64_t crash_at_message = 0;  // it dies when it is about to send its n-th
+  int64_t abort_ns = kNeverNs;    // the program aborts the communicator
+};
+
+SimulatedFaults DrawFaults(SeededRandom& random);
+// The faults stop: what is left of them.
+void StopFaults(SimulatedFaults& faults);
+
+}  // namespace dynamiccl::testing

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/src/decision/switching/simulation.h"
+
+#include "tests/src/decision/switching/wrong_members.h"
+
+namespace dynamiccl::testing {
+namespace {
+
+template <class Member, class Structure>
+SimulationResult Run(const Simulation& simulation) {
+  SimulationResult result;
+  for (uint64_t seed = simulation.first_seed; seed < simulation.first_seed + simulation.seeds; ++seed) {
+    SeededRandom lives(seed);
+    const uint64_t end = result.counts.decisions + simulation.decisions_per_seed;
+    while (result.counts.decisions < end) {
+      const auto decisions = static_cast<uint64_t>(lives.AcrossScales(200, 6'000));
+      SimulatedCommunicator<Member, Structure> communicator(lives.Next(), decisions);
+      result.failure = communicator.Live(result.counts);
+      if (result.failure.empty()) continue;
+      result.failing_seed = seed;
+      return result;
+    }
+  }
+  return result;
+}
+
+constexpr std::string_view kDivergent = "DIVERGENT";
+constexpr std::string_view kEndlessWait = "ENDLESS WAIT";
+
+constexpr Protocol kProtocols[] = {
+    {"pledge", "the one that ships", "", Run<SwitchMember, StepsOnCallingThread>},
+    {"on-arrival", "switch when the message arrives", kDivergent,
+     Run<SwitchesOnArrival, StepsOnCallingThread>},
+    {"announced", "announced call number without a pledge", kDivergent,
+     Run<SwitchesAtAnnouncedCall, StepsOnCallingThread>},
+    {"pledge-first", "pledge before arming", kDivergent, Run<PledgesBeforeArming, StepsOnCallingThread>},
+    {"other-thread", "structure stepped on another thread", kDivergent,
+     Run<SwitchMember, StepsOnAnotherThread>},
+    {"time-out", "a time-out that decides alone", kDivergent,
+     Run<DecidesAloneInTheEnd, StepsOnCallingThread>},
+    {"once", "no message is repeated", kEndlessWait, Run<SaysItOnce, StepsOnCallingThread>},
+};
+
+}  // namespace
+
+std::span<const Protocol> Protocols() {
+  return kProtocols;
+}
+
+std::string Describe(const SimulationCounts& counts) {
+  return fmt::format(
+      "{} decisions, {} communicators: {} converged after the faults, {} crashes; {} requests, {} commits, "
+      "{} "
+      "aborts ({} for a rank that had passed); {} waits at a boundary, {} questions to peers, {} messages "
+      "lost",
+      counts.decisions, counts.lives, counts.converged, counts.crashes, counts.requests, counts.commits,
+      counts.aborts, counts.refused_passed, counts.waits, counts.asks, counts.lost_messages);
+}
+
+}  // namespace dynamiccl::testing

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members that break one rule of the protocol each, and a structure step on another thread. They look sound
+// in a quiet run; the harness must find their divergence or their endless wait.
+#pragma once
+
+#include <deque>
+#include <utility>
+
+#include "src/decision/switching/switch_member.h"
+#include "tests/src/decision/switching/simulated_faults.h"
+
+namespace dynamiccl::testing {
+
+// No pledges: what the leader says is done at once, and it hears a pledge so that it goes on.
+class SwitchesOnArrival {
+ public:
+  explicit SwitchesOnArrival(CallGate& gate) : gate_(gate) {}
+  void Prepare(const SwitchMessage& prepare, bool usable) {
+    asked_ = prepare.attempt;
+    if (prepare.attempt <= heard_ || !usable) return;
+    heard_ = prepare.attempt;
+    ArmAt(gate_.calls(), prepare.version);
+  }
+  SwitchSends Answer() {
+    SwitchSends sends;
+    SwitchMessage pledge;
+    pledge.kind = SwitchKind::kPledge;
+    pledge.attempt = asked_;
+    pledge.calls = gate_.calls();
+    sends.Add(0, pledge);
+    return sends;
+  }
+  void TakeVerdict(uint64_t, bool) {}
+  SwitchSends AnswerPeer(int, uint64_t) { return {}; }
+  SwitchSends Tick(int64_t) { return {}; }
+
+ protected:
+  void ArmAt(uint64_t boundary, uint32_t version) {
+    gate_.Arm(boundary, version);
+    gate_.Commit();
+  }
+
+  CallGate& gate_;
+  uint64_t asked_ = 0;
+  uint64_t heard_ = 0;
+};
+
+// "From call E on", with E well ahead, but nobody makes sure that all know in time.
+class SwitchesAtAnnouncedCall : public SwitchesOnArrival {
+ public:
+  using SwitchesOnArrival::SwitchesOnArrival;
+  void Prepare(const SwitchMessage& prepare, bool usable) {
+    asked_ = prepare.attempt;
+    if (prepare.attempt <= heard_ || !usable) return;
+    heard_ = prepare.attempt;
+    ArmAt(prepare.boundary, prepare.version);
+  }
+};
+
+// Looks at its calls, pledges, and arms the gate at its next step.
+class PledgesBeforeArming {
+ public:
+  explicit PledgesBeforeArming(CallGate& gate) : gate_(gate), sound_(gate) {}
+  void Prepare(const SwitchMessage& prepare, bool usable) {
+    if (usable && prepare.attempt > heard_ && !gate_.Reached(prepare.boundary)) {
+      heard_ = prepare.attempt;
+      unarmed_ = prepare;
+    } else if (prepare.attempt != unarmed_.attempt) {
+      sound_.Prepare(prepare, usable);
+    }
+  }
+  SwitchSends Answer() {
+    if (unarmed_.attempt == 0) return sound_.Answer();
+    SwitchSends sends;
+    SwitchMessage pledge;
+    pledge.kind = SwitchKind::kPledge;
+    pledge.attempt = unarmed_.attempt;
+    pledge.calls = gate_.calls();
+    sends.Add(0, pledge);
+    return sends;
+  }
+  void TakeVerdict(uint64_t attempt, bool commit) {
+    Arm();
+    sound_.TakeVerdict(attempt, commit);
+  }
+  SwitchSends AnswerPeer(int from, uint64_t attempt) { return sound_.AnswerPeer(from, attempt); }
+  SwitchSends Tick(int64_t now_ns) {
+    Arm();
+    return sound_.Tick(now_ns);
+  }
+
+ private:
+  void Arm() {
+    if (unarmed_.attempt == 0) return;
+    sound_.Prepare(std::exchange(unarmed_, SwitchMessage{}), true);
+    (void)sound_.Answer();
+  }
+
+  CallGate& gate_;
+  SwitchMember sound_;
+  SwitchMessage unarmed_;
+  uint64_t heard_ = 0;
+};
+
+// Waits at the boundary for a while, then keeps the table it has.
+class DecidesAloneInTheEnd : public SwitchMember {
+ public:
+  explicit DecidesAloneInTheEnd(CallGate& gate) : SwitchMember(gate), own_gate_(gate) {}
+  void Prepare(const SwitchMessage& prepare, bool usable) {
+    boundary_ = prepare.boundary;
+    attempt_ = prepare.attempt;
+    SwitchMember::Prepare(prepare, usable);
+  }
+  SwitchSends Tick(int64_t now_ns) {
+    if (own_gate_.idle() || !own_gate_.Reached(boundary_)) since_ns_ = now_ns;
+    if (now_ns - since_ns_ > kPatienceNs) SwitchMember::TakeVerdict(attempt_, false);
+    return SwitchMember::Tick(now_ns);
+  }
+
+ private:
+  static constexpr int64_t kPatienceNs = 100'000'000;
+  CallGate& own_gate_;
+  uint64_t boundary_ = 0;
+  uint64_t attempt_ = 0;
+  int64_t since_ns_ = 0;
+};
+
+// Says everything once: a lost message is lost.
+class SaysItOnce : public SwitchMember {
+ public:
+  explicit SaysItOnce(CallGate& gate) : SwitchMember(gate) {}
+  SwitchSends Tick(int64_t) { return {}; }
+};
+
+// What the calls so far say about the next one: a few bits, equal on all ranks after equal calls, as the
+// structure LSTM's answer is. Steps on the issuing thread before its call returns.
+class StepsOnCallingThread {
+ public:
+  uint32_t Read(int64_t) const { return state_; }
+  void Step(uint64_t call, int64_t, SeededRandom&) { state_ = Next(state_, call); }
+
+ protected:
+  static uint32_t Next(uint32_t state, uint64_t call) {
+    return (state * 31 + static_cast<uint32_t>(call % 7)) & 0xff;
+  }
+  uint32_t state_ = 0;
+};
+
+// The same steps on a thread of their own, which nearly always has finished when the next decision reads.
+class StepsOnAnotherThread : public StepsOnCallingThread {
+ public:
+  uint32_t Read(int64_t now_ns) {
+    while (!due_.empty() && due_.front().first <= now_ns) {
+      state_ = Next(state_, due_.front().second);
+      due_.pop_front();
+    }
+    return state_;
+  }
+  void Step(uint64_t call, int64_t now_ns, SeededRandom& random) {
+    const int64_t begins = due_.empty() ? now_ns : due_.back().first;
+    due_.emplace_back(begins + random.Waiting(kStepNs), call);
+  }
+
+ private:
+  static constexpr int64_t kStepNs = 1'000;  // a step and the hand-over
+  std::deque<std::pair<int64_t, uint64_t>> due_;
+};
+
+}  // namespace dynamiccl::testing

@@ -11,13 +11,25 @@ function(dynamiccl_library name)
   endif()
 endfunction()
 
-# dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ALONE] [SERIAL]): one gtest program; each case is a ctest
-# test. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
-# Labels used: fast (default), integration, torch, real_nccl, slow.
+# dynamiccl_test_programs(<label> <target> ...): the target tests_<label> builds them.
+function(dynamiccl_test_programs label)
+  if(NOT TARGET tests_${label})
+    add_custom_target(tests_${label})
+  endif()
+  add_dependencies(tests_${label} ${ARGN})
+endfunction()
+
+# dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ALONE] [SERIAL] [THREADS]): one gtest program; each case is
+# a ctest test. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
+# Labels used: fast (default), integration, torch, real_nccl, slow; and threads: what ThreadSanitizer has something to see
+# in (THREADS). The target tests_LABEL builds the programs of a label.
 function(dynamiccl_test name)
-  cmake_parse_arguments(ARG "ALONE;SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;SERIAL;THREADS" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
+  endif()
+  if(ARG_THREADS)
+    list(APPEND ARG_LABELS threads)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
@@ -25,6 +37,9 @@ function(dynamiccl_test name)
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE dynamiccl_options ${ARG_DEPS} dynamiccl_test_support GTest::gmock GTest::gtest_main)
+  foreach(label IN LISTS ARG_LABELS)
+    dynamiccl_test_programs(${label} ${name})
+  endforeach()
   set(lock)
   if(ARG_ALONE)
     set(lock RESOURCE_LOCK ${name})
@@ -32,5 +47,7 @@ function(dynamiccl_test name)
   if(ARG_SERIAL)
     set(lock RUN_SERIAL TRUE)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ${lock})
+  # One word, as gtest_discover_tests takes no list; -L fast and -L threads both find fast_threads.
+  string(REPLACE ";" "_" labels "${ARG_LABELS}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${labels} TIMEOUT ${ARG_TIMEOUT} ${lock})
 endfunction()

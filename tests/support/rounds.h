@@ -9,6 +9,8 @@ namespace dynamiccl::testing {
 #ifdef __SANITIZE_THREAD__
 // The serial reference takes minutes under it, and what it looks for shows in the first rounds.
 inline constexpr int kFewerRounds = 8;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr int kFewerRounds = 3;
 #else
 inline constexpr int kFewerRounds = 1;
 #endif

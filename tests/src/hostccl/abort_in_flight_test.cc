@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <random>
 #include <thread>
@@ -87,6 +88,7 @@ TEST_F(AbortInFlight, EndsACallThatWaitsForItsPieces) {
   constexpr int kRanks = 3;
   // 12 MiB over each link at 1 MB/s.
   constexpr size_t kBytes = size_t{18} << 20;
+  std::atomic<bool> looked{false};
   const ncclResult_t ended = SpawnRanks(kRanks, [&](RankContext& rank) {
     const Fence memory(kBytes);
     EXPECT_EQ(AllReduce(rank, memory), ncclSuccess);
@@ -97,8 +99,11 @@ TEST_F(AbortInFlight, EndsACallThatWaitsForItsPieces) {
       rank.comm = nullptr;
       memory.Close();
       EXPECT_LT(BytesOnLinks(), 2 * (kRanks - 1) * kBytes) << "the call was not over";
+      looked = true;
+      looked.notify_all();
     }
     EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+    looked.wait(false);  // rank 0 owns the links
     if (rank.comm == nullptr) return;
     ncclResult_t state = ncclSuccess;
     EXPECT_EQ(ncclCommGetAsyncError(rank.comm, &state), ncclSuccess);

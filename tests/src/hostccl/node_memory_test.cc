@@ -17,6 +17,7 @@
 #include "src/base/shared_memory.h"
 #include "tests/src/hostccl/random_call.h"
 #include "tests/support/forked_ranks.h"
+#include "tests/support/rounds.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 using dynamiccl::testing::CallBuffers;
 using dynamiccl::testing::RandomCall;
 using dynamiccl::testing::RandomCalls;
+using dynamiccl::testing::Rounds;
 using dynamiccl::testing::RunRankProcesses;
 using dynamiccl::testing::WithRankProcesses;
 
@@ -50,7 +52,7 @@ TEST_P(NodeMemory, RandomCallsEqualTheSerialReference) {
   WithRankProcesses(n, [n = n, memory = memory](const CommunicatorPointer& communicator) {
     RandomCalls calls(static_cast<uint64_t>(500 + n), n);
     calls.KeepOnly(Algorithm::kNvls);
-    for (int round = 0; round < 25; ++round) {
+    for (int round = 0; round < Rounds(25); ++round) {
       const RandomCall call = calls.Next();
       const int rank = communicator->rank();
       CallBuffers buffers(call, rank, n, IsShared(memory, call.data_seed, rank));
@@ -88,9 +90,9 @@ TEST_P(NodeMemory, TreesBetweenNodesEqualTheSerialReference) {
     ASSERT_EQ(communicator->info().n_nodes, 2);
     RandomCalls calls(static_cast<uint64_t>(900 + ranks), ranks, 2);
     calls.KeepOnly(Algorithm::kNvlsTree);
-    for (int round = 0; round < 25; ++round) {
+    for (int round = 0; round < Rounds(25); ++round) {
       RandomCall call = calls.Next();
-      if (round == 24) call.operation.count = 700'001;
+      if (round == 0) call.operation.count = 700'001;
       const int rank = communicator->rank();
       CallBuffers buffers(call, rank, ranks, IsShared(memory, call.data_seed, rank));
       const CommunicatorPlan plan{communicator, {buffers.Operation()}, {}, {}};

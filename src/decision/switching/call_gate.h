@@ -70,6 +70,15 @@ class CallGate {
   // to NCCL.
   void Release() { released_.store(true, std::memory_order_release); }
 
+  // Every word of its state, for exploring states.
+  template <class Visit>
+  void VisitState(Visit visit) const {
+    visit(calls_.load());
+    visit(armed_.load());
+    visit(uint64_t{released_.load()});
+    visit(uint64_t{next_} << 32 | active_);
+  }
+
  private:
   static constexpr uint64_t kCommitted = 1;
   static constexpr uint64_t kNever = ~uint64_t{1};

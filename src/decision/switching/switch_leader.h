@@ -61,6 +61,19 @@ class SwitchLeader {
   // Once for each attempt that ended.
   std::optional<SwitchOutcome> TakeOutcome();
 
+  // Every word of its state that its later acts depend on, for exploring states.
+  template <class Visit>
+  void VisitState(Visit visit) const {
+    visit(wanted_ ? uint64_t{wanted_->version} << 8 | static_cast<uint64_t>(wanted_->reason) : ~uint64_t{0});
+    visit(uint64_t{attempted_.version} << 8 | static_cast<uint64_t>(attempted_.reason));
+    visit(uint64_t{preparing_} << 1 | uint64_t{lost_});
+    for (const uint64_t word : {attempt_, last_commit_, boundary_, committed_from_, distance_}) visit(word);
+    for (const uint8_t answered : answered_) visit(answered);
+    visit(static_cast<uint64_t>(failures_) << 32 | static_cast<uint64_t>(too_near_));
+    for (const uint64_t word : {asked_at_, round_trip_, run_ahead_}) visit(word);
+    for (const int64_t time : {begun_ns_, repeat_ns_, adopt_from_ns_}) visit(static_cast<uint64_t>(time));
+  }
+
  private:
   bool MayBegin(int64_t now_ns, uint64_t own_calls) const;
   uint64_t Distance() const;

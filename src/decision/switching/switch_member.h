@@ -33,6 +33,15 @@ class SwitchMember {
   // Some milliseconds have passed.
   SwitchSends Tick(int64_t now_ns);
 
+  // Every word of its state but the gate, for exploring states.
+  template <class Visit>
+  void VisitState(Visit visit) const {
+    for (const uint64_t word : {heard_, pending_, committed_, asked_, boundary_}) visit(word);
+    visit(uint64_t{pledged_} << 8 | static_cast<uint64_t>(why_));
+    visit(static_cast<uint64_t>(repeat_ns_));
+    visit(static_cast<uint64_t>(ask_ns_));
+  }
+
  private:
   bool pending() const { return pending_ != 0; }
   SwitchMessage Say(SwitchKind kind, uint64_t attempt) const;

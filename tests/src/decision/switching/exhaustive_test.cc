@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every interleaving of the machines that ship, in small cases: issuing threads, control threads and the
+// leader, over a network that delays, loses, repeats and reorders. A message that was sent may arrive at any
+// later time, any number of times or never. Agreement is asked of every state, and that the end can still be
+// reached from it.
+#include <gtest/gtest.h>
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "src/decision/switching/call_gate.h"
+#include "src/decision/switching/switch_leader.h"
+#include "src/decision/switching/switch_member.h"
+
+namespace dynamiccl {
+namespace {
+
+// The smallest case with a leader, a peer, and calls before and behind the boundary. More of any of these is
+// left to the model for spin and to the simulation.
+constexpr int kRanks = 2;
+constexpr uint64_t kCalls = 4;
+constexpr uint64_t kAttempts = 1;
+// Call numbers go up in such steps, so that the least distance is two calls and not eight.
+constexpr uint64_t kStride = 7;
+
+struct OnItsWay {
+  int from = 0;
+  int to = 0;
+  SwitchMessage message;
+  friend bool operator==(const OnItsWay&, const OnItsWay&) = default;
+};
+
+template <class Member>
+struct Rank {
+  CallGate gate;
+  Member member{gate};
+  uint64_t call = 0;
+  bool begun = false;
+  bool answer_due = false;
+
+  Rank() = default;
+  Rank(const Rank& other) : gate(other.gate), member(other.member, gate) { CopyThread(other); }
+  Rank& operator=(const Rank&) = delete;
+
+ private:
+  void CopyThread(const Rank& other) {
+    call = other.call;
+    begun = other.begun;
+    answer_due = other.answer_due;
+  }
+};
+
+template <class Member>
+struct State {
+  SwitchLeader leader{kRanks};
+  std::array<Rank<Member>, kRanks> ranks;
+  std::vector<OnItsWay> sent;
+  std::array<uint32_t, kCalls> decided{};  // version + 1, by call
+  int64_t leader_ns = 0;
+  std::string failure;
+};
+
+template <class Member>
+class Explorer {
+ public:
+  // What goes wrong in some interleaving; empty when nothing does.
+  std::string Explore() {
+    std::vector<State<Member>> open;
+    State<Member>& first = open.emplace_back();
+    first.leader.Request({SwitchReason::kOperator, 1});  // its first Tick comes at any time
+    (void)NumberOf(first);
+    while (!open.empty()) {
+      const State<Member> state = std::move(open.back());
+      open.pop_back();
+      const uint32_t number = NumberOf(state).first;
+      if (AllDone(state)) done_.push_back(number);
+      commits_ += state.decided[kCalls - 1] > 1 && state.decided[0] == 1 ? 1 : 0;
+      for (auto& next : After(state)) {
+        if (!next.failure.empty()) return next.failure;
+        const auto [reached, is_new] = NumberOf(next);
+        if (reached != number) steps_.emplace_back(reached, number);
+        if (is_new) open.push_back(std::move(next));
+      }
+    }
+    return StatesThatCanEnd() == numbers_.size() ? "" : "ENDLESS WAIT";
+  }
+  size_t states() const { return numbers_.size(); }
+  size_t states_after_a_switch() const { return commits_; }
+
+ private:
+  using States = std::vector<State<Member>>;
+
+  // And whether the state is new.
+  std::pair<uint32_t, bool> NumberOf(const State<Member>& state) {
+    const auto [found, is_new] = numbers_.try_emplace(Digest(state), static_cast<uint32_t>(numbers_.size()));
+    return {found->second, is_new};
+  }
+
+  bool AllDone(const State<Member>& state) const {
+    return std::all_of(state.ranks.begin(), state.ranks.end(),
+                       [](const auto& rank) { return rank.call == kCalls; });
+  }
+
+  // From which some order of events lets all ranks come to their end. A fair network finds it.
+  size_t StatesThatCanEnd() {
+    std::sort(steps_.begin(), steps_.end());
+    std::vector<bool> can_end(numbers_.size());
+    std::vector<uint32_t> open = done_;
+    for (const uint32_t number : open) can_end[number] = true;
+    size_t count = open.size();
+    while (!open.empty()) {
+      const uint32_t reached = open.back();
+      open.pop_back();
+      auto step = std::lower_bound(steps_.begin(), steps_.end(), std::pair{reached, uint32_t{0}});
+      for (; step != steps_.end() && step->first == reached; ++step) {
+        if (can_end[step->second]) continue;
+        can_end[step->second] = true;
+        open.push_back(step->second);
+        ++count;
+      }
+    }
+    return count;
+  }
+
+  States After(const State<Member>& state) const {
+    States next;
+    for (int r = 0; r < kRanks; ++r) {
+      AddCallSteps(state, r, next);
+      AddControlSteps(state, r, next);
+    }
+    AddLeaderSteps(state, next);
+    return next;
+  }
+
+  void AddCallSteps(const State<Member>& state, int r, States& next) const {
+    const auto& rank = state.ranks[static_cast<size_t>(r)];
+    if (rank.call == kCalls) return;
+    State<Member> after = state;
+    auto& moved = after.ranks[static_cast<size_t>(r)];
+    if (!moved.begun) {
+      moved.gate.Begin(moved.call * kStride);
+      moved.begun = true;
+    } else if (moved.gate.TryPass(moved.call * kStride)) {
+      uint32_t& first = after.decided[moved.call];
+      if (first == 0) first = moved.gate.version() + 1;
+      if (first != moved.gate.version() + 1) after.failure = fmt::format("DIVERGENT at call {}", moved.call);
+      ++moved.call;
+      moved.begun = false;
+    } else {
+      return;
+    }
+    next.push_back(std::move(after));
+  }
+
+  void AddControlSteps(const State<Member>& state, int r, States& next) const {
+    const auto index = static_cast<size_t>(r);
+    if (state.ranks[index].answer_due) {
+      State<Member>& after = next.emplace_back(state);
+      after.ranks[index].answer_due = false;
+      Send(after, r, after.ranks[index].member.Answer());
+      return;
+    }
+    for (const OnItsWay& arriving : state.sent) {
+      if (arriving.to == r) Hear(next.emplace_back(state), arriving);
+    }
+    // Long enough for whatever a member does after some time.
+    State<Member>& after = next.emplace_back(state);
+    for (const int64_t now_ns : {int64_t{1}, int64_t{1'000'000'000'000}}) {
+      Send(after, r, after.ranks[index].member.Tick(now_ns));
+    }
+  }
+
+  void AddLeaderSteps(const State<Member>& state, States& next) const {
+    if (state.ranks[0].answer_due || LastAttemptIsDecided(state)) return;
+    for (const int64_t passed_ns : {int64_t{0}, kSwitchAttemptNs}) {
+      // Once an attempt is enough.
+      if (state.leader_ns + passed_ns > static_cast<int64_t>(kAttempts) * kSwitchAttemptNs) continue;
+      State<Member>& after = next.emplace_back(state);
+      after.leader_ns += passed_ns;
+      Send(after, 0, after.leader.Tick(after.leader_ns, after.ranks[0].gate.calls()));
+    }
+  }
+
+  bool LastAttemptIsDecided(const State<Member>& state) const {
+    return std::any_of(state.sent.begin(), state.sent.end(), [](const OnItsWay& sent) {
+      return sent.message.kind == SwitchKind::kVerdict && sent.from == 0 && sent.message.attempt >= kAttempts;
+    });
+  }
+
+  void Hear(State<Member>& after, const OnItsWay& arriving) const {
+    auto& rank = after.ranks[static_cast<size_t>(arriving.to)];
+    const SwitchMessage& message = arriving.message;
+    switch (message.kind) {
+      case SwitchKind::kPrepare:
+        rank.member.Prepare(message, true);
+        rank.answer_due = true;
+        break;
+      case SwitchKind::kPledge:
+      case SwitchKind::kRefuse:
+        Send(after, 0, after.leader.TakeAnswer(arriving.from, message, rank.gate.calls()));
+        break;
+      case SwitchKind::kVerdict:
+        rank.member.TakeVerdict(message.attempt, message.commit);
+        break;
+      case SwitchKind::kAsk:
+        Send(after, arriving.to,
+             arriving.to == 0 ? after.leader.AnswerPeer(arriving.from, message.attempt)
+                              : rank.member.AnswerPeer(arriving.from, message.attempt));
+    }
+  }
+
+  void Send(State<Member>& after, int from, const SwitchSends& sends) const {
+    for (const SwitchSend& send : sends) {
+      if (send.message.kind == SwitchKind::kPrepare && send.message.attempt > kAttempts) continue;
+      for (int to = 0; to < kRanks; ++to) {
+        if (send.to != kAllRanks && send.to != to) continue;
+        OnItsWay sent{from, to, send.message};
+        sent.message.calls = 0;  // only tunes the distance
+        if (std::find(after.sent.begin(), after.sent.end(), sent) == after.sent.end()) {
+          after.sent.push_back(sent);
+        }
+      }
+    }
+  }
+
+  // A collision of 64 bits would hide a state; with millions of states the odds are one in a million.
+  uint64_t Digest(const State<Member>& state) const {
+    words_.clear();
+    const auto put = [this](uint64_t word) { words_.push_back(word); };
+    state.leader.VisitState(put);
+    for (const auto& rank : state.ranks) {
+      rank.gate.VisitState(put);
+      rank.member.VisitState(put);
+      put(rank.call << 2 | uint64_t{rank.begun} << 1 | uint64_t{rank.answer_due});
+    }
+    for (const uint32_t decided : state.decided) put(decided);
+    put(static_cast<uint64_t>(state.leader_ns));
+    uint64_t sent = 0;  // a set: its order is not state
+    for (const OnItsWay& message : state.sent) sent += DigestOf(message);
+    put(sent);
+    return XXH3_64bits(words_.data(), words_.size() * sizeof(uint64_t));
+  }
+
+  static uint64_t DigestOf(const OnItsWay& sent) {
+    const SwitchMessage& m = sent.message;
+    const std::array<uint64_t, 6> words{
+        static_cast<uint64_t>(sent.from) << 32 | static_cast<uint64_t>(sent.to),
+        static_cast<uint64_t>(m.kind) << 16 | static_cast<uint64_t>(m.refusal) << 8 | uint64_t{m.commit},
+        m.version,
+        m.attempt,
+        m.boundary,
+        m.calls};
+    return XXH3_64bits(words.data(), sizeof(words));
+  }
+
+  std::unordered_map<uint64_t, uint32_t> numbers_;    // of states, by digest
+  std::vector<std::pair<uint32_t, uint32_t>> steps_;  // to, from
+  std::vector<uint32_t> done_;                        // states in which all ranks are at their end
+  mutable std::vector<uint64_t> words_;
+  size_t commits_ = 0;
+};
+
+// Tells a peer "off" about an attempt it has not heard of, and pledges it afterwards all the same.
+class ForgetsItsRefusals : public SwitchMember {
+ public:
+  explicit ForgetsItsRefusals(CallGate& gate) : SwitchMember(gate) {}
+  ForgetsItsRefusals(const ForgetsItsRefusals& other, CallGate& gate)
+      : SwitchMember(other, gate), heard_(other.heard_) {}
+
+  void Prepare(const SwitchMessage& prepare, bool usable) {
+    heard_ = std::max(heard_, prepare.attempt);
+    SwitchMember::Prepare(prepare, usable);
+  }
+  SwitchSends AnswerPeer(int from, uint64_t attempt) {
+    if (attempt <= heard_) return SwitchMember::AnswerPeer(from, attempt);
+    SwitchMessage off;
+    off.kind = SwitchKind::kVerdict;
+    off.attempt = attempt;
+    SwitchSends sends;
+    sends.Add(from, off);
+    return sends;
+  }
+
+ private:
+  uint64_t heard_ = 0;
+};
+
+// Does not hear that its attempt was called off.
+class MissesAborts : public SwitchMember {
+ public:
+  explicit MissesAborts(CallGate& gate) : SwitchMember(gate) {}
+  MissesAborts(const MissesAborts& other, CallGate& gate) : SwitchMember(other, gate) {}
+  void TakeVerdict(uint64_t attempt, bool commit) {
+    if (commit) SwitchMember::TakeVerdict(attempt, commit);
+  }
+};
+
+TEST(SwitchingExplored, AllInterleavingsAgreeAndCanEnd) {
+  Explorer<SwitchMember> explorer;
+  EXPECT_EQ(explorer.Explore(), "");
+  RecordProperty("states", static_cast<int>(explorer.states()));
+  EXPECT_GT(explorer.states(), 100'000u);
+  EXPECT_GT(explorer.states_after_a_switch(), 1000u);
+}
+
+TEST(SwitchingExplored, FindsAnAnswerToAPeerThatIsNotKept) {
+  EXPECT_TRUE(Explorer<ForgetsItsRefusals>().Explore().starts_with("DIVERGENT"));
+}
+
+TEST(SwitchingExplored, FindsAnEndlessWait) {
+  EXPECT_EQ(Explorer<MissesAborts>().Explore(), "ENDLESS WAIT");
+}
+
+}  // namespace
+}  // namespace dynamiccl

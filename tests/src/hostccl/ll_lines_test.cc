@@ -5,11 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
 #include "tests/src/hostccl/make_communicators.h"
 #include "tests/src/hostccl/random_call.h"
+#include "tests/support/rounds.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -18,6 +20,7 @@ using dynamiccl::testing::CallBuffers;
 using dynamiccl::testing::MakeCommunicators;
 using dynamiccl::testing::RandomCall;
 using dynamiccl::testing::RandomCalls;
+using dynamiccl::testing::Rounds;
 using dynamiccl::testing::SpawnThreads;
 using Communicators = std::vector<std::shared_ptr<Communicator>>;
 
@@ -68,7 +71,8 @@ TEST_P(LlSteps, FlagsComeRound) {
   StartAt(ranks, GetParam() - 40);
   SpawnThreads(kRanks, [&](int rank) {
     RandomCalls calls(GetParam(), kRanks);
-    for (int round = 0; round < 60; ++round) {
+    // As many as surely take 40 steps on each connection.
+    for (int round = 0; round < std::max(20, Rounds(60)); ++round) {
       RandomCall call = calls.Next();
       call.operation.config.protocol = Protocol::kLL;
       call.operation.config.channels = static_cast<uint8_t>(1 + round % 2);

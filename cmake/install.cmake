@@ -9,8 +9,10 @@ foreach(program dynamiccl dynamiccl-agents dynamiccl-zero)
 endforeach()
 if(TARGET dynamiccl_preload)
   install(TARGETS dynamiccl_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(CODE "file(CREATE_LINK libdynamiccl.so
-    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libnccl-tuner-dynamiccl.so\" SYMBOLIC)")
+  foreach(kind tuner profiler)
+    install(CODE "file(CREATE_LINK libdynamiccl.so
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libnccl-${kind}-dynamiccl.so\" SYMBOLIC)")
+  endforeach()
 endif()
 if(TARGET hostccl_nccl)
   install(TARGETS hostccl_nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hostccl)

@@ -15,6 +15,8 @@ struct BufferedCall {
   Communicator* communicator = nullptr;
   IssuedCall issued;
   uint32_t stream = 0;
+  uint64_t api_bytes = 0;  // of the count given to the API
+  void* timed = nullptr;   // handle of KernelTimes
 };
 
 // What one thread has issued since its outermost GroupStart; the vectors keep their memory from group to
@@ -40,7 +42,7 @@ uint32_t FoldStream(cudaStream_t stream) {
 }
 
 BufferedCall Describe(const ApiArguments& arguments, Communicator* communicator) {
-  BufferedCall buffered{communicator, {}, FoldStream(arguments.stream)};
+  BufferedCall buffered{communicator, {}, FoldStream(arguments.stream), 0, nullptr};
   CollectiveCall& call = buffered.issued.call;
   call.communicator = communicator->info.id;
   call.collective = arguments.collective;
@@ -48,6 +50,7 @@ BufferedCall Describe(const ApiArguments& arguments, Communicator* communicator)
   call.op = static_cast<ReduceOp>(arguments.op);
   call.n_ranks = communicator->info.n_ranks;
   call.bytes = TotalBytes(arguments.collective, arguments.count, ElementBytes(call.data_type), call.n_ranks);
+  buffered.api_bytes = arguments.count * ElementBytes(call.data_type);
   buffered.issued.rank = communicator->info.rank;
   buffered.issued.root_or_peer = arguments.root_or_peer;
   buffered.issued.issued_ns = MonotonicNanoseconds();
@@ -96,12 +99,13 @@ void NumberCalls(bool simulated) {
   }
 }
 
-void RecordCalls(Recorder* recorder) {
+void RecordCalls(Recorder* recorder, CollectiveTimes* times) {
   if (recorder == nullptr) return;
   for (const BufferedCall& buffered : t_calls.calls) {
     TraceRecord record = CallRecord(buffered.communicator->number, buffered.issued);
     record.stream = buffered.stream;
-    recorder->Append(record);
+    const Recorder::Slot slot = recorder->Append(record);
+    if (buffered.timed != nullptr) times->kernels().Attach(buffered.timed, *recorder, slot);
   }
 }
 
@@ -119,7 +123,7 @@ void CountGroup() {
 
 void CloseGroup(ProcessRuntime& runtime, bool taken) {
   if (taken) {
-    RecordCalls(runtime.recorder());
+    RecordCalls(runtime.recorder(), runtime.times());
     CountGroup();
   }
   t_calls.calls.clear();
@@ -160,6 +164,10 @@ ApiCall::ApiCall(const ApiArguments& arguments) noexcept
     runtime_ = nullptr;
     return;
   }
+  if (CollectiveTimes* times = runtime_->times()) {
+    times->CountCall();
+    times->window().Enter(communicator->next_call, arguments.stream);
+  }
   Guarded([&] {
     t_calls.calls.push_back(Describe(arguments, communicator));
     if (t_calls.depth == 0) NumberCalls(false);
@@ -168,6 +176,7 @@ ApiCall::ApiCall(const ApiArguments& arguments) noexcept
 
 ncclResult_t ApiCall::Finish(ncclResult_t result) noexcept {
   if (runtime_ == nullptr) return result;
+  if (CollectiveTimes* times = runtime_->times()) times->window().Leave();
   if (t_calls.depth == 0) {
     Guarded([&] { CloseGroup(*runtime_, Taken(result)); });
   } else if (!Taken(result) && !t_calls.calls.empty()) {
@@ -205,6 +214,16 @@ ncclResult_t GroupEnd::FinishSimulated(ncclResult_t result) noexcept {
   if (outermost() && runtime_ != nullptr) Guarded([&] { CloseGroup(*runtime_, false); });
   if (guard_.outermost() && t_calls.depth > 0) --t_calls.depth;
   return result;
+}
+
+IssuedEvent EventOfThisThread(int rank, Collective collective, uint64_t api_bytes) noexcept {
+  for (BufferedCall& buffered : t_calls.calls) {
+    const CollectiveCall& call = buffered.issued.call;
+    if (buffered.timed == nullptr && InTimingWindow(call.call_number) && call.collective == collective &&
+        buffered.api_bytes == api_bytes && buffered.communicator->info.rank == rank)
+      return {&buffered.timed, call.communicator, call.bytes};
+  }
+  return {};
 }
 
 bool InsideGroup() {

@@ -76,4 +76,14 @@ struct GroupInFlight {
 // Null when this thread has nothing in flight on a communicator of this token.
 GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept;
 
+// What a profiler's event on this thread is about: the first timed call of its group that is not taken yet,
+// of that rank, collective and bytes at the API. `handle` is null when there is none; what is written there
+// comes back when the call is recorded.
+struct IssuedEvent {
+  void** handle = nullptr;
+  uint64_t communicator = 0;
+  uint64_t bytes = 0;  // NCCL's total
+};
+IssuedEvent EventOfThisThread(int rank, Collective collective, uint64_t api_bytes) noexcept;
+
 }  // namespace dynamiccl

@@ -118,7 +118,7 @@ void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const
   if (config != nullptr) communicator->blocking = IsBlocking(config);
   communicator_ = std::move(communicator);
   AddStructure(*runtime_, *communicator_);
-  runtime_->OfferAsTuner();
+  runtime_->OfferAsPlugins();
   Decline(*runtime_, *communicator_);
   runtime_->communicators().Expect(communicator_);
 }
@@ -150,7 +150,7 @@ void BringToLife(ProcessRuntime& runtime, std::vector<UnbornCommunicator>& unbor
 CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
   if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
   Guarded([&] {
-    runtime_->OfferAsTuner();
+    runtime_->OfferAsPlugins();
     ControlToken token{};
     const uint64_t unique[] = {static_cast<uint64_t>(::getpid()), g_next_local.fetch_add(1)};
     std::memcpy(token.data(), unique, sizeof(unique));

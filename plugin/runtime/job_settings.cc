@@ -79,6 +79,12 @@ int ReadTimeout() {
   return 2000;
 }
 
+bool ReadTimes() {
+  const auto value = BoolSetting(Setting::kTimes);
+  if (!value) Log(LogLevel::kWarn, "{}; nothing is timed", value.error().message);
+  return value.value_or(false);
+}
+
 void WarnAboutUnknownSettings() {
   for (const UnknownSetting& unknown : UnknownSettings(environ)) {
     Log(LogLevel::kWarn, "{} is not a setting; did you mean {}?", unknown.name, unknown.nearest);
@@ -100,6 +106,7 @@ JobSettings ReadJobSettings() {
   settings.trace_path = TextSetting(Setting::kTrace);
   settings.decision_log_path = TextSetting(Setting::kDecisionLog);
   if (const char* tuner = ::secure_getenv("NCCL_TUNER_PLUGIN")) settings.tuner_plugin = tuner;
+  settings.times = ReadTimes();
   settings.attest_timeout_ms = ReadTimeout();
   settings.rank = FirstNumber(kRank, -1);
   settings.world = FirstNumber(kWorld, 0);
@@ -108,17 +115,29 @@ JobSettings ReadJobSettings() {
   return settings;
 }
 
+bool NamesThisObject(const std::string& plugin) {
+  // NCCL takes every prefix of the word as the word itself.
+  const bool is_static = ::strncasecmp("STATIC_PLUGIN", plugin.c_str(), plugin.size()) == 0;
+  return plugin.empty() || is_static || plugin == "dynamiccl" ||
+         plugin.ends_with("libnccl-tuner-dynamiccl.so") ||
+         plugin.ends_with("libnccl-profiler-dynamiccl.so") || plugin.ends_with("libdynamiccl.so");
+}
+
 std::string PinnedByUser(const JobSettings& settings) {
   std::string text;
   for (const char* name : kPins) {
     if (IsSet(name)) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, ::secure_getenv(name));
   }
-  if (!settings.tuner_plugin.empty()) {
+  if (!NamesThisObject(settings.tuner_plugin)) {
     text += fmt::format("{}NCCL_TUNER_PLUGIN={}", text.empty() ? "" : " ", settings.tuner_plugin);
   }
   if (text.empty()) return "none";
   const Sha256Digest digest = Sha256Of(std::as_bytes(std::span(text)));
   return fmt::format("{} ({})", text.substr(0, 80), ToHex(digest).substr(0, 16));
+}
+
+bool PairsArePinned() {
+  return IsSet("NCCL_ALGO") || IsSet("NCCL_PROTO");
 }
 
 bool ChannelsArePinned() {

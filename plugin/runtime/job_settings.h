@@ -16,6 +16,7 @@ struct JobSettings {
   std::string trace_path;         // with %h, %p, %r
   std::string decision_log_path;  // with %h, %p, %r
   std::string tuner_plugin;       // NCCL_TUNER_PLUGIN as the user set it
+  bool times = false;             // collectives are to be timed
   int attest_timeout_ms = 2000;
   int rank = -1;        // of this process in its job, from the launcher; -1 unknown
   int world = 0;        // 0 unknown
@@ -25,9 +26,15 @@ struct JobSettings {
 // Logs each setting that is wrong or unknown once; a wrong one counts as unset, a wrong mode as off.
 JobSettings ReadJobSettings();
 
+// Whether a plugin's name, as NCCL_TUNER_PLUGIN or NCCL_PROFILER_PLUGIN has it, means this object or nothing
+// else.
+bool NamesThisObject(const std::string& plugin);
+
 // The NCCL_* variables that steer choices, as text that is equal exactly when they are: "none", or a digest
 // and, cut to a line, "NAME=value ...". Our own NCCL_TUNER_PLUGIN is not among them; the user's is.
 std::string PinnedByUser(const JobSettings& settings);
+// True when the user fixed algorithms or protocols.
+bool PairsArePinned();
 // True when the user fixed the number of channels: it is then NCCL's alone.
 bool ChannelsArePinned();
 

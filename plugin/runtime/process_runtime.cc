@@ -2,7 +2,6 @@
 #include "plugin/runtime/process_runtime.h"
 
 #include <pthread.h>
-#include <strings.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -43,13 +42,6 @@ std::span<const uint8_t, kUniqueIdBytes> BytesOf(const ncclUniqueId& id) {
 
 bool FillRandomly(ControlSecret& secret) {
   return ::getrandom(secret.data(), secret.size(), 0) == static_cast<ssize_t>(secret.size());
-}
-
-bool NamesThisObject(const std::string& plugin) {
-  // NCCL takes every prefix of the word as the word itself.
-  const bool is_static = ::strncasecmp("STATIC_PLUGIN", plugin.c_str(), plugin.size()) == 0;
-  return plugin.empty() || is_static || plugin == "dynamiccl" ||
-         plugin.ends_with("libnccl-tuner-dynamiccl.so") || plugin.ends_with("libdynamiccl.so");
 }
 
 // Reading has compared the outputs with the file's; what is attested is computed here, by this machine.
@@ -98,10 +90,18 @@ ProcessRuntime::ProcessRuntime() : settings_(ReadJobSettings()) {
     LoadRules();
     LoadPolicy();
   }
+  if (settings_.times && settings_.mode != Mode::kOff) StartTiming();
   if (!broken_.empty()) Log(LogLevel::kWarn, "{}; NCCL's choice stays", broken_);
   if (settings_.mode == Mode::kObserve && settings_.trace_path.empty()) {
     Log(LogLevel::kWarn, "mode observe without DYNAMICCL_TRACE: nothing is recorded");
   }
+}
+
+void ProcessRuntime::StartTiming() {
+  times_ = std::make_unique<CollectiveTimes>();
+  static const CollectiveTimes* at_exit = nullptr;
+  at_exit = times_.get();
+  ::atexit([] { Guarded([] { Log(LogLevel::kInfo, "{}", at_exit->Summary()); }); });
 }
 
 void ProcessRuntime::LoadRules() {
@@ -158,9 +158,25 @@ void ProcessRuntime::OpenTrace(int rank) {
   ::atexit([] { at_exit->Close(); });
 }
 
-void ProcessRuntime::OfferAsTuner() {
+void ProcessRuntime::OfferAsPlugins() {
   const std::lock_guard lock(mutex_);
-  if (settings_.mode != Mode::kFrozen || tuner_offered_) return;
+  if (plugins_offered_) return;
+  plugins_offered_ = true;
+  if (settings_.mode == Mode::kFrozen) OfferAsTuner();
+  if (times_) OfferAsProfiler();
+}
+
+void ProcessRuntime::OfferAsProfiler() {
+  const char* named = ::secure_getenv("NCCL_PROFILER_PLUGIN");
+  const std::string plugin = named == nullptr ? "" : named;
+  if (plugin.empty()) {
+    ::setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
+  } else if (!NamesThisObject(plugin)) {
+    Log(LogLevel::kWarn, "nothing is timed: NCCL_PROFILER_PLUGIN={} is yours and stays", plugin);
+  }
+}
+
+void ProcessRuntime::OfferAsTuner() {
   tuner_offered_ = true;
   if (settings_.tuner_plugin == "none") {
     Log(LogLevel::kWarn, "NCCL_TUNER_PLUGIN=none was set: NCCL's choice stays");
@@ -179,8 +195,9 @@ std::string ProcessRuntime::WhyNotChoosing() const {
 
 EntryFunction ProcessRuntime::PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks,
                                         int n_nodes) const {
-  if (!policy_ || constants == nullptr) return {};
-  const CostModelInput input = FromTunerConstants(*constants, n_ranks, n_nodes);
+  if (!policy_) return {};
+  const CostModelInput input = constants == nullptr ? AssumedCostModel(n_ranks, n_nodes)
+                                                    : FromTunerConstants(*constants, n_ranks, n_nodes);
   return [policy = policy_, input](const TableKey& key, const ConfigMask& allowed) {
     return ChooseConfig(*policy, input, {key.collective, LowerBound(key.size_class), allowed}).config;
   };

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "plugin/chain/chained_tuner.h"
+#include "plugin/profiler/collective_times.h"
 #include "plugin/runtime/communicator_registry.h"
 #include "plugin/runtime/control_server.h"
 #include "plugin/runtime/job_settings.h"
@@ -37,6 +38,7 @@ class ProcessRuntime {
   // Null without one.
   const std::shared_ptr<const Policy>& policy() const { return policy_; }
   // The policy's entries for a communicator, a pure function of what is attested; empty without a policy.
+  // `constants` is null where the tuner's version does not tell them.
   EntryFunction PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
   // The tuner plugin that the user named; null when there is none. Loaded at the first call.
   const ChainedTuner* chained_tuner();
@@ -46,8 +48,11 @@ class ProcessRuntime {
   Recorder* recorder() { return recorder_.load(std::memory_order_acquire); }
   void OpenTrace(int rank);
 
-  // NCCL reads NCCL_TUNER_PLUGIN at its first communicator: called before that.
-  void OfferAsTuner();
+  // Null unless collectives are to be timed.
+  CollectiveTimes* times() const { return times_.get(); }
+
+  // NCCL reads NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN at its first communicator: called before that.
+  void OfferAsPlugins();
   // Why this process takes no part in choosing: its mode, a refused file, NCCL_TUNER_PLUGIN=none. Empty when
   // it does.
   std::string WhyNotChoosing() const;
@@ -75,6 +80,9 @@ class ProcessRuntime {
  private:
   ProcessRuntime();
   static void Create();
+  void OfferAsTuner();
+  void OfferAsProfiler();
+  void StartTiming();
   void LoadRules();
   void LoadPolicy();
   ControlServer* Server(const std::vector<std::string>& hosts, uint16_t port);
@@ -91,9 +99,11 @@ class ProcessRuntime {
   std::array<uint8_t, 16> policy_digest_{};
   std::string broken_;  // what is wrong with the policy or the rules
   std::atomic<Recorder*> recorder_{nullptr};
+  std::unique_ptr<CollectiveTimes> times_;
   std::atomic<bool> given_up_{false};
   std::mutex mutex_;  // guards what follows
   bool trace_tried_ = false;
+  bool plugins_offered_ = false;
   bool tuner_offered_ = false;
   bool chain_tried_ = false;
   std::unique_ptr<ChainedTuner> chained_;

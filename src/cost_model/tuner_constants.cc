@@ -40,16 +40,15 @@ Fabric CarriedFabric(const ncclTunerConstants_v5_t& constants, int n_ranks, int 
           .inter = {.latency_us = latencies[1], .bandwidth_gbps = links[1]}};
 }
 
-Fabric AssumedFabric(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes) {
+Fabric AssumedFabric(const CostConstants& constants, int n_ranks, int n_nodes) {
   const int ranks_a_node = std::max(1, n_ranks / std::max(1, n_nodes));
   const auto ring = static_cast<size_t>(Algorithm::kRing);
-  return {
-      .n_ranks = n_ranks,
-      .n_nodes = n_nodes,
-      .max_channels = kAssumedChannels,
-      .intra = {.latency_us = constants.hwLatencies[kNvlink][ring][0], .bandwidth_gbps = kAssumedIntraGbps},
-      .inter = {.latency_us = constants.hwLatencies[kNet][ring][0],
-                .bandwidth_gbps = kAssumedInterGbpsPerRank * ranks_a_node}};
+  return {.n_ranks = n_ranks,
+          .n_nodes = n_nodes,
+          .max_channels = kAssumedChannels,
+          .intra = {.latency_us = constants.intra_latency_us[ring][0], .bandwidth_gbps = kAssumedIntraGbps},
+          .inter = {.latency_us = constants.inter_latency_us[ring][0],
+                    .bandwidth_gbps = kAssumedInterGbpsPerRank * ranks_a_node}};
 }
 
 }  // namespace
@@ -101,12 +100,17 @@ CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int 
             .gpu_corrections = constants.hwLatencies[kPci][0][2] == 0};
   }
   const int scale = std::clamp(n_nodes, 1, kScales) - 1;
-  CostModelInput input{.fabric = AssumedFabric(constants, n_ranks, n_nodes),
-                       .constants = CostConstantsOf(constants, kHopperRow, scale)};
+  CostModelInput input{.constants = CostConstantsOf(constants, kHopperRow, scale)};
+  input.fabric = AssumedFabric(input.constants, n_ranks, n_nodes);
   // Between nodes NCCL bounds LL by the processor's row instead; the first row is the lower and the usual
   // one.
   if (n_nodes > 1) input.constants.ll_max_bandwidth = constants.llMaxBws[0][scale];
   return input;
+}
+
+CostModelInput AssumedCostModel(int n_ranks, int n_nodes) {
+  const CostConstants constants = NcclHopperConstants(n_nodes);
+  return {.fabric = AssumedFabric(constants, n_ranks, n_nodes), .constants = constants};
 }
 
 }  // namespace dynamiccl

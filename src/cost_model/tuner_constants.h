@@ -21,6 +21,9 @@ ncclTunerConstants_v5_t ToTunerConstants(const CostModelInput& input);
 // links nor its channels.
 CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes);
 
+// What is assumed before version 5, which tells a tuner no constants: NVIDIA's for Hopper and that fabric.
+CostModelInput AssumedCostModel(int n_ranks, int n_nodes);
+
 // Index of Hopper among the compute capabilities of the bandwidth tables.
 inline constexpr int kHopperRow = 2;
 // The costs alone, from one cell of each bandwidth table (`scale` 0: one node, 1: two, 2: more).

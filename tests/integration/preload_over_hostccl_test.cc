@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The preloaded object in jobs of several processes over hostccl: what it changes, and what it must not.
-#include <gmock/gmock.h>
-
-#include <filesystem>
-#include <fstream>
-
-#include "src/policy/policy_file.h"
-#include "tests/integration/nccl_job_run.h"
-#include "tests/support/sample_policy.h"
+#include "tests/integration/job_fixture.h"
 #include "traces/format/trace_reader.h"
 
 namespace dynamiccl::testing {
@@ -15,56 +8,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Files that rules and policies are written to, gone with the test.
-class PreloadOverHostccl : public ::testing::Test {
- protected:
-  PreloadOverHostccl() {
-    std::string folder = std::filesystem::temp_directory_path() / "dynamiccl-preload-XXXXXX";
-    folder_ = ::mkdtemp(folder.data());
-  }
-  ~PreloadOverHostccl() override {
-    std::filesystem::remove_all(folder_);
-    for (const std::string& folder : job_folders_) std::filesystem::remove_all(folder);
-  }
+class PreloadOverHostccl : public JobTest {};
 
-  JobResult Run(const JobOptions& options) {
-    JobResult job = RunJob(options);
-    job_folders_.push_back(job.folder);
-    return job;
-  }
-
-  std::string File(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << text;
-    return folder_ + "/" + name;
-  }
-
-  std::string PolicyFile(const std::string& name, Algorithm algorithm, Protocol protocol) const {
-    const auto policy = test::MakePolicyThatPrefers(algorithm, protocol);
-    EXPECT_TRUE(WritePolicyFile(folder_ + "/" + name, *policy));
-    return folder_ + "/" + name;
-  }
-
-  // What rank 0 of the job's library chose, call by call.
-  static std::vector<std::string> Choices(const JobResult& job) {
-    std::vector<std::string> choices;
-    for (const std::string& line : LinesWith(job.output[0], " -> Algo ")) {
-      choices.push_back(line.substr(line.find("INFO ")));
-    }
-    return choices;
-  }
-
-  std::string folder_;
-  std::vector<std::string> job_folders_;
-};
-
-const Environment kShowChoices{{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "TUNING"}};
 constexpr const char* kRules =
     "allreduce,0,100000,ring,simple,2,-1,-1\nallgather,0,1000000,ring,simple,3,-1,-1\n";
-
-Environment With(Environment environment, const Environment& more) {
-  for (const auto& [name, value] : more) environment[name] = value;
-  return environment;
-}
 
 TEST_F(PreloadOverHostccl, WithoutAnySettingTheJobRunsInSilenceAsWithoutUs) {
   const JobOptions options{.n_ranks = 2, .extras = {"split", "fork", "many"}, .environment = kShowChoices};
@@ -167,14 +114,6 @@ TEST_F(PreloadOverHostccl, RecognisedRolesAreEqualOnRanksThatRunApart) {
   for (const char* name : {"decisions.1", "decisions.2"}) {
     EXPECT_EQ(LinesWith(job.Text(name), world[0].substr(0, 16)), world);
   }
-}
-
-// All ranks decide the same at every call, whatever they decide.
-void ExpectEqualLogs(const JobResult& job, int n_ranks) {
-  const std::string first = job.Text("decisions.0");
-  EXPECT_FALSE(first.empty());
-  for (int rank = 1; rank < n_ranks; ++rank)
-    EXPECT_EQ(job.Text("decisions." + std::to_string(rank)), first) << rank;
 }
 
 // A tuner that the user chains to makes NCCL's offer on one rank another than on the others; nothing that is

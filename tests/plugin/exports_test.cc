@@ -20,17 +20,19 @@ std::string OutputOf(const std::string& command) {
   return output;
 }
 
-TEST(Exports, AreTheTunersTheInterposedFunctionsAndTheMarkers) {
+TEST(Exports, AreThePluginsTheInterposedFunctionsAndTheMarkers) {
   std::set<std::string> symbols;
   std::istringstream lines(OutputOf("nm -D --defined-only " DYNAMICCL_TEST_PRELOAD));
   for (std::string address, type, name; lines >> address >> type >> name;) symbols.insert(name);
   const std::set<std::string> expected{
-      "dynamicclMarkPhase", "dynamicclMarkRole", "ncclAllGather",          "ncclAllReduce",
-      "ncclBcast",          "ncclBroadcast",     "ncclCommAbort",          "ncclCommDestroy",
-      "ncclCommInitAll",    "ncclCommInitRank",  "ncclCommInitRankConfig", "ncclCommSplit",
-      "ncclGetUniqueId",    "ncclGroupEnd",      "ncclGroupSimulateEnd",   "ncclGroupStart",
-      "ncclRecv",           "ncclReduce",        "ncclReduceScatter",      "ncclSend",
-      "ncclTunerPlugin_v5", "ncclTunerPlugin_v6"};
+      "dynamicclMarkPhase", "dynamicclMarkRole",  "ncclAllGather",          "ncclAllReduce",
+      "ncclBcast",          "ncclBroadcast",      "ncclCommAbort",          "ncclCommDestroy",
+      "ncclCommInitAll",    "ncclCommInitRank",   "ncclCommInitRankConfig", "ncclCommSplit",
+      "ncclGetUniqueId",    "ncclGroupEnd",       "ncclGroupSimulateEnd",   "ncclGroupStart",
+      "ncclRecv",           "ncclReduce",         "ncclReduceScatter",      "ncclSend",
+      "ncclTunerPlugin_v2", "ncclTunerPlugin_v3", "ncclTunerPlugin_v4",     "ncclTunerPlugin_v5",
+      "ncclTunerPlugin_v6", "ncclProfiler_v1",    "ncclProfiler_v2",        "ncclProfiler_v3",
+      "ncclProfiler_v4",    "ncclProfiler_v5",    "ncclProfiler_v6",        "ncclProfiler_v7"};
   EXPECT_EQ(symbols, expected);
 }
 
@@ -55,7 +57,8 @@ TEST(Exports, NothingButLibcIsNeeded) {
 TEST(Exports, NamesOfPluginLinkToTheSameObject) {
   const std::string folder =
       std::string(DYNAMICCL_TEST_PRELOAD).substr(0, std::string(DYNAMICCL_TEST_PRELOAD).rfind('/'));
-  EXPECT_EQ(OutputOf("readlink " + folder + "/libnccl-tuner-dynamiccl.so"), "libdynamiccl.so\n");
+  for (const char* name : {"/libnccl-tuner-dynamiccl.so", "/libnccl-profiler-dynamiccl.so"})
+    EXPECT_EQ(OutputOf("readlink " + folder + name), "libdynamiccl.so\n");
 }
 
 }  // namespace

@@ -18,10 +18,14 @@ struct NamedPath {
 
 std::vector<NamedPath> PathsOf(const Installation& installation) {
   const std::filesystem::path folder = std::filesystem::path(installation.preload).parent_path();
-  const std::string tuner = (folder / "libnccl-tuner-dynamiccl.so").string();
+  const auto plugin = [&](const char* name) {
+    const std::string path = (folder / name).string();
+    return std::filesystem::exists(path) ? path : std::string();
+  };
   return {{"folder", "Folder of the installation", installation.home},
           {"preload", "Object for LD_PRELOAD", installation.preload},
-          {"tuner", "Object for NCCL_TUNER_PLUGIN", std::filesystem::exists(tuner) ? tuner : ""},
+          {"tuner", "Object for NCCL_TUNER_PLUGIN", plugin("libnccl-tuner-dynamiccl.so")},
+          {"profiler", "Object for NCCL_PROFILER_PLUGIN", plugin("libnccl-profiler-dynamiccl.so")},
           {"hostccl", "Folder for LD_LIBRARY_PATH with hostccl's libnccl.so.2", installation.hostccl_dir},
           {"agents", "Program that trains policies", installation.agents},
           {"zero", "Program that trains models", installation.zero}};

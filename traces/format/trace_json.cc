@@ -25,7 +25,8 @@ constexpr const char* kKindNames[] = {"None",
                                       DYNAMICCL_RECORD_KINDS(DYNAMICCL_RECORD_KIND)
 #undef DYNAMICCL_RECORD_KIND
 };
-constexpr const char* kDurationSourceNames[] = {"none", "imported", "stream", "kernel_stamps", "event_pair"};
+constexpr const char* kDurationSourceNames[] = {"none",          "imported",   "stream",
+                                                "kernel_stamps", "event_pair", "kernel_arrival"};
 
 // Names of an enumeration as a list, for reading and writing alike. `base` is the number of names[0].
 struct NameList {

@@ -32,7 +32,8 @@ enum class DurationSource : uint8_t {
   kImported = 1,
   kStream = 2,
   kKernelStamps = 3,
-  kEventPair = 4
+  kEventPair = 4,
+  kKernelArrival = 5
 };
 
 struct TraceRecord {

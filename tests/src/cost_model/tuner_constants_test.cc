@@ -68,5 +68,14 @@ TEST(TunerConstants, NvidiasRowsAreRecognisedAndReadAsHopper) {
   EXPECT_EQ(FromTunerConstants(constants, 8, 1).constants.ll_max_bandwidth, 141);
 }
 
+TEST(TunerConstants, WithoutThemTheSameFabricIsAssumedAsForNvidiasOwn) {
+  const CostModelInput assumed = AssumedCostModel(16, 2);
+  EXPECT_EQ(assumed.constants, NcclHopperConstants(2));
+  EXPECT_EQ(assumed.fabric.max_channels, 16);
+  EXPECT_EQ(assumed.fabric.n_ranks, 16);
+  EXPECT_EQ(assumed.fabric.inter.bandwidth_gbps, 8 * 48);
+  EXPECT_EQ(assumed.fabric.intra.latency_us, NcclHopperConstants(2).intra_latency_us[1][0]);
+}
+
 }  // namespace
 }  // namespace dynamiccl

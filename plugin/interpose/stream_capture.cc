@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/interpose/stream_capture.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+namespace dynamiccl {
+namespace {
+
+// cuda.h: CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus*); 0 is success, and "none".
+using IsCapturing = int (*)(cudaStream_t stream, int* status);
+
+IsCapturing FindInDriver() {
+  if (::dlsym(RTLD_DEFAULT, "hostcclStreamCreate") != nullptr) return nullptr;
+  void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  return driver == nullptr ? nullptr : reinterpret_cast<IsCapturing>(::dlsym(driver, "cuStreamIsCapturing"));
+}
+
+}  // namespace
+
+bool StreamIsCapturing(cudaStream_t stream) noexcept {
+  // The driver may be loaded later than the first question.
+  static std::atomic<IsCapturing> found{nullptr};
+  IsCapturing ask = found.load(std::memory_order_relaxed);
+  if (ask == nullptr) found.store(ask = FindInDriver(), std::memory_order_relaxed);
+  int status = 0;
+  // An answer that cannot be had counts as a capture: then nothing is timed.
+  return ask != nullptr && (ask(stream, &status) != 0 || status != 0);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The times of a process's collectives (DYNAMICCL_TIMES): when they are taken, by which clock, what they
+// were, and what taking them cost.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "plugin/profiler/kernel_times.h"
+#include "plugin/profiler/time_statistics.h"
+#include "plugin/profiler/timing_window.h"
+
+namespace dynamiccl {
+
+class CollectiveTimes {
+ public:
+  TimingWindow& window() { return window_; }
+  KernelTimes& kernels() { return kernels_; }
+  const TimeStatistics& statistics() const { return statistics_; }
+
+  // One callback of NCCL's took this long.
+  void Charge(int64_t nanoseconds) {
+    callbacks_.fetch_add(1, std::memory_order_relaxed);
+    callback_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
+  }
+  void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
+  // "timed 12 of 1200 calls (1.00 %): 96 callbacks, 31.2 us", for the log at the process's end.
+  std::string Summary() const;
+
+ private:
+  TimingWindow window_;
+  TimeStatistics statistics_;
+  KernelTimes kernels_{statistics_};
+  std::atomic<uint64_t> calls_{0};
+  std::atomic<uint64_t> callbacks_{0};
+  std::atomic<int64_t> callback_ns_{0};
+};
+
+}  // namespace dynamiccl

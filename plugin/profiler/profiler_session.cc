@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/profiler/profiler_session.h"
+
+#include "plugin/interpose/call_stream.h"
+#include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/process_runtime.h"
+#include "src/base/clock.h"
+
+namespace dynamiccl {
+namespace {
+
+// Of the calls that this thread is issuing; version 5 and later tell.
+thread_local bool t_captured = false;
+
+CollectiveTimes* Times() noexcept {
+  ProcessRuntime* runtime = ProcessRuntime::Get();
+  return runtime == nullptr ? nullptr : runtime->times();
+}
+
+// Adds what the callback takes to the account.
+class Charged {
+ public:
+  explicit Charged(CollectiveTimes& times) : times_(times), begun_ns_(MonotonicNanoseconds()) {}
+  ~Charged() { times_.Charge(MonotonicNanoseconds() - begun_ns_); }
+  Charged(const Charged&) = delete;
+  Charged& operator=(const Charged&) = delete;
+
+ private:
+  CollectiveTimes& times_;
+  const int64_t begun_ns_;
+};
+
+void SayWithoutClock(ProcessRuntime& runtime, int version) {
+  if (!runtime.FirstTime("clock")) return;
+  Log(LogLevel::kWarn,
+      "nothing is timed: version {} of NCCL's profiler interface does not tell when kernels run; NCCL 2.26 "
+      "and later do",
+      version);
+}
+
+}  // namespace
+
+std::unique_ptr<ProfilerSession> ProfilerSession::Begin(const ProfilerInit& init) noexcept {
+  std::unique_ptr<ProfilerSession> session;
+  Guarded([&] {
+    CollectiveTimes* times = Times();
+    if (times == nullptr || init.mask == nullptr) return;
+    if (ClockOf(init.version) == KernelClock::kNone)
+      return SayWithoutClock(*ProcessRuntime::Get(), init.version);
+    times->window().UseMask(init.mask);
+    session.reset(new ProfilerSession(*times, init));
+  });
+  return session;
+}
+
+ProfilerSession::ProfilerSession(CollectiveTimes& times, const ProfilerInit& init)
+    : times_(times), init_(init), clock_(ClockOf(init.version)) {}
+
+void ProfilerSession::GroupBegins(bool captured) noexcept {
+  t_captured = captured;
+}
+
+void* ProfilerSession::BeginCollective(const ProfiledCollective& event) noexcept {
+  if (t_captured) return nullptr;
+  const Charged charged(times_);
+  const size_t element = ElementBytes(event.data_type);
+  IssuedEvent issued = EventOfThisThread(event.rank, event.collective, event.count * element);
+  // A call that is not seen counts as timed when it is being issued right now; up to version 3 only a call
+  // that is seen tells how many ranks share it.
+  if (issued.handle == nullptr && (init_.n_ranks == 0 || !TimingWindow::OpenOnThisThread())) return nullptr;
+  const uint64_t bytes = issued.handle != nullptr
+                             ? issued.bytes
+                             : TotalBytes(event.collective, event.count, element, init_.n_ranks);
+  const uint64_t communicator = issued.handle != nullptr ? issued.communicator : init_.communicator;
+  void* const handle = times_.kernels().BeginCollective(
+      {communicator, event.collective, SizeClassOf(bytes), event.config}, event.config.channels, clock_);
+  if (issued.handle != nullptr) *issued.handle = handle;
+  return handle;
+}
+
+void* ProfilerSession::BeginChannel(void* collective, int64_t stamp) noexcept {
+  if (collective == nullptr) return nullptr;
+  const Charged charged(times_);
+  return times_.kernels().BeginChannel(collective, stamp);
+}
+
+void ProfilerSession::StopStamp(void* handle, int64_t stamp) noexcept {
+  CollectiveTimes* times = Times();
+  if (times == nullptr || handle == nullptr) return;
+  const Charged charged(*times);
+  times->kernels().StopStamp(handle, stamp);
+}
+
+void ProfilerSession::End(void* handle) noexcept {
+  CollectiveTimes* times = Times();
+  if (times == nullptr || handle == nullptr) return;
+  const Charged charged(*times);
+  Guarded([&] { times->kernels().End(handle); });
+}
+
+}  // namespace dynamiccl

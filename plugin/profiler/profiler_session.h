@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// One communicator as NCCL's profiler interface sees it: the single form behind the versions of that
+// interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "plugin/profiler/collective_times.h"
+#include "src/collective/collective.h"
+#include "src/collective/collective_config.h"
+#include "src/collective/data_type.h"
+
+namespace dynamiccl {
+
+// What a version tells of the communicator; 0 and -1: nothing.
+struct ProfilerInit {
+  int version = 0;
+  uint64_t communicator = 0;
+  int n_ranks = 0;
+  int* mask = nullptr;
+};
+
+// The part of an event that durations are made of.
+struct ProfiledCollective {
+  int rank = -1;
+  Collective collective = Collective::kAllReduce;
+  uint64_t count = 0;
+  DataType data_type = DataType::kInt8;
+  CollectiveConfig config;  // channels: how many will run
+};
+
+class ProfilerSession {
+ public:
+  // Null when nothing is to be timed; NCCL's mask then stays as it is.
+  static std::unique_ptr<ProfilerSession> Begin(const ProfilerInit& init) noexcept;
+
+  // Handles as in KernelTimes. Nothing is timed outside of windows, nor what `captured` by a graph.
+  void* BeginCollective(const ProfiledCollective& event) noexcept;
+  void* BeginChannel(void* collective, int64_t stamp) noexcept;
+  void GroupBegins(bool captured) noexcept;
+
+  // Without a session, as NCCL calls them.
+  static void StopStamp(void* handle, int64_t stamp) noexcept;
+  static void End(void* handle) noexcept;
+
+ private:
+  ProfilerSession(CollectiveTimes& times, const ProfilerInit& init);
+
+  CollectiveTimes& times_;
+  const ProfilerInit init_;
+  const KernelClock clock_;
+};
+
+}  // namespace dynamiccl

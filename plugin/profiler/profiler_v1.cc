@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's profiler interface, version 1 (NCCL 2.23): no kernel is timed.
+#include "src/nccl_abi/profiler_v1.h"
+
+#include "plugin/profiler/profiler_door.h"
+
+namespace dynamiccl {
+namespace {
+
+using Door = ProfilerDoor<ncclProfilerEventDescr_v1_t, ncclProfilerEventStateArgs_v1_t>;
+
+ncclResult_t Init(void** context, int* mask) {
+  *context = Door::Begin({.version = 1, .mask = mask});
+  return ncclSuccess;
+}
+
+}  // namespace
+}  // namespace dynamiccl
+
+using dynamiccl::Door;
+extern "C" __attribute__((visibility("default"))) const ncclProfiler_v1_t ncclProfiler_v1 = {
+    "DynamICCL", dynamiccl::Init, Door::StartEvent, Door::StopEvent, Door::RecordEventState, Door::Finalize};

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's profiler interface, version 3 (NCCL 2.26): kernels without stamps.
+#include "src/nccl_abi/profiler_v3.h"
+
+#include "plugin/profiler/profiler_door.h"
+
+namespace dynamiccl {
+namespace {
+
+using Door = ProfilerDoor<ncclProfilerEventDescr_v3_t, ncclProfilerEventStateArgs_v3_t>;
+
+ncclResult_t Init(void** context, int* mask) {
+  *context = Door::Begin({.version = 3, .mask = mask});
+  return ncclSuccess;
+}
+
+}  // namespace
+}  // namespace dynamiccl
+
+using dynamiccl::Door;
+extern "C" __attribute__((visibility("default"))) const ncclProfiler_v3_t ncclProfiler_v3 = {
+    "DynamICCL", dynamiccl::Init, Door::StartEvent, Door::StopEvent, Door::RecordEventState, Door::Finalize};

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's profiler interface, version 5 (NCCL 2.28): the communicator before the mask.
+#include "src/nccl_abi/profiler_v5.h"
+
+#include "plugin/profiler/profiler_door.h"
+
+namespace dynamiccl {
+namespace {
+
+using Door = ProfilerDoor<ncclProfilerEventDescr_v5_t, ncclProfilerEventStateArgs_v5_t>;
+
+ncclResult_t Init(void** context, uint64_t communicator, int* mask, const char*, int, int n_ranks, int,
+                  ncclDebugLogger_t) {
+  *context = Door::Begin({5, communicator, n_ranks, mask});
+  return ncclSuccess;
+}
+
+}  // namespace
+}  // namespace dynamiccl
+
+using dynamiccl::Door;
+extern "C" __attribute__((visibility("default"))) const ncclProfiler_v5_t ncclProfiler_v5 = {
+    "DynamICCL", dynamiccl::Init, Door::StartEvent, Door::StopEvent, Door::RecordEventState, Door::Finalize};

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/profiler/timing_window.h"
+
+#include "plugin/interpose/stream_capture.h"
+#include "src/nccl_abi/profiler_types.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr uint64_t kPeriod = 200;
+constexpr uint64_t kLength = 2;
+static_assert(kLength * 100 <= kPeriod, "at most 1 % of the calls");
+// Kernels' channels need the collectives that they belong to.
+constexpr int kTimed = ncclProfileColl | ncclProfileKernelCh;
+
+thread_local bool t_open = false;
+
+}  // namespace
+
+bool InTimingWindow(uint64_t call_number) {
+  return call_number % kPeriod >= kPeriod - kLength;
+}
+
+void TimingWindow::Enter(uint64_t call_number, cudaStream_t stream) noexcept {
+  if (t_open || !InTimingWindow(call_number) || StreamIsCapturing(stream)) return;
+  int* const mask = mask_.load(std::memory_order_acquire);
+  if (mask == nullptr) return;
+  t_open = true;
+  if (open_.fetch_add(1) == 0) std::atomic_ref(*mask).store(kTimed, std::memory_order_relaxed);
+}
+
+void TimingWindow::Leave() noexcept {
+  if (!t_open) return;
+  t_open = false;
+  if (open_.fetch_sub(1) == 1) std::atomic_ref(*mask_.load()).store(0, std::memory_order_relaxed);
+}
+
+bool TimingWindow::OpenOnThisThread() noexcept {
+  return t_open;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's tuner interface, version 2 (NCCL 2.21): names one pair instead of pricing all. NCCL 2.21 takes the
+// named pair unchecked, and over the user's NCCL_ALGO and NCCL_PROTO: so only pairs that every machine has
+// are named, and nothing where the user pinned one.
+#include "src/nccl_abi/tuner_v2.h"
+
+#include "plugin/runtime/mask_meetings.h"
+#include "plugin/tuner/tuner_session.h"
+
+namespace dynamiccl {
+namespace {
+
+// A table as the later versions have it: possible pairs at one price.
+class NamedPair {
+ public:
+  explicit NamedPair(Collective collective) {
+    const ConfigMask possible = OfferedEverywhere(collective);
+    for (size_t i = 0; i < possible.size(); ++i) costs_[i] = possible.test(i) ? 1.0f : NCCL_ALGO_PROTO_IGNORE;
+  }
+  float* costs() { return costs_; }
+
+  // The pair that was priced at nothing; leaves both as they are when there is none.
+  void Read(int* algorithm, int* protocol) const {
+    for (int i = 0; i < kAlgorithms * kProtocols; ++i) {
+      if (costs_[i] != 0.0f) continue;
+      *algorithm = i / kProtocols;
+      *protocol = i % kProtocols;
+      return;
+    }
+  }
+
+ private:
+  float costs_[kAlgorithms * kProtocols];
+};
+
+ncclResult_t Init(size_t n_ranks, size_t n_nodes, ncclDebugLogger_t logger, void** context) {
+  *context = TunerSession::Begin({0, n_ranks, n_nodes, logger, nullptr, nullptr}).release();
+  return ncclSuccess;
+}
+
+ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int, int, int n_pipe_ops,
+                         int* algorithm, int* protocol, int* channels) {
+  static const bool pinned = PairsArePinned();
+  if (context == nullptr || pinned || function < 0 || function >= kTunableCollectives) return ncclSuccess;
+  NamedPair pair(static_cast<Collective>(function));
+  static_cast<TunerSession*>(context)->Answer(
+      {function, bytes, n_pipe_ops, pair.costs(), kAlgorithms, kProtocols, /*registered=*/0, channels});
+  pair.Read(algorithm, protocol);
+  return ncclSuccess;
+}
+
+ncclResult_t Destroy(void* context) {
+  delete static_cast<TunerSession*>(context);
+  return ncclSuccess;
+}
+
+}  // namespace
+}  // namespace dynamiccl
+
+extern "C" __attribute__((visibility("default"))) const ncclTuner_v2_t ncclTunerPlugin_v2 = {
+    "DynamICCL", dynamiccl::Init, dynamiccl::GetCollInfo, dynamiccl::Destroy};

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every version of the plugin interfaces in jobs over hostccl: whichever one a release of NCCL finds, ranks
+// decide alike.
+#include "tests/integration/job_fixture.h"
+#include "traces/format/trace_reader.h"
+
+namespace dynamiccl::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What every version may name: version 2 names nothing that is not on every machine.
+constexpr const char* kRules =
+    "allreduce,0,2000,tree,simple,2,-1,-1\n"
+    "allreduce,2001,100000000,ring,ll,3,-1,-1\n"
+    "allgather,0,1000000,ring,simple,3,-1,-1\n"
+    "reducescatter,0,1000000,ring,ll,-1,-1,-1\n"
+    "broadcast,0,1000000,ring,simple,1,-1,-1\n"
+    "reduce,0,1000000,ring,ll,4,-1,-1\n";
+
+std::string Plugin(const std::string& kind, int version) {
+  return std::string(DYNAMICCL_TEST_PLUGIN_FOLDER) + "/" + kind + "_v" + std::to_string(version) +
+         "/libnccl-" + kind + "-dynamiccl.so";
+}
+
+// Communicator's name differs from job to job.
+std::vector<std::string> WithoutCommunicator(const std::string& log) {
+  std::vector<std::string> lines = LinesWith(log, " ");
+  for (std::string& line : lines) line.erase(0, line.find(' '));
+  return lines;
+}
+
+class TunerDoors : public JobTest {
+ protected:
+  JobOptions Options(int version, const std::string& release) {
+    JobOptions options{.n_ranks = 3, .rounds = "4"};
+    options.environment = With(kShowChoices, {{"DYNAMICCL_RULES", File("rules.csv", kRules)},
+                                              {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"},
+                                              {"HOSTCCL_EMULATE", release},
+                                              {"NCCL_TUNER_PLUGIN", Plugin("tuner", version)},
+                                              {"TEST_DYNAMICCL", DYNAMICCL_TEST_PRELOAD}});
+    return options;
+  }
+};
+
+TEST_F(TunerDoors, AllVersionsDecideTheSameInBothFamiliesOfReleases) {
+  std::vector<std::string> newest;
+  for (const char* release : {"2.30", "2.32"}) {
+    for (const int version : {6, 5, 4, 3, 2}) {
+      SCOPED_TRACE(release + (" version " + std::to_string(version)));
+      const JobResult job = Run(Options(version, release));
+      EXPECT_TRUE(job.ok()) << job.AllOutput();
+      EXPECT_THAT(job.output[0], HasSubstr("Using DynamICCL (v" + std::to_string(version) + ")"));
+      EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
+      ExpectEqualLogs(job, 3);
+      const std::vector<std::string> decisions = WithoutCommunicator(job.Text("decisions.0"));
+      if (newest.empty()) newest = decisions;
+      EXPECT_EQ(decisions, newest);
+    }
+  }
+  // Four rounds of sixteen calls and a group of two; each situation's first call is NCCL's.
+  EXPECT_EQ(newest.size(), 4u * 18);
+  size_t ruled = 0;
+  for (const std::string& line : newest) ruled += line.ends_with(" rule v1") ? 1 : 0;
+  EXPECT_GT(ruled, 40u);
+}
+
+TEST_F(TunerDoors, PolicyIsUsedThroughTheVersionsThatTellNoConstants) {
+  for (const int version : {2, 3, 4}) {
+    JobOptions options = Options(version, "2.30");
+    options.environment.erase("DYNAMICCL_RULES");
+    options.environment["DYNAMICCL_POLICY"] = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
+    const JobResult job = Run(options);
+    EXPECT_TRUE(job.ok()) << job.AllOutput();
+    ExpectEqualLogs(job, 3);
+    EXPECT_FALSE(LinesWith(job.Text("decisions.0"), " policy v1").empty())
+        << version << job.Text("decisions.0");
+  }
+}
+
+// NCCL 2.21 takes what a tuner names over what the user pinned.
+TEST_F(TunerDoors, Version2NamesNothingWhereTheUserPinnedPairs) {
+  JobOptions options = Options(2, "2.30");
+  options.environment["NCCL_PROTO"] = "LL";
+  const JobResult job = Run(options);
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_EQ(job.Text("decisions.0"), "");
+  EXPECT_THAT(Choices(job), Each(HasSubstr(" proto LL ")));
+}
+
+// 24 rounds of 17 calls, one of them a group of two: 408 numbers, windows at 198, 199, 398 and 399.
+class ProfilerDoors : public JobTest {
+ protected:
+  JobOptions Options(int version) {
+    JobOptions options{.n_ranks = 2, .rounds = "24"};
+    options.environment = {{"DYNAMICCL_TRACE", "%d/t.%r.ctrace"},
+                           {"DYNAMICCL_TIMES", "1"},
+                           {"DYNAMICCL_LOG", "info"},
+                           {"NCCL_PROFILER_PLUGIN", Plugin("profiler", version)},
+                           {"TEST_DYNAMICCL", DYNAMICCL_TEST_PRELOAD}};
+    return options;
+  }
+
+  // Numbers of the timed calls of a rank, each once a timed collective, and how many calls there were.
+  static std::pair<std::vector<uint64_t>, size_t> TimedCalls(const JobResult& job, int rank,
+                                                             DurationSource source) {
+    std::pair<std::vector<uint64_t>, size_t> timed;
+    const auto trace = ReadTrace(job.folder + "/t." + std::to_string(rank) + ".ctrace");
+    if (!trace) ADD_FAILURE() << trace.error().message;
+    if (!trace) return timed;
+    for (const TraceRecord& record : trace->sections.at(0).records) {
+      if (record.kind != static_cast<uint16_t>(RecordKind::kCollective)) continue;
+      ++timed.second;
+      if (record.duration_source == static_cast<uint8_t>(DurationSource::kNone)) continue;
+      EXPECT_EQ(record.duration_source, static_cast<uint8_t>(source));
+      EXPECT_GT(record.duration_ns, 0u);
+      timed.first.push_back(record.call_number);
+    }
+    return timed;
+  }
+};
+
+TEST_F(ProfilerDoors, EveryVersionTimesTheSameFewCallsByItsClock) {
+  for (int version = 1; version <= 7; ++version) {
+    SCOPED_TRACE(version);
+    const JobResult job = Run(Options(version));
+    EXPECT_TRUE(job.ok()) << job.AllOutput();
+    const auto source = version == 3 ? DurationSource::kKernelArrival : DurationSource::kKernelStamps;
+    const auto [timed, calls] = TimedCalls(job, 0, source);
+    EXPECT_EQ(calls, 24u * 18);
+    EXPECT_EQ(TimedCalls(job, 1, source).first, timed);
+    if (version <= 2) {
+      EXPECT_TRUE(timed.empty());
+      EXPECT_EQ(LinesWith(job.output[0], "does not tell when kernels run").size(), 1u) << job.output[0];
+      continue;
+    }
+    EXPECT_EQ(timed, (std::vector<uint64_t>{198, 199, 398, 399}));
+    EXPECT_EQ(LinesWith(job.output[0], "dynamiccl: timed 4 of 432 calls (0.93 %), 4 to their end").size(), 1u)
+        << job.output[0];
+  }
+}
+
+TEST_F(ProfilerDoors, WithoutBeingAskedNothingIsTimed) {
+  JobOptions options = Options(7);
+  options.environment.erase("DYNAMICCL_TIMES");
+  const JobResult job = Run(options);
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_TRUE(TimedCalls(job, 0, DurationSource::kNone).first.empty());
+}
+
+// Preloading alone is enough, so are the plugins' variables, and all together are one instance.
+class WaysToLoad : public JobTest {
+ protected:
+  JobOptions Options() {
+    const std::string policy = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
+    JobOptions options{.n_ranks = 2, .rounds = "13"};
+    options.environment = With(kShowChoices, {{"NCCL_DEBUG_SUBSYS", "INIT,TUNING"},
+                                              {"DYNAMICCL_POLICY", policy},
+                                              {"DYNAMICCL_TRACE", "%d/t.%r.ctrace"},
+                                              {"DYNAMICCL_TIMES", "1"},
+                                              {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}});
+    hash_ = ToHex(ReadPolicyFile(policy).value()->sha256);
+    return options;
+  }
+  static Environment PluginVariables() {
+    return {{"NCCL_TUNER_PLUGIN", DYNAMICCL_TEST_PRELOAD}, {"NCCL_PROFILER_PLUGIN", DYNAMICCL_TEST_PRELOAD}};
+  }
+
+  static void ExpectLoadedOnce(const JobResult& job) {
+    EXPECT_TRUE(job.ok()) << job.AllOutput();
+    EXPECT_EQ(LinesWith(job.output[0], "TUNER/Plugin: Using DynamICCL (v6)").size(), 1u) << job.output[0];
+    EXPECT_EQ(LinesWith(job.output[0], "PROFILER/Plugin: Loaded DynamICCL (v7)").size(), 1u) << job.output[0];
+    ExpectEqualLogs(job, 2);
+    // A second instance would ask, decide and log a second time.
+    EXPECT_EQ(LinesWith(job.Text("decisions.0"), " AllReduce 4 ").size(), 13u);
+    EXPECT_GE(LinesWith(job.Text("decisions.0"), " policy v1").size(), 12u) << job.Text("decisions.0");
+  }
+
+  // Each call and each decision once, and the calls of the one window timed.
+  static void ExpectOneTrace(const JobResult& job) {
+    const auto trace = ReadTrace(job.folder + "/t.0.ctrace");
+    ASSERT_TRUE(trace) << trace.error().message;
+    ASSERT_EQ(trace->sections.size(), 1u);
+    size_t calls = 0, decisions = 0, timed = 0;
+    for (const TraceRecord& record : trace->sections[0].records) {
+      calls += record.kind == static_cast<uint16_t>(RecordKind::kCollective) ? 1 : 0;
+      decisions += record.kind == static_cast<uint16_t>(RecordKind::kDecision) ? 1 : 0;
+      timed += record.duration_source == static_cast<uint8_t>(DurationSource::kKernelStamps) ? 1 : 0;
+    }
+    EXPECT_EQ(calls, 13u * 18);
+    EXPECT_EQ(decisions, 13u * 18);
+    EXPECT_GE(timed, 2u);
+  }
+
+  std::string hash_;
+};
+
+TEST_F(WaysToLoad, PreloadingAloneIsEnough) {
+  const JobResult job = Run(Options());
+  ExpectLoadedOnce(job);
+  ExpectOneTrace(job);
+}
+
+TEST_F(WaysToLoad, ThePluginVariablesAloneAreEnough) {
+  JobOptions options = Options();
+  options.preload = false;
+  options.environment = With(options.environment, PluginVariables());
+  options.environment["DYNAMICCL_POLICY_SHA256"] = hash_;
+  const JobResult job = Run(options);
+  ExpectLoadedOnce(job);
+  EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
+}
+
+TEST_F(WaysToLoad, AllTogetherAreOneInstance) {
+  JobOptions options = Options();
+  options.environment = With(options.environment, PluginVariables());
+  const JobResult job = Run(options);
+  ExpectLoadedOnce(job);
+  ExpectOneTrace(job);
+}
+
+}  // namespace
+}  // namespace dynamiccl::testing

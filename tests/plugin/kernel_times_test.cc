@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a profiler's events to durations: every order of events that threads of NCCL may produce, written
+// down.
+#include "plugin/profiler/kernel_times.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "plugin/interpose/stream_capture.h"
+#include "plugin/profiler/profiler_session.h"
+#include "plugin/profiler/timing_window.h"
+#include "plugin/runtime/process_runtime.h"
+#include "src/nccl_abi/profiler_types.h"
+#include "tests/support/child_process.h"
+#include "traces/format/trace_reader.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing_support::InChildProcess;
+
+const TimedKey kKey{1, Collective::kAllReduce, SizeClass{40}, {Algorithm::kRing, Protocol::kLL, 2}};
+
+class KernelTimesTest : public ::testing::Test {
+ protected:
+  void* Begin(int channels, KernelClock clock = KernelClock::kStamps) {
+    return times_.BeginCollective(kKey, channels, clock);
+  }
+  void Channel(void* collective, int64_t start, int64_t stop) {
+    void* channel = times_.BeginChannel(collective, start);
+    times_.StopStamp(channel, stop);
+    times_.End(channel);
+  }
+
+  TimeStatistics statistics_;
+  KernelTimes times_{statistics_};
+};
+
+TEST_F(KernelTimesTest, LastsFromTheFirstStartToTheLastStopOfItsChannels) {
+  void* collective = Begin(3);
+  Channel(collective, 1200, 1900);
+  Channel(collective, 1000, 1500);
+  EXPECT_FALSE(statistics_.Of(kKey));
+  Channel(collective, 1100, 2500);
+  ASSERT_TRUE(statistics_.Of(kKey));
+  EXPECT_EQ(statistics_.Of(kKey)->least_ns, 1500);
+}
+
+TEST_F(KernelTimesTest, ChannelsMayBeginAfterTheCollectivesOwnEndAndOverlap) {
+  void* collective = Begin(2);
+  times_.End(collective);  // "enqueued"
+  void* a = times_.BeginChannel(collective, 100);
+  void* b = times_.BeginChannel(collective, 120);
+  times_.StopStamp(b, 300);
+  times_.StopStamp(a, 250);
+  times_.End(a);
+  times_.End(b);
+  EXPECT_EQ(statistics_.Of(kKey)->total_ns, 200);
+}
+
+TEST_F(KernelTimesTest, StatisticsHoldLeastMostAndTotalOfAKey) {
+  for (const int64_t duration : {30, 10, 50}) Channel(Begin(1), 1000, 1000 + duration);
+  const TimesOfKey times = *statistics_.Of(kKey);
+  EXPECT_EQ(times.count, 3u);
+  EXPECT_EQ(times.least_ns, 10);
+  EXPECT_EQ(times.most_ns, 50);
+  EXPECT_EQ(times.total_ns, 90);
+  EXPECT_EQ(statistics_.All().size(), 1u);
+}
+
+TEST_F(KernelTimesTest, HandlesThatOutliveTheirCellSayNothing) {
+  void* old = Begin(1);
+  void* channel = times_.BeginChannel(old, 10);
+  std::vector<void*> handles;
+  for (int i = 0; i < 512; ++i) handles.push_back(Begin(1));
+  EXPECT_EQ(times_.BeginChannel(old, 10), nullptr);
+  times_.StopStamp(channel, 1'000'000);
+  times_.End(channel);
+  EXPECT_FALSE(statistics_.Of(kKey));
+  for (void* handle : handles) Channel(handle, 100, 105);
+  EXPECT_EQ(statistics_.Of(kKey)->most_ns, 5);
+  EXPECT_EQ(times_.finished(), 512u);
+}
+
+TEST_F(KernelTimesTest, WhatHasNoStampsOrNoNumberOfChannelsIsNoTime) {
+  EXPECT_EQ(Begin(2, KernelClock::kNone), nullptr);
+  EXPECT_EQ(times_.BeginChannel(nullptr, 1), nullptr);
+  times_.End(nullptr);
+  Channel(Begin(0), 100, 200);                   // unknown how many there will be
+  Channel(Begin(1), 300, 200);                   // a clock that was set back
+  times_.End(times_.BeginChannel(Begin(1), 5));  // never stamped
+  EXPECT_FALSE(statistics_.Of(kKey));
+}
+
+TEST_F(KernelTimesTest, WithoutStampsTheArrivalOfEventsIsTheTime) {
+  void* collective = Begin(1, KernelClock::kArrival);
+  void* channel = times_.BeginChannel(collective, 0);
+  times_.StopStamp(channel, INT64_MAX);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  times_.End(channel);
+  ASSERT_TRUE(statistics_.Of(kKey));
+  EXPECT_GE(statistics_.Of(kKey)->least_ns, 2'000'000);
+}
+
+TEST_F(KernelTimesTest, ThreadsThatEndChannelsAtOnceLoseNone) {
+  std::vector<void*> collectives;
+  for (int i = 0; i < 400; ++i) collectives.push_back(Begin(4));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (void* collective : collectives) Channel(collective, 100 + t, 200 + t);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(statistics_.Of(kKey)->count, 400u);
+  EXPECT_EQ(statistics_.Of(kKey)->most_ns, 103);
+}
+
+TEST_F(KernelTimesTest, DurationReachesTheRecordWhicheverComesFirst) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("kernel_times." + std::to_string(::getpid()));
+  auto recorder = Recorder::Open({.path = path});
+  ASSERT_TRUE(recorder) << recorder.error().message;
+  for (const bool attach_first : {true, false}) {
+    IssuedCall call;
+    call.call.bytes = attach_first ? 1 : 2;
+    const Recorder::Slot slot = (*recorder)->Append(CallRecord(0, call));
+    void* collective = Begin(1);
+    if (attach_first) times_.Attach(collective, **recorder, slot);
+    Channel(collective, 100, 170);
+    if (!attach_first) times_.Attach(collective, **recorder, slot);
+  }
+  (*recorder)->Close();
+  const auto trace = ReadTrace(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->sections.at(0).records.size(), 2u);
+  for (const TraceRecord& record : trace->sections[0].records) {
+    EXPECT_EQ(record.duration_ns, 70u);
+    EXPECT_EQ(record.duration_source, static_cast<uint8_t>(DurationSource::kKernelStamps));
+  }
+}
+
+TEST(ProfilerVersions, FollowTheReleasesThatBroughtThem) {
+  ASSERT_EQ(ProfilerVersions().size(), 7u);
+  for (int version = 1; version <= 7; ++version) EXPECT_EQ(ProfilerVersions()[version - 1].version, version);
+  EXPECT_EQ(ClockOf(2), KernelClock::kNone);
+  EXPECT_EQ(ClockOf(3), KernelClock::kArrival);
+  EXPECT_EQ(ClockOf(4), KernelClock::kStamps);
+  EXPECT_EQ(ClockOf(8), KernelClock::kNone);
+}
+
+TEST(TimingWindow, HoldsAtMostOnePercentOfAnyRun) {
+  uint64_t timed = 0;
+  for (uint64_t call = 0; call < 100'000; ++call) {
+    timed += InTimingWindow(call) ? 1 : 0;
+    ASSERT_LE(timed * 100, call + 1);
+  }
+  EXPECT_EQ(timed, 1000u);
+}
+
+TEST(TimingWindow, SwitchesNcclsMaskOnForTimedCallsAlone) {
+  int mask = 0;
+  TimingWindow window;
+  window.Enter(198, nullptr);
+  EXPECT_FALSE(TimingWindow::OpenOnThisThread()) << "no profiler yet";
+  window.UseMask(&mask);
+  window.Enter(197, nullptr);
+  EXPECT_EQ(mask, 0);
+  window.Enter(198, nullptr);
+  EXPECT_EQ(mask, ncclProfileColl | ncclProfileKernelCh);
+  EXPECT_TRUE(TimingWindow::OpenOnThisThread());
+  std::thread([&] {
+    EXPECT_FALSE(TimingWindow::OpenOnThisThread());
+    window.Enter(399, nullptr);
+    window.Leave();
+  }).join();
+  EXPECT_NE(mask, 0) << "this thread's is still open";
+  window.Leave();
+  EXPECT_EQ(mask, 0);
+  window.Leave();
+}
+
+// The driver is asked about the stream; the stand-in says what `status` is set to.
+TEST(TimingWindow, StaysShutWhileAGraphIsCaptured) {
+  InChildProcess([] {
+    void* driver = ::dlopen(DYNAMICCL_TEST_CUDA_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(driver, nullptr) << ::dlerror();
+    auto* status = static_cast<int*>(::dlsym(driver, "captureStatus"));
+    auto* result = static_cast<int*>(::dlsym(driver, "captureResult"));
+    int mask = 0;
+    TimingWindow window;
+    window.UseMask(&mask);
+    for (const auto& [says, returns] : {std::pair{1, 0}, {2, 0}, {0, 700}}) {
+      *status = says;
+      *result = returns;
+      EXPECT_TRUE(StreamIsCapturing(nullptr));
+      window.Enter(198, nullptr);
+      EXPECT_EQ(mask, 0);
+    }
+    *status = *result = 0;
+    window.Enter(198, nullptr);
+    EXPECT_NE(mask, 0);
+    window.Leave();
+  });
+}
+
+TEST(ProfilerSession, TimesNothingOutsideOfWindowsAndNothingCaptured) {
+  InChildProcess([] {
+    ::setenv("DYNAMICCL_TIMES", "1", 1);
+    ::setenv("DYNAMICCL_RULES", "/dev/null", 1);
+    int mask = 0;
+    const auto session = ProfilerSession::Begin({7, 17, 4, &mask});
+    ASSERT_NE(session, nullptr);
+    EXPECT_EQ(mask, 0);
+    const ProfiledCollective event{0, Collective::kAllReduce, 100, DataType::kFloat32, kKey.config};
+    EXPECT_EQ(session->BeginCollective(event), nullptr);
+    TimingWindow& window = ProcessRuntime::Get()->times()->window();
+    window.Enter(199, nullptr);
+    session->GroupBegins(true);
+    EXPECT_EQ(session->BeginCollective(event), nullptr);
+    session->GroupBegins(false);
+    void* collective = session->BeginCollective(event);
+    ASSERT_NE(collective, nullptr);
+    window.Leave();
+    for (int channel = 0; channel < 2; ++channel) {
+      void* handle = session->BeginChannel(collective, 1000);
+      ProfilerSession::StopStamp(handle, 1700);
+      ProfilerSession::End(handle);
+    }
+    const auto times = ProcessRuntime::Get()->times()->statistics().All();
+    ASSERT_EQ(times.size(), 1u);
+    EXPECT_EQ(times.begin()->first, (TimedKey{17, Collective::kAllReduce, SizeClassOf(400), kKey.config}));
+    EXPECT_EQ(times.begin()->second.least_ns, 700);
+    EXPECT_NE(ProcessRuntime::Get()->times()->Summary().find("timed 1 of 0 calls"), std::string::npos);
+  });
+}
+
+TEST(ProfilerSession, IsNoneWithoutTheSettingOrAClock) {
+  InChildProcess([] {
+    int mask = 5;
+    EXPECT_EQ(ProfilerSession::Begin({7, 17, 4, &mask}), nullptr);
+    EXPECT_EQ(mask, 5);
+    ProfilerSession::StopStamp(nullptr, 1);
+    ProfilerSession::End(nullptr);
+  });
+  InChildProcess([] {
+    ::setenv("DYNAMICCL_TIMES", "1", 1);
+    ::setenv("DYNAMICCL_RULES", "/dev/null", 1);
+    ::setenv("DYNAMICCL_LOG", "none", 1);
+    int mask = 5;
+    EXPECT_EQ(ProfilerSession::Begin({2, 0, 0, &mask}), nullptr);
+    EXPECT_EQ(mask, 5);
+  });
+}
+
+}  // namespace
+}  // namespace dynamiccl

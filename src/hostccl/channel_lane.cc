@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
+#include <variant>
 
 #include "src/hostccl/protocols/ll.h"
 #include "src/hostccl/protocols/ll128.h"
@@ -11,11 +13,18 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-std::unique_ptr<Primitives> MakePrimitives(Protocol protocol, Connection* channel, const Reduction& reduction,
-                                           size_t chunk_bytes) {
-  if (protocol == Protocol::kLL128) return std::make_unique<Ll128Primitives>(channel, reduction, chunk_bytes);
-  if (protocol == Protocol::kLL) return std::make_unique<LlPrimitives>(channel, reduction, chunk_bytes);
-  return std::make_unique<SimplePrimitives>(channel, reduction, chunk_bytes);
+// In place, as they are made anew for every call; but LL128's hold blocks of data.
+using AnyPrimitives =
+    std::variant<std::monostate, SimplePrimitives, LlPrimitives, std::unique_ptr<Ll128Primitives>>;
+
+Primitives& MakePrimitives(AnyPrimitives& place, Protocol protocol, Connection* channel,
+                           const Reduction& reduction, size_t chunk_bytes) {
+  if (protocol == Protocol::kLL128) {
+    place = std::make_unique<Ll128Primitives>(channel, reduction, chunk_bytes);
+    return *std::get<std::unique_ptr<Ll128Primitives>>(place);
+  }
+  if (protocol == Protocol::kLL) return place.emplace<LlPrimitives>(channel, reduction, chunk_bytes);
+  return place.emplace<SimplePrimitives>(channel, reduction, chunk_bytes);
 }
 
 const AlgorithmEntry& EntryFor(const Communicator& communicator, const CollectiveOperation& operation) {
@@ -24,9 +33,9 @@ const AlgorithmEntry& EntryFor(const Communicator& communicator, const Collectiv
   return ordered != nullptr ? *ordered : *FindAlgorithm(operation.collective, operation.config.algorithm);
 }
 
-// A coroutine with the primitives that it uses.
+// A coroutine with the primitives that it uses. Neither moves while the coroutine lives.
 struct Running {
-  std::unique_ptr<Primitives> primitives;
+  AnyPrimitives primitives;
   Lane lane;
 
   bool done() const { return lane.done(); }
@@ -94,7 +103,6 @@ class ChannelLane final : public LaunchLane {
  private:
   void StartNext() {
     event_.End();
-    running_.clear();
     while (next_ < plan_.collectives.size() && plan_.collectives[next_].config.channels <= channel_) ++next_;
     finished_ = next_ == plan_.collectives.size();
     if (finished_) return;
@@ -104,13 +112,15 @@ class ChannelLane final : public LaunchLane {
     work_ = MakeWork(communicator, operation, channel_);
     const Reduction reduction =
         FindReduction(operation.data_type, operation.op, communicator.n_ranks(), operation.Multiplier());
+    auto place = running_.begin();
     for (const AlgorithmBody body : EntryFor(communicator, operation).bodies) {
+      Running& running = *place++;
+      running.lane = {};
       if (body == nullptr) continue;
-      Running running;
-      running.primitives = MakePrimitives(operation.config.protocol, communicator.channel(channel_),
-                                          reduction, operation.chunk_bytes);
-      running.lane = body(*running.primitives, work_);
-      running_.push_back(std::move(running));
+      Primitives& primitives =
+          MakePrimitives(running.primitives, operation.config.protocol, communicator.channel(channel_),
+                         reduction, operation.chunk_bytes);
+      running.lane = body(primitives, work_);
     }
   }
 
@@ -119,7 +129,7 @@ class ChannelLane final : public LaunchLane {
   size_t next_ = 0;
   bool finished_ = false;
   ChannelWork work_;
-  std::vector<Running> running_;
+  std::array<Running, std::tuple_size_v<decltype(AlgorithmEntry::bodies)>> running_;
   KernelChannelEvent event_;
 };
 
@@ -146,11 +156,10 @@ class TransferLane final : public LaunchLane {
       if (transfer.peer == peer) mine.push_back(transfer);
     }
     Reduction bytes = FindReduction(DataType::kInt8, ReduceOp::kSum, 1);
-    running_.primitives =
-        MakePrimitives(Protocol::kSimple, plan.communicator->channel(kPointToPointChannel), bytes, 0);
-    running_.primitives->Connect({{sends ? -1 : peer, -1, -1}}, {{sends ? peer : -1, -1, -1}});
-    running_.lane =
-        RunTransfers(*running_.primitives, plan.communicator->profiler().get(), std::move(mine), sends);
+    Primitives& primitives = MakePrimitives(running_.primitives, Protocol::kSimple,
+                                            plan.communicator->channel(kPointToPointChannel), bytes, 0);
+    primitives.Connect({{sends ? -1 : peer, -1, -1}}, {{sends ? peer : -1, -1, -1}});
+    running_.lane = RunTransfers(primitives, plan.communicator->profiler().get(), std::move(mine), sends);
   }
 
   bool Poll() override {

@@ -112,7 +112,7 @@ void Communicator::Connect() {
 }
 
 void Communicator::CompleteCollectiveLaunch(uint64_t launch) {
-  header(rank()).completed_launches.store(launch, std::memory_order_seq_cst);
+  header(rank()).completed_launches.store(launch, std::memory_order_release);
   if (parts_.relay != nullptr) parts_.relay->doorbell()->Ring();
 }
 

@@ -151,6 +151,10 @@ ncclResult_t GroupSimulate(float* microseconds) {
 }
 
 ncclResult_t Issue(PendingCollective collective) {
+  const bool blocking = collective.handle == nullptr || collective.handle->blocking;
+  const bool has_events =
+      collective.communicator->profiler() != nullptr || collective.operation.choice.launch_event != nullptr;
+  if (current.depth == 0 && blocking && !has_events) return LaunchAlone(std::move(collective));
   GroupStart();
   current.events.OnCollective(*collective.communicator, collective.stream, current.depth,
                               collective.operation);

@@ -215,7 +215,7 @@ Iterator EndOfBatch(Iterator first, Iterator end, int n_ranks) {
 
 // Calls visit(batch, config, first, last) for each merged batch of one communicator.
 template <typename Visit>
-ncclResult_t ForEachBatch(Communicator& communicator, std::vector<CollectiveOperation>& operations,
+ncclResult_t ForEachBatch(Communicator& communicator, std::span<CollectiveOperation> operations,
                           Visit visit) {
   const int n_ranks = communicator.n_ranks();
   const auto before = [&](const CollectiveOperation& a, const CollectiveOperation& b) {
@@ -282,7 +282,7 @@ ncclResult_t RecordCallEvents(const GroupCalls& calls) {
 
 }  // namespace
 
-ncclResult_t ChooseConfigs(Communicator& communicator, std::vector<CollectiveOperation>& operations) {
+ncclResult_t ChooseConfigs(Communicator& communicator, std::span<CollectiveOperation> operations) {
   ncclResult_t refused = ncclSuccess;
   const auto choose = [&](const PlannedBatch&, const CollectiveConfig& config, auto first, auto last) {
     for (; first != last; ++first) {
@@ -315,6 +315,20 @@ ncclResult_t EstimateGroup(const GroupCalls& calls, float& microseconds) {
     microseconds = std::max(microseconds, sum);
   }
   return ncclSuccess;
+}
+
+ncclResult_t LaunchAlone(PendingCollective call) {
+  Communicator& communicator = *call.communicator;
+  if (communicator.n_ranks() > 1) {
+    const ncclResult_t result = ChooseConfigs(communicator, {&call.operation, 1});
+    if (result != ncclSuccess) return result;
+  }
+  LaunchDraft draft;
+  CommunicatorPlan& plan = draft.plans.emplace_back();
+  plan.communicator = std::move(call.communicator);
+  plan.collectives.push_back(std::move(call.operation));
+  draft.streams.push_back(call.stream);
+  return Dispatch(std::move(draft));
 }
 
 ncclResult_t LaunchGroup(GroupCalls calls) {

@@ -3,6 +3,7 @@
 // side.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "src/hostccl/group.h"
@@ -18,6 +19,10 @@ struct GroupCalls {
 // others, become one launch, so that no order of communicators or streams can deadlock a group.
 ncclResult_t LaunchGroup(GroupCalls calls);
 
+// As LaunchGroup for one call without profiler events and without what only groups need: a small call is over
+// in about a microsecond, of which each allocation takes a part.
+ncclResult_t LaunchAlone(PendingCollective call);
+
 // Plans as LaunchGroup does and launches nothing: what the cost model expects the collectives to take, those
 // of a communicator one after the other and communicators side by side. Unchanged without collectives;
 // Send and Recv are not in NCCL's model.
@@ -25,6 +30,6 @@ ncclResult_t EstimateGroup(const GroupCalls& calls, float& microseconds);
 
 // Orders the calls of one communicator as NCCL does (bins of equal collective, operator and type, larger
 // first), asks the planner once per merged batch, and fills in the configs. Equal on all ranks.
-ncclResult_t ChooseConfigs(Communicator& communicator, std::vector<CollectiveOperation>& operations);
+ncclResult_t ChooseConfigs(Communicator& communicator, std::span<CollectiveOperation> operations);
 
 }  // namespace dynamiccl::hostccl

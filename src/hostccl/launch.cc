@@ -165,7 +165,7 @@ class Launch::PlanRun {
 
 Launch::Launch(std::span<const CommunicatorPlan> plans) : plans_(plans), may_spin_(MaySpin(plans)) {
   for (const CommunicatorPlan& plan : plans) {
-    if (plan.communicator->async_error() == ncclSuccess) runs_.push_back(std::make_unique<PlanRun>(plan));
+    if (plan.communicator->async_error() == ncclSuccess) runs_.emplace_back(plan);
   }
   PassFailPoint(FailPoint::kLaunchBegin);
   DropDone();
@@ -209,31 +209,31 @@ ncclResult_t Launch::FirstFailure() const {
 
 bool Launch::PollAll() {
   bool moved = false;
-  for (const auto& run : runs_) moved |= run->Poll();
+  for (PlanRun& run : runs_) moved |= run.Poll();
   if (moved) DropDone();
   if (moved && !runs_.empty()) PassFailPoint(FailPoint::kLaunchMoving);
   return moved;
 }
 
 void Launch::DropDone() {
-  std::erase_if(runs_, [](const auto& run) { return run->done(); });
+  std::erase_if(runs_, [](const PlanRun& run) { return run.done(); });
 }
 
 int64_t Launch::NextArrival() const {
   int64_t next = kNotPosted;
-  for (const auto& run : runs_) next = std::min(next, run->next_arrival_ns());
+  for (const PlanRun& run : runs_) next = std::min(next, run.next_arrival_ns());
   return next;
 }
 
 // Only the first communicator's doorbell wakes it: the others are looked at when the sleep ends.
 void Launch::Sleep(ProgressWait& wait, int64_t arrival_ns) {
-  Communicator& first = runs_.front()->communicator();
+  Communicator& first = runs_.front().communicator();
   Doorbell& doorbell = first.header(first.rank()).doorbell;
   const uint32_t armed = doorbell.Arm();
   YieldGauge::Mine().NoteSleep();
   const int64_t idle_ns = wait.idle_ns();
   if (idle_ns > kHealthyNs) {
-    for (const auto& run : runs_) run->CheckHealth(idle_ns);
+    for (PlanRun& run : runs_) run.CheckHealth(idle_ns);
     DropDone();
   }
   if (runs_.empty() || PollAll()) {

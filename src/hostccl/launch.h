@@ -3,6 +3,7 @@
 // progress loop.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -83,7 +84,7 @@ class Launch {
 
   const std::span<const CommunicatorPlan> plans_;
   const bool may_spin_;
-  std::vector<std::unique_ptr<PlanRun>> runs_;
+  std::list<PlanRun> runs_;  // mostly one
 };
 
 // Runs the plans to their end; the first failure. On the stream's thread.

@@ -64,13 +64,13 @@ NodeExchange::Until NodeExchange::Announce(const OwnBuffers& own) {
 }
 
 void NodeExchange::PostAnnouncement() {
-  board(static_cast<size_t>(self_)).announced.store(++step_, std::memory_order_seq_cst);
+  board(static_cast<size_t>(self_)).announced.store(++step_, std::memory_order_release);
   RingPeers();
 }
 
 bool NodeExchange::AllAnnounced() const {
   for (size_t member = 0; member < members_.size(); ++member) {
-    if (board(member).announced.load(std::memory_order_seq_cst) < step_) return false;
+    if (board(member).announced.load(std::memory_order_acquire) < step_) return false;
   }
   return true;
 }
@@ -216,11 +216,11 @@ bool NodeExchange::PollFinish(int64_t /*arrival_ns*/) {
   if (failed_) return false;
   if (finished_step_ != step_) {
     finished_step_ = step_;
-    board(static_cast<size_t>(self_)).finished.store(step_, std::memory_order_seq_cst);
+    board(static_cast<size_t>(self_)).finished.store(step_, std::memory_order_release);
     RingPeers();
   }
   for (size_t member = 0; member < members_.size(); ++member) {
-    if (board(member).finished.load(std::memory_order_seq_cst) < step_) return false;
+    if (board(member).finished.load(std::memory_order_acquire) < step_) return false;
   }
   return true;
 }

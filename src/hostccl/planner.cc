@@ -2,6 +2,7 @@
 #include "src/hostccl/planner.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -48,6 +49,44 @@ CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable
   return best;
 }
 
+// The model's last choices, because working one out takes longer than the lookup and a program repeats its
+// calls. For batches that nothing but the key below decides about.
+class ChoiceMemory {
+ public:
+  const CollectiveConfig* Find(const PlannedBatch& batch) const {
+    const Entry& entry = entries_[Place(batch)];
+    return entry.bytes == batch.bytes && entry.collective == batch.collective && entry.op == batch.op &&
+                   entry.n_pipe_ops == batch.n_pipe_ops
+               ? &entry.config
+               : nullptr;
+  }
+  void Keep(const PlannedBatch& batch, const CollectiveConfig& config) {
+    entries_[Place(batch)] = {batch.bytes, batch.collective, batch.op, batch.n_pipe_ops, config};
+  }
+  static bool Holds(const PlannedBatch& batch) {
+    const CallChoice& choice = batch.choice;
+    return choice.selection.none() && choice.min_channels == 0 && choice.max_channels == 0;
+  }
+
+ private:
+  static constexpr size_t kEntries = 64;
+  struct Entry {
+    uint64_t bytes = 0;  // no batch has none
+    Collective collective = Collective::kAllReduce;
+    ReduceOp op = ReduceOp::kSum;
+    int n_pipe_ops = 0;
+    CollectiveConfig config;
+  };
+
+  // By the multiplicative hash (Knuth, TAOCP 6.4): sizes are mostly powers of two.
+  static size_t Place(const PlannedBatch& batch) {
+    constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
+    return ((batch.bytes ^ static_cast<uint64_t>(batch.collective)) * kGolden) >> 58;
+  }
+
+  std::array<Entry, kEntries> entries_;
+};
+
 class TunedPlanner final : public Planner {
  public:
   struct Parts {
@@ -62,7 +101,14 @@ class TunedPlanner final : public Planner {
   };
   explicit TunedPlanner(Parts parts) : parts_(std::move(parts)) {}
 
-  PlanResult<CollectiveConfig> Choose(const PlannedBatch& batch) override;
+  PlanResult<CollectiveConfig> Choose(const PlannedBatch& batch) override {
+    const bool holds = !parts_.tuner && ChoiceMemory::Holds(batch);
+    const CollectiveConfig* const known = holds ? memory_.Find(batch) : nullptr;
+    if (known != nullptr) return *known;
+    auto config = WorkOut(batch);
+    if (holds && config) memory_.Keep(batch, *config);
+    return config;
+  }
   PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) override;
   float Microseconds(const PlannedBatch& batch, const CollectiveConfig& config) const override;
   void LogScheduled(Collective collective, uint64_t api_bytes, const CollectiveConfig& config) const override;
@@ -71,6 +117,7 @@ class TunedPlanner final : public Planner {
 
  private:
   bool newest() const { return parts_.emulated == EmulatedRelease::k232; }
+  PlanResult<CollectiveConfig> WorkOut(const PlannedBatch& batch);
   CostTable TableFor(const PlannedBatch& batch) const;
   PlanResult<TunerAnswer> Ask(const PlannedBatch& batch, const CostTable& table);
   PlanResult<TunerAnswer> AskTuner(const TunerQuestion& question, const CostTable& table);
@@ -81,9 +128,10 @@ class TunedPlanner final : public Planner {
   bool Pinned(size_t collective) const { return !parts_.pinned[collective].all(); }
 
   Parts parts_;
+  ChoiceMemory memory_;
 };
 
-PlanResult<CollectiveConfig> TunedPlanner::Choose(const PlannedBatch& batch) {
+PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   const auto index = static_cast<size_t>(batch.collective);
   if (index >= kTunableCollectives) return Fail(ncclInternalError, "planner asked for a point-to-point call");
   SetLogDevice(parts_.device);
@@ -184,7 +232,7 @@ PlanResult<CollectiveConfig> TunedPlanner::WithoutSelection(const PlannedBatch& 
   }
   PlannedBatch any = batch;
   any.choice.selection.reset();
-  return Choose(any);
+  return WorkOut(any);
 }
 
 float TunedPlanner::Microseconds(const PlannedBatch& batch, const CollectiveConfig& config) const {

@@ -27,7 +27,7 @@ class SendEnd {
   uint64_t step() const { return step_; }
   bool HasCredit() {
     if (step_ - released_ < kCount) return true;
-    released_ = counters_->head.load(std::memory_order_seq_cst);
+    released_ = counters_->head.load(std::memory_order_acquire);
     return step_ - released_ < kCount;
   }
   // `wire_bytes` is what the message takes on an emulated link.
@@ -40,13 +40,13 @@ class SendEnd {
       const auto bytes = static_cast<uint32_t>(wire_bytes);
       counters_->wire_bytes[step_ % kCount].store(bytes, std::memory_order_relaxed);
     }
-    counters_->tail.store(++step_, std::memory_order_seq_cst);
+    counters_->tail.store(++step_, std::memory_order_release);
     receiver_->Ring();
   }
   // Instead of 0, before the first message and at both ends: for tests of what happens after 2^30 messages.
   void StartAt(uint64_t step) {
     step_ = released_ = step;
-    counters_->tail.store(step, std::memory_order_seq_cst);
+    counters_->tail.store(step, std::memory_order_release);
   }
 
  private:
@@ -69,7 +69,7 @@ class ReceiveEnd {
   bool shaped() const { return shaped_; }
   bool Posted() {
     if (step_ < posted_) return true;
-    posted_ = counters_->tail.load(std::memory_order_seq_cst);
+    posted_ = counters_->tail.load(std::memory_order_acquire);
     return step_ < posted_;
   }
   // When the next message may be read: kNotPosted, 0 for an unshaped link, else CLOCK_MONOTONIC.
@@ -78,13 +78,13 @@ class ReceiveEnd {
     return shaped_ ? counters_->arrival_ns[step_ % kCount].load(std::memory_order_relaxed) : 0;
   }
   void Release() {
-    counters_->head.store(++step_, std::memory_order_seq_cst);
+    counters_->head.store(++step_, std::memory_order_release);
     sender_->Ring();
   }
   // As SendEnd::StartAt.
   void StartAt(uint64_t step) {
     step_ = posted_ = step;
-    counters_->head.store(step, std::memory_order_seq_cst);
+    counters_->head.store(step, std::memory_order_release);
   }
 
  private:

@@ -132,8 +132,12 @@ TEST(CommunicatorLife, GrowTakesInNewRanks) {
         << ncclGetLastError(nullptr);
     EXPECT_EQ(RankOf(grown), rank);
     EXPECT_EQ(SumOfOnes(grown, stream), 4);
-    if (rank < 2) EXPECT_EQ(SumOfOnes(comm, stream), 2) << "the parent lives on";
-    if (rank == 1) EXPECT_EQ(ncclCommGetUniqueId(comm, &grow_id), ncclSuccess) << "the id was used";
+    if (rank < 2) {
+      EXPECT_EQ(SumOfOnes(comm, stream), 2) << "the parent lives on";
+    }
+    if (rank == 1) {
+      EXPECT_EQ(ncclCommGetUniqueId(comm, &grow_id), ncclSuccess) << "the id was used";
+    }
     hostcclStreamDestroy(stream);
     EXPECT_EQ(ncclCommDestroy(grown), ncclSuccess);
     EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);

@@ -99,7 +99,8 @@ int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behavi
         ncclAllReduce(data.data(), data.data(), data.size(), ncclFloat, ncclSum, comm, stream);
     if (result == ncclSuccess) result = hostcclStreamSynchronize(stream);
     if (result == ncclRemoteError && one_dies && call >= 10) {
-      return behaviour == "shrink" ? GoOnWithoutTheDead(comm, n_ranks, stream) : 0;
+      if (behaviour == "shrink") return GoOnWithoutTheDead(comm, n_ranks, stream);
+      return ncclCommAbort(comm) == ncclSuccess ? 0 : Fail("abort");
     }
     if (result != ncclSuccess) return Fail("all-reduce");
     if (data.back() != static_cast<float>(n_ranks * (n_ranks + 1) / 2)) return Fail("wrong sum");

@@ -9,7 +9,7 @@ import re
 from source_files import CPP, ROOT, read, report, tracked
 
 LOW = ["src/base", "src/collective", "src/nccl_abi", "src/annotate"]
-SRC = LOW + ["src/transport", "src/cost_model", "src/fingerprint", "src/hostccl", "src/policy", "src/decision",
+SRC = LOW + ["src/nccl_plugin", "src/transport", "src/cost_model", "src/fingerprint", "src/hostccl", "src/policy", "src/decision",
              "src/simulator"]
 
 # folder: what it may include beside itself. The longest matching folder counts. Standing alone means nothing else.
@@ -18,17 +18,18 @@ MAY_INCLUDE = {
     "src/collective": ["src/base"],
     "src/annotate": [],
     "src/nccl_abi": [],
+    "src/nccl_plugin": ["src/base", "src/nccl_abi"],
     "src/transport": LOW,
     "src/cost_model": LOW,
     "src/fingerprint": LOW,
     "src/policy": LOW + ["src/transport", "src/cost_model", "src/fingerprint"],
-    "src/hostccl": LOW + ["src/transport", "src/cost_model", "src/fingerprint"],
+    "src/hostccl": LOW + ["src/nccl_plugin", "src/transport", "src/cost_model", "src/fingerprint"],
     "src/simulator": LOW + ["src/transport", "src/cost_model", "src/fingerprint"],
     "src/decision": LOW + ["src/transport", "src/cost_model", "src/fingerprint", "src/policy"],
     "src/decision/switching": [],
     "traces/format": ["src/base", "src/collective", "src/cost_model"],
     "traces": LOW + ["src/cost_model", "traces"],
-    "plugin": LOW + ["src/transport", "src/cost_model", "src/fingerprint", "src/policy", "src/decision",
+    "plugin": LOW + ["src/nccl_plugin", "src/transport", "src/cost_model", "src/fingerprint", "src/policy", "src/decision",
                      "traces/record", "traces/format"],
     "agents": ["src/base", "src/collective", "src/simulator", "src/cost_model", "src/fingerprint", "src/policy",
                "traces/format", "traces/generators"],

@@ -3,51 +3,68 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
+#include "plugin/runtime/nccl_variable.h"
 
 namespace dynamiccl {
 namespace {
 
-// NCCL's order: the name as it is, then the suffix of a file name.
-Result<DynamicLibrary> OpenPlugin(const std::string& plugin) {
-  auto library = DynamicLibrary::Open(plugin, RTLD_NOW | RTLD_LOCAL);
-  if (library || plugin.find('/') != std::string::npos) return library;
-  auto by_suffix = DynamicLibrary::Open("libnccl-tuner-" + plugin + ".so", RTLD_NOW | RTLD_LOCAL);
-  return by_suffix ? std::move(by_suffix) : std::move(library);
+// The first that opens, as NCCL takes it.
+Result<DynamicLibrary> OpenFirst(const std::vector<std::string>& candidates) {
+  Error last{ErrorKind::kNotFound, "no name to look for", {}};
+  for (const std::string& name : candidates) {
+    auto library =
+        name.empty() ? DynamicLibrary::Global() : DynamicLibrary::Open(name, RTLD_NOW | RTLD_LOCAL);
+    if (library) return library;
+    last = library.error();
+  }
+  return tl::unexpected(last);
+}
+
+const void* ObjectOf(const void* address) {
+  Dl_info info{};
+  return ::dladdr(address, &info) == 0 ? nullptr : info.dli_fbase;
+}
+
+// Under another name, or by the default one: chaining to it would never end.
+bool IsThisObject(const DynamicLibrary& library) {
+  const void* const tuner = library.Symbol("ncclTunerPlugin_v6");
+  return tuner != nullptr && ObjectOf(tuner) == ObjectOf(reinterpret_cast<const void*>(&IsThisObject));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ChainedTuner>> ChainedTuner::Load(const std::string& plugin) {
+Result<std::unique_ptr<ChainedTuner>> ChainedTuner::Find(const std::string& named) {
   auto chained = std::make_unique<ChainedTuner>();
-  DYNAMICCL_TRY(chained->library_, OpenPlugin(plugin));
-  if (const void* v6 = chained->library_.Symbol("ncclTunerPlugin_v6")) {
-    chained->tuner_ = *static_cast<const ncclTuner_v6_t*>(v6);
-    return chained;
+  const char* name = named.empty() ? nullptr : named.c_str();
+  auto library = OpenFirst(PluginCandidates(kTunerPlugin, name));
+  if (!library) {
+    const auto net = NcclVariable(kNetPlugin.variable);
+    auto inside_net = OpenFirst(NetPluginCandidates(net ? net->c_str() : nullptr));
+    if (!inside_net) return tl::unexpected(library.error());
+    library = std::move(inside_net);
   }
-  const void* v5 = chained->library_.Symbol("ncclTunerPlugin_v5");
-  if (v5 == nullptr) {
-    return MakeError(ErrorKind::kUnsupported, "{} has neither ncclTunerPlugin_v5 nor ncclTunerPlugin_v6",
-                     plugin);
+  chained->library_ = std::move(*library);
+  if (IsThisObject(chained->library_)) return MakeError(ErrorKind::kNotFound, "that is this object itself");
+  if (!FindTuner(chained->library_, chained->tuner_)) {
+    return MakeError(ErrorKind::kUnsupported, "{} has none of ncclTunerPlugin_v2 to _v6",
+                     named.empty() ? "the plugin that NCCL would load" : named);
   }
-  // Version 6 begins with the members of version 5.
-  std::memcpy(&chained->tuner_, v5, sizeof(ncclTuner_v5_t));
   return chained;
 }
 
 ncclResult_t ChainedTuner::Init(const TunerInit& init, void** context) const {
-  return tuner_.init(context, init.communicator, init.n_ranks, init.n_nodes, init.logger, init.nvl_domains,
-                     init.constants);
+  return tuner_.functions.init(context, init.communicator, init.n_ranks, init.n_nodes, init.logger,
+                               init.nvl_domains, init.constants);
 }
 
 ncclResult_t ChainedTuner::Ask(void* context, const TunerRequest& request) const {
-  return tuner_.getCollInfo(context, request.function, request.bytes, request.n_pipe_ops,
-                            reinterpret_cast<float**>(request.table), request.n_algorithms,
-                            request.n_protocols, request.registered, request.channels);
+  return tuner_.functions.getCollInfo(context, request.function, request.bytes, request.n_pipe_ops,
+                                      reinterpret_cast<float**>(request.table), request.n_algorithms,
+                                      request.n_protocols, request.registered, request.channels);
 }
 
 ncclResult_t ChainedTuner::Finalize(void* context) const {
-  return tuner_.finalize == nullptr ? ncclSuccess : tuner_.finalize(context);
+  return tuner_.functions.finalize == nullptr ? ncclSuccess : tuner_.functions.finalize(context);
 }
 
 }  // namespace dynamiccl

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/base/dynamic_library.h"
-#include "src/nccl_abi/tuner_v6.h"
+#include "src/nccl_plugin/tuner_interface.h"
 
 namespace dynamiccl {
 
@@ -35,22 +35,23 @@ struct TunerRequest {
 // The user's plugin, loaded once a process.
 class ChainedTuner {
  public:
-  // `plugin` as in NCCL_TUNER_PLUGIN: a path, a file name, or X for libnccl-tuner-X.so. Versions 6 and 5 are
+  // By NCCL's full search order: `named` as in NCCL_TUNER_PLUGIN (a path, a file name, or X for
+  // libnccl-tuner-X.so; empty: libnccl-tuner.so), else inside the network plugin. Versions 6 to 2 are
   // understood.
-  static Result<std::unique_ptr<ChainedTuner>> Load(const std::string& plugin);
+  static Result<std::unique_ptr<ChainedTuner>> Find(const std::string& named);
 
   // Of one communicator; results are the plugin's own.
   ncclResult_t Init(const TunerInit& init, void** context) const;
   ncclResult_t Ask(void* context, const TunerRequest& request) const;
   ncclResult_t Finalize(void* context) const;
 
-  const char* name() const { return tuner_.name; }
+  const char* name() const { return tuner_.functions.name; }
   // Null below version 6.
-  decltype(ncclTuner_v6_t::getChunkSize) chunk_size() const { return tuner_.getChunkSize; }
+  decltype(ncclTuner_v6_t::getChunkSize) chunk_size() const { return tuner_.functions.getChunkSize; }
 
  private:
   DynamicLibrary library_;
-  ncclTuner_v6_t tuner_{};
+  TunerInterface tuner_;
 };
 
 }  // namespace dynamiccl

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "plugin/runtime/nccl_variable.h"
 #include "src/base/log.h"
 #include "src/base/settings.h"
 #include "src/base/sha256.h"
@@ -105,7 +106,7 @@ JobSettings ReadJobSettings() {
   settings.rules_path = TextSetting(Setting::kRules);
   settings.trace_path = TextSetting(Setting::kTrace);
   settings.decision_log_path = TextSetting(Setting::kDecisionLog);
-  if (const char* tuner = ::secure_getenv("NCCL_TUNER_PLUGIN")) settings.tuner_plugin = tuner;
+  settings.tuner_plugin = NcclVariable("NCCL_TUNER_PLUGIN").value_or("");
   settings.times = ReadTimes();
   settings.attest_timeout_ms = ReadTimeout();
   settings.rank = FirstNumber(kRank, -1);

@@ -212,7 +212,7 @@ const ChainedTuner* ProcessRuntime::chained_tuner() {
   // is no other.
   const bool by_default = named.empty() && tuner_offered_;
   if (!by_default && NamesThisObject(named)) return nullptr;
-  auto chained = ChainedTuner::Load(by_default ? "libnccl-tuner.so" : named);
+  auto chained = ChainedTuner::Find(by_default ? "" : named);
   if (chained) {
     chained_ = std::move(*chained);
     Log(LogLevel::kInfo, "the default is what tuner plugin {} says", chained_->name());

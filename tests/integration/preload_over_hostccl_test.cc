@@ -277,6 +277,37 @@ TEST_F(PreloadOverHostccl, TunerOfTheUserIsTheDefaultBehindOurs) {
       ::testing::Contains(HasSubstr("AllReduce: 4 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}")));
 }
 
+// Where NCCL would have found a tuner without us: by its default name, inside the network plugin, in a file.
+TEST_F(PreloadOverHostccl, TunerIsChainedToWhereverNcclWouldHaveFoundIt) {
+  std::filesystem::create_symlink(DYNAMICCL_TEST_BASIC_TUNER, folder_ + "/libnccl-tuner.so");
+  const Environment ways[] = {
+      {{"LD_LIBRARY_PATH", folder_}},
+      {{"NCCL_NET_PLUGIN", std::string("none-such,") + DYNAMICCL_TEST_BASIC_TUNER}},
+      {{"NCCL_CONF_FILE", File("nccl.conf", "# comment\nNCCL_TUNER_PLUGIN=" +
+                                                std::string(DYNAMICCL_TEST_BASIC_TUNER) + "\n")}}};
+  for (const Environment& way : ways) {
+    SCOPED_TRACE(way.begin()->first);
+    const Environment rules{
+        {"DYNAMICCL_RULES", File("r.csv", "allreduce,1000000000,1000000001,ring,ll,1,-1,-1\n")},
+        {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}};
+    const JobResult job = Run({.n_ranks = 2, .environment = With(With(kShowChoices, way), rules)});
+    EXPECT_TRUE(job.ok()) << job.AllOutput();
+    EXPECT_FALSE(LinesWith(job.Text("decisions.0"), "- chained v1").empty()) << job.AllOutput();
+    EXPECT_THAT(Choices(job), Each(HasSubstr("Algo RING proto SIMPLE")));
+  }
+}
+
+TEST_F(PreloadOverHostccl, TheObjectUnderNcclsDefaultNameIsNotChainedToItself) {
+  std::filesystem::create_symlink(DYNAMICCL_TEST_PRELOAD, folder_ + "/libnccl-tuner.so");
+  const JobResult job = Run({.n_ranks = 2,
+                             .environment = {{"LD_LIBRARY_PATH", folder_},
+                                             {"DYNAMICCL_RULES", File("rules.csv", kRules)},
+                                             {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}}});
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_TRUE(LinesWith(job.Text("decisions.0"), "chained").empty());
+  EXPECT_FALSE(LinesWith(job.Text("decisions.0"), " rule v1").empty());
+}
+
 TEST_F(PreloadOverHostccl, AsPluginAloneItNeedsTheUsersWordForThePolicy) {
   const std::string policy = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
   JobOptions options{.n_ranks = 2, .preload = false};

@@ -9,10 +9,6 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Newest first; the first hit wins.
-constexpr bool (*kAdapters[])(const DynamicLibrary&, TunerInterface&) = {
-    FindTunerV6, FindTunerV5, FindTunerV4, FindTunerV3, FindTunerV2};
-
 // Owns the library together with the functions found in it: closed after the last copy of the pointer is
 // gone.
 struct LoadedTuner {
@@ -24,8 +20,7 @@ std::shared_ptr<const TunerInterface> Load() {
   auto library = OpenPluginLibrary(kTunerPlugin);
   if (!library) return nullptr;
   auto loaded = std::make_shared<LoadedTuner>(LoadedTuner{std::move(*library), {}});
-  for (const auto adapter : kAdapters) {
-    if (!adapter(loaded->library, loaded->interface)) continue;
+  if (FindTuner(loaded->library, loaded->interface)) {
     const TunerInterface& found = loaded->interface;
     Info(kTunerPlugin.log_subsystems, "TUNER/Plugin: Using {} (v{})", found.functions.name, found.version);
     return {loaded, &loaded->interface};

@@ -2,9 +2,9 @@
 // Tuner version 3: version 4 without regBuff.
 #include "src/nccl_abi/tuner_v3.h"
 
-#include "src/hostccl/plugin_host/tuner_plugin.h"
+#include "src/nccl_plugin/tuner_interface.h"
 
-namespace dynamiccl::hostccl {
+namespace dynamiccl {
 namespace {
 
 const ncclTuner_v3_t* found = nullptr;
@@ -33,4 +33,4 @@ bool FindTunerV3(const DynamicLibrary& library, TunerInterface& out) {
   return true;
 }
 
-}  // namespace dynamiccl::hostccl
+}  // namespace dynamiccl

@@ -2,9 +2,9 @@
 // Tuner version 2: names one pair, which becomes cost 0 in the table of the newer form.
 #include "src/nccl_abi/tuner_v2.h"
 
-#include "src/hostccl/plugin_host/tuner_plugin.h"
+#include "src/nccl_plugin/tuner_interface.h"
 
-namespace dynamiccl::hostccl {
+namespace dynamiccl {
 namespace {
 
 using Table = float (*)[NCCL_NUM_PROTOCOLS];
@@ -25,16 +25,15 @@ int HasNvls(Table table) {
          table[NCCL_ALGO_NVLS_TREE][NCCL_PROTO_SIMPLE] != NCCL_ALGO_PROTO_IGNORE;
 }
 
-ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops, float** costs, int,
-                         int, int, int* channels) {
+ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops, float** costs,
+                         int n_algorithms, int n_protocols, int, int* channels) {
   auto table = reinterpret_cast<Table>(costs);
   int algorithm = NCCL_ALGO_UNDEF;
   int protocol = NCCL_PROTO_UNDEF;
   const ncclResult_t result = found->getCollInfo(context, function, bytes, HasCollnet(table), HasNvls(table),
                                                  n_pipe_ops, &algorithm, &protocol, channels);
   if (result != ncclSuccess) return result;
-  const bool named =
-      algorithm >= 0 && algorithm < NCCL_NUM_ALGORITHMS && protocol >= 0 && protocol < NCCL_NUM_PROTOCOLS;
+  const bool named = algorithm >= 0 && algorithm < n_algorithms && protocol >= 0 && protocol < n_protocols;
   if (named && table[algorithm][protocol] != NCCL_ALGO_PROTO_IGNORE) table[algorithm][protocol] = 0;
   return ncclSuccess;
 }
@@ -53,4 +52,4 @@ bool FindTunerV2(const DynamicLibrary& library, TunerInterface& out) {
   return true;
 }
 
-}  // namespace dynamiccl::hostccl
+}  // namespace dynamiccl

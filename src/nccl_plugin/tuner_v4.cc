@@ -2,9 +2,9 @@
 // Tuner version 4: version 5 without communicator id, NVLink domains and constants.
 #include "src/nccl_abi/tuner_v4.h"
 
-#include "src/hostccl/plugin_host/tuner_plugin.h"
+#include "src/nccl_plugin/tuner_interface.h"
 
-namespace dynamiccl::hostccl {
+namespace dynamiccl {
 namespace {
 
 const ncclTuner_v4_t* found = nullptr;
@@ -28,4 +28,4 @@ bool FindTunerV4(const DynamicLibrary& library, TunerInterface& out) {
   return true;
 }
 
-}  // namespace dynamiccl::hostccl
+}  // namespace dynamiccl

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuner version 5: version 6 without a chunk size.
-#include "src/hostccl/plugin_host/tuner_plugin.h"
+#include "src/nccl_plugin/tuner_interface.h"
 
-namespace dynamiccl::hostccl {
+namespace dynamiccl {
 
 bool FindTunerV5(const DynamicLibrary& library, TunerInterface& out) {
   const auto* tuner = static_cast<const ncclTuner_v5_t*>(library.Symbol("ncclTunerPlugin_v5"));
@@ -16,4 +16,4 @@ bool FindTunerV5(const DynamicLibrary& library, TunerInterface& out) {
   return true;
 }
 
-}  // namespace dynamiccl::hostccl
+}  // namespace dynamiccl

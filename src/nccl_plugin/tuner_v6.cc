@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuner version 6: the newest form itself.
-#include "src/hostccl/plugin_host/tuner_plugin.h"
+#include "src/nccl_plugin/tuner_interface.h"
 
-namespace dynamiccl::hostccl {
+namespace dynamiccl {
 
 bool FindTunerV6(const DynamicLibrary& library, TunerInterface& out) {
   const auto* tuner = static_cast<const ncclTuner_v6_t*>(library.Symbol("ncclTunerPlugin_v6"));
@@ -11,4 +11,4 @@ bool FindTunerV6(const DynamicLibrary& library, TunerInterface& out) {
   return true;
 }
 
-}  // namespace dynamiccl::hostccl
+}  // namespace dynamiccl

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/nccl_plugin/tuner_interface.h"
+
+namespace dynamiccl {
+namespace {
+
+// Newest first; the first hit wins.
+constexpr bool (*kAdapters[])(const DynamicLibrary&, TunerInterface&) = {
+    FindTunerV6, FindTunerV5, FindTunerV4, FindTunerV3, FindTunerV2};
+
+}  // namespace
+
+bool FindTuner(const DynamicLibrary& library, TunerInterface& out) {
+  for (const auto adapter : kAdapters) {
+    if (adapter(library, out)) return true;
+  }
+  return false;
+}
+
+}  // namespace dynamiccl

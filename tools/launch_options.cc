@@ -45,8 +45,8 @@ void RegisterRankOptions(CLI::App& app, LaunchOptions& options) {
   app.add_option("--topology", runtime.topology, "Topology of hostccl: a TOML file or the name of a preset");
   app.add_option("--policy", runtime.policy, "Policy file (.dcpolicy) to load the runtime with")
       ->check(CLI::ExistingFile);
-  app.add_option("--mode", runtime.mode, "Load the runtime in this mode: off, observe or frozen")
-      ->check(CLI::IsMember({"off", "observe", "frozen"}));
+  app.add_option("--mode", runtime.mode, "Load the runtime in this mode: off, observe, frozen or adaptive")
+      ->check(CLI::IsMember({"off", "observe", "frozen", "adaptive"}));
   RegisterNcclOptions(app, options);
 }
 

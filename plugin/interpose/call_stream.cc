@@ -69,13 +69,22 @@ GroupInFlight& InFlightOn(Communicator* communicator) {
     if (entry.communicator == communicator) return entry;
   }
   return t_calls.in_flight.emplace_back(
-      GroupInFlight{communicator, {communicator->next_call, {}, false}, 0, 0, 0});
+      GroupInFlight{communicator, {communicator->next_call, {}, false}, 0, 0, 0, {}});
 }
 
 void AddToFacts(const CollectiveCall& call, GroupFacts& facts) {
   if (static_cast<int>(call.collective) >= kTunableCollectives) return;
   uint32_t& digest = facts.operands[static_cast<size_t>(call.collective)];
   digest = AddOperands(digest, static_cast<int>(call.data_type), static_cast<int>(call.op));
+}
+
+// The table that this group's decisions use. May wait, at the boundary of a switch, for a verdict that
+// depends on control threads alone.
+void EnterTable(GroupInFlight& entry) {
+  SwitchableTables* tables = entry.communicator->tables.get();
+  if (tables == nullptr) return;
+  if (!entry.facts.simulated && entry.n_collectives > 0) tables->Enter(entry.facts.call_number);
+  entry.table = tables->current();
 }
 
 // Gives the buffered calls their numbers, before the library asks its tuner about them.
@@ -96,6 +105,7 @@ void NumberCalls(bool simulated) {
   for (GroupInFlight& entry : t_calls.in_flight) {
     entry.facts.simulated = simulated;
     if (!entry.communicator->blocking) entry.communicator->in_flight = entry.facts;
+    EnterTable(entry);
   }
 }
 

@@ -72,6 +72,7 @@ struct GroupInFlight {
   uint16_t n_collectives = 0;  // that move data, on this communicator
   uint16_t n_others = 0;       // sends, receives, and calls of no bytes
   uint16_t questions = 0;      // that the tuner has been asked so far
+  VersionedTable table;        // in adaptive mode
 };
 // Null when this thread has nothing in flight on a communicator of this token.
 GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept;

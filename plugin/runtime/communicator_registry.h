@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plugin/runtime/switchable_tables.h"
 #include "src/collective/collective.h"
 #include "src/collective/communicator_info.h"
 #include "src/collective/role.h"
@@ -46,7 +47,8 @@ struct Communicator {
   // Of a non-blocking communicator: issuing thread, then the thread on which the library works for it; the
   // program may not issue the next call before that has ended.
   GroupFacts in_flight;
-  uint64_t splits = 0;  // issuing thread
+  std::shared_ptr<SwitchableTables> tables;  // set before the program has the handle; null: one table
+  uint64_t splits = 0;                       // issuing thread
 };
 
 class CommunicatorRegistry {

@@ -25,19 +25,25 @@ constexpr size_t kMostPeers = 16384;
 }  // namespace
 
 Result<std::unique_ptr<ControlServer>> ControlServer::Start(const std::vector<std::string>& hosts,
-                                                            uint16_t port, int timeout_ms) {
+                                                            uint16_t port, int timeout_ms,
+                                                            std::unique_ptr<SwitchLeadership> switching) {
   Error last{ErrorKind::kNotFound, "no address to listen on", {}};
   for (const std::string& host : hosts) {
     auto listening = Listen(host, port);
-    if (listening)
-      return std::unique_ptr<ControlServer>(new ControlServer(std::move(*listening), timeout_ms));
+    if (listening) {
+      return std::unique_ptr<ControlServer>(
+          new ControlServer(std::move(*listening), timeout_ms, std::move(switching)));
+    }
     last = listening.error();
   }
   return tl::unexpected(last);
 }
 
-ControlServer::ControlServer(ListeningSocket listening, int timeout_ms)
-    : listening_(std::move(listening)), timeout_ns_(int64_t{timeout_ms} * 1'000'000) {
+ControlServer::ControlServer(ListeningSocket listening, int timeout_ms,
+                             std::unique_ptr<SwitchLeadership> switching)
+    : listening_(std::move(listening)),
+      timeout_ns_(int64_t{timeout_ms} * 1'000'000),
+      switching_(std::move(switching)) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) == 0) {
     stop_read_ = UniqueFd(ends[0]);
@@ -72,6 +78,7 @@ void ControlServer::Run() {
     Expire();
     CloseWhere(over);
     TellVerdicts();
+    if (switching_) switching_->Tick(MonotonicNanoseconds());
   }
 }
 
@@ -81,10 +88,13 @@ int ControlServer::NextTimeoutMs() const {
     if (!meeting.attestation.verdict()) next = std::min(next, meeting.deadline_ns);
   }
   for (const Peer& peer : peers_) {
-    if (!peer.pledged) next = std::min(next, peer.since_ns + kSilenceNs);
+    if (!peer.pledged && !peer.joined) next = std::min(next, peer.since_ns + kSilenceNs);
   }
-  if (next == INT64_MAX) return -1;
-  return static_cast<int>(std::max<int64_t>(0, (next - MonotonicNanoseconds()) / 1'000'000 + 1));
+  const int tick_ms = switching_ ? switching_->NextTickMs() : -1;
+  if (next == INT64_MAX) return tick_ms;
+  const auto left_ms =
+      static_cast<int>(std::max<int64_t>(0, (next - MonotonicNanoseconds()) / 1'000'000 + 1));
+  return tick_ms < 0 ? left_ms : std::min(left_ms, tick_ms);
 }
 
 void ControlServer::AcceptPeer() {
@@ -103,14 +113,15 @@ bool ControlServer::Receive(Peer& peer) {
   // A peer says nothing after its pledge.
   if (got <= 0 || peer.pledged) return false;
   peer.received.insert(peer.received.end(), buffer, buffer + got);
+  if (peer.joined) return TakeLetters(peer);
   if (peer.received.size() < kMessageHeaderBytes) return true;
   const auto total = MessageBytes(peer.received);
   if (!total || peer.received.size() > *total) return false;
-  return peer.received.size() < *total || TakePledge(peer);
+  return peer.received.size() < *total || TakeFirstMessage(peer);
 }
 
-bool ControlServer::TakePledge(Peer& peer) {
-  const auto root = PledgeRoot(peer.received);
+bool ControlServer::TakeFirstMessage(Peer& peer) {
+  const auto root = RootOf(peer.received);
   if (!root) return false;
   ControlSecret secret;
   {
@@ -119,6 +130,26 @@ bool ControlServer::TakePledge(Peer& peer) {
     if (found == secrets_.end()) return false;
     secret = found->second;
   }
+  if (KindOf(peer.received) != ControlKind::kJoin) return TakePledge(peer, secret);
+  const auto join = DecodeJoin(peer.received, secret);
+  if (!join || !switching_ || !switching_->Join(peer.fd.get(), *join, secret)) return false;
+  peer.joined = true;
+  peer.received.clear();
+  return true;
+}
+
+bool ControlServer::TakeLetters(Peer& peer) {
+  while (peer.received.size() >= kMessageHeaderBytes) {
+    const auto total = MessageBytes(peer.received);
+    if (!total) return false;
+    if (peer.received.size() < *total) return true;
+    if (!switching_->Hear(peer.fd.get(), std::span(peer.received).first(*total))) return false;
+    peer.received.erase(peer.received.begin(), peer.received.begin() + static_cast<std::ptrdiff_t>(*total));
+  }
+  return true;
+}
+
+bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
   const auto pledge = DecodePledge(peer.received, secret);
   if (!pledge || pledge->n_ranks < 1) return false;
   peer.pledged = true;
@@ -154,11 +185,12 @@ void ControlServer::CloseWhere(const std::vector<bool>& over) {
   const int64_t now = MonotonicNanoseconds();
   size_t kept = 0;
   for (size_t i = 0; i < peers_.size(); ++i) {
-    const bool silent = !peers_[i].pledged && now - peers_[i].since_ns > kSilenceNs;
+    const bool silent = !peers_[i].pledged && !peers_[i].joined && now - peers_[i].since_ns > kSilenceNs;
     if (over[i] && peers_[i].pledged) {
       const auto meeting = meetings_.find(peers_[i].communicator);
       if (meeting != meetings_.end()) meeting->second.attestation.Withdraw(peers_[i].member);
     }
+    if (over[i] && peers_[i].joined) switching_->Lose(peers_[i].fd.get());
     if (over[i] || silent) continue;
     if (kept != i) peers_[kept] = std::move(peers_[i]);
     ++kept;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plugin/runtime/socket.h"
+#include "plugin/runtime/switch_leadership.h"
 #include "src/base/clock.h"
 #include "src/decision/attestation.h"
 #include "src/decision/control_messages.h"
@@ -23,7 +24,8 @@ class ControlServer {
   // Listens on the first of `hosts` that is this machine's and starts the thread. In a job the object is
   // never destroyed.
   static Result<std::unique_ptr<ControlServer>> Start(const std::vector<std::string>& hosts, uint16_t port,
-                                                      int timeout_ms);
+                                                      int timeout_ms,
+                                                      std::unique_ptr<SwitchLeadership> switching = nullptr);
   ~ControlServer();
 
   // Lets ranks meet under `root`; before that their pledges are turned away.
@@ -33,12 +35,13 @@ class ControlServer {
   uint16_t port() const { return listening_.port; }
 
  private:
-  // One rank's connection: it sends one pledge and gets one verdict.
+  // One rank's connection: it sends one pledge and gets one verdict, or it joins the switching of tables.
   struct Peer {
     UniqueFd fd;
     std::vector<std::byte> received;
     int64_t since_ns = 0;
     bool pledged = false;
+    bool joined = false;
     ControlToken communicator{};
     int member = 0;
   };
@@ -50,13 +53,15 @@ class ControlServer {
     bool about_situation = false;
   };
 
-  ControlServer(ListeningSocket listening, int timeout_ms);
+  ControlServer(ListeningSocket listening, int timeout_ms, std::unique_ptr<SwitchLeadership> switching);
   void Run();
   int NextTimeoutMs() const;
   void AcceptPeer();
   // False when the connection is over.
   bool Receive(Peer& peer);
-  bool TakePledge(Peer& peer);
+  bool TakeFirstMessage(Peer& peer);
+  bool TakePledge(Peer& peer, const ControlSecret& secret);
+  bool TakeLetters(Peer& peer);
   Meeting& MeetingOf(const PledgeMessage& pledge, const ControlSecret& secret);
   void CloseWhere(const std::vector<bool>& over);
   void Expire();
@@ -71,6 +76,7 @@ class ControlServer {
   // The thread's own.
   std::vector<Peer> peers_;
   std::map<ControlToken, Meeting> meetings_;
+  const std::unique_ptr<SwitchLeadership> switching_;  // null: tables stay
   bool gave_up_ = false;  // ranks were missing too often: later meetings are refused at once
   int late_situations_ = 0;
   std::thread thread_;

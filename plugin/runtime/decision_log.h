@@ -18,7 +18,7 @@ struct LoggedDecision {
   uint64_t call_number = 0;
   TunerQuestion question;
   Decision decision;
-  int table_version = 0;
+  uint32_t table_version = 0;
 };
 
 // "<communicator> <call number> <collective> <bytes> <role> <algorithm>/<protocol>/<channels> <who> v<table

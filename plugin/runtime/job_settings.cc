@@ -66,10 +66,10 @@ Mode ReadMode(const JobSettings& settings) {
     if (!settings.policy_path.empty() || !settings.rules_path.empty()) return Mode::kFrozen;
     return settings.trace_path.empty() ? Mode::kOff : Mode::kObserve;
   }
-  for (const Mode mode : {Mode::kOff, Mode::kObserve, Mode::kFrozen}) {
+  for (const Mode mode : {Mode::kOff, Mode::kObserve, Mode::kFrozen, Mode::kAdaptive}) {
     if (::strcasecmp(text.c_str(), Name(mode)) == 0) return mode;
   }
-  Log(LogLevel::kWarn, "DYNAMICCL_MODE='{}' is not off, observe or frozen: staying off", text);
+  Log(LogLevel::kWarn, "DYNAMICCL_MODE='{}' is not off, observe, frozen or adaptive: staying off", text);
   return Mode::kOff;
 }
 
@@ -95,7 +95,17 @@ void WarnAboutUnknownSettings() {
 }  // namespace
 
 const char* Name(Mode mode) {
-  return mode == Mode::kFrozen ? "frozen" : mode == Mode::kObserve ? "observe" : "off";
+  switch (mode) {
+    case Mode::kAdaptive:
+      return "adaptive";
+    case Mode::kFrozen:
+      return "frozen";
+    case Mode::kObserve:
+      return "observe";
+    case Mode::kOff:
+      break;
+  }
+  return "off";
 }
 
 JobSettings ReadJobSettings() {

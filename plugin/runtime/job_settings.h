@@ -6,8 +6,12 @@
 
 namespace dynamiccl {
 
-enum class Mode { kOff, kObserve, kFrozen };
+enum class Mode { kOff, kObserve, kFrozen, kAdaptive };
 const char* Name(Mode mode);
+// True where tables are used: by one table for the run, or by tables that change while it runs.
+inline bool Chooses(Mode mode) {
+  return mode == Mode::kFrozen || mode == Mode::kAdaptive;
+}
 
 struct JobSettings {
   Mode mode = Mode::kOff;

@@ -81,12 +81,12 @@ void ProcessRuntime::Create() {
   g_runtime.store(runtime, std::memory_order_release);
   const JobSettings& settings = runtime->settings_;
   const bool recording = settings.mode == Mode::kObserve && !settings.trace_path.empty();
-  if (recording || settings.mode == Mode::kFrozen) g_watching.store(runtime, std::memory_order_release);
+  if (recording || Chooses(settings.mode)) g_watching.store(runtime, std::memory_order_release);
   g_state.store(State::kReady, std::memory_order_release);
 }
 
 ProcessRuntime::ProcessRuntime() : settings_(ReadJobSettings()) {
-  if (settings_.mode == Mode::kFrozen) {
+  if (Chooses(settings_.mode)) {
     LoadRules();
     LoadPolicy();
   }
@@ -162,7 +162,7 @@ void ProcessRuntime::OfferAsPlugins() {
   const std::lock_guard lock(mutex_);
   if (plugins_offered_) return;
   plugins_offered_ = true;
-  if (settings_.mode == Mode::kFrozen) OfferAsTuner();
+  if (Chooses(settings_.mode)) OfferAsTuner();
   if (times_) OfferAsProfiler();
 }
 
@@ -188,7 +188,7 @@ void ProcessRuntime::OfferAsTuner() {
 }
 
 std::string ProcessRuntime::WhyNotChoosing() const {
-  if (settings_.mode != Mode::kFrozen) return fmt::format("it runs in mode {}", Name(settings_.mode));
+  if (!Chooses(settings_.mode)) return fmt::format("it runs in mode {}", Name(settings_.mode));
   if (settings_.tuner_plugin == "none") return "NCCL_TUNER_PLUGIN=none is set there";
   return broken_;
 }
@@ -196,9 +196,16 @@ std::string ProcessRuntime::WhyNotChoosing() const {
 EntryFunction ProcessRuntime::PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks,
                                         int n_nodes) const {
   if (!policy_) return {};
-  const CostModelInput input = constants == nullptr ? AssumedCostModel(n_ranks, n_nodes)
-                                                    : FromTunerConstants(*constants, n_ranks, n_nodes);
-  return [policy = policy_, input](const TableKey& key, const ConfigMask& allowed) {
+  return EntriesOf(policy_, InputOf(constants, n_ranks, n_nodes));
+}
+
+CostModelInput ProcessRuntime::InputOf(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) {
+  return constants == nullptr ? AssumedCostModel(n_ranks, n_nodes)
+                              : FromTunerConstants(*constants, n_ranks, n_nodes);
+}
+
+EntryFunction ProcessRuntime::EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input) {
+  return [policy = std::move(policy), input](const TableKey& key, const ConfigMask& allowed) {
     return ChooseConfig(*policy, input, {key.collective, LowerBound(key.size_class), allowed}).config;
   };
 }
@@ -248,7 +255,7 @@ std::vector<std::string> ProcessRuntime::HostsToListenOn() const {
 ControlServer* ProcessRuntime::Server(const std::vector<std::string>& hosts, uint16_t port) {
   const std::lock_guard lock(mutex_);
   if (server_) return server_.get();
-  auto server = ControlServer::Start(hosts, port, settings_.attest_timeout_ms);
+  auto server = ControlServer::Start(hosts, port, settings_.attest_timeout_ms, NewLeadership());
   if (server) {
     server_ = std::move(*server);
   } else {
@@ -258,7 +265,7 @@ ControlServer* ProcessRuntime::Server(const std::vector<std::string>& hosts, uin
 }
 
 void ProcessRuntime::MarkUniqueId(ncclUniqueId& id) {
-  if (settings_.mode != Mode::kFrozen) return;
+  if (!Chooses(settings_.mode)) return;
   const std::span<uint8_t, kUniqueIdBytes> bytes(reinterpret_cast<uint8_t*>(id.internal), kUniqueIdBytes);
   if (!BlockFits(bytes)) {
     if (FirstTime("block")) {
@@ -275,13 +282,27 @@ void ProcessRuntime::MarkUniqueId(ncclUniqueId& id) {
 }
 
 MeetingPoint ProcessRuntime::MeetingInProcess(const ControlToken& token) {
-  if (settings_.mode != Mode::kFrozen) return {};
+  if (!Chooses(settings_.mode)) return {};
   ControlServer* server = Server(HostsToListenOn(), 0);
   if (server == nullptr) return {};
   MeetingPoint meeting{server->address(), server->port(), token, {}};
   if (!FillRandomly(meeting.secret)) return {};
   server->Welcome(token, meeting.secret);
   return meeting;
+}
+
+// Null where tables stay as they are.
+std::unique_ptr<SwitchLeadership> ProcessRuntime::NewLeadership() {
+  if (settings_.mode != Mode::kAdaptive || !policy_) return nullptr;
+  return std::make_unique<SwitchLeadership>(
+      std::make_unique<PolicyWatch>(settings_.policy_path, policy_->sha256),
+      [this](const ControlToken& token) { return switch_thread().CallsOf(token); });
+}
+
+SwitchThread& ProcessRuntime::switch_thread() {
+  const std::lock_guard lock(mutex_);
+  if (!switch_thread_) switch_thread_ = std::make_unique<SwitchThread>(settings_.policy_path);
+  return *switch_thread_;
 }
 
 PledgeSender& ProcessRuntime::pledge_sender() {
@@ -295,7 +316,7 @@ MeetingPoint ProcessRuntime::MeetingOf(const ncclUniqueId& id, int rank) {
     return {block->address, block->port, TokenOf(BytesOf(id)), block->secret};
   }
   const std::string rendezvous = TextSetting(Setting::kRendezvous);
-  if (rendezvous.empty() || settings_.mode != Mode::kFrozen) return {};
+  if (rendezvous.empty() || !Chooses(settings_.mode)) return {};
   const auto place = ParseHostPort(rendezvous);
   if (!place) {
     if (FirstTime("rendezvous")) Log(LogLevel::kWarn, "DYNAMICCL_RENDEZVOUS: {}", place.error().message);

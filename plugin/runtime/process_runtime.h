@@ -16,6 +16,7 @@
 #include "plugin/runtime/control_server.h"
 #include "plugin/runtime/job_settings.h"
 #include "plugin/runtime/pledge_sender.h"
+#include "plugin/runtime/switch_thread.h"
 #include "src/decision/attestation.h"
 #include "src/decision/decision_table.h"
 #include "src/decision/override_rules.h"
@@ -70,6 +71,12 @@ class ProcessRuntime {
   MeetingPoint MeetingInProcess(const ControlToken& token);
   // Started by the first call.
   PledgeSender& pledge_sender();
+  // Of adaptive mode. Started by the first call.
+  SwitchThread& switch_thread();
+  // What the cost model knows of a communicator; `constants` is null where NCCL does not tell them.
+  static CostModelInput InputOf(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes);
+  // The entries of PolicyFor from any policy.
+  static EntryFunction EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input);
   // After a rank was missing once, nobody waits again.
   bool given_up() const { return given_up_.load(); }
   void GiveUp() { given_up_.store(true); }
@@ -86,6 +93,7 @@ class ProcessRuntime {
   void LoadRules();
   void LoadPolicy();
   ControlServer* Server(const std::vector<std::string>& hosts, uint16_t port);
+  std::unique_ptr<SwitchLeadership> NewLeadership();
   std::vector<std::string> HostsToListenOn() const;
   void ServeRendezvous(const MeetingPoint& meeting);
 
@@ -109,6 +117,7 @@ class ProcessRuntime {
   std::unique_ptr<ChainedTuner> chained_;
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<PledgeSender> pledge_sender_;
+  std::unique_ptr<SwitchThread> switch_thread_;
   std::vector<std::string> said_;
 };
 

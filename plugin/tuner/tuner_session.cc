@@ -14,9 +14,6 @@
 namespace dynamiccl {
 namespace {
 
-// One table for the run in frozen mode; version 0 is NCCL's choice.
-constexpr uint8_t kFrozenTableVersion = 1;
-
 CostTable ReadTable(const TunerRequest& request) {
   CostTable table;
   for (auto& row : table.microseconds) row.fill(NCCL_ALGO_PROTO_IGNORE);
@@ -69,7 +66,7 @@ std::unique_ptr<TunerSession> TunerSession::Begin(const TunerInit& init) noexcep
   std::unique_ptr<TunerSession> session;
   Guarded([&] {
     ProcessRuntime* runtime = ProcessRuntime::Get();
-    if (runtime == nullptr || runtime->settings().mode != Mode::kFrozen) return;
+    if (runtime == nullptr || !Chooses(runtime->settings().mode)) return;
     LogThroughNccl(init.logger);
     session.reset(new TunerSession(*runtime));
     session->Start(init);
@@ -96,12 +93,38 @@ void TunerSession::Start(const TunerInit& init) {
   options.policy = runtime_.PolicyFor(init.constants, n_ranks, n_nodes);
   StartChained(init);
   standing_ = AttestCommunicator(runtime_, communicator_.get(), constants);
-  if (standing_ != Standing::kNotAttested) engine_ = std::make_unique<DecisionEngine>(std::move(options));
-  if (standing_ == Standing::kAttested) masks_ = NewMaskAgreement(runtime_, communicator_);
+  if (standing_ != Standing::kNotAttested) engine_ = std::make_shared<DecisionEngine>(options);
+  if (standing_ == Standing::kAttested) {
+    masks_ = NewMaskAgreement(runtime_, communicator_);
+    JoinSwitching(options, init);
+  }
   const std::string& path = runtime_.settings().decision_log_path;
   if (path.empty()) return;
   log_ = DecisionLog::At(
       ExpandPath(path, communicator_ ? communicator_->process_rank : runtime_.settings().rank));
+}
+
+void TunerSession::JoinSwitching(const EngineOptions& options, const TunerInit& init) {
+  const Communicator& of = *communicator_;
+  const bool possible = options.policy && of.blocking && of.meeting.valid();
+  if (runtime_.settings().mode != Mode::kAdaptive || !possible) return;
+  const CostModelInput input = ProcessRuntime::InputOf(init.constants, options.n_ranks, options.n_nodes);
+  communicator_->tables = std::make_shared<SwitchableTables>(
+      engine_, [options, input](const std::shared_ptr<const Policy>& policy) {
+        EngineOptions changed = options;
+        changed.policy = ProcessRuntime::EntriesOf(policy, input);
+        return std::make_shared<DecisionEngine>(std::move(changed));
+      });
+  runtime_.switch_thread().Join(of.meeting, {of.meeting.root, of.token, of.member, of.info.n_ranks},
+                                communicator_->tables);
+}
+
+VersionedTable TunerSession::TableOf(const GroupInFlight* flight) const {
+  if (flight != nullptr && flight->table.version != kDefaultTableVersion) return flight->table;
+  const bool switches = communicator_ && communicator_->tables;
+  // Asked about a call that is not this thread's, or of an aborted communicator.
+  if (switches) return {};
+  return {engine_.get(), engine_ ? kFirstTableVersion : kDefaultTableVersion};
 }
 
 void TunerSession::StartChained(const TunerInit& init) {
@@ -165,8 +188,10 @@ void TunerSession::Decide(const TunerRequest& request, const CostTable& table, b
   TunerQuestion question{static_cast<Collective>(function), request.bytes, request.n_pipe_ops,
                          Role::kUnknown};
   question.role = RecognisedRole(flight, question.collective);
-  Decision decision =
-      engine_ ? engine_->Decide(question, AllowedOnAllRanks(question, table, flight)) : Decision{};
+  const VersionedTable chosen = TableOf(flight);
+  Decision decision = chosen.engine
+                          ? chosen.engine->Decide(question, AllowedOnAllRanks(question, table, flight))
+                          : Decision{};
   if (!decision.config.leaves_nccl_alone() &&
       table.at(decision.config.algorithm, decision.config.protocol) < 0) {
     SayThatItIsGone(question, decision.config);
@@ -182,7 +207,7 @@ void TunerSession::Decide(const TunerRequest& request, const CostTable& table, b
 }
 
 void TunerSession::Note(const TunerQuestion& question, const Decision& decision, GroupInFlight* flight) {
-  const uint8_t table_version = engine_ ? kFrozenTableVersion : 0;
+  const uint32_t table_version = TableOf(flight).version;
   const uint64_t call_number = flight != nullptr ? flight->facts.call_number : 0;
   if (log_) {
     log_->Append(
@@ -196,9 +221,9 @@ void TunerSession::Note(const TunerQuestion& question, const Decision& decision,
   call.collective = question.collective;
   call.index_in_group = flight->questions++;
   call.group_size = flight->n_collectives;
-  recorder->Append(
-      DecisionRecord(flight->communicator->number, call,
-                     {MonotonicNanoseconds(), decision.config, decision.decided_by, table_version}));
+  recorder->Append(DecisionRecord(
+      flight->communicator->number, call,
+      {MonotonicNanoseconds(), decision.config, decision.decided_by, static_cast<uint8_t>(table_version)}));
 }
 
 ncclResult_t TunerSession::ChunkSize(ncclFunc_t function, size_t bytes, int algorithm, int protocol,

@@ -37,17 +37,21 @@ class TunerSession {
   void Start(const TunerInit& init);
   void StartChained(const TunerInit& init);
   bool AskChained(const TunerRequest& request, const CostTable& before) noexcept;
+  // In adaptive mode: the ranks' tables change together from now on.
+  void JoinSwitching(const EngineOptions& options, const TunerInit& init);
   // What may be chosen for this question on every rank; empty: NCCL's choice.
   ConfigMask AllowedOnAllRanks(const TunerQuestion& question, const CostTable& table,
                                const GroupInFlight* flight);
   void Decide(const TunerRequest& request, const CostTable& table, bool chained_answered);
   void SayThatItIsGone(const TunerQuestion& question, const CollectiveConfig& config);
+  // That the call in flight is to use.
+  VersionedTable TableOf(const GroupInFlight* flight) const;
   void Note(const TunerQuestion& question, const Decision& decision, GroupInFlight* flight);
 
   ProcessRuntime& runtime_;
   std::shared_ptr<Communicator> communicator_;  // null: cannot be told
   Standing standing_ = Standing::kNotAttested;
-  std::unique_ptr<DecisionEngine> engine_;  // null: not attested
+  std::shared_ptr<DecisionEngine> engine_;  // null: not attested
   std::unique_ptr<MaskAgreement> masks_;    // null: the ranks cannot exchange them
   std::shared_ptr<DecisionLog> log_;
   const ChainedTuner* chained_ = nullptr;

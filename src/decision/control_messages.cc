@@ -20,7 +20,6 @@ constexpr uint8_t kBlockVersion = 1;
 constexpr uint16_t kMessageVersion = 2;
 constexpr size_t kBlockBytes = 60;
 constexpr size_t kTextLimit = 128;
-enum class Kind : uint16_t { kPledge = 1, kVerdict = 2 };
 
 // "::ffff:a.b.c.d" holds IPv4 as well, so one field of 16 bytes serves both.
 bool ToBytes(const std::string& address, uint8_t* bytes) {
@@ -55,7 +54,7 @@ class HalfDigest {
   Sha256 sha_;
 };
 
-std::vector<std::byte> Seal(Kind kind, std::vector<std::byte> body, const ControlSecret& secret) {
+std::vector<std::byte> Seal(ControlKind kind, std::vector<std::byte> body, const ControlSecret& secret) {
   ByteWriter message;
   message.Put(kMessageMagic);
   message.Put(kMessageVersion);
@@ -67,7 +66,7 @@ std::vector<std::byte> Seal(Kind kind, std::vector<std::byte> body, const Contro
 }
 
 // The body of an authentic message of this kind.
-Result<std::span<const std::byte>> Open(std::span<const std::byte> message, Kind kind,
+Result<std::span<const std::byte>> Open(std::span<const std::byte> message, ControlKind kind,
                                         const ControlSecret& secret) {
   const auto total = MessageBytes(message);
   if (!total || *total != message.size()) return MakeError(ErrorKind::kCorrupt, "not a control message");
@@ -77,10 +76,10 @@ Result<std::span<const std::byte>> Open(std::span<const std::byte> message, Kind
   if (!DigestsEqual(code, HmacSha256(std::as_bytes(std::span(secret)), sealed))) {
     return MakeError(ErrorKind::kCorrupt, "control message with a wrong authentication code");
   }
-  uint16_t found = 0;
-  std::memcpy(&found, message.data() + 6, sizeof(found));
-  if (found != static_cast<uint16_t>(kind))
-    return MakeError(ErrorKind::kCorrupt, "control message of kind {}", found);
+  if (KindOf(message) != kind) {
+    return MakeError(ErrorKind::kCorrupt, "control message of kind {}",
+                     static_cast<uint16_t>(KindOf(message)));
+  }
   return sealed.subspan(kMessageHeaderBytes);
 }
 
@@ -161,7 +160,7 @@ std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSe
   body.PutText(std::string_view(pledge.values.name).substr(0, kTextLimit));
   DYNAMICCL_ATTESTED_VALUES(DYNAMICCL_PUT_VALUE)
 #undef DYNAMICCL_PUT_VALUE
-  return Seal(Kind::kPledge, std::move(body.buffer()), secret);
+  return Seal(ControlKind::kPledge, std::move(body.buffer()), secret);
 }
 
 std::vector<std::byte> EncodeVerdict(const ControlToken& communicator, const Verdict& verdict,
@@ -171,7 +170,38 @@ std::vector<std::byte> EncodeVerdict(const ControlToken& communicator, const Ver
   body.Put<uint8_t>(verdict.agreed);
   body.Put<uint8_t>(verdict.timed_out);
   body.PutText(std::string_view(verdict.reason).substr(0, 4 * kTextLimit));
-  return Seal(Kind::kVerdict, std::move(body.buffer()), secret);
+  return Seal(ControlKind::kVerdict, std::move(body.buffer()), secret);
+}
+
+std::vector<std::byte> EncodeJoin(const JoinMessage& join, const ControlSecret& secret) {
+  ByteWriter body;
+  body.Put(join.root);
+  body.Put(join.communicator);
+  body.Put(join.member);
+  body.Put(join.n_ranks);
+  return Seal(ControlKind::kJoin, std::move(body.buffer()), secret);
+}
+
+std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSecret& secret) {
+  const SwitchMessage& message = letter.message;
+  ByteWriter body;
+  body.Put(letter.communicator);
+  body.Put(static_cast<uint8_t>(message.kind));
+  body.Put<uint8_t>(message.commit);
+  body.Put(static_cast<uint8_t>(message.refusal));
+  body.Put<uint8_t>(0);
+  body.Put(message.version);
+  body.Put(message.attempt);
+  body.Put(message.boundary);
+  body.Put(message.calls);
+  body.Put(letter.policy);
+  return Seal(ControlKind::kSwitch, std::move(body.buffer()), secret);
+}
+
+ControlKind KindOf(std::span<const std::byte> message) {
+  uint16_t kind = 0;
+  std::memcpy(&kind, message.data() + 6, sizeof(kind));
+  return static_cast<ControlKind>(kind);
 }
 
 std::optional<size_t> MessageBytes(std::span<const std::byte> header) {
@@ -183,14 +213,14 @@ std::optional<size_t> MessageBytes(std::span<const std::byte> header) {
   return total;
 }
 
-std::optional<ControlToken> PledgeRoot(std::span<const std::byte> message) {
+std::optional<ControlToken> RootOf(std::span<const std::byte> message) {
   ByteReader reader(message.subspan(std::min(message.size(), kMessageHeaderBytes)));
   const auto root = reader.Get<ControlToken>();
   return reader.ok() ? std::optional(root) : std::nullopt;
 }
 
 Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const ControlSecret& secret) {
-  DYNAMICCL_TRY(const auto body, Open(message, Kind::kPledge, secret));
+  DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kPledge, secret));
   ByteReader reader(body);
   PledgeMessage pledge;
   pledge.root = reader.Get<ControlToken>();
@@ -209,7 +239,7 @@ Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const Con
 
 Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlToken& communicator,
                               const ControlSecret& secret) {
-  DYNAMICCL_TRY(const auto body, Open(message, Kind::kVerdict, secret));
+  DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kVerdict, secret));
   ByteReader reader(body);
   const bool same = reader.Get<ControlToken>() == communicator;
   Verdict verdict;
@@ -220,6 +250,43 @@ Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlT
     return MakeError(ErrorKind::kCorrupt, "verdict of a wrong length");
   if (!same) return MakeError(ErrorKind::kCorrupt, "verdict about another communicator");
   return verdict;
+}
+
+Result<JoinMessage> DecodeJoin(std::span<const std::byte> message, const ControlSecret& secret) {
+  DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kJoin, secret));
+  ByteReader reader(body);
+  JoinMessage join;
+  join.root = reader.Get<ControlToken>();
+  join.communicator = reader.Get<ControlToken>();
+  join.member = reader.Get<int32_t>();
+  join.n_ranks = reader.Get<int32_t>();
+  if (!reader.ok() || reader.remaining() != 0 || join.n_ranks < 1)
+    return MakeError(ErrorKind::kCorrupt, "join of a wrong length or size");
+  return join;
+}
+
+Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const ControlToken& communicator,
+                                  const ControlSecret& secret) {
+  DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kSwitch, secret));
+  ByteReader reader(body);
+  SwitchLetter letter;
+  letter.communicator = reader.Get<ControlToken>();
+  SwitchMessage& said = letter.message;
+  const auto kind = reader.Get<uint8_t>();
+  said.kind = static_cast<SwitchKind>(kind);
+  said.commit = reader.Get<uint8_t>() != 0;
+  said.refusal = static_cast<Refusal>(reader.Get<uint8_t>());
+  reader.Get<uint8_t>();
+  said.version = reader.Get<uint32_t>();
+  said.attempt = reader.Get<uint64_t>();
+  said.boundary = reader.Get<uint64_t>();
+  said.calls = reader.Get<uint64_t>();
+  letter.policy = reader.Get<Sha256Digest>();
+  if (!reader.ok() || reader.remaining() != 0 || kind > static_cast<uint8_t>(SwitchKind::kAsk))
+    return MakeError(ErrorKind::kCorrupt, "switch message of a wrong length or kind");
+  if (letter.communicator != communicator)
+    return MakeError(ErrorKind::kCorrupt, "switch message about another communicator");
+  return letter;
 }
 
 }  // namespace dynamiccl

@@ -15,6 +15,7 @@
 #include "src/base/status.h"
 #include "src/decision/attestation.h"
 #include "src/decision/mask_agreement.h"
+#include "src/decision/switching/switch_message.h"
 
 namespace dynamiccl {
 
@@ -72,6 +73,23 @@ struct PledgeMessage {
   MeetingAbout about = MeetingAbout::kCommunicator;
 };
 
+// A rank of an attested communicator opens the connection on which tables are switched.
+struct JoinMessage {
+  ControlToken root{};
+  ControlToken communicator{};
+  int32_t member = 0;
+  int32_t n_ranks = 0;
+};
+
+// What src/decision/switching has to say, and the policy that a new table comes from.
+struct SwitchLetter {
+  ControlToken communicator{};
+  SwitchMessage message;
+  Sha256Digest policy{};  // kPrepare
+};
+
+enum class ControlKind : uint16_t { kPledge = 1, kVerdict = 2, kJoin = 3, kSwitch = 4 };
+
 // A message is at most this long: eleven short texts and a header.
 inline constexpr size_t kMostMessageBytes = 4096;
 inline constexpr size_t kMessageHeaderBytes = 12;
@@ -80,13 +98,21 @@ std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSe
 std::vector<std::byte> EncodeVerdict(const ControlToken& communicator, const Verdict& verdict,
                                      const ControlSecret& secret);
 
+std::vector<std::byte> EncodeJoin(const JoinMessage& join, const ControlSecret& secret);
+std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSecret& secret);
+
+// Of a message whose header is whole; not yet authenticated.
+ControlKind KindOf(std::span<const std::byte> message);
 // Bytes of the whole message that begins with `header`; empty when this is no message of this version.
 std::optional<size_t> MessageBytes(std::span<const std::byte> header);
-// The token by which a leader finds the secret of a pledge; not yet authenticated.
-std::optional<ControlToken> PledgeRoot(std::span<const std::byte> message);
+// The token by which a leader finds the secret of a pledge or a join; not yet authenticated.
+std::optional<ControlToken> RootOf(std::span<const std::byte> message);
 // Errors: another kind, a wrong authentication code, a body that is too short or too long.
 Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const ControlSecret& secret);
 Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlToken& communicator,
                               const ControlSecret& secret);
+Result<JoinMessage> DecodeJoin(std::span<const std::byte> message, const ControlSecret& secret);
+Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const ControlToken& communicator,
+                                  const ControlSecret& secret);
 
 }  // namespace dynamiccl

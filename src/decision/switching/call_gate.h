@@ -14,8 +14,9 @@ inline constexpr uint32_t kDefaultTableVersion = 0;
 
 class CallGate {
  public:
-  // One gate copied from another, for exploring states: no thread may be using either.
   CallGate() = default;
+  explicit CallGate(uint32_t first_version) : active_(first_version) {}
+  // One gate copied from another, for exploring states: no thread may be using either.
   CallGate(const CallGate& other) { *this = other; }
   CallGate& operator=(const CallGate& other) {
     calls_.store(other.calls());
@@ -61,6 +62,8 @@ class CallGate {
   void Commit() { armed_.fetch_or(kCommitted, std::memory_order_acq_rel); }
   // They keep the version they have.
   void Disarm() { armed_.store(kNever, std::memory_order_release); }
+  // Of the last Arm.
+  uint32_t next_version() const { return next_; }
   // False from Arm until Disarm, or until the issuing thread has taken a committed version.
   bool idle() const { return armed_.load(std::memory_order_acquire) == kNever; }
   // Calls that have begun.

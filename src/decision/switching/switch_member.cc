@@ -66,17 +66,19 @@ SwitchSends SwitchMember::Answer() {
   return sends;
 }
 
-void SwitchMember::TakeVerdict(uint64_t attempt, bool commit) {
-  if (attempt != pending_ || !pending()) return;
+bool SwitchMember::TakeVerdict(uint64_t attempt, bool commit) {
+  if (attempt != pending_ || !pending()) return false;
   if (!commit) {
     Drop(Refusal::kDecided);
-  } else if (pledged_) {
-    gate_->Commit();
-    committed_ = attempt;
-    pending_ = 0;
-    pledged_ = false;
-    repeat_ns_ = ask_ns_ = 0;
+    return false;
   }
+  if (!pledged_) return false;
+  gate_->Commit();
+  committed_ = attempt;
+  pending_ = 0;
+  pledged_ = false;
+  repeat_ns_ = ask_ns_ = 0;
+  return true;
 }
 
 SwitchSends SwitchMember::AnswerPeer(int from, uint64_t attempt) {

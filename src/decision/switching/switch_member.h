@@ -26,8 +26,9 @@ class SwitchMember {
   void Prepare(const SwitchMessage& prepare, bool usable);
   // What this rank says to the leader about the last kPrepare.
   SwitchSends Answer();
-  // kVerdict, from the leader or from a peer.
-  void TakeVerdict(uint64_t attempt, bool commit);
+  // kVerdict, from the leader or from a peer. True when it committed the attempt that this rank is pledged
+  // to.
+  bool TakeVerdict(uint64_t attempt, bool commit);
   // A peer's kAsk.
   SwitchSends AnswerPeer(int from, uint64_t attempt);
   // Some milliseconds have passed.

@@ -48,6 +48,59 @@ TEST(Pledge, SaysWhatItIsAbout) {
   }
 }
 
+JoinMessage Join() {
+  JoinMessage join;
+  join.root.fill(3);
+  join.communicator.fill(4);
+  join.member = 5;
+  join.n_ranks = 8;
+  return join;
+}
+
+SwitchLetter Letter() {
+  SwitchLetter letter;
+  letter.communicator.fill(4);
+  letter.message = {SwitchKind::kRefuse, true, Refusal::kDecided, 7, 8, 9, 10};
+  letter.policy.fill(11);
+  return letter;
+}
+
+TEST(SwitchLetter, IsReadAsWritten) {
+  const auto join = DecodeJoin(EncodeJoin(Join(), kSecret), kSecret);
+  ASSERT_TRUE(join);
+  EXPECT_EQ(join->communicator, Join().communicator);
+  EXPECT_EQ(join->member, 5);
+  EXPECT_EQ(join->n_ranks, 8);
+  EXPECT_EQ(RootOf(EncodeJoin(Join(), kSecret)), Join().root);
+  const auto bytes = EncodeSwitch(Letter(), kSecret);
+  EXPECT_EQ(KindOf(bytes), ControlKind::kSwitch);
+  const auto letter = DecodeSwitch(bytes, Letter().communicator, kSecret);
+  ASSERT_TRUE(letter);
+  EXPECT_EQ(letter->message, Letter().message);
+  EXPECT_EQ(letter->policy, Letter().policy);
+}
+
+TEST(SwitchLetter, DamagedCutOrMisdirectedIsNotRead) {
+  const ControlToken token = Letter().communicator;
+  for (const auto& good : {EncodeJoin(Join(), kSecret), EncodeSwitch(Letter(), kSecret)}) {
+    const auto read = [&](std::span<const std::byte> bytes) {
+      return DecodeJoin(bytes, kSecret) || DecodeSwitch(bytes, token, kSecret);
+    };
+    ASSERT_TRUE(read(good));
+    for (size_t length = 0; length < good.size(); ++length) ASSERT_FALSE(read(std::span(good).first(length)));
+    for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
+      auto flipped = good;
+      flipped[bit / 8] ^= std::byte{1} << (bit % 8);
+      ASSERT_FALSE(read(flipped)) << "bit " << bit;
+    }
+  }
+  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(Letter(), kSecret), ControlToken{1}, kSecret));
+  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(Letter(), kSecret), token, ControlSecret{}));
+  SwitchLetter unknown = Letter();
+  unknown.message.kind = static_cast<SwitchKind>(9);
+  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(unknown, kSecret), token, kSecret));
+}
+
 TEST(UniqueIdBlock, IsReadAsWritten) {
   for (const char* address : {"127.0.0.1", "10.20.30.40", "fe80::1", "2001:db8::17"}) {
     UniqueId id = FreshId();
@@ -103,7 +156,7 @@ TEST(Tokens, DifferBetweenIdsChildrenAndColours) {
 TEST(ControlMessages, PledgeIsReadAsWritten) {
   const auto message = EncodePledge(Pledge(), kSecret);
   EXPECT_EQ(MessageBytes(message), message.size());
-  EXPECT_EQ(PledgeRoot(message), Pledge().root);
+  EXPECT_EQ(RootOf(message), Pledge().root);
   const auto pledge = DecodePledge(message, kSecret);
   ASSERT_TRUE(pledge) << pledge.error().message;
   EXPECT_EQ(pledge->communicator, Pledge().communicator);
@@ -138,7 +191,7 @@ TEST(ControlMessages, EveryFlippedBitAndEveryTruncationIsRefused) {
   }
   for (size_t length = 0; length < message.size(); ++length) {
     EXPECT_FALSE(DecodePledge(std::span(message).first(length), kSecret)) << length;
-    (void)PledgeRoot(std::span(message).first(length));
+    (void)RootOf(std::span(message).first(length));
   }
 }
 

@@ -298,7 +298,7 @@ class MissesAborts : public SwitchMember {
   explicit MissesAborts(CallGate& gate) : SwitchMember(gate) {}
   MissesAborts(const MissesAborts& other, CallGate& gate) : SwitchMember(other, gate) {}
   void TakeVerdict(uint64_t attempt, bool commit) {
-    if (commit) SwitchMember::TakeVerdict(attempt, commit);
+    if (commit) (void)SwitchMember::TakeVerdict(attempt, commit);
   }
 };
 

@@ -235,7 +235,8 @@ class SimulatedCommunicator {
         Say(rank, leader_.TakeAnswer(from, message, rank.gate.calls()));
         return CountOutcome();
       case SwitchKind::kVerdict:
-        return rank.member.TakeVerdict(message.attempt, message.commit);
+        (void)rank.member.TakeVerdict(message.attempt, message.commit);
+        return;
       case SwitchKind::kAsk:
         return Say(rank, IndexOf(rank) == 0 ? leader_.AnswerPeer(from, message.attempt)
                                             : rank.member.AnswerPeer(from, message.attempt));

@@ -81,7 +81,7 @@ class PledgesBeforeArming {
   }
   void TakeVerdict(uint64_t attempt, bool commit) {
     Arm();
-    sound_.TakeVerdict(attempt, commit);
+    (void)sound_.TakeVerdict(attempt, commit);
   }
   SwitchSends AnswerPeer(int from, uint64_t attempt) { return sound_.AnswerPeer(from, attempt); }
   SwitchSends Tick(int64_t now_ns) {
@@ -113,7 +113,7 @@ class DecidesAloneInTheEnd : public SwitchMember {
   }
   SwitchSends Tick(int64_t now_ns) {
     if (own_gate_.idle() || !own_gate_.Reached(boundary_)) since_ns_ = now_ns;
-    if (now_ns - since_ns_ > kPatienceNs) SwitchMember::TakeVerdict(attempt_, false);
+    if (now_ns - since_ns_ > kPatienceNs) (void)SwitchMember::TakeVerdict(attempt_, false);
     return SwitchMember::Tick(now_ns);
   }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/changed_policy.h"
+
+#include "src/base/log.h"
+#include "src/policy/policy_file.h"
+
+namespace dynamiccl {
+namespace {
+
+bool SameFile(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+PolicyWatch::PolicyWatch(std::string path, const Sha256Digest& known)
+    : path_(std::move(path)), known_(known) {}
+
+std::optional<Sha256Digest> PolicyWatch::Changed() {
+  struct stat now = {};
+  if (::stat(path_.c_str(), &now) != 0 || SameFile(now, seen_)) return std::nullopt;
+  seen_ = now;
+  const auto policy = ReadPolicyFile(path_);
+  if (!policy) {
+    Log(LogLevel::kWarn, "the changed policy is not used: {}", policy.error().message);
+    return std::nullopt;
+  }
+  if ((*policy)->sha256 == known_) return std::nullopt;
+  known_ = (*policy)->sha256;
+  return known_;
+}
+
+std::shared_ptr<const Policy> PolicyByDigest::Read(const Sha256Digest& digest) {
+  if (last_ && last_->sha256 == digest) return last_;
+  auto policy = ReadPolicyFile(path_);
+  if (!policy || (*policy)->sha256 != digest) return nullptr;
+  last_ = std::move(*policy);
+  return last_;
+}
+
+}  // namespace dynamiccl

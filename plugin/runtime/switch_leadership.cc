@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/switch_leadership.h"
+
+#include <algorithm>
+
+#include "plugin/runtime/socket.h"
+#include "src/base/clock.h"
+#include "src/base/log.h"
+
+namespace dynamiccl {
+namespace {
+
+// An operator's change is noticed within this.
+constexpr int64_t kLookNs = 200'000'000;
+// While an attempt is under way: far below the second after which it is called off.
+constexpr int kBusyTickMs = 1;
+constexpr int kQuietTickMs = 100;
+// A policy that not all ranks have yet: a shared file system takes seconds to show a new file everywhere.
+constexpr int64_t kOfferAgainNs = 5'000'000'000;
+
+}  // namespace
+
+bool SwitchLeadership::Communicator::Seat(int fd, const JoinMessage& join) {
+  if (n_ranks != static_cast<size_t>(join.n_ranks)) return false;
+  const auto known = std::find(members.begin(), members.end(), join.member);
+  if (known == members.end()) {
+    if (complete()) return false;
+    members.push_back(join.member);
+    fds.push_back(fd);
+    return true;
+  }
+  // Its connection broke. It takes part in no further switch, but may ask how the last one ended.
+  int& place = fds[static_cast<size_t>(known - members.begin())];
+  if (place >= 0) return false;
+  place = fd;
+  return true;
+}
+
+bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret& secret) {
+  if (!watch_ || !own_calls_(join.communicator)) return false;
+  Communicator& communicator = communicators_.try_emplace(join.communicator, join.n_ranks).first->second;
+  communicator.secret = secret;
+  if (!communicator.Seat(fd, join)) return false;
+  by_fd_[fd] = join.communicator;
+  return true;
+}
+
+bool SwitchLeadership::Hear(int fd, std::span<const std::byte> message) {
+  const auto joined = by_fd_.find(fd);
+  if (joined == by_fd_.end()) return false;
+  const ControlToken token = joined->second;
+  Communicator& communicator = communicators_.find(token)->second;
+  const auto letter = DecodeSwitch(message, token, communicator.secret);
+  if (!letter) return false;
+  const auto place = std::find(communicator.fds.begin(), communicator.fds.end(), fd);
+  const int rank = static_cast<int>(place - communicator.fds.begin());
+  const SwitchMessage& said = letter->message;
+  if (said.kind == SwitchKind::kAsk) {
+    Send(communicator, token, communicator.leader.AnswerPeer(rank, said.attempt));
+  } else if (said.kind == SwitchKind::kPledge || said.kind == SwitchKind::kRefuse) {
+    Send(communicator, token, communicator.leader.TakeAnswer(rank, said, CallsOf(token)));
+    Note(communicator);
+  }
+  return true;
+}
+
+void SwitchLeadership::Lose(int fd) {
+  const auto joined = by_fd_.find(fd);
+  if (joined == by_fd_.end()) return;
+  const ControlToken token = joined->second;
+  by_fd_.erase(joined);
+  Communicator& communicator = communicators_.find(token)->second;
+  const auto place = std::find(communicator.fds.begin(), communicator.fds.end(), fd);
+  const int rank = static_cast<int>(place - communicator.fds.begin());
+  *place = -1;
+  Send(communicator, token, communicator.leader.LoseRank(rank));
+  const bool empty =
+      std::all_of(communicator.fds.begin(), communicator.fds.end(), [](int each) { return each < 0; });
+  if (empty) communicators_.erase(token);
+}
+
+void SwitchLeadership::Tick(int64_t now_ns) {
+  if (!watch_ || communicators_.empty()) return;
+  if (now_ns >= look_ns_) {
+    look_ns_ = now_ns + kLookNs;
+    if (const auto changed = watch_->Changed()) latest_ = changed;
+  }
+  for (auto& [token, communicator] : communicators_) {
+    if (!communicator.complete()) continue;
+    Ask(communicator, now_ns);
+    Send(communicator, token, communicator.leader.Tick(now_ns, CallsOf(token)));
+    Note(communicator);
+  }
+}
+
+void SwitchLeadership::Ask(Communicator& communicator, int64_t now_ns) {
+  if (!latest_ || communicator.policy == *latest_ || now_ns < communicator.again_ns) return;
+  if (!communicator.leader.Request({SwitchReason::kOperator, communicator.version + 1})) return;
+  ++communicator.version;
+  communicator.policy = *latest_;
+  communicator.policies[communicator.version] = *latest_;
+}
+
+int SwitchLeadership::NextTickMs() const {
+  if (!watch_ || communicators_.empty()) return -1;
+  const bool busy = std::any_of(communicators_.begin(), communicators_.end(),
+                                [](const auto& each) { return each.second.leader.busy(); });
+  return busy ? kBusyTickMs : kQuietTickMs;
+}
+
+void SwitchLeadership::Send(const Communicator& communicator, const ControlToken& token,
+                            const SwitchSends& sends) {
+  for (const SwitchSend& send : sends) {
+    const auto policy = communicator.policies.find(send.message.version);
+    const bool known = policy != communicator.policies.end();
+    const SwitchLetter letter{token, send.message, known ? policy->second : Sha256Digest{}};
+    const auto bytes = EncodeSwitch(letter, communicator.secret);
+    for (size_t rank = 0; rank < communicator.fds.size(); ++rank) {
+      if (send.to != kAllRanks && send.to != static_cast<int>(rank)) continue;
+      // A connection that is broken is noticed by its end.
+      if (communicator.fds[rank] >= 0) (void)SendAll(communicator.fds[rank], bytes);
+    }
+  }
+}
+
+void SwitchLeadership::Note(Communicator& communicator) {
+  const auto outcome = communicator.leader.TakeOutcome();
+  if (!outcome) return;
+  if (outcome->end == SwitchOutcome::End::kCommitted) {
+    std::erase_if(communicator.policies, [&](const auto& each) { return each.first <= outcome->version; });
+    Log(LogLevel::kInfo, "all ranks use table v{} from an agreed call on", outcome->version);
+  } else if (outcome->end == SwitchOutcome::End::kRankCannot) {
+    const int member = communicator.members[static_cast<size_t>(outcome->rank)];
+    Log(LogLevel::kWarn, "the changed policy is not used yet: rank {} does not have the same file", member);
+    // Unless a newer one was asked for meanwhile.
+    if (outcome->version == communicator.version) communicator.policy = {};
+    communicator.again_ns = MonotonicNanoseconds() + kOfferAgainNs;
+  }
+}
+
+}  // namespace dynamiccl

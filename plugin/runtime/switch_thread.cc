@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/switch_thread.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/signal_block.h"
+#include "plugin/runtime/socket.h"
+#include "src/base/clock.h"
+
+namespace dynamiccl {
+namespace {
+
+// Between attempts to reach a leader that is not there.
+constexpr int kRetryMs = 100;
+// While a boundary is armed: as fine as the times of the member's machine.
+constexpr int kArmedTickMs = 10;
+// A leader that cannot be reached for so long ends switching for a rank that waits for nothing.
+constexpr int64_t kReachNs = 30'000'000'000;
+
+}  // namespace
+
+SwitchThread::SwitchThread(std::string policy_path) : policies_(std::move(policy_path)) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+    wake_read_ = UniqueFd(ends[0]);
+    wake_write_ = UniqueFd(ends[1]);
+  }
+  const SignalBlock no_signals;  // inherited by the thread: the program's handlers never run on it
+  thread_ = std::thread([this] { Guarded([this] { Run(); }); });
+}
+
+SwitchThread::~SwitchThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_write_.Reset();
+  thread_.join();
+}
+
+void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
+                        std::shared_ptr<SwitchableTables> tables) {
+  {
+    const std::lock_guard lock(mutex_);
+    present_.emplace_back(join.communicator, tables);
+    queued_.push_back(
+        {meeting, join, tables, SwitchMember(tables->gate()), MonotonicNanoseconds() + kReachNs, {}, {}});
+  }
+  // A full pipe means that the thread has been woken already.
+  [[maybe_unused]] const ssize_t written = ::write(wake_write_.get(), "", 1);
+}
+
+void SwitchThread::Leave(const std::shared_ptr<SwitchableTables>& tables) {
+  tables->gate().Release();
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(present_, [&](const auto& present) { return present.second == tables; });
+  }
+  [[maybe_unused]] const ssize_t written = ::write(wake_write_.get(), "", 1);
+}
+
+std::optional<uint64_t> SwitchThread::CallsOf(const ControlToken& communicator) {
+  const std::lock_guard lock(mutex_);
+  std::optional<uint64_t> calls;
+  for (const auto& [token, tables] : present_) {
+    if (token == communicator) calls = std::max(calls.value_or(0), tables->gate().calls());
+  }
+  return calls;
+}
+
+void SwitchThread::Run() {
+  while (WaitForNews()) {
+    TakeQueued();
+    joined_.remove_if([this](Joined& joined) { return !GoOn(joined); });
+  }
+}
+
+int SwitchThread::TimeoutMs() const {
+  int timeout = -1;
+  for (const Joined& joined : joined_) {
+    if (!joined.tables->gate().idle()) return kArmedTickMs;
+    if (!joined.fd.valid()) timeout = kRetryMs;
+  }
+  return timeout;
+}
+
+bool SwitchThread::WaitForNews() {
+  std::vector<pollfd> waiting{{wake_read_.get(), POLLIN, 0}};
+  for (const Joined& joined : joined_) {
+    if (joined.fd.valid()) waiting.push_back({joined.fd.get(), POLLIN, 0});
+  }
+  if (::poll(waiting.data(), waiting.size(), TimeoutMs()) < 0 && errno != EINTR) return false;
+  char woken[64];
+  while (::read(wake_read_.get(), woken, sizeof(woken)) > 0) continue;
+  size_t i = 0;
+  for (Joined& joined : joined_) {
+    if (!joined.fd.valid() || waiting[++i].revents == 0 || Receive(joined)) continue;
+    // What was said may be lost; a rank that is pledged has to hear the verdict.
+    joined.fd.Reset();
+    joined.received.clear();
+    joined.reach_until_ns = MonotonicNanoseconds() + kReachNs;
+  }
+  const std::lock_guard lock(mutex_);
+  return !stopping_;
+}
+
+void SwitchThread::TakeQueued() {
+  const std::lock_guard lock(mutex_);
+  std::move(queued_.begin(), queued_.end(), std::back_inserter(joined_));
+  queued_.clear();
+  joined_.remove_if([this](const Joined& joined) {
+    return std::none_of(present_.begin(), present_.end(),
+                        [&](const auto& present) { return present.second == joined.tables; });
+  });
+}
+
+bool SwitchThread::GoOn(Joined& joined) {
+  const int64_t now = MonotonicNanoseconds();
+  if (!joined.fd.valid()) {
+    if (now > joined.reach_until_ns && joined.tables->gate().idle()) return false;
+    auto fd = Connect(joined.meeting.address, joined.meeting.port, kRetryMs);
+    if (fd && SendAll(fd->get(), EncodeJoin(joined.join, joined.meeting.secret))) joined.fd = std::move(*fd);
+  }
+  const SwitchSends sends = joined.member.Tick(now);
+  if (joined.fd.valid() && !Send(joined, sends)) joined.fd.Reset();
+  return true;
+}
+
+bool SwitchThread::Receive(Joined& joined) {
+  std::byte buffer[kMostMessageBytes];
+  const ssize_t got = ::recv(joined.fd.get(), buffer, sizeof(buffer), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  if (got <= 0) return false;
+  joined.received.insert(joined.received.end(), buffer, buffer + got);
+  while (joined.received.size() >= kMessageHeaderBytes) {
+    const auto total = MessageBytes(joined.received);
+    if (!total) return false;
+    if (joined.received.size() < *total) return true;
+    if (!Hear(joined, std::span(joined.received).first(*total))) return false;
+    joined.received.erase(joined.received.begin(),
+                          joined.received.begin() + static_cast<std::ptrdiff_t>(*total));
+  }
+  return true;
+}
+
+bool SwitchThread::Hear(Joined& joined, std::span<const std::byte> message) {
+  const auto letter = DecodeSwitch(message, joined.join.communicator, joined.meeting.secret);
+  if (!letter) return false;
+  const SwitchMessage& said = letter->message;
+  if (said.kind == SwitchKind::kPrepare) {
+    const bool usable = joined.tables->Offer(said.version, policies_.Read(letter->policy));
+    joined.member.Prepare(said, usable);
+    return Send(joined, joined.member.Answer());
+  }
+  if (said.kind == SwitchKind::kVerdict) {
+    const uint32_t next = joined.tables->gate().next_version();
+    if (joined.member.TakeVerdict(said.attempt, said.commit)) joined.tables->Committed(next);
+  }
+  return true;
+}
+
+bool SwitchThread::Send(Joined& joined, const SwitchSends& sends) {
+  for (const SwitchSend& send : sends) {
+    const auto bytes = EncodeSwitch({joined.join.communicator, send.message, {}}, joined.meeting.secret);
+    if (!SendAll(joined.fd.get(), bytes)) return false;
+  }
+  return true;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// This process's ends of switching: one thread, started by the first communicator that joins, hears the
+// leaders of all its communicators and arms their gates. It makes no CUDA call, and in a job is never
+// stopped.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "plugin/runtime/changed_policy.h"
+#include "plugin/runtime/switchable_tables.h"
+#include "src/base/unique_fd.h"
+#include "src/decision/control_messages.h"
+#include "src/decision/switching/switch_member.h"
+
+namespace dynamiccl {
+
+class SwitchThread {
+ public:
+  // Tables are made from the file at `policy_path`, once its digest is the one that the leader names.
+  explicit SwitchThread(std::string policy_path);
+  ~SwitchThread();
+
+  // Joins the ranks that switch the tables of this communicator. Until all have joined, nothing is switched.
+  void Join(const MeetingPoint& meeting, const JoinMessage& join, std::shared_ptr<SwitchableTables> tables);
+  // The communicator is gone: frees who waits at its gate, and ends the connection.
+  void Leave(const std::shared_ptr<SwitchableTables>& tables);
+  // Calls that have begun on a rank of this process.
+  std::optional<uint64_t> CallsOf(const ControlToken& communicator);
+
+ private:
+  struct Joined {
+    MeetingPoint meeting;
+    JoinMessage join;
+    std::shared_ptr<SwitchableTables> tables;
+    SwitchMember member;
+    int64_t reach_until_ns = 0;  // for reaching the leader (again)
+    UniqueFd fd;                 // invalid: not connected
+    std::vector<std::byte> received;
+  };
+
+  void Run();
+  // False at the end.
+  bool WaitForNews();
+  int TimeoutMs() const;
+  void TakeQueued();
+  // False when it is over.
+  bool GoOn(Joined& joined);
+  // False when the connection is over.
+  bool Receive(Joined& joined);
+  bool Hear(Joined& joined, std::span<const std::byte> message);
+  bool Send(Joined& joined, const SwitchSends& sends);
+
+  PolicyByDigest policies_;   // the thread's own
+  std::list<Joined> joined_;  // likewise
+  UniqueFd wake_read_;
+  UniqueFd wake_write_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<Joined> queued_;
+  std::vector<std::pair<ControlToken, std::shared_ptr<SwitchableTables>>> present_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/switchable_tables.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace dynamiccl {
+namespace {
+
+// A verdict is on its way when a call has to wait at all: yield for about as long as a message takes on a
+// busy machine, then leave the core to others.
+constexpr int kYields = 200;
+constexpr auto kNap = std::chrono::microseconds(50);
+
+}  // namespace
+
+SwitchableTables::SwitchableTables(std::shared_ptr<DecisionEngine> first, EngineOf engine_of)
+    : engine_of_(std::move(engine_of)), current_{first.get(), kFirstTableVersion} {
+  tables_[kFirstTableVersion] = std::move(first);
+}
+
+void SwitchableTables::Enter(uint64_t number) {
+  gate_.Begin(number);
+  for (int tries = 0; !gate_.TryPass(number); ++tries) {
+    if (tries < kYields) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+  if (gate_.version() == current_.version) return;
+  const std::lock_guard lock(mutex_);
+  const auto found = tables_.find(gate_.version());
+  current_ = {found == tables_.end() ? nullptr : found->second.get(), gate_.version()};
+}
+
+bool SwitchableTables::Offer(uint32_t version, const std::shared_ptr<const Policy>& policy) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<DecisionEngine>& table = tables_[version];
+  if (!table && policy) table = engine_of_(policy);
+  if (table) return true;
+  tables_.erase(version);
+  return false;
+}
+
+void SwitchableTables::Committed(uint32_t version) {
+  const std::lock_guard lock(mutex_);
+  const uint32_t before = std::exchange(committed_, version);
+  std::erase_if(tables_, [=](const auto& table) { return table.first < version && table.first != before; });
+}
+
+}  // namespace dynamiccl

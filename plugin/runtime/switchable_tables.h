@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of one communicator in adaptive mode, by version, and the gate at which its calls go from one to
+// the next.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "src/decision/decision_engine.h"
+#include "src/decision/switching/call_gate.h"
+#include "src/policy/policy.h"
+
+namespace dynamiccl {
+
+// The table that all ranks attested at the start; version 0 is NCCL's own choice.
+inline constexpr uint32_t kFirstTableVersion = 1;
+
+struct VersionedTable {
+  DecisionEngine* engine = nullptr;  // null: NCCL's choice
+  uint32_t version = kDefaultTableVersion;
+};
+
+class SwitchableTables {
+ public:
+  using EngineOf = std::function<std::shared_ptr<DecisionEngine>(const std::shared_ptr<const Policy>&)>;
+
+  // `engine_of` makes a table of this communicator from a policy, a pure function of attested values.
+  SwitchableTables(std::shared_ptr<DecisionEngine> first, EngineOf engine_of);
+
+  // Issuing thread: call `number` begins; waits at the boundary of a switch for its verdict. One store and
+  // one load otherwise. Then `current` holds for the call.
+  void Enter(uint64_t number);
+  const VersionedTable& current() const { return current_; }
+
+  // Control thread. True when there is a table of this version, which is then made from `policy`.
+  bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy);
+  // `version` was committed: what is older than the one before it is needed by no call.
+  void Committed(uint32_t version);
+  CallGate& gate() { return gate_; }
+
+ private:
+  CallGate gate_{kFirstTableVersion};
+  const EngineOf engine_of_;
+  VersionedTable current_;                   // issuing thread
+  uint32_t committed_ = kFirstTableVersion;  // control thread
+  std::mutex mutex_;                         // guards tables_; taken by the issuing thread only at a switch
+  std::map<uint32_t, std::shared_ptr<DecisionEngine>> tables_;
+};
+
+}  // namespace dynamiccl

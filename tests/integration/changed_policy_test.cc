@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies that change under running jobs of several processes.
+#include <chrono>
+#include <future>
+
+#include "tests/integration/job_fixture.h"
+
+namespace dynamiccl::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Jobs in mode adaptive whose policy file is replaced while they run.
+class ChangedPolicy : public JobTest {
+ protected:
+  void Start(JobOptions options) {
+    options.environment = {{"DYNAMICCL_POLICY", path_},
+                           {"DYNAMICCL_MODE", "adaptive"},
+                           {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}};
+    running_ = std::async(std::launch::async, [this, options] { return Run(options); });
+    // Every rank has attested the first policy.
+    for (int rank = 0; rank < options.n_ranks; ++rank) {
+      const std::string log = folder_ + "/decisions." + std::to_string(rank);
+      while (!Ended(10) && (!std::filesystem::exists(log) || std::filesystem::file_size(log) == 0)) continue;
+    }
+  }
+  bool Ended(int within_ms) const {
+    return running_.wait_for(std::chrono::milliseconds(within_ms)) == std::future_status::ready;
+  }
+  void Replace(Protocol protocol) const {
+    std::filesystem::rename(PolicyFile("next", Algorithm::kRing, protocol), path_);
+  }
+  // With the logs.
+  JobResult End() {
+    JobResult job = running_.get();
+    job.folder = folder_;
+    return job;
+  }
+
+  const std::string path_ = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
+  std::future<JobResult> running_;
+};
+
+// Again and again, while four ranks run apart: every rank takes up each new table at the same call, or none
+// does.
+TEST_F(ChangedPolicy, IsTakenUpByAllRanksAtTheSameCall) {
+  Start({.n_ranks = 4, .rounds = "400"});
+  constexpr Protocol kTurns[] = {Protocol::kLL, Protocol::kSimple};
+  for (size_t turn = 0; !Ended(0); ++turn) {
+    Replace(kTurns[turn % 2]);
+    Ended(300);
+  }
+  const JobResult job = End();
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  ExpectEqualLogs(job, 4);
+  const std::string log = job.Text("decisions.0");
+  EXPECT_FALSE(LinesWith(log, "Ring/Simple/").empty());
+  EXPECT_FALSE(LinesWith(log, " policy v2").empty());
+}
+
+TEST_F(ChangedPolicy, OfOneRankAloneIsTakenUpByNoneAndTheRankIsNamed) {
+  JobOptions options{.n_ranks = 3, .rounds = "400"};
+  options.environment_of[1] = {
+      {"DYNAMICCL_POLICY", PolicyFile("own.dcpolicy", Algorithm::kRing, Protocol::kSimple)}};
+  Start(options);
+  Replace(Protocol::kLL);
+  const JobResult job = End();
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  ExpectEqualLogs(job, 3);
+  EXPECT_TRUE(LinesWith(job.Text("decisions.0"), " policy v2").empty());
+  EXPECT_THAT(job.AllOutput(), HasSubstr("rank 1 does not have the same file"));
+}
+
+}  // namespace
+}  // namespace dynamiccl::testing

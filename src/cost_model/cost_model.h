@@ -35,8 +35,8 @@ struct CostModelInput {
   Fabric fabric;
   CostConstants constants;
   // NCCL's corrections for what it saw on GPU clusters: the share of a Tree's bandwidth by size, 1.4 times
-  // the latency of large Ring/Simple AllReduces between nodes, a rank's share and cheaper hops of PAT. False:
-  // the plain model.
+  // the latency of large Ring/Simple AllReduces between nodes, a rank's share and cheaper hops of PAT, what a
+  // switch's multicast reaches. False: the plain model.
   bool gpu_corrections = true;
 
   friend bool operator==(const CostModelInput&, const CostModelInput&) = default;

@@ -14,7 +14,6 @@ namespace {
 
 // Without an answer from the system: the second-level cache of most servers' cores.
 constexpr size_t kAssumedL2Bytes = size_t{2} << 20;
-constexpr size_t kStreamFootprints = 8;
 // A copy to several outputs goes in blocks that stay in the first-level cache.
 constexpr size_t kCopyBlockBytes = 8 << 10;
 
@@ -91,7 +90,7 @@ size_t StreamThresholdBytes() {
     const int64_t given = IntegerSetting(Setting::kHostcclStreamBytes).value_or(0);
     if (given > 0) return static_cast<size_t>(given);
     const long l2 = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return kStreamFootprints * (l2 > 0 ? static_cast<size_t>(l2) : kAssumedL2Bytes);
+    return l2 > 0 ? static_cast<size_t>(l2) : kAssumedL2Bytes;
   }();
   return threshold;
 }

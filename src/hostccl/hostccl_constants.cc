@@ -9,7 +9,7 @@ namespace {
 // between nodes, Ring where a tree moves less: docs/results/hostccl-map.md).
 //
 // Calibrated once, by the lines that `hostccl_calibration two-point` prints (docs/hostccl_calibration.md)
-// from the smallest of 100 samples: two ranks of one node without shaping, one channel, private buffers, on 2
+// from the smallest of 200 samples: two ranks of one node without shaping, one channel, private buffers, on 2
 // cores of an Intel Xeon virtual machine that was otherwise idle, 2026-11-21. NVLSTree, which needs four
 // ranks, has NVLS's hop, and PAT, which needs several nodes, Ring/Simple's. Nothing is fitted to a table of
 // winners: where the model is wrong about hostccl, the default is, too.
@@ -20,15 +20,15 @@ struct SoftwareCost {
   double hop_us;  // without the link's own latency
 };
 constexpr SoftwareCost kSoftwareCosts[] = {
-    {Algorithm::kTree, Protocol::kLL, 1.26, 0.49},     {Algorithm::kTree, Protocol::kLL128, 0.86, 0.61},
-    {Algorithm::kTree, Protocol::kSimple, 1.03, 0.67}, {Algorithm::kRing, Protocol::kLL, 1.26, 0.20},
-    {Algorithm::kRing, Protocol::kLL128, 0.86, 0.49},  {Algorithm::kRing, Protocol::kSimple, 1.03, 0.59},
-    {Algorithm::kNvls, Protocol::kSimple, 1.03, 2.98}, {Algorithm::kNvlsTree, Protocol::kSimple, 1.03, 2.98},
-    {Algorithm::kPat, Protocol::kSimple, 1.03, 0.59},
+    {Algorithm::kTree, Protocol::kLL, 1.27, 0.21},     {Algorithm::kTree, Protocol::kLL128, 1.03, 0.48},
+    {Algorithm::kTree, Protocol::kSimple, 0.95, 0.79}, {Algorithm::kRing, Protocol::kLL, 1.27, 0.27},
+    {Algorithm::kRing, Protocol::kLL128, 1.03, 0.53},  {Algorithm::kRing, Protocol::kSimple, 0.95, 0.58},
+    {Algorithm::kNvls, Protocol::kSimple, 0.95, 0.67}, {Algorithm::kNvlsTree, Protocol::kSimple, 0.95, 0.67},
+    {Algorithm::kPat, Protocol::kSimple, 0.95, 0.58},
 };
-constexpr double kLLGbps = 2.83;       // Ring/LL
-constexpr double kLL128Gbps = 4.76;    // Ring/LL128
-constexpr double kChannelGbps = 11.4;  // Tree/Simple
+constexpr double kLLGbps = 2.78;       // Ring/LL
+constexpr double kLL128Gbps = 4.51;    // Ring/LL128
+constexpr double kChannelGbps = 11.5;  // Tree/Simple
 
 }  // namespace
 

@@ -146,7 +146,16 @@ struct Part {
   int n_ranks = 2;
 };
 
-std::vector<Part> PartsOf(const Words& words) {
+// Said before minutes of measuring, not after.
+Status RequirePlaces(const std::string& topology, int n_ranks) {
+  if (topology.empty()) return {};
+  DYNAMICCL_TRY(const Topology loaded, LoadTopology(topology));
+  DYNAMICCL_TRY(const std::vector<int> nodes, loaded.NodesOfRanks(n_ranks));
+  return {};
+}
+
+// Of all presets those that have places for so many ranks; of named topologies all or none.
+Result<std::vector<Part>> PartsOf(const Words& words) {
   std::vector<std::string> topologies = words.topologies;
   if (words.all_presets) {
     topologies.emplace_back();
@@ -158,6 +167,12 @@ std::vector<Part> PartsOf(const Words& words) {
     // A file stands under its name alone; with several numbers of ranks the name says which.
     const std::string name = topology.empty() ? "unshaped" : fs::path(topology).stem().string();
     for (const int n_ranks : words.rank_counts) {
+      const Status places = RequirePlaces(topology, n_ranks);
+      if (!places && !words.all_presets) return tl::unexpected(places.error());
+      if (!places) {
+        spdlog::info("{} is left out with {} ranks: {}", name, n_ranks, places.error().message);
+        continue;
+      }
       const std::string suffix = words.rank_counts.size() > 1 ? fmt::format("-{}r", n_ranks) : "";
       parts.push_back({topology, name + suffix, n_ranks});
     }
@@ -216,18 +231,18 @@ Status RefusePins() {
   return {};
 }
 
-// Said before minutes of measuring, not after.
+// As early as RequirePlaces.
 Status RequireWritable(const std::string& path) {
   const fs::path folder = fs::absolute(path).parent_path();
   if (::access(folder.c_str(), W_OK) == 0) return {};
   return MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno));
 }
 
-Result<MeasurementFile> SweepAll(const Words& words) {
+// Into `all`, which holds what was measured before a failure, too.
+Status SweepAll(const Words& words, MeasurementFile& all) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create());
-  const std::vector<Part> parts = PartsOf(words);
+  DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(words));
   const auto begin = Clock::now();
-  MeasurementFile all;
   for (size_t i = 0; i < parts.size(); ++i) {
     const double spent_s = std::chrono::duration<double>(Clock::now() - begin).count();
     const double budget_s = std::max(1.0, (words.budget_s - spent_s) / static_cast<double>(parts.size() - i));
@@ -238,7 +253,7 @@ Result<MeasurementFile> SweepAll(const Words& words) {
     std::move(file.contexts.begin(), file.contexts.end(), std::back_inserter(all.contexts));
     std::move(file.rows.begin(), file.rows.end(), std::back_inserter(all.rows));
   }
-  return all;
+  return {};
 }
 
 // Ratio above 1: the best of the sweep is faster than the default.
@@ -272,10 +287,14 @@ Result<int> SweepCommand(CommandLine& line) {
   }
   DYNAMICCL_CHECK_OK(RequireWritable(words.output));
   DYNAMICCL_CHECK_OK(RefusePins());
-  DYNAMICCL_TRY(MeasurementFile file, SweepAll(words));
+  MeasurementFile file;
+  const Status swept = SweepAll(words, file);
   file.command = line.Quoted();
-  DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.output, file));
-  spdlog::info("{} rows in {}", file.rows.size(), words.output);
+  if (!file.rows.empty()) {
+    DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.output, file));
+    spdlog::info("{} rows in {}", file.rows.size(), words.output);
+  }
+  if (!swept) return tl::unexpected(swept.error());
   if (!words.quiet) PrintTable(file);
   return kExitOk;
 }

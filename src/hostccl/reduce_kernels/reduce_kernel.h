@@ -70,8 +70,8 @@ struct WideAccumulation {
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks);
 
 // Bytes that a call must touch (all that it reads and writes on this rank) before stores past the caches
-// pay: HOSTCCL_STREAM_BYTES, or the second-level cache. On a machine with 2 MiB a core the one-pass AllReduce and
-// ReduceScatter gained 5 to 20 % from there on and nothing below (docs/algorithms.md).
+// pay: HOSTCCL_STREAM_BYTES, or the second-level cache. On a machine with 2 MiB a core the one-pass AllReduce
+// and ReduceScatter gained 5 to 20 % from there on and nothing below (docs/algorithms.md).
 size_t StreamThresholdBytes();
 
 // The instruction sets that kernels exist for.

@@ -2,7 +2,6 @@
 #include "src/transport/doorbell.h"
 
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,10 +30,6 @@ class NoTimerSlack {
   int before_;
 };
 
-bool Barrier(int command) {
-  return ::syscall(SYS_membarrier, command, 0, 0) == 0;
-}
-
 void Wait(std::atomic<uint32_t>* word, uint32_t value, const timespec& timeout) {
   // Not FUTEX_PRIVATE: the waker may be another process.
   ::syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, nullptr, 0);
@@ -42,18 +37,9 @@ void Wait(std::atomic<uint32_t>* word, uint32_t value, const timespec& timeout) 
 
 }  // namespace
 
-void BarrierRegistration::Register() {
-  registered_.store(Barrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED), std::memory_order_relaxed);
-}
-
-void Doorbell::FenceForPosters() {
-  if (Barrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) sleeper_fences.store(1, std::memory_order_relaxed);
-}
-
 uint32_t Doorbell::Arm() {
   const uint32_t value = rings.load(std::memory_order_acquire);
   sleepers.fetch_add(1, std::memory_order_seq_cst);
-  if (sleeper_fences.load(std::memory_order_relaxed) != 0) Barrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
   return value;
 }
 

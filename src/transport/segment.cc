@@ -32,9 +32,6 @@ LocalSegments& Local() {
 Result<std::shared_ptr<Segment>> Segment::Create(int n_ranks) {
   DYNAMICCL_TRY(SharedMemory memory, SharedMemory::Create("hostccl", SegmentBytes(n_ranks)));
   std::shared_ptr<Segment> segment(new Segment(std::move(memory), n_ranks));
-  // This process will post to its peers' segments and sleep on its own.
-  BarrierRegistration::Register();
-  segment->header().doorbell.FenceForPosters();
   LocalSegments& local = Local();
   const std::lock_guard lock(local.mutex);
   local.by_address[segment->address()] = segment;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No ring is lost, whoever makes the fence: a poster that publishes and rings at any moment around the
+// No ring is lost: a poster that publishes and rings at any moment around the
 // sleeper's going to sleep wakes it, or is seen by it.
 #include "src/transport/doorbell.h"
 
@@ -46,13 +46,8 @@ int PingPong(Exchange& exchange, size_t self, uint64_t rounds) {
   return lost;
 }
 
-class Doorbells : public ::testing::TestWithParam<bool> {};
-
-TEST_P(Doorbells, NoRingIsLostBetweenThreads) {
+TEST(Doorbells, NoRingIsLostBetweenThreads) {
   Exchange exchange{};
-  BarrierRegistration::Register();
-  if (GetParam()) exchange.bell[0].FenceForPosters();
-  if (GetParam()) exchange.bell[1].FenceForPosters();
   int lost[2] = {};
   const auto rounds = static_cast<uint64_t>(Rounds(4000));
   std::thread other([&] { lost[1] = PingPong(exchange, 1, rounds); });
@@ -61,13 +56,11 @@ TEST_P(Doorbells, NoRingIsLostBetweenThreads) {
   EXPECT_EQ(lost[0] + lost[1], 0);
 }
 
-TEST_P(Doorbells, NoRingIsLostBetweenProcesses) {
+TEST(Doorbells, NoRingIsLostBetweenProcesses) {
   auto memory = SharedMemory::Create("doorbells", sizeof(Exchange));
   ASSERT_TRUE(memory.has_value());
   auto& exchange = *new (memory->data()) Exchange{};
-  const auto run = [&exchange, fences = GetParam()](size_t self) {
-    BarrierRegistration::Register();
-    if (fences) exchange.bell[self].FenceForPosters();
+  const auto run = [&exchange](size_t self) {
     return PingPong(exchange, self, static_cast<uint64_t>(Rounds(4000)));
   };
   const pid_t child = ::fork();
@@ -77,12 +70,6 @@ TEST_P(Doorbells, NoRingIsLostBetweenProcesses) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
 }
-
-std::string FenceName(const ::testing::TestParamInfo<bool>& info) {
-  return info.param ? "SleeperFences" : "PosterFences";
-}
-
-INSTANTIATE_TEST_SUITE_P(Fences, Doorbells, ::testing::Values(false, true), FenceName);
 
 }  // namespace
 }  // namespace dynamiccl

@@ -189,7 +189,7 @@ void CommunicatorGone(ncclComm_t handle) noexcept {
   if (runtime == nullptr) return;
   Guarded([&] {
     const std::shared_ptr<Communicator> communicator = runtime->communicators().Remove(handle);
-    if (communicator && communicator->tables) runtime->switch_thread().Leave(communicator->tables);
+    if (communicator) runtime->Release(*communicator);
     Recorder* recorder = runtime->recorder();
     if (communicator == nullptr || recorder == nullptr) return;
     TraceRecord record = EmptyRecord(RecordKind::kCommunicatorEnd, MonotonicNanoseconds());

@@ -33,6 +33,7 @@ Verdict Ask(ProcessRuntime& runtime, const Communicator* communicator, const std
   PledgeMessage pledge{
       communicator->meeting.root, communicator->token, communicator->member, communicator->info.n_ranks, {},
       runtime.Attested()};
+  pledge.of_leader = runtime.Leads(communicator->meeting);
   pledge.values.constants = constants;
   pledge.values.calls = communicator->blocking ? "interposed" : "interposed, non-blocking";
   auto verdict = PledgeAndWait(communicator->meeting, pledge, runtime.settings().attest_timeout_ms);

@@ -16,8 +16,8 @@ enum class Standing {
 };
 
 // `communicator` is null when it cannot be told which one NCCL is initialising; `constants` names the cost
-// model's. Blocks until the ranks have agreed or not; at most the attestation's timeout and the time to
-// connect while all machines live. Says once why not.
+// model's. Blocks until the ranks have agreed or not; while all live at most the attestation's time-out, and
+// never without a bound. Says once why not.
 Standing AttestCommunicator(ProcessRuntime& runtime, const Communicator* communicator,
                             const std::string& constants);
 

@@ -40,6 +40,7 @@ struct Communicator {
   int process_rank = 0;         // stands for %r in paths
   bool within_process = false;  // all ranks are threads or devices of this process: nothing to attest
   bool blocking = true;
+  std::atomic<bool> gone{false};                // destroyed or aborted
   std::atomic<bool> claimed{false};             // a tuner session was begun for it
   std::unique_ptr<StructureTrigger> structure;  // issuing thread; null without a policy
   std::shared_ptr<const Policy> policy;         // that `structure` computes with

@@ -4,9 +4,11 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
@@ -17,13 +19,21 @@ namespace {
 // Between attempts to reach a leader that is not there yet.
 constexpr auto kRetry = std::chrono::milliseconds(5);
 
-// The whole answer, empty when the connection ended without one.
-std::vector<std::byte> ReceiveMessage(int fd) {
+// Beyond the leader's time: for its answer to arrive.
+constexpr int64_t kAnswerNs = 1'000'000'000;
+
+int MillisecondsUntil(int64_t deadline_ns) {
+  const int64_t left_ns = deadline_ns - MonotonicNanoseconds();
+  return left_ns <= 0 ? 0 : static_cast<int>(left_ns / 1'000'000 + 1);
+}
+
+// The whole answer, empty when the connection or the time ended without one.
+std::vector<std::byte> ReceiveMessage(int fd, int64_t deadline_ns) {
   std::vector<std::byte> received;
   std::byte buffer[kMostMessageBytes];
-  while (true) {
+  while (MonotonicNanoseconds() < deadline_ns) {
     pollfd waiting{fd, POLLIN, 0};
-    if (::poll(&waiting, 1, -1) < 0 && errno != EINTR) return {};
+    if (::poll(&waiting, 1, MillisecondsUntil(deadline_ns)) < 0 && errno != EINTR) return {};
     const ssize_t got = ::recv(fd, buffer, sizeof(buffer), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got <= 0) return {};
@@ -33,25 +43,27 @@ std::vector<std::byte> ReceiveMessage(int fd) {
     if (!total || received.size() > *total) return {};
     if (received.size() == *total) return received;
   }
+  return {};
 }
 
 }  // namespace
 
-Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& pledge, int connect_ms) {
+Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& pledge, int leader_ms) {
   const std::vector<std::byte> message = EncodePledge(pledge, meeting.secret);
-  const int64_t deadline = MonotonicNanoseconds() + int64_t{connect_ms} * 1'000'000;
-  while (true) {
-    const auto left_ms = static_cast<int>((deadline - MonotonicNanoseconds()) / 1'000'000);
-    auto fd = Connect(meeting.address, meeting.port, std::max(left_ms, 1));
+  const int64_t leader_ns = int64_t{leader_ms} * 1'000'000;
+  int64_t deadline = MonotonicNanoseconds() + leader_ns;
+  bool said = false;
+  do {
+    auto fd = Connect(meeting.address, meeting.port, std::max(MillisecondsUntil(deadline), 1));
     if (fd && SendAll(fd->get(), message)) {
-      const std::vector<std::byte> answer = ReceiveMessage(fd->get());
+      // Once: a leader that turns this rank away for ever does not keep it for ever.
+      if (!std::exchange(said, true)) deadline = MonotonicNanoseconds() + leader_ns + kAnswerNs;
+      const std::vector<std::byte> answer = ReceiveMessage(fd->get(), deadline);
       if (!answer.empty()) return DecodeVerdict(answer, pledge.communicator, meeting.secret);
     }
-    if (MonotonicNanoseconds() >= deadline) {
-      return MakeError(ErrorKind::kUnavailable, "no answer from {}:{}", meeting.address, meeting.port);
-    }
     std::this_thread::sleep_for(kRetry);
-  }
+  } while (MonotonicNanoseconds() < deadline);
+  return MakeError(ErrorKind::kUnavailable, "no answer from {}:{}", meeting.address, meeting.port);
 }
 
 Status PledgeAndLeave(const MeetingPoint& meeting, const PledgeMessage& pledge, int connect_ms) {

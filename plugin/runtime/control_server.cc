@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/runtime/control_server.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-
-#include "plugin/runtime/c_boundary.h"
-#include "plugin/runtime/signal_block.h"
 
 namespace dynamiccl {
 namespace {
 
 // A stranger that connects and says nothing, or too little, is dropped after this.
 constexpr int64_t kSilenceNs = 5'000'000'000;
-// A rank that is late for a situation's meeting costs the others a short wait, and costs it this often at
-// most: all of these together last as long as the one wait for a communicator.
-constexpr int kMostLateSituations = 20;
 // Beyond any job that meets at one process, and below the usual limit of descriptors.
 constexpr size_t kMostPeers = 16384;
 
@@ -44,18 +36,7 @@ ControlServer::ControlServer(ListeningSocket listening, int timeout_ms,
     : listening_(std::move(listening)),
       timeout_ns_(int64_t{timeout_ms} * 1'000'000),
       switching_(std::move(switching)) {
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) == 0) {
-    stop_read_ = UniqueFd(ends[0]);
-    stop_write_ = UniqueFd(ends[1]);
-  }
-  const SignalBlock no_signals;  // inherited by the thread: the program's handlers never run on it
-  thread_ = std::thread([this] { Guarded([this] { Run(); }); });
-}
-
-ControlServer::~ControlServer() {
-  stop_write_.Reset();
-  if (thread_.joinable()) thread_.join();
+  thread_.Start([this] { Run(); });
 }
 
 void ControlServer::Welcome(const ControlToken& root, const ControlSecret& secret) {
@@ -63,17 +44,21 @@ void ControlServer::Welcome(const ControlToken& root, const ControlSecret& secre
   secrets_[root] = secret;
 }
 
+bool ControlServer::Welcomes(const ControlToken& root) const {
+  const std::lock_guard lock(mutex_);
+  return secrets_.contains(root);
+}
+
 void ControlServer::Run() {
   while (true) {
-    std::vector<pollfd> waiting{{stop_read_.get(), POLLIN, 0}, {listening_.fd.get(), POLLIN, 0}};
+    std::vector<pollfd> waiting{{listening_.fd.get(), POLLIN, 0}};
     for (const Peer& peer : peers_) waiting.push_back({peer.fd.get(), POLLIN, 0});
-    if (::poll(waiting.data(), waiting.size(), NextTimeoutMs()) < 0 && errno != EINTR) return;
-    if (waiting[0].revents != 0) return;
+    if (!thread_.WaitFor(waiting, NextTimeoutMs())) return;
     std::vector<bool> over(peers_.size());
     for (size_t i = 0; i < peers_.size(); ++i) {
-      if (waiting[i + 2].revents != 0) over[i] = !Receive(peers_[i]);
+      if (waiting[i + 1].revents != 0) over[i] = !Receive(peers_[i]);
     }
-    if (waiting[1].revents != 0) AcceptPeer();
+    if (waiting[0].revents != 0) AcceptPeer();
     over.resize(peers_.size());
     Expire();
     CloseWhere(over);
@@ -154,9 +139,9 @@ bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
   if (!pledge || pledge->n_ranks < 1) return false;
   peer.pledged = true;
   peer.communicator = pledge->communicator;
-  peer.member = pledge->member;
   Attestation& attestation = MeetingOf(*pledge, secret).attestation;
   if (!pledge->declines.empty()) attestation.Decline(pledge->member, pledge->declines);
+  if (pledge->of_leader) attestation.LeaderTakesPart();
   attestation.Pledge(pledge->member, pledge->n_ranks, pledge->values);
   return true;
 }
@@ -164,8 +149,10 @@ bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
 ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge, const ControlSecret& secret) {
   const bool about_situation = pledge.about == MeetingAbout::kSituation;
   const int64_t patience = about_situation ? timeout_ns_ / kMostLateSituations : timeout_ns_;
-  const auto [found, created] =
-      meetings_.try_emplace(pledge.communicator, pledge.n_ranks, MonotonicNanoseconds() + patience);
+  // A child's leader is a rank of the communicator that it came from.
+  const bool only_with_leader = pledge.communicator == pledge.root;
+  const auto [found, created] = meetings_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
+                                                      MonotonicNanoseconds() + patience);
   found->second.secret = secret;
   found->second.about_situation = about_situation;
   if (created && gave_up_) found->second.attestation.Expire();
@@ -186,10 +173,6 @@ void ControlServer::CloseWhere(const std::vector<bool>& over) {
   size_t kept = 0;
   for (size_t i = 0; i < peers_.size(); ++i) {
     const bool silent = !peers_[i].pledged && !peers_[i].joined && now - peers_[i].since_ns > kSilenceNs;
-    if (over[i] && peers_[i].pledged) {
-      const auto meeting = meetings_.find(peers_[i].communicator);
-      if (meeting != meetings_.end()) meeting->second.attestation.Withdraw(peers_[i].member);
-    }
     if (over[i] && peers_[i].joined) switching_->Lose(peers_[i].fd.get());
     if (over[i] || silent) continue;
     if (kept != i) peers_[kept] = std::move(peers_[i]);

@@ -3,14 +3,12 @@
 // It makes no CUDA call (one from another thread can invalidate a capture).
 #pragma once
 
-#include <poll.h>
-
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "plugin/runtime/polling_thread.h"
 #include "plugin/runtime/socket.h"
 #include "plugin/runtime/switch_leadership.h"
 #include "src/base/clock.h"
@@ -26,16 +24,17 @@ class ControlServer {
   static Result<std::unique_ptr<ControlServer>> Start(const std::vector<std::string>& hosts, uint16_t port,
                                                       int timeout_ms,
                                                       std::unique_ptr<SwitchLeadership> switching = nullptr);
-  ~ControlServer();
 
   // Lets ranks meet under `root`; before that their pledges are turned away.
   void Welcome(const ControlToken& root, const ControlSecret& secret);
+  // Whether ranks meet here under `root`.
+  bool Welcomes(const ControlToken& root) const;
 
   const std::string& address() const { return listening_.address; }
   uint16_t port() const { return listening_.port; }
 
  private:
-  // One rank's connection: it sends one pledge and gets one verdict, or it joins the switching of tables.
+  // One rank's connection: it sends one pledge and gets the verdict, or it joins the switching of tables.
   struct Peer {
     UniqueFd fd;
     std::vector<std::byte> received;
@@ -43,10 +42,10 @@ class ControlServer {
     bool pledged = false;
     bool joined = false;
     ControlToken communicator{};
-    int member = 0;
   };
   struct Meeting {
-    Meeting(int n_ranks, int64_t deadline) : attestation(n_ranks), deadline_ns(deadline) {}
+    Meeting(int n_ranks, bool only_with_leader, int64_t deadline)
+        : attestation(n_ranks, only_with_leader), deadline_ns(deadline) {}
     Attestation attestation;
     int64_t deadline_ns;
     ControlSecret secret{};
@@ -69,17 +68,16 @@ class ControlServer {
 
   const ListeningSocket listening_;
   const int64_t timeout_ns_;
-  UniqueFd stop_read_;
-  UniqueFd stop_write_;
-  std::mutex mutex_;  // guards secrets_
+  mutable std::mutex mutex_;  // guards secrets_
   std::map<ControlToken, ControlSecret> secrets_;
   // The thread's own.
   std::vector<Peer> peers_;
+  // Never forgotten: a rank may ask for a verdict at any later time.
   std::map<ControlToken, Meeting> meetings_;
   const std::unique_ptr<SwitchLeadership> switching_;  // null: tables stay
   bool gave_up_ = false;  // ranks were missing too often: later meetings are refused at once
   int late_situations_ = 0;
-  std::thread thread_;
+  PollingThread thread_;
 };
 
 }  // namespace dynamiccl

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/runtime/mask_meetings.h"
 
+#include <algorithm>
+
 #include "src/base/log.h"
 
 namespace dynamiccl {
@@ -22,8 +24,10 @@ class MaskMeetings final : public MaskExchange {
                           MeetingAbout::kSituation};
     message.values.place = fmt::format("call {}", pledge.call_number);
     message.values.mask = Describe(pledge.mask);
-    return runtime_.pledge_sender().Send(of.meeting, std::move(message),
-                                         runtime_.settings().attest_timeout_ms);
+    // A pledge that comes later than this is too late for the others.
+    const int reach_ms = std::max(1, runtime_.settings().attest_timeout_ms / kMostLateSituations);
+    return runtime_.pledge_sender().Send(of.meeting, std::move(message), reach_ms,
+                                         {communicator_, &communicator_->gone});
   }
 
  private:

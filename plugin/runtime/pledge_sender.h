@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pledges that nobody waits for yet: one thread of the process sends them and receives the verdicts. It is
-// started by the first pledge, makes no CUDA call, and in a job is never stopped.
+// started by the first pledge.
 #pragma once
 
-#include <poll.h>
-
+#include <atomic>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "plugin/runtime/polling_thread.h"
 #include "src/base/unique_fd.h"
 #include "src/decision/control_messages.h"
+#include "src/decision/meeting_member.h"
 #include "src/decision/pending_verdict.h"
 
 namespace dynamiccl {
@@ -20,38 +20,50 @@ namespace dynamiccl {
 class PledgeSender {
  public:
   PledgeSender();
-  // Pledges without a verdict are resolved as timed out.
+  // Resolves what has no verdict.
   ~PledgeSender();
 
-  // Takes a lock, and wakes the thread. The verdict comes from the leader; it is "timed out" when the leader
-  // cannot be reached, or ends the connection and cannot be reached again, within `connect_ms`.
-  std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int connect_ms);
+  // Takes a lock, and wakes the thread. Resolved by
+  //   the leader's verdict; a connection that breaks is made again, and the verdict asked for again
+  //   "timed out", when the pledge has not left within `reach_ms`, or the leader's process has ended before
+  //   `*gone` and ReleaseGone
+  // and by nothing else: a pledge that may have arrived is not resolved by any time-out.
+  std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int reach_ms,
+                                       std::shared_ptr<const std::atomic<bool>> gone);
+  // Any thread: looks at once which communicators are gone.
+  void ReleaseGone() { thread_.Wake(); }
 
  private:
   struct Sent {
     MeetingPoint meeting;
     PledgeMessage pledge;
-    int64_t deadline_ns = 0;  // for reaching the leader
+    int64_t reach_until_ns = 0;  // for the first time that it is said
+    int64_t say_ns = 0;          // said not before, while there is no connection
+    int64_t complain_ns = 0;     // 0: has been said
+    std::shared_ptr<const std::atomic<bool>> gone;
     std::shared_ptr<PendingVerdict> verdict;
-    UniqueFd fd;  // invalid: to be sent (again)
+    MeetingMember member;
+    UniqueFd fd;  // invalid: to be said (again)
     std::vector<std::byte> received;
   };
 
   void Run();
-  void TakeQueued();
   bool WaitForNews();
-  void SendThoseThatWait();
-  // False when it is over.
-  bool Connected(Sent& sent);
+  int TimeoutMs() const;
+  void TakeQueued();
+  // Lets one pledge go on; true when it is resolved.
+  bool GoOn(Sent& sent);
+  void Say(Sent& sent, int64_t now_ns);
+  void Complain(Sent& sent, int64_t now_ns) const;
+  // False when the connection is over.
   bool Receive(Sent& sent);
 
-  UniqueFd wake_read_;
-  UniqueFd wake_write_;
-  std::mutex mutex_;  // guards queued_ and stopping_
+  std::mutex mutex_;  // guards queued_
   std::vector<Sent> queued_;
-  bool stopping_ = false;
-  std::list<Sent> sent_;  // the thread's own
-  std::thread thread_;
+  // The thread's own.
+  std::list<Sent> sent_;
+  int went_alone_ = 0;
+  PollingThread thread_;
 };
 
 }  // namespace dynamiccl

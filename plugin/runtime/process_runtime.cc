@@ -311,6 +311,18 @@ PledgeSender& ProcessRuntime::pledge_sender() {
   return *pledge_sender_;
 }
 
+void ProcessRuntime::Release(Communicator& communicator) {
+  communicator.gone.store(true);
+  if (communicator.tables) switch_thread().Leave(communicator.tables);
+  const std::lock_guard lock(mutex_);
+  if (pledge_sender_) pledge_sender_->ReleaseGone();
+}
+
+bool ProcessRuntime::Leads(const MeetingPoint& meeting) {
+  const std::lock_guard lock(mutex_);
+  return server_ && server_->Welcomes(meeting.root);
+}
+
 MeetingPoint ProcessRuntime::MeetingOf(const ncclUniqueId& id, int rank) {
   if (const auto block = ReadBlock(BytesOf(id))) {
     return {block->address, block->port, TokenOf(BytesOf(id)), block->secret};

@@ -69,8 +69,12 @@ class ProcessRuntime {
   MeetingPoint MeetingOf(const ncclUniqueId& id, int rank);
   // Of a communicator whose ranks are all this process's.
   MeetingPoint MeetingInProcess(const ControlToken& token);
+  // Whether ranks that meet there meet at this process.
+  bool Leads(const MeetingPoint& meeting);
   // Started by the first call.
   PledgeSender& pledge_sender();
+  // No call of it waits any more.
+  void Release(Communicator& communicator);
   // Of adaptive mode. Started by the first call.
   SwitchThread& switch_thread();
   // What the cost model knows of a communicator; `constants` is null where NCCL does not tell them.

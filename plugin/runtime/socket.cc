@@ -72,13 +72,14 @@ bool WaitFor(int fd, short events, int timeout_ms) {
   return ready > 0;
 }
 
-// True once connected.
-bool FinishConnect(int fd, const addrinfo& address, int timeout_ms) {
-  if (::connect(fd, address.ai_addr, address.ai_addrlen) == 0) return true;
-  if (errno != EINPROGRESS || !WaitFor(fd, POLLOUT, timeout_ms)) return false;
+// 0 once connected, else why not.
+int FinishConnect(int fd, const addrinfo& address, int timeout_ms) {
+  if (::connect(fd, address.ai_addr, address.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  if (!WaitFor(fd, POLLOUT, timeout_ms)) return ETIMEDOUT;
   int error = 0;
   socklen_t length = sizeof(error);
-  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
 }  // namespace
@@ -106,14 +107,18 @@ Result<UniqueFd> Accept(int listening_fd) {
 
 Result<UniqueFd> Connect(const std::string& host, uint16_t port, int timeout_ms) {
   DYNAMICCL_TRY(const Addresses addresses, Resolve(host, port, 0));
+  bool refused = true;
   for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
     UniqueFd fd = NewSocket(*address);
-    if (fd.valid() && FinishConnect(fd.get(), *address, timeout_ms)) {
+    const int error = fd.valid() ? FinishConnect(fd.get(), *address, timeout_ms) : errno;
+    if (error == 0) {
       SetOptions(fd.get());
       return fd;
     }
+    refused = refused && error == ECONNREFUSED;
   }
-  return MakeError(ErrorKind::kUnavailable, "no connection to {}:{}", host, port);
+  return MakeError(refused ? ErrorKind::kPeerFailed : ErrorKind::kUnavailable, "no connection to {}:{}", host,
+                   port);
 }
 
 Status SendAll(int fd, std::span<const std::byte> bytes) {

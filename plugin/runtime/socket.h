@@ -21,7 +21,7 @@ struct ListeningSocket {
 // Binds to the first address of `host` (a name or a number) that is this machine's; port 0: any.
 Result<ListeningSocket> Listen(const std::string& host, uint16_t port);
 Result<UniqueFd> Accept(int listening_fd);
-// Tries until `timeout_ms` have passed.
+// Tries until `timeout_ms` have passed. kPeerFailed: the host is there and nobody listens.
 Result<UniqueFd> Connect(const std::string& host, uint16_t port, int timeout_ms);
 
 Status SendAll(int fd, std::span<const std::byte> bytes);

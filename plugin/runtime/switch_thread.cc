@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/runtime/switch_thread.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "plugin/runtime/c_boundary.h"
-#include "plugin/runtime/signal_block.h"
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 
@@ -27,22 +22,7 @@ constexpr int64_t kReachNs = 30'000'000'000;
 }  // namespace
 
 SwitchThread::SwitchThread(std::string policy_path) : policies_(std::move(policy_path)) {
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
-    wake_read_ = UniqueFd(ends[0]);
-    wake_write_ = UniqueFd(ends[1]);
-  }
-  const SignalBlock no_signals;  // inherited by the thread: the program's handlers never run on it
-  thread_ = std::thread([this] { Guarded([this] { Run(); }); });
-}
-
-SwitchThread::~SwitchThread() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_write_.Reset();
-  thread_.join();
+  thread_.Start([this] { Run(); });
 }
 
 void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
@@ -53,8 +33,7 @@ void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
     queued_.push_back(
         {meeting, join, tables, SwitchMember(tables->gate()), MonotonicNanoseconds() + kReachNs, {}, {}});
   }
-  // A full pipe means that the thread has been woken already.
-  [[maybe_unused]] const ssize_t written = ::write(wake_write_.get(), "", 1);
+  thread_.Wake();
 }
 
 void SwitchThread::Leave(const std::shared_ptr<SwitchableTables>& tables) {
@@ -63,7 +42,7 @@ void SwitchThread::Leave(const std::shared_ptr<SwitchableTables>& tables) {
     const std::lock_guard lock(mutex_);
     std::erase_if(present_, [&](const auto& present) { return present.second == tables; });
   }
-  [[maybe_unused]] const ssize_t written = ::write(wake_write_.get(), "", 1);
+  thread_.Wake();
 }
 
 std::optional<uint64_t> SwitchThread::CallsOf(const ControlToken& communicator) {
@@ -92,23 +71,20 @@ int SwitchThread::TimeoutMs() const {
 }
 
 bool SwitchThread::WaitForNews() {
-  std::vector<pollfd> waiting{{wake_read_.get(), POLLIN, 0}};
+  std::vector<pollfd> waiting;
   for (const Joined& joined : joined_) {
     if (joined.fd.valid()) waiting.push_back({joined.fd.get(), POLLIN, 0});
   }
-  if (::poll(waiting.data(), waiting.size(), TimeoutMs()) < 0 && errno != EINTR) return false;
-  char woken[64];
-  while (::read(wake_read_.get(), woken, sizeof(woken)) > 0) continue;
+  if (!thread_.WaitFor(waiting, TimeoutMs())) return false;
   size_t i = 0;
   for (Joined& joined : joined_) {
-    if (!joined.fd.valid() || waiting[++i].revents == 0 || Receive(joined)) continue;
+    if (!joined.fd.valid() || waiting[i++].revents == 0 || Receive(joined)) continue;
     // What was said may be lost; a rank that is pledged has to hear the verdict.
     joined.fd.Reset();
     joined.received.clear();
     joined.reach_until_ns = MonotonicNanoseconds() + kReachNs;
   }
-  const std::lock_guard lock(mutex_);
-  return !stopping_;
+  return true;
 }
 
 void SwitchThread::TakeQueued() {

@@ -10,11 +10,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "plugin/runtime/changed_policy.h"
+#include "plugin/runtime/polling_thread.h"
 #include "plugin/runtime/switchable_tables.h"
 #include "src/base/unique_fd.h"
 #include "src/decision/control_messages.h"
@@ -26,7 +26,6 @@ class SwitchThread {
  public:
   // Tables are made from the file at `policy_path`, once its digest is the one that the leader names.
   explicit SwitchThread(std::string policy_path);
-  ~SwitchThread();
 
   // Joins the ranks that switch the tables of this communicator. Until all have joined, nothing is switched.
   void Join(const MeetingPoint& meeting, const JoinMessage& join, std::shared_ptr<SwitchableTables> tables);
@@ -60,13 +59,10 @@ class SwitchThread {
 
   PolicyByDigest policies_;   // the thread's own
   std::list<Joined> joined_;  // likewise
-  UniqueFd wake_read_;
-  UniqueFd wake_write_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;          // guards what follows
   std::vector<Joined> queued_;
   std::vector<std::pair<ControlToken, std::shared_ptr<SwitchableTables>>> present_;
-  bool stopping_ = false;
-  std::thread thread_;
+  PollingThread thread_;
 };
 
 }  // namespace dynamiccl

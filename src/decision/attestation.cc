@@ -45,19 +45,15 @@ void Attestation::Pledge(int member, int n_ranks, const AttestedValues& values) 
     const std::string difference = DescribeDifference(first, expected, member, values);
     if (!difference.empty()) return Refuse(difference);
   }
-  if (!pledged_.emplace(member, values).second) return Refuse(fmt::format("rank {} pledged twice", member));
+  pledged_.emplace(member, values);
   if (pledged_.size() < static_cast<size_t>(n_ranks_)) return;
+  if (leader_missing_) return Refuse("the process that made the unique id is no rank of the communicator");
   verdict_ = Verdict{.agreed = true};
   pledged_.clear();
 }
 
 void Attestation::Decline(int member, const std::string& why) {
   if (!verdict_) Refuse(fmt::format("rank {} takes no part: {}", member, why));
-}
-
-void Attestation::Withdraw(int member) {
-  if (!verdict_ && pledged_.contains(member))
-    Refuse(fmt::format("rank {} went away before all had pledged", member));
 }
 
 void Attestation::Expire() {

@@ -44,19 +44,27 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
+// A rank that is late for a situation's meeting costs the others a wait of a twentieth of the leader's
+// time-out, and does so this often at most: all of these together last as long as the one wait for a
+// communicator.
+inline constexpr int kMostLateSituations = 20;
+
 // The leader's side of one communicator. `member` is any number unique to a rank of it: its rank, or for a
 // child of a split its rank in the parent.
 class Attestation {
  public:
-  explicit Attestation(int n_ranks) : n_ranks_(n_ranks) {}
+  // `only_with_leader`: no yes unless the leader's process is one of the ranks, whose end is then the end of
+  // the communicator too.
+  explicit Attestation(int n_ranks, bool only_with_leader = false)
+      : n_ranks_(n_ranks), leader_missing_(only_with_leader) {}
 
-  // A rank pledges that it will use its table if, and only if, the verdict is yes. Pledges after the verdict
-  // change nothing.
+  // A rank pledges that it will use its table if, and only if, the verdict is yes. It may say so again, to
+  // ask for the verdict. Pledges after the verdict change nothing.
   void Pledge(int member, int n_ranks, const AttestedValues& values);
+  // One of the ranks that pledge is the leader's process.
+  void LeaderTakesPart() { leader_missing_ = false; }
   // A rank takes no part, whatever the others do.
   void Decline(int member, const std::string& why);
-  // A rank that pledged went away before the verdict: it will not learn of a yes, so there is none.
-  void Withdraw(int member);
   // The time is up.
   void Expire();
 
@@ -68,6 +76,7 @@ class Attestation {
   std::string MissingRanks() const;
 
   const int n_ranks_;
+  bool leader_missing_;
   std::map<int, AttestedValues> pledged_;
   std::optional<Verdict> verdict_;
 };

@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kBlockMagic = 0x42434344;    // "DCCB"
 constexpr uint32_t kMessageMagic = 0x4d434344;  // "DCCM"
 constexpr uint8_t kBlockVersion = 1;
-constexpr uint16_t kMessageVersion = 2;
+constexpr uint16_t kMessageVersion = 3;
 constexpr size_t kBlockBytes = 60;
 constexpr size_t kTextLimit = 128;
 
@@ -155,6 +155,7 @@ std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSe
   body.Put(pledge.member);
   body.Put(pledge.n_ranks);
   body.Put(static_cast<uint8_t>(pledge.about));
+  body.Put<uint8_t>(pledge.of_leader);
   body.PutText(std::string_view(pledge.declines).substr(0, kTextLimit));
 #define DYNAMICCL_PUT_VALUE(name, sentence) \
   body.PutText(std::string_view(pledge.values.name).substr(0, kTextLimit));
@@ -228,6 +229,7 @@ Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const Con
   pledge.member = reader.Get<int32_t>();
   pledge.n_ranks = reader.Get<int32_t>();
   pledge.about = reader.Get<uint8_t>() == 0 ? MeetingAbout::kCommunicator : MeetingAbout::kSituation;
+  pledge.of_leader = reader.Get<uint8_t>() != 0;
   pledge.declines = reader.GetText(kTextLimit);
 #define DYNAMICCL_GET_VALUE(name, sentence) pledge.values.name = reader.GetText(kTextLimit);
   DYNAMICCL_ATTESTED_VALUES(DYNAMICCL_GET_VALUE)

@@ -71,6 +71,7 @@ struct PledgeMessage {
   std::string declines;  // not empty: this rank takes no part, and why
   AttestedValues values;
   MeetingAbout about = MeetingAbout::kCommunicator;
+  bool of_leader = false;  // this rank's process is the one that all meet at
 };
 
 // A rank of an attested communicator opens the connection on which tables are switched.

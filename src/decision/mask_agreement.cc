@@ -61,7 +61,19 @@ std::optional<ConfigMask> MaskAgreement::Settled(const CallSituation& situation)
 std::optional<ConfigMask> MaskAgreement::At(const CallSituation& situation, uint64_t call_number,
                                             const ConfigMask& seen) {
   const uint64_t word = Find(KeyOf(situation));
-  return word != 0 ? MaskOf(word) : AtOpen(situation, call_number, seen);
+  if (word != 0) return MaskOf(word);
+  // Without the lock: another thread may be asking about another situation.
+  if (const auto awaited = AwaitedBy(situation, call_number)) awaited->Wait();
+  return AtOpen(situation, call_number, seen);
+}
+
+std::shared_ptr<PendingVerdict> MaskAgreement::AwaitedBy(const CallSituation& situation,
+                                                         uint64_t call_number) {
+  const std::lock_guard lock(mutex_);
+  const auto open = open_.find(KeyOf(situation));
+  const bool waits = open != open_.end() && open->second.last_call != call_number &&
+                     open->second.verdict != nullptr && !open->second.verdict->ready();
+  return waits ? open->second.verdict : nullptr;
 }
 
 std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, uint64_t call_number,

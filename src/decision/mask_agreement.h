@@ -4,7 +4,7 @@
 // is left to NCCL, and count from a later call of the situation on:
 //   call n      this rank sends its mask to the leader and goes on; NCCL's choice
 //   next call   takes the verdict, waiting for it if it is not there yet (the leader gives one within its
-//   time):
+//   time, and no time-out of a rank that has pledged decides):
 //     equal on all ranks    the mask holds from this call on, for good
 //     different             NCCL's choice, for good
 //     a rank was late       NCCL's choice; the exchange is tried again at the 4th, 16th, 64th, ... call
@@ -48,7 +48,8 @@ struct MaskPledge {
 class MaskExchange {
  public:
   virtual ~MaskExchange() = default;
-  // Returns at once. The verdict agrees exactly when all ranks pledged equal masks at the same call number.
+  // Returns at once. The verdict agrees only when all ranks pledged equal masks at the same call number. It
+  // keeps to the rules of MeetingMember.
   virtual std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) = 0;
 };
 
@@ -64,7 +65,9 @@ class MaskAgreement {
   // Calls in program order. Once a situation is settled this is one load; before, it takes a lock, and may
   // wait for the leader once in a while.
   std::optional<ConfigMask> At(const CallSituation& situation, uint64_t call_number, const ConfigMask& seen);
-  // The same for a question about no call: counts nothing, sends nothing.
+  // What At would wait for; null when it would not wait.
+  std::shared_ptr<PendingVerdict> AwaitedBy(const CallSituation& situation, uint64_t call_number);
+  // The same as At for a question about no call: counts nothing, sends nothing.
   std::optional<ConfigMask> Settled(const CallSituation& situation) const;
 
  private:

@@ -22,7 +22,12 @@ class PendingVerdict {
     resolved_.notify_all();
   }
 
-  // Blocks until it is there; whoever resolves it must do so in bounded time.
+  bool ready() {
+    const std::lock_guard lock(mutex_);
+    return verdict_.has_value();
+  }
+
+  // Blocks until it is there.
   const Verdict& Wait() {
     std::unique_lock lock(mutex_);
     resolved_.wait(lock, [this] { return verdict_.has_value(); });

@@ -45,6 +45,8 @@ TEST(Pledge, SaysWhatItIsAbout) {
     PledgeMessage pledge = Pledge();
     pledge.about = about;
     EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->about, about);
+    pledge.of_leader = about == MeetingAbout::kSituation;
+    EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->of_leader, pledge.of_leader);
   }
 }
 

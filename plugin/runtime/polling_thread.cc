@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/polling_thread.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/signal_block.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr auto kAfterFailure = std::chrono::milliseconds(10);
+
+}  // namespace
+
+PollingThread::PollingThread() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+    wake_read_ = UniqueFd(ends[0]);
+    wake_write_ = UniqueFd(ends[1]);
+  }
+}
+
+void PollingThread::Start(std::function<void()> run) {
+  const SignalBlock no_signals;  // inherited by the thread: the program's handlers never run on it
+  thread_ = std::thread([run = std::move(run)] { Guarded(run); });
+}
+
+void PollingThread::Wake() {
+  // A full pipe means that the thread has been woken already.
+  [[maybe_unused]] const ssize_t written = ::write(wake_write_.get(), "", 1);
+}
+
+void PollingThread::Stop() {
+  stopping_.store(true);
+  Wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool PollingThread::WaitFor(std::vector<pollfd>& descriptors, int timeout_ms) {
+  descriptors.push_back({wake_read_.get(), POLLIN, 0});
+  const bool failed = ::poll(descriptors.data(), descriptors.size(), timeout_ms) < 0;
+  const bool interrupted = failed && errno == EINTR;
+  descriptors.pop_back();
+  if (failed) {
+    for (pollfd& each : descriptors) each.revents = 0;
+    // Out of memory or descriptors: others wait for this thread, so it goes on as soon as it can.
+    if (!interrupted) std::this_thread::sleep_for(kAfterFailure);
+  }
+  char woken[64];
+  while (::read(wake_read_.get(), woken, sizeof(woken)) > 0) continue;
+  return !stopping_.load();
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that make it safe:
+//  1. A rank that may have pledged decides by the leader's verdict alone. No time-out of its own decides.
+//  2. A rank that went on alone never pledges this meeting: the leader says yes only with the pledges of all.
+#include "src/decision/meeting_member.h"
+
+namespace dynamiccl {
+
+bool MeetingMember::Pledge() {
+  if (decision_) return false;
+  pledged_ = true;
+  return true;
+}
+
+void MeetingMember::TakeVerdict(const Verdict& verdict) {
+  if (!decision_) decision_ = verdict;
+}
+
+bool MeetingMember::GoAlone(const std::string& why) {
+  if (pledged_ || decision_) return false;
+  decision_ = Verdict{false, true, why};
+  return true;
+}
+
+void MeetingMember::Release() {
+  if (!decision_) decision_ = Verdict{false, true, "the communicator is gone"};
+}
+
+}  // namespace dynamiccl

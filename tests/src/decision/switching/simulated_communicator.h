@@ -18,6 +18,7 @@
 #include "src/decision/switching/switch_leader.h"
 #include "src/decision/switching/switch_member.h"
 #include "tests/src/decision/switching/simulated_network.h"
+#include "tests/src/decision/switching/simulated_seeds.h"
 
 namespace dynamiccl::testing {
 
@@ -55,11 +56,12 @@ class SimulatedCommunicator {
     while (!over_ && failure_.empty()) Step();
     counts_.lives = 1;
     counts_.lost_messages = network_.lost();
-    Add(counts);
+    AddCounts(counts_, counts);
     return failure_;
   }
 
  private:
+  using Event = SimulatedEvent<SwitchMessage>;
   struct Rank {
     CallGate gate;
     Member member{gate};
@@ -204,23 +206,23 @@ class SimulatedCommunicator {
     counts_.requests += leader_.Request({reason, version_}) ? 1 : 0;
   }
 
-  void Handle(const SimulatedEvent& event) {
+  void Handle(const Event& event) {
     Rank& rank = ranks_[static_cast<size_t>(event.to)];
     if (rank.crashed) return;
-    if (Busy(rank) && event.kind != SimulatedEvent::Kind::kAnswerDue) {
-      SimulatedEvent later = event;
+    if (Busy(rank) && event.kind != Event::Kind::kAnswerDue) {
+      Event later = event;
       later.due_ns = rank.control_free_ns;
       return network_.Schedule(later);
     }
     switch (event.kind) {
-      case SimulatedEvent::Kind::kAnswerDue:
+      case Event::Kind::kAnswerDue:
         Say(rank, rank.member.Answer());
         break;
-      case SimulatedEvent::Kind::kRankLost:
+      case Event::Kind::kRankLost:
         Say(rank, leader_.LoseRank(event.from));
         CountOutcome();
         break;
-      case SimulatedEvent::Kind::kMessage:
+      case Event::Kind::kMessage:
         if (network_.Reachable(now_, event.to)) Hear(rank, event.from, event.message);
     }
     GoOn(rank);
@@ -249,7 +251,7 @@ class SimulatedCommunicator {
     // Interrupted between arming and answering: meanwhile only the issuing thread runs.
     rank.control_free_ns = now_ + 1 + random_.Waiting(faults_.delay_ns);
     const int index = IndexOf(rank);
-    network_.Schedule({rank.control_free_ns, 0, SimulatedEvent::Kind::kAnswerDue, index, index, {}});
+    network_.Schedule({rank.control_free_ns, 0, Event::Kind::kAnswerDue, index, index, {}});
   }
 
   void GoOn(Rank& rank) {
@@ -286,7 +288,7 @@ class SimulatedCommunicator {
     rank.call_ns = rank.tick_ns = kNeverNs;
     ++counts_.crashes;
     const int64_t noticed = now_ + random_.AcrossScales(100'000, 2'000'000'000);
-    network_.Schedule({noticed, 0, SimulatedEvent::Kind::kRankLost, 0, IndexOf(rank), {}});
+    network_.Schedule({noticed, 0, Event::Kind::kRankLost, 0, IndexOf(rank), {}});
     // A collective cannot end without the rank: sooner or later somebody's watchdog aborts the communicator.
     abort_ns_ = std::min(abort_ns_, now_ + random_.AcrossScales(1'000'000, 4'000'000'000));
   }
@@ -338,20 +340,13 @@ class SimulatedCommunicator {
 
   int IndexOf(const Rank& rank) const { return static_cast<int>(&rank - ranks_.data()); }
 
-  void Add(SimulationCounts& counts) const {
-    static_assert(sizeof(SimulationCounts) % sizeof(uint64_t) == 0);
-    auto* sum = reinterpret_cast<uint64_t*>(&counts);
-    const auto* mine = reinterpret_cast<const uint64_t*>(&counts_);
-    for (size_t i = 0; i < sizeof(SimulationCounts) / sizeof(uint64_t); ++i) sum[i] += mine[i];
-  }
-
   static constexpr int64_t kHeldUpNs = 6'000'000'000;  // longer than any fault that ends by itself
   static constexpr uint64_t kUndecided = ~uint64_t{0};
   static constexpr uint64_t kStructureBits = UINT32_MAX;
 
   SeededRandom random_;
   SimulatedFaults faults_;
-  SimulatedNetwork network_;
+  SimulatedNetwork<SwitchMessage> network_;
   SwitchLeader leader_;
   std::array<Rank, kMostSimulatedRanks> all_ranks_;
   const std::span<Rank> ranks_{all_ranks_.data(), static_cast<size_t>(faults_.n_ranks)};

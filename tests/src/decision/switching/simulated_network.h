@@ -2,13 +2,14 @@
 // The control messages of a simulated communicator that are on their way: late, lost, twice, out of order.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
-#include "src/decision/switching/switch_message.h"
 #include "tests/src/decision/switching/simulated_faults.h"
 
 namespace dynamiccl::testing {
 
+template <class Message>
 struct SimulatedEvent {
   enum class Kind : uint8_t { kMessage, kAnswerDue, kRankLost };
   int64_t due_ns = 0;
@@ -16,27 +17,61 @@ struct SimulatedEvent {
   Kind kind = Kind::kMessage;
   int to = 0;
   int from = 0;  // of a message; or the rank that is lost
-  SwitchMessage message;
+  Message message;
 };
 
+template <class Message>
 class SimulatedNetwork {
  public:
+  using Event = SimulatedEvent<Message>;
+
   SimulatedNetwork(const SimulatedFaults& faults, SeededRandom& random) : faults_(faults), random_(random) {}
 
-  void Send(int64_t now_ns, int from, int to, const SwitchMessage& message);
+  void Send(int64_t now_ns, int from, int to, const Message& message) {
+    Event event{now_ns, 0, Event::Kind::kMessage, to, from, message};
+    if (from == to) return Schedule(event);  // within the leader's process
+    if (random_.Chance(faults_.lost) || !Reachable(now_ns, from) || !Reachable(now_ns, to)) {
+      ++lost_;
+      return;
+    }
+    event.due_ns = now_ns + Delay();
+    Schedule(event);
+    while (random_.Chance(faults_.duplicated)) {
+      event.due_ns = now_ns + Delay();
+      Schedule(event);
+    }
+  }
   // Past all faults.
-  void Schedule(SimulatedEvent event);
+  void Schedule(Event event) {
+    event.order = order_++;
+    events_.push_back(event);
+    std::push_heap(events_.begin(), events_.end(), Later);
+  }
   int64_t next_ns() const { return events_.empty() ? kNeverNs : events_.front().due_ns; }
-  SimulatedEvent Take();
-  bool Reachable(int64_t now_ns, int rank) const;
+  Event Take() {
+    std::pop_heap(events_.begin(), events_.end(), Later);
+    const Event event = events_.back();
+    events_.pop_back();
+    return event;
+  }
+  bool Reachable(int64_t now_ns, int rank) const {
+    const auto index = static_cast<size_t>(rank);
+    return now_ns < faults_.unreachable_from[index] || now_ns >= faults_.unreachable_until[index];
+  }
   uint64_t lost() const { return lost_; }
 
  private:
-  int64_t Delay();
+  static bool Later(const Event& a, const Event& b) {
+    return a.due_ns != b.due_ns ? a.due_ns > b.due_ns : a.order > b.order;
+  }
+  int64_t Delay() {
+    const int64_t delay = random_.Waiting(faults_.delay_ns);
+    return random_.Chance(faults_.much_later) ? delay * 50 : delay;
+  }
 
   const SimulatedFaults& faults_;
   SeededRandom& random_;
-  std::vector<SimulatedEvent> events_;  // a heap, the earliest in front
+  std::vector<Event> events_;  // a heap, the earliest in front
   uint64_t order_ = 0;
   uint64_t lost_ = 0;
 };

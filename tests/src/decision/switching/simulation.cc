@@ -7,27 +7,11 @@ namespace dynamiccl::testing {
 namespace {
 
 template <class Member, class Structure>
-SimulationResult Run(const Simulation& simulation) {
-  SimulationResult result;
-  for (uint64_t seed = simulation.first_seed; seed < simulation.first_seed + simulation.seeds; ++seed) {
-    SeededRandom lives(seed);
-    const uint64_t end = result.counts.decisions + simulation.decisions_per_seed;
-    while (result.counts.decisions < end) {
-      const auto decisions = static_cast<uint64_t>(lives.AcrossScales(200, 6'000));
-      SimulatedCommunicator<Member, Structure> communicator(lives.Next(), decisions);
-      result.failure = communicator.Live(result.counts);
-      if (result.failure.empty()) continue;
-      result.failing_seed = seed;
-      return result;
-    }
-  }
-  return result;
+SimulationResult<SimulationCounts> Run(const Simulation& simulation) {
+  return LiveThrough<SimulatedCommunicator<Member, Structure>, SimulationCounts>(simulation);
 }
 
-constexpr std::string_view kDivergent = "DIVERGENT";
-constexpr std::string_view kEndlessWait = "ENDLESS WAIT";
-
-constexpr Protocol kProtocols[] = {
+constexpr Protocol<SimulationCounts> kProtocols[] = {
     {"pledge", "the one that ships", "", Run<SwitchMember, StepsOnCallingThread>},
     {"on-arrival", "switch when the message arrives", kDivergent,
      Run<SwitchesOnArrival, StepsOnCallingThread>},
@@ -43,7 +27,7 @@ constexpr Protocol kProtocols[] = {
 
 }  // namespace
 
-std::span<const Protocol> Protocols() {
+std::span<const Protocol<SimulationCounts>> Protocols() {
   return kProtocols;
 }
 

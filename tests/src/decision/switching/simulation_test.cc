@@ -9,7 +9,7 @@ namespace dynamiccl::testing {
 namespace {
 
 // "Again" is printed so that simulate_switching repeats what failed.
-std::string Again(const SimulationResult& result) {
+std::string Again(const SimulationResult<SimulationCounts>& result) {
   return result.failing_seed ? fmt::format("{}; again: simulate_switching --seed {} --decisions 100000",
                                            result.failure, *result.failing_seed)
                              : "nothing found";
@@ -17,7 +17,7 @@ std::string Again(const SimulationResult& result) {
 
 TEST(SwitchingSimulation, TenMillionDecisionsOverHundredSeedsNeverDivergeNorWaitForEver) {
   constexpr Simulation kAll{.first_seed = 1, .seeds = Rounds(100), .decisions_per_seed = 100'000};
-  const SimulationResult result = Protocols().front().run(kAll);
+  const SimulationResult<SimulationCounts> result = Protocols().front().run(kAll);
   EXPECT_FALSE(result.failing_seed) << Again(result);
   const SimulationCounts& counts = result.counts;
   RecordProperty("counts", Describe(counts));
@@ -35,8 +35,8 @@ TEST(SwitchingSimulation, TenMillionDecisionsOverHundredSeedsNeverDivergeNorWait
 
 TEST(SwitchingSimulation, FindsEachWrongProtocol) {
   constexpr Simulation kUntilFound{.first_seed = 1, .seeds = 100, .decisions_per_seed = 100'000};
-  for (const Protocol& wrong : Protocols().subspan(1)) {
-    const SimulationResult result = wrong.run(kUntilFound);
+  for (const Protocol<SimulationCounts>& wrong : Protocols().subspan(1)) {
+    const SimulationResult<SimulationCounts> result = wrong.run(kUntilFound);
     EXPECT_TRUE(result.failure.starts_with(wrong.found_as)) << wrong.what << ": " << Again(result);
   }
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/meeting_member.h"
+
+#include <gtest/gtest.h>
+
+namespace dynamiccl {
+namespace {
+
+const Verdict kYes{.agreed = true};
+const Verdict kNo{false, false, "policy"};
+
+TEST(MeetingMember, GoesAloneOnlyAsLongAsItHasNotPledged) {
+  MeetingMember unreached;
+  EXPECT_TRUE(unreached.GoAlone("nobody there"));
+  EXPECT_TRUE(unreached.decision()->timed_out);
+  EXPECT_FALSE(unreached.decision()->agreed);
+  EXPECT_FALSE(unreached.Pledge());
+
+  MeetingMember pledged;
+  EXPECT_TRUE(pledged.Pledge());
+  EXPECT_FALSE(pledged.GoAlone("nobody there"));
+  EXPECT_FALSE(pledged.decision());
+}
+
+TEST(MeetingMember, SaysItsPledgeAgainUntilItHasTheVerdict) {
+  MeetingMember member;
+  for (int again = 0; again < 3; ++again) EXPECT_TRUE(member.Pledge());
+  member.TakeVerdict(kYes);
+  EXPECT_FALSE(member.Pledge());
+  EXPECT_TRUE(member.decision()->agreed);
+}
+
+TEST(MeetingMember, ItsDecisionNeverChanges) {
+  MeetingMember member;
+  (void)member.Pledge();
+  member.TakeVerdict(kNo);
+  member.TakeVerdict(kYes);
+  member.Release();
+  EXPECT_FALSE(member.GoAlone(""));
+  EXPECT_EQ(*member.decision(), kNo);
+}
+
+TEST(MeetingMember, EndOfTheCommunicatorFreesItAndMeansNcclsChoice) {
+  MeetingMember member;
+  (void)member.Pledge();
+  member.Release();
+  EXPECT_FALSE(member.decision()->agreed);
+}
+
+}  // namespace
+}  // namespace dynamiccl

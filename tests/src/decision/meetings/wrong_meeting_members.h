@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members and a leader's memory that break one rule of a meeting each. They look sound in a quiet run; the
+// harness must find their divergence or their endless wait.
+#pragma once
+
+#include <string>
+
+#include "src/decision/meeting_member.h"
+
+namespace dynamiccl::testing {
+
+// Takes the end of its own time for a no, whether or not it has pledged.
+class TakesSilenceForANo : public MeetingMember {
+ public:
+  bool GoAlone(const std::string& why) {
+    if (decision()) return false;
+    TakeVerdict({false, true, why});
+    return true;
+  }
+};
+
+// Takes the end of the leader's process for a no.
+class TakesTheLeadersEndForANo : public MeetingMember {
+ public:
+  void LeaderEnded() { TakeVerdict({false, true, "the leader has ended"}); }
+};
+
+// Goes alone, and says its pledge all the same when the leader can be reached again.
+class PledgesAfterItWentAlone : public MeetingMember {
+ public:
+  bool Pledge() {
+    (void)MeetingMember::Pledge();
+    return true;
+  }
+  void PledgesWhenItHasDecided() const {}
+};
+
+// Says its pledge once: what is lost is lost.
+class SaysItsPledgeOnce : public MeetingMember {
+ public:
+  bool Pledge() { return !pledged() && MeetingMember::Pledge(); }
+};
+
+// What a leader keeps of a meeting whose verdict it has told to all who asked.
+struct RemembersVerdicts {
+  static constexpr bool kForgetsTold = false;
+};
+struct ForgetsVerdicts {
+  static constexpr bool kForgetsTold = true;
+};
+
+}  // namespace dynamiccl::testing

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many simulated lives, seed after seed, and the protocols they can be lived with: the one that ships first,
+// then wrong ones that the same harness must find.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tests/src/decision/switching/simulated_faults.h"
+
+namespace dynamiccl::testing {
+
+struct Simulation {
+  uint64_t first_seed = 1;
+  uint64_t seeds = 1;
+  uint64_t decisions_per_seed = 100'000;  // at least
+};
+
+// Counts: a struct of uint64_t, `decisions` among them.
+template <class Counts>
+struct SimulationResult {
+  Counts counts;
+  std::optional<uint64_t> failing_seed;
+  std::string failure;
+};
+
+template <class Counts>
+struct Protocol {
+  std::string_view name;
+  std::string_view what;
+  std::string_view found_as;  // how its failure begins; empty for the right one
+  SimulationResult<Counts> (*run)(const Simulation&);
+};
+
+inline constexpr std::string_view kDivergent = "DIVERGENT";
+inline constexpr std::string_view kEndlessWait = "ENDLESS WAIT";
+
+template <class Counts>
+void AddCounts(const Counts& more, Counts& sum) {
+  static_assert(sizeof(Counts) % sizeof(uint64_t) == 0);
+  const auto* from = reinterpret_cast<const uint64_t*>(&more);
+  auto* to = reinterpret_cast<uint64_t*>(&sum);
+  for (size_t i = 0; i < sizeof(Counts) / sizeof(uint64_t); ++i) to[i] += from[i];
+}
+
+// Life(seed, decisions).Live(counts) says what went wrong.
+template <class Life, class Counts>
+SimulationResult<Counts> LiveThrough(const Simulation& simulation) {
+  SimulationResult<Counts> result;
+  for (uint64_t seed = simulation.first_seed; seed < simulation.first_seed + simulation.seeds; ++seed) {
+    SeededRandom lives(seed);
+    const uint64_t end = result.counts.decisions + simulation.decisions_per_seed;
+    while (result.counts.decisions < end) {
+      const auto decisions = static_cast<uint64_t>(lives.AcrossScales(200, 6'000));
+      Life life(lives.Next(), decisions);
+      result.failure = life.Live(result.counts);
+      if (result.failure.empty()) continue;
+      result.failing_seed = seed;
+      return result;
+    }
+  }
+  return result;
+}
+
+}  // namespace dynamiccl::testing

@@ -14,6 +14,8 @@ namespace {
 struct BufferedCall {
   Communicator* communicator = nullptr;
   IssuedCall issued;
+  bool counts = false;
+  bool configured = false;
   uint32_t stream = 0;
   uint64_t api_bytes = 0;  // of the count given to the API
   void* timed = nullptr;   // handle of KernelTimes
@@ -41,18 +43,27 @@ uint32_t FoldStream(cudaStream_t stream) {
   return static_cast<uint32_t>(handle >> 4 ^ handle >> 36);
 }
 
-BufferedCall Describe(const ApiArguments& arguments, Communicator* communicator) {
-  BufferedCall buffered{communicator, {}, FoldStream(arguments.stream), 0, nullptr};
+// An all-to-all's total is that of a rank's parts; replaying divides it again.
+uint64_t BytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) {
+  const uint64_t total = TotalBytes(facts.collective, facts.count, element_bytes, n_ranks);
+  return facts.collective == Collective::kSendRecv ? total * static_cast<uint64_t>(n_ranks) : total;
+}
+
+BufferedCall Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream) {
+  BufferedCall buffered;
+  buffered.communicator = communicator;
+  buffered.stream = FoldStream(stream);
   CollectiveCall& call = buffered.issued.call;
   call.communicator = communicator->info.id;
-  call.collective = arguments.collective;
-  call.data_type = static_cast<DataType>(arguments.data_type);
-  call.op = static_cast<ReduceOp>(arguments.op);
+  call.collective = facts.collective;
+  call.data_type = static_cast<DataType>(facts.data_type);
+  call.op = static_cast<ReduceOp>(facts.op);
   call.n_ranks = communicator->info.n_ranks;
-  call.bytes = TotalBytes(arguments.collective, arguments.count, ElementBytes(call.data_type), call.n_ranks);
-  buffered.api_bytes = arguments.count * ElementBytes(call.data_type);
+  call.bytes = BytesOf(facts, ElementBytes(call.data_type), call.n_ranks);
+  buffered.counts = facts.issued_by == IssuedBy::kEveryRank && call.bytes > 0;
+  buffered.api_bytes = facts.count * ElementBytes(call.data_type);
   buffered.issued.rank = communicator->info.rank;
-  buffered.issued.root_or_peer = arguments.root_or_peer;
+  buffered.issued.root_or_peer = facts.root_or_peer;
   buffered.issued.issued_ns = MonotonicNanoseconds();
   buffered.issued.labelled_phase = t_calls.labels.phase;
   buffered.issued.labelled_role = t_calls.labels.role;
@@ -60,8 +71,23 @@ BufferedCall Describe(const ApiArguments& arguments, Communicator* communicator)
   return buffered;
 }
 
-bool Counts(const CollectiveCall& call) {
+// Has a choice of algorithm, so it is the structure's and the tuner's business.
+bool Tunable(const CollectiveCall& call) {
   return call.collective < Collective::kSendRecv && call.bytes > 0;
+}
+
+// What the root of a Gather or Scatter does beside its part as one of the ranks.
+void BufferRootsPart(const BufferedCall& own) {
+  const Collective collective = own.issued.call.collective;
+  const bool rooted = own.counts && (collective == Collective::kSend || collective == Collective::kRecv);
+  if (!rooted || own.issued.root_or_peer != own.issued.rank) return;
+  BufferedCall other = own;
+  other.counts = false;
+  other.issued.call.collective = collective == Collective::kSend ? Collective::kRecv : Collective::kSend;
+  for (int peer = 0; peer < own.issued.call.n_ranks; ++peer) {
+    other.issued.root_or_peer = peer;
+    t_calls.calls.push_back(other);
+  }
 }
 
 GroupInFlight& InFlightOn(Communicator* communicator) {
@@ -69,7 +95,7 @@ GroupInFlight& InFlightOn(Communicator* communicator) {
     if (entry.communicator == communicator) return entry;
   }
   return t_calls.in_flight.emplace_back(
-      GroupInFlight{communicator, {communicator->next_call, {}, false}, 0, 0, 0, {}});
+      GroupInFlight{.communicator = communicator, .facts = {.call_number = communicator->next_call}});
 }
 
 void AddToFacts(const CollectiveCall& call, GroupFacts& facts) {
@@ -83,7 +109,7 @@ void AddToFacts(const CollectiveCall& call, GroupFacts& facts) {
 void EnterTable(GroupInFlight& entry) {
   SwitchableTables* tables = entry.communicator->tables.get();
   if (tables == nullptr) return;
-  if (!entry.facts.simulated && entry.n_collectives > 0) tables->Enter(entry.facts.call_number);
+  if (!entry.facts.simulated && entry.counts) tables->Enter(entry.facts.call_number);
   entry.table = tables->current();
 }
 
@@ -93,14 +119,16 @@ void NumberCalls(bool simulated) {
     GroupInFlight& entry = InFlightOn(buffered.communicator);
     CollectiveCall& call = buffered.issued.call;
     call.call_number = entry.facts.call_number;
-    if (Counts(call)) AddToFacts(call, entry.facts);
-    // Collectives and the rest are counted apart: what a rank sends and receives is its own.
-    call.index_in_group = Counts(call) ? entry.n_collectives++ : entry.n_others++;
+    if (Tunable(call)) AddToFacts(call, entry.facts);
+    entry.counts = entry.counts || buffered.counts;
+    entry.facts.configured = entry.facts.configured || buffered.configured;
+    // Collectives and the rest are numbered apart: what a rank sends and receives is its own.
+    call.index_in_group = Tunable(call) ? entry.n_collectives++ : entry.n_others++;
   }
   for (BufferedCall& buffered : t_calls.calls) {
     const GroupInFlight& entry = InFlightOn(buffered.communicator);
     CollectiveCall& call = buffered.issued.call;
-    call.group_size = Counts(call) ? entry.n_collectives : entry.n_others;
+    call.group_size = Tunable(call) ? entry.n_collectives : entry.n_others;
   }
   for (GroupInFlight& entry : t_calls.in_flight) {
     entry.facts.simulated = simulated;
@@ -124,10 +152,10 @@ void RecordCalls(Recorder* recorder, CollectiveTimes* times) {
 void CountGroup() {
   for (const BufferedCall& buffered : t_calls.calls) {
     StructureTrigger* structure = buffered.communicator->structure.get();
-    if (structure != nullptr && Counts(buffered.issued.call)) structure->Step(buffered.issued.call);
+    if (structure != nullptr && Tunable(buffered.issued.call)) structure->Step(buffered.issued.call);
   }
   for (const GroupInFlight& entry : t_calls.in_flight) {
-    if (entry.n_collectives > 0) ++entry.communicator->next_call;
+    if (entry.counts) ++entry.communicator->next_call;
   }
 }
 
@@ -166,20 +194,25 @@ GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept {
   return nullptr;
 }
 
-ApiCall::ApiCall(const ApiArguments& arguments) noexcept
+ApiCall::ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream, bool configured) noexcept
     : runtime_(guard_.outermost() ? ProcessRuntime::Watching() : nullptr) {
   if (runtime_ == nullptr) return;
-  Communicator* communicator = runtime_->communicators().Find(arguments.comm);
+  Communicator* communicator = runtime_->communicators().Find(comm);
   if (communicator == nullptr) {
     runtime_ = nullptr;
     return;
   }
   if (CollectiveTimes* times = runtime_->times()) {
     times->CountCall();
-    times->window().Enter(communicator->next_call, arguments.stream);
+    times->window().Enter(communicator->next_call, stream);
   }
   Guarded([&] {
-    t_calls.calls.push_back(Describe(arguments, communicator));
+    if (!communicator->introduced) IntroduceLate(*runtime_, *communicator, comm);
+    const size_t before = t_calls.calls.size();
+    t_calls.calls.push_back(Describe(facts, communicator, stream));
+    t_calls.calls.back().configured = configured;
+    BufferRootsPart(BufferedCall(t_calls.calls.back()));
+    buffered_ = t_calls.calls.size() - before;
     if (t_calls.depth == 0) NumberCalls(false);
   });
 }
@@ -189,8 +222,8 @@ ncclResult_t ApiCall::Finish(ncclResult_t result) noexcept {
   if (CollectiveTimes* times = runtime_->times()) times->window().Leave();
   if (t_calls.depth == 0) {
     Guarded([&] { CloseGroup(*runtime_, Taken(result)); });
-  } else if (!Taken(result) && !t_calls.calls.empty()) {
-    t_calls.calls.pop_back();
+  } else if (!Taken(result)) {
+    t_calls.calls.resize(t_calls.calls.size() - buffered_);
   }
   return result;
 }

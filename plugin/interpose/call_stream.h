@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a thread issues: calls and groups are counted, numbered and recorded around the library's own
 // functions. Call number = number of outermost group ends with collective work on the communicator, in
-// program order; a lone call is a group of one. Sends and receives do not count: only collectives are issued
-// by all ranks. A call outside any group, and a group, are recorded when the library has taken them; what the
-// library refuses is not counted.
+// program order; a lone call is a group of one. Collective work is what all ranks issue: the five tunable
+// collectives, and AlltoAll, Gather and Scatter, which NCCL carries by sends and receives; sends and receives
+// of a program's own do not count. A call outside any group, and a group, are recorded when the library has
+// taken them; what the library refuses is not counted.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +16,32 @@
 
 namespace dynamiccl {
 
-struct ApiArguments {
+// Whether all ranks of the communicator must make the same call: those calls count.
+enum class IssuedBy : uint8_t { kEveryRank, kSomeRanks };
+
+// The arguments of a function that moves data. A Gather is what it is carried by, a send to the root (and the
+// root's receives); a Scatter likewise.
+struct ApiFacts {
   Collective collective = Collective::kAllReduce;
   size_t count = 0;
   ncclDataType_t data_type = ncclInt8;
   int op = 0;
   int root_or_peer = -1;
-  ncclComm_t comm = nullptr;
-  cudaStream_t stream = nullptr;
+  IssuedBy issued_by = IssuedBy::kEveryRank;
 };
 
 // One function that moves data, from its entry to its return.
 class ApiCall {
  public:
-  explicit ApiCall(const ApiArguments& arguments) noexcept;
+  // `configured`: the program chose for this call itself (call_configuration.h).
+  ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream, bool configured) noexcept;
   // Passes the library's result through.
   ncclResult_t Finish(ncclResult_t result) noexcept;
 
  private:
   ReentryGuard guard_;
   ProcessRuntime* runtime_;  // null: only pass through
+  size_t buffered_ = 0;      // descriptions of this call
 };
 
 // ncclGroupStart, after the library's.
@@ -71,6 +78,7 @@ struct GroupInFlight {
   GroupFacts facts;
   uint16_t n_collectives = 0;  // that move data, on this communicator
   uint16_t n_others = 0;       // sends, receives, and calls of no bytes
+  bool counts = false;         // has work that all ranks issue
   uint16_t questions = 0;      // that the tuner has been asked so far
   VersionedTable table;        // in adaptive mode
 };

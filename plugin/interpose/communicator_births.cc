@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -10,6 +11,7 @@
 #include "plugin/runtime/c_boundary.h"
 #include "plugin/runtime/control_client.h"
 #include "src/base/clock.h"
+#include "src/base/sha256.h"
 
 namespace dynamiccl {
 namespace {
@@ -60,25 +62,67 @@ void AddStructure(const ProcessRuntime& runtime, Communicator& communicator) {
   if (communicator.policy) communicator.structure = std::make_unique<StructureTrigger>(*communicator.policy);
 }
 
-// A child's rank and size are known only now.
-void CompleteChild(ncclComm_t handle, CommunicatorInfo& info) {
-  DYNAMICCL_FORWARD(CommUserRank, handle, &info.rank);
-  DYNAMICCL_FORWARD(CommCount, handle, &info.n_ranks);
+// A child's rank and size are known only now, and of a non-blocking one later still.
+bool CompleteChild(ncclComm_t handle, CommunicatorInfo& info) {
+  if (info.rank >= 0 && info.n_ranks > 0) return true;
+  int rank = -1;
+  int n_ranks = 0;
+  if (DYNAMICCL_FORWARD(CommUserRank, handle, &rank) != ncclSuccess) return false;
+  if (DYNAMICCL_FORWARD(CommCount, handle, &n_ranks) != ncclSuccess) return false;
+  info.rank = rank;
+  info.n_ranks = n_ranks;
+  return true;
 }
 
 void Introduce(ProcessRuntime& runtime, const std::shared_ptr<Communicator>& communicator,
                ncclComm_t handle) {
   if (handle == nullptr) return;
-  if (communicator->info.rank < 0 || communicator->info.n_ranks == 0)
-    CompleteChild(handle, communicator->info);
-  Record(runtime, *communicator);
+  IntroduceLate(runtime, *communicator, handle);
   runtime.communicators().Add(handle, communicator);
+}
+
+// Names of a parent's operations: one of each kind may have the same number.
+enum class ChildKind : uint64_t { kSplit = 0, kShrink = 1, kGrow = 2 };
+uint64_t OperationName(ChildKind kind, uint64_t number) {
+  return static_cast<uint64_t>(kind) << 48 | number;
+}
+
+uint32_t DigestOf(std::span<const int> ranks) {
+  std::vector<int> sorted(ranks.begin(), ranks.end());
+  std::sort(sorted.begin(), sorted.end());
+  const Sha256Digest digest = Sha256Of(std::as_bytes(std::span(sorted)));
+  uint32_t first = 0;
+  std::memcpy(&first, digest.data(), sizeof(first));
+  return first;
+}
+
+ControlToken GrownToken(const Communicator& parent) {
+  return ChildToken(parent.token, OperationName(ChildKind::kGrow, parent.children.grows), 0);
+}
+
+// With all that a child has of its parent; its rank and size are left to be found.
+std::shared_ptr<Communicator> ChildOf(const Communicator& parent, const ControlToken& token) {
+  auto child = std::make_shared<Communicator>();
+  child->token = token;
+  child->meeting = parent.meeting;
+  child->member = parent.info.rank;
+  child->process_rank = parent.process_rank;
+  child->within_process = parent.within_process;
+  child->blocking = parent.blocking;
+  child->info = {IdOf(token), -1, 0, 0};
+  return child;
 }
 
 }  // namespace
 
-CommunicatorBirth::CommunicatorBirth(const ncclUniqueId& id, int n_ranks, int rank,
-                                     const ncclConfig_t* config) noexcept {
+void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle) {
+  if (!CompleteChild(handle, communicator.info)) return;
+  communicator.introduced = true;
+  Record(runtime, communicator);
+}
+
+CommunicatorBirth::CommunicatorBirth(const InitOf& init, const ncclConfig_t* config) noexcept {
+  const auto& [id, n_ranks, rank] = init;
   if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
   Guarded([&] {
     auto communicator = std::make_shared<Communicator>();
@@ -94,24 +138,59 @@ CommunicatorBirth::CommunicatorBirth(const ncclUniqueId& id, int n_ranks, int ra
   });
 }
 
-CommunicatorBirth::CommunicatorBirth(ncclComm_t parent_handle, int colour,
-                                     const ncclConfig_t* config) noexcept {
-  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
-  Communicator* parent = runtime_->communicators().Find(parent_handle);
+Communicator* CommunicatorBirth::NotedParent(ncclComm_t parent) {
+  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return nullptr;
+  return runtime_->communicators().Find(parent);
+}
+
+CommunicatorBirth::CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept {
+  Communicator* parent = NotedParent(split.parent);
   if (parent == nullptr) return;
-  const uint64_t operation = parent->splits++;
-  if (colour == NCCL_SPLIT_NOCOLOR) return;
+  const uint64_t operation = OperationName(ChildKind::kSplit, parent->children.splits++);
+  if (split.colour == NCCL_SPLIT_NOCOLOR) return;
+  Guarded([&] { Expect(ChildOf(*parent, ChildToken(parent->token, operation, split.colour)), config); });
+}
+
+CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept {
+  Communicator* parent = NotedParent(shrink.parent);
+  if (parent == nullptr) return;
   Guarded([&] {
-    auto communicator = std::make_shared<Communicator>();
-    communicator->token = ChildToken(parent->token, operation, colour);
-    communicator->meeting = parent->meeting;
-    communicator->member = parent->info.rank;
-    communicator->process_rank = parent->process_rank;
-    communicator->within_process = parent->within_process;
-    communicator->blocking = parent->blocking;
-    communicator->info = {IdOf(communicator->token), -1, 0, 0};
-    Expect(std::move(communicator), config);
+    const uint32_t excluded = DigestOf(shrink.excluded);
+    const uint64_t operation = OperationName(ChildKind::kShrink, parent->children.shrinks[excluded]++);
+    auto child = ChildOf(*parent, ChildToken(parent->token, operation, static_cast<int>(excluded)));
+    const auto before = [&](int rank) { return rank < parent->info.rank; };
+    child->info.rank = parent->info.rank - static_cast<int>(std::count_if(shrink.excluded.begin(),
+                                                                          shrink.excluded.end(), before));
+    child->info.n_ranks = parent->info.n_ranks - static_cast<int>(shrink.excluded.size());
+    Expect(std::move(child), config);
   });
+}
+
+CommunicatorBirth::CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept {
+  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
+  Guarded([&] { ExpectGrown(grow, config); });
+}
+
+void CommunicatorBirth::ExpectGrown(const GrowOf& grow, const ncclConfig_t* config) {
+  std::shared_ptr<Communicator> grown;
+  if (grow.parent != nullptr) {
+    Communicator* parent = runtime_->communicators().Find(grow.parent);
+    if (parent == nullptr) return;
+    grown = ChildOf(*parent, GrownToken(*parent));
+    ++parent->children.grows;
+    grown->info.rank = parent->info.rank;
+  } else {
+    if (grow.id == nullptr) return;
+    grown = std::make_shared<Communicator>();
+    const GrowMeeting meeting = runtime_->MeetingOfGrown(*grow.id);
+    grown->token = meeting.token;
+    grown->meeting = meeting.place;
+    grown->process_rank = runtime_->settings().rank >= 0 ? runtime_->settings().rank : grow.rank;
+    grown->info = {IdOf(grown->token), grow.rank, 0, 0};
+  }
+  grown->member = grown->info.rank;
+  grown->info.n_ranks = grow.n_ranks;
+  Expect(std::move(grown), config);
 }
 
 void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config) {
@@ -182,6 +261,20 @@ ncclResult_t CommunicatorsOfProcess::Finish(ncclResult_t result, ncclComm_t* han
 
 void UniqueIdMade(ncclUniqueId& id) noexcept {
   if (ProcessRuntime* runtime = ProcessRuntime::Get()) Guarded([&] { runtime->MarkUniqueId(id); });
+}
+
+void GrowIdMade(ncclComm_t parent_handle, ncclUniqueId& id) noexcept {
+  ProcessRuntime* runtime = ProcessRuntime::Get();
+  Communicator* parent = runtime == nullptr ? nullptr : runtime->communicators().Find(parent_handle);
+  if (parent == nullptr) return;
+  Guarded([&] { runtime->MarkGrowId(parent->meeting, GrownToken(*parent), id); });
+}
+
+void CommunicatorRevoked(ncclComm_t handle) noexcept {
+  ProcessRuntime* runtime = ProcessRuntime::Get();
+  Communicator* communicator = runtime == nullptr ? nullptr : runtime->communicators().Find(handle);
+  if (communicator == nullptr || !communicator->tables) return;
+  Guarded([&] { runtime->switch_thread().Leave(communicator->tables); });
 }
 
 void CommunicatorGone(ncclComm_t handle) noexcept {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "plugin/interpose/reentry_guard.h"
@@ -11,15 +12,41 @@
 
 namespace dynamiccl {
 
+// What a communicator is made from: a unique id, or another communicator.
+struct InitOf {
+  const ncclUniqueId& id;
+  int n_ranks;
+  int rank;
+};
+struct SplitOf {
+  ncclComm_t parent;
+  int colour;
+};
+struct ShrinkOf {
+  ncclComm_t parent;
+  std::span<const int> excluded;
+};
+struct GrowOf {
+  ncclComm_t parent;       // null on a rank that comes new
+  const ncclUniqueId* id;  // null on all ranks of the parent but one
+  int n_ranks;
+  int rank;  // of a new rank
+};
+
 // A function that makes a communicator, around the library's; its handle is known once the library returns,
 // or, in a group, at the group's end.
 class CommunicatorBirth {
  public:
-  CommunicatorBirth(const ncclUniqueId& id, int n_ranks, int rank, const ncclConfig_t* config) noexcept;
-  CommunicatorBirth(ncclComm_t parent, int colour, const ncclConfig_t* config) noexcept;
+  CommunicatorBirth(const InitOf& init, const ncclConfig_t* config) noexcept;
+  CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept;
+  CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept;
+  CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept;
   ncclResult_t Finish(ncclResult_t result, ncclComm_t* handle) noexcept;
 
  private:
+  // The parent, when this call is to be noted and the parent is known; else null.
+  Communicator* NotedParent(ncclComm_t parent);
+  void ExpectGrown(const GrowOf& grow, const ncclConfig_t* config);
   void Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config);
 
   ReentryGuard guard_;
@@ -41,8 +68,15 @@ class CommunicatorsOfProcess {
 
 // ncclGetUniqueId returned this id.
 void UniqueIdMade(ncclUniqueId& id) noexcept;
+// ncclCommGetUniqueId did, for the ranks by which a communicator is to grow.
+void GrowIdMade(ncclComm_t parent, ncclUniqueId& id) noexcept;
 
+// Before the library hears of it. Revoked: no call on it will succeed, but children may be made from it.
+void CommunicatorRevoked(ncclComm_t handle) noexcept;
 void CommunicatorGone(ncclComm_t handle) noexcept;
+
+// At the first call on a communicator whose rank and size were not known when the program got its handle.
+void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle);
 
 // Asked for inside a group: the library initialises it at the group's end and writes its handle then.
 struct UnbornCommunicator {

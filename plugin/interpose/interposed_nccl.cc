@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NCCL functions as a program sees them once this object is preloaded: note the call, forward it, note
-// the outcome.
+// the outcome. Those that move data are generated from the table of nccl_function_list.h; those that make or
+// end communicators and groups are written out.
+#include "plugin/interpose/call_configuration.h"
 #include "plugin/interpose/call_stream.h"
 #include "plugin/interpose/communicator_births.h"
 #include "plugin/interpose/real_nccl.h"
@@ -11,61 +13,65 @@
 
 using namespace dynamiccl;  // NOLINT(build/namespaces): this file defines C functions only
 
+namespace {
+
+// The real function behind ncclBroadcast, which NCCL calls from its own ncclBcast through the public name.
+void* BroadcastFor(const void* caller) {
+  struct Answer {
+    const void* caller = nullptr;
+    void* address = nullptr;
+  };
+  static thread_local Answer last;
+  if (caller != last.caller) last = {caller, RealAddressInside(caller, RealFunction::kBroadcast)};
+  return last.address != nullptr ? last.address : RealAddress(RealFunction::kBroadcast);
+}
+
+}  // namespace
+
+// What a call that moves data is, in the names of its parameters: see ApiFacts.
+#define FACTS_AllReduce Collective::kAllReduce, count, datatype, op, -1, IssuedBy::kEveryRank
+#define FACTS_AllGather Collective::kAllGather, sendcount, datatype, ncclSum, -1, IssuedBy::kEveryRank
+#define FACTS_ReduceScatter Collective::kReduceScatter, recvcount, datatype, op, -1, IssuedBy::kEveryRank
+#define FACTS_Broadcast Collective::kBroadcast, count, datatype, ncclSum, root, IssuedBy::kEveryRank
+#define FACTS_Bcast FACTS_Broadcast
+#define FACTS_Reduce Collective::kReduce, count, datatype, op, root, IssuedBy::kEveryRank
+#define FACTS_AlltoAll Collective::kSendRecv, count, datatype, ncclSum, -1, IssuedBy::kEveryRank
+#define FACTS_Gather Collective::kSend, count, datatype, ncclSum, root, IssuedBy::kEveryRank
+#define FACTS_Scatter Collective::kRecv, count, datatype, ncclSum, root, IssuedBy::kEveryRank
+#define FACTS_Send Collective::kSend, count, datatype, ncclSum, peer, IssuedBy::kSomeRanks
+#define FACTS_Recv Collective::kRecv, count, datatype, ncclSum, peer, IssuedBy::kSomeRanks
+#define FACTS_PutSignal FACTS_Send
+#define FACTS_AllReduceConfig FACTS_AllReduce
+#define FACTS_AllGatherConfig FACTS_AllGather
+#define FACTS_ReduceScatterConfig FACTS_ReduceScatter
+#define FACTS_BroadcastConfig FACTS_Broadcast
+#define FACTS_ReduceConfig FACTS_Reduce
+#define FACTS_AlltoAllConfig FACTS_AlltoAll
+#define FACTS_GatherConfig FACTS_Gather
+#define FACTS_ScatterConfig FACTS_Scatter
+
+#define DYNAMICCL_REAL(name) RealAddress(RealFunction::k##name)
+#define DYNAMICCL_MOVE(result, name, parameters, arguments, chosen, address) \
+  DYNAMICCL_EXPORT result nccl##name parameters {                            \
+    ApiCall call({FACTS_##name}, comm, stream, chosen);                      \
+    const auto real = reinterpret_cast<decltype(&nccl##name)>(address);      \
+    return call.Finish(real == nullptr ? ncclInvalidUsage : real arguments); \
+  }
+#define DOOR_Passed(result, name, parameters, arguments)
+#define DOOR_Named(result, name, parameters, arguments)
+#define DOOR_Moves(result, name, parameters, arguments) \
+  DYNAMICCL_MOVE(result, name, parameters, arguments, false, DYNAMICCL_REAL(name))
+#define DOOR_MovesAsConfigured(result, name, parameters, arguments) \
+  DYNAMICCL_MOVE(result, name, parameters, arguments, ChoosesItself(config), DYNAMICCL_REAL(name))
+#define DOOR_MovesFromInside(result, name, parameters, arguments) \
+  DYNAMICCL_MOVE(result, name, parameters, arguments, false, BroadcastFor(__builtin_return_address(0)))
+#define DYNAMICCL_DOOR(since, door, result, name, parameters, arguments) \
+  DOOR_##door(result, name, parameters, arguments)
+
 extern "C" {
 
-DYNAMICCL_EXPORT ncclResult_t ncclAllReduce(const void* sendbuff, void* recvbuff, size_t count,
-                                            ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
-                                            cudaStream_t stream) {
-  ApiCall call({Collective::kAllReduce, count, datatype, op, -1, comm, stream});
-  return call.Finish(DYNAMICCL_FORWARD(AllReduce, sendbuff, recvbuff, count, datatype, op, comm, stream));
-}
-
-DYNAMICCL_EXPORT ncclResult_t ncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
-                                            ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream) {
-  ApiCall call({Collective::kAllGather, sendcount, datatype, 0, -1, comm, stream});
-  return call.Finish(DYNAMICCL_FORWARD(AllGather, sendbuff, recvbuff, sendcount, datatype, comm, stream));
-}
-
-DYNAMICCL_EXPORT ncclResult_t ncclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
-                                                ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
-                                                cudaStream_t stream) {
-  ApiCall call({Collective::kReduceScatter, recvcount, datatype, op, -1, comm, stream});
-  return call.Finish(
-      DYNAMICCL_FORWARD(ReduceScatter, sendbuff, recvbuff, recvcount, datatype, op, comm, stream));
-}
-
-DYNAMICCL_EXPORT ncclResult_t ncclBroadcast(const void* sendbuff, void* recvbuff, size_t count,
-                                            ncclDataType_t datatype, int root, ncclComm_t comm,
-                                            cudaStream_t stream) {
-  ApiCall call({Collective::kBroadcast, count, datatype, 0, root, comm, stream});
-  return call.Finish(DYNAMICCL_FORWARD(Broadcast, sendbuff, recvbuff, count, datatype, root, comm, stream));
-}
-
-// The library's own calls ncclBroadcast through its public name, inside this call's guard.
-DYNAMICCL_EXPORT ncclResult_t ncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root,
-                                        ncclComm_t comm, cudaStream_t stream) {
-  ApiCall call({Collective::kBroadcast, count, datatype, 0, root, comm, stream});
-  return call.Finish(DYNAMICCL_FORWARD(Bcast, buff, count, datatype, root, comm, stream));
-}
-
-DYNAMICCL_EXPORT ncclResult_t ncclReduce(const void* sendbuff, void* recvbuff, size_t count,
-                                         ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm,
-                                         cudaStream_t stream) {
-  ApiCall call({Collective::kReduce, count, datatype, op, root, comm, stream});
-  return call.Finish(DYNAMICCL_FORWARD(Reduce, sendbuff, recvbuff, count, datatype, op, root, comm, stream));
-}
-
-DYNAMICCL_EXPORT ncclResult_t ncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer,
-                                       ncclComm_t comm, cudaStream_t stream) {
-  ApiCall call({Collective::kSend, count, datatype, 0, peer, comm, stream});
-  return call.Finish(DYNAMICCL_FORWARD(Send, sendbuff, count, datatype, peer, comm, stream));
-}
-
-DYNAMICCL_EXPORT ncclResult_t ncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer,
-                                       ncclComm_t comm, cudaStream_t stream) {
-  ApiCall call({Collective::kRecv, count, datatype, 0, peer, comm, stream});
-  return call.Finish(DYNAMICCL_FORWARD(Recv, recvbuff, count, datatype, peer, comm, stream));
-}
+DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_DOOR)
+DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_DOOR)
 
 DYNAMICCL_EXPORT ncclResult_t ncclGroupStart() {
   const ReentryGuard guard;
@@ -77,11 +83,9 @@ DYNAMICCL_EXPORT ncclResult_t ncclGroupEnd() {
   return group.Finish(DYNAMICCL_FORWARD(GroupEnd));
 }
 
-// Not in the function table: NCCL before 2.22 has none.
-DYNAMICCL_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* information) {
+DYNAMICCL_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
   GroupEnd group(/*simulated=*/true);
-  const auto real = reinterpret_cast<decltype(&ncclGroupSimulateEnd)>(RealAddress("GroupSimulateEnd"));
-  return group.FinishSimulated(real == nullptr ? ncclInvalidUsage : real(information));
+  return group.FinishSimulated(DYNAMICCL_FORWARD(GroupSimulateEnd, simInfo));
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
@@ -92,14 +96,24 @@ DYNAMICCL_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
-  CommunicatorBirth birth(commId, nranks, rank, nullptr);
+  CommunicatorBirth birth(InitOf{commId, nranks, rank}, nullptr);
   return birth.Finish(DYNAMICCL_FORWARD(CommInitRank, comm, nranks, commId, rank), comm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId,
                                                      int rank, ncclConfig_t* config) {
-  CommunicatorBirth birth(commId, nranks, rank, config);
+  CommunicatorBirth birth(InitOf{commId, nranks, rank}, config);
   return birth.Finish(DYNAMICCL_FORWARD(CommInitRankConfig, comm, nranks, commId, rank, config), comm);
+}
+
+// The ranks meet where the first id says; the library refuses a call without any.
+DYNAMICCL_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
+                                                       ncclUniqueId* commIds, ncclConfig_t* config) {
+  static const ncclUniqueId kNone{};
+  const bool given = nId > 0 && commIds != nullptr;
+  CommunicatorBirth birth(InitOf{given ? *commIds : kNone, nranks, myrank}, config);
+  return birth.Finish(DYNAMICCL_FORWARD(CommInitRankScalable, newcomm, nranks, myrank, nId, commIds, config),
+                      newcomm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
@@ -109,8 +123,38 @@ DYNAMICCL_EXPORT ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const 
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm,
                                             ncclConfig_t* config) {
-  CommunicatorBirth birth(comm, color, config);
+  CommunicatorBirth birth(SplitOf{comm, color}, config);
   return birth.Finish(DYNAMICCL_FORWARD(CommSplit, comm, color, key, newcomm, config), newcomm);
+}
+
+DYNAMICCL_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
+                                             ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags) {
+  const bool given = excludeRanksList != nullptr && excludeRanksCount > 0;
+  CommunicatorBirth birth(
+      ShrinkOf{comm, {excludeRanksList, given ? static_cast<size_t>(excludeRanksCount) : 0}}, config);
+  return birth.Finish(
+      DYNAMICCL_FORWARD(CommShrink, comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags),
+      newcomm);
+}
+
+DYNAMICCL_EXPORT ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId,
+                                           int rank, ncclComm_t* newcomm, ncclConfig_t* config) {
+  CommunicatorBirth birth(GrowOf{comm, uniqueId, nRanks, rank}, config);
+  return birth.Finish(DYNAMICCL_FORWARD(CommGrow, comm, nRanks, uniqueId, rank, newcomm, config), newcomm);
+}
+
+DYNAMICCL_EXPORT ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId) {
+  const ReentryGuard guard;
+  const ncclResult_t result = DYNAMICCL_FORWARD(CommGetUniqueId, comm, uniqueId);
+  if (result == ncclSuccess && guard.outermost()) GrowIdMade(comm, *uniqueId);
+  return result;
+}
+
+// A call that waits for other ranks must not go on waiting for a communicator that is given up.
+DYNAMICCL_EXPORT ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags) {
+  const ReentryGuard guard;
+  if (guard.outermost()) CommunicatorRevoked(comm);
+  return DYNAMICCL_FORWARD(CommRevoke, comm, revokeFlags);
 }
 
 // A handle may be given out again once the library has freed it, so it is forgotten before.

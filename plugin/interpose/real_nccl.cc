@@ -13,15 +13,14 @@
 namespace dynamiccl {
 namespace {
 
-constexpr size_t kFunctions = static_cast<size_t>(RealFunction::kCount);
-
-constexpr const char* kNames[kFunctions] = {
-#define DYNAMICCL_REAL_NAME(result, name, parameters, arguments) #name,
-    DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_REAL_NAME)
+constexpr const char* kNames[kRealFunctions] = {
+#define DYNAMICCL_REAL_NAME(since, door, result, name, parameters, arguments) #name,
+    DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_REAL_NAME) DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_REAL_NAME)
 #undef DYNAMICCL_REAL_NAME
 };
 
-std::atomic<void*> g_addresses[kFunctions];
+std::atomic<void*> g_addresses[kMostNcclCopies][kRealFunctions];
+thread_local int t_copy = 0;
 
 // NCCL defines every function as pncclX and, weakly, as ncclX; hostccl and stand-ins may have the second name
 // only.
@@ -54,8 +53,15 @@ void* NcclOfTheSetting() {
   return path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
 }
 
+// An address that is remembered must not be unloaded: the handle is never given back.
+void* KeepLoaded(void* address) {
+  Dl_info info{};
+  if (::dladdr(address, &info) != 0 && info.dli_fname != nullptr) LoadedLibrary(info.dli_fname);
+  return address;
+}
+
 void* Find(const char* name) {
-  if (void* address = SymbolIn(RTLD_NEXT, name)) return address;
+  if (void* address = SymbolIn(RTLD_NEXT, name)) return KeepLoaded(address);
   void* handle = LoadedLibrary("libnccl.so.2");
   if (handle == nullptr) handle = NcclAmongLoadedObjects();
   if (handle == nullptr) handle = NcclOfTheSetting();
@@ -64,18 +70,44 @@ void* Find(const char* name) {
 
 }  // namespace
 
+const char* NameOf(RealFunction function) {
+  return kNames[static_cast<size_t>(function)];
+}
+
 void* RealAddress(RealFunction function) noexcept {
-  std::atomic<void*>& slot = g_addresses[static_cast<size_t>(function)];
+  std::atomic<void*>& slot = g_addresses[t_copy][static_cast<size_t>(function)];
   void* address = slot.load(std::memory_order_acquire);
-  if (address == nullptr) {
-    address = Find(kNames[static_cast<size_t>(function)]);
+  if (address == nullptr && t_copy == 0) {
+    address = Find(NameOf(function));
     slot.store(address, std::memory_order_release);
   }
   return address;
 }
 
-void* RealAddress(const char* name_without_nccl) noexcept {
-  return Find(name_without_nccl);
+void* RealAddressInside(const void* caller, RealFunction function) noexcept {
+  Dl_info info{};
+  if (::dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+  void* handle = LoadedLibrary(info.dli_fname);
+  // The strong name: the public one may be this object's.
+  char symbol[64];
+  std::snprintf(symbol, sizeof(symbol), "pnccl%s", NameOf(function));
+  void* address = handle == nullptr ? nullptr : ::dlsym(handle, symbol);
+  Dl_info found{};
+  const bool inside =
+      address != nullptr && ::dladdr(address, &found) != 0 && found.dli_fbase == info.dli_fbase;
+  if (handle != nullptr) ::dlclose(handle);
+  return inside ? address : nullptr;
+}
+
+void SetRealAddress(int copy, RealFunction function, void* address) noexcept {
+  g_addresses[copy][static_cast<size_t>(function)].store(address, std::memory_order_release);
+}
+
+CopyInUse::CopyInUse(int copy) : before_(t_copy) {
+  t_copy = copy;
+}
+CopyInUse::~CopyInUse() {
+  t_copy = before_;
 }
 
 }  // namespace dynamiccl

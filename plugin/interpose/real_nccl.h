@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the real NCCL is: finds the functions that the interposed ones forward to, each at its first use.
+// Where the real NCCL is: finds the functions that the interposed ones forward to, each at its first use. A
+// process may hold several copies of NCCL: copy 0 is the one that a program reaches by name; the others are
+// known by the addresses under which programs found them themselves (audited_copies.h).
 #pragma once
 
 #include "src/nccl_abi/nccl_function_table.h"
@@ -7,20 +9,43 @@
 namespace dynamiccl {
 
 enum class RealFunction {
-#define DYNAMICCL_REAL_FUNCTION(result, name, parameters, arguments) k##name,
-  DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_REAL_FUNCTION)
+#define DYNAMICCL_REAL_FUNCTION(since, door, result, name, parameters, arguments) k##name,
+  DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_REAL_FUNCTION) DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_REAL_FUNCTION)
 #undef DYNAMICCL_REAL_FUNCTION
       kCount
 };
 
-// Null when no NCCL in this process has the function; asked again at the next call, since NCCL may be loaded
-// later. Looks behind this object in the global scope, then into a libnccl that was loaded privately (Python
-// extensions, ctypes), then at DYNAMICCL_NCCL_LIBRARY. Thread-safe; one atomic load once the function is
-// known.
+inline constexpr int kRealFunctions = static_cast<int>(RealFunction::kCount);
+inline constexpr int kMostNcclCopies = 4;
+
+// Without "nccl": "AllReduce".
+const char* NameOf(RealFunction function);
+
+// Of the copy in use on this thread. Null when no NCCL in this process has the function; asked again at the
+// next call, since NCCL may be loaded later. For copy 0 looks behind this object in the global scope, then
+// into a libnccl that was loaded privately (Python extensions, ctypes), then at DYNAMICCL_NCCL_LIBRARY; what
+// was found once stays loaded. Thread-safe; one atomic load once the function is known.
 void* RealAddress(RealFunction function) noexcept;
 
-// An address for a function outside the table ("GroupSimulateEnd"); not cached.
-void* RealAddress(const char* name_without_nccl) noexcept;
+// For a function that NCCL calls by its public name: if `caller`, an address inside code, lies in an object
+// that has the function itself, that one, so that a copy of NCCL that a program loaded privately goes on
+// calling itself. Else null.
+void* RealAddressInside(const void* caller, RealFunction function) noexcept;
+
+// Addresses of the copies 1 to kMostNcclCopies - 1; null forgets.
+void SetRealAddress(int copy, RealFunction function, void* address) noexcept;
+
+// Which copy this thread's interposed call is about, for the lifetime of the object.
+class CopyInUse {
+ public:
+  explicit CopyInUse(int copy);
+  ~CopyInUse();
+  CopyInUse(const CopyInUse&) = delete;
+  CopyInUse& operator=(const CopyInUse&) = delete;
+
+ private:
+  const int before_;
+};
 
 // Calls the real function of type `Function`; ncclInvalidUsage when there is none.
 template <typename Function, typename... Arguments>

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -27,6 +28,15 @@ struct GroupFacts {
   uint64_t call_number = 0;
   std::array<uint32_t, kTunableCollectives> operands{};  // AddOperands of its calls, by collective
   bool simulated = false;                                // ncclGroupSimulateEnd: not a call
+  bool configured = false;                               // the program chose for one of its calls itself
+};
+
+// How many children a rank has made: with what kind they are they get numbers equal on all ranks that make
+// them. Ranks that a shrink leaves out take no part in it, so each list of those is counted by itself.
+struct ChildCounts {
+  uint64_t splits = 0;
+  uint64_t grows = 0;
+  std::map<uint32_t, uint64_t> shrinks;  // by the digest of the ranks left out
 };
 
 // Written before the program gets its handle, then by the threads that issue its calls. NCCL's contract
@@ -49,7 +59,8 @@ struct Communicator {
   // program may not issue the next call before that has ended.
   GroupFacts in_flight;
   std::shared_ptr<SwitchableTables> tables;  // set before the program has the handle; null: one table
-  uint64_t splits = 0;                       // issuing thread
+  ChildCounts children;                      // issuing thread
+  bool introduced = false;                   // issuing thread; false: rank and size are not known yet
 };
 
 class CommunicatorRegistry {

@@ -42,6 +42,8 @@ ControlServer::ControlServer(ListeningSocket listening, int timeout_ms,
 void ControlServer::Welcome(const ControlToken& root, const ControlSecret& secret) {
   const std::lock_guard lock(mutex_);
   secrets_[root] = secret;
+  // Ranks that join later know the secret, not the first communicator's name.
+  secrets_[RootOfSecret(secret)] = secret;
 }
 
 bool ControlServer::Welcomes(const ControlToken& root) const {

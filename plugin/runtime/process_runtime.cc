@@ -281,6 +281,18 @@ void ProcessRuntime::MarkUniqueId(ncclUniqueId& id) {
   if (WriteBlock(bytes, block)) server->Welcome(TokenOf(bytes), block.secret);
 }
 
+void ProcessRuntime::MarkGrowId(const MeetingPoint& parents, const ControlToken& grown, ncclUniqueId& id) {
+  if (!parents.valid()) return;
+  const std::span<uint8_t, kUniqueIdBytes> bytes(reinterpret_cast<uint8_t*>(id.internal), kUniqueIdBytes);
+  WriteBlock(bytes, {parents.address, parents.port, parents.secret, {}, grown});
+}
+
+GrowMeeting ProcessRuntime::MeetingOfGrown(const ncclUniqueId& id) {
+  const auto block = ReadBlock(BytesOf(id));
+  if (!block || !block->grown) return {{}, TokenOf(BytesOf(id))};
+  return {{block->address, block->port, RootOfSecret(block->secret), block->secret}, *block->grown};
+}
+
 MeetingPoint ProcessRuntime::MeetingInProcess(const ControlToken& token) {
   if (!Chooses(settings_.mode)) return {};
   ControlServer* server = Server(HostsToListenOn(), 0);

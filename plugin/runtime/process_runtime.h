@@ -25,6 +25,12 @@
 
 namespace dynamiccl {
 
+// Where the ranks of a communicator that has grown meet, and its token; without a block in the id no place.
+struct GrowMeeting {
+  MeetingPoint place;
+  ControlToken token{};
+};
+
 class ProcessRuntime {
  public:
   // Null in a forked child of a process that had one, and when it could not be made.
@@ -67,6 +73,10 @@ class ProcessRuntime {
   // Where the ranks of the communicator of this id meet; starts the rendezvous on rank 0 when the id carries
   // no address.
   MeetingPoint MeetingOf(const ncclUniqueId& id, int rank);
+  // Writes into an id for ranks that join a communicator: where those that it has met, and its new name.
+  void MarkGrowId(const MeetingPoint& parents, const ControlToken& grown, ncclUniqueId& id);
+  // What such an id says.
+  static GrowMeeting MeetingOfGrown(const ncclUniqueId& id);
   // Of a communicator whose ranks are all this process's.
   MeetingPoint MeetingInProcess(const ControlToken& token);
   // Whether ranks that meet there meet at this process.

@@ -163,6 +163,8 @@ ConfigMask TunerSession::AllowedOnAllRanks(const TunerQuestion& question, const 
                                                       : &communicator_->in_flight;
   // Without the call nothing tells which situation it is.
   if (masks_ == nullptr || facts == nullptr) return {};
+  // What NCCL offers is narrowed to the program's own choice then, for this call only.
+  if (facts->configured) return {};
   const CallSituation situation{question.collective, SizeClassOf(question.bytes),
                                 facts->operands[static_cast<size_t>(question.collective)]};
   const auto agreed =

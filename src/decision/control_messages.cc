@@ -20,6 +20,9 @@ constexpr uint8_t kBlockVersion = 1;
 constexpr uint16_t kMessageVersion = 3;
 constexpr size_t kBlockBytes = 60;
 constexpr size_t kTextLimit = 128;
+// What a unique id with a block is for: a new communicator, or ranks that join one.
+constexpr uint8_t kBeginning = 0;
+constexpr uint8_t kGrowing = 1;
 
 // "::ffff:a.b.c.d" holds IPv4 as well, so one field of 16 bytes serves both.
 bool ToBytes(const std::string& address, uint8_t* bytes) {
@@ -97,11 +100,11 @@ bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBloc
   ByteWriter writer;
   writer.Put(kBlockMagic);
   writer.Put(kBlockVersion);
-  writer.Put<uint8_t>(0);
+  writer.Put<uint8_t>(block.grown ? kGrowing : kBeginning);
   writer.Put(block.port);
   writer.Put(address);
   writer.Put(block.secret);
-  writer.Put(block.policy);
+  writer.Put(block.grown ? *block.grown : block.policy);
   writer.Put(XXH32(writer.buffer().data(), writer.buffer().size(), 0));
   std::memcpy(tail.data(), writer.buffer().data(), kBlockBytes);
   return true;
@@ -111,12 +114,17 @@ std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> 
   const auto bytes = unique_id.subspan(kUniqueIdBlockOffset, kBlockBytes);
   ByteReader reader(std::as_bytes(bytes));
   if (reader.Get<uint32_t>() != kBlockMagic || reader.Get<uint8_t>() != kBlockVersion) return std::nullopt;
-  reader.Get<uint8_t>();
+  const auto purpose = reader.Get<uint8_t>();
+  if (purpose != kBeginning && purpose != kGrowing) return std::nullopt;
   UniqueIdBlock block;
   block.port = reader.Get<uint16_t>();
   block.address = ToAddress(reader.Get<std::array<uint8_t, 16>>().data());
   block.secret = reader.Get<ControlSecret>();
-  block.policy = reader.Get<std::array<uint8_t, 16>>();
+  const auto last = reader.Get<std::array<uint8_t, 16>>();
+  if (purpose == kGrowing)
+    block.grown = last;
+  else
+    block.policy = last;
   if (reader.Get<uint32_t>() != XXH32(bytes.data(), kBlockBytes - 4, 0) || block.port == 0)
     return std::nullopt;
   return block;
@@ -142,6 +150,10 @@ ControlToken SituationToken(const ControlToken& communicator, const CallSituatio
   numbers.Put(static_cast<uint32_t>(attempt));
   const auto* data = reinterpret_cast<const uint8_t*>(numbers.buffer().data());
   return HalfDigest("dynamiccl situation").Add(communicator).Add({data, numbers.buffer().size()}).Finish();
+}
+
+ControlToken RootOfSecret(const ControlSecret& secret) {
+  return HalfDigest("dynamiccl root").Add(secret).Finish();
 }
 
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id) {

@@ -43,6 +43,9 @@ struct UniqueIdBlock {
   ControlSecret secret{};
   std::array<uint8_t, 16>
       policy{};  // first half of the policy's digest: tells "another policy" from "no way through"
+  // In an id for ranks that join a communicator (ncclCommGrow): the name it will have. `policy` is not
+  // written then.
+  std::optional<ControlToken> grown;
 };
 
 // True when bytes 64 to 127 are free.
@@ -57,6 +60,8 @@ ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour);
 // Of the meeting about a situation's mask on a communicator.
 ControlToken SituationToken(const ControlToken& communicator, const CallSituation& situation, int attempt);
+// By which ranks that only know the secret name its root.
+ControlToken RootOfSecret(const ControlSecret& secret);
 // For ids without a block: known to those who hold the id, and to nobody else.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 

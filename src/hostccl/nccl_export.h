@@ -6,7 +6,7 @@
 #pragma GCC visibility push(default)
 #include "src/nccl_abi/nccl_api.h"
 extern "C" {
-#define HOSTCCL_STRONG(result, name, parameters, arguments) result pnccl##name parameters;
+#define HOSTCCL_STRONG(since, door, result, name, parameters, arguments) result pnccl##name parameters;
 DYNAMICCL_NCCL_FUNCTIONS(HOSTCCL_STRONG)
 DYNAMICCL_NCCL_FURTHER_FUNCTIONS(HOSTCCL_STRONG)
 #undef HOSTCCL_STRONG

@@ -216,7 +216,7 @@ typedef struct ncclEncryptionConfig_v23200 {
         NCCL_CONFIG_UNDEF_PTR                                                                              \
   }
 
-#define DYNAMICCL_NCCL_DECLARE(result, name, parameters, arguments) result nccl##name parameters;
+#define DYNAMICCL_NCCL_DECLARE(since, door, result, name, parameters, arguments) result nccl##name parameters;
 DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_NCCL_DECLARE)
 DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_NCCL_DECLARE)
 #undef DYNAMICCL_NCCL_DECLARE

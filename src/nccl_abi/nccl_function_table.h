@@ -9,7 +9,8 @@
 namespace dynamiccl {
 
 struct NcclFunctionTable {
-#define DYNAMICCL_NCCL_MEMBER(result, name, parameters, arguments) result(*name) parameters = nullptr;
+#define DYNAMICCL_NCCL_MEMBER(since, door, result, name, parameters, arguments) \
+  result(*name) parameters = nullptr;
   DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_NCCL_MEMBER)
 #undef DYNAMICCL_NCCL_MEMBER
 };

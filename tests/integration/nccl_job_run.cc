@@ -48,7 +48,8 @@ void SendToFile(const std::string& path, int descriptor) {
   if (own != options.environment_of.end()) SetAll(own->second, folder);
   const auto& without = options.without_preload;
   if (options.preload && std::find(without.begin(), without.end(), rank) == without.end()) {
-    ::setenv("LD_PRELOAD", DYNAMICCL_TEST_PRELOAD, 1);
+    const std::string objects = std::string(DYNAMICCL_TEST_PRELOAD) + ":" + options.also_preload;
+    ::setenv("LD_PRELOAD", objects.c_str(), 1);
   }
   SendToFile(folder + "/output." + std::to_string(rank), STDERR_FILENO);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);

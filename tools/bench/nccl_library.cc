@@ -30,7 +30,7 @@ Result<NcclLibrary> NcclLibrary::Open() {
   nccl.library_ = std::move(*library);
   // The global scope first: an interposer stands before the library there.
   DYNAMICCL_TRY(const DynamicLibrary global, DynamicLibrary::Global());
-#define DYNAMICCL_RESOLVE(result, name, parameters, arguments)                                          \
+#define DYNAMICCL_RESOLVE(since, door, result, name, parameters, arguments)                             \
   nccl.functions_.name = reinterpret_cast<decltype(nccl.functions_.name)>(global.Symbol("nccl" #name)); \
   if (nccl.functions_.name == nullptr) {                                                                \
     return MakeError(ErrorKind::kUnsupported,                                                           \

@@ -5,7 +5,7 @@
 
 #include "src/nccl_abi/nccl_function_table.h"
 
-#define DYNAMICCL_STUB(result, name, parameters, arguments)                        \
+#define DYNAMICCL_STUB(since, door, result, name, parameters, arguments)           \
   extern "C" __attribute__((visibility("default"))) result nccl##name parameters { \
     std::abort();                                                                  \
   }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands between the preloaded object and hostccl in every_function_job: keeps what each function was
+// called with on this thread.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+// The calls of this thread since the last WitnessForget.
+int WitnessCalls();
+const char* WitnessName(int call);
+// The arguments' bytes, one after the other.
+const unsigned char* WitnessArguments(int call, size_t* bytes);
+int WitnessResult(int call);
+void WitnessForget();
+}

@@ -15,7 +15,7 @@ bool SameFile(const struct stat& a, const struct stat& b) {
 }  // namespace
 
 PolicyWatch::PolicyWatch(std::string path, const Sha256Digest& known)
-    : path_(std::move(path)), known_(known) {}
+    : path_(std::move(path)), first_(known), known_(known) {}
 
 std::optional<Sha256Digest> PolicyWatch::Changed() {
   struct stat now = {};
@@ -32,7 +32,9 @@ std::optional<Sha256Digest> PolicyWatch::Changed() {
 }
 
 std::shared_ptr<const Policy> PolicyByDigest::Read(const Sha256Digest& digest) {
-  if (last_ && last_->sha256 == digest) return last_;
+  for (const auto& kept : {first_, last_}) {
+    if (kept && kept->sha256 == digest) return kept;
+  }
   auto policy = ReadPolicyFile(path_);
   if (!policy || (*policy)->sha256 != digest) return nullptr;
   last_ = std::move(*policy);

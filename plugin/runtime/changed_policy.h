@@ -20,23 +20,28 @@ class PolicyWatch {
 
   // The digest of a new policy, once. A file that is no policy is said once and changes nothing.
   std::optional<Sha256Digest> Changed();
+  // Of the policy that was in use at the start.
+  const Sha256Digest& first() const { return first_; }
 
  private:
   const std::string path_;
+  const Sha256Digest first_;
   Sha256Digest known_;
   struct stat seen_ = {};
 };
 
-// The policy of a digest, as far as the file at a path is it.
+// The policy of a digest: the one at the start, the last one read, or what the file at a path is now.
 class PolicyByDigest {
  public:
-  explicit PolicyByDigest(std::string path) : path_(std::move(path)) {}
+  PolicyByDigest(std::string path, std::shared_ptr<const Policy> first)
+      : path_(std::move(path)), first_(std::move(first)) {}
 
-  // Null when the file is another policy, or none.
+  // Null when it is none of these.
   std::shared_ptr<const Policy> Read(const Sha256Digest& digest);
 
  private:
   const std::string path_;
+  const std::shared_ptr<const Policy> first_;
   std::shared_ptr<const Policy> last_;
 };
 

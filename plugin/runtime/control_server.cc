@@ -51,6 +51,13 @@ bool ControlServer::Welcomes(const ControlToken& root) const {
   return secrets_.contains(root);
 }
 
+bool ControlServer::OfferTable(const ControlToken& communicator, TableOffer offer) {
+  if (!switching_) return false;
+  switching_->Offer(communicator, std::move(offer));
+  thread_.Wake();
+  return true;
+}
+
 void ControlServer::Run() {
   while (true) {
     std::vector<pollfd> waiting{{listening_.fd.get(), POLLIN, 0}};

@@ -30,6 +30,9 @@ class ControlServer {
   // Whether ranks meet here under `root`.
   bool Welcomes(const ControlToken& root) const;
 
+  // Any thread. False where tables stay as they are.
+  bool OfferTable(const ControlToken& communicator, TableOffer offer);
+
   const std::string& address() const { return listening_.address; }
   uint16_t port() const { return listening_.port; }
 

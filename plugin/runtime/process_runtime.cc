@@ -313,7 +313,7 @@ std::unique_ptr<SwitchLeadership> ProcessRuntime::NewLeadership() {
 
 SwitchThread& ProcessRuntime::switch_thread() {
   const std::lock_guard lock(mutex_);
-  if (!switch_thread_) switch_thread_ = std::make_unique<SwitchThread>(settings_.policy_path);
+  if (!switch_thread_) switch_thread_ = std::make_unique<SwitchThread>(settings_.policy_path, policy_);
   return *switch_thread_;
 }
 
@@ -328,6 +328,11 @@ void ProcessRuntime::Release(Communicator& communicator) {
   if (communicator.tables) switch_thread().Leave(communicator.tables);
   const std::lock_guard lock(mutex_);
   if (pledge_sender_) pledge_sender_->ReleaseGone();
+}
+
+bool ProcessRuntime::OfferTable(const Communicator& communicator, TableOffer offer) {
+  if (!Leads(communicator.meeting)) return false;
+  return server_->OfferTable(communicator.token, std::move(offer));
 }
 
 bool ProcessRuntime::Leads(const MeetingPoint& meeting) {

@@ -81,6 +81,9 @@ class ProcessRuntime {
   MeetingPoint MeetingInProcess(const ControlToken& token);
   // Whether ranks that meet there meet at this process.
   bool Leads(const MeetingPoint& meeting);
+  // Any thread of the process that leads the communicator, in adaptive mode: all its ranks are to use this
+  // table, from a call on that they agree on. False where tables stay as they are.
+  bool OfferTable(const Communicator& communicator, TableOffer offer);
   // Started by the first call.
   PledgeSender& pledge_sender();
   // No call of it waits any more.

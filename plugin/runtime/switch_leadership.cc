@@ -36,9 +36,53 @@ bool SwitchLeadership::Communicator::Seat(int fd, const JoinMessage& join) {
   return true;
 }
 
+bool SwitchLeadership::Communicator::Request(SwitchReason reason, AskedVersion asked_version) {
+  if (!leader.Request({reason, version + 1})) return false;
+  asked[++version] = std::move(asked_version);
+  return true;
+}
+
+void SwitchLeadership::Communicator::End(const SwitchOutcome& outcome) {
+  while (!asked.empty() && asked.begin()->first <= outcome.version) {
+    const auto ended = asked.extract(asked.begin());
+    SwitchOutcome of_this = outcome;
+    of_this.version = ended.key();
+    if (outcome.rank >= 0) of_this.rank = members[static_cast<size_t>(outcome.rank)];
+    if (ended.key() != outcome.version) of_this.end = SwitchOutcome::End::kSuperseded;
+    if (ended.mapped().ended) ended.mapped().ended(of_this);
+  }
+}
+
+void SwitchLeadership::Offer(const ControlToken& communicator, TableOffer offer) {
+  const std::lock_guard lock(mutex_);
+  offers_.emplace_back(communicator, std::move(offer));
+}
+
+void SwitchLeadership::TakeOffers() {
+  std::vector<std::pair<ControlToken, TableOffer>> offers;
+  {
+    const std::lock_guard lock(mutex_);
+    offers.swap(offers_);
+  }
+  for (auto& [token, offer] : offers) {
+    const auto found = communicators_.find(token);
+    bool taken =
+        found != communicators_.end() && found->second.complete() && offer.plan.size() <= kMostPlanBytes;
+    if (taken) {
+      AskedVersion asked{{found->second.policy, std::move(offer.plan)}, offer.ended};
+      if (offer.leaves_nccl_alone) asked.table = {};
+      taken = found->second.Request(offer.reason, std::move(asked));
+    }
+    // Nobody is asked: not all ranks have joined, one is lost, something more urgent waits, or it is too
+    // long.
+    if (!taken && offer.ended) offer.ended({SwitchOutcome::End::kSuperseded, 0, -1, true});
+  }
+}
+
 bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret& secret) {
   if (!watch_ || !own_calls_(join.communicator)) return false;
-  Communicator& communicator = communicators_.try_emplace(join.communicator, join.n_ranks).first->second;
+  Communicator& communicator =
+      communicators_.try_emplace(join.communicator, join.n_ranks, watch_->first()).first->second;
   communicator.secret = secret;
   if (!communicator.Seat(fd, join)) return false;
   by_fd_[fd] = join.communicator;
@@ -85,20 +129,27 @@ void SwitchLeadership::Tick(int64_t now_ns) {
     look_ns_ = now_ns + kLookNs;
     if (const auto changed = watch_->Changed()) latest_ = changed;
   }
+  TakeOffers();
   for (auto& [token, communicator] : communicators_) {
     if (!communicator.complete()) continue;
-    Ask(communicator, now_ns);
+    AskForChangedFile(communicator, now_ns);
     Send(communicator, token, communicator.leader.Tick(now_ns, CallsOf(token)));
     Note(communicator);
   }
 }
 
-void SwitchLeadership::Ask(Communicator& communicator, int64_t now_ns) {
-  if (!latest_ || communicator.policy == *latest_ || now_ns < communicator.again_ns) return;
-  if (!communicator.leader.Request({SwitchReason::kOperator, communicator.version + 1})) return;
-  ++communicator.version;
-  communicator.policy = *latest_;
-  communicator.policies[communicator.version] = *latest_;
+void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now_ns) {
+  if (!latest_ || communicator.watched == *latest_ || now_ns < communicator.again_ns) return;
+  Communicator* const asking = &communicator;
+  const auto ended = [asking, file = *latest_](const SwitchOutcome& outcome) {
+    if (outcome.end != SwitchOutcome::End::kRankCannot) return;
+    Log(LogLevel::kWarn, "the changed policy is not used yet: rank {} does not have the same file",
+        outcome.rank);
+    // Unless a newer one was asked for meanwhile.
+    if (asking->watched == file) asking->watched = {};
+    asking->again_ns = MonotonicNanoseconds() + kOfferAgainNs;
+  };
+  if (communicator.Request(SwitchReason::kOperator, {{*latest_, {}}, ended})) communicator.watched = *latest_;
 }
 
 int SwitchLeadership::NextTickMs() const {
@@ -111,9 +162,9 @@ int SwitchLeadership::NextTickMs() const {
 void SwitchLeadership::Send(const Communicator& communicator, const ControlToken& token,
                             const SwitchSends& sends) {
   for (const SwitchSend& send : sends) {
-    const auto policy = communicator.policies.find(send.message.version);
-    const bool known = policy != communicator.policies.end();
-    const SwitchLetter letter{token, send.message, known ? policy->second : Sha256Digest{}};
+    const auto asked = communicator.asked.find(send.message.version);
+    const bool known = asked != communicator.asked.end() && send.message.kind == SwitchKind::kPrepare;
+    const SwitchLetter letter{token, send.message, known ? asked->second.table : TableContents{}};
     const auto bytes = EncodeSwitch(letter, communicator.secret);
     for (size_t rank = 0; rank < communicator.fds.size(); ++rank) {
       if (send.to != kAllRanks && send.to != static_cast<int>(rank)) continue;
@@ -127,15 +178,12 @@ void SwitchLeadership::Note(Communicator& communicator) {
   const auto outcome = communicator.leader.TakeOutcome();
   if (!outcome) return;
   if (outcome->end == SwitchOutcome::End::kCommitted) {
-    std::erase_if(communicator.policies, [&](const auto& each) { return each.first <= outcome->version; });
-    Log(LogLevel::kInfo, "all ranks use table v{} from an agreed call on", outcome->version);
-  } else if (outcome->end == SwitchOutcome::End::kRankCannot) {
-    const int member = communicator.members[static_cast<size_t>(outcome->rank)];
-    Log(LogLevel::kWarn, "the changed policy is not used yet: rank {} does not have the same file", member);
-    // Unless a newer one was asked for meanwhile.
-    if (outcome->version == communicator.version) communicator.policy = {};
-    communicator.again_ns = MonotonicNanoseconds() + kOfferAgainNs;
+    const TableContents& table = communicator.asked[outcome->version].table;
+    if (!table.leaves_nccl_alone()) communicator.policy = table.policy;
+    Log(LogLevel::kInfo, "all ranks use {} v{} from an agreed call on",
+        table.leaves_nccl_alone() ? "NCCL's choice, table" : "table", outcome->version);
   }
+  if (outcome->request_ended) communicator.End(*outcome);
 }
 
 }  // namespace dynamiccl

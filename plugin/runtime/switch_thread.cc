@@ -21,7 +21,8 @@ constexpr int64_t kReachNs = 30'000'000'000;
 
 }  // namespace
 
-SwitchThread::SwitchThread(std::string policy_path) : policies_(std::move(policy_path)) {
+SwitchThread::SwitchThread(std::string policy_path, std::shared_ptr<const Policy> first)
+    : policies_(std::move(policy_path), std::move(first)) {
   thread_.Start([this] { Run(); });
 }
 
@@ -131,7 +132,10 @@ bool SwitchThread::Hear(Joined& joined, std::span<const std::byte> message) {
   if (!letter) return false;
   const SwitchMessage& said = letter->message;
   if (said.kind == SwitchKind::kPrepare) {
-    const bool usable = joined.tables->Offer(said.version, policies_.Read(letter->policy));
+    const TableContents& table = letter->table;
+    const bool usable = table.leaves_nccl_alone()
+                            ? joined.tables->OfferNcclsChoice(said.version)
+                            : joined.tables->Offer(said.version, policies_.Read(table.policy), table.plan);
     joined.member.Prepare(said, usable);
     return Send(joined, joined.member.Answer());
   }

@@ -24,8 +24,9 @@ namespace dynamiccl {
 
 class SwitchThread {
  public:
-  // Tables are made from the file at `policy_path`, once its digest is the one that the leader names.
-  explicit SwitchThread(std::string policy_path);
+  // Tables are made from `first`, or from the file at `policy_path` once its digest is the one that the
+  // leader names.
+  SwitchThread(std::string policy_path, std::shared_ptr<const Policy> first);
 
   // Joins the ranks that switch the tables of this communicator. Until all have joined, nothing is switched.
   void Join(const MeetingPoint& meeting, const JoinMessage& join, std::shared_ptr<SwitchableTables> tables);

@@ -35,13 +35,20 @@ void SwitchableTables::Enter(uint64_t number) {
   current_ = {found == tables_.end() ? nullptr : found->second.get(), gate_.version()};
 }
 
-bool SwitchableTables::Offer(uint32_t version, const std::shared_ptr<const Policy>& policy) {
+bool SwitchableTables::Offer(uint32_t version, const std::shared_ptr<const Policy>& policy,
+                             std::span<const std::byte> plan) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<DecisionEngine>& table = tables_[version];
-  if (!table && policy) table = engine_of_(policy);
-  if (table) return true;
-  tables_.erase(version);
-  return false;
+  if (tables_.contains(version)) return true;
+  auto table = policy ? engine_of_(policy, plan) : nullptr;
+  if (table == nullptr) return false;
+  tables_[version] = std::move(table);
+  return true;
+}
+
+bool SwitchableTables::OfferNcclsChoice(uint32_t version) {
+  const std::lock_guard lock(mutex_);
+  tables_.try_emplace(version);
+  return true;
 }
 
 void SwitchableTables::Committed(uint32_t version) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "src/decision/decision_engine.h"
 #include "src/decision/switching/call_gate.h"
@@ -24,9 +25,11 @@ struct VersionedTable {
 
 class SwitchableTables {
  public:
-  using EngineOf = std::function<std::shared_ptr<DecisionEngine>(const std::shared_ptr<const Policy>&)>;
+  // Makes a table of this communicator from a policy and what the version says beside it: a pure function of
+  // these and of attested values. Null: this rank cannot, so no rank uses it.
+  using EngineOf = std::function<std::shared_ptr<DecisionEngine>(const std::shared_ptr<const Policy>& policy,
+                                                                 std::span<const std::byte> plan)>;
 
-  // `engine_of` makes a table of this communicator from a policy, a pure function of attested values.
   SwitchableTables(std::shared_ptr<DecisionEngine> first, EngineOf engine_of);
 
   // Issuing thread: call `number` begins; waits at the boundary of a switch for its verdict. One store and
@@ -34,8 +37,9 @@ class SwitchableTables {
   void Enter(uint64_t number);
   const VersionedTable& current() const { return current_; }
 
-  // Control thread. True when there is a table of this version, which is then made from `policy`.
-  bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy);
+  // Control thread. True when there is a table of this version, which is made unless there is.
+  bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
+  bool OfferNcclsChoice(uint32_t version);
   // `version` was committed: what is older than the one before it is needed by no call.
   void Committed(uint32_t version);
   CallGate& gate() { return gate_; }
@@ -46,7 +50,7 @@ class SwitchableTables {
   VersionedTable current_;                   // issuing thread
   uint32_t committed_ = kFirstTableVersion;  // control thread
   std::mutex mutex_;                         // guards tables_; taken by the issuing thread only at a switch
-  std::map<uint32_t, std::shared_ptr<DecisionEngine>> tables_;
+  std::map<uint32_t, std::shared_ptr<DecisionEngine>> tables_;  // null: NCCL's choice
 };
 
 }  // namespace dynamiccl

@@ -110,7 +110,11 @@ void TunerSession::JoinSwitching(const EngineOptions& options, const TunerInit& 
   if (runtime_.settings().mode != Mode::kAdaptive || !possible) return;
   const CostModelInput input = ProcessRuntime::InputOf(init.constants, options.n_ranks, options.n_nodes);
   communicator_->tables = std::make_shared<SwitchableTables>(
-      engine_, [options, input](const std::shared_ptr<const Policy>& policy) {
+      engine_,
+      [options, input](const std::shared_ptr<const Policy>& policy,
+                       std::span<const std::byte> plan) -> std::shared_ptr<DecisionEngine> {
+        // What this build does not understand it does not use.
+        if (!plan.empty()) return nullptr;
         EngineOptions changed = options;
         changed.policy = ProcessRuntime::EntriesOf(policy, input);
         return std::make_shared<DecisionEngine>(std::move(changed));
@@ -209,7 +213,8 @@ void TunerSession::Decide(const TunerRequest& request, const CostTable& table, b
 }
 
 void TunerSession::Note(const TunerQuestion& question, const Decision& decision, GroupInFlight* flight) {
-  const uint32_t table_version = TableOf(flight).version;
+  const VersionedTable table = TableOf(flight);
+  const uint32_t table_version = table.engine != nullptr ? table.version : kDefaultTableVersion;
   const uint64_t call_number = flight != nullptr ? flight->facts.call_number : 0;
   if (log_) {
     log_->Append(

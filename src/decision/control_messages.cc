@@ -207,7 +207,9 @@ std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSec
   body.Put(message.attempt);
   body.Put(message.boundary);
   body.Put(message.calls);
-  body.Put(letter.policy);
+  body.Put(letter.table.policy);
+  body.Put(static_cast<uint32_t>(letter.table.plan.size()));
+  body.PutBytes(letter.table.plan);
   return Seal(ControlKind::kSwitch, std::move(body.buffer()), secret);
 }
 
@@ -295,7 +297,9 @@ Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const Cont
   said.attempt = reader.Get<uint64_t>();
   said.boundary = reader.Get<uint64_t>();
   said.calls = reader.Get<uint64_t>();
-  letter.policy = reader.Get<Sha256Digest>();
+  letter.table.policy = reader.Get<Sha256Digest>();
+  const auto plan = reader.GetBytes(reader.Get<uint32_t>());
+  letter.table.plan.assign(plan.begin(), plan.end());
   if (!reader.ok() || reader.remaining() != 0 || kind > static_cast<uint8_t>(SwitchKind::kAsk))
     return MakeError(ErrorKind::kCorrupt, "switch message of a wrong length or kind");
   if (letter.communicator != communicator)

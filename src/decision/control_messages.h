@@ -87,17 +87,28 @@ struct JoinMessage {
   int32_t n_ranks = 0;
 };
 
-// What src/decision/switching has to say, and the policy that a new table comes from.
+// What a table version is made from, on every rank alike. Nothing of both: NCCL's choice for every call.
+struct TableContents {
+  Sha256Digest policy{};
+  std::vector<std::byte> plan;  // what the version says beside its policy; at most kMostPlanBytes
+
+  bool leaves_nccl_alone() const { return policy == Sha256Digest{} && plan.empty(); }
+  friend bool operator==(const TableContents&, const TableContents&) = default;
+};
+
+// What src/decision/switching has to say, and what a new table is made from.
 struct SwitchLetter {
   ControlToken communicator{};
   SwitchMessage message;
-  Sha256Digest policy{};  // kPrepare
+  TableContents table;  // kPrepare
 };
 
 enum class ControlKind : uint16_t { kPledge = 1, kVerdict = 2, kJoin = 3, kSwitch = 4 };
 
-// A message is at most this long: eleven short texts and a header.
-inline constexpr size_t kMostMessageBytes = 4096;
+// A message is at most this long, in two pages: eleven short texts, or a plan.
+inline constexpr size_t kMostMessageBytes = 8192;
+// The rest is the message's other fields.
+inline constexpr size_t kMostPlanBytes = kMostMessageBytes - 256;
 inline constexpr size_t kMessageHeaderBytes = 12;
 
 std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSecret& secret);

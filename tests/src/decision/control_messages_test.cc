@@ -63,7 +63,8 @@ SwitchLetter Letter() {
   SwitchLetter letter;
   letter.communicator.fill(4);
   letter.message = {SwitchKind::kRefuse, true, Refusal::kDecided, 7, 8, 9, 10};
-  letter.policy.fill(11);
+  letter.table.policy.fill(11);
+  letter.table.plan.assign(99, std::byte{5});
   return letter;
 }
 
@@ -79,7 +80,15 @@ TEST(SwitchLetter, IsReadAsWritten) {
   const auto letter = DecodeSwitch(bytes, Letter().communicator, kSecret);
   ASSERT_TRUE(letter);
   EXPECT_EQ(letter->message, Letter().message);
-  EXPECT_EQ(letter->policy, Letter().policy);
+  EXPECT_EQ(letter->table, Letter().table);
+}
+
+TEST(SwitchLetter, LargestPlanFitsIntoAMessage) {
+  SwitchLetter letter = Letter();
+  letter.table.plan.assign(kMostPlanBytes, std::byte{7});
+  const auto bytes = EncodeSwitch(letter, kSecret);
+  EXPECT_EQ(MessageBytes(bytes), bytes.size());
+  EXPECT_EQ(DecodeSwitch(bytes, letter.communicator, kSecret)->table, letter.table);
 }
 
 TEST(SwitchLetter, DamagedCutOrMisdirectedIsNotRead) {

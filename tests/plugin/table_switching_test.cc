@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables that the leader's process offers, over real sockets: ranks as threads that issue calls as fast as
+// they can and as far apart as they like, each with its own end of switching.
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "plugin/runtime/control_server.h"
+#include "plugin/runtime/switch_thread.h"
+#include "src/policy/policy_file.h"
+#include "tests/support/sample_policy.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr ControlSecret kSecret{7, 7};
+constexpr ControlToken kToken{3};
+constexpr int kRanks = 3;
+
+std::vector<std::byte> PlanOf(int byte) {
+  return {std::byte{1}, static_cast<std::byte>(byte)};
+}
+
+// Which table a call had: the plan's second byte, -1 for the policy's own, -2 for NCCL's choice.
+constexpr int kPolicysOwn = -1;
+constexpr int kNcclsChoice = -2;
+
+class SwitchingRank {
+ public:
+  SwitchingRank(const MeetingPoint& meeting, int rank, const std::string& policy_path,
+                std::shared_ptr<const Policy> policy)
+      : tables_(std::make_shared<SwitchableTables>(
+            NewTable(kPolicysOwn),
+            [this](const std::shared_ptr<const Policy>&, std::span<const std::byte> plan) {
+              const bool readable = plan.size() == 2 && (!refuses_ || plan[1] != std::byte{66});
+              return readable ? NewTable(static_cast<int>(plan[1])) : nullptr;
+            })),
+        thread_(policy_path, std::move(policy)) {
+    thread_.Join(meeting, {meeting.root, kToken, rank, kRanks}, tables_);
+  }
+  ~SwitchingRank() {
+    End();
+    thread_.Leave(tables_);
+  }
+
+  void Begin() {
+    calls_ = std::thread([this] {
+      for (uint64_t call = 0; !ending_; ++call) {
+        tables_->Enter(call);
+        const DecisionEngine* engine = tables_->current().engine;
+        had_.push_back(engine == nullptr ? kNcclsChoice : NameOf(engine));
+        if (call % 16 == 0) std::this_thread::yield();
+      }
+    });
+  }
+  void RefuseThePlanOf66() { refuses_ = true; }
+  uint64_t calls() const { return tables_->gate().calls(); }
+  SwitchThread& thread() { return thread_; }
+  // By call.
+  const std::vector<int>& End() {
+    ending_ = true;
+    // At the end a rank may be waiting for others that issue no more calls; nothing is on the way then.
+    if (calls_.joinable()) calls_.join();
+    return had_;
+  }
+
+ private:
+  std::shared_ptr<DecisionEngine> NewTable(int name) {
+    auto table = std::make_shared<DecisionEngine>(EngineOptions{});
+    const std::lock_guard lock(mutex_);
+    names_[table.get()] = name;
+    kept_.push_back(table);  // so that no address comes back
+    return table;
+  }
+  int NameOf(const DecisionEngine* engine) {
+    const std::lock_guard lock(mutex_);
+    return names_.at(engine);
+  }
+
+  std::mutex mutex_;
+  std::map<const DecisionEngine*, int> names_;
+  std::vector<std::shared_ptr<DecisionEngine>> kept_;
+  std::atomic<bool> refuses_{false};
+  std::atomic<bool> ending_{false};
+  std::vector<int> had_;
+  std::shared_ptr<SwitchableTables> tables_;
+  SwitchThread thread_;
+  std::thread calls_;
+};
+
+class TableSwitching : public ::testing::Test {
+ protected:
+  TableSwitching() {
+    std::string folder = std::filesystem::temp_directory_path() / "dynamiccl-tables-XXXXXX";
+    folder_ = ::mkdtemp(folder.data());
+    const std::string path = folder_ + "/p.dcpolicy";
+    EXPECT_TRUE(WritePolicyFile(path, *test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple)));
+    policy_ = *ReadPolicyFile(path);
+    auto leadership = std::make_unique<SwitchLeadership>(
+        std::make_unique<PolicyWatch>(path, policy_->sha256), [this](const ControlToken& token) {
+          SwitchThread* own = leaders_own_;
+          return own == nullptr ? std::nullopt : own->CallsOf(token);
+        });
+    server_ = std::move(*ControlServer::Start({"127.0.0.1"}, 0, 1000, std::move(leadership)));
+    server_->Welcome(kToken, kSecret);
+    const MeetingPoint meeting{server_->address(), server_->port(), kToken, kSecret};
+    for (int rank = 0; rank < kRanks; ++rank)
+      ranks_.push_back(std::make_unique<SwitchingRank>(meeting, rank, path, policy_));
+    leaders_own_ = &ranks_[0]->thread();
+    for (const auto& rank : ranks_) rank->Begin();
+  }
+  ~TableSwitching() override {
+    for (const auto& rank : ranks_) rank->End();
+    server_.reset();
+    ranks_.clear();
+    std::filesystem::remove_all(folder_);
+  }
+
+  // Until it is known; while ranks are joining nobody is asked, so again until then.
+  SwitchOutcome Offer(TableOffer offer) {
+    while (true) {
+      std::promise<SwitchOutcome> promise;
+      offer.ended = [&](const SwitchOutcome& outcome) { promise.set_value(outcome); };
+      EXPECT_TRUE(server_->OfferTable(kToken, offer));
+      const SwitchOutcome outcome = promise.get_future().get();
+      if (outcome.version != 0) return outcome;
+    }
+  }
+  SwitchOutcome OfferPlan(int byte, SwitchReason reason = SwitchReason::kOperator) {
+    return Offer({reason, false, PlanOf(byte), {}});
+  }
+
+  // Every rank had the same table at every call that all of them made; the tables in order, without repeats.
+  std::vector<int> TablesOfAll() {
+    std::vector<std::vector<int>> had;
+    for (const auto& rank : ranks_) had.push_back(rank->End());
+    size_t all = SIZE_MAX;
+    for (const auto& each : had) all = std::min(all, each.size());
+    std::vector<int> in_order;
+    for (size_t call = 0; call < all; ++call) {
+      for (const auto& each : had) {
+        if (each[call] == had[0][call]) continue;
+        ADD_FAILURE() << "call " << call << ": " << each[call] << " and " << had[0][call];
+        return in_order;
+      }
+      if (in_order.empty() || in_order.back() != had[0][call]) in_order.push_back(had[0][call]);
+    }
+    return in_order;
+  }
+
+  // All ranks are well past what was committed.
+  void LetAllPass() {
+    for (const auto& rank : ranks_) {
+      const uint64_t from = rank->calls();
+      while (rank->calls() < from + kMostSwitchDistance + 1) std::this_thread::yield();
+    }
+  }
+
+  std::string folder_;
+  std::shared_ptr<const Policy> policy_;
+  std::atomic<SwitchThread*> leaders_own_{nullptr};
+  std::vector<std::unique_ptr<SwitchingRank>> ranks_;
+  std::unique_ptr<ControlServer> server_;
+};
+
+TEST_F(TableSwitching, OfferedTablesAreTakenUpByAllRanksAtTheSameCall) {
+  std::vector<int> expected{kPolicysOwn};
+  for (int plan = 1; plan <= 20; ++plan) {
+    EXPECT_EQ(OfferPlan(plan).end, SwitchOutcome::End::kCommitted);
+    expected.push_back(plan);
+  }
+  LetAllPass();
+  EXPECT_EQ(TablesOfAll(), expected);
+}
+
+TEST_F(TableSwitching, RevocationLeavesNcclAloneAndWhatIsOfferedLaterHoldsAgain) {
+  EXPECT_EQ(OfferPlan(1).end, SwitchOutcome::End::kCommitted);
+  EXPECT_EQ(Offer({SwitchReason::kRevocation, true, {}, {}}).end, SwitchOutcome::End::kCommitted);
+  EXPECT_EQ(OfferPlan(2).end, SwitchOutcome::End::kCommitted);
+  LetAllPass();
+  EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, kNcclsChoice, 2}));
+}
+
+TEST_F(TableSwitching, PlanThatOneRankCannotReadIsUsedByNoneAndTheRankIsNamed) {
+  ranks_[1]->RefuseThePlanOf66();
+  EXPECT_EQ(OfferPlan(1).end, SwitchOutcome::End::kCommitted);
+  const SwitchOutcome refused = OfferPlan(66);
+  EXPECT_EQ(refused.end, SwitchOutcome::End::kRankCannot);
+  EXPECT_EQ(refused.rank, 1);
+  EXPECT_EQ(OfferPlan(2).end, SwitchOutcome::End::kCommitted);
+  LetAllPass();
+  EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2}));
+}
+
+TEST_F(TableSwitching, PlanBeyondWhatAMessageHoldsIsNotAskedFor) {
+  EXPECT_EQ(OfferPlan(1).end, SwitchOutcome::End::kCommitted);
+  std::promise<SwitchOutcome> promise;
+  TableOffer offer{SwitchReason::kOperator, false, std::vector<std::byte>(kMostPlanBytes + 1), {}};
+  offer.ended = [&](const SwitchOutcome& outcome) { promise.set_value(outcome); };
+  EXPECT_TRUE(server_->OfferTable(kToken, offer));
+  EXPECT_EQ(promise.get_future().get().end, SwitchOutcome::End::kSuperseded);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/betting_test.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dynamiccl {
+namespace {
+
+// Share of the capital that one value may take: less than all, or one value could end the game.
+constexpr double kMostStake = 0.9;
+
+}  // namespace
+
+// Depends on earlier values only. One value in the middle stands for what is not known yet.
+double BettingTest::NextBet() const {
+  const double n = count_ + 1.0;
+  const double mean = sum_ / n;
+  const double variance = (bound_ * bound_ / 4 + std::max(0.0, squares_ - sum_ * mean)) / n;
+  const double lead = border_ - mean;
+  return std::clamp(lead / (variance + lead * lead), 0.0, kMostStake / (bound_ - border_));
+}
+
+void BettingTest::Add(double value) {
+  const double x = std::clamp(value, -bound_, bound_);
+  log_capital_ += std::log1p(NextBet() * (border_ - x));
+  most_log_capital_ = std::max(most_log_capital_, log_capital_);
+  sum_ += x;
+  squares_ += x * x;
+  ++count_;
+}
+
+bool BettingTest::Below(double delta) const {
+  return most_log_capital_ >= -std::log(delta);
+}
+
+}  // namespace dynamiccl

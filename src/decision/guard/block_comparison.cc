@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/block_comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace dynamiccl {
+namespace {
+
+constexpr size_t kFirstLook = 4;    // blocks an arm, before noise is known at all
+constexpr int kMostBlocks = 1000;   // noisier programs cannot be told apart in a day
+constexpr double kGrossErrors = 6;  // standard errors: far beyond what looking after every block makes likely
+constexpr double kTwoSided = 1.96;
+
+double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double SquaresAround(const std::vector<double>& values, double mean) {
+  return std::accumulate(values.begin(), values.end(), 0.0,
+                         [=](double sum, double x) { return sum + (x - mean) * (x - mean); });
+}
+
+// Of one block, from both arms.
+double Noise(const std::vector<double>& a, const std::vector<double>& b) {
+  const double squares = SquaresAround(a, Mean(a)) + SquaresAround(b, Mean(b));
+  return std::sqrt(squares / static_cast<double>(a.size() + b.size() - 2));
+}
+
+}  // namespace
+
+int BlocksPerArm(double noise, double effect) {
+  constexpr double kPower = 0.84;
+  const double ratio = (kTwoSided + kPower) * noise / effect;
+  return static_cast<int>(std::ceil(std::min<double>(kMostBlocks, 2 * ratio * ratio)));
+}
+
+void BlockComparison::TakeBlock(bool with_table, double mean_step_ns) {
+  if (verdict_ != Verdict::kOpen || mean_step_ns <= 0) return;
+  (with_table ? table_ : nccl_).push_back(std::log(mean_step_ns));
+  if (std::min(table_.size(), nccl_.size()) >= kFirstLook) Judge();
+}
+
+double BlockComparison::difference() const {
+  return table_.empty() || nccl_.empty() ? 0 : std::expm1(Mean(table_) - Mean(nccl_));
+}
+
+double BlockComparison::standard_error() const {
+  if (table_.size() + nccl_.size() < 3 || table_.empty() || nccl_.empty()) return 0;
+  const double per_block = 1.0 / static_cast<double>(table_.size()) + 1.0 / static_cast<double>(nccl_.size());
+  return Noise(table_, nccl_) * std::sqrt(per_block);
+}
+
+void BlockComparison::Judge() {
+  needed_ = std::max(static_cast<int>(kFirstLook), BlocksPerArm(Noise(table_, nccl_), kEffect));
+  const double error = std::max(standard_error(), 1e-9);
+  const double off = difference() / error;
+  const bool gross = difference() > kEffect && off > kGrossErrors;
+  if (gross) {
+    verdict_ = Verdict::kTableIsSlower;
+  } else if (static_cast<int>(std::min(table_.size(), nccl_.size())) >= needed_) {
+    verdict_ = off > kTwoSided    ? Verdict::kTableIsSlower
+               : off < -kTwoSided ? Verdict::kTableIsFaster
+                                  : Verdict::kNoDifference;
+  }
+}
+
+}  // namespace dynamiccl

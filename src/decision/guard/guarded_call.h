@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a communicator as its leader hands it to the guard.
+#pragma once
+
+#include <cstdint>
+
+#include "src/decision/guard/table_plan.h"
+
+namespace dynamiccl {
+
+struct GuardedCall {
+  TableKey key;
+  CallUse use = CallUse::kChoice;
+  CollectiveConfig config;  // that was asked for; kLeaveNcclAlone: NCCL's own
+  uint32_t version = 0;     // of the table that it was decided by
+  int64_t at_ns = 0;        // when it was issued
+  // Kernel time of the rank that arrived last, or the least over the ranks that were timed; below 0: not
+  // timed.
+  int64_t transfer_ns = -1;
+  int64_t skew_ns = -1;   // last minus first arrival; below 0: not known
+  bool captured = false;  // into a CUDA graph: no times, never a trial
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// One key under the guard: what it uses, what is being tried on it, and what both cost compared with NCCL's
+// choice.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "src/decision/guard/betting_test.h"
+#include "src/decision/guard/guarded_call.h"
+#include "src/decision/guard/key_account.h"
+#include "src/decision/guard/paired_times.h"
+#include "src/decision/guard/probe_candidates.h"
+
+namespace dynamiccl {
+
+// A trial above so many times its predicted time is never repeated, unless three pairs speak for it.
+inline constexpr double kBarredTimes = 3;
+// Probability that an adoption is wrong, and that a revocation by samples is.
+inline constexpr double kWrongAdoption = 1e-3;
+inline constexpr double kWrongRevocation = 1e-3;
+// Differences in logs are winsorised to this, and smaller ones than kLeastGain are not worth a change.
+inline constexpr double kWinsorisedRatio = 0.2;
+inline constexpr double kLeastGain = 0.005;
+
+struct Trial {
+  enum class State : uint8_t { kOpen, kBetter, kFutile, kBarred };
+  ProbeCandidate candidate;
+  PairedTimes pairs;
+  BettingTest better{-kLeastGain, kWinsorisedRatio};
+  // Of log(trial / choice), winsorised far out only: how good it is, where `better` says that it is.
+  double ratio_sum = 0;
+  uint32_t timed = 0;
+  double mean() const { return better.count() == 0 ? 0 : ratio_sum / better.count(); }
+  State state = State::kOpen;
+};
+
+class GuardedKey {
+ public:
+  explicit GuardedKey(const TableKey& key) : key_(key) {}
+
+  // The version in use has this choice for the key, and these of the candidates as trials.
+  void Use(const CollectiveConfig& choice, const std::vector<CollectiveConfig>& trials);
+  // Replaces what may be tried; trials under way go on.
+  void SetCandidates(std::vector<ProbeCandidate> candidates) { candidates_ = std::move(candidates); }
+  void Take(const GuardedCall& call);
+  // The fabric is another one: times, tests and bars of before say nothing.
+  void Restart();
+
+  const TableKey& key() const { return key_; }
+  const CollectiveConfig& choice() const { return choice_; }
+  const KeyAccount& account() const { return account_; }
+  const std::vector<ProbeCandidate>& candidates() const { return candidates_; }
+  uint32_t calls() const { return calls_; }
+  uint32_t timed() const { return timed_; }
+  bool captured() const { return captured_; }
+  size_t trials() const { return trials_.size(); }
+  bool searching() const { return !trials_.empty(); }
+  // The choice is not NCCL's and costs more than allowed, or is slower than NCCL's by the paired samples.
+  bool MustRevoke() const;
+  // Trials that may still be made; fewer than are in use where one ended.
+  std::vector<CollectiveConfig> OpenTrials() const;
+  // A trial is barred and still in use.
+  bool MustStopTrial() const;
+  // The best of the trials, once it is shown to be better than the choice.
+  const Trial* Winner() const;
+  bool search_ended() const;
+  // Every trial in use has been made at least once.
+  bool all_trials_made() const;
+  // Time of the choice over NCCL's, by the paired samples of this span; nothing before there are some.
+  std::optional<double> Ratio() const;
+  // What trials have cost since the last question, in nanoseconds.
+  double TakeTrialCost();
+
+ private:
+  void TakeTrial(const CollectiveConfig& config, double ns);
+  bool IsTooSlow(const Trial& trial, double ns) const;
+  static void TakePair(Trial& trial, double ratio);
+  bool IsBarred(const CollectiveConfig& config) const;
+
+  TableKey key_;
+  CollectiveConfig choice_;
+  std::vector<ProbeCandidate> candidates_;
+  std::vector<Trial> trials_;
+  std::vector<CollectiveConfig> barred_;
+  KeyAccount account_;
+  PairedTimes pairs_;                                  // NCCL's samples with the choice
+  BettingTest slower_{-kLeastGain, kWinsorisedRatio};  // of log(NCCL's / choice)
+  uint32_t calls_ = 0;
+  uint32_t timed_ = 0;
+  bool captured_ = false;
+  double trial_cost_ns_ = 0;
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a choice has cost one key so far, compared with what NCCL's own choice is estimated to have cost: the
+// promise is cumulative time <= (1 + kTimeBudget) x estimated default, beyond a first credit that lets the
+// first samples be taken. Gains are not saved up for later losses. Times in nanoseconds.
+#pragma once
+
+#include <cstdint>
+
+namespace dynamiccl {
+
+inline constexpr double kTimeBudget = 0.01;
+// Calls at NCCL's time that a choice may lose at first: four bad calls of 10x.
+inline constexpr double kFirstCreditCalls = 40;
+// Times of a call count as at most so many times what is expected of it: one stall of the machine is no cost
+// of a choice.
+inline constexpr double kWinsoriseTimes = 4;
+
+// Mean of a kind of call with its uncertainty; follows slow drift over some hundred calls.
+class TimeLevel {
+ public:
+  void Take(double ns);
+  uint32_t count() const { return count_; }
+  double mean() const { return mean_; }
+  // Three standard errors above; twice the mean as long as one sample is all.
+  double Upper() const;
+
+ private:
+  uint32_t count_ = 0;  // at most kMemory
+  double mean_ = 0;
+  double variance_ = 0;
+};
+
+class KeyAccount {
+ public:
+  // One call of the key at NCCL's choice; `ns` below 0: not timed.
+  void TakeDefault(double ns);
+  // One call at the choice that is not NCCL's.
+  void TakeChoice(double ns);
+
+  // Estimated loss of the choice's calls, at least 0.
+  double excess_ns() const { return excess_ns_; }
+  // The loss is above what is allowed, or the last kGrossCalls timed calls were all above kGrossTimes NCCL's
+  // time.
+  bool Overspent() const;
+  const TimeLevel& default_level() const { return default_; }
+  const TimeLevel& choice_level() const { return choice_; }
+  // Estimated time of all calls so far, and what they would have taken at NCCL's choice.
+  double total_ns() const { return total_ns_; }
+  double default_total_ns() const { return default_.mean() * static_cast<double>(calls_); }
+  // The fabric changed, or the choice did: samples of before say nothing. Totals stay.
+  void Restart();
+
+ private:
+  static constexpr int kGrossCalls = 4;
+  static constexpr double kGrossTimes = 3;
+
+  TimeLevel default_;
+  TimeLevel choice_;
+  uint64_t calls_ = 0;          // in all
+  uint64_t calls_of_span_ = 0;  // since Restart
+  double total_ns_ = 0;
+  double excess_ns_ = 0;
+  int gross_ = 0;  // timed calls in a row
+};
+
+}  // namespace dynamiccl

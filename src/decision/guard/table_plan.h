@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a table version says beside its policy: for which keys the choice is another one, what is tried there,
+// and at which of a key's calls. Part of the version, so exploring needs no agreement of its own. What a call
+// does is a pure function of plan, key and the call's ordinal: how many calls of the key came before it under
+// this version, which all ranks count alike.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/collective/collective_config.h"
+#include "src/decision/decision_table.h"
+
+namespace dynamiccl {
+
+// The prior's best five and neighbours in channels.
+inline constexpr int kMostTrials = 8;
+// A key's first calls under a version: all are timed, and one in kDensePeriod is left to NCCL where the
+// choice is not NCCL's own: enough to see within a dozen calls what is several times slower.
+inline constexpr uint32_t kDenseCalls = 48;
+inline constexpr uint32_t kDensePeriod = 4;
+// From then on: one sample of NCCL's choice and one call beside it, 1 % of the calls.
+inline constexpr uint32_t kSparsePeriod = 200;
+// Rounds of a key's trials; then they have an answer or none that probing could afford.
+inline constexpr uint32_t kMostRounds = 40;
+
+enum class CallUse : uint8_t {
+  kChoice,         // what the version chose for the key
+  kDefaultSample,  // left to NCCL, to compare with
+  kTrial,
+};
+
+struct KeyPlan {
+  TableKey key;
+  CollectiveConfig choice;               // kLeaveNcclAlone: NCCL's own
+  std::vector<CollectiveConfig> trials;  // at most kMostTrials
+  // The key's calls are hidden behind computation: it is compared as part of the whole table, by blocks.
+  bool in_blocks = false;
+  // Each trial has not been made yet: one call each, then a pause. Otherwise they go on at once.
+  bool first_round = true;
+  // Calls of the key between that call of a trial and its second: in them a trial that failed is taken out.
+  uint32_t pause = 32;
+};
+
+struct TablePlan {
+  bool others_use_policy = true;  // keys that are not listed: the policy's choice, else NCCL's
+  uint32_t trial_from = 8;        // ordinal of the first trial
+  uint32_t trial_period = 2;      // one call in so many is a trial
+  // Above 0: keys in_blocks use their choice in one block of so many calls of the communicator and NCCL's in
+  // the next, in the order choice, NCCL, NCCL, choice.
+  uint32_t block_calls = 0;
+  std::vector<KeyPlan> keys;
+};
+
+// A call under a version.
+struct PlaceInVersion {
+  uint32_t ordinal = 0;  // calls of its key before it
+  uint64_t call = 0;     // calls of the communicator before it
+};
+
+// One number for a key, below 2^19.
+uint32_t KeyCode(const TableKey& key);
+
+struct PlannedUse {
+  CallUse use = CallUse::kChoice;
+  int trial = -1;  // index in KeyPlan::trials
+
+  friend bool operator==(const PlannedUse&, const PlannedUse&) = default;
+};
+
+// `default_samples`: the choice is not NCCL's own.
+PlannedUse UseOf(const TablePlan& plan, const KeyPlan& key, bool default_samples,
+                 const PlaceInVersion& place);
+// The block of a call uses NCCL's choice for the keys in_blocks.
+bool InNcclsBlock(const TablePlan& plan, uint64_t call);
+// A place in the period that changes from period to period: programs repeat their calls in steps, and a fixed
+// place would always meet the same calls of a step.
+uint32_t PlaceIn(uint32_t period, uint32_t code, uint32_t block);
+// Whether the profiler's window is open at this call of the key.
+bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, uint32_t ordinal);
+
+}  // namespace dynamiccl

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notices that the fabric changed, from the times of one communicator's collectives, on the leader.
+//   1. Each stream of alike calls (key and config) has a reference, median and spread of its log times; a
+//   call's
+//      residual in spreads is winsorised, so that one stall counts little.
+//   2. The residuals of all streams go into one two-sided CUSUM; the arrival skew between ranks into another.
+//   3. An alarm only begins a verification: the next calls must lie off their references, by their median, by
+//      10 % and by what blocks of as many calls were seen to vary by themselves (noise with memory).
+//   4. Transfer times that changed mean the fabric: congested where they also spread, a degraded link where
+//      not. Skew alone means a straggler: no choice is to blame.
+// Source: Page, "Continuous inspection schemes", Biometrika 41 (1954), for CUSUM; verification by effect as
+// published for fail-slow detection in training clusters (Greyhound, USENIX ATC 2025).
+// Leader only, one thread; times are passed in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "src/collective/role.h"
+
+namespace dynamiccl {
+
+struct TimedSample {
+  uint64_t stream = 0;  // key and config
+  int64_t at_ns = 0;
+  double log_transfer = 0;  // of nanoseconds, least of the ranks that were timed
+  double log_skew = -1;     // log(1 + last minus first arrival / transfer); below 0: not known
+};
+
+struct RegimeChange {
+  Regime regime = Regime::kNormal;
+  double effect = 1;     // time over time before; of a straggler: skew over skew before
+  int64_t since_ns = 0;  // when the first call that was verified was issued
+};
+
+class TimingDetector {
+ public:
+  // Verification spans at least so long: some steps, where they are known.
+  void SetLeastSpan(int64_t ns) { least_span_ns_ = ns; }
+  std::optional<RegimeChange> Take(const TimedSample& sample);
+  // An alarm waits for its verification: more calls should be timed.
+  bool verifying() const { return alarm_ != Alarm::kNone; }
+  Regime regime() const { return regime_; }
+  // Alarms that verification found to be none.
+  uint64_t dismissed() const { return dismissed_; }
+
+ private:
+  enum class Alarm : uint8_t { kNone, kTransfer, kSkew };
+  // Reference of one quantity of one stream.
+  struct Reference {
+    std::vector<double> learnt;  // until there are enough
+    double middle = 0;
+    double spread = 0;
+    bool known() const { return spread > 0; }
+    // The residual in logs; none while it is being learnt.
+    std::optional<double> Residual(double value, double least_spread);
+    void Follow(double residual, double least_spread);
+  };
+  struct Stream {
+    Reference transfer;
+    Reference skew;
+    size_t verified = 0;  // calls since the alarm
+  };
+  struct Cusum {
+    double up = 0;
+    double down = 0;
+    void Take(double spreads);
+    bool above(double threshold) const { return up > threshold || down > threshold; }
+  };
+  // How much means of blocks of calls vary while nothing is verified.
+  struct BlockNoise {
+    double sum = 0;
+    int n = 0;
+    double variance = 0;
+    void Take(double residual);
+    double Deviation() const;
+  };
+
+  void Watch(const TimedSample& sample, Stream& stream);
+  std::optional<RegimeChange> Verify();
+  std::optional<RegimeChange> Decide(double effect, double spreads_apart);
+  void Dismiss();
+  void RelearnAll();
+  void ForgetVerified();
+
+  std::map<uint64_t, Stream> streams_;
+  Cusum transfer_;
+  Cusum skew_;
+  BlockNoise transfer_noise_;
+  BlockNoise skew_noise_;
+  Alarm alarm_ = Alarm::kNone;
+  std::vector<double> verified_;        // residuals in logs since the alarm
+  std::vector<double> verified_units_;  // the same in spreads
+  size_t most_of_stream_ = 0;
+  int64_t first_verified_ns_ = 0;
+  int64_t last_verified_ns_ = 0;
+  int64_t least_span_ns_ = 0;
+  double level_ = 0;  // log of transfer time over that of the normal regime
+  Regime regime_ = Regime::kNormal;
+  uint64_t dismissed_ = 0;
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/src/decision/guard/guard_promises.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dynamiccl::testing {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+// Times of a GPU's collectives: stamping a kernel was measured to cost 4 to 13 % of it.
+constexpr double kTimingCost = 0.04;
+
+JobOptions JobOf(const PromiseOptions& options, Timing timing, Noise noise, int i) {
+  JobOptions job;
+  job.seed = options.first_seed + static_cast<uint64_t>(i);
+  job.noise = noise;
+  job.timing = timing;
+  job.keys = options.keys;
+  job.calls_per_step = 4 * options.keys;
+  job.timing_cost = timing == Timing::kAll ? 0 : kTimingCost;
+  return job;
+}
+
+// Figures that are gathered over keys and jobs.
+class Spread {
+ public:
+  void Add(double value) { values_.push_back(value); }
+  double At(double share) {
+    if (values_.empty()) return 0;
+    std::sort(values_.begin(), values_.end());
+    return values_[static_cast<size_t>(share * static_cast<double>(values_.size() - 1))];
+  }
+  double most() { return At(1); }
+  size_t count() const { return values_.size(); }
+
+ private:
+  std::vector<double> values_;
+};
+
+template <class RunOne>
+std::vector<Promise> ForEachNoise(const char* name, Timing timing, const PromiseOptions& options,
+                                  RunOne run_one) {
+  std::vector<Promise> promises;
+  for (const Noise noise : kNoises) {
+    Promise promise{name, timing, Name(noise), options.seeds, {}, true};
+    run_one(noise, promise);
+    promises.push_back(std::move(promise));
+  }
+  return promises;
+}
+
+// What the docs allow: 1 % of the time at NCCL's choice, 1 % for trials and timing, and the first credits.
+double AllowedNs(const SimulatedJob& job) {
+  double credit = 0;
+  for (const TrueKey& key : job.truth()) credit += (kFirstCreditCalls + kProbingCreditCalls) * key.nccl_ns;
+  return (kTimeBudget + kProbingBudget) * job.NcclNs() + credit;
+}
+
+constexpr int kBadPolicyMinutes = 10;
+
+// Every key's choice takes ten times as long from the first call on.
+std::vector<Promise> BadPolicy(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("bad-policy", timing, options, [&](Noise noise, Promise& promise) {
+    Spread calls, loss, share_of_allowed;
+    for (int i = 0; i < options.seeds; ++i) {
+      JobOptions job_options = JobOf(options, timing, noise, i);
+      job_options.policy_ratio = 10;
+      job_options.trials = false;
+      SimulatedJob job(job_options);
+      job.RunFor(kBadPolicyMinutes * 60 * kSecond);
+      for (size_t key = 0; key < job.truth().size(); ++key) {
+        const bool still = job.ChoiceOf(key) == job.truth()[key].configs[11].config;
+        calls.Add(static_cast<double>(still ? job.history()[key].calls : job.history()[key].changed_at));
+      }
+      loss.Add(100 * job.LossShare());
+      share_of_allowed.Add(job.LossNs() / AllowedNs(job));
+    }
+    promise.figures = fmt::format(
+        "calls of a key until revoked: median {:.0f}, p95 {:.0f}, most {:.0f}; loss over {} min: most {:.2f} "
+        "%, "
+        "{:.2f} of the allowed",
+        calls.At(0.5), calls.At(0.95), calls.most(), kBadPolicyMinutes, loss.most(), share_of_allowed.most());
+    promise.kept = calls.most() <= 50 && share_of_allowed.most() <= 1;
+  });
+}
+
+// A confirmed choice becomes ten times slower than NCCL's in mid-run, NCCL's stays as it was.
+std::vector<Promise> Spoilt(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("spoilt", timing, options, [&](Noise noise, Promise& promise) {
+    Spread calls;
+    for (int i = 0; i < options.seeds; ++i) {
+      JobOptions job_options = JobOf(options, timing, noise, i);
+      job_options.confirmed_best = true;
+      SimulatedJob job(job_options);
+      job.RunFor(120 * kSecond);
+      const std::vector<KeyHistory> before = job.history();
+      std::vector<CollectiveConfig> choices;
+      for (size_t key = 0; key < before.size(); ++key) choices.push_back(job.ChoiceOf(key));
+      job.SpoilChoices(10);
+      std::vector<double> until(before.size(), -1);
+      for (int step = 0; step < 2000; ++step) {
+        job.RunSteps(1);
+        for (size_t key = 0; key < before.size(); ++key) {
+          if (until[key] < 0 && job.ChoiceOf(key) != choices[key])
+            until[key] = static_cast<double>(job.history()[key].changed_at - before[key].calls);
+        }
+      }
+      for (size_t key = 0; key < before.size(); ++key) {
+        if (!choices[key].leaves_nccl_alone()) calls.Add(until[key] < 0 ? 8000 : until[key]);
+      }
+    }
+    promise.figures =
+        fmt::format("calls of a key until revoked: median {:.0f}, p95 {:.0f}, most {:.0f} of {} keys",
+                    calls.At(0.5), calls.At(0.95), calls.most(), calls.count());
+    promise.kept = timing != Timing::kAll || calls.most() <= 50;
+  });
+}
+
+struct Retuning {
+  Spread revoked;  // calls of a key at another choice than NCCL's
+  Spread retuned;  // calls of a key until within 5 % of the best config
+  int within = 0;  // of these, at most 200
+};
+
+// Best of what the guard may try on a key; NCCL's choice is 1.
+double BestToTry(const SimulatedJob& job, size_t key) {
+  double best = 1;
+  const uint32_t code = KeyCode(job.truth()[key].key);
+  for (const ProbeCandidate& candidate : job.guard().keys().at(code).candidates()) {
+    best = std::min(best, job.RatioOf(key, candidate.config));
+  }
+  return best;
+}
+
+void Degrade(SimulatedJob& job, Retuning& result) {
+  job.RunFor(180 * kSecond);
+  const std::vector<KeyHistory> before = job.history();
+  std::vector<bool> other(before.size());
+  std::vector<double> ratio(before.size());
+  for (size_t key = 0; key < before.size(); ++key) ratio[key] = job.RatioOf(key, job.ChoiceOf(key));
+  job.ChangeFabric(1.5, 1, true);
+  // A choice that is so much better on the new fabric that its calls hardly take longer need not be revoked.
+  for (size_t key = 0; key < before.size(); ++key) {
+    const double slower = 1.5 * job.RatioOf(key, job.ChoiceOf(key)) / ratio[key];
+    other[key] = !job.ChoiceOf(key).leaves_nccl_alone() && slower > 1.25;
+  }
+  std::vector<double> revoked(before.size(), -1);
+  std::vector<double> retuned(before.size(), -1);
+  for (int step = 0; step < 600; ++step) {
+    job.RunSteps(1);
+    for (size_t key = 0; key < before.size(); ++key) {
+      const auto calls = static_cast<double>(job.history()[key].calls - before[key].calls);
+      if (revoked[key] < 0 && job.history()[key].changed_at > before[key].calls)
+        revoked[key] = static_cast<double>(job.history()[key].changed_at - before[key].calls);
+      if (other[key] && revoked[key] < 0) continue;
+      const bool good = job.RatioOf(key, job.ChoiceOf(key)) <= 1.05 * BestToTry(job, key);
+      if (good && retuned[key] < 0) retuned[key] = calls;
+    }
+  }
+  for (size_t key = 0; key < before.size(); ++key) {
+    if (other[key]) result.revoked.Add(revoked[key] < 0 ? 2400 : revoked[key]);
+    result.retuned.Add(retuned[key] < 0 ? 2400 : retuned[key]);
+    result.within += retuned[key] >= 0 && retuned[key] <= 200 ? 1 : 0;
+  }
+}
+
+// All transfers take 1.5 times as long from a call on, and other configs are good there.
+std::vector<Promise> Degraded(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("degraded", timing, options, [&](Noise noise, Promise& promise) {
+    Retuning result;
+    for (int i = 0; i < options.seeds; ++i) {
+      SimulatedJob job(JobOf(options, timing, noise, i));
+      Degrade(job, result);
+    }
+    const auto keys = static_cast<double>(result.retuned.count());
+    promise.figures = fmt::format(
+        "calls of a key until revoked: median {:.0f}, p95 {:.0f}, most {:.0f} of {} keys; re-tuned: median "
+        "{:.0f}, "
+        "p90 {:.0f}, within 200 calls {:.1f} % of {} keys",
+        result.revoked.At(0.5), result.revoked.At(0.95), result.revoked.most(), result.revoked.count(),
+        result.retuned.At(0.5), result.retuned.At(0.9), 100 * result.within / keys, keys);
+    const bool counts = timing == Timing::kAll;
+    promise.kept =
+        !counts || (result.revoked.most() <= 60 && (options.keys < 10 || result.within >= 0.5 * keys));
+  });
+}
+
+// Nothing changes: a switch after the first search is a false alarm.
+std::vector<Promise> Quiet(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("quiet", timing, options, [&](Noise noise, Promise& promise) {
+    int false_alarms = 0;
+    int jobs = 0;
+    uint64_t dismissed = 0;
+    Spread loss;
+    for (int i = 0; i < options.seeds; ++i) {
+      JobOptions job_options = JobOf(options, timing, noise, i);
+      job_options.confirmed_best = true;
+      SimulatedJob job(job_options);
+      job.RunFor(10 * kSecond);
+      const size_t first = job.switches().size();
+      job.RunFor(options.quiet_minutes * 60 * kSecond);
+      false_alarms += static_cast<int>(job.switches().size() - first);
+      jobs += job.switches().size() > first ? 1 : 0;
+      dismissed += job.guard().detector().dismissed();
+      loss.Add(100 * job.LossShare());
+    }
+    promise.figures =
+        fmt::format("{} switches in {} of {} jobs of {} min, {} alarms dismissed, time {:+.2f} % at most",
+                    false_alarms, jobs, options.seeds, options.quiet_minutes, dismissed, loss.most());
+    promise.kept = false_alarms == 0;
+  });
+}
+
+// A run from nothing, then one that begins with what the first had found at its end.
+std::vector<Promise> Store(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("store", timing, options, [&](Noise noise, Promise& promise) {
+    uint64_t trials = 0;
+    Spread first_loss, worst_trial, end_ratio, second_ratio;
+    for (int i = 0; i < options.seeds; ++i) {
+      JobOptions job_options = JobOf(options, timing, noise, i);
+      SimulatedJob first(job_options);
+      first.RunFor(600 * kSecond);
+      first_loss.Add(first.LossNs() / AllowedNs(first));
+      worst_trial.Add(first.worst_trial_ratio());
+      double at_end = 0;
+      double nccl = 0;
+      for (size_t key = 0; key < first.truth().size(); ++key) {
+        job_options.confirmed[KeyCode(first.truth()[key].key)] = first.ChoiceOf(key);
+        at_end += first.RatioOf(key, first.ChoiceOf(key)) * first.truth()[key].nccl_ns;
+        nccl += first.truth()[key].nccl_ns;
+      }
+      SimulatedJob second(job_options);
+      second.RunFor(120 * kSecond);
+      trials += second.trials();
+      end_ratio.Add(at_end / nccl);
+      double now = 0;
+      for (size_t key = 0; key < second.truth().size(); ++key)
+        now += second.RatioOf(key, second.ChoiceOf(key)) * second.truth()[key].nccl_ns;
+      second_ratio.Add(now / at_end);
+    }
+    promise.figures = fmt::format(
+        "first run ends at {:.3f} of NCCL's time (median), loss {:.2f} of the allowed at most; second run: "
+        "{} trials, "
+        "{:.3f} of the first's end at most",
+        end_ratio.At(0.5), first_loss.most(), trials, second_ratio.most());
+    promise.kept = trials == 0 && second_ratio.most() <= 1.0001 && first_loss.most() <= 1;
+  });
+}
+
+// One rank comes late by three transfers: no choice is to blame.
+std::vector<Promise> Straggler(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("straggler", timing, options, [&](Noise noise, Promise& promise) {
+    int switches = 0;
+    int recognised = 0;
+    for (int i = 0; i < options.seeds; ++i) {
+      JobOptions job_options = JobOf(options, timing, noise, i);
+      job_options.confirmed_best = true;
+      SimulatedJob job(job_options);
+      job.RunFor(120 * kSecond);
+      const size_t before = job.switches().size();
+      job.DelayRanks(3);
+      job.RunFor(60 * kSecond);
+      switches += static_cast<int>(job.switches().size() - before);
+      recognised += job.guard().regime() == Regime::kStraggler ? 1 : 0;
+    }
+    promise.figures =
+        fmt::format("recognised in {} of {} jobs, {} switches", recognised, options.seeds, switches);
+    promise.kept = switches == 0 && (timing != Timing::kAll || recognised == options.seeds);
+  });
+}
+
+constexpr PromiseCase kCases[] = {{"bad-policy", BadPolicy}, {"spoilt", Spoilt}, {"degraded", Degraded},
+                                  {"quiet", Quiet},          {"store", Store},   {"straggler", Straggler}};
+
+}  // namespace
+
+std::span<const PromiseCase> PromiseCases() {
+  return kCases;
+}
+
+}  // namespace dynamiccl::testing

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guard's statistics against their definitions: error rates by many random jobs with printed seeds.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "src/decision/guard/betting_test.h"
+#include "src/decision/guard/block_comparison.h"
+#include "src/decision/guard/exposure.h"
+#include "src/decision/guard/key_account.h"
+#include "src/decision/guard/paired_times.h"
+#include "src/decision/guard/timing_detector.h"
+
+namespace dynamiccl {
+namespace {
+
+// Looked at after each of 300 values whose mean is the border itself: the worst case of the promise.
+TEST(BettingTest, IsWrongNoMoreOftenThanItSays) {
+  constexpr int kJobs = 4000;
+  constexpr double kDelta = 0.05;
+  int wrong = 0;
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> noise(0, 0.08);
+  for (int job = 0; job < kJobs; ++job) {
+    BettingTest test(0, 0.2);
+    for (int i = 0; i < 300; ++i) test.Add(noise(random));
+    wrong += test.Below(kDelta) ? 1 : 0;
+  }
+  EXPECT_LE(wrong, kJobs * kDelta) << "seed 11";
+  EXPECT_GT(wrong, 0) << "a test that never says it has no power either";
+}
+
+// Two values only, far from normal: the promise needs no distribution.
+TEST(BettingTest, HoldsForSkewedValuesToo) {
+  int wrong = 0;
+  std::mt19937_64 random(12);
+  std::bernoulli_distribution high(0.1);
+  for (int job = 0; job < 4000; ++job) {
+    BettingTest test(0, 0.2);
+    for (int i = 0; i < 300; ++i) test.Add(high(random) ? 0.18 : -0.02);
+    wrong += test.Below(0.05) ? 1 : 0;
+  }
+  EXPECT_LE(wrong, 200) << "seed 12";
+}
+
+TEST(BettingTest, SeesAGainOfTenPercentWithinThirtyPairs) {
+  std::mt19937_64 random(13);
+  std::normal_distribution<double> ratio(std::log(0.9), 0.07);
+  int seen = 0;
+  for (int job = 0; job < 200; ++job) {
+    BettingTest test(-0.005, 0.2);
+    for (int i = 0; i < 30; ++i) test.Add(ratio(random));
+    seen += test.Below(1e-3) ? 1 : 0;
+  }
+  EXPECT_GT(seen, 150) << "seed 13";
+}
+
+TEST(PairedTimes, NoCallIsInTwoPairs) {
+  PairedTimes pairs;
+  EXPECT_FALSE(pairs.TakeRare(5));
+  EXPECT_EQ(pairs.TakeCommon(3), 2) << "the next common call completes the pair";
+  EXPECT_FALSE(pairs.TakeRare(4));
+  EXPECT_EQ(pairs.TakeCommon(1), 3);
+  for (const double common : {1.0, 9.0, 2.0, 3.0}) EXPECT_FALSE(pairs.TakeCommon(common));
+  EXPECT_EQ(pairs.TakeRare(4), 1) << "the median of the last three";
+  EXPECT_FALSE(pairs.TakeRare(4)) << "they are used up";
+}
+
+TEST(KeyAccount, FourCallsOfTenTimesAreGross) {
+  KeyAccount account;
+  for (int i = 0; i < 4; ++i) account.TakeDefault(100);
+  for (int i = 0; i < 3; ++i) account.TakeChoice(1000);
+  EXPECT_FALSE(account.Overspent());
+  account.TakeChoice(1000);
+  EXPECT_TRUE(account.Overspent());
+}
+
+TEST(KeyAccount, OneStallIsNot) {
+  KeyAccount account;
+  for (int i = 0; i < 400; ++i) {
+    if (i % 4 == 0) account.TakeDefault(100);
+    account.TakeChoice(i % 50 == 0 ? 2000 : 99);
+    EXPECT_FALSE(account.Overspent()) << i;
+  }
+}
+
+TEST(KeyAccount, ALossOfFivePercentIsFoundByItsSum) {
+  KeyAccount account;
+  int calls = 0;
+  for (int i = 0; i < 64; ++i) account.TakeDefault(100);
+  while (!account.Overspent() && calls < 5000) account.TakeChoice(105), ++calls;
+  // 40 calls of credit and 1 % of the calls so far, at 5 % a call.
+  EXPECT_NEAR(calls, 40 / 0.04, 40);
+}
+
+TEST(KeyAccount, GainsAreNotSavedUp) {
+  KeyAccount account;
+  for (int i = 0; i < 64; ++i) account.TakeDefault(100);
+  for (int i = 0; i < 10'000; ++i) account.TakeChoice(50);
+  EXPECT_EQ(account.excess_ns(), 0);
+}
+
+TEST(BlockComparison, NumberOfBlocksFollowsFromTheNoise) {
+  EXPECT_EQ(BlocksPerArm(0.02, 0.01), 63);
+  EXPECT_EQ(BlocksPerArm(0.04, 0.01), 251);
+  EXPECT_EQ(BlocksPerArm(0.005, 0.01), 4);
+}
+
+BlockComparison Compared(double ratio, double noise, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(0, noise);
+  BlockComparison comparison;
+  for (int block = 0; block < 4000 && comparison.verdict() == BlockComparison::Verdict::kOpen; ++block) {
+    const bool with_table = block % 4 == 0 || block % 4 == 3;
+    comparison.TakeBlock(with_table, 1e8 * (with_table ? ratio : 1) * std::exp(normal(random)));
+  }
+  return comparison;
+}
+
+TEST(BlockComparison, SaysWhatIsTrueAtTwoPercentNoise) {
+  int slower = 0;
+  int faster = 0;
+  int wrong = 0;
+  double blocks = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const BlockComparison worse = Compared(1.01, 0.02, seed);
+    slower += worse.verdict() == BlockComparison::Verdict::kTableIsSlower ? 1 : 0;
+    blocks += worse.blocks() / 2.0 / 200;
+    faster += Compared(0.99, 0.02, seed).verdict() == BlockComparison::Verdict::kTableIsFaster ? 1 : 0;
+    wrong += Compared(1, 0.02, seed).verdict() != BlockComparison::Verdict::kNoDifference ? 1 : 0;
+  }
+  EXPECT_GT(slower, 150) << "80 % power";
+  EXPECT_GT(faster, 150);
+  EXPECT_LT(wrong, 20) << "5 % error, 200 comparisons";
+  EXPECT_NEAR(blocks, 63, 8) << "an arm";
+}
+
+TEST(BlockComparison, AGrossLossNeedsFewBlocks) {
+  const BlockComparison comparison = Compared(1.2, 0.02, 1);
+  EXPECT_EQ(comparison.verdict(), BlockComparison::Verdict::kTableIsSlower);
+  EXPECT_LE(comparison.blocks(), 12);
+}
+
+TEST(ExposedShare, LevelsNeedAClearChange) {
+  ExposedShare share;
+  EXPECT_EQ(share.level(), Criticality::kUnknown);
+  for (int i = 0; i < 20; ++i) share.Take(10, 100);
+  EXPECT_EQ(share.level(), Criticality::kHidden);
+  for (int i = 0; i < 500; ++i) share.Take(27, 100);
+  EXPECT_EQ(share.level(), Criticality::kHidden) << "within the margin of the border";
+  for (int i = 0; i < 500; ++i) share.Take(50, 100);
+  EXPECT_EQ(share.level(), Criticality::kPartial);
+  for (int i = 0; i < 500; ++i) share.Take(200, 100);
+  EXPECT_EQ(share.level(), Criticality::kExposed);
+  EXPECT_LE(share.share(), 1);
+}
+
+TEST(MemoryLevel, LevelsNeedAClearChange) {
+  MemoryLevel memory;
+  memory.Take(24, 100);
+  EXPECT_EQ(memory.level(), MemoryPressure::kLow) << "within the margin of the border";
+  memory.Take(20, 100);
+  EXPECT_EQ(memory.level(), MemoryPressure::kMedium);
+  memory.Take(26, 100);
+  EXPECT_EQ(memory.level(), MemoryPressure::kMedium);
+  memory.Take(5, 100);
+  EXPECT_EQ(memory.level(), MemoryPressure::kHigh);
+  memory.Take(0, 0);
+  EXPECT_EQ(memory.level(), MemoryPressure::kHigh) << "a device that does not say";
+  memory.Take(90, 100);
+  EXPECT_EQ(memory.level(), MemoryPressure::kLow);
+}
+
+struct Fabric {
+  double factor = 1;
+  double noise = 0.05;
+  double skew = 0.1;
+};
+
+// The regimes that the detector reports in `calls` calls.
+std::vector<Regime> Watch(TimingDetector& detector, const Fabric& fabric, int calls, std::mt19937_64& random,
+                          int64_t& now_ns) {
+  std::vector<Regime> changes;
+  std::normal_distribution<double> normal(0, fabric.noise);
+  std::uniform_real_distribution<double> late(0, 2 * fabric.skew);
+  for (int i = 0; i < calls; ++i) {
+    now_ns += 1'000'000;
+    TimedSample sample;
+    sample.stream = static_cast<uint64_t>(i % 3);
+    sample.at_ns = now_ns;
+    sample.log_transfer = std::log(1e6 * fabric.factor) + normal(random);
+    sample.log_skew = std::log1p(late(random));
+    if (const auto change = detector.Take(sample)) changes.push_back(change->regime);
+  }
+  return changes;
+}
+
+TEST(TimingDetector, TellsCongestionADegradedLinkAndAStragglerApart) {
+  std::mt19937_64 random(5);
+  const auto after = [&](const Fabric& fabric) {
+    TimingDetector detector;
+    int64_t now_ns = 0;
+    EXPECT_TRUE(Watch(detector, {}, 3000, random, now_ns).empty());
+    return Watch(detector, fabric, 200, random, now_ns);
+  };
+  EXPECT_EQ(after({1.5, 0.05, 0.1}), std::vector{Regime::kDegradedLink});
+  EXPECT_EQ(after({2.0, 0.3, 0.1}), std::vector{Regime::kCongested});
+  EXPECT_EQ(after({1.0, 0.05, 3.0}), std::vector{Regime::kStraggler});
+}
+
+TEST(TimingDetector, SaysWhenTheFabricIsAsBeforeAgain) {
+  std::mt19937_64 random(6);
+  TimingDetector detector;
+  int64_t now_ns = 0;
+  EXPECT_TRUE(Watch(detector, {}, 1000, random, now_ns).empty());
+  EXPECT_EQ(Watch(detector, {1.5, 0.05, 0.1}, 300, random, now_ns), std::vector{Regime::kDegradedLink});
+  EXPECT_EQ(Watch(detector, {}, 300, random, now_ns), std::vector{Regime::kNormal});
+  EXPECT_EQ(detector.regime(), Regime::kNormal);
+}
+
+TEST(TimingDetector, ABurstThatIsOverIsDismissed) {
+  std::mt19937_64 random(7);
+  TimingDetector detector;
+  detector.SetLeastSpan(400'000'000);
+  int64_t now_ns = 0;
+  EXPECT_TRUE(Watch(detector, {}, 1000, random, now_ns).empty());
+  EXPECT_TRUE(Watch(detector, {1.5, 0.05, 0.1}, 100, random, now_ns).empty());
+  EXPECT_TRUE(detector.verifying());
+  EXPECT_TRUE(Watch(detector, {}, 2000, random, now_ns).empty());
+  EXPECT_FALSE(detector.verifying());
+  EXPECT_GE(detector.dismissed(), 1u);
+}
+
+}  // namespace
+}  // namespace dynamiccl

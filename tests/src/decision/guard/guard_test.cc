@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the guard proposes, step by step, on one or two keys without noise.
+#include "src/decision/guard/guard.h"
+
+#include <gtest/gtest.h>
+
+#include "src/cost_model/cost_model.h"
+#include "tests/src/decision/guard/guard_promises.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr CollectiveConfig kPolicyChoice{Algorithm::kTree, Protocol::kLL, 2};
+constexpr CollectiveConfig kGood{Algorithm::kRing, Protocol::kLL, 4};
+constexpr CollectiveConfig kBad{Algorithm::kRing, Protocol::kSimple, 8};
+constexpr int64_t kNccl = 1'000'000;
+constexpr TableKey kKey{Collective::kAllReduce, {80}, Role::kGradientReduce};
+
+// A communicator with calls of one key whose versions come about at once.
+class OneKey {
+ public:
+  explicit OneKey(KeyKnowledge knowledge) : guard_({}, [=](const TableKey&, Regime) { return knowledge; }) {
+    entry_.key = kKey;
+    entry_.choice = knowledge.policy_choice;
+  }
+  // `ns` of a config; NCCL's takes kNccl.
+  template <class Times>
+  void Calls(int n, Times times) {
+    for (int i = 0; i < n; ++i) {
+      const bool samples = !entry_.choice.leaves_nccl_alone();
+      const PlannedUse use = UseOf(guard_.plan(), entry_, samples, {ordinal_++, 0});
+      GuardedCall call{kKey, use.use, entry_.choice, guard_.version(), now_ns_};
+      if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
+      if (use.use == CallUse::kTrial) call.config = entry_.trials[static_cast<size_t>(use.trial)];
+      call.transfer_ns = call.config.leaves_nccl_alone() ? kNccl : times(call.config);
+      call.captured = captured;
+      if (call.config == kBad) ++bad_calls;
+      guard_.TakeCall(call);
+      now_ns_ += 20'000'000;
+      if (auto proposal = guard_.Tick(now_ns_)) Commit(std::move(*proposal));
+    }
+  }
+  CollectiveConfig choice() const { return entry_.choice; }
+  const Guard& guard() const { return guard_; }
+  std::vector<GuardReason> reasons;
+  std::vector<bool> revocations;
+  std::vector<int64_t> times_ns;
+  int bad_calls = 0;
+  bool captured = false;
+
+ private:
+  void Commit(Proposal proposal) {
+    reasons.push_back(proposal.reason);
+    revocations.push_back(proposal.revocation);
+    times_ns.push_back(now_ns_);
+    guard_.Committed(guard_.version() + 1, now_ns_);
+    for (const KeyPlan& entry : proposal.plan.keys) entry_ = entry;
+    ordinal_ = 0;
+  }
+
+  Guard guard_;
+  KeyPlan entry_;
+  uint32_t ordinal_ = 0;
+  int64_t now_ns_ = 0;
+};
+
+TEST(Guard, RevokesAPolicyThatIsTenTimesSlower) {
+  OneKey job({kPolicyChoice, {}, {}});
+  job.Calls(30, [](const CollectiveConfig&) { return 10 * kNccl; });
+  ASSERT_EQ(job.reasons, std::vector{GuardReason::kSlowerThanNccl});
+  EXPECT_TRUE(job.revocations[0]);
+  EXPECT_TRUE(job.choice().leaves_nccl_alone());
+}
+
+TEST(Guard, KeepsAPolicyThatIsFaster) {
+  OneKey job({kPolicyChoice, {}, {}});
+  job.Calls(3000, [](const CollectiveConfig&) { return kNccl * 8 / 10; });
+  EXPECT_TRUE(job.reasons.empty());
+  EXPECT_EQ(job.choice(), kPolicyChoice);
+}
+
+TEST(Guard, RevokesAPolicyThatIsTwoPercentSlower) {
+  OneKey job({kPolicyChoice, {}, {}});
+  job.Calls(40'000, [](const CollectiveConfig&) { return kNccl * 102 / 100; });
+  ASSERT_FALSE(job.reasons.empty());
+  EXPECT_EQ(job.reasons[0], GuardReason::kSlowerThanNccl);
+}
+
+TEST(Guard, AdoptsTheTrialThatIsBetter) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 1.1}}, {}});
+  job.Calls(
+      400, [](const CollectiveConfig& config) { return config == kGood ? kNccl * 7 / 10 : kNccl * 11 / 10; });
+  EXPECT_EQ(job.choice(), kGood);
+  EXPECT_EQ(job.reasons.front(), GuardReason::kSearch);
+  EXPECT_EQ(job.reasons.back(), GuardReason::kAdopt);
+  EXPECT_TRUE(job.guard().Settled(kKey));
+}
+
+TEST(Guard, ATrialThatIsFarTooSlowIsNeverRepeated) {
+  OneKey job({kLeaveNcclAlone, {{kBad, 0.9}, {kGood, 0.9}}, {}});
+  job.Calls(2000,
+            [](const CollectiveConfig& config) { return config == kGood ? kNccl * 7 / 10 : 5 * kNccl; });
+  EXPECT_EQ(job.bad_calls, 1);
+  EXPECT_NE(std::find(job.reasons.begin(), job.reasons.end(), GuardReason::kTrialBarred), job.reasons.end());
+  EXPECT_EQ(job.choice(), kGood);
+}
+
+TEST(Guard, AdoptionsComeAtMostOnceInFiveSeconds) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 0.95}}, {}});
+  job.Calls(3000,
+            [](const CollectiveConfig& config) { return config == kGood ? kNccl * 7 / 10 : kNccl * 9 / 10; });
+  int64_t last_ns = -kGuardAdoptionSpacingNs;
+  for (size_t i = 0; i < job.reasons.size(); ++i) {
+    if (job.revocations[i]) continue;
+    EXPECT_GE(job.times_ns[i] - last_ns, kGuardAdoptionSpacingNs);
+    last_ns = job.times_ns[i];
+  }
+  EXPECT_EQ(job.choice(), kGood);
+}
+
+TEST(Guard, CapturedKeysAreListedAndNeverTried) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.5}}, {}});
+  job.captured = true;
+  job.Calls(1000, [](const CollectiveConfig&) { return kNccl; });
+  EXPECT_TRUE(job.reasons.empty());
+  ASSERT_EQ(job.guard().Unguarded().size(), 1u);
+}
+
+TEST(Guard, WhatAnEarlierRunConfirmedIsUsedWithoutTrials) {
+  OneKey job({kLeaveNcclAlone, {{kBad, 0.5}}, kGood});
+  job.Calls(2000, [](const CollectiveConfig&) { return kNccl * 7 / 10; });
+  EXPECT_EQ(job.reasons, std::vector{GuardReason::kConfirmed});
+  EXPECT_EQ(job.choice(), kGood);
+  EXPECT_EQ(job.bad_calls, 0);
+}
+
+TEST(Guard, AChangedFabricRevokesFirstAndSearchesInTheSameVersion) {
+  OneKey job({kPolicyChoice, {{kGood, 0.9}}, kPolicyChoice});
+  int64_t factor = 1;
+  const auto times = [&](const CollectiveConfig& config) {
+    return (config == kGood ? 500'000 : 800'000) * factor;
+  };
+  job.Calls(500, times);
+  ASSERT_TRUE(job.reasons.empty());
+  factor = 2;
+  job.Calls(40, times);
+  ASSERT_FALSE(job.reasons.empty());
+  EXPECT_TRUE(job.revocations[0]);
+  EXPECT_TRUE(job.choice().leaves_nccl_alone());
+  ASSERT_EQ(job.guard().plan().keys.size(), 1u);
+}
+
+// A link of another speed, a tree's and a ring's shape: NCCL's own choice is no candidate, and there are five
+// and the neighbours.
+TEST(ProbeCandidates, AreTheBestOfThePriorAndNeighboursInChannels) {
+  CostModelInput input;
+  input.fabric = {8, 2, 16, {1, 100}, {5, 20}};
+  input.constants = NcclHopperConstants(2);
+  const ConfigQuestion question{Collective::kAllReduce, 1 << 20, NcclConfigs(Collective::kAllReduce)};
+  const auto candidates = ProbeCandidates(nullptr, input, question);
+  ASSERT_GE(candidates.size(), kBestOfPrior);
+  EXPECT_LE(candidates.size(), kBestOfPrior + 2);
+  const CollectiveConfig nccl = ConfigContext(input, question).default_config();
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    EXPECT_NE(candidates[i].config, nccl);
+    EXPECT_GT(candidates[i].predicted, 0);
+    EXPECT_GE(candidates[i].predicted, candidates[i == 0 ? 0 : i - 1].predicted);
+  }
+}
+
+// One job of every case and kind of noise; docs/results/guard.md has the figures of many.
+class GuardPromises : public ::testing::TestWithParam<std::tuple<int, testing::Timing>> {};
+
+TEST_P(GuardPromises, Hold) {
+  const auto [index, timing] = GetParam();
+  testing::PromiseOptions options;
+  options.seeds = 1;
+  options.quiet_minutes = 3;
+  for (const auto& promise : testing::PromiseCases()[static_cast<size_t>(index)].run(options, timing)) {
+    EXPECT_TRUE(promise.kept) << promise.name << ", " << promise.noise << ": " << promise.figures;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, GuardPromises,
+                         ::testing::Combine(::testing::Range(0, 6),
+                                            ::testing::Values(testing::Timing::kAll,
+                                                              testing::Timing::kPlanned)));
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/src/decision/guard/simulated_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace dynamiccl::testing {
+namespace {
+
+constexpr double kNoise = 0.05;
+constexpr int64_t kStepNs = 100'000'000;
+
+double Uniform(std::mt19937_64& random, double from, double to) {
+  return std::uniform_real_distribution(from, to)(random);
+}
+double Normal(std::mt19937_64& random, double deviation) {
+  return std::normal_distribution(0.0, deviation)(random);
+}
+
+CollectiveConfig ConfigNumber(int i) {
+  const Algorithm algorithm = i % 2 == 0 ? Algorithm::kRing : Algorithm::kTree;
+  return {algorithm, static_cast<Protocol>(i / 2 % 3), static_cast<uint8_t>(1 << i / 6)};
+}
+
+}  // namespace
+
+const char* Name(Noise noise) {
+  constexpr const char* kNames[] = {"normal", "tails", "memory", "bursts", "drift", "stalls"};
+  return kNames[static_cast<int>(noise)];
+}
+const char* Name(Timing timing) {
+  constexpr const char* kNames[] = {"all", "planned", "windows"};
+  return kNames[static_cast<int>(timing)];
+}
+
+double TrueKey::BestRatio() const {
+  double best = 1;
+  for (const Config& config : configs) best = std::min(best, config.ratio);
+  return best;
+}
+
+SimulatedJob::SimulatedJob(const JobOptions& options)
+    : options_(options),
+      random_(options.seed),
+      guard_({0.005, options.timing_cost, 32},
+             [this](const TableKey& key, Regime) { return Knowledge(key); }) {
+  MakeKeys();
+  plan_ = guard_.plan();
+  for (const TrueKey& key : truth_) entries_.push_back({key.key, Knowledge(key.key).policy_choice, {}});
+  guard_.SetStepTime(kStepNs);
+}
+
+void SimulatedJob::MakeKeys() {
+  for (int i = 0; i < options_.keys; ++i) {
+    TrueKey key;
+    key.key.size_class.index = static_cast<uint8_t>(40 + i);
+    key.nccl_ns = 1e5 * std::exp(Uniform(random_, 0, 3));
+    for (int c = 0; c < 12; ++c) key.configs.push_back({ConfigNumber(c), 1, 1});
+    DrawRatios(key);
+    truth_.push_back(key);
+  }
+  history_.resize(truth_.size());
+  factor_.assign(truth_.size(), 1.0);
+  ordinals_.assign(truth_.size(), 0);
+  for (int place = 0; place < options_.calls_per_step; ++place) {
+    order_.push_back(static_cast<size_t>(place % options_.keys));
+    bias_.push_back(Normal(random_, options_.noise == Noise::kMemory ? 0.05 : 0.0));
+  }
+}
+
+// Predictions lie off the truth as a cost model's do; most configs are worse than NCCL's choice.
+void SimulatedJob::DrawRatios(TrueKey& key) {
+  for (TrueKey::Config& config : key.configs) {
+    config.predicted = std::exp(Uniform(random_, -0.2, 1.0));
+    config.ratio = config.predicted * std::exp(Normal(random_, options_.spread));
+  }
+  if (options_.policy_ratio > 0) key.configs[11].ratio = options_.policy_ratio;
+}
+
+KeyKnowledge SimulatedJob::Knowledge(const TableKey& asked) const {
+  KeyKnowledge known;
+  const TrueKey& key = truth_[asked.size_class.index - 40u];
+  if (options_.policy_ratio > 0) known.policy_choice = key.configs[11].config;
+  const auto best = std::min_element(key.configs.begin(), key.configs.end(),
+                                     [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
+  if (options_.confirmed_best) known.confirmed = best->ratio < 1 ? best->config : kLeaveNcclAlone;
+  const auto earlier = options_.confirmed.find(KeyCode(asked));
+  if (earlier != options_.confirmed.end()) known.confirmed = earlier->second;
+  if (!options_.trials) return known;
+  for (const TrueKey::Config& config : key.configs)
+    known.candidates.push_back({config.config, config.predicted});
+  std::sort(known.candidates.begin(), known.candidates.end(),
+            [](const auto& a, const auto& b) { return a.predicted < b.predicted; });
+  known.candidates.resize(6);
+  return known;
+}
+
+CollectiveConfig SimulatedJob::ChoiceOf(size_t key) const {
+  return entries_[key].choice;
+}
+
+double SimulatedJob::RatioOf(size_t key, const CollectiveConfig& config) const {
+  for (const TrueKey::Config& each : truth_[key].configs) {
+    if (each.config == config) return each.ratio;
+  }
+  return 1;
+}
+
+double SimulatedJob::NoiseOf(int place) {
+  double noise = Normal(random_, kNoise);
+  if (options_.noise == Noise::kMemory) {
+    memory_ = 0.9 * memory_ + Normal(random_, kNoise * std::sqrt(1 - 0.81));
+    noise = memory_ + bias_[static_cast<size_t>(place)];
+  }
+  if (options_.noise == Noise::kTails && Uniform(random_, 0, 1) < 0.02) {
+    noise += std::log(Uniform(random_, 1, 5));
+  }
+  if (options_.noise == Noise::kBursts) {
+    const double chance = static_cast<double>(kStepNs) / options_.calls_per_step / 20e9;
+    if (Uniform(random_, 0, 1) < chance) burst_until_ns_ = now_ns_ + 300'000'000;
+    if (now_ns_ < burst_until_ns_) noise += std::log(1.4);
+  }
+  if (options_.noise == Noise::kDrift) {
+    noise += 0.05 * std::sin(2 * std::numbers::pi * static_cast<double>(now_ns_) / 600e9);
+  }
+  return noise;
+}
+
+int64_t SimulatedJob::Skew(double transfer_ns) {
+  double skew = 0;
+  for (int rank = 0; rank < 4; ++rank) {
+    skew = std::max(skew, transfer_ns * skew_share_ * Uniform(random_, 0, 1));
+  }
+  if (options_.noise == Noise::kStalls && Uniform(random_, 0, 1) < 0.05) {
+    skew += transfer_ns * Uniform(random_, 0, 10);
+  }
+  return static_cast<int64_t>(skew);
+}
+
+bool SimulatedJob::Timed(const KeyPlan& entry, bool samples, uint32_t ordinal) const {
+  if (options_.timing == Timing::kAll) return true;
+  const bool window = calls_ / 2 % 100 == PlaceIn(100, 0, static_cast<uint32_t>(calls_ / 200));
+  if (options_.timing == Timing::kWindows) return window;
+  return window || guard_.wants_more_times() || IsTimed(plan_, entry, samples, ordinal);
+}
+
+void SimulatedJob::Call(size_t index, int place) {
+  const KeyPlan& entry = entries_[index];
+  const uint32_t ordinal = ordinals_[index]++;
+  const bool samples = !entry.choice.leaves_nccl_alone();
+  const PlannedUse use = UseOf(plan_, entry, samples, {ordinal, calls_ - first_call_});
+  GuardedCall call{entry.key, use.use, entry.choice, version_, now_ns_};
+  if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
+  if (use.use == CallUse::kTrial) call.config = entry.trials[static_cast<size_t>(use.trial)];
+  const double nccl_ns = truth_[index].nccl_ns * factor_[index] * std::exp(NoiseOf(place));
+  const double ratio = RatioOf(index, call.config);
+  const double transfer_ns = nccl_ns * ratio;
+  if (use.use == CallUse::kTrial) {
+    ++trials_;
+    worst_trial_ratio_ = std::max(worst_trial_ratio_, ratio);
+  }
+  call.skew_ns = Skew(nccl_ns);
+  if (Timed(entry, samples, ordinal)) {
+    call.transfer_ns = static_cast<int64_t>(transfer_ns);
+    timing_ns_ += options_.timing_cost * transfer_ns;
+    ++timed_calls_;
+  }
+  KeyHistory& history = history_[index];
+  ++history.calls;
+  history.non_default += call.config.leaves_nccl_alone() ? 0 : 1;
+  history.time_ns += transfer_ns;
+  history.nccl_ns += nccl_ns;
+  news_.emplace_back(calls_ + static_cast<uint64_t>(options_.news_calls), call);
+  ++calls_;
+  now_ns_ += kStepNs / options_.calls_per_step;
+}
+
+// What the leader hears, what it proposes, and the version that has come to its first call.
+void SimulatedJob::Deliver() {
+  while (!news_.empty() && news_.front().first <= calls_) {
+    guard_.TakeCall(news_.front().second);
+    news_.pop_front();
+  }
+  if (!coming_) {
+    coming_ = guard_.Tick(now_ns_);
+    switch_at_ = calls_ + static_cast<uint64_t>(options_.switch_calls);
+  }
+  if (!coming_ || calls_ < switch_at_) return;
+  guard_.Committed(++version_, now_ns_);
+  plan_ = coming_->plan;
+  first_call_ = calls_;
+  for (const KeyPlan& entry : plan_.keys) {
+    const size_t index = entry.key.size_class.index - 40u;
+    if (entry.choice != entries_[index].choice) history_[index].changed_at = history_[index].calls;
+    entries_[index] = entry;
+  }
+  std::fill(ordinals_.begin(), ordinals_.end(), 0u);
+  switches_.push_back({now_ns_, calls_, coming_->reason});
+  coming_.reset();
+}
+
+void SimulatedJob::Step() {
+  for (int place = 0; place < options_.calls_per_step; ++place) {
+    Call(order_[static_cast<size_t>(place)], place);
+    Deliver();
+  }
+}
+
+void SimulatedJob::RunSteps(int steps) {
+  for (int i = 0; i < steps; ++i) Step();
+}
+void SimulatedJob::RunFor(int64_t ns) {
+  RunSteps(static_cast<int>(ns / kStepNs));
+}
+
+void SimulatedJob::ChangeFabric(double factor, double share_of_keys, bool redraw) {
+  const auto changed = static_cast<size_t>(std::ceil(share_of_keys * static_cast<double>(truth_.size())));
+  for (size_t i = 0; i < changed; ++i) {
+    factor_[i] *= factor;
+    if (redraw) DrawRatios(truth_[i]);
+  }
+}
+
+void SimulatedJob::SpoilChoices(double ratio) {
+  for (size_t i = 0; i < truth_.size(); ++i) {
+    for (TrueKey::Config& config : truth_[i].configs) {
+      if (config.config == ChoiceOf(i)) config.ratio = ratio;
+    }
+  }
+}
+
+double SimulatedJob::NcclNs() const {
+  double sum = 0;
+  for (const KeyHistory& key : history_) sum += key.nccl_ns;
+  return sum;
+}
+double SimulatedJob::LossNs() const {
+  double sum = timing_ns_;
+  for (const KeyHistory& key : history_) sum += key.time_ns - key.nccl_ns;
+  return sum;
+}
+double SimulatedJob::LossShare() const {
+  return LossNs() / NcclNs();
+}
+
+}  // namespace dynamiccl::testing

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training job in virtual time under the shipped guard: keys with true times that only the simulation
+// knows, noise of several kinds, calls that the leader hears of late, and switches that take calls to come
+// about. Time, noise and fabrics come from a seed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "src/decision/guard/guard.h"
+
+namespace dynamiccl::testing {
+
+enum class Noise {
+  kNormal,  // 5 %
+  kTails,   // and one call in 50 takes up to five times as long
+  kMemory,  // AR(1), 0.9 from call to call, 5 %; each place of a step has its own bias
+  kBursts,  // every 20 s or so all calls take 1.4 times as long for 300 ms
+  kDrift,   // plus 5 % up and down within ten minutes
+  kStalls,  // ranks come late, now and then by ten transfers
+};
+inline constexpr std::array kNoises{Noise::kNormal, Noise::kTails, Noise::kMemory,
+                                    Noise::kBursts, Noise::kDrift, Noise::kStalls};
+const char* Name(Noise noise);
+
+enum class Timing {
+  kAll,      // every call
+  kPlanned,  // by IsTimed, and all calls while the guard verifies a change
+  kWindows,  // the last two of every 200 calls of the communicator, nothing else
+};
+const char* Name(Timing timing);
+
+struct JobOptions {
+  uint64_t seed = 1;
+  Noise noise = Noise::kNormal;
+  Timing timing = Timing::kAll;
+  int keys = 10;
+  int calls_per_step = 40;      // over all keys
+  double timing_cost = 0;       // share of a timed call that timing it costs
+  int switch_calls = 24;        // from a proposal to the version's first call, in calls of the communicator
+  int news_calls = 8;           // a call's time is known so many calls later
+  bool trials = true;           // keys have candidates
+  double policy_ratio = 0;      // > 0: the policy chooses a config of this ratio on every key
+  bool confirmed_best = false;  // an earlier run found the best config of every key
+  std::map<uint32_t, CollectiveConfig> confirmed;  // or these, by KeyCode
+  double spread = 0.3;                             // how far true ratios lie off the predicted, in logs
+};
+
+// One key as it truly is.
+struct TrueKey {
+  TableKey key;
+  double nccl_ns = 0;
+  struct Config {
+    CollectiveConfig config;
+    double predicted = 1;
+    double ratio = 1;  // time over NCCL's
+  };
+  std::vector<Config> configs;
+  double BestRatio() const;
+};
+
+struct KeyHistory {
+  uint64_t calls = 0;
+  uint64_t non_default = 0;
+  double time_ns = 0;
+  double nccl_ns = 0;  // the same calls at NCCL's choice
+  // Calls of the key when the choice last changed.
+  uint64_t changed_at = 0;
+};
+
+class SimulatedJob {
+ public:
+  explicit SimulatedJob(const JobOptions& options);
+
+  void RunSteps(int steps);
+  void RunFor(int64_t ns);
+  // From now on: transfers take `factor` times as long on the keys, and, with `redraw`, other configs are
+  // good.
+  void ChangeFabric(double factor, double share_of_keys, bool redraw);
+  // From now on: what is in use on every key takes `ratio` times NCCL's time.
+  void SpoilChoices(double ratio);
+  void DelayRanks(double skew_share) { skew_share_ = skew_share; }
+
+  const Guard& guard() const { return guard_; }
+  const std::vector<TrueKey>& truth() const { return truth_; }
+  const std::vector<KeyHistory>& history() const { return history_; }
+  // The choice of the version in use.
+  CollectiveConfig ChoiceOf(size_t key) const;
+  double RatioOf(size_t key, const CollectiveConfig& config) const;
+  int64_t now_ns() const { return now_ns_; }
+  struct Switch {
+    int64_t at_ns = 0;
+    uint64_t call = 0;
+    GuardReason reason = GuardReason::kSearch;
+  };
+  const std::vector<Switch>& switches() const { return switches_; }
+  uint64_t calls() const { return calls_; }
+  uint64_t timed_calls() const { return timed_calls_; }
+  uint64_t trials() const { return trials_; }
+  double worst_trial_ratio() const { return worst_trial_ratio_; }
+  // Loss over the calls so far, as share of NCCL's time; below 0: a gain. Timing's cost included.
+  double LossShare() const;
+  double LossNs() const;
+  double NcclNs() const;
+
+ private:
+  void MakeKeys();
+  void DrawRatios(TrueKey& key);
+  KeyKnowledge Knowledge(const TableKey& key) const;
+  void Call(size_t key, int place);
+  double NoiseOf(int place);
+  int64_t Skew(double transfer_ns);
+  bool Timed(const KeyPlan& entry, bool samples, uint32_t ordinal) const;
+  void Deliver();
+  void Step();
+
+  JobOptions options_;
+  std::mt19937_64 random_;
+  std::vector<TrueKey> truth_;
+  std::vector<KeyHistory> history_;
+  std::vector<double> factor_;  // of the fabric, by key
+  std::vector<size_t> order_;   // key of each place of a step
+  std::vector<double> bias_;    // of each place
+  Guard guard_;
+  // The version in use.
+  TablePlan plan_;
+  std::vector<KeyPlan> entries_;
+  std::vector<uint32_t> ordinals_;
+  uint64_t first_call_ = 0;
+  uint32_t version_ = 1;
+  std::optional<Proposal> coming_;
+  uint64_t switch_at_ = 0;
+  std::deque<std::pair<uint64_t, GuardedCall>> news_;
+  std::vector<Switch> switches_;
+  int64_t now_ns_ = 0;
+  uint64_t calls_ = 0;
+  uint64_t timed_calls_ = 0;
+  uint64_t trials_ = 0;
+  double worst_trial_ratio_ = 0;
+  double timing_ns_ = 0;
+  double memory_ = 0;  // of AR(1)
+  int64_t burst_until_ns_ = 0;
+  double skew_share_ = 0.1;
+};
+
+}  // namespace dynamiccl::testing

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/table_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace dynamiccl {
+namespace {
+
+constexpr CollectiveConfig kTreeLl{Algorithm::kTree, Protocol::kLL, 2};
+constexpr CollectiveConfig kRingLl{Algorithm::kRing, Protocol::kLL, 4};
+
+KeyPlan KeyWith(std::vector<CollectiveConfig> trials) {
+  KeyPlan key{{Collective::kAllReduce, {80}, Role::kGradientReduce}, kLeaveNcclAlone, std::move(trials)};
+  key.pause = 20;
+  return key;
+}
+
+TEST(TablePlan, EveryTrialIsMadeOnceBeforeAnyIsRepeatedAndThenComesAPause) {
+  const TablePlan plan;
+  const KeyPlan key = KeyWith({kTreeLl, kRingLl, {Algorithm::kRing, Protocol::kSimple, 8}});
+  std::map<int, std::vector<uint32_t>> made;
+  for (uint32_t ordinal = 0; ordinal < 400; ++ordinal) {
+    const PlannedUse use = UseOf(plan, key, false, {ordinal, ordinal});
+    if (use.use == CallUse::kTrial) made[use.trial].push_back(ordinal);
+  }
+  ASSERT_EQ(made.size(), 3u);
+  uint32_t first_round_ends = 0;
+  for (const auto& [trial, ordinals] : made) first_round_ends = std::max(first_round_ends, ordinals[0]);
+  for (const auto& [trial, ordinals] : made) {
+    EXPECT_GE(ordinals[0], plan.trial_from);
+    EXPECT_EQ(ordinals.size(), kMostRounds + 1);
+    EXPECT_GT(ordinals[1], first_round_ends + key.pause - plan.trial_period);
+  }
+}
+
+TEST(TablePlan, TrialsUnderWayGoOnAtOnce) {
+  const TablePlan plan;
+  KeyPlan key = KeyWith({kTreeLl});
+  key.first_round = false;
+  int trials = 0;
+  for (uint32_t ordinal = 0; ordinal < 16; ++ordinal) {
+    trials += UseOf(plan, key, false, {ordinal, ordinal}).use == CallUse::kTrial ? 1 : 0;
+  }
+  EXPECT_EQ(trials, 8);
+}
+
+TEST(TablePlan, SamplesOfNcclsChoiceAreDenseAtFirstThenOnePercent) {
+  const TablePlan plan;
+  KeyPlan key = KeyWith({});
+  key.choice = kTreeLl;
+  int dense = 0;
+  int sparse = 0;
+  uint64_t timed = 0;
+  for (uint32_t ordinal = 0; ordinal < kDenseCalls + 20'000; ++ordinal) {
+    const bool sample = UseOf(plan, key, true, {ordinal, 0}).use == CallUse::kDefaultSample;
+    (ordinal < kDenseCalls ? dense : sparse) += sample ? 1 : 0;
+    if (ordinal >= kDenseCalls) timed += IsTimed(plan, key, true, ordinal) ? 1 : 0;
+  }
+  EXPECT_EQ(dense, static_cast<int>(kDenseCalls / kDensePeriod));
+  EXPECT_NEAR(sparse, 100, 1);
+  EXPECT_NEAR(static_cast<double>(timed), 200, 4) << "1 % of the calls";
+  EXPECT_EQ(UseOf(plan, key, false, {3, 0}), PlannedUse{}) << "a choice that is NCCL's own needs no samples";
+}
+
+// A step of 40 calls in which the key has 4: with a fixed place a sample would always meet the same of the
+// four.
+TEST(TablePlan, SamplesMeetEveryPlaceOfAStep) {
+  const TablePlan plan;
+  KeyPlan key = KeyWith({});
+  std::map<uint32_t, int> places;
+  for (uint32_t ordinal = kDenseCalls; ordinal < 40'000; ++ordinal) {
+    if (UseOf(plan, key, true, {ordinal, 0}).use == CallUse::kDefaultSample) ++places[ordinal % 4];
+  }
+  for (uint32_t place = 0; place < 4; ++place) EXPECT_GT(places[place], 25) << place;
+}
+
+TEST(TablePlan, HiddenKeysChangeByBlocksOfCalls) {
+  TablePlan plan;
+  plan.block_calls = 100;
+  KeyPlan key = KeyWith({kRingLl});
+  key.choice = kTreeLl;
+  key.in_blocks = true;
+  std::vector<CallUse> blocks;
+  for (uint64_t call = 50; call < 800; call += 100) blocks.push_back(UseOf(plan, key, true, {0, call}).use);
+  const auto own = CallUse::kChoice;
+  const auto nccl = CallUse::kDefaultSample;
+  EXPECT_EQ(blocks, (std::vector{own, nccl, nccl, own, own, nccl, nccl, own}));
+}
+
+TEST(TablePlan, KeysHaveDifferentCodes) {
+  std::map<uint32_t, int> codes;
+  for (int collective = 0; collective < kTunableCollectives; ++collective) {
+    for (int role = 0; role < kRoles; ++role) {
+      for (int size = 0; size < kSizeClasses; ++size) {
+        ++codes[KeyCode(
+            {static_cast<Collective>(collective), {static_cast<uint8_t>(size)}, static_cast<Role>(role)})];
+      }
+    }
+  }
+  EXPECT_EQ(codes.size(), size_t{kTunableCollectives} * kRoles * kSizeClasses);
+  EXPECT_LT(codes.rbegin()->first, 1u << 19);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -35,5 +35,7 @@ if(DYNAMICCL_SANITIZE)
   target_compile_options(dynamiccl_options INTERFACE -g1 ${DYNAMICCL_SANITIZE_LEVEL}
                          -fsanitize=${DYNAMICCL_SANITIZE}
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # xxhash's headers force inlining that -Og refuses.
+  target_compile_definitions(dynamiccl_options INTERFACE XXH_NO_INLINE_HINTS=1)
   target_link_options(dynamiccl_options INTERFACE -fsanitize=${DYNAMICCL_SANITIZE})
 endif()

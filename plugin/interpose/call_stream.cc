@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "plugin/interpose/communicator_births.h"
+#include "plugin/interpose/stream_capture.h"
 #include "plugin/runtime/c_boundary.h"
 #include "src/base/clock.h"
 #include "src/decision/mask_agreement.h"
@@ -19,6 +20,7 @@ struct BufferedCall {
   uint32_t stream = 0;
   uint64_t api_bytes = 0;  // of the count given to the API
   void* timed = nullptr;   // handle of KernelTimes
+  bool captured = false;
 };
 
 // What one thread has issued since its outermost GroupStart; the vectors keep their memory from group to
@@ -53,6 +55,7 @@ BufferedCall Describe(const ApiFacts& facts, Communicator* communicator, cudaStr
   BufferedCall buffered;
   buffered.communicator = communicator;
   buffered.stream = FoldStream(stream);
+  buffered.captured = StreamIsCapturing(stream);
   CollectiveCall& call = buffered.issued.call;
   call.communicator = communicator->info.id;
   call.collective = facts.collective;
@@ -137,6 +140,43 @@ void NumberCalls(bool simulated) {
   }
 }
 
+// A group of broadcasts from several roots is asked about as an AllGather.
+uint8_t QuestionsAbout(Collective collective) {
+  const auto bit = [](Collective of) { return static_cast<uint8_t>(1u << static_cast<unsigned>(of)); };
+  return collective == Collective::kBroadcast ? bit(collective) | bit(Collective::kAllGather)
+                                              : bit(collective);
+}
+
+// What NCCL asked a tuner about the call; `mode` and `entry` of its communicator.
+Coverage CoverageByQuestions(const CollectiveCall& call, Mode mode, const GroupInFlight& entry) {
+  if (!Chooses(mode)) return Coverage::kTunable;
+  const Communicator& communicator = *entry.communicator;
+  if (!communicator.blocking || !communicator.claimed.load(std::memory_order_relaxed))
+    return Coverage::kUnknown;
+  const uint8_t about = QuestionsAbout(call.collective);
+  if ((entry.asked & about) == 0) return Coverage::kNotAsked;
+  return (entry.had_choice & about) == 0 ? Coverage::kSingleConfig : Coverage::kTunable;
+}
+
+Coverage CoverageOf(const BufferedCall& buffered, Mode mode, const GroupInFlight& entry) {
+  static const bool pinned = PairsArePinned();
+  const CollectiveCall& call = buffered.issued.call;
+  if (static_cast<int>(call.collective) >= kTunableCollectives) return Coverage::kPointToPoint;
+  if (buffered.captured) return Coverage::kCaptured;
+  if (call.n_ranks == 1) return Coverage::kSingleConfig;
+  if (call.bytes == 0) return Coverage::kNotAsked;
+  return pinned ? Coverage::kPinned : CoverageByQuestions(call, mode, entry);
+}
+
+// The ledger: what could be chosen, and what could not, and why.
+void CoverCalls(ProcessRuntime& runtime) {
+  for (BufferedCall& buffered : t_calls.calls) {
+    const GroupInFlight& entry = InFlightOn(buffered.communicator);
+    buffered.issued.coverage = CoverageOf(buffered, runtime.settings().mode, entry);
+    runtime.counters().CountCall(buffered.issued.call, buffered.issued.coverage);
+  }
+}
+
 void RecordCalls(Recorder* recorder, CollectiveTimes* times) {
   if (recorder == nullptr) return;
   for (const BufferedCall& buffered : t_calls.calls) {
@@ -161,6 +201,7 @@ void CountGroup() {
 
 void CloseGroup(ProcessRuntime& runtime, bool taken) {
   if (taken) {
+    CoverCalls(runtime);
     RecordCalls(runtime.recorder(), runtime.times());
     CountGroup();
   }

@@ -80,7 +80,10 @@ struct GroupInFlight {
   uint16_t n_others = 0;       // sends, receives, and calls of no bytes
   bool counts = false;         // has work that all ranks issue
   uint16_t questions = 0;      // that the tuner has been asked so far
-  VersionedTable table;        // in adaptive mode
+  // A bit for each tunable collective: asked about, and with more than one configuration to choose from.
+  uint8_t asked = 0;
+  uint8_t had_choice = 0;
+  VersionedTable table;  // in adaptive mode
 };
 // Null when this thread has nothing in flight on a communicator of this token.
 GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept;

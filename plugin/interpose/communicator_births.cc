@@ -50,7 +50,7 @@ void Decline(ProcessRuntime& runtime, const Communicator& communicator) {
 
 void Record(ProcessRuntime& runtime, Communicator& communicator) {
   communicator.number = g_next_number.fetch_add(1);
-  runtime.OpenTrace(communicator.process_rank);
+  runtime.OpenFiles(communicator.process_rank);
   if (Recorder* recorder = runtime.recorder()) {
     recorder->Append(CommunicatorRecord(communicator.number, communicator.info, MonotonicNanoseconds()));
   }
@@ -283,6 +283,7 @@ void CommunicatorGone(ncclComm_t handle) noexcept {
   Guarded([&] {
     const std::shared_ptr<Communicator> communicator = runtime->communicators().Remove(handle);
     if (communicator) runtime->Release(*communicator);
+    runtime->SaveDecisions();
     Recorder* recorder = runtime->recorder();
     if (communicator == nullptr || recorder == nullptr) return;
     TraceRecord record = EmptyRecord(RecordKind::kCommunicatorEnd, MonotonicNanoseconds());

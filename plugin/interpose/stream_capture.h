@@ -6,7 +6,8 @@
 
 namespace dynamiccl {
 
-// False without a CUDA driver, and over hostccl, whose streams are not CUDA's. Never loads a driver.
+// Of a stream of calls on a communicator. False without a CUDA driver, and over hostccl, whose streams are
+// not CUDA's. Never loads a driver.
 bool StreamIsCapturing(cudaStream_t stream) noexcept;
 
 }  // namespace dynamiccl

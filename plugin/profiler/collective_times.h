@@ -24,6 +24,7 @@ class CollectiveTimes {
     callbacks_.fetch_add(1, std::memory_order_relaxed);
     callback_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
   }
+  int64_t cost_ns() const { return callback_ns_.load(std::memory_order_relaxed); }
   void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
   // "timed 12 of 1200 calls (1.00 %): 96 callbacks, 31.2 us", for the log at the process's end.
   std::string Summary() const;

@@ -15,14 +15,10 @@ namespace dynamiccl {
 
 std::string FormatDecision(const LoggedDecision& logged) {
   const TunerQuestion& question = logged.question;
-  const CollectiveConfig& config = logged.decision.config;
-  const std::string chosen = config.leaves_nccl_alone()
-                                 ? "-"
-                                 : fmt::format("{}/{}/{}", Name(config.algorithm), Name(config.protocol),
-                                               static_cast<int>(config.channels));
   return fmt::format("{:016x} {} {} {} {} {} {} v{}\n", logged.communicator, logged.call_number,
-                     Name(question.collective), question.bytes, Name(question.role), chosen,
-                     Name(logged.decision.decided_by), logged.table_version);
+                     Name(question.collective), question.bytes, Name(question.role),
+                     Describe(logged.decision.config), Name(logged.decision.decided_by),
+                     logged.table_version);
 }
 
 std::shared_ptr<DecisionLog> DecisionLog::At(const std::string& path) {

@@ -63,8 +63,10 @@ bool IsSet(const char* name) {
 Mode ReadMode(const JobSettings& settings) {
   const std::string text = TextSetting(Setting::kMode);
   if (text.empty()) {
-    if (!settings.policy_path.empty() || !settings.rules_path.empty()) return Mode::kFrozen;
-    return settings.trace_path.empty() ? Mode::kOff : Mode::kObserve;
+    const bool chooses =
+        !settings.policy_path.empty() || !settings.rules_path.empty() || !settings.decisions_path.empty();
+    if (chooses) return Mode::kFrozen;
+    return settings.trace_path.empty() && settings.metrics_path.empty() ? Mode::kOff : Mode::kObserve;
   }
   for (const Mode mode : {Mode::kOff, Mode::kObserve, Mode::kFrozen, Mode::kAdaptive}) {
     if (::strcasecmp(text.c_str(), Name(mode)) == 0) return mode;
@@ -80,10 +82,25 @@ int ReadTimeout() {
   return 2000;
 }
 
+bool ReadReproducible(const JobSettings& settings) {
+  const auto value = BoolSetting(Setting::kReproducible);
+  if (!value) Log(LogLevel::kWarn, "{}; this run is not saved", value.error().message);
+  const bool reproducible = value.value_or(false);
+  if (reproducible && settings.decisions_path.empty())
+    Log(LogLevel::kWarn, "DYNAMICCL_REPRODUCIBLE=1 without DYNAMICCL_DECISIONS: choices are not saved");
+  return reproducible;
+}
 bool ReadTimes() {
   const auto value = BoolSetting(Setting::kTimes);
   if (!value) Log(LogLevel::kWarn, "{}; nothing is timed", value.error().message);
   return value.value_or(false);
+}
+
+// Choices that are to be had again, or are from an earlier run, do not change while the job runs.
+Mode OneTable(const JobSettings& settings, Mode mode) {
+  if (mode != Mode::kAdaptive || !(settings.reproducible || !settings.decisions_path.empty())) return mode;
+  Log(LogLevel::kWarn, "DYNAMICCL_MODE=adaptive is frozen here: the choices are to be those of another run");
+  return Mode::kFrozen;
 }
 
 void WarnAboutUnknownSettings() {
@@ -116,13 +133,16 @@ JobSettings ReadJobSettings() {
   settings.rules_path = TextSetting(Setting::kRules);
   settings.trace_path = TextSetting(Setting::kTrace);
   settings.decision_log_path = TextSetting(Setting::kDecisionLog);
+  settings.decisions_path = TextSetting(Setting::kDecisions);
+  settings.metrics_path = TextSetting(Setting::kMetrics);
   settings.tuner_plugin = NcclVariable("NCCL_TUNER_PLUGIN").value_or("");
   settings.times = ReadTimes();
   settings.attest_timeout_ms = ReadTimeout();
   settings.rank = FirstNumber(kRank, -1);
   settings.world = FirstNumber(kWorld, 0);
   settings.local_world = FirstNumber(kLocalWorld, 0);
-  settings.mode = ReadMode(settings);
+  settings.reproducible = ReadReproducible(settings);
+  settings.mode = OneTable(settings, ReadMode(settings));
   return settings;
 }
 

@@ -19,8 +19,11 @@ struct JobSettings {
   std::string rules_path;
   std::string trace_path;         // with %h, %p, %r
   std::string decision_log_path;  // with %h, %p, %r
-  std::string tuner_plugin;       // NCCL_TUNER_PLUGIN as the user set it
-  bool times = false;             // collectives are to be timed
+  std::string metrics_path;       // with %h, %p, %r
+  std::string decisions_path;     // of an earlier run, or to be written
+  bool reproducible = false;
+  std::string tuner_plugin;  // NCCL_TUNER_PLUGIN as the user set it
+  bool times = false;        // collectives are to be timed
   int attest_timeout_ms = 2000;
   int rank = -1;        // of this process in its job, from the launcher; -1 unknown
   int world = 0;        // 0 unknown

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,7 +12,9 @@
 #include "plugin/interpose/real_nccl.h"
 #include "plugin/runtime/build_id.h"
 #include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/metrics_file.h"
 #include "src/base/settings.h"
+#include "src/base/small_file.h"
 #include "src/cost_model/tuner_constants.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_checks.h"
@@ -80,7 +83,8 @@ void ProcessRuntime::Create() {
   auto* runtime = new ProcessRuntime();
   g_runtime.store(runtime, std::memory_order_release);
   const JobSettings& settings = runtime->settings_;
-  const bool recording = settings.mode == Mode::kObserve && !settings.trace_path.empty();
+  const bool recording =
+      settings.mode == Mode::kObserve && !(settings.trace_path.empty() && settings.metrics_path.empty());
   if (recording || Chooses(settings.mode)) g_watching.store(runtime, std::memory_order_release);
   g_state.store(State::kReady, std::memory_order_release);
 }
@@ -89,11 +93,12 @@ ProcessRuntime::ProcessRuntime() : settings_(ReadJobSettings()) {
   if (Chooses(settings_.mode)) {
     LoadRules();
     LoadPolicy();
+    LoadDecisions();
   }
   if (settings_.times && settings_.mode != Mode::kOff) StartTiming();
   if (!broken_.empty()) Log(LogLevel::kWarn, "{}; NCCL's choice stays", broken_);
-  if (settings_.mode == Mode::kObserve && settings_.trace_path.empty()) {
-    Log(LogLevel::kWarn, "mode observe without DYNAMICCL_TRACE: nothing is recorded");
+  if (settings_.mode == Mode::kObserve && settings_.trace_path.empty() && settings_.metrics_path.empty()) {
+    Log(LogLevel::kWarn, "mode observe without DYNAMICCL_TRACE or DYNAMICCL_METRICS: nothing is recorded");
   }
 }
 
@@ -128,6 +133,22 @@ void ProcessRuntime::LoadPolicy() {
   golden_ = DigestOfGoldenOutputs(policy_->tensors);
 }
 
+void ProcessRuntime::LoadDecisions() {
+  const std::string& path = settings_.decisions_path;
+  // To be written by this run.
+  if (path.empty() || (settings_.reproducible && ::access(path.c_str(), F_OK) != 0)) return;
+  auto saved = SavedDecisions::ReadFile(path);
+  if (!saved) {
+    broken_ = saved.error().message;
+  } else if (saved->policy_hash() != policy_hash_) {
+    broken_ = fmt::format("{}: was made with policy {}, and this is {}", path,
+                          saved->policy_hash().empty() ? "none" : saved->policy_hash(),
+                          policy_hash_.empty() ? "none" : policy_hash_);
+  } else {
+    decisions_ = std::make_shared<SavedDecisions>(std::move(*saved));
+  }
+}
+
 bool ProcessRuntime::FirstTime(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (std::find(said_.begin(), said_.end(), reason) != said_.end()) return false;
@@ -135,16 +156,24 @@ bool ProcessRuntime::FirstTime(const std::string& reason) {
   return true;
 }
 
-void ProcessRuntime::OpenTrace(int rank) {
+void ProcessRuntime::OpenFiles(int rank) {
   const std::lock_guard lock(mutex_);
-  if (trace_tried_ || settings_.trace_path.empty()) return;
-  trace_tried_ = true;
-  const int named = settings_.rank >= 0 ? settings_.rank : rank;
+  if (files_opened_) return;
+  files_opened_ = true;
+  rank_ = settings_.rank >= 0 ? settings_.rank : rank;
+  if (!settings_.trace_path.empty()) OpenTrace();
+  if (!settings_.metrics_path.empty()) OpenMetrics();
+  ::atexit([] {
+    if (ProcessRuntime* runtime = g_runtime.load()) runtime->SaveDecisions();
+  });
+}
+
+void ProcessRuntime::OpenTrace() {
   const auto records = IntegerSetting(Setting::kTraceRecords);
   RecorderOptions options;
-  options.path = ExpandPath(settings_.trace_path, named);
+  options.path = ExpandPath(settings_.trace_path, rank_);
   options.records_per_thread = records && *records > 0 ? static_cast<uint64_t>(*records) : 262144;
-  options.rank = named;
+  options.rank = rank_;
   options.world = settings_.world;
   options.library = "NCCL " + LibraryVersion();
   auto recorder = Recorder::Open(options);
@@ -156,6 +185,31 @@ void ProcessRuntime::OpenTrace(int rank) {
   at_exit = recorder->release();
   recorder_.store(at_exit, std::memory_order_release);
   ::atexit([] { at_exit->Close(); });
+}
+
+void ProcessRuntime::SaveDecisions() noexcept {
+  if (!settings_.reproducible || settings_.decisions_path.empty() || decisions_ || rank_ != 0) return;
+  Guarded([this] {
+    SavedDecisions saved(policy_hash_);
+    for (const auto& [key, choice] : made_entries_.All()) saved.Set(key, choice.config);
+    if (!ReplaceFile(settings_.decisions_path, saved.Text()) && FirstTime("decisions"))
+      Log(LogLevel::kWarn, "this run's choices cannot be saved: {} cannot be written",
+          settings_.decisions_path);
+  });
+}
+
+void ProcessRuntime::OpenMetrics() {
+  KeepMetricsFile(ExpandPath(settings_.metrics_path, rank_), [] {
+    const ProcessRuntime& runtime = *g_runtime.load();
+    const Recorder* recorder = runtime.recorder_.load(std::memory_order_acquire);
+    return MetricsSource{.rank = runtime.rank_,
+                         .mode = Name(runtime.settings_.mode),
+                         .policy_hash = runtime.policy_hash_,
+                         .counters = &runtime.counters_,
+                         .entries = &runtime.made_entries_,
+                         .times = runtime.times_.get(),
+                         .records_lost = recorder == nullptr ? 0 : recorder->lost()};
+  });
 }
 
 void ProcessRuntime::OfferAsPlugins() {
@@ -193,8 +247,8 @@ std::string ProcessRuntime::WhyNotChoosing() const {
   return broken_;
 }
 
-EntryFunction ProcessRuntime::PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks,
-                                        int n_nodes) const {
+EntryFunction ProcessRuntime::PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) {
+  if (decisions_) return EntriesOf(decisions_, n_ranks, n_nodes);
   if (!policy_) return {};
   return EntriesOf(policy_, InputOf(constants, n_ranks, n_nodes));
 }
@@ -205,8 +259,21 @@ CostModelInput ProcessRuntime::InputOf(const ncclTunerConstants_v5_t* constants,
 }
 
 EntryFunction ProcessRuntime::EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input) {
-  return [policy = std::move(policy), input](const TableKey& key, const ConfigMask& allowed) {
-    return ChooseConfig(*policy, input, {key.collective, LowerBound(key.size_class), allowed}).config;
+  return [this, policy = std::move(policy), input](const TableKey& key, const ConfigMask& allowed) {
+    const ConfigChoice choice =
+        ChooseConfig(*policy, input, {key.collective, LowerBound(key.size_class), allowed});
+    made_entries_.Note({input.fabric.n_ranks, input.fabric.n_nodes, key}, choice);
+    return choice.config;
+  };
+}
+
+EntryFunction ProcessRuntime::EntriesOf(std::shared_ptr<const SavedDecisions> saved, int n_ranks,
+                                        int n_nodes) {
+  return [saved = std::move(saved), n_ranks, n_nodes](const TableKey& key, const ConfigMask& allowed) {
+    const CollectiveConfig config = saved->Of({n_ranks, n_nodes, key});
+    const bool possible =
+        !config.leaves_nccl_alone() && allowed.test(ConfigIndex(config.algorithm, config.protocol));
+    return possible ? config : kLeaveNcclAlone;
   };
 }
 
@@ -234,6 +301,7 @@ AttestedValues ProcessRuntime::Attested() const {
   values.build = BuildId();
   values.mode = Name(settings_.mode);
   values.policy = policy_hash_.empty() ? "none" : policy_hash_;
+  if (decisions_) values.policy = "decisions " + ToHex(decisions_->digest()).substr(0, 54);
   values.rules = rules_state_;
   values.golden = golden_;
   values.pins = PinnedByUser(settings_);

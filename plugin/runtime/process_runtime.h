@@ -14,7 +14,9 @@
 #include "plugin/profiler/collective_times.h"
 #include "plugin/runtime/communicator_registry.h"
 #include "plugin/runtime/control_server.h"
+#include "plugin/runtime/job_counters.h"
 #include "plugin/runtime/job_settings.h"
+#include "plugin/runtime/made_entries.h"
 #include "plugin/runtime/pledge_sender.h"
 #include "plugin/runtime/switch_thread.h"
 #include "src/decision/attestation.h"
@@ -46,14 +48,19 @@ class ProcessRuntime {
   const std::shared_ptr<const Policy>& policy() const { return policy_; }
   // The policy's entries for a communicator, a pure function of what is attested; empty without a policy.
   // `constants` is null where the tuner's version does not tell them.
-  EntryFunction PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
+  EntryFunction PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes);
   // The tuner plugin that the user named; null when there is none. Loaded at the first call.
   const ChainedTuner* chained_tuner();
 
   // Null without DYNAMICCL_TRACE, or when it cannot be written. Opened at the first communicator, whose rank
   // names the file where the launcher does not say one.
   Recorder* recorder() { return recorder_.load(std::memory_order_acquire); }
-  void OpenTrace(int rank);
+  // Opens the trace and begins to keep the metrics, where they are asked for. `rank` is the first
+  // communicator's.
+  void OpenFiles(int rank);
+  JobCounters& counters() { return counters_; }
+  // Writes DYNAMICCL_DECISIONS, if this process is to.
+  void SaveDecisions() noexcept;
 
   // Null unless collectives are to be timed.
   CollectiveTimes* times() const { return times_.get(); }
@@ -93,7 +100,8 @@ class ProcessRuntime {
   // What the cost model knows of a communicator; `constants` is null where NCCL does not tell them.
   static CostModelInput InputOf(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes);
   // The entries of PolicyFor from any policy.
-  static EntryFunction EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input);
+  EntryFunction EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input);
+  static EntryFunction EntriesOf(std::shared_ptr<const SavedDecisions> saved, int n_ranks, int n_nodes);
   // After a rank was missing once, nobody waits again.
   bool given_up() const { return given_up_.load(); }
   void GiveUp() { given_up_.store(true); }
@@ -109,6 +117,9 @@ class ProcessRuntime {
   void StartTiming();
   void LoadRules();
   void LoadPolicy();
+  void LoadDecisions();
+  void OpenTrace();
+  void OpenMetrics();
   ControlServer* Server(const std::vector<std::string>& hosts, uint16_t port);
   std::unique_ptr<SwitchLeadership> NewLeadership();
   std::vector<std::string> HostsToListenOn() const;
@@ -121,13 +132,17 @@ class ProcessRuntime {
   std::shared_ptr<const Policy> policy_;
   std::string golden_ = "none";  // digest of what this machine computes for the policy's golden vectors
   std::string policy_hash_;
+  std::shared_ptr<const SavedDecisions> decisions_;  // in place of the policy's; null without a file
   std::array<uint8_t, 16> policy_digest_{};
   std::string broken_;  // what is wrong with the policy or the rules
   std::atomic<Recorder*> recorder_{nullptr};
   std::unique_ptr<CollectiveTimes> times_;
+  JobCounters counters_;
+  MadeEntries made_entries_;
   std::atomic<bool> given_up_{false};
   std::mutex mutex_;  // guards what follows
-  bool trace_tried_ = false;
+  bool files_opened_ = false;
+  int rank_ = -1;  // of this process in its job, once files are open; -1 unknown
   bool plugins_offered_ = false;
   bool tuner_offered_ = false;
   bool chain_tried_ = false;

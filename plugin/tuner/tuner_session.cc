@@ -111,12 +111,12 @@ void TunerSession::JoinSwitching(const EngineOptions& options, const TunerInit& 
   const CostModelInput input = ProcessRuntime::InputOf(init.constants, options.n_ranks, options.n_nodes);
   communicator_->tables = std::make_shared<SwitchableTables>(
       engine_,
-      [options, input](const std::shared_ptr<const Policy>& policy,
+      [&runtime = runtime_, options, input](const std::shared_ptr<const Policy>& policy,
                        std::span<const std::byte> plan) -> std::shared_ptr<DecisionEngine> {
         // What this build does not understand it does not use.
         if (!plan.empty()) return nullptr;
         EngineOptions changed = options;
-        changed.policy = ProcessRuntime::EntriesOf(policy, input);
+        changed.policy = runtime.EntriesOf(policy, input);
         return std::make_shared<DecisionEngine>(std::move(changed));
       });
   runtime_.switch_thread().Join(of.meeting, {of.meeting.root, of.token, of.member, of.info.n_ranks},
@@ -187,12 +187,23 @@ void TunerSession::SayThatItIsGone(const TunerQuestion& question, const Collecti
     Log(LogLevel::kWarn, "{}, as it did when all ranks agreed: ranks may now differ", what);
 }
 
+// For the ledger of what a tuner can change.
+void TunerSession::NoteQuestion(Collective collective, const CostTable& table, GroupInFlight* flight) {
+  if (flight == nullptr) return;
+  static const bool channels_are_pinned = ChannelsArePinned();
+  const auto bit = static_cast<uint8_t>(1u << static_cast<unsigned>(collective));
+  flight->asked |= bit;
+  const size_t cells = ChoosableCells(table).count();
+  if (cells > 1 || (cells == 1 && !channels_are_pinned)) flight->had_choice |= bit;
+}
+
 void TunerSession::Decide(const TunerRequest& request, const CostTable& table, bool chained_answered) {
   const int function = request.function;
   if (function < 0 || function >= kTunableCollectives) return;
   GroupInFlight* flight = communicator_ ? InFlightOnThisThread(communicator_->token) : nullptr;
   TunerQuestion question{static_cast<Collective>(function), request.bytes, request.n_pipe_ops,
                          Role::kUnknown};
+  NoteQuestion(question.collective, table, flight);
   question.role = RecognisedRole(flight, question.collective);
   const VersionedTable chosen = TableOf(flight);
   Decision decision = chosen.engine
@@ -216,6 +227,7 @@ void TunerSession::Note(const TunerQuestion& question, const Decision& decision,
   const VersionedTable table = TableOf(flight);
   const uint32_t table_version = table.engine != nullptr ? table.version : kDefaultTableVersion;
   const uint64_t call_number = flight != nullptr ? flight->facts.call_number : 0;
+  runtime_.counters().CountDecision(question.collective, decision.decided_by);
   if (log_) {
     log_->Append(
         {communicator_ ? communicator_->info.id : 0, call_number, question, decision, table_version});

@@ -43,6 +43,7 @@ class TunerSession {
   ConfigMask AllowedOnAllRanks(const TunerQuestion& question, const CostTable& table,
                                const GroupInFlight* flight);
   void Decide(const TunerRequest& request, const CostTable& table, bool chained_answered);
+  static void NoteQuestion(Collective collective, const CostTable& table, GroupInFlight* flight);
   void SayThatItIsGone(const TunerQuestion& question, const CollectiveConfig& config);
   // That the call in flight is to use.
   VersionedTable TableOf(const GroupInFlight* flight) const;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "src/collective/collective.h"
+#include "src/collective/coverage.h"
 #include "src/collective/data_type.h"
 #include "src/collective/reduce_op.h"
 #include "src/collective/role.h"
@@ -36,6 +37,7 @@ struct IssuedCall {
   Role labelled_role = Role::kUnknown;
   Phase labelled_phase = Phase::kUnknown;
   ZeroStage labelled_stage = ZeroStage::kUnknown;
+  Coverage coverage = Coverage::kUnknown;
 };
 
 }  // namespace dynamiccl

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/collective/legal_configs.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+
 namespace dynamiccl {
 namespace {
 
@@ -48,6 +52,29 @@ std::string Describe(const ConfigMask& mask) {
     last = algorithm;
   }
   return text.empty() ? "nothing" : text;
+}
+
+std::string Describe(const CollectiveConfig& config) {
+  if (config.leaves_nccl_alone()) return "-";
+  return fmt::format("{}/{}/{}", Name(config.algorithm), Name(config.protocol),
+                     static_cast<int>(config.channels));
+}
+
+std::optional<CollectiveConfig> ParseConfig(std::string_view text) {
+  const size_t first = text.find('/');
+  if (first == text.npos) return std::nullopt;
+  const size_t second = text.find('/', first + 1);
+  const auto algorithm = ParseAlgorithm(text.substr(0, first));
+  const auto protocol = ParseProtocol(text.substr(first + 1, second - first - 1));
+  uint8_t channels = 0;
+  if (second != text.npos) {
+    const std::string_view digits = text.substr(second + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), channels);
+    if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  }
+  if (!algorithm || !protocol) return std::nullopt;
+  const CollectiveConfig config{*algorithm, *protocol, channels};
+  return config.leaves_nccl_alone() ? std::nullopt : std::optional(config);
 }
 
 std::vector<CollectiveConfig> EnumerateConfigs(const ConfigMask& allowed, int max_channels) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <bitset>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/collective/collective.h"
@@ -26,6 +28,11 @@ ConfigMask NcclConfigs(Collective collective);
 // "Tree:LL,Simple Ring:LL,LL128,Simple", "nothing" for an empty mask; at most 128 letters for masks of
 // NcclConfigs.
 std::string Describe(const ConfigMask& mask);
+
+// "Ring/LL128/4"; "-" for leaving NCCL alone.
+std::string Describe(const CollectiveConfig& config);
+// The way back, in any case; without channels ("ring/ll128") they are NCCL's. Nullopt for anything else.
+std::optional<CollectiveConfig> ParseConfig(std::string_view text);
 
 // Every allowed config with channels in {1, 2, 4, 8, ...} up to `max_channels`, which is always included.
 std::vector<CollectiveConfig> EnumerateConfigs(const ConfigMask& allowed, int max_channels);

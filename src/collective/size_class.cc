@@ -4,8 +4,32 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cctype>
+#include <charconv>
 
 namespace dynamiccl {
+namespace {
+
+// Binary digits of a unit; -1: none.
+int ShiftOf(std::string_view unit) {
+  if (unit.size() == 2 && std::tolower(static_cast<unsigned char>(unit[1])) == 'b') unit.remove_suffix(1);
+  if (unit.empty()) return 0;
+  if (unit.size() > 1) return -1;
+  switch (std::tolower(static_cast<unsigned char>(unit[0]))) {
+    case 'b':
+      return 0;
+    case 'k':
+      return 10;
+    case 'm':
+      return 20;
+    case 'g':
+      return 30;
+    default:
+      return -1;
+  }
+}
+
+}  // namespace
 
 SizeClass SizeClassOf(uint64_t bytes) {
   if (bytes <= 1) return {0};
@@ -30,6 +54,17 @@ std::string FormatBytes(uint64_t bytes) {
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
   return text + kUnits[unit];
+}
+
+Result<uint64_t> ParseBytes(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const int shift = error == std::errc() ? ShiftOf(text.substr(static_cast<size_t>(end - text.data()))) : -1;
+  if (shift < 0 || !(value >= 0 && value < 1e15)) {  // NaN too
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "'{}' is no number of bytes", text),
+                    "write 8, 64K, 1.5M or 1G");
+  }
+  return static_cast<uint64_t>(value * static_cast<double>(uint64_t{1} << shift));
 }
 
 std::string Name(SizeClass size_class) {

@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "src/base/status.h"
 
 namespace dynamiccl {
 
@@ -28,5 +31,7 @@ std::string Name(SizeClass size_class);
 
 // "1K", "1.5M", "17": binary units, at most two digits after the point.
 std::string FormatBytes(uint64_t bytes);
+// The way back; K, M and G in any case, with or without a trailing B.
+Result<uint64_t> ParseBytes(std::string_view text);
 
 }  // namespace dynamiccl

@@ -51,8 +51,8 @@ Decision DecisionEngine::Decide(const TunerQuestion& question, const ConfigMask&
 
 Decision DecisionEngine::Propose(const TunerQuestion& question, const ConfigMask& allowed) {
   if (options_.rules) {
-    const RuleSubject subject{question.collective, question.bytes, options_.n_nodes, options_.n_ranks,
-                              question.n_pipe_ops};
+    const RuleSubject subject{question.collective, question.bytes,      options_.n_nodes,
+                              options_.n_ranks,    question.n_pipe_ops, question.role};
     if (const OverrideRule* rule = options_.rules->Match(subject)) return {rule->config, DecidedBy::kRule};
   }
   if (!table_) return {};

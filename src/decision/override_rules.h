@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Override rules: choices a user writes down, in the CSV of NCCL's example tuner, which win over the policy.
-// Grammar: docs/formats/override_rules.md.
+// Override rules: choices a user writes down, in the CSV of NCCL's example tuner or in TOML, which win over
+// the policy. Grammar: docs/formats/override_rules.md.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "src/base/status.h"
 #include "src/collective/collective.h"
 #include "src/collective/collective_config.h"
+#include "src/collective/role.h"
 
 namespace dynamiccl {
 
@@ -23,6 +24,7 @@ struct RuleSubject {
   int n_nodes = 1;
   int n_ranks = 1;
   int n_pipe_ops = 1;
+  Role role = Role::kUnknown;  // recognised
 };
 
 // An empty condition matches everything.
@@ -31,17 +33,19 @@ struct OverrideRule {
   Collective collective = Collective::kAllReduce;
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;
-  CollectiveConfig config;
+  CollectiveConfig config;  // kLeaveNcclAlone: NCCL's choice, whatever the policy says
   std::optional<int> n_nodes;
   std::optional<int> n_ranks;
   std::optional<int> n_pipe_ops;
+  std::optional<Role> role;
 
   bool Matches(const RuleSubject& subject) const;
 };
 
 class OverrideRules {
  public:
-  // `name` stands in errors, which read "<name>:<line>: column <n>: <what>".
+  // `name` stands in errors, which name line and column. A name that ends in ".toml" means TOML, any other
+  // the CSV.
   static Result<OverrideRules> Parse(std::string_view text, const std::string& name);
   static Result<OverrideRules> ReadFile(const std::string& path);
 
@@ -56,5 +60,9 @@ class OverrideRules {
   std::vector<OverrideRule> rules_;
   Sha256Digest digest_{};
 };
+
+// The two notations.
+Result<std::vector<OverrideRule>> ParseCsvRules(std::string_view text, const std::string& name);
+Result<std::vector<OverrideRule>> ParseTomlRules(std::string_view text, const std::string& name);
 
 }  // namespace dynamiccl

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads topology files; every complaint names the place in the file.
-#define TOML_EXCEPTIONS 0
-// toml++ 3.3 asserts what damaged files break and what it reports right after; with NDEBUG it tells Clang to
-// assume it. Neither may end a job.
-#undef NDEBUG
-#define TOML_ASSERT(condition) static_cast<void>(0)
-#include <toml++/toml.h>
-
-#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <vector>
 
+#include "src/base/toml_reader.h"
 #include "src/transport/topology.h"
 
 namespace dynamiccl {
@@ -22,16 +14,16 @@ constexpr int64_t kMaxEventSeconds = 1'000'000;
 // Doubles hold every integer up to here.
 constexpr int64_t kMaxEventCalls = int64_t{1} << 53;
 
-using Keys = std::vector<std::string_view>;
+using Keys = TomlReader::Keys;
 
 Keys WithLinkFields(Keys keys) {
   for (const LinkField& field : LinkFieldTable()) keys.push_back(field.name);
   return keys;
 }
 
-class TopologyReader {
+class TopologyReader : private TomlReader {
  public:
-  explicit TopologyReader(const std::string& source) : source_(source) {}
+  using TomlReader::TomlReader;
 
   Result<Topology> Read(const toml::table& root) const {
     DYNAMICCL_CHECK_OK(OnlyKeys(root, {"version", "nodes", "ranks_per_node", "seed", "link", "event"}));
@@ -50,54 +42,6 @@ class TopologyReader {
   }
 
  private:
-  tl::unexpected<Error> Complain(const toml::source_position& at, const std::string& what) const {
-    return MakeError(ErrorKind::kInvalidArgument, "{}: line {}, column {}: {}", source_, at.line, at.column,
-                     what);
-  }
-
-  Status OnlyKeys(const toml::table& table, const Keys& known) const {
-    for (const auto& [key, value] : table) {
-      if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
-      return Complain(key.source().begin, fmt::format("unknown key '{}'", key.str()));
-    }
-    return {};
-  }
-
-  Result<int64_t> Integer(const toml::table& table, std::string_view key, int64_t least, int64_t most) const {
-    const toml::node* const node = table.get(key);
-    if (node == nullptr) return Complain(table.source().begin, fmt::format("key '{}' is missing", key));
-    const auto value = node->value_exact<int64_t>();
-    if (value && *value >= least && *value <= most) return *value;
-    return Complain(node->source().begin,
-                    fmt::format("'{}' must be an integer from {} to {}", key, least, most));
-  }
-
-  // Present or not; then `fallback`.
-  Result<int> OptionalInteger(const toml::table& table, std::string_view key, int64_t least, int64_t most,
-                              int fallback) const {
-    if (!table.contains(key)) return fallback;
-    DYNAMICCL_TRY(const int64_t value, Integer(table, key, least, most));
-    return static_cast<int>(value);
-  }
-
-  Result<double> Number(const toml::table& table, std::string_view key) const {
-    const toml::node* const node = table.get(key);
-    const auto value = node->is_number() ? node->value<double>() : std::nullopt;
-    if (value) return *value;
-    return Complain(node->source().begin, fmt::format("'{}' must be a number", key));
-  }
-
-  Status ForEachTable(const toml::table& table, std::string_view key,
-                      const std::function<Status(const toml::table&)>& read) const {
-    const toml::node* const node = table.get(key);
-    if (node == nullptr) return {};
-    if (!node->is_array_of_tables()) {
-      return Complain(node->source().begin, fmt::format("'{}' must be an array of tables", key));
-    }
-    for (const toml::node& entry : *node->as_array()) DYNAMICCL_CHECK_OK(read(*entry.as_table()));
-    return {};
-  }
-
   Status ReadRanks(const toml::table& root, Topology& topology) const {
     const toml::node& node = *root.get("ranks_per_node");
     if (!node.is_array()) {
@@ -258,18 +202,13 @@ class TopologyReader {
                     fmt::format("'{}' must be seconds {} 0 to {}", key, least_ns > 0 ? "above" : "from",
                                 kMaxEventSeconds));
   }
-
-  const std::string& source_;
 };
 
 }  // namespace
 
 Result<Topology> ParseTopology(std::string_view text, const std::string& source) {
-  const toml::parse_result parsed = toml::parse(text, source);
-  if (parsed) return TopologyReader(source).Read(parsed.table());
-  const toml::parse_error& error = parsed.error();
-  return MakeError(ErrorKind::kInvalidArgument, "{}: line {}, column {}: {}", source,
-                   error.source().begin.line, error.source().begin.column, error.description());
+  DYNAMICCL_TRY(const toml::table root, ParseToml(text, source));
+  return TopologyReader(source).Read(root);
 }
 
 }  // namespace dynamiccl

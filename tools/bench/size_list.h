@@ -4,15 +4,12 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/collective/size_class.h"
 
 namespace dynamiccl {
-
-// K, M and G are binary, with or without a trailing B, in any case.
-Result<uint64_t> ParseBytes(std::string_view text);
 
 // "4K,64K,1M"
 Result<std::vector<uint64_t>> ParseBytesList(const std::string& text);

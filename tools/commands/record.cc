@@ -21,12 +21,15 @@ Json ToJson(const RecordedLaunch& launch, const std::string& output) {
           {"records", launch.records},
           {"lost", launch.lost},
           {"bytes", launch.bytes},
+          {"coverage", ToJson(launch.coverage)},
           {"warning", launch.warning},
           {"seconds", static_cast<double>(launch.outcome.wall_ns) * 1e-9}};
 }
 
 void Summarize(const RecordedLaunch& launch, const std::string& output) {
   spdlog::info("{}", Describe(launch.outcome));
+  const std::string coverage = Describe(launch.coverage);
+  if (!coverage.empty()) spdlog::info("{}", coverage);
   spdlog::info("{} records of {} processes, {} lost, {} in {}", launch.records, launch.processes, launch.lost,
                FormatBytes(launch.bytes), output);
   if (!launch.warning.empty()) spdlog::warn("{}", launch.warning);

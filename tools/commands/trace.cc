@@ -99,6 +99,7 @@ void Print(const std::string& path, const TraceSummary& summary) {
   fmt::print("{}: {} rank{}{}, {}\n", path, summary.sections, summary.sections == 1 ? "" : "s",
              summary.mirrored ? " (recorded on one rank, mirrored in replay)" : "",
              summary.library.empty() ? "library unknown" : summary.library);
+  if (summary.calls > 0) fmt::print("{}\n", Describe(summary.coverage));
   fmt::print("{} calls of the first rank, {} steps, {} records lost, {}\n", summary.calls, summary.steps,
              summary.lost,
              summary.closed ? "all processes ended in order" : "a process was killed or still runs");

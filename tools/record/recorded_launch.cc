@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "traces/format/trace_calls.h"
 #include "traces/format/trace_merge.h"
 #include "traces/format/trace_reader.h"
 #include "traces/format/trace_writer.h"
@@ -54,6 +55,7 @@ Result<Trace> MergeParts(const std::string& output, std::string& warning) {
 
 void CountRecords(const Trace& trace, RecordedLaunch& launch) {
   launch.processes = trace.sections.size();
+  if (!trace.sections.empty()) launch.coverage = LedgerOf(CallsOf(trace.sections.front()).calls);
   for (const TraceSection& section : trace.sections) {
     launch.records += section.records.size();
     launch.lost += section.lost;

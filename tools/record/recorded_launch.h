@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/launch/launcher.h"
+#include "tools/report/coverage_ledger.h"
 
 namespace dynamiccl {
 
@@ -14,8 +15,9 @@ struct RecordedLaunch {
   size_t processes = 0;  // that called NCCL
   uint64_t records = 0;
   uint64_t lost = 0;
-  uint64_t bytes = 0;   // of the merged file
-  std::string warning;  // when the ranks' records contradict each other; empty otherwise
+  uint64_t bytes = 0;       // of the merged file
+  CoverageLedger coverage;  // of the first process
+  std::string warning;      // when the ranks' records contradict each other; empty otherwise
 };
 
 // The value for RuntimeOptions::trace that goes with `output`.

@@ -47,7 +47,8 @@ std::string DecisionTable(const TraceSummary& summary) {
 HtmlSection TraceSectionHtml(const NamedTrace& trace) {
   const TraceSummary summary = SummarizeTrace(trace.trace);
   return {"", "Trace " + std::filesystem::path(trace.path).filename().string(),
-          Overview(summary) + SizeTable(summary) + DecisionTable(summary)};
+          HtmlParagraph(Describe(summary.coverage)) + Overview(summary) + SizeTable(summary) +
+              DecisionTable(summary)};
 }
 
 }  // namespace dynamiccl

@@ -46,6 +46,7 @@ TraceSummary SummarizeTrace(const Trace& trace) {
   summary.library = trace.sections.front().library;
   const SectionCalls calls = CallsOf(trace.sections.front());
   for (const TraceCall& call : calls.calls) CountCall(call, summary);
+  summary.coverage = LedgerOf(calls.calls);
   ReadMarks(calls.steps, summary);
   return summary;
 }
@@ -68,6 +69,7 @@ Json SummaryJson(const std::string& path, const TraceSummary& summary) {
           {"mirrored", summary.mirrored},
           {"steps", summary.steps},
           {"stage", summary.stage},
+          {"coverage", ToJson(summary.coverage)},
           {"collectives", collectives},
           {"decisions", decisions}};
 }

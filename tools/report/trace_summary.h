@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/report/coverage_ledger.h"
 #include "tools/report/demo_result.h"
 #include "tools/report/json_output.h"
 #include "traces/format/trace.h"
@@ -27,6 +28,7 @@ struct TraceSummary {
   bool mirrored = false;
   int64_t steps = 0;  // steps that the program marked
   int stage = -1;     // labelled ZeRO stage, -1 without one label or with several
+  CoverageLedger coverage;
   std::map<std::string, CallCount> collectives;
   std::map<std::pair<std::string, uint64_t>, int64_t> sizes;         // (collective, bytes) -> calls
   std::map<std::pair<std::string, std::string>, int64_t> decisions;  // (decided by, config) -> calls

@@ -94,7 +94,12 @@ inline TraceRecord CallRecord(uint32_t communicator, const IssuedCall& issued) {
   record.op = static_cast<uint8_t>(call.op);
   record.labels = PackLabels(issued.labelled_phase, issued.labelled_role);
   record.labelled_stage = static_cast<uint8_t>(issued.labelled_stage);
+  record.coverage = static_cast<uint8_t>(issued.coverage);
   return record;
+}
+
+inline Coverage CoverageOf(const TraceRecord& record) {
+  return record.coverage < kCoverages ? static_cast<Coverage>(record.coverage) : Coverage::kUnknown;
 }
 
 // `info` is the record's communicator.
@@ -116,6 +121,7 @@ inline IssuedCall IssuedCallOf(const TraceRecord& record, const CommunicatorInfo
   issued.labelled_role = LabelledRole(record);
   issued.labelled_phase = LabelledPhase(record);
   issued.labelled_stage = LabelledStage(record);
+  issued.coverage = CoverageOf(record);
   return issued;
 }
 

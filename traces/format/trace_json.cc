@@ -7,6 +7,7 @@
 
 #include "src/collective/algorithm.h"
 #include "src/collective/collective.h"
+#include "src/collective/coverage.h"
 #include "src/collective/data_type.h"
 #include "src/collective/protocol.h"
 #include "src/collective/reduce_op.h"
@@ -52,6 +53,7 @@ struct Vocabulary {
   NameList roles = NamesOf<Role>(0, kRoles);
   NameList stages = NamesOf<ZeroStage>(0, kZeroStages);
   NameList decided_by = NamesOf<DecidedBy>(0, kDeciders);
+  NameList coverages = NamesOf<Coverage>(0, kCoverages);
   NameList duration_sources{{std::begin(kDurationSourceNames), std::end(kDurationSourceNames)}};
 };
 
@@ -95,7 +97,7 @@ int NumberOf(const NameList& list, const Json& value, const char* field) {
   X(table_version, 0, nullptr)                     \
   X(labelled_stage, 4, &Words().stages)            \
   X(duration_source, 0, &Words().duration_sources) \
-  X(reserved, 0, nullptr)                          \
+  X(coverage, 0, &Words().coverages)               \
   X(duration_ns, 0, nullptr)
 
 template <typename T>

@@ -57,10 +57,10 @@ struct TraceRecord {
   uint8_t labels;           // the program's labels: Phase in bits 0 to 2, Role in bits 3 to 5
   uint8_t labelled_stage;   // ZeroStage, kUnknown without a label
   uint8_t duration_source;  // DurationSource; written later
-  uint8_t reserved;
-  uint32_t duration_ns;  // written later; saturates at 4.29 s
-  uint32_t checksum;     // XXH32 of bytes 0 to 49: all but what is written later
-  uint32_t commit;       // kCommitted, stored last with release order
+  uint8_t coverage;         // Coverage of a call; not checksummed
+  uint32_t duration_ns;     // written later; saturates at 4.29 s
+  uint32_t checksum;        // XXH32 of bytes 0 to 49: all but what is written later
+  uint32_t commit;          // kCommitted, stored last with release order
 };
 
 inline constexpr uint32_t kCommitted = 0x64636331;

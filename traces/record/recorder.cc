@@ -161,6 +161,10 @@ void Recorder::CountLost() noexcept {
   if (!InForkedChild()) std::atomic_ref(header_->lost).fetch_add(1, std::memory_order_relaxed);
 }
 
+uint64_t Recorder::lost() const noexcept {
+  return std::atomic_ref(header_->lost).load(std::memory_order_relaxed);
+}
+
 void Recorder::SetDuration(const Slot& slot, DurationSource source, int64_t nanoseconds) noexcept {
   if (slot.record == nullptr || InForkedChild()) return;
   const auto head =

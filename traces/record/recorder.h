@@ -55,6 +55,8 @@ class Recorder {
   void Close() noexcept;
 
   const std::string& path() const { return path_; }
+  // Records that found no ring so far.
+  uint64_t lost() const noexcept;
 
  private:
   // The ring of one thread.

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entries that this process's decision tables were given, with what the policy promised for them: for
+// comparing with what is measured, and for running with the same choices again.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "src/decision/saved_decisions.h"
+#include "src/policy/config_inference.h"
+
+namespace dynamiccl {
+
+// Any thread; off the path of all but a key's first call.
+class MadeEntries {
+ public:
+  void Note(const SavedKey& key, const ConfigChoice& choice) {
+    const std::lock_guard lock(mutex_);
+    choices_[key] = choice;
+  }
+  std::map<SavedKey, ConfigChoice> All() const {
+    const std::lock_guard lock(mutex_);
+    return choices_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<SavedKey, ConfigChoice> choices_;
+};
+
+}  // namespace dynamiccl

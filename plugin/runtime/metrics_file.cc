@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/metrics_file.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <time.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/signal_block.h"
+#include "src/base/log.h"
+#include "src/base/small_file.h"
+#include "src/collective/legal_configs.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr time_t kSecondsBetweenFiles = 10;
+
+// One file's text: metric families in order, every line with the rank.
+class Exposition {
+ public:
+  explicit Exposition(int rank) : rank_(rank < 0 ? "" : fmt::format("rank=\"{}\"", rank)) {}
+
+  void Family(const char* name, const char* type, const char* help) {
+    fmt::format_to(std::back_inserter(text_), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  }
+  // `labels` as they stand between the braces, without the rank.
+  template <typename Value>
+  void Line(const char* name, const std::string& labels, Value value) {
+    const char* const between = labels.empty() || rank_.empty() ? "" : ",";
+    fmt::format_to(std::back_inserter(text_), "{}{{{}{}{}}} {}\n", name, labels, between, rank_, value);
+  }
+  std::string Text() && { return std::move(text_); }
+
+ private:
+  const std::string rank_;
+  std::string text_;
+};
+
+double Seconds(int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) * 1e-9;
+}
+
+template <typename Function>
+void ForEachCallCount(const JobCounters& counters, Function&& function) {
+  for (int coverage = 0; coverage < kCoverages; ++coverage) {
+    for (int collective = 0; collective < kCollectives; ++collective) {
+      const CallTotals totals =
+          counters.Calls(static_cast<Coverage>(coverage), static_cast<Collective>(collective));
+      if (totals.calls == 0) continue;
+      function(fmt::format("collective=\"{}\",coverage=\"{}\"", Name(static_cast<Collective>(collective)),
+                           Name(static_cast<Coverage>(coverage))),
+               totals);
+    }
+  }
+}
+
+void PutCalls(Exposition& out, const JobCounters& counters) {
+  out.Family("dynamiccl_calls_total", "counter",
+             "NCCL calls, by whether a tuner can change how they are done.");
+  ForEachCallCount(counters, [&](const std::string& labels, const CallTotals& totals) {
+    out.Line("dynamiccl_calls_total", labels, totals.calls);
+  });
+  out.Family("dynamiccl_call_bytes_total", "counter", "Bytes of these calls, as NCCL counts them.");
+  ForEachCallCount(counters, [&](const std::string& labels, const CallTotals& totals) {
+    out.Line("dynamiccl_call_bytes_total", labels, totals.bytes);
+  });
+}
+
+void PutDecisions(Exposition& out, const JobCounters& counters) {
+  out.Family("dynamiccl_decisions_total", "counter", "Answers to NCCL's tuner questions, by who decided.");
+  for (int by = 0; by < kDeciders; ++by) {
+    for (int i = 0; i < kTunableCollectives; ++i) {
+      const auto collective = static_cast<Collective>(i);
+      const uint64_t count = counters.Decisions(collective, static_cast<DecidedBy>(by));
+      if (count == 0) continue;
+      out.Line("dynamiccl_decisions_total",
+               fmt::format("collective=\"{}\",decided_by=\"{}\"", Name(collective),
+                           Name(static_cast<DecidedBy>(by))),
+               count);
+    }
+  }
+}
+
+std::string LabelsOf(const TimedKey& key) {
+  return fmt::format("communicator=\"{:016x}\",collective=\"{}\",bytes=\"{}\",config=\"{}\"",
+                     key.communicator, Name(key.collective), LowerBound(key.size_class),
+                     Describe(key.config));
+}
+
+void PutTimes(Exposition& out, const CollectiveTimes& times) {
+  const auto all = times.statistics().All();
+  out.Family("dynamiccl_collective_seconds", "summary", "Times of the timed collectives on this rank.");
+  for (const auto& [key, of] : all) {
+    out.Line("dynamiccl_collective_seconds_sum", LabelsOf(key), Seconds(of.total_ns));
+    out.Line("dynamiccl_collective_seconds_count", LabelsOf(key), of.count);
+  }
+  out.Family("dynamiccl_collective_least_seconds", "gauge",
+             "The least of these times: waiting is not in it.");
+  for (const auto& [key, of] : all)
+    out.Line("dynamiccl_collective_least_seconds", LabelsOf(key), Seconds(of.least_ns));
+  out.Family("dynamiccl_timing_seconds_total", "counter", "Host time that taking times has cost.");
+  out.Line("dynamiccl_timing_seconds_total", "", Seconds(times.cost_ns()));
+}
+
+std::string LabelsOf(const SavedKey& key, const ConfigChoice& choice) {
+  return fmt::format(
+      "ranks=\"{}\",nodes=\"{}\",collective=\"{}\",bytes=\"{}\",role=\"{}\",config=\"{}\",default=\"{}\"",
+      key.n_ranks, key.n_nodes, Name(key.key.collective), LowerBound(key.key.size_class), Name(key.key.role),
+      Describe(choice.config), Describe(choice.default_config));
+}
+
+void PutPredicted(Exposition& out, const MadeEntries& entries) {
+  out.Family("dynamiccl_predicted_seconds", "gauge",
+             "What the policy predicts for its choice; absent where it leaves NCCL alone.");
+  for (const auto& [key, choice] : entries.All()) {
+    if (choice.config.leaves_nccl_alone()) continue;
+    out.Line("dynamiccl_predicted_seconds", LabelsOf(key, choice), choice.predicted_microseconds() * 1e-6);
+  }
+}
+
+// Of the process; written by its thread and by its end.
+struct Keeper {
+  std::mutex mutex;
+  std::string path;
+  MetricsSource (*source)() = nullptr;
+  bool failed = false;
+  bool ended = false;
+};
+Keeper* g_keeper = nullptr;
+std::atomic<bool> g_in_child{false};
+
+void Write(Keeper& keeper) {
+  const std::lock_guard lock(keeper.mutex);
+  if (keeper.ended || g_in_child.load()) return;
+  const bool written = ReplaceFile(keeper.path, MetricsText(keeper.source()));
+  if (!written && !keeper.failed)
+    Log(LogLevel::kWarn, "metrics cannot be written to {}; look at DYNAMICCL_METRICS", keeper.path);
+  keeper.failed = keeper.failed || !written;
+}
+
+[[noreturn]] void WriteForEver(Keeper* keeper) {
+  for (;;) {
+    const timespec pause{kSecondsBetweenFiles, 0};
+    ::nanosleep(&pause, nullptr);
+    Guarded([=] { Write(*keeper); });
+  }
+}
+
+void WriteLast() {
+  if (g_in_child.load()) return;
+  Guarded([] { Write(*g_keeper); });
+  const std::lock_guard lock(g_keeper->mutex);
+  g_keeper->ended = true;
+}
+
+}  // namespace
+
+std::string MetricsText(const MetricsSource& source) {
+  Exposition out(source.rank);
+  out.Family("dynamiccl_info", "gauge", "Build, mode and policy of the loaded object; always 1.");
+  out.Line("dynamiccl_info",
+           fmt::format("version=\"{}\",mode=\"{}\",policy=\"{}\"", DYNAMICCL_VERSION, source.mode,
+                       source.policy_hash),
+           1);
+  PutCalls(out, *source.counters);
+  PutDecisions(out, *source.counters);
+  PutPredicted(out, *source.entries);
+  if (source.times != nullptr) PutTimes(out, *source.times);
+  out.Family("dynamiccl_trace_records_lost_total", "counter", "Records that found no place in the trace.");
+  out.Line("dynamiccl_trace_records_lost_total", "", source.records_lost);
+  return std::move(out).Text();
+}
+
+void KeepMetricsFile(std::string path, MetricsSource (*source)()) {
+  g_keeper = new Keeper;
+  g_keeper->path = std::move(path);
+  g_keeper->source = source;
+  ::pthread_atfork(nullptr, nullptr, [] { g_in_child.store(true); });
+  ::atexit(WriteLast);
+  const SignalBlock block;
+  std::thread(WriteForEver, g_keeper).detach();
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job in numbers for Prometheus (DYNAMICCL_METRICS): a file in its text format that is replaced every ten
+// seconds and at the process's end, as node_exporter's textfile collector wants it. docs/telemetry.md names
+// the metrics.
+#pragma once
+
+#include <string>
+
+#include "plugin/profiler/collective_times.h"
+#include "plugin/runtime/job_counters.h"
+#include "plugin/runtime/made_entries.h"
+
+namespace dynamiccl {
+
+// What is known when a file is written.
+struct MetricsSource {
+  int rank = -1;  // -1: unknown
+  std::string mode;
+  std::string policy_hash;  // empty without a policy
+  const JobCounters* counters = nullptr;
+  const MadeEntries* entries = nullptr;
+  const CollectiveTimes* times = nullptr;  // null: nothing is timed
+  uint64_t records_lost = 0;
+};
+
+// Text exposition format 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/
+std::string MetricsText(const MetricsSource& source);
+
+// Writes `source()`'s metrics into `path` from a thread of its own, and once more at the process's end. At
+// most once a process; in a forked child nothing is written. What cannot be written is logged once.
+void KeepMetricsFile(std::string path, MetricsSource (*source)());
+
+}  // namespace dynamiccl

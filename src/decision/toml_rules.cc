@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules in TOML: what the CSV says, and by recognised role.
+#include "src/base/toml_reader.h"
+#include "src/collective/legal_configs.h"
+#include "src/collective/size_class.h"
+#include "src/decision/override_rules.h"
+
+namespace dynamiccl {
+namespace {
+
+class RulesReader : private TomlReader {
+ public:
+  using TomlReader::TomlReader;
+
+  Result<std::vector<OverrideRule>> Read(const toml::table& root) const {
+    DYNAMICCL_CHECK_OK(OnlyKeys(root, {"version", "rule"}));
+    DYNAMICCL_CHECK_OK(Integer(root, "version", 1, 1));
+    std::vector<OverrideRule> rules;
+    DYNAMICCL_CHECK_OK(
+        ForEachTable(root, "rule", [&](const toml::table& table) { return ReadRule(table, rules); }));
+    return rules;
+  }
+
+ private:
+  Status ReadRule(const toml::table& table, std::vector<OverrideRule>& rules) const {
+    DYNAMICCL_CHECK_OK(OnlyKeys(
+        table, {"collective", "min_bytes", "max_bytes", "nodes", "ranks", "pipe_ops", "role", "config"}));
+    OverrideRule rule;
+    rule.line = static_cast<int>(table.source().begin.line);
+    DYNAMICCL_TRY(rule.collective, ReadCollective(table));
+    DYNAMICCL_TRY(rule.min_bytes, ReadBytes(table, "min_bytes", 0));
+    DYNAMICCL_TRY(rule.max_bytes, ReadBytes(table, "max_bytes", UINT64_MAX));
+    if (rule.max_bytes < rule.min_bytes)
+      return Complain(table.get("max_bytes")->source().begin, "'max_bytes' is smaller than 'min_bytes'");
+    DYNAMICCL_TRY(rule.n_nodes, Condition(table, "nodes"));
+    DYNAMICCL_TRY(rule.n_ranks, Condition(table, "ranks"));
+    DYNAMICCL_TRY(rule.n_pipe_ops, Condition(table, "pipe_ops"));
+    DYNAMICCL_TRY(rule.role, ReadRole(table));
+    DYNAMICCL_TRY(rule.config, ReadConfig(table));
+    rules.push_back(rule);
+    return {};
+  }
+
+  Result<Collective> ReadCollective(const toml::table& table) const {
+    DYNAMICCL_TRY(const std::string text, Text(table, "collective"));
+    const auto collective = ParseCollective(text);
+    if (collective && static_cast<int>(*collective) < kTunableCollectives) return *collective;
+    return Complain(
+        table.get("collective")->source().begin,
+        fmt::format("'{}' is not one of broadcast, reduce, allgather, reducescatter, allreduce", text));
+  }
+
+  // A number, or a text such as "64K".
+  Result<uint64_t> ReadBytes(const toml::table& table, std::string_view key, uint64_t fallback) const {
+    const toml::node* const node = table.get(key);
+    if (node == nullptr) return fallback;
+    const auto number = node->value_exact<int64_t>();
+    if (number && *number >= 0) return static_cast<uint64_t>(*number);
+    const auto text = node->value_exact<std::string>();
+    const auto bytes =
+        text ? ParseBytes(*text) : Result<uint64_t>(MakeError(ErrorKind::kInvalidArgument, ""));
+    if (bytes) return *bytes;
+    return Complain(node->source().begin,
+                    fmt::format("'{}' must be a number of bytes such as 65536 or \"64K\"", key));
+  }
+
+  Result<std::optional<int>> Condition(const toml::table& table, std::string_view key) const {
+    if (!table.contains(key)) return std::optional<int>{};
+    DYNAMICCL_TRY(const int64_t value, Integer(table, key, 1, INT32_MAX));
+    return std::optional(static_cast<int>(value));
+  }
+
+  Result<std::optional<Role>> ReadRole(const toml::table& table) const {
+    if (!table.contains("role")) return std::optional<Role>{};
+    DYNAMICCL_TRY(const std::string text, Text(table, "role"));
+    if (const auto role = ParseRole(text)) return std::optional(*role);
+    std::string names;
+    for (int i = 0; i < kRoles; ++i)
+      names += fmt::format("{}{}", i == 0 ? "" : ", ", Name(static_cast<Role>(i)));
+    return Complain(table.get("role")->source().begin, fmt::format("'{}' is not one of {}", text, names));
+  }
+
+  // "nccl", "ring/ll128" or "ring/ll128/4".
+  Result<CollectiveConfig> ReadConfig(const toml::table& table) const {
+    DYNAMICCL_TRY(const std::string text, Text(table, "config"));
+    if (text == "nccl") return kLeaveNcclAlone;
+    if (const auto config = ParseConfig(text)) return *config;
+    return Complain(
+        table.get("config")->source().begin,
+        fmt::format("'{}' is no configuration such as \"ring/ll128/4\", \"tree/ll\" or \"nccl\"", text));
+  }
+};
+
+}  // namespace
+
+Result<std::vector<OverrideRule>> ParseTomlRules(std::string_view text, const std::string& name) {
+  DYNAMICCL_TRY(const toml::table root, ParseToml(text, name));
+  return RulesReader(name).Read(root);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/metrics_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+CollectiveCall CallOf(Collective collective, uint64_t bytes) {
+  CollectiveCall call;
+  call.collective = collective;
+  call.bytes = bytes;
+  return call;
+}
+
+class MetricsFileTest : public ::testing::Test {
+ protected:
+  MetricsFileTest() {
+    counters_.CountCall(CallOf(Collective::kAllReduce, 1000), Coverage::kTunable);
+    counters_.CountCall(CallOf(Collective::kAllReduce, 24), Coverage::kTunable);
+    counters_.CountCall(CallOf(Collective::kSend, 7), Coverage::kPointToPoint);
+    counters_.CountDecision(Collective::kAllReduce, DecidedBy::kPolicy);
+  }
+
+  MetricsSource Source() const {
+    return {.rank = 3,
+            .mode = "frozen",
+            .policy_hash = "abc",
+            .counters = &counters_,
+            .entries = &entries_,
+            .records_lost = 5};
+  }
+
+  JobCounters counters_;
+  MadeEntries entries_;
+};
+
+TEST_F(MetricsFileTest, CountsWhatWasCalledAndWhoDecided) {
+  const std::string text = MetricsText(Source());
+  EXPECT_THAT(
+      text, HasSubstr("dynamiccl_calls_total{collective=\"AllReduce\",coverage=\"tunable\",rank=\"3\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_call_bytes_total{collective=\"AllReduce\",coverage=\"tunable\","
+                              "rank=\"3\"} 1024\n"));
+  EXPECT_THAT(text, HasSubstr("{collective=\"Send\",coverage=\"point_to_point\",rank=\"3\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_decisions_total{collective=\"AllReduce\",decided_by=\"policy\","
+                              "rank=\"3\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_trace_records_lost_total{rank=\"3\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("mode=\"frozen\",policy=\"abc\",rank=\"3\"} 1\n"));
+}
+
+TEST_F(MetricsFileTest, TimesArePutBesideWhatWasPredicted) {
+  CollectiveTimes times;
+  TimeStatistics statistics;
+  ConfigChoice choice;
+  choice.config = {Algorithm::kRing, Protocol::kLL, 2};
+  choice.default_config = {Algorithm::kTree, Protocol::kSimple, 4};
+  choice.predicted_log2 = 20 << 16;  // 2^20 picoseconds
+  entries_.Note({4, 2, {Collective::kAllReduce, SizeClassOf(1024), Role::kScalar}}, choice);
+  entries_.Note({4, 2, {Collective::kReduce, SizeClassOf(1024), Role::kScalar}}, ConfigChoice{});
+  MetricsSource source = Source();
+  source.times = &times;
+  times.Charge(1'500'000);
+  const std::string text = MetricsText(source);
+  EXPECT_THAT(
+      text,
+      HasSubstr("dynamiccl_predicted_seconds{ranks=\"4\",nodes=\"2\",collective=\"AllReduce\","
+                "bytes=\"1024\",role=\"scalar\",config=\"Ring/LL/2\",default=\"Tree/Simple/4\",rank=\"3\"} "
+                "1.04"));
+  EXPECT_THAT(text, Not(HasSubstr("collective=\"Reduce\"")));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_timing_seconds_total{rank=\"3\"} 0.0015\n"));
+}
+
+// The grammar of the exposition format, as far as it is used: every sample belongs to the family above it.
+TEST_F(MetricsFileTest, EveryLineIsPrometheusText) {
+  CollectiveTimes times;
+  MetricsSource source = Source();
+  source.times = &times;
+  for (const int rank : {-1, 0, 12}) {
+    source.rank = rank;
+    std::istringstream lines(MetricsText(source));
+    std::string line, family;
+    std::set<std::string> families, samples;
+    const std::regex sample("([a-z_]+)\\{([a-z_]+=\"[^\"\\\\]*\"(,[a-z_]+=\"[^\"\\\\]*\")*)?\\} [-+.e0-9]+");
+    while (std::getline(lines, line)) {
+      std::smatch match;
+      if (line.starts_with("# TYPE ")) {
+        family = line.substr(7, line.find(' ', 7) - 7);
+        EXPECT_TRUE(families.insert(family).second) << line;
+      } else if (!line.starts_with("# HELP ")) {
+        ASSERT_TRUE(std::regex_match(line, match, sample)) << line;
+        EXPECT_TRUE(match[1].str().starts_with(family)) << line;
+        EXPECT_TRUE(samples.insert(line.substr(0, line.rfind(' '))).second) << "twice: " << line;
+      }
+    }
+    EXPECT_GE(families.size(), 8u);
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "src/decision/decision_engine.h"
+#include "src/decision/override_rules.h"
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kExample = R"(version = 1
+
+[[rule]]
+collective = "AllReduce"
+min_bytes = "64K"
+max_bytes = 1048576
+nodes = 2
+ranks = 16
+pipe_ops = 1
+config = "Tree/LL128/4"
+
+[[rule]]
+collective = "reducescatter"
+role = "gradient_reduce"
+config = "ring/simple"
+
+[[rule]]
+collective = "reduce_scatter"
+config = "nccl"
+)";
+
+std::string ErrorOf(const std::string& rule) {
+  const auto rules = OverrideRules::Parse("version = 1\n[[rule]]\n" + rule, "r.toml");
+  return rules ? "no error" : rules.error().message;
+}
+
+TEST(TomlRules, SayWhatTheCsvSaysAndMore) {
+  const auto rules = OverrideRules::Parse(kExample, "r.toml");
+  ASSERT_TRUE(rules) << rules.error().message;
+  ASSERT_EQ(rules->rules().size(), 3u);
+  const OverrideRule& first = rules->rules()[0];
+  EXPECT_EQ(first.line, 3);
+  EXPECT_EQ(first.min_bytes, 65536u);
+  EXPECT_EQ(first.max_bytes, 1048576u);
+  EXPECT_EQ(first.config, (CollectiveConfig{Algorithm::kTree, Protocol::kLL128, 4}));
+  EXPECT_EQ(rules->rules()[1].config.channels, 0);
+  EXPECT_EQ(rules->rules()[1].max_bytes, UINT64_MAX);
+  EXPECT_TRUE(rules->rules()[2].config.leaves_nccl_alone());
+  const RuleSubject subject{Collective::kAllReduce, 65536, 2, 16, 1};
+  EXPECT_EQ(rules->Match(subject), &rules->rules()[0]);
+  for (const RuleSubject& other : {RuleSubject{Collective::kAllReduce, 65535, 2, 16, 1},
+                                   RuleSubject{Collective::kAllReduce, 65536, 1, 16, 1},
+                                   RuleSubject{Collective::kAllReduce, 65536, 2, 8, 1},
+                                   RuleSubject{Collective::kAllReduce, 65536, 2, 16, 2}})
+    EXPECT_EQ(rules->Match(other), nullptr);
+}
+
+TEST(TomlRules, ARecognisedRoleIsACondition) {
+  const auto rules = OverrideRules::Parse(kExample, "r.toml");
+  ASSERT_TRUE(rules);
+  RuleSubject subject{Collective::kReduceScatter, 8, 1, 4, 1, Role::kGradientReduce};
+  EXPECT_EQ(rules->Match(subject), &rules->rules()[1]);
+  subject.role = Role::kUnknown;
+  EXPECT_EQ(rules->Match(subject), &rules->rules()[2]);
+}
+
+// Where a rule says "nccl" the policy is not asked.
+TEST(TomlRules, NcclsChoiceCanBeTheRule) {
+  auto rules = OverrideRules::Parse(kExample, "r.toml");
+  ASSERT_TRUE(rules);
+  int asked = 0;
+  DecisionEngine engine({.n_nodes = 1,
+                         .n_ranks = 4,
+                         .rules = std::make_shared<OverrideRules>(std::move(*rules)),
+                         .policy = [&](const TableKey&, const ConfigMask&) {
+                           ++asked;
+                           return CollectiveConfig{Algorithm::kRing, Protocol::kLL, 1};
+                         }});
+  TunerQuestion question{Collective::kReduceScatter, 8, 1, Role::kUnknown};
+  EXPECT_TRUE(engine.Decide(question, NcclConfigs(Collective::kReduceScatter)).config.leaves_nccl_alone());
+  EXPECT_EQ(asked, 0);
+  question.role = Role::kGradientReduce;
+  const Decision decision = engine.Decide(question, NcclConfigs(Collective::kReduceScatter));
+  EXPECT_EQ(decision.decided_by, DecidedBy::kRule);
+  EXPECT_EQ(decision.config.protocol, Protocol::kSimple);
+}
+
+TEST(TomlRules, AMistakeIsAnErrorWithLineAndColumn) {
+  EXPECT_THAT(ErrorOf("collective = \"allreduce\"\n"),
+              HasSubstr("r.toml: line 2, column 1: key 'config' is missing"));
+  EXPECT_THAT(ErrorOf("config = \"nccl\"\n"), HasSubstr("key 'collective' is missing"));
+  EXPECT_THAT(ErrorOf("collective = \"send\"\nconfig = \"nccl\"\n"),
+              HasSubstr("line 3, column 14: 'send' is not one of"));
+  EXPECT_THAT(ErrorOf("collective = 4\nconfig = \"nccl\"\n"), HasSubstr("'collective' must be a text"));
+  EXPECT_THAT(ErrorOf("collective = \"reduce\"\nconfig = \"ring\"\n"),
+              HasSubstr("line 4, column 10: 'ring' is no configuration"));
+  EXPECT_THAT(ErrorOf("collective = \"reduce\"\nconfig = \"ring/ll/x\"\n"), HasSubstr("is no configuration"));
+  EXPECT_THAT(ErrorOf("collective = \"reduce\"\nconfig = \"ring/ll/256\"\n"),
+              HasSubstr("is no configuration"));
+  EXPECT_THAT(ErrorOf("collective = \"reduce\"\nconfig = \"nccl\"\nmin_bytes = -1\n"),
+              HasSubstr("number of bytes"));
+  EXPECT_THAT(ErrorOf("collective = \"reduce\"\nconfig = \"nccl\"\nmax_bytes = \"4X\"\n"),
+              HasSubstr("number of bytes"));
+  EXPECT_THAT(ErrorOf("collective = \"reduce\"\nconfig = \"nccl\"\nmin_bytes = 9\nmax_bytes = 8\n"),
+              HasSubstr("smaller"));
+  EXPECT_THAT(ErrorOf("collective = \"reduce\"\nconfig = \"nccl\"\nranks = 0\n"),
+              HasSubstr("'ranks' must be an integer from 1"));
+  EXPECT_THAT(ErrorOf("collective = \"reduce\"\nconfig = \"nccl\"\nrole = \"gradients\"\n"),
+              HasSubstr("gradient_reduce"));
+  EXPECT_THAT(ErrorOf("collective = \"reduce\"\nconfig = \"nccl\"\nchannels = 2\n"),
+              HasSubstr("line 5, column 1: unknown key 'channels'"));
+  EXPECT_THAT(ErrorOf("collective = \n"), HasSubstr("r.toml: line 3"));
+  EXPECT_FALSE(OverrideRules::Parse("", "r.toml"));
+  EXPECT_FALSE(OverrideRules::Parse("version = 2\n", "r.toml"));
+  EXPECT_TRUE(OverrideRules::Parse("version = 1\n", "r.toml"));
+}
+
+TEST(TomlRules, DamageNeverDoesMoreThanFail) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = kExample;
+    for (int change = 0; change < 3; ++change) {
+      const size_t at = random() % text.size();
+      if (random() % 2 == 0)
+        text[at] = static_cast<char>(random() % 256);
+      else
+        text.erase(at, random() % 9);
+    }
+    (void)OverrideRules::Parse(text, "r.toml");
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -165,7 +165,7 @@ Coverage CoverageOf(const BufferedCall& buffered, Mode mode, const GroupInFlight
   if (buffered.captured) return Coverage::kCaptured;
   if (call.n_ranks == 1) return Coverage::kSingleConfig;
   if (call.bytes == 0) return Coverage::kNotAsked;
-  return pinned ? Coverage::kPinned : CoverageByQuestions(call, mode, entry);
+  return pinned || buffered.configured ? Coverage::kPinned : CoverageByQuestions(call, mode, entry);
 }
 
 // The ledger: what could be chosen, and what could not, and why.

@@ -11,7 +11,7 @@ namespace dynamiccl {
 enum class Coverage : uint8_t {
   kUnknown = 0,       // nobody looked: no tuner of ours, or NCCL asks on a thread of its own
   kTunable = 1,       // NCCL asked the tuner and offered a choice; without a tuner: as far as calls show
-  kPinned = 2,        // the user's variables name the algorithm or the protocol
+  kPinned = 2,        // the user's variables, or the call itself, name the configuration
   kSingleConfig = 3,  // NCCL offers one configuration, or the communicator has one rank
   kPointToPoint = 4,  // sends, receives and what is made of them
   kCaptured = 5,      // part of a CUDA graph: decided once, at its capture

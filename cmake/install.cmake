@@ -8,7 +8,7 @@ foreach(program dynamiccl dynamiccl-agents dynamiccl-zero)
   endif()
 endforeach()
 if(TARGET dynamiccl_preload)
-  install(TARGETS dynamiccl_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS dynamiccl_preload dynamiccl_audit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   foreach(kind tuner profiler)
     install(CODE "file(CREATE_LINK libdynamiccl.so
       \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libnccl-${kind}-dynamiccl.so\" SYMBOLIC)")

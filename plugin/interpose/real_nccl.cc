@@ -20,6 +20,7 @@ constexpr const char* kNames[kRealFunctions] = {
 };
 
 std::atomic<void*> g_addresses[kMostNcclCopies][kRealFunctions];
+std::atomic<void*> g_inside[kMostNcclCopies];  // some address in a copy; null: not known
 thread_local int t_copy = 0;
 
 // NCCL defines every function as pncclX and, weakly, as ncclX; hostccl and stand-ins may have the second name
@@ -68,6 +69,14 @@ void* Find(const char* name) {
   return handle == nullptr ? nullptr : SymbolIn(handle, name);
 }
 
+void* FindInCopy(int copy, const char* name) {
+  Dl_info info{};
+  void* const inside = g_inside[copy].load(std::memory_order_acquire);
+  if (inside == nullptr || ::dladdr(inside, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+  void* handle = LoadedLibrary(info.dli_fname);
+  return handle == nullptr ? nullptr : SymbolIn(handle, name);
+}
+
 }  // namespace
 
 const char* NameOf(RealFunction function) {
@@ -77,8 +86,8 @@ const char* NameOf(RealFunction function) {
 void* RealAddress(RealFunction function) noexcept {
   std::atomic<void*>& slot = g_addresses[t_copy][static_cast<size_t>(function)];
   void* address = slot.load(std::memory_order_acquire);
-  if (address == nullptr && t_copy == 0) {
-    address = Find(NameOf(function));
+  if (address == nullptr) {
+    address = t_copy == 0 ? Find(NameOf(function)) : FindInCopy(t_copy, NameOf(function));
     slot.store(address, std::memory_order_release);
   }
   return address;
@@ -100,7 +109,13 @@ void* RealAddressInside(const void* caller, RealFunction function) noexcept {
 }
 
 void SetRealAddress(int copy, RealFunction function, void* address) noexcept {
+  g_inside[copy].store(address, std::memory_order_release);
   g_addresses[copy][static_cast<size_t>(function)].store(address, std::memory_order_release);
+}
+
+void ForgetCopy(int copy) noexcept {
+  g_inside[copy].store(nullptr, std::memory_order_release);
+  for (auto& address : g_addresses[copy]) address.store(nullptr, std::memory_order_release);
 }
 
 CopyInUse::CopyInUse(int copy) : before_(t_copy) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the real NCCL is: finds the functions that the interposed ones forward to, each at its first use. A
 // process may hold several copies of NCCL: copy 0 is the one that a program reaches by name; the others are
-// known by the addresses under which programs found them themselves (audited_copies.h).
+// known by the addresses under which programs found them themselves (audited_copies.cc).
 #pragma once
 
 #include "src/nccl_abi/nccl_function_table.h"
@@ -32,8 +32,10 @@ void* RealAddress(RealFunction function) noexcept;
 // calling itself. Else null.
 void* RealAddressInside(const void* caller, RealFunction function) noexcept;
 
-// Addresses of the copies 1 to kMostNcclCopies - 1; null forgets.
+// An address of one of the copies 1 to kMostNcclCopies - 1; what else is needed of it is found from there.
+// Both allocate nothing and load nothing.
 void SetRealAddress(int copy, RealFunction function, void* address) noexcept;
+void ForgetCopy(int copy) noexcept;
 
 // Which copy this thread's interposed call is about, for the lifetime of the object.
 class CopyInUse {

@@ -76,6 +76,7 @@ class CommunicatorRegistry {
   std::shared_ptr<Communicator> Claim(int n_ranks, int n_nodes);
 
   void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
+  bool ever_had_one() const { return generation_.load() > 1; }
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);
   // Null when unknown. The pointer outlives the handle by the next 1,024 removals, which is what lets an
   // abort on another thread run beside a call. One compare when the thread asks for the same handle again.

@@ -73,6 +73,10 @@ ProcessRuntime* ProcessRuntime::Get() noexcept {
   return g_runtime.load(std::memory_order_acquire);
 }
 
+ProcessRuntime* ProcessRuntime::Existing() noexcept {
+  return g_runtime.load(std::memory_order_acquire);
+}
+
 ProcessRuntime* ProcessRuntime::Watching() noexcept {
   if (g_state.load(std::memory_order_acquire) == State::kNew) Get();
   return g_watching.load(std::memory_order_acquire);

@@ -37,6 +37,8 @@ class ProcessRuntime {
  public:
   // Null in a forked child of a process that had one, and when it could not be made.
   static ProcessRuntime* Get() noexcept;
+  // Null also as long as nothing has made it.
+  static ProcessRuntime* Existing() noexcept;
   // The same, but null unless calls are of interest (observe with a trace, frozen): what a call asks first.
   static ProcessRuntime* Watching() noexcept;
 

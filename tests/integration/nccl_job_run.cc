@@ -13,6 +13,10 @@
 #include <fstream>
 #include <sstream>
 
+#ifndef DYNAMICCL_TEST_AUDIT
+#define DYNAMICCL_TEST_AUDIT ""
+#endif
+
 namespace dynamiccl::testing {
 namespace {
 
@@ -51,6 +55,7 @@ void SendToFile(const std::string& path, int descriptor) {
     const std::string objects = std::string(DYNAMICCL_TEST_PRELOAD) + ":" + options.also_preload;
     ::setenv("LD_PRELOAD", objects.c_str(), 1);
   }
+  if (options.audit) ::setenv("LD_AUDIT", DYNAMICCL_TEST_AUDIT, 1);
   SendToFile(folder + "/output." + std::to_string(rank), STDERR_FILENO);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   std::vector<std::string> words{DYNAMICCL_TEST_JOB, folder + "/id", options.rounds};

@@ -16,6 +16,7 @@ struct JobOptions {
   std::string rounds = "3";  // a size's first call is left to NCCL
   std::vector<std::string> extras;
   bool preload = true;
+  bool audit = false;                         // libdynamiccl-audit.so as well
   std::string also_preload;                   // an object that stands behind ours
   Environment environment;                    // of every rank; "%d" in a value is the job's folder
   std::map<int, Environment> environment_of;  // of one rank, on top

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says plainly, in one line when a process ends, that it used an NCCL whose calls this object could not see,
+// although it was asked to: a copy that is linked statically into a library or program, or one whose
+// functions the program looked up by address.
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/process_runtime.h"
+#include "src/base/settings.h"
+#include "src/base/unique_fd.h"
+
+namespace dynamiccl {
+namespace {
+
+// A file as long as it is looked at.
+class MappedFile {
+ public:
+  explicit MappedFile(const char* path) {
+    const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || status.st_size <= 0) return;
+    size_ = static_cast<size_t>(status.st_size);
+    void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (memory != MAP_FAILED) data_ = static_cast<const char*>(memory);
+  }
+  ~MappedFile() {
+    if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  // Null when it does not lie in the file.
+  const char* At(size_t offset, size_t bytes) const {
+    return data_ != nullptr && offset <= size_ && bytes <= size_ - offset ? data_ + offset : nullptr;
+  }
+
+ private:
+  const char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Every release of NCCL carries "NCCL version 2.28.9+cuda12.9".
+bool SaysNcclVersion(const char* text, size_t bytes) {
+  constexpr char kWords[] = "NCCL version ";
+  constexpr size_t kLength = sizeof(kWords) - 1;
+  const char* const end = text + bytes;
+  while (static_cast<size_t>(end - text) > kLength) {
+    const auto* found =
+        static_cast<const char*>(::memmem(text, static_cast<size_t>(end - text), kWords, kLength));
+    if (found == nullptr || found + kLength >= end) return false;
+    if (std::isdigit(static_cast<unsigned char>(found[kLength])) != 0) return true;
+    text = found + kLength;
+  }
+  return false;
+}
+
+// In its constants: the code for GPUs, most of such a library, is not read.
+bool HasNcclInside(const char* path) {
+  const MappedFile file(path);
+  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(file.At(0, sizeof(ElfW(Ehdr))));
+  if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
+  const auto* sections = reinterpret_cast<const ElfW(Shdr)*>(
+      file.At(header->e_shoff, size_t{header->e_shnum} * sizeof(ElfW(Shdr))));
+  if (sections == nullptr || header->e_shstrndx >= header->e_shnum) return false;
+  const ElfW(Shdr)& names = sections[header->e_shstrndx];
+  for (int i = 0; i < header->e_shnum; ++i) {
+    const char* name = file.At(names.sh_offset + sections[i].sh_name, sizeof(".rodata"));
+    if (name == nullptr || std::strncmp(name, ".rodata", sizeof(".rodata")) != 0) continue;
+    const char* text = file.At(sections[i].sh_offset, sections[i].sh_size);
+    if (text != nullptr && SaysNcclVersion(text, sections[i].sh_size)) return true;
+  }
+  return false;
+}
+
+struct Found {
+  std::string separate;  // path of a libnccl.so
+  std::string inside;    // path of an object that has NCCL linked into it
+};
+
+int Look(dl_phdr_info* info, size_t, void* result) {
+  auto& found = *static_cast<Found*>(result);
+  const std::string path =
+      info->dlpi_name == nullptr || *info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name;
+  if (path.find("libdynamiccl") != std::string::npos) return 0;
+  if (path.find("libnccl.so") != std::string::npos) {
+    found.separate = path;
+  } else if (found.inside.empty() && HasNcclInside(path.c_str())) {
+    found.inside = path;
+  }
+  return 0;
+}
+
+// Whether this process did what an NCCL is for, where no launcher called it a rank: others merely have it
+// loaded.
+bool UsedGpu() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/dev/nvidia") != std::string::npos) return true;
+  }
+  return false;
+}
+
+void SayUnseen() {
+  Found found;
+  ::dl_iterate_phdr(Look, &found);
+  if (!found.separate.empty()) {
+    Log(LogLevel::kWarn,
+        "no NCCL call was seen: this program looks up the functions of {} by address; "
+        "LD_AUDIT=libdynamiccl-audit.so beside LD_PRELOAD shows them (docs/doors.md)",
+        found.separate);
+  } else if (!found.inside.empty()) {
+    Log(LogLevel::kWarn,
+        "no NCCL call was seen: NCCL is linked statically into {}; "
+        "NCCL_TUNER_PLUGIN=libnccl-tuner-dynamiccl.so "
+        "with DYNAMICCL_POLICY_SHA256 is the way in (docs/doors.md)",
+        found.inside);
+  }
+}
+
+pid_t g_watching = 0;
+
+void AtExit() {
+  Guarded([] {
+    ProcessRuntime* const runtime = ProcessRuntime::Existing();
+    if (::getpid() != g_watching || (runtime != nullptr && runtime->communicators().ever_had_one())) return;
+    SetLogLevel(ParseLogLevel(TextSetting(Setting::kLog), LogLevel::kWarn));
+    if (::secure_getenv("RANK") != nullptr || UsedGpu()) SayUnseen();
+  });
+}
+
+// Only where the object was preloaded and asked for something: other processes of a job stay untouched.
+__attribute__((constructor)) void Watch() {
+  const char* const preload = ::secure_getenv("LD_PRELOAD");
+  if (preload == nullptr || std::strstr(preload, "libdynamiccl.so") == nullptr) return;
+  for (const Setting asked : {Setting::kPolicy, Setting::kRules, Setting::kTrace}) {
+    if (TextSetting(asked).empty()) continue;
+    g_watching = ::getpid();
+    ::atexit(AtExit);
+    return;
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -273,8 +273,7 @@ void GrowIdMade(ncclComm_t parent_handle, ncclUniqueId& id) noexcept {
 void CommunicatorRevoked(ncclComm_t handle) noexcept {
   ProcessRuntime* runtime = ProcessRuntime::Get();
   Communicator* communicator = runtime == nullptr ? nullptr : runtime->communicators().Find(handle);
-  if (communicator == nullptr || !communicator->tables) return;
-  Guarded([&] { runtime->switch_thread().Leave(communicator->tables); });
+  if (communicator != nullptr) Guarded([&] { runtime->Release(*communicator); });
 }
 
 void CommunicatorGone(ncclComm_t handle) noexcept {

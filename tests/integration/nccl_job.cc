@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of a small NCCL job, a plain program without any knowledge of DynamICCL: collectives of several
 // sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
-//   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all] [peers]
+//   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all] [peers] [stalls]
+//            [grouped] [nonblocking] [shrink]
+// shrink: rank $JOB_DIES dies after its rounds; the others go on without it.
+// stalls: rounds of 500 small calls with random stalls, and more of them while the file $JOB_GOES_ON exists.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -177,15 +180,127 @@ void RunAllRanksOfProcess(int n_ranks) {
   for (const cudaStream_t each : streams) CHECK_NCCL(hostcclStreamDestroy(each));
 }
 
+// Now and then a rank is held up, so that the others run into it or ahead of it.
+void StallNowAndThen(std::minstd_rand& random) {
+  if (random() % 64 == 0) ::usleep(static_cast<unsigned>(random() % 20'000));
+}
+
+void SmallCalls(const Rank& rank, std::minstd_rand& random) {
+  constexpr int kCalls = 499;
+  constexpr int kIssuedAhead = 16;
+  const auto n_ranks = static_cast<size_t>(rank.n_ranks);
+  std::vector<float> ones(kIssuedAhead);
+  std::vector<float> parts(16 * n_ranks);
+  for (int call = 0; call < kCalls; ++call) {
+    float* one = &ones[static_cast<size_t>(call % kIssuedAhead)];
+    StallNowAndThen(random);
+    if (call % 8 == 3) {
+      CHECK_NCCL(ncclAllGather(parts.data() + 16 * rank.rank, parts.data(), 16, ncclFloat32, rank.comm,
+                               rank.stream));
+      continue;
+    }
+    *one = 1;
+    CHECK_NCCL(ncclAllReduce(one, one, 1, ncclFloat32, ncclSum, rank.comm, rank.stream));
+    if (call % kIssuedAhead != kIssuedAhead - 1) continue;
+    CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
+    if (*one != static_cast<float>(rank.n_ranks)) Fail("wrong small sum", static_cast<int>(*one));
+  }
+  CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
+}
+
+// The 500th call of a round: whether any rank wants another one.
+bool GoesOn(const Rank& rank) {
+  const char* path = std::getenv("JOB_GOES_ON");
+  float wants = path != nullptr && ::access(path, F_OK) == 0 ? 1 : 0;
+  CHECK_NCCL(ncclAllReduce(&wants, &wants, 1, ncclFloat32, ncclMax, rank.comm, rank.stream));
+  CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
+  return wants != 0;
+}
+
+void UseWithStallsAndDestroy(Rank rank, int rounds) {
+  std::minstd_rand random(static_cast<unsigned>(rank.rank) * 104729 + 1);
+  CHECK_NCCL(hostcclStreamCreate(&rank.stream));
+  for (int round = 1;; ++round) {
+    SmallCalls(rank, random);
+    const bool more = GoesOn(rank);
+    if (round >= rounds && !more) break;
+  }
+  CHECK_NCCL(hostcclStreamDestroy(rank.stream));
+  CHECK_NCCL(ncclCommDestroy(rank.comm));
+}
+
+void DieOrShrinkAndUse(Rank world, int rounds) {
+  int dead = FromEnvironment("JOB_DIES");
+  CHECK_NCCL(hostcclStreamCreate(&world.stream));
+  for (int step = 0; step < rounds; ++step) Round(world, step);
+  if (world.rank == dead) std::_Exit(0);
+  Rank rest;
+  CHECK_NCCL(ncclCommShrink(world.comm, &dead, 1, &rest.comm, nullptr, NCCL_SHRINK_ABORT));
+  CHECK_NCCL(ncclCommUserRank(rest.comm, &rest.rank));
+  CHECK_NCCL(ncclCommCount(rest.comm, &rest.n_ranks));
+  UseAndDestroy(rest, rounds);
+  CHECK_NCCL(ncclCommAbort(world.comm));
+}
+
+void WaitUntilDone(ncclComm_t comm) {
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    CHECK_NCCL(ncclCommGetAsyncError(comm, &state));
+    ::usleep(200);
+  }
+  Check(state, "non-blocking");
+}
+
+void UseNonBlockingAndDestroy(const ncclUniqueId& id, Rank world, int rounds) {
+  ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const auto taken = [&](ncclResult_t result, const char* what) {
+    if (result != ncclSuccess && result != ncclInProgress) Fail(what, result);
+    WaitUntilDone(world.comm);
+  };
+  taken(ncclCommInitRankConfig(&world.comm, world.n_ranks, id, world.rank, &config), "init");
+  CHECK_NCCL(hostcclStreamCreate(&world.stream));
+  std::vector<float> data(3000);
+  for (int step = 0; step < rounds; ++step) {
+    data.assign(data.size(), 1.0f);
+    float* values = data.data();
+    taken(ncclAllReduce(values, values, data.size(), ncclFloat32, ncclSum, world.comm, world.stream), "call");
+    CHECK_NCCL(hostcclStreamSynchronize(world.stream));
+    if (data[7] != static_cast<float>(world.n_ranks)) Fail("wrong sum", static_cast<int>(data[7]));
+  }
+  CHECK_NCCL(hostcclStreamDestroy(world.stream));
+  const ncclResult_t ended = ncclCommFinalize(world.comm);
+  taken(ended, "finalize");
+  CHECK_NCCL(ncclCommDestroy(world.comm));
+}
+
+void Initialise(Rank& world, const ncclUniqueId& id, bool grouped) {
+  if (grouped) CHECK_NCCL(ncclGroupStart());
+  CHECK_NCCL(ncclCommInitRank(&world.comm, world.n_ranks, id, world.rank));
+  if (grouped) CHECK_NCCL(ncclGroupEnd());
+}
+
 void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
              const std::set<std::string>& extras) {
   const int communicators = extras.contains("many") ? 20 : 1;
   for (int i = 0; i < communicators; ++i) {
     Rank world{nullptr, nullptr, rank, n_ranks};
     const ncclUniqueId id = Exchange(path + std::to_string(i), rank);
-    CHECK_NCCL(ncclCommInitRank(&world.comm, n_ranks, id, rank));
+    if (extras.contains("nonblocking")) {
+      UseNonBlockingAndDestroy(id, world, rounds);
+      continue;
+    }
+    Initialise(world, id, extras.contains("grouped"));
     if (extras.contains("fork")) Fork();
+    if (extras.contains("shrink")) {
+      DieOrShrinkAndUse(world, rounds);
+      continue;
+    }
     if (extras.contains("split")) Split(world);
+    if (extras.contains("stalls")) {
+      UseWithStallsAndDestroy(world, rounds);
+      continue;
+    }
     UseAndDestroy(world, rounds, extras.contains("peers"));
   }
 }

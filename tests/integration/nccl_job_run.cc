@@ -52,7 +52,9 @@ void SendToFile(const std::string& path, int descriptor) {
   if (own != options.environment_of.end()) SetAll(own->second, folder);
   const auto& without = options.without_preload;
   if (options.preload && std::find(without.begin(), without.end(), rank) == without.end()) {
-    const std::string objects = std::string(DYNAMICCL_TEST_PRELOAD) + ":" + options.also_preload;
+    const auto other = options.preload_of.find(rank);
+    const std::string object = other == options.preload_of.end() ? DYNAMICCL_TEST_PRELOAD : other->second;
+    const std::string objects = object + ":" + options.also_preload;
     ::setenv("LD_PRELOAD", objects.c_str(), 1);
   }
   if (options.audit) ::setenv("LD_AUDIT", DYNAMICCL_TEST_AUDIT, 1);
@@ -63,8 +65,7 @@ void SendToFile(const std::string& path, int descriptor) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  // A rank that hangs must not outlive the test.
-  ::alarm(50);
+  ::alarm(options.seconds);
   ::execv(DYNAMICCL_TEST_JOB, arguments.data());
   ::_exit(127);
 }

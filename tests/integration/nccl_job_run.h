@@ -21,6 +21,8 @@ struct JobOptions {
   Environment environment;                    // of every rank; "%d" in a value is the job's folder
   std::map<int, Environment> environment_of;  // of one rank, on top
   std::vector<int> without_preload;           // ranks that go without the object
+  std::map<int, std::string> preload_of;      // of one rank, in place of the object
+  unsigned seconds = 50;  // a rank that hangs ends then, so that it does not outlive the test
 };
 
 struct JobResult {

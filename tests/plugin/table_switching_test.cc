@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <future>
@@ -30,11 +32,17 @@ std::vector<std::byte> PlanOf(int byte) {
 constexpr int kPolicysOwn = -1;
 constexpr int kNcclsChoice = -2;
 
+// How far the ranks are: none is more than kRunAhead calls before the slowest.
+constexpr uint64_t kRunAhead = 64;
+using Progress = std::array<std::atomic<uint64_t>, kRanks>;
+
 class SwitchingRank {
  public:
   SwitchingRank(const MeetingPoint& meeting, int rank, const std::string& policy_path,
-                std::shared_ptr<const Policy> policy)
-      : tables_(std::make_shared<SwitchableTables>(
+                std::shared_ptr<const Policy> policy, Progress& progress)
+      : rank_(rank),
+        progress_(progress),
+        tables_(std::make_shared<SwitchableTables>(
             NewTable(kPolicysOwn),
             [this](const std::shared_ptr<const Policy>&, std::span<const std::byte> plan) {
               const bool readable = plan.size() == 2 && (!refuses_ || plan[1] != std::byte{66});
@@ -54,17 +62,20 @@ class SwitchingRank {
         tables_->Enter(call);
         const DecisionEngine* engine = tables_->current().engine;
         had_.push_back(engine == nullptr ? kNcclsChoice : NameOf(engine));
-        if (call % 16 == 0) std::this_thread::yield();
+        last_ = had_.back();
+        progress_[static_cast<size_t>(rank_)] = call + 1;
+        while (!ending_ && call > *std::min_element(progress_.begin(), progress_.end()) + kRunAhead)
+          std::this_thread::yield();
       }
     });
   }
   void RefuseThePlanOf66() { refuses_ = true; }
-  uint64_t calls() const { return tables_->gate().calls(); }
+  // Of the last call.
+  int last() const { return last_; }
   SwitchThread& thread() { return thread_; }
   // By call.
   const std::vector<int>& End() {
     ending_ = true;
-    // At the end a rank may be waiting for others that issue no more calls; nothing is on the way then.
     if (calls_.joinable()) calls_.join();
     return had_;
   }
@@ -85,6 +96,9 @@ class SwitchingRank {
   std::mutex mutex_;
   std::map<const DecisionEngine*, int> names_;
   std::vector<std::shared_ptr<DecisionEngine>> kept_;
+  const int rank_;
+  Progress& progress_;
+  std::atomic<int> last_{kPolicysOwn};
   std::atomic<bool> refuses_{false};
   std::atomic<bool> ending_{false};
   std::vector<int> had_;
@@ -110,7 +124,7 @@ class TableSwitching : public ::testing::Test {
     server_->Welcome(kToken, kSecret);
     const MeetingPoint meeting{server_->address(), server_->port(), kToken, kSecret};
     for (int rank = 0; rank < kRanks; ++rank)
-      ranks_.push_back(std::make_unique<SwitchingRank>(meeting, rank, path, policy_));
+      ranks_.push_back(std::make_unique<SwitchingRank>(meeting, rank, path, policy_, progress_));
     leaders_own_ = &ranks_[0]->thread();
     for (const auto& rank : ranks_) rank->Begin();
   }
@@ -153,17 +167,17 @@ class TableSwitching : public ::testing::Test {
     return in_order;
   }
 
-  // All ranks are well past what was committed.
-  void LetAllPass() {
+  // All ranks have come to this table.
+  void WaitFor(int table) const {
     for (const auto& rank : ranks_) {
-      const uint64_t from = rank->calls();
-      while (rank->calls() < from + kMostSwitchDistance + 1) std::this_thread::yield();
+      while (rank->last() != table) std::this_thread::yield();
     }
   }
 
   std::string folder_;
   std::shared_ptr<const Policy> policy_;
   std::atomic<SwitchThread*> leaders_own_{nullptr};
+  Progress progress_{};
   std::vector<std::unique_ptr<SwitchingRank>> ranks_;
   std::unique_ptr<ControlServer> server_;
 };
@@ -174,7 +188,7 @@ TEST_F(TableSwitching, OfferedTablesAreTakenUpByAllRanksAtTheSameCall) {
     EXPECT_EQ(OfferPlan(plan).end, SwitchOutcome::End::kCommitted);
     expected.push_back(plan);
   }
-  LetAllPass();
+  WaitFor(20);
   EXPECT_EQ(TablesOfAll(), expected);
 }
 
@@ -182,7 +196,7 @@ TEST_F(TableSwitching, RevocationLeavesNcclAloneAndWhatIsOfferedLaterHoldsAgain)
   EXPECT_EQ(OfferPlan(1).end, SwitchOutcome::End::kCommitted);
   EXPECT_EQ(Offer({SwitchReason::kRevocation, true, {}, {}}).end, SwitchOutcome::End::kCommitted);
   EXPECT_EQ(OfferPlan(2).end, SwitchOutcome::End::kCommitted);
-  LetAllPass();
+  WaitFor(2);
   EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, kNcclsChoice, 2}));
 }
 
@@ -193,7 +207,7 @@ TEST_F(TableSwitching, PlanThatOneRankCannotReadIsUsedByNoneAndTheRankIsNamed) {
   EXPECT_EQ(refused.end, SwitchOutcome::End::kRankCannot);
   EXPECT_EQ(refused.rank, 1);
   EXPECT_EQ(OfferPlan(2).end, SwitchOutcome::End::kCommitted);
-  LetAllPass();
+  WaitFor(2);
   EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2}));
 }
 

@@ -3,18 +3,13 @@
 #include "src/policy/policy_file.h"
 
 #define XXH_INLINE_ALL
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "src/base/byte_codec.h"
 #include "src/base/log.h"
-#include "src/base/unique_fd.h"
+#include "src/base/whole_file.h"
 #include "src/policy/policy_checks.h"
 #include "src/policy/policy_sections.h"
 
@@ -201,56 +196,6 @@ Result<std::unique_ptr<const Policy>> Parse(std::span<const std::byte> bytes) {
   return policy;
 }
 
-Result<UniqueFd> OpenRegular(const std::string& path, struct stat& info) {
-  // O_NONBLOCK: opening a pipe must not wait for a writer.
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd.valid()) {
-    const int code = errno;
-    if (code == ELOOP) {
-      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: is a symbolic link", path),
-                      "name the file itself");
-    }
-    const ErrorKind kind = code == ENOENT ? ErrorKind::kNotFound : ErrorKind::kUnavailable;
-    return WithHint(MakeError(kind, "{}: {}", path, ErrnoText(code)),
-                    "check the path of the policy (DYNAMICCL_POLICY)");
-  }
-  if (fstat(fd.get(), &info) != 0)
-    return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
-  if (!S_ISREG(info.st_mode)) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: not a regular file", path),
-                    "name a .dcpolicy file");
-  }
-  return fd;
-}
-
-// Stops at one byte more than the largest policy, so a file that grows meanwhile is refused by its length.
-Result<std::vector<std::byte>> ReadAll(int fd, const std::string& path) {
-  std::vector<std::byte> bytes(kMaxPolicyBytes + 1);
-  size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got = read(fd, bytes.data() + have, bytes.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
-    if (got == 0) break;
-    have += static_cast<size_t>(got);
-  }
-  bytes.resize(have);
-  return bytes;
-}
-
-Status WriteAndSync(const std::string& path, std::span<const std::byte> bytes) {
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t written = write(fd.get(), bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
-    done += static_cast<size_t>(written);
-  }
-  if (fsync(fd.get()) != 0) return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<const Policy>> ParsePolicy(std::span<const std::byte> bytes, const std::string& name) {
@@ -260,13 +205,16 @@ Result<std::unique_ptr<const Policy>> ParsePolicy(std::span<const std::byte> byt
 }
 
 Result<std::unique_ptr<const Policy>> ReadPolicyFile(const std::string& path) {
-  struct stat info {};
-  DYNAMICCL_TRY(const UniqueFd fd, OpenRegular(path, info));
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+  auto file = ReadWholeFile(path, kMaxPolicyBytes);
+  if (!file) {
+    const bool has_hint = !file.error().hint.empty();
+    return WithHint(tl::unexpected<Error>(file.error()),
+                    has_hint ? file.error().hint : "check the path of the policy (DYNAMICCL_POLICY)");
+  }
+  if (file->others_may_write) {
     Log(LogLevel::kWarn, "{}: others than its owner may write to this policy (chmod go-w)", path);
   }
-  DYNAMICCL_TRY(const std::vector<std::byte> bytes, ReadAll(fd.get(), path));
-  return ParsePolicy(bytes, path);
+  return ParsePolicy(file->bytes, path);
 }
 
 std::vector<std::byte> FormatPolicy(const Policy& policy) {
@@ -296,16 +244,7 @@ std::vector<std::byte> FormatPolicy(const Policy& policy) {
 Result<Sha256Digest> WritePolicyFile(const std::string& path, const Policy& policy) {
   const std::vector<std::byte> bytes = FormatPolicy(policy);
   DYNAMICCL_TRY(const auto read_back, ParsePolicy(bytes, path));
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  Status status = WriteAndSync(temporary, bytes);
-  if (status && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
-  }
-  if (!status) {
-    unlink(temporary.c_str());
-    return WithHint(tl::unexpected<Error>(status.error()),
-                    "check that the folder exists and may be written to");
-  }
+  DYNAMICCL_CHECK_OK(WriteWholeFile(path, bytes));
   return read_back->sha256;
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tools/report/choice_comparison.h"
+#include "tools/report/site_store_table.h"
 #include "tools/report/svg_chart.h"
 
 namespace dynamiccl {
@@ -158,6 +159,29 @@ TEST(Timing, QuartilesOfKnownSamples) {
 TEST(SizeTimeChart, LeavesOutWhatHasNoLogarithm) {
   EXPECT_EQ(SizeTimeChart("x", {{"default", "default", {{0, 5}, {5, 0}, {-1, 2}}}}), "");
   EXPECT_THAT(SizeTimeChart("<x>", {{"default", "default", {{1024, 5}}}}), HasSubstr("&lt;x&gt;"));
+}
+
+TEST(SiteStoreTable, SaysWhatIsBestAndWhetherAJobUsesIt) {
+  constexpr int64_t kNow = 1'800'000'000;
+  constexpr int64_t kDay = 24 * 3600;
+  SiteStore store;
+  SiteKey key;
+  key.place = {{0xab, 0xcd}, 23007, 8, 2};
+  key.key = {Collective::kAllGather, SizeClassOf(1 << 20), Role::kParameterGather};
+  store.Learn(key, {{Algorithm::kRing, Protocol::kLL, 4}, -65536, 12, 2, kNow - 3 * kDay});
+  key.place.n_nodes = 1;
+  store.Learn(key, {kLeaveNcclAlone, 0, 9, 1, kNow - 40 * kDay});
+  const std::string text = SiteStoreAsText(store, kNow);
+  EXPECT_THAT(text, HasSubstr("2 entries"));
+  EXPECT_THAT(text, HasSubstr("Ring LL x4"));
+  EXPECT_THAT(text, HasSubstr("-50 %"));
+  EXPECT_THAT(text, HasSubstr("40 d, not used: tried again"));
+  const Json json = SiteStoreAsJson(store, kNow);
+  ASSERT_EQ(json["entries"].size(), 2u);
+  EXPECT_EQ(json["entries"][0]["used"], false);
+  EXPECT_EQ(json["entries"][1]["best"], "Ring LL x4");
+  EXPECT_EQ(json["entries"][1]["nccl_version"], "2.30.7");
+  EXPECT_DOUBLE_EQ(json["entries"][1]["time_ratio"], 0.5);
 }
 
 }  // namespace

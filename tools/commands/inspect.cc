@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl inspect`: what is in a policy, and what it would choose on a fabric, with the reason.
+// `dynamiccl inspect`: what is in a policy, and what it would choose on a fabric, with the reason; or what is
+// in a site store.
+#include "src/base/clock.h"
 #include "src/base/sha256.h"
+#include "src/base/whole_file.h"
 #include "src/collective/size_class.h"
+#include "src/decision/site_store/site_store_file.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/report/choice_comparison.h"
 #include "tools/report/json_output.h"
+#include "tools/report/site_store_table.h"
 #include "traces/format/measurement_file.h"
 
 namespace dynamiccl {
@@ -102,16 +107,37 @@ void PrintAsText(const Policy& policy, const std::vector<InspectedChoice>& choic
   }
 }
 
+bool IsSiteStore(const std::string& path) {
+  const auto file = ReadWholeFile(path, sizeof(kSiteStoreMagic));
+  return file && file->bytes.size() >= sizeof(kSiteStoreMagic) &&
+         std::equal(std::begin(kSiteStoreMagic), std::end(kSiteStoreMagic),
+                    reinterpret_cast<const char*>(file->bytes.data()));
+}
+
+Result<int> InspectSiteStore(const InspectOptions& options) {
+  constexpr int64_t kSecondNs = 1'000'000'000;
+  DYNAMICCL_TRY(const SiteStore store, ReadSiteStore(options.policy));
+  const int64_t now_s = RealtimeNanoseconds() / kSecondNs;
+  if (options.json)
+    PrintJson(SiteStoreAsJson(store, now_s));
+  else
+    fmt::print("{}", SiteStoreAsText(store, now_s));
+  return kExitOk;
+}
+
 }  // namespace
 
 Result<int> InspectCommand(CommandLine& line) {
   InspectOptions options;
-  line.app().add_option("policy", options.policy, "Policy file (.dcpolicy)")->required();
+  line.app()
+      .add_option("policy", options.policy, "Policy file (.dcpolicy) or site store (.dcsite)")
+      ->required();
   line.app().add_option(
       "--measurements", options.measurements,
       "Measurement file whose fabrics the table is made for (default: NCCL's own for Hopper)");
   line.app().add_flag("--json", options.json, "As JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  if (IsSiteStore(options.policy)) return InspectSiteStore(options);
   DYNAMICCL_TRY(const std::unique_ptr<const Policy> policy, ReadPolicyFile(options.policy));
   DYNAMICCL_TRY(const std::vector<MeasurementContext> fabrics, FabricsOf(options));
   std::vector<InspectedChoice> choices;

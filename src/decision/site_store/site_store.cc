@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/site_store/site_store.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dynamiccl {
+namespace {
+
+constexpr int64_t kDay = 24 * 3600;
+
+uint32_t SaturatingSum(uint32_t a, uint32_t b) {
+  return a > std::numeric_limits<uint32_t>::max() - b ? std::numeric_limits<uint32_t>::max() : a + b;
+}
+
+// Weighted by the pairs of both, which are at least one.
+int32_t MeanRatio(const Confirmed& a, const Confirmed& b) {
+  const int64_t a_pairs = std::max<uint32_t>(a.pairs, 1);
+  const int64_t b_pairs = std::max<uint32_t>(b.pairs, 1);
+  return static_cast<int32_t>((a.log2_ratio * a_pairs + b.log2_ratio * b_pairs) / (a_pairs + b_pairs));
+}
+
+}  // namespace
+
+void SiteStore::Learn(const SiteKey& key, const Confirmed& confirmed) {
+  const auto [entry, is_new] = entries_.try_emplace(key, confirmed);
+  if (is_new) return;
+  Confirmed& known = entry->second;
+  if (known.config != confirmed.config) {
+    if (confirmed.confirmed_s >= known.confirmed_s) known = confirmed;
+    return;
+  }
+  known.log2_ratio = MeanRatio(known, confirmed);
+  known.pairs = SaturatingSum(known.pairs, confirmed.pairs);
+  known.runs = SaturatingSum(known.runs, confirmed.runs);
+  known.confirmed_s = std::max(known.confirmed_s, confirmed.confirmed_s);
+}
+
+std::optional<Confirmed> SiteStore::Known(const SiteKey& key, int64_t now_s) const {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return std::nullopt;
+  const int64_t age_s = now_s - found->second.confirmed_s;
+  if (age_s > kTrustedSeconds || age_s < -kDay) return std::nullopt;
+  return found->second;
+}
+
+void SiteStore::Age(int64_t now_s) {
+  std::erase_if(entries_,
+                [=](const auto& entry) { return now_s - entry.second.confirmed_s > kForgottenSeconds; });
+  if (entries_.size() <= kMostSiteEntries) return;
+  std::vector<int64_t> times;
+  for (const auto& [key, confirmed] : entries_) times.push_back(confirmed.confirmed_s);
+  const auto oldest_kept = times.begin() + static_cast<std::ptrdiff_t>(kMostSiteEntries - 1);
+  std::nth_element(times.begin(), oldest_kept, times.end(), std::greater<>());
+  const int64_t border = *oldest_kept;
+  size_t left_out = 0;
+  const size_t too_many = entries_.size() - kMostSiteEntries;
+  std::erase_if(entries_,
+                [&](const auto& entry) { return entry.second.confirmed_s < border && ++left_out > 0; });
+  // Of those confirmed in the very second of the border any may go.
+  std::erase_if(entries_, [&](const auto& entry) {
+    return left_out < too_many && entry.second.confirmed_s == border && ++left_out > 0;
+  });
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order of the checks: size, header, trailer, entries. Each one relies only on those before it.
+#include "src/decision/site_store/site_store_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "src/base/byte_codec.h"
+#include "src/base/log.h"
+#include "src/base/sha256.h"
+#include "src/base/unique_fd.h"
+#include "src/base/whole_file.h"
+#include "src/collective/legal_configs.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kHeaderBytes = 64;
+constexpr uint32_t kEntryBytes = 64;
+constexpr size_t kTrailerBytes = 32;
+constexpr size_t kMostBytes = kHeaderBytes + kMostSiteEntries * kEntryBytes + kTrailerBytes;
+constexpr char kDamaged[] = "the file is damaged or cut short: delete it, jobs will learn again";
+
+tl::unexpected<Error> Damaged(size_t byte, const std::string& check) {
+  return WithHint(MakeError(ErrorKind::kCorrupt, "byte {}: {}", byte, check), kDamaged);
+}
+
+void PutEntry(ByteWriter& out, const SiteKey& key, const Confirmed& confirmed) {
+  out.Put(key.place.fabric);
+  out.Put(key.place.nccl_version);
+  out.Put(key.place.n_ranks);
+  out.Put(key.place.n_nodes);
+  out.Put(key.key.collective);
+  out.Put(key.key.size_class.index);
+  out.Put(key.key.role);
+  out.Put(key.regime);
+  out.Put(confirmed.config.algorithm);
+  out.Put(confirmed.config.protocol);
+  out.Put(confirmed.config.channels);
+  out.Put(uint8_t{0});
+  out.Put(confirmed.log2_ratio);
+  out.Put(confirmed.pairs);
+  out.Put(confirmed.runs);
+  out.Put(confirmed.confirmed_s);
+  out.AlignTo(kEntryBytes);
+}
+
+std::pair<SiteKey, Confirmed> GetEntry(ByteReader& in) {
+  std::pair<SiteKey, Confirmed> entry;
+  auto& [key, confirmed] = entry;
+  key.place.fabric = in.Get<std::array<uint8_t, 16>>();
+  key.place.nccl_version = in.Get<uint32_t>();
+  key.place.n_ranks = in.Get<int32_t>();
+  key.place.n_nodes = in.Get<int32_t>();
+  key.key.collective = in.Get<Collective>();
+  key.key.size_class.index = in.Get<uint8_t>();
+  key.key.role = in.Get<Role>();
+  key.regime = in.Get<Regime>();
+  confirmed.config.algorithm = in.Get<Algorithm>();
+  confirmed.config.protocol = in.Get<Protocol>();
+  confirmed.config.channels = in.Get<uint8_t>();
+  in.Get<uint8_t>();
+  confirmed.log2_ratio = in.Get<int32_t>();
+  confirmed.pairs = in.Get<uint32_t>();
+  confirmed.runs = in.Get<uint32_t>();
+  confirmed.confirmed_s = in.Get<int64_t>();
+  return entry;
+}
+
+bool IsKnownConfig(Collective collective, const CollectiveConfig& config) {
+  if (config.leaves_nccl_alone()) return config == kLeaveNcclAlone;
+  const auto algorithm = static_cast<int>(config.algorithm);
+  const auto protocol = static_cast<int>(config.protocol);
+  if (algorithm < 0 || algorithm >= kAlgorithms || protocol < 0 || protocol >= kProtocols) return false;
+  return NcclConfigs(collective)[ConfigIndex(config.algorithm, config.protocol)] && config.channels <= 64;
+}
+
+// Empty: the entry may be used.
+const char* FaultOf(const SiteKey& key, const Confirmed& confirmed) {
+  if (static_cast<int>(key.key.collective) >= kTunableCollectives) return "not a collective that is tuned";
+  if (static_cast<int>(key.key.role) >= kRoles || static_cast<int>(key.regime) >= kRegimes) {
+    return "a role or regime that does not exist";
+  }
+  if (key.place.n_ranks < 1 || key.place.n_nodes < 1 || key.place.n_nodes > key.place.n_ranks) {
+    return "a communicator of a shape that does not exist";
+  }
+  return IsKnownConfig(key.key.collective, confirmed.config) ? "" : "a config that NCCL does not have";
+}
+
+Result<uint32_t> CheckHeader(std::span<const std::byte> bytes) {
+  if (bytes.size() < kHeaderBytes + kTrailerBytes) return Damaged(bytes.size(), "cut short");
+  if (bytes.size() > kMostBytes) return Damaged(kMostBytes, "longer than any site store");
+  if (std::memcmp(bytes.data(), kSiteStoreMagic, sizeof(kSiteStoreMagic)) != 0) {
+    return Damaged(0, "not a site store (magic)");
+  }
+  ByteReader header(bytes.subspan(sizeof(kSiteStoreMagic), kHeaderBytes - sizeof(kSiteStoreMagic)));
+  const auto version = header.Get<uint32_t>();
+  if (version != kVersion) {
+    return WithHint(MakeError(ErrorKind::kUnsupported, "byte 8: format version {}, this build reads {}",
+                              version, kVersion),
+                    "use the build that wrote it, or name another path in DYNAMICCL_SITE_STORE");
+  }
+  if (header.Get<uint32_t>() != kHeaderBytes || header.Get<uint32_t>() != kEntryBytes) {
+    return Damaged(12, "another size of header or entries");
+  }
+  const auto entries = header.Get<uint32_t>();
+  if (entries > kMostSiteEntries ||
+      bytes.size() != kHeaderBytes + entries * size_t{kEntryBytes} + kTrailerBytes) {
+    return Damaged(20, fmt::format("{} entries do not fill the file", entries));
+  }
+  return entries;
+}
+
+Status CheckTrailer(std::span<const std::byte> bytes) {
+  const size_t at = bytes.size() - kTrailerBytes;
+  const Sha256Digest digest = Sha256Of(bytes.first(at));
+  if (std::memcmp(digest.data(), bytes.data() + at, digest.size()) != 0) {
+    return Damaged(at, "SHA-256 of the file is wrong");
+  }
+  return {};
+}
+
+Result<SiteStore> Parse(std::span<const std::byte> bytes) {
+  DYNAMICCL_TRY(const uint32_t entries, CheckHeader(bytes));
+  DYNAMICCL_CHECK_OK(CheckTrailer(bytes));
+  SiteStore store;
+  for (uint32_t i = 0; i < entries; ++i) {
+    const size_t at = kHeaderBytes + i * size_t{kEntryBytes};
+    ByteReader reader(bytes.subspan(at, kEntryBytes));
+    const auto [key, confirmed] = GetEntry(reader);
+    if (const char* fault = FaultOf(key, confirmed); *fault != 0) return Damaged(at, fault);
+    if (store.entries().contains(key)) return Damaged(at, "an entry twice");
+    store.Learn(key, confirmed);
+  }
+  return store;
+}
+
+// Nothing of a job depends on it: some tries, then without.
+Result<UniqueFd> Lock(const std::string& path) {
+  UniqueFd fd(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd.valid()) {
+    return WithHint(MakeError(ErrorKind::kUnavailable, "{}.lock: {}", path, ErrnoText(errno)),
+                    "check that the folder of DYNAMICCL_SITE_STORE exists and may be written to");
+  }
+  for (int tries = 0; tries < 50; ++tries) {
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      return MakeError(ErrorKind::kUnavailable, "{}.lock: {}", path, ErrnoText(errno));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return MakeError(ErrorKind::kTimeout, "{}.lock is held by another job", path);
+}
+
+}  // namespace
+
+std::vector<std::byte> FormatSiteStore(const SiteStore& store) {
+  ByteWriter out;
+  out.PutBytes(std::as_bytes(std::span(kSiteStoreMagic)));
+  out.Put(kVersion);
+  out.Put(kHeaderBytes);
+  out.Put(kEntryBytes);
+  out.Put(static_cast<uint32_t>(store.entries().size()));
+  out.AlignTo(kHeaderBytes);
+  for (const auto& [key, confirmed] : store.entries()) PutEntry(out, key, confirmed);
+  const Sha256Digest digest = Sha256Of(out.buffer());
+  out.PutBytes(std::as_bytes(std::span(digest)));
+  return std::move(out.buffer());
+}
+
+Result<SiteStore> ParseSiteStore(std::span<const std::byte> bytes, const std::string& name) {
+  auto store = Parse(bytes);
+  if (!store) return Wrap(store.error(), name);
+  return store;
+}
+
+Result<SiteStore> ReadSiteStore(const std::string& path) {
+  const auto file = ReadWholeFile(path, kMostBytes);
+  if (!file && file.error().kind == ErrorKind::kNotFound) return SiteStore();
+  if (!file) return tl::unexpected<Error>(file.error());
+  return ParseSiteStore(file->bytes, path);
+}
+
+Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t now_s) {
+  DYNAMICCL_TRY(const UniqueFd lock, Lock(path));
+  auto store = ReadSiteStore(path);
+  if (!store && store.error().kind == ErrorKind::kCorrupt) {
+    Log(LogLevel::kWarn, "{}; it is kept as {}.damaged and begun anew", store.error().message, path);
+    if (std::rename(path.c_str(), (path + ".damaged").c_str()) != 0) {
+      return MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(errno));
+    }
+    store = SiteStore();
+  }
+  // Another version's file is left to the build that wrote it.
+  if (!store) return tl::unexpected<Error>(store.error());
+  for (const auto& [key, confirmed] : learnt.entries()) store->Learn(key, confirmed);
+  store->Age(now_s);
+  return WriteWholeFile(path, FormatSiteStore(*store));
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/site_store/site_store.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/src/decision/site_store/sample_store.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::kDay;
+using testing::kNow;
+
+constexpr CollectiveConfig kTree{Algorithm::kTree, Protocol::kLL, 2};
+constexpr CollectiveConfig kRing{Algorithm::kRing, Protocol::kLL, 4};
+
+TEST(SiteStore, TheSameConfigAddsUp) {
+  SiteStore store;
+  const SiteKey key;
+  store.Learn(key, {kTree, -6000, 10, 1, kNow - kDay});
+  store.Learn(key, {kTree, -9000, 20, 1, kNow});
+  EXPECT_EQ(store.Known(key, kNow), (Confirmed{kTree, -8000, 30, 2, kNow}));
+}
+
+TEST(SiteStore, AnotherConfigReplacesOnlyWhatIsNotNewer) {
+  SiteStore store;
+  const SiteKey key;
+  store.Learn(key, {kTree, -6000, 10, 7, kNow - kDay});
+  store.Learn(key, {kRing, -1, 5, 1, kNow - 2 * kDay});
+  EXPECT_EQ(store.Known(key, kNow)->config, kTree);
+  store.Learn(key, {kRing, -1, 5, 1, kNow});
+  EXPECT_EQ(store.Known(key, kNow), (Confirmed{kRing, -1, 5, 1, kNow}));
+}
+
+TEST(SiteStore, OldEntriesAreNotUsedAndLaterForgotten) {
+  SiteStore store;
+  const SiteKey key;
+  store.Learn(key, {kTree, -6000, 10, 1, kNow});
+  EXPECT_TRUE(store.Known(key, kNow + kTrustedSeconds));
+  EXPECT_FALSE(store.Known(key, kNow + kTrustedSeconds + 1));
+  EXPECT_FALSE(store.Known(key, kNow - 2 * kDay)) << "from the future";
+  store.Age(kNow + kForgottenSeconds);
+  EXPECT_EQ(store.entries().size(), 1u);
+  store.Age(kNow + kForgottenSeconds + 1);
+  EXPECT_TRUE(store.entries().empty());
+}
+
+TEST(SiteStore, AnotherPlaceIsAnotherEntry) {
+  SiteStore store;
+  SiteKey key;
+  store.Learn(key, {kTree, -6000, 10, 1, kNow});
+  for (const auto change : std::vector<void (*)(SiteKey&)>{
+           [](SiteKey& k) { k.place.fabric[15] = 1; }, [](SiteKey& k) { k.place.nccl_version = 1; },
+           [](SiteKey& k) { k.place.n_ranks = 2; }, [](SiteKey& k) { k.place.n_nodes = 2; },
+           [](SiteKey& k) { k.key.collective = Collective::kReduce; },
+           [](SiteKey& k) { k.key.size_class.index = 1; }, [](SiteKey& k) { k.key.role = Role::kScalar; },
+           [](SiteKey& k) { k.regime = Regime::kCongested; }}) {
+    SiteKey other = key;
+    change(other);
+    EXPECT_FALSE(store.Known(other, kNow));
+  }
+}
+
+TEST(SiteStore, CountsStopAtTheirMost) {
+  SiteStore store;
+  constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
+  store.Learn({}, {kTree, -6000, kMost - 1, kMost, kNow});
+  store.Learn({}, {kTree, -6000, 10, 1, kNow});
+  EXPECT_EQ(store.Known({}, kNow)->pairs, kMost);
+  EXPECT_EQ(store.Known({}, kNow)->runs, kMost);
+}
+
+TEST(SiteStore, AboveItsMostTheOldestGo) {
+  SiteStore store;
+  for (size_t i = 0; i < kMostSiteEntries + 100; ++i) {
+    SiteKey key;
+    key.place.nccl_version = static_cast<uint32_t>(i);
+    store.Learn(key, {kTree, 0, 1, 1, kNow + static_cast<int64_t>(i / 64)});
+  }
+  store.Age(kNow);
+  EXPECT_EQ(store.entries().size(), kMostSiteEntries);
+  for (const auto& [key, confirmed] : store.entries()) EXPECT_GE(confirmed.confirmed_s, kNow + 1);
+}
+
+}  // namespace
+}  // namespace dynamiccl

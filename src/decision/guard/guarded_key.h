@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/decision/guard/betting_test.h"
+#include "src/decision/guard/betting_capital.h"
 #include "src/decision/guard/guarded_call.h"
 #include "src/decision/guard/key_account.h"
 #include "src/decision/guard/paired_times.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "src/decision/guard/betting_test.h"
+#include "src/decision/guard/betting_capital.h"
 #include "src/decision/guard/block_comparison.h"
 #include "src/decision/guard/exposure.h"
 #include "src/decision/guard/key_account.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/decision/guard/betting_test.h"
+#include "src/decision/guard/betting_capital.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/planned_table.h"
+
+#include <utility>
+
+namespace dynamiccl {
+
+size_t PlannedTable::IndexOf(const TableKey& key) {
+  return (static_cast<size_t>(key.collective) * kRoles + static_cast<size_t>(key.role)) * kSizeClasses +
+         key.size_class.index;
+}
+
+PlannedTable::PlannedTable(TablePlan plan)
+    : plan_(std::move(plan)), slots_(size_t{kTunableCollectives} * kRoles * kSizeClasses) {
+  for (size_t i = 0; i < plan_.keys.size(); ++i) {
+    slots_[IndexOf(plan_.keys[i].key)].listed = static_cast<uint16_t>(i);
+  }
+}
+
+PlannedCall PlannedTable::At(const TableKey& key, const CollectiveConfig& policy_choice,
+                             uint64_t call_number) {
+  if (!begun_) {
+    begun_ = true;
+    first_call_ = call_number;
+  }
+  Slot& slot = slots_[IndexOf(key)];
+  if (slot.asked && slot.last_call != call_number) ++slot.ordinal;
+  slot.asked = true;
+  slot.last_call = call_number;
+  const PlaceInVersion place{slot.ordinal, call_number - first_call_};
+  if (slot.listed == kNotListed) {
+    const CollectiveConfig choice = plan_.others_use_policy ? policy_choice : kLeaveNcclAlone;
+    slot.samples = !choice.leaves_nccl_alone();
+    // A key without trials: nothing of it is allocated.
+    const KeyPlan unlisted{key, choice, {}};
+    const PlannedUse use = UseOf(plan_, unlisted, slot.samples, place);
+    return {use.use == CallUse::kDefaultSample ? kLeaveNcclAlone : choice, use.use};
+  }
+  const KeyPlan& listed = plan_.keys[slot.listed];
+  slot.samples = !listed.choice.leaves_nccl_alone();
+  const PlannedUse use = UseOf(plan_, listed, slot.samples, place);
+  if (use.use == CallUse::kTrial) return {listed.trials[static_cast<size_t>(use.trial)], use.use};
+  return {use.use == CallUse::kDefaultSample ? kLeaveNcclAlone : listed.choice, use.use};
+}
+
+bool PlannedTable::TimesLast(const TableKey& key) const {
+  const Slot& slot = slots_[IndexOf(key)];
+  if (slot.listed != kNotListed) return IsTimed(plan_, plan_.keys[slot.listed], slot.samples, slot.ordinal);
+  const KeyPlan unlisted{key, {}, {}};
+  return IsTimed(plan_, unlisted, slot.samples, slot.ordinal);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/planned_table.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "src/collective/legal_configs.h"
+#include "src/decision/guard/plan_bytes.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr CollectiveConfig kTree{Algorithm::kTree, Protocol::kLL, 2};
+constexpr CollectiveConfig kRing{Algorithm::kRing, Protocol::kLL, 4};
+constexpr TableKey kKey{Collective::kAllReduce, {80}, Role::kGradientReduce};
+constexpr TableKey kOther{Collective::kAllReduce, {81}, Role::kGradientReduce};
+
+TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
+  TablePlan plan;
+  plan.others_use_policy = random() % 2 == 0;
+  plan.trial_from = static_cast<uint32_t>(random() % 20);
+  plan.trial_period = 1 + static_cast<uint32_t>(random() % 5);
+  plan.block_calls = static_cast<uint32_t>(random() % 1000);
+  for (size_t i = 0; i < keys; ++i) {
+    KeyPlan key;
+    key.key = {static_cast<Collective>(random() % kTunableCollectives),
+               {static_cast<uint8_t>(random())},
+               static_cast<Role>(random() % kRoles)};
+    const auto configs = EnumerateConfigs(NcclConfigs(key.key.collective), 32);
+    const auto any = [&] { return configs[random() % configs.size()]; };
+    if (random() % 2 == 0) key.choice = any();
+    for (size_t trial = random() % (kMostTrials + 1); trial > 0; --trial) key.trials.push_back(any());
+    key.in_blocks = random() % 4 == 0;
+    key.first_round = random() % 2 == 0;
+    key.pause = static_cast<uint32_t>(random() % 100);
+    plan.keys.push_back(std::move(key));
+  }
+  return plan;
+}
+
+TEST(PlanBytes, PlansSurvive) {
+  std::mt19937_64 random(21);
+  for (int round = 0; round < 300; ++round) {
+    const TablePlan plan = RandomPlan(random, random() % 40);
+    const auto bytes = EncodePlan(plan);
+    const auto read = DecodePlan(bytes);
+    ASSERT_TRUE(read) << "seed 21, round " << round;
+    EXPECT_EQ(EncodePlan(*read), bytes);
+    ASSERT_EQ(read->keys.size(), plan.keys.size());
+    for (size_t i = 0; i < plan.keys.size(); ++i) {
+      EXPECT_EQ(KeyCode(read->keys[i].key), KeyCode(plan.keys[i].key));
+      EXPECT_EQ(read->keys[i].choice, plan.keys[i].choice);
+      EXPECT_EQ(read->keys[i].trials, plan.keys[i].trials);
+    }
+  }
+}
+
+TEST(PlanBytes, OfTooManyKeysTheLastAreLeftOut) {
+  std::mt19937_64 random(22);
+  const TablePlan plan = RandomPlan(random, 2000);
+  const auto bytes = EncodePlan(plan);
+  EXPECT_LE(bytes.size(), 7936u);
+  const auto read = DecodePlan(bytes);
+  ASSERT_TRUE(read);
+  EXPECT_GT(read->keys.size(), 160u);
+  EXPECT_EQ(KeyCode(read->keys.back().key), KeyCode(plan.keys[read->keys.size() - 1].key));
+}
+
+TEST(PlanBytes, TruncatedOrFlippedIsRefused) {
+  std::mt19937_64 random(23);
+  std::vector<std::byte> bytes = EncodePlan(RandomPlan(random, 12));
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    ASSERT_FALSE(DecodePlan(std::span(bytes).first(length))) << length;
+  }
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= std::byte{1} << bit % 8;
+    ASSERT_FALSE(DecodePlan(bytes)) << "bit " << bit;
+    bytes[bit / 8] ^= std::byte{1} << bit % 8;
+  }
+  bytes.push_back(std::byte{0});
+  EXPECT_FALSE(DecodePlan(bytes));
+}
+
+TEST(PlannedTable, ListedKeysHaveTheirOwnChoiceAndOthersThePolicys) {
+  TablePlan plan;
+  plan.keys.push_back({kKey, kRing, {}});
+  PlannedTable table(plan);
+  int own = 0;
+  int policys = 0;
+  for (uint64_t call = 0; call < kDenseCalls; ++call) {
+    own += table.At(kKey, kTree, call).config == kRing ? 1 : 0;
+    policys += table.At(kOther, kTree, call).config == kTree ? 1 : 0;
+  }
+  const int without_samples = kDenseCalls - kDenseCalls / kDensePeriod;
+  EXPECT_EQ(own, without_samples);
+  EXPECT_EQ(policys, without_samples);
+}
+
+TEST(PlannedTable, AfterARevocationOfThePolicyOtherKeysAreNccls) {
+  TablePlan plan;
+  plan.others_use_policy = false;
+  PlannedTable table(plan);
+  for (uint64_t call = 0; call < 100; ++call) {
+    EXPECT_EQ(table.At(kOther, kTree, call).config, kLeaveNcclAlone);
+  }
+}
+
+TEST(PlannedTable, ToBeAskedTwiceWithinACallChangesNothing) {
+  TablePlan plan;
+  plan.keys.push_back({kKey, kLeaveNcclAlone, {kRing, kTree}});
+  PlannedTable once(plan);
+  PlannedTable twice(plan);
+  std::mt19937_64 random(24);
+  uint64_t call = 7;
+  for (int i = 0; i < 500; ++i, call += 1 + random() % 3) {
+    const PlannedCall answer = once.At(kKey, {}, call);
+    for (size_t asked = 1 + random() % 3; asked > 0; --asked) {
+      const PlannedCall again = twice.At(kKey, {}, call);
+      ASSERT_EQ(again.config, answer.config);
+      ASSERT_EQ(again.use, answer.use);
+    }
+  }
+}
+
+// Ranks that count alike and decide alike: what a table answers depends on the plan and the calls alone.
+TEST(PlannedTable, TwoRanksAnswerAlike) {
+  std::mt19937_64 random(25);
+  const TablePlan plan = RandomPlan(random, 30);
+  PlannedTable first(plan);
+  PlannedTable second(*DecodePlan(EncodePlan(plan)));
+  for (uint64_t call = 100; call < 20'000; ++call) {
+    const TableKey& key = plan.keys[random() % plan.keys.size()].key;
+    const PlannedCall a = first.At(key, kTree, call);
+    const PlannedCall b = second.At(key, kTree, call);
+    ASSERT_EQ(a.config, b.config);
+    ASSERT_EQ(a.use, b.use);
+    ASSERT_EQ(first.TimesLast(key), second.TimesLast(key));
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl

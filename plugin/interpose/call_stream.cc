@@ -21,6 +21,7 @@ struct BufferedCall {
   uint64_t api_bytes = 0;  // of the count given to the API
   void* timed = nullptr;   // handle of KernelTimes
   bool captured = false;
+  uint32_t flight = 0;  // index of the group's part on the communicator, once numbered
 };
 
 // What one thread has issued since its outermost GroupStart; the vectors keep their memory from group to
@@ -51,8 +52,9 @@ uint64_t BytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) {
   return facts.collective == Collective::kSendRecv ? total * static_cast<uint64_t>(n_ranks) : total;
 }
 
-BufferedCall Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream) {
-  BufferedCall buffered;
+// `buffered` is fresh.
+void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream,
+              BufferedCall& buffered) {
   buffered.communicator = communicator;
   buffered.stream = FoldStream(stream);
   buffered.captured = StreamIsCapturing(stream);
@@ -62,16 +64,16 @@ BufferedCall Describe(const ApiFacts& facts, Communicator* communicator, cudaStr
   call.data_type = static_cast<DataType>(facts.data_type);
   call.op = static_cast<ReduceOp>(facts.op);
   call.n_ranks = communicator->info.n_ranks;
-  call.bytes = BytesOf(facts, ElementBytes(call.data_type), call.n_ranks);
+  const size_t element_bytes = ElementBytes(call.data_type);
+  call.bytes = BytesOf(facts, element_bytes, call.n_ranks);
   buffered.counts = facts.issued_by == IssuedBy::kEveryRank && call.bytes > 0;
-  buffered.api_bytes = facts.count * ElementBytes(call.data_type);
+  buffered.api_bytes = facts.count * element_bytes;
   buffered.issued.rank = communicator->info.rank;
   buffered.issued.root_or_peer = facts.root_or_peer;
   buffered.issued.issued_ns = MonotonicNanoseconds();
   buffered.issued.labelled_phase = t_calls.labels.phase;
   buffered.issued.labelled_role = t_calls.labels.role;
   buffered.issued.labelled_stage = t_calls.labels.stage;
-  return buffered;
 }
 
 // Has a choice of algorithm, so it is the structure's and the tuner's business.
@@ -79,11 +81,15 @@ bool Tunable(const CollectiveCall& call) {
   return call.collective < Collective::kSendRecv && call.bytes > 0;
 }
 
+bool IsRootOfParts(const BufferedCall& buffered) {
+  const Collective collective = buffered.issued.call.collective;
+  return (collective == Collective::kSend || collective == Collective::kRecv) && buffered.counts &&
+         buffered.issued.root_or_peer == buffered.issued.rank;
+}
+
 // What the root of a Gather or Scatter does beside its part as one of the ranks.
-void BufferRootsPart(const BufferedCall& own) {
+void BufferRootsPart(BufferedCall own) {
   const Collective collective = own.issued.call.collective;
-  const bool rooted = own.counts && (collective == Collective::kSend || collective == Collective::kRecv);
-  if (!rooted || own.issued.root_or_peer != own.issued.rank) return;
   BufferedCall other = own;
   other.counts = false;
   other.issued.call.collective = collective == Collective::kSend ? Collective::kRecv : Collective::kSend;
@@ -93,12 +99,14 @@ void BufferRootsPart(const BufferedCall& own) {
   }
 }
 
-GroupInFlight& InFlightOn(Communicator* communicator) {
-  for (GroupInFlight& entry : t_calls.in_flight) {
-    if (entry.communicator == communicator) return entry;
+uint32_t FlightOn(Communicator* communicator) {
+  for (size_t i = 0; i < t_calls.in_flight.size(); ++i) {
+    if (t_calls.in_flight[i].communicator == communicator) return static_cast<uint32_t>(i);
   }
-  return t_calls.in_flight.emplace_back(
-      GroupInFlight{.communicator = communicator, .facts = {.call_number = communicator->next_call}});
+  GroupInFlight& entry = t_calls.in_flight.emplace_back();
+  entry.communicator = communicator;
+  entry.facts.call_number = communicator->next_call;
+  return static_cast<uint32_t>(t_calls.in_flight.size() - 1);
 }
 
 void AddToFacts(const CollectiveCall& call, GroupFacts& facts) {
@@ -119,7 +127,8 @@ void EnterTable(GroupInFlight& entry) {
 // Gives the buffered calls their numbers, before the library asks its tuner about them.
 void NumberCalls(bool simulated) {
   for (BufferedCall& buffered : t_calls.calls) {
-    GroupInFlight& entry = InFlightOn(buffered.communicator);
+    buffered.flight = FlightOn(buffered.communicator);
+    GroupInFlight& entry = t_calls.in_flight[buffered.flight];
     CollectiveCall& call = buffered.issued.call;
     call.call_number = entry.facts.call_number;
     if (Tunable(call)) AddToFacts(call, entry.facts);
@@ -129,7 +138,7 @@ void NumberCalls(bool simulated) {
     call.index_in_group = Tunable(call) ? entry.n_collectives++ : entry.n_others++;
   }
   for (BufferedCall& buffered : t_calls.calls) {
-    const GroupInFlight& entry = InFlightOn(buffered.communicator);
+    const GroupInFlight& entry = t_calls.in_flight[buffered.flight];
     CollectiveCall& call = buffered.issued.call;
     call.group_size = Tunable(call) ? entry.n_collectives : entry.n_others;
   }
@@ -168,29 +177,27 @@ Coverage CoverageOf(const BufferedCall& buffered, Mode mode, const GroupInFlight
   return pinned || buffered.configured ? Coverage::kPinned : CoverageByQuestions(call, mode, entry);
 }
 
-// The ledger: what could be chosen, and what could not, and why.
-void CoverCalls(ProcessRuntime& runtime) {
+// For the ledger: what could be chosen, and what could not, and why.
+void Cover(Mode mode, BufferedCall& buffered) {
+  buffered.issued.coverage = CoverageOf(buffered, mode, t_calls.in_flight[buffered.flight]);
+  buffered.communicator->ledger.CountCall(buffered.issued.call, buffered.issued.coverage);
+}
+
+void Record(Recorder& recorder, CollectiveTimes* times, const BufferedCall& buffered) {
+  TraceRecord record = CallRecord(buffered.communicator->number, buffered.issued);
+  record.stream = buffered.stream;
+  const Recorder::Slot slot = recorder.Append(record);
+  if (buffered.timed != nullptr) times->kernels().Attach(buffered.timed, recorder, slot);
+}
+
+// The library took the group: record and count it, and recognise what comes next. Runs on the calling thread
+// before its call returns, so the next call's decision reads a settled answer.
+void CountGroup(ProcessRuntime& runtime) {
+  Recorder* const recorder = runtime.recorder();
+  const Mode mode = runtime.settings().mode;
   for (BufferedCall& buffered : t_calls.calls) {
-    const GroupInFlight& entry = InFlightOn(buffered.communicator);
-    buffered.issued.coverage = CoverageOf(buffered, runtime.settings().mode, entry);
-    runtime.counters().CountCall(buffered.issued.call, buffered.issued.coverage);
-  }
-}
-
-void RecordCalls(Recorder* recorder, CollectiveTimes* times) {
-  if (recorder == nullptr) return;
-  for (const BufferedCall& buffered : t_calls.calls) {
-    TraceRecord record = CallRecord(buffered.communicator->number, buffered.issued);
-    record.stream = buffered.stream;
-    const Recorder::Slot slot = recorder->Append(record);
-    if (buffered.timed != nullptr) times->kernels().Attach(buffered.timed, *recorder, slot);
-  }
-}
-
-// The library took the group: count it, and recognise what comes next. Runs on the calling thread before its
-// call returns, so the next call's decision reads a settled answer.
-void CountGroup() {
-  for (const BufferedCall& buffered : t_calls.calls) {
+    Cover(mode, buffered);
+    if (recorder != nullptr) Record(*recorder, runtime.times(), buffered);
     StructureTrigger* structure = buffered.communicator->structure.get();
     if (structure != nullptr && Tunable(buffered.issued.call)) structure->Step(buffered.issued.call);
   }
@@ -200,11 +207,7 @@ void CountGroup() {
 }
 
 void CloseGroup(ProcessRuntime& runtime, bool taken) {
-  if (taken) {
-    CoverCalls(runtime);
-    RecordCalls(runtime.recorder(), runtime.times());
-    CountGroup();
-  }
+  if (taken) CountGroup(runtime);
   t_calls.calls.clear();
   t_calls.in_flight.clear();
 }
@@ -250,9 +253,10 @@ ApiCall::ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream, bo
   Guarded([&] {
     if (!communicator->introduced) IntroduceLate(*runtime_, *communicator, comm);
     const size_t before = t_calls.calls.size();
-    t_calls.calls.push_back(Describe(facts, communicator, stream));
-    t_calls.calls.back().configured = configured;
-    BufferRootsPart(BufferedCall(t_calls.calls.back()));
+    BufferedCall& buffered = t_calls.calls.emplace_back();
+    buffered.configured = configured;
+    Describe(facts, communicator, stream, buffered);
+    if (IsRootOfParts(buffered)) BufferRootsPart(buffered);
     buffered_ = t_calls.calls.size() - before;
     if (t_calls.depth == 0) NumberCalls(false);
   });

@@ -79,7 +79,10 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   std::shared_ptr<Communicator> communicator = std::move(found->second);
   by_handle_.erase(found);
   removed_.push_back(communicator);
-  if (removed_.size() > kKeptAfterRemoval) removed_.pop_front();
+  if (removed_.size() > kKeptAfterRemoval) {
+    forgotten_.Add(removed_.front()->ledger);
+    removed_.pop_front();
+  }
   generation_.fetch_add(1, std::memory_order_release);
   return communicator;
 }
@@ -92,6 +95,13 @@ Communicator* CommunicatorRegistry::Find(ncclComm_t handle) {
   if (found == by_handle_.end()) return nullptr;
   t_last = {handle, found->second.get(), generation};
   return t_last.communicator;
+}
+
+void CommunicatorRegistry::AddLedgersTo(CallLedger& sum) const {
+  const std::lock_guard lock(mutex_);
+  sum.Add(forgotten_);
+  for (const auto& communicator : removed_) sum.Add(communicator->ledger);
+  for (const auto& [handle, communicator] : by_handle_) sum.Add(communicator->ledger);
 }
 
 }  // namespace dynamiccl

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plugin/runtime/call_ledger.h"
 #include "plugin/runtime/switchable_tables.h"
 #include "src/collective/collective.h"
 #include "src/collective/communicator_info.h"
@@ -60,6 +61,7 @@ struct Communicator {
   GroupFacts in_flight;
   std::shared_ptr<SwitchableTables> tables;  // set before the program has the handle; null: one table
   ChildCounts children;                      // issuing thread
+  CallLedger ledger;                         // issuing thread counts
   bool introduced = false;                   // issuing thread; false: rank and size are not known yet
 };
 
@@ -81,14 +83,17 @@ class CommunicatorRegistry {
   // Null when unknown. The pointer outlives the handle by the next 1,024 removals, which is what lets an
   // abort on another thread run beside a call. One compare when the thread asks for the same handle again.
   Communicator* Find(ncclComm_t handle);
+  // Adds what all communicators so far have counted.
+  void AddLedgersTo(CallLedger& sum) const;
 
  private:
   std::shared_ptr<Communicator> FindExpected(int n_ranks) const;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Communicator>> expected_;
   std::unordered_map<ncclComm_t, std::shared_ptr<Communicator>> by_handle_;
   std::deque<std::shared_ptr<Communicator>> removed_;
+  CallLedger forgotten_;  // of those that are not even in removed_ any more
   // Changes when a handle may mean something else.
   std::atomic<uint64_t> generation_{1};
 };

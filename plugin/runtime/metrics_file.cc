@@ -47,11 +47,11 @@ double Seconds(int64_t nanoseconds) {
 }
 
 template <typename Function>
-void ForEachCallCount(const JobCounters& counters, Function&& function) {
+void ForEachCallCount(const CallLedger& calls, Function&& function) {
   for (int coverage = 0; coverage < kCoverages; ++coverage) {
     for (int collective = 0; collective < kCollectives; ++collective) {
       const CallTotals totals =
-          counters.Calls(static_cast<Coverage>(coverage), static_cast<Collective>(collective));
+          calls.Calls(static_cast<Coverage>(coverage), static_cast<Collective>(collective));
       if (totals.calls == 0) continue;
       function(fmt::format("collective=\"{}\",coverage=\"{}\"", Name(static_cast<Collective>(collective)),
                            Name(static_cast<Coverage>(coverage))),
@@ -60,24 +60,24 @@ void ForEachCallCount(const JobCounters& counters, Function&& function) {
   }
 }
 
-void PutCalls(Exposition& out, const JobCounters& counters) {
+void PutCalls(Exposition& out, const CallLedger& calls) {
   out.Family("dynamiccl_calls_total", "counter",
              "NCCL calls, by whether a tuner can change how they are done.");
-  ForEachCallCount(counters, [&](const std::string& labels, const CallTotals& totals) {
+  ForEachCallCount(calls, [&](const std::string& labels, const CallTotals& totals) {
     out.Line("dynamiccl_calls_total", labels, totals.calls);
   });
   out.Family("dynamiccl_call_bytes_total", "counter", "Bytes of these calls, as NCCL counts them.");
-  ForEachCallCount(counters, [&](const std::string& labels, const CallTotals& totals) {
+  ForEachCallCount(calls, [&](const std::string& labels, const CallTotals& totals) {
     out.Line("dynamiccl_call_bytes_total", labels, totals.bytes);
   });
 }
 
-void PutDecisions(Exposition& out, const JobCounters& counters) {
+void PutDecisions(Exposition& out, const CallLedger& calls) {
   out.Family("dynamiccl_decisions_total", "counter", "Answers to NCCL's tuner questions, by who decided.");
   for (int by = 0; by < kDeciders; ++by) {
     for (int i = 0; i < kTunableCollectives; ++i) {
       const auto collective = static_cast<Collective>(i);
-      const uint64_t count = counters.Decisions(collective, static_cast<DecidedBy>(by));
+      const uint64_t count = calls.Decisions(collective, static_cast<DecidedBy>(by));
       if (count == 0) continue;
       out.Line("dynamiccl_decisions_total",
                fmt::format("collective=\"{}\",decided_by=\"{}\"", Name(collective),
@@ -168,8 +168,8 @@ std::string MetricsText(const MetricsSource& source) {
            fmt::format("version=\"{}\",mode=\"{}\",policy=\"{}\"", DYNAMICCL_VERSION, source.mode,
                        source.policy_hash),
            1);
-  PutCalls(out, *source.counters);
-  PutDecisions(out, *source.counters);
+  PutCalls(out, *source.calls);
+  PutDecisions(out, *source.calls);
   PutPredicted(out, *source.entries);
   if (source.times != nullptr) PutTimes(out, *source.times);
   out.Family("dynamiccl_trace_records_lost_total", "counter", "Records that found no place in the trace.");

@@ -4,10 +4,11 @@
 // the metrics.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "plugin/profiler/collective_times.h"
-#include "plugin/runtime/job_counters.h"
+#include "plugin/runtime/call_ledger.h"
 #include "plugin/runtime/made_entries.h"
 
 namespace dynamiccl {
@@ -17,7 +18,7 @@ struct MetricsSource {
   int rank = -1;  // -1: unknown
   std::string mode;
   std::string policy_hash;  // empty without a policy
-  const JobCounters* counters = nullptr;
+  std::shared_ptr<const CallLedger> calls;
   const MadeEntries* entries = nullptr;
   const CollectiveTimes* times = nullptr;  // null: nothing is timed
   uint64_t records_lost = 0;

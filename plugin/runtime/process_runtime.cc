@@ -12,7 +12,6 @@
 #include "plugin/interpose/real_nccl.h"
 #include "plugin/runtime/build_id.h"
 #include "plugin/runtime/c_boundary.h"
-#include "plugin/runtime/metrics_file.h"
 #include "src/base/settings.h"
 #include "src/base/small_file.h"
 #include "src/cost_model/tuner_constants.h"
@@ -203,17 +202,21 @@ void ProcessRuntime::SaveDecisions() noexcept {
 }
 
 void ProcessRuntime::OpenMetrics() {
-  KeepMetricsFile(ExpandPath(settings_.metrics_path, rank_), [] {
-    const ProcessRuntime& runtime = *g_runtime.load();
-    const Recorder* recorder = runtime.recorder_.load(std::memory_order_acquire);
-    return MetricsSource{.rank = runtime.rank_,
-                         .mode = Name(runtime.settings_.mode),
-                         .policy_hash = runtime.policy_hash_,
-                         .counters = &runtime.counters_,
-                         .entries = &runtime.made_entries_,
-                         .times = runtime.times_.get(),
-                         .records_lost = recorder == nullptr ? 0 : recorder->lost()};
-  });
+  KeepMetricsFile(ExpandPath(settings_.metrics_path, rank_), [] { return g_runtime.load()->Metrics(); });
+}
+
+MetricsSource ProcessRuntime::Metrics() const {
+  const Recorder* recorder = recorder_.load(std::memory_order_acquire);
+  auto calls = std::make_shared<CallLedger>();
+  calls->Add(ledger_of_strangers_);
+  communicators_.AddLedgersTo(*calls);
+  return {.rank = rank_,
+          .mode = Name(settings_.mode),
+          .policy_hash = policy_hash_,
+          .calls = std::move(calls),
+          .entries = &made_entries_,
+          .times = times_.get(),
+          .records_lost = recorder == nullptr ? 0 : recorder->lost()};
 }
 
 void ProcessRuntime::OfferAsPlugins() {

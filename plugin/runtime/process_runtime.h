@@ -14,9 +14,9 @@
 #include "plugin/profiler/collective_times.h"
 #include "plugin/runtime/communicator_registry.h"
 #include "plugin/runtime/control_server.h"
-#include "plugin/runtime/job_counters.h"
 #include "plugin/runtime/job_settings.h"
 #include "plugin/runtime/made_entries.h"
+#include "plugin/runtime/metrics_file.h"
 #include "plugin/runtime/pledge_sender.h"
 #include "plugin/runtime/switch_thread.h"
 #include "src/decision/attestation.h"
@@ -60,7 +60,8 @@ class ProcessRuntime {
   // Opens the trace and begins to keep the metrics, where they are asked for. `rank` is the first
   // communicator's.
   void OpenFiles(int rank);
-  JobCounters& counters() { return counters_; }
+  // Decisions for which no communicator is known: any thread.
+  CallLedger& ledger_of_strangers() { return ledger_of_strangers_; }
   // Writes DYNAMICCL_DECISIONS, if this process is to.
   void SaveDecisions() noexcept;
 
@@ -122,6 +123,7 @@ class ProcessRuntime {
   void LoadDecisions();
   void OpenTrace();
   void OpenMetrics();
+  MetricsSource Metrics() const;
   ControlServer* Server(const std::vector<std::string>& hosts, uint16_t port);
   std::unique_ptr<SwitchLeadership> NewLeadership();
   std::vector<std::string> HostsToListenOn() const;
@@ -139,7 +141,7 @@ class ProcessRuntime {
   std::string broken_;  // what is wrong with the policy or the rules
   std::atomic<Recorder*> recorder_{nullptr};
   std::unique_ptr<CollectiveTimes> times_;
-  JobCounters counters_;
+  CallLedger ledger_of_strangers_;
   MadeEntries made_entries_;
   std::atomic<bool> given_up_{false};
   std::mutex mutex_;  // guards what follows

@@ -111,8 +111,9 @@ void TunerSession::JoinSwitching(const EngineOptions& options, const TunerInit& 
   const CostModelInput input = ProcessRuntime::InputOf(init.constants, options.n_ranks, options.n_nodes);
   communicator_->tables = std::make_shared<SwitchableTables>(
       engine_,
-      [&runtime = runtime_, options, input](const std::shared_ptr<const Policy>& policy,
-                       std::span<const std::byte> plan) -> std::shared_ptr<DecisionEngine> {
+      [&runtime = runtime_, options, input](
+          const std::shared_ptr<const Policy>& policy,
+          std::span<const std::byte> plan) -> std::shared_ptr<DecisionEngine> {
         // What this build does not understand it does not use.
         if (!plan.empty()) return nullptr;
         EngineOptions changed = options;
@@ -227,7 +228,10 @@ void TunerSession::Note(const TunerQuestion& question, const Decision& decision,
   const VersionedTable table = TableOf(flight);
   const uint32_t table_version = table.engine != nullptr ? table.version : kDefaultTableVersion;
   const uint64_t call_number = flight != nullptr ? flight->facts.call_number : 0;
-  runtime_.counters().CountDecision(question.collective, decision.decided_by);
+  if (flight != nullptr)
+    flight->communicator->ledger.CountDecision(question.collective, decision.decided_by);
+  else
+    runtime_.ledger_of_strangers().CountDecisionOfAnyThread(question.collective, decision.decided_by);
   if (log_) {
     log_->Append(
         {communicator_ ? communicator_->info.id : 0, call_number, question, decision, table_version});

@@ -29,8 +29,8 @@ class SharedMemory {
   // Creates or truncates a file of `bytes` (mode 0600, no symlink followed) and maps it: what survives a
   // SIGKILL.
   static Result<SharedMemory> CreateFile(const std::string& path, size_t bytes);
-  // Lengthens the file to offset + bytes and maps that part; `offset` is a multiple of the page size. Keeps
-  // no descriptor.
+  // Lengthens the file to offset + bytes and maps that part; `offset` is a multiple of the page size. All
+  // pages are there when it returns, where the kernel can do that. Keeps no descriptor.
   static Result<SharedMemory> ExtendFile(int file, size_t offset, size_t bytes);
 
   std::byte* data() const { return data_; }

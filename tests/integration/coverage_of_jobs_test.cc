@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ledger and the metrics of whole jobs say: what could be chosen, what could not, and why.
-#include "plugin/runtime/job_counters.h"
 #include "tests/integration/job_fixture.h"
 #include "traces/format/record_views.h"
 #include "traces/format/trace_reader.h"

@@ -24,22 +24,22 @@ CollectiveCall CallOf(Collective collective, uint64_t bytes) {
 class MetricsFileTest : public ::testing::Test {
  protected:
   MetricsFileTest() {
-    counters_.CountCall(CallOf(Collective::kAllReduce, 1000), Coverage::kTunable);
-    counters_.CountCall(CallOf(Collective::kAllReduce, 24), Coverage::kTunable);
-    counters_.CountCall(CallOf(Collective::kSend, 7), Coverage::kPointToPoint);
-    counters_.CountDecision(Collective::kAllReduce, DecidedBy::kPolicy);
+    ledger_->CountCall(CallOf(Collective::kAllReduce, 1000), Coverage::kTunable);
+    ledger_->CountCall(CallOf(Collective::kAllReduce, 24), Coverage::kTunable);
+    ledger_->CountCall(CallOf(Collective::kSend, 7), Coverage::kPointToPoint);
+    ledger_->CountDecision(Collective::kAllReduce, DecidedBy::kPolicy);
   }
 
   MetricsSource Source() const {
     return {.rank = 3,
             .mode = "frozen",
             .policy_hash = "abc",
-            .counters = &counters_,
+            .calls = ledger_,
             .entries = &entries_,
             .records_lost = 5};
   }
 
-  JobCounters counters_;
+  std::shared_ptr<CallLedger> ledger_ = std::make_shared<CallLedger>();
   MadeEntries entries_;
 };
 

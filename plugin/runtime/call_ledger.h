@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was called and who decided, in numbers that only grow: whether a tuner can change it, and what decides
+// the rest. One thread at a time counts (a communicator's calls are ordered by NCCL's contract), without
+// interlocked instructions; any thread may read.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "src/collective/collective_call.h"
+#include "src/collective/coverage.h"
+#include "src/collective/decided_by.h"
+
+namespace dynamiccl {
+
+struct CallTotals {
+  uint64_t calls = 0;
+  uint64_t bytes = 0;  // NCCL's totals
+};
+
+class CallLedger {
+ public:
+  void CountCall(const CollectiveCall& call, Coverage coverage) {
+    Totals& totals = calls_[static_cast<size_t>(coverage)][static_cast<size_t>(call.collective)];
+    Grow(totals.calls, 1);
+    Grow(totals.bytes, call.bytes);
+  }
+  void CountDecision(Collective collective, DecidedBy decided_by) {
+    Grow(DecisionsOf(collective, decided_by), 1);
+  }
+  // Where several threads count at once.
+  void CountDecisionOfAnyThread(Collective collective, DecidedBy decided_by) {
+    DecisionsOf(collective, decided_by).fetch_add(1, std::memory_order_relaxed);
+  }
+  // Adds what another has counted.
+  void Add(const CallLedger& other) {
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      for (size_t j = 0; j < calls_[i].size(); ++j) {
+        Grow(calls_[i][j].calls, other.calls_[i][j].calls.load(std::memory_order_relaxed));
+        Grow(calls_[i][j].bytes, other.calls_[i][j].bytes.load(std::memory_order_relaxed));
+      }
+    }
+    for (size_t i = 0; i < decisions_.size(); ++i) {
+      for (size_t j = 0; j < decisions_[i].size(); ++j)
+        Grow(decisions_[i][j], other.decisions_[i][j].load(std::memory_order_relaxed));
+    }
+  }
+
+  CallTotals Calls(Coverage coverage, Collective collective) const {
+    const Totals& totals = calls_[static_cast<size_t>(coverage)][static_cast<size_t>(collective)];
+    return {totals.calls.load(std::memory_order_relaxed), totals.bytes.load(std::memory_order_relaxed)};
+  }
+  uint64_t Decisions(Collective collective, DecidedBy decided_by) const {
+    return decisions_[static_cast<size_t>(decided_by)][static_cast<size_t>(collective)].load(
+        std::memory_order_relaxed);
+  }
+
+ private:
+  using Counter = std::atomic<uint64_t>;
+  struct Totals {
+    Counter calls{0};
+    Counter bytes{0};
+  };
+
+  static void Grow(Counter& counter, uint64_t by) {
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  Counter& DecisionsOf(Collective collective, DecidedBy decided_by) {
+    return decisions_[static_cast<size_t>(decided_by)][static_cast<size_t>(collective)];
+  }
+
+  std::array<std::array<Totals, kCollectives>, kCoverages> calls_;
+  std::array<std::array<Counter, kTunableCollectives>, kDeciders> decisions_{};
+};
+
+}  // namespace dynamiccl

@@ -115,12 +115,22 @@ void AddToFacts(const CollectiveCall& call, GroupFacts& facts) {
   digest = AddOperands(digest, static_cast<int>(call.data_type), static_cast<int>(call.op));
 }
 
+// A table of another policy brings its structure LSTM, which begins at this call on all ranks: what it
+// recognises is a function of the calls from here on. Policies are told apart by what they are, not by where
+// a rank happens to keep them.
+void TakeUpStructure(Communicator& communicator, const std::shared_ptr<const Policy>& policy) {
+  if (!policy || !communicator.structure || policy->sha256 == communicator.policy->sha256) return;
+  *communicator.structure = StructureTrigger(*policy);
+  communicator.policy = policy;
+}
+
 // The table that this group's decisions use. May wait, at the boundary of a switch, for a verdict that
 // depends on control threads alone.
 void EnterTable(GroupInFlight& entry) {
   SwitchableTables* tables = entry.communicator->tables.get();
   if (tables == nullptr) return;
-  if (!entry.facts.simulated && entry.counts) tables->Enter(entry.facts.call_number);
+  if (!entry.facts.simulated && entry.counts && tables->Enter(entry.facts.call_number))
+    TakeUpStructure(*entry.communicator, tables->policy());
   entry.table = tables->current();
 }
 

@@ -17,10 +17,10 @@ constexpr auto kNap = std::chrono::microseconds(50);
 
 SwitchableTables::SwitchableTables(std::shared_ptr<DecisionEngine> first, EngineOf engine_of)
     : engine_of_(std::move(engine_of)), current_{first.get(), kFirstTableVersion} {
-  tables_[kFirstTableVersion] = std::move(first);
+  tables_[kFirstTableVersion] = {std::move(first), nullptr};
 }
 
-void SwitchableTables::Enter(uint64_t number) {
+bool SwitchableTables::Enter(uint64_t number) {
   gate_.Begin(number);
   for (int tries = 0; !gate_.TryPass(number); ++tries) {
     if (tries < kYields) {
@@ -29,10 +29,13 @@ void SwitchableTables::Enter(uint64_t number) {
       std::this_thread::sleep_for(kNap);
     }
   }
-  if (gate_.version() == current_.version) return;
+  if (gate_.version() == current_.version) return false;
   const std::lock_guard lock(mutex_);
   const auto found = tables_.find(gate_.version());
-  current_ = {found == tables_.end() ? nullptr : found->second.get(), gate_.version()};
+  const Table table = found == tables_.end() ? Table{} : found->second;
+  current_ = {table.engine.get(), gate_.version()};
+  policy_ = table.policy;
+  return true;
 }
 
 bool SwitchableTables::Offer(uint32_t version, const std::shared_ptr<const Policy>& policy,
@@ -41,7 +44,7 @@ bool SwitchableTables::Offer(uint32_t version, const std::shared_ptr<const Polic
   if (tables_.contains(version)) return true;
   auto table = policy ? engine_of_(policy, plan) : nullptr;
   if (table == nullptr) return false;
-  tables_[version] = std::move(table);
+  tables_[version] = {std::move(table), policy};
   return true;
 }
 

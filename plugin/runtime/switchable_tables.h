@@ -33,9 +33,11 @@ class SwitchableTables {
   SwitchableTables(std::shared_ptr<DecisionEngine> first, EngineOf engine_of);
 
   // Issuing thread: call `number` begins; waits at the boundary of a switch for its verdict. One store and
-  // one load otherwise. Then `current` holds for the call.
-  void Enter(uint64_t number);
+  // one load otherwise. Then `current` holds for the call. True when it is another than before.
+  bool Enter(uint64_t number);
   const VersionedTable& current() const { return current_; }
+  // That the table in use is made from; null: NCCL's choice, or the first table.
+  const std::shared_ptr<const Policy>& policy() const { return policy_; }
 
   // Control thread. True when there is a table of this version, which is made unless there is.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
@@ -45,12 +47,18 @@ class SwitchableTables {
   CallGate& gate() { return gate_; }
 
  private:
+  struct Table {
+    std::shared_ptr<DecisionEngine> engine;  // null: NCCL's choice
+    std::shared_ptr<const Policy> policy;
+  };
+
   CallGate gate_{kFirstTableVersion};
   const EngineOf engine_of_;
   VersionedTable current_;                   // issuing thread
+  std::shared_ptr<const Policy> policy_;     // likewise
   uint32_t committed_ = kFirstTableVersion;  // control thread
   std::mutex mutex_;                         // guards tables_; taken by the issuing thread only at a switch
-  std::map<uint32_t, std::shared_ptr<DecisionEngine>> tables_;  // null: NCCL's choice
+  std::map<uint32_t, Table> tables_;
 };
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policies that change under running jobs of several processes.
+#include <algorithm>
 #include <chrono>
 #include <future>
 
@@ -56,6 +57,24 @@ TEST_F(ChangedPolicy, IsTakenUpByAllRanksAtTheSameCall) {
   const std::string log = job.Text("decisions.0");
   EXPECT_FALSE(LinesWith(log, "Ring/Simple/").empty());
   EXPECT_FALSE(LinesWith(log, " policy v2").empty());
+}
+
+// The first recognises nothing, the second, a random network, some role or other.
+TEST_F(ChangedPolicy, BringsItsStructureLstmAtTheSameCall) {
+  Start({.n_ranks = 3, .rounds = "200"});
+  EXPECT_TRUE(WritePolicyFile(folder_ + "/next", *test::MakeRandomPolicy(5)));
+  std::filesystem::rename(folder_ + "/next", path_);
+  const JobResult job = End();
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  ExpectEqualLogs(job, 3);
+  const std::string log = job.Text("decisions.0");
+  const std::vector<std::string> before = LinesWith(log, " v1");
+  const std::vector<std::string> after = LinesWith(log, " v2");
+  ASSERT_FALSE(after.empty());
+  const auto unknown = [](const std::string& line) { return line.find(" unknown ") != std::string::npos; };
+  EXPECT_TRUE(std::all_of(before.begin(), before.end(), unknown));
+  EXPECT_TRUE(unknown(after.front()));
+  EXPECT_FALSE(std::all_of(after.begin(), after.end(), unknown));
 }
 
 TEST_F(ChangedPolicy, OfOneRankAloneIsTakenUpByNoneAndTheRankIsNamed) {

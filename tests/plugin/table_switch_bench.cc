@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What switching of tables costs on the thread that issues calls: a call at which nothing is switched, one
+// while a boundary lies ahead, and the call that takes a new table, whose verdict is there. All in turns.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <vector>
+
+#include "plugin/runtime/switchable_tables.h"
+#include "src/base/clock.h"
+
+namespace {
+
+using dynamiccl::CallGate;
+using dynamiccl::DecisionEngine;
+using dynamiccl::EngineOptions;
+using dynamiccl::MonotonicNanoseconds;
+using dynamiccl::Policy;
+using dynamiccl::SwitchableTables;
+
+class TimedCalls {
+ public:
+  explicit TimedCalls(int switches) : switches_(switches) {}
+
+  void Run() {
+    const auto policy = std::make_shared<const Policy>();
+    for (uint32_t version = 2; version < static_cast<uint32_t>(switches_) + 2; ++version) {
+      // The control thread's work, all of it before the boundary.
+      if (!tables_.Offer(version, policy, {})) std::abort();
+      plain_.push_back(TimedCall());
+      CallGate& gate = tables_.gate();
+      gate.Arm(gate.calls() + 3, version);
+      armed_.push_back(TimedCall());
+      gate.Commit();
+      tables_.Committed(version);
+      (void)TimedCall();
+      (void)TimedCall();
+      switched_.push_back(TimedCall());
+      if (tables_.current().version != version) std::abort();
+    }
+  }
+
+  void Print() {
+    std::vector<int64_t> clock;
+    for (int i = 0; i < 100'000; ++i) {
+      const int64_t begin = MonotonicNanoseconds();
+      clock.push_back(MonotonicNanoseconds() - begin);
+    }
+    fmt::print("# nanoseconds on the issuing thread, {} switches; the clock itself included\n", switches_);
+    fmt::print("{:<40} {:>7} {:>7} {:>7}\n", "", "p50", "p99", "p99.9");
+    PrintLine("the clock alone", clock);
+    PrintLine("call, nothing armed", plain_);
+    PrintLine("call before an armed boundary", armed_);
+    PrintLine("call at the boundary: takes the table", switched_);
+  }
+
+ private:
+  int64_t TimedCall() {
+    const int64_t begin = MonotonicNanoseconds();
+    tables_.Enter(next_++);
+    return MonotonicNanoseconds() - begin;
+  }
+
+  static void PrintLine(const char* what, std::vector<int64_t>& times) {
+    std::sort(times.begin(), times.end());
+    const auto at = [&](size_t per_mille) { return times[(times.size() - 1) * per_mille / 1000]; };
+    fmt::print("{:<40} {:>7} {:>7} {:>7}\n", what, at(500), at(990), at(999));
+  }
+
+  const int switches_;
+  SwitchableTables tables_{std::make_shared<DecisionEngine>(EngineOptions{}),
+                           [](const std::shared_ptr<const Policy>&, std::span<const std::byte>) {
+                             return std::make_shared<DecisionEngine>(EngineOptions{});
+                           }};
+  uint64_t next_ = 0;
+  std::vector<int64_t> plain_;
+  std::vector<int64_t> armed_;
+  std::vector<int64_t> switched_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("What switching of tables costs on the issuing thread.");
+  int switches = 20'000;
+  app.add_option("--switches", switches, "How many.")->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  TimedCalls calls(switches);
+  calls.Run();
+  calls.Print();
+  return 0;
+}

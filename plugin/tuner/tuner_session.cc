@@ -10,6 +10,7 @@
 #include "src/base/clock.h"
 #include "src/base/settings.h"
 #include "src/cost_model/tuner_constants.h"
+#include "src/decision/guard/plan_bytes.h"
 
 namespace dynamiccl {
 namespace {
@@ -114,9 +115,13 @@ void TunerSession::JoinSwitching(const EngineOptions& options, const TunerInit& 
       [&runtime = runtime_, options, input](
           const std::shared_ptr<const Policy>& policy,
           std::span<const std::byte> plan) -> std::shared_ptr<DecisionEngine> {
-        // What this build does not understand it does not use.
-        if (!plan.empty()) return nullptr;
         EngineOptions changed = options;
+        if (!plan.empty()) {
+          auto read = DecodePlan(plan);
+          // What this build does not understand it does not use.
+          if (!read) return nullptr;
+          changed.plan = std::make_shared<PlannedTable>(std::move(*read));
+        }
         changed.policy = runtime.EntriesOf(policy, input);
         return std::make_shared<DecisionEngine>(std::move(changed));
       });
@@ -206,6 +211,10 @@ void TunerSession::Decide(const TunerRequest& request, const CostTable& table, b
                          Role::kUnknown};
   NoteQuestion(question.collective, table, flight);
   question.role = RecognisedRole(flight, question.collective);
+  if (flight != nullptr) {
+    question.call_number = flight->facts.call_number;
+    question.is_call = !flight->facts.simulated;
+  }
   const VersionedTable chosen = TableOf(flight);
   Decision decision = chosen.engine
                           ? chosen.engine->Decide(question, AllowedOnAllRanks(question, table, flight))

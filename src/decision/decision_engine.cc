@@ -43,8 +43,10 @@ Decision DecisionEngine::Decide(const TunerQuestion& question, const ConfigMask&
   // An entry computed while nothing was agreed would stay.
   if (static_cast<int>(question.collective) >= kTunableCollectives || allowed.none()) return {};
   Decision decision = Propose(question, allowed);
-  if (decision.config.leaves_nccl_alone()) return {};
-  if (!allowed[ConfigIndex(decision.config.algorithm, decision.config.protocol)]) return {};
+  if (decision.config.leaves_nccl_alone()) return {kLeaveNcclAlone, DecidedBy::kNccl, decision.use};
+  // Left to NCCL, the call says what NCCL's choice takes.
+  if (!allowed[ConfigIndex(decision.config.algorithm, decision.config.protocol)])
+    return {kLeaveNcclAlone, DecidedBy::kNccl, CallUse::kDefaultSample};
   decision.config = WithLegalChannels(decision.config);
   return decision;
 }
@@ -53,11 +55,22 @@ Decision DecisionEngine::Propose(const TunerQuestion& question, const ConfigMask
   if (options_.rules) {
     const RuleSubject subject{question.collective, question.bytes,      options_.n_nodes,
                               options_.n_ranks,    question.n_pipe_ops, question.role};
-    if (const OverrideRule* rule = options_.rules->Match(subject)) return {rule->config, DecidedBy::kRule};
+    if (const OverrideRule* rule = options_.rules->Match(subject))
+      return {rule->config, DecidedBy::kRule, CallUse::kChoice};
   }
   if (!table_) return {};
   const TableKey key{question.collective, SizeClassOf(question.bytes), question.role};
-  return {table_->At(key, allowed & NcclConfigs(question.collective)), DecidedBy::kPolicy};
+  const CollectiveConfig choice = table_->At(key, allowed & NcclConfigs(question.collective));
+  if (options_.plan) return Planned(key, choice, question);
+  return {choice, DecidedBy::kPolicy, CallUse::kChoice};
+}
+
+Decision DecisionEngine::Planned(const TableKey& key, const CollectiveConfig& policy_choice,
+                                 const TunerQuestion& question) const {
+  if (!question.is_call)
+    return {options_.plan->ChoiceOf(key, policy_choice), DecidedBy::kPolicy, CallUse::kChoice};
+  const PlannedCall planned = options_.plan->At(key, policy_choice, question.call_number);
+  return {planned.config, DecidedBy::kPolicy, planned.use};
 }
 
 CollectiveConfig DecisionEngine::WithLegalChannels(CollectiveConfig config) const {

@@ -9,6 +9,7 @@
 #include "src/collective/decision_key.h"
 #include "src/cost_model/cost_model.h"
 #include "src/decision/decision_table.h"
+#include "src/decision/guard/planned_table.h"
 #include "src/decision/override_rules.h"
 
 namespace dynamiccl {
@@ -19,11 +20,14 @@ struct TunerQuestion {
   uint64_t bytes = 0;  // NCCL's total of the batch
   int n_pipe_ops = 1;
   Role role = Role::kUnknown;  // recognised
+  uint64_t call_number = 0;    // of the communicator
+  bool is_call = true;         // false: a simulated group, which counts nothing
 };
 
 struct Decision {
   CollectiveConfig config;  // kLeaveNcclAlone: NCCL's own choice
   DecidedBy decided_by = DecidedBy::kNccl;
+  CallUse use = CallUse::kChoice;  // what the plan of the table's version makes of the call
 };
 
 // Cells that may be chosen: possible for NCCL and not priced out. NCCL prices what must not be used without
@@ -39,6 +43,9 @@ struct EngineOptions {
   bool channels_are_pinned = false;            // the user fixed their number: it stays NCCL's
   std::shared_ptr<const OverrideRules> rules;  // may be null
   EntryFunction policy;                        // may be empty: rules only
+  // Of the table's version, for one engine; null: the policy alone. With one, calls are asked about by the
+  // thread that issues them.
+  std::shared_ptr<PlannedTable> plan;
 };
 
 // Of one communicator. Any thread.
@@ -51,6 +58,8 @@ class DecisionEngine {
 
  private:
   Decision Propose(const TunerQuestion& question, const ConfigMask& allowed);
+  Decision Planned(const TableKey& key, const CollectiveConfig& policy_choice,
+                   const TunerQuestion& question) const;
   CollectiveConfig WithLegalChannels(CollectiveConfig config) const;
 
   const EngineOptions options_;

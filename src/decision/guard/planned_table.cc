@@ -4,6 +4,21 @@
 #include <utility>
 
 namespace dynamiccl {
+namespace {
+
+PlannedCall Answer(const KeyPlan& key, const PlannedUse& use) {
+  switch (use.use) {
+    case CallUse::kTrial:
+      return {key.trials[static_cast<size_t>(use.trial)], use.use};
+    case CallUse::kDefaultSample:
+      return {kLeaveNcclAlone, use.use};
+    case CallUse::kChoice:
+      break;
+  }
+  return {key.choice, use.use};
+}
+
+}  // namespace
 
 size_t PlannedTable::IndexOf(const TableKey& key) {
   return (static_cast<size_t>(key.collective) * kRoles + static_cast<size_t>(key.role)) * kSizeClasses +
@@ -17,6 +32,12 @@ PlannedTable::PlannedTable(TablePlan plan)
   }
 }
 
+CollectiveConfig PlannedTable::ChoiceOf(const TableKey& key, const CollectiveConfig& policy_choice) const {
+  const Slot& slot = slots_[IndexOf(key)];
+  if (slot.listed != kNotListed) return plan_.keys[slot.listed].choice;
+  return plan_.others_use_policy ? policy_choice : kLeaveNcclAlone;
+}
+
 PlannedCall PlannedTable::At(const TableKey& key, const CollectiveConfig& policy_choice,
                              uint64_t call_number) {
   if (!begun_) {
@@ -28,19 +49,15 @@ PlannedCall PlannedTable::At(const TableKey& key, const CollectiveConfig& policy
   slot.asked = true;
   slot.last_call = call_number;
   const PlaceInVersion place{slot.ordinal, call_number - first_call_};
+  const CollectiveConfig choice = ChoiceOf(key, policy_choice);
+  slot.samples = !choice.leaves_nccl_alone();
   if (slot.listed == kNotListed) {
-    const CollectiveConfig choice = plan_.others_use_policy ? policy_choice : kLeaveNcclAlone;
-    slot.samples = !choice.leaves_nccl_alone();
-    // A key without trials: nothing of it is allocated.
+    // Without trials: nothing of it is allocated.
     const KeyPlan unlisted{key, choice, {}};
-    const PlannedUse use = UseOf(plan_, unlisted, slot.samples, place);
-    return {use.use == CallUse::kDefaultSample ? kLeaveNcclAlone : choice, use.use};
+    return Answer(unlisted, UseOf(plan_, unlisted, slot.samples, place));
   }
   const KeyPlan& listed = plan_.keys[slot.listed];
-  slot.samples = !listed.choice.leaves_nccl_alone();
-  const PlannedUse use = UseOf(plan_, listed, slot.samples, place);
-  if (use.use == CallUse::kTrial) return {listed.trials[static_cast<size_t>(use.trial)], use.use};
-  return {use.use == CallUse::kDefaultSample ? kLeaveNcclAlone : listed.choice, use.use};
+  return Answer(listed, UseOf(plan_, listed, slot.samples, place));
 }
 
 bool PlannedTable::TimesLast(const TableKey& key) const {

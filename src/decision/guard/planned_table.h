@@ -23,6 +23,8 @@ class PlannedTable {
   // `policy_choice` counts for keys that the plan does not list. A key's calls are counted by their call
   // numbers: to be asked twice within a call changes nothing. Call numbers do not fall.
   PlannedCall At(const TableKey& key, const CollectiveConfig& policy_choice, uint64_t call_number);
+  // What the key uses but for samples and trials; counts nothing.
+  CollectiveConfig ChoiceOf(const TableKey& key, const CollectiveConfig& policy_choice) const;
   // Whether the call that At answered last for the key is to be timed.
   bool TimesLast(const TableKey& key) const;
   const TablePlan& plan() const { return plan_; }

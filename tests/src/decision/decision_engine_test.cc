@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <random>
@@ -166,6 +167,40 @@ TEST(DecisionTable, ThreadsThatAskAtOnceSeeOneAnswer) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto& mine : seen) EXPECT_EQ(mine, seen[0]);
+}
+
+// A version whose plan lists one key: its own choice there, samples of NCCL's choice, trials; rules stand
+// above it.
+TEST(DecisionEngine, APlanOfTheVersionSaysWhatAKeysCallsUse) {
+  constexpr CollectiveConfig kTreeLl{Algorithm::kTree, Protocol::kLL, 2};
+  const TableKey key{Collective::kAllReduce, SizeClassOf(4096), Role::kUnknown};
+  TablePlan plan;
+  plan.keys.push_back({key, kRingSimple4, {kTreeLl}});
+  EngineOptions options;
+  options.max_channels = 8;
+  options.policy = [=](const TableKey&, const ConfigMask&) { return kTreeLl; };
+  options.rules = Rules("allreduce,0,1024,tree,ll,1,-1,-1");
+  options.plan = std::make_shared<PlannedTable>(plan);
+  DecisionEngine engine(options);
+  const ConfigMask allowed = ChoosableCells(TableOf(1, 2, 3));
+  std::array<int, 3> uses{};
+  for (uint64_t call = 0; call < 200; ++call) {
+    // A group that is only simulated sees the choice and counts nothing.
+    EXPECT_EQ(engine.Decide({Collective::kAllReduce, 4096, 1, Role::kUnknown, call, false}, allowed).config,
+              kRingSimple4);
+    const Decision decision = engine.Decide({Collective::kAllReduce, 4096, 1, Role::kUnknown, call}, allowed);
+    const bool left = decision.config.leaves_nccl_alone();
+    ++uses[static_cast<size_t>(decision.use)];
+    EXPECT_EQ(left, decision.use == CallUse::kDefaultSample);
+    EXPECT_EQ(decision.config, left                              ? kLeaveNcclAlone
+                               : decision.use == CallUse::kTrial ? kTreeLl
+                                                                 : kRingSimple4);
+  }
+  EXPECT_GT(uses[static_cast<size_t>(CallUse::kChoice)], 80);
+  EXPECT_GT(uses[static_cast<size_t>(CallUse::kDefaultSample)], 5);
+  EXPECT_GT(uses[static_cast<size_t>(CallUse::kTrial)], 20);
+  EXPECT_EQ(engine.Decide({Collective::kAllReduce, 512, 1, Role::kUnknown, 200}, allowed).decided_by,
+            DecidedBy::kRule);
 }
 
 }  // namespace

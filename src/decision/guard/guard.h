@@ -91,6 +91,11 @@ class Guard {
   double total_ns() const { return total_ns_; }
   // A search of this key ended, or an earlier run's did.
   bool Settled(const TableKey& key) const { return settled_.contains(KeyCode(key)); }
+  // Nothing: it is not settled. Else whether an earlier run's search did it.
+  std::optional<bool> SettledByEarlierRun(const TableKey& key) const {
+    const auto found = settled_.find(KeyCode(key));
+    return found == settled_.end() ? std::nullopt : std::optional(found->second);
+  }
 
  private:
   GuardedKey& KeyOf(const TableKey& key);

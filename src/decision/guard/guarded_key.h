@@ -70,6 +70,7 @@ class GuardedKey {
   bool all_trials_made() const;
   // Time of the choice over NCCL's, by the paired samples of this span; nothing before there are some.
   std::optional<double> Ratio() const;
+  uint32_t pairs() const { return slower_.count(); }
   // What trials have cost since the last question, in nanoseconds.
   double TakeTrialCost();
 

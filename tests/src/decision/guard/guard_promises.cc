@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "src/decision/guard/learnt_at_site.h"
+#include "src/decision/site_store/site_store_file.h"
+
 namespace dynamiccl::testing {
 namespace {
 
@@ -214,7 +217,9 @@ std::vector<Promise> Quiet(const PromiseOptions& options, Timing timing) {
   });
 }
 
-// A run from nothing, then one that begins with what the first had found at its end.
+constexpr int64_t kEndOfRun = 1'800'000'000;
+
+// A run from nothing, then one that begins with the site store that the first wrote at its end.
 std::vector<Promise> Store(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("store", timing, options, [&](Noise noise, Promise& promise) {
     uint64_t trials = 0;
@@ -228,9 +233,14 @@ std::vector<Promise> Store(const PromiseOptions& options, Timing timing) {
       double at_end = 0;
       double nccl = 0;
       for (size_t key = 0; key < first.truth().size(); ++key) {
-        job_options.confirmed[KeyCode(first.truth()[key].key)] = first.ChoiceOf(key);
         at_end += first.RatioOf(key, first.ChoiceOf(key)) * first.truth()[key].nccl_ns;
         nccl += first.truth()[key].nccl_ns;
+      }
+      const std::vector<std::byte> file = FormatSiteStore(LearntAtSite(first.guard(), {}, kEndOfRun));
+      const SiteStore store = ParseSiteStore(file, "first run's").value();
+      for (const TrueKey& key : first.truth()) {
+        const auto confirmed = ConfirmedAtSite(store, {}, key.key, Regime::kNormal, kEndOfRun + 3600);
+        if (confirmed) job_options.confirmed[KeyCode(key.key)] = *confirmed;
       }
       SimulatedJob second(job_options);
       second.RunFor(120 * kSecond);

@@ -78,6 +78,10 @@ void* KernelTimes::BeginChannel(void* collective, int64_t stamp) {
   return HandleOf(cell->generation, CellIndexOf(collective), HandleKind::kChannel);
 }
 
+bool KernelTimes::IsChannel(const void* handle) {
+  return handle != nullptr && KindOf(handle) == HandleKind::kChannel;
+}
+
 void KernelTimes::StopStamp(void* channel, int64_t stamp) {
   Cell* const cell = CellOf(channel);
   if (cell == nullptr || KindOf(channel) != HandleKind::kChannel) return;

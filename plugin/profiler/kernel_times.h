@@ -44,6 +44,9 @@ class KernelTimes {
   // Where the collective's call is recorded; its duration is added there, now or when it is known.
   void Attach(void* collective, Recorder& recorder, const Recorder::Slot& record);
 
+  // Whether a handle is a channel's.
+  static bool IsChannel(const void* handle);
+
   uint64_t begun() const { return begun_.load(std::memory_order_relaxed); }
   uint64_t finished() const { return finished_.load(std::memory_order_relaxed); }
 

@@ -3,11 +3,15 @@
 // same things alike, so each is read by what it has; its file (profiler_vN.cc) is the table of its functions.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <type_traits>
 
+#include "plugin/chain/chained_profiler.h"
+#include "plugin/profiler/event_pairs.h"
 #include "plugin/profiler/profiler_session.h"
+#include "plugin/runtime/c_boundary.h"
 #include "src/nccl_abi/profiler_types.h"
 
 namespace dynamiccl {
@@ -22,9 +26,61 @@ std::optional<Value> ReadName(std::optional<Value> (*parse)(std::string_view), i
   }
 }
 
-template <typename Descriptor, typename StateArguments>
+// Which kinds of events NCCL sends for which bits of the mask (src/plugin/profiler.cc): parents come with
+// their children.
+constexpr int BitsThatSend(uint64_t type) {
+  constexpr int kKernel = ncclProfileKernelCh | ncclProfileKernelPhase;
+  constexpr int kTask = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileNetPlugin | kKernel;
+  constexpr int kColl = ncclProfileColl | kTask;
+  constexpr int kP2p = ncclProfileP2p | kTask;
+  switch (type) {
+    case ncclProfileKernelCh:
+      return kKernel;
+    case ncclProfileColl:
+      return kColl;
+    case ncclProfileP2p:
+      return kP2p;
+    case ncclProfileCollApi:
+      return ncclProfileCollApi | kColl;
+    case ncclProfileP2pApi:
+      return ncclProfileP2pApi | kP2p;
+    case ncclProfileGroup:
+      return ncclProfileGroup | kColl | kP2p;
+    case ncclProfileGroupApi:
+      return ncclProfileGroupApi | ncclProfileCollApi | ncclProfileP2pApi | ncclProfileKernelLaunch |
+             ncclProfileGroup | kColl | kP2p;
+    default:
+      return -1;  // never sent for our bits alone
+  }
+}
+
+// The functions of version Known, behind which stand our own session and the plugin that the job would have
+// had.
+template <int Known>
 struct ProfilerDoor {
-  static void* Begin(const ProfilerInit& init) { return ProfilerSession::Begin(init).release(); }
+  using Descriptor = typename ProfilerAbi<Known>::Descriptor;
+  using StateArguments = typename ProfilerAbi<Known>::StateArguments;
+  using Chained = ChainedAs<Known>;
+
+  // One communicator's.
+  struct Context {
+    std::unique_ptr<ProfilerSession> ours;  // null: nothing is timed
+    const ChainedProfiler* plugin = nullptr;
+    void* theirs = nullptr;
+  };
+
+  static ncclResult_t Begin(void** context, const ChainedProfilerInit& init) {
+    *context = nullptr;
+    Guarded([&] {
+      auto both = std::make_unique<Context>();
+      both->plugin = ProfilerToChain(Known);
+      if (both->plugin != nullptr && Chained::Init(*both->plugin, &both->theirs, init) != ncclSuccess)
+        both->plugin = nullptr;
+      both->ours = ProfilerSession::Begin({Known, init.communicator, init.n_ranks, init.mask});
+      if (both->ours || both->plugin != nullptr) *context = both.release();
+    });
+    return ncclSuccess;
+  }
 
   // Empty for symmetric kernels and algorithms of a newer NCCL: they are not ours to choose.
   static std::optional<ProfiledCollective> ReadCollective(const Descriptor& event) {
@@ -45,38 +101,67 @@ struct ProfilerDoor {
 
   static ncclResult_t StartEvent(void* context, void** handle, Descriptor* event) {
     *handle = nullptr;
-    auto* const session = static_cast<ProfilerSession*>(context);
-    if (session == nullptr) return ncclSuccess;
-    if constexpr (requires { event->groupApi; }) {
-      if (event->type == ncclProfileGroupApi) session->GroupBegins(event->groupApi.graphCaptured);
-    }
-    if (event->type == ncclProfileColl) {
-      if (const auto collective = ReadCollective(*event)) *handle = session->BeginCollective(*collective);
-    }
-    if constexpr (requires { event->kernelCh; }) {
-      if (event->type == ncclProfileKernelCh)
-        *handle = session->BeginChannel(event->parentObj, StampOf(*event));
-    }
+    auto* const both = static_cast<Context*>(context);
+    if (both == nullptr) return ncclSuccess;
+    void* const ours = both->ours ? StartOurs(*both->ours, *event) : nullptr;
+    void* theirs = nullptr;
+    if (both->plugin != nullptr) theirs = StartTheirs(*both, *event);
+    Guarded([&] { *handle = PairsOfProcess().Join(ours, theirs); });
     return ncclSuccess;
   }
 
+  static void* StartOurs(ProfilerSession& session, const Descriptor& event) {
+    if constexpr (requires { event.groupApi; }) {
+      if (event.type == ncclProfileGroupApi) session.GroupBegins(event.groupApi.graphCaptured);
+    }
+    if (event.type == ncclProfileColl) {
+      if (const auto collective = ReadCollective(event)) return session.BeginCollective(*collective);
+    }
+    if constexpr (requires { event.kernelCh; }) {
+      if (event.type == ncclProfileKernelCh)
+        return session.BeginChannel(PairsOfProcess().OursOf(event.parentObj), StampOf(event));
+    }
+    return nullptr;
+  }
+
+  // As if we were not there: without what NCCL sends for our bits of the mask only.
+  static void* StartTheirs(const Context& both, const Descriptor& event) {
+    if (both.ours && (BitsThatSend(event.type) & both.ours->WantedByOthers()) == 0) return nullptr;
+    Descriptor own = event;
+    own.parentObj = EventPairs::TheirsOf(event.parentObj);
+    void* handle = nullptr;
+    Chained::Start(*both.plugin, both.theirs, &handle, own);
+    return handle;
+  }
+
   static ncclResult_t StopEvent(void* handle) {
-    ProfilerSession::End(handle);
-    return ncclSuccess;
+    EventPairs& pairs = PairsOfProcess();
+    void* const ours = pairs.OursOf(handle);
+    ProfilerSession::End(ours);
+    // A collective's own end means that it is enqueued: its channels still ask for it.
+    if (ProfilerSession::IsChannel(ours)) pairs.Forget(handle);
+    void* const theirs = EventPairs::TheirsOf(handle);
+    const ChainedProfiler* plugin = theirs == nullptr ? nullptr : ProfilerToChain(Known);
+    return plugin == nullptr ? ncclSuccess : Chained::Stop(*plugin, theirs);
   }
 
   static ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                                        StateArguments* arguments) {
     if constexpr (requires { arguments->kernelCh; }) {
       if (state == ncclProfilerKernelChStop && arguments != nullptr)
-        ProfilerSession::StopStamp(handle, static_cast<int64_t>(arguments->kernelCh.pTimer));
+        ProfilerSession::StopStamp(PairsOfProcess().OursOf(handle),
+                                   static_cast<int64_t>(arguments->kernelCh.pTimer));
     }
-    return ncclSuccess;
+    void* const theirs = EventPairs::TheirsOf(handle);
+    const ChainedProfiler* plugin = theirs == nullptr ? nullptr : ProfilerToChain(Known);
+    return plugin == nullptr ? ncclSuccess : Chained::Record(*plugin, theirs, state, arguments);
   }
 
   static ncclResult_t Finalize(void* context) {
-    delete static_cast<ProfilerSession*>(context);
-    return ncclSuccess;
+    const std::unique_ptr<Context> both(static_cast<Context*>(context));
+    // As in NCCL: a plugin that set no context is not told.
+    if (both == nullptr || both->theirs == nullptr || both->plugin == nullptr) return ncclSuccess;
+    return Chained::Finalize(*both->plugin, both->theirs);
   }
 
  private:

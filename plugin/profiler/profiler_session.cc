@@ -40,6 +40,32 @@ void SayWithoutClock(ProcessRuntime& runtime, int version) {
 
 }  // namespace
 
+const ChainedProfiler* ProfilerToChain(int newest) noexcept {
+  static const ChainedProfiler* const found = [newest]() -> const ChainedProfiler* {
+    const ChainedProfiler* plugin = nullptr;
+    Guarded([&] {
+      ProcessRuntime* runtime = ProcessRuntime::Get();
+      const std::optional<std::string> named =
+          runtime == nullptr ? std::nullopt : runtime->profiler_to_chain();
+      if (!named) return;
+      auto chained = ChainedProfiler::Find(*named, newest);
+      if (chained) {
+        plugin = new ChainedProfiler(std::move(*chained));
+      } else if (!named->empty()) {
+        Log(LogLevel::kWarn, "NCCL_PROFILER_PLUGIN is not used: {}", chained.error().message);
+      }
+    });
+    return plugin;
+  }();
+  return found;
+}
+
+EventPairs& PairsOfProcess() noexcept {
+  // Never destroyed: NCCL's threads may stop events while the process ends.
+  static EventPairs* const pairs = new EventPairs();
+  return *pairs;
+}
+
 std::unique_ptr<ProfilerSession> ProfilerSession::Begin(const ProfilerInit& init) noexcept {
   std::unique_ptr<ProfilerSession> session;
   Guarded([&] {

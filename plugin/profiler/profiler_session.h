@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "plugin/chain/chained_profiler.h"
 #include "plugin/profiler/collective_times.h"
+#include "plugin/profiler/event_pairs.h"
 #include "src/collective/collective.h"
 #include "src/collective/collective_config.h"
 #include "src/collective/data_type.h"
@@ -30,6 +32,11 @@ struct ProfiledCollective {
   CollectiveConfig config;  // channels: how many will run
 };
 
+// The plugin that the job would have had, and whose versions this NCCL knows up to `newest`; null when there
+// is none. Looked for at the first call.
+const ChainedProfiler* ProfilerToChain(int newest) noexcept;
+EventPairs& PairsOfProcess() noexcept;
+
 class ProfilerSession {
  public:
   // Null when nothing is to be timed; NCCL's mask then stays as it is.
@@ -39,10 +46,12 @@ class ProfilerSession {
   void* BeginCollective(const ProfiledCollective& event) noexcept;
   void* BeginChannel(void* collective, int64_t stamp) noexcept;
   void GroupBegins(bool captured) noexcept;
+  int WantedByOthers() const noexcept { return times_.window().WantedByOthers(); }
 
   // Without a session, as NCCL calls them.
   static void StopStamp(void* handle, int64_t stamp) noexcept;
   static void End(void* handle) noexcept;
+  static bool IsChannel(const void* handle) noexcept { return KernelTimes::IsChannel(handle); }
 
  private:
   ProfilerSession(CollectiveTimes& times, const ProfilerInit& init);

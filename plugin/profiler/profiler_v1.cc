@@ -7,11 +7,10 @@
 namespace dynamiccl {
 namespace {
 
-using Door = ProfilerDoor<ncclProfilerEventDescr_v1_t, ncclProfilerEventStateArgs_v1_t>;
+using Door = ProfilerDoor<1>;
 
 ncclResult_t Init(void** context, int* mask) {
-  *context = Door::Begin({.version = 1, .mask = mask});
-  return ncclSuccess;
+  return Door::Begin(context, {.mask = mask});
 }
 
 }  // namespace

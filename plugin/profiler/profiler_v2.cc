@@ -7,11 +7,10 @@
 namespace dynamiccl {
 namespace {
 
-using Door = ProfilerDoor<ncclProfilerEventDescr_v2_t, ncclProfilerEventStateArgs_v2_t>;
+using Door = ProfilerDoor<2>;
 
 ncclResult_t Init(void** context, int* mask) {
-  *context = Door::Begin({.version = 2, .mask = mask});
-  return ncclSuccess;
+  return Door::Begin(context, {.mask = mask});
 }
 
 }  // namespace

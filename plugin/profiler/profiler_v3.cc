@@ -7,11 +7,10 @@
 namespace dynamiccl {
 namespace {
 
-using Door = ProfilerDoor<ncclProfilerEventDescr_v3_t, ncclProfilerEventStateArgs_v3_t>;
+using Door = ProfilerDoor<3>;
 
 ncclResult_t Init(void** context, int* mask) {
-  *context = Door::Begin({.version = 3, .mask = mask});
-  return ncclSuccess;
+  return Door::Begin(context, {.mask = mask});
 }
 
 }  // namespace

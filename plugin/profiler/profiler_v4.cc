@@ -7,12 +7,11 @@
 namespace dynamiccl {
 namespace {
 
-using Door = ProfilerDoor<ncclProfilerEventDescr_v4_t, ncclProfilerEventStateArgs_v4_t>;
+using Door = ProfilerDoor<4>;
 
-ncclResult_t Init(void** context, int* mask, const char*, uint64_t communicator, int, int n_ranks, int,
-                  ncclDebugLogger_t) {
-  *context = Door::Begin({4, communicator, n_ranks, mask});
-  return ncclSuccess;
+ncclResult_t Init(void** context, int* mask, const char* name, uint64_t communicator, int n_nodes,
+                  int n_ranks, int rank, ncclDebugLogger_t logger) {
+  return Door::Begin(context, {mask, communicator, name, n_nodes, n_ranks, rank, logger});
 }
 
 }  // namespace

@@ -7,12 +7,11 @@
 namespace dynamiccl {
 namespace {
 
-using Door = ProfilerDoor<ncclProfilerEventDescr_v6_t, ncclProfilerEventStateArgs_v6_t>;
+using Door = ProfilerDoor<6>;
 
-ncclResult_t Init(void** context, uint64_t communicator, int* mask, const char*, int, int n_ranks, int,
-                  ncclDebugLogger_t) {
-  *context = Door::Begin({6, communicator, n_ranks, mask});
-  return ncclSuccess;
+ncclResult_t Init(void** context, uint64_t communicator, int* mask, const char* name, int n_nodes,
+                  int n_ranks, int rank, ncclDebugLogger_t logger) {
+  return Door::Begin(context, {mask, communicator, name, n_nodes, n_ranks, rank, logger});
 }
 
 }  // namespace

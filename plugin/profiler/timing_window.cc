@@ -26,13 +26,27 @@ void TimingWindow::Enter(uint64_t call_number, cudaStream_t stream) noexcept {
   int* const mask = mask_.load(std::memory_order_acquire);
   if (mask == nullptr) return;
   t_open = true;
-  if (open_.fetch_add(1) == 0) std::atomic_ref(*mask).store(kTimed, std::memory_order_relaxed);
+  if (open_.fetch_add(1) != 0) return;
+  const int before = std::atomic_ref(*mask).fetch_or(kTimed, std::memory_order_relaxed);
+  before_.store(before, std::memory_order_release);
 }
 
 void TimingWindow::Leave() noexcept {
   if (!t_open) return;
   t_open = false;
-  if (open_.fetch_sub(1) == 1) std::atomic_ref(*mask_.load()).store(0, std::memory_order_relaxed);
+  if (open_.fetch_sub(1) != 1) return;
+  // A chained plugin may have set it in the meantime: then its word stands.
+  const int before = before_.load(std::memory_order_acquire);
+  int during = before | kTimed;
+  std::atomic_ref(*mask_.load()).compare_exchange_strong(during, before, std::memory_order_relaxed);
+}
+
+int TimingWindow::WantedByOthers() const noexcept {
+  const int before = before_.load(std::memory_order_acquire);
+  int* const mask = mask_.load(std::memory_order_acquire);
+  if (before < 0 || mask == nullptr) return -1;
+  const bool open = open_.load(std::memory_order_acquire) != 0;
+  return open ? before : before | std::atomic_ref(*mask).load(std::memory_order_relaxed);
 }
 
 bool TimingWindow::OpenOnThisThread() noexcept {

@@ -23,12 +23,16 @@ class TimingWindow {
   void Enter(uint64_t call_number, cudaStream_t stream) noexcept;
   // The call has been taken.
   void Leave() noexcept;
+  // The kinds of events that a chained plugin wanted when a window last opened, and those that it wants now;
+  // all of them before the first window.
+  int WantedByOthers() const noexcept;
   // Whether the calling thread's calls are timed now.
   static bool OpenOnThisThread() noexcept;
 
  private:
   std::atomic<int*> mask_{nullptr};
-  std::atomic<int> open_{0};  // threads in a window
+  std::atomic<int> open_{0};     // threads in a window
+  std::atomic<int> before_{-1};  // the mask when a window last opened: a chained plugin's
 };
 
 }  // namespace dynamiccl

@@ -12,6 +12,7 @@
 #include "plugin/interpose/real_nccl.h"
 #include "plugin/runtime/build_id.h"
 #include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/nccl_variable.h"
 #include "src/base/settings.h"
 #include "src/base/small_file.h"
 #include "src/cost_model/tuner_constants.h"
@@ -228,13 +229,14 @@ void ProcessRuntime::OfferAsPlugins() {
 }
 
 void ProcessRuntime::OfferAsProfiler() {
-  const char* named = ::secure_getenv("NCCL_PROFILER_PLUGIN");
-  const std::string plugin = named == nullptr ? "" : named;
-  if (plugin.empty()) {
-    ::setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
-  } else if (!NamesThisObject(plugin)) {
-    Log(LogLevel::kWarn, "nothing is timed: NCCL_PROFILER_PLUGIN={} is yours and stays", plugin);
+  const std::string plugin = NcclVariable("NCCL_PROFILER_PLUGIN").value_or("");
+  if (plugin == "none") {
+    Log(LogLevel::kWarn, "nothing is timed: NCCL_PROFILER_PLUGIN=none was set");
+    return;
   }
+  if (!plugin.empty() && NamesThisObject(plugin)) return;
+  profiler_to_chain_ = plugin;
+  ::setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
 }
 
 void ProcessRuntime::OfferAsTuner() {

@@ -53,6 +53,8 @@ class ProcessRuntime {
   EntryFunction PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes);
   // The tuner plugin that the user named; null when there is none. Loaded at the first call.
   const ChainedTuner* chained_tuner();
+  // As in NCCL_PROFILER_PLUGIN before we offered ourselves; empty text: it was not set. Nothing: we did not.
+  std::optional<std::string> profiler_to_chain() const { return profiler_to_chain_; }
 
   // Null without DYNAMICCL_TRACE, or when it cannot be written. Opened at the first communicator, whose rank
   // names the file where the launcher does not say one.
@@ -150,6 +152,7 @@ class ProcessRuntime {
   bool plugins_offered_ = false;
   bool tuner_offered_ = false;
   bool chain_tried_ = false;
+  std::optional<std::string> profiler_to_chain_;  // set before NCCL can ask
   std::unique_ptr<ChainedTuner> chained_;
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<PledgeSender> pledge_sender_;

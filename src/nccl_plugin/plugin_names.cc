@@ -12,6 +12,8 @@ namespace dynamiccl {
 
 const PluginKind kNetPlugin{"NET", "NCCL_NET_PLUGIN", "libnccl-net", NCCL_SUBSYS_INIT | NCCL_SUBSYS_NET};
 
+const PluginKind kProfilerPlugin{"PROFILER", "NCCL_PROFILER_PLUGIN", "libnccl-profiler", NCCL_SUBSYS_INIT};
+
 namespace {
 
 bool IsStatic(const std::string& name) {

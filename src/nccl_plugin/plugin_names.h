@@ -17,6 +17,7 @@ struct PluginKind {
 };
 
 extern const PluginKind kNetPlugin;
+extern const PluginKind kProfilerPlugin;
 
 // Names to hand to dlopen in order, for a value of the kind's variable (null: not set). Empty: no plugin is
 // wanted. An empty name stands for the process itself (STATIC_PLUGIN, or any prefix of that word, as NCCL

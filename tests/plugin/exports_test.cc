@@ -3,7 +3,9 @@
 // library too many may be missing there or of another version.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <string>
@@ -63,6 +65,38 @@ TEST(Exports, NothingButLibcIsNeeded) {
   // Older glibc keeps these apart; all are glibc.
   for (const char* part : {"libpthread.so.0", "libdl.so.2", "libm.so.6"}) needed.erase(part);
   EXPECT_THAT(needed, ::testing::ElementsAre("libc.so.6"));
+}
+
+// "GLIBC_2.17" is {2, 17}; of the symbols that an object needs.
+std::pair<int, int> NewestGlibcOf(const std::string& object) {
+  std::pair<int, int> newest{0, 0};
+  std::istringstream lines(OutputOf("objdump -T " + object));
+  for (std::string line; std::getline(lines, line);) {
+    int major = 0, minor = 0;
+    const size_t at = line.find("GLIBC_");
+    if (at == std::string::npos || std::sscanf(line.c_str() + at, "GLIBC_%d.%d", &major, &minor) != 2)
+      continue;
+    newest = std::max(newest, {major, minor});
+  }
+  return newest;
+}
+
+// What tools/setup/build_portable.sh has built: for Rocky 8 and Ubuntu 20.04 and later.
+TEST(PortableObjects, NeedGlibc228AtMostAndNothingElse) {
+  for (const char* name : {"/libdynamiccl.so", "/libdynamiccl-audit.so"}) {
+    const std::string object = std::string(DYNAMICCL_TEST_PORTABLE) + name;
+    if (!std::filesystem::exists(object))
+      GTEST_SKIP() << object << " is not there: run tools/setup/build_portable.sh";
+    const auto newest = NewestGlibcOf(object);
+    EXPECT_GE(newest, std::make_pair(2, 2)) << object;
+    EXPECT_LE(newest, std::make_pair(2, 28)) << object;
+    std::istringstream lines(OutputOf("readelf -d " + object));
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("(NEEDED)") == std::string::npos) continue;
+      EXPECT_THAT(line, ::testing::ContainsRegex(
+                            "libc\\.so|libpthread\\.so|libdl\\.so|libm\\.so|librt\\.so|ld-linux"));
+    }
+  }
 }
 
 TEST(Exports, NamesOfPluginLinkToTheSameObject) {

@@ -18,9 +18,6 @@ struct ProfilerInterface {
   int version = 0;
 };
 
-inline constexpr PluginKind kProfilerPlugin{"PROFILER", "NCCL_PROFILER_PLUGIN", "libnccl-profiler",
-                                            NCCL_SUBSYS_INIT};
-
 // Adapters: fill `out` from the symbol of their version; false when the library does not export it. Those of
 // 1 to 6 keep the found symbol for the functions that convert: as in NCCL, a process has one profiler
 // library.

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profiler plugin that the job would have had without us: it gets all its events. NCCL calls our newest
+// version that it knows; the plugin's is the newest that both know, and events are converted as NCCL would.
+#pragma once
+
+#include <string>
+
+#include "plugin/chain/profiler_conversion.h"
+#include "src/base/dynamic_library.h"
+
+namespace dynamiccl {
+
+// What NCCL says of a communicator; up to version 3 the mask alone.
+struct ChainedProfilerInit {
+  int* mask = nullptr;
+  uint64_t communicator = 0;
+  const char* name = nullptr;
+  int n_nodes = 0;
+  int n_ranks = 0;
+  int rank = 0;
+  ncclDebugLogger_t logger = nullptr;
+};
+
+struct ChainedProfiler {
+  DynamicLibrary library;
+  int version = 0;
+  const void* interface = nullptr;  // ProfilerAbi<version>::Interface
+
+  // `named` as in NCCL_PROFILER_PLUGIN; empty: as if it were not set. `newest`: that this NCCL knows.
+  static Result<ChainedProfiler> Find(const std::string& named, int newest);
+};
+
+// Calls `function` with the plugin's version as a constant, which is at most Newest.
+template <int Newest, typename Function>
+ncclResult_t WithVersionOf(const ChainedProfiler& plugin, Function&& function) {
+  if (plugin.version == Newest) {
+    using Interface = typename ProfilerAbi<Newest>::Interface;
+    return function(std::integral_constant<int, Newest>(), *static_cast<const Interface*>(plugin.interface));
+  }
+  if constexpr (Newest > 1) {
+    return WithVersionOf<Newest - 1>(plugin, function);
+  } else {
+    return ncclSuccess;
+  }
+}
+
+// The plugin's functions in the form of version Known, the one that NCCL calls us with.
+template <int Known>
+struct ChainedAs {
+  using Descriptor = typename ProfilerAbi<Known>::Descriptor;
+  using StateArguments = typename ProfilerAbi<Known>::StateArguments;
+
+  static ncclResult_t Init(const ChainedProfiler& plugin, void** context, const ChainedProfilerInit& i) {
+    return WithVersionOf<Known>(plugin, [&](auto version, const auto& interface) {
+      if constexpr (version() <= 3) {
+        return interface.init(context, i.mask);
+      } else if constexpr (version() == 4) {
+        return interface.init(context, i.mask, i.name, i.communicator, i.n_nodes, i.n_ranks, i.rank,
+                              i.logger);
+      } else {
+        return interface.init(context, i.communicator, i.mask, i.name, i.n_nodes, i.n_ranks, i.rank,
+                              i.logger);
+      }
+    });
+  }
+
+  static ncclResult_t Start(const ChainedProfiler& plugin, void* context, void** handle, Descriptor& event) {
+    return WithVersionOf<Known>(plugin, [&](auto version, const auto& interface) {
+      if constexpr (version() == Known) {
+        return interface.startEvent(context, handle, &event);
+      } else {
+        typename ProfilerAbi<version()>::Descriptor older{};
+        return ConvertEvent(event, older) ? interface.startEvent(context, handle, &older) : ncclSuccess;
+      }
+    });
+  }
+
+  static ncclResult_t Stop(const ChainedProfiler& plugin, void* handle) {
+    return WithVersionOf<Known>(plugin,
+                                [&](auto, const auto& interface) { return interface.stopEvent(handle); });
+  }
+
+  static ncclResult_t Record(const ChainedProfiler& plugin, void* handle, ncclProfilerEventState_t state,
+                             StateArguments* arguments) {
+    return WithVersionOf<Known>(plugin, [&](auto version, const auto& interface) {
+      if constexpr (version() == Known) {
+        return interface.recordEventState(handle, state, arguments);
+      } else {
+        typename ProfilerAbi<version()>::StateArguments older{};
+        if (!ConvertState<version()>(state, arguments, older)) return ncclSuccess;
+        return interface.recordEventState(handle, state, arguments == nullptr ? nullptr : &older);
+      }
+    });
+  }
+
+  static ncclResult_t Finalize(const ChainedProfiler& plugin, void* context) {
+    return WithVersionOf<Known>(plugin,
+                                [&](auto, const auto& interface) { return interface.finalize(context); });
+  }
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/profiler/event_pairs.h"
+
+namespace dynamiccl {
+
+char EventPairs::places_[kPlaces];
+
+bool EventPairs::IsOursAlone(const void* kept) {
+  const auto address = reinterpret_cast<uintptr_t>(kept);
+  const auto first = reinterpret_cast<uintptr_t>(places_);
+  return address >= first && address < first + kPlaces;
+}
+
+void* EventPairs::Join(void* ours, void* theirs) {
+  if (theirs == nullptr && ours == nullptr) return nullptr;
+  if (theirs == nullptr) {
+    const size_t place = next_.fetch_add(1, std::memory_order_relaxed) % kPlaces;
+    alone_[place].store(ours, std::memory_order_release);
+    return &places_[place];
+  }
+  // A plugin gives its handles out again: what is known of this one is old.
+  if (ours == nullptr) {
+    Forget(theirs);
+    return theirs;
+  }
+  const std::lock_guard lock(mutex_);
+  if (ours_.insert_or_assign(theirs, ours).second) order_.push_back(theirs);
+  if (order_.size() > kMost) {
+    ours_.erase(order_.front());
+    order_.pop_front();
+  }
+  remembered_.store(ours_.size(), std::memory_order_release);
+  return theirs;
+}
+
+void* EventPairs::OursOf(void* kept) {
+  if (kept == nullptr) return nullptr;
+  if (IsOursAlone(kept)) return alone_[static_cast<char*>(kept) - places_].load(std::memory_order_acquire);
+  if (remembered_.load(std::memory_order_acquire) == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto found = ours_.find(kept);
+  return found == ours_.end() ? nullptr : found->second;
+}
+
+void EventPairs::Forget(void* kept) {
+  if (IsOursAlone(kept) || remembered_.load(std::memory_order_acquire) == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (ours_.erase(kept) == 0) return;
+  std::erase(order_, kept);
+  remembered_.store(ours_.size(), std::memory_order_release);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that treats NCCL roughly; ranks are threads. The word says how:
+//   stressed_job <unused> <times> signals | threads | hundred | abort | leave | reopen <object>
+// Prints "init <us>" for hundred: the time that the slower rank took to make its communicators.
+#include <dlfcn.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/nccl_abi/host_stream.h"
+#include "src/nccl_abi/nccl_api.h"
+
+namespace {
+
+void Require(bool true_here, const char* what) {
+  if (true_here) return;
+  std::fprintf(stderr, "stressed_job: %s\n", what);
+  std::_Exit(4);
+}
+#define REQUIRE(condition) Require(condition, #condition)
+#define REQUIRE_NCCL(call) Require((call) == ncclSuccess, #call)
+
+ncclUniqueId NewId() {
+  ncclUniqueId id{};
+  REQUIRE_NCCL(ncclGetUniqueId(&id));
+  return id;
+}
+
+// One rank's end of a communicator.
+struct End {
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+
+  End(const ncclUniqueId& id, int n_ranks, int rank) {
+    REQUIRE_NCCL(hostcclStreamCreate(&stream));
+    REQUIRE_NCCL(ncclCommInitRank(&comm, n_ranks, id, rank));
+  }
+  void Sum(int n_ranks, size_t count) const {
+    std::vector<float> data(count, 1.0f);
+    REQUIRE_NCCL(ncclAllReduce(data.data(), data.data(), count, ncclFloat32, ncclSum, comm, stream));
+    REQUIRE_NCCL(hostcclStreamSynchronize(stream));
+    REQUIRE(data[count - 1] == static_cast<float>(n_ranks));
+  }
+  void Close() const {
+    REQUIRE_NCCL(ncclCommDestroy(comm));
+    REQUIRE_NCCL(hostcclStreamDestroy(stream));
+  }
+};
+
+template <typename Function>
+void OnRanks(int n_ranks, Function function) {
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < n_ranks; ++rank) ranks.emplace_back(function, rank);
+  for (std::thread& rank : ranks) rank.join();
+}
+
+std::atomic<int> g_signals{0};
+
+// 10 kHz of a signal whose handler interrupts system calls.
+void Signals(int times) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_signals.fetch_add(1, std::memory_order_relaxed); };
+  REQUIRE(::sigaction(SIGUSR1, &action, nullptr) == 0);
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGUSR1;
+  timer_t timer{};
+  REQUIRE(::timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+  const itimerspec every{{0, 100'000}, {0, 100'000}};
+  REQUIRE(::timer_settime(timer, 0, &every, nullptr) == 0);
+  const ncclUniqueId id = NewId();
+  OnRanks(2, [&](int rank) {
+    const End end(id, 2, rank);
+    for (int i = 0; i < times; ++i) end.Sum(2, static_cast<size_t>(1 + i % 5000));
+    end.Close();
+  });
+  // What the calls need not have lasted long enough for.
+  while (g_signals.load() == 0) std::this_thread::yield();
+  REQUIRE(::timer_delete(timer) == 0);
+}
+
+// Eight communicators in four threads.
+void Threads(int times) {
+  const ncclUniqueId ids[2] = {NewId(), NewId()};
+  OnRanks(4, [&](int rank) {
+    const End ends[2] = {{ids[0], 4, rank}, {ids[1], 4, rank}};
+    for (int i = 0; i < times; ++i) ends[i % 2].Sum(4, static_cast<size_t>(1 + i % 300));
+    for (const End& end : ends) end.Close();
+  });
+}
+
+void Hundred(int times) {
+  std::vector<ncclUniqueId> ids;
+  for (int i = 0; i < times; ++i) ids.push_back(NewId());
+  std::atomic<int64_t> slower_us{0};
+  OnRanks(2, [&](int rank) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<End> ends;
+    for (const ncclUniqueId& id : ids) ends.emplace_back(id, 2, rank);
+    const int64_t us =
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin)
+            .count();
+    if (rank == 0) slower_us = us;
+    for (const End& end : ends) end.Sum(2, 10);
+    for (const End& end : ends) end.Close();
+  });
+  std::printf("init %ld\n", static_cast<long>(slower_us.load()));
+}
+
+// A rank waits for one that never comes; another thread ends that.
+void Abort(int times) {
+  for (int i = 0; i < times; ++i) {
+    const ncclUniqueId id = NewId();
+    std::barrier issued(2);
+    OnRanks(2, [&](int rank) {
+      const End end(id, 2, rank);
+      end.Sum(2, 100);
+      std::vector<float> data(100000);
+      if (rank == 0) {
+        REQUIRE_NCCL(
+            ncclAllReduce(data.data(), data.data(), data.size(), ncclFloat32, ncclSum, end.comm, end.stream));
+        std::thread watchdog([&] { REQUIRE_NCCL(ncclCommAbort(end.comm)); });
+        watchdog.join();
+        (void)hostcclStreamSynchronize(end.stream);
+      }
+      issued.arrive_and_wait();
+      if (rank == 1) REQUIRE_NCCL(ncclCommAbort(end.comm));
+      REQUIRE_NCCL(hostcclStreamDestroy(end.stream));
+    });
+  }
+}
+
+// Ends with everything open.
+void Leave(int times) {
+  const ncclUniqueId id = NewId();
+  OnRanks(2, [&](int rank) {
+    static std::vector<End*> kept[2];
+    kept[rank].push_back(new End(id, 2, rank));
+    for (int i = 0; i < times; ++i) kept[rank][0]->Sum(2, 1000);
+  });
+}
+
+// The object by itself, and as the plugin of communicators that come and go.
+void Reopen(int times, const char* object) {
+  for (int i = 0; i < times; ++i) {
+    void* handle = ::dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(handle != nullptr && ::dlclose(handle) == 0);
+    const End end(NewId(), 1, 0);
+    end.Sum(1, 10);
+    end.Close();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const int times = std::atoi(argv[2]);
+  const std::string how = argv[3];
+  if (how == "signals") Signals(times);
+  if (how == "threads") Threads(times);
+  if (how == "hundred") Hundred(times);
+  if (how == "abort") Abort(times);
+  if (how == "leave") Leave(times);
+  if (how == "reopen" && argc > 4) Reopen(times, argv[4]);
+  return 0;
+}

@@ -32,7 +32,12 @@ typedef enum {
 typedef void (*ncclDebugLogger_t)(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                                   const char* fmt, ...);
 
+// The type below it is what compilers choose for NVIDIA's; naming it lets numbers of later releases be read.
+#ifdef __cplusplus
+typedef enum : unsigned int {
+#else
 typedef enum {
+#endif
   ncclFuncBroadcast = 0,
   ncclFuncReduce = 1,
   ncclFuncAllGather = 2,

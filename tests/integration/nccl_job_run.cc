@@ -46,7 +46,7 @@ void SendToFile(const std::string& path, int descriptor) {
   ::setenv("WORLD_SIZE", std::to_string(options.n_ranks).c_str(), 1);
   ::setenv("DYNAMICCL_CONTROL_ADDRESS", "127.0.0.1", 1);
   // On a busy machine a rank is easily later than jobs allow for.
-  ::setenv("DYNAMICCL_ATTEST_TIMEOUT_MS", "20000", 1);
+  ::setenv("DYNAMICCL_ATTEST_TIMEOUT_MS", "120000", 1);
   SetAll(options.environment, folder);
   const auto own = options.environment_of.find(rank);
   if (own != options.environment_of.end()) SetAll(own->second, folder);

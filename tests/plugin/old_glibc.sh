@@ -6,7 +6,7 @@
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-objects="$(realpath "${1:-$root/build/portable/lib}")"
+objects="$(realpath -m "${1:-$root/build/portable/lib}")"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl"
 package=libc6_2.31-0ubuntu9_amd64.deb
 libc="$cache/focal/$package.unpacked"

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <barrier>
+#include <latch>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -254,8 +256,11 @@ TEST(NonBlocking, ShrinkIsInProgressOnTheParentUntilTheOthersCome) {
 TEST(NonBlocking, ShrinkWithAbortEndsWhatHangsOnTheParent) {
   // The first that shrinks ends the other's AllReduce, which may then still be on its way.
   std::barrier enqueued(2);
+  std::latch shrunk(2);
   WithRanks(3, [&](testing::RankContext& rank) {
-    if (rank.rank == 2) return;
+    if (rank.rank == 2) return shrunk.wait();
+    const std::unique_ptr<std::latch, void (*)(std::latch*)> at_end(
+        &shrunk, [](std::latch* latch) { latch->count_down(); });
     float value = 1;
     ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
     EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << "enqueued";

@@ -9,6 +9,7 @@
 set -euo pipefail
 folder="$(mkdir -p "$1" && cd "$1" && pwd)"
 dynamiccl="${2:-dynamiccl}"
+[[ "$dynamiccl" != */* ]] || dynamiccl="$(realpath "$dynamiccl")"
 cd "$folder"
 
 [[ -d nccl ]] || git clone -q --depth 1 https://github.com/NVIDIA/nccl nccl

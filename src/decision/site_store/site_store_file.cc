@@ -105,7 +105,7 @@ Result<uint32_t> CheckHeader(std::span<const std::byte> bytes) {
   if (version != kVersion) {
     return WithHint(MakeError(ErrorKind::kUnsupported, "byte 8: format version {}, this build reads {}",
                               version, kVersion),
-                    "use the build that wrote it, or name another path in DYNAMICCL_SITE_STORE");
+                    "use the build that wrote it, or another path");
   }
   if (header.Get<uint32_t>() != kHeaderBytes || header.Get<uint32_t>() != kEntryBytes) {
     return Damaged(12, "another size of header or entries");
@@ -147,7 +147,7 @@ Result<UniqueFd> Lock(const std::string& path) {
   UniqueFd fd(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd.valid()) {
     return WithHint(MakeError(ErrorKind::kUnavailable, "{}.lock: {}", path, ErrnoText(errno)),
-                    "check that the folder of DYNAMICCL_SITE_STORE exists and may be written to");
+                    "check that its folder exists and may be written to");
   }
   for (int tries = 0; tries < 50; ++tries) {
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;

@@ -52,12 +52,12 @@ uint64_t BytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) {
   return facts.collective == Collective::kSendRecv ? total * static_cast<uint64_t>(n_ranks) : total;
 }
 
-// `buffered` is fresh.
-void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream,
+// `buffered` is fresh. What only traces and metrics hold is asked for only where there are such.
+void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream, bool accounted,
               BufferedCall& buffered) {
   buffered.communicator = communicator;
   buffered.stream = FoldStream(stream);
-  buffered.captured = StreamIsCapturing(stream);
+  buffered.captured = accounted && StreamIsCapturing(stream);
   CollectiveCall& call = buffered.issued.call;
   call.communicator = communicator->info.id;
   call.collective = facts.collective;
@@ -70,7 +70,7 @@ void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t st
   buffered.api_bytes = facts.count * element_bytes;
   buffered.issued.rank = communicator->info.rank;
   buffered.issued.root_or_peer = facts.root_or_peer;
-  buffered.issued.issued_ns = MonotonicNanoseconds();
+  buffered.issued.issued_ns = accounted ? MonotonicNanoseconds() : 0;
   buffered.issued.labelled_phase = t_calls.labels.phase;
   buffered.issued.labelled_role = t_calls.labels.role;
   buffered.issued.labelled_stage = t_calls.labels.stage;
@@ -205,8 +205,9 @@ void Record(Recorder& recorder, CollectiveTimes* times, const BufferedCall& buff
 void CountGroup(ProcessRuntime& runtime) {
   Recorder* const recorder = runtime.recorder();
   const Mode mode = runtime.settings().mode;
+  const bool accounted = runtime.accounts_for_calls();
   for (BufferedCall& buffered : t_calls.calls) {
-    Cover(mode, buffered);
+    if (accounted) Cover(mode, buffered);
     if (recorder != nullptr) Record(*recorder, runtime.times(), buffered);
     StructureTrigger* structure = buffered.communicator->structure.get();
     if (structure != nullptr && Tunable(buffered.issued.call)) structure->Step(buffered.issued.call);
@@ -265,7 +266,7 @@ ApiCall::ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream, bo
     const size_t before = t_calls.calls.size();
     BufferedCall& buffered = t_calls.calls.emplace_back();
     buffered.configured = configured;
-    Describe(facts, communicator, stream, buffered);
+    Describe(facts, communicator, stream, runtime_->accounts_for_calls(), buffered);
     if (IsRootOfParts(buffered)) BufferRootsPart(buffered);
     buffered_ = t_calls.calls.size() - before;
     if (t_calls.depth == 0) NumberCalls(false);

@@ -19,6 +19,10 @@ Verdict VouchedFor(const ProcessRuntime& runtime) {
   if (hash.empty()) return No("NCCL does not tell which communicator this is; preload libdynamiccl.so");
   if (hash != runtime.policy_hash())
     return No("DYNAMICCL_POLICY_SHA256 is not the hash of the loaded policy");
+  if (runtime.ChoosesBesidePolicy())
+    return No(
+        "DYNAMICCL_POLICY_SHA256 vouches for the policy, not for DYNAMICCL_RULES or "
+        "DYNAMICCL_DECISIONS; preload libdynamiccl.so");
   return {.agreed = true};
 }
 

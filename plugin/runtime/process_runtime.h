@@ -48,6 +48,10 @@ class ProcessRuntime {
 
   // Null without one.
   const std::shared_ptr<const Policy>& policy() const { return policy_; }
+  // Whether choices come from more than the policy, which is all that a user can vouch for.
+  bool ChoosesBesidePolicy() const { return rules_ != nullptr || decisions_ != nullptr; }
+  // Whether anybody reads what single calls were: their times of issue, and what decides them.
+  bool accounts_for_calls() const { return !settings_.trace_path.empty() || !settings_.metrics_path.empty(); }
   // The policy's entries for a communicator, a pure function of what is attested; empty without a policy.
   // `constants` is null where the tuner's version does not tell them.
   EntryFunction PolicyFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes);

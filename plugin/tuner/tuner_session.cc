@@ -163,9 +163,8 @@ void TunerSession::Answer(const TunerRequest& request) noexcept {
   Guarded([&] { Decide(request, table, chained_answered); });
 }
 
-ConfigMask TunerSession::AllowedOnAllRanks(const TunerQuestion& question, const CostTable& table,
+ConfigMask TunerSession::AllowedOnAllRanks(const TunerQuestion& question, const ConfigMask& seen,
                                            const GroupInFlight* flight) {
-  const ConfigMask seen = ChoosableCells(table);
   if (standing_ == Standing::kAlone) return seen;
   if (standing_ == Standing::kVouchedFor) return seen & OfferedEverywhere(question.collective);
   const GroupFacts* facts = flight != nullptr         ? &flight->facts
@@ -194,12 +193,12 @@ void TunerSession::SayThatItIsGone(const TunerQuestion& question, const Collecti
 }
 
 // For the ledger of what a tuner can change.
-void TunerSession::NoteQuestion(Collective collective, const CostTable& table, GroupInFlight* flight) {
+void TunerSession::NoteQuestion(Collective collective, const ConfigMask& seen, GroupInFlight* flight) {
   if (flight == nullptr) return;
   static const bool channels_are_pinned = ChannelsArePinned();
   const auto bit = static_cast<uint8_t>(1u << static_cast<unsigned>(collective));
   flight->asked |= bit;
-  const size_t cells = ChoosableCells(table).count();
+  const size_t cells = seen.count();
   if (cells > 1 || (cells == 1 && !channels_are_pinned)) flight->had_choice |= bit;
 }
 
@@ -209,16 +208,16 @@ void TunerSession::Decide(const TunerRequest& request, const CostTable& table, b
   GroupInFlight* flight = communicator_ ? InFlightOnThisThread(communicator_->token) : nullptr;
   TunerQuestion question{static_cast<Collective>(function), request.bytes, request.n_pipe_ops,
                          Role::kUnknown};
-  NoteQuestion(question.collective, table, flight);
+  const ConfigMask seen = ChoosableCells(table);
+  NoteQuestion(question.collective, seen, flight);
   question.role = RecognisedRole(flight, question.collective);
   if (flight != nullptr) {
     question.call_number = flight->facts.call_number;
     question.is_call = !flight->facts.simulated;
   }
   const VersionedTable chosen = TableOf(flight);
-  Decision decision = chosen.engine
-                          ? chosen.engine->Decide(question, AllowedOnAllRanks(question, table, flight))
-                          : Decision{};
+  Decision decision =
+      chosen.engine ? chosen.engine->Decide(question, AllowedOnAllRanks(question, seen, flight)) : Decision{};
   if (!decision.config.leaves_nccl_alone() &&
       table.at(decision.config.algorithm, decision.config.protocol) < 0) {
     SayThatItIsGone(question, decision.config);

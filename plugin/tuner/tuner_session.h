@@ -40,10 +40,10 @@ class TunerSession {
   // In adaptive mode: the ranks' tables change together from now on.
   void JoinSwitching(const EngineOptions& options, const TunerInit& init);
   // What may be chosen for this question on every rank; empty: NCCL's choice.
-  ConfigMask AllowedOnAllRanks(const TunerQuestion& question, const CostTable& table,
+  ConfigMask AllowedOnAllRanks(const TunerQuestion& question, const ConfigMask& seen,
                                const GroupInFlight* flight);
   void Decide(const TunerRequest& request, const CostTable& table, bool chained_answered);
-  static void NoteQuestion(Collective collective, const CostTable& table, GroupInFlight* flight);
+  static void NoteQuestion(Collective collective, const ConfigMask& seen, GroupInFlight* flight);
   void SayThatItIsGone(const TunerQuestion& question, const CollectiveConfig& config);
   // That the call in flight is to use.
   VersionedTable TableOf(const GroupInFlight* flight) const;

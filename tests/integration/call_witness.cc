@@ -18,17 +18,6 @@ struct Call {
 };
 thread_local std::vector<Call> t_calls;
 
-template <typename... Arguments>
-std::vector<unsigned char> BytesOf(const Arguments&... arguments) {
-  std::vector<unsigned char> bytes;
-  const auto add = [&](const auto& argument) {
-    const auto* begin = reinterpret_cast<const unsigned char*>(&argument);
-    bytes.insert(bytes.end(), begin, begin + sizeof(argument));
-  };
-  (add(arguments), ...);
-  return bytes;
-}
-
 }  // namespace
 
 // The strong names, which the interposer looks for; hostccl's stand behind.

@@ -4,6 +4,19 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
+
+// The arguments of one call, as the witness keeps them.
+template <typename... Arguments>
+std::vector<unsigned char> BytesOf(const Arguments&... arguments) {
+  std::vector<unsigned char> bytes;
+  [[maybe_unused]] const auto add = [&](const auto& argument) {
+    const auto* begin = reinterpret_cast<const unsigned char*>(&argument);
+    bytes.insert(bytes.end(), begin, begin + sizeof(argument));
+  };
+  (add(arguments), ...);
+  return bytes;
+}
 
 extern "C" {
 // The calls of this thread since the last WitnessForget.

@@ -20,17 +20,6 @@
 
 namespace {
 
-template <typename... Arguments>
-std::vector<unsigned char> BytesOf(const Arguments&... arguments) {
-  std::vector<unsigned char> bytes;
-  const auto add = [&](const auto& argument) {
-    const auto* begin = reinterpret_cast<const unsigned char*>(&argument);
-    bytes.insert(bytes.end(), begin, begin + sizeof(argument));
-  };
-  (add(arguments), ...);
-  return bytes;
-}
-
 thread_local int t_rank = 0;
 
 // One call through the public name, compared with what the witness saw of it.

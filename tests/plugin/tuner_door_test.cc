@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "src/base/small_file.h"
 #include "src/cost_model/tuner_constants.h"
+#include "src/decision/saved_decisions.h"
 #include "src/nccl_abi/tuner_v6.h"
 #include "src/policy/policy_file.h"
 #include "tests/support/child_process.h"
@@ -179,6 +181,32 @@ TEST(TunerDoor, PolicyThatIsNotTheVouchedOneIsNotUsed) {
     EXPECT_EQ(door.Ask(table, 1024), 0);
     EXPECT_EQ(table.zeros(), 0);
   });
+}
+
+// Ranks that cannot meet may have other rules, and nobody would notice.
+TEST(TunerDoor, RulesAndSavedDecisionsAreNotVouchedFor) {
+  const std::string path = PolicyPath() + ".beside";
+  for (const char* setting : {"DYNAMICCL_RULES", "DYNAMICCL_DECISIONS"}) {
+    InChildProcess([&] {
+      UsePolicy();
+      const auto policy = ReadPolicyFile(PolicyPath());
+      ASSERT_TRUE(policy);
+      SavedDecisions saved(ToHex((*policy)->sha256));
+      for (int shape = 0; shape < 64; ++shape)
+        saved.Set(
+            {1 + shape % 16, 1 + shape / 16, {Collective::kAllReduce, SizeClassOf(1024), Role::kUnknown}},
+            {Algorithm::kRing, Protocol::kSimple, 2});
+      const bool rules = std::string_view(setting) == "DYNAMICCL_RULES";
+      ASSERT_TRUE(ReplaceFile(path, rules ? "allreduce,0,4096,ring,simple,2,-1,-1\n" : saved.Text()));
+      ::setenv(setting, path.c_str(), 1);
+      ::setenv("DYNAMICCL_LOG", "none", 1);
+      Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
+      Table table(50.0f);
+      EXPECT_EQ(door.Ask(table, 1024), 0);
+      EXPECT_EQ(table.zeros(), 0);
+    });
+  }
+  ::unlink(path.c_str());
 }
 
 }  // namespace

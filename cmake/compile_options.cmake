@@ -21,6 +21,18 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
+# For code that runs in every call of a job: g++ clears a struct of 100 bytes by "rep stos", which takes longer than
+# all that is then done with it.
+include(CheckCXXCompilerFlag)
+set(DYNAMICCL_SMALL_CLEARS)
+foreach(kind memset memcpy)
+  set(flag "-m${kind}-strategy=vector_loop:512:noalign,libcall:-1:noalign")
+  check_cxx_compiler_flag("${flag}" DYNAMICCL_HAS_${kind}_STRATEGY)
+  if(DYNAMICCL_HAS_${kind}_STRATEGY)
+    list(APPEND DYNAMICCL_SMALL_CLEARS "${flag}")
+  endif()
+endforeach()
+
 add_library(dynamiccl_options INTERFACE)
 target_include_directories(dynamiccl_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(dynamiccl_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers

@@ -19,12 +19,14 @@ function(dynamiccl_test_programs label)
   add_dependencies(tests_${label} ${ARGN})
 endfunction()
 
-# dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ALONE] [SERIAL] [THREADS]): one gtest program; each case is
-# a ctest test. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
-# Labels used: fast (default), integration, torch, real_nccl, slow; and threads: what ThreadSanitizer has something to see
-# in (THREADS). The target tests_LABEL builds the programs of a label.
+# dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ENVIRONMENT NAME=value] [LIBRARIES folder] [ALONE] [SERIAL] [THREADS]):
+# one gtest program; each case is a ctest test. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
+# LIBRARIES: where the loader looks first, before what the user's LD_LIBRARY_PATH names.
+# Labels used: fast (default), integration, torch, real_nccl, cuda, slow; stressed: integration tests that AddressSanitizer is to
+# see as well; and threads: what ThreadSanitizer has something to see in (THREADS). The target tests_LABEL builds the
+# programs of a label.
 function(dynamiccl_test name)
-  cmake_parse_arguments(ARG "ALONE;SERIAL;THREADS" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;SERIAL;THREADS" "TIMEOUT;ENVIRONMENT;LIBRARIES" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -46,6 +48,12 @@ function(dynamiccl_test name)
   endif()
   if(ARG_SERIAL)
     set(lock RUN_SERIAL TRUE)
+  endif()
+  if(ARG_ENVIRONMENT)
+    list(APPEND lock ENVIRONMENT ${ARG_ENVIRONMENT})
+  endif()
+  if(ARG_LIBRARIES)
+    list(APPEND lock ENVIRONMENT_MODIFICATION LD_LIBRARY_PATH=path_list_prepend:${ARG_LIBRARIES})
   endif()
   # One word, as gtest_discover_tests takes no list; -L fast and -L threads both find fast_threads.
   string(REPLACE ";" "_" labels "${ARG_LABELS}")

@@ -17,5 +17,13 @@ endif()
 if(TARGET hostccl_nccl)
   install(TARGETS hostccl_nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hostccl)
 endif()
+if(TARGET dynamiccl_torch)
+  install(TARGETS dynamiccl_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/python/dynamiccl_torch)
+  install(DIRECTORY ${DYNAMICCL_PYTHON_DIR}/ DESTINATION ${CMAKE_INSTALL_LIBDIR}/python
+          PATTERN "*.so" EXCLUDE PATTERN __pycache__ EXCLUDE)
+endif()
+# What releases of NCCL choose by themselves, for `dynamiccl doctor --compare-nccl`.
+install(FILES traces/nccl_choices/releases.nccl-choices
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/traces/nccl_choices)
 install(FILES src/annotate/phase_marker.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamiccl)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device seam on CUDA, over the CUDA runtime and LibTorch's caching allocator. Built with
 // -DDYNAMICCL_CUDA=ON, which needs a LibTorch built for CUDA.
-#include <ATen/native/cuda/Resize.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/Allocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <cuda_runtime_api.h>
 
 #include <chrono>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "zero_workloads/device.h"
+#include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -31,6 +34,20 @@ struct ComputeWait {
 std::vector<ComputeWait> compute_waits;
 
 Event RecordIn(cudaStream_t stream);
+
+// LibTorch's caching allocator reports to it; LibTorch hands it on to the threads of a backward pass.
+class DeviceMemoryReports final : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* block, int64_t bytes, size_t, size_t, c10::Device device) override {
+    if (!device.is_cuda()) return;
+    if (bytes > 0) {
+      BookAllocation(block, bytes);
+    } else {
+      BookFree(block);
+    }
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+};
 
 }  // namespace
 
@@ -70,6 +87,11 @@ Result<at::Device> SelectDevice(int local_rank) {
   return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device));
 }
 
+void CountDeviceMemory() {
+  // For as long as the process lives.
+  new c10::DebugInfoGuard(c10::DebugInfoKind::PROFILER_STATE, std::make_shared<DeviceMemoryReports>());
+}
+
 Stream::Stream() {
   Check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
 }
@@ -95,6 +117,14 @@ void StartComputeAfter(const Event& event) {
   compute_waits.push_back({std::move(begin), RecordIn(compute)});
 }
 
+void FinishCompute() {
+  Check(cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream()), "cudaStreamSynchronize");
+}
+
+at::Tensor HostBuffer(int64_t bytes) {
+  return at::empty({bytes}, at::TensorOptions().dtype(at::kByte).pinned_memory(true));
+}
+
 void WaitOnHost(const Event& event, const std::function<void()>& check) {
   StartComputeAfter(event);
   while (cudaEventQuery(event->event) == cudaErrorNotReady) {
@@ -118,7 +148,31 @@ int64_t TakeComputeWaitNanoseconds() {
 }
 
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
-  at::native::resize_bytes_cuda(tensor.storage().unsafeGetStorageImpl(), static_cast<size_t>(bytes));
+  // Not ATen's resize: its header wants those of cuBLAS, and it would copy what need not be kept.
+  c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
+  if (static_cast<int64_t>(storage->nbytes()) == bytes) return;
+  storage->set_data_ptr_noswap(storage->allocator()->allocate(static_cast<size_t>(bytes)));
+  storage->set_nbytes(static_cast<size_t>(bytes));
+}
+
+at::Tensor NewHostTensor(int64_t elements, at::ScalarType type) {
+  return HostBuffer(elements * static_cast<int64_t>(c10::elementSize(type))).view(type);
+}
+
+int64_t DeviceMemoryBytes() {
+  size_t free = 0, total = 0;
+  Check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return static_cast<int64_t>(total);
+}
+
+Status CapDeviceMemory(int64_t bytes, MemoryAllocator) {
+  const int64_t total = DeviceMemoryBytes();
+  const double share = static_cast<double>(bytes) / static_cast<double>(total);
+  if (share > 1) {
+    return MakeError(ErrorKind::kInvalidArgument, "--memory-cap {}: the device has {} bytes", bytes, total);
+  }
+  c10::cuda::CUDACachingAllocator::setMemoryFraction(share, c10::cuda::current_device());
+  return {};
 }
 
 int64_t PeakBytes() {

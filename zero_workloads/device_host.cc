@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device seam on host memory, over hostccl's streams and events.
 #include <ATen/native/Resize.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <new>
 #include <stdexcept>
 #include <string>
 
 #include "src/base/clock.h"
 #include "src/nccl_abi/host_stream.h"
 #include "zero_workloads/device.h"
+#include "zero_workloads/memory/counting_allocator.h"
 
 namespace dynamiccl::zero {
 namespace {
 
 // Of the thread that computes; hooks of the backward pass run on it too (LibTorch's CPU engine).
-int64_t compute_wait_nanoseconds = 0;
+thread_local int64_t compute_wait_nanoseconds = 0;
+
+// LibTorch's own alignment of host memory.
+constexpr int64_t kHostAlignment = 64;
+
+// At least one line: aligned_alloc takes whole ones alone.
+int64_t RoundUpToLine(int64_t bytes) {
+  return std::max(kHostAlignment, (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment);
+}
 
 void Check(ncclResult_t result, const char* function) {
   if (result != ncclSuccess)
@@ -34,6 +48,10 @@ void EventDeleter::operator()(EventState* state) const {
 
 Result<at::Device> SelectDevice(int) {
   return at::Device(at::kCPU);
+}
+
+void CountDeviceMemory() {
+  CountHostAllocations();
 }
 
 Stream::Stream() {
@@ -60,6 +78,12 @@ void StartComputeAfter(const Event& event) {
   compute_wait_nanoseconds += MonotonicNanoseconds() - begin;
 }
 
+void FinishCompute() {}
+
+at::Tensor HostBuffer(int64_t bytes) {
+  return at::empty({bytes}, at::kByte);
+}
+
 void WaitOnHost(const Event& event, const std::function<void()>& check) {
   StartComputeAfter(event);
   check();
@@ -71,6 +95,23 @@ int64_t TakeComputeWaitNanoseconds() {
 
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
   at::native::resize_bytes_cpu(tensor.storage().unsafeGetStorageImpl(), static_cast<size_t>(bytes));
+}
+
+at::Tensor NewHostTensor(int64_t elements, at::ScalarType type) {
+  const auto bytes =
+      static_cast<size_t>(RoundUpToLine(elements * static_cast<int64_t>(c10::elementSize(type))));
+  void* const memory = std::aligned_alloc(kHostAlignment, bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return at::from_blob(
+      memory, {elements}, [](void* block) { std::free(block); }, at::TensorOptions(type));
+}
+
+int64_t DeviceMemoryBytes() {
+  return 0;
+}
+
+Status CapDeviceMemory(int64_t bytes, MemoryAllocator allocator) {
+  return CapHostTensors(bytes, allocator);
 }
 
 int64_t PeakBytes() {

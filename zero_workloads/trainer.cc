@@ -2,18 +2,25 @@
 #include "zero_workloads/trainer.h"
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <exception>
+#include <optional>
 
 #include "src/base/clock.h"
+#include "zero_workloads/checkpoint/training_checkpoints.h"
 #include "zero_workloads/data/batch_loader.h"
 #include "zero_workloads/evaluation.h"
+#include "zero_workloads/memory/memory_counters.h"
 #include "zero_workloads/optimizer/learning_rate_schedule.h"
-#include "zero_workloads/parallel/process_group.h"
+#include "zero_workloads/parallel/grid.h"
 #include "zero_workloads/progress.h"
+#include "zero_workloads/zero/parameter_units.h"
 #include "zero_workloads/zero/zero_engine.h"
+#include "zero_workloads/zero_r/checkpointed_units.h"
+#include "zero_workloads/zero_r/resolve_checkpoints.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -21,98 +28,220 @@ namespace {
 struct Run {
   const TrainingSettings& settings;
   const TextDataset& text;
-  ProcessGroup* group;
+  Grid* grid;
   Progress* progress;
   at::Device device;
+  OptimizerOffload offload;
 };
 
-struct MicroSteps {
-  int64_t step;
-  int64_t count;  // in each step
-};
-
-// Gives the communicator up when an exception leaves its scope.
+// Gives the communicators up when an exception leaves its scope.
 class AbortOnException {
  public:
-  explicit AbortOnException(ProcessGroup* group) : group_(group), exceptions_(std::uncaught_exceptions()) {}
+  explicit AbortOnException(Grid* grid) : grid_(grid), exceptions_(std::uncaught_exceptions()) {}
   ~AbortOnException() {
-    if (std::uncaught_exceptions() > exceptions_) group_->Abort();
+    if (std::uncaught_exceptions() > exceptions_) grid_->Abort();
   }
 
  private:
-  ProcessGroup* group_;
+  Grid* grid_;
   int exceptions_;
 };
+
+TensorSplit SplitOf(const Run& run) {
+  return {run.grid->tensor(), run.settings.sequence_parallel};
+}
 
 EngineSettings EngineSettingsOf(const Run& run) {
   const TrainingSettings& settings = run.settings;
   EngineSettings engine;
   engine.stage = settings.stage;
   engine.bucket_bytes = settings.bucket_bytes;
+  engine.bucket_per_unit = settings.unit == "parameter";
   engine.overlap = settings.overlap;
   engine.prefetch = settings.prefetch;
   engine.micro_steps = settings.micro_steps;
   engine.seed = settings.seed;
-  engine.type = settings.dtype == "bf16" ? at::kBFloat16 : at::kFloat;
+  engine.accumulate_locally = settings.accumulates_locally();
+  engine.type = settings.type();
+  engine.reduce_type = settings.reduce_type == "fp32" ? at::kFloat : engine.type;
+  engine.accumulation_type = settings.accumulation_type == "fp32" ? at::kFloat : engine.type;
+  engine.loss_scale = settings.LossScaling();
+  engine.tensor = SplitOf(run);
+  engine.world = run.grid->world();
   engine.device = run.device;
   engine.clip_norm = settings.clip_norm;
-  engine.adamw.weight_decay = settings.weight_decay;
+  engine.contiguous_gradients = settings.residual.contiguous_pools;
+  engine.adamw = settings.adamw;
+  engine.offload = run.offload;
   return engine;
 }
 
+at::Tensor ForwardPass(const Gpt& model, UnitHooks* hooks, const Batch& batch) {
+  const CountAs category(MemoryCategory::kActivations);
+  const at::Tensor loss = model.MeanLoss(batch.tokens, batch.targets, hooks);
+  NoteActivationsKept();
+  return loss;
+}
+
 // Forward and backward passes of a step's micro-steps; returns the mean of their losses.
-at::Tensor RunPasses(const Gpt& model, ZeroEngine* engine, const BatchLoader& loader,
-                     const MicroSteps& micro_steps) {
+at::Tensor RunPasses(const Gpt& model, ZeroEngine* engine, UnitHooks* hooks, const BatchLoader& loader,
+                     const StepSamples& samples, int64_t micro_steps) {
   at::Tensor sum;
-  for (int64_t micro = 0; micro < micro_steps.count; ++micro) {
-    const Batch batch = loader.TrainingBatch(micro_steps.step * micro_steps.count + micro);
-    const at::Tensor loss = model.MeanLoss(batch.tokens, batch.targets, engine);
+  for (int64_t micro = 0; micro < micro_steps; ++micro) {
+    const Batch batch = loader.Samples(samples.first + micro * samples.rows, samples.rows);
+    const at::Tensor loss = ForwardPass(model, hooks, batch);
     engine->Backward(loss);
     sum = micro == 0 ? loss.detach() : sum.add(loss.detach());
   }
-  return micro_steps.count == 1 ? sum : sum.div(micro_steps.count);
+  return micro_steps == 1 ? sum : sum.div(micro_steps);
+}
+
+// From each rank that holds such a gradient, since none knows the others' parts.
+void ReportOverflow(int rank, int64_t step, const StepOutcome& outcome) {
+  fmt::print(stderr, "rank {}: step {} skipped: gradients overflow at loss scale {}, first in {}\n", rank,
+             step, outcome.loss_scale, outcome.overflow_in);
+}
+
+CheckpointedRun CheckpointedRunOf(const Run& run, ZeroEngine* engine) {
+  const TrainingSettings& settings = run.settings;
+  const uint64_t text = XXH3_64bits(run.text.train.data(), run.text.train.size());
+  CheckpointedRun checkpointed{run.grid->world(), engine, run.device};
+  checkpointed.writes_whole_parameters = run.grid->tensor_rank() == 0;
+  checkpointed.rows_per_step = settings.batch * settings.micro_steps;
+  checkpointed.values = {{"settings", settings.Canonical()},
+                         {"text.xxh3", fmt::format("{:016x}", text)},
+                         {"world", std::to_string(run.grid->world()->world())}};
+  return checkpointed;
+}
+
+// The step to go on with.
+int64_t BeginAt(TrainingCheckpoints* checkpoints, int64_t steps) {
+  const int64_t done = checkpoints->Begin();
+  if (done <= steps) return done;
+  throw CheckpointFailure({ErrorKind::kInvalidArgument,
+                           fmt::format("the checkpoint is of step {}, beyond --steps {}", done, steps),
+                           "give more --steps, or --resume with an earlier step"});
+}
+
+// The hooks that a run's forward passes take: the engine's own, or with checkpoints between the two.
+class Checkpointing {
+ public:
+  Checkpointing(const Run& run, UnitHooks* engine) : hooks_(engine) {
+    const at::TensorOptions options = at::TensorOptions().dtype(run.settings.type()).device(run.device);
+    const CheckpointChoice choice =
+        ResolveCheckpoints(run.settings, {run.grid->world(), run.grid->data(), run.grid->tensor()}, options);
+    if (run.grid->world()->rank() == 0 && !choice.reason.empty()) fmt::print("{}\n", choice.reason);
+    if (choice.checkpoints == Checkpoints::kNone) return;
+    // Slices of a split sequence are divided already.
+    const TensorSplit split = SplitOf(run);
+    ProcessGroup* const divide_over = split.splits_sequence() ? nullptr : split.group;
+    ActivationStoreSettings store =
+        StoreSettingsOf(run.settings, choice.checkpoints, choice.batch, divide_over, options);
+    if (split.splits_sequence()) store.input_elements = split.share(store.input_elements);
+    store_.emplace(store);
+    units_.emplace(engine, &*store_);
+    hooks_ = &*units_;
+  }
+
+  UnitHooks* hooks() const { return hooks_; }
+  void CheckGuards() const {
+    if (store_) store_->CheckGuards();
+  }
+
+ private:
+  std::optional<ActivationStore> store_;
+  std::optional<CheckpointedUnits> units_;
+  UnitHooks* hooks_;
+};
+
+StepBatch StepBatchOf(const Run& run) {
+  const TrainingSettings& settings = run.settings;
+  // Validate has parsed it before.
+  return {{settings.batch, settings.micro_steps, run.grid->data()->world(), settings.residual.memory_cap,
+           run.device},
+          *TakenMemory::Parse(settings.memory_taken),
+          run.grid->world()};
 }
 
 void RunSteps(const Run& run) {
   const TrainingSettings& settings = run.settings;
   const int64_t start = MonotonicNanoseconds();
-  Gpt model(settings.model);
-  const std::unique_ptr<ZeroEngine> engine = ZeroEngine::Create(&model, run.group, EngineSettingsOf(run));
-  const BatchShape shape{settings.batch, settings.model.sequence, run.group->rank(), run.group->world()};
+  Gpt model(settings.model, SplitOf(run));
+  ProcessGroup* const data = run.grid->data();
+  const bool by_parameter = settings.unit == "parameter";
+  const std::vector<ModelUnit> units = model.Units();
+  if (settings.exchange == "owner") data->SetExchange(Exchange::kOwner);
+  const std::unique_ptr<ZeroEngine> engine =
+      ZeroEngine::Create(by_parameter ? UnitPerParameter(units) : units, data, EngineSettingsOf(run));
+  ParameterUnitHooks parameter_hooks(units, engine.get());
+  UnitHooks* const engine_hooks = by_parameter ? static_cast<UnitHooks*>(&parameter_hooks) : engine.get();
+  Checkpointing checkpointing(run, engine_hooks);
+  const BatchShape shape{settings.batch, settings.model.sequence, data->rank(), data->world()};
   const BatchLoader loader(run.text.train, shape, settings.seed, run.device);
   const LearningRateSchedule schedule{settings.learning_rate, settings.warmup_steps, settings.steps};
   const EvaluationShape evaluation{.sequence = settings.model.sequence, .device = run.device};
+  StepBatch batch = StepBatchOf(run);
   RunReport report;
 
+  TrainingCheckpoints checkpoints(settings.checkpoint, CheckpointedRunOf(run, engine.get()),
+                                  [&](const std::string& line) { run.progress->Tell(line); });
+
   // Before the tensors of this scope go away, no collective may use them any more.
-  const AbortOnException abort(run.group);
+  const AbortOnException abort(run.grid);
   run.progress->Begin(engine->ParameterCount(), run.text, run.device.str());
-  for (int64_t step = 0; step < settings.steps; ++step) {
+  const auto evaluate = [&](int64_t step) {
+    report.held_out_bits_per_byte = BitsPerByte(model, engine_hooks, data, run.text.held_out, evaluation);
+    run.progress->Evaluated(step, report.held_out_bits_per_byte);
+  };
+  const int64_t first_step = BeginAt(&checkpoints, settings.steps);
+  if (first_step == settings.steps && settings.evaluate_at_end) evaluate(first_step - 1);
+  for (int64_t step = first_step; step < settings.steps; ++step) {
     const int64_t begin = MonotonicNanoseconds();
-    run.group->SetStep(step);
-    const at::Tensor loss = RunPasses(model, engine.get(), loader, {step, settings.micro_steps});
+    run.grid->SetStep(step);
+    const StepSamples samples = batch.Begin(step);
+    const at::Tensor loss =
+        RunPasses(model, engine.get(), checkpointing.hooks(), loader, samples, settings.micro_steps);
     const double learning_rate = schedule.At(step);
     const StepOutcome outcome = engine->Step(loss, learning_rate);
+    checkpointing.CheckGuards();
     const int64_t waited = TakeComputeWaitNanoseconds();
-    run.progress->Step(
-        {step, outcome.loss, outcome.gradient_norm, learning_rate, MonotonicNanoseconds() - begin, waited});
+    if (!outcome.overflow_in.empty()) ReportOverflow(run.grid->world()->rank(), step, outcome);
+    batch.End();
+    run.progress->Step({step, samples, outcome.loss, outcome.gradient_norm, outcome.loss_scale,
+                        outcome.skipped, learning_rate, MonotonicNanoseconds() - begin, waited});
 
     const bool last = step + 1 == settings.steps;
+    checkpoints.AfterStep(step + 1, last);
     const bool due = settings.eval_every > 0 && (step + 1) % settings.eval_every == 0;
-    if (due || (last && settings.evaluate_at_end)) {
-      report.held_out_bits_per_byte =
-          BitsPerByte(model, engine.get(), run.group, run.text.held_out, evaluation);
-      run.progress->Evaluated(step, report.held_out_bits_per_byte);
-    }
+    if (due || (last && settings.evaluate_at_end)) evaluate(step);
   }
+  report.memory = ReadMemoryCounters();
+  if (const OffloadTraffic* traffic = engine->offload_traffic()) report.offload = *traffic;
+  report.sent_bytes = run.grid->sent_bytes();
   report.parameters_sha256 = engine->ParameterDigest();
   report.nanoseconds = MonotonicNanoseconds() - start;
   run.progress->End(report);
 }
 
+Result<OptimizerOffload> OffloadOf(const TrainingSettings& settings, const RankEnvironment& environment,
+                                   at::Device device) {
+  DYNAMICCL_TRY(OptimizerOffload offload, OptimizerOffload::Parse(settings.offload_optimizer));
+  DYNAMICCL_CHECK_OK(offload.CheckFor(device));
+  offload.rank_name = fmt::format("rank-{}", environment.rank);
+  offload.buffer_bytes = settings.offload_buffer_bytes;
+  return offload;
+}
+
+Status CapMemory(const ResidualSettings& residual) {
+  if (residual.memory_cap == 0) return {};
+  return CapDeviceMemory(residual.memory_cap, residual.memory_allocator == "caching"
+                                                  ? MemoryAllocator::kCaching
+                                                  : MemoryAllocator::kFirstFit);
+}
+
 // What must be equal on all ranks: settings and text.
 uint64_t RunFingerprint(const TrainingSettings& settings, const TextDataset& text) {
-  const std::string canonical = settings.Canonical();
+  const std::string canonical = settings.Canonical() + settings.checkpoint.Canonical();
   const uint64_t seed = XXH3_64bits(canonical.data(), canonical.size());
   return XXH3_64bits_withSeed(text.train.data(), text.train.size(), seed);
 }
@@ -126,15 +255,24 @@ Status Train(const TrainingSettings& settings) {
   DYNAMICCL_CHECK_OK(ValidateForRun(settings, environment.world, text));
   DYNAMICCL_TRY(Progress progress, Progress::Open(settings, environment.rank, environment.world));
   DYNAMICCL_TRY(const at::Device device, SelectDevice(environment.local_rank));
+  DYNAMICCL_CHECK_OK(CheckMemoryIsKnown(settings.residual));
+  DYNAMICCL_CHECK_OK(CapMemory(settings.residual));
+  DYNAMICCL_TRY(const OptimizerOffload offload, OffloadOf(settings, environment, device));
+  CountDeviceMemory();
   at::set_num_threads(settings.threads);
   const JoinSettings join{std::chrono::seconds(settings.join_timeout_seconds),
                           RunFingerprint(settings, text)};
-  DYNAMICCL_TRY(const std::unique_ptr<ProcessGroup> group,
-                ProcessGroup::Create(environment, settings.stage, join));
+  DYNAMICCL_TRY(const std::unique_ptr<Grid> grid,
+                Grid::Create(environment, settings.tensor_parallel, settings.stage, join));
   try {
-    RunSteps({settings, text, group.get(), &progress, device});
+    RunSteps({settings, text, grid.get(), &progress, device, offload});
+  } catch (const CheckpointFailure& failure) {
+    return tl::unexpected<Error>(failure.error());
   } catch (const CollectiveFailure& failure) {
     return MakeError(ErrorKind::kPeerFailed, "{}", failure.what());
+  } catch (const c10::OutOfMemoryError& failure) {
+    return WithHint(MakeError(ErrorKind::kUnavailable, "{}", failure.what_without_backtrace()),
+                    "a smaller --batch or model, more ranks, or a higher --stage take less");
   } catch (const std::exception& failure) {
     return MakeError(ErrorKind::kInternal, "{}", failure.what());
   }

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zero_workloads/training_settings.h"
 
+#include "zero_workloads/parallel/grid.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include "zero_workloads/memory/taken_memory.h"
+#include "zero_workloads/offload/optimizer_offload.h"
+#include "zero_workloads/offload/state_file.h"
+
 namespace dynamiccl::zero {
 namespace {
 
@@ -11,21 +24,159 @@ struct Range {
   double high;
 };
 
+struct Words {
+  const char* option;
+  const std::string& value;
+  std::vector<std::string_view> known;
+};
+
+// A positive number, written in full.
+bool IsScale(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0' && std::isfinite(value) && value > 0;
+}
+
+Status ValidateWords(const TrainingSettings& settings) {
+  const Words words[] = {
+      {"--unit", settings.unit, {"block", "parameter"}},
+      {"--exchange", settings.exchange, {"collective", "owner"}},
+      {"--dtype", settings.dtype, {"fp32", "bf16", "fp16"}},
+      {"--reduce-type", settings.reduce_type, {"model", "fp32"}},
+      {"--accumulation", settings.accumulation, {"default", "local", "sharded"}},
+      {"--accumulation-type", settings.accumulation_type, {"fp32", "model"}},
+  };
+  for (const auto& [option, value, known] : words) {
+    if (std::find(known.begin(), known.end(), value) != known.end()) continue;
+    return MakeError(ErrorKind::kInvalidArgument, "{} {}: one of {}", option, value, fmt::join(known, ", "));
+  }
+  const std::string& scale = settings.loss_scale;
+  if (scale != "default" && scale != "dynamic" && !IsScale(scale)) {
+    return MakeError(ErrorKind::kInvalidArgument, "--loss-scale {}: dynamic or a positive number", scale);
+  }
+  if (settings.exchange == "owner" && settings.stage == 0) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "--exchange owner: in stage 0 every rank owns everything; it is for stages 1 to 3");
+  }
+  if (settings.accumulation == "sharded" && settings.stage < 2) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "--accumulation sharded: stage {} sums gradients over ranks once a step", settings.stage),
+        "stages 2 and 3 can add up shards");
+  }
+  return {};
+}
+
+Status ValidateMemory(const TrainingSettings& settings) {
+  const auto offload = OptimizerOffload::Parse(settings.offload_optimizer);
+  if (!offload) return tl::unexpected(offload.error());
+  const auto taken = TakenMemory::Parse(settings.memory_taken);
+  if (!taken) return tl::unexpected(taken.error());
+  if (settings.batch == 0 && !settings.checkpoint.directory.empty()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "--batch auto: which sample is next depends on the memory of all steps before, "
+                              "and checkpoints do not keep it"),
+                    "give --batch a number, or leave the checkpoints out");
+  }
+  if (settings.batch == 0 && settings.residual.activation_checkpoints == "auto") {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "--batch auto and --activation-checkpoints auto each choose for the other's choice"),
+        "give one of them a value");
+  }
+  if (settings.residual.memory_cap > 0) return {};
+  if (settings.batch > 0 && settings.memory_taken.empty()) return {};
+  const char* const option = settings.batch > 0 ? "--memory-taken" : "--batch auto";
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} needs to know how much memory there is", option),
+                  "--memory-cap 64M says what the tensors of a rank may take");
+}
+
 int64_t RoundUpTo(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
+}
+
+// What tensor parallelism divides.
+Status ValidateTensorDegree(const TrainingSettings& settings) {
+  struct Divided {
+    std::string what;
+    int64_t count;
+    const char* hint;
+  };
+  const int degree = settings.tensor_parallel;
+  const GptShape& model = settings.model;
+  std::vector<Divided> divided = {
+      {fmt::format("--heads {}", model.heads), model.heads, "each rank computes as many attention heads"},
+      {fmt::format("--hidden {}", model.hidden), model.hidden, "each rank has as many columns"},
+      {fmt::format("the vocabulary of {}", model.vocabulary), model.vocabulary, "take a power of two"}};
+  if (settings.sequence_parallel) {
+    if (degree == 1) {
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument, "--sequence-parallel without tensor parallelism"),
+          "add --tensor-parallel 2 or more");
+    }
+    const std::string& checkpoints = settings.residual.activation_checkpoints;
+    if (checkpoints == "partitioned" || checkpoints == "auto") {
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument,
+                    "--activation-checkpoints {} with --sequence-parallel: a rank has its slice of "
+                    "a checkpoint only, there is nothing left to divide",
+                    checkpoints),
+          "full keeps the slices, partitioned_cpu moves them to the host");
+    }
+    divided.push_back({fmt::format("--sequence {}", model.sequence), model.sequence,
+                       "--sequence-parallel gives each rank as many positions"});
+  }
+  for (const auto& [what, count, hint] : divided) {
+    if (count % degree == 0) continue;
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "--tensor-parallel {} does not divide {}", degree, what),
+        hint);
+  }
+  return {};
 }
 
 }  // namespace
 
 std::string TrainingSettings::Canonical() const {
   return fmt::format(
-      "stage={} steps={} layers={} hidden={} heads={} sequence={} batch={} micro_steps={} bucket_bytes={} "
-      "dtype={} seed={} "
-      "learning_rate={} "
-      "warmup={} weight_decay={} clip_norm={} overlap={} prefetch={} eval_every={} evaluate_at_end={}",
-      stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps, bucket_bytes,
-      dtype, seed, learning_rate, warmup_steps, weight_decay, clip_norm, overlap, prefetch, eval_every,
-      evaluate_at_end);
+             "stage={} steps={} layers={} hidden={} heads={} sequence={} batch={} micro_steps={} "
+             "bucket_bytes={} "
+             "unit={} exchange={} tensor_parallel={} sequence_parallel={} "
+             "dtype={} reduce_type={} accumulation={} accumulation_type={} loss_scale={} first_loss_scale={} "
+             "least_loss_scale={} loss_scale_growth={} loss_scale_hysteresis={} seed={} "
+             "learning_rate={} "
+             "warmup={} beta1={} beta2={} epsilon={} weight_decay={} clip_norm={} overlap={} prefetch={} "
+             "eval_every={} evaluate_at_end={} offload={}",
+             stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps,
+             bucket_bytes, unit, exchange, tensor_parallel, sequence_parallel, dtype, reduce_type,
+             accumulation, accumulation_type, loss_scale, first_loss_scale, least_loss_scale,
+             loss_scale_growth, loss_scale_hysteresis, seed, learning_rate, warmup_steps, adamw.beta1,
+             adamw.beta2, adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch, eval_every,
+             evaluate_at_end, offload_optimizer.substr(0, offload_optimizer.find(':'))) +
+         " " + residual.Canonical();
+}
+
+at::ScalarType TrainingSettings::type() const {
+  if (dtype == "bf16") return at::kBFloat16;
+  return dtype == "fp16" ? at::kHalf : at::kFloat;
+}
+
+bool TrainingSettings::accumulates_locally() const {
+  return accumulation == "local" || (accumulation == "default" && stage < 2);
+}
+
+LossScaleSettings TrainingSettings::LossScaling() const {
+  LossScaleSettings scaling;
+  scaling.dynamic = loss_scale == "dynamic" || (loss_scale == "default" && dtype == "fp16");
+  if (scaling.dynamic) {
+    scaling.first = first_loss_scale;
+  } else if (loss_scale != "default") {
+    scaling.first = std::stod(loss_scale);
+  }
+  scaling.growth_interval = loss_scale_growth;
+  scaling.hysteresis = loss_scale_hysteresis;
+  scaling.least = least_loss_scale;
+  return scaling;
 }
 
 Status Validate(const TrainingSettings& settings) {
@@ -37,16 +188,25 @@ Status Validate(const TrainingSettings& settings) {
       {"--hidden", static_cast<double>(settings.model.hidden), 1, kAny},
       {"--heads", static_cast<double>(settings.model.heads), 1, kAny},
       {"--sequence", static_cast<double>(settings.model.sequence), 1, kAny},
-      {"--batch", static_cast<double>(settings.batch), 1, kAny},
+      {"--batch", static_cast<double>(settings.batch), 0, kAny},
       {"--micro-steps", static_cast<double>(settings.micro_steps), 1, kAny},
+      {"--tensor-parallel", static_cast<double>(settings.tensor_parallel), 1, kAny},
       {"--bucket-bytes", static_cast<double>(settings.bucket_bytes), 1, kAny},
       {"--learning-rate", settings.learning_rate, 0, kAny},
       {"--warmup", static_cast<double>(settings.warmup_steps), 0, kAny},
-      {"--weight-decay", settings.weight_decay, 0, kAny},
+      {"--beta1", settings.adamw.beta1, 0, 0.9999999},
+      {"--beta2", settings.adamw.beta2, 0, 0.9999999},
+      {"--epsilon", settings.adamw.epsilon, 0, 1},
+      {"--weight-decay", settings.adamw.weight_decay, 0, kAny},
       {"--clip-norm", settings.clip_norm, 1e-12, kAny},
+      {"--first-loss-scale", settings.first_loss_scale, settings.least_loss_scale, kAny},
+      {"--least-loss-scale", settings.least_loss_scale, 1e-6, kAny},
+      {"--loss-scale-growth", static_cast<double>(settings.loss_scale_growth), 1, kAny},
+      {"--loss-scale-hysteresis", static_cast<double>(settings.loss_scale_hysteresis), 1, kAny},
       {"--threads", static_cast<double>(settings.threads), 1, 1024},
       {"--eval-every", static_cast<double>(settings.eval_every), 0, kAny},
       {"--log-every", static_cast<double>(settings.log_every), 1, kAny},
+      {"--offload-buffer-bytes", static_cast<double>(settings.offload_buffer_bytes), kDiskBlock, kAny},
       {"--join-timeout", static_cast<double>(settings.join_timeout_seconds), 1, 86400},
   };
   for (const auto& [option, value, low, high] : ranges) {
@@ -56,24 +216,27 @@ Status Validate(const TrainingSettings& settings) {
         high == kAny ? fmt::format("at least {}", low) : fmt::format("{} to {}", low, high);
     return MakeError(ErrorKind::kInvalidArgument, "{} {} is out of range: {}", option, value, limit);
   }
-  if (settings.dtype != "fp32" && settings.dtype != "bf16") {
-    return MakeError(ErrorKind::kInvalidArgument, "--dtype {}: fp32 or bf16", settings.dtype);
-  }
+  DYNAMICCL_CHECK_OK(ValidateWords(settings));
+  DYNAMICCL_CHECK_OK(Validate(settings.checkpoint));
+  DYNAMICCL_CHECK_OK(Validate(settings.residual, settings.tensor_parallel));
+  DYNAMICCL_CHECK_OK(ValidateMemory(settings));
   if (settings.model.hidden % settings.model.heads != 0) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument, "--hidden {} is not a multiple of --heads {}",
                   settings.model.hidden, settings.model.heads),
         fmt::format("--hidden {} would be", RoundUpTo(settings.model.hidden, settings.model.heads)));
   }
-  return {};
+  return ValidateTensorDegree(settings);
 }
 
 Status ValidateForRun(const TrainingSettings& settings, int world, const TextDataset& text) {
-  if (settings.batch % world != 0) {
-    return WithHint(
-        MakeError(ErrorKind::kInvalidArgument, "--batch {} sequences cannot be divided among {} ranks evenly",
-                  settings.batch, world),
-        fmt::format("--batch {} can", RoundUpTo(settings.batch, world)));
+  DYNAMICCL_CHECK_OK(CheckTensorDegree(settings.tensor_parallel, world));
+  const int data_ranks = world / settings.tensor_parallel;
+  if (settings.batch % data_ranks != 0) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "--batch {} sequences cannot be divided among {} {}ranks evenly",
+                              settings.batch, data_ranks, settings.tensor_parallel == 1 ? "" : "data "),
+                    fmt::format("--batch {} can", RoundUpTo(settings.batch, data_ranks)));
   }
   const int64_t bytes = static_cast<int64_t>(text.train.size());
   if (bytes <= settings.model.sequence) {

@@ -10,7 +10,7 @@
 #include "agents/quantisation.h"
 #include "src/policy/policy_checks.h"
 #include "src/policy/policy_layout.h"
-#include "src/policy/structure_inference.h"
+#include "src/policy/structure_network.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -64,12 +64,13 @@ void CompareSequence(const at::Tensor& real, const at::Tensor& integer, const Tr
 
 at::Tensor IntegerLogits(const PolicyTensors& tensors, const std::vector<IssuedCall>& calls, int64_t length) {
   at::Tensor logits = at::empty({length, kHeadRows}, at::kInt);
+  const StructureNetwork network(tensors);
   CallTokenizer tokenizer;
   LstmState state;
   for (int64_t call = 0; call < length; ++call) {
     const bool there = static_cast<size_t>(call) < calls.size();
-    StepLstm(tensors, there ? tokenizer.Next(calls[static_cast<size_t>(call)].call) : CallToken{}, state);
-    const StructureLogits row = ComputeLogits(tensors, state);
+    network.Step(there ? tokenizer.Next(calls[static_cast<size_t>(call)].call) : CallToken{}, state);
+    const StructureLogits row = network.Logits(state);
     std::copy(row.begin(), row.end(), logits.data_ptr<int32_t>() + call * kHeadRows);
   }
   return logits;

@@ -18,6 +18,7 @@ struct TunerInit {
   ncclDebugLogger_t logger = nullptr;
   ncclNvlDomainInfo_v5_t* nvl_domains = nullptr;
   ncclTunerConstants_v5_t* constants = nullptr;
+  bool asks_chunk_sizes = false;  // version 6
 };
 
 // What NCCL asks a tuner about one batch of collectives.

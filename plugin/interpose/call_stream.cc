@@ -3,14 +3,19 @@
 
 #include <unistd.h>
 
+#include <cstring>
+
 #include "plugin/interpose/communicator_births.h"
 #include "plugin/interpose/stream_capture.h"
 #include "plugin/runtime/c_boundary.h"
-#include "src/base/clock.h"
+#include "src/base/interpolated_clock.h"
 #include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
 namespace {
+
+// Whether somebody wants to know how long a call takes.
+enum class WhyTimed : uint8_t { kNotAtAll, kOnSuspicion, kByPlan };
 
 struct BufferedCall {
   Communicator* communicator = nullptr;
@@ -20,6 +25,7 @@ struct BufferedCall {
   uint32_t stream = 0;
   uint64_t api_bytes = 0;  // of the count given to the API
   void* timed = nullptr;   // handle of KernelTimes
+  WhyTimed why_timed = WhyTimed::kNotAtAll;
   bool captured = false;
   uint32_t flight = 0;  // index of the group's part on the communicator, once numbered
 };
@@ -29,11 +35,13 @@ struct BufferedCall {
 struct ThreadCalls {
   int depth = 0;
   CallLabels labels;
+  InterpolatedClock clock;
   std::vector<BufferedCall> calls;
   std::vector<GroupInFlight> in_flight;
   std::vector<UnbornCommunicator> unborn;
 };
 
+// Functions of a call take it as an argument: every look at it by its name asks whether it exists already.
 thread_local ThreadCalls t_calls;
 
 bool Taken(ncclResult_t result) {
@@ -53,11 +61,11 @@ uint64_t BytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) {
 }
 
 // `buffered` is fresh. What only traces and metrics hold is asked for only where there are such.
-void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream, bool accounted,
-              BufferedCall& buffered) {
+[[gnu::hot]] void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream,
+                           bool accounted, ThreadCalls& thread, BufferedCall& buffered) {
   buffered.communicator = communicator;
   buffered.stream = FoldStream(stream);
-  buffered.captured = accounted && StreamIsCapturing(stream);
+  buffered.captured = (accounted || communicator->feed) && StreamIsCapturing(stream);
   CollectiveCall& call = buffered.issued.call;
   call.communicator = communicator->info.id;
   call.collective = facts.collective;
@@ -70,10 +78,10 @@ void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t st
   buffered.api_bytes = facts.count * element_bytes;
   buffered.issued.rank = communicator->info.rank;
   buffered.issued.root_or_peer = facts.root_or_peer;
-  buffered.issued.issued_ns = accounted ? MonotonicNanoseconds() : 0;
-  buffered.issued.labelled_phase = t_calls.labels.phase;
-  buffered.issued.labelled_role = t_calls.labels.role;
-  buffered.issued.labelled_stage = t_calls.labels.stage;
+  buffered.issued.issued_ns = accounted ? thread.clock.Now() : 0;
+  buffered.issued.labelled_phase = thread.labels.phase;
+  buffered.issued.labelled_role = thread.labels.role;
+  buffered.issued.labelled_stage = thread.labels.stage;
 }
 
 // Has a choice of algorithm, so it is the structure's and the tuner's business.
@@ -99,20 +107,32 @@ void BufferRootsPart(BufferedCall own) {
   }
 }
 
-uint32_t FlightOn(Communicator* communicator) {
-  for (size_t i = 0; i < t_calls.in_flight.size(); ++i) {
-    if (t_calls.in_flight[i].communicator == communicator) return static_cast<uint32_t>(i);
+uint32_t FlightOn(Communicator* communicator, std::vector<GroupInFlight>& in_flight) {
+  for (size_t i = 0; i < in_flight.size(); ++i) {
+    if (in_flight[i].communicator == communicator) return static_cast<uint32_t>(i);
   }
-  GroupInFlight& entry = t_calls.in_flight.emplace_back();
+  GroupInFlight& entry = in_flight.emplace_back();
   entry.communicator = communicator;
   entry.facts.call_number = communicator->next_call;
-  return static_cast<uint32_t>(t_calls.in_flight.size() - 1);
+  return static_cast<uint32_t>(in_flight.size() - 1);
 }
 
-void AddToFacts(const CollectiveCall& call, GroupFacts& facts) {
-  if (static_cast<int>(call.collective) >= kTunableCollectives) return;
-  uint32_t& digest = facts.operands[static_cast<size_t>(call.collective)];
+void AddTiming(GroupInFlight& entry, const BufferedCall& buffered) {
+  entry.timed |= buffered.why_timed != WhyTimed::kNotAtAll;
+  entry.on_suspicion |= buffered.why_timed == WhyTimed::kOnSuspicion;
+}
+
+void AddTo(GroupInFlight& entry, const BufferedCall& buffered) {
+  AddTiming(entry, buffered);
+  entry.counts |= buffered.counts;
+  entry.facts.configured |= buffered.configured;
+  entry.captured |= buffered.captured;
+  const CollectiveCall& call = buffered.issued.call;
+  if (!Tunable(call)) return;
+  const auto kind = static_cast<size_t>(call.collective);
+  uint32_t& digest = entry.facts.operands[kind];
   digest = AddOperands(digest, static_cast<int>(call.data_type), static_cast<int>(call.op));
+  ++entry.collectives[kind];
 }
 
 // A table of another policy brings its structure LSTM, which begins at this call on all ranks: what it
@@ -120,7 +140,7 @@ void AddToFacts(const CollectiveCall& call, GroupFacts& facts) {
 // a rank happens to keep them.
 void TakeUpStructure(Communicator& communicator, const std::shared_ptr<const Policy>& policy) {
   if (!policy || !communicator.structure || policy->sha256 == communicator.policy->sha256) return;
-  *communicator.structure = StructureTrigger(*policy);
+  communicator.structure->Restart(*policy);
   communicator.policy = policy;
 }
 
@@ -135,28 +155,58 @@ void EnterTable(GroupInFlight& entry) {
 }
 
 // Gives the buffered calls their numbers, before the library asks its tuner about them.
-void NumberCalls(bool simulated) {
-  for (BufferedCall& buffered : t_calls.calls) {
-    buffered.flight = FlightOn(buffered.communicator);
-    GroupInFlight& entry = t_calls.in_flight[buffered.flight];
+[[gnu::hot]] void NumberCalls(ThreadCalls& thread, bool simulated) {
+  for (BufferedCall& buffered : thread.calls) {
+    buffered.flight = FlightOn(buffered.communicator, thread.in_flight);
+    GroupInFlight& entry = thread.in_flight[buffered.flight];
     CollectiveCall& call = buffered.issued.call;
     call.call_number = entry.facts.call_number;
-    if (Tunable(call)) AddToFacts(call, entry.facts);
-    entry.counts = entry.counts || buffered.counts;
-    entry.facts.configured = entry.facts.configured || buffered.configured;
+    AddTo(entry, buffered);
     // Collectives and the rest are numbered apart: what a rank sends and receives is its own.
     call.index_in_group = Tunable(call) ? entry.n_collectives++ : entry.n_others++;
   }
-  for (BufferedCall& buffered : t_calls.calls) {
-    const GroupInFlight& entry = t_calls.in_flight[buffered.flight];
+  for (BufferedCall& buffered : thread.calls) {
+    const GroupInFlight& entry = thread.in_flight[buffered.flight];
     CollectiveCall& call = buffered.issued.call;
     call.group_size = Tunable(call) ? entry.n_collectives : entry.n_others;
   }
-  for (GroupInFlight& entry : t_calls.in_flight) {
+  for (GroupInFlight& entry : thread.in_flight) {
     entry.facts.simulated = simulated;
     if (!entry.communicator->blocking) entry.communicator->in_flight = entry.facts;
     EnterTable(entry);
   }
+}
+
+// The key that NCCL is going to ask about.
+TableKey ExpectedKeyOf(const BufferedCall& buffered) {
+  const CollectiveCall& call = buffered.issued.call;
+  const Communicator& communicator = *buffered.communicator;
+  TableKey key{call.collective, {}, RecognisedRole(communicator, call.collective)};
+  key.size_class = t_calls.depth == 0 ? SizeClassOf(call.bytes)
+                                      : communicator.expected_sizes.Of(call.collective, call.bytes);
+  return key;
+}
+
+WhyTimed WhyToTime(const BufferedCall& buffered, Timed times) {
+  if (!Tunable(buffered.issued.call)) return WhyTimed::kNotAtAll;
+  if (times == Timed::kAll) return WhyTimed::kByPlan;
+  const Communicator& communicator = *buffered.communicator;
+  const uint64_t number = communicator.next_call;
+  const DecisionEngine* const engine = communicator.times ? communicator.tables->current().engine : nullptr;
+  const PlannedTable* const plan = engine == nullptr ? nullptr : engine->plan();
+  if (plan == nullptr) return InTimingWindow(number) ? WhyTimed::kByPlan : WhyTimed::kNotAtAll;
+  if (plan->TimesNext(ExpectedKeyOf(buffered))) return WhyTimed::kByPlan;
+  return communicator.times->TimesAll(number) ? WhyTimed::kOnSuspicion : WhyTimed::kNotAtAll;
+}
+
+// Opens the profiler's window for the call, where this rank's times are of use.
+void OpenWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream, BufferedCall& buffered) {
+  times.CountCall();
+  const WhyTimed why = WhyToTime(buffered, wanted);
+  if (why == WhyTimed::kNotAtAll || StreamIsCapturing(stream)) return;
+  buffered.why_timed = why;
+  const TimesReport* const report = buffered.communicator->times.get();
+  if (report == nullptr || report->tells() || wanted == Timed::kAll) times.window().Enter();
 }
 
 // A group of broadcasts from several roots is asked about as an AllGather.
@@ -166,6 +216,13 @@ uint8_t QuestionsAbout(Collective collective) {
                                               : bit(collective);
 }
 
+// NCCL leaves a tuner out for two things (src/enqueue.cc, ncclPrepareTasks): collectives of the copy engine,
+// of which AllGather is the only one that could be tuned, and symmetric kernels.
+Coverage CoverageWithoutQuestion(Collective collective, const Communicator& communicator) {
+  return collective == Collective::kAllGather && communicator.zero_ctas ? Coverage::kCopyEngine
+                                                                        : Coverage::kSymmetricKernel;
+}
+
 // What NCCL asked a tuner about the call; `mode` and `entry` of its communicator.
 Coverage CoverageByQuestions(const CollectiveCall& call, Mode mode, const GroupInFlight& entry) {
   if (!Chooses(mode)) return Coverage::kTunable;
@@ -173,7 +230,7 @@ Coverage CoverageByQuestions(const CollectiveCall& call, Mode mode, const GroupI
   if (!communicator.blocking || !communicator.claimed.load(std::memory_order_relaxed))
     return Coverage::kUnknown;
   const uint8_t about = QuestionsAbout(call.collective);
-  if ((entry.asked & about) == 0) return Coverage::kNotAsked;
+  if ((entry.asked & about) == 0) return CoverageWithoutQuestion(call.collective, communicator);
   return (entry.had_choice & about) == 0 ? Coverage::kSingleConfig : Coverage::kTunable;
 }
 
@@ -188,39 +245,48 @@ Coverage CoverageOf(const BufferedCall& buffered, Mode mode, const GroupInFlight
 }
 
 // For the ledger: what could be chosen, and what could not, and why.
-void Cover(Mode mode, BufferedCall& buffered) {
-  buffered.issued.coverage = CoverageOf(buffered, mode, t_calls.in_flight[buffered.flight]);
+void Cover(Mode mode, const GroupInFlight& entry, BufferedCall& buffered) {
+  buffered.issued.coverage = CoverageOf(buffered, mode, entry);
   buffered.communicator->ledger.CountCall(buffered.issued.call, buffered.issued.coverage);
 }
 
+// What NCCL asked about, for the next group like this one.
+void NoteAsked(const GroupInFlight& entry, const BufferedCall& buffered) {
+  const CollectiveCall& call = buffered.issued.call;
+  if (!Tunable(call) || call.group_size < 2) return;
+  const auto kind = static_cast<size_t>(call.collective);
+  if ((entry.asked >> kind & 1) != 0)
+    buffered.communicator->expected_sizes.Note(call.collective, call.bytes, entry.asked_about[kind]);
+}
+
 void Record(Recorder& recorder, CollectiveTimes* times, const BufferedCall& buffered) {
-  TraceRecord record = CallRecord(buffered.communicator->number, buffered.issued);
-  record.stream = buffered.stream;
-  const Recorder::Slot slot = recorder.Append(record);
+  const Recorder::Slot slot =
+      recorder.Append(CallRecord(buffered.communicator->number, buffered.issued, buffered.stream));
   if (buffered.timed != nullptr) times->kernels().Attach(buffered.timed, recorder, slot);
 }
 
 // The library took the group: record and count it, and recognise what comes next. Runs on the calling thread
 // before its call returns, so the next call's decision reads a settled answer.
-void CountGroup(ProcessRuntime& runtime) {
+[[gnu::hot]] void CountGroup(ProcessRuntime& runtime, ThreadCalls& thread) {
   Recorder* const recorder = runtime.recorder();
   const Mode mode = runtime.settings().mode;
   const bool accounted = runtime.accounts_for_calls();
-  for (BufferedCall& buffered : t_calls.calls) {
-    if (accounted) Cover(mode, buffered);
+  for (BufferedCall& buffered : thread.calls) {
+    if (accounted) Cover(mode, thread.in_flight[buffered.flight], buffered);
     if (recorder != nullptr) Record(*recorder, runtime.times(), buffered);
+    if (buffered.communicator->times) NoteAsked(thread.in_flight[buffered.flight], buffered);
     StructureTrigger* structure = buffered.communicator->structure.get();
     if (structure != nullptr && Tunable(buffered.issued.call)) structure->Step(buffered.issued.call);
   }
-  for (const GroupInFlight& entry : t_calls.in_flight) {
+  for (const GroupInFlight& entry : thread.in_flight) {
     if (entry.counts) ++entry.communicator->next_call;
   }
 }
 
-void CloseGroup(ProcessRuntime& runtime, bool taken) {
-  if (taken) CountGroup(runtime);
-  t_calls.calls.clear();
-  t_calls.in_flight.clear();
+void CloseGroup(ProcessRuntime& runtime, ThreadCalls& thread, bool taken) {
+  if (taken) CountGroup(runtime, thread);
+  thread.calls.clear();
+  thread.in_flight.clear();
 }
 
 }  // namespace
@@ -238,18 +304,32 @@ void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept {
       zero_stage >= 0 && zero_stage < kZeroStages ? static_cast<ZeroStage>(zero_stage) : ZeroStage::kUnknown;
   if (Recorder* recorder = runtime->recorder()) {
     recorder->Append(
-        StepRecord({MonotonicNanoseconds(), static_cast<uint64_t>(step), labels.phase, labels.stage}));
+        StepRecord({t_calls.clock.Now(), static_cast<uint64_t>(step), labels.phase, labels.stage}));
   }
 }
 
-GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept {
+void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept {
+  ProcessRuntime* runtime = ProcessRuntime::Watching();
+  if (runtime == nullptr || free_bytes < 0 || total_bytes < free_bytes || total_bytes == 0) return;
+  const MemoryView memory{t_calls.clock.Now(), static_cast<uint64_t>(free_bytes),
+                          static_cast<uint64_t>(total_bytes)};
+  runtime->memory().Take(memory.free_bytes, memory.total_bytes);
+  if (Recorder* recorder = runtime->recorder()) recorder->Append(MemoryRecord(memory));
+}
+
+[[gnu::hot]] GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept {
   for (GroupInFlight& entry : t_calls.in_flight) {
-    if (entry.communicator->token == token) return &entry;
+    if (std::memcmp(entry.communicator->token.data(), token.data(), sizeof(token)) == 0) return &entry;
   }
   return nullptr;
 }
 
-ApiCall::ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream, bool configured) noexcept
+GroupInFlight* OnlyInFlightOnThisThread() noexcept {
+  return t_calls.in_flight.size() == 1 ? &t_calls.in_flight.front() : nullptr;
+}
+
+[[gnu::hot]] ApiCall::ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream,
+                              bool configured) noexcept
     : runtime_(guard_.outermost() ? ProcessRuntime::Watching() : nullptr) {
   if (runtime_ == nullptr) return;
   Communicator* communicator = runtime_->communicators().Find(comm);
@@ -257,29 +337,33 @@ ApiCall::ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream, bo
     runtime_ = nullptr;
     return;
   }
-  if (CollectiveTimes* times = runtime_->times()) {
-    times->CountCall();
-    times->window().Enter(communicator->next_call, stream);
-  }
   Guarded([&] {
     if (!communicator->introduced) IntroduceLate(*runtime_, *communicator, comm);
-    const size_t before = t_calls.calls.size();
-    BufferedCall& buffered = t_calls.calls.emplace_back();
+    ThreadCalls& thread = t_calls;
+    const size_t before = thread.calls.size();
+    BufferedCall& buffered = thread.calls.emplace_back();
     buffered.configured = configured;
-    Describe(facts, communicator, stream, runtime_->accounts_for_calls(), buffered);
+    Describe(facts, communicator, stream, runtime_->accounts_for_calls(), thread, buffered);
     if (IsRootOfParts(buffered)) BufferRootsPart(buffered);
-    buffered_ = t_calls.calls.size() - before;
-    if (t_calls.depth == 0) NumberCalls(false);
+    buffered_ = thread.calls.size() - before;
+    if (thread.depth == 0) NumberCalls(thread, false);
+    if (CollectiveTimes* times = runtime_->times()) {
+      // The table is the call's own by now, in a group that of the one before.
+      BufferedCall& last = thread.calls.back();
+      OpenWindow(*times, runtime_->settings().times, stream, last);
+      if (thread.depth == 0) AddTiming(thread.in_flight[last.flight], last);
+    }
   });
 }
 
-ncclResult_t ApiCall::Finish(ncclResult_t result) noexcept {
+[[gnu::hot]] ncclResult_t ApiCall::Finish(ncclResult_t result) noexcept {
   if (runtime_ == nullptr) return result;
   if (CollectiveTimes* times = runtime_->times()) times->window().Leave();
-  if (t_calls.depth == 0) {
-    Guarded([&] { CloseGroup(*runtime_, Taken(result)); });
+  ThreadCalls& thread = t_calls;
+  if (thread.depth == 0) {
+    Guarded([&] { CloseGroup(*runtime_, thread, Taken(result)); });
   } else if (!Taken(result)) {
-    t_calls.calls.resize(t_calls.calls.size() - buffered_);
+    thread.calls.resize(thread.calls.size() - buffered_);
   }
   return result;
 }
@@ -294,7 +378,7 @@ bool GroupEnd::outermost() const {
 }
 
 GroupEnd::GroupEnd(bool simulated) noexcept : runtime_(guard_.outermost() ? ProcessRuntime::Get() : nullptr) {
-  if (runtime_ != nullptr && outermost()) Guarded([=] { NumberCalls(simulated); });
+  if (runtime_ != nullptr && outermost()) Guarded([=] { NumberCalls(t_calls, simulated); });
 }
 
 ncclResult_t GroupEnd::Finish(ncclResult_t result) noexcept {
@@ -302,7 +386,7 @@ ncclResult_t GroupEnd::Finish(ncclResult_t result) noexcept {
   if (outermost() && runtime_ != nullptr) {
     Guarded([&] {
       BringToLife(*runtime_, t_calls.unborn, result);
-      CloseGroup(*runtime_, Taken(result));
+      CloseGroup(*runtime_, t_calls, Taken(result));
     });
   }
   if (t_calls.depth > 0) --t_calls.depth;
@@ -310,7 +394,7 @@ ncclResult_t GroupEnd::Finish(ncclResult_t result) noexcept {
 }
 
 ncclResult_t GroupEnd::FinishSimulated(ncclResult_t result) noexcept {
-  if (outermost() && runtime_ != nullptr) Guarded([&] { CloseGroup(*runtime_, false); });
+  if (outermost() && runtime_ != nullptr) Guarded([&] { CloseGroup(*runtime_, t_calls, false); });
   if (guard_.outermost() && t_calls.depth > 0) --t_calls.depth;
   return result;
 }
@@ -318,11 +402,17 @@ ncclResult_t GroupEnd::FinishSimulated(ncclResult_t result) noexcept {
 IssuedEvent EventOfThisThread(int rank, Collective collective, uint64_t api_bytes) noexcept {
   for (BufferedCall& buffered : t_calls.calls) {
     const CollectiveCall& call = buffered.issued.call;
-    if (buffered.timed == nullptr && InTimingWindow(call.call_number) && call.collective == collective &&
-        buffered.api_bytes == api_bytes && buffered.communicator->info.rank == rank)
-      return {&buffered.timed, call.communicator, call.bytes};
+    if (buffered.timed == nullptr && buffered.why_timed != WhyTimed::kNotAtAll &&
+        call.collective == collective && buffered.api_bytes == api_bytes &&
+        buffered.communicator->info.rank == rank)
+      return {&buffered.timed, call.communicator, call.bytes, call.call_number,
+              &buffered.communicator->times};
   }
   return {};
+}
+
+int64_t ClockOfThisThread() noexcept {
+  return t_calls.clock.Now();
 }
 
 bool InsideGroup() {

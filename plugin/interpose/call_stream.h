@@ -71,6 +71,8 @@ struct CallLabels {
 CallLabels& LabelsOfThisThread();
 // dynamicclMarkPhase: sets the labels of phase and stage, and records the step.
 void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept;
+// dynamicclMarkMemory: records it, and the level that follows.
+void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept;
 
 // What a tuner's question is about, when the library asks on the thread that issued the call.
 struct GroupInFlight {
@@ -83,10 +85,21 @@ struct GroupInFlight {
   // A bit for each tunable collective: asked about, and with more than one configuration to choose from.
   uint8_t asked = 0;
   uint8_t had_choice = 0;
-  VersionedTable table;  // in adaptive mode
+  std::array<SizeClass, kTunableCollectives> asked_about{};  // where there is a bit
+  std::array<uint16_t, kTunableCollectives> collectives{};   // of each kind, on this communicator
+  bool timed = false;                                        // ranks that tell times have their windows open
+  bool on_suspicion = false;                                 // but for a suspicion they would not
+  bool captured = false;                                     // into a CUDA graph
+  VersionedTable table;                                      // in adaptive mode
 };
 // Null when this thread has nothing in flight on a communicator of this token.
 GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept;
+
+// Of the only communicator that this thread has anything in flight on; null when there are several.
+GroupInFlight* OnlyInFlightOnThisThread() noexcept;
+
+// The clock that calls are recorded by.
+int64_t ClockOfThisThread() noexcept;
 
 // What a profiler's event on this thread is about: the first timed call of its group that is not taken yet,
 // of that rank, collective and bytes at the API. `handle` is null when there is none; what is written there
@@ -95,6 +108,8 @@ struct IssuedEvent {
   void** handle = nullptr;
   uint64_t communicator = 0;
   uint64_t bytes = 0;  // NCCL's total
+  uint64_t call_number = 0;
+  const std::shared_ptr<TimesReport>* report = nullptr;  // null: nobody is told
 };
 IssuedEvent EventOfThisThread(int rank, Collective collective, uint64_t api_bytes) noexcept;
 

@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "plugin/interpose/real_nccl.h"
+#include "plugin/runtime/agreed_ctas.h"
 #include "plugin/runtime/c_boundary.h"
 #include "plugin/runtime/control_client.h"
+#include "plugin/runtime/cta_policy.h"
+#include "plugin/runtime/nccl_variable.h"
 #include "src/base/clock.h"
 #include "src/base/sha256.h"
 
@@ -26,9 +30,41 @@ uint64_t IdOf(const ControlToken& token) {
 }
 
 // ncclConfig_t is append-only and a program's may be shorter than ours.
-bool IsBlocking(const ncclConfig_t* config) {
+bool IsBlocking(const ncclConfig_t& config) {
   constexpr size_t kNeeded = offsetof(ncclConfig_t, blocking) + sizeof(int);
-  return config == nullptr || config->size < kNeeded || config->blocking != 0;
+  return config.size < kNeeded || config.blocking != 0;
+}
+
+std::string PinnedCtas(const ncclConfig_t& config) {
+  constexpr std::pair<const char*, size_t> kPins[] = {{"minCTAs", offsetof(ncclConfig_t, minCTAs)},
+                                                      {"maxCTAs", offsetof(ncclConfig_t, maxCTAs)},
+                                                      {"nvlsCTAs", offsetof(ncclConfig_t, nvlsCTAs)}};
+  std::string pinned;
+  for (const auto& [name, offset] : kPins) {
+    const int value = MemberOf(config, offset);
+    if (value != NCCL_CONFIG_UNDEF_INT)
+      pinned += fmt::format("{}{}={}", pinned.empty() ? "" : " ", name, value);
+  }
+  return pinned;
+}
+
+// A config stands for itself: what it does not set is NCCL's default, not the parent's.
+void TakeConfig(const ncclConfig_t& config, Communicator& communicator) {
+  communicator.blocking = IsBlocking(config);
+  communicator.pinned_ctas = PinnedCtas(config);
+  communicator.set_ctas.clear();
+  communicator.asked_for = nullptr;
+  const int policy = MemberOf(config, offsetof(ncclConfig_t, CTAPolicy));
+  communicator.zero_ctas = policy != NCCL_CONFIG_UNDEF_INT && (policy & NCCL_CTA_POLICY_ZERO) != 0;
+}
+
+// Why rules cannot set bounds on the channels at this place; empty where they can.
+std::string WhyWithoutCtasHere(const Communicator& communicator, const ncclConfig_t* config) {
+  if (InsideGroup()) return "it is made inside a group";
+  if (!communicator.blocking || NcclVariable("NCCL_COMM_BLOCKING").value_or("1") == "0")
+    return "it is non-blocking";
+  if (RealAddress(RealFunction::kCommInitRankConfig) == nullptr) return "this NCCL takes no configuration";
+  return WhyWithoutCtas(config);
 }
 
 // Nodes as the launcher spread the job; only a tuner's init knows better. 0: unknown.
@@ -109,6 +145,10 @@ std::shared_ptr<Communicator> ChildOf(const Communicator& parent, const ControlT
   child->process_rank = parent.process_rank;
   child->within_process = parent.within_process;
   child->blocking = parent.blocking;
+  child->pinned_ctas = parent.pinned_ctas;
+  child->set_ctas = parent.set_ctas;
+  child->asked_for = parent.asked_for;
+  child->zero_ctas = parent.zero_ctas;
   child->info = {IdOf(token), -1, 0, 0};
   return child;
 }
@@ -135,7 +175,20 @@ CommunicatorBirth::CommunicatorBirth(const InitOf& init, const ncclConfig_t* con
     communicator->info = {IdOf(communicator->token), rank, n_ranks,
                           NodesByLauncher(runtime_->settings(), n_ranks)};
     Expect(std::move(communicator), config);
+    SetAgreedCtas(config);
   });
+}
+
+void CommunicatorBirth::SetAgreedCtas(const ncclConfig_t* config) {
+  if (!communicator_->meeting.before_init && !runtime_->rules()) return;
+  const CtaBounds ctas =
+      AgreeOnCtas(*runtime_, *communicator_, CtasOf(config), WhyWithoutCtasHere(*communicator_, config));
+  if (ctas.empty()) return;
+  const auto given = std::make_shared<ConfigCopy>(config);
+  const auto changed = std::make_shared<ConfigCopy>(config);
+  changed->Add(ctas);
+  communicator_->asked_for = given;
+  config_ = changed;
 }
 
 Communicator* CommunicatorBirth::NotedParent(ncclComm_t parent) {
@@ -148,7 +201,10 @@ CommunicatorBirth::CommunicatorBirth(const SplitOf& split, const ncclConfig_t* c
   if (parent == nullptr) return;
   const uint64_t operation = OperationName(ChildKind::kSplit, parent->children.splits++);
   if (split.colour == NCCL_SPLIT_NOCOLOR) return;
-  Guarded([&] { Expect(ChildOf(*parent, ChildToken(parent->token, operation, split.colour)), config); });
+  Guarded([&] {
+    Expect(ChildOf(*parent, ChildToken(parent->token, operation, split.colour)), config);
+    SayThatChildsCtasStay(config);
+  });
 }
 
 CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept {
@@ -163,7 +219,15 @@ CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t*
                                                                           shrink.excluded.end(), before));
     child->info.n_ranks = parent->info.n_ranks - static_cast<int>(shrink.excluded.size());
     Expect(std::move(child), config);
+    SayThatChildsCtasStay(config);
   });
+}
+
+// Without a configuration it has what its parent has.
+void CommunicatorBirth::SayThatChildsCtasStay(const ncclConfig_t* config) {
+  if (config != nullptr)
+    SayThatCtasStay(*runtime_, *communicator_,
+                    "rules are not for children with a configuration of their own");
 }
 
 CommunicatorBirth::CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept {
@@ -177,6 +241,10 @@ void CommunicatorBirth::ExpectGrown(const GrowOf& grow, const ncclConfig_t* conf
     Communicator* parent = runtime_->communicators().Find(grow.parent);
     if (parent == nullptr) return;
     grown = ChildOf(*parent, GrownToken(*parent));
+    // Ranks that join have nothing of the parent's, so neither has what rules set in it an heir.
+    if (config == nullptr && parent->asked_for) config_ = parent->asked_for;
+    grown->set_ctas.clear();
+    grown->asked_for = nullptr;
     ++parent->children.grows;
     grown->info.rank = parent->info.rank;
   } else {
@@ -193,8 +261,15 @@ void CommunicatorBirth::ExpectGrown(const GrowOf& grow, const ncclConfig_t* conf
   Expect(std::move(grown), config);
 }
 
+ncclConfig_t* CommunicatorBirth::Config(ncclConfig_t* given) const {
+  return config_ ? config_->get() : given;
+}
+
 void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config) {
-  if (config != nullptr) communicator->blocking = IsBlocking(config);
+  if (config != nullptr) TakeConfig(*config, *communicator);
+  // The environment comes before the program, and is read once, as in NCCL (src/init.cc, envConfigOverride).
+  static const auto policy = ParseCtaPolicy(NcclVariable("NCCL_CTA_POLICY").value_or(""));
+  if (policy) communicator->zero_ctas = (*policy & NCCL_CTA_POLICY_ZERO) != 0;
   communicator_ = std::move(communicator);
   AddStructure(*runtime_, *communicator_);
   runtime_->OfferAsPlugins();
@@ -243,6 +318,7 @@ CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
       communicator->info = {IdOf(token) << 32 | unique[1], rank, n_ranks, 0};
       AddStructure(*runtime_, *communicator);
       runtime_->communicators().Expect(communicator);
+      if (rank == 0) SayThatCtasStay(*runtime_, *communicator, "ncclCommInitAll takes no configuration");
       communicators_.push_back(std::move(communicator));
     }
     runtime_->communicators().CallReturned();

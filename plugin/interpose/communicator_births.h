@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "plugin/interpose/config_copy.h"
 #include "plugin/interpose/reentry_guard.h"
 #include "plugin/runtime/process_runtime.h"
 
@@ -41,9 +42,15 @@ class CommunicatorBirth {
   CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept;
   CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept;
   CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept;
+  // What the library is to initialise it with: as a rule: `given`, the program's. Lives as long as this
+  // object.
+  ncclConfig_t* Config(ncclConfig_t* given) const;
   ncclResult_t Finish(ncclResult_t result, ncclComm_t* handle) noexcept;
 
  private:
+  // Where rules ask for bounds on its channels, and all ranks agree.
+  void SetAgreedCtas(const ncclConfig_t* config);
+  void SayThatChildsCtasStay(const ncclConfig_t* config);
   // The parent, when this call is to be noted and the parent is known; else null.
   Communicator* NotedParent(ncclComm_t parent);
   void ExpectGrown(const GrowOf& grow, const ncclConfig_t* config);
@@ -52,6 +59,7 @@ class CommunicatorBirth {
   ReentryGuard guard_;
   ProcessRuntime* runtime_ = nullptr;
   std::shared_ptr<Communicator> communicator_;
+  std::shared_ptr<const ConfigCopy> config_;  // null: the program's
 };
 
 // ncclCommInitAll: all ranks are this process's.

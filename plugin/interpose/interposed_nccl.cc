@@ -10,6 +10,8 @@
 #include "src/base/clock.h"
 
 #define DYNAMICCL_EXPORT __attribute__((visibility("default")))
+// What every call runs lies in a few pages side by side, in this file as in the others that say so.
+#define DYNAMICCL_HOT __attribute__((hot))
 
 using namespace dynamiccl;  // NOLINT(build/namespaces): this file defines C functions only
 
@@ -52,7 +54,7 @@ void* BroadcastFor(const void* caller) {
 
 #define DYNAMICCL_REAL(name) RealAddress(RealFunction::k##name)
 #define DYNAMICCL_MOVE(result, name, parameters, arguments, chosen, address) \
-  DYNAMICCL_EXPORT result nccl##name parameters {                            \
+  DYNAMICCL_EXPORT DYNAMICCL_HOT result nccl##name parameters {              \
     ApiCall call({FACTS_##name}, comm, stream, chosen);                      \
     const auto real = reinterpret_cast<decltype(&nccl##name)>(address);      \
     return call.Finish(real == nullptr ? ncclInvalidUsage : real arguments); \
@@ -97,13 +99,16 @@ DYNAMICCL_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
   CommunicatorBirth birth(InitOf{commId, nranks, rank}, nullptr);
+  if (ncclConfig_t* const config = birth.Config(nullptr))
+    return birth.Finish(DYNAMICCL_FORWARD(CommInitRankConfig, comm, nranks, commId, rank, config), comm);
   return birth.Finish(DYNAMICCL_FORWARD(CommInitRank, comm, nranks, commId, rank), comm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId,
                                                      int rank, ncclConfig_t* config) {
   CommunicatorBirth birth(InitOf{commId, nranks, rank}, config);
-  return birth.Finish(DYNAMICCL_FORWARD(CommInitRankConfig, comm, nranks, commId, rank, config), comm);
+  ncclConfig_t* const agreed = birth.Config(config);
+  return birth.Finish(DYNAMICCL_FORWARD(CommInitRankConfig, comm, nranks, commId, rank, agreed), comm);
 }
 
 // The ranks meet where the first id says; the library refuses a call without any.
@@ -112,7 +117,8 @@ DYNAMICCL_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t* newcomm, int 
   static const ncclUniqueId kNone{};
   const bool given = nId > 0 && commIds != nullptr;
   CommunicatorBirth birth(InitOf{given ? *commIds : kNone, nranks, myrank}, config);
-  return birth.Finish(DYNAMICCL_FORWARD(CommInitRankScalable, newcomm, nranks, myrank, nId, commIds, config),
+  ncclConfig_t* const agreed = birth.Config(config);
+  return birth.Finish(DYNAMICCL_FORWARD(CommInitRankScalable, newcomm, nranks, myrank, nId, commIds, agreed),
                       newcomm);
 }
 
@@ -140,7 +146,8 @@ DYNAMICCL_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int* excludeRanksL
 DYNAMICCL_EXPORT ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId,
                                            int rank, ncclComm_t* newcomm, ncclConfig_t* config) {
   CommunicatorBirth birth(GrowOf{comm, uniqueId, nRanks, rank}, config);
-  return birth.Finish(DYNAMICCL_FORWARD(CommGrow, comm, nRanks, uniqueId, rank, newcomm, config), newcomm);
+  ncclConfig_t* const kept = birth.Config(config);
+  return birth.Finish(DYNAMICCL_FORWARD(CommGrow, comm, nRanks, uniqueId, rank, newcomm, kept), newcomm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId) {
@@ -172,6 +179,10 @@ DYNAMICCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
 
 DYNAMICCL_EXPORT void dynamicclMarkPhase(dynamicclPhase_t phase, int zero_stage, long long step) {
   MarkPhaseOfThisThread(phase, zero_stage, step);
+}
+
+DYNAMICCL_EXPORT void dynamicclMarkMemory(long long free_bytes, long long total_bytes) {
+  MarkMemoryOfThisProcess(free_bytes, total_bytes);
 }
 
 DYNAMICCL_EXPORT void dynamicclMarkRole(dynamicclRole_t role) {

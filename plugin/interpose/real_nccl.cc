@@ -19,9 +19,7 @@ constexpr const char* kNames[kRealFunctions] = {
 #undef DYNAMICCL_REAL_NAME
 };
 
-std::atomic<void*> g_addresses[kMostNcclCopies][kRealFunctions];
 std::atomic<void*> g_inside[kMostNcclCopies];  // some address in a copy; null: not known
-thread_local int t_copy = 0;
 
 // NCCL defines every function as pncclX and, weakly, as ncclX; hostccl and stand-ins may have the second name
 // only.
@@ -79,17 +77,17 @@ void* FindInCopy(int copy, const char* name) {
 
 }  // namespace
 
+std::atomic<void*> real_addresses[kMostNcclCopies][kRealFunctions];
+constinit thread_local int copy_in_use = 0;
+
 const char* NameOf(RealFunction function) {
   return kNames[static_cast<size_t>(function)];
 }
 
-void* RealAddress(RealFunction function) noexcept {
-  std::atomic<void*>& slot = g_addresses[t_copy][static_cast<size_t>(function)];
-  void* address = slot.load(std::memory_order_acquire);
-  if (address == nullptr) {
-    address = t_copy == 0 ? Find(NameOf(function)) : FindInCopy(t_copy, NameOf(function));
-    slot.store(address, std::memory_order_release);
-  }
+void* FindRealAddress(RealFunction function) noexcept {
+  const char* const name = NameOf(function);
+  void* const address = copy_in_use == 0 ? Find(name) : FindInCopy(copy_in_use, name);
+  real_addresses[copy_in_use][static_cast<size_t>(function)].store(address, std::memory_order_release);
   return address;
 }
 
@@ -110,19 +108,19 @@ void* RealAddressInside(const void* caller, RealFunction function) noexcept {
 
 void SetRealAddress(int copy, RealFunction function, void* address) noexcept {
   g_inside[copy].store(address, std::memory_order_release);
-  g_addresses[copy][static_cast<size_t>(function)].store(address, std::memory_order_release);
+  real_addresses[copy][static_cast<size_t>(function)].store(address, std::memory_order_release);
 }
 
 void ForgetCopy(int copy) noexcept {
   g_inside[copy].store(nullptr, std::memory_order_release);
-  for (auto& address : g_addresses[copy]) address.store(nullptr, std::memory_order_release);
+  for (auto& address : real_addresses[copy]) address.store(nullptr, std::memory_order_release);
 }
 
-CopyInUse::CopyInUse(int copy) : before_(t_copy) {
-  t_copy = copy;
+CopyInUse::CopyInUse(int copy) : before_(copy_in_use) {
+  copy_in_use = copy;
 }
 CopyInUse::~CopyInUse() {
-  t_copy = before_;
+  copy_in_use = before_;
 }
 
 }  // namespace dynamiccl

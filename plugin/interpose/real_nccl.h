@@ -4,6 +4,8 @@
 // known by the addresses under which programs found them themselves (audited_copies.cc).
 #pragma once
 
+#include <atomic>
+
 #include "src/nccl_abi/nccl_function_table.h"
 
 namespace dynamiccl {
@@ -18,6 +20,11 @@ enum class RealFunction {
 inline constexpr int kRealFunctions = static_cast<int>(RealFunction::kCount);
 inline constexpr int kMostNcclCopies = 4;
 
+// Of RealAddress: what was found, which copy this thread is about, and looking for what was not.
+extern std::atomic<void*> real_addresses[kMostNcclCopies][kRealFunctions];
+extern constinit thread_local int copy_in_use;
+void* FindRealAddress(RealFunction function) noexcept;
+
 // Without "nccl": "AllReduce".
 const char* NameOf(RealFunction function);
 
@@ -25,7 +32,11 @@ const char* NameOf(RealFunction function);
 // next call, since NCCL may be loaded later. For copy 0 looks behind this object in the global scope, then
 // into a libnccl that was loaded privately (Python extensions, ctypes), then at DYNAMICCL_NCCL_LIBRARY; what
 // was found once stays loaded. Thread-safe; one atomic load once the function is known.
-void* RealAddress(RealFunction function) noexcept;
+inline void* RealAddress(RealFunction function) noexcept {
+  void* const known =
+      real_addresses[copy_in_use][static_cast<size_t>(function)].load(std::memory_order_acquire);
+  return known != nullptr ? known : FindRealAddress(function);
+}
 
 // For a function that NCCL calls by its public name: if `caller`, an address inside code, lies in an object
 // that has the function itself, that one, so that a copy of NCCL that a program loaded privately goes on

@@ -22,7 +22,7 @@ IsCapturing FindInDriver() {
 
 }  // namespace
 
-bool StreamIsCapturing(cudaStream_t stream) noexcept {
+[[gnu::hot]] bool StreamIsCapturing(cudaStream_t stream) noexcept {
   // A driver may be loaded later than the first question, but who asks has a communicator: soon.
   static std::atomic<IsCapturing> found{nullptr};
   static std::atomic<int> looked{0};

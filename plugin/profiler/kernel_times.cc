@@ -2,6 +2,7 @@
 #include "plugin/profiler/kernel_times.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/base/clock.h"
 
@@ -45,7 +46,7 @@ KernelClock ClockOf(int version) {
   return version >= 1 && version <= 7 ? kVersions[version - 1].clock : KernelClock::kNone;
 }
 
-void* KernelTimes::BeginCollective(const TimedKey& key, int channels, KernelClock clock) {
+void* KernelTimes::BeginCollective(const TimedKey& key, int channels, KernelClock clock, ToldTo told_to) {
   static_assert(kCells == 1u << kCellBits);
   if (clock == KernelClock::kNone) return nullptr;
   const uint64_t number = begun_.fetch_add(1, std::memory_order_relaxed);
@@ -54,6 +55,7 @@ void* KernelTimes::BeginCollective(const TimedKey& key, int channels, KernelCloc
   const std::lock_guard lock(cell.mutex);
   cell.generation = number / kCells + 1;
   cell.key = key;
+  cell.told_to = std::move(told_to);
   cell.clock = clock;
   cell.channels = channels;
   cell.ended = 0;
@@ -106,6 +108,8 @@ void KernelTimes::Finish(Cell& cell) {
   statistics_.Add(cell.key, cell.duration_ns);
   finished_.fetch_add(1, std::memory_order_relaxed);
   Deliver(cell);
+  const ToldTo told_to = std::exchange(cell.told_to, {});
+  if (told_to.report) told_to.report->Add({told_to.call_number, cell.key.collective, cell.duration_ns});
 }
 
 void KernelTimes::Attach(void* collective, Recorder& recorder, const Recorder::Slot& record) {

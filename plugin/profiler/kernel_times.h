@@ -8,10 +8,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 
 #include "plugin/profiler/time_statistics.h"
+#include "plugin/runtime/times_report.h"
 #include "traces/record/recorder.h"
 
 namespace dynamiccl {
@@ -31,12 +33,18 @@ struct ProfilerVersion {
 std::span<const ProfilerVersion> ProfilerVersions();
 KernelClock ClockOf(int version);
 
+// To whom a collective's time is told beside the statistics.
+struct ToldTo {
+  uint64_t call_number = 0;
+  std::shared_ptr<TimesReport> report;  // null: nobody
+};
+
 class KernelTimes {
  public:
   explicit KernelTimes(TimeStatistics& statistics) : statistics_(statistics) {}
 
   // Handles are what NCCL gets. Null: not timed. Any thread, in any order.
-  void* BeginCollective(const TimedKey& key, int channels, KernelClock clock);
+  void* BeginCollective(const TimedKey& key, int channels, KernelClock clock, ToldTo told_to = {});
   // `stamp` is used with KernelClock::kStamps. Null without a parent.
   void* BeginChannel(void* collective, int64_t stamp);
   void StopStamp(void* channel, int64_t stamp);
@@ -57,6 +65,7 @@ class KernelTimes {
     std::mutex mutex;
     uint64_t generation = 0;
     TimedKey key;
+    ToldTo told_to;
     KernelClock clock = KernelClock::kNone;
     int channels = 0;  // that will run; 0: unknown, never finished
     int ended = 0;

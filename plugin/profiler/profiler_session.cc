@@ -99,7 +99,8 @@ void* ProfilerSession::BeginCollective(const ProfiledCollective& event) noexcept
                              : TotalBytes(event.collective, event.count, element, init_.n_ranks);
   const uint64_t communicator = issued.handle != nullptr ? issued.communicator : init_.communicator;
   void* const handle = times_.kernels().BeginCollective(
-      {communicator, event.collective, SizeClassOf(bytes), event.config}, event.config.channels, clock_);
+      {communicator, event.collective, SizeClassOf(bytes), event.config}, event.config.channels, clock_,
+      {issued.call_number, issued.report != nullptr ? *issued.report : nullptr});
   if (issued.handle != nullptr) *issued.handle = handle;
   return handle;
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/profiler/timing_window.h"
 
-#include "plugin/interpose/stream_capture.h"
+#include "src/decision/guard/table_plan.h"
 #include "src/nccl_abi/profiler_types.h"
 
 namespace dynamiccl {
 namespace {
 
-constexpr uint64_t kPeriod = 200;
-constexpr uint64_t kLength = 2;
-static_assert(kLength * 100 <= kPeriod, "at most 1 % of the calls");
+// Pairs of calls of which one is timed: 1 %.
+constexpr uint32_t kPairs = 100;
 // Kernels' channels need the collectives that they belong to.
 constexpr int kTimed = ncclProfileColl | ncclProfileKernelCh;
 
@@ -18,11 +17,14 @@ thread_local bool t_open = false;
 }  // namespace
 
 bool InTimingWindow(uint64_t call_number) {
-  return call_number % kPeriod >= kPeriod - kLength;
+  const uint64_t pair = call_number / 2;
+  const auto period = static_cast<uint32_t>(pair / kPairs);
+  // None in the first: so it is 1 % at most of however few calls there are.
+  return period > 0 && pair % kPairs == PlaceIn(kPairs, 0, period);
 }
 
-void TimingWindow::Enter(uint64_t call_number, cudaStream_t stream) noexcept {
-  if (t_open || !InTimingWindow(call_number) || StreamIsCapturing(stream)) return;
+void TimingWindow::Enter() noexcept {
+  if (t_open) return;
   int* const mask = mask_.load(std::memory_order_acquire);
   if (mask == nullptr) return;
   t_open = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls are timed: the last two of every 200 of a communicator, by call number, so at most 1 % of any
-// run, the same ones on all ranks, and none that a CUDA graph captures. Between windows NCCL's profiler is
-// switched off by its activation mask, because stamping kernels costs time.
+// When NCCL's profiler is switched on, by its activation mask: for calls that are to be timed, because
+// stamping kernels costs time, and never for calls that a CUDA graph captures. Where no guard says which
+// calls it needs, two in a row of every 200 of a communicator, by call number: 1 %, the same ones on all
+// ranks, and at places that differ, since programs repeat their calls.
 #pragma once
 
 #include <atomic>
@@ -18,9 +19,9 @@ class TimingWindow {
   // NCCL's mask, one number for the process, valid as long as the process; from a profiler's init.
   void UseMask(int* mask) { mask_.store(mask, std::memory_order_release); }
 
-  // The calling thread issues a call: NCCL reads the mask when it takes it, in a group long before it
-  // launches it.
-  void Enter(uint64_t call_number, cudaStream_t stream) noexcept;
+  // The calling thread issues a call that is to be timed: NCCL reads the mask when it takes it, in a group
+  // long before it launches it.
+  void Enter() noexcept;
   // The call has been taken.
   void Leave() noexcept;
   // The kinds of events that a chained plugin wanted when a window last opened, and those that it wants now;

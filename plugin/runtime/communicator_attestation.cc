@@ -8,6 +8,8 @@
 namespace dynamiccl {
 namespace {
 
+constexpr int kDeclineMs = 500;
+
 Verdict No(std::string reason, bool timed_out = false) {
   return {false, timed_out, std::move(reason)};
 }
@@ -26,6 +28,13 @@ Verdict VouchedFor(const ProcessRuntime& runtime) {
   return {.agreed = true};
 }
 
+// The variables' and the program's own. A text too long for a pledge is cut at its end.
+std::string PinsOf(const Communicator& communicator, const std::string& by_variables) {
+  const std::string& own = communicator.pinned_ctas;
+  if (own.empty()) return by_variables;
+  return by_variables == "none" ? own : fmt::format("{}; {}", by_variables, own);
+}
+
 Verdict Ask(ProcessRuntime& runtime, const Communicator* communicator, const std::string& constants) {
   const std::string why_not = runtime.WhyNotChoosing();
   if (!why_not.empty()) return No(why_not);
@@ -34,18 +43,29 @@ Verdict Ask(ProcessRuntime& runtime, const Communicator* communicator, const std
   if (runtime.given_up()) return No("an earlier communicator was not attested in time");
   if (!communicator->meeting.valid())
     return No("the unique id carries no address and DYNAMICCL_RENDEZVOUS is not set");
-  PledgeMessage pledge{
-      communicator->meeting.root, communicator->token, communicator->member, communicator->info.n_ranks, {},
-      runtime.Attested()};
+  PledgeMessage pledge{communicator->meeting.root,
+                       communicator->token,
+                       communicator->member,
+                       communicator->info.n_ranks,
+                       {},
+                       AttestedOf(runtime, *communicator, constants)};
   pledge.of_leader = runtime.Leads(communicator->meeting);
-  pledge.values.constants = constants;
-  pledge.values.calls = communicator->blocking ? "interposed" : "interposed, non-blocking";
   auto verdict = PledgeAndWait(communicator->meeting, pledge, runtime.settings().attest_timeout_ms);
   if (!verdict) return No(verdict.error().message, true);
   return *verdict;
 }
 
 }  // namespace
+
+AttestedValues AttestedOf(const ProcessRuntime& runtime, const Communicator& communicator,
+                          const std::string& constants) {
+  AttestedValues values = runtime.Attested();
+  values.pins = PinsOf(communicator, values.pins);
+  values.ctas = communicator.set_ctas;
+  values.constants = constants;
+  values.calls = communicator.blocking ? "interposed" : "interposed, non-blocking";
+  return values;
+}
 
 Standing AttestCommunicator(ProcessRuntime& runtime, const Communicator* communicator,
                             const std::string& constants) {
@@ -58,6 +78,26 @@ Standing AttestCommunicator(ProcessRuntime& runtime, const Communicator* communi
   if (!verdict.agreed) return Standing::kNotAttested;
   if (communicator == nullptr) return Standing::kVouchedFor;
   return communicator->info.n_ranks == 1 ? Standing::kAlone : Standing::kAttested;
+}
+
+void DeclineToAttest(ProcessRuntime& runtime, const Communicator& communicator) {
+  // A child's size may not be known yet.
+  const bool alone = communicator.within_process || communicator.info.n_ranks <= 1;
+  if (alone || !communicator.meeting.valid() || runtime.given_up()) return;
+  const PledgeMessage message{communicator.meeting.root,
+                              communicator.token,
+                              communicator.member,
+                              communicator.info.n_ranks,
+                              "NCCL initialises others of its size there at the same time",
+                              runtime.Attested()};
+  // One try: they are told by a time-out as well.
+  (void)PledgeAndLeave(communicator.meeting, message, kDeclineMs);
+}
+
+Standing StandingByCalls(const ProcessRuntime& runtime, const Communicator& communicator) {
+  if (!runtime.WhyNotChoosing().empty() || runtime.given_up()) return Standing::kNotAttested;
+  if (communicator.info.n_ranks == 1) return Standing::kAlone;
+  return communicator.meeting.valid() ? Standing::kByCalls : Standing::kNotAttested;
 }
 
 }  // namespace dynamiccl

@@ -2,6 +2,7 @@
 #include "plugin/runtime/communicator_registry.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dynamiccl {
 namespace {
@@ -11,13 +12,6 @@ constexpr size_t kKeptAfterRemoval = 1024;
 
 // What the calling thread is initialising; owned by expected_.
 thread_local Communicator* t_initialising = nullptr;
-
-struct LastFound {
-  ncclComm_t handle = nullptr;
-  Communicator* communicator = nullptr;
-  uint64_t generation = 0;
-};
-thread_local LastFound t_last;
 
 bool Fits(const Communicator& communicator, int n_ranks) {
   // A child's size is not known before it exists.
@@ -50,6 +44,31 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Claim(int n_ranks, int n_nod
   found->info.n_ranks = n_ranks;
   found->info.n_nodes = n_nodes;
   return found;
+}
+
+std::optional<CommunicatorRegistry::Communicators> CommunicatorRegistry::SeveralThatFit(int n_ranks) {
+  const std::lock_guard lock(mutex_);
+  if (FindExpected(n_ranks)) return std::nullopt;
+  Communicators fitting;
+  bool any = false;
+  for (const auto& expected : expected_) {
+    if (!Fits(*expected, n_ranks)) continue;
+    any = true;
+    if (!std::exchange(expected->not_told_apart, true)) fitting.push_back(expected);
+  }
+  return any ? std::optional(std::move(fitting)) : std::nullopt;
+}
+
+std::shared_ptr<Communicator> CommunicatorRegistry::ClaimByCall(const Communicator& called, int n_ranks,
+                                                                int n_nodes) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [handle, communicator] : by_handle_) {
+    if (communicator.get() != &called) continue;
+    if (communicator->info.n_ranks != n_ranks || communicator->claimed.exchange(true)) return nullptr;
+    communicator->info.n_nodes = n_nodes;
+    return communicator;
+  }
+  return nullptr;
 }
 
 std::shared_ptr<Communicator> CommunicatorRegistry::FindExpected(int n_ranks) const {
@@ -87,14 +106,12 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   return communicator;
 }
 
-Communicator* CommunicatorRegistry::Find(ncclComm_t handle) {
-  const uint64_t generation = generation_.load(std::memory_order_acquire);
-  if (t_last.handle == handle && t_last.generation == generation) return t_last.communicator;
+Communicator* CommunicatorRegistry::FindNew(ncclComm_t handle, uint64_t generation) {
   const std::lock_guard lock(mutex_);
   const auto found = by_handle_.find(handle);
   if (found == by_handle_.end()) return nullptr;
-  t_last = {handle, found->second.get(), generation};
-  return t_last.communicator;
+  last_ = {handle, found->second.get(), generation};
+  return last_.communicator;
 }
 
 void CommunicatorRegistry::AddLedgersTo(CallLedger& sum) const {

@@ -10,11 +10,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "plugin/interpose/expected_size_class.h"
 #include "plugin/runtime/call_ledger.h"
 #include "plugin/runtime/switchable_tables.h"
+#include "plugin/runtime/times_report.h"
 #include "src/collective/collective.h"
 #include "src/collective/communicator_info.h"
 #include "src/collective/role.h"
@@ -23,6 +27,8 @@
 #include "src/policy/structure_inference.h"
 
 namespace dynamiccl {
+
+class ConfigCopy;
 
 // What the tuner has to know of the group that is being issued, in values equal on all ranks.
 struct GroupFacts {
@@ -51,8 +57,16 @@ struct Communicator {
   int process_rank = 0;         // stands for %r in paths
   bool within_process = false;  // all ranks are threads or devices of this process: nothing to attest
   bool blocking = true;
+  // "minCTAs=2 maxCTAs=8 nvlsCTAs=4", those that the program's ncclConfig_t sets: channels are NCCL's then.
+  std::string pinned_ctas;
+  // "minCTAs=8 maxCTAs=16", those that rules have set in it, as all ranks agreed before NCCL's init.
+  std::string set_ctas;
+  // Where they are set: the program's own configuration.
+  std::shared_ptr<const ConfigCopy> asked_for;
+  bool zero_ctas = false;                       // its CTA policy has ZERO: the copy engine may be used
   std::atomic<bool> gone{false};                // destroyed or aborted
   std::atomic<bool> claimed{false};             // a tuner session was begun for it
+  bool not_told_apart = false;                  // registry's; SeveralThatFit has named it
   std::unique_ptr<StructureTrigger> structure;  // issuing thread; null without a policy
   std::shared_ptr<const Policy> policy;         // that `structure` computes with
   uint64_t next_call = 0;                       // issuing thread
@@ -60,10 +74,21 @@ struct Communicator {
   // program may not issue the next call before that has ended.
   GroupFacts in_flight;
   std::shared_ptr<SwitchableTables> tables;  // set before the program has the handle; null: one table
-  ChildCounts children;                      // issuing thread
-  CallLedger ledger;                         // issuing thread counts
-  bool introduced = false;                   // issuing thread; false: rank and size are not known yet
+  // In adaptive mode, where the table is guarded; set likewise.
+  std::shared_ptr<TimesReport> times;
+  std::shared_ptr<CallFeed> feed;    // on the leader's rank alone
+  ExpectedSizeClass expected_sizes;  // issuing thread
+  ChildCounts children;              // issuing thread
+  CallLedger ledger;                 // issuing thread counts
+  bool introduced = false;           // issuing thread; false: rank and size are not known yet
 };
+
+// What the calls before the next one say that it is for. Unknown where the order of calls and decisions does
+// not hold: the communicator is non-blocking, or nothing recognises.
+inline Role RecognisedRole(const Communicator& communicator, Collective collective) {
+  if (!communicator.blocking || !communicator.structure) return Role::kUnknown;
+  return communicator.structure->recognised().next_role[static_cast<size_t>(collective)];
+}
 
 class CommunicatorRegistry {
  public:
@@ -77,16 +102,36 @@ class CommunicatorRegistry {
   // cannot be told.
   std::shared_ptr<Communicator> Claim(int n_ranks, int n_nodes);
 
+  using Communicators = std::vector<std::shared_ptr<Communicator>>;
+  // Nothing where Claim could tell, or nothing fits. Else those of the several that fit which were not among
+  // an earlier answer.
+  std::optional<Communicators> SeveralThatFit(int n_ranks);
+  // One of which Claim could not tell, found by a call on it; null when it is claimed or has another size.
+  std::shared_ptr<Communicator> ClaimByCall(const Communicator& called, int n_ranks, int n_nodes);
+
   void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
   bool ever_had_one() const { return generation_.load() > 1; }
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);
   // Null when unknown. The pointer outlives the handle by the next 1,024 removals, which is what lets an
   // abort on another thread run beside a call. One compare when the thread asks for the same handle again.
-  Communicator* Find(ncclComm_t handle);
+  Communicator* Find(ncclComm_t handle) {
+    const uint64_t generation = generation_.load(std::memory_order_acquire);
+    const LastFound& last = last_;
+    return last.handle == handle && last.generation == generation ? last.communicator
+                                                                  : FindNew(handle, generation);
+  }
   // Adds what all communicators so far have counted.
   void AddLedgersTo(CallLedger& sum) const;
 
  private:
+  struct LastFound {
+    ncclComm_t handle;
+    Communicator* communicator;
+    uint64_t generation;  // 0: nothing was found yet
+  };
+  static constinit inline thread_local LastFound last_{};
+
+  Communicator* FindNew(ncclComm_t handle, uint64_t generation);
   std::shared_ptr<Communicator> FindExpected(int n_ranks) const;
 
   mutable std::mutex mutex_;

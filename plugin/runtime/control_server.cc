@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 namespace dynamiccl {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 constexpr int64_t kSilenceNs = 5'000'000'000;
 // Beyond any job that meets at one process, and below the usual limit of descriptors.
 constexpr size_t kMostPeers = 16384;
+// What a job's end may wait for a file that is not its purpose.
+constexpr auto kKeepingTime = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -58,6 +61,29 @@ bool ControlServer::OfferTable(const ControlToken& communicator, TableOffer offe
   return true;
 }
 
+bool ControlServer::Guard(std::shared_ptr<TableGuard> guard) {
+  if (!switching_) return false;
+  switching_->Guard(std::move(guard));
+  thread_.Wake();
+  return true;
+}
+
+void ControlServer::KeepLearnt() {
+  if (!switching_) return;
+  std::unique_lock lock(ending_mutex_);
+  keeping_ = Keeping::kAsked;
+  thread_.Wake();
+  kept_.wait_for(lock, kKeepingTime, [this] { return keeping_ == Keeping::kDone; });
+}
+
+void ControlServer::KeepIfAsked() {
+  const std::lock_guard lock(ending_mutex_);
+  if (keeping_ != Keeping::kAsked) return;
+  switching_->SaveLearnt();
+  keeping_ = Keeping::kDone;
+  kept_.notify_all();
+}
+
 void ControlServer::Run() {
   while (true) {
     std::vector<pollfd> waiting{{listening_.fd.get(), POLLIN, 0}};
@@ -72,7 +98,9 @@ void ControlServer::Run() {
     Expire();
     CloseWhere(over);
     TellVerdicts();
-    if (switching_) switching_->Tick(MonotonicNanoseconds());
+    if (!switching_) continue;
+    switching_->Tick(MonotonicNanoseconds());
+    KeepIfAsked();
   }
 }
 
@@ -148,7 +176,9 @@ bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
   if (!pledge || pledge->n_ranks < 1) return false;
   peer.pledged = true;
   peer.communicator = pledge->communicator;
-  Attestation& attestation = MeetingOf(*pledge, secret).attestation;
+  Meeting& meeting = MeetingOf(*pledge, secret);
+  if (pledge->about == MeetingAbout::kBirth) meeting.heard.insert(pledge->member);
+  Attestation& attestation = meeting.attestation;
   if (!pledge->declines.empty()) attestation.Decline(pledge->member, pledge->declines);
   if (pledge->of_leader) attestation.LeaderTakesPart();
   attestation.Pledge(pledge->member, pledge->n_ranks, pledge->values);
@@ -156,16 +186,37 @@ bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
 }
 
 ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge, const ControlSecret& secret) {
-  const bool about_situation = pledge.about == MeetingAbout::kSituation;
+  const bool about_situation =
+      pledge.about == MeetingAbout::kSituation || pledge.about == MeetingAbout::kSituationWithLeader;
   const int64_t patience = about_situation ? timeout_ns_ / kMostLateSituations : timeout_ns_;
-  // A child's leader is a rank of the communicator that it came from.
-  const bool only_with_leader = pledge.communicator == pledge.root;
+  // A child's leader is a rank of the communicator that it came from. Births are those of unique ids.
+  const bool only_with_leader = pledge.communicator == pledge.root || pledge.about == MeetingAbout::kBirth ||
+                                pledge.about == MeetingAbout::kSituationWithLeader;
   const auto [found, created] = meetings_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
                                                       MonotonicNanoseconds() + patience);
   found->second.secret = secret;
-  found->second.about_situation = about_situation;
-  if (created && gave_up_) found->second.attestation.Expire();
+  found->second.about = pledge.about;
+  if (created) EndIfHopeless(pledge, found->second);
   return found->second;
+}
+
+// A rank meets before NCCL's init, which ends on no rank before all have begun it. So who has not been heard
+// by now is not coming. Where a birth was refused at its first pledge nobody was waited for, and it tells
+// nothing.
+const ControlServer::Meeting* ControlServer::MissedBirth(const PledgeMessage& pledge) const {
+  if (pledge.about != MeetingAbout::kCommunicator) return nullptr;
+  const auto birth = meetings_.find(BirthToken(pledge.communicator));
+  if (birth == meetings_.end()) return nullptr;
+  const bool all_came = birth->second.heard.size() >= static_cast<size_t>(pledge.n_ranks);
+  return birth->second.ran_out && !all_came ? &birth->second : nullptr;
+}
+
+void ControlServer::EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting) {
+  if (const Meeting* birth = MissedBirth(pledge)) {
+    meeting.attestation.EndAs(*birth->attestation.verdict());
+    gave_up_ = true;
+  }
+  if (gave_up_ || (gave_up_births_ && pledge.about == MeetingAbout::kBirth)) meeting.attestation.Expire();
 }
 
 void ControlServer::Expire() {
@@ -173,7 +224,12 @@ void ControlServer::Expire() {
   for (auto& [token, meeting] : meetings_) {
     if (meeting.attestation.verdict() || now < meeting.deadline_ns) continue;
     meeting.attestation.Expire();
-    gave_up_ = gave_up_ || !meeting.about_situation || ++late_situations_ >= kMostLateSituations;
+    meeting.ran_out = true;
+    if (meeting.about == MeetingAbout::kBirth) {
+      gave_up_births_ = true;
+    } else if (meeting.about == MeetingAbout::kCommunicator || ++late_situations_ >= kMostLateSituations) {
+      gave_up_ = true;
+    }
   }
 }
 

@@ -3,9 +3,11 @@
 // It makes no CUDA call (one from another thread can invalidate a capture).
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "plugin/runtime/polling_thread.h"
@@ -32,6 +34,10 @@ class ControlServer {
 
   // Any thread. False where tables stay as they are.
   bool OfferTable(const ControlToken& communicator, TableOffer offer);
+  // Likewise. False where nothing is guarded.
+  bool Guard(std::shared_ptr<TableGuard> guard);
+  // The process ends: waits, for two seconds at most, until what the guards have learnt is kept.
+  void KeepLearnt();
 
   const std::string& address() const { return listening_.address; }
   uint16_t port() const { return listening_.port; }
@@ -52,7 +58,9 @@ class ControlServer {
     Attestation attestation;
     int64_t deadline_ns;
     ControlSecret secret{};
-    bool about_situation = false;
+    MeetingAbout about = MeetingAbout::kCommunicator;
+    bool ran_out = false;  // all of its time was waited
+    std::set<int> heard;   // of a birth: members that pledged or declined, in time or later
   };
 
   ControlServer(ListeningSocket listening, int timeout_ms, std::unique_ptr<SwitchLeadership> switching);
@@ -65,9 +73,13 @@ class ControlServer {
   bool TakePledge(Peer& peer, const ControlSecret& secret);
   bool TakeLetters(Peer& peer);
   Meeting& MeetingOf(const PledgeMessage& pledge, const ControlSecret& secret);
+  // The meeting about the communicator's birth, where a rank never came to it in all of its time.
+  const Meeting* MissedBirth(const PledgeMessage& pledge) const;
+  void EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting);
   void CloseWhere(const std::vector<bool>& over);
   void Expire();
   void TellVerdicts();
+  void KeepIfAsked();
 
   const ListeningSocket listening_;
   const int64_t timeout_ns_;
@@ -79,7 +91,11 @@ class ControlServer {
   std::map<ControlToken, Meeting> meetings_;
   const std::unique_ptr<SwitchLeadership> switching_;  // null: tables stay
   bool gave_up_ = false;  // ranks were missing too often: later meetings are refused at once
+  bool gave_up_births_ = false;
   int late_situations_ = 0;
+  std::mutex ending_mutex_;  // guards the next two
+  std::condition_variable kept_;
+  enum class Keeping { kNotAsked, kAsked, kDone } keeping_ = Keeping::kNotAsked;
   PollingThread thread_;
 };
 

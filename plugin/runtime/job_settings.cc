@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/runtime/job_settings.h"
 
+#include <dlfcn.h>
 #include <strings.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 
 #include "plugin/runtime/nccl_variable.h"
 #include "src/base/log.h"
@@ -90,10 +92,13 @@ bool ReadReproducible(const JobSettings& settings) {
     Log(LogLevel::kWarn, "DYNAMICCL_REPRODUCIBLE=1 without DYNAMICCL_DECISIONS: choices are not saved");
   return reproducible;
 }
-bool ReadTimes() {
-  const auto value = BoolSetting(Setting::kTimes);
-  if (!value) Log(LogLevel::kWarn, "{}; nothing is timed", value.error().message);
-  return value.value_or(false);
+Timed ReadTimes(Mode mode) {
+  const std::string text = TextSetting(Setting::kTimes);
+  if (text.empty()) return mode == Mode::kAdaptive ? Timed::kWindows : Timed::kNone;
+  if (text == "all") return Timed::kAll;
+  if (text == "1") return Timed::kWindows;
+  if (text != "0") Log(LogLevel::kWarn, "DYNAMICCL_TIMES={} is none of 0, 1 and all; nothing is timed", text);
+  return Timed::kNone;
 }
 
 // Choices that are to be had again, or are from an earlier run, do not change while the job runs.
@@ -136,13 +141,14 @@ JobSettings ReadJobSettings() {
   settings.decisions_path = TextSetting(Setting::kDecisions);
   settings.metrics_path = TextSetting(Setting::kMetrics);
   settings.tuner_plugin = NcclVariable("NCCL_TUNER_PLUGIN").value_or("");
-  settings.times = ReadTimes();
+  settings.site_store_path = TextSetting(Setting::kSiteStore);
   settings.attest_timeout_ms = ReadTimeout();
   settings.rank = FirstNumber(kRank, -1);
   settings.world = FirstNumber(kWorld, 0);
   settings.local_world = FirstNumber(kLocalWorld, 0);
   settings.reproducible = ReadReproducible(settings);
   settings.mode = OneTable(settings, ReadMode(settings));
+  settings.times = ReadTimes(settings.mode);
   return settings;
 }
 
@@ -152,6 +158,17 @@ bool NamesThisObject(const std::string& plugin) {
   return plugin.empty() || is_static || plugin == "dynamiccl" ||
          plugin.ends_with("libnccl-tuner-dynamiccl.so") ||
          plugin.ends_with("libnccl-profiler-dynamiccl.so") || plugin.ends_with("libdynamiccl.so");
+}
+
+std::string OwnPluginName(int nccl_version) {
+  constexpr const char* kInProcess = "STATIC_PLUGIN";
+  constexpr int kKnowsInProcess = 22200;
+  if (nccl_version == 0 || nccl_version >= kKnowsInProcess) return kInProcess;
+  static const char inside = 0;
+  Dl_info own{};
+  if (::dladdr(&inside, &own) == 0 || own.dli_fname == nullptr) return kInProcess;
+  const std::unique_ptr<char, decltype(&::free)> path(::realpath(own.dli_fname, nullptr), &::free);
+  return path ? path.get() : kInProcess;
 }
 
 std::string PinnedByUser(const JobSettings& settings) {

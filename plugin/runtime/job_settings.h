@@ -2,6 +2,7 @@
 // What the environment of this process asks of us, read once.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace dynamiccl {
@@ -13,6 +14,9 @@ inline bool Chooses(Mode mode) {
   return mode == Mode::kFrozen || mode == Mode::kAdaptive;
 }
 
+// Which calls NCCL's profiler interface times.
+enum class Timed : uint8_t { kNone, kWindows, kAll };
+
 struct JobSettings {
   Mode mode = Mode::kOff;
   std::string policy_path;
@@ -23,7 +27,8 @@ struct JobSettings {
   std::string decisions_path;     // of an earlier run, or to be written
   bool reproducible = false;
   std::string tuner_plugin;  // NCCL_TUNER_PLUGIN as the user set it
-  bool times = false;        // collectives are to be timed
+  Timed times = Timed::kNone;
+  std::string site_store_path;
   int attest_timeout_ms = 2000;
   int rank = -1;        // of this process in its job, from the launcher; -1 unknown
   int world = 0;        // 0 unknown
@@ -36,6 +41,10 @@ JobSettings ReadJobSettings();
 // Whether a plugin's name, as NCCL_TUNER_PLUGIN or NCCL_PROFILER_PLUGIN has it, means this object or nothing
 // else.
 bool NamesThisObject(const std::string& plugin);
+
+// What NCCL's plugin variables call this object, which is in the process already. Up to 2.21 NCCL knows no
+// name for that and opens a file; the dynamic linker sees that it is the same one. 0: version unknown.
+std::string OwnPluginName(int nccl_version);
 
 // The NCCL_* variables that steer choices, as text that is equal exactly when they are: "none", or a digest
 // and, cut to a line, "NAME=value ...". Our own NCCL_TUNER_PLUGIN is not among them; the user's is.

@@ -10,8 +10,9 @@ namespace {
 
 class MaskMeetings final : public MaskExchange {
  public:
-  MaskMeetings(ProcessRuntime& runtime, std::shared_ptr<const Communicator> communicator)
-      : runtime_(runtime), communicator_(std::move(communicator)) {}
+  MaskMeetings(ProcessRuntime& runtime, std::shared_ptr<const Communicator> communicator,
+               std::optional<AttestedValues> attested)
+      : runtime_(runtime), communicator_(std::move(communicator)), attested_(std::move(attested)) {}
 
   std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) override {
     const Communicator& of = *communicator_;
@@ -20,8 +21,11 @@ class MaskMeetings final : public MaskExchange {
                           of.member,
                           of.info.n_ranks,
                           {},
-                          {},
+                          attested_.value_or(AttestedValues{}),
                           MeetingAbout::kSituation};
+    // Of children it is a rank of the communicator that they came from.
+    if (attested_ && of.token == of.meeting.root) message.about = MeetingAbout::kSituationWithLeader;
+    message.of_leader = runtime_.Leads(of.meeting);
     message.values.place = fmt::format("call {}", pledge.call_number);
     message.values.mask = Describe(pledge.mask);
     // A pledge that comes later than this is too late for the others.
@@ -33,6 +37,7 @@ class MaskMeetings final : public MaskExchange {
  private:
   ProcessRuntime& runtime_;
   const std::shared_ptr<const Communicator> communicator_;
+  const std::optional<AttestedValues> attested_;
 };
 
 // A rank that is late is asked again, so only the others are the user's concern. Said once for each
@@ -47,11 +52,12 @@ void Say(ProcessRuntime& runtime, int rank, const CallSituation& situation, cons
 }  // namespace
 
 std::unique_ptr<MaskAgreement> NewMaskAgreement(ProcessRuntime& runtime,
-                                                std::shared_ptr<const Communicator> communicator) {
+                                                std::shared_ptr<const Communicator> communicator,
+                                                std::optional<AttestedValues> attested) {
   if (!communicator->meeting.valid()) return nullptr;
   const int rank = communicator->member;
   return std::make_unique<MaskAgreement>(
-      std::make_unique<MaskMeetings>(runtime, std::move(communicator)),
+      std::make_unique<MaskMeetings>(runtime, std::move(communicator), std::move(attested)),
       [&runtime, rank](const CallSituation& situation, const Verdict& verdict) {
         Say(runtime, rank, situation, verdict);
       });

@@ -7,9 +7,11 @@
 
 namespace dynamiccl {
 
-// Of an attested communicator, which is kept. Null when its ranks cannot meet.
+// Of a communicator, which is kept. `attested`: empty where its ranks have attested; else what they would
+// have, which then goes with every mask. Null when its ranks cannot meet.
 std::unique_ptr<MaskAgreement> NewMaskAgreement(ProcessRuntime& runtime,
-                                                std::shared_ptr<const Communicator> communicator);
+                                                std::shared_ptr<const Communicator> communicator,
+                                                std::optional<AttestedValues> attested = std::nullopt);
 
 // What NCCL offers on every machine it runs on, whatever its links: for ranks that cannot exchange masks.
 ConfigMask OfferedEverywhere(Collective collective);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -124,6 +125,34 @@ void PutPredicted(Exposition& out, const MadeEntries& entries) {
   }
 }
 
+void PutGuard(Exposition& out, const GuardTotals& guard) {
+  out.Family("dynamiccl_table_versions_total", "counter",
+             "Table versions of the guard that ranks took up, by its reason.");
+  for (int i = 0; i < kGuardReasons; ++i) {
+    std::string reason(Name(static_cast<GuardReason>(i)));
+    std::replace(reason.begin(), reason.end(), ' ', '_');
+    out.Line("dynamiccl_table_versions_total", fmt::format("reason=\"{}\"", reason),
+             guard.versions[static_cast<size_t>(i)].load(std::memory_order_relaxed));
+  }
+  const auto put = [&](const char* name, const char* help, auto value) {
+    out.Family(name, "counter", help);
+    out.Line(name, "", value);
+  };
+  put("dynamiccl_table_versions_failed_total", "Versions that ranks did not agree to.", guard.failed.load());
+  put("dynamiccl_guard_calls_lost_total", "Calls that the guard did not hear of.", guard.lost.load());
+  const auto seconds = [](const std::atomic<uint64_t>& ns) {
+    return Seconds(static_cast<int64_t>(ns.load()));
+  };
+  put("dynamiccl_probing_seconds_total", "Estimated cost of trials and timing.", seconds(guard.probing_ns));
+  out.Family("dynamiccl_guarded_seconds_total", "counter",
+             "Estimated time of all guarded calls, by whether the program waits for them.");
+  for (int i = 0; i < kCriticalities; ++i) {
+    out.Line("dynamiccl_guarded_seconds_total",
+             fmt::format("criticality=\"{}\"", Name(static_cast<Criticality>(i))),
+             seconds(guard.guarded_ns[static_cast<size_t>(i)]));
+  }
+}
+
 // Of the process; written by its thread and by its end.
 struct Keeper {
   std::mutex mutex;
@@ -172,6 +201,12 @@ std::string MetricsText(const MetricsSource& source) {
   PutDecisions(out, *source.calls);
   PutPredicted(out, *source.entries);
   if (source.times != nullptr) PutTimes(out, *source.times);
+  if (source.guard != nullptr) PutGuard(out, *source.guard);
+  if (source.memory_pressure >= 0) {
+    out.Family("dynamiccl_memory_pressure", "gauge",
+               "How short of memory the device is, as the program says: 0 low, 1 medium, 2 high.");
+    out.Line("dynamiccl_memory_pressure", "", source.memory_pressure);
+  }
   out.Family("dynamiccl_trace_records_lost_total", "counter", "Records that found no place in the trace.");
   out.Line("dynamiccl_trace_records_lost_total", "", source.records_lost);
   return std::move(out).Text();

@@ -9,6 +9,7 @@
 
 #include "plugin/profiler/collective_times.h"
 #include "plugin/runtime/call_ledger.h"
+#include "plugin/runtime/guard_totals.h"
 #include "plugin/runtime/made_entries.h"
 
 namespace dynamiccl {
@@ -21,6 +22,8 @@ struct MetricsSource {
   std::shared_ptr<const CallLedger> calls;
   const MadeEntries* entries = nullptr;
   const CollectiveTimes* times = nullptr;  // null: nothing is timed
+  const GuardTotals* guard = nullptr;      // null: no table is guarded
+  int memory_pressure = -1;                // MemoryPressure; -1: the program did not say
   uint64_t records_lost = 0;
 };
 

@@ -22,10 +22,13 @@ constexpr int kAskAgainMs = 50;
 constexpr int kConnectMs = 200;
 // A leader gives its verdict in a twentieth of its time-out. Who waits for so long is told why.
 constexpr int64_t kComplainNs = 5'000 * kMillisecondNs;
+// Who takes a connection and drops it sooner, each time, is no leader: another program at its port, or a
+// proxy.
+constexpr int64_t kLastingNs = 1'000 * kMillisecondNs;
 
 }  // namespace
 
-PledgeSender::PledgeSender() {
+PledgeSender::PledgeSender(int apart_ms) : most_apart_ns_(apart_ms * kMillisecondNs) {
   thread_.Start([this] { Run(); });
 }
 
@@ -46,16 +49,14 @@ std::shared_ptr<PendingVerdict> PledgeSender::Send(const MeetingPoint& meeting, 
     const std::lock_guard lock(mutex_);
     const int64_t now = MonotonicNanoseconds();
     const int64_t reach_until = now + reach_ms * kMillisecondNs;
-    queued_.push_back({meeting,
-                       std::move(pledge),
-                       reach_until,
-                       now,
-                       now + kComplainNs,
-                       std::move(gone),
-                       verdict,
-                       {},
-                       {},
-                       {}});
+    Sent& sent = queued_.emplace_back();
+    sent.meeting = meeting;
+    sent.pledge = std::move(pledge);
+    sent.reach_until_ns = reach_until;
+    sent.say_ns = now;
+    sent.complain_ns = now + kComplainNs;
+    sent.gone = std::move(gone);
+    sent.verdict = verdict;
   }
   thread_.Wake();
   return verdict;
@@ -103,6 +104,7 @@ void PledgeSender::TakeQueued() {
 bool PledgeSender::GoOn(Sent& sent) {
   const int64_t now = MonotonicNanoseconds();
   if (sent.gone && sent.gone->load()) sent.member.Release();
+  if (sent.pledge.about == MeetingAbout::kBirth) ReleaseBirthIfApart(sent);
   if (!sent.member.decision() && !sent.fd.valid() && now >= sent.say_ns) Say(sent, now);
   if (!sent.member.decision()) {
     Complain(sent, now);
@@ -126,21 +128,42 @@ void PledgeSender::Say(Sent& sent, int64_t now_ns) {
   auto fd = Connect(meeting.address, meeting.port, std::min(patience_ms, kConnectMs));
   if (fd) {
     // From here on bytes may arrive.
-    if (sent.member.Pledge() && SendAll(fd->get(), EncodePledge(sent.pledge, meeting.secret)))
+    if (sent.member.Pledge() && SendAll(fd->get(), EncodePledge(sent.pledge, meeting.secret))) {
       sent.fd = std::move(*fd);
+      sent.connected_ns = MonotonicNanoseconds();
+    }
   } else if (fd.error().kind == ErrorKind::kPeerFailed) {
     alone();  // unless it has pledged
+    if (sent.pledge.about == MeetingAbout::kBirth)
+      sent.member.Release(fmt::format("the process at {}:{} has ended", meeting.address, meeting.port));
   }
   const int again_ms = sent.member.pledged() ? kAskAgainMs : kReachAgainMs;
   sent.say_ns = MonotonicNanoseconds() + again_ms * kMillisecondNs;
 }
 
+void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
+  if (!sent.member.pledged()) return;
+  const int64_t now_ns = MonotonicNanoseconds();
+  // More is no try: this process was stopped.
+  const int64_t step_ns = sent.seen_ns == 0 ? 0 : std::min(now_ns - sent.seen_ns, kLastingNs);
+  sent.seen_ns = now_ns;
+  const bool lasts = sent.fd.valid() && now_ns - sent.connected_ns >= kLastingNs;
+  sent.apart_ns = lasts ? 0 : sent.apart_ns + step_ns;
+  if (sent.fd.valid() || sent.apart_ns < most_apart_ns_) return;
+  sent.member.Release(fmt::format("no connection to {}:{} in {} s", sent.meeting.address, sent.meeting.port,
+                                  most_apart_ns_ / (1'000 * kMillisecondNs)));
+}
+
 void PledgeSender::Complain(Sent& sent, int64_t now_ns) const {
   if (sent.complain_ns == 0 || now_ns < sent.complain_ns) return;
   sent.complain_ns = 0;
-  Log(LogLevel::kWarn,
-      "rank {} has pledged itself and waits for the verdict of {}:{}; an abort of the communicator ends that",
-      sent.pledge.member, sent.meeting.address, sent.meeting.port);
+  const std::string end =
+      sent.pledge.about == MeetingAbout::kBirth
+          ? fmt::format("the end of that process, or {} s without a connection to it, ends that",
+                        most_apart_ns_ / (1'000 * kMillisecondNs))
+          : "an abort of the communicator ends that";
+  Log(LogLevel::kWarn, "rank {} has pledged itself and waits for the verdict of {}:{}; {}",
+      sent.pledge.member, sent.meeting.address, sent.meeting.port, end);
 }
 
 bool PledgeSender::Receive(Sent& sent) {

@@ -19,7 +19,10 @@ namespace dynamiccl {
 
 class PledgeSender {
  public:
-  PledgeSender();
+  // A rank that has pledged about a birth is released after so long without a connection to the leader.
+  static constexpr int kApartMs = 30'000;
+
+  explicit PledgeSender(int apart_ms = kApartMs);
   // Resolves what has no verdict.
   ~PledgeSender();
 
@@ -27,6 +30,9 @@ class PledgeSender {
   //   the leader's verdict; a connection that breaks is made again, and the verdict asked for again
   //   "timed out", when the pledge has not left within `reach_ms`, or the leader's process has ended before
   //   `*gone` and ReleaseGone
+  //   the end of the leader's process, or `apart_ms` without a connection to it that lasts, where the meeting
+  //   is about a birth: that process is a rank of the communicator, and this rank has not begun NCCL's init,
+  //   so that no rank gets out of it with success
   // and by nothing else: a pledge that may have arrived is not resolved by any time-out.
   std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int reach_ms,
                                        std::shared_ptr<const std::atomic<bool>> gone);
@@ -40,6 +46,9 @@ class PledgeSender {
     int64_t reach_until_ns = 0;  // for the first time that it is said
     int64_t say_ns = 0;          // said not before, while there is no connection
     int64_t complain_ns = 0;     // 0: has been said
+    int64_t connected_ns = 0;    // when `fd` was made
+    int64_t seen_ns = 0;         // of a birth: when it was last looked at; 0: not pledged yet
+    int64_t apart_ns = 0;        // of a birth: without a connection that lasts
     std::shared_ptr<const std::atomic<bool>> gone;
     std::shared_ptr<PendingVerdict> verdict;
     MeetingMember member;
@@ -54,10 +63,13 @@ class PledgeSender {
   // Lets one pledge go on; true when it is resolved.
   bool GoOn(Sent& sent);
   void Say(Sent& sent, int64_t now_ns);
+  // Before NCCL's init no abort can free a rank.
+  void ReleaseBirthIfApart(Sent& sent) const;
   void Complain(Sent& sent, int64_t now_ns) const;
   // False when the connection is over.
   bool Receive(Sent& sent);
 
+  const int64_t most_apart_ns_;
   std::mutex mutex_;  // guards queued_
   std::vector<Sent> queued_;
   // The thread's own.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/runtime/process_runtime.h"
 
+#include <fcntl.h>
 #include <pthread.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -13,9 +14,13 @@
 #include "plugin/runtime/build_id.h"
 #include "plugin/runtime/c_boundary.h"
 #include "plugin/runtime/nccl_variable.h"
+#include "src/base/log.h"
 #include "src/base/settings.h"
 #include "src/base/small_file.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
 #include "src/cost_model/tuner_constants.h"
+#include "src/decision/site_store/site_store_file.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_checks.h"
 #include "src/policy/policy_file.h"
@@ -44,7 +49,13 @@ std::span<const uint8_t, kUniqueIdBytes> BytesOf(const ncclUniqueId& id) {
 }
 
 bool FillRandomly(ControlSecret& secret) {
-  return ::getrandom(secret.data(), secret.size(), 0) == static_cast<ssize_t>(secret.size());
+  // Kernels before 3.17 have no getrandom, and glibc a function for it from 2.25 on only.
+  const UniqueFd source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));
+  if (source.valid() &&
+      ::read(source.get(), secret.data(), secret.size()) == static_cast<ssize_t>(secret.size()))
+    return true;
+  Log(LogLevel::kWarn, "ranks cannot agree: /dev/urandom cannot be read ({})", ErrnoText(errno));
+  return false;
 }
 
 // Reading has compared the outputs with the file's; what is attested is computed here, by this machine.
@@ -57,9 +68,15 @@ std::string DigestOfGoldenOutputs(const PolicyTensors& tensors) {
   return ToHex(digest.Finish()).substr(0, 32);
 }
 
-std::string LibraryVersion() {
+// NCCL_VERSION_CODE; 0: unknown.
+int VersionOfLibrary() {
   int version = 0;
   DYNAMICCL_FORWARD(GetVersion, &version);
+  return version;
+}
+
+std::string LibraryVersion() {
+  const int version = VersionOfLibrary();
   return version == 0 ? "unknown"
                       : fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
@@ -77,7 +94,7 @@ ProcessRuntime* ProcessRuntime::Existing() noexcept {
   return g_runtime.load(std::memory_order_acquire);
 }
 
-ProcessRuntime* ProcessRuntime::Watching() noexcept {
+[[gnu::hot]] ProcessRuntime* ProcessRuntime::Watching() noexcept {
   if (g_state.load(std::memory_order_acquire) == State::kNew) Get();
   return g_watching.load(std::memory_order_acquire);
 }
@@ -99,7 +116,7 @@ ProcessRuntime::ProcessRuntime() : settings_(ReadJobSettings()) {
     LoadPolicy();
     LoadDecisions();
   }
-  if (settings_.times && settings_.mode != Mode::kOff) StartTiming();
+  if (settings_.times != Timed::kNone && settings_.mode != Mode::kOff) StartTiming();
   if (!broken_.empty()) Log(LogLevel::kWarn, "{}; NCCL's choice stays", broken_);
   if (settings_.mode == Mode::kObserve && settings_.trace_path.empty() && settings_.metrics_path.empty()) {
     Log(LogLevel::kWarn, "mode observe without DYNAMICCL_TRACE or DYNAMICCL_METRICS: nothing is recorded");
@@ -168,7 +185,10 @@ void ProcessRuntime::OpenFiles(int rank) {
   if (!settings_.trace_path.empty()) OpenTrace();
   if (!settings_.metrics_path.empty()) OpenMetrics();
   ::atexit([] {
-    if (ProcessRuntime* runtime = g_runtime.load()) runtime->SaveDecisions();
+    ProcessRuntime* runtime = g_runtime.load();
+    if (runtime == nullptr) return;
+    runtime->SaveDecisions();
+    runtime->KeepLearnt();
   });
 }
 
@@ -217,6 +237,8 @@ MetricsSource ProcessRuntime::Metrics() const {
           .calls = std::move(calls),
           .entries = &made_entries_,
           .times = times_.get(),
+          .guard = guards_tables() ? &guard_totals_ : nullptr,
+          .memory_pressure = memory_.pressure(),
           .records_lost = recorder == nullptr ? 0 : recorder->lost()};
 }
 
@@ -244,7 +266,7 @@ void ProcessRuntime::OfferAsTuner() {
   if (settings_.tuner_plugin == "none") {
     Log(LogLevel::kWarn, "NCCL_TUNER_PLUGIN=none was set: NCCL's choice stays");
   } else if (!NamesThisObject(settings_.tuner_plugin) || settings_.tuner_plugin.empty()) {
-    ::setenv("NCCL_TUNER_PLUGIN", "STATIC_PLUGIN", 1);
+    ::setenv("NCCL_TUNER_PLUGIN", OwnPluginName(VersionOfLibrary()).c_str(), 1);
   }
   const std::string pins = PinnedByUser(settings_);
   if (pins != "none") Log(LogLevel::kWarn, "what you pinned stays as you set it: {}", pins);
@@ -309,6 +331,8 @@ AttestedValues ProcessRuntime::Attested() const {
   AttestedValues values;
   values.build = BuildId();
   values.mode = Name(settings_.mode);
+  // Unguarded ranks take no samples.
+  if (settings_.mode == Mode::kAdaptive && !guards_tables()) values.mode += " without times";
   values.policy = policy_hash_.empty() ? "none" : policy_hash_;
   if (decisions_) values.policy = "decisions " + ToHex(decisions_->digest()).substr(0, 54);
   values.rules = rules_state_;
@@ -353,7 +377,7 @@ void ProcessRuntime::MarkUniqueId(ncclUniqueId& id) {
   }
   ControlServer* server = Server(HostsToListenOn(), 0);
   if (server == nullptr) return;
-  UniqueIdBlock block{server->address(), server->port(), {}, policy_digest_};
+  UniqueIdBlock block{server->address(), server->port(), {}, policy_digest_, {}, MeetsBeforeInit()};
   if (!FillRandomly(block.secret)) return;
   if (WriteBlock(bytes, block)) server->Welcome(TokenOf(bytes), block.secret);
 }
@@ -385,7 +409,10 @@ std::unique_ptr<SwitchLeadership> ProcessRuntime::NewLeadership() {
   if (settings_.mode != Mode::kAdaptive || !policy_) return nullptr;
   return std::make_unique<SwitchLeadership>(
       std::make_unique<PolicyWatch>(settings_.policy_path, policy_->sha256),
-      [this](const ControlToken& token) { return switch_thread().CallsOf(token); });
+      [this](const ControlToken& token) { return switch_thread().CallsOf(token); },
+      [policies = std::make_shared<PolicyByDigest>(settings_.policy_path, policy_)](
+          const Sha256Digest& digest) { return policies->Read(digest); },
+      settings_.site_store_path);
 }
 
 SwitchThread& ProcessRuntime::switch_thread() {
@@ -412,6 +439,37 @@ bool ProcessRuntime::OfferTable(const Communicator& communicator, TableOffer off
   return server_->OfferTable(communicator.token, std::move(offer));
 }
 
+// With mutex_ held.
+void ProcessRuntime::ReadStore() {
+  if (site_store_ || settings_.site_store_path.empty()) return;
+  auto store = ReadSiteStore(settings_.site_store_path);
+  if (!store) Log(LogLevel::kWarn, "nothing of earlier runs is used: {}", store.error().message);
+  site_store_ = std::make_shared<SiteStore>(store ? std::move(*store) : SiteStore());
+}
+
+bool ProcessRuntime::GuardTable(GuardSubject subject) {
+  const std::lock_guard lock(mutex_);
+  if (!server_) return false;
+  if (!guarded_.insert(subject.communicator).second) return false;
+  ReadStore();
+  subject.store = site_store_;
+  subject.all_timed = settings_.times == Timed::kAll;
+  subject.recorder = recorder();
+  subject.place.nccl_version = static_cast<uint32_t>(VersionOfLibrary());
+  return server_->Guard(std::make_shared<TableGuard>(std::move(subject), policy_, guard_totals_));
+}
+
+void ProcessRuntime::KeepLearnt() noexcept {
+  Guarded([this] {
+    ControlServer* server = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!guarded_.empty() && !settings_.site_store_path.empty()) server = server_.get();
+    }
+    if (server != nullptr) server->KeepLearnt();
+  });
+}
+
 bool ProcessRuntime::Leads(const MeetingPoint& meeting) {
   const std::lock_guard lock(mutex_);
   return server_ && server_->Welcomes(meeting.root);
@@ -419,7 +477,7 @@ bool ProcessRuntime::Leads(const MeetingPoint& meeting) {
 
 MeetingPoint ProcessRuntime::MeetingOf(const ncclUniqueId& id, int rank) {
   if (const auto block = ReadBlock(BytesOf(id))) {
-    return {block->address, block->port, TokenOf(BytesOf(id)), block->secret};
+    return {block->address, block->port, TokenOf(BytesOf(id)), block->secret, block->before_init};
   }
   const std::string rendezvous = TextSetting(Setting::kRendezvous);
   if (rendezvous.empty() || !Chooses(settings_.mode)) return {};

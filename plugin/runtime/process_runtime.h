@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "plugin/chain/chained_tuner.h"
@@ -19,6 +20,7 @@
 #include "plugin/runtime/metrics_file.h"
 #include "plugin/runtime/pledge_sender.h"
 #include "plugin/runtime/switch_thread.h"
+#include "plugin/runtime/told_memory.h"
 #include "src/decision/attestation.h"
 #include "src/decision/decision_table.h"
 #include "src/decision/override_rules.h"
@@ -71,6 +73,13 @@ class ProcessRuntime {
   // Writes DYNAMICCL_DECISIONS, if this process is to.
   void SaveDecisions() noexcept;
 
+  // Whether tables are watched by times and changed: mode adaptive, unless the user switched timing off.
+  bool guards_tables() const { return settings_.mode == Mode::kAdaptive && times_ != nullptr; }
+  // From the tuner's init on the rank whose calls are watched; false where this process does not lead, or
+  // another of its ranks is watched. The store and whether all calls are timed are filled in.
+  bool GuardTable(GuardSubject subject);
+  ToldMemory& memory() { return memory_; }
+
   // Null unless collectives are to be timed.
   CollectiveTimes* times() const { return times_.get(); }
 
@@ -114,6 +123,9 @@ class ProcessRuntime {
   // After a rank was missing once, nobody waits again.
   bool given_up() const { return given_up_.load(); }
   void GiveUp() { given_up_.store(true); }
+  // The same of the meetings before NCCL's init.
+  bool given_up_births() const { return given_up_births_.load(); }
+  void GiveUpBirths() { given_up_births_.store(true); }
 
   // True the first time for this reason: what is said once a process.
   bool FirstTime(const std::string& reason);
@@ -134,6 +146,11 @@ class ProcessRuntime {
   std::unique_ptr<SwitchLeadership> NewLeadership();
   std::vector<std::string> HostsToListenOn() const;
   void ServeRendezvous(const MeetingPoint& meeting);
+  bool MeetsBeforeInit() const {
+    return rules_ && rules_->any_about_communicators() && WhyNotChoosing().empty();
+  }
+  void ReadStore();
+  void KeepLearnt() noexcept;
 
   const JobSettings settings_;
   CommunicatorRegistry communicators_;
@@ -149,7 +166,10 @@ class ProcessRuntime {
   std::unique_ptr<CollectiveTimes> times_;
   CallLedger ledger_of_strangers_;
   MadeEntries made_entries_;
+  GuardTotals guard_totals_;
+  ToldMemory memory_;
   std::atomic<bool> given_up_{false};
+  std::atomic<bool> given_up_births_{false};
   std::mutex mutex_;  // guards what follows
   bool files_opened_ = false;
   int rank_ = -1;  // of this process in its job, once files are open; -1 unknown
@@ -161,6 +181,8 @@ class ProcessRuntime {
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<PledgeSender> pledge_sender_;
   std::unique_ptr<SwitchThread> switch_thread_;
+  std::set<ControlToken> guarded_;               // communicators
+  std::shared_ptr<const SiteStore> site_store_;  // as the first guard found it
   std::vector<std::string> said_;
 };
 

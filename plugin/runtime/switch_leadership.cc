@@ -2,10 +2,12 @@
 #include "plugin/runtime/switch_leadership.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 #include "src/base/log.h"
+#include "src/decision/site_store/site_store_file.h"
 
 namespace dynamiccl {
 namespace {
@@ -17,6 +19,11 @@ constexpr int kBusyTickMs = 1;
 constexpr int kQuietTickMs = 100;
 // A policy that not all ranks have yet: a shared file system takes seconds to show a new file everywhere.
 constexpr int64_t kOfferAgainNs = 5'000'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
+// What was learnt is kept so often, for jobs that are killed at their end.
+constexpr int64_t kSaveEveryNs = 60 * kSecondNs;
+// How long another process may hold the store when there is no later chance; otherwise nobody waits.
+constexpr int64_t kSaveAtEndNs = kSecondNs / 5;
 
 }  // namespace
 
@@ -37,7 +44,7 @@ bool SwitchLeadership::Communicator::Seat(int fd, const JoinMessage& join) {
 }
 
 bool SwitchLeadership::Communicator::Request(SwitchReason reason, AskedVersion asked_version) {
-  if (!leader.Request({reason, version + 1})) return false;
+  if (diverged || !leader.Request({reason, version + 1})) return false;
   asked[++version] = std::move(asked_version);
   return true;
 }
@@ -58,24 +65,91 @@ void SwitchLeadership::Offer(const ControlToken& communicator, TableOffer offer)
   offers_.emplace_back(communicator, std::move(offer));
 }
 
-void SwitchLeadership::TakeOffers() {
+bool SwitchLeadership::TakeOffers() {
   std::vector<std::pair<ControlToken, TableOffer>> offers;
   {
     const std::lock_guard lock(mutex_);
     offers.swap(offers_);
   }
-  for (auto& [token, offer] : offers) {
-    const auto found = communicators_.find(token);
-    bool taken =
-        found != communicators_.end() && found->second.complete() && offer.plan.size() <= kMostPlanBytes;
-    if (taken) {
-      AskedVersion asked{{found->second.policy, std::move(offer.plan)}, offer.ended};
-      if (offer.leaves_nccl_alone) asked.table = {};
-      taken = found->second.Request(offer.reason, std::move(asked));
-    }
-    // Nobody is asked: not all ranks have joined, one is lost, something more urgent waits, or it is too
-    // long.
-    if (!taken && offer.ended) offer.ended({SwitchOutcome::End::kSuperseded, 0, -1, true});
+  for (auto& [token, offer] : offers) MakeOffer(token, std::move(offer));
+  return !offers.empty();
+}
+
+bool SwitchLeadership::MakeOffer(const ControlToken& token, TableOffer offer) {
+  const auto found = communicators_.find(token);
+  bool taken =
+      found != communicators_.end() && found->second.complete() && offer.plan.size() <= kMostPlanBytes;
+  if (taken) {
+    AskedVersion asked{{found->second.policy, std::move(offer.plan)}, offer.ended};
+    if (offer.leaves_nccl_alone) asked.table = {};
+    taken = found->second.Request(offer.reason, std::move(asked));
+  }
+  // Nobody is asked: not all ranks have joined, one is lost, they decided differently, something more urgent
+  // waits, or it is too long.
+  if (!taken && offer.ended) offer.ended({SwitchOutcome::End::kSuperseded, 0, -1, true});
+  return taken;
+}
+
+void SwitchLeadership::Guard(std::shared_ptr<TableGuard> guard) {
+  const std::lock_guard lock(mutex_);
+  guards_.push_back(std::move(guard));
+}
+
+void SwitchLeadership::TakeGuards() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(guards_, [this](const std::shared_ptr<TableGuard>& guard) {
+    const auto found = communicators_.find(guard->communicator());
+    if (found == communicators_.end() || !found->second.complete()) return false;
+    found->second.guard = guard;
+    return true;
+  });
+}
+
+bool SwitchLeadership::TakeTimes(const ControlToken& token, int rank, std::span<const std::byte> message) {
+  Communicator& communicator = communicators_.find(token)->second;
+  const auto times = DecodeTimes(message, token, communicator.secret);
+  if (!times) return false;
+  if (!communicator.guard) return true;
+  communicator.guard->TakeTimes(TellerOf(rank, static_cast<int>(communicator.n_ranks)), times->times);
+  LetGuardWork(token, communicator, MonotonicNanoseconds());
+  return true;
+}
+
+void SwitchLeadership::LetGuardWork(const ControlToken& token, Communicator& communicator, int64_t now_ns) {
+  if (!communicator.guard) return;
+  // The machine begins with it at once.
+  if (auto offer = communicator.guard->Tick(now_ns); offer && MakeOffer(token, std::move(*offer)))
+    tick_ns_ = 0;
+  TellTiming(token, communicator);
+}
+
+void SwitchLeadership::TellTiming(const ControlToken& token, Communicator& communicator) {
+  if (communicator.told_until == communicator.guard->all_timed_until()) return;
+  communicator.told_until = communicator.guard->all_timed_until();
+  for (size_t rank = 0; rank < communicator.n_ranks; ++rank) {
+    const bool tells = TellerOf(static_cast<int>(rank), static_cast<int>(communicator.n_ranks)) >= 0;
+    if (!tells || communicator.fds[rank] < 0) continue;
+    (void)SendAll(communicator.fds[rank],
+                  EncodeTiming({token, tells, *communicator.told_until}, communicator.secret));
+  }
+}
+
+void SwitchLeadership::SaveLearnt() {
+  for (auto& [token, communicator] : communicators_) {
+    if (communicator.guard) Save(*communicator.guard, kSaveAtEndNs);
+  }
+}
+
+void SwitchLeadership::Save(TableGuard& guard, int64_t patience_ns) {
+  if (site_store_path_.empty()) return;
+  const int64_t now_s = RealtimeNanoseconds() / kSecondNs;
+  const SiteStore learnt = guard.Learnt(now_s);
+  if (learnt.entries().empty()) return;
+  const Status saved = AddToSiteStore(site_store_path_, learnt, now_s, patience_ns);
+  if (saved) {
+    guard.LearntIsKept(learnt);
+  } else if (!std::exchange(said_unsaved_, true)) {
+    Log(LogLevel::kWarn, "what was learnt is not kept yet: {}", saved.error().message);
   }
 }
 
@@ -94,10 +168,12 @@ bool SwitchLeadership::Hear(int fd, std::span<const std::byte> message) {
   if (joined == by_fd_.end()) return false;
   const ControlToken token = joined->second;
   Communicator& communicator = communicators_.find(token)->second;
-  const auto letter = DecodeSwitch(message, token, communicator.secret);
-  if (!letter) return false;
   const auto place = std::find(communicator.fds.begin(), communicator.fds.end(), fd);
   const int rank = static_cast<int>(place - communicator.fds.begin());
+  if (KindOf(message) == ControlKind::kDigest) return HearDigest(communicator, rank, message, token);
+  if (KindOf(message) == ControlKind::kTimes) return TakeTimes(token, rank, message);
+  const auto letter = DecodeSwitch(message, token, communicator.secret);
+  if (!letter) return false;
   const SwitchMessage& said = letter->message;
   if (said.kind == SwitchKind::kAsk) {
     Send(communicator, token, communicator.leader.AnswerPeer(rank, said.attempt));
@@ -106,6 +182,28 @@ bool SwitchLeadership::Hear(int fd, std::span<const std::byte> message) {
     Note(communicator);
   }
   return true;
+}
+
+bool SwitchLeadership::HearDigest(Communicator& communicator, int rank, std::span<const std::byte> message,
+                                  const ControlToken& token) {
+  const auto digest = DecodeDigest(message, token, communicator.secret);
+  if (!digest) return false;
+  const int64_t now = MonotonicNanoseconds();
+  for (const DigestCheckpoint& checkpoint : digest->checkpoints)
+    communicator.decided.Take(rank, checkpoint, now);
+  return true;
+}
+
+void SwitchLeadership::JudgeDecisions(Communicator& communicator, int64_t now_ns) {
+  if (communicator.diverged) return;
+  const auto divergence = communicator.decided.Judge(now_ns);
+  if (!divergence) return;
+  const bool possible = communicator.Request(SwitchReason::kRevocation, {});
+  Log(LogLevel::kWarn, "on a communicator of {} ranks {}: {}", communicator.n_ranks,
+      Describe(*divergence, communicator.members),
+      possible ? "all go back to NCCL's choice for the rest of the job" : "and a rank is lost");
+  communicator.diverged = true;
+  communicator.guard.reset();
 }
 
 void SwitchLeadership::Lose(int fd) {
@@ -120,7 +218,11 @@ void SwitchLeadership::Lose(int fd) {
   Send(communicator, token, communicator.leader.LoseRank(rank));
   const bool empty =
       std::all_of(communicator.fds.begin(), communicator.fds.end(), [](int each) { return each < 0; });
-  if (empty) communicators_.erase(token);
+  if (!empty) return;
+  if (communicator.guard) Save(*communicator.guard, kSaveAtEndNs);
+  communicators_.erase(token);
+  const std::lock_guard lock(mutex_);
+  std::erase_if(guards_, [&](const auto& guard) { return guard->communicator() == token; });
 }
 
 void SwitchLeadership::Tick(int64_t now_ns) {
@@ -129,13 +231,21 @@ void SwitchLeadership::Tick(int64_t now_ns) {
     look_ns_ = now_ns + kLookNs;
     if (const auto changed = watch_->Changed()) latest_ = changed;
   }
-  TakeOffers();
+  TakeGuards();
+  // This is called after every message; with hundreds of communicators that would be too often.
+  if (!TakeOffers() && now_ns < tick_ns_) return;
+  const bool saves = now_ns >= save_ns_;
+  if (saves) save_ns_ = now_ns + kSaveEveryNs;
   for (auto& [token, communicator] : communicators_) {
     if (!communicator.complete()) continue;
+    JudgeDecisions(communicator, now_ns);
     AskForChangedFile(communicator, now_ns);
+    LetGuardWork(token, communicator, now_ns);
+    if (saves && communicator.guard) Save(*communicator.guard, 0);
     Send(communicator, token, communicator.leader.Tick(now_ns, CallsOf(token)));
     Note(communicator);
   }
+  tick_ns_ = now_ns + int64_t{NextTickMs()} * 1'000'000;
 }
 
 void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now_ns) {
@@ -179,7 +289,13 @@ void SwitchLeadership::Note(Communicator& communicator) {
   if (!outcome) return;
   if (outcome->end == SwitchOutcome::End::kCommitted) {
     const TableContents& table = communicator.asked[outcome->version].table;
-    if (!table.leaves_nccl_alone()) communicator.policy = table.policy;
+    if (table.leaves_nccl_alone()) {
+      communicator.guard.reset();
+    } else if (communicator.policy != table.policy) {
+      communicator.policy = table.policy;
+      if (communicator.guard && policy_of_)
+        communicator.guard->Restart(policy_of_(table.policy), outcome->version);
+    }
     Log(LogLevel::kInfo, "all ranks use {} v{} from an agreed call on",
         table.leaves_nccl_alone() ? "NCCL's choice, table" : "table", outcome->version);
   }

@@ -9,35 +9,39 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "plugin/runtime/changed_policy.h"
+#include "plugin/runtime/table_guard.h"
+#include "plugin/runtime/table_offer.h"
 #include "src/decision/control_messages.h"
+#include "src/decision/digest_comparison.h"
 #include "src/decision/switching/switch_leader.h"
 
 namespace dynamiccl {
 
-// A table version that this process wants all ranks of a communicator to use.
-struct TableOffer {
-  // kRevocation goes before everything else; adoptions come at most once in kAdoptionSpacingNs.
-  SwitchReason reason = SwitchReason::kAdoption;
-  bool leaves_nccl_alone = false;  // version 0: NCCL's choice for every call
-  std::vector<std::byte> plan;     // else: what the version says beside the policy in use; may be empty
-  // Called once, on the control server's thread, unless the communicator ends or loses a rank before: how it
-  // ended. From the boundary of a commit on all ranks use it. kSuperseded with version 0: nobody was asked.
-  std::function<void(const SwitchOutcome&)> ended;
-};
-
 class SwitchLeadership {
  public:
+  // Policies by their digests, for guards.
+  using PolicyOf = std::function<std::shared_ptr<const Policy>(const Sha256Digest&)>;
   // Calls that have begun on this process's rank of a communicator; empty without such a rank.
   using OwnCalls = std::function<std::optional<uint64_t>(const ControlToken&)>;
 
-  SwitchLeadership(std::unique_ptr<PolicyWatch> watch, OwnCalls own_calls)
-      : watch_(std::move(watch)), own_calls_(std::move(own_calls)) {}
+  SwitchLeadership(std::unique_ptr<PolicyWatch> watch, OwnCalls own_calls, PolicyOf policy_of = {},
+                   std::string site_store_path = {})
+      : watch_(std::move(watch)),
+        own_calls_(std::move(own_calls)),
+        policy_of_(std::move(policy_of)),
+        site_store_path_(std::move(site_store_path)) {}
 
   // Any thread. The next Tick asks for it; a newer offer that is not less urgent replaces it until then.
   void Offer(const ControlToken& communicator, TableOffer offer);
+  // Any thread. The tables of the guard's communicator are its business from now on, once all ranks have
+  // joined.
+  void Guard(std::shared_ptr<TableGuard> guard);
+  // What the guards have learnt goes into the site store.
+  void SaveLearnt();
 
   // A rank joined on this connection. False when the connection is to be closed.
   bool Join(int fd, const JoinMessage& join, const ControlSecret& secret);
@@ -57,7 +61,7 @@ class SwitchLeadership {
   };
   struct Communicator {
     Communicator(int ranks, const Sha256Digest& first_policy)
-        : leader(ranks), n_ranks(static_cast<size_t>(ranks)), policy(first_policy) {}
+        : leader(ranks), n_ranks(static_cast<size_t>(ranks)), policy(first_policy), decided(ranks) {}
     SwitchLeader leader;
     ControlSecret secret{};
     std::vector<int> fds;      // by order of joining: how the machine numbers them
@@ -66,19 +70,35 @@ class SwitchLeadership {
     uint32_t version = 1;  // the last that the machine was asked for
     // Of each version that has not ended: an attempt may still be about an earlier one.
     std::map<uint32_t, AskedVersion> asked;
-    Sha256Digest policy{};   // of the last committed version that has one
+    std::shared_ptr<TableGuard> guard;   // null: nobody watches what the table costs
+    std::optional<uint64_t> told_until;  // to the ranks that tell times
+    Sha256Digest policy{};               // of the last committed version that has one
     Sha256Digest watched{};  // the changed file that was asked for; zeros when it has to be asked for again
-    int64_t again_ns = 0;    // a file that some rank did not have is not offered again before
+    DigestComparison decided;
+    bool diverged = false;  // NCCL's choice for the rest of the job
+    int64_t again_ns = 0;   // a file that some rank did not have is not offered again before
     // False when the rank has no place here.
     bool Seat(int fd, const JoinMessage& join);
     bool complete() const { return fds.size() == n_ranks; }
-    // False when something more urgent waits, or a rank is lost.
+    // False when something more urgent waits, a rank is lost, or ranks have decided differently.
     bool Request(SwitchReason reason, AskedVersion asked_version);
     // The version ended, and with it all before it.
     void End(const SwitchOutcome& outcome);
   };
 
-  void TakeOffers();
+  void TakeGuards();
+  // False when there were none.
+  bool TakeOffers();
+  bool HearDigest(Communicator& communicator, int rank, std::span<const std::byte> message,
+                  const ControlToken& token);
+  // Once ranks have decided differently, no table is used on the communicator any more.
+  void JudgeDecisions(Communicator& communicator, int64_t now_ns);
+  bool MakeOffer(const ControlToken& token, TableOffer offer);
+  bool TakeTimes(const ControlToken& token, int rank, std::span<const std::byte> message);
+  void LetGuardWork(const ControlToken& token, Communicator& communicator, int64_t now_ns);
+  // Says to ranks what they are to time, where that changed.
+  void TellTiming(const ControlToken& token, Communicator& communicator);
+  void Save(TableGuard& guard, int64_t patience_ns);
   void AskForChangedFile(Communicator& communicator, int64_t now_ns);
   void Send(const Communicator& communicator, const ControlToken& token, const SwitchSends& sends);
   // Says how an attempt ended where that concerns the user.
@@ -87,11 +107,17 @@ class SwitchLeadership {
 
   const std::unique_ptr<PolicyWatch> watch_;
   const OwnCalls own_calls_;
+  const PolicyOf policy_of_;
+  const std::string site_store_path_;  // empty: nothing is kept
   std::map<ControlToken, Communicator> communicators_;
   std::map<int, ControlToken> by_fd_;
   std::optional<Sha256Digest> latest_;  // what the policy file became
   int64_t look_ns_ = 0;
-  std::mutex mutex_;  // guards offers_
+  int64_t tick_ns_ = 0;  // when the machines go on
+  int64_t save_ns_ = 0;
+  bool said_unsaved_ = false;
+  std::mutex mutex_;                                 // guards what follows
+  std::vector<std::shared_ptr<TableGuard>> guards_;  // of communicators whose ranks have not all joined
   std::vector<std::pair<ControlToken, TableOffer>> offers_;
 };
 

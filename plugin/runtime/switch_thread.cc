@@ -18,6 +18,9 @@ constexpr int kRetryMs = 100;
 constexpr int kArmedTickMs = 10;
 // A leader that cannot be reached for so long ends switching for a rank that waits for nothing.
 constexpr int64_t kReachNs = 30'000'000'000;
+// Between two looks at what was decided: often enough against the seconds that a difference may last, and
+// rarely enough to cost nothing.
+constexpr int kLookMs = 1000;
 
 }  // namespace
 
@@ -27,12 +30,13 @@ SwitchThread::SwitchThread(std::string policy_path, std::shared_ptr<const Policy
 }
 
 void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
-                        std::shared_ptr<SwitchableTables> tables) {
+                        std::shared_ptr<SwitchableTables> tables, std::shared_ptr<TimesReport> times) {
   {
     const std::lock_guard lock(mutex_);
-    present_.emplace_back(join.communicator, tables);
-    queued_.push_back(
-        {meeting, join, tables, SwitchMember(tables->gate()), MonotonicNanoseconds() + kReachNs, {}, {}});
+    present_.emplace(join.communicator, tables);
+    Joined joined{meeting, join, tables, std::move(times), SwitchMember(tables->gate())};
+    joined.reach_until_ns = MonotonicNanoseconds() + kReachNs;
+    queued_.push_back(std::move(joined));
   }
   thread_.Wake();
 }
@@ -42,6 +46,7 @@ void SwitchThread::Leave(const std::shared_ptr<SwitchableTables>& tables) {
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(present_, [&](const auto& present) { return present.second == tables; });
+    left_ = true;
   }
   thread_.Wake();
 }
@@ -49,9 +54,9 @@ void SwitchThread::Leave(const std::shared_ptr<SwitchableTables>& tables) {
 std::optional<uint64_t> SwitchThread::CallsOf(const ControlToken& communicator) {
   const std::lock_guard lock(mutex_);
   std::optional<uint64_t> calls;
-  for (const auto& [token, tables] : present_) {
-    if (token == communicator) calls = std::max(calls.value_or(0), tables->gate().calls());
-  }
+  const auto [begin, end] = present_.equal_range(communicator);
+  for (auto present = begin; present != end; ++present)
+    calls = std::max(calls.value_or(0), present->second->gate().calls());
   return calls;
 }
 
@@ -63,7 +68,7 @@ void SwitchThread::Run() {
 }
 
 int SwitchThread::TimeoutMs() const {
-  int timeout = -1;
+  int timeout = joined_.empty() ? -1 : kLookMs;
   for (const Joined& joined : joined_) {
     if (!joined.tables->gate().idle()) return kArmedTickMs;
     if (!joined.fd.valid()) timeout = kRetryMs;
@@ -92,10 +97,12 @@ void SwitchThread::TakeQueued() {
   const std::lock_guard lock(mutex_);
   std::move(queued_.begin(), queued_.end(), std::back_inserter(joined_));
   queued_.clear();
-  joined_.remove_if([this](const Joined& joined) {
-    return std::none_of(present_.begin(), present_.end(),
-                        [&](const auto& present) { return present.second == joined.tables; });
-  });
+  if (std::exchange(left_, false)) joined_.remove_if([this](const Joined& each) { return !IsPresent(each); });
+}
+
+bool SwitchThread::IsPresent(const Joined& joined) const {
+  const auto [begin, end] = present_.equal_range(joined.join.communicator);
+  return std::any_of(begin, end, [&](const auto& present) { return present.second == joined.tables; });
 }
 
 bool SwitchThread::GoOn(Joined& joined) {
@@ -106,7 +113,8 @@ bool SwitchThread::GoOn(Joined& joined) {
     if (fd && SendAll(fd->get(), EncodeJoin(joined.join, joined.meeting.secret))) joined.fd = std::move(*fd);
   }
   const SwitchSends sends = joined.member.Tick(now);
-  if (joined.fd.valid() && !Send(joined, sends)) joined.fd.Reset();
+  const bool told = joined.fd.valid() && Send(joined, sends) && SendTimes(joined) && SendDigest(joined, now);
+  if (joined.fd.valid() && !told) joined.fd.Reset();
   return true;
 }
 
@@ -127,7 +135,24 @@ bool SwitchThread::Receive(Joined& joined) {
   return true;
 }
 
+bool SwitchThread::SendTimes(Joined& joined) {
+  if (!joined.times) return true;
+  const std::vector<CallTime> times = joined.times->Take();
+  for (size_t sent = 0; sent < times.size(); sent += kMostTimes) {
+    const auto end = times.begin() + static_cast<std::ptrdiff_t>(std::min(times.size(), sent + kMostTimes));
+    const TimesMessage message{joined.join.communicator,
+                               {times.begin() + static_cast<std::ptrdiff_t>(sent), end}};
+    if (!SendAll(joined.fd.get(), EncodeTimes(message, joined.meeting.secret))) return false;
+  }
+  return true;
+}
+
 bool SwitchThread::Hear(Joined& joined, std::span<const std::byte> message) {
+  if (KindOf(message) == ControlKind::kTiming) {
+    const auto timing = DecodeTiming(message, joined.join.communicator, joined.meeting.secret);
+    if (timing && joined.times) joined.times->BeTold(timing->tells, timing->all_until);
+    return timing.has_value();
+  }
   const auto letter = DecodeSwitch(message, joined.join.communicator, joined.meeting.secret);
   if (!letter) return false;
   const SwitchMessage& said = letter->message;
@@ -144,6 +169,17 @@ bool SwitchThread::Hear(Joined& joined, std::span<const std::byte> message) {
     if (joined.member.TakeVerdict(said.attempt, said.commit)) joined.tables->Committed(next);
   }
   return true;
+}
+
+bool SwitchThread::SendDigest(Joined& joined, int64_t now_ns) {
+  if (now_ns < joined.look_ns) return true;
+  joined.look_ns = now_ns + int64_t{kLookMs} * 1'000'000;
+  DigestMessage digest{joined.join.communicator, joined.tables->digest().Behind(joined.told_until)};
+  // Calls of an aborted communicator are left to NCCL, on each rank from a call of its own on.
+  if (digest.checkpoints.empty() || joined.tables->gate().released()) return true;
+  for (const DigestCheckpoint& checkpoint : digest.checkpoints)
+    joined.told_until = std::max(joined.told_until, checkpoint.call);
+  return SendAll(joined.fd.get(), EncodeDigest(digest, joined.meeting.secret)).has_value();
 }
 
 bool SwitchThread::Send(Joined& joined, const SwitchSends& sends) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "plugin/runtime/changed_policy.h"
 #include "plugin/runtime/polling_thread.h"
 #include "plugin/runtime/switchable_tables.h"
+#include "plugin/runtime/times_report.h"
 #include "src/base/unique_fd.h"
 #include "src/decision/control_messages.h"
 #include "src/decision/switching/switch_member.h"
@@ -29,7 +31,11 @@ class SwitchThread {
   SwitchThread(std::string policy_path, std::shared_ptr<const Policy> first);
 
   // Joins the ranks that switch the tables of this communicator. Until all have joined, nothing is switched.
-  void Join(const MeetingPoint& meeting, const JoinMessage& join, std::shared_ptr<SwitchableTables> tables);
+  // `times` may be null: this rank tells none.
+  void Join(const MeetingPoint& meeting, const JoinMessage& join, std::shared_ptr<SwitchableTables> tables,
+            std::shared_ptr<TimesReport> times = nullptr);
+  // Any thread: a rank has times to tell.
+  void TellTimes() { thread_.Wake(); }
   // The communicator is gone: frees who waits at its gate, and ends the connection.
   void Leave(const std::shared_ptr<SwitchableTables>& tables);
   // Calls that have begun on a rank of this process.
@@ -40,8 +46,11 @@ class SwitchThread {
     MeetingPoint meeting;
     JoinMessage join;
     std::shared_ptr<SwitchableTables> tables;
+    std::shared_ptr<TimesReport> times;
     SwitchMember member;
     int64_t reach_until_ns = 0;  // for reaching the leader (again)
+    int64_t look_ns = 0;         // when to look for new checkpoints of decisions
+    uint64_t told_until = 0;     // call of the last that the leader was told
     UniqueFd fd;                 // invalid: not connected
     std::vector<std::byte> received;
   };
@@ -51,18 +60,24 @@ class SwitchThread {
   bool WaitForNews();
   int TimeoutMs() const;
   void TakeQueued();
+  bool IsPresent(const Joined& joined) const;
   // False when it is over.
   bool GoOn(Joined& joined);
   // False when the connection is over.
   bool Receive(Joined& joined);
   bool Hear(Joined& joined, std::span<const std::byte> message);
   bool Send(Joined& joined, const SwitchSends& sends);
+  // Tells the leader what was decided since.
+  bool SendDigest(Joined& joined, int64_t now_ns);
+  static bool SendTimes(Joined& joined);
 
   PolicyByDigest policies_;   // the thread's own
   std::list<Joined> joined_;  // likewise
   std::mutex mutex_;          // guards what follows
   std::vector<Joined> queued_;
-  std::vector<std::pair<ControlToken, std::shared_ptr<SwitchableTables>>> present_;
+  // By communicator: a process may have several of its ranks.
+  std::multimap<ControlToken, std::shared_ptr<SwitchableTables>> present_;
+  bool left_ = false;  // somebody did, since the thread looked
   PollingThread thread_;
 };
 

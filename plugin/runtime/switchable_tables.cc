@@ -22,6 +22,7 @@ SwitchableTables::SwitchableTables(std::shared_ptr<DecisionEngine> first, Engine
 
 bool SwitchableTables::Enter(uint64_t number) {
   gate_.Begin(number);
+  digest_.Begin(number);
   for (int tries = 0; !gate_.TryPass(number); ++tries) {
     if (tries < kYields) {
       std::this_thread::yield();

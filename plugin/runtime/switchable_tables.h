@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 
+#include "src/decision/decision_digest.h"
 #include "src/decision/decision_engine.h"
 #include "src/decision/switching/call_gate.h"
 #include "src/policy/policy.h"
@@ -38,6 +39,8 @@ class SwitchableTables {
   const VersionedTable& current() const { return current_; }
   // That the table in use is made from; null: NCCL's choice, or the first table.
   const std::shared_ptr<const Policy>& policy() const { return policy_; }
+  // Of what was decided: the issuing thread adds, the control thread looks.
+  DecisionDigest& digest() { return digest_; }
 
   // Control thread. True when there is a table of this version, which is made unless there is.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
@@ -54,6 +57,7 @@ class SwitchableTables {
 
   CallGate gate_{kFirstTableVersion};
   const EngineOf engine_of_;
+  DecisionDigest digest_;
   VersionedTable current_;                   // issuing thread
   std::shared_ptr<const Policy> policy_;     // likewise
   uint32_t committed_ = kFirstTableVersion;  // control thread

@@ -14,8 +14,9 @@ ncclResult_t Init(void** context, uint64_t communicator, size_t n_ranks, size_t 
   return ncclSuccess;
 }
 
-ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops, float** table,
-                         int n_algorithms, int n_protocols, int registered, int* channels) {
+[[gnu::hot]] ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops,
+                                      float** table, int n_algorithms, int n_protocols, int registered,
+                                      int* channels) {
   if (context == nullptr) return ncclSuccess;
   // The parameter's type is NCCL's; what it points to is one flat array of float.
   static_cast<TunerSession*>(context)->Answer({function, bytes, n_pipe_ops, reinterpret_cast<float*>(table),

@@ -10,12 +10,14 @@ namespace {
 ncclResult_t Init(void** context, uint64_t communicator, size_t n_ranks, size_t n_nodes,
                   ncclDebugLogger_t logger, ncclNvlDomainInfo_v5_t* nvl_domains,
                   ncclTunerConstants_v5_t* constants) {
-  *context = TunerSession::Begin({communicator, n_ranks, n_nodes, logger, nvl_domains, constants}).release();
+  *context =
+      TunerSession::Begin({communicator, n_ranks, n_nodes, logger, nvl_domains, constants, true}).release();
   return ncclSuccess;
 }
 
-ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops, float** table,
-                         int n_algorithms, int n_protocols, int registered, int* channels) {
+[[gnu::hot]] ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops,
+                                      float** table, int n_algorithms, int n_protocols, int registered,
+                                      int* channels) {
   if (context == nullptr) return ncclSuccess;
   // The parameter's type is NCCL's; what it points to is one flat array of float.
   static_cast<TunerSession*>(context)->Answer({function, bytes, n_pipe_ops, reinterpret_cast<float*>(table),
@@ -23,7 +25,6 @@ ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n
   return ncclSuccess;
 }
 
-// Ours is NCCL's chunk size: only a chained plugin has another.
 ncclResult_t GetChunkSize(void* context, ncclFunc_t function, size_t bytes, int algorithm, int protocol,
                           int channels, size_t* chunk_bytes) {
   if (context == nullptr) return ncclSuccess;

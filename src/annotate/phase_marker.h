@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program may tell DynamICCL which part of a training step it is in. Header-only; the symbol is weak,
-// so the calls cost one compare and do nothing when DynamICCL is not loaded. The labels go into traces and
-// nowhere else: decisions never see them.
+// How a program may tell DynamICCL which part of a training step it is in, and how much memory is left.
+// Header-only; the symbols are weak, so the calls cost one compare and do nothing when DynamICCL is not
+// loaded. What is told goes into traces and metrics and nowhere else: decisions never see it.
 #pragma once
 
 #ifdef __cplusplus
@@ -31,6 +31,8 @@ typedef enum {
 __attribute__((weak)) void dynamicclMarkPhase(dynamicclPhase_t phase, int zero_stage, long long step);
 // Role of the calls that this thread issues next.
 __attribute__((weak)) void dynamicclMarkRole(dynamicclRole_t role);
+// Free and total memory of this rank's device, say once a step.
+__attribute__((weak)) void dynamicclMarkMemory(long long free_bytes, long long total_bytes);
 
 #ifdef __cplusplus
 }
@@ -43,6 +45,10 @@ inline void MarkPhase(dynamicclPhase_t phase, int zero_stage, long long step) {
 
 inline void MarkRole(dynamicclRole_t role) {
   if (dynamicclMarkRole != nullptr) dynamicclMarkRole(role);
+}
+
+inline void MarkMemory(long long free_bytes, long long total_bytes) {
+  if (dynamicclMarkMemory != nullptr) dynamicclMarkMemory(free_bytes, total_bytes);
 }
 
 }  // namespace dynamiccl::annotate

@@ -9,24 +9,34 @@
 
 namespace dynamiccl {
 
-// In the order in which a rank passes them.
-#define DYNAMICCL_FAIL_POINTS(X)        \
-  X(kIdMade, "id.made")                 \
-  X(kRendezvous, "init.rendezvous")     \
-  X(kMeet, "init.met")                  \
-  X(kMeshJoined, "init.mesh")           \
-  X(kMemoryMade, "init.memory")         \
-  X(kMemoryExchanged, "init.exchanged") \
-  X(kRelayStarted, "init.relay")        \
-  X(kPlannerMade, "init.planner")       \
-  X(kAgreed, "init.agreed")             \
-  X(kLaunchBegin, "launch.begin")       \
-  X(kLaunchMoving, "launch.moving")     \
-  X(kLaunchEnd, "launch.end")           \
-  X(kSplitBegin, "split.begin")         \
-  X(kSplitExchanged, "split.exchanged") \
-  X(kFinalize, "finalize")              \
-  X(kDestroy, "destroy")
+// In the order in which a rank passes them: those of a communicator's life, then those of the trainer's
+// saves.
+#define DYNAMICCL_FAIL_POINTS(X)                  \
+  X(kIdMade, "id.made")                           \
+  X(kRendezvous, "init.rendezvous")               \
+  X(kMeet, "init.met")                            \
+  X(kMeshJoined, "init.mesh")                     \
+  X(kMemoryMade, "init.memory")                   \
+  X(kMemoryExchanged, "init.exchanged")           \
+  X(kRelayStarted, "init.relay")                  \
+  X(kPlannerMade, "init.planner")                 \
+  X(kAgreed, "init.agreed")                       \
+  X(kLaunchBegin, "launch.begin")                 \
+  X(kLaunchMoving, "launch.moving")               \
+  X(kLaunchEnd, "launch.end")                     \
+  X(kSplitBegin, "split.begin")                   \
+  X(kSplitExchanged, "split.exchanged")           \
+  X(kFinalize, "finalize")                        \
+  X(kDestroy, "destroy")                          \
+  X(kCheckpointBegin, "checkpoint.begin")         \
+  X(kCheckpointBlock, "checkpoint.block")         \
+  X(kCheckpointWritten, "checkpoint.written")     \
+  X(kCheckpointPart, "checkpoint.part")           \
+  X(kCheckpointMerged, "checkpoint.merged")       \
+  X(kCheckpointIndex, "checkpoint.index")         \
+  X(kCheckpointCommit, "checkpoint.commit")       \
+  X(kCheckpointCommitted, "checkpoint.committed") \
+  X(kCheckpointRemoving, "checkpoint.removing")
 
 enum class FailPoint {
 #define DYNAMICCL_FAIL_POINT_ID(id, name) id,

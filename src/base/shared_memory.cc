@@ -2,8 +2,10 @@
 #include "src/base/shared_memory.h"
 
 #include <fcntl.h>
+#include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +14,8 @@
 namespace dynamiccl {
 
 Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes) {
-  UniqueFd fd(::memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // The system call itself: glibc has a function for it from 2.27 on only.
+  UniqueFd fd(static_cast<int>(::syscall(SYS_memfd_create, label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "memfd_create({}): {}", label, ErrnoText(errno));
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     return MakeError(ErrorKind::kUnavailable, "cannot size {} to {} bytes: {}", label, bytes,

@@ -15,13 +15,17 @@ enum class Coverage : uint8_t {
   kSingleConfig = 3,  // NCCL offers one configuration, or the communicator has one rank
   kPointToPoint = 4,  // sends, receives and what is made of them
   kCaptured = 5,      // part of a CUDA graph: decided once, at its capture
-  kNotAsked = 6,      // NCCL asked no tuner: symmetric kernels, the copy engine, or a call of no bytes
+  kNotAsked = 6,      // a call of no bytes
+  // NCCL asks no tuner about what these carry.
+  kSymmetricKernel = 7,  // buffers in windows that are registered on all ranks
+  kCopyEngine = 8,       // these, under the CTA policy ZERO
 };
-inline constexpr int kCoverages = 7;
+inline constexpr int kCoverages = 9;
 
 constexpr std::string_view Name(Coverage coverage) {
-  constexpr std::string_view kNames[] = {"unknown",        "tunable",  "pinned",   "single_config",
-                                         "point_to_point", "captured", "not_asked"};
+  constexpr std::string_view kNames[] = {"unknown",       "tunable",          "pinned",
+                                         "single_config", "point_to_point",   "captured",
+                                         "not_asked",     "symmetric_kernel", "copy_engine"};
   const auto index = static_cast<size_t>(coverage);
   return index < kCoverages ? kNames[index] : "unknown";
 }

@@ -10,32 +10,26 @@ namespace {
 
 struct Row {
   DataType type;
-  size_t bytes;
   const char* name;       // nccl-tests
   const char* nccl_name;  // ncclDataType_t
 };
 
 constexpr Row kRows[kDataTypes] = {
-    {DataType::kInt8, 1, "int8", "ncclInt8"},
-    {DataType::kUint8, 1, "uint8", "ncclUint8"},
-    {DataType::kInt32, 4, "int32", "ncclInt32"},
-    {DataType::kUint32, 4, "uint32", "ncclUint32"},
-    {DataType::kInt64, 8, "int64", "ncclInt64"},
-    {DataType::kUint64, 8, "uint64", "ncclUint64"},
-    {DataType::kFloat16, 2, "half", "ncclFloat16"},
-    {DataType::kFloat32, 4, "float", "ncclFloat32"},
-    {DataType::kFloat64, 8, "double", "ncclFloat64"},
-    {DataType::kBfloat16, 2, "bfloat16", "ncclBfloat16"},
-    {DataType::kFloat8e4m3, 1, "f8e4m3", "ncclFloat8e4m3"},
-    {DataType::kFloat8e5m2, 1, "f8e5m2", "ncclFloat8e5m2"},
+    {DataType::kInt8, "int8", "ncclInt8"},
+    {DataType::kUint8, "uint8", "ncclUint8"},
+    {DataType::kInt32, "int32", "ncclInt32"},
+    {DataType::kUint32, "uint32", "ncclUint32"},
+    {DataType::kInt64, "int64", "ncclInt64"},
+    {DataType::kUint64, "uint64", "ncclUint64"},
+    {DataType::kFloat16, "half", "ncclFloat16"},
+    {DataType::kFloat32, "float", "ncclFloat32"},
+    {DataType::kFloat64, "double", "ncclFloat64"},
+    {DataType::kBfloat16, "bfloat16", "ncclBfloat16"},
+    {DataType::kFloat8e4m3, "f8e4m3", "ncclFloat8e4m3"},
+    {DataType::kFloat8e5m2, "f8e5m2", "ncclFloat8e5m2"},
 };
 
 }  // namespace
-
-size_t ElementBytes(DataType type) {
-  const auto index = static_cast<size_t>(type);
-  return index < kDataTypes ? kRows[index].bytes : 0;
-}
 
 std::string_view Name(DataType type) {
   const auto index = static_cast<size_t>(type);

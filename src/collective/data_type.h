@@ -26,7 +26,11 @@ enum class DataType : uint8_t {
 inline constexpr int kDataTypes = 12;
 
 // 0 for a number outside the enum.
-size_t ElementBytes(DataType type);
+constexpr size_t ElementBytes(DataType type) {
+  constexpr uint8_t kBytes[kDataTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  const auto index = static_cast<size_t>(type);
+  return index < kDataTypes ? kBytes[index] : 0;
+}
 // nccl-tests' spelling: "float", "half", "bfloat16", "int8" ...
 std::string_view Name(DataType type);
 // NCCL's spelling: "ncclFloat32".

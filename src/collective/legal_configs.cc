@@ -18,7 +18,7 @@ void AllowSimple(ConfigMask& mask, Algorithm algorithm) {
 
 }  // namespace
 
-ConfigMask NcclConfigs(Collective collective) {
+[[gnu::hot]] ConfigMask NcclConfigs(Collective collective) {
   ConfigMask mask;
   if (static_cast<int>(collective) >= kTunableCollectives) return mask;
   AllowAll(mask, Algorithm::kRing);

@@ -34,6 +34,10 @@ std::string_view Name(Phase phase) {
 std::string_view Name(ZeroStage stage) {
   return stage <= ZeroStage::kUnknown ? kStageNames[static_cast<size_t>(stage)] : "unknown";
 }
+std::string_view Name(Criticality criticality) {
+  constexpr std::string_view kNames[kCriticalities] = {"unknown", "hidden", "partial", "exposed"};
+  return kNames[static_cast<size_t>(criticality) % kCriticalities];
+}
 std::optional<Role> ParseRole(std::string_view name) {
   return Find<Role>(kRoleNames, name);
 }

@@ -39,6 +39,7 @@ inline constexpr int kRegimes = 4;
 std::string_view Name(Role role);
 std::string_view Name(Phase phase);
 std::string_view Name(ZeroStage stage);
+std::string_view Name(Criticality criticality);
 std::optional<Role> ParseRole(std::string_view name);
 std::optional<Phase> ParsePhase(std::string_view name);
 

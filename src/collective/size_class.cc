@@ -31,7 +31,7 @@ int ShiftOf(std::string_view unit) {
 
 }  // namespace
 
-SizeClass SizeClassOf(uint64_t bytes) {
+[[gnu::hot]] SizeClass SizeClassOf(uint64_t bytes) {
   if (bytes <= 1) return {0};
   const int octave = std::bit_width(bytes) - 1;
   // Below four bytes the quarters do not exist as whole numbers; the shift to the left keeps the formula

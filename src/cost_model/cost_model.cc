@@ -2,6 +2,7 @@
 #include "src/cost_model/cost_model.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "src/cost_model/nccl_model.h"
 
@@ -22,6 +23,18 @@ double LinkBandwidth(const Fabric& fabric) {
                             : fabric.intra.bandwidth_gbps;
 }
 
+// NVIDIA's own constants have no base latency for NVLS and NVLSTree, and a Fabric does not say whether there
+// is a switch that reduces: they are priced where a library states one. Within a node nothing else bounds
+// them.
+AlgorithmGraph MulticastGraph(const CostModelInput& input, AlgorithmGraph graph) {
+  const bool one_node = input.fabric.n_nodes == 1;
+  const auto row = static_cast<size_t>(one_node ? Algorithm::kNvls : Algorithm::kNvlsTree);
+  const bool priced = input.constants.base_latency_us[row][static_cast<size_t>(Protocol::kSimple)] > 0;
+  if (!priced) return {.channels = 0};
+  if (one_node) graph.inter_bandwidth = std::numeric_limits<double>::infinity();
+  return graph;
+}
+
 // `channels` of the fabric's share its links evenly; latencies of the links are part of the constants
 // already, and the network needs no processor of its own, so the two terms that NCCL adds for them are zero.
 NcclModelInput ModelOf(const CostModelInput& input, int channels) {
@@ -35,6 +48,8 @@ NcclModelInput ModelOf(const CostModelInput& input, int channels) {
           .channels = channels,
           .ring = graph,
           .tree = graph,
+          .pat = graph,
+          .nvls = MulticastGraph(input, graph),
           .constants = input.constants,
           .graph_latency_us = 0,
           .net_overhead_us = 0,

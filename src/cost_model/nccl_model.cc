@@ -66,10 +66,11 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
   double intra = At(constants.intra_latency_us, Algorithm::kRing, protocol);
   ModelledTime time{.bandwidth_gbps = bus * input.n_ranks / steps};
   if (collective == Collective::kBroadcast || collective == Collective::kReduce) {
-    // These two keep the Ring row even with one rank a node.
-    const double network =
-        At(constants.inter_latency_us, Algorithm::kRing, protocol) + input.graph_latency_us;
-    const double hop = input.n_nodes > 1 ? network : intra;
+    // These two keep their row even with one rank a node.
+    const bool chunked = input.chunks_cost && !input.same_channels && protocol == Protocol::kSimple;
+    const Algorithm row = chunked ? Algorithm::kTree : Algorithm::kRing;
+    const double network = At(constants.inter_latency_us, row, protocol) + input.graph_latency_us;
+    const double hop = input.n_nodes > 1 ? network : At(constants.intra_latency_us, row, protocol);
     time.latency_us = input.same_channels ? base + hop : base + steps * hop;
     return time;
   }
@@ -103,18 +104,15 @@ ModelledTime PatTime(const NcclModelInput& input) {
                       InterHop(input, Algorithm::kPat, Protocol::kSimple) / input.pat_hop_divisor;
   return {.latency_us = At(input.constants.base_latency_us, Algorithm::kPat, Protocol::kSimple) + hops +
                         input.pat_rank_us * input.n_ranks,
-          .bandwidth_gbps = 0.75 * BusBandwidth(input, input.tree)};
+          .bandwidth_gbps = 0.75 * BusBandwidth(input, input.pat)};
 }
-
-// nvlsEfficiency of tuning.cc, Hopper: the share of the links that the switch's multicast reaches.
-constexpr double kNvlsEfficiency = 0.85;
 
 // Bytes a second of one channel over the node's links: one channel's worth of heads is not reached.
 double NvlsChannelBandwidth(const NcclModelInput& input, Collective collective) {
   const double reached =
-      input.nvls_corrected ? kNvlsEfficiency * (input.ring.channels - 1) / input.ring.channels : 1.0;
+      input.nvls_corrected ? input.nvls_efficiency * (input.nvls.channels - 1) / input.nvls.channels : 1.0;
   const double ranks = static_cast<double>(input.n_ranks) / input.n_nodes;
-  return input.ring.intra_bandwidth * reached *
+  return input.nvls.intra_bandwidth * reached *
          (collective == Collective::kAllReduce ? 2.0 : (ranks - 1) / ranks);
 }
 
@@ -124,20 +122,52 @@ double AllReduceShare(const NcclModelInput& input) {
 
 // One node: reduced and sent on in one pass over all members' buffers.
 ModelledTime NvlsTime(const NcclModelInput& input, Collective collective) {
-  const double bus = input.ring.channels * NvlsChannelBandwidth(input, collective);
+  const double channel = std::min(NvlsChannelBandwidth(input, collective), input.nvls.inter_bandwidth);
+  const double bus = input.nvls.channels * channel;
   return {.latency_us = At(input.constants.base_latency_us, Algorithm::kNvls, Protocol::kSimple) +
                         At(input.constants.intra_latency_us, Algorithm::kNvls, Protocol::kSimple),
           .bandwidth_gbps = collective == Collective::kAllReduce ? bus * AllReduceShare(input) : bus};
 }
 
 ModelledTime NvlsTreeTime(const NcclModelInput& input) {
-  const double across = input.ring.inter_bandwidth * (input.n_nodes <= 2 ? 2 : 1);
-  const double channel = std::min(NvlsChannelBandwidth(input, Collective::kAllReduce), across);
+  const double across = input.nvls.inter_bandwidth * (input.n_nodes <= 2 ? 2 : 1);
+  const double channel = std::min(
+      {NvlsChannelBandwidth(input, Collective::kAllReduce), across, input.nvls_tree_channel_bandwidth});
   const double hops = 2.0 * FloorLog2(static_cast<uint64_t>(input.n_nodes));
   return {.latency_us = At(input.constants.base_latency_us, Algorithm::kNvlsTree, Protocol::kSimple) +
                         At(input.constants.intra_latency_us, Algorithm::kNvlsTree, Protocol::kSimple) +
                         hops * InterHop(input, Algorithm::kNvlsTree, Protocol::kSimple),
-          .bandwidth_gbps = input.ring.channels * channel * AllReduceShare(input)};
+          .bandwidth_gbps = input.nvls.channels * channel * AllReduceShare(input)};
+}
+
+double ShareBySize(const NcclModelInput& input, uint64_t bytes, Algorithm algorithm, Protocol protocol) {
+  const int size_log = FloorLog2(bytes >> 6);
+  // The last entry counts for NVLSTree alone.
+  const bool tree = input.tree_corrected && algorithm == Algorithm::kTree && size_log < kTreeCorrections - 1;
+  const bool nvls_tree =
+      input.nvls_tree_corrected && algorithm == Algorithm::kNvlsTree && size_log < kTreeCorrections;
+  return tree || nvls_tree ? kTreeCorrection[static_cast<size_t>(protocol)][size_log] : 1.0;
+}
+
+// Within a node of Blackwell, from 2.31 on: the plateau is reached step by step, three quarters of it remain
+// for the largest messages. Read off the tables of 2.32.3, of 2, 4 and 8 ranks.
+double NodePlateau(const NcclModelInput& input, Collective collective, uint64_t lane_bytes) {
+  constexpr uint64_t kLargeLane = 512 << 10;
+  double missing = 1;
+  for (int step = 1; step < RingSteps(input, collective) && missing > 0; ++step) missing /= 4;
+  return 1 + (input.plateau_factor - 1) * (1 - missing) * (lane_bytes >= kLargeLane ? 0.75 : 1.0);
+}
+
+// NCCL's "plateau effect": what the latency of larger messages over rings is multiplied by.
+double Plateau(const NcclModelInput& input, Collective collective, uint64_t bytes, Algorithm algorithm,
+               Protocol protocol) {
+  const bool copies = collective == Collective::kBroadcast || collective == Collective::kReduce;
+  if (algorithm != Algorithm::kRing || protocol != Protocol::kSimple || copies) return 1;
+  const uint64_t lane_bytes = bytes / std::max<uint64_t>(1, static_cast<uint64_t>(input.channels) *
+                                                                static_cast<uint64_t>(input.n_ranks));
+  if (lane_bytes < 64) return 1;
+  if (input.n_nodes == 1) return input.node_plateau ? NodePlateau(input, collective, lane_bytes) : 1;
+  return collective == Collective::kAllReduce ? input.plateau_factor : 1;
 }
 
 }  // namespace
@@ -149,11 +179,9 @@ ModelledTime BaseTime(const NcclModelInput& input, Collective collective, Algori
   if (algorithm == Algorithm::kRing) return RingTime(input, collective, protocol);
   if (algorithm == Algorithm::kTree) return TreeTime(input, protocol);
   if (algorithm == Algorithm::kPat && one_rank_a_node) return PatTime(input);
-  // NCCL's own constants have no base latency for these two, and a Fabric does not say whether there is a
-  // switch that reduces: they are priced where a library states one.
-  const double base = At(input.constants.base_latency_us, algorithm, protocol);
-  if (algorithm == Algorithm::kNvls && base > 0 && input.n_nodes == 1) return NvlsTime(input, collective);
-  if (algorithm == Algorithm::kNvlsTree && base > 0 && input.n_nodes > 1 && !one_rank_a_node) {
+  const bool multicast = input.nvls.channels > 0;
+  if (algorithm == Algorithm::kNvls && multicast && input.n_nodes == 1) return NvlsTime(input, collective);
+  if (algorithm == Algorithm::kNvlsTree && multicast && input.n_nodes > 1 && !one_rank_a_node) {
     return NvlsTreeTime(input);
   }
   return {};
@@ -163,15 +191,8 @@ double ModelTime(const NcclModelInput& input, Collective collective, uint64_t by
                  Algorithm algorithm, Protocol protocol) {
   ModelledTime time = BaseTime(input, collective, algorithm, protocol);
   if (time.bandwidth_gbps <= 0) return -1;
-  const int size_log = FloorLog2(bytes >> 6);
-  if (input.tree_corrected && algorithm == Algorithm::kTree && size_log < kTreeCorrections - 1) {
-    time.bandwidth_gbps *= kTreeCorrection[static_cast<size_t>(protocol)][size_log];
-  }
-  const bool all_reduce_ring = algorithm == Algorithm::kRing && collective == Collective::kAllReduce;
-  const uint64_t lanes = static_cast<uint64_t>(input.channels) * static_cast<uint64_t>(input.n_ranks);
-  if (all_reduce_ring && protocol == Protocol::kSimple && input.n_nodes > 1 && bytes / lanes >= 64) {
-    time.latency_us *= input.plateau_factor;
-  }
+  time.bandwidth_gbps *= ShareBySize(input, bytes, algorithm, protocol);
+  time.latency_us *= Plateau(input, collective, bytes, algorithm, protocol);
   const int batches = algorithm == Algorithm::kRing
                           ? n_pipe_ops
                           : (n_pipe_ops + kBatchedCollectives - 1) / kBatchedCollectives;

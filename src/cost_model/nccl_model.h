@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "src/collective/algorithm.h"
 #include "src/collective/collective.h"
@@ -26,18 +27,23 @@ struct NcclModelInput {
   int channels = 1;  // of the communicator: decides where the plateau of Ring/Simple begins
   AlgorithmGraph ring;
   AlgorithmGraph tree;
+  AlgorithmGraph pat;                  // NCCL searches none of its own: the Tree's
+  AlgorithmGraph nvls{.channels = 0};  // 0: no switch that reduces
   CostConstants constants;
-  double graph_latency_us = 0;   // NCCL's latencyInter: of the network, on top of the constants
-  double net_overhead_us = 1;    // 1 for Intel and others, 2 for AMD; counts three times for Simple
-  bool tree_inside_node = true;  // the Tree graph is a tree inside the node too: 0.85 of the bandwidth
-  bool same_channels = false;    // all channels use the same ring: Broadcast and Reduce pay one hop
-  double plateau_factor =
-      1.4;  // of the latency of large Ring/Simple AllReduce between nodes; 1.9 below Hopper
-  bool tree_corrected = true;    // the share of the Tree's bandwidth that NCCL saw, by size
-  double pat_rank_us = 2.8;      // of PAT's latency, for each rank
-  double pat_hop_divisor = 3.5;  // what PAT's hops cost less than others
-  bool nvls_corrected =
-      true;  // a switch's multicast reaches a share of the links, and not the heads' channel
+  double graph_latency_us = 0;    // NCCL's latencyInter: of the network, on top of the constants
+  double net_overhead_us = 1;     // 1 for Intel and others, 2 for AMD; counts three times for Simple
+  bool tree_inside_node = true;   // the Tree graph is a tree inside the node too: 0.85 of the bandwidth
+  bool same_channels = false;     // all channels use the same ring: Broadcast and Reduce pay one hop
+  bool chunks_cost = false;       // Broadcast and Reduce by Simple over several rings pay the Tree's hops
+  double plateau_factor = 1.4;    // of the latency of large Ring/Simple AllReduce between nodes
+  bool node_plateau = false;      // within a node, too, by the steps of the ring
+  bool tree_corrected = true;     // the share of the Tree's bandwidth that NCCL saw, by size
+  double pat_rank_us = 2.8;       // of PAT's latency, for each rank
+  double pat_hop_divisor = 3.5;   // what PAT's hops cost less than others
+  bool nvls_corrected = true;     // a switch's multicast reaches a share of the links, not the heads' channel
+  double nvls_efficiency = 0.85;  // that share: nvlsEfficiency of tuning.cc, Hopper
+  double nvls_tree_channel_bandwidth = std::numeric_limits<double>::infinity();
+  bool nvls_tree_corrected = false;  // the Tree's share by size, too
 };
 
 struct ModelledTime {

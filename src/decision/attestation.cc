@@ -62,6 +62,10 @@ void Attestation::Expire() {
          true);
 }
 
+void Attestation::EndAs(const Verdict& earlier) {
+  if (!verdict_) Refuse(earlier.reason, earlier.timed_out);
+}
+
 void Attestation::Refuse(std::string reason, bool timed_out) {
   verdict_ = Verdict{false, timed_out, std::move(reason)};
   pledged_.clear();

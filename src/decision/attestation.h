@@ -17,7 +17,9 @@ namespace dynamiccl {
   X(policy, "policy")                                                                                  \
   X(rules, "override rules")                                                                           \
   X(golden, "golden vectors of the policy")                                                            \
-  X(pins, "NCCL settings") /* digest of the NCCL_* variables that steer choices */                     \
+  X(pins, "NCCL settings") /* digest of the NCCL_* variables that steer choices, and the channels that \
+                              the program fixed */                                                     \
+  X(ctas, "channels that rules set for the communicator")                                              \
   X(library, "NCCL version")                                                                           \
   X(constants, "cost model constants")                                                                 \
   X(calls, "way the calls are seen") /* interposed, interposed non-blocking, or plugin alone */        \
@@ -67,6 +69,8 @@ class Attestation {
   void Decline(int member, const std::string& why);
   // The time is up.
   void Expire();
+  // The same ranks have met before, in vain, and who was missing then is not coming now.
+  void EndAs(const Verdict& earlier);
 
   // Once there is one it never changes.
   const std::optional<Verdict>& verdict() const { return verdict_; }

@@ -17,12 +17,18 @@ namespace {
 constexpr uint32_t kBlockMagic = 0x42434344;    // "DCCB"
 constexpr uint32_t kMessageMagic = 0x4d434344;  // "DCCM"
 constexpr uint8_t kBlockVersion = 1;
-constexpr uint16_t kMessageVersion = 3;
+constexpr uint16_t kMessageVersion = 5;
 constexpr size_t kBlockBytes = 60;
 constexpr size_t kTextLimit = 128;
 // What a unique id with a block is for: a new communicator, or ranks that join one.
 constexpr uint8_t kBeginning = 0;
 constexpr uint8_t kGrowing = 1;
+constexpr uint8_t kBeginningWithMeeting = 2;
+
+uint8_t PurposeOf(const UniqueIdBlock& block) {
+  if (block.grown) return kGrowing;
+  return block.before_init ? kBeginningWithMeeting : kBeginning;
+}
 
 // "::ffff:a.b.c.d" holds IPv4 as well, so one field of 16 bytes serves both.
 bool ToBytes(const std::string& address, uint8_t* bytes) {
@@ -100,7 +106,7 @@ bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBloc
   ByteWriter writer;
   writer.Put(kBlockMagic);
   writer.Put(kBlockVersion);
-  writer.Put<uint8_t>(block.grown ? kGrowing : kBeginning);
+  writer.Put<uint8_t>(PurposeOf(block));
   writer.Put(block.port);
   writer.Put(address);
   writer.Put(block.secret);
@@ -115,8 +121,9 @@ std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> 
   ByteReader reader(std::as_bytes(bytes));
   if (reader.Get<uint32_t>() != kBlockMagic || reader.Get<uint8_t>() != kBlockVersion) return std::nullopt;
   const auto purpose = reader.Get<uint8_t>();
-  if (purpose != kBeginning && purpose != kGrowing) return std::nullopt;
+  if (purpose > kBeginningWithMeeting) return std::nullopt;
   UniqueIdBlock block;
+  block.before_init = purpose == kBeginningWithMeeting;
   block.port = reader.Get<uint16_t>();
   block.address = ToAddress(reader.Get<std::array<uint8_t, 16>>().data());
   block.secret = reader.Get<ControlSecret>();
@@ -132,6 +139,10 @@ std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> 
 
 ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
   return HalfDigest("dynamiccl communicator").Add(unique_id).Finish();
+}
+
+ControlToken BirthToken(const ControlToken& communicator) {
+  return HalfDigest("dynamiccl birth").Add(communicator).Finish();
 }
 
 ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour) {
@@ -213,6 +224,37 @@ std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSec
   return Seal(ControlKind::kSwitch, std::move(body.buffer()), secret);
 }
 
+std::vector<std::byte> EncodeDigest(const DigestMessage& digest, const ControlSecret& secret) {
+  ByteWriter body;
+  body.Put(digest.communicator);
+  body.Put(static_cast<uint32_t>(digest.checkpoints.size()));
+  for (const DigestCheckpoint& checkpoint : digest.checkpoints) {
+    body.Put(checkpoint.call);
+    body.Put(checkpoint.digest);
+  }
+  return Seal(ControlKind::kDigest, std::move(body.buffer()), secret);
+}
+
+std::vector<std::byte> EncodeTimes(const TimesMessage& message, const ControlSecret& secret) {
+  ByteWriter body;
+  body.Put(message.communicator);
+  body.Put(static_cast<uint32_t>(message.times.size()));
+  for (const CallTime& time : message.times) {
+    body.Put(time.call_number);
+    body.Put(time.ns);
+    body.Put(time.collective);
+  }
+  return Seal(ControlKind::kTimes, std::move(body.buffer()), secret);
+}
+
+std::vector<std::byte> EncodeTiming(const TimingMessage& message, const ControlSecret& secret) {
+  ByteWriter body;
+  body.Put(message.communicator);
+  body.Put<uint8_t>(message.tells);
+  body.Put(message.all_until);
+  return Seal(ControlKind::kTiming, std::move(body.buffer()), secret);
+}
+
 ControlKind KindOf(std::span<const std::byte> message) {
   uint16_t kind = 0;
   std::memcpy(&kind, message.data() + 6, sizeof(kind));
@@ -242,7 +284,10 @@ Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const Con
   pledge.communicator = reader.Get<ControlToken>();
   pledge.member = reader.Get<int32_t>();
   pledge.n_ranks = reader.Get<int32_t>();
-  pledge.about = reader.Get<uint8_t>() == 0 ? MeetingAbout::kCommunicator : MeetingAbout::kSituation;
+  const auto about = reader.Get<uint8_t>();
+  if (about > static_cast<uint8_t>(MeetingAbout::kSituationWithLeader))
+    return MakeError(ErrorKind::kCorrupt, "pledge about an unknown matter {}", about);
+  pledge.about = static_cast<MeetingAbout>(about);
   pledge.of_leader = reader.Get<uint8_t>() != 0;
   pledge.declines = reader.GetText(kTextLimit);
 #define DYNAMICCL_GET_VALUE(name, sentence) pledge.values.name = reader.GetText(kTextLimit);
@@ -281,6 +326,19 @@ Result<JoinMessage> DecodeJoin(std::span<const std::byte> message, const Control
   return join;
 }
 
+namespace {
+
+// All was read, nothing is left, and what it says is possible and about the communicator that was meant.
+Status CheckRead(const ByteReader& reader, bool fits, const char* what) {
+  if (!reader.ok() || reader.remaining() != 0)
+    return MakeError(ErrorKind::kCorrupt, "{} of a wrong length", what);
+  if (!fits)
+    return MakeError(ErrorKind::kCorrupt, "{} of an unknown value, or about another communicator", what);
+  return {};
+}
+
+}  // namespace
+
 Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const ControlToken& communicator,
                                   const ControlSecret& secret) {
   DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kSwitch, secret));
@@ -300,11 +358,55 @@ Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const Cont
   letter.table.policy = reader.Get<Sha256Digest>();
   const auto plan = reader.GetBytes(reader.Get<uint32_t>());
   letter.table.plan.assign(plan.begin(), plan.end());
-  if (!reader.ok() || reader.remaining() != 0 || kind > static_cast<uint8_t>(SwitchKind::kAsk))
-    return MakeError(ErrorKind::kCorrupt, "switch message of a wrong length or kind");
-  if (letter.communicator != communicator)
-    return MakeError(ErrorKind::kCorrupt, "switch message about another communicator");
+  const bool known = kind <= static_cast<uint8_t>(SwitchKind::kAsk);
+  DYNAMICCL_CHECK_OK(CheckRead(reader, known && letter.communicator == communicator, "switch message"));
   return letter;
+}
+
+Result<DigestMessage> DecodeDigest(std::span<const std::byte> message, const ControlToken& communicator,
+                                   const ControlSecret& secret) {
+  DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kDigest, secret));
+  ByteReader reader(body);
+  DigestMessage digest;
+  digest.communicator = reader.Get<ControlToken>();
+  const auto count = reader.Get<uint32_t>();
+  if (count > kKeptCheckpoints) return MakeError(ErrorKind::kCorrupt, "digest of too many calls");
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto call = reader.Get<uint64_t>();
+    digest.checkpoints.push_back({call, reader.Get<uint64_t>()});
+  }
+  DYNAMICCL_CHECK_OK(CheckRead(reader, digest.communicator == communicator, "digest"));
+  return digest;
+}
+
+Result<TimesMessage> DecodeTimes(std::span<const std::byte> message, const ControlToken& communicator,
+                                 const ControlSecret& secret) {
+  DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kTimes, secret));
+  ByteReader reader(body);
+  TimesMessage times;
+  times.communicator = reader.Get<ControlToken>();
+  times.times.resize(std::min<size_t>(reader.Get<uint32_t>(), kMostTimes));
+  bool tunable = true;
+  for (CallTime& time : times.times) {
+    time.call_number = reader.Get<uint64_t>();
+    time.ns = reader.Get<int64_t>();
+    time.collective = reader.Get<Collective>();
+    tunable = tunable && static_cast<int>(time.collective) < kTunableCollectives && time.ns > 0;
+  }
+  DYNAMICCL_CHECK_OK(CheckRead(reader, tunable && times.communicator == communicator, "times"));
+  return times;
+}
+
+Result<TimingMessage> DecodeTiming(std::span<const std::byte> message, const ControlToken& communicator,
+                                   const ControlSecret& secret) {
+  DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kTiming, secret));
+  ByteReader reader(body);
+  TimingMessage timing;
+  timing.communicator = reader.Get<ControlToken>();
+  timing.tells = reader.Get<uint8_t>() != 0;
+  timing.all_until = reader.Get<uint64_t>();
+  DYNAMICCL_CHECK_OK(CheckRead(reader, timing.communicator == communicator, "timing message"));
+  return timing;
 }
 
 }  // namespace dynamiccl

@@ -14,6 +14,8 @@
 #include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/decision/attestation.h"
+#include "src/decision/decision_digest.h"
+#include "src/decision/guard/timed_calls.h"
 #include "src/decision/mask_agreement.h"
 #include "src/decision/switching/switch_message.h"
 
@@ -32,6 +34,7 @@ struct MeetingPoint {
   uint16_t port = 0;
   ControlToken root{};  // token of the communicator whose unique id this comes from
   ControlSecret secret{};
+  bool before_init = false;  // they also meet before NCCL initialises the communicator of the unique id
 
   bool valid() const { return port != 0; }
 };
@@ -46,6 +49,8 @@ struct UniqueIdBlock {
   // In an id for ranks that join a communicator (ncclCommGrow): the name it will have. `policy` is not
   // written then.
   std::optional<ControlToken> grown;
+  // In an id for a new communicator: its ranks are to meet before NCCL initialises it.
+  bool before_init = false;
 };
 
 // True when bytes 64 to 127 are free.
@@ -58,6 +63,8 @@ std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> 
 ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 // Of a child: `operation` counts the splits of the parent.
 ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour);
+// Of the meeting before NCCL initialises the communicator.
+ControlToken BirthToken(const ControlToken& communicator);
 // Of the meeting about a situation's mask on a communicator.
 ControlToken SituationToken(const ControlToken& communicator, const CallSituation& situation, int attempt);
 // By which ranks that only know the secret name its root.
@@ -65,8 +72,10 @@ ControlToken RootOfSecret(const ControlSecret& secret);
 // For ids without a block: known to those who hold the id, and to nobody else.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
-// What ranks meet about: the leader waits longer for a communicator, once in a job, than for a situation.
-enum class MeetingAbout : uint8_t { kCommunicator = 0, kSituation = 1 };
+// What ranks meet about: the leader waits longer for a communicator or its birth, once in a job, than for a
+// situation. The leader's process must be a rank of all but kSituation's, which an attested communicator's
+// situations are, and a child's.
+enum class MeetingAbout : uint8_t { kCommunicator = 0, kSituation = 1, kBirth = 2, kSituationWithLeader = 3 };
 
 struct PledgeMessage {
   ControlToken root{};
@@ -103,12 +112,42 @@ struct SwitchLetter {
   TableContents table;  // kPrepare
 };
 
-enum class ControlKind : uint16_t { kPledge = 1, kVerdict = 2, kJoin = 3, kSwitch = 4 };
+// What a rank has decided so far on a communicator.
+struct DigestMessage {
+  ControlToken communicator{};
+  std::vector<DigestCheckpoint> checkpoints;  // at most kKeptCheckpoints
+};
 
-// A message is at most this long, in two pages: eleven short texts, or a plan.
+// A rank to the leader: times of its calls (src/decision/guard/timed_calls.h).
+struct TimesMessage {
+  ControlToken communicator{};
+  std::vector<CallTime> times;  // at most kMostTimes
+};
+
+// The leader to a rank: whether it tells times, and until which call all are to be timed.
+struct TimingMessage {
+  ControlToken communicator{};
+  bool tells = false;
+  uint64_t all_until = 0;
+
+  friend bool operator==(const TimingMessage&, const TimingMessage&) = default;
+};
+
+enum class ControlKind : uint16_t {
+  kPledge = 1,
+  kVerdict = 2,
+  kJoin = 3,
+  kSwitch = 4,
+  kDigest = 5,
+  kTimes = 6,
+  kTiming = 7
+};
+
+// A message is at most this long, in two pages: twelve short texts, or a plan.
 inline constexpr size_t kMostMessageBytes = 8192;
 // The rest is the message's other fields.
 inline constexpr size_t kMostPlanBytes = kMostMessageBytes - 256;
+inline constexpr size_t kMostTimes = 400;
 inline constexpr size_t kMessageHeaderBytes = 12;
 
 std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSecret& secret);
@@ -117,6 +156,9 @@ std::vector<std::byte> EncodeVerdict(const ControlToken& communicator, const Ver
 
 std::vector<std::byte> EncodeJoin(const JoinMessage& join, const ControlSecret& secret);
 std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSecret& secret);
+std::vector<std::byte> EncodeDigest(const DigestMessage& digest, const ControlSecret& secret);
+std::vector<std::byte> EncodeTimes(const TimesMessage& message, const ControlSecret& secret);
+std::vector<std::byte> EncodeTiming(const TimingMessage& message, const ControlSecret& secret);
 
 // Of a message whose header is whole; not yet authenticated.
 ControlKind KindOf(std::span<const std::byte> message);
@@ -131,5 +173,11 @@ Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlT
 Result<JoinMessage> DecodeJoin(std::span<const std::byte> message, const ControlSecret& secret);
 Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const ControlToken& communicator,
                                   const ControlSecret& secret);
+Result<DigestMessage> DecodeDigest(std::span<const std::byte> message, const ControlToken& communicator,
+                                   const ControlSecret& secret);
+Result<TimesMessage> DecodeTimes(std::span<const std::byte> message, const ControlToken& communicator,
+                                 const ControlSecret& secret);
+Result<TimingMessage> DecodeTiming(std::span<const std::byte> message, const ControlToken& communicator,
+                                   const ControlSecret& secret);
 
 }  // namespace dynamiccl

@@ -2,6 +2,7 @@
 #include "src/decision/decision_engine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace dynamiccl {
@@ -10,67 +11,101 @@ namespace {
 // NCCL's MAXCHANNELS since 2.25; the field that takes the answer is a signed byte.
 constexpr int kMostChannels = 64;
 
+DecidedBy DeciderOf(const PlannedCall& planned, const CollectiveConfig& policy_choice) {
+  switch (planned.use) {
+    case CallUse::kTrial:
+      return DecidedBy::kTrial;
+    case CallUse::kDefaultSample:
+      return DecidedBy::kSample;
+    case CallUse::kChoice:
+      break;
+  }
+  return planned.config == policy_choice ? DecidedBy::kPolicy : DecidedBy::kGuard;
+}
+
 bool IsCollnet(Algorithm algorithm) {
   return algorithm == Algorithm::kCollnetDirect || algorithm == Algorithm::kCollnetChain;
 }
 
+// Four cells at a time: every question of NCCL is asked about all of them.
+constexpr int kLanes = 4;
+constexpr int kCells = kAlgorithms * kProtocols;
+constexpr int kVectors = (kCells + kLanes - 1) / kLanes;
+typedef float Costs __attribute__((vector_size(kLanes * sizeof(float))));
+typedef int32_t Cells __attribute__((vector_size(kLanes * sizeof(int32_t))));
+static_assert(kCells < 31);
+
+Cells BitsOf(int vector) {
+  return Cells{1, 2, 4, 8} << (vector * kLanes);
+}
+
+float Least(const Costs (&costs)[kVectors]) {
+  const Costs none = std::numeric_limits<float>::infinity() - Costs{};
+  Costs least = none;
+  for (const Costs& cost : costs) {
+    const Costs possible = cost >= 0 ? cost : none;
+    least = possible < least ? possible : least;
+  }
+  return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
+}
+
 }  // namespace
 
-ConfigMask ChoosableCells(const CostTable& table) {
-  float best = std::numeric_limits<float>::infinity();
-  for (const auto& row : table.microseconds) {
-    for (const float cost : row) {
-      if (cost >= 0) best = std::min(best, cost);
-    }
+[[gnu::hot]] ConfigMask ChoosableCells(const CostTable& table) {
+  Costs costs[kVectors];
+  costs[kVectors - 1] = -1 - Costs{};
+  static_assert(sizeof(table.microseconds) == kCells * sizeof(float));
+  std::memcpy(costs, &table.microseconds, sizeof(table.microseconds));
+  const float best = Least(costs), limit = kPricedOut * best;
+  Cells cells{};
+  for (int i = 0; i < kVectors; ++i) {
+    // NaN fails all comparisons.
+    cells |= (costs[i] >= 0) & ((costs[i] == best) | (costs[i] < limit)) & BitsOf(i);
   }
-  ConfigMask cells;
-  for (int a = 0; a < kAlgorithms; ++a) {
-    for (int p = 0; p < kProtocols; ++p) {
-      const float cost = table.microseconds[a][p];
-      // NaN fails both comparisons.
-      cells[static_cast<size_t>(a * kProtocols + p)] =
-          cost >= 0 && (cost == best || cost < kPricedOut * best);
-    }
-  }
-  return cells;
+  return ConfigMask(static_cast<unsigned>(cells[0] | cells[1] | cells[2] | cells[3]));
 }
 
 DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(options)) {
   if (options_.policy) table_ = std::make_unique<DecisionTable>(options_.policy);
 }
 
-Decision DecisionEngine::Decide(const TunerQuestion& question, const ConfigMask& allowed) {
+[[gnu::hot]] Decision DecisionEngine::Decide(const TunerQuestion& question, const ConfigMask& allowed) {
   // An entry computed while nothing was agreed would stay.
   if (static_cast<int>(question.collective) >= kTunableCollectives || allowed.none()) return {};
   Decision decision = Propose(question, allowed);
-  if (decision.config.leaves_nccl_alone()) return {kLeaveNcclAlone, DecidedBy::kNccl, decision.use};
+  const CollectiveConfig config = decision.asked_for;
+  if (!config.leaves_nccl_alone() && allowed[ConfigIndex(config.algorithm, config.protocol)]) {
+    decision.config = WithLegalChannels(config);
+    return decision;
+  }
   // Left to NCCL, the call says what NCCL's choice takes.
-  if (!allowed[ConfigIndex(decision.config.algorithm, decision.config.protocol)])
-    return {kLeaveNcclAlone, DecidedBy::kNccl, CallUse::kDefaultSample};
-  decision.config = WithLegalChannels(decision.config);
+  if (!config.leaves_nccl_alone()) decision.use = CallUse::kDefaultSample;
+  decision.asked_for = kLeaveNcclAlone;
+  decision.chunk_bytes = 0;
+  if (decision.decided_by != DecidedBy::kSample) decision.decided_by = DecidedBy::kNccl;
   return decision;
 }
 
-Decision DecisionEngine::Propose(const TunerQuestion& question, const ConfigMask& allowed) {
+[[gnu::hot]] Decision DecisionEngine::Propose(const TunerQuestion& question, const ConfigMask& allowed) {
   if (options_.rules) {
     const RuleSubject subject{question.collective, question.bytes,      options_.n_nodes,
                               options_.n_ranks,    question.n_pipe_ops, question.role};
     if (const OverrideRule* rule = options_.rules->Match(subject))
-      return {rule->config, DecidedBy::kRule, CallUse::kChoice};
+      return {{}, DecidedBy::kRule, CallUse::kChoice, rule->config, {}, rule->chunk_bytes};
   }
   if (!table_) return {};
   const TableKey key{question.collective, SizeClassOf(question.bytes), question.role};
   const CollectiveConfig choice = table_->At(key, allowed & NcclConfigs(question.collective));
   if (options_.plan) return Planned(key, choice, question);
-  return {choice, DecidedBy::kPolicy, CallUse::kChoice};
+  return {{}, DecidedBy::kPolicy, CallUse::kChoice, choice, choice, 0};
 }
 
 Decision DecisionEngine::Planned(const TableKey& key, const CollectiveConfig& policy_choice,
                                  const TunerQuestion& question) const {
-  if (!question.is_call)
-    return {options_.plan->ChoiceOf(key, policy_choice), DecidedBy::kPolicy, CallUse::kChoice};
-  const PlannedCall planned = options_.plan->At(key, policy_choice, question.call_number);
-  return {planned.config, DecidedBy::kPolicy, planned.use};
+  const PlannedCall planned =
+      question.is_call ? options_.plan->At(key, policy_choice, question.call_number)
+                       : PlannedCall{options_.plan->ChoiceOf(key, policy_choice), CallUse::kChoice};
+  return {{}, DeciderOf(planned, policy_choice), planned.use, planned.config, policy_choice, 0};
 }
 
 CollectiveConfig DecisionEngine::WithLegalChannels(CollectiveConfig config) const {

@@ -28,6 +28,9 @@ struct Decision {
   CollectiveConfig config;  // kLeaveNcclAlone: NCCL's own choice
   DecidedBy decided_by = DecidedBy::kNccl;
   CallUse use = CallUse::kChoice;  // what the plan of the table's version makes of the call
+  CollectiveConfig asked_for;      // `config` before it was fitted to the communicator's channels
+  CollectiveConfig policy_choice;  // what would be asked for without the plan
+  uint64_t chunk_bytes = 0;        // for `config`'s algorithm and protocol; 0: NCCL's
 };
 
 // Cells that may be chosen: possible for NCCL and not priced out. NCCL prices what must not be used without
@@ -53,10 +56,13 @@ class DecisionEngine {
  public:
   explicit DecisionEngine(EngineOptions options);
 
+  // Null: the policy alone.
+  const PlannedTable* plan() const { return options_.plan.get(); }
   // `allowed` is what NCCL offers on every rank (mask_agreement.h); the answer is one of it, or nothing.
   Decision Decide(const TunerQuestion& question, const ConfigMask& allowed);
 
  private:
+  // All but `config`.
   Decision Propose(const TunerQuestion& question, const ConfigMask& allowed);
   Decision Planned(const TableKey& key, const CollectiveConfig& policy_choice,
                    const TunerQuestion& question) const;

@@ -25,7 +25,7 @@ size_t DecisionTable::IndexOf(const TableKey& key) {
          static_cast<size_t>(key.role);
 }
 
-CollectiveConfig DecisionTable::At(const TableKey& key, const ConfigMask& allowed) {
+[[gnu::hot]] CollectiveConfig DecisionTable::At(const TableKey& key, const ConfigMask& allowed) {
   std::atomic<uint32_t>& entry = entries_[IndexOf(key)];
   uint32_t packed = entry.load(std::memory_order_acquire);
   if (packed == 0) {

@@ -8,9 +8,6 @@ constexpr int kMaskBits = kAlgorithms * kProtocols;
 // Key: 3 bits collective, 8 size class, 31 operands. Word: key above mask above the bit that is always set.
 constexpr int kKeyShift = kMaskBits + 1;
 static_assert(kKeyShift + 3 + 8 + 31 <= 64);
-constexpr uint32_t kMixed = 1u << 30;
-// NCCL's operators of a user's own all weigh the same.
-constexpr int kUserOp = 5;
 // The last one at the situation's 16,384th call: then it is refused for good.
 constexpr int kMostAttempts = 8;
 
@@ -34,12 +31,6 @@ bool IsPowerOfFour(uint64_t n) {
 
 }  // namespace
 
-uint32_t AddOperands(uint32_t digest, int data_type, int op) {
-  const auto call = static_cast<uint32_t>(1 + data_type * 8 + (op < kUserOp ? op : kUserOp));
-  if (digest == 0 || digest == call) return call;
-  return ((digest * 31 + call) & (kMixed - 1)) | kMixed;
-}
-
 uint64_t MaskAgreement::Find(uint64_t key) const {
   for (size_t i = SlotOf(key);; i = (i + 1) % kSlots) {
     const uint64_t word = slots_[i].load(std::memory_order_relaxed);
@@ -58,8 +49,8 @@ std::optional<ConfigMask> MaskAgreement::Settled(const CallSituation& situation)
   return MaskOf(Find(KeyOf(situation)));
 }
 
-std::optional<ConfigMask> MaskAgreement::At(const CallSituation& situation, uint64_t call_number,
-                                            const ConfigMask& seen) {
+[[gnu::hot]] std::optional<ConfigMask> MaskAgreement::At(const CallSituation& situation, uint64_t call_number,
+                                                         const ConfigMask& seen) {
   const uint64_t word = Find(KeyOf(situation));
   if (word != 0) return MaskOf(word);
   // Without the lock: another thread may be asking about another situation.

@@ -35,7 +35,13 @@ struct CallSituation {
 };
 
 // Adds one call's data type and operator to the digest of a group's calls of one collective, 0 at first.
-uint32_t AddOperands(uint32_t digest, int data_type, int op);
+inline uint32_t AddOperands(uint32_t digest, int data_type, int op) {
+  constexpr int kUserOp = 5;  // operators of a user's own all weigh the same
+  constexpr uint32_t kMixed = 1u << 30;
+  const auto call = static_cast<uint32_t>(1 + data_type * 8 + (op < kUserOp ? op : kUserOp));
+  if (digest == 0 || digest == call) return call;
+  return ((digest * 31 + call) & (kMixed - 1)) | kMixed;
+}
 
 struct MaskPledge {
   CallSituation situation;

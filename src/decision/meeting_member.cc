@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that make it safe:
-//  1. A rank that may have pledged decides by the leader's verdict alone. No time-out of its own decides.
+//  1. A rank that may have pledged decides by the leader's verdict alone. No time-out of its own decides, but
+//     for a birth whose leader's process cannot be reached any more: NCCL's init cannot reach it either.
 //  2. A rank that went on alone never pledges this meeting: the leader says yes only with the pledges of all.
 #include "src/decision/meeting_member.h"
 
@@ -22,8 +23,8 @@ bool MeetingMember::GoAlone(const std::string& why) {
   return true;
 }
 
-void MeetingMember::Release() {
-  if (!decision_) decision_ = Verdict{false, true, "the communicator is gone"};
+void MeetingMember::Release(const std::string& why) {
+  if (!decision_) decision_ = Verdict{false, true, why};
 }
 
 }  // namespace dynamiccl

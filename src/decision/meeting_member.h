@@ -20,8 +20,9 @@ class MeetingMember {
   // The leader could not be reached in time. A rank that has not pledged decides for NCCL's choice, which
   // makes a yes impossible; a rank that has pledged decides nothing. True when it went alone.
   bool GoAlone(const std::string& why);
-  // The communicator is aborted: no call of it will use a verdict.
-  void Release();
+  // No call will use a verdict: the communicator is aborted, or is not born since its leader cannot be
+  // reached.
+  void Release(const std::string& why = "the communicator is gone");
 
   bool pledged() const { return pledged_; }
   // Empty until the rank has decided; never changes afterwards.

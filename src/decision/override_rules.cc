@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/decision/override_rules.h"
 
+#include <algorithm>
+
 #include "src/base/small_file.h"
 
 namespace dynamiccl {
@@ -25,8 +27,11 @@ bool OverrideRule::Matches(const RuleSubject& subject) const {
 Result<OverrideRules> OverrideRules::Parse(std::string_view text, const std::string& name) {
   OverrideRules rules;
   rules.digest_ = Sha256Of(std::as_bytes(std::span(text)));
-  DYNAMICCL_TRY(rules.rules_,
-                name.ends_with(".toml") ? ParseTomlRules(text, name) : ParseCsvRules(text, name));
+  if (name.ends_with(".toml")) {
+    DYNAMICCL_TRY(rules.parsed_, ParseTomlRules(text, name));
+  } else {
+    DYNAMICCL_TRY(rules.parsed_.calls, ParseCsvRules(text, name));
+  }
   return rules;
 }
 
@@ -35,9 +40,21 @@ Result<OverrideRules> OverrideRules::ReadFile(const std::string& path) {
   return Parse(text, path);
 }
 
+bool OverrideRules::any_chunk_bytes() const {
+  return std::any_of(rules().begin(), rules().end(),
+                     [](const OverrideRule& rule) { return rule.chunk_bytes; });
+}
+
 const OverrideRule* OverrideRules::Match(const RuleSubject& subject) const {
-  for (const OverrideRule& rule : rules_) {
+  for (const OverrideRule& rule : rules()) {
     if (rule.Matches(subject)) return &rule;
+  }
+  return nullptr;
+}
+
+const CommunicatorRule* OverrideRules::MatchCommunicator(int n_ranks, int n_nodes) const {
+  for (const CommunicatorRule& rule : parsed_.communicators) {
+    if (Holds(rule.n_ranks, n_ranks) && Holds(rule.n_nodes, n_nodes)) return &rule;
   }
   return nullptr;
 }

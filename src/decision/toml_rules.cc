@@ -8,23 +8,38 @@
 namespace dynamiccl {
 namespace {
 
+// NCCL cuts a chunk down to whole grains of its protocol, and to no byte at all, which its kernels never get
+// through, where it is below one (calcCollChunking in enqueue.cc). Grains (ncclProtoGrainSize in device.h):
+// Simple 512 bytes, LL 16, LL128 1920.
+constexpr uint64_t kChunkStep = 512;
+constexpr uint64_t kLeastChunk = 512;
+constexpr uint64_t kLeastLl128Chunk = 2048;
+// NCCL cuts a chunk to its buffer's part, 4 MiB by default, and holds it in an int.
+constexpr uint64_t kMostChunk = uint64_t{1} << 30;
+
+// NCCL's MAXCHANNELS since 2.25, which it cuts larger bounds to; 32 before.
+constexpr int kMostCtas = 64;
+
 class RulesReader : private TomlReader {
  public:
   using TomlReader::TomlReader;
 
-  Result<std::vector<OverrideRule>> Read(const toml::table& root) const {
-    DYNAMICCL_CHECK_OK(OnlyKeys(root, {"version", "rule"}));
+  Result<ParsedRules> Read(const toml::table& root) const {
+    DYNAMICCL_CHECK_OK(OnlyKeys(root, {"version", "rule", "communicator"}));
     DYNAMICCL_CHECK_OK(Integer(root, "version", 1, 1));
-    std::vector<OverrideRule> rules;
+    ParsedRules rules;
     DYNAMICCL_CHECK_OK(
-        ForEachTable(root, "rule", [&](const toml::table& table) { return ReadRule(table, rules); }));
+        ForEachTable(root, "rule", [&](const toml::table& table) { return ReadRule(table, rules.calls); }));
+    DYNAMICCL_CHECK_OK(ForEachTable(root, "communicator", [&](const toml::table& table) {
+      return ReadCommunicator(table, rules.communicators);
+    }));
     return rules;
   }
 
  private:
   Status ReadRule(const toml::table& table, std::vector<OverrideRule>& rules) const {
-    DYNAMICCL_CHECK_OK(OnlyKeys(
-        table, {"collective", "min_bytes", "max_bytes", "nodes", "ranks", "pipe_ops", "role", "config"}));
+    DYNAMICCL_CHECK_OK(OnlyKeys(table, {"collective", "min_bytes", "max_bytes", "nodes", "ranks", "pipe_ops",
+                                        "role", "config", "chunk_bytes"}));
     OverrideRule rule;
     rule.line = static_cast<int>(table.source().begin.line);
     DYNAMICCL_TRY(rule.collective, ReadCollective(table));
@@ -37,6 +52,21 @@ class RulesReader : private TomlReader {
     DYNAMICCL_TRY(rule.n_pipe_ops, Condition(table, "pipe_ops"));
     DYNAMICCL_TRY(rule.role, ReadRole(table));
     DYNAMICCL_TRY(rule.config, ReadConfig(table));
+    DYNAMICCL_TRY(rule.chunk_bytes, ReadChunkBytes(table, rule.config));
+    rules.push_back(rule);
+    return {};
+  }
+
+  Status ReadCommunicator(const toml::table& table, std::vector<CommunicatorRule>& rules) const {
+    DYNAMICCL_CHECK_OK(OnlyKeys(table, {"nodes", "ranks", "min_ctas", "max_ctas"}));
+    CommunicatorRule rule;
+    rule.line = static_cast<int>(table.source().begin.line);
+    DYNAMICCL_TRY(rule.n_nodes, Condition(table, "nodes"));
+    DYNAMICCL_TRY(rule.n_ranks, Condition(table, "ranks"));
+    DYNAMICCL_TRY(rule.ctas.least, OptionalInteger(table, "min_ctas", 1, kMostCtas, 0));
+    DYNAMICCL_TRY(rule.ctas.most, OptionalInteger(table, "max_ctas", 1, kMostCtas, 0));
+    if (rule.ctas.most != 0 && rule.ctas.most < rule.ctas.least)
+      return Complain(table.get("max_ctas")->source().begin, "'max_ctas' is smaller than 'min_ctas'");
     rules.push_back(rule);
     return {};
   }
@@ -62,6 +92,19 @@ class RulesReader : private TomlReader {
     if (bytes) return *bytes;
     return Complain(node->source().begin,
                     fmt::format("'{}' must be a number of bytes such as 65536 or \"64K\"", key));
+  }
+
+  Result<uint64_t> ReadChunkBytes(const toml::table& table, const CollectiveConfig& config) const {
+    if (!table.contains("chunk_bytes")) return 0;
+    const toml::source_position place = table.get("chunk_bytes")->source().begin;
+    DYNAMICCL_TRY(const uint64_t bytes, ReadBytes(table, "chunk_bytes", 0));
+    if (config.leaves_nccl_alone())
+      return Complain(place, "'chunk_bytes' needs a 'config' with an algorithm and a protocol");
+    const uint64_t least = config.protocol == Protocol::kLL128 ? kLeastLl128Chunk : kLeastChunk;
+    if (bytes >= least && bytes <= kMostChunk && bytes % kChunkStep == 0) return bytes;
+    return Complain(
+        place, fmt::format("'chunk_bytes' is {}: it must be a multiple of {} from {} to {} for {}", bytes,
+                           kChunkStep, least, kMostChunk, Name(config.protocol)));
   }
 
   Result<std::optional<int>> Condition(const toml::table& table, std::string_view key) const {
@@ -93,7 +136,7 @@ class RulesReader : private TomlReader {
 
 }  // namespace
 
-Result<std::vector<OverrideRule>> ParseTomlRules(std::string_view text, const std::string& name) {
+Result<ParsedRules> ParseTomlRules(std::string_view text, const std::string& name) {
   DYNAMICCL_TRY(const toml::table root, ParseToml(text, name));
   return RulesReader(name).Read(root);
 }

@@ -60,6 +60,8 @@ class CallTokenizer {
  public:
   CallToken Next(const CollectiveCall& call);
 
+  friend bool operator==(const CallTokenizer&, const CallTokenizer&) = default;
+
  private:
   bool first_ = true;
   Collective previous_collective_ = Collective::kAllReduce;

@@ -10,6 +10,7 @@
 #include "src/base/settings.h"
 #include "src/hostccl/debug_log.h"
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
+#include "src/hostccl/timeout.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -41,12 +42,8 @@ ncclResult_t ToNcclResult(ErrorKind kind) {
 Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
   CommunicatorSettings settings;
   DYNAMICCL_CHECK_OK(CheckFailPointSetting());
-  DYNAMICCL_TRY(settings.timeout_ms, IntegerSetting(Setting::kHostcclTimeoutMs));
+  DYNAMICCL_TRY(settings.timeout_ms, TimeoutMs());
   DYNAMICCL_TRY(const int64_t channels, IntegerSetting(Setting::kHostcclChannels));
-  if (settings.timeout_ms < 1) {
-    return MakeError(ErrorKind::kInvalidArgument, "HOSTCCL_TIMEOUT_MS={} is not a positive number",
-                     settings.timeout_ms);
-  }
   if (channels < 1 || channels > kMaxChannels) {
     return MakeError(ErrorKind::kInvalidArgument, "HOSTCCL_CHANNELS={} is not in 1 to {}", channels,
                      kMaxChannels);

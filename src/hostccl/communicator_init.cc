@@ -14,6 +14,7 @@
 #include "src/hostccl/debug_log.h"
 #include "src/hostccl/introduction.h"
 #include "src/hostccl/regroup.h"
+#include "src/hostccl/timeout.h"
 #include "src/transport/link_server.h"
 #include "src/transport/process_copies.h"
 #include "src/transport/rendezvous.h"
@@ -253,7 +254,7 @@ Result<ncclUniqueId> MakeUniqueId() {
   UniqueIdHandle handle;
   handle.magic = kIdMagic;
   FillRandom(handle.token);
-  DYNAMICCL_TRY(const int64_t timeout_ms, IntegerSetting(Setting::kHostcclTimeoutMs));
+  DYNAMICCL_TRY(const int64_t timeout_ms, TimeoutMs());
   DYNAMICCL_TRY(const TcpAddress address,
                 StartRendezvousRoot(TextSetting(Setting::kHostcclInterface), handle.token, timeout_ms));
   handle.ipv4 = address.ipv4;
@@ -266,7 +267,7 @@ Result<ncclUniqueId> MakeUniqueId() {
 
 Status RetireUniqueId(const ncclUniqueId& id) {
   DYNAMICCL_TRY(const UniqueIdHandle handle, HandleOf(id));
-  DYNAMICCL_TRY(const int64_t timeout_ms, IntegerSetting(Setting::kHostcclTimeoutMs));
+  DYNAMICCL_TRY(const int64_t timeout_ms, TimeoutMs());
   DYNAMICCL_TRY(const auto alone,
                 MeetAtRendezvous({{handle.ipv4, handle.port}, handle.token, 0, 1}, {}, timeout_ms));
   return {};

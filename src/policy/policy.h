@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "src/base/sha256.h"
@@ -13,6 +14,8 @@
 #include "src/policy/structure_layout.h"
 
 namespace dynamiccl {
+
+class StructureNetwork;
 
 inline constexpr int kEnsemble = 3;       // networks that must promise a gain unanimously
 inline constexpr int kConfigHidden = 48;  // units of each of the two hidden layers
@@ -74,6 +77,8 @@ struct Policy {
   uint32_t min_nccl_version = 0;  // whose cost model served as prior, as NCCL_VERSION_CODE
   uint32_t max_nccl_version = 0;
   Sha256Digest sha256{};  // of the file, set by reading and writing: what ranks compare
+  // Set by reading, after which the tensors do not change any more; null in a policy that is being made.
+  std::shared_ptr<const StructureNetwork> structure_network;
 };
 
 }  // namespace dynamiccl

@@ -7,7 +7,7 @@
 
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_layout.h"
-#include "src/policy/structure_inference.h"
+#include "src/policy/structure_network.h"
 
 namespace dynamiccl {
 namespace {
@@ -138,13 +138,14 @@ bool SumsFit(const PolicyTensors& t, Agent agent) {
 }
 
 void ComputeGoldenOutputs(PolicyTensors& t) {
+  const StructureNetwork network(t);
   LstmState state;
   for (size_t i = 0; i < kGoldenPerAgent; ++i) {
     if (i % kGoldenSequence == 0) state = LstmState{};
     CallToken token;
     std::copy_n(t.golden_tokens[i], kTokenFeatures, token.begin());
-    StepLstm(t, token, state);
-    const StructureLogits logits = ComputeLogits(t, state);
+    network.Step(token, state);
+    const StructureLogits logits = network.Logits(state);
     std::copy(logits.begin(), logits.end(), t.golden_logits[i]);
 
     ConfigInputs inputs;

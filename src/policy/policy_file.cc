@@ -12,6 +12,7 @@
 #include "src/base/whole_file.h"
 #include "src/policy/policy_checks.h"
 #include "src/policy/policy_sections.h"
+#include "src/policy/structure_network.h"
 
 namespace dynamiccl {
 namespace {
@@ -193,6 +194,7 @@ Result<std::unique_ptr<const Policy>> Parse(std::span<const std::byte> bytes) {
   policy->training_data_id = header.training_data_id;
   policy->min_nccl_version = header.min_nccl_version;
   policy->max_nccl_version = header.max_nccl_version;
+  policy->structure_network = std::make_shared<const StructureNetwork>(policy->tensors);
   return policy;
 }
 

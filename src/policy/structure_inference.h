@@ -1,59 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // The structure trigger agent: an LSTM over the calls of one communicator that says what the next call is
-// for, which phase of the step the job is in, and which ZeRO stage it runs. Integers only: the same bits on
-// every rank and machine.
+// for, which phase of the step the job is in, and which ZeRO stage it runs.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 
 #include "src/collective/collective_call.h"
-#include "src/fingerprint/call_token.h"
 #include "src/policy/policy.h"
+#include "src/policy/structure_network.h"
+#include "src/policy/visited_states.h"
 
 namespace dynamiccl {
 
-// Activations with kTokenFractionBits fraction bits.
-struct LstmState {
-  alignas(64) int16_t hidden[kStructureHidden] = {};
-  alignas(64) int16_t cell[kStructureHidden] = {};
-};
-
-using StructureLogits = std::array<int32_t, kHeadRows>;
-
-// One step of the network; kTokenFractionBits fraction bits in the logits.
-void StepLstm(const PolicyTensors& tensors, const CallToken& token, LstmState& state);
-StructureLogits ComputeLogits(const PolicyTensors& tensors, const LstmState& state);
-
-// What is recognised after a call, about the next one.
-struct RecognisedStructure {
-  std::array<Role, kTunableCollectives> next_role{};  // by Collective: its role if the next call is one
-  Phase phase = Phase::kUnknown;
-  ZeroStage stage = ZeroStage::kUnknown;
-
-  friend bool operator==(const RecognisedStructure&, const RecognisedStructure&) = default;
-};
-
-// Of one communicator; `policy` must outlive it. One thread at a time; the call's own thread steps it after
-// the launch.
+// Of one communicator. One thread at a time; the call's own thread steps it after the launch.
 class StructureTrigger {
  public:
-  explicit StructureTrigger(const Policy& policy) : policy_(&policy) {}
+  // A policy that was read has its network ready; of another one it is made here.
+  explicit StructureTrigger(const Policy& policy);
 
-  // Every call in program order (call number, then index in group).
-  const RecognisedStructure& Step(const CollectiveCall& call);
+  // Every call in program order (call number, then index in group). No allocation.
+  const RecognisedStructure& Step(const CollectiveCall& call) {
+    const RecognisedStructure* const known = visited_.Follow(call);
+    return known == nullptr ? Compute(call) : recognised_ = *known;
+  }
+  // As new, of another policy. Allocates nothing for one that was read.
+  void Restart(const Policy& policy);
   // All unknown before the first call.
   const RecognisedStructure& recognised() const { return recognised_; }
 
  private:
+  const RecognisedStructure& Compute(const CollectiveCall& call);
   void HoldStage(ZeroStage stage);
 
-  const Policy* policy_;
-  CallTokenizer tokenizer_;
-  LstmState state_;
+  VisitedStates visited_;
   RecognisedStructure recognised_;
-  ZeroStage candidate_ = ZeroStage::kUnknown;
-  int32_t candidate_calls_ = 0;
+  StructureState state_;  // as visited_ was told last
+  std::shared_ptr<const StructureNetwork> network_;
 };
 
 }  // namespace dynamiccl

@@ -15,9 +15,9 @@ std::string Counting(int version) {
 
 class ChainedProfilers : public JobTest {
  protected:
-  // 13 rounds of 17 calls: one timing window.
+  // 20 rounds of 17 calls: one timing window.
   JobOptions Options(const Environment& environment) {
-    JobOptions options{.n_ranks = 2, .rounds = "13"};
+    JobOptions options{.n_ranks = 2, .rounds = "20"};
     options.environment =
         With({{"TEST_MASK", "65535"}, {"DYNAMICCL_LOG", "info"}, {"DYNAMICCL_TRACE", "%d/t.%r.ctrace"}},
              environment);
@@ -35,7 +35,7 @@ class ChainedProfilers : public JobTest {
     EXPECT_TRUE(alone.ok() && with.ok()) << alone.AllOutput() << with.AllOutput();
     EXPECT_THAT(alone.Text("counts.0"), HasSubstr("strangers 0"));
     for (const char* counts : {"counts.0", "counts.1"}) EXPECT_EQ(with.Text(counts), alone.Text(counts));
-    EXPECT_EQ(LinesWith(with.output[0], "dynamiccl: timed 2 of 234 calls (0.85 %), 2 to their end").size(),
+    EXPECT_EQ(LinesWith(with.output[0], "dynamiccl: timed 2 of 360 calls (0.56 %), 2 to their end").size(),
               1u)
         << with.output[0];
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies that change under running jobs of several processes.
+// Tables that change under running jobs of several processes: by another policy file, or because a rank
+// decided otherwise.
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -15,9 +16,11 @@ using ::testing::HasSubstr;
 class ChangedPolicy : public JobTest {
  protected:
   void Start(JobOptions options) {
-    options.environment = {{"DYNAMICCL_POLICY", path_},
-                           {"DYNAMICCL_MODE", "adaptive"},
-                           {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}};
+    options.environment = With(options.environment, {{"DYNAMICCL_POLICY", path_},
+                                                     {"DYNAMICCL_MODE", "adaptive"},
+                                                     // No guard: versions are the file's alone.
+                                                     {"DYNAMICCL_TIMES", "0"},
+                                                     {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}});
     running_ = std::async(std::launch::async, [this, options] { return Run(options); });
     // Every rank has attested the first policy.
     for (int rank = 0; rank < options.n_ranks; ++rank) {
@@ -88,6 +91,31 @@ TEST_F(ChangedPolicy, OfOneRankAloneIsTakenUpByNoneAndTheRankIsNamed) {
   ExpectEqualLogs(job, 3);
   EXPECT_TRUE(LinesWith(job.Text("decisions.0"), " policy v2").empty());
   EXPECT_THAT(job.AllOutput(), HasSubstr("rank 1 does not have the same file"));
+}
+
+// One decision among thousands; the policy file that is replaced afterwards changes nothing any more.
+TEST_F(ChangedPolicy, RankThatDecidesOtherwiseIsNamedAndAllGoBackToNcclsChoice) {
+  JobOptions options{.n_ranks = 3, .rounds = "1", .extras = {"stalls"}};
+  options.preload_of[1] = DYNAMICCL_TEST_FORGETFUL_NCCL ":" DYNAMICCL_TEST_PRELOAD;
+  options.environment_of[1] = {{"TEST_FORGETS_AT", "700"}};
+  options.environment = {{"JOB_GOES_ON", File("go_on", "")}};
+  Start(options);
+  const auto in_use = [this](const char* version) {
+    std::ifstream log(folder_ + "/decisions.0", std::ios::binary);
+    return !LinesWith(std::string(std::istreambuf_iterator<char>(log), {}), version).empty();
+  };
+  while (!Ended(50) && !in_use(" v0")) continue;
+  Replace(Protocol::kLL);
+  Ended(1000);
+  std::filesystem::remove(folder_ + "/go_on");
+  const JobResult job = End();
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_THAT(job.AllOutput(), HasSubstr("NCCL no longer offers Ring/Simple for AllReduce"));
+  EXPECT_THAT(job.output[0],
+              HasSubstr("on a communicator of 3 ranks rank 1 decided otherwise than most ranks"));
+  EXPECT_EQ(job.Text("decisions.0"), job.Text("decisions.2"));
+  EXPECT_EQ(LinesWith(job.Text("decisions.0"), " v0"), LinesWith(job.Text("decisions.1"), " v0"));
+  EXPECT_FALSE(in_use(" v2")) << "or later";
 }
 
 }  // namespace

@@ -88,6 +88,24 @@ TEST_F(CoverageOfJobs, MetricsAloneMakeTheObjectObserve) {
               HasSubstr("dynamiccl_calls_total{collective=\"AllReduce\",coverage=\"tunable\",rank=\"1\"}"));
 }
 
+TEST_F(CoverageOfJobs, MemoryThatTheProgramTellsOfIsInMetricsAndTrace) {
+  const JobResult job = Run({.n_ranks = 2,
+                             .rounds = "3",
+                             .environment = {{"DYNAMICCL_METRICS", "%d/m.%r.prom"},
+                                             {"DYNAMICCL_LOG", "info"},
+                                             {"DYNAMICCL_TRACE", "%d/t.%r.ctrace"}}});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_THAT(job.Text("m.1.prom"), HasSubstr("dynamiccl_memory_pressure{rank=\"1\"} 2\n"));
+  EXPECT_EQ(LinesWith(job.output[0], "memory pressure is high: 4096 of 81920 MiB are free").size(), 1u);
+  const auto trace = ReadTrace(job.folder + "/t.0.ctrace");
+  ASSERT_TRUE(trace);
+  const auto is_memory = [](const TraceRecord& record) {
+    return record.kind == static_cast<uint16_t>(RecordKind::kMemory);
+  };
+  const auto& records = trace->sections[0].records;
+  EXPECT_EQ(std::count_if(records.begin(), records.end(), is_memory), 3);
+}
+
 TEST_F(CoverageOfJobs, AFileThatCannotBeWrittenIsSaidOnceAndHarmsNothing) {
   const JobResult job =
       Run({.n_ranks = 2, .rounds = "1", .environment = {{"DYNAMICCL_METRICS", "%d/none/m.prom"}}});

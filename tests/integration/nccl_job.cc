@@ -2,12 +2,23 @@
 // One rank of a small NCCL job, a plain program without any knowledge of DynamICCL: collectives of several
 // sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
 //   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all] [peers] [stalls]
-//            [grouped] [nonblocking] [shrink]
+//            [grouped] [nonblocking] [shrink] [ctas] [oldctas] [splitdefault] [sums] [several]
+// several: three communicators of all ranks made in one group, by rank $JOB_APART one after another, and used
+// one by one and together. A rank with $JOB_LATE_UNTIL begins when that file says "as the program asks".
+// ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and $JOB_NVLS_CTAS, where
+// they are set.
+// oldctas: the same, but the configuration says that it is as short as NCCL 2.14's, before both.
+// splitdefault: split, with a configuration that sets nothing in place of none.
 // shrink: rank $JOB_DIES dies after its rounds; the others go on without it.
-// stalls: rounds of 500 small calls with random stalls, and more of them while the file $JOB_GOES_ON exists.
+// sums: large sums of numbers that round, the bits of the last ones printed: they tell in which order the
+// ranks' parts were added, and with it the size of chunks. stalls: rounds of 500 small calls with random
+// stalls, and more of them while the file $JOB_GOES_ON exists.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -115,8 +126,13 @@ void Dawdle(const Rank& rank) {
   ::usleep(static_cast<unsigned>(random() % 3000));
 }
 
+// What the program says of its memory: a twentieth is left.
+constexpr long long kTotalBytes = 80LL << 30;
+constexpr long long kFreeBytes = kTotalBytes / 20;
+
 void Round(const Rank& rank, int step) {
   dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, 2, step);
+  dynamiccl::annotate::MarkMemory(kFreeBytes, kTotalBytes);
   for (const size_t count : {1, 256, 5000, 70000}) {
     AllReduce(rank, count);
     GatherAndScatter(rank, count);
@@ -135,13 +151,13 @@ void UseAndDestroy(Rank rank, int rounds, bool with_peers = false) {
   CHECK_NCCL(ncclCommDestroy(rank.comm));
 }
 
-void Split(const Rank& world) {
+void Split(const Rank& world, ncclConfig_t* config, int rounds) {
   for (int colours = 1; colours <= 2; ++colours) {
     Rank half;
-    CHECK_NCCL(ncclCommSplit(world.comm, world.rank % colours, world.rank, &half.comm, nullptr));
+    CHECK_NCCL(ncclCommSplit(world.comm, world.rank % colours, world.rank, &half.comm, config));
     CHECK_NCCL(ncclCommUserRank(half.comm, &half.rank));
     CHECK_NCCL(ncclCommCount(half.comm, &half.n_ranks));
-    UseAndDestroy(half, 1);
+    UseAndDestroy(half, rounds);
   }
 }
 
@@ -242,6 +258,23 @@ void DieOrShrinkAndUse(Rank world, int rounds) {
   CHECK_NCCL(ncclCommAbort(world.comm));
 }
 
+void SumAndTell(Rank world, int rounds) {
+  CHECK_NCCL(hostcclStreamCreate(&world.stream));
+  std::vector<float> data(70000);
+  for (int step = 0; step < rounds; ++step) {
+    for (size_t i = 0; i < data.size(); ++i)
+      data[i] = 1.0f / static_cast<float>(1 + i % 97 + 101 * static_cast<size_t>(world.rank));
+    float* values = data.data();
+    CHECK_NCCL(ncclAllReduce(values, values, data.size(), ncclFloat32, ncclSum, world.comm, world.stream));
+    CHECK_NCCL(hostcclStreamSynchronize(world.stream));
+  }
+  uint64_t digest = 0xcbf29ce484222325;  // FNV-1a
+  for (const float value : data) digest = (digest ^ std::bit_cast<uint32_t>(value)) * 0x100000001b3;
+  std::printf("sums %016llx\n", static_cast<unsigned long long>(digest));
+  CHECK_NCCL(hostcclStreamDestroy(world.stream));
+  CHECK_NCCL(ncclCommDestroy(world.comm));
+}
+
 void WaitUntilDone(ncclComm_t comm) {
   ncclResult_t state = ncclInProgress;
   while (state == ncclInProgress) {
@@ -274,10 +307,81 @@ void UseNonBlockingAndDestroy(const ncclUniqueId& id, Rank world, int rounds) {
   CHECK_NCCL(ncclCommDestroy(world.comm));
 }
 
-void Initialise(Rank& world, const ncclUniqueId& id, bool grouped) {
+ncclConfig_t ConfigWithCtas(bool old) {
+  ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
+  if (const int least = FromEnvironment("JOB_MIN_CTAS")) config.minCTAs = least;
+  if (const int most = FromEnvironment("JOB_MAX_CTAS")) config.maxCTAs = most;
+  if (const int nvls = FromEnvironment("JOB_NVLS_CTAS")) config.nvlsCTAs = nvls;
+  if (old) config.size = offsetof(ncclConfig_t, cgaClusterSize);
+  return config;
+}
+
+void BeLate() {
+  const char* path = std::getenv("JOB_LATE_UNTIL");
+  while (path != nullptr) {
+    std::ifstream file(path);
+    const std::string said{std::istreambuf_iterator<char>(file), {}};
+    if (said.find("as the program asks") != std::string::npos) return;
+    ::usleep(2000);
+  }
+}
+
+void Initialise(Rank& world, const ncclUniqueId& id, const std::set<std::string>& extras) {
+  const bool grouped = extras.contains("grouped");
+  const bool old = extras.contains("oldctas");
+  ncclConfig_t config = ConfigWithCtas(old);
+  BeLate();
   if (grouped) CHECK_NCCL(ncclGroupStart());
-  CHECK_NCCL(ncclCommInitRank(&world.comm, world.n_ranks, id, world.rank));
+  if (old || extras.contains("ctas")) {
+    CHECK_NCCL(ncclCommInitRankConfig(&world.comm, world.n_ranks, id, world.rank, &config));
+  } else {
+    CHECK_NCCL(ncclCommInitRank(&world.comm, world.n_ranks, id, world.rank));
+  }
   if (grouped) CHECK_NCCL(ncclGroupEnd());
+}
+
+void AllReduceOnAll(const std::vector<Rank>& worlds) {
+  std::vector<std::vector<float>> data(worlds.size(), std::vector<float>(500, 1.0f));
+  CHECK_NCCL(ncclGroupStart());
+  for (size_t i = 0; i < worlds.size(); ++i) {
+    float* values = data[i].data();
+    CHECK_NCCL(ncclAllReduce(values, values, data[i].size(), ncclFloat32, ncclSum, worlds[i].comm,
+                             worlds[i].stream));
+  }
+  CHECK_NCCL(ncclGroupEnd());
+  for (size_t i = 0; i < worlds.size(); ++i) {
+    CHECK_NCCL(hostcclStreamSynchronize(worlds[i].stream));
+    if (data[i][7] != static_cast<float>(worlds[i].n_ranks)) Fail("wrong sum", static_cast<int>(data[i][7]));
+  }
+}
+
+void UseSeveralOfOneGroup(const std::string& path, const Rank& like, int rounds) {
+  std::vector<Rank> worlds(3, like);
+  std::vector<ncclUniqueId> ids;
+  for (size_t i = 0; i < worlds.size(); ++i)
+    ids.push_back(Exchange(path + "several" + std::to_string(i), like.rank));
+  const bool apart = std::getenv("JOB_APART") != nullptr && FromEnvironment("JOB_APART") == like.rank;
+  if (!apart) CHECK_NCCL(ncclGroupStart());
+  for (size_t i = 0; i < worlds.size(); ++i)
+    CHECK_NCCL(ncclCommInitRank(&worlds[i].comm, like.n_ranks, ids[i], like.rank));
+  if (!apart) CHECK_NCCL(ncclGroupEnd());
+  for (Rank& world : worlds) CHECK_NCCL(hostcclStreamCreate(&world.stream));
+  for (int step = 0; step < rounds; ++step) {
+    for (const Rank& world : worlds) Round(world, step);
+    AllReduceOnAll(worlds);
+  }
+  for (const Rank& world : worlds) {
+    CHECK_NCCL(hostcclStreamDestroy(world.stream));
+    CHECK_NCCL(ncclCommDestroy(world.comm));
+  }
+}
+
+void SplitAsAsked(const Rank& world, const std::set<std::string>& extras) {
+  ncclConfig_t nothing = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
+  // What is chosen by whom shows in each size's second call.
+  const int rounds = extras.contains("ctas") ? 2 : 1;
+  if (extras.contains("split")) Split(world, nullptr, rounds);
+  if (extras.contains("splitdefault")) Split(world, &nothing, rounds);
 }
 
 void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
@@ -285,18 +389,26 @@ void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
   const int communicators = extras.contains("many") ? 20 : 1;
   for (int i = 0; i < communicators; ++i) {
     Rank world{nullptr, nullptr, rank, n_ranks};
+    if (extras.contains("several")) {
+      UseSeveralOfOneGroup(path, world, rounds);
+      continue;
+    }
     const ncclUniqueId id = Exchange(path + std::to_string(i), rank);
     if (extras.contains("nonblocking")) {
       UseNonBlockingAndDestroy(id, world, rounds);
       continue;
     }
-    Initialise(world, id, extras.contains("grouped"));
+    Initialise(world, id, extras);
     if (extras.contains("fork")) Fork();
     if (extras.contains("shrink")) {
       DieOrShrinkAndUse(world, rounds);
       continue;
     }
-    if (extras.contains("split")) Split(world);
+    if (extras.contains("sums")) {
+      SumAndTell(world, rounds);
+      continue;
+    }
+    SplitAsAsked(world, extras);
     if (extras.contains("stalls")) {
       UseWithStallsAndDestroy(world, rounds);
       continue;

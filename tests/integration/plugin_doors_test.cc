@@ -88,11 +88,145 @@ TEST_F(TunerDoors, Version2NamesNothingWhereTheUserPinnedPairs) {
   EXPECT_THAT(Choices(job), Each(HasSubstr(" proto LL ")));
 }
 
-// 24 rounds of 17 calls, one of them a group of two: 408 numbers, windows at 198, 199, 398 and 399.
+// Each communicator's decisions, the first 16 letters of a line being its name, in any order of them.
+std::map<std::string, std::vector<std::string>> ByCommunicator(const std::string& log) {
+  std::map<std::string, std::vector<std::string>> decisions;
+  for (const std::string& line : LinesWith(log, " "))
+    decisions[line.substr(0, 16)].push_back(line.substr(16));
+  return decisions;
+}
+
+// Versions before 5 do not say which of them NCCL initialises, and it does so on threads of its own.
+class SeveralOfOneSizeInAGroup : public TunerDoors {
+ protected:
+  JobOptions Options(int version) {
+    JobOptions options = TunerDoors::Options(version, "2.30");
+    options.extras = {"several"};
+    // A rank that is late for a situation is waited for during a twentieth.
+    options.environment["DYNAMICCL_ATTEST_TIMEOUT_MS"] = "20000";
+    return options;
+  }
+};
+
+TEST_F(SeveralOfOneSizeInAGroup, AttestAtTheirFirstCalls) {
+  for (const int version : {2, 3, 4, 5}) {
+    SCOPED_TRACE(version);
+    const JobResult job = Run(Options(version));
+    EXPECT_TRUE(job.ok()) << job.AllOutput();
+    ExpectEqualLogs(job, 3);
+    EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
+    const auto decisions = ByCommunicator(job.Text("decisions.0"));
+    EXPECT_EQ(decisions.size(), 3u);
+    for (const auto& [communicator, lines] : decisions) {
+      const auto ruled = std::count_if(lines.begin(), lines.end(),
+                                       [](const std::string& line) { return line.ends_with(" rule v1"); });
+      // As in a job with one: four rounds of 18 calls, of which each situation's first is NCCL's.
+      EXPECT_GT(ruled, 40) << communicator;
+    }
+  }
+}
+
+TEST_F(SeveralOfOneSizeInAGroup, AreNcclsWhereARankDiffers) {
+  JobOptions options = Options(4);
+  options.environment_of[1] = {{"DYNAMICCL_RULES", File("other.csv", "allreduce,0,2000,ring,ll,1,-1,-1\n")}};
+  const JobResult job = Run(options);
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_TRUE(
+      LinesWith(job.AllOutput() + job.Text("decisions.0") + job.Text("decisions.1"), " rule v1").empty());
+  for (const std::string& said : job.output) {
+    EXPECT_THAT(said, HasSubstr("override rules: "));
+    EXPECT_THAT(said, HasSubstr("on rank 1"));
+  }
+}
+
+// That rank can tell them apart and attests at once; the others cannot.
+TEST_F(SeveralOfOneSizeInAGroup, AreNcclsWhereARankMadeThemOneByOne) {
+  JobOptions options = Options(4);
+  options.environment["JOB_APART"] = "2";
+  options.environment["DYNAMICCL_ATTEST_TIMEOUT_MS"] = "400";
+  const JobResult job = Run(options);
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  for (const char* log : {"decisions.0", "decisions.1", "decisions.2"})
+    EXPECT_TRUE(LinesWith(job.Text(log), " rule v1").empty()) << log;
+  EXPECT_THAT(job.output[2], HasSubstr("takes no part: NCCL initialises others of its size there"));
+}
+
+class ChunkSizes : public TunerDoors {
+ protected:
+  // The sums that the ranks printed, equal on all.
+  std::string SumsWith(int version, const std::string& release, const std::string& chunk) {
+    return SumsWith(Options(version, release), chunk);
+  }
+  std::string SumsWith(JobOptions options, const std::string& chunk) {
+    options.extras = {"sums"};
+    options.environment["DYNAMICCL_RULES"] =
+        File("rules.toml",
+             "version = 1\n[[rule]]\ncollective = \"allreduce\"\nconfig = \"ring/simple/2\"\n" + chunk);
+    job_ = Run(options);
+    EXPECT_TRUE(job_.ok()) << job_.AllOutput();
+    ExpectEqualLogs(job_, 3);
+    EXPECT_EQ(LinesWith(job_.Text("decisions.0"), " Ring/Simple/2 rule v1").size(), 3u);
+    const std::vector<std::string> sums = LinesWith(job_.AllOutput(), "sums ");
+    EXPECT_EQ(sums, std::vector<std::string>(3, sums.at(0)));
+    return sums.at(0);
+  }
+  JobResult job_;
+};
+
+TEST_F(ChunkSizes, OfRulesAreUsedThroughVersion6) {
+  for (const char* release : {"2.30", "2.32"}) {
+    SCOPED_TRACE(release);
+    const std::string by_nccl = SumsWith(6, release, "");
+    const std::string small = SumsWith(6, release, "chunk_bytes = 4096\n");
+    EXPECT_NE(small, by_nccl);
+    EXPECT_NE(SumsWith(6, release, "chunk_bytes = \"16K\"\n"), small);
+    // hostccl's own for Ring under Simple.
+    EXPECT_EQ(SumsWith(6, release, "chunk_bytes = \"256K\"\n"), by_nccl);
+    EXPECT_THAT(job_.AllOutput(), Not(HasSubstr("chunk_bytes")));
+  }
+}
+
+// A plugin that wants chunks of 4096 bytes.
+TEST_F(ChunkSizes, OfAChainedPluginAreTheDefaultThatRulesWinOver) {
+  JobOptions options = Options(6, "2.32");
+  options.environment["NCCL_TUNER_PLUGIN"] = DYNAMICCL_TEST_CHUNK_TUNER;
+  EXPECT_EQ(SumsWith(options, ""), SumsWith(6, "2.32", "chunk_bytes = 4096\n"));
+  const std::string rule = "chunk_bytes = \"16K\"\n";
+  EXPECT_EQ(SumsWith(options, rule), SumsWith(6, "2.32", rule));
+}
+
+TEST_F(ChunkSizes, AreNotAskedForBeforeVersion6WhichIsSaidOnce) {
+  const std::string by_nccl = SumsWith(5, "2.30", "");
+  EXPECT_THAT(job_.AllOutput(), Not(HasSubstr("chunk_bytes")));
+  EXPECT_EQ(SumsWith(5, "2.30", "chunk_bytes = 4096\n"), by_nccl);
+  for (const std::string& said : job_.output)
+    EXPECT_EQ(LinesWith(said, "'chunk_bytes' of the rules is not used").size(), 1u);
+}
+
+// The calls before the ranks agreed are NCCL's, and their chunks.
+TEST_F(ChunkSizes, WaitForTheAgreementOfTheRanks) {
+  JobOptions options = Options(6, "2.32");
+  options.extras = {"sums"};
+  options.rounds = "1";
+  options.environment["NCCL_ALGO"] = "Ring";
+  options.environment["NCCL_PROTO"] = "Simple";
+  const std::string rule = "version = 1\n[[rule]]\ncollective = \"allreduce\"\nconfig = \"ring/simple\"\n";
+  const auto sums = [&](const std::string& chunk) {
+    options.environment["DYNAMICCL_RULES"] = File("rules.toml", rule + chunk);
+    return LinesWith(Run(options).AllOutput(), "sums ");
+  };
+  const std::vector<std::string> by_nccl = sums("");
+  ASSERT_EQ(by_nccl.size(), 3u);
+  EXPECT_EQ(sums("chunk_bytes = 4096\n"), by_nccl);
+  options.rounds = "2";
+  EXPECT_NE(sums("chunk_bytes = 4096\n"), by_nccl);
+}
+
+// 25 rounds of 17 calls, one of them a group of two: 425 numbers, windows at 330, 331, 420 and 421.
 class ProfilerDoors : public JobTest {
  protected:
   JobOptions Options(int version) {
-    JobOptions options{.n_ranks = 2, .rounds = "24"};
+    JobOptions options{.n_ranks = 2, .rounds = "25"};
     options.environment = {{"DYNAMICCL_TRACE", "%d/t.%r.ctrace"},
                            {"DYNAMICCL_TIMES", "1"},
                            {"DYNAMICCL_LOG", "info"},
@@ -127,15 +261,15 @@ TEST_F(ProfilerDoors, EveryVersionTimesTheSameFewCallsByItsClock) {
     EXPECT_TRUE(job.ok()) << job.AllOutput();
     const auto source = version == 3 ? DurationSource::kKernelArrival : DurationSource::kKernelStamps;
     const auto [timed, calls] = TimedCalls(job, 0, source);
-    EXPECT_EQ(calls, 24u * 18);
+    EXPECT_EQ(calls, 25u * 18);
     EXPECT_EQ(TimedCalls(job, 1, source).first, timed);
     if (version <= 2) {
       EXPECT_TRUE(timed.empty());
       EXPECT_EQ(LinesWith(job.output[0], "does not tell when kernels run").size(), 1u) << job.output[0];
       continue;
     }
-    EXPECT_EQ(timed, (std::vector<uint64_t>{198, 199, 398, 399}));
-    EXPECT_EQ(LinesWith(job.output[0], "dynamiccl: timed 4 of 432 calls (0.93 %), 4 to their end").size(), 1u)
+    EXPECT_EQ(timed, (std::vector<uint64_t>{330, 331, 420, 421}));
+    EXPECT_EQ(LinesWith(job.output[0], "dynamiccl: timed 4 of 450 calls (0.89 %), 4 to their end").size(), 1u)
         << job.output[0];
   }
 }
@@ -153,7 +287,7 @@ class WaysToLoad : public JobTest {
  protected:
   JobOptions Options() {
     const std::string policy = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
-    JobOptions options{.n_ranks = 2, .rounds = "13"};
+    JobOptions options{.n_ranks = 2, .rounds = "20"};
     options.environment = With(kShowChoices, {{"NCCL_DEBUG_SUBSYS", "INIT,TUNING"},
                                               {"DYNAMICCL_POLICY", policy},
                                               {"DYNAMICCL_TRACE", "%d/t.%r.ctrace"},
@@ -172,8 +306,8 @@ class WaysToLoad : public JobTest {
     EXPECT_EQ(LinesWith(job.output[0], "PROFILER/Plugin: Loaded DynamICCL (v7)").size(), 1u) << job.output[0];
     ExpectEqualLogs(job, 2);
     // A second instance would ask, decide and log a second time.
-    EXPECT_EQ(LinesWith(job.Text("decisions.0"), " AllReduce 4 ").size(), 13u);
-    EXPECT_GE(LinesWith(job.Text("decisions.0"), " policy v1").size(), 12u) << job.Text("decisions.0");
+    EXPECT_EQ(LinesWith(job.Text("decisions.0"), " AllReduce 4 ").size(), 20u);
+    EXPECT_GE(LinesWith(job.Text("decisions.0"), " policy v1").size(), 19u) << job.Text("decisions.0");
   }
 
   // Each call and each decision once, and the calls of the one window timed.
@@ -187,8 +321,8 @@ class WaysToLoad : public JobTest {
       decisions += record.kind == static_cast<uint16_t>(RecordKind::kDecision) ? 1 : 0;
       timed += record.duration_source == static_cast<uint8_t>(DurationSource::kKernelStamps) ? 1 : 0;
     }
-    EXPECT_EQ(calls, 13u * 18);
-    EXPECT_EQ(decisions, 13u * 18);
+    EXPECT_EQ(calls, 20u * 18);
+    EXPECT_EQ(decisions, 20u * 18);
     EXPECT_GE(timed, 2u);
   }
 

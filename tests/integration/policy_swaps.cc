@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Swaps the policy file under a job of several processes over hostccl whose ranks stall at random, and
-// compares what they decided: every swap must be taken up, by all ranks at the same call. 0 when it is so.
+// compares what they decided: every swap must be taken up, by all ranks at the same call. With --guarded the
+// guard changes tables as well, and tries and samples. 0 when it is so.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -82,10 +83,11 @@ struct Findings {
   std::string wrong;
 };
 
-// Calls follow each other without a gap, versions never go back, and each has one protocol, which is not that
-// of the one before.
+// Calls follow each other without a gap, versions never go back, and, where the policy alone decides, each
+// has one protocol, which is not that of the one before.
 class LogChecker {
  public:
+  explicit LogChecker(bool guarded) : guarded_(guarded) {}
   void Take(const LoggedLine& line) {
     if (line.call != findings.decisions)
       Say(fmt::format("call {} where {} was due", line.call, findings.decisions));
@@ -99,6 +101,7 @@ class LogChecker {
     ++findings.decisions;
     if (line.config == "-") return;
     ++findings.by_table;
+    if (guarded_) return;
     const std::string_view protocol = line.config.substr(0, line.config.rfind('/'));
     if (protocol_.empty()) protocol_ = protocol;
     if (protocol_ != protocol || protocol_ == before_)
@@ -112,6 +115,7 @@ class LogChecker {
   void Say(const std::string& what) {
     if (findings.wrong.empty()) findings.wrong = what;
   }
+  const bool guarded_;
   uint32_t version_ = 0;
   std::string protocol_;
   std::string before_;
@@ -119,7 +123,8 @@ class LogChecker {
 
 class SwappedJob {
  public:
-  SwappedJob(int n_ranks, int swaps, long calls) : n_ranks_(n_ranks), swaps_(swaps), calls_(calls) {
+  SwappedJob(int n_ranks, int swaps, long calls, bool guarded)
+      : n_ranks_(n_ranks), swaps_(swaps), calls_(calls), guarded_(guarded) {
     std::string folder = fs::temp_directory_path() / "dynamiccl-swaps-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
   }
@@ -138,7 +143,8 @@ class SwappedJob {
     fmt::print("{} ranks, {} calls each, {} decided by a table, {} swaps, {} table versions, {:.0f} s\n",
                n_ranks_, findings.decisions, findings.by_table, swapped, findings.versions, took.count());
     const bool enough = swapped >= swaps_ && findings.decisions >= static_cast<uint64_t>(calls_);
-    const bool none_lost = findings.versions == static_cast<uint64_t>(swapped) + 1;
+    const bool none_lost = guarded_ ? findings.versions > static_cast<uint64_t>(swapped)
+                                    : findings.versions == static_cast<uint64_t>(swapped) + 1;
     if (result.ok() && findings.wrong.empty() && enough && none_lost) {
       fmt::print("all logs equal, no swap lost\n");
       return 0;
@@ -157,6 +163,7 @@ class SwappedJob {
     options.environment = {{"DYNAMICCL_POLICY", folder_ + "/p.dcpolicy"},
                            {"DYNAMICCL_MODE", "adaptive"},
                            {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"},
+                           {"DYNAMICCL_TIMES", guarded_ ? "1" : "0"},
                            {"JOB_GOES_ON", folder_ + "/go_on"}};
     options.seconds = 3500;
     return options;
@@ -190,7 +197,7 @@ class SwappedJob {
     std::vector<std::ifstream> logs;
     for (int rank = 0; rank < n_ranks_; ++rank)
       logs.emplace_back(folder_ + "/decisions." + std::to_string(rank), std::ios::binary);
-    LogChecker checker;
+    LogChecker checker(guarded_);
     std::string line, other;
     while (std::getline(logs[0], line) && checker.findings.wrong.empty()) {
       for (int rank = 1; rank < n_ranks_; ++rank) {
@@ -210,6 +217,7 @@ class SwappedJob {
   const int n_ranks_;
   const int swaps_;
   const long calls_;
+  const bool guarded_;
   std::string folder_;
 };
 
@@ -223,6 +231,8 @@ int main(int argc, char** argv) {
   app.add_option("--ranks", ranks, "Processes.")->check(CLI::Range(2, 64));
   app.add_option("--swaps", swaps, "Policy swaps.")->check(CLI::NonNegativeNumber);
   app.add_option("--calls", calls, "At least so many calls.")->check(CLI::PositiveNumber);
+  bool guarded = false;
+  app.add_flag("--guarded", guarded, "Tables are guarded: tried, adopted and revoked by times.");
   CLI11_PARSE(app, argc, argv);
-  return SwappedJob(ranks, swaps, calls).Run();
+  return SwappedJob(ranks, swaps, calls, guarded).Run();
 }

@@ -244,6 +244,67 @@ TEST_F(PreloadOverHostccl, WhatTheUserPinnedWins) {
       1u);
 }
 
+// Lines of a decision log, by how the channels of a rule for Ring/Simple/1 came out.
+struct RuledChannels {
+  size_t by_rule = 0;
+  size_t by_nccl = 0;
+};
+RuledChannels ChannelsIn(const std::string& log) {
+  return {LinesWith(log, " Ring/Simple/1 rule v1").size(), LinesWith(log, " Ring/Simple/0 rule v1").size()};
+}
+
+class CommunicatorsWithCtas : public PreloadOverHostccl {
+ protected:
+  JobResult RunWith(const std::vector<std::string>& extras) {
+    const std::string rule = "allreduce,0,10000000,ring,simple,1,-1,-1\n";
+    JobOptions options{.n_ranks = 2, .extras = extras};
+    options.environment = With(kShowChoices, {{"DYNAMICCL_RULES", File("rules.csv", rule)},
+                                              {"JOB_MIN_CTAS", "2"},
+                                              {"JOB_MAX_CTAS", "4"},
+                                              {"JOB_NVLS_CTAS", "3"},
+                                              {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}});
+    JobResult job = Run(options);
+    EXPECT_TRUE(job.ok()) << job.AllOutput();
+    ExpectEqualLogs(job, 2);
+    EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
+    return job;
+  }
+};
+
+TEST_F(CommunicatorsWithCtas, KeepNcclsChannelsAndTakeTheRest) {
+  const JobResult job = RunWith({"ctas"});
+  const RuledChannels ruled = ChannelsIn(job.Text("decisions.0"));
+  EXPECT_EQ(ruled.by_rule, 0u) << job.Text("decisions.0");
+  EXPECT_GT(ruled.by_nccl, 6u) << job.Text("decisions.0");
+  EXPECT_THAT(Choices(job), ::testing::Contains(HasSubstr(
+                                "AllReduce: 280000 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..3}")));
+  for (const std::string& said : job.output)
+    EXPECT_EQ(
+        LinesWith(said, "what the program pinned stays as it set it: minCTAs=2 maxCTAs=4 nvlsCTAs=3").size(),
+        1u);
+}
+
+// As NCCL does, a child without a configuration has its parent's, and one with has all of its own.
+TEST_F(CommunicatorsWithCtas, HandThemToChildrenWithoutAConfiguration) {
+  const JobResult inherited = RunWith({"ctas", "split"});
+  const RuledChannels all = ChannelsIn(inherited.Text("decisions.0"));
+  EXPECT_EQ(all.by_rule, 0u);
+  EXPECT_GT(all.by_nccl, 6u);
+  EXPECT_EQ(LinesWith(inherited.output[0], "the program pinned").size(), 1u);
+  const RuledChannels own = ChannelsIn(RunWith({"ctas", "splitdefault"}).Text("decisions.0"));
+  EXPECT_GT(own.by_rule, 0u);
+  EXPECT_EQ(own.by_nccl, ChannelsIn(RunWith({"ctas"}).Text("decisions.0")).by_nccl);
+}
+
+// What lies behind the end of a program's shorter configuration is not its word.
+TEST_F(CommunicatorsWithCtas, AreThoseWhoseConfigurationIsLongEnough) {
+  const JobResult job = RunWith({"oldctas"});
+  const RuledChannels ruled = ChannelsIn(job.Text("decisions.0"));
+  EXPECT_GT(ruled.by_rule, 6u) << job.Text("decisions.0");
+  EXPECT_EQ(ruled.by_nccl, 0u);
+  EXPECT_THAT(job.AllOutput(), Not(HasSubstr("the program pinned")));
+}
+
 TEST_F(PreloadOverHostccl, UnknownSettingIsSaidOnceWithTheNearestName) {
   const JobResult job = Run({.n_ranks = 2, .environment = {{"DYNAMICCL_RULE", "x"}}});
   EXPECT_TRUE(job.ok());

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that treats NCCL roughly; ranks are threads. The word says how:
-//   stressed_job <unused> <times> signals | threads | hundred | abort | leave | reopen <object>
+//   stressed_job <unused> <times> signals | fork | threads | hundred | abort | leave |
+//                                 reopen <object>
 // Prints "init <us>" for hundred: the time that the slower rank took to make its communicators.
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -88,6 +91,23 @@ void Signals(int times) {
   REQUIRE(::timer_delete(timer) == 0);
 }
 
+// One rank forks while the other issues; the children ask NCCL something and end.
+void Forks(int times) {
+  const ncclUniqueId id = NewId();
+  OnRanks(2, [&](int rank) {
+    const End end(id, 2, rank);
+    for (int i = 0; i < times; ++i) {
+      const pid_t child = rank == 0 ? ::fork() : -1;
+      int version = 0;
+      if (child == 0) ::_exit(ncclGetVersion(&version) == ncclSuccess && version > 0 ? 0 : 5);
+      end.Sum(2, static_cast<size_t>(1 + i));
+      int status = 0;
+      if (child > 0) REQUIRE(::waitpid(child, &status, 0) == child && status == 0);
+    }
+    end.Close();
+  });
+}
+
 // Eight communicators in four threads.
 void Threads(int times) {
   const ncclUniqueId ids[2] = {NewId(), NewId()};
@@ -143,9 +163,9 @@ void Abort(int times) {
 void Leave(int times) {
   const ncclUniqueId id = NewId();
   OnRanks(2, [&](int rank) {
-    static std::vector<End*> kept[2];
-    kept[rank].push_back(new End(id, 2, rank));
-    for (int i = 0; i < times; ++i) kept[rank][0]->Sum(2, 1000);
+    static End* kept[2];
+    kept[rank] = new End(id, 2, rank);
+    for (int i = 0; i < times; ++i) kept[rank]->Sum(2, 1000);
   });
 }
 
@@ -167,6 +187,7 @@ int main(int argc, char** argv) {
   const int times = std::atoi(argv[2]);
   const std::string how = argv[3];
   if (how == "signals") Signals(times);
+  if (how == "fork") Forks(times);
   if (how == "threads") Threads(times);
   if (how == "hundred") Hundred(times);
   if (how == "abort") Abort(times);

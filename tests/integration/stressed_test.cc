@@ -36,6 +36,10 @@ TEST_F(Stressed, BySignalsAtTenKilohertz) {
   ExpectClean("signals", 500);
 }
 
+TEST_F(Stressed, ByForks) {
+  ExpectClean("fork", 50);
+}
+
 TEST_F(Stressed, ByEightCommunicatorsInFourThreads) {
   ExpectClean("threads", 200);
 }

@@ -71,6 +71,16 @@ TEST_F(UnlikeRanks, AnotherSettingWhereCommunicatorsAreMadeInGroupsOrBySplitOrNo
   }
 }
 
+// minCTAs and maxCTAs of ncclConfig_t. No fabric here has 60 channels, so that the library's own choice is
+// the same on all ranks.
+TEST_F(UnlikeRanks, OtherCtasOfTheCommunicatorOnOneRank) {
+  JobOptions options = Options({"ctas"});
+  options.environment_of[1] = {{"JOB_MAX_CTAS", "60"}};
+  ExpectDefaultOnAllRanksAndNamed(options, " maxCTAs=60 on rank 1");
+  options.environment["NCCL_NTHREADS"] = "256";
+  ExpectDefaultOnAllRanksAndNamed(options, "; maxCTAs=60 on rank 1");
+}
+
 // The survivors' communicator attests anew, where its parent met.
 TEST_F(UnlikeRanks, ShrinkAfterTheDeathOfARankAgreesAgain) {
   JobOptions options = Options({"shrink"});

@@ -104,5 +104,31 @@ TEST_F(MetricsFileTest, EveryLineIsPrometheusText) {
   }
 }
 
+TEST_F(MetricsFileTest, MemoryPressureIsThereWhereTheProgramSaidIt) {
+  EXPECT_THAT(MetricsText(Source()), Not(HasSubstr("memory_pressure")));
+  MetricsSource source = Source();
+  source.memory_pressure = 2;
+  EXPECT_THAT(MetricsText(source), HasSubstr("dynamiccl_memory_pressure{rank=\"3\"} 2\n"));
+}
+
+TEST_F(MetricsFileTest, SaysWhatTheGuardDid) {
+  EXPECT_THAT(MetricsText(Source()), Not(HasSubstr("table_versions")));
+  GuardTotals guard;
+  guard.versions[static_cast<size_t>(GuardReason::kSlowerThanNccl)] = 3;
+  guard.failed = 2;
+  guard.lost = 4;
+  guard.probing_ns = 1'500'000'000;
+  guard.guarded_ns[static_cast<size_t>(Criticality::kExposed)] = 200'000'000'000;
+  MetricsSource source = Source();
+  source.guard = &guard;
+  const std::string text = MetricsText(source);
+  EXPECT_THAT(text, HasSubstr("dynamiccl_table_versions_total{reason=\"slower_than_NCCL\",rank=\"3\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_table_versions_total{reason=\"trials_begin\",rank=\"3\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_table_versions_failed_total{rank=\"3\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_guard_calls_lost_total{rank=\"3\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_probing_seconds_total{rank=\"3\"} 1.5\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_guarded_seconds_total{criticality=\"exposed\",rank=\"3\"} 200\n"));
+}
+
 }  // namespace
 }  // namespace dynamiccl

@@ -1,41 +1,45 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Loads what tools/setup/build_portable.sh built with the C library of Ubuntu 20.04 (glibc 2.31), which it fetches into
-# the user's cache: as plugin, preloaded, and as auditor. Exit 77: it cannot be had here, so nothing is shown.
+# Loads what tools/setup/build_portable.sh built with C libraries that are older than Rocky 8's (glibc 2.28) and as old
+# as Ubuntu 20.04's (2.31), which it fetches into the user's cache: as plugin, preloaded, and as auditor. Exit 77: they
+# cannot be had here, so nothing is shown.
 #   tests/plugin/old_glibc.sh [folder of the objects]      default: build/portable/lib
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 objects="$(realpath -m "${1:-$root/build/portable/lib}")"
-cache="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl"
-package=libc6_2.31-0ubuntu9_amd64.deb
-libc="$cache/focal/$package.unpacked"
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl/glibc"
+packages=(libc6_2.27-3ubuntu1_amd64.deb libc6_2.31-0ubuntu9_amd64.deb)
 
 skip() {
   printf 'skipped: %s\n' "$1"
   exit 77
 }
-[[ "$(uname -m)" == x86_64 ]] || skip "the package is for x86_64"
+[[ "$(uname -m)" == x86_64 ]] || skip "the packages are for x86_64"
 [[ -f "$objects/libdynamiccl.so" && -x "$objects/../tools/zig-cc" ]] || skip "run tools/setup/build_portable.sh first"
-if [[ ! -d "$libc" ]]; then
-  work="$(mktemp -d)"
-  trap 'rm -rf "$work"' EXIT
-  curl -fsS --max-time 60 -o "$work/$package" "http://archive.ubuntu.com/ubuntu/pool/main/g/glibc/$package" ||
-    skip "$package could not be fetched"
-  mkdir -p "$cache/focal"
-  dpkg-deb -x "$work/$package" "$work/unpacked"
-  mv "$work/unpacked" "$libc"
-fi
 
-loader="$(find "$libc/lib" -name 'ld-2.31.so')"
-program="$(mktemp)"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+
+fetch() { # package
+  [[ ! -d "$cache/$1.unpacked" ]] || return 0
+  curl -fsS --max-time 60 -o "$work/$1" "http://archive.ubuntu.com/ubuntu/pool/main/g/glibc/$1" ||
+    skip "$1 could not be fetched"
+  mkdir -p "$cache"
+  dpkg-deb -x "$work/$1" "$work/$1.unpacked"
+  mv "$work/$1.unpacked" "$cache/$1.unpacked"
+}
+
+program="$work/loads_object"
 "$objects/../tools/zig-cc" -o "$program" "$root/tests/plugin/loads_object.c" -ldl
-run() { "$loader" --library-path "$(dirname "$loader")" "$@"; }
 
-run "$program" "$objects/libdynamiccl.so" ncclTunerPlugin_v6
-run "$program" "$objects/libdynamiccl-audit.so" la_symbind64
-# The loader's own options: the shell must not load them too.
-run --preload "$objects/libdynamiccl.so" "$program" "$objects/libdynamiccl.so" ncclAllReduce
-LD_PRELOAD='' run --preload "$objects/libdynamiccl.so" --audit "$objects/libdynamiccl-audit.so" \
-  "$program" "$objects/libdynamiccl.so" ncclAllReduce
-rm -f "$program"
+for package in "${packages[@]}"; do
+  fetch "$package"
+  loader="$(find "$cache/$package.unpacked/lib" -name 'ld-2.*.so')"
+  run=("$loader" --library-path "$(dirname "$loader")" "$program")
+  "${run[@]}" "$objects/libdynamiccl.so" ncclTunerPlugin_v6
+  "${run[@]}" "$objects/libdynamiccl-audit.so" la_symbind64
+  LD_PRELOAD="$objects/libdynamiccl.so" "${run[@]}" "$objects/libdynamiccl.so" ncclAllReduce
+  LD_PRELOAD="$objects/libdynamiccl.so" LD_AUDIT="$objects/libdynamiccl-audit.so" \
+    "${run[@]}" "$objects/libdynamiccl.so" ncclAllReduce
+done

@@ -5,10 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "plugin/runtime/switchable_tables.h"
 #include "src/base/clock.h"
+#include "src/base/interpolated_clock.h"
+#include "src/decision/guard/call_feed.h"
 
 namespace {
 
@@ -29,6 +32,8 @@ class TimedCalls {
       // The control thread's work, all of it before the boundary.
       if (!tables_.Offer(version, policy, {})) std::abort();
       plain_.push_back(TimedCall());
+      decided_.push_back(TimedDecision());
+      fed_.push_back(TimedFeed());
       CallGate& gate = tables_.gate();
       gate.Arm(gate.calls() + 3, version);
       armed_.push_back(TimedCall());
@@ -51,6 +56,8 @@ class TimedCalls {
     fmt::print("{:<40} {:>7} {:>7} {:>7}\n", "", "p50", "p99", "p99.9");
     PrintLine("the clock alone", clock);
     PrintLine("call, nothing armed", plain_);
+    PrintLine("a decision added to the digest", decided_);
+    PrintLine("a decision told to the guard", fed_);
     PrintLine("call before an armed boundary", armed_);
     PrintLine("call at the boundary: takes the table", switched_);
   }
@@ -60,6 +67,23 @@ class TimedCalls {
     const int64_t begin = MonotonicNanoseconds();
     tables_.Enter(next_++);
     return MonotonicNanoseconds() - begin;
+  }
+
+  int64_t TimedDecision() {
+    const int64_t begin = MonotonicNanoseconds();
+    tables_.digest().Add({dynamiccl::Collective::kAllReduce, next_ << 4}, dynamiccl::kLeaveNcclAlone, 1);
+    return MonotonicNanoseconds() - begin;
+  }
+
+  int64_t TimedFeed() {
+    dynamiccl::DecidedCall call;
+    call.number = next_;
+    const int64_t begin = MonotonicNanoseconds();
+    call.issued_ns = clock_.Now();
+    feed_->Push(call);
+    const int64_t time = MonotonicNanoseconds() - begin;
+    feed_->Pop(call);
+    return time;
   }
 
   static void PrintLine(const char* what, std::vector<int64_t>& times) {
@@ -73,8 +97,12 @@ class TimedCalls {
                            [](const std::shared_ptr<const Policy>&, std::span<const std::byte>) {
                              return std::make_shared<DecisionEngine>(EngineOptions{});
                            }};
+  const std::unique_ptr<dynamiccl::CallFeed> feed_ = std::make_unique<dynamiccl::CallFeed>();
+  dynamiccl::InterpolatedClock clock_;
   uint64_t next_ = 0;
   std::vector<int64_t> plain_;
+  std::vector<int64_t> decided_;
+  std::vector<int64_t> fed_;
   std::vector<int64_t> armed_;
   std::vector<int64_t> switched_;
 };

@@ -63,6 +63,7 @@ class SwitchingRank {
         const DecisionEngine* engine = tables_->current().engine;
         had_.push_back(engine == nullptr ? kNcclsChoice : NameOf(engine));
         last_ = had_.back();
+        Decide(call);
         progress_[static_cast<size_t>(rank_)] = call + 1;
         while (!ending_ && call > *std::min_element(progress_.begin(), progress_.end()) + kRunAhead)
           std::this_thread::yield();
@@ -70,6 +71,8 @@ class SwitchingRank {
     });
   }
   void RefuseThePlanOf66() { refuses_ = true; }
+  // The next one, which differs from the other ranks'.
+  void FalsifyADecision() { falsify_ = true; }
   // Of the last call.
   int last() const { return last_; }
   SwitchThread& thread() { return thread_; }
@@ -81,6 +84,14 @@ class SwitchingRank {
   }
 
  private:
+  // By the table that the call has.
+  void Decide(uint64_t call) {
+    CollectiveConfig config{Algorithm::kRing, Protocol::kLL, static_cast<uint8_t>(last_ & 63)};
+    if (falsify_.exchange(false)) config.protocol = Protocol::kSimple;
+    const TunerQuestion question{Collective::kAllReduce, call % 9 * 1024};
+    tables_->digest().Add(question, config, tables_->current().version);
+  }
+
   std::shared_ptr<DecisionEngine> NewTable(int name) {
     auto table = std::make_shared<DecisionEngine>(EngineOptions{});
     const std::lock_guard lock(mutex_);
@@ -100,6 +111,7 @@ class SwitchingRank {
   Progress& progress_;
   std::atomic<int> last_{kPolicysOwn};
   std::atomic<bool> refuses_{false};
+  std::atomic<bool> falsify_{false};
   std::atomic<bool> ending_{false};
   std::vector<int> had_;
   std::shared_ptr<SwitchableTables> tables_;
@@ -209,6 +221,34 @@ TEST_F(TableSwitching, PlanThatOneRankCannotReadIsUsedByNoneAndTheRankIsNamed) {
   EXPECT_EQ(OfferPlan(2).end, SwitchOutcome::End::kCommitted);
   WaitFor(2);
   EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2}));
+}
+
+// What a rank decided otherwise shows within seconds, whatever the ranks' speed, and ends all tables for
+// good.
+TEST_F(TableSwitching, RankThatDecidesOtherwiseIsNamedAndAllGoBackToNcclsChoice) {
+  EXPECT_EQ(OfferPlan(1).end, SwitchOutcome::End::kCommitted);
+  ::testing::internal::CaptureStderr();
+  ranks_[2]->FalsifyADecision();
+  WaitFor(kNcclsChoice);
+  EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, kNcclsChoice}));
+  std::promise<SwitchOutcome> promise;
+  TableOffer offer{SwitchReason::kOperator, false, PlanOf(2), {}};
+  offer.ended = [&](const SwitchOutcome& outcome) { promise.set_value(outcome); };
+  EXPECT_TRUE(server_->OfferTable(kToken, offer));
+  EXPECT_EQ(promise.get_future().get().version, 0u);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log,
+              ::testing::ContainsRegex("rank 2 decided otherwise than most ranks in calls [0-9]+ to [0-9]+"));
+}
+
+// While several looks pass.
+TEST_F(TableSwitching, RanksThatDecideAlikeAreNotSuspected) {
+  for (int plan = 1; plan <= 3; ++plan) {
+    EXPECT_EQ(OfferPlan(plan).end, SwitchOutcome::End::kCommitted);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  }
+  WaitFor(3);
+  EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2, 3}));
 }
 
 TEST_F(TableSwitching, PlanBeyondWhatAMessageHoldsIsNotAskedFor) {

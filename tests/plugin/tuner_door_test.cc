@@ -48,8 +48,8 @@ struct Table {
 
 template <typename Tuner>
 struct Door {
-  explicit Door(const char* symbol) : tuner(Load<Tuner>(symbol)) {
-    ncclTunerConstants_v5_t constants = Constants(4);
+  explicit Door(const char* symbol, ncclTunerConstants_v5_t constants = Constants(4))
+      : tuner(Load<Tuner>(symbol)) {
     ncclNvlDomainInfo_v5_t domains{1, 4, 4};
     EXPECT_EQ(tuner->init(&context, 17, 4, 1, nullptr, &domains, &constants), ncclSuccess);
   }
@@ -89,6 +89,18 @@ TEST(TunerDoor, WritesOneZeroAndChannelsOrNothing) {
     EXPECT_GE(channels, 1);
     EXPECT_LE(channels, 8);
     EXPECT_EQ(table.at(1, 0), 1.0f);
+  });
+}
+
+// NCCL 2.31.2 sets its constants after it has handed them out.
+TEST(TunerDoor, ConstantsThatAreNotSetAreAsGoodAsNone) {
+  InChildProcess([] {
+    UsePolicy();
+    Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6", ncclTunerConstants_v5_t{});
+    Table table(50.0f);
+    door.Ask(table, 1 << 20);
+    EXPECT_EQ(table.at(1, 2), 0.0f);
+    EXPECT_EQ(table.zeros(), 1);
   });
 }
 
@@ -181,6 +193,29 @@ TEST(TunerDoor, PolicyThatIsNotTheVouchedOneIsNotUsed) {
     EXPECT_EQ(door.Ask(table, 1024), 0);
     EXPECT_EQ(table.zeros(), 0);
   });
+}
+
+// Nor are chunks chosen by ranks that cannot meet, which may have other rules.
+TEST(TunerDoor, ChunkSizesOfRulesAreNotUsedWithoutAttestation) {
+  const std::string path = PolicyPath() + ".toml";
+  InChildProcess([&] {
+    ASSERT_TRUE(ReplaceFile(path,
+                            "version = 1\n[[rule]]\ncollective = \"allreduce\"\nconfig = \"ring/simple\"\n"
+                            "chunk_bytes = 4096\n"));
+    ::setenv("DYNAMICCL_RULES", path.c_str(), 1);
+    ::setenv("DYNAMICCL_LOG", "none", 1);
+    Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
+    Table table(50.0f);
+    EXPECT_EQ(door.Ask(table, 1024), 0);
+    for (const int function : {-1, 4, 5, 1000}) {
+      size_t chunk = 65536;
+      EXPECT_EQ(
+          door.tuner->getChunkSize(door.context, static_cast<ncclFunc_t>(function), 1024, 1, 2, 1, &chunk),
+          ncclSuccess);
+      EXPECT_EQ(chunk, 65536u) << function;
+    }
+  });
+  ::unlink(path.c_str());
 }
 
 // Ranks that cannot meet may have other rules, and nobody would notice.

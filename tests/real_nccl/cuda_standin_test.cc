@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of the stand-in that need no NCCL: machine files, topology, symbol tables and redirections.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <random>
 #include <sstream>
+#include <thread>
 
 #include "tests/real_nccl/cuda_standin/code_patch.h"
 #include "tests/real_nccl/cuda_standin/elf_symbols.h"
+#include "tests/real_nccl/cuda_standin/launch.h"
 #include "tests/real_nccl/cuda_standin/machine.h"
+#include "tests/real_nccl/cuda_standin/memory_arena.h"
 #include "tests/real_nccl/cuda_standin/topology_xml.h"
 
 namespace cuda_standin {
@@ -16,9 +23,10 @@ namespace {
 
 constexpr const char* kMachine =
     "name = Box # with a comment\narchitecture = 90\nmultiprocessors = 132\nshared_memory_bytes = 232448\n"
-    "memory_gib = 80\ndriver_version = 13000\ngpu_buses = 18 2a\npcie_speed = 32.0 GT/s "
-    "PCIe\nnvlinks_per_gpu = 18\n"
-    "multicast = 1\nnetwork_mbps = 400000\n";
+    "memory_gib = 80\ndriver_version = 13000\ngpu_buses = 18 2a\ngpus_per_switch = 1\n"
+    "gpus_per_numa_node = 4\ngpu_identity = 2330 16c1\ncpu = GenuineIntel 6 143\npcie_speed = 32.0 GT/s "
+    "PCIe\n"
+    "nvlinks_per_gpu = 18\nmulticast = 1\nnetwork_mbps = 400000\nadapters_at = 0 1\n";
 
 Machine TestMachine() {
   std::string error;
@@ -48,7 +56,7 @@ TEST(Machine, RefusesUnknownDoubleAndUnreadableValues) {
   EXPECT_FALSE(ParseMachine(std::string(kMachine) + "colour = red\n", &error));
   EXPECT_EQ(error, "unknown key 'colour'");
   EXPECT_FALSE(ParseMachine(std::string(kMachine) + "memory_gib = 81\n", &error));
-  EXPECT_NE(error.find("line 12"), std::string::npos) << error;
+  EXPECT_NE(error.find("line 17"), std::string::npos) << error;
   std::string text = kMachine;
   text.replace(text.find("= 80"), 4, "= many");
   EXPECT_FALSE(ParseMachine(text, &error));
@@ -73,9 +81,47 @@ TEST(Topology, HoldsEveryGpuAndAdapterOnce) {
   EXPECT_EQ(xml.find("instant2"), std::string::npos);
 }
 
+TEST(Topology, GpusShareASwitchAndAnAdapter) {
+  Machine machine = TestMachine();
+  machine.gpus_per_switch = 2;
+  machine.adapters_at = {1};
+  const std::string xml = TopologyXml(machine);
+  EXPECT_NE(xml.find("busid=\"0000:16:00.0\""), std::string::npos) << "the switch, below the first GPU";
+  EXPECT_EQ(xml.find("busid=\"0000:28:00.0\""), std::string::npos) << "no switch of the second";
+  EXPECT_NE(xml.find("busid=\"0000:2b:00.0\""), std::string::npos) << "the adapter, above the second GPU";
+  EXPECT_EQ(xml.find("instant1"), std::string::npos);
+}
+
+TEST(Machine, RefusesPlacesThatDoNotFit) {
+  const auto error_of = [](const char* from, const char* to) {
+    std::string text = kMachine, error;
+    text.replace(text.find(from), std::strlen(from), to);
+    EXPECT_FALSE(ParseMachine(text, &error)) << to;
+    return error;
+  };
+  EXPECT_NE(error_of("adapters_at = 0 1", "adapters_at = 1 2").find("below 2"), std::string::npos);
+  EXPECT_NE(error_of("adapters_at = 0 1", "adapters_at = 1 0").find("ascending"), std::string::npos);
+  EXPECT_NE(error_of("gpus_per_switch = 1", "gpus_per_switch = 3").find("multiple"), std::string::npos);
+  EXPECT_NE(error_of("gpu_buses = 18 2a", "gpu_buses = 18 2x").find("hexadecimal"), std::string::npos);
+  EXPECT_NE(error_of("gpu_identity = 2330 16c1", "gpu_identity = 2330").find("board"), std::string::npos);
+  EXPECT_NE(error_of("cpu = GenuineIntel 6 143", "cpu = GenuineIntel").find("family"), std::string::npos);
+}
+
+TEST(Machine, EveryPresetIsReadable) {
+  int presets = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(REAL_NCCL_MACHINES)) {
+    std::string error;
+    const auto machine = LoadMachine(entry.path(), &error);
+    ASSERT_TRUE(machine) << error;
+    EXPECT_EQ(machine->network_mbps > 0, !machine->adapters_at.empty()) << entry.path();
+    ++presets;
+  }
+  EXPECT_GE(presets, 5);
+}
+
 TEST(Topology, WithoutNetworkHasNoAdapter) {
   Machine machine = TestMachine();
-  machine.network_mbps = 0;
+  machine.adapters_at.clear();
   EXPECT_EQ(TopologyXml(machine).find("<net "), std::string::npos);
 }
 
@@ -138,6 +184,72 @@ TEST(ElfSymbols, SurvivesTruncation) {
     EXPECT_TRUE(!functions || functions->empty() || length > bytes.size() / 2) << length;
   }
   std::filesystem::remove(path);
+}
+
+TEST(MemoryArena, PiecesAreFilesRangesThatCanBeHandedOn) {
+  const auto first = TakePiece(1), second = TakePiece(3 << 20);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->file, second->file);
+  EXPECT_NE(first->offset, second->offset);
+  const int descriptor = DescribePiece(*second);
+  ASSERT_GE(descriptor, 0);
+  const auto found = FindPiece(descriptor);
+  close(descriptor);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->offset, second->offset);
+  ReturnPiece(*second);
+  // A share is left, so the range is not handed out again.
+  const auto third = TakePiece(4 << 20);
+  ASSERT_TRUE(third);
+  EXPECT_NE(third->offset, second->offset);
+  ReturnPiece(*found);
+  const auto fourth = TakePiece(4 << 20);
+  EXPECT_EQ(fourth->offset, second->offset);
+  for (const auto& piece : {first, third, fourth}) ReturnPiece(*piece);
+}
+
+int TakePieceFile() {
+  const auto piece = TakePiece(1);
+  ReturnPiece(*piece);
+  return piece->file;
+}
+
+// Many pieces in a random order: held ranges never overlap, and all of it is one free range at the end.
+TEST(MemoryArena, HeldRangesNeverOverlap) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::map<size_t, size_t> held;  // offset -> end
+  for (int step = 0; step < 2000; ++step) {
+    if (held.size() < 50 && random() % 3 != 0) {
+      const size_t bytes = 1 + random() % (16 << 20);
+      const auto piece = TakePiece(bytes);
+      ASSERT_TRUE(piece);
+      const auto after = held.lower_bound(piece->offset);
+      ASSERT_TRUE(after == held.end() || piece->offset + bytes <= after->first);
+      ASSERT_TRUE(after == held.begin() || std::prev(after)->second <= piece->offset);
+      held[piece->offset] = piece->offset + bytes;
+    } else if (!held.empty()) {
+      const auto row = std::next(held.begin(), static_cast<long>(random() % held.size()));
+      ReturnPiece({TakePieceFile(), row->first});
+      held.erase(row);
+    }
+  }
+  for (const auto& row : held) ReturnPiece({TakePieceFile(), row.first});
+  EXPECT_EQ(TakePiece(size_t{1} << 43)->offset, 0u);
+}
+
+TEST(Launch, IsCountedAndDescribedOfItsThread) {
+  const FunctionSymbol kernel{"_Z31ncclDevKernel_AllReduce_RING_LL24ncclDevKernelArgsStorage", 0x40};
+  NameKernels(0x1000, std::span(&kernel, 1));
+  const uint64_t before = LaunchCount();
+  CountLaunch(reinterpret_cast<const void*>(0x1040), 5, 512);
+  EXPECT_EQ(LaunchCount(), before + 1);
+  EXPECT_STREQ(LaunchesOfThisThread().last.kernel, "ncclDevKernel_AllReduce_RING_LL");
+  EXPECT_EQ(LaunchesOfThisThread().last.grid, 5u);
+  CountLaunch(reinterpret_cast<const void*>(0x2000), 1, 32);
+  EXPECT_STREQ(LaunchesOfThisThread().last.kernel, "unknown");
+  std::thread([] { EXPECT_EQ(LaunchesOfThisThread().count, 0u); }).join();
 }
 
 }  // namespace

@@ -2,10 +2,13 @@
 // Builds the driver's command line. Paths of the built objects come from CMake.
 #include "tests/real_nccl/real_nccl_run.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "tests/real_nccl/cuda_standin/machine.h"
 #include "tests/real_nccl/cuda_standin/topology_xml.h"
@@ -13,42 +16,68 @@
 namespace dynamiccl::real_nccl {
 namespace {
 
-std::string WriteTopology(const std::string& folder) {
+std::string MachineFile(const RunRequest& request) {
+  return std::string(REAL_NCCL_MACHINES) + "/" + request.machine + ".machine";
+}
+
+std::string WriteTopology(const RunRequest& request) {
   std::string error;
-  const auto machine = cuda_standin::LoadMachine(REAL_NCCL_MACHINE, &error);
-  const std::string path = folder + "/topology.xml";
+  const auto machine = cuda_standin::LoadMachine(MachineFile(request), &error);
+  const std::string path = request.scratch_folder + "/topology.xml";
   std::ofstream(path) << (machine ? cuda_standin::TopologyXml(*machine) : "");
   return path;
 }
 
+constexpr const char* kTunerLink = REAL_NCCL_DYNAMICCL_FOLDER "/libnccl-tuner-dynamiccl.so";
+
+void OpenDoor(Door door, Environment* environment) {
+  if (door == Door::kPreload || door == Door::kBoth || door == Door::kStaticPlugin)
+    (*environment)["LD_PRELOAD"] += std::string(":") + REAL_NCCL_DYNAMICCL_FOLDER "/libdynamiccl.so";
+  if (door == Door::kTuner || door == Door::kBoth) (*environment)["NCCL_TUNER_PLUGIN"] = kTunerLink;
+  if (door == Door::kStaticPlugin) (*environment)["NCCL_TUNER_PLUGIN"] = "STATIC_PLUGIN";
+}
+
+}  // namespace
+
 Environment JobEnvironment(const RunRequest& request) {
-  const std::string preload =
-      std::string(REAL_NCCL_STANDIN) + (request.preloaded.empty() ? "" : ":") + request.preloaded;
+  const std::string folder = FindNcclLibraryFolder(request.release).value_or("");
   Environment environment = {
       {"PATH", "/usr/bin:/bin"},
       {"HOME", request.scratch_folder},  // no ~/.nccl.conf
-      {"LD_PRELOAD", preload},
-      {"LD_LIBRARY_PATH", std::string(REAL_NCCL_DRIVER_LIBRARIES) + ":" + request.nccl_folder},
-      {"CUDA_STANDIN_MACHINE", REAL_NCCL_MACHINE},
-      {"NCCL_TOPO_FILE", WriteTopology(request.scratch_folder)},
-      {"NCCL_NET_PLUGIN", REAL_NCCL_NET_PLUGIN},
+      {"LD_PRELOAD", REAL_NCCL_STANDIN},
+      {"LD_LIBRARY_PATH", std::string(REAL_NCCL_DRIVER_LIBRARIES) + ":" + folder},
+      {"CUDA_STANDIN_MACHINE", MachineFile(request)},
+      {"NCCL_TOPO_FILE", WriteTopology(request)},
+      // A suffix, not a path: releases up to 2.20 take nothing else.
+      {"NCCL_NET_PLUGIN", "instant"},
       {"NCCL_SOCKET_IFNAME", "lo"},
       {"NCCL_DEBUG", "INFO"},
       {"NCCL_DEBUG_SUBSYS", "INIT,TUNING"},
   };
+  if (request.release.logs_no_choice()) environment["NCCL_PROFILER_PLUGIN"] = REAL_NCCL_WITNESS;
+  OpenDoor(request.door, &environment);
   for (const auto& [name, value] : request.environment) environment[name] = value;
   return environment;
 }
+
+namespace {
 
 // `options` select the rank where it has a process of its own.
 std::string CommandLine(const RunRequest& request, const Environment& environment,
                         const std::string& options) {
   std::ostringstream line;
-  line << "timeout -k 5 60 env -i";
+  line << "timeout -k 5 " << request.limit_s << " env -i";
   for (const auto& [name, value] : environment) line << " '" << name << "=" << value << "'";
-  line << " '" << REAL_NCCL_DRIVER << "' " << options << request.nodes << " " << request.ranks_per_node;
+  line << " '" << REAL_NCCL_DRIVER << "' " << options << "--program " << request.program << " --repeat "
+       << request.repeats << " '" << request.scratch_folder << "/ids' " << request.nodes << " "
+       << request.ranks_per_node;
   for (const size_t bytes : request.bytes) line << " " << bytes;
   return line.str();
+}
+
+void EmptyIds(const RunRequest& request) {
+  std::filesystem::remove_all(request.scratch_folder + "/ids");
+  std::filesystem::create_directories(request.scratch_folder + "/ids");
 }
 
 std::string ReadAll(const std::string& path) {
@@ -58,7 +87,8 @@ std::string ReadAll(const std::string& path) {
 
 // Runs the commands side by side and waits for all. Output goes to files, so that no process waits for a
 // reader.
-std::vector<RunOutcome> RunTogether(const std::vector<std::string>& commands, const std::string& folder) {
+std::vector<RunOutcome> RunTogether(const std::vector<std::string>& commands, const std::string& folder,
+                                    bool output_stays) {
   std::ostringstream script;
   for (size_t index = 0; index < commands.size(); ++index) {
     const std::string output = folder + "/output_" + std::to_string(index);
@@ -70,6 +100,7 @@ std::vector<RunOutcome> RunTogether(const std::vector<std::string>& commands, co
   for (size_t index = 0; index < commands.size(); ++index) {
     const std::string output = folder + "/output_" + std::to_string(index);
     std::istringstream(ReadAll(output + ".code")) >> outcomes[index].exit_code;
+    if (output_stays) continue;
     outcomes[index].output = ReadAll(output);
     outcomes[index].choices = ParseTuningLog(outcomes[index].output);
   }
@@ -78,31 +109,67 @@ std::vector<RunOutcome> RunTogether(const std::vector<std::string>& commands, co
 
 }  // namespace
 
-std::optional<std::string> FindNcclLibraryFolder(const std::string& version) {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::string root =
-      cache != nullptr && *cache != '\0' ? cache : std::string(home == nullptr ? "" : home) + "/.cache";
-  const std::string folder = root + "/dynamiccl/wheels/nccl-" + version + "/nvidia/nccl/lib";
-  if (!std::filesystem::exists(folder + "/libnccl.so.2")) return std::nullopt;
-  return folder;
+namespace {
+
+bool MappedBySomebody(const std::string& path) {
+  std::error_code ignored;  // processes come and go
+  for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {
+    if (ReadAll(process.path() / "maps").find(path) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> UnmappedSharedMemory() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("nccl-") && !MappedBySomebody(entry.path())) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+constexpr std::string_view kDoorNames[] = {"none", "preload", "tuner", "both", "static_plugin"};
+}  // namespace
+
+std::string_view Name(Door door) {
+  return kDoorNames[static_cast<size_t>(door)];
+}
+
+std::optional<Door> ParseDoor(std::string_view name) {
+  for (size_t door = 0; door < std::size(kDoorNames); ++door) {
+    if (kDoorNames[door] == name) return static_cast<Door>(door);
+  }
+  return std::nullopt;
 }
 
 RunOutcome RunDriver(const RunRequest& request) {
-  return RunTogether({CommandLine(request, JobEnvironment(request), "")}, request.scratch_folder).front();
+  EmptyIds(request);
+  return RunTogether({CommandLine(request, JobEnvironment(request), "")}, request.scratch_folder, false)
+      .front();
 }
 
-std::vector<RunOutcome> RunDriverProcesses(const RunRequest& request, const std::vector<Environment>& own) {
-  const std::string id_file = request.scratch_folder + "/unique_id";
-  std::filesystem::remove(id_file);
+std::vector<RunOutcome> RunDriverProcesses(const RunRequest& request, const std::vector<Environment>& own,
+                                           bool output_stays) {
+  EmptyIds(request);
   std::vector<std::string> commands;
   for (size_t rank = 0; rank < own.size(); ++rank) {
     Environment environment = JobEnvironment(request);
     for (const auto& [name, value] : own[rank]) environment[name] = value;
-    const std::string options = "--rank " + std::to_string(rank) + " --id '" + id_file + "' ";
-    commands.push_back(CommandLine(request, environment, options));
+    commands.push_back(CommandLine(request, environment, "--rank " + std::to_string(rank) + " "));
   }
-  return RunTogether(commands, request.scratch_folder);
+  return RunTogether(commands, request.scratch_folder, output_stays);
+}
+
+std::vector<std::string> LeftSharedMemory() {
+  std::vector<std::string> names = UnmappedSharedMemory();
+  if (names.empty()) return names;
+  // Another job's, between making and mapping it or between unmapping and removing it.
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const std::vector<std::string> later = UnmappedSharedMemory();
+  std::erase_if(
+      names, [&](const std::string& name) { return !std::binary_search(later.begin(), later.end(), name); });
+  return names;
 }
 
 }  // namespace dynamiccl::real_nccl

@@ -3,27 +3,40 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "tests/real_nccl/nccl_release.h"
 #include "tests/real_nccl/tuning_log.h"
 
 namespace dynamiccl::real_nccl {
 
-// Where tools/setup/fetch_nccl.sh put the library of a release, or nothing when it has not been fetched.
-std::optional<std::string> FindNcclLibraryFolder(const std::string& version);
-
 using Environment = std::map<std::string, std::string>;
 
+// How libdynamiccl.so gets into the job.
+enum class Door {
+  kNone,
+  kPreload,
+  kTuner,         // NCCL_TUNER_PLUGIN alone
+  kBoth,          // preloaded and named as tuner
+  kStaticPlugin,  // preloaded, NCCL_TUNER_PLUGIN=STATIC_PLUGIN
+};
+std::string_view Name(Door door);
+std::optional<Door> ParseDoor(std::string_view name);
+
 struct RunRequest {
-  std::string nccl_folder;     // holds libnccl.so.2
-  std::string scratch_folder;  // for the topology file and the output; must exist
+  NcclRelease release;
+  std::string machine = "dgx_h100";  // machines/<machine>.machine
+  std::string scratch_folder;        // for the topology file and the output; must exist
   int nodes = 2;
   int ranks_per_node = 8;
-  std::vector<size_t> bytes;  // NCCL's total of each call
-  std::string preloaded;      // object loaded into the job beside the stand-in, or empty
-  Environment environment;    // added to the clean environment that every run gets
+  std::vector<size_t> bytes;            // NCCL's total of each call
+  std::string program = "collectives";  // of the driver
+  uint64_t repeats = 1;
+  Door door = Door::kNone;
+  Environment environment;  // added to the clean environment that every run gets
+  int limit_s = 60;
 
   int ranks() const { return nodes * ranks_per_node; }
 };
@@ -34,10 +47,18 @@ struct RunOutcome {
   std::vector<TuningLine> choices;
 };
 
-// All ranks as threads of one process; at most 60 s. The environment holds nothing of the caller's.
+// Everything that the ranks' processes are given; writes the topology file.
+Environment JobEnvironment(const RunRequest& request);
+
+// All ranks as threads of one process. The environment holds nothing of the caller's.
 RunOutcome RunDriver(const RunRequest& request);
 
-// One process a rank, each with an environment of its own besides: as many as the request has ranks.
-std::vector<RunOutcome> RunDriverProcesses(const RunRequest& request, const std::vector<Environment>& own);
+// One process a rank, each with an environment of its own besides: as many as the request has ranks. Output
+// of 10^6 calls is too long to keep: with `output_stays` it is left in <scratch_folder>/output_<rank>.
+std::vector<RunOutcome> RunDriverProcesses(const RunRequest& request, const std::vector<Environment>& own,
+                                           bool output_stays = false);
+
+// What NCCL leaves in /dev/shm when it is killed, and what nothing may leave: what no living process uses.
+std::vector<std::string> LeftSharedMemory();
 
 }  // namespace dynamiccl::real_nccl

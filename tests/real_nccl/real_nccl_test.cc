@@ -6,29 +6,16 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 
-#include "tests/real_nccl/cuda_standin/elf_symbols.h"
+#include "tests/real_nccl/asked_tables.h"
 #include "tests/real_nccl/real_nccl_run.h"
 
 namespace dynamiccl::real_nccl {
 namespace {
 
-constexpr const char* kRelease = "2.28.9";
-constexpr const char* kFunctions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
-constexpr const char* kAlgorithms[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
-                                       "NVLS_TREE", "PAT"};
-constexpr const char* kProtocols[] = {"LL", "LL128", "SIMPLE"};
-
-std::set<std::string> SharedMemoryOfNccl() {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("nccl-")) names.insert(name);
-  }
-  return names;
-}
+constexpr NcclRelease kRelease = {2, 28, 9};
+constexpr size_t kFunctions = 5;  // of the driver's program, for each size
 
 // NCCL's total of a call from the bytes of its TUNING line.
 size_t TotalBytes(const TuningLine& line, int ranks) {
@@ -39,21 +26,15 @@ size_t TotalBytes(const TuningLine& line, int ranks) {
 class RealNccl : public testing::Test {
  protected:
   void SetUp() override {
-    const auto folder = FindNcclLibraryFolder(kRelease);
-    if (!folder)
-      GTEST_SKIP() << "no NCCL " << kRelease << " in the cache; run: tools/setup/fetch_nccl.sh " << kRelease;
-    std::string error;
-    const auto functions = cuda_standin::ReadFunctionSymbols(*folder + "/libnccl.so.2", &error);
-    ASSERT_TRUE(functions) << error;
-    if (functions->empty())
-      GTEST_SKIP() << "that libnccl.so.2 is stripped; run: tools/setup/fetch_nccl.sh " << kRelease;
+    const std::string why_not = WhyNotRunnable(kRelease);
+    if (!why_not.empty()) GTEST_SKIP() << why_not;
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     scratch_ = testing::TempDir() + "/real_nccl_" + test->name();
     std::filesystem::create_directories(scratch_);
-    request_ = {.nccl_folder = *folder,
+    request_ = {.release = kRelease,
                 .scratch_folder = scratch_,
                 .bytes = {1024, 65536, 1 << 20, 16 << 20, 256 << 20}};
-    shared_memory_before_ = SharedMemoryOfNccl();
+    shared_memory_before_ = LeftSharedMemory();
   }
   void TearDown() override {
     if (!scratch_.empty()) std::filesystem::remove_all(scratch_);
@@ -88,48 +69,14 @@ class RealNccl : public testing::Test {
   void Check(const RunOutcome& outcome) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
     EXPECT_EQ(outcome.output.find("is not implemented"), std::string::npos) << outcome.output;
-    EXPECT_EQ(outcome.choices.size(), request_.bytes.size() * std::size(kFunctions)) << outcome.output;
-    EXPECT_EQ(SharedMemoryOfNccl(), shared_memory_before_);
+    EXPECT_EQ(outcome.choices.size(), request_.bytes.size() * kFunctions) << outcome.output;
+    EXPECT_EQ(LeftSharedMemory(), shared_memory_before_);
   }
 
   RunRequest request_;
   std::string scratch_;
-  std::set<std::string> shared_memory_before_;
+  std::vector<std::string> shared_memory_before_;
 };
-
-// One line of the table tuner.
-struct AskedTable {
-  std::string function;
-  size_t bytes = 0;
-  std::string best_algorithm;
-  std::string best_protocol;
-};
-
-// The cheapest entry that is not "impossible"; of equal ones the first, as NCCL up to 2.30 takes it.
-AskedTable ReadAskedTable(const std::string& line) {
-  std::istringstream words(line);
-  int function = 0, algorithms = 0, protocols = 0;
-  AskedTable asked;
-  words >> function >> asked.bytes >> algorithms >> protocols;
-  asked.function = kFunctions[function];
-  float best = -1;
-  for (int cell = 0; cell < algorithms * protocols; ++cell) {
-    float cost = 0;
-    words >> cost;
-    if (cost < 0 || (best >= 0 && cost >= best)) continue;
-    best = cost;
-    asked.best_algorithm = kAlgorithms[cell / protocols];
-    asked.best_protocol = kProtocols[cell % protocols];
-  }
-  return asked;
-}
-
-std::vector<AskedTable> ReadAskedTables(const std::string& path) {
-  std::vector<AskedTable> tables;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) tables.push_back(ReadAskedTable(line));
-  return tables;
-}
 
 TEST_F(RealNccl, OwnChoiceIsTheMinimumOfTheTableItHandsToATuner) {
   const RunOutcome alone = Run();
@@ -137,14 +84,15 @@ TEST_F(RealNccl, OwnChoiceIsTheMinimumOfTheTableItHandsToATuner) {
                           {"TABLE_TUNER_FILE", scratch_ + "/tables"}};
   const RunOutcome asked = Run();
   EXPECT_EQ(alone.choices, asked.choices);
-  const auto tables = ReadAskedTables(scratch_ + "/tables");
+  const auto tables = ReadAskedTables(scratch_ + "/tables").tables;
   ASSERT_EQ(tables.size(), alone.choices.size());
   for (size_t call = 0; call < tables.size(); ++call) {
     const TuningLine& choice = alone.choices[call];
-    EXPECT_EQ(choice.function, tables[call].function);
+    const CollectiveConfig best = tables[call].Cheapest();
+    EXPECT_EQ(choice.function, Name(tables[call].collective));
     EXPECT_EQ(TotalBytes(choice, request_.ranks()), tables[call].bytes) << choice;
-    EXPECT_EQ(choice.algorithm, tables[call].best_algorithm) << choice;
-    EXPECT_EQ(choice.protocol, tables[call].best_protocol) << choice;
+    EXPECT_EQ(choice.algorithm, LogName(best.algorithm)) << choice;
+    EXPECT_EQ(choice.protocol, LogName(best.protocol)) << choice;
   }
 }
 
@@ -193,7 +141,7 @@ const Asked* FindAsked(const TuningLine& choice, int ranks) {
 }
 
 TEST_F(RealNccl, PreloadedTunersRulesAreWhatNcclReportsItTook) {
-  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  request_.door = Door::kPreload;
   request_.environment = {{"DYNAMICCL_RULES", WriteRules(scratch_)},
                           {"DYNAMICCL_ATTEST_TIMEOUT_MS", "60000"}};
   IssueEverythingTwice();
@@ -209,7 +157,7 @@ TEST_F(RealNccl, PreloadedTunersRulesAreWhatNcclReportsItTook) {
 
 TEST_F(RealNccl, ObserveModeLeavesEveryChoiceAsItWas) {
   const RunOutcome alone = Run();
-  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  request_.door = Door::kPreload;
   request_.environment = {{"DYNAMICCL_MODE", "observe"}, {"DYNAMICCL_TRACE", scratch_ + "/trace.ctrace"}};
   const RunOutcome observed = Run();
   EXPECT_EQ(alone.choices, observed.choices);
@@ -218,12 +166,12 @@ TEST_F(RealNccl, ObserveModeLeavesEveryChoiceAsItWas) {
 
 TEST_F(RealNccl, LoadedWithoutSettingsChangesNothing) {
   const RunOutcome alone = Run();
-  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  request_.door = Door::kPreload;
   EXPECT_EQ(alone.choices, Run().choices);
 }
 
 TEST_F(RealNccl, ProcessesAgreeThroughTheUniqueIdAndTakeTheRules) {
-  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  request_.door = Door::kPreload;
   const Environment rules = {{"DYNAMICCL_RULES", WriteRules(scratch_)},
                              {"DYNAMICCL_ATTEST_TIMEOUT_MS", "60000"}};
   IssueEverythingTwice();
@@ -237,7 +185,7 @@ TEST_F(RealNccl, ProcessesAgreeThroughTheUniqueIdAndTakeTheRules) {
 
 TEST_F(RealNccl, OneProcessWithOtherRulesLeavesAllOnTheDefault) {
   const RunOutcome alone = RunTwoProcesses({}, {});
-  request_.preloaded = REAL_NCCL_DYNAMICCL;
+  request_.door = Door::kPreload;
   const std::string other = scratch_ + "/other.csv";
   std::ofstream(other) << "allreduce,0,1048576,ring,ll,1,-1,-1\n";
   const RunOutcome differing =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL says it chose: the TUNING lines of its debug log (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING,
-// NCCL 2.24 and later).
+// What NCCL says it chose: the TUNING lines of its debug log (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING).
+// Releases before 2.24 say neither function nor channels, and algorithm and protocol by number.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,14 @@
 namespace dynamiccl::real_nccl {
 
 struct TuningLine {
-  std::string function;  // "AllReduce"
-  size_t bytes = 0;  // of one rank's count: for AllGather and ReduceScatter the total divided by the ranks
+  std::string function;  // "AllReduce"; empty before 2.24
+  // Of one rank's count: for AllGather and ReduceScatter the total divided by the ranks. Before 2.24: the
+  // total.
+  size_t bytes = 0;
   std::string algorithm;  // "TREE", as NCCL prints it
   std::string protocol;   // "LL128"
   int first_channel = 0;
-  int last_channel = 0;
+  int last_channel = -1;  // no channel before 2.24
 
   int channels() const { return last_channel - first_channel + 1; }
   bool operator==(const TuningLine&) const = default;

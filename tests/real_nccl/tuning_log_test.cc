@@ -24,6 +24,17 @@ TEST(TuningLog, ReadsTheLongerLineOfRelease232) {
   EXPECT_EQ(line->first_channel, 2);
 }
 
+TEST(TuningLog, ReadsTheShortLineOfReleasesBefore224) {
+  const auto line =
+      ParseTuningLine("vm:16997:16999 [0] NCCL INFO 67108864 Bytes -> Algo 5 proto 2 time 304.658264");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->function, "");
+  EXPECT_EQ(line->bytes, 67108864u);
+  EXPECT_EQ(line->algorithm, "NVLS_TREE");
+  EXPECT_EQ(line->protocol, "SIMPLE");
+  EXPECT_EQ(line->channels(), 0);
+}
+
 TEST(TuningLog, IgnoresOtherLinesAndKeepsTheOrder) {
   const auto lines = ParseTuningLog(
       "NCCL INFO TUNER/Plugin: Using Table (v5)\n"

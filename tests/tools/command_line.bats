@@ -84,6 +84,51 @@ assert all(f["advice"] for f in found["findings"] if f["verdict"] != "OK")'
   [[ "$output" == *"did you mean DYNAMICCL_POLICY"* ]]
 }
 
+@test "doctor --compare-nccl says what an upgrade of NCCL changes" {
+  run --separate-stderr dynamiccl doctor --compare-nccl 2.28.9 2.32.3 --machine dgx_b200
+  [ "$status" -eq 0 ]
+  [[ "${lines[0]}" == "NCCL 2.28.9 -> 2.32.3" ]]
+  [[ "$output" == *"NVLSTree/Simple"* ]]
+  [[ "$output" != *"dgx_h100"* ]]
+  run --separate-stderr dynamiccl doctor --compare-nccl 2.28.9 2.32.3 --json
+  echo "$output" | python3 -c '
+import json, sys
+found = json.load(sys.stdin)
+comparison = found["comparisons"][0]
+assert found["schema"] == 1 and comparison["before"] == "2.28.9" and comparison["after"] == "2.32.3"
+pairs = [r for r in comparison["ranges"] if
+         [r["before"][k] for k in ("algorithm", "protocol")] != [r["after"][k] for k in ("algorithm", "protocol")]]
+assert pairs and comparison["other_algorithm_or_protocol"] >= len(pairs), comparison
+assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 for r in pairs)'
+}
+
+@test "doctor --compare-nccl answers wrong releases, machines and files with what to do" {
+  run dynamiccl doctor --compare-nccl 2.28.9 2.32
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no release of NCCL '2.32'"*"did you mean 2.32.3"* ]]
+  run dynamiccl doctor --compare-nccl 2.28.9 2.32.3 --machine h100
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"did you mean dgx_h100"* ]]
+  run dynamiccl doctor --compare-nccl 2.28.9
+  [ "$status" -eq 2 ]
+  run dynamiccl doctor --machine dgx_h100
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"requires --compare-nccl"* ]]
+  printf '{"magic":"x"}\n' > cut.nccl-choices
+  run dynamiccl doctor --compare-nccl 2.28.9 2.32.3 --choices cut.nccl-choices
+  [ "$status" -ne 0 ]
+  [[ "$output" == *"cut.nccl-choices:1: not a file of NCCL's choices"* ]]
+}
+
+@test "the tables of docs/results/nccl-releases.md are what doctor --compare-nccl prints" {
+  page="$DYNAMICCL_SOURCE/docs/results/nccl-releases.md"
+  releases="$(sed -n 's/^<!-- dynamiccl doctor --compare-nccl \(.*\) --markdown -->$/\1/p' "$page")"
+  [ -n "$releases" ]
+  # shellcheck disable=SC2086
+  dynamiccl doctor --compare-nccl $releases --markdown > tables.md
+  sed '1,/^<!-- dynamiccl/d' "$page" | diff tables.md -
+}
+
 @test "docs/settings.md is what env --markdown prints" {
   dynamiccl env --markdown > settings.md
   diff settings.md "$DYNAMICCL_SOURCE/docs/settings.md"
@@ -101,4 +146,22 @@ assert all(f["advice"] for f in found["findings"] if f["verdict"] != "OK")'
     [ "$took" -lt 100000000 ] && return 0
   done
   return 1
+}
+
+@test "trace generate: a labelled trace whose ranks agree, and errors that say what to do" {
+  run dynamiccl trace generate --framework fsdp2 --model gpt:layers=2,hidden=64,vocabulary=512,sequence=16 \
+    --data-parallel 4 --shard-group 2 -o g.ctrace
+  [ "$status" -eq 0 ]
+  run dynamiccl trace show g.ctrace
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"g.ctrace: 4 ranks"* ]]
+  run dynamiccl trace generate --explain --framework ddp
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"find_unused_parameters"* ]]
+  run dynamiccl trace generate --framework ddp --set bucket_mb=25 -o g.ctrace
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no setting 'bucket_mb'"* ]]
+  run dynamiccl trace generate --framework ddp
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"--output is missing"* ]]
 }

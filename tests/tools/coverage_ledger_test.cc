@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/collective/size_class.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -17,12 +19,18 @@ TraceCall CallOf(Coverage coverage, uint64_t bytes, int64_t ns,
   return call;
 }
 
+SectionCalls SectionOf(std::vector<TraceCall> calls) {
+  SectionCalls section;
+  section.calls = std::move(calls);
+  return section;
+}
+
 TEST(CoverageLedger, ATimedCallSpeaksForTheCallsLikeIt) {
   // 4 x 30 us tunable, of which one was timed; 2 x 40 us pinned, both timed.
   const CoverageLedger ledger =
-      LedgerOf({CallOf(Coverage::kTunable, 1024, -1), CallOf(Coverage::kTunable, 1024, 30000),
-                CallOf(Coverage::kTunable, 1024, -1), CallOf(Coverage::kTunable, 1024, -1),
-                CallOf(Coverage::kPinned, 2048, 50000), CallOf(Coverage::kPinned, 2048, 30000)});
+      LedgerOf(SectionOf({CallOf(Coverage::kTunable, 1024, -1), CallOf(Coverage::kTunable, 1024, 30000),
+                          CallOf(Coverage::kTunable, 1024, -1), CallOf(Coverage::kTunable, 1024, -1),
+                          CallOf(Coverage::kPinned, 2048, 50000), CallOf(Coverage::kPinned, 2048, 30000)}));
   EXPECT_EQ(ledger.estimated_calls, 6);
   EXPECT_DOUBLE_EQ(ledger.of[static_cast<size_t>(Coverage::kTunable)].ns, 120000);
   EXPECT_DOUBLE_EQ(ledger.of[static_cast<size_t>(Coverage::kPinned)].ns, 80000);
@@ -31,16 +39,51 @@ TEST(CoverageLedger, ATimedCallSpeaksForTheCallsLikeIt) {
 
 TEST(CoverageLedger, AKindWithoutATimeMakesItCountBytes) {
   const CoverageLedger ledger =
-      LedgerOf({CallOf(Coverage::kTunable, 1000, 30000), CallOf(Coverage::kNotAsked, 8000, -1),
-                CallOf(Coverage::kPointToPoint, 1000, -1, Collective::kSend)});
+      LedgerOf(SectionOf({CallOf(Coverage::kTunable, 1000, 30000), CallOf(Coverage::kNotAsked, 8000, -1),
+                          CallOf(Coverage::kPointToPoint, 1000, -1, Collective::kSend)}));
   EXPECT_EQ(ledger.estimated_calls, 1);
   EXPECT_EQ(Describe(ledger),
             "tunable 10.0 % of the bytes (no times for all calls); not_asked 80.0 %, point_to_point 10.0 %");
 }
 
+TEST(CoverageLedger, SaysWhatTheProgramWaitsFor) {
+  SectionCalls section =
+      SectionOf({CallOf(Coverage::kTunable, 1024, 60000), CallOf(Coverage::kTunable, 4096, 20000),
+                 CallOf(Coverage::kPinned, 1024, 20000)});
+  section.waited_shares = {
+      {0, 0, Collective::kAllReduce, LowerBound(SizeClassOf(1024)), Role::kUnknown, 0.9},
+      {9, 0, Collective::kAllReduce, LowerBound(SizeClassOf(1024)), Role::kUnknown, 0.25},
+      {9, 1, Collective::kAllReduce, LowerBound(SizeClassOf(4096)), Role::kUnknown, 1}};
+  const CoverageLedger ledger = LedgerOf(section);
+  EXPECT_DOUBLE_EQ(ledger.exposed.known_ns, 60000) << "the other is known on another communicator only";
+  EXPECT_DOUBLE_EQ(ledger.exposed.waited_ns, 15000) << "the last share counts";
+  EXPECT_EQ(
+      Describe(ledger),
+      "tunable 80.0 % of the communication time; pinned 20.0 %; the program waits for 25 % of 75 % of the "
+      "tunable time, more is not known");
+  EXPECT_DOUBLE_EQ(ToJson(ledger)["exposed"]["waited_seconds"].get<double>(), 15e-6);
+}
+
+TEST(CoverageLedger, OfCallsInGroupsItIsNotKnown) {
+  SectionCalls section =
+      SectionOf({CallOf(Coverage::kTunable, 1024, 30000), CallOf(Coverage::kTunable, 1024, 60000)});
+  section.calls[1].issued.call.group_size = 2;  // NCCL may have asked about 2048 bytes
+  section.waited_shares = {{0, 0, Collective::kAllReduce, LowerBound(SizeClassOf(1024)), Role::kUnknown, 1}};
+  EXPECT_DOUBLE_EQ(LedgerOf(section).exposed.known_ns, 30000);
+}
+
+TEST(CoverageLedger, SharesOfSeveralRolesCountAlike) {
+  SectionCalls section = SectionOf({CallOf(Coverage::kTunable, 1024, 60000)});
+  const uint64_t bytes = LowerBound(SizeClassOf(1024));
+  section.waited_shares = {{0, 0, Collective::kAllReduce, bytes, Role::kActivation, 1},
+                           {0, 0, Collective::kAllReduce, bytes, Role::kGradientReduce, 0}};
+  EXPECT_EQ(Describe(LedgerOf(section)),
+            "tunable 100.0 % of the communication time; the program waits for 50 % of the tunable time");
+}
+
 TEST(CoverageLedger, SaysNothingOfNothing) {
   EXPECT_EQ(Describe(LedgerOf({})), "");
-  EXPECT_EQ(Describe(LedgerOf({CallOf(Coverage::kUnknown, 0, -1)})),
+  EXPECT_EQ(Describe(LedgerOf(SectionOf({CallOf(Coverage::kUnknown, 0, -1)}))),
             "tunable 0.0 % of the calls; unknown 100.0 %");
 }
 

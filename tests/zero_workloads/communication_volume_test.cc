@@ -5,18 +5,10 @@
 // root.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "tests/zero_workloads/rank_processes.h"
+#include "tests/zero_workloads/counted_traffic.h"
 
 namespace dynamiccl::zero {
 namespace {
-
-struct Traffic {
-  long calls = 0;
-  long elements = 0;
-};
-using TrafficByFunction = std::map<std::string, Traffic>;
 
 // The small model: 2 blocks, hidden 64, sequence 32, 256 bytes.
 constexpr long kBlocks = 2, kHidden = 64, kSequence = 32, kVocabulary = 256;
@@ -47,22 +39,12 @@ long Buckets(long ranks) {
   return (Psi(ranks) + capacity - 1) / capacity;
 }
 
+// Of every rank the same.
 TrafficByFunction Count(int ranks, const std::string& stage) {
-  const TemporaryFolder folder;
-  TrainSmall(ranks, {"--stage", stage, "--steps", std::to_string(kSteps)},
-             {{"LD_PRELOAD", COUNT_NCCL_LIBRARY}, {"COUNT_NCCL_FILE", (folder / "count").string()}});
-  std::vector<TrafficByFunction> counted;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "")) {
-    TrafficByFunction traffic;
-    std::ifstream file(entry.path());
-    std::string function;
-    for (Traffic one; file >> function >> one.calls >> one.elements;) traffic[function] = one;
-    // The program `timeout` that started the rank was preloaded too, and called nothing.
-    if (traffic["AllReduce"].calls > 0) counted.push_back(traffic);
-  }
-  EXPECT_EQ(counted.size(), static_cast<size_t>(ranks));
+  const std::vector<TrafficByFunction> counted =
+      CountTraffic(ranks, {"--stage", stage, "--steps", std::to_string(kSteps)});
   for (const TrafficByFunction& traffic : counted) {
-    for (const auto& [name, one] : traffic) EXPECT_EQ(one.elements, counted[0][name].elements) << name;
+    for (const auto& [name, one] : traffic) EXPECT_EQ(one.elements, counted[0].at(name).elements) << name;
   }
   return counted.empty() ? TrafficByFunction{} : counted[0];
 }

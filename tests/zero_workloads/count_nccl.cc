@@ -2,12 +2,14 @@
 // Preloaded under dynamiccl-zero: counts what crosses the NCCL boundary, and writes one line "<function>
 // <calls> <elements>" for each function to $COUNT_NCCL_FILE.<process id> at the end, and one line "<function>
 // <elements>" for each call, in order, to $COUNT_NCCL_SEQUENCE.<process id>. Elements are those of the full
-// buffer.
+// buffer. A function on the n-th communicator that the process split off is "<function>.<n>".
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,19 +18,19 @@
 namespace {
 
 struct Call {
-  const char* function;
+  std::string function;
   size_t elements;
 };
 
 struct Count {
-  const char* function;
   long calls = 0;
   long elements = 0;
 };
 
 struct Counts {
-  Count all_reduce{"AllReduce"}, reduce_scatter{"ReduceScatter"}, all_gather{"AllGather"};
+  std::map<std::string, Count> functions{{"AllGather", {}}, {"AllReduce", {}}, {"ReduceScatter", {}}};
   std::vector<Call> sequence;
+  std::vector<ncclComm_t> split;  // communicators in the order in which they were split off
 
   ~Counts() {
     WriteTotals();
@@ -39,8 +41,8 @@ struct Counts {
     const char* path = std::getenv("COUNT_NCCL_FILE");
     if (path == nullptr) return;
     std::ofstream file(std::string(path) + "." + std::to_string(getpid()));
-    for (const Count* count : {&all_reduce, &reduce_scatter, &all_gather}) {
-      file << count->function << " " << count->calls << " " << count->elements << "\n";
+    for (const auto& [function, count] : functions) {
+      file << function << " " << count.calls << " " << count.elements << "\n";
     }
   }
 
@@ -54,10 +56,13 @@ struct Counts {
 
 Counts counts;
 
-void Add(Count* count, size_t elements) {
-  ++count->calls;
-  count->elements += static_cast<long>(elements);
-  counts.sequence.push_back({count->function, elements});
+void Add(std::string function, ncclComm_t comm, size_t elements) {
+  const auto number = std::find(counts.split.begin(), counts.split.end(), comm);
+  if (number != counts.split.end()) function += "." + std::to_string(number - counts.split.begin() + 1);
+  Count& count = counts.functions[function];
+  ++count.calls;
+  count.elements += static_cast<long>(elements);
+  counts.sequence.push_back({function, elements});
 }
 
 size_t Ranks(ncclComm_t comm) {
@@ -77,20 +82,26 @@ Function* Next(Function*, const char* name) {
 
 ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream) {
-  Add(&counts.all_reduce, count);
+  Add("AllReduce", comm, count);
   return Next(ncclAllReduce, "ncclAllReduce")(send, receive, count, type, op, comm, stream);
 }
 
 ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
                                ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  Add(&counts.reduce_scatter, count * Ranks(comm));
+  Add("ReduceScatter", comm, count * Ranks(comm));
   return Next(ncclReduceScatter, "ncclReduceScatter")(send, receive, count, type, op, comm, stream);
 }
 
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
-  Add(&counts.all_gather, count * Ranks(comm));
+  Add("AllGather", comm, count * Ranks(comm));
   return Next(ncclAllGather, "ncclAllGather")(send, receive, count, type, comm, stream);
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* child, ncclConfig_t* config) {
+  const ncclResult_t result = Next(ncclCommSplit, "ncclCommSplit")(comm, color, key, child, config);
+  if (result == ncclSuccess) counts.split.push_back(*child);
+  return result;
 }
 
 #pragma GCC visibility pop

@@ -130,6 +130,27 @@ TEST(FirstValues, AreTheSameInPiecesAndHaveTheDeviationAskedFor) {
   EXPECT_FALSE(std::equal(piece.begin(), piece.end(), whole.begin() + 1000));
 }
 
+TEST(FirstValues, OfASliceAreThoseOfTheWholeParameter) {
+  const ParameterSlot whole{"w", {3, 8, 5}, {0.0f, 1.0f}, nullptr};
+  std::vector<float> all(3 * 8 * 5);
+  FillInitialValues(whole, 4, 0, 120, all.data());
+  const at::Tensor values = at::tensor(all).view({3, 8, 5});
+  const std::vector<int64_t> shape = whole.shape;
+  for (int dimension = 0; dimension < 3; ++dimension) {
+    const int64_t extent = shape[static_cast<size_t>(dimension)];
+    for (int64_t begin = 0; begin < extent; ++begin) {
+      for (int64_t length = 1; begin + length <= extent; ++length) {
+        ParameterSlot slice{"w", shape, {0.0f, 1.0f}, nullptr, shape, dimension, begin};
+        slice.shape[static_cast<size_t>(dimension)] = length;
+        std::vector<float> part(static_cast<size_t>(slice.Elements()));
+        FillInitialValues(slice, 4, 0, slice.Elements(), part.data());
+        EXPECT_TRUE(at::equal(at::tensor(part).view(slice.shape), values.narrow(dimension, begin, length)));
+        EXPECT_EQ(slice.GlobalElements(), 120);
+      }
+    }
+  }
+}
+
 TEST(FlatParameters, AnyCutOfTheFlatGradientHoldsTheParametersGradients) {
   Gpt model({.layers = 1, .hidden = 20, .heads = 2, .sequence = 8, .vocabulary = 17});
   FlatParameters parameters(model.Units()[1]);
@@ -176,11 +197,11 @@ TEST(ConsecutiveBatch, CountsEveryByteButTheFirstOnce) {
 TEST(AdamW, FollowsThePublishedFormula) {
   const AdamWSettings settings{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
   const at::Tensor start = at::linspace(-1, 1, 64), gradient = at::linspace(2, -1, 64);
-  AdamW optimizer(start.clone(), settings);
+  AdamW optimizer({start.clone(), at::zeros_like(start), at::zeros_like(start)}, settings);
   at::Tensor weight = start.to(at::kDouble), first = at::zeros({64}, at::kDouble),
              second = at::zeros_like(first);
   for (int step = 1; step <= 5; ++step) {
-    optimizer.Step(gradient * step, 1e-2);
+    optimizer.Step(gradient * step, 1e-2, {});
     const at::Tensor g = gradient.to(at::kDouble) * step;
     weight = weight * (1 - 1e-2 * settings.weight_decay);
     first = settings.beta1 * first + (1 - settings.beta1) * g;

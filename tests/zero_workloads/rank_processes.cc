@@ -22,8 +22,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A port that is free now, below the range from which the system takes ports for connections (32768 on): none
-// of the many connections of hostccl can take it in the meantime.
+std::string ReadText(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
 int FreePort() {
   std::random_device random;
   while (true) {
@@ -36,14 +42,6 @@ int FreePort() {
     if (bind(probe.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) return port;
   }
 }
-
-std::string ReadText(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-}  // namespace
 
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = (fs::temp_directory_path() / "dynamiccl_zero_XXXXXX").string();
@@ -62,6 +60,8 @@ RankProcesses::RankProcesses(const Launch& launch) {
 
 void RankProcesses::Start(const Launch& launch, int rank, int port) {
   std::map<std::string, std::string> environment = launch.environment;
+  const auto own = launch.rank_environment.find(rank);
+  if (own != launch.rank_environment.end()) environment.insert(own->second.begin(), own->second.end());
   if (launch.ranks > 1) {
     environment.merge(std::map<std::string, std::string>{{"RANK", std::to_string(rank)},
                                                          {"WORLD_SIZE", std::to_string(launch.ranks)},
@@ -89,12 +89,22 @@ void RankProcesses::Start(const Launch& launch, int rank, int port) {
   processes_.push_back(process);
 }
 
-void RankProcesses::Kill(int rank, int signal) {
+pid_t RankProcesses::Process(int rank) const {
   // The rank is the one child of its `timeout`.
   const std::string process = std::to_string(processes_[static_cast<size_t>(rank)]);
   const std::string child = ReadText("/proc/" + process + "/task/" + process + "/children");
-  ASSERT_FALSE(child.empty()) << "rank " << rank << " has ended already";
-  kill(std::stoi(child), signal);
+  return child.empty() ? 0 : std::stoi(child);
+}
+
+void RankProcesses::Kill(int rank, int signal) {
+  const pid_t process = Process(rank);
+  ASSERT_NE(process, 0) << "rank " << rank << " has ended already";
+  kill(process, signal);
+}
+
+void RankProcesses::KillIfRunning(int rank) {
+  const pid_t process = Process(rank);
+  if (process != 0) kill(process, SIGKILL);
 }
 
 std::vector<RankOutcome> RankProcesses::Wait() {
@@ -112,6 +122,23 @@ std::vector<RankOutcome> RunRanks(const Launch& launch) {
   return RankProcesses(launch).Wait();
 }
 
+namespace {
+
+MemoryReport MemoryFrom(const nlohmann::json& json) {
+  MemoryReport memory;
+  for (const auto& [name, value] : json.items()) {
+    if (name == "activations_kept") {
+      memory.activations_kept = value;
+    } else {
+      memory.current[name] = value["current"];
+      memory.peak[name] = value["peak"];
+    }
+  }
+  return memory;
+}
+
+}  // namespace
+
 TrainingReport ReadReport(const fs::path& json) {
   TrainingReport report;
   std::ifstream file(json);
@@ -122,6 +149,7 @@ TrainingReport ReadReport(const fs::path& json) {
       report.bits_per_byte.push_back(line["bits_per_byte"]);
     }
     if (line.contains("parameters_sha256")) report.parameters_sha256 = line["parameters_sha256"];
+    if (line.contains("memory")) report.memory = MemoryFrom(line["memory"]);
     if (line.contains("held_out_bits_per_byte"))
       report.held_out_bits_per_byte = line["held_out_bits_per_byte"];
   }

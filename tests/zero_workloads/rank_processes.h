@@ -22,10 +22,15 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+// A port that is free now, below the range from which the system takes ports for connections (32768 on): none
+// of the many connections of hostccl can take it in the meantime.
+int FreePort();
+
 struct Launch {
   int ranks = 1;
   std::vector<std::string> arguments;              // of dynamiccl-zero
   std::map<std::string, std::string> environment;  // added to the test's own, on every rank
+  std::map<int, std::map<std::string, std::string>> rank_environment;  // of single ranks, on top
   // A rank that runs longer is killed and counts as exit code 124 or 137: what a hang looks like.
   int timeout_seconds = 120;
 };
@@ -40,9 +45,13 @@ class RankProcesses {
   // Rank and meeting point of torchrun; at one rank none of its variables.
   explicit RankProcesses(const Launch& launch);
   void Kill(int rank, int signal);
+  // SIGKILL, where the rank has not ended yet.
+  void KillIfRunning(int rank);
   std::vector<RankOutcome> Wait();
 
  private:
+  // The process of the rank itself; 0: it has ended.
+  pid_t Process(int rank) const;
   void Start(const Launch& launch, int rank, int port);
   std::filesystem::path OutputPath(int rank) const { return folder_ / ("output." + std::to_string(rank)); }
 
@@ -52,12 +61,19 @@ class RankProcesses {
 
 std::vector<RankOutcome> RunRanks(const Launch& launch);
 
+// Of rank 0.
+struct MemoryReport {
+  std::map<std::string, int64_t> current, peak;  // bytes by category, "total" among them
+  int64_t activations_kept = 0;
+};
+
 // What a training run wrote with --json.
 struct TrainingReport {
   std::vector<std::string> losses;  // as hexadecimal floats: equal text is equal to the bit
   std::vector<double> bits_per_byte;
   std::string parameters_sha256;
   double held_out_bits_per_byte = 0.0;
+  MemoryReport memory;
 };
 TrainingReport ReadReport(const std::filesystem::path& json);
 

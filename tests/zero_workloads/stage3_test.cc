@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "zero_workloads/data/batch_loader.h"
+#include "zero_workloads/models/gpt.h"
 #include "zero_workloads/zero/zero_engine.h"
 
 namespace dynamiccl::zero {
@@ -53,7 +54,7 @@ void ExpectMostInMemory(bool prefetch, int most) {
   EngineSettings settings;
   settings.stage = 3;
   settings.prefetch = prefetch;
-  const auto engine = ZeroEngine::Create(&model, group->get(), settings);
+  const auto engine = ZeroEngine::Create(model.Units(), group->get(), settings);
   CountingHooks hooks(model.Units(), engine.get());
   const std::vector<uint8_t> text(100, 'a');
   const BatchLoader loader(text, {2, 8, 0, 1}, 1, at::kCPU);

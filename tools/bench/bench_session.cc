@@ -30,10 +30,7 @@ Result<std::unique_ptr<BenchSession>> BenchSession::Open(const SessionOptions& o
 Status BenchSession::Start() {
   const NcclFunctionTable& nccl = library_.functions();
   const RankPlace& place = options_.place;
-  auto device = library_.is_hostccl() ? OpenHostDevice(library_, options_.null_stream)
-                                      : OpenCudaDevice(place.local_rank, options_.null_stream);
-  if (!device) return tl::unexpected<Error>(device.error());
-  device_ = std::move(*device);
+  DYNAMICCL_TRY(device_, OpenDevice(library_, place, options_.null_stream));
   ncclUniqueId id{};
   if (place.rank == 0) DYNAMICCL_CHECK_OK(library_.Check(nccl.GetUniqueId(&id), "ncclGetUniqueId"));
   DYNAMICCL_TRY(id, ExchangeUniqueId(place, id, kMeetTimeout));

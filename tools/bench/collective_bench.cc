@@ -50,6 +50,8 @@ class Bench {
   Status Prepare();
   Status RunType(DataType type, const BenchObserver& observer);
   Result<BenchRow> MeasureRow(const RowPlan& plan);
+  Status StartLoad(const Half& outside, const Half& inside);
+  Status TimeRounds(double footprint, Half& outside, Half& inside, std::vector<double>& copy);
   Half MakeHalf(const RowPlan& plan, bool in_place) const;
   Status Check(Half& half, BenchTimes& times);
   Result<double> CheckOnce(const Half& half);
@@ -63,6 +65,7 @@ class Bench {
   const BenchOptions& options_;
   Buffers buffers_;
   std::optional<CopyProbe> probe_;
+  std::unique_ptr<cuda::BackgroundLoad> load_;
 };
 
 size_t LargestElement(const BenchOptions& options) {
@@ -78,6 +81,13 @@ Status Bench::Prepare() {
   DYNAMICCL_TRY(buffers_.receive, session_.AllocateBuffer(room));
   if (options_.copy_limit && session_.library().is_hostccl())
     probe_.emplace(session_, 2.0 * static_cast<double>(largest) * session_.place().n_ranks);
+  if (!options_.background) return {};
+  if (session_.library().is_hostccl()) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "a background load runs on a GPU, and hostccl on none"),
+        "leave --background out; docs/emulated_links.md has background load on links");
+  }
+  DYNAMICCL_TRY(load_, cuda::BackgroundLoad::Prepare(*options_.background, session_.place().local_rank));
   return {};
 }
 
@@ -99,26 +109,23 @@ Half Bench::MakeHalf(const RowPlan& plan, bool in_place) const {
 }
 
 Result<double> Bench::CheckOnce(const Half& half) {
-  const size_t width = ElementBytes(half.call.type);
   const int rank = session_.place().rank;
   Device& device = session_.device();
-  std::vector<std::byte> output(ReceiveCount(half.checked) * width, kStale);
-  const std::vector<std::byte> input = InputOf(half.checked, rank);
-  DYNAMICCL_CHECK_OK(device.CopyIn(half.call.receive, output.data(), output.size()));
-  DYNAMICCL_CHECK_OK(device.CopyIn(const_cast<std::byte*>(half.call.send), input.data(), input.size()));
+  const std::vector<std::byte> stale(ReceiveCount(half.checked) * ElementBytes(half.call.type), kStale);
+  DYNAMICCL_CHECK_OK(device.CopyIn(half.call.receive, stale.data(), stale.size()));
+  DYNAMICCL_CHECK_OK(device.FillInput(half.checked, rank, const_cast<std::byte*>(half.call.send)));
   // No rank reads a neighbour's buffer before that rank has filled it.
   DYNAMICCL_CHECK_OK(session_.Barrier());
   DYNAMICCL_CHECK_OK(session_.Issue(half.call));
   DYNAMICCL_CHECK_OK(device.Synchronize());
-  DYNAMICCL_CHECK_OK(device.CopyOut(output.data(), half.call.receive, output.size()));
-  return session_.SumOverRanks(static_cast<double>(CountWrong(half.checked, rank, output)));
+  DYNAMICCL_TRY(const uint64_t wrong, device.CountWrong(half.checked, rank, half.call.receive));
+  return session_.SumOverRanks(static_cast<double>(wrong));
 }
 
 Status Bench::Check(Half& half, BenchTimes& times) {
   // Timed data is filled too: zeros and denormals would be other work.
-  const std::vector<std::byte> input = InputOf(half.checked, session_.place().rank);
-  DYNAMICCL_CHECK_OK(
-      session_.device().CopyIn(const_cast<std::byte*>(half.call.send), input.data(), input.size()));
+  DYNAMICCL_CHECK_OK(session_.device().FillInput(half.checked, session_.place().rank,
+                                                 const_cast<std::byte*>(half.call.send)));
   if (half.in_place && !HasInPlaceResult(options_.collective)) return {};
   for (int i = 0; i < options_.checks; ++i) {
     half.checked.repetition = static_cast<uint64_t>(i) + 1;
@@ -205,7 +212,8 @@ IterationStatistics Summarize(const std::vector<double>& times) {
   double variance = 0;
   for (const double t : times) variance += (t - mean) * (t - mean) / static_cast<double>(times.size());
   const auto [least, most] = std::minmax_element(times.begin(), times.end());
-  return {*least, *most, Percentile(times, 0.99), mean > 0 ? 100 * std::sqrt(variance) / mean : 0};
+  return {*least, *most, Percentile(times, 0.5), Percentile(times, 0.99),
+          mean > 0 ? 100 * std::sqrt(variance) / mean : 0};
 }
 
 void Bench::Finish(const Half& half, BenchTimes& times) const {
@@ -220,25 +228,49 @@ void Bench::Finish(const Half& half, BenchTimes& times) const {
   times.iterations = Summarize(half.iterations);
 }
 
-Result<BenchRow> Bench::MeasureRow(const RowPlan& plan) {
-  const int n = session_.place().n_ranks;
-  const size_t width = ElementBytes(plan.type);
-  const CallLayout layout = LayoutOf(options_.collective, plan.size / width, width, n);
-  BenchRow row{
-      std::max(layout.send, layout.receive) * width, layout.argument, plan.type, plan.op, plan.root, {}, {}};
-  Half outside = MakeHalf(plan, false);
-  Half inside = MakeHalf(plan, true);
-  DYNAMICCL_CHECK_OK(Check(outside, row.out_of_place));
-  DYNAMICCL_CHECK_OK(Check(inside, row.in_place));
-  std::vector<double> copy;
+Status Bench::TimeRounds(double footprint, Half& outside, Half& inside, std::vector<double>& copy) {
   for (int round = 0; round < options_.rounds; ++round) {
     if (probe_) {
-      const double footprint = FootprintBytes(options_.collective, layout, width, n);
       DYNAMICCL_TRY(const double gbps, probe_->Measure(footprint, kProbeMilliseconds));
       copy.push_back(gbps);
     }
     DYNAMICCL_CHECK_OK(Round(outside));
     DYNAMICCL_CHECK_OK(Round(inside));
+  }
+  return {};
+}
+
+// What is done for the first time may wait for the whole GPU, so for the load's end: loading a kernel,
+// connecting ranks. Therefore a round of each half comes before, untimed, on all ranks: those without a load
+// too.
+Status Bench::StartLoad(const Half& outside, const Half& inside) {
+  if (!options_.background) return {};
+  for (Half untimed : {outside, inside}) DYNAMICCL_CHECK_OK(Round(untimed));
+  return load_ ? load_->Start() : Status{};
+}
+
+Result<BenchRow> Bench::MeasureRow(const RowPlan& plan) {
+  const int n = session_.place().n_ranks;
+  const size_t width = ElementBytes(plan.type);
+  const CallLayout layout = LayoutOf(options_.collective, plan.size / width, width, n);
+  BenchRow row{std::max(layout.send, layout.receive) * width,
+               layout.argument,
+               plan.type,
+               plan.op,
+               plan.root,
+               {},
+               {},
+               {}};
+  Half outside = MakeHalf(plan, false);
+  Half inside = MakeHalf(plan, true);
+  DYNAMICCL_CHECK_OK(Check(outside, row.out_of_place));
+  DYNAMICCL_CHECK_OK(Check(inside, row.in_place));
+  std::vector<double> copy;
+  DYNAMICCL_CHECK_OK(StartLoad(outside, inside));
+  const double footprint = FootprintBytes(options_.collective, layout, width, n);
+  DYNAMICCL_CHECK_OK(TimeRounds(footprint, outside, inside, copy));
+  if (load_) {
+    DYNAMICCL_TRY(row.background, load_->Stop());
   }
   Finish(outside, row.out_of_place);
   Finish(inside, row.in_place);

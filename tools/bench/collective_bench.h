@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/bench/bench_session.h"
+#include "tools/bench/cuda/background_load.h"
 
 namespace dynamiccl {
 
@@ -46,12 +47,14 @@ struct BenchOptions {
   bool cpu_time = false;
   bool per_iteration = false;
   bool copy_limit = true;
+  std::optional<cuda::LoadRequest> background;  // beside the timed calls, on each GPU
 };
 
 // Of the time between events around each iteration, microseconds, maxima over ranks.
 struct IterationStatistics {
   double min = 0;
   double max = 0;
+  double p50 = 0;
   double p99 = 0;
   double deviation_percent = 0;
 };
@@ -79,6 +82,7 @@ struct BenchRow {
   int root = 0;
   BenchTimes out_of_place;
   BenchTimes in_place;
+  std::optional<cuda::LoadReport> background;  // on rank 0's GPU
 };
 
 // What the caller is told, on every rank.

@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test data of a benchmark, and whether a collective did what it should: small whole numbers, exact in every
-// element type.
+// Test data of a benchmark, and whether a collective did what it should.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "src/collective/data_type.h"
-#include "src/collective/reduce_op.h"
-#include "tools/bench/tested_collective.h"
+#include "tools/bench/checked_element.h"
 
 namespace dynamiccl {
-
-struct CheckedCall {
-  TestedCollective collective = TestedCollective::kAllReduce;
-  uint64_t count = 0;  // of the API
-  DataType type = DataType::kFloat32;
-  ReduceOp op = ReduceOp::kSum;
-  int root = 0;
-  int n_ranks = 1;
-  bool doubled = false;     // every rank's part counts twice (mulsum)
-  uint64_t repetition = 0;  // other data each time
-};
 
 // Elements that a rank sends and receives.
 uint64_t SendCount(const CheckedCall& call);

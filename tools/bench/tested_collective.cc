@@ -59,10 +59,6 @@ std::string TestedCollectiveNames() {
   return names;
 }
 
-bool Reduces(TestedCollective collective) {
-  return collective == kAllReduce || collective == kReduce || collective == kReduceScatter;
-}
-
 bool HasRoot(TestedCollective collective) {
   return collective == kBroadcast || collective == kReduce || collective == kGather || collective == kScatter;
 }

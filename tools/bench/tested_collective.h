@@ -37,7 +37,10 @@ std::string TestedCollectiveNames();
 constexpr bool IsTunable(TestedCollective collective) {
   return static_cast<int>(collective) < kTunableCollectives;
 }
-bool Reduces(TestedCollective collective);
+constexpr bool Reduces(TestedCollective collective) {
+  return collective == TestedCollective::kAllReduce || collective == TestedCollective::kReduce ||
+         collective == TestedCollective::kReduceScatter;
+}
 bool HasRoot(TestedCollective collective);
 // nccl-tests does not check in-place results of operations that have no in-place form.
 bool HasInPlaceResult(TestedCollective collective);

@@ -100,6 +100,7 @@ Result<RankPlace> RankPlaceFromEnvironment() {
   DYNAMICCL_TRY(place.rank, IntegerVariable("RANK", std::nullopt));
   DYNAMICCL_TRY(place.n_ranks, IntegerVariable("WORLD_SIZE", std::nullopt));
   DYNAMICCL_TRY(place.local_rank, IntegerVariable("LOCAL_RANK", place.rank));
+  DYNAMICCL_TRY(place.n_local_ranks, IntegerVariable("LOCAL_WORLD_SIZE", 1));
   DYNAMICCL_TRY(place.master_port, IntegerVariable("MASTER_PORT", std::nullopt));
   if (const char* address = std::getenv("MASTER_ADDR")) place.master_address = address;
   return place;

@@ -73,11 +73,15 @@ Result<int> RunProcess(const BenchWords& words, const BenchOptions& options) {
   if (words.cta_policy >= 0) where.cta_policy = words.cta_policy;
   DYNAMICCL_TRY(where.place, RankPlaceFromEnvironment());
   where.place.n_ranks *= words.threads;
+  where.place.n_local_ranks *= words.threads;
+  where.place.ranks_in_process = words.threads;
   const int first = where.place.rank * words.threads;
+  const int first_here = where.place.local_rank * words.threads;
   std::vector<Result<int>> results(static_cast<size_t>(words.threads), kExitOk);
   std::vector<std::thread> threads;
   for (int i = 0; i < words.threads; ++i) {
     where.place.rank = first + i;
+    where.place.local_rank = first_here + i;
     threads.emplace_back([&words, &options, where, &result = results[static_cast<size_t>(i)]] {
       result = RunRank(words, options, where);
     });

@@ -97,6 +97,10 @@ void RegisterReports(CLI::App& app, BenchWords& words) {
                  "Rounds of which the medians are printed (1 is nccl-tests' way)")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  app.add_option(
+      "--background", words.background,
+      "Work on each GPU beside the timed calls: compute:SHARE of its multiprocessors or memory:SHARE "
+      "of its bandwidth");
   app.add_option("--singles", words.options.singles,
                  "Single calls a round for p50 and p99, 0 for none (default: 50 ms of them, 10 to 1000)")
       ->check(CLI::Range(0, 1000000));
@@ -132,7 +136,7 @@ void RegisterAgainst(CLI::App& app, BenchWords& words) {
                      "Libraries to time in turns with ours: openmpi, impi, gloo, separated by commas");
   // A comparison makes as many calls as fill a burst, and does not check data.
   for (const char* other : {"-n", "-w", "-m", "-N", "-c", "-u", "-a", "-z", "-C", "-S", "-I", "-M", "-T",
-                            "-x", "-y", "--singles"})
+                            "-x", "-y", "--singles", "--background"})
     against->excludes(app.get_option(other));
   app.add_option("--choice", words.choice, "Ours in a comparison: its default, or the best of all configs")
       ->check(CLI::IsMember({"default", "best"}))
@@ -251,6 +255,9 @@ Result<BenchOptions> UnderstandBench(const BenchWords& words) {
   DYNAMICCL_TRY(range.end, ParseBytes(words.end));
   DYNAMICCL_TRY(range.step, ParseBytes(words.step));
   DYNAMICCL_TRY(options.sizes, SizesOf(range));
+  if (!words.background.empty()) {
+    DYNAMICCL_TRY(options.background, cuda::ParseLoad(words.background));
+  }
   options.average = static_cast<RankAverage>(words.average);
   options.blocking = static_cast<Blocking>(words.blocking);
   options.cpu_time = words.cpu_time != 0;

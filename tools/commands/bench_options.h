@@ -36,6 +36,7 @@ struct BenchWords {
   int per_iteration = 0;
   int cta_policy = -1;
   std::string json;
+  std::string background;
   std::map<std::string, std::string> refused;  // letters that cannot mean anything here, as given
   BenchOptions options;                        // those that are numbers as they stand
   LaunchOptions launch;

@@ -53,8 +53,11 @@ Json ToJson(const BenchTimes& times, bool per_iteration) {
   json["percent_of_copy_limit"] = percent ? Json(*percent) : Json();
   if (!per_iteration) return json;
   const IterationStatistics& i = times.iterations;
-  json["per_iteration"] = {
-      {"min_us", i.min}, {"max_us", i.max}, {"p99_us", i.p99}, {"cv_percent", i.deviation_percent}};
+  json["per_iteration"] = {{"min_us", i.min},
+                           {"max_us", i.max},
+                           {"p50_us", i.p50},
+                           {"p99_us", i.p99},
+                           {"cv_percent", i.deviation_percent}};
   return json;
 }
 
@@ -168,6 +171,10 @@ void BenchTable::Row(const BenchRow& row) const {
   }
   if (words_.timestamps != 0) fmt::print("  {}", Timestamp());
   fmt::print("\n");
+  if (row.background) {
+    fmt::print("# background {}: {} blocks, {:.0f} GB/s read and written\n", words_.background,
+               row.background->blocks, row.background->gigabytes_per_second);
+  }
   std::fflush(stdout);
 }
 
@@ -199,6 +206,10 @@ Json BenchJson(const BenchSession& session, const BenchOptions& options, const s
                     {"root", RootColumn(options, row)},
                     {"out_of_place", ToJson(row.out_of_place, options.per_iteration)},
                     {"in_place", ToJson(row.in_place, options.per_iteration)}});
+    if (!row.background) continue;
+    list.back()["background"] = {{"blocks", row.background->blocks},
+                                 {"rounds", row.background->rounds},
+                                 {"gbps", row.background->gigabytes_per_second}};
   }
   return {{"schema", 2},
           {"library", session.library().Description()},

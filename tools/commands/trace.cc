@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl trace import|export|show|merge|recover`: traces in and out.
+// `dynamiccl trace import|export|show|merge|recover|generate`: traces in and out.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -7,6 +7,7 @@
 
 #include "src/collective/size_class.h"
 #include "tools/command_table.h"
+#include "tools/commands/trace_generate.h"
 #include "tools/exit_code.h"
 #include "tools/report/json_output.h"
 #include "tools/report/trace_summary.h"
@@ -193,10 +194,13 @@ Result<int> TraceCommand(CommandLine& line) {
   CLI::App* const recover =
       AddAction(app, "recover", "Take what is whole from a damaged or cut trace", options);
   AddOutput(recover, options);
+  TraceGenerateOptions generate_options;
+  CLI::App* const generate = AddTraceGenerate(app, generate_options);
   if (const auto exit_code = line.Parse()) return *exit_code;
   if (import->parsed()) return Import(options);
   if (exported->parsed()) return Export(options);
   if (show->parsed()) return Show(options);
+  if (generate->parsed()) return TraceGenerate(generate_options);
   return merge->parsed() ? Merge(options) : Recover(options);
 }
 

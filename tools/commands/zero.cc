@@ -1,12 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl zero`: the ZeRO trainer (dynamiccl-zero) as n ranks under the launcher.
+// `dynamiccl zero`: the ZeRO trainer (dynamiccl-zero) as n ranks under the launcher; `zero estimate` and
+// `zero checkpoint`, which have no ranks, in its place; `zero tradeoffs` and `zero capped`, which start
+// several runs.
 #include "tools/command_table.h"
+#include "tools/commands/zero_studies.h"
+#include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/launch_options.h"
 #include "tools/sibling_program.h"
 
 namespace dynamiccl {
 
+namespace {
+
+// All words are its own: `estimate` also has ranks, but of a job that is only thought of.
+Result<int> RunWithoutRanks(CommandLine& line) {
+  DYNAMICCL_TRY(const Installation installation, FindInstallation());
+  DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));
+  command.insert(command.begin() + 1, line.arguments().begin(), line.arguments().end());
+  DYNAMICCL_CHECK_OK(BecomeSibling(command));
+  return kExitEnvironment;
+}
+
+}  // namespace
+
 Result<int> ZeroCommand(CommandLine& line) {
+  const std::string word = line.arguments().empty() ? "" : line.arguments().front();
+  if (word == "estimate" || word == "checkpoint") return RunWithoutRanks(line);
+  if (word == "tradeoffs") return ZeroTradeoffs(line);
+  if (word == "capped") return ZeroCapped(line);
   LaunchOptions options;
   options.n_ranks = 2;
   RegisterLaunchOptions(line.app(), options);

@@ -3,13 +3,13 @@
 
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "src/base/clock.h"
 #include "tools/launch/launcher.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/record/recorded_launch.h"
+#include "tools/zero/training_text.h"
 
 namespace dynamiccl {
 namespace {
@@ -18,27 +18,6 @@ namespace fs = std::filesystem;
 
 // Far beyond any step of a demo: only a hang gets here.
 constexpr std::chrono::milliseconds kStepLimit = std::chrono::minutes(5);
-
-std::string CachedText() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const fs::path root = cache != nullptr && *cache != '\0'
-                            ? fs::path(cache)
-                            : fs::path(home == nullptr ? "/" : home) / ".cache";
-  return (root / "dynamiccl/shakespeare").string();
-}
-
-Result<std::string> FindText(const std::string& named) {
-  const std::string path = named.empty() ? CachedText() : fs::absolute(named).string();
-  std::error_code ignored;
-  if (fs::exists(path, ignored)) return path;
-  if (!named.empty()) {
-    return WithHint(MakeError(ErrorKind::kNotFound, "no text at '{}'", named),
-                    "--data takes a text file or a folder of them");
-  }
-  return WithHint(MakeError(ErrorKind::kNotFound, "there is no text to train on in '{}'", path),
-                  "run tools/setup/fetch_shakespeare.sh, or give a text file with --data FILE");
-}
 
 Status CheckParts(const Installation& installation) {
   struct Part {
@@ -71,7 +50,7 @@ Result<DemoSession> DemoSession::Open(const DemoOptions& options) {
   session.started_ns_ = MonotonicNanoseconds();
   DYNAMICCL_TRY(session.installation_, FindInstallation(options.home));
   DYNAMICCL_CHECK_OK(CheckParts(session.installation_));
-  DYNAMICCL_TRY(session.text_, FindText(options.text));
+  DYNAMICCL_TRY(session.text_, FindTrainingText(options.text));
   std::error_code failed;
   fs::create_directories(session.Output("logs"), failed);
   if (failed) {

@@ -19,6 +19,10 @@ unpack_wheel() { # REQUIREMENT FOLDER
   mv "$part" "$folder"
 }
 
+# The compiler looks there by itself, after the C++ library's own headers. Named by -isystem it would come before those,
+# which then do not find the C library's.
+is_searched_anyway() { [[ "$(readlink -f "$1")" == /usr/include ]]; } # FOLDER
+
 # Sets cuda_include (an array of -isystem) and cuda_lib. A toolkit comes first, unless --wheels was given.
 find_cuda() {
   local root=""
@@ -30,11 +34,14 @@ find_cuda() {
     root="$(nvcc --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p' | head -1)"
   fi
   for root in "$root" "${CUDA_HOME:-}" /usr/local/cuda; do
-    if [[ -n "$root" && -f "$root/include/cuda_runtime_api.h" && -e "$root/lib64/libcudart_static.a" ]]; then
-      cuda_include=(-isystem "$root/include") cuda_lib="$root/lib64/libcudart_static.a"
-      echo "CUDA runtime: $root"
-      return
-    fi
+    for cuda_lib in "$root/lib64/libcudart_static.a" "$root/lib/libcudart_static.a"; do
+      if [[ -n "$root" && -f "$root/include/cuda_runtime_api.h" && -e "$cuda_lib" ]]; then
+        cuda_include=()
+        is_searched_anyway "$root/include" || cuda_include=(-isystem "$root/include")
+        echo "CUDA runtime: $root"
+        return
+      fi
+    done
   done
   use_cuda_wheels
 }
@@ -51,8 +58,33 @@ use_cuda_wheels() {
   echo "CUDA runtime: wheels of PyPI"
 }
 
-# Where a release lies: fetched before by tools/setup/fetch_nccl.sh, or here.
+# The NCCL among python3's packages, which PyTorch brings: its folder, and the release that its header names.
+installed_nccl_folder() { python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])' 2>/dev/null; }
+release_of() { # FOLDER
+  sed -nE 's/^#define NCCL_(MAJOR|MINOR|PATCH) +([0-9]+).*/\2/p' "$1/include/nccl.h" 2>/dev/null | head -3 | paste -sd.
+}
+
+# Where the shared CUDA runtime is: among python3's packages, which PyTorch uses, else beside nvcc, else where the loader looks.
+cudart_folder() {
+  local folder packages
+  packages="$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null)"
+  for folder in "$packages"/cu13/lib "$packages"/cuda_runtime/lib "${CUDA_HOME:-/usr/local/cuda}"/lib64 "${CUDA_HOME:-/usr/local/cuda}"/lib; do
+    if compgen -G "$folder/libcudart.so*" >/dev/null; then echo "$folder" && return; fi
+  done
+}
+
+# The releases to ask when none is named: what is installed, so that nothing must be fetched.
+default_versions() {
+  local folder
+  folder="$(installed_nccl_folder)"
+  if [[ -n "$folder" && -e "$folder/lib/libnccl.so.2" ]]; then release_of "$folder"; else echo "2.30.7 2.32.3"; fi
+}
+
+# Where a release lies: installed, fetched before by tools/setup/fetch_nccl.sh, or here.
 nccl_folder() { # VERSION
+  local installed
+  installed="$(installed_nccl_folder)"
+  if [[ -n "$installed" && "$(release_of "$installed")" == "$1" ]]; then echo "$installed" && return; fi
   local cached="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl/wheels/nccl-$1/nvidia/nccl"
   if [[ -e "$cached/lib/libnccl.so.2" ]]; then echo "$cached"; else echo "$work/wheels/nccl-$1/nvidia/nccl"; fi
 }
@@ -81,5 +113,8 @@ build_all() {
   done
 }
 
-# Name and driver of the GPUs; nothing where there is none.
-describe_gpus() { nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null; }
+# Name and driver of the GPUs; nothing where there is none. A rehearsal stands in for one.
+describe_gpus() {
+  if [[ ${#rehearsal[@]} -gt 0 ]]; then echo "no GPU: a rehearsal, nothing was measured" && return; fi
+  nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null
+}

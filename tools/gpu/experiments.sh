@@ -58,7 +58,8 @@ experiment_b() { # VERSION
 # (c) Does STATIC_PLUGIN find the tuner and the profiler of a preloaded object?
 experiment_c() { # VERSION
   separate_hosts 2
-  common_env+=(LD_PRELOAD="$work/libprobe_plugin.so${LD_PRELOAD:+:$LD_PRELOAD}" NCCL_TUNER_PLUGIN=STATIC_PLUGIN NCCL_PROFILER_PLUGIN=STATIC_PLUGIN)
+  preloads=("$work/libprobe_plugin.so")
+  common_env+=(NCCL_TUNER_PLUGIN=STATIC_PLUGIN NCCL_PROFILER_PLUGIN=STATIC_PLUGIN)
   program_options=(--bytes 65536 --iterations 2)
   run_case c "preloaded, STATIC_PLUGIN" "$1" 2 1
 }
@@ -129,6 +130,27 @@ experiment_h() { # VERSION
     separate_hosts 2
     program_options=(--bytes 1048576 --iterations 2 --selection "$selection")
     run_case h "algSelection $selection" "$1" 2 1
+  done
+}
+
+# Are choices forced by DynamICCL's rules visible in NCCL's log and in the profiler? Needs --home.
+experiment_forced() { # VERSION
+  local choice algorithm protocol channels rules
+  if [[ -z "$dynamiccl_object" ]]; then
+    skip forced "choices by rules" "$1" "no libdynamiccl.so was named (--home FOLDER)"
+    return
+  fi
+  # LL128 is not offered over sockets; NCCL_MAX_CTAS, which separate_hosts sets, would be the user's word on channels.
+  for choice in "ring ll 1" "ring ll 2" "ring simple 1" "ring simple 2" "tree ll 1" "tree ll 2" "tree simple 1" "tree simple 2"; do
+    read -r algorithm protocol channels <<<"$choice"
+    rules="$work/rules_${choice// /_}.csv"
+    echo "allreduce,0,18446744073709551615,$algorithm,$protocol,$channels,-1,-1" >"$rules"
+    separate_hosts 2
+    common_env=("${common_env[@]/NCCL_MAX_CTAS=*/NCCL_DEBUG=INFO}")
+    preloads=("$dynamiccl_object")
+    common_env+=(DYNAMICCL_RULES="$rules" DYNAMICCL_ATTEST_TIMEOUT_MS=20000 NCCL_PROFILER_PLUGIN="$work/libprobe_plugin.so" PROBE_MASK=2)
+    program_options=(--bytes 4194304 --iterations 2)
+    run_case forced "$choice" "$1" 2 1
   done
 }
 

@@ -1,26 +1,29 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Asks a machine with a GPU what no other machine can answer about NCCL. See README.md beside it.
-#   first_hour.sh [-o FOLDER] [--versions "2.30.7 2.32.3"] [--only "a d e"] [--limit SECONDS] [--mps] [--wheels] [--build-only]
+#   first_hour.sh [-o FOLDER] [--versions "2.30.7 2.32.3"] [--only "a d e"] [--limit SECONDS] [--home FOLDER]
+#                 [--mps] [--wheels] [--build-only] [--rehearse FILE]
 # Exit codes: 0 all experiments ran (whatever they found), 2 usage, 3 no GPU or something needed is missing.
 set -uo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-work=out/first_hour versions=(2.30.7 2.32.3) chosen=(a b c d e f g h cost) limit_s=60 want_mps="" want_wheels="" build_only=""
-mps_folder=""
+work=out/first_hour versions=() chosen=(a b c d e f g h forced cost) limit_s=60 want_mps="" want_wheels="" build_only=""
+mps_folder="" home="" rehearse="" dynamiccl_object=""
 
 usage() {
-  sed -n '3,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '3,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 
 while [[ $# -gt 0 ]]; do
   case "$1" in
-    -o | --versions | --only | --limit) [[ $# -ge 2 ]] || usage ;;&
+    -o | --versions | --only | --limit | --home | --rehearse) [[ $# -ge 2 ]] || usage ;;&
     -o) work="$2"; shift 2 ;;
     --versions) read -ra versions <<<"$2"; shift 2 ;;
     --only) read -ra chosen <<<"$2"; shift 2 ;;
     --limit) limit_s="$2"; shift 2 ;;
+    --home) home="$2"; shift 2 ;;
+    --rehearse) rehearse="$2"; shift 2 ;;
     --mps) want_mps=1; shift ;;
     --wheels) want_wheels=1; shift ;;
     --build-only) build_only=1; shift ;;
@@ -36,6 +39,13 @@ source "$here/environment.sh"
 source "$here/ranks.sh"
 # shellcheck source=tools/gpu/experiments.sh
 source "$here/experiments.sh"
+
+[[ -z "$rehearse" ]] || read_rehearsal "$rehearse"
+if [[ -n "$home" ]]; then
+  dynamiccl_object="$(cd "$home" && pwd)/lib/libdynamiccl.so"
+  [[ -e "$dynamiccl_object" ]] || { echo "error: no lib/libdynamiccl.so in '$home'" >&2; exit 3; }
+fi
+[[ ${#versions[@]} -gt 0 ]] || read -ra versions <<<"$(default_versions)"
 
 for experiment in "${chosen[@]}"; do
   declare -F "experiment_$experiment" >/dev/null || { echo "error: no experiment '$experiment'" >&2; usage; }
@@ -66,6 +76,7 @@ summarise() {
       s/"(rank_0|plugin|exit_codes)"://g; s/[{}"]//g' "$results"
   } >"$work/summary.txt"
   echo "summary: $work/summary.txt"
+  python3 "$here/answers.py" "$results" | tee "$work/answers.txt"
 }
 
 echo "folder: $work"

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 namespace {
 
@@ -65,16 +66,45 @@ Result ProfilerInit(void** context, uint64_t, int* mask, const char*, int, int, 
   return kSuccess;
 }
 
-// The head of ncclProfilerEventDescr_v5_t; what follows depends on the type and is not needed here.
+// The head of ncclProfilerEventDescr_v5_t, and behind it what a collective has; other types have other things
+// there.
 struct EventHead {
   uint64_t type;
   void* parent;
   int rank;
+  uint64_t sequence;
+  const char* function;
+  const void* send;
+  void* receive;
+  size_t count;
+  int root;
+  const char* data_type;
+  uint8_t channels;
+  uint8_t warps;
+  const char* algorithm;
+  const char* protocol;
 };
+static_assert(offsetof(EventHead, function) == 32 && offsetof(EventHead, channels) == 80 &&
+                  offsetof(EventHead, protocol) == 96,
+              "ncclProfilerEventDescr_v5_t (profiler_v5.h of NCCL)");
+
+// What the profiler was told of the last collective: "AllReduce RING SIMPLE 2".
+char last_collective[128] = "";
+std::mutex last_collective_mutex;
+
+void Remember(const EventHead& event) {
+  if (event.function == nullptr || event.algorithm == nullptr || event.protocol == nullptr) return;
+  const std::lock_guard<std::mutex> lock(last_collective_mutex);
+  std::snprintf(last_collective, sizeof last_collective, "%s %s %s %d", event.function, event.algorithm,
+                event.protocol, int{event.channels});
+}
 
 // Handles are the type, moved away from null: nothing to allocate or free.
 Result StartEvent(void*, void** handle, const EventHead* event) {
-  if (event->type == kCollective) ++collective_events;
+  if (event->type == kCollective) {
+    ++collective_events;
+    Remember(*event);
+  }
   if (event->type == kKernelChannel) ++kernel_events;
   *handle = reinterpret_cast<void*>(static_cast<uintptr_t>(event->type));
   return kSuccess;
@@ -95,9 +125,9 @@ __attribute__((destructor)) void Report() {
   if (file == nullptr) return;
   std::fprintf(file,
                "{\"tuner_inits\":%ld,\"tuner_calls\":%ld,\"profiler_inits\":%ld,\"collective_events\":%ld,"
-               "\"kernel_events\":%ld,\"kernel_stops\":%ld}\n",
+               "\"kernel_events\":%ld,\"kernel_stops\":%ld,\"profiled\":\"%s\"}\n",
                tuner_inits.load(), tuner_calls.load(), profiler_inits.load(), collective_events.load(),
-               kernel_events.load(), kernel_stops.load());
+               kernel_events.load(), kernel_stops.load(), last_collective);
   std::fclose(file);
 }
 

@@ -21,13 +21,27 @@ skip() { record "$1" "$2" "$3" skipped "\"reason\":$(quoted "$4")"; } # EXPERIME
 # The environment of a case: set before run_case, cleared by it. rank_env_R holds words of rank R alone.
 common_env=()
 program_options=()
+preloads=() # objects that a case preloads
+
+# Of a rehearsal (first_hour.sh --rehearse): what stands in for a GPU, set for every rank.
+rehearsal=()
+rehearsal_preload=""
+read_rehearsal() { # FILE of NAME=value lines
+  local line
+  while IFS= read -r line; do
+    if [[ "$line" == LD_PRELOAD=* ]]; then rehearsal_preload="${line#LD_PRELOAD=}"; elif [[ -n "$line" ]]; then rehearsal+=("$line"); fi
+  done <"$1"
+}
 
 # Starts one process in the background.
 start_process() { # VERSION FOLDER RANKS FIRST HERE
   local -n own="rank_env_$4"
+  local preload
+  preload="$(IFS=: && echo "${preloads[*]}")"
+  preload="$preload${preload:+${rehearsal_preload:+:}}$rehearsal_preload"
   # env comes last: a preloaded plugin must not be in timeout too.
   timeout -k 5 "$limit_s" env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING NCCL_DEBUG_FILE="$2/nccl_$4.log" \
-    PROBE_REPORT="$2/plugin_$4.json" "${common_env[@]}" "${own[@]}" "$work/rank_program-$1" --id "$2/id" --ranks "$3" \
+    PROBE_REPORT="$2/plugin_$4.json" ${preload:+LD_PRELOAD="$preload"} "${rehearsal[@]}" "${common_env[@]}" "${own[@]}" "$work/rank_program-$1" --id "$2/id" --ranks "$3" \
     --first "$4" --here "$5" "${program_options[@]}" >"$2/out_$4.json" 2>"$2/err_$4.txt" &
 }
 
@@ -74,5 +88,5 @@ run_case() { # EXPERIMENT CASE VERSION RANKS HERE
   outcome="$(outcome_of "${codes[@]}")"
   record "$1" "$2" "$3" "$outcome" "$(details_of "$folder" "${codes[*]}")"
   for ((first = 0; first < $4; first += $5)); do unset "rank_env_$first"; done
-  common_env=() program_options=()
+  common_env=() program_options=() preloads=()
 }

@@ -15,6 +15,7 @@ struct Installation {
   std::string preload;      // libdynamiccl.so
   std::string hostccl_dir;  // folder with hostccl's libnccl.so.2
   std::string sweep_tuner;  // libnccl-tuner-sweep.so
+  std::string kernels;      // dynamiccl_kernels.fatbin, which a GPU's checks and loads need
   std::string dynamiccl;
   std::string agents;  // dynamiccl-agents
   std::string zero;    // dynamiccl-zero

@@ -55,7 +55,7 @@ Result<Trace> MergeParts(const std::string& output, std::string& warning) {
 
 void CountRecords(const Trace& trace, RecordedLaunch& launch) {
   launch.processes = trace.sections.size();
-  if (!trace.sections.empty()) launch.coverage = LedgerOf(CallsOf(trace.sections.front()).calls);
+  if (!trace.sections.empty()) launch.coverage = LedgerOf(CallsOf(trace.sections.front()));
   for (const TraceSection& section : trace.sections) {
     launch.records += section.records.size();
     launch.lost += section.lost;

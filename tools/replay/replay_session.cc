@@ -53,6 +53,8 @@ Result<std::unique_ptr<ReplaySession>> ReplaySession::Open() {
 
 Status ReplaySession::Start() {
   const NcclFunctionTable& nccl = library_.functions();
+  // Before the communicator: NCCL takes the GPU that is current.
+  DYNAMICCL_TRY(device_, OpenDevice(library_, place_));
   ncclUniqueId id{};
   if (place_.rank == 0) DYNAMICCL_CHECK_OK(library_.Check(nccl.GetUniqueId(&id), "ncclGetUniqueId"));
   DYNAMICCL_TRY(id, ExchangeUniqueId(place_, id, kMeetTimeout));
@@ -76,9 +78,7 @@ Status ReplaySession::CreateLanes(const ReplayPlan& plan) {
         library_.Check(library_.functions().CommSplit(job_, color, wanted.key, &lane.communicator, nullptr),
                        "ncclCommSplit", job_));
     if (wanted.color < 0) continue;
-    auto device = library_.is_hostccl() ? OpenHostDevice(library_) : OpenCudaDevice(place_.local_rank);
-    if (!device) return tl::unexpected<Error>(device.error());
-    lane.device = std::move(*device);
+    DYNAMICCL_TRY(lane.device, OpenDevice(library_, place_));
   }
   return {};
 }
@@ -193,8 +193,7 @@ Status ReplaySession::FillGroup(Lane& lane, const ReplayGroup& group) {
   size_t offset = 0;
   for (const TraceCall& call : group.calls) {
     if (Checkable(call.issued.call)) {
-      const std::vector<std::byte> input = InputOf(CheckOf(call, lane.n_ranks), lane.rank);
-      DYNAMICCL_CHECK_OK(lane.device->CopyIn(lane.send + offset, input.data(), input.size()));
+      DYNAMICCL_CHECK_OK(lane.device->FillInput(CheckOf(call, lane.n_ranks), lane.rank, lane.send + offset));
     }
     offset += RoomOf(call.issued.call);
   }
@@ -207,10 +206,9 @@ Status ReplaySession::CheckGroup(Lane& lane, const ReplayGroup& group, ReplayRes
   for (const TraceCall& call : group.calls) {
     if (Checkable(call.issued.call)) {
       const CheckedCall check = CheckOf(call, lane.n_ranks);
-      std::vector<std::byte> received(ReceiveCount(check) * ElementBytes(check.type));
-      DYNAMICCL_CHECK_OK(lane.device->CopyOut(received.data(), lane.receive + offset, received.size()));
+      DYNAMICCL_TRY(const uint64_t wrong, lane.device->CountWrong(check, lane.rank, lane.receive + offset));
       result.checked += ReceiveCount(check);
-      result.wrong += CountWrong(check, lane.rank, received);
+      result.wrong += wrong;
     }
     offset += RoomOf(call.issued.call);
   }

@@ -64,6 +64,7 @@ class ReplaySession {
 
   NcclLibrary library_;
   RankPlace place_;
+  std::unique_ptr<Device> device_;
   ncclComm_t job_ = nullptr;
   std::vector<Lane> lanes_;
 };

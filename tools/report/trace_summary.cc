@@ -46,8 +46,14 @@ TraceSummary SummarizeTrace(const Trace& trace) {
   summary.library = trace.sections.front().library;
   const SectionCalls calls = CallsOf(trace.sections.front());
   for (const TraceCall& call : calls.calls) CountCall(call, summary);
-  summary.coverage = LedgerOf(calls.calls);
+  summary.coverage = LedgerOf(calls);
   ReadMarks(calls.steps, summary);
+  for (const MemoryView& memory : calls.memory) {
+    const bool first = summary.memory_bytes == 0;
+    summary.least_free_bytes =
+        first ? memory.free_bytes : std::min(summary.least_free_bytes, memory.free_bytes);
+    summary.memory_bytes = memory.total_bytes;
+  }
   return summary;
 }
 
@@ -60,7 +66,11 @@ Json SummaryJson(const std::string& path, const TraceSummary& summary) {
   for (const auto& [key, calls] : summary.decisions) {
     decisions.push_back({{"decided_by", key.first}, {"config", key.second}, {"calls", calls}});
   }
+  Json memory;
+  if (summary.memory_bytes > 0)
+    memory = {{"least_free_bytes", summary.least_free_bytes}, {"bytes", summary.memory_bytes}};
   return {{"path", path},
+          {"memory", memory},
           {"ranks", summary.sections},
           {"library", summary.library},
           {"calls", summary.calls},

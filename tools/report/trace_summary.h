@@ -26,8 +26,10 @@ struct TraceSummary {
   uint64_t lost = 0;
   bool closed = true;  // every process ended in order
   bool mirrored = false;
-  int64_t steps = 0;  // steps that the program marked
-  int stage = -1;     // labelled ZeRO stage, -1 without one label or with several
+  int64_t steps = 0;              // steps that the program marked
+  uint64_t least_free_bytes = 0;  // of the device, where the program told of its memory
+  uint64_t memory_bytes = 0;      // the device's; 0: it did not
+  int stage = -1;                 // labelled ZeRO stage, -1 without one label or with several
   CoverageLedger coverage;
   std::map<std::string, CallCount> collectives;
   std::map<std::pair<std::string, uint64_t>, int64_t> sizes;         // (collective, bytes) -> calls

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds what is loaded into jobs, libdynamiccl.so and libdynamiccl-audit.so, so that it loads on old machines: glibc
-# 2.28 (Rocky 8, Ubuntu 20.04) and later, whatever this machine has. The compiler is zig's clang from PyPI, kept in the
+# 2.17 (CentOS 7, and so Rocky 8 and Ubuntu 18.04) and later, whatever this machine has. The compiler is zig's clang from PyPI, kept in the
 # user's cache; C++'s library is linked statically. Safe to repeat.
 #   tools/setup/build_portable.sh [folder]         default: build/portable; the objects are in folder/lib
-#   DYNAMICCL_PORTABLE_GLIBC=2.17                  another release of glibc
+#   DYNAMICCL_PORTABLE_GLIBC=2.28                  another release of glibc
 #   DYNAMICCL_JOBS                                 how many compilers at once (default: the cores)
 set -euo pipefail
 
@@ -15,8 +15,8 @@ fail() {
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 folder="${1:-$root/build/portable}"
-glibc="${DYNAMICCL_PORTABLE_GLIBC:-2.28}"
-[[ $glibc =~ ^2\.[0-9]+$ ]] || fail "DYNAMICCL_PORTABLE_GLIBC=$glibc is no release of glibc" "for example 2.28"
+glibc="${DYNAMICCL_PORTABLE_GLIBC:-2.17}"
+[[ $glibc =~ ^2\.[0-9]+$ ]] || fail "DYNAMICCL_PORTABLE_GLIBC=$glibc is no release of glibc" "for example 2.17"
 target="$(uname -m)-linux-gnu.$glibc"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl"
 zig="$cache/zig"

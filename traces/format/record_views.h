@@ -4,7 +4,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "src/collective/collective_call.h"
 #include "src/collective/collective_config.h"
@@ -31,6 +37,27 @@ struct StepView {
   ZeroStage stage = ZeroStage::kUnknown;
 
   friend bool operator==(const StepView&, const StepView&) = default;
+};
+
+// The program said how much memory its device has left.
+struct MemoryView {
+  int64_t marked_ns = 0;
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
+
+  friend bool operator==(const MemoryView&, const MemoryView&) = default;
+};
+
+// What the guard of a communicator found (src/decision/guard/waited_shares.h).
+struct WaitedShareView {
+  int64_t found_ns = 0;
+  uint32_t communicator = 0;  // the section's own number of it
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;  // lower end of the size class
+  Role role = Role::kUnknown;
+  double share = 0;  // 0: hidden behind computation, 1: the program waits for all of it
+
+  friend bool operator==(const WaitedShareView&, const WaitedShareView&) = default;
 };
 
 inline uint8_t PackLabels(Phase phase, Role role) {
@@ -77,25 +104,54 @@ inline CommunicatorInfo CommunicatorOf(const TraceRecord& record) {
   return {record.bytes, record.root_or_peer, record.group_size, record.index_in_group};
 }
 
+// A record in words that are made in registers: a recorder copies it at once, and bytes stored one by one
+// could not be read together before they have reached the cache.
+class RecordWords {
+ public:
+  template <typename T>
+  constexpr RecordWords& Put(size_t offset, T value) {
+    const auto bits = static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(value));
+    words_[offset / 8] |= bits << (offset % 8 * 8);
+    return *this;
+  }
+  // Word by word, as it will be read.
+  TraceRecord record() const {
+    TraceRecord record;
+    for (size_t i = 0; i < words_.size(); ++i)
+      std::memcpy(reinterpret_cast<char*>(&record) + i * sizeof(uint64_t), &words_[i], sizeof(uint64_t));
+    return record;
+  }
+
+ private:
+  static_assert(std::endian::native == std::endian::little, "so is the file");
+  std::array<uint64_t, sizeof(TraceRecord) / 8> words_{};
+};
+
 // `call.communicator` and `call.n_ranks` are not stored: the Communicator record has them.
-inline TraceRecord CallRecord(uint32_t communicator, const IssuedCall& issued) {
+inline TraceRecord CallRecord(uint32_t communicator, const IssuedCall& issued, uint32_t stream = 0) {
+  using R = TraceRecord;
   const CollectiveCall& call = issued.call;
   const bool peer = call.collective >= Collective::kSendRecv;
-  TraceRecord record =
-      EmptyRecord(peer ? RecordKind::kPointToPoint : RecordKind::kCollective, issued.issued_ns);
-  record.communicator = communicator;
-  record.call_number = call.call_number;
-  record.bytes = call.bytes;
-  record.root_or_peer = static_cast<int16_t>(issued.root_or_peer);
-  record.index_in_group = call.index_in_group;
-  record.group_size = call.group_size;
-  record.collective = static_cast<uint8_t>(call.collective);
-  record.data_type = static_cast<uint8_t>(call.data_type);
-  record.op = static_cast<uint8_t>(call.op);
-  record.labels = PackLabels(issued.labelled_phase, issued.labelled_role);
-  record.labelled_stage = static_cast<uint8_t>(issued.labelled_stage);
-  record.coverage = static_cast<uint8_t>(issued.coverage);
-  return record;
+  const RecordKind kind = peer ? RecordKind::kPointToPoint : RecordKind::kCollective;
+  return RecordWords()
+      .Put(offsetof(R, issued_ns), issued.issued_ns)
+      .Put(offsetof(R, call_number), call.call_number)
+      .Put(offsetof(R, bytes), call.bytes)
+      .Put(offsetof(R, communicator), communicator)
+      .Put(offsetof(R, stream), stream)
+      .Put(offsetof(R, kind), static_cast<uint16_t>(kind))
+      .Put(offsetof(R, root_or_peer), static_cast<int16_t>(issued.root_or_peer))
+      .Put(offsetof(R, index_in_group), call.index_in_group)
+      .Put(offsetof(R, group_size), call.group_size)
+      .Put(offsetof(R, collective), static_cast<uint8_t>(call.collective))
+      .Put(offsetof(R, data_type), static_cast<uint8_t>(call.data_type))
+      .Put(offsetof(R, op), static_cast<uint8_t>(call.op))
+      .Put(offsetof(R, algorithm), int8_t{-1})
+      .Put(offsetof(R, protocol), int8_t{-1})
+      .Put(offsetof(R, labels), PackLabels(issued.labelled_phase, issued.labelled_role))
+      .Put(offsetof(R, labelled_stage), static_cast<uint8_t>(issued.labelled_stage))
+      .Put(offsetof(R, coverage), static_cast<uint8_t>(issued.coverage))
+      .record();
 }
 
 inline Coverage CoverageOf(const TraceRecord& record) {
@@ -159,6 +215,33 @@ inline TraceRecord StepRecord(const StepView& step) {
 
 inline StepView StepOf(const TraceRecord& record) {
   return {record.issued_ns, record.call_number, LabelledPhase(record), LabelledStage(record)};
+}
+
+inline TraceRecord MemoryRecord(const MemoryView& memory) {
+  TraceRecord record = EmptyRecord(RecordKind::kMemory, memory.marked_ns);
+  record.bytes = memory.free_bytes;
+  record.call_number = memory.total_bytes;
+  return record;
+}
+
+inline MemoryView MemoryOf(const TraceRecord& record) {
+  return {record.issued_ns, record.bytes, record.call_number};
+}
+
+// The share in thousandths.
+inline TraceRecord WaitedShareRecord(const WaitedShareView& waited) {
+  TraceRecord record = EmptyRecord(RecordKind::kWaitedShare, waited.found_ns);
+  record.communicator = waited.communicator;
+  record.collective = static_cast<uint8_t>(waited.collective);
+  record.bytes = waited.bytes;
+  record.labels = PackLabels(Phase::kUnknown, waited.role);
+  record.root_or_peer = static_cast<int16_t>(std::lround(std::clamp(waited.share, 0.0, 1.0) * 1000));
+  return record;
+}
+
+inline WaitedShareView WaitedShareOf(const TraceRecord& record) {
+  return {record.issued_ns, record.communicator,  static_cast<Collective>(record.collective),
+          record.bytes,     LabelledRole(record), record.root_or_peer / 1000.0};
 }
 
 // Durations saturate: 4.29 s is far beyond any collective that is not stuck.

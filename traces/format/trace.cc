@@ -11,11 +11,11 @@ namespace dynamiccl {
 
 void Seal(TraceRecord& record) {
   record.checksum = XXH32(&record, kChecksummedBytes, 0);
-  record.commit = kCommitted;
+  record.commit = kCommitMark;
 }
 
 bool IsWhole(const TraceRecord& record) {
-  return record.commit == kCommitted && record.checksum == XXH32(&record, kChecksummedBytes, 0);
+  return record.commit == kCommitMark && record.checksum == XXH32(&record, kChecksummedBytes, 0);
 }
 
 uint64_t ContentHash(std::span<const std::byte> section) {

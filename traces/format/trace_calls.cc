@@ -87,6 +87,10 @@ SectionCalls CallsOf(const TraceSection& section) {
       builder.TakeCall(record);
     else if (IsKind(record, RecordKind::kStep))
       builder.TakeStep(record);
+    else if (IsKind(record, RecordKind::kMemory))
+      builder.result.memory.push_back(MemoryOf(record));
+    else if (IsKind(record, RecordKind::kWaitedShare))
+      builder.result.waited_shares.push_back(WaitedShareOf(record));
     else if (!IsSilent(record))
       ++builder.result.unknown_kinds;
   }

@@ -27,6 +27,8 @@ struct SectionCalls {
   std::map<uint32_t, CommunicatorInfo> communicators;
   std::vector<TraceCall> calls;  // in order of issue
   std::vector<StepView> steps;
+  std::vector<MemoryView> memory;
+  std::vector<WaitedShareView> waited_shares;  // in order; later ones replace earlier ones
   // What could not be used, for messages.
   uint64_t without_communicator =
       0;                      // calls on a communicator that the section does not describe; they are left out

@@ -18,7 +18,9 @@ namespace dynamiccl {
   X(Decision, 3)     /* a tuner was asked; algorithm, protocol, channels: its answer */ \
   X(Step, 4)         /* the program marked a training step or phase */                  \
   X(Communicator, 5) /* a communicator began: bytes = its id, root_or_peer = rank */    \
-  X(CommunicatorEnd, 6)
+  X(CommunicatorEnd, 6)                                                                 \
+  X(Memory, 7)      /* the program said how much memory is free */                      \
+  X(WaitedShare, 8) /* how much of a key's transfers the program waits for */
 
 enum class RecordKind : uint16_t {
 #define DYNAMICCL_RECORD_KIND(name, number) k##name = number,
@@ -60,10 +62,10 @@ struct TraceRecord {
   uint8_t coverage;         // Coverage of a call; not checksummed
   uint32_t duration_ns;     // written later; saturates at 4.29 s
   uint32_t checksum;        // XXH32 of bytes 0 to 49: all but what is written later
-  uint32_t commit;          // kCommitted, stored last with release order
+  uint32_t commit;          // kCommitMark, stored last with release order
 };
 
-inline constexpr uint32_t kCommitted = 0x64636331;
+inline constexpr uint32_t kCommitMark = 0x64636331;
 inline constexpr size_t kChecksummedBytes = 50;
 
 static_assert(sizeof(TraceRecord) == 64 && std::is_trivially_copyable_v<TraceRecord>);

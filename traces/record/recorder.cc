@@ -67,8 +67,20 @@ size_t RoundToPages(size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
+// All but checksum and commit. The record was written a few instructions ago, in words: to be read in larger
+// pieces, it would have to have reached the cache first.
+void CopyBody(const TraceRecord& record, TraceRecord& slot) {
+  static_assert(offsetof(TraceRecord, checksum) % sizeof(uint64_t) == 0);
+  for (size_t at = 0; at < offsetof(TraceRecord, checksum); at += sizeof(uint64_t)) {
+    std::memcpy(reinterpret_cast<char*>(&slot) + at, reinterpret_cast<const char*>(&record) + at,
+                sizeof(uint64_t));
+    asm volatile("" ::: "memory");  // or the compiler makes larger pieces of it
+  }
+}
+
 // Only one thread at a time stores into a segment; readers may look at any moment.
-Recorder::Slot Store(SegmentHeader& segment, TraceRecord* records, uint64_t mask, const TraceRecord& record) {
+[[gnu::hot]] Recorder::Slot Store(SegmentHeader& segment, TraceRecord* records, uint64_t mask,
+                                  const TraceRecord& record) {
   const uint64_t position = segment.head;
   TraceRecord* const slot = records + (position & mask);
   // The line of a record to come, so that storing it does not wait for memory.
@@ -77,10 +89,9 @@ Recorder::Slot Store(SegmentHeader& segment, TraceRecord* records, uint64_t mask
   commit.store(0, std::memory_order_relaxed);
   std::atomic_ref(segment.head).store(position + 1, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_release);
-  TraceRecord copy = record;
-  copy.checksum = XXH32(&copy, kChecksummedBytes, 0);
-  std::memcpy(slot, &copy, offsetof(TraceRecord, commit));
-  commit.store(kCommitted, std::memory_order_release);
+  CopyBody(record, *slot);
+  slot->checksum = XXH32(slot, kChecksummedBytes, 0);
+  commit.store(kCommitMark, std::memory_order_release);
   return {slot, &segment, position};
 }
 
@@ -138,7 +149,7 @@ bool Recorder::InForkedChild() const {
   return generation_ != g_generation.load(std::memory_order_relaxed);
 }
 
-Recorder::Slot Recorder::Append(const TraceRecord& record) noexcept {
+[[gnu::hot]] Recorder::Slot Recorder::Append(const TraceRecord& record) noexcept {
   if (record.kind == static_cast<uint16_t>(RecordKind::kCommunicator) ||
       record.kind == static_cast<uint16_t>(RecordKind::kCommunicatorEnd)) {
     return AppendToTable(record);

@@ -22,13 +22,17 @@ BatchLoader::BatchLoader(std::span<const uint8_t> text, const BatchShape& shape,
     : text_(text), shape_(shape), seed_(seed), device_(device) {}
 
 Batch BatchLoader::TrainingBatch(int64_t number) const {
-  const int64_t rows = shape_.global_batch / shape_.world;
+  return Samples(number * shape_.global_batch, shape_.global_batch);
+}
+
+Batch BatchLoader::Samples(int64_t first, int64_t global_rows) const {
+  const int64_t rows = global_rows / shape_.world;
   const uint64_t positions = text_.size() - static_cast<uint64_t>(shape_.sequence);
   at::Tensor tokens = at::empty({rows, shape_.sequence}, at::kLong), targets = at::empty_like(tokens);
   int64_t* token = tokens.data_ptr<int64_t>();
   int64_t* target = targets.data_ptr<int64_t>();
   for (int64_t row = 0; row < rows; ++row) {
-    const int64_t sample = number * shape_.global_batch + shape_.rank * rows + row;
+    const int64_t sample = first + shape_.rank * rows + row;
     at::Philox4_32 engine(seed_, kDataSubsequence, static_cast<uint64_t>(sample));
     const uint64_t high = engine(), low = engine();
     const uint8_t* bytes = text_.data() + ((high << 32) | low) % positions;

@@ -30,6 +30,8 @@ class BatchLoader {
  public:
   BatchLoader(std::span<const uint8_t> text, const BatchShape& shape, uint64_t seed, at::Device device);
   Batch TrainingBatch(int64_t number) const;
+  // This rank's part of the batch of `global_rows` rows, divisible by the world, from row `first` on.
+  Batch Samples(int64_t first, int64_t global_rows) const;
 
  private:
   std::span<const uint8_t> text_;

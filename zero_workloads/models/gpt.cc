@@ -3,27 +3,31 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
-#include <ATen/ops/cross_entropy_loss.h>
 
 #include <cmath>
 
+#include "zero_workloads/models/vocabulary_loss.h"
+
 namespace dynamiccl::zero {
 
-Gpt::Gpt(const GptShape& shape)
+Gpt::Gpt(const GptShape& shape, const TensorSplit& split)
     // GPT-2 starts token embeddings with deviation 0.02 and positions with 0.01.
-    : token_embedding_(shape.vocabulary, shape.hidden, 0.02f),
-      position_embedding_(shape.sequence, shape.hidden, 0.01f),
+    : split_(split),
+      token_embedding_({shape.vocabulary, shape.hidden, 0.02f}, split),
+      position_embedding_({shape.sequence, shape.hidden, 0.01f}, split),
       last_norm_(shape.hidden),
-      head_(shape.hidden, shape.vocabulary, 0.02f) {
+      head_({shape.hidden, shape.vocabulary, 0.02f}, split) {
   const float output_deviation = 0.02f / std::sqrt(2.0f * static_cast<float>(shape.layers));
+  const BlockShape block{shape.hidden, shape.heads, output_deviation};
   for (int64_t i = 0; i < shape.layers; ++i) {
-    blocks_.push_back(std::make_unique<TransformerBlock>(shape.hidden, shape.heads, output_deviation));
+    blocks_.push_back(std::make_unique<TransformerBlock>(block, split));
   }
 }
 
 std::vector<ModelUnit> Gpt::Units() {
   std::vector<ModelUnit> units(1 + blocks_.size());
   units[0].name = "root";
+  units[0].is_root = true;
   token_embedding_.ListParameters("root.token_embedding", &units[0].parameters);
   position_embedding_.ListParameters("root.position_embedding", &units[0].parameters);
   last_norm_.ListParameters("root.last_norm", &units[0].parameters);
@@ -38,16 +42,17 @@ std::vector<ModelUnit> Gpt::Units() {
 at::Tensor Gpt::Loss(const at::Tensor& tokens, const at::Tensor& targets, int64_t reduction,
                      UnitHooks* hooks) const {
   hooks->BeforeForward(0);
-  at::Tensor x = token_embedding_.forward(tokens) + position_embedding_.Rows(tokens.size(1));
+  at::Tensor x = token_embedding_.forward(tokens) + position_embedding_.forward(tokens.size(1));
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const int unit = static_cast<int>(i) + 1;
     hooks->BeforeForward(unit);
-    x = blocks_[i]->forward(x);
+    x = hooks->Forward(
+        unit, [block = blocks_[i].get()](const at::Tensor& in) { return block->forward(in); }, x);
     hooks->AfterForward(unit, x);
   }
   const at::Tensor logits = head_.forward(last_norm_.forward(x)).to(at::kFloat);
   hooks->AfterForward(0, {});
-  return at::cross_entropy_loss(logits.flatten(0, 1), targets.flatten(), {}, reduction);
+  return VocabularyLoss(logits.flatten(0, 1), targets.flatten(), reduction, split_);
 }
 
 at::Tensor Gpt::MeanLoss(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const {

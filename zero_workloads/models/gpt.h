@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte-level GPT with learned positions and an untied head. It knows nothing of ranks; who divides it among
-// ranks watches its units through UnitHooks.
+// A byte-level GPT with learned positions and an untied head, whole or one tensor rank's share of it. Of ZeRO
+// it knows nothing; who divides its parameters among data ranks watches its units through UnitHooks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,6 +11,7 @@
 
 #include "zero_workloads/models/layers.h"
 #include "zero_workloads/models/transformer_block.h"
+#include "zero_workloads/models/unit.h"
 
 namespace dynamiccl::zero {
 
@@ -22,33 +23,19 @@ struct GptShape {
   int64_t vocabulary = 256;  // bytes
 };
 
-// Parameters that are used together. Unit 0 (the root) is embeddings, last norm and head, used from the first
-// to the last operation; unit i is block i - 1.
-struct ModelUnit {
-  std::string name;
-  ParameterList parameters;
-};
-
-class UnitHooks {
- public:
-  virtual ~UnitHooks() = default;
-  // Before the first use of the unit's parameters in a forward pass.
-  virtual void BeforeForward(int unit) = 0;
-  // After the last use; `output` is what the next unit reads. The root has no output of its own: an undefined
-  // tensor.
-  virtual void AfterForward(int unit, const at::Tensor& output) = 0;
-};
-
+// Unit 0 is embeddings, last norm and head; unit i is block i - 1.
 class Gpt {
  public:
-  explicit Gpt(const GptShape& shape);
+  // With a group in `split` the model is divided among its ranks: their number divides heads, hidden and
+  // vocabulary, and every sequence where the sequence is split.
+  explicit Gpt(const GptShape& shape, const TensorSplit& split = {});
   Gpt(const Gpt&) = delete;  // slots point into the layers
   Gpt& operator=(const Gpt&) = delete;
 
   std::vector<ModelUnit> Units();
 
   // `tokens` and `targets` are int64 [batch, sequence]. Cross entropy in nats and fp32: the mean over all
-  // targets, or one value a target.
+  // targets, or one value a target; equal on all ranks of a tensor group, which get the same tokens.
   at::Tensor MeanLoss(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;
   at::Tensor LossPerToken(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;
 
@@ -56,10 +43,12 @@ class Gpt {
   at::Tensor Loss(const at::Tensor& tokens, const at::Tensor& targets, int64_t reduction,
                   UnitHooks* hooks) const;
 
-  Embedding token_embedding_, position_embedding_;
+  TensorSplit split_;
+  TokenEmbedding token_embedding_;
+  PositionEmbedding position_embedding_;
   std::vector<std::unique_ptr<TransformerBlock>> blocks_;
   LayerNorm last_norm_;
-  Linear head_;
+  ColumnParallelLinear head_;
 };
 
 }  // namespace dynamiccl::zero

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three layers with parameters that a transformer is made of. Own layers and not torch::nn's, because
-// those allocate their parameters on construction; these take any tensor that is bound to them, of any device
-// and type.
+// The layers with parameters that a transformer is made of, each divided among the ranks of a tensor group or
+// whole (Shoeybi et al. 2019, section 3). Own layers and not torch::nn's, because those allocate their
+// parameters on construction; these take any tensor that is bound to them, of any device and type.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,24 +9,48 @@
 #include <string>
 
 #include "zero_workloads/models/parameter.h"
+#include "zero_workloads/parallel/tensor_split.h"
 
 namespace dynamiccl::zero {
 
-// y = x W^T + b
-class Linear {
+struct LinearShape {
+  int64_t inputs = 0;
+  int64_t outputs = 0;
+  float deviation = 0.0f;  // of the weight's first values
+  int64_t parts = 1;  // equal parts of the outputs, each of which is divided among ranks: query, key, value
+};
+
+// y = x W^T + b where a rank has a part of the outputs. Every rank takes the same x, or its slice of the
+// sequence.
+class ColumnParallelLinear {
  public:
-  Linear(int64_t inputs, int64_t outputs, float deviation)
-      : inputs_(inputs), outputs_(outputs), deviation_(deviation) {}
+  ColumnParallelLinear(const LinearShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
+  void ListParameters(const std::string& prefix, ParameterList* list);
+  at::Tensor forward(const at::Tensor& input) const {
+    return ColumnParallelProduct(input, weight_, bias_, split_);
+  }
+
+ private:
+  LinearShape shape_;
+  TensorSplit split_;
+  at::Tensor weight_, bias_;
+};
+
+// y = x W^T + b where a rank has a part of the inputs: as the layer above gives them. Every rank gets the
+// same y, or its slice of the sequence; every rank has the whole bias.
+class RowParallelLinear {
+ public:
+  RowParallelLinear(const LinearShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
   void ListParameters(const std::string& prefix, ParameterList* list);
   at::Tensor forward(const at::Tensor& input) const;
 
  private:
-  int64_t inputs_, outputs_;
-  float deviation_;
+  LinearShape shape_;
+  TensorSplit split_;
   at::Tensor weight_, bias_;
 };
 
-// Over the last dimension, with epsilon 1e-5 as in GPT-2.
+// Over the last dimension, with epsilon 1e-5 as in GPT-2. Every rank has it whole.
 class LayerNorm {
  public:
   explicit LayerNorm(int64_t width) : width_(width) {}
@@ -38,19 +62,37 @@ class LayerNorm {
   at::Tensor weight_, bias_;
 };
 
-class Embedding {
+struct EmbeddingShape {
+  int64_t rows = 0;
+  int64_t width = 0;
+  float deviation = 0.0f;
+};
+
+// A rank has a part of the rows. Every rank gets the same output, or its slice of the sequence.
+class TokenEmbedding {
  public:
-  Embedding(int64_t rows, int64_t width, float deviation)
-      : rows_(rows), width_(width), deviation_(deviation) {}
+  TokenEmbedding(const EmbeddingShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
   void ListParameters(const std::string& prefix, ParameterList* list);
-  // `indices` are int64.
-  at::Tensor forward(const at::Tensor& indices) const;
-  // The rows 0 to `count` - 1, as position embeddings use them.
-  at::Tensor Rows(int64_t count) const;
+  // `tokens` are int64 [batch, sequence], whole on every rank.
+  at::Tensor forward(const at::Tensor& tokens) const;
 
  private:
-  int64_t rows_, width_;
-  float deviation_;
+  EmbeddingShape shape_;
+  TensorSplit split_;
+  at::Tensor weight_;
+};
+
+// Every rank has it whole and adds it to what it has of the sequence.
+class PositionEmbedding {
+ public:
+  PositionEmbedding(const EmbeddingShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
+  void ListParameters(const std::string& prefix, ParameterList* list);
+  // The rows for a sequence of this length, or for the own slice of it.
+  at::Tensor forward(int64_t sequence) const;
+
+ private:
+  EmbeddingShape shape_;
+  TensorSplit split_;
   at::Tensor weight_;
 };
 

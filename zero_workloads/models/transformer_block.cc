@@ -17,6 +17,13 @@ namespace dynamiccl::zero {
 // GPT-2's deviation of every weight that does not feed the residual stream.
 constexpr float kWeightDeviation = 0.02f;
 
+bool UsesNaiveAttention(at::Device device, at::ScalarType type) {
+  // LibTorch's fused kernel is twice as fast as matrix products in fp32 on a CPU, and three times slower in
+  // bf16, where the matrix products have instructions of their own (measured with torch 2.13 at 8 x 8 heads x
+  // 128 x 32).
+  return device.is_cpu() && type != at::kFloat;
+}
+
 at::Tensor NaiveCausalAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   const int64_t length = query.size(-2), width = query.size(-1);
   // -inf and not a large number: -1e9 does not fit into half precision.
@@ -28,10 +35,10 @@ at::Tensor NaiveCausalAttention(const at::Tensor& query, const at::Tensor& key, 
   return at::bmm(at::softmax(scores, -1), value.reshape({-1, length, width})).view(query.sizes());
 }
 
-Attention::Attention(int64_t hidden, int64_t heads, float output_deviation)
-    : heads_(heads),
-      query_key_value_(hidden, 3 * hidden, kWeightDeviation),
-      project_(hidden, hidden, output_deviation) {}
+Attention::Attention(const BlockShape& shape, const TensorSplit& split)
+    : head_width_(shape.hidden / shape.heads),
+      query_key_value_({shape.hidden, 3 * shape.hidden, kWeightDeviation, /*parts=*/3}, split),
+      project_({shape.hidden, shape.hidden, shape.output_deviation}, split) {}
 
 void Attention::ListParameters(const std::string& prefix, ParameterList* list) {
   query_key_value_.ListParameters(prefix + ".query_key_value", list);
@@ -39,22 +46,19 @@ void Attention::ListParameters(const std::string& prefix, ParameterList* list) {
 }
 
 at::Tensor Attention::forward(const at::Tensor& input) const {
-  const int64_t batch = input.size(0), length = input.size(1), hidden = input.size(2);
-  const at::Tensor qkv = query_key_value_.forward(input)
-                             .view({batch, length, 3, heads_, hidden / heads_})
-                             .permute({2, 0, 3, 1, 4});
-  // LibTorch's fused kernel is twice as fast as matrix products in fp32 on a CPU, and three times slower in
-  // bf16, where the matrix products have instructions of their own (measured with torch 2.13 at 8 x 8 heads x
-  // 128 x 32).
-  const bool naive = input.is_cpu() && input.scalar_type() != at::kFloat;
+  const at::Tensor projected = query_key_value_.forward(input);
+  const int64_t batch = projected.size(0), length = projected.size(1);
+  const at::Tensor qkv = projected.view({batch, length, 3, -1, head_width_}).permute({2, 0, 3, 1, 4});
   const at::Tensor mixed =
-      naive ? NaiveCausalAttention(qkv[0], qkv[1], qkv[2])
-            : at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], {}, 0.0, /*is_causal=*/true);
-  return project_.forward(mixed.transpose(1, 2).reshape({batch, length, hidden}));
+      UsesNaiveAttention(input.device(), input.scalar_type())
+          ? NaiveCausalAttention(qkv[0], qkv[1], qkv[2])
+          : at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], {}, 0.0, /*is_causal=*/true);
+  return project_.forward(mixed.transpose(1, 2).reshape({batch, length, -1}));
 }
 
-FeedForward::FeedForward(int64_t hidden, float output_deviation)
-    : expand_(hidden, 4 * hidden, kWeightDeviation), contract_(4 * hidden, hidden, output_deviation) {}
+FeedForward::FeedForward(const BlockShape& shape, const TensorSplit& split)
+    : expand_({shape.hidden, 4 * shape.hidden, kWeightDeviation}, split),
+      contract_({4 * shape.hidden, shape.hidden, shape.output_deviation}, split) {}
 
 void FeedForward::ListParameters(const std::string& prefix, ParameterList* list) {
   expand_.ListParameters(prefix + ".expand", list);
@@ -65,11 +69,11 @@ at::Tensor FeedForward::forward(const at::Tensor& input) const {
   return contract_.forward(at::gelu(expand_.forward(input), "tanh"));
 }
 
-TransformerBlock::TransformerBlock(int64_t hidden, int64_t heads, float output_deviation)
-    : attention_norm_(hidden),
-      attention_(hidden, heads, output_deviation),
-      feed_forward_norm_(hidden),
-      feed_forward_(hidden, output_deviation) {}
+TransformerBlock::TransformerBlock(const BlockShape& shape, const TensorSplit& split)
+    : attention_norm_(shape.hidden),
+      attention_(shape, split),
+      feed_forward_norm_(shape.hidden),
+      feed_forward_(shape, split) {}
 
 void TransformerBlock::ListParameters(const std::string& prefix, ParameterList* list) {
   attention_norm_.ListParameters(prefix + ".attention_norm", list);

@@ -10,33 +10,42 @@
 
 namespace dynamiccl::zero {
 
-// Causal self-attention over [batch, sequence, hidden].
+struct BlockShape {
+  int64_t hidden = 0;
+  int64_t heads = 0;
+  // Starts the two layers that feed the residual stream: 0.02 / sqrt(2 * layers) in GPT-2.
+  float output_deviation = 0.0f;
+};
+
+// Causal self-attention over [batch, sequence, hidden]; a rank of a tensor group has its share of the heads.
 class Attention {
  public:
-  Attention(int64_t hidden, int64_t heads, float output_deviation);
+  Attention(const BlockShape& shape, const TensorSplit& split);
   void ListParameters(const std::string& prefix, ParameterList* list);
   at::Tensor forward(const at::Tensor& input) const;
 
  private:
-  int64_t heads_;
-  Linear query_key_value_, project_;
+  int64_t head_width_;
+  ColumnParallelLinear query_key_value_;
+  RowParallelLinear project_;
 };
 
 class FeedForward {
  public:
-  FeedForward(int64_t hidden, float output_deviation);
+  FeedForward(const BlockShape& shape, const TensorSplit& split);
   void ListParameters(const std::string& prefix, ParameterList* list);
   at::Tensor forward(const at::Tensor& input) const;
 
  private:
-  Linear expand_, contract_;
+  ColumnParallelLinear expand_;
+  RowParallelLinear contract_;
 };
 
 class TransformerBlock {
  public:
-  // `output_deviation` starts the two layers that feed the residual stream: 0.02 / sqrt(2 * layers) in GPT-2.
-  TransformerBlock(int64_t hidden, int64_t heads, float output_deviation);
+  TransformerBlock(const BlockShape& shape, const TensorSplit& split);
   void ListParameters(const std::string& prefix, ParameterList* list);
+  // With a split sequence, of the own slice to the own slice.
   at::Tensor forward(const at::Tensor& input) const;
 
  private:
@@ -45,6 +54,9 @@ class TransformerBlock {
   LayerNorm feed_forward_norm_;
   FeedForward feed_forward_;
 };
+
+// Whether attention is computed by the function below and not by LibTorch's fused kernel.
+bool UsesNaiveAttention(at::Device device, at::ScalarType type);
 
 // softmax(q k^T / sqrt(d) + mask) v from plain matrix products; q, k, v are [batch, heads, sequence, width].
 at::Tensor NaiveCausalAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);

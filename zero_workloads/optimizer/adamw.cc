@@ -3,23 +3,79 @@
 
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+
+#include "zero_workloads/device.h"
+#include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
+namespace {
 
-AdamW::AdamW(at::Tensor master, const AdamWSettings& settings)
-    : settings_(settings),
-      master_(std::move(master)),
-      first_moment_(at::zeros_like(master_)),
-      second_moment_(at::zeros_like(master_)),
-      steps_(at::zeros({}, master_.options())) {}
+at::Tensor Zeros(int64_t elements, const at::TensorOptions& options, MemoryCategory category) {
+  const CountAs scope(category);
+  return at::zeros({elements}, options.dtype(at::kFloat));
+}
 
-void AdamW::Step(const at::Tensor& gradients, double learning_rate) {
-  steps_.add_(1);
-  at::_fused_adamw_({master_}, {gradients}, {first_moment_}, {second_moment_}, {}, {steps_}, learning_rate,
-                    settings_.beta1, settings_.beta2, settings_.weight_decay, settings_.epsilon,
-                    /*amsgrad=*/false,
-                    /*maximize=*/false);
+}  // namespace
+
+AdamWStates AdamWStates::Slice(int64_t begin, int64_t length) const {
+  return {master.narrow(0, begin, length), first_moment.narrow(0, begin, length),
+          second_moment.narrow(0, begin, length)};
+}
+
+AdamWStates AdamW::ZeroStates(int64_t elements, const at::TensorOptions& options) {
+  return {Zeros(elements, options, MemoryCategory::kMaster),
+          Zeros(elements, options, MemoryCategory::kMoments),
+          Zeros(elements, options, MemoryCategory::kMoments)};
+}
+
+AdamW::AdamW(AdamWStates states, const AdamWSettings& settings, int64_t slice_elements)
+    : states_(std::move(states)),
+      settings_(settings),
+      slice_elements_(slice_elements),
+      steps_(at::zeros({}, at::kFloat)) {}
+
+std::vector<StateTensor> AdamW::States() const {
+  return {{"master", states_.master},
+          {"first_moment", states_.first_moment},
+          {"second_moment", states_.second_moment}};
+}
+
+int64_t AdamW::steps() const {
+  return steps_.item().toLong();
+}
+
+void AdamW::set_steps(int64_t steps) {
+  steps_.fill_(steps);
+}
+
+void AdamW::Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters) {
+  CountStep();
+  const int64_t elements = master().numel(), slice = slice_elements_ == 0 ? elements : slice_elements_;
+  for (int64_t begin = 0; begin < elements; begin += slice) {
+    const int64_t length = std::min(slice, elements - begin);
+    Update(states_.Slice(begin, length), gradients.narrow(0, begin, length), learning_rate,
+           parameters.defined() ? parameters.narrow(0, begin, length) : parameters);
+  }
+  if (master().device() != gradients.device()) FinishCompute();
+}
+
+void AdamW::Update(const AdamWStates& slice, const at::Tensor& gradients, double learning_rate,
+                   const at::Tensor& parameters) const {
+  const CountAs category(MemoryCategory::kOffload);
+  const auto here = [&](const at::Tensor& state) {
+    return state.to(gradients.device(), /*non_blocking=*/true);
+  };
+  const AdamWStates states = {here(slice.master), here(slice.first_moment), here(slice.second_moment)};
+  at::_fused_adamw_({states.master}, {gradients}, {states.first_moment}, {states.second_moment}, {},
+                    {steps_.to(gradients.device())}, learning_rate, settings_.beta1, settings_.beta2,
+                    settings_.weight_decay, settings_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+  if (parameters.defined()) parameters.copy_(states.master);
+  if (slice.master.device() == gradients.device()) return;
+  slice.master.copy_(states.master, /*non_blocking=*/true);
+  slice.first_moment.copy_(states.first_moment, /*non_blocking=*/true);
+  slice.second_moment.copy_(states.second_moment, /*non_blocking=*/true);
 }
 
 }  // namespace dynamiccl::zero

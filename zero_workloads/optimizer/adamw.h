@@ -5,6 +5,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <vector>
+
+#include "zero_workloads/zero/engine_state.h"
+
 namespace dynamiccl::zero {
 
 struct AdamWSettings {
@@ -14,17 +19,42 @@ struct AdamWSettings {
   double weight_decay = 0.1;  // of every parameter
 };
 
+// fp32, of one length.
+struct AdamWStates {
+  at::Tensor master, first_moment, second_moment;
+
+  AdamWStates Slice(int64_t begin, int64_t length) const;
+};
+
 class AdamW {
  public:
-  // `master` holds the first values; the optimizer changes it in place.
-  AdamW(at::Tensor master, const AdamWSettings& settings);
-  const at::Tensor& master() const { return master_; }
-  // `gradients` are fp32 and of the same length.
-  void Step(const at::Tensor& gradients, double learning_rate);
+  // Zeros on `device`; whoever fills the master weights does it in place. They may lie elsewhere than where
+  // the gradients are: then `slice_elements` at a time are brought there and back, a multiple of
+  // kShardAlignment (zero/partition.h), which keeps the rounding; 0: all at once.
+  AdamW(AdamWStates states, const AdamWSettings& settings, int64_t slice_elements = 0);
+  virtual ~AdamW() = default;
+  static AdamWStates ZeroStates(int64_t elements, const at::TensorOptions& options);
+
+  // Between steps.
+  const at::Tensor& master() const { return states_.master; }
+  std::vector<StateTensor> States() const;
+  int64_t steps() const;
+  void set_steps(int64_t steps);
+  // `gradients` are fp32 and of the same length; `parameters`, where defined, gets the new master weights in
+  // its type, and lies where the gradients do.
+  virtual void Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters);
+
+ protected:
+  void CountStep() { steps_.add_(1); }
+  // Of a slice, as Step does.
+  void Update(const AdamWStates& slice, const at::Tensor& gradients, double learning_rate,
+              const at::Tensor& parameters) const;
+
+  AdamWStates states_;
 
  private:
   AdamWSettings settings_;
-  at::Tensor master_, first_moment_, second_moment_;
+  int64_t slice_elements_;
   at::Tensor steps_;  // one number: the kernel wants a tensor
 };
 

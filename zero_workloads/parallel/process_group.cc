@@ -25,6 +25,8 @@ ncclDataType_t NcclType(const at::Tensor& tensor) {
       return ncclBfloat16;
     case at::kHalf:
       return ncclFloat16;
+    case at::kByte:
+      return ncclUint8;
     default:
       throw std::logic_error("no NCCL type for this tensor");
   }
@@ -44,14 +46,19 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Create(const RankEnvironment
   ncclComm_t communicator = nullptr;
   DYNAMICCL_CHECK_OK(NcclStatus(ncclCommInitRank(&communicator, environment.world, id, environment.rank),
                                 "ncclCommInitRank"));
-  return std::unique_ptr<ProcessGroup>(new ProcessGroup(communicator, environment, zero_stage));
+  return std::unique_ptr<ProcessGroup>(
+      new ProcessGroup(communicator, environment.rank, environment.world, zero_stage));
 }
 
-ProcessGroup::ProcessGroup(ncclComm_t communicator, const RankEnvironment& environment, int zero_stage)
-    : communicator_(communicator),
-      rank_(environment.rank),
-      world_(environment.world),
-      zero_stage_(zero_stage) {}
+Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Split(int color, int key) {
+  ncclComm_t communicator = nullptr;
+  DYNAMICCL_CHECK_OK(
+      NcclStatus(ncclCommSplit(communicator_, color, key, &communicator, nullptr), "ncclCommSplit"));
+  int rank = 0, world = 0;
+  DYNAMICCL_CHECK_OK(NcclStatus(ncclCommUserRank(communicator, &rank), "ncclCommUserRank"));
+  DYNAMICCL_CHECK_OK(NcclStatus(ncclCommCount(communicator, &world), "ncclCommCount"));
+  return std::unique_ptr<ProcessGroup>(new ProcessGroup(communicator, rank, world, zero_stage_));
+}
 
 ProcessGroup::~ProcessGroup() {
   if (communicator_ != nullptr) ncclCommDestroy(communicator_);
@@ -63,6 +70,10 @@ void ProcessGroup::Prepare(const CallLabel& label) {
   stream_.StartAfterCompute();
 }
 
+void ProcessGroup::CountSent(const at::Tensor& full, int times) {
+  sent_bytes_ += times * (static_cast<int64_t>(full.nbytes()) * (world_ - 1) / world_);
+}
+
 PendingCollective ProcessGroup::Issue(ncclResult_t result, const char* function) {
   if (result != ncclSuccess) {
     throw CollectiveFailure(
@@ -71,17 +82,21 @@ PendingCollective ProcessGroup::Issue(ncclResult_t result, const char* function)
   return {stream_.Record(), function};
 }
 
-PendingCollective ProcessGroup::AllReduce(const at::Tensor& tensor, const CallLabel& label) {
+PendingCollective ProcessGroup::AllReduce(const at::Tensor& tensor, const CallLabel& label,
+                                          ncclRedOp_t operation) {
   Prepare(label);
+  CountSent(tensor, 2);
   void* data = tensor.data_ptr();
   return Issue(
-      ncclAllReduce(data, data, Count(tensor), NcclType(tensor), ncclSum, communicator_, stream_.handle()),
+      ncclAllReduce(data, data, Count(tensor), NcclType(tensor), operation, communicator_, stream_.handle()),
       "ncclAllReduce");
 }
 
 PendingCollective ProcessGroup::ReduceScatter(const at::Tensor& input, const at::Tensor& output,
                                               const CallLabel& label) {
   Prepare(label);
+  CountSent(input, 1);
+  if (exchange_ == Exchange::kOwner) return ReduceToOwners(input, output);
   return Issue(ncclReduceScatter(input.data_ptr(), output.data_ptr(), Count(output), NcclType(output),
                                  ncclSum, communicator_, stream_.handle()),
                "ncclReduceScatter");
@@ -90,9 +105,42 @@ PendingCollective ProcessGroup::ReduceScatter(const at::Tensor& input, const at:
 PendingCollective ProcessGroup::AllGather(const at::Tensor& input, const at::Tensor& output,
                                           const CallLabel& label) {
   Prepare(label);
+  CountSent(output, 1);
+  if (exchange_ == Exchange::kOwner) return BroadcastByOwners(input, output);
   return Issue(ncclAllGather(input.data_ptr(), output.data_ptr(), Count(input), NcclType(input),
                              communicator_, stream_.handle()),
                "ncclAllGather");
+}
+
+PendingCollective ProcessGroup::ReduceToOwners(const at::Tensor& input, const at::Tensor& output) {
+  PendingCollective last;
+  for (int owner = 0; owner < world_; ++owner) {
+    const at::Tensor part = input.narrow(0, owner * output.numel(), output.numel());
+    last = Issue(ncclReduce(part.data_ptr(), output.data_ptr(), Count(part), NcclType(part), ncclSum, owner,
+                            communicator_, stream_.handle()),
+                 "ncclReduce");
+  }
+  return last;
+}
+
+PendingCollective ProcessGroup::BroadcastByOwners(const at::Tensor& input, const at::Tensor& output) {
+  PendingCollective last;
+  for (int owner = 0; owner < world_; ++owner) {
+    const at::Tensor part = output.narrow(0, owner * input.numel(), input.numel());
+    last = Issue(ncclBroadcast(input.data_ptr(), part.data_ptr(), Count(part), NcclType(part), owner,
+                               communicator_, stream_.handle()),
+                 "ncclBroadcast");
+  }
+  return last;
+}
+
+PendingCollective ProcessGroup::Broadcast(const at::Tensor& tensor, int root, const CallLabel& label) {
+  Prepare(label);
+  CountSent(tensor, 1);
+  void* data = tensor.data_ptr();
+  return Issue(
+      ncclBroadcast(data, data, Count(tensor), NcclType(tensor), root, communicator_, stream_.handle()),
+      "ncclBroadcast");
 }
 
 void ProcessGroup::ThrowOnAsyncError(const char* function) {

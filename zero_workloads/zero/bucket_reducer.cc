@@ -4,38 +4,59 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <limits>
+
+#include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
 namespace {
 
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
+// Arena elements of the largest bucket.
+int64_t Capacity(const Partition& partition, const BucketSettings& settings, int64_t element_bytes) {
+  if (settings.by_unit) {
+    int64_t largest = 0;
+    for (int unit = 0; unit < partition.units(); ++unit)
+      largest = std::max(largest, partition.unit(unit).shard_elements);
+    return largest;
+  }
+  const int64_t wanted = std::max<int64_t>(1, settings.bucket_bytes / (partition.world() * element_bytes));
+  return std::min(RoundUp(wanted, kShardAlignment), partition.arena_elements());
+}
+
 }  // namespace
 
 BucketReducer::BucketReducer(const Partition& partition, ProcessGroup* group, const BucketSettings& settings,
                              const at::TensorOptions& options)
     : partition_(partition), group_(group), settings_(settings) {
-  const int64_t bytes_per_position = partition.world() * static_cast<int64_t>(options.dtype().itemsize());
-  capacity_ =
-      std::min(RoundUp(std::max<int64_t>(1, settings.bucket_bytes / bytes_per_position), kShardAlignment),
-               partition.arena_elements());
+  capacity_ = Capacity(partition, settings, static_cast<int64_t>(options.dtype().itemsize()));
   const int64_t arenas = settings.kind == ReduceKind::kAllReduce ? partition.world() : 1;
-  gradients_ = at::empty({arenas * partition.arena_elements()}, options);
-  for (Bucket& bucket : buckets_) bucket.buffer = at::empty({partition.world() * capacity_}, options);
+  {
+    const CountAs category(MemoryCategory::kGradients);
+    gradients_ = at::empty({arenas * partition.arena_elements()}, options);
+  }
+  const CountAs category(MemoryCategory::kBuckets);
+  buffers_ = capacity_ == partition.arena_elements() ? 1 : 2;
+  for (size_t i = 0; i < buffers_; ++i)
+    buckets_[i].buffer = at::empty({partition.world() * capacity_}, options);
 }
 
-void BucketReducer::Open(int64_t arena_position) {
+void BucketReducer::OpenAt(int64_t position, const UnitPartition& unit) {
+  const int64_t begin = settings_.by_unit ? unit.arena_offset : position / capacity_ * capacity_;
+  if (position != begin) return;
+  const int64_t length = settings_.by_unit ? unit.shard_elements : capacity_;
   Bucket& bucket = buckets_[current_];
   Settle(&bucket);
-  bucket.begin = arena_position;
-  bucket.end = std::min(arena_position + capacity_, partition_.arena_elements());
+  bucket.begin = begin;
+  bucket.end = std::min(begin + length, partition_.arena_elements());
 }
 
 void BucketReducer::Add(int unit, const FlatParameters& parameters) {
   const auto [shard_elements, arena_offset] = partition_.unit(unit);
   for (int64_t done = 0; done < shard_elements;) {
     const int64_t position = arena_offset + done;
-    if (position % capacity_ == 0) Open(position);
+    OpenAt(position, partition_.unit(unit));
     const Bucket& bucket = buckets_[current_];
     const int64_t length = bucket.end - bucket.begin, here = position - bucket.begin;
     const int64_t take = std::min(shard_elements - done, length - here);
@@ -56,18 +77,22 @@ void BucketReducer::Send() {
                        ? group_->AllReduce(input, kLabel)
                        : group_->ReduceScatter(input, gradients_.narrow(0, bucket.begin, length), kLabel);
   if (!settings_.overlap) Settle(&bucket);
-  current_ = 1 - current_;
+  current_ = (current_ + 1) % buffers_;
 }
 
 void BucketReducer::Settle(Bucket* bucket) {
   if (bucket->pending.event == nullptr) return;
   group_->Await(bucket->pending);
   bucket->pending = {};
-  if (settings_.kind == ReduceKind::kReduceScatter) return;
-  const int64_t length = bucket->end - bucket->begin;
+  if (settings_.kind == ReduceKind::kAllReduce) KeepSums(*bucket);
+  if (settings_.poison) bucket->buffer.fill_(std::numeric_limits<float>::quiet_NaN());
+}
+
+void BucketReducer::KeepSums(const Bucket& bucket) {
+  const int64_t length = bucket.end - bucket.begin;
   gradients_.view({partition_.world(), -1})
-      .narrow(1, bucket->begin, length)
-      .copy_(bucket->buffer.narrow(0, 0, partition_.world() * length).view({partition_.world(), length}));
+      .narrow(1, bucket.begin, length)
+      .copy_(bucket.buffer.narrow(0, 0, partition_.world() * length).view({partition_.world(), length}));
 }
 
 void BucketReducer::Finish() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums gradients over the ranks in buckets of constant size. A bucket is a slice of the arena: for each rank
 // the gradients of its part of that slice, one rank after another, as ReduceScatter wants them. Two buffers
-// alternate, so that one is filled while the other is reduced.
+// alternate, so that one is filled while the other is reduced; where one holds the whole arena it is the only
+// one.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,7 +24,9 @@ enum class ReduceKind {
 struct BucketSettings {
   ReduceKind kind = ReduceKind::kReduceScatter;
   int64_t bucket_bytes = 0;  // over all ranks; rounded up to whole shard alignments
+  bool by_unit = false;      // a bucket is one unit, whatever its size: no fusion, `bucket_bytes` is not used
   bool overlap = true;       // false: waits for each bucket before going on
+  bool poison = false;       // a bucket that was sent and read holds NaN until it is filled again
 };
 
 class BucketReducer {
@@ -47,9 +50,12 @@ class BucketReducer {
     PendingCollective pending;
   };
 
-  void Open(int64_t arena_position);
+  // Begins the bucket that holds this position of the unit, where it begins there.
+  void OpenAt(int64_t position, const UnitPartition& unit);
   void Send();
   void Settle(Bucket* bucket);
+  // All ranks' sums from a bucket that was AllReduced.
+  void KeepSums(const Bucket& bucket);
 
   const Partition& partition_;
   ProcessGroup* group_;
@@ -57,6 +63,7 @@ class BucketReducer {
   int64_t capacity_;  // arena elements in a bucket
   at::Tensor gradients_;
   std::array<Bucket, 2> buckets_;
+  size_t buffers_ = 2;  // in use
   size_t current_ = 0;
 };
 

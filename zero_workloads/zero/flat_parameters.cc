@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "zero_workloads/memory/memory_counters.h"
 #include "zero_workloads/zero/partition.h"
 
 namespace dynamiccl::zero {
@@ -17,7 +18,10 @@ namespace {
 class AfterGradient : public torch::autograd::PostAccumulateGradHook {
  public:
   explicit AfterGradient(std::function<void()> function) : function_(std::move(function)) {}
-  void operator()(const torch::autograd::Variable&) override { function_(); }
+  void operator()(const torch::autograd::Variable& parameter) override {
+    Recount(parameter.grad(), MemoryCategory::kGradients);
+    function_();
+  }
 
  private:
   std::function<void()> function_;
@@ -36,20 +40,34 @@ void FlatParameters::Bind(int64_t padded_elements, const at::TensorOptions& opti
   flat_ = at::zeros({padded_elements}, options);
   for (size_t i = 0; i < unit_.parameters.size(); ++i) {
     const ParameterSlot& parameter = unit_.parameters[i];
-    *parameter.tensor = flat_.narrow(0, offsets_[i], parameter.Elements()).view(parameter.shape).detach();
+    const at::Tensor place =
+        flat_.narrow(0, offsets_[i], parameter.Elements()).view(parameter.shape).detach();
+    if (parameter.tensor->defined()) {
+      parameter.tensor->set_data(place);
+    } else {
+      *parameter.tensor = place;
+    }
     parameter.tensor->set_requires_grad(true);
   }
 }
 
 void FlatParameters::OnGradientsReady(std::function<void()> ready) {
-  const auto count = [this, ready = std::move(ready)] {
+  const auto count = [this, ready = std::move(ready)](size_t parameter) {
+    if (gradient_home_.defined()) MoveHome(parameter);
     if (++gradients_ready_ < unit_.parameters.size()) return;
     gradients_ready_ = 0;
     ready();
   };
-  for (const ParameterSlot& parameter : unit_.parameters) {
-    torch::autograd::impl::set_post_acc_grad_hooks(*parameter.tensor, std::make_unique<AfterGradient>(count));
+  for (size_t i = 0; i < unit_.parameters.size(); ++i) {
+    torch::autograd::impl::set_post_acc_grad_hooks(*unit_.parameters[i].tensor,
+                                                   std::make_unique<AfterGradient>([count, i] { count(i); }));
   }
+}
+
+void FlatParameters::MoveHome(size_t parameter) {
+  at::Tensor& gradient = unit_.parameters[parameter].tensor->mutable_grad();
+  gradient =
+      gradient_home_.narrow(0, offsets_[parameter], gradient.numel()).view(gradient.sizes()).copy_(gradient);
 }
 
 void FlatParameters::ForEachParameter(int64_t begin, int64_t end,
@@ -70,16 +88,34 @@ at::Tensor FlatParameters::InitialValues(uint64_t seed, int64_t begin, int64_t e
   return values;
 }
 
+void FlatParameters::AccumulateGradients(at::ScalarType type) {
+  if (!gradient_sums_.defined() && sums_home_.defined()) gradient_sums_ = sums_home_.zero_();
+  if (!gradient_sums_.defined()) {
+    const CountAs category(MemoryCategory::kGradients);
+    gradient_sums_ = at::zeros({elements_}, flat_.options().dtype(type));
+  }
+  for (size_t i = 0; i < unit_.parameters.size(); ++i) {
+    at::Tensor& gradient = unit_.parameters[i].tensor->mutable_grad();
+    if (!gradient.defined()) continue;
+    gradient_sums_.narrow(0, offsets_[i], gradient.numel()).add_(gradient.reshape({-1}));
+    gradient.reset();
+  }
+}
+
 void FlatParameters::CopyGradients(int64_t begin, const at::Tensor& output) const {
   output.zero_();
   ForEachParameter(begin, begin + output.numel(), [&](size_t i, int64_t first, int64_t last) {
-    const at::Tensor gradient = unit_.parameters[i].tensor->grad().reshape({-1});
+    const at::Tensor gradient = gradient_sums_.defined()
+                                    ? gradient_sums_.narrow(0, offsets_[i], unit_.parameters[i].Elements())
+                                    : unit_.parameters[i].tensor->grad();
+    if (!gradient.defined()) return;
     output.narrow(0, offsets_[i] + first - begin, last - first)
-        .copy_(gradient.narrow(0, first, last - first));
+        .copy_(gradient.reshape({-1}).narrow(0, first, last - first));
   });
 }
 
 void FlatParameters::DropGradients() {
+  gradient_sums_.reset();
   for (const ParameterSlot& parameter : unit_.parameters) parameter.tensor->mutable_grad().reset();
 }
 

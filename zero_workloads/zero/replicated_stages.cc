@@ -4,8 +4,7 @@
 namespace dynamiccl::zero {
 
 void Stage0::GradientsReady(int unit) {
-  // Until then autograd adds up the gradients of the passes.
-  if (in_last_micro_step()) ReduceGradients(unit);
+  ReduceGradients(unit);
 }
 
 void Stage0::PublishParameters() {
@@ -19,8 +18,8 @@ void Stage0::PublishParameters() {
   }
 }
 
-Stage1::Stage1(Gpt* model, ProcessGroup* group, const EngineSettings& settings)
-    : ZeroEngine(model, group, settings), gathers_(static_cast<size_t>(units())) {}
+Stage1::Stage1(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings)
+    : ZeroEngine(std::move(model), group, settings), gathers_(static_cast<size_t>(units())) {}
 
 void Stage1::BeforeForward(int unit) {
   PendingCollective& gather = gathers_[static_cast<size_t>(unit)];
@@ -29,7 +28,6 @@ void Stage1::BeforeForward(int unit) {
 }
 
 void Stage1::AfterBackward() {
-  if (!in_last_micro_step()) return;
   for (int unit = units() - 1; unit >= 0; --unit) ReduceGradients(unit);
 }
 

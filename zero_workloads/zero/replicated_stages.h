@@ -12,8 +12,8 @@ namespace dynamiccl::zero {
 // AllReduce of each bucket during the backward pass of the last micro-step; every rank updates everything.
 class Stage0 final : public ZeroEngine {
  public:
-  Stage0(Gpt* model, ProcessGroup* group, const EngineSettings& settings)
-      : ZeroEngine(model, group, settings) {}
+  Stage0(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings)
+      : ZeroEngine(std::move(model), group, settings) {}
 
  protected:
   void GradientsReady(int unit) override;
@@ -24,7 +24,7 @@ class Stage0 final : public ZeroEngine {
 // bucket; a rank updates its shard, and AllGathers bring all shards to all ranks.
 class Stage1 : public ZeroEngine {
  public:
-  Stage1(Gpt* model, ProcessGroup* group, const EngineSettings& settings);
+  Stage1(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
   // Waits for the gather of the unit's updated parameters.
   void BeforeForward(int unit) override;
 

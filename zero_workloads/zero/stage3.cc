@@ -3,17 +3,31 @@
 
 #include <c10/core/GradMode.h>
 
-namespace dynamiccl::zero {
+#include <limits>
 
-Stage3::Stage3(Gpt* model, ProcessGroup* group, const EngineSettings& settings)
-    : ZeroEngine(model, group, settings), life_(static_cast<size_t>(units())) {}
+#include "zero_workloads/memory/memory_counters.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+// Behind autograd's back, which would take the change for one of the program's.
+void Poison(const at::Tensor& flat) {
+  flat.detach().data().fill_(std::numeric_limits<float>::quiet_NaN());
+}
+
+}  // namespace
+
+Stage3::Stage3(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings)
+    : ZeroEngine(std::move(model), group, settings), life_(static_cast<size_t>(units())) {}
 
 void Stage3::Gather(int unit, dynamicclPhase_t phase) {
   auto& [life, gather] = life_[static_cast<size_t>(unit)];
   if (life.Is(ParameterState::kGathering)) return;
   life.MoveTo(ParameterState::kGathering);
   const at::Tensor& flat = parameters_[static_cast<size_t>(unit)].flat();
+  const CountAs category(MemoryCategory::kGathered);
   ResizeStorage(flat, flat.numel() * static_cast<int64_t>(flat.element_size()));
+  if (settings_.poison) Poison(flat);
   gather = group_->AllGather(Shard(parameter_shard_, unit), flat, {phase, DYNAMICCL_ROLE_PARAMETER_GATHER});
 }
 
@@ -26,33 +40,55 @@ void Stage3::StartUse(int unit) {
 
 void Stage3::Free(int unit) {
   life_[static_cast<size_t>(unit)].life.MoveTo(ParameterState::kPartitioned);
-  ResizeStorage(parameters_[static_cast<size_t>(unit)].flat(), 0);
+  const at::Tensor& flat = parameters_[static_cast<size_t>(unit)].flat();
+  if (settings_.poison) return Poison(flat);
+  ResizeStorage(flat, 0);
 }
 
 void Stage3::BeforeForward(int unit) {
   Gather(unit, DYNAMICCL_PHASE_FORWARD);
-  if (settings_.prefetch && unit + 1 < units()) Gather(unit + 1, DYNAMICCL_PHASE_FORWARD);
+  if (settings_.prefetch && unit + 1 < units() && !IsInUse(unit + 1)) {
+    Gather(unit + 1, DYNAMICCL_PHASE_FORWARD);
+  }
   StartUse(unit);
 }
 
 void Stage3::AfterForward(int unit, const at::Tensor& output) {
   const bool backward_follows = c10::GradMode::is_enabled();
-  if (unit == 0 && backward_follows) return;
+  if (IsRoot(unit) && backward_follows) return;
   Free(unit);
-  if (backward_follows) output.register_hook([this, unit](const at::Tensor&) { BeforeBackward(unit); });
+  if (backward_follows && output.defined())
+    output.register_hook([this, unit](const at::Tensor&) { BeforeBackward(unit); });
 }
 
 void Stage3::BeforeBackward(int unit) {
   Gather(unit, DYNAMICCL_PHASE_BACKWARD);
-  // Down to unit 1: the root never left.
-  if (settings_.prefetch && unit > 1) Gather(unit - 1, DYNAMICCL_PHASE_BACKWARD);
+  // The root never left.
+  if (settings_.prefetch && unit > 0 && !IsRoot(unit - 1) && !IsInUse(unit - 1)) {
+    Gather(unit - 1, DYNAMICCL_PHASE_BACKWARD);
+  }
   StartUse(unit);
 }
 
-void Stage3::GradientsReady(int unit) {
-  life_[static_cast<size_t>(unit)].life.MoveTo(ParameterState::kGradientReady);
-  ReduceGradients(unit);
+void Stage3::EndBackward(int unit) {
+  ParameterLife& life = life_[static_cast<size_t>(unit)].life;
+  if (life.Is(ParameterState::kGathering)) StartUse(unit);
+  if (!life.Is(ParameterState::kInUse)) return;
+  life.MoveTo(ParameterState::kGradientReady);
   Free(unit);
+}
+
+void Stage3::GradientsReady(int unit) {
+  ReduceGradients(unit);
+  EndBackward(unit);
+}
+
+void Stage3::GradientsKept(int unit) {
+  EndBackward(unit);
+}
+
+void Stage3::AfterBackward() {
+  for (int unit = 0; unit < units(); ++unit) EndBackward(unit);
 }
 
 void Stage3::PublishParameters() {

@@ -14,12 +14,18 @@ namespace dynamiccl::zero {
 
 class Stage3 final : public ZeroEngine {
  public:
-  Stage3(Gpt* model, ProcessGroup* group, const EngineSettings& settings);
+  Stage3(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
   void BeforeForward(int unit) override;
   void AfterForward(int unit, const at::Tensor& output) override;
+  void BeforeBackward(int unit) override;
+  bool IsInUse(int unit) const override {
+    return life_[static_cast<size_t>(unit)].life.Is(ParameterState::kInUse);
+  }
 
  protected:
   void GradientsReady(int unit) override;
+  void GradientsKept(int unit) override;
+  void AfterBackward() override;
   void PublishParameters() override;
 
  private:
@@ -28,10 +34,12 @@ class Stage3 final : public ZeroEngine {
     PendingCollective gather;
   };
 
-  void BeforeBackward(int unit);
+  bool IsRoot(int unit) const { return parameters(unit).unit().is_root; }
   // Starts the gather unless it is under way already.
   void Gather(int unit, dynamicclPhase_t phase);
   void StartUse(int unit);
+  // Gives the parameters up after a backward pass; not all units were in it.
+  void EndBackward(int unit);
   void Free(int unit);
 
   std::vector<Unit> life_;  // by unit

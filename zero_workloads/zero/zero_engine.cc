@@ -2,14 +2,16 @@
 #include "zero_workloads/zero/zero_engine.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/sum.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <cmath>
 #include <map>
 
 #include "src/base/sha256.h"
+#include "zero_workloads/memory/memory_counters.h"
 #include "zero_workloads/zero/replicated_stages.h"
 #include "zero_workloads/zero/stage3.h"
 
@@ -25,39 +27,57 @@ std::span<const std::byte> Bytes(const at::Tensor& tensor) {
 
 }  // namespace
 
-std::unique_ptr<ZeroEngine> ZeroEngine::Create(Gpt* model, ProcessGroup* group,
+std::unique_ptr<ZeroEngine> ZeroEngine::Create(std::vector<ModelUnit> model, ProcessGroup* group,
                                                const EngineSettings& settings) {
   switch (settings.stage) {
     case 0:
-      return std::make_unique<Stage0>(model, group, settings);
+      return std::make_unique<Stage0>(std::move(model), group, settings);
     case 1:
-      return std::make_unique<Stage1>(model, group, settings);
+      return std::make_unique<Stage1>(std::move(model), group, settings);
     case 2:
-      return std::make_unique<Stage2>(model, group, settings);
+      return std::make_unique<Stage2>(std::move(model), group, settings);
     case 3:
-      return std::make_unique<Stage3>(model, group, settings);
+      return std::make_unique<Stage3>(std::move(model), group, settings);
     default:
       throw std::logic_error("ZeRO has stages 0 to 3");
   }
 }
 
-ZeroEngine::ZeroEngine(Gpt* model, ProcessGroup* group, const EngineSettings& settings)
-    : group_(group), settings_(settings) {
+ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings)
+    : group_(group), settings_(settings), loss_scale_(settings.loss_scale) {
   std::vector<int64_t> unit_elements;
-  for (ModelUnit& unit : model->Units()) {
+  for (ModelUnit& unit : model) {
     parameters_.emplace_back(std::move(unit));
     unit_elements.push_back(parameters_.back().elements());
   }
   partition_ = std::make_unique<Partition>(unit_elements, group->world());
   const at::TensorOptions options = at::TensorOptions().dtype(settings.type).device(settings.device);
   const ReduceKind kind = settings.stage == 0 ? ReduceKind::kAllReduce : ReduceKind::kReduceScatter;
-  reducer_ = std::make_unique<BucketReducer>(
-      *partition_, group, BucketSettings{kind, settings.bucket_bytes, settings.overlap}, options);
+  reducer_ =
+      std::make_unique<BucketReducer>(*partition_, group,
+                                      BucketSettings{kind, settings.bucket_bytes, settings.bucket_per_unit,
+                                                     settings.overlap, settings.poison},
+                                      options.dtype(settings.reduce_type));
   const int64_t arenas = holds_all_arenas() ? group->world() : 1;
-  const at::Tensor master = at::zeros({arenas * partition_->arena_elements()}, options.dtype(at::kFloat));
-  for (int unit = 0; unit < units(); ++unit) InitialiseUnit(unit, master);
-  optimizer_ = std::make_unique<AdamW>(master, settings.adamw);
+  passed_.resize(unit_elements.size());
+  reducible_.resize(unit_elements.size());
+  next_to_reduce_ = units() - 1;
+  optimizer_ =
+      MakeAdamW(arenas * partition_->arena_elements(), settings.offload, settings.adamw, settings.device);
+  for (int unit = 0; unit < units(); ++unit) InitialiseUnit(unit, optimizer_->master());
+  if (settings.contiguous_gradients) ReserveGradients();
   if (!holds_all_arenas()) RefreshParameterShard();
+  FindSlicedAndWhole();
+}
+
+void ZeroEngine::FindSlicedAndWhole() {
+  if (settings_.tensor.group == nullptr) return;
+  sliced_runs_ = ArenaRuns(parameters_, *partition_, group_->rank(), /*sliced=*/true);
+  if (!settings_.tensor.splits_sequence()) return;
+  for (int rank = 0; rank < group_->world(); ++rank) {
+    if (!holds_all_arenas() && rank != group_->rank()) continue;
+    whole_runs_.push_back(ArenaRuns(parameters_, *partition_, rank, /*sliced=*/false));
+  }
 }
 
 // Fills the unit's part of the master weights, and its flat parameters where the stage keeps those between
@@ -65,12 +85,16 @@ ZeroEngine::ZeroEngine(Gpt* model, ProcessGroup* group, const EngineSettings& se
 void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
   const auto [shard_elements, arena_offset] = partition_->unit(unit);
-  parameters.Bind(partition_->flat_elements(unit),
-                  at::TensorOptions().dtype(settings_.type).device(settings_.device));
-  parameters.OnGradientsReady([this, unit] { GradientsReady(unit); });
+  const bool stays = settings_.stage < 3;
+  {
+    const CountAs category(stays ? MemoryCategory::kParameters : MemoryCategory::kGathered);
+    parameters.Bind(partition_->flat_elements(unit),
+                    at::TensorOptions().dtype(settings_.type).device(settings_.device));
+  }
+  parameters.OnGradientsReady([this, unit] { PassGradients(unit); });
   for (int64_t rank = 0; rank < group_->world(); ++rank) {
     const bool own = rank == group_->rank();
-    if (settings_.stage == 3 && !own) continue;
+    if (!stays && !own) continue;
     const at::Tensor values =
         parameters.InitialValues(settings_.seed, rank * shard_elements, (rank + 1) * shard_elements);
     parameters.flat().narrow(0, rank * shard_elements, shard_elements).copy_(values);
@@ -78,7 +102,27 @@ void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
     const int64_t arena = holds_all_arenas() ? rank * partition_->arena_elements() : 0;
     master.narrow(0, arena + arena_offset, shard_elements).copy_(values);
   }
-  if (settings_.stage == 3) ResizeStorage(parameters.flat(), 0);
+  if (!stays) ResizeStorage(parameters.flat(), 0);
+}
+
+// Gradients that are added up live from the first micro-step to the last, those of stage 1 until the backward
+// pass is over. All others are in a bucket before the next unit's arise.
+void ZeroEngine::ReserveGradients() {
+  if (!accumulates_locally() && settings_.stage != 1) return;
+  const at::ScalarType type = accumulates_locally() ? settings_.accumulation_type : settings_.type;
+  std::vector<int64_t> elements;
+  for (const FlatParameters& parameters : parameters_) elements.push_back(parameters.elements());
+  const CountAs category(MemoryCategory::kGradients);
+  gradient_pool_ = std::make_unique<ContiguousPool>(elements, [&](int64_t count) {
+    return at::empty({count}, at::TensorOptions().dtype(type).device(settings_.device));
+  });
+  for (size_t unit = 0; unit < parameters_.size(); ++unit) {
+    if (accumulates_locally()) {
+      parameters_[unit].SumGradientsIn(gradient_pool_->slot(unit));
+    } else {
+      parameters_[unit].KeepGradientsIn(gradient_pool_->slot(unit));
+    }
+  }
 }
 
 at::Tensor ZeroEngine::Shard(const at::Tensor& arena, int unit) const {
@@ -87,26 +131,65 @@ at::Tensor ZeroEngine::Shard(const at::Tensor& arena, int unit) const {
 }
 
 void ZeroEngine::RefreshParameterShard() {
-  parameter_shard_ = optimizer_->master().to(settings_.type);
+  if (std::exchange(parameter_shard_written_, false)) return;
+  const at::Tensor& master = optimizer_->master();
+  const bool same = settings_.type == at::kFloat && settings_.offload.place == OptimizerOffload::Place::kNone;
+  if (same) {
+    parameter_shard_ = master;
+    return;
+  }
+  if (!parameter_shard_.defined()) {
+    const CountAs category(MemoryCategory::kParameters);
+    parameter_shard_ =
+        at::empty(master.sizes(), at::TensorOptions().dtype(settings_.type).device(settings_.device));
+  }
+  parameter_shard_.copy_(master);
 }
 
 void ZeroEngine::ReduceGradients(int unit) {
-  FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
-  reducer_->Add(unit, parameters);
-  parameters.DropGradients();
+  reducible_[static_cast<size_t>(unit)] = true;
+  // Buckets hold the units in arena order; a module that is not a chain may finish them in another.
+  for (; next_to_reduce_ >= 0 && reducible_[static_cast<size_t>(next_to_reduce_)]; --next_to_reduce_) {
+    const size_t next = static_cast<size_t>(next_to_reduce_);
+    reducer_->Add(next_to_reduce_, parameters_[next]);
+    parameters_[next].DropGradients();
+    reducible_[next] = false;
+  }
+  if (next_to_reduce_ < 0) next_to_reduce_ = units() - 1;
+}
+
+void ZeroEngine::PassGradients(int unit) {
+  passed_[static_cast<size_t>(unit)] = true;
+  if (accumulates_locally()) {
+    parameters_[static_cast<size_t>(unit)].AccumulateGradients(settings_.accumulation_type);
+    if (!in_last_micro_step()) return GradientsKept(unit);
+  }
+  GradientsReady(unit);
+}
+
+void ZeroEngine::PassRemainingUnits() {
+  for (int unit = units() - 1; unit >= 0; --unit) {
+    if (!passed_[static_cast<size_t>(unit)]) PassGradients(unit);
+    parameters_[static_cast<size_t>(unit)].StartPass();
+  }
+  passed_.assign(passed_.size(), false);
 }
 
 void ZeroEngine::Backward(const at::Tensor& loss) {
-  loss.backward();
-  AfterBackward();
+  (loss_scale_.enabled() ? loss.mul(loss_scale_.value()) : loss).backward();
+  PassRemainingUnits();
+  if (!accumulates_locally() || in_last_micro_step()) AfterBackward();
   reducer_->Finish();
-  if (settings_.micro_steps > 1 && settings_.stage >= 2) AccumulateShard();
+  if (settings_.micro_steps > 1 && !accumulates_locally()) AccumulateShard();
   ++passes_;
 }
 
 void ZeroEngine::AccumulateShard() {
   const at::Tensor& sums = reducer_->gradients();
-  if (!accumulated_.defined()) accumulated_ = at::empty(sums.sizes(), sums.options().dtype(at::kFloat));
+  if (!accumulated_.defined()) {
+    const CountAs category(MemoryCategory::kGradients);
+    accumulated_ = at::empty(sums.sizes(), sums.options().dtype(at::kFloat));
+  }
   if (passes_ == 0) {
     accumulated_.copy_(sums);
   } else {
@@ -114,35 +197,78 @@ void ZeroEngine::AccumulateShard() {
   }
 }
 
-StepOutcome ZeroEngine::Step(const at::Tensor& loss, double learning_rate) {
-  if (passes_ != settings_.micro_steps) throw std::logic_error("a step takes all its backward passes");
-  passes_ = 0;
-  const at::Tensor gradients = accumulated_.defined() ? accumulated_ : reducer_->gradients().to(at::kFloat);
+at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const {
+  if (settings_.tensor.group == nullptr) return at::stack({loss.detach(), own_gradients.square().sum()});
+  // The ranks of a tensor group have the same loss; the first one says it.
+  const at::Tensor share = settings_.tensor.rank() == 0 ? loss.detach() : at::zeros_like(loss);
+  return at::stack({share, SquaredNormShare(own_gradients, sliced_runs_, settings_.tensor)});
+}
+
+StepOutcome ZeroEngine::Outcome(const at::Tensor& loss, const at::Tensor& gradients) {
   const int64_t arena = partition_->arena_elements();
   // Every stage adds up the same numbers in the same order: those of the own arena.
   const at::Tensor own = holds_all_arenas() ? gradients.narrow(0, group_->rank() * arena, arena) : gradients;
-  const at::Tensor scalars = at::stack({loss.detach(), own.square().sum()});
-  group_->AwaitOnHost(group_->AllReduce(scalars, {DYNAMICCL_PHASE_OPTIMIZER, DYNAMICCL_ROLE_SCALAR}));
+  const at::Tensor scalars = ShareOfScalars(loss, own);
+  ProcessGroup* const all_ranks = settings_.tensor.group == nullptr ? group_ : settings_.world;
+  all_ranks->AwaitOnHost(all_ranks->AllReduce(scalars, {DYNAMICCL_PHASE_OPTIMIZER, DYNAMICCL_ROLE_SCALAR}));
   const at::Tensor sums = scalars.cpu();
-  const float world = static_cast<float>(group_->world());
-  const int64_t passes = group_->world() * settings_.micro_steps;
-  const StepOutcome outcome{sums.const_data_ptr<float>()[0] / world,
-                            std::sqrt(sums.const_data_ptr<float>()[1]) / static_cast<float>(passes)};
-  if (!std::isfinite(outcome.loss) || !std::isfinite(outcome.gradient_norm)) {
-    throw std::runtime_error(fmt::format("loss {} or gradient norm {} is not finite; lower --learning-rate",
-                                         outcome.loss, outcome.gradient_norm));
+  StepOutcome outcome;
+  outcome.loss_scale = loss_scale_.value();
+  outcome.loss = sums.const_data_ptr<float>()[0] / static_cast<float>(group_->world());
+  outcome.gradient_norm = std::sqrt(sums.const_data_ptr<float>()[1]) / static_cast<float>(GradientFactor());
+  // Every rank sees the same two sums, so all skip or none.
+  outcome.skipped = !std::isfinite(outcome.loss) || !std::isfinite(outcome.gradient_norm);
+  if (outcome.skipped) outcome.overflow_in = FirstNotFinite(own);
+  return outcome;
+}
+
+StepOutcome ZeroEngine::Step(const at::Tensor& loss, double learning_rate) {
+  if (passes_ != settings_.micro_steps) throw std::logic_error("a step takes all its backward passes");
+  passes_ = 0;
+  if (gradient_pool_ != nullptr) gradient_pool_->CheckGuards();
+  const at::Tensor gradients = accumulated_.defined() ? accumulated_ : reducer_->gradients().to(at::kFloat);
+  if (!whole_runs_.empty()) SumWholeParameters(gradients, whole_runs_, settings_.tensor.group);
+  const double factor = GradientFactor();
+  const StepOutcome outcome = Outcome(loss, gradients);
+  if (!loss_scale_.Update(outcome.skipped)) {
+    const std::string where = outcome.overflow_in.empty() ? "" : ", first in " + outcome.overflow_in;
+    throw std::runtime_error(
+        fmt::format("loss {} or gradient norm {} is not finite{}, at loss scale {}; lower "
+                    "--learning-rate",
+                    outcome.loss, outcome.gradient_norm, where, outcome.loss_scale));
   }
-  gradients.mul_(std::min(1.0, settings_.clip_norm / (outcome.gradient_norm + kClipEpsilon)) /
-                 static_cast<double>(passes));
-  optimizer_->Step(gradients, learning_rate);
+  if (outcome.skipped) return outcome;
+  gradients.mul_(std::min(1.0, settings_.clip_norm / (outcome.gradient_norm + kClipEpsilon)) / factor);
+  const bool copies = parameter_shard_.defined() && !parameter_shard_.is_same(optimizer_->master());
+  optimizer_->Step(gradients, learning_rate, copies ? parameter_shard_ : at::Tensor());
+  parameter_shard_written_ = copies;
   PublishParameters();
   return outcome;
+}
+
+double ZeroEngine::GradientFactor() const {
+  return static_cast<double>(group_->world() * settings_.micro_steps) * loss_scale_.value();
+}
+
+std::string ZeroEngine::FirstNotFinite(const at::Tensor& gradients) const {
+  for (int unit = 0; unit < units(); ++unit) {
+    const FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
+    const at::Tensor shard = Shard(gradients, unit);
+    const int64_t begin = group_->rank() * shard.numel();
+    std::string name;
+    parameters.ForEachParameter(begin, begin + shard.numel(), [&](size_t i, int64_t first, int64_t last) {
+      const at::Tensor part = shard.narrow(0, parameters.offset(i) + first - begin, last - first);
+      if (name.empty() && !at::isfinite(part).all().item<bool>()) name = parameters.unit().parameters[i].name;
+    });
+    if (!name.empty()) return name;
+  }
+  return {};
 }
 
 int64_t ZeroEngine::ParameterCount() const {
   int64_t count = 0;
   for (const FlatParameters& parameters : parameters_) {
-    for (const ParameterSlot& slot : parameters.unit().parameters) count += slot.Elements();
+    for (const ParameterSlot& slot : parameters.unit().parameters) count += slot.GlobalElements();
   }
   return count;
 }
@@ -154,19 +280,31 @@ at::Tensor ZeroEngine::GatherMaster(int unit) {
   if (holds_all_arenas()) {
     return master.view({group_->world(), -1}).narrow(1, arena_offset, shard_elements).flatten().cpu();
   }
-  const at::Tensor flat = at::empty({partition_->flat_elements(unit)}, master.options());
-  group_->AwaitOnHost(group_->AllGather(Shard(master, unit), flat, {}));
+  const at::Tensor shard = Shard(master, unit).to(settings_.device);
+  const at::Tensor flat = at::empty({partition_->flat_elements(unit)}, shard.options());
+  group_->AwaitOnHost(group_->AllGather(shard, flat, {}));
   return flat.cpu();
+}
+
+std::vector<at::Tensor> ZeroEngine::GatherSlices(int unit) {
+  const at::Tensor own = GatherMaster(unit);
+  ProcessGroup* const group = settings_.tensor.group;
+  if (group == nullptr) return {own};
+  const at::Tensor all = at::empty({group->world(), own.numel()}, own.options().device(settings_.device));
+  group->AwaitOnHost(group->AllGather(own.to(settings_.device), all, {}));
+  return all.cpu().unbind();
 }
 
 std::string ZeroEngine::ParameterDigest() {
   std::map<std::string, std::string> digests;
   for (int unit = 0; unit < units(); ++unit) {
     const FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
-    const at::Tensor flat = GatherMaster(unit);
+    const std::vector<at::Tensor> flats = GatherSlices(unit);
     parameters.ForEachParameter(0, parameters.elements(), [&](size_t i, int64_t, int64_t end) {
-      const Sha256Digest digest = Sha256Of(Bytes(flat.narrow(0, parameters.offset(i), end)));
-      digests[parameters.unit().parameters[i].name] = ToHex(digest);
+      const ParameterSlot& slot = parameters.unit().parameters[i];
+      std::vector<at::Tensor> slices;
+      for (const at::Tensor& flat : flats) slices.push_back(flat.narrow(0, parameters.offset(i), end));
+      digests[slot.name] = ToHex(Sha256Of(Bytes(slot.Assemble(slices))));
     });
   }
   std::string lines;

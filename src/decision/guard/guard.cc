@@ -3,25 +3,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "src/decision/guard/plan_bytes.h"
 
 namespace dynamiccl {
 namespace {
 
 // Times of a key before trials begin: NCCL's level must be known to say what 3x is.
 constexpr uint32_t kTimesBeforeTrials = 16;
-// What can be adopted waits so long for other keys that are still being tried: adoptions are rare.
-constexpr int64_t kGatherNs = 1'000'000'000;
+// What can be adopted waits so long for other keys that are still being tried, for adoptions are rare; and
+// what can be tried for other keys that can.
+constexpr int64_t kGatherWinnersNs = 2'000'000'000;
+constexpr int64_t kGatherTrialsNs = 1'000'000'000;
 // Or until those still being tried have less than a quarter of the time of the others.
 constexpr double kMostlyDecided = 4;
 // So many keys whose choice lost: the policy's choice for keys not seen yet is not believed either.
 constexpr int kLossesOfPolicy = 2;
+
+// Calls that should take alike: one key and one config. Never 0.
+uint64_t StreamOf(const GuardedCall& call) {
+  const CollectiveConfig& config = call.config;
+  return uint64_t{1} << 48 | uint64_t{KeyCode(call.key)} << 24 |
+         uint64_t{static_cast<uint8_t>(config.algorithm)} << 16 |
+         uint64_t{static_cast<uint8_t>(config.protocol)} << 8 | config.channels;
+}
 
 }  // namespace
 
 std::string_view Name(GuardReason reason) {
   constexpr std::string_view kNames[] = {
       "slower than NCCL",      "the fabric changed", "a trial was too slow", "the budget is spent",
-      "fewer trials are left", "trials begin",       "a trial was better",   "confirmed earlier"};
+      "fewer trials are left", "trials begin",       "a trial was better",   "confirmed earlier",
+      "no trial was better",   "steps are compared", "steps are no slower"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -33,21 +47,42 @@ GuardedKey& Guard::KeyOf(const TableKey& key) {
   const auto found = keys_.find(code);
   if (found != keys_.end()) return found->second;
   GuardedKey& made = keys_.emplace(code, GuardedKey(key)).first->second;
-  KeyKnowledge known = knowledge_(key, regime());
+  KeyKnowledge known = knowledge_(key, fabric());
   if (known.confirmed) {
     settled_[code] = true;
-    if (*known.confirmed != known.policy_choice) confirmed_[code] = *known.confirmed;
+    if (*known.confirmed != known.policy_choice) confirmed_[code] = {key, *known.confirmed};
   }
   made.SetCandidates(std::move(known.candidates));
   if (plan_.others_use_policy) made.Use(known.policy_choice, {});
   return made;
 }
 
+void Guard::Expect(const TableKey& key, const CollectiveConfig& confirmed) {
+  settled_[KeyCode(key)] = true;
+  confirmed_[KeyCode(key)] = {key, confirmed};
+}
+
 void Guard::TakeCall(const GuardedCall& call) {
   GuardedKey& key = KeyOf(call.key);
+  TakeStepOf(call, key);
   key.Take(call);
+  detector_.SetLeastSpan(std::min(kVerifiedNs, kVerifiedSteps * steps_.step_ns()));
+  pace_.Take(call.use == CallUse::kTrial ? 0 : StreamOf(call), call.at_ns);
   Account(call, key);
   Detect(call);
+}
+
+void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
+  const uint32_t code = KeyCode(call.key);
+  steps_.Take(code, call.at_ns);
+  if (std::exchange(version_of_steps_, call.version) != call.version) effects_.Restart();
+  StepEffects::Call effect{code, call.number, call.at_ns};
+  if (key.in_blocks()) {
+    effect.arm = call.use == CallUse::kDefaultSample ? StepEffects::Arm::kNccl : StepEffects::Arm::kTable;
+  } else {
+    effect.excess_ns = key.ExcessOf(call);
+  }
+  effects_.Take(effect, steps_);
 }
 
 void Guard::Account(const GuardedCall& call, GuardedKey& key) {
@@ -55,7 +90,9 @@ void Guard::Account(const GuardedCall& call, GuardedKey& key) {
   const TimeLevel& level = call.config.leaves_nccl_alone() ? account.default_level() : account.choice_level();
   const bool timed = call.transfer_ns > 0;
   ++calls_;
-  total_ns_ += timed ? static_cast<double>(call.transfer_ns) : level.mean();
+  const double took_ns = timed ? static_cast<double>(call.transfer_ns) : level.mean();
+  total_ns_ += took_ns;
+  total_by_level_[static_cast<size_t>(CriticalityOf(call.key))] += took_ns;
   probing_ns_ += key.TakeTrialCost();
   if (timed) probing_ns_ += options_.timing_cost * static_cast<double>(call.transfer_ns);
 }
@@ -64,49 +101,63 @@ void Guard::Detect(const GuardedCall& call) {
   if (call.transfer_ns <= 0 || call.captured || call.use == CallUse::kTrial) return;
   const double transfer = static_cast<double>(call.transfer_ns);
   TimedSample sample;
-  sample.stream = uint64_t{KeyCode(call.key)} << 24 |
-                  uint64_t{static_cast<uint8_t>(call.config.algorithm)} << 16 |
-                  uint64_t{static_cast<uint8_t>(call.config.protocol)} << 8 | call.config.channels;
+  sample.stream = StreamOf(call);
   sample.at_ns = call.at_ns;
   sample.log_transfer = std::log(transfer);
+  sample.is_usual = !call.on_suspicion;
   if (call.skew_ns >= 0) sample.log_skew = std::log1p(static_cast<double>(call.skew_ns) / transfer);
   const auto change = detector_.Take(sample);
   // Late ranks are no fault of a choice.
-  if (!change || change->regime == Regime::kStraggler) return;
-  regime_changed_ = true;
-}
-
-void Guard::SetCriticality(const TableKey& key, Criticality criticality) {
-  criticality_[KeyCode(key)] = criticality;
+  if (change && change->of_fabric) ++regime_changes_;
 }
 
 double Guard::BudgetNs() const {
   double credit = 0;
-  for (const auto& [code, key] : keys_) credit += key.account().default_level().mean();
+  for (const auto& [code, key] : keys_) credit += key.account().default_ns();
   return kProbingBudget * total_ns_ + kProbingCreditCalls * credit;
 }
 
 bool Guard::WorthTrials(const GuardedKey& key) const {
-  const uint32_t code = KeyCode(key.key());
-  const auto criticality = criticality_.find(code);
-  const bool hidden = criticality != criticality_.end() && criticality->second == Criticality::kHidden;
-  if (hidden || key.captured() || settled_.contains(code) || key.timed() < kTimesBeforeTrials) return false;
+  if (Hidden(key) || key.in_blocks() || key.captured() || key.timed() < kTimesBeforeTrials) return false;
+  if (settled_.contains(KeyCode(key.key()))) return false;
   if (probing_ns_ > BudgetNs() / 2 || key.OpenTrials().empty()) return false;
   return key.account().total_ns() >= options_.least_share * total_ns_;
 }
 
+bool Guard::MustRevoke(const GuardedKey& key) const {
+  if (key.in_blocks() && effects_.blocks().verdict() == BlockComparison::Verdict::kTableIsSlower) return true;
+  // By steps alone only once these were compared: that a program waits late looks as if it did not wait.
+  const bool by_steps = Hidden(key) && compared_.contains(KeyCode(key.key()));
+  return by_steps ? key.IsGross() : key.MustRevoke();
+}
+
+bool Guard::CanCompare(const GuardedKey& key) const {
+  return Hidden(key) && !key.choice().leaves_nccl_alone() && !key.captured() && !key.searching();
+}
+
+bool Guard::MustCompare(const GuardedKey& key) const {
+  return CanCompare(key) && !compared_.contains(KeyCode(key.key()));
+}
+
+bool Guard::ComparisonIsOver() const {
+  if (effects_.blocks().verdict() != BlockComparison::Verdict::kOpen) return true;
+  if (effects_.calls_of_step() != block_step_calls_) return true;
+  return std::any_of(keys_.begin(), keys_.end(),
+                     [this](const auto& entry) { return entry.second.in_blocks() && !Hidden(entry.second); });
+}
+
 std::optional<GuardReason> Guard::WhyRevoke() const {
-  if (regime_changed_) return GuardReason::kRegimeChanged;
+  if (regime_changed()) return GuardReason::kRegimeChanged;
   bool searching = false;
   bool barred = false;
   size_t trials = 0;
   size_t futile = 0;
   for (const auto& [code, key] : keys_) {
-    if (key.MustRevoke()) return GuardReason::kSlowerThanNccl;
+    if (MustRevoke(key)) return GuardReason::kSlowerThanNccl;
     searching |= key.searching();
     barred |= key.MustStopTrial();
     trials += key.trials();
-    futile += key.search_ended() ? 0 : key.trials() - key.OpenTrials().size();
+    futile += TrialsAreOver(key) ? 0 : key.trials() - key.OpenTrials().size();
   }
   if (searching && probing_ns_ > BudgetNs()) return GuardReason::kBudgetSpent;
   if (barred) return GuardReason::kTrialBarred;
@@ -118,25 +169,35 @@ std::optional<GuardReason> Guard::WhyAdopt(int64_t now_ns) {
   bool winner = false;
   bool ended = false;
   bool search = false;
+  bool comparing = false;
+  bool compare = false;
+  bool searching = false;
   double decided_ns = 0;
   double open_ns = 0;
   for (const auto& [code, key] : keys_) {
-    const bool wins = key.Winner() != nullptr;
-    const bool ends = key.searching() && key.search_ended();
+    const bool wins = key.Winner() != nullptr && !Hidden(key);
+    const bool ends = key.searching() && TrialsAreOver(key);
+    comparing |= key.in_blocks();
+    compare |= MustCompare(key);
+    searching |= key.searching();
     winner |= wins;
     ended |= ends;
     search |= !key.searching() && WorthTrials(key);
     if (key.searching()) (wins || ends ? decided_ns : open_ns) += key.account().total_ns();
   }
   const bool open = open_ns * kMostlyDecided > decided_ns;
+  if (comparing && ComparisonIsOver()) return GuardReason::kCompared;
   if (!winner && !search && !ended) {
     ready_since_ns_ = -1;
-    return std::nullopt;
+    const bool begins = compare && !comparing && !searching && effects_.calls_of_step() > 0;
+    return begins ? std::optional(GuardReason::kCompare) : std::nullopt;
   }
   if (ready_since_ns_ < 0 && (winner || search)) ready_since_ns_ = now_ns;
   if (open && !winner && !search) return std::nullopt;
-  if ((open || search) && now_ns - ready_since_ns_ < kGatherNs) return std::nullopt;
-  return winner ? GuardReason::kAdopt : GuardReason::kSearch;
+  const int64_t gather_ns = winner ? kGatherWinnersNs : kGatherTrialsNs;
+  if ((open || search) && now_ns - ready_since_ns_ < gather_ns) return std::nullopt;
+  if (winner) return GuardReason::kAdopt;
+  return search ? GuardReason::kSearch : GuardReason::kSearchEnded;
 }
 
 std::optional<Proposal> Guard::Tick(int64_t now_ns) {
@@ -157,13 +218,13 @@ KeyPlan Guard::EntryOf(const GuardedKey& key, bool adopt) const {
   KeyPlan entry{key.key(), key.choice(), {}};
   entry.pause = PauseOf(key);
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
-  if (key.MustRevoke() || regime_changed_) {
+  if (MustRevoke(key) || regime_changed()) {
     entry.choice = kLeaveNcclAlone;
   } else if (adopt && confirmed != confirmed_.end()) {
-    entry.choice = confirmed->second;
-  } else if (const Trial* winner = key.Winner(); adopt && winner != nullptr) {
+    entry.choice = confirmed->second.config;
+  } else if (const Trial* winner = key.Winner(); adopt && winner != nullptr && !Hidden(key)) {
     entry.choice = winner->candidate.config;
-  } else if (key.searching() && !key.search_ended()) {
+  } else if (key.searching() && !TrialsAreOver(key)) {
     entry.trials = key.OpenTrials();
     entry.first_round = !key.all_trials_made();
   } else if (adopt && !key.searching() && WorthTrials(key)) {
@@ -172,24 +233,42 @@ KeyPlan Guard::EntryOf(const GuardedKey& key, bool adopt) const {
   return entry;
 }
 
+bool Guard::InBlocksNext(const GuardedKey& key, GuardReason reason) const {
+  // All together, with those that were compared before: what each costs may be too little to be seen.
+  if (reason == GuardReason::kCompare) return CanCompare(key);
+  return key.in_blocks() && reason != GuardReason::kCompared && reason != GuardReason::kRegimeChanged &&
+         !MustRevoke(key);
+}
+
 Proposal Guard::Propose(bool revocation, GuardReason reason) {
   Proposal proposal{revocation, reason, plan_};
   proposal.plan.keys.clear();
-  if (regime_changed_) Relearn();
-  int losses = revoked_by_loss_;
+  if (regime_changed()) Relearn();
+  proposed_changes_ = regime_changes_;
+  // What blocks say of all their keys together is one loss.
+  const bool blocks_lose = effects_.blocks().verdict() == BlockComparison::Verdict::kTableIsSlower;
+  int losses = revoked_by_loss_ + (blocks_lose ? 1 : 0);
   for (const auto& [code, key] : keys_) {
-    losses += key.MustRevoke() ? 1 : 0;
+    losses += MustRevoke(key) && !(key.in_blocks() && blocks_lose) ? 1 : 0;
     KeyPlan entry = EntryOf(key, !revocation);
+    entry.in_blocks = InBlocksNext(key, reason);
     if (reason == GuardReason::kRegimeChanged && !key.captured() && probing_ns_ < BudgetNs()) {
       entry.trials = key.OpenTrials();
     }
     if (reason == GuardReason::kBudgetSpent) entry.trials.clear();
     proposal.plan.keys.push_back(std::move(entry));
   }
-  revoked_by_loss_ = losses;
+  for (const auto& [code, confirmed] : confirmed_) {
+    if (!revocation && !keys_.contains(code))
+      proposal.plan.keys.push_back({confirmed.key, confirmed.config, {}});
+  }
+  proposed_losses_ = losses;
+  if (reason == GuardReason::kCompare)
+    proposal.plan.block_calls = kStepsOfBlock * static_cast<uint32_t>(effects_.calls_of_step());
   if (reason == GuardReason::kRegimeChanged || losses >= kLossesOfPolicy) {
     proposal.plan.others_use_policy = false;
   }
+  proposal.plan = Fitting(std::move(proposal.plan));
   return proposal;
 }
 
@@ -199,7 +278,7 @@ void Guard::Relearn() {
   confirmed_.clear();
   for (auto& [code, key] : keys_) {
     key.Restart();
-    key.SetCandidates(knowledge_(key.key(), regime()).candidates);
+    key.SetCandidates(knowledge_(key.key(), fabric()).candidates);
   }
 }
 
@@ -209,17 +288,42 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   proposed_.reset();
   version_ = version;
   plan_ = done.plan;
+  revoked_by_loss_ = proposed_losses_;
+  answered_changes_ = proposed_changes_;
+  if (done.reason == GuardReason::kCompare) block_step_calls_ = effects_.calls_of_step();
+  std::set<uint32_t> listed;
   for (const KeyPlan& entry : plan_.keys) {
-    GuardedKey& key = KeyOf(entry.key);
-    // Its trials ended: with a winner, or without.
-    const bool ended = key.searching() && entry.trials.empty();
-    if (ended && done.reason != GuardReason::kBudgetSpent) settled_[KeyCode(entry.key)] = false;
-    confirmed_.erase(KeyCode(entry.key));
-    key.Use(entry.choice, entry.trials);
+    TakeUp(entry, done.reason);
+    listed.insert(KeyCode(entry.key));
   }
-  if (done.reason == GuardReason::kRegimeChanged) regime_changed_ = false;
+  TakeUpUnlisted(listed);
+  // Steps with another table are no part of the comparison.
+  effects_.RestartBlocks();
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
   ready_since_ns_ = -1;
+}
+
+void Guard::TakeUp(const KeyPlan& entry, GuardReason reason) {
+  const uint32_t code = KeyCode(entry.key);
+  GuardedKey& key = KeyOf(entry.key);
+  // Its trials ended: with a winner, or without.
+  const bool ended = key.searching() && entry.trials.empty();
+  if (ended && reason != GuardReason::kBudgetSpent && !Hidden(key)) settled_[code] = false;
+  confirmed_.erase(code);
+  const bool has_verdict = effects_.blocks().verdict() != BlockComparison::Verdict::kOpen;
+  if (key.in_blocks() && reason == GuardReason::kCompared && has_verdict) compared_.insert(code);
+  if (key.choice() != entry.choice) compared_.erase(code);
+  key.Use(entry.choice, entry.trials);
+  key.SetInBlocks(entry.in_blocks);
+}
+
+// Keys that were first seen while the plan was on its way, and those of more keys than a plan holds.
+void Guard::TakeUpUnlisted(const std::set<uint32_t>& listed) {
+  for (auto& [code, key] : keys_) {
+    if (listed.contains(code)) continue;
+    key.Use(plan_.others_use_policy ? key.choice() : kLeaveNcclAlone, {});
+    key.SetInBlocks(false);
+  }
 }
 
 std::vector<TableKey> Guard::Unguarded() const {

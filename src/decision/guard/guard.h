@@ -5,15 +5,20 @@
 // or thread: calls and times are handed in, in the order of calls. Equal input, equal proposals.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
 #include "src/collective/role.h"
 #include "src/decision/guard/guarded_key.h"
+#include "src/decision/guard/pace_watch.h"
+#include "src/decision/guard/step_effects.h"
+#include "src/decision/guard/step_period.h"
 #include "src/decision/guard/timing_detector.h"
 
 namespace dynamiccl {
@@ -25,10 +30,15 @@ inline constexpr double kProbingBudget = 0.01;
 // And what they may cost before there is any: calls a key.
 inline constexpr double kProbingCreditCalls = 40;
 
-// A change of the fabric is verified over so many steps; over 16 calls in a job with one key.
-inline constexpr int64_t kVerifiedSteps = 8;
+// Of blocks in which keys that the program does not wait for are compared; the first step is left out.
+inline constexpr uint32_t kStepsOfBlock = 6;
 
-// What is known of a key when it is first seen, and when the regime changed.
+// A change of the fabric is verified over so many steps, of which each has the same calls, but not for
+// longer; over 16 calls in a job with one key.
+inline constexpr int64_t kVerifiedSteps = 8;
+inline constexpr int64_t kVerifiedNs = 2'000'000'000;
+
+// What is known of a key when it is first seen, and when the fabric changed.
 struct KeyKnowledge {
   CollectiveConfig policy_choice;             // kLeaveNcclAlone: none
   std::vector<ProbeCandidate> candidates;     // best first
@@ -45,7 +55,11 @@ enum class GuardReason : uint8_t {
   kSearch,       // trials begin
   kAdopt,        // a trial becomes the choice
   kConfirmed,    // what an earlier run found becomes the choice
+  kSearchEnded,  // no trial was better, or the program does not wait for the key
+  kCompare,      // keys that the program does not wait for are compared by blocks of steps
+  kCompared,     // steps are no slower with the table
 };
+inline constexpr int kGuardReasons = 11;
 std::string_view Name(GuardReason reason);
 
 struct Proposal {
@@ -68,10 +82,9 @@ class Guard {
  public:
   Guard(GuardOptions options, KnowledgeOf knowledge);
 
+  // An earlier run found this: it becomes the choice at once, before the key's first call.
+  void Expect(const TableKey& key, const CollectiveConfig& confirmed);
   void TakeCall(const GuardedCall& call);
-  void SetStepTime(int64_t step_ns) { detector_.SetLeastSpan(kVerifiedSteps * step_ns); }
-  // Hidden keys are compared by steps (block_comparison.h), not by their own times.
-  void SetCriticality(const TableKey& key, Criticality criticality);
   // At most one proposal is on the way.
   std::optional<Proposal> Tick(int64_t now_ns);
   void Committed(uint32_t version, int64_t now_ns);
@@ -80,15 +93,21 @@ class Guard {
 
   const TablePlan& plan() const { return plan_; }
   uint32_t version() const { return version_; }
-  Regime regime() const { return detector_.regime(); }
+  Regime fabric() const { return detector_.fabric(); }
   const TimingDetector& detector() const { return detector_; }
+  const StepPeriod& steps() const { return steps_; }
+  const StepEffects& effects() const { return effects_; }
+  // By what trials and samples do to steps.
+  Criticality CriticalityOf(const TableKey& key) const { return effects_.LevelOf(KeyCode(key)); }
   // A change is suspected: more calls should be timed.
-  bool wants_more_times() const { return detector_.verifying(); }
+  bool wants_more_times() const { return detector_.verifying() || pace_.wants_times(); }
   const std::map<uint32_t, GuardedKey>& keys() const { return keys_; }
   // Keys that were ever captured: without samples, so without a promise.
   std::vector<TableKey> Unguarded() const;
   double probing_ns() const { return probing_ns_; }
   double total_ns() const { return total_ns_; }
+  // Of it, the calls of keys of this level, as it was known then.
+  double total_ns(Criticality level) const { return total_by_level_[static_cast<size_t>(level)]; }
   // A search of this key ended, or an earlier run's did.
   bool Settled(const TableKey& key) const { return settled_.contains(KeyCode(key)); }
   // Nothing: it is not settled. Else whether an earlier run's search did it.
@@ -99,34 +118,61 @@ class Guard {
 
  private:
   GuardedKey& KeyOf(const TableKey& key);
+  void TakeStepOf(const GuardedCall& call, const GuardedKey& key);
   void Account(const GuardedCall& call, GuardedKey& key);
   void Detect(const GuardedCall& call);
   double BudgetNs() const;
   bool WorthTrials(const GuardedKey& key) const;
+  // Judged by steps, not by its own times.
+  bool Hidden(const GuardedKey& key) const { return CriticalityOf(key.key()) == Criticality::kHidden; }
+  bool MustRevoke(const GuardedKey& key) const;
+  bool CanCompare(const GuardedKey& key) const;
+  // The comparison has its answer, or will never have one: steps are others, or a key is waited for after
+  // all.
+  bool ComparisonIsOver() const;
+  bool MustCompare(const GuardedKey& key) const;
+  bool TrialsAreOver(const GuardedKey& key) const { return key.search_ended() || Hidden(key); }
   void Relearn();
   // Entry of a key in the next version: as it is, then as what happened asks for.
   KeyPlan EntryOf(const GuardedKey& key, bool adopt) const;
+  bool InBlocksNext(const GuardedKey& key, GuardReason reason) const;
   uint32_t PauseOf(const GuardedKey& key) const;
   Proposal Propose(bool revocation, GuardReason reason);
+  void TakeUp(const KeyPlan& entry, GuardReason reason);
+  void TakeUpUnlisted(const std::set<uint32_t>& listed);
   std::optional<GuardReason> WhyRevoke() const;
   std::optional<GuardReason> WhyAdopt(int64_t now_ns);
 
-  const GuardOptions options_;
-  const KnowledgeOf knowledge_;
+  GuardOptions options_;
+  KnowledgeOf knowledge_;
   TimingDetector detector_;
+  PaceWatch pace_;
+  StepPeriod steps_;
+  StepEffects effects_;
+  uint32_t version_of_steps_ = 0;
   std::map<uint32_t, GuardedKey> keys_;
-  std::map<uint32_t, CollectiveConfig> confirmed_;  // not used yet
-  std::map<uint32_t, Criticality> criticality_;
-  std::map<uint32_t, bool> settled_;  // key: by an earlier run
+  struct Confirmed {
+    TableKey key;
+    CollectiveConfig config;
+  };
+  std::map<uint32_t, Confirmed> confirmed_;  // not used yet
+  std::set<uint32_t> compared_;              // by blocks: with these choices steps are no slower
+  std::map<uint32_t, bool> settled_;         // key: by an earlier run
   TablePlan plan_;
   uint32_t version_ = 1;
   std::optional<Proposal> proposed_;
-  bool regime_changed_ = false;
+  bool regime_changed() const { return regime_changes_ != answered_changes_; }
+  uint32_t regime_changes_ = 0;
+  uint32_t answered_changes_ = 0;
+  uint32_t proposed_changes_ = 0;  // that the proposal on the way answers
   int revoked_by_loss_ = 0;
+  int proposed_losses_ = 0;
+  uint64_t block_step_calls_ = 0;  // of the steps that blocks are made of
   int64_t adopt_from_ns_ = 0;
   int64_t ready_since_ns_ = -1;  // something could be adopted
   uint64_t calls_ = 0;
   double total_ns_ = 0;
+  std::array<double, kCriticalities> total_by_level_{};
   double probing_ns_ = 0;
 };
 

@@ -17,8 +17,17 @@ struct GuardedCall {
   // Kernel time of the rank that arrived last, or the least over the ranks that were timed; below 0: not
   // timed.
   int64_t transfer_ns = -1;
+  // What choices are compared by: the median of the ranks' times, waiting for each other included. The least
+  // would favour choices in which one rank is done early. Below 0: transfer_ns.
+  int64_t cost_ns = -1;
   int64_t skew_ns = -1;   // last minus first arrival; below 0: not known
   bool captured = false;  // into a CUDA graph: no times, never a trial
+  // Timed only because a change of the fabric is suspected: more often when it is slow, so it says nothing of
+  // choices.
+  bool on_suspicion = false;
+  uint64_t number = 0;  // of the call on its communicator
+
+  int64_t compared_ns() const { return cost_ns > 0 ? cost_ns : transfer_ns; }
 };
 
 }  // namespace dynamiccl

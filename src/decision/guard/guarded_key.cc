@@ -56,7 +56,7 @@ void GuardedKey::Take(const GuardedCall& call) {
   ++calls_;
   captured_ |= call.captured;
   const bool is_timed = call.transfer_ns > 0 && !call.captured;
-  const double ns = is_timed ? static_cast<double>(call.transfer_ns) : -1;
+  const double ns = is_timed ? static_cast<double>(call.compared_ns()) : -1;
   timed_ += is_timed ? 1 : 0;
   if (call.use == CallUse::kTrial) {
     if (is_timed) TakeTrial(call.config, ns);
@@ -64,9 +64,18 @@ void GuardedKey::Take(const GuardedCall& call) {
   }
   if (call.config != choice_ && !call.config.leaves_nccl_alone()) return;  // an older version's
   const bool is_default = call.config.leaves_nccl_alone();
+  if (call.on_suspicion && is_timed) {
+    is_default ? account_.TakeDefault(-1) : account_.TakeChoiceOnSuspicion(ns);
+    return;
+  }
   is_default ? account_.TakeDefault(ns) : account_.TakeChoice(ns);
   if (!is_timed) return;
-  const double log_time = std::log(ns);
+  TakeCompared(call, std::log(ns));
+}
+
+// Beside the calls that it is compared with.
+void GuardedKey::TakeCompared(const GuardedCall& call, double log_time) {
+  const bool is_default = call.config.leaves_nccl_alone();
   if (call.config == choice_) {
     for (Trial& trial : trials_) {
       if (const auto ratio = trial.pairs.TakeCommon(log_time)) TakePair(trial, *ratio);
@@ -77,8 +86,18 @@ void GuardedKey::Take(const GuardedCall& call) {
   if (ratio) slower_.Add(*ratio);
 }
 
+const TimeLevel& GuardedKey::ChoiceLevel() const {
+  return choice_.leaves_nccl_alone() ? account_.default_level() : account_.choice_level();
+}
+
+double GuardedKey::ExcessOf(const GuardedCall& call) const {
+  const bool other = call.config != choice_ && call.use != CallUse::kChoice;
+  if (!other || call.transfer_ns <= 0 || call.captured || ChoiceLevel().count() == 0) return 0;
+  return static_cast<double>(call.compared_ns()) - ChoiceLevel().mean();
+}
+
 void GuardedKey::TakeTrial(const CollectiveConfig& config, double ns) {
-  const TimeLevel& choice = choice_.leaves_nccl_alone() ? account_.default_level() : account_.choice_level();
+  const TimeLevel& choice = ChoiceLevel();
   if (choice.count() > 0) trial_cost_ns_ += std::max(0.0, ns - choice.mean());
   for (Trial& trial : trials_) {
     if (trial.candidate.config != config) continue;

@@ -59,6 +59,8 @@ class GuardedKey {
   bool searching() const { return !trials_.empty(); }
   // The choice is not NCCL's and costs more than allowed, or is slower than NCCL's by the paired samples.
   bool MustRevoke() const;
+  // Calls of several times NCCL's time on end: too slow even where the program does not wait.
+  bool IsGross() const { return !choice_.leaves_nccl_alone() && account_.IsGross(); }
   // Trials that may still be made; fewer than are in use where one ended.
   std::vector<CollectiveConfig> OpenTrials() const;
   // A trial is barred and still in use.
@@ -71,11 +73,18 @@ class GuardedKey {
   // Time of the choice over NCCL's, by the paired samples of this span; nothing before there are some.
   std::optional<double> Ratio() const;
   uint32_t pairs() const { return slower_.count(); }
+  // What this call took more than the choice takes; 0 where it is the choice, or that is not known.
+  double ExcessOf(const GuardedCall& call) const;
+  // The version in use compares the key by blocks of steps.
+  bool in_blocks() const { return in_blocks_; }
+  void SetInBlocks(bool in_blocks) { in_blocks_ = in_blocks; }
   // What trials have cost since the last question, in nanoseconds.
   double TakeTrialCost();
 
  private:
+  const TimeLevel& ChoiceLevel() const;
   void TakeTrial(const CollectiveConfig& config, double ns);
+  void TakeCompared(const GuardedCall& call, double log_time);
   bool IsTooSlow(const Trial& trial, double ns) const;
   static void TakePair(Trial& trial, double ratio);
   bool IsBarred(const CollectiveConfig& config) const;
@@ -91,6 +100,7 @@ class GuardedKey {
   uint32_t calls_ = 0;
   uint32_t timed_ = 0;
   bool captured_ = false;
+  bool in_blocks_ = false;
   double trial_cost_ns_ = 0;
 };
 

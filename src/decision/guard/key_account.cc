@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace dynamiccl {
 namespace {
@@ -34,26 +35,47 @@ void KeyAccount::TakeDefault(double ns) {
 void KeyAccount::TakeChoice(double ns) {
   ++calls_;
   ++calls_of_span_;
-  if (ns >= 0) choice_.Take(ns);
+  const double lasting = ns >= 0 ? Lasting(ns) : -1;
+  if (ns >= 0) choice_.Take(lasting);
   total_ns_ += ns >= 0 ? ns : choice_.mean();
   if (default_.count() == 0) return;
   const double upper = default_.Upper();
-  if (ns >= 0) gross_ = ns > kGrossTimes * default_.mean() ? gross_ + 1 : 0;
-  const double counted = ns >= 0 ? std::min(ns, kWinsoriseTimes * upper) : choice_.mean();
+  CountGross(ns);
+  const double counted = ns >= 0 ? std::min(lasting, kWinsoriseTimes * upper) : choice_.mean();
   excess_ns_ = std::max(0.0, excess_ns_ + counted - upper);
 }
 
+// Median of the last three times, of the first two the lesser.
+double KeyAccount::Lasting(double ns) {
+  const double older = std::exchange(before_[0], before_[1]);
+  const double newer = std::exchange(before_[1], ns);
+  if (newer < 0) return ns;
+  if (older < 0) return std::min(newer, ns);
+  return std::max(std::min(older, newer), std::min(std::max(older, newer), ns));
+}
+
+void KeyAccount::TakeChoiceOnSuspicion(double ns) {
+  TakeChoice(-1);
+  CountGross(ns);
+}
+
+void KeyAccount::CountGross(double ns) {
+  if (ns >= 0 && default_.count() > 0) gross_ = ns > kGrossTimes * default_.mean() ? gross_ + 1 : 0;
+}
+
 bool KeyAccount::Overspent() const {
-  if (gross_ >= kGrossCalls) return true;
+  if (IsGross()) return true;
   const double allowed_calls = kFirstCreditCalls + kTimeBudget * static_cast<double>(calls_of_span_);
   return default_.count() > 0 && excess_ns_ > allowed_calls * default_.mean();
 }
 
 void KeyAccount::Restart() {
+  default_before_ns_ = default_ns();
   default_ = choice_ = TimeLevel();
   calls_of_span_ = 0;
   excess_ns_ = 0;
   gross_ = 0;
+  before_ = {-1, -1};
 }
 
 }  // namespace dynamiccl

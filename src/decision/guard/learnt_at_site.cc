@@ -22,7 +22,7 @@ SiteStore LearntAtSite(const Guard& guard, const SitePlace& place, int64_t now_s
     if (!earlier || key.captured()) continue;
     // What was left to NCCL then has no samples to say so again.
     if (*earlier && key.pairs() < kPairsThatConfirm) continue;
-    learnt.Learn({place, key.key(), guard.regime()}, {key.choice(), Log2Ratio(key), key.pairs(), 1, now_s});
+    learnt.Learn({place, key.key(), guard.fabric()}, {key.choice(), Log2Ratio(key), key.pairs(), 1, now_s});
   }
   return learnt;
 }

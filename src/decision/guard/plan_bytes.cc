@@ -82,19 +82,30 @@ uint64_t Checksum(std::span<const std::byte> bytes) {
 
 }  // namespace
 
+TablePlan Fitting(TablePlan plan) {
+  constexpr size_t kRoom = kMostBytes - kHeaderBytes - kChecksumBytes;
+  constexpr size_t kMostKeys = kRoom / kKeyBytes;
+  if (plan.keys.size() > kMostKeys) {
+    plan.others_use_policy = false;
+    std::erase_if(plan.keys, [](const KeyPlan& key) { return key.choice.leaves_nccl_alone(); });
+    plan.keys.resize(std::min(plan.keys.size(), kMostKeys));
+  }
+  size_t room = kRoom - kKeyBytes * plan.keys.size();
+  for (KeyPlan& key : plan.keys) {
+    const size_t bytes = kConfigBytes * key.trials.size();
+    if (bytes > room) key.trials.clear();
+    room -= kConfigBytes * key.trials.size();
+  }
+  return plan;
+}
+
 std::vector<std::byte> EncodePlan(const TablePlan& plan) {
   ByteWriter keys;
-  uint16_t n_keys = 0;
-  for (const KeyPlan& key : plan.keys) {
-    const size_t bytes = kKeyBytes + kConfigBytes * key.trials.size();
-    if (kHeaderBytes + keys.buffer().size() + bytes + kChecksumBytes > kMostBytes) break;
-    PutKey(keys, key);
-    ++n_keys;
-  }
+  for (const KeyPlan& key : plan.keys) PutKey(keys, key);
   ByteWriter out;
   out.Put(kMagic);
   out.Put(kVersion);
-  out.Put(n_keys);
+  out.Put(static_cast<uint16_t>(plan.keys.size()));
   out.Put(static_cast<uint32_t>(plan.others_use_policy));
   out.Put(plan.trial_from);
   out.Put(plan.trial_period);

@@ -13,7 +13,11 @@
 
 namespace dynamiccl {
 
-// Keys of more than 160 do not fit into a message with all trials: the later ones are left out.
+// A plan that fits into a message, as far as it goes the same: 160 keys do with all trials. The last keys
+// lose their trials first; where even the choices of 650 keys are too many, those that are not listed are
+// left to NCCL, and so are the last.
+TablePlan Fitting(TablePlan plan);
+// Of a plan that fits.
 std::vector<std::byte> EncodePlan(const TablePlan& plan);
 std::optional<TablePlan> DecodePlan(std::span<const std::byte> bytes);
 

@@ -60,11 +60,12 @@ PlannedCall PlannedTable::At(const TableKey& key, const CollectiveConfig& policy
   return Answer(listed, UseOf(plan_, listed, slot.samples, place));
 }
 
-bool PlannedTable::TimesLast(const TableKey& key) const {
+bool PlannedTable::TimesNext(const TableKey& key) const {
   const Slot& slot = slots_[IndexOf(key)];
-  if (slot.listed != kNotListed) return IsTimed(plan_, plan_.keys[slot.listed], slot.samples, slot.ordinal);
+  const uint32_t next = slot.asked ? slot.ordinal + 1 : 0;
+  if (slot.listed != kNotListed) return IsTimed(plan_, plan_.keys[slot.listed], slot.samples, next);
   const KeyPlan unlisted{key, {}, {}};
-  return IsTimed(plan_, unlisted, slot.samples, slot.ordinal);
+  return IsTimed(plan_, unlisted, slot.samples, next);
 }
 
 }  // namespace dynamiccl

@@ -25,8 +25,9 @@ class PlannedTable {
   PlannedCall At(const TableKey& key, const CollectiveConfig& policy_choice, uint64_t call_number);
   // What the key uses but for samples and trials; counts nothing.
   CollectiveConfig ChoiceOf(const TableKey& key, const CollectiveConfig& policy_choice) const;
-  // Whether the call that At answered last for the key is to be timed.
-  bool TimesLast(const TableKey& key) const;
+  // Whether the key's next call is to be timed: the profiler's window opens before NCCL asks about the call.
+  // Counts nothing.
+  bool TimesNext(const TableKey& key) const;
   const TablePlan& plan() const { return plan_; }
 
  private:
@@ -40,7 +41,7 @@ class PlannedTable {
   };
   static size_t IndexOf(const TableKey& key);
 
-  const TablePlan plan_;
+  TablePlan plan_;
   uint64_t first_call_ = 0;
   bool begun_ = false;
   std::vector<Slot> slots_;  // by IndexOf

@@ -19,6 +19,9 @@ constexpr size_t kVerifiedOfStream = 16;  // calls of a job's only key that are 
 constexpr double kLeastEffect = 0.0953;   // log(1.1)
 constexpr double kLeastSkewEffect = 0.182;  // log(1.2): skew varies more, and nothing is revoked for it
 constexpr double kNoiseTimes = 5;           // an effect lies so many deviations of a block's mean off
+// Ranks that stop telling their times leave an alarm without an answer.
+constexpr size_t kSamplesInVain = 128;
+constexpr int kMostSpans = 8;  // verifications on end while an effect lasts and may still be noise
 constexpr double kFollowRate = 1.0 / 256;
 constexpr double kBlockRate = 1.0 / 32;
 constexpr double kFirstBlockDeviation = 0.03;  // assumed before blocks were seen
@@ -55,8 +58,9 @@ double Winsorised(double spreads) {
 
 }  // namespace
 
-std::optional<double> TimingDetector::Reference::Residual(double value, double least_spread) {
+std::optional<double> TimingDetector::Reference::Residual(double value, double least_spread, bool learns) {
   if (known()) return value - middle;
+  if (!learns) return std::nullopt;
   learnt.push_back(value);
   if (learnt.size() < kLearnt) return std::nullopt;
   middle = MedianOf(learnt);
@@ -101,8 +105,12 @@ std::optional<RegimeChange> TimingDetector::Take(const TimedSample& sample) {
   Reference& reference = transfer ? stream.transfer : stream.skew;
   const double value = transfer ? sample.log_transfer : sample.log_skew;
   const double least = transfer ? kLeastSpread : kLeastSkewSpread;
-  const auto residual = value < 0 ? std::nullopt : reference.Residual(value, least);
-  if (!residual) return std::nullopt;
+  const auto residual = value < 0 ? std::nullopt : reference.Residual(value, least, sample.is_usual);
+  if (!residual) {
+    if (++since_alarm_ >= kSamplesInVain) EndVerification();
+    return std::nullopt;
+  }
+  since_alarm_ = 0;
   if (verified_.empty()) first_verified_ns_ = sample.at_ns;
   last_verified_ns_ = sample.at_ns;
   most_of_stream_ = std::max(most_of_stream_, ++stream.verified);
@@ -112,18 +120,18 @@ std::optional<RegimeChange> TimingDetector::Take(const TimedSample& sample) {
 }
 
 void TimingDetector::Watch(const TimedSample& sample, Stream& stream) {
-  if (const auto residual = stream.transfer.Residual(sample.log_transfer, kLeastSpread)) {
+  if (const auto residual = stream.transfer.Residual(sample.log_transfer, kLeastSpread, sample.is_usual)) {
     const double spreads = Winsorised(*residual / stream.transfer.spread);
     transfer_.Take(spreads);
     transfer_noise_.Take(spreads * stream.transfer.spread);
-    stream.transfer.Follow(*residual, kLeastSpread);
+    if (sample.is_usual) stream.transfer.Follow(*residual, kLeastSpread);
   }
   if (sample.log_skew >= 0) {
-    if (const auto residual = stream.skew.Residual(sample.log_skew, kLeastSkewSpread)) {
+    if (const auto residual = stream.skew.Residual(sample.log_skew, kLeastSkewSpread, sample.is_usual)) {
       const double spreads = Winsorised(*residual / stream.skew.spread);
       skew_.Take(spreads);
       skew_noise_.Take(spreads * stream.skew.spread);
-      stream.skew.Follow(*residual, kLeastSkewSpread);
+      if (sample.is_usual) stream.skew.Follow(*residual, kLeastSkewSpread);
     }
   }
   // A slow fabric also delays arrivals: transfer times are looked at first.
@@ -134,58 +142,67 @@ void TimingDetector::Watch(const TimedSample& sample, Stream& stream) {
   }
 }
 
-std::optional<RegimeChange> TimingDetector::Verify() {
-  const bool long_enough = last_verified_ns_ - first_verified_ns_ >= least_span_ns_;
+bool TimingDetector::VerifiedEnough() const {
+  const auto spans = static_cast<size_t>(spans_);
+  if (verified_.size() < spans * kVerified) return false;
+  if (last_verified_ns_ - first_verified_ns_ >= spans_ * least_span_ns_) return true;
   // Where nearly all calls are of one key, its calls are what the promise counts.
-  const bool often_enough =
-      most_of_stream_ >= kVerifiedOfStream && 4 * most_of_stream_ >= 3 * verified_.size();
-  if (verified_.size() < kVerified || !(long_enough || often_enough)) return std::nullopt;
+  return most_of_stream_ >= spans * kVerifiedOfStream && 4 * most_of_stream_ >= 3 * verified_.size();
+}
+
+std::optional<RegimeChange> TimingDetector::Verify() {
+  if (!VerifiedEnough()) return std::nullopt;
   const bool transfer = alarm_ == Alarm::kTransfer;
   const double effect = LastingEffect(verified_);
-  const double noise = (transfer ? transfer_noise_ : skew_noise_).Deviation();
+  const double noise = (transfer ? transfer_noise_ : skew_noise_).Deviation() / std::sqrt(spans_);
   const double least = transfer ? kLeastEffect : kLeastSkewEffect;
   if (std::abs(effect) >= std::max(least, kNoiseTimes * noise)) {
     return Decide(effect, SpreadAround(MedianOf(verified_units_), verified_units_));
   }
-  Dismiss();
+  if (std::abs(effect) >= least && spans_ < kMostSpans) {
+    ++spans_;
+  } else {
+    Dismiss(effect);
+  }
   return std::nullopt;
 }
 
-std::optional<RegimeChange> TimingDetector::Decide(double effect, double spreads_apart) {
-  RegimeChange change{Regime::kStraggler, std::exp(effect), first_verified_ns_};
-  if (alarm_ == Alarm::kTransfer) {
+RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
+  RegimeChange change{Regime::kNormal, alarm_ == Alarm::kTransfer, std::exp(effect), first_verified_ns_};
+  if (change.of_fabric) {
     level_ += effect;
-    change.regime = spreads_apart > 2 ? Regime::kCongested : Regime::kDegradedLink;
-    if (level_ < kLeastEffect) change.regime = Regime::kNormal;
-  } else if (effect < 0) {
-    change.regime = level_ < kLeastEffect ? Regime::kNormal : regime_;
+    fabric_ = spreads_apart > 2 ? Regime::kCongested : Regime::kDegradedLink;
+    if (level_ < kLeastEffect) fabric_ = Regime::kNormal;
+    streams_.clear();
+  } else {
+    late_ranks_ = effect > 0;
+    for (auto& [id, stream] : streams_) stream.skew = {};
   }
-  regime_ = change.regime;
-  RelearnAll();
+  change.regime = regime();
+  EndVerification();
   return change;
 }
 
-void TimingDetector::Dismiss() {
+void TimingDetector::Dismiss(double effect) {
   ++dismissed_;
-  alarm_ = Alarm::kNone;
-  transfer_ = skew_ = Cusum();
-  // What looked like a change for so long belongs to the noise.
-  const double mean = MedianOf(verified_);
-  transfer_noise_.variance = std::max(transfer_noise_.variance, mean * mean / 9);
-  ForgetVerified();
+  // What lasted all the while and was no change belongs to the noise; a burst that is over does not.
+  BlockNoise& noise = alarm_ == Alarm::kTransfer ? transfer_noise_ : skew_noise_;
+  noise.variance = std::max(noise.variance, effect * effect / 9);
+  // A small one is what is usual from now on; else the same alarm would come again and again.
+  const bool small = std::abs(effect) < kLeastEffect;
+  for (auto& [id, stream] : streams_)
+    (alarm_ == Alarm::kTransfer ? stream.transfer : stream.skew).middle += small ? effect : 0;
+  EndVerification();
 }
 
-void TimingDetector::RelearnAll() {
-  streams_.clear();
+void TimingDetector::EndVerification() {
   alarm_ = Alarm::kNone;
   transfer_ = skew_ = Cusum();
-  ForgetVerified();
-}
-
-void TimingDetector::ForgetVerified() {
   verified_.clear();
   verified_units_.clear();
   most_of_stream_ = 0;
+  spans_ = 1;
+  since_alarm_ = 0;
   for (auto& [id, stream] : streams_) stream.verified = 0;
 }
 

@@ -5,9 +5,10 @@
 //      residual in spreads is winsorised, so that one stall counts little.
 //   2. The residuals of all streams go into one two-sided CUSUM; the arrival skew between ranks into another.
 //   3. An alarm only begins a verification: the next calls must lie off their references, by their median, by
-//      10 % and by what blocks of as many calls were seen to vary by themselves (noise with memory).
+//      10 % and by what blocks of as many calls were seen to vary by themselves (noise with memory); what
+//      lasts but may still be noise is looked at for longer.
 //   4. Transfer times that changed mean the fabric: congested where they also spread, a degraded link where
-//      not. Skew alone means a straggler: no choice is to blame.
+//      not. Skew alone means a straggler: no choice is to blame, and what is known of the fabric holds.
 // Source: Page, "Continuous inspection schemes", Biometrika 41 (1954), for CUSUM; verification by effect as
 // published for fail-slow detection in training clusters (Greyhound, USENIX ATC 2025).
 // Leader only, one thread; times are passed in.
@@ -27,12 +28,15 @@ struct TimedSample {
   int64_t at_ns = 0;
   double log_transfer = 0;  // of nanoseconds, least of the ranks that were timed
   double log_skew = -1;     // log(1 + last minus first arrival / transfer); below 0: not known
+  // False: taken because a change is suspected, so no measure of what is usual.
+  bool is_usual = true;
 };
 
 struct RegimeChange {
   Regime regime = Regime::kNormal;
-  double effect = 1;     // time over time before; of a straggler: skew over skew before
-  int64_t since_ns = 0;  // when the first call that was verified was issued
+  bool of_fabric = true;  // false: ranks became late, or are so no more
+  double effect = 1;      // time over time before; of a straggler: skew over skew before
+  int64_t since_ns = 0;   // when the first call that was verified was issued
 };
 
 class TimingDetector {
@@ -42,7 +46,9 @@ class TimingDetector {
   std::optional<RegimeChange> Take(const TimedSample& sample);
   // An alarm waits for its verification: more calls should be timed.
   bool verifying() const { return alarm_ != Alarm::kNone; }
-  Regime regime() const { return regime_; }
+  // kStraggler while ranks are late, else the fabric's.
+  Regime regime() const { return late_ranks_ ? Regime::kStraggler : fabric_; }
+  Regime fabric() const { return fabric_; }
   // Alarms that verification found to be none.
   uint64_t dismissed() const { return dismissed_; }
 
@@ -55,7 +61,7 @@ class TimingDetector {
     double spread = 0;
     bool known() const { return spread > 0; }
     // The residual in logs; none while it is being learnt.
-    std::optional<double> Residual(double value, double least_spread);
+    std::optional<double> Residual(double value, double least_spread, bool learns);
     void Follow(double residual, double least_spread);
   };
   struct Stream {
@@ -79,11 +85,11 @@ class TimingDetector {
   };
 
   void Watch(const TimedSample& sample, Stream& stream);
+  bool VerifiedEnough() const;
   std::optional<RegimeChange> Verify();
-  std::optional<RegimeChange> Decide(double effect, double spreads_apart);
-  void Dismiss();
-  void RelearnAll();
-  void ForgetVerified();
+  RegimeChange Decide(double effect, double spreads_apart);
+  void Dismiss(double effect);
+  void EndVerification();
 
   std::map<uint64_t, Stream> streams_;
   Cusum transfer_;
@@ -94,11 +100,14 @@ class TimingDetector {
   std::vector<double> verified_;        // residuals in logs since the alarm
   std::vector<double> verified_units_;  // the same in spreads
   size_t most_of_stream_ = 0;
+  int spans_ = 1;           // of which verification takes all
+  size_t since_alarm_ = 0;  // samples, of which some have no such time
   int64_t first_verified_ns_ = 0;
   int64_t last_verified_ns_ = 0;
   int64_t least_span_ns_ = 0;
   double level_ = 0;  // log of transfer time over that of the normal regime
-  Regime regime_ = Regime::kNormal;
+  Regime fabric_ = Regime::kNormal;
+  bool late_ranks_ = false;
   uint64_t dismissed_ = 0;
 };
 

@@ -143,18 +143,19 @@ Result<SiteStore> Parse(std::span<const std::byte> bytes) {
 }
 
 // Nothing of a job depends on it: some tries, then without.
-Result<UniqueFd> Lock(const std::string& path) {
+Result<UniqueFd> Lock(const std::string& path, int64_t patience_ns) {
   UniqueFd fd(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd.valid()) {
     return WithHint(MakeError(ErrorKind::kUnavailable, "{}.lock: {}", path, ErrnoText(errno)),
                     "check that its folder exists and may be written to");
   }
-  for (int tries = 0; tries < 50; ++tries) {
+  constexpr int64_t kBetweenTriesNs = 20'000'000;
+  for (int64_t waited = 0; waited <= patience_ns; waited += kBetweenTriesNs) {
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
     if (errno != EWOULDBLOCK && errno != EINTR) {
       return MakeError(ErrorKind::kUnavailable, "{}.lock: {}", path, ErrnoText(errno));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kBetweenTriesNs));
   }
   return MakeError(ErrorKind::kTimeout, "{}.lock is held by another job", path);
 }
@@ -188,8 +189,8 @@ Result<SiteStore> ReadSiteStore(const std::string& path) {
   return ParseSiteStore(file->bytes, path);
 }
 
-Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t now_s) {
-  DYNAMICCL_TRY(const UniqueFd lock, Lock(path));
+Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t now_s, int64_t patience_ns) {
+  DYNAMICCL_TRY(const UniqueFd lock, Lock(path, patience_ns));
   auto store = ReadSiteStore(path);
   if (!store && store.error().kind == ErrorKind::kCorrupt) {
     Log(LogLevel::kWarn, "{}; it is kept as {}.damaged and begun anew", store.error().message, path);

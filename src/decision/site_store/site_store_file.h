@@ -25,7 +25,8 @@ Result<SiteStore> ReadSiteStore(const std::string& path);
 
 // Adds what a run has learnt to the file, whatever other jobs have written there meanwhile: under a lock
 // (`path`.lock), read, merged, aged, written beside and renamed. A damaged file is kept as `path`.damaged and
-// begun anew. Gives up when another process holds the lock for a second.
-Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t now_s);
+// begun anew. Gives up when another process holds the lock for `patience_ns`.
+Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t now_s,
+                      int64_t patience_ns = 1'000'000'000);
 
 }  // namespace dynamiccl

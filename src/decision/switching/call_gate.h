@@ -72,6 +72,7 @@ class CallGate {
   // Any thread: the communicator is aborted. Nobody waits here any more, and what would have waited is left
   // to NCCL.
   void Release() { released_.store(true, std::memory_order_release); }
+  bool released() const { return released_.load(std::memory_order_acquire); }
 
   // Every word of its state, for exploring states.
   template <class Visit>

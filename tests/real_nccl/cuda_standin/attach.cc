@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the NCCL library of this process and redirects its private copy of the CUDA runtime. Runs before
+// Finds the NCCL library of this process and redirects its private copy of the CUDA runtime, and the
+// program's own where it has one. Runs before
 // main: the program must be linked with NCCL, or NCCL preloaded.
 #include <link.h>
 
@@ -8,11 +9,13 @@
 #include <cstring>
 #include <string>
 
+#include "tests/real_nccl/cuda_standin/capture.h"
 #include "tests/real_nccl/cuda_standin/code_patch.h"
 #include "tests/real_nccl/cuda_standin/cuda_standin.h"
 #include "tests/real_nccl/cuda_standin/elf_symbols.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
 #include "tests/real_nccl/cuda_standin/launch.h"
+#include "tests/real_nccl/cuda_standin/machine.h"
 #include "tests/real_nccl/cuda_standin/memory.h"
 #include "tests/real_nccl/cuda_standin/nccl_hooks.h"
 #include "tests/real_nccl/cuda_standin/place.h"
@@ -31,6 +34,12 @@ int KeepNccl(dl_phdr_info* info, size_t, void* out) {
   return 1;
 }
 
+// The program itself comes first.
+int KeepProgram(dl_phdr_info* info, size_t, void* out) {
+  *static_cast<uintptr_t*>(out) = info->dlpi_addr;
+  return 1;
+}
+
 bool IsRuntimeFunction(const std::string& name) {
   return name.size() > 4 && name.starts_with("cuda") &&
          std::isupper(static_cast<unsigned char>(name[4])) != 0;
@@ -43,6 +52,21 @@ const void* ReplacementFor(const std::string& name) {
   return MakeMissingFunction(strdup(name.c_str()));  // the name stays, the stub prints it
 }
 
+// A program that is linked with the static CUDA runtime has a private copy too, as NCCL has.
+void RedirectRuntimeOfProgram() {
+  uintptr_t program_address = 0;
+  dl_iterate_phdr(KeepProgram, &program_address);
+  std::string error;
+  const auto functions = ReadFunctionSymbols("/proc/self/exe", &error);
+  if (!functions) return;
+  for (const FunctionSymbol& function : *functions) {
+    if (!IsRuntimeFunction(function.name)) continue;
+    auto* const address = reinterpret_cast<void*>(program_address + function.offset);
+    if (!RedirectFunction(address, ReplacementFor(function.name)))
+      std::fprintf(stderr, "cuda_standin: cannot write to the program's %s\n", function.name.c_str());
+  }
+}
+
 // Number of functions redirected, negative when one could not be.
 int Redirect(const LoadedLibrary& library) {
   std::string error;
@@ -51,6 +75,7 @@ int Redirect(const LoadedLibrary& library) {
     std::fprintf(stderr, "cuda_standin: %s\n", error.c_str());
     return -1;
   }
+  NameKernels(library.address, *functions);
   int redirected = 0;
   for (const FunctionSymbol& function : *functions) {
     const void* replacement = ReplacementFor(function.name);
@@ -69,6 +94,7 @@ int redirected_functions = 0;
 __attribute__((constructor)) void Attach() {
   LoadedLibrary library;
   if (dl_iterate_phdr(KeepNccl, &library) == 1) redirected_functions = Redirect(library);
+  RedirectRuntimeOfProgram();
 }
 
 }  // namespace
@@ -78,6 +104,10 @@ extern "C" {
 
 int cuda_standin_redirected(void) {
   return cuda_standin::redirected_functions;
+}
+
+int cuda_standin_devices(void) {
+  return static_cast<int>(cuda_standin::ThisMachine().gpu_buses.size());
 }
 
 void cuda_standin_set_place(int node, int device) {
@@ -94,6 +124,20 @@ void cuda_standin_free(void* buffer) {
 
 uint64_t cuda_standin_launches(void) {
   return cuda_standin::LaunchCount();
+}
+
+uint64_t cuda_standin_thread_launches(cuda_standin_launch* last) {
+  const cuda_standin::ThreadLaunches& launches = cuda_standin::LaunchesOfThisThread();
+  if (last != nullptr) *last = {launches.last.kernel, launches.last.grid, launches.last.block};
+  return launches.count;
+}
+
+uint64_t cuda_standin_missing_calls(void) {
+  return cuda_standin::MissingFunctionCalls();
+}
+
+void cuda_standin_capture(int on) {
+  cuda_standin::SetCapturing(on != 0);
 }
 
 }  // extern "C"

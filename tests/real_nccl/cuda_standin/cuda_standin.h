@@ -15,6 +15,8 @@ extern "C" {
 // Functions redirected in NCCL: 0 when no libnccl.so is loaded or it is stripped, negative when it cannot be
 // patched.
 CUDA_STANDIN_WEAK int cuda_standin_redirected(void);
+// Devices of one node.
+CUDA_STANDIN_WEAK int cuda_standin_devices(void);
 // Makes `device` of emulated node `node` the calling thread's place. Ranks of one process call it before any
 // NCCL call.
 CUDA_STANDIN_WEAK void cuda_standin_set_place(int node, int device);
@@ -23,6 +25,20 @@ CUDA_STANDIN_WEAK void* cuda_standin_allocate(size_t bytes);
 CUDA_STANDIN_WEAK void cuda_standin_free(void* buffer);
 // Kernels that NCCL launched so far. None of them ran.
 CUDA_STANDIN_WEAK uint64_t cuda_standin_launches(void);
+
+typedef struct {
+  const char* kernel;  // name of the host function; lives as long as the process
+  unsigned grid;       // blocks: one a channel
+  unsigned block;      // threads of a block
+} cuda_standin_launch;
+// Launches by the calling thread so far; `last`, if not null, is filled where there was one.
+CUDA_STANDIN_WEAK uint64_t cuda_standin_thread_launches(cuda_standin_launch* last);
+
+// Calls of CUDA functions that are not implemented. Each printed its name to stderr and failed.
+CUDA_STANDIN_WEAK uint64_t cuda_standin_missing_calls(void);
+
+// From now on the calling thread's streams are (not) being captured into a graph, which keeps nothing.
+CUDA_STANDIN_WEAK void cuda_standin_capture(int on);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@ enum CudaError : int {
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kInvalidDevice = 101,
+  kInvalidImage = 200,
   kNotFound = 500,
   kNotSupported = 801,
 };

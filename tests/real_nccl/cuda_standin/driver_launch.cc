@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA driver: kernels and memory operations in streams; and the names that NCCL before 2.21 looks up in
 // libcuda.so.1.
+#include <cstring>
+
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
 #include "tests/real_nccl/cuda_standin/launch.h"
@@ -12,8 +14,34 @@ int Succeed() {
   return kSuccess;
 }
 
-int LaunchKernel() {
-  CountLaunch();
+// A program's own kernels: a module is nothing, a function of it is its name, as long as the process lives.
+int ModuleLoadData(void** module, const void* image) {
+  // Of a file that nvcc made for several architectures (fatbinary_section.h of the CUDA Toolkit).
+  constexpr uint32_t kFatBinary = 0xba55ed50;
+  uint32_t magic = 0;
+  std::memcpy(&magic, image, sizeof magic);
+  if (magic != kFatBinary) return kInvalidImage;
+  *module = const_cast<void*>(image);
+  return kSuccess;
+}
+
+int ModuleGetFunction(const void** function, const void*, const char* name) {
+  *function = NameOwnKernel(name);
+  return kSuccess;
+}
+
+int LaunchKernel(const void* kernel, unsigned grid, unsigned, unsigned, unsigned block) {
+  CountLaunch(kernel, grid, block);
+  return kSuccess;
+}
+
+// The head of CUlaunchConfig (cuda.h).
+struct LaunchConfiguration {
+  unsigned grid_x, grid_y, grid_z, block_x;
+};
+
+int LaunchKernelEx(const LaunchConfiguration* configuration, const void* kernel) {
+  CountLaunch(kernel, configuration->grid_x, configuration->block_x);
   return kSuccess;
 }
 
@@ -21,8 +49,12 @@ int LaunchKernel() {
 
 std::span<const NamedFunction> DriverLaunchFunctions() {
   static const NamedFunction kTable[] = {
+      CUDA_STANDIN_FUNCTION(cuModuleLoadData, ModuleLoadData),
+      CUDA_STANDIN_FUNCTION(cuModuleUnload, Succeed),
+      CUDA_STANDIN_FUNCTION(cuModuleGetFunction, ModuleGetFunction),
+      CUDA_STANDIN_FUNCTION(cuFuncSetAttribute, Succeed),
       CUDA_STANDIN_FUNCTION(cuLaunchKernel, LaunchKernel),
-      CUDA_STANDIN_FUNCTION(cuLaunchKernelEx, LaunchKernel),
+      CUDA_STANDIN_FUNCTION(cuLaunchKernelEx, LaunchKernelEx),
       CUDA_STANDIN_FUNCTION(cuStreamBatchMemOp, Succeed),
       CUDA_STANDIN_FUNCTION(cuStreamWriteValue32, Succeed),
       CUDA_STANDIN_FUNCTION(cuStreamWriteValue64, Succeed),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA driver: virtual memory (cuMem*) and multicast objects. Physical memory is an unlinked file of its own,
-// so that it can be mapped several times and handed to other processes as a file descriptor, as NCCL does.
+// CUDA driver: virtual memory (cuMem*) and multicast objects. Physical memory is a piece of an unlinked
+// file, so that it can be mapped several times and handed to other processes as a file descriptor, as NCCL
+// does.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
 #include "tests/real_nccl/cuda_standin/memory.h"
+#include "tests/real_nccl/cuda_standin/memory_arena.h"
 #include "tests/real_nccl/cuda_standin/place.h"
 
 namespace cuda_standin {
@@ -39,7 +41,7 @@ static_assert(sizeof(AllocationProperties) == 32, "CUmemAllocationProp");
 
 // Lives until its handle is released and all mappings are gone.
 struct Physical {
-  int file;
+  Piece piece;
   AllocationProperties properties;
   std::atomic<int> references{1};
 };
@@ -53,7 +55,7 @@ DriverHandle ToHandle(Physical* physical) {
 
 void Unreference(Physical* physical) {
   if (physical->references.fetch_sub(1) != 1) return;
-  close(physical->file);
+  ReturnPiece(physical->piece);
   delete physical;
 }
 
@@ -91,13 +93,9 @@ int AddressFree(DriverHandle address, size_t bytes) {
 }
 
 int CreatePhysical(DriverHandle* out, size_t bytes, const AllocationProperties& properties) {
-  const int file = memfd_create("cuda_standin", MFD_CLOEXEC);
-  if (file < 0) return kOutOfMemory;
-  if (ftruncate(file, static_cast<off_t>(bytes)) != 0) {
-    close(file);
-    return kOutOfMemory;
-  }
-  *out = ToHandle(new Physical{file, properties});
+  const auto piece = TakePiece(bytes);
+  if (!piece) return kOutOfMemory;
+  *out = ToHandle(new Physical{*piece, properties});
   return kSuccess;
 }
 
@@ -120,22 +118,23 @@ int GetGranularity(size_t* granularity, const void*, int) {
 
 int ExportToShareableHandle(int* file, DriverHandle handle, int type, DriverHandle) {
   if (type != kHandlePosixFile) return kNotSupported;
-  *file = dup(FromHandle(handle)->file);
+  *file = DescribePiece(FromHandle(handle)->piece);
   return *file < 0 ? kOutOfMemory : kSuccess;
 }
 
 int ImportFromShareableHandle(DriverHandle* out, void* shareable, int type) {
   if (type != kHandlePosixFile) return kNotSupported;
-  const int file = dup(static_cast<int>(reinterpret_cast<intptr_t>(shareable)));
-  if (file < 0) return kInvalidValue;
-  *out = ToHandle(new Physical{file, OnThisDevice()});
+  const auto piece = FindPiece(static_cast<int>(reinterpret_cast<intptr_t>(shareable)));
+  if (!piece) return kInvalidValue;
+  *out = ToHandle(new Physical{*piece, OnThisDevice()});
   return kSuccess;
 }
 
 int MemMap(DriverHandle address, size_t bytes, size_t offset, DriverHandle handle, DriverHandle) {
   Physical* physical = FromHandle(handle);
   void* place = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, physical->file, static_cast<off_t>(offset));
+                     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, physical->piece.file,
+                     static_cast<off_t>(physical->piece.offset + offset));
   if (place == MAP_FAILED) return kOutOfMemory;
   physical->references.fetch_add(1);
   const bool on_device = physical->properties.location_type == kLocationDevice;

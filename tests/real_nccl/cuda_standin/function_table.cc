@@ -28,7 +28,7 @@ std::string_view WithoutStreamSuffix(std::string_view name) {
 const void* FindRuntimeFunction(std::string_view name) {
   name = WithoutStreamSuffix(name);
   for (const auto& table : {RuntimeDeviceFunctions(), RuntimeMemoryFunctions(), RuntimeStreamFunctions(),
-                            RuntimeLaunchFunctions()}) {
+                            RuntimeCaptureFunctions(), RuntimeLaunchFunctions()}) {
     if (const void* address = FindIn(table, name)) return address;
   }
   return nullptr;

@@ -16,6 +16,7 @@ struct NamedFunction {
 std::span<const NamedFunction> RuntimeDeviceFunctions();
 std::span<const NamedFunction> RuntimeMemoryFunctions();
 std::span<const NamedFunction> RuntimeStreamFunctions();
+std::span<const NamedFunction> RuntimeCaptureFunctions();
 std::span<const NamedFunction> RuntimeLaunchFunctions();
 
 // CUDA driver (cuXxx).

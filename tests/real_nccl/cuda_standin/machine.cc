@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iomanip>
 #include <map>
 #include <sstream>
 
@@ -56,14 +57,68 @@ bool TakeNumber(Values* values, const char* key, int* out, std::string* error) {
   return false;
 }
 
-bool TakeBuses(Values* values, std::vector<int>* out, std::string* error) {
+// Numbers to a base, at least one.
+bool TakeNumbers(Values* values, const char* key, int base, std::vector<int>* out, std::string* error) {
   std::string text;
-  if (!TakeText(values, "gpu_buses", &text, error)) return false;
+  if (!TakeText(values, key, &text, error)) return false;
   std::istringstream words(text);
-  int bus = 0;
-  while (words >> std::hex >> bus) out->push_back(bus);
+  words >> std::setbase(base);
+  for (int number = 0; words >> number;) out->push_back(number);
   if (words.eof() && !out->empty()) return true;
-  *error = "'gpu_buses' holds something that is no hexadecimal bus number: '" + text + "'";
+  *error = std::string("'") + key + "' holds something that is no " +
+           (base == 16 ? "hexadecimal number" : "number") + ": '" + text + "'";
+  return false;
+}
+
+bool TakeIdentity(Values* values, Machine* machine, std::string* error) {
+  std::vector<int> numbers;
+  if (!TakeNumbers(values, "gpu_identity", 16, &numbers, error)) return false;
+  if (numbers.size() != 2) {
+    *error = "'gpu_identity' needs a device and a board";
+    return false;
+  }
+  machine->gpu_device = numbers[0];
+  machine->gpu_board = numbers[1];
+  return true;
+}
+
+bool TakeCpu(Values* values, Machine* machine, std::string* error) {
+  std::string text;
+  if (!TakeText(values, "cpu", &text, error)) return false;
+  std::istringstream words(text);
+  if (words >> machine->cpu_vendor >> machine->cpu_family >> machine->cpu_model) return true;
+  *error = "'cpu' needs vendor, family and model: '" + text + "'";
+  return false;
+}
+
+bool TakeAdapters(Values* values, Machine* machine, std::string* error) {
+  const auto row = values->find("adapters_at");
+  if (row != values->end() && row->second == "none") {
+    values->erase(row);
+    return true;
+  }
+  if (!TakeNumbers(values, "adapters_at", 10, &machine->adapters_at, error)) return false;
+  const int devices = static_cast<int>(machine->gpu_buses.size());
+  int least = 0;
+  for (const int gpu : machine->adapters_at) {
+    if (gpu < least || gpu >= devices) {
+      *error = "'adapters_at' needs 'none' or ascending numbers of GPUs, below " + std::to_string(devices);
+      return false;
+    }
+    least = gpu + 1;
+  }
+  return true;
+}
+
+bool TakePlaces(Values* values, Machine* machine, std::string* error) {
+  if (!TakeNumbers(values, "gpu_buses", 16, &machine->gpu_buses, error) ||
+      !TakeNumber(values, "gpus_per_switch", &machine->gpus_per_switch, error) ||
+      !TakeNumber(values, "gpus_per_numa_node", &machine->gpus_per_numa_node, error))
+    return false;
+  if (machine->gpus_per_switch > 0 && machine->gpus_per_numa_node > 0 &&
+      machine->gpus_per_numa_node % machine->gpus_per_switch == 0)
+    return true;
+  *error = "'gpus_per_numa_node' must be a multiple of 'gpus_per_switch'";
   return false;
 }
 
@@ -78,11 +133,13 @@ std::optional<Machine> ParseMachine(const std::string& text, std::string* error)
                         TakeNumber(&values, "shared_memory_bytes", &machine.shared_memory_bytes, error) &&
                         TakeNumber(&values, "memory_gib", &machine.memory_gib, error) &&
                         TakeNumber(&values, "driver_version", &machine.driver_version, error) &&
-                        TakeBuses(&values, &machine.gpu_buses, error) &&
+                        TakePlaces(&values, &machine, error) && TakeIdentity(&values, &machine, error) &&
+                        TakeCpu(&values, &machine, error) &&
                         TakeText(&values, "pcie_speed", &machine.pcie_speed, error) &&
                         TakeNumber(&values, "nvlinks_per_gpu", &machine.nvlinks_per_gpu, error) &&
                         TakeNumber(&values, "multicast", &machine.multicast, error) &&
-                        TakeNumber(&values, "network_mbps", &machine.network_mbps, error);
+                        TakeNumber(&values, "network_mbps", &machine.network_mbps, error) &&
+                        TakeAdapters(&values, &machine, error);
   if (!complete) return std::nullopt;
   if (!values.empty()) {
     *error = "unknown key '" + values.begin()->first + "'";

@@ -17,10 +17,18 @@ struct Machine {
   int memory_gib = 0;
   int driver_version = 0;      // as cudaDriverGetVersion reports it
   std::vector<int> gpu_buses;  // PCI bus number of each GPU; function and device are 0, the domain is 0
-  std::string pcie_speed;      // as /sys/.../max_link_speed words it
-  int nvlinks_per_gpu = 0;     // to the NVSwitch; 0 for a PCIe box
-  int multicast = 0;           // 1 where NVSwitch can multicast (NVLS)
-  int network_mbps = 0;        // of each GPU's own adapter; 0 for none
+  int gpus_per_switch = 1;     // neighbours in gpu_buses that share a PCI switch
+  int gpus_per_numa_node = 4;
+  int gpu_device = 0;  // PCI identity of a GPU, without the vendor, NVIDIA
+  int gpu_board = 0;
+  std::string cpu_vendor;  // "GenuineIntel"
+  int cpu_family = 0;
+  int cpu_model = 0;
+  std::string pcie_speed;        // as /sys/.../max_link_speed words it
+  int nvlinks_per_gpu = 0;       // to the NVSwitch; 0 for a PCIe box
+  int multicast = 0;             // 1 where NVSwitch can multicast (NVLS)
+  int network_mbps = 0;          // of one adapter
+  std::vector<int> adapters_at;  // GPUs with an adapter beside them, ascending
 };
 
 // "key = value" lines, '#' starts a comment, every key must appear once. On failure *error says the line and

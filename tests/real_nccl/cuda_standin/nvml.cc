@@ -41,7 +41,10 @@ struct PciInfoExt {
   char address[32];
 };
 
-constexpr unsigned kH100 = 0x233010de, kH100Board = 0x16c110de;  // as in the topology file
+// As in the topology file: device or board above, NVIDIA's number below.
+unsigned WithVendor(int identity) {
+  return static_cast<unsigned>(identity) << 16 | 0x10de;
+}
 
 }  // namespace
 
@@ -116,8 +119,8 @@ NVML_FUNCTION int nvmlDeviceGetP2PStatus(Device, Device, int, int* status) {
 NVML_FUNCTION int nvmlDeviceGetPciInfo_v3(Device handle, PciInfo* info) {
   *info = {};
   info->bus = static_cast<unsigned>(ThisMachine().gpu_buses.at(DeviceOf(handle)));
-  info->device_id = kH100;
-  info->subsystem_id = kH100Board;
+  info->device_id = WithVendor(ThisMachine().gpu_device);
+  info->subsystem_id = WithVendor(ThisMachine().gpu_board);
   std::snprintf(info->address, sizeof info->address, "00000000:%02x:00.0", info->bus & 0xff);
   std::snprintf(info->legacy_address, sizeof info->legacy_address, "0000:%02x:00.0", info->bus & 0xff);
   return kOk;

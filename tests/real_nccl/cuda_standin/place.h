@@ -9,8 +9,7 @@ struct Place {
   int node = 0;
 };
 
-// Of the calling thread. Threads that NCCL starts begin at device 0 of node 0 and set their device
-// themselves.
+// Of the calling thread: at first that of the thread which started it.
 Place& ThisPlace();
 
 }  // namespace cuda_standin

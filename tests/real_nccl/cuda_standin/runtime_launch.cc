@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA runtime: kernels, and the way to the driver's functions.
-#include <atomic>
-
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
 #include "tests/real_nccl/cuda_standin/launch.h"
@@ -10,15 +8,25 @@
 namespace cuda_standin {
 namespace {
 
-std::atomic<uint64_t> launches{0};
-
 int Succeed() {
   return kSuccess;
 }
 
-int LaunchKernel() {
-  CountLaunch();
+// dim3 and the head of cudaLaunchConfig_t (driver_types.h).
+struct Dimensions {
+  unsigned x, y, z;
+};
+struct LaunchConfiguration {
+  Dimensions grid, block;
+};
+
+int LaunchKernel(const void* kernel, Dimensions grid, Dimensions block) {
+  CountLaunch(kernel, grid.x, block.x);
   return kSuccess;
+}
+
+int LaunchKernelEx(const LaunchConfiguration* configuration, const void* kernel) {
+  return LaunchKernel(kernel, configuration->grid, configuration->block);
 }
 
 // cudaFuncAttributes (driver_types.h), as far as it is equal in all releases.
@@ -75,19 +83,12 @@ int GetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, 
 
 }  // namespace
 
-void CountLaunch() {
-  launches.fetch_add(1, std::memory_order_relaxed);
-}
-uint64_t LaunchCount() {
-  return launches.load(std::memory_order_relaxed);
-}
-
 std::span<const NamedFunction> RuntimeLaunchFunctions() {
   static const NamedFunction kTable[] = {
       CUDA_STANDIN_FUNCTION(cudaFuncGetAttributes, FuncGetAttributes),
       CUDA_STANDIN_FUNCTION(cudaFuncSetAttribute, Succeed),
       CUDA_STANDIN_FUNCTION(cudaLaunchKernel, LaunchKernel),
-      CUDA_STANDIN_FUNCTION(cudaLaunchKernelExC, LaunchKernel),
+      CUDA_STANDIN_FUNCTION(cudaLaunchKernelExC, LaunchKernelEx),
       CUDA_STANDIN_FUNCTION(cudaGetFuncBySymbol, GetFuncBySymbol),
       CUDA_STANDIN_FUNCTION(cudaGetDriverEntryPoint, GetDriverEntryPoint),
       CUDA_STANDIN_FUNCTION(cudaGetDriverEntryPointByVersion, GetDriverEntryPointByVersion),

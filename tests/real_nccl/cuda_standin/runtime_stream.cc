@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA runtime: streams, events and memory pools. All work is complete as soon as it is issued; nothing is
-// captured.
+// CUDA runtime: streams, events and memory pools. All work is complete as soon as it is issued.
 #include <atomic>
 #include <cstdint>
 
+#include "tests/real_nccl/cuda_standin/capture.h"
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
 #include "tests/real_nccl/cuda_standin/place.h"
@@ -14,6 +14,7 @@ namespace {
 // A stream, an event or a pool: an address of its own and a number.
 struct Handle {
   uint64_t id;
+  std::atomic<uint64_t> recorded_at{0};  // of an event: how many were recorded before it; from 1 on
 };
 
 // CUDA's reserved handles (null, legacy and per-thread default stream) are small numbers, no addresses.
@@ -29,7 +30,7 @@ int Succeed() {
 
 int CreateHandle(void** out) {
   static std::atomic<uint64_t> next_id{kLargestReservedHandle + 1};
-  *out = new Handle{next_id.fetch_add(1)};
+  *out = new Handle{.id = next_id.fetch_add(1)};
   return kSuccess;
 }
 
@@ -48,30 +49,31 @@ int StreamGetDevice(Stream, int* device) {
   return kSuccess;
 }
 
-int StreamGetCaptureInfo(Stream, int* status, unsigned long long* id) {
-  *status = 0;  // cudaStreamCaptureStatusNone
-  if (id != nullptr) *id = 0;
-  return kSuccess;
-}
-
-int StreamIsCapturing(Stream, int* status) {
-  *status = 0;
-  return kSuccess;
-}
-
 int DeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
   *greatest = -5;
   return kSuccess;
 }
 
-int EventElapsedTime(float* milliseconds, void*, void*) {
-  *milliseconds = 0.001f;  // positive, so that no caller divides by zero; nothing ran
+int EventRecord(void* event) {
+  static std::atomic<uint64_t> recorded{0};
+  if (!IsOurs(event)) return kInvalidValue;
+  static_cast<Handle*>(event)->recorded_at = recorded.fetch_add(1) + 1;
+  return kSuccess;
+}
+
+// Nothing ran, so time is counted in events recorded by the process, a microsecond each: who pairs the wrong
+// events gets a wrong time.
+int EventElapsedTime(float* milliseconds, void* begin, void* end) {
+  if (!IsOurs(begin) || !IsOurs(end)) return kInvalidValue;
+  const uint64_t from = static_cast<Handle*>(begin)->recorded_at, to = static_cast<Handle*>(end)->recorded_at;
+  if (from == 0 || to == 0) return kInvalidValue;
+  *milliseconds = static_cast<float>(static_cast<double>(to) - static_cast<double>(from)) * 1e-3f;
   return kSuccess;
 }
 
 int LaunchHostFunc(Stream, void (*function)(void*), void* data) {
-  function(data);
+  if (!Capturing()) function(data);  // a captured one would run at each replay
   return kSuccess;
 }
 
@@ -88,17 +90,12 @@ std::span<const NamedFunction> RuntimeStreamFunctions() {
       CUDA_STANDIN_FUNCTION(cudaStreamWaitEvent, Succeed),
       CUDA_STANDIN_FUNCTION(cudaStreamGetId, StreamGetId),
       CUDA_STANDIN_FUNCTION(cudaStreamGetDevice, StreamGetDevice),
-      CUDA_STANDIN_FUNCTION(cudaStreamGetCaptureInfo, StreamGetCaptureInfo),
-      CUDA_STANDIN_FUNCTION(cudaStreamGetCaptureInfo_v2, StreamGetCaptureInfo),
-      CUDA_STANDIN_FUNCTION(cudaStreamGetCaptureInfo_v3, StreamGetCaptureInfo),
-      CUDA_STANDIN_FUNCTION(cudaStreamIsCapturing, StreamIsCapturing),
-      CUDA_STANDIN_FUNCTION(cudaThreadExchangeStreamCaptureMode, Succeed),
       CUDA_STANDIN_FUNCTION(cudaDeviceGetStreamPriorityRange, DeviceGetStreamPriorityRange),
       CUDA_STANDIN_FUNCTION(cudaEventCreate, CreateHandle),
       CUDA_STANDIN_FUNCTION(cudaEventCreateWithFlags, CreateHandle),
       CUDA_STANDIN_FUNCTION(cudaEventDestroy, DestroyHandle),
-      CUDA_STANDIN_FUNCTION(cudaEventRecord, Succeed),
-      CUDA_STANDIN_FUNCTION(cudaEventRecordWithFlags, Succeed),
+      CUDA_STANDIN_FUNCTION(cudaEventRecord, EventRecord),
+      CUDA_STANDIN_FUNCTION(cudaEventRecordWithFlags, EventRecord),
       CUDA_STANDIN_FUNCTION(cudaEventQuery, Succeed),
       CUDA_STANDIN_FUNCTION(cudaEventSynchronize, Succeed),
       CUDA_STANDIN_FUNCTION(cudaEventElapsedTime, EventElapsedTime),

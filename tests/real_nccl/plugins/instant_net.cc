@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NCCL network plugin (ABI version 8) that presents the machine's adapters and connects at once. It moves
-// no bytes: on a machine without a GPU nothing would send any.
+// An NCCL network plugin (ABI version 8, and 7 for NCCL 2.19) that presents the machine's adapters and
+// connects at once. It moves no bytes: on a machine without a GPU nothing would send any.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -28,16 +28,32 @@ struct Properties {
   int device_version;
 };
 
-// ncclNet_v8_t: the same order.
+// ncclNetProperties_v7_t: without registration_is_global.
+struct Properties7 {
+  char* name;
+  char* pci_path;
+  uint64_t guid;
+  int pointer_support;
+  int speed;
+  int port;
+  float latency;
+  int max_connections;
+  int max_receives;
+  int device_type;
+  int device_version;
+};
+
+// ncclNet_v8_t and ncclNet_v7_t: the same order.
+template <typename PropertiesOfVersion, typename Size>
 struct NetworkPlugin {
   const char* name;
   ncclResult_t (*init)(ncclDebugLogger_t);
   ncclResult_t (*devices)(int*);
-  ncclResult_t (*properties)(int, Properties*);
+  ncclResult_t (*properties)(int, PropertiesOfVersion*);
   ncclResult_t (*listen)(int, void*, void**);
   ncclResult_t (*connect)(int, void*, void**, void**);
   ncclResult_t (*accept)(void*, void**, void**);
-  ncclResult_t (*register_memory)(void*, void*, size_t, int, void**);
+  ncclResult_t (*register_memory)(void*, void*, Size, int, void**);
   ncclResult_t (*register_dma_buffer)(void*, void*, size_t, int, uint64_t, int, void**);
   ncclResult_t (*deregister_memory)(void*, void*);
   ncclResult_t (*send)(void*, void*, int, int, void*, void**);
@@ -55,7 +71,7 @@ constexpr size_t kHandleBytes = 64;  // the part of NCCL's handle that every rel
 
 int AdapterCount() {
   const auto& machine = cuda_standin::ThisMachine();
-  return machine.network_mbps > 0 ? static_cast<int>(machine.gpu_buses.size()) : 0;
+  return static_cast<int>(machine.adapters_at.size());
 }
 
 // All connections and registrations are this one object.
@@ -98,6 +114,16 @@ ncclResult_t GetProperties(int device, Properties* out) {
   return ncclSuccess;
 }
 
+ncclResult_t GetProperties7(int device, Properties7* out) {
+  Properties newer;
+  const ncclResult_t result = GetProperties(device, &newer);
+  if (result != ncclSuccess) return result;
+  *out = {newer.name,         newer.pci_path,    newer.guid,          newer.pointer_support,
+          newer.speed,        newer.port,        newer.latency,       newer.max_connections,
+          newer.max_receives, newer.device_type, newer.device_version};
+  return ncclSuccess;
+}
+
 ncclResult_t Listen(int, void* handle, void** connection) {
   std::memset(handle, 0, kHandleBytes);
   *connection = Token();
@@ -114,7 +140,8 @@ ncclResult_t Accept(void*, void** connection, void**) {
   return ncclSuccess;
 }
 
-ncclResult_t RegisterMemory(void*, void*, size_t, int, void** registration) {
+template <typename Size>
+ncclResult_t RegisterMemory(void*, void*, Size, int, void** registration) {
   *registration = Token();
   return ncclSuccess;
 }
@@ -146,26 +173,33 @@ ncclResult_t Close(void*) {
   return ncclSuccess;
 }
 
+template <typename PropertiesOfVersion, typename Size>
+constexpr NetworkPlugin<PropertiesOfVersion, Size> PluginWith(
+    ncclResult_t (*properties)(int, PropertiesOfVersion*)) {
+  return {.name = "Instant",
+          .init = Init,
+          .devices = Devices,
+          .properties = properties,
+          .listen = Listen,
+          .connect = Connect,
+          .accept = Accept,
+          .register_memory = RegisterMemory<Size>,
+          .register_dma_buffer = RegisterDmaBuffer,
+          .deregister_memory = DeregisterMemory,
+          .send = Send,
+          .receive = Receive,
+          .flush = Flush,
+          .test = Test,
+          .close_send = Close,
+          .close_receive = Close,
+          .close_listen = Close,
+          .device_memory = nullptr,
+          .receive_consumed = nullptr};
+}
+
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const NetworkPlugin ncclNetPlugin_v8 = {
-    .name = "Instant",
-    .init = Init,
-    .devices = Devices,
-    .properties = GetProperties,
-    .listen = Listen,
-    .connect = Connect,
-    .accept = Accept,
-    .register_memory = RegisterMemory,
-    .register_dma_buffer = RegisterDmaBuffer,
-    .deregister_memory = DeregisterMemory,
-    .send = Send,
-    .receive = Receive,
-    .flush = Flush,
-    .test = Test,
-    .close_send = Close,
-    .close_receive = Close,
-    .close_listen = Close,
-    .device_memory = nullptr,
-    .receive_consumed = nullptr,
-};
+#define PLUGIN extern "C" __attribute__((visibility("default")))
+PLUGIN const NetworkPlugin<Properties, size_t> ncclNetPlugin_v8 =
+    PluginWith<Properties, size_t>(GetProperties);
+PLUGIN const NetworkPlugin<Properties7, int> ncclNetPlugin_v7 = PluginWith<Properties7, int>(GetProperties7);

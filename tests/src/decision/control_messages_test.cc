@@ -91,11 +91,75 @@ TEST(SwitchLetter, LargestPlanFitsIntoAMessage) {
   EXPECT_EQ(DecodeSwitch(bytes, letter.communicator, kSecret)->table, letter.table);
 }
 
+DigestMessage Digest(size_t checkpoints) {
+  DigestMessage digest;
+  digest.communicator.fill(4);
+  for (uint64_t i = 1; i <= checkpoints; ++i) digest.checkpoints.push_back({256 * i, ~i});
+  return digest;
+}
+
+TEST(DigestMessage, IsReadAsWritten) {
+  for (const size_t checkpoints : {0, 1, kKeptCheckpoints}) {
+    const auto bytes = EncodeDigest(Digest(checkpoints), kSecret);
+    EXPECT_EQ(KindOf(bytes), ControlKind::kDigest);
+    const auto digest = DecodeDigest(bytes, Digest(0).communicator, kSecret);
+    ASSERT_TRUE(digest);
+    EXPECT_EQ(digest->checkpoints, Digest(checkpoints).checkpoints);
+  }
+}
+
+TEST(DigestMessage, OfMoreCallsThanARankKeepsIsNotRead) {
+  EXPECT_FALSE(
+      DecodeDigest(EncodeDigest(Digest(kKeptCheckpoints + 1), kSecret), Digest(0).communicator, kSecret));
+}
+
+TimesMessage Times(size_t n) {
+  TimesMessage times;
+  times.communicator.fill(4);
+  for (size_t i = 0; i < n; ++i)
+    times.times.push_back(
+        {i * 3, static_cast<Collective>(i % kTunableCollectives), static_cast<int64_t>(i + 1)});
+  return times;
+}
+TimingMessage Timing() {
+  TimingMessage timing;
+  timing.communicator.fill(4);
+  timing.tells = true;
+  timing.all_until = 1ull << 40;
+  return timing;
+}
+
+TEST(TimesMessage, IsReadAsWrittenUpToTheMostThatFit) {
+  for (const size_t n : {size_t{0}, size_t{1}, kMostTimes}) {
+    const auto bytes = EncodeTimes(Times(n), kSecret);
+    EXPECT_EQ(MessageBytes(bytes), bytes.size());
+    EXPECT_EQ(KindOf(bytes), ControlKind::kTimes);
+    const auto times = DecodeTimes(bytes, Times(0).communicator, kSecret);
+    ASSERT_TRUE(times);
+    EXPECT_EQ(times->times, Times(n).times);
+  }
+  EXPECT_EQ(DecodeTiming(EncodeTiming(Timing(), kSecret), Timing().communicator, kSecret), Timing());
+}
+
+TEST(TimesMessage, ThatIsNoneIsNotRead) {
+  TimesMessage stopped = Times(2);
+  stopped.times[1].ns = 0;
+  EXPECT_FALSE(DecodeTimes(EncodeTimes(stopped, kSecret), stopped.communicator, kSecret));
+  TimesMessage unknown = Times(2);
+  unknown.times[0].collective = Collective::kSend;
+  EXPECT_FALSE(DecodeTimes(EncodeTimes(unknown, kSecret), unknown.communicator, kSecret));
+  EXPECT_FALSE(DecodeTimes(EncodeTimes(Times(kMostTimes + 1), kSecret), Times(0).communicator, kSecret));
+}
+
 TEST(SwitchLetter, DamagedCutOrMisdirectedIsNotRead) {
   const ControlToken token = Letter().communicator;
-  for (const auto& good : {EncodeJoin(Join(), kSecret), EncodeSwitch(Letter(), kSecret)}) {
+  for (const auto& good :
+       {EncodeJoin(Join(), kSecret), EncodeSwitch(Letter(), kSecret), EncodeDigest(Digest(3), kSecret),
+        EncodeTimes(Times(3), kSecret), EncodeTiming(Timing(), kSecret)}) {
     const auto read = [&](std::span<const std::byte> bytes) {
-      return DecodeJoin(bytes, kSecret) || DecodeSwitch(bytes, token, kSecret);
+      return DecodeJoin(bytes, kSecret) || DecodeSwitch(bytes, token, kSecret) ||
+             DecodeDigest(bytes, token, kSecret) || DecodeTimes(bytes, token, kSecret) ||
+             DecodeTiming(bytes, token, kSecret);
     };
     ASSERT_TRUE(read(good));
     for (size_t length = 0; length < good.size(); ++length) ASSERT_FALSE(read(std::span(good).first(length)));
@@ -107,6 +171,10 @@ TEST(SwitchLetter, DamagedCutOrMisdirectedIsNotRead) {
   }
   EXPECT_FALSE(DecodeSwitch(EncodeSwitch(Letter(), kSecret), ControlToken{1}, kSecret));
   EXPECT_FALSE(DecodeSwitch(EncodeSwitch(Letter(), kSecret), token, ControlSecret{}));
+  EXPECT_FALSE(DecodeDigest(EncodeDigest(Digest(3), kSecret), ControlToken{1}, kSecret));
+  EXPECT_FALSE(DecodeDigest(EncodeDigest(Digest(3), kSecret), token, ControlSecret{}));
+  EXPECT_FALSE(DecodeTimes(EncodeTimes(Times(3), kSecret), ControlToken{1}, kSecret));
+  EXPECT_FALSE(DecodeTiming(EncodeTiming(Timing(), kSecret), ControlToken{1}, kSecret));
   SwitchLetter unknown = Letter();
   unknown.message.kind = static_cast<SwitchKind>(9);
   EXPECT_FALSE(DecodeSwitch(EncodeSwitch(unknown, kSecret), token, kSecret));
@@ -222,6 +290,34 @@ TEST(ControlMessages, LongTextIsCutRatherThanRefused) {
   const auto message = EncodePledge(pledge, kSecret);
   EXPECT_LE(message.size(), kMostMessageBytes);
   EXPECT_EQ(DecodePledge(message, kSecret)->values.pins, std::string(128, 'x'));
+}
+
+TEST(UniqueIdBlock, SaysWhetherRanksMeetBeforeNcclsInit) {
+  for (const bool before_init : {false, true}) {
+    UniqueId id = FreshId();
+    ASSERT_TRUE(WriteBlock(id, {"127.0.0.1", 1, kSecret, {9}, {}, before_init}));
+    EXPECT_EQ(ReadBlock(id)->before_init, before_init);
+    EXPECT_EQ(ReadBlock(id)->policy[0], 9);
+    EXPECT_FALSE(ReadBlock(id)->grown);
+  }
+}
+
+TEST(ControlMessages, MattersAreToldApartAndUnknownOnesRefused) {
+  PledgeMessage pledge;
+  for (const auto about : {MeetingAbout::kCommunicator, MeetingAbout::kSituation, MeetingAbout::kBirth,
+                           MeetingAbout::kSituationWithLeader}) {
+    pledge.about = about;
+    EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->about, about);
+  }
+  pledge.about = static_cast<MeetingAbout>(4);
+  EXPECT_FALSE(DecodePledge(EncodePledge(pledge, kSecret), kSecret));
+}
+
+TEST(ControlMessages, ABirthHasATokenOfItsOwn) {
+  const ControlToken a = TokenOf(FreshId());
+  EXPECT_NE(BirthToken(a), a);
+  EXPECT_NE(BirthToken(a), BirthToken(BirthToken(a)));
+  EXPECT_NE(BirthToken(a), ChildToken(a, 0, 0));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 #include <random>
 #include <thread>
 
@@ -42,6 +43,34 @@ TEST(ChoosableCells, AreThoseNotRuledOutAndNotPricedOut) {
   EXPECT_EQ(ChoosableCells(TableOf(10, 1.7e38f, INFINITY)).count(), 1u);
   EXPECT_EQ(ChoosableCells(TableOf(NAN, -1, -1)).count(), 0u);
   EXPECT_EQ(ChoosableCells(TableOf(0, 0, 5)).count(), 2u);
+}
+
+// Cell by cell.
+ConfigMask PlainChoosableCells(const CostTable& table) {
+  float best = INFINITY;
+  for (const auto& row : table.microseconds) {
+    for (const float cost : row) best = cost >= 0 && cost < best ? cost : best;
+  }
+  ConfigMask cells;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const float cost = table.microseconds[i / kProtocols][i % kProtocols];
+    cells[i] = cost >= 0 && (cost == best || cost < kPricedOut * best);
+  }
+  return cells;
+}
+
+TEST(ChoosableCells, AreThoseFoundCellByCell) {
+  constexpr float kSpecial[] = {-1, 0, -0.0f, 1, 500, 499.99f, 5e8f, 1e-38f, 3e38f, INFINITY, -INFINITY, NAN};
+  for (uint64_t seed = 1; seed <= 20'000; ++seed) {
+    std::mt19937_64 random(seed);
+    CostTable table;
+    for (auto& row : table.microseconds) {
+      for (float& cost : row)
+        cost = random() % 3 == 0 ? static_cast<float>(random() % 10'000)
+                                 : kSpecial[random() % std::size(kSpecial)];
+    }
+    ASSERT_EQ(ChoosableCells(table), PlainChoosableCells(table)) << "seed " << seed;
+  }
 }
 
 TEST(DecisionEngine, WithoutPolicyAndRulesLeavesNcclAlone) {

@@ -88,6 +88,49 @@ TEST(TomlRules, NcclsChoiceCanBeTheRule) {
   EXPECT_EQ(decision.config.protocol, Protocol::kSimple);
 }
 
+OverrideRules RulesOf(const std::string& rule) {
+  auto rules = OverrideRules::Parse("version = 1\n[[rule]]\n" + rule, "r.toml");
+  EXPECT_TRUE(rules) << rules.error().message;
+  return rules ? *rules : OverrideRules();
+}
+
+TEST(TomlRules, AChunkSizeGoesWithTheRulesConfig) {
+  const std::string rule = "collective = \"allreduce\"\nmax_bytes = \"1M\"\nconfig = \"ring/simple/2\"\n";
+  EXPECT_FALSE(RulesOf(rule).any_chunk_bytes());
+  const OverrideRules rules = RulesOf(rule + "chunk_bytes = \"64K\"\n");
+  EXPECT_TRUE(rules.any_chunk_bytes());
+  EXPECT_EQ(rules.rules().at(0).chunk_bytes, 65536u);
+  DecisionEngine engine({.n_ranks = 4, .rules = std::make_shared<OverrideRules>(rules)});
+  const TunerQuestion question{Collective::kAllReduce, 1 << 20};
+  const ConfigMask all = NcclConfigs(Collective::kAllReduce);
+  EXPECT_EQ(engine.Decide(question, all).chunk_bytes, 65536u);
+  EXPECT_EQ(engine.Decide({Collective::kAllReduce, (1 << 20) + 1}, all).chunk_bytes, 0u);
+  // What NCCL does not offer is not used, and its chunk neither.
+  ConfigMask without = all;
+  without.reset(ConfigIndex(Algorithm::kRing, Protocol::kSimple));
+  EXPECT_EQ(engine.Decide(question, without).chunk_bytes, 0u);
+  EXPECT_EQ(engine.Decide(question, {}).chunk_bytes, 0u);
+}
+
+TEST(TomlRules, AChunkSizeIsWholeGrainsOfTheProtocol) {
+  const auto error = [](const char* config, const char* bytes) {
+    return ErrorOf(std::string("collective = \"allreduce\"\nconfig = \"") + config +
+                   "\"\nchunk_bytes = " + bytes + "\n");
+  };
+  for (const char* bytes : {"512", "131072", "\"4M\"", "\"1G\""})
+    EXPECT_EQ(error("ring/simple", bytes), "no error") << bytes;
+  EXPECT_EQ(error("tree/ll128", "2048"), "no error");
+  EXPECT_THAT(
+      error("ring/simple", "0"),
+      HasSubstr("r.toml: line 5, column 15: 'chunk_bytes' is 0: it must be a multiple of 512 from 512"));
+  EXPECT_THAT(error("ring/simple", "1000"), HasSubstr("line 5, column 15: 'chunk_bytes' is 1000"));
+  EXPECT_THAT(error("ring/simple", "\"2G\""), HasSubstr("'chunk_bytes' is 2147483648"));
+  EXPECT_THAT(error("ring/ll128", "1536"), HasSubstr("a multiple of 512 from 2048"));
+  EXPECT_THAT(error("ring/simple", "-512"), HasSubstr("'chunk_bytes' must be a number of bytes"));
+  EXPECT_THAT(error("ring/simple", "true"), HasSubstr("'chunk_bytes' must be a number of bytes"));
+  EXPECT_THAT(error("nccl", "4096"), HasSubstr("'chunk_bytes' needs a 'config' with an algorithm"));
+}
+
 TEST(TomlRules, AMistakeIsAnErrorWithLineAndColumn) {
   EXPECT_THAT(ErrorOf("collective = \"allreduce\"\n"),
               HasSubstr("r.toml: line 2, column 1: key 'config' is missing"));
@@ -131,6 +174,41 @@ TEST(TomlRules, DamageNeverDoesMoreThanFail) {
     }
     (void)OverrideRules::Parse(text, "r.toml");
   }
+}
+
+Result<OverrideRules> CommunicatorRules(const std::string& rules) {
+  return OverrideRules::Parse("version = 1\n" + rules, "r.toml");
+}
+
+TEST(TomlRules, FirstRuleThatMatchesACommunicatorWins) {
+  const auto rules = CommunicatorRules(
+      "[[communicator]]\nranks = 8\nnodes = 2\nmin_ctas = 16\n"
+      "[[communicator]]\nranks = 8\nmin_ctas = 4\nmax_ctas = 4\n"
+      "[[communicator]]\nmax_ctas = 32\n");
+  ASSERT_TRUE(rules) << rules.error().message;
+  EXPECT_TRUE(rules->any_about_communicators());
+  EXPECT_EQ(rules->MatchCommunicator(8, 2)->ctas, (CtaBounds{16, 0}));
+  EXPECT_EQ(rules->MatchCommunicator(8, 1)->ctas, (CtaBounds{4, 4}));
+  EXPECT_EQ(rules->MatchCommunicator(8, 0)->ctas, (CtaBounds{4, 4})) << "nobody knows the nodes";
+  EXPECT_EQ(rules->MatchCommunicator(2, 2)->ctas, (CtaBounds{0, 32}));
+  EXPECT_EQ(rules->MatchCommunicator(2, 2)->line, 10);
+  EXPECT_TRUE(rules->rules().empty());
+  EXPECT_EQ(CommunicatorRules("[[communicator]]\nranks = 8\n")->MatchCommunicator(4, 1), nullptr);
+  EXPECT_FALSE(CommunicatorRules("")->any_about_communicators());
+}
+
+TEST(TomlRules, BoundsOfACommunicatorAreThoseOfNccl) {
+  const auto error = [](const std::string& rule) {
+    const auto rules = CommunicatorRules("[[communicator]]\n" + rule);
+    return rules ? "no error" : rules.error().message;
+  };
+  EXPECT_EQ(error("min_ctas = 1\nmax_ctas = 64\n"), "no error");
+  EXPECT_THAT(error("min_ctas = 0\n"), HasSubstr("r.toml: line 3, column 12: 'min_ctas' must be an integer"));
+  EXPECT_THAT(error("max_ctas = 65\n"), HasSubstr("'max_ctas' must be an integer from 1 to 64"));
+  EXPECT_THAT(error("min_ctas = 8\nmax_ctas = 4\n"),
+              HasSubstr("line 4, column 12: 'max_ctas' is smaller than 'min_ctas'"));
+  EXPECT_THAT(error("config = \"ring/ll\"\n"), HasSubstr("unknown key 'config'"));
+  EXPECT_THAT(error("ranks = 0\n"), HasSubstr("'ranks' must be an integer"));
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ class DoubleLstm {
 TEST(StructureInference, FollowsTheRealNetworkWithinTheTablesStep) {
   const auto policy = test::MakeRandomPolicy(21);
   std::mt19937_64 random(4);
+  const StructureNetwork network(policy->tensors);
   CallTokenizer tokenizer;
   LstmState state;
   DoubleLstm reference(policy->tensors);
@@ -65,7 +66,7 @@ TEST(StructureInference, FollowsTheRealNetworkWithinTheTablesStep) {
       reference.hidden[u] = state.hidden[u] / double{kTokenOne};
       reference.cell[u] = state.cell[u] / double{kTokenOne};
     }
-    StepLstm(policy->tensors, token, state);
+    network.Step(token, state);
     reference.Step(token);
     for (int u = 0; u < kStructureHidden; ++u) {
       ASSERT_NEAR(state.hidden[u] / double{kTokenOne}, reference.hidden[u], 0.02) << "step " << step;
@@ -105,13 +106,14 @@ TEST(StructureInference, AStageMustWinForTheHoldingTime) {
 
 TEST(StructureInference, ExtremeTokensStayInRange) {
   const auto policy = test::MakeRandomPolicy(23);
+  const StructureNetwork network(policy->tensors);
   LstmState state;
   for (int step = 0; step < 1000; ++step) {
     CallToken token;
     for (int i = 0; i < kTokenFeatures; ++i) {
       token[i] = static_cast<int16_t>(((step >> (i % 7)) & 1) != 0 ? kTokenLimits[i] : -kTokenLimits[i]);
     }
-    StepLstm(policy->tensors, token, state);
+    network.Step(token, state);
     for (const int16_t h : state.hidden) ASSERT_LE(std::abs(h), kTokenOne);
   }
 }

@@ -65,6 +65,26 @@ TEST(TraceCalls, JoinsAnswersByCommunicatorCallAndIndex) {
   EXPECT_EQ(calls.without_call, 1u);
 }
 
+TEST(TraceCalls, KeepsWhatIsKnownOfMemoryAndOfWaiting) {
+  const MemoryView memory{7, uint64_t{3} << 30, uint64_t{80} << 30};
+  const WaitedShareView waited{9, 2, Collective::kAllGather, 4096, Role::kParameterGather, 0.375};
+  WaitedShareView beyond = waited;
+  beyond.share = -0.2;  // least squares know no borders
+  SectionBuilder builder(0, 2);
+  builder.Add(MemoryRecord(memory));
+  builder.Add(WaitedShareRecord(waited));
+  builder.Add(WaitedShareRecord(beyond));
+  TraceSection section = builder.section();
+  section.records[section.records.size() - 3].issued_ns = 7;  // the builder has a clock of its own
+  section.records[section.records.size() - 2].issued_ns = 9;
+  const SectionCalls calls = CallsOf(section);
+  EXPECT_EQ(calls.memory, std::vector{memory});
+  ASSERT_EQ(calls.waited_shares.size(), 2u);
+  EXPECT_EQ(calls.waited_shares[0], waited);
+  EXPECT_EQ(calls.waited_shares[1].share, 0);
+  EXPECT_EQ(calls.unknown_kinds, 0u);
+}
+
 TEST(TraceCalls, KnowsTheStepAndSkipsWhatItDoesNotKnow) {
   SectionBuilder builder(0, 2);
   builder.Call(0, Collective::kBroadcast, 8);

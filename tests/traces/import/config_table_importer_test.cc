@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -17,9 +18,14 @@ using testing::HasSubstr;
 class ConfigTable : public testing::Test {
  protected:
   Result<Imported> Import(const std::string& text, const std::string& format = "config-table") {
-    const std::string path = testing::TempDir() + "/cluster.csv";
+    // Each case is a process of its own, and they run beside each other.
+    const std::string folder = testing::TempDir() + "/config-table-" + std::to_string(::getpid());
+    std::filesystem::create_directory(folder);
+    const std::string path = folder + "/cluster.csv";
     std::ofstream(path) << text;
-    return ImportFile(path, format);
+    auto imported = ImportFile(path, format);
+    std::filesystem::remove_all(folder);
+    return imported;
   }
   std::string ErrorOf(const std::string& text) {
     const auto imported = Import(text);

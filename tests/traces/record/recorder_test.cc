@@ -46,7 +46,7 @@ struct RawTrace {
 };
 
 bool Intact(const TraceRecord& record) {
-  return record.commit == kCommitted && record.checksum == XXH32(&record, kChecksummedBytes, 0);
+  return record.commit == kCommitMark && record.checksum == XXH32(&record, kChecksummedBytes, 0);
 }
 
 // Every field follows from `n`, so a reader can tell a record that is whole from one that is mixed from two.
@@ -210,7 +210,7 @@ TEST_F(RecorderFile, IsReadableAfterSigkillTwentyTimes) {
     int torn = 0;
     for (uint64_t n = head - 4096; n < head; ++n) {
       const TraceRecord record = trace.record(0, n);
-      if (record.commit != kCommitted) {
+      if (record.commit != kCommitMark) {
         ++torn;
         continue;
       }

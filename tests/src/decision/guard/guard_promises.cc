@@ -197,6 +197,7 @@ std::vector<Promise> Quiet(const PromiseOptions& options, Timing timing) {
     int false_alarms = 0;
     int jobs = 0;
     uint64_t dismissed = 0;
+    std::string reasons;
     Spread loss;
     for (int i = 0; i < options.seeds; ++i) {
       JobOptions job_options = JobOf(options, timing, noise, i);
@@ -207,12 +208,14 @@ std::vector<Promise> Quiet(const PromiseOptions& options, Timing timing) {
       job.RunFor(options.quiet_minutes * 60 * kSecond);
       false_alarms += static_cast<int>(job.switches().size() - first);
       jobs += job.switches().size() > first ? 1 : 0;
+      for (size_t at = first; at < job.switches().size(); ++at)
+        reasons += fmt::format("{}{}", reasons.empty() ? "" : ", ", Name(job.switches()[at].reason));
       dismissed += job.guard().detector().dismissed();
       loss.Add(100 * job.LossShare());
     }
-    promise.figures =
-        fmt::format("{} switches in {} of {} jobs of {} min, {} alarms dismissed, time {:+.2f} % at most",
-                    false_alarms, jobs, options.seeds, options.quiet_minutes, dismissed, loss.most());
+    promise.figures = fmt::format(
+        "{} switches in {} of {} jobs of {} min ({}), {} alarms dismissed, time {:+.2f} % at most",
+        false_alarms, jobs, options.seeds, options.quiet_minutes, reasons, dismissed, loss.most());
     promise.kept = false_alarms == 0;
   });
 }
@@ -274,7 +277,7 @@ std::vector<Promise> Straggler(const PromiseOptions& options, Timing timing) {
       job.DelayRanks(3);
       job.RunFor(60 * kSecond);
       switches += static_cast<int>(job.switches().size() - before);
-      recognised += job.guard().regime() == Regime::kStraggler ? 1 : 0;
+      recognised += job.guard().detector().regime() == Regime::kStraggler ? 1 : 0;
     }
     promise.figures =
         fmt::format("recognised in {} of {} jobs, {} switches", recognised, options.seeds, switches);
@@ -282,8 +285,65 @@ std::vector<Promise> Straggler(const PromiseOptions& options, Timing timing) {
   });
 }
 
+struct Comparison {
+  int hidden = 0;      // keys that are
+  int recognised = 0;  // of these
+  int misjudged = 0;   // exposed ones that were taken for hidden
+  int at_policy = 0;   // recognised ones that use the policy's choice at the end
+  Spread slower;       // per cent that a step then takes longer for these
+};
+
+// Of a simulated step.
+constexpr double kComputeNs = 100e6;
+
+void CompareHidden(JobOptions job_options, double steals, Comparison& result) {
+  // By its own time the policy's choice is the best.
+  job_options.policy_ratio = 0.5;
+  job_options.transfer_times = 8;
+  job_options.hidden_keys = job_options.keys / 2;
+  job_options.steals = steals;
+  SimulatedJob job(job_options);
+  job.RunFor(900 * kSecond);
+  int at_policy = 0;
+  for (size_t key = 0; key < job.truth().size(); ++key) {
+    const bool is_hidden = key < static_cast<size_t>(job_options.hidden_keys);
+    const TrueKey& truth = job.truth()[key];
+    const bool taken_for = job.guard().CriticalityOf(truth.key) == Criticality::kHidden;
+    result.hidden += is_hidden ? 1 : 0;
+    result.recognised += is_hidden && taken_for ? 1 : 0;
+    result.misjudged += !is_hidden && taken_for ? 1 : 0;
+    if (is_hidden && taken_for && job.ChoiceOf(key) == truth.configs[11].config) ++at_policy;
+  }
+  result.at_policy += at_policy;
+  const double share = at_policy / static_cast<double>(job_options.keys);
+  result.slower.Add(100 * share * steals * kComputeNs / static_cast<double>(job.guard().steps().step_ns()));
+}
+
+// The program does not wait for half of the keys; beside them it computes slower with the policy's choice, or
+// faster.
+std::vector<Promise> Hidden(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("hidden", timing, options, [&](Noise noise, Promise& promise) {
+    Comparison stolen, given;
+    for (int i = 0; i < options.seeds; ++i) {
+      CompareHidden(JobOf(options, timing, noise, i), 0.1, stolen);
+      CompareHidden(JobOf(options, timing, noise, i), -0.1, given);
+    }
+    promise.figures = fmt::format(
+        "hidden keys recognised: {} of {}, others taken for hidden: {}; at the policy's choice where it "
+        "slows "
+        "steps: {} of {}, by {:.2f} % at most; where it helps: {} of {}",
+        stolen.recognised + given.recognised, stolen.hidden + given.hidden,
+        stolen.misjudged + given.misjudged, stolen.at_policy, stolen.recognised, stolen.slower.most(),
+        given.at_policy, given.recognised);
+    const bool recognised =
+        stolen.recognised > 0 && given.recognised > 0 && 2 * given.at_policy >= given.recognised;
+    promise.kept = recognised && stolen.misjudged + given.misjudged == 0 && stolen.slower.most() <= 1.5;
+  });
+}
+
 constexpr PromiseCase kCases[] = {{"bad-policy", BadPolicy}, {"spoilt", Spoilt}, {"degraded", Degraded},
-                                  {"quiet", Quiet},          {"store", Store},   {"straggler", Straggler}};
+                                  {"quiet", Quiet},          {"store", Store},   {"straggler", Straggler},
+                                  {"hidden", Hidden}};
 
 }  // namespace
 

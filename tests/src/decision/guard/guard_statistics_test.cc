@@ -2,13 +2,14 @@
 // The guard's statistics against their definitions: error rates by many random jobs with printed seeds.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
 #include "src/decision/guard/betting_capital.h"
 #include "src/decision/guard/block_comparison.h"
-#include "src/decision/guard/exposure.h"
 #include "src/decision/guard/key_account.h"
+#include "src/decision/guard/memory_level.h"
 #include "src/decision/guard/paired_times.h"
 #include "src/decision/guard/timing_detector.h"
 
@@ -142,20 +143,6 @@ TEST(BlockComparison, AGrossLossNeedsFewBlocks) {
   EXPECT_LE(comparison.blocks(), 12);
 }
 
-TEST(ExposedShare, LevelsNeedAClearChange) {
-  ExposedShare share;
-  EXPECT_EQ(share.level(), Criticality::kUnknown);
-  for (int i = 0; i < 20; ++i) share.Take(10, 100);
-  EXPECT_EQ(share.level(), Criticality::kHidden);
-  for (int i = 0; i < 500; ++i) share.Take(27, 100);
-  EXPECT_EQ(share.level(), Criticality::kHidden) << "within the margin of the border";
-  for (int i = 0; i < 500; ++i) share.Take(50, 100);
-  EXPECT_EQ(share.level(), Criticality::kPartial);
-  for (int i = 0; i < 500; ++i) share.Take(200, 100);
-  EXPECT_EQ(share.level(), Criticality::kExposed);
-  EXPECT_LE(share.share(), 1);
-}
-
 TEST(MemoryLevel, LevelsNeedAClearChange) {
   MemoryLevel memory;
   memory.Take(24, 100);
@@ -175,7 +162,7 @@ TEST(MemoryLevel, LevelsNeedAClearChange) {
 struct Fabric {
   double factor = 1;
   double noise = 0.05;
-  double skew = 0.1;
+  double skew = 0.1;  // below 0: not known
 };
 
 // The regimes that the detector reports in `calls` calls.
@@ -183,14 +170,14 @@ std::vector<Regime> Watch(TimingDetector& detector, const Fabric& fabric, int ca
                           int64_t& now_ns) {
   std::vector<Regime> changes;
   std::normal_distribution<double> normal(0, fabric.noise);
-  std::uniform_real_distribution<double> late(0, 2 * fabric.skew);
+  std::uniform_real_distribution<double> late(0, 2 * std::max(fabric.skew, 0.0));
   for (int i = 0; i < calls; ++i) {
     now_ns += 1'000'000;
     TimedSample sample;
     sample.stream = static_cast<uint64_t>(i % 3);
     sample.at_ns = now_ns;
     sample.log_transfer = std::log(1e6 * fabric.factor) + normal(random);
-    sample.log_skew = std::log1p(late(random));
+    if (fabric.skew >= 0) sample.log_skew = std::log1p(late(random));
     if (const auto change = detector.Take(sample)) changes.push_back(change->regime);
   }
   return changes;
@@ -217,6 +204,62 @@ TEST(TimingDetector, SaysWhenTheFabricIsAsBeforeAgain) {
   EXPECT_EQ(Watch(detector, {1.5, 0.05, 0.1}, 300, random, now_ns), std::vector{Regime::kDegradedLink});
   EXPECT_EQ(Watch(detector, {}, 300, random, now_ns), std::vector{Regime::kNormal});
   EXPECT_EQ(detector.regime(), Regime::kNormal);
+}
+
+// Every transition between late and punctual ranks, beside every state of the fabric.
+TEST(TimingDetector, LateRanksSayNothingAboutTheFabric) {
+  std::mt19937_64 random(8);
+  TimingDetector detector;
+  int64_t now_ns = 0;
+  const auto watch = [&](const Fabric& fabric) { return Watch(detector, fabric, 400, random, now_ns); };
+  EXPECT_TRUE(watch({}).empty());
+  EXPECT_EQ(watch({1.0, 0.05, 3.0}), std::vector{Regime::kStraggler});
+  EXPECT_EQ(detector.fabric(), Regime::kNormal);
+  EXPECT_EQ(watch({}), std::vector{Regime::kNormal});
+  EXPECT_EQ(watch({1.5, 0.05, 0.1}), std::vector{Regime::kDegradedLink});
+  EXPECT_EQ(watch({1.5, 0.05, 3.0}), std::vector{Regime::kStraggler});
+  EXPECT_EQ(detector.fabric(), Regime::kDegradedLink);
+  EXPECT_EQ(watch({1.5, 0.05, 0.1}), std::vector{Regime::kDegradedLink}) << "as before the ranks were late";
+  EXPECT_EQ(watch({}), std::vector{Regime::kNormal});
+}
+
+// What is known of transfers is not learnt anew when ranks are late: with rare samples that takes for ever.
+TEST(TimingDetector, SeesAChangeOfTheFabricRightAfterOneOfTheRanks) {
+  std::mt19937_64 random(9);
+  TimingDetector detector;
+  int64_t now_ns = 0;
+  EXPECT_TRUE(Watch(detector, {}, 1000, random, now_ns).empty());
+  EXPECT_EQ(Watch(detector, {1.0, 0.05, 3.0}, 40, random, now_ns), std::vector{Regime::kStraggler});
+  Watch(detector, {1.5, 0.05, 3.0}, 40, random, now_ns);
+  EXPECT_EQ(detector.fabric(), Regime::kDegradedLink);
+}
+
+TEST(TimingDetector, UnsteadyRanksHideNoChangeOfTheFabric) {
+  std::mt19937_64 random(10);
+  TimingDetector detector;
+  detector.SetLeastSpan(400'000'000);
+  int64_t now_ns = 0;
+  EXPECT_TRUE(Watch(detector, {}, 1000, random, now_ns).empty());
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(Watch(detector, {1.0, 0.05, 20}, 30, random, now_ns).empty());
+    EXPECT_TRUE(Watch(detector, {}, 800, random, now_ns).empty());
+  }
+  EXPECT_GE(detector.dismissed(), 10u);
+  Watch(detector, {1.5, 0.05, 0.1}, 1000, random, now_ns);
+  EXPECT_EQ(detector.fabric(), Regime::kDegradedLink);
+}
+
+// A rank that stops telling its times: how far apart ranks arrive is not known any more.
+TEST(TimingDetector, AnAlarmWithoutAnAnswerEnds) {
+  std::mt19937_64 random(11);
+  TimingDetector detector;
+  detector.SetLeastSpan(400'000'000);
+  int64_t now_ns = 0;
+  EXPECT_TRUE(Watch(detector, {}, 1000, random, now_ns).empty());
+  EXPECT_TRUE(Watch(detector, {1.0, 0.05, 20}, 30, random, now_ns).empty());
+  ASSERT_TRUE(detector.verifying());
+  EXPECT_TRUE(Watch(detector, {1.0, 0.05, -1}, 300, random, now_ns).empty());
+  EXPECT_FALSE(detector.verifying());
 }
 
 TEST(TimingDetector, ABurstThatIsOverIsDismissed) {

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "src/cost_model/cost_model.h"
 #include "tests/src/decision/guard/guard_promises.h"
+#include "tests/src/decision/guard/simulated_job.h"
 
 namespace dynamiccl {
 namespace {
@@ -36,7 +39,7 @@ class OneKey {
       call.captured = captured;
       if (call.config == kBad) ++bad_calls;
       guard_.TakeCall(call);
-      now_ns_ += 20'000'000;
+      now_ns_ += 19'000'000 + call.transfer_ns;  // it waits
       if (auto proposal = guard_.Tick(now_ns_)) Commit(std::move(*proposal));
     }
   }
@@ -134,6 +137,19 @@ TEST(Guard, WhatAnEarlierRunConfirmedIsUsedWithoutTrials) {
   EXPECT_EQ(job.bad_calls, 0);
 }
 
+TEST(Guard, WhatIsExpectedIsInUseBeforeTheKeysFirstCall) {
+  Guard guard({}, [](const TableKey&, Regime) { return KeyKnowledge{kPolicyChoice, {{kBad, 0.5}}, kGood}; });
+  guard.Expect(kKey, kGood);
+  const auto proposal = guard.Tick(0);
+  ASSERT_TRUE(proposal);
+  EXPECT_EQ(proposal->reason, GuardReason::kConfirmed);
+  ASSERT_EQ(proposal->plan.keys.size(), 1u);
+  EXPECT_EQ(proposal->plan.keys[0].choice, kGood);
+  guard.Committed(2, 0);
+  EXPECT_TRUE(guard.Settled(kKey));
+  EXPECT_FALSE(guard.Tick(60'000'000'000)) << "nothing is tried on it, and it is not asked for again";
+}
+
 TEST(Guard, AChangedFabricRevokesFirstAndSearchesInTheSameVersion) {
   OneKey job({kPolicyChoice, {{kGood, 0.9}}, kPolicyChoice});
   int64_t factor = 1;
@@ -148,6 +164,51 @@ TEST(Guard, AChangedFabricRevokesFirstAndSearchesInTheSameVersion) {
   EXPECT_TRUE(job.revocations[0]);
   EXPECT_TRUE(job.choice().leaves_nccl_alone());
   ASSERT_EQ(job.guard().plan().keys.size(), 1u);
+}
+
+bool AnyInBlocks(const testing::SimulatedJob& job) {
+  return std::any_of(job.guard().keys().begin(), job.guard().keys().end(),
+                     [](const auto& entry) { return entry.second.in_blocks(); });
+}
+
+testing::JobOptions HiddenKeys() {
+  testing::JobOptions options;
+  options.policy_ratio = 0.5;
+  options.transfer_times = 8;
+  options.hidden_keys = 5;
+  return options;
+}
+
+TEST(Guard, BlocksEndWithTheStepsThatTheyAreMadeOf) {
+  testing::SimulatedJob job(HiddenKeys());
+  for (int i = 0; i < 900 && !AnyInBlocks(job); ++i) job.RunFor(1'000'000'000);
+  ASSERT_TRUE(AnyInBlocks(job));
+  job.LoseSteps();
+  job.RunFor(30'000'000'000);
+  EXPECT_FALSE(AnyInBlocks(job));
+  for (const testing::TrueKey& key : job.truth())
+    EXPECT_EQ(job.guard().CriticalityOf(key.key), Criticality::kUnknown);
+}
+
+TEST(Guard, BlocksEndWithAnAnswer) {
+  testing::SimulatedJob job(HiddenKeys());
+  for (int i = 0; i < 900 && !AnyInBlocks(job); ++i) job.RunFor(1'000'000'000);
+  ASSERT_TRUE(AnyInBlocks(job));
+  for (int i = 0; i < 900 && AnyInBlocks(job); ++i) job.RunFor(1'000'000'000);
+  EXPECT_FALSE(AnyInBlocks(job));
+}
+
+// A host that runs ahead waits steps later, as if it did not wait: what is slower is taken back all the same.
+TEST(Guard, TakesBackWhatIsSlowerWhereTheProgramWaitsLate) {
+  testing::JobOptions options;
+  options.policy_ratio = 1.3;
+  options.transfer_times = 8;
+  options.trials = false;
+  options.waits_late = 3;
+  testing::SimulatedJob job(options);
+  job.RunFor(300'000'000'000);
+  for (size_t key = 0; key < job.truth().size(); ++key)
+    EXPECT_TRUE(job.ChoiceOf(key).leaves_nccl_alone()) << key;
 }
 
 // A link of another speed, a tree's and a ring's shape: NCCL's own choice is no candidate, and there are five
@@ -181,7 +242,7 @@ TEST_P(GuardPromises, Hold) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(All, GuardPromises,
-                         ::testing::Combine(::testing::Range(0, 6),
+                         ::testing::Combine(::testing::Range(0, 7),
                                             ::testing::Values(testing::Timing::kAll,
                                                               testing::Timing::kPlanned)));
 

@@ -56,15 +56,46 @@ TEST(PlanBytes, PlansSurvive) {
   }
 }
 
-TEST(PlanBytes, OfTooManyKeysTheLastAreLeftOut) {
+// No two alike, and more than there is room for.
+TablePlan LargePlan(size_t keys, size_t trials) {
+  TablePlan plan;
+  for (size_t i = 0; i < keys; ++i) {
+    KeyPlan key;
+    key.key = {static_cast<Collective>(i % kTunableCollectives), SizeClass{static_cast<uint8_t>(i / 5 % 200)},
+               static_cast<Role>(i / 1000)};
+    key.choice = i % 3 == 0 ? kLeaveNcclAlone : kRing;
+    key.trials.assign(trials, kRing);
+    plan.keys.push_back(key);
+  }
+  return plan;
+}
+
+TEST(PlanBytes, WhatFitsIsLeftAsItIs) {
   std::mt19937_64 random(22);
-  const TablePlan plan = RandomPlan(random, 2000);
-  const auto bytes = EncodePlan(plan);
-  EXPECT_LE(bytes.size(), 7936u);
-  const auto read = DecodePlan(bytes);
+  const TablePlan plan = RandomPlan(random, 160);
+  EXPECT_EQ(EncodePlan(Fitting(plan)), EncodePlan(plan));
+}
+
+TEST(PlanBytes, OfTooManyTrialsTheLastKeysLoseTheirs) {
+  const TablePlan plan = LargePlan(400, kMostTrials);
+  const TablePlan fitting = Fitting(plan);
+  const auto read = DecodePlan(EncodePlan(fitting));
   ASSERT_TRUE(read);
-  EXPECT_GT(read->keys.size(), 160u);
-  EXPECT_EQ(KeyCode(read->keys.back().key), KeyCode(plan.keys[read->keys.size() - 1].key));
+  ASSERT_EQ(read->keys.size(), plan.keys.size());
+  EXPECT_TRUE(read->others_use_policy);
+  EXPECT_EQ(read->keys.front().trials.size(), plan.keys.front().trials.size());
+  EXPECT_TRUE(read->keys.back().trials.empty());
+  for (size_t i = 0; i < plan.keys.size(); ++i) EXPECT_EQ(read->keys[i].choice, plan.keys[i].choice);
+}
+
+// What was revoked does not come back because there is no room to say so.
+TEST(PlanBytes, OfTooManyKeysThoseThatAreNotListedAreLeftToNccl) {
+  const TablePlan plan = LargePlan(2000, 0);
+  const auto read = DecodePlan(EncodePlan(Fitting(plan)));
+  ASSERT_TRUE(read);
+  EXPECT_FALSE(read->others_use_policy);
+  EXPECT_GT(read->keys.size(), 600u);
+  for (const KeyPlan& key : read->keys) EXPECT_FALSE(key.choice.leaves_nccl_alone());
 }
 
 TEST(PlanBytes, TruncatedOrFlippedIsRefused) {
@@ -135,7 +166,7 @@ TEST(PlannedTable, TwoRanksAnswerAlike) {
     const PlannedCall b = second.At(key, kTree, call);
     ASSERT_EQ(a.config, b.config);
     ASSERT_EQ(a.use, b.use);
-    ASSERT_EQ(first.TimesLast(key), second.TimesLast(key));
+    ASSERT_EQ(first.TimesNext(key), second.TimesNext(key));
   }
 }
 

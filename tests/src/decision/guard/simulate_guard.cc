@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
   app.add_option("--first-seed", options.first_seed, "The first of them.");
   app.add_option("--keys", options.keys, "Keys of the job.")->check(CLI::Range(1, 40));
   app.add_option("--quiet-minutes", options.quiet_minutes, "Of each quiet job.")->check(CLI::PositiveNumber);
-  app.add_option("--only", only, "bad-policy, spoilt, degraded, quiet, store or straggler; empty: all.");
+  app.add_option("--only", only,
+                 "bad-policy, spoilt, degraded, quiet, store, straggler or hidden; empty: all.");
   std::string timing_only;
   app.add_option("--timing", timing_only, "all, planned or windows; empty: each of them.");
   CLI11_PARSE(app, argc, argv);

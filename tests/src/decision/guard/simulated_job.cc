@@ -9,7 +9,8 @@ namespace dynamiccl::testing {
 namespace {
 
 constexpr double kNoise = 0.05;
-constexpr int64_t kStepNs = 100'000'000;
+constexpr double kComputeNoise = 0.02;
+constexpr int64_t kStepNs = 100'000'000;  // without what the program waits for
 
 double Uniform(std::mt19937_64& random, double from, double to) {
   return std::uniform_real_distribution(from, to)(random);
@@ -43,19 +44,19 @@ double TrueKey::BestRatio() const {
 SimulatedJob::SimulatedJob(const JobOptions& options)
     : options_(options),
       random_(options.seed),
+      pace_random_(options.seed + 1'000'000),
       guard_({0.005, options.timing_cost, 32},
              [this](const TableKey& key, Regime) { return Knowledge(key); }) {
   MakeKeys();
   plan_ = guard_.plan();
   for (const TrueKey& key : truth_) entries_.push_back({key.key, Knowledge(key.key).policy_choice, {}});
-  guard_.SetStepTime(kStepNs);
 }
 
 void SimulatedJob::MakeKeys() {
   for (int i = 0; i < options_.keys; ++i) {
     TrueKey key;
     key.key.size_class.index = static_cast<uint8_t>(40 + i);
-    key.nccl_ns = 1e5 * std::exp(Uniform(random_, 0, 3));
+    key.nccl_ns = 1e5 * options_.transfer_times * std::exp(Uniform(random_, 0, 3));
     for (int c = 0; c < 12; ++c) key.configs.push_back({ConfigNumber(c), 1, 1});
     DrawRatios(key);
     truth_.push_back(key);
@@ -67,6 +68,8 @@ void SimulatedJob::MakeKeys() {
     order_.push_back(static_cast<size_t>(place % options_.keys));
     bias_.push_back(Normal(random_, options_.noise == Noise::kMemory ? 0.05 : 0.0));
   }
+  // No part of a step is periodic by itself.
+  std::shuffle(order_.begin(), order_.end(), std::mt19937_64(options_.seed));
 }
 
 // Predictions lie off the truth as a cost model's do; most configs are worse than NCCL's choice.
@@ -138,11 +141,19 @@ int64_t SimulatedJob::Skew(double transfer_ns) {
   return static_cast<int64_t>(skew);
 }
 
-bool SimulatedJob::Timed(const KeyPlan& entry, bool samples, uint32_t ordinal) const {
+bool SimulatedJob::TimedByPlan(const KeyPlan& entry, bool samples, uint32_t ordinal) const {
   if (options_.timing == Timing::kAll) return true;
   const bool window = calls_ / 2 % 100 == PlaceIn(100, 0, static_cast<uint32_t>(calls_ / 200));
   if (options_.timing == Timing::kWindows) return window;
-  return window || guard_.wants_more_times() || IsTimed(plan_, entry, samples, ordinal);
+  return window || IsTimed(plan_, entry, samples, ordinal);
+}
+
+void SimulatedJob::Time(bool by_plan, double transfer_ns, GuardedCall& call) {
+  call.on_suspicion = !by_plan;
+  if (!by_plan && (options_.timing == Timing::kWindows || !guard_.wants_more_times())) return;
+  call.transfer_ns = static_cast<int64_t>(transfer_ns);
+  timing_ns_ += options_.timing_cost * transfer_ns;
+  ++timed_calls_;
 }
 
 void SimulatedJob::Call(size_t index, int place) {
@@ -151,6 +162,7 @@ void SimulatedJob::Call(size_t index, int place) {
   const bool samples = !entry.choice.leaves_nccl_alone();
   const PlannedUse use = UseOf(plan_, entry, samples, {ordinal, calls_ - first_call_});
   GuardedCall call{entry.key, use.use, entry.choice, version_, now_ns_};
+  call.number = calls_;
   if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
   if (use.use == CallUse::kTrial) call.config = entry.trials[static_cast<size_t>(use.trial)];
   const double nccl_ns = truth_[index].nccl_ns * factor_[index] * std::exp(NoiseOf(place));
@@ -161,11 +173,7 @@ void SimulatedJob::Call(size_t index, int place) {
     worst_trial_ratio_ = std::max(worst_trial_ratio_, ratio);
   }
   call.skew_ns = Skew(nccl_ns);
-  if (Timed(entry, samples, ordinal)) {
-    call.transfer_ns = static_cast<int64_t>(transfer_ns);
-    timing_ns_ += options_.timing_cost * transfer_ns;
-    ++timed_calls_;
-  }
+  Time(TimedByPlan(entry, samples, ordinal), transfer_ns, call);
   KeyHistory& history = history_[index];
   ++history.calls;
   history.non_default += call.config.leaves_nccl_alone() ? 0 : 1;
@@ -173,7 +181,22 @@ void SimulatedJob::Call(size_t index, int place) {
   history.nccl_ns += nccl_ns;
   news_.emplace_back(calls_ + static_cast<uint64_t>(options_.news_calls), call);
   ++calls_;
-  now_ns_ += kStepNs / options_.calls_per_step;
+  now_ns_ += static_cast<int64_t>(PassedNs(index, call.config, transfer_ns));
+}
+
+double SimulatedJob::PassedNs(size_t key, const CollectiveConfig& config, double transfer_ns) {
+  double compute_ns =
+      static_cast<double>(kStepNs) / options_.calls_per_step * std::exp(Normal(pace_random_, kComputeNoise));
+  if (key >= static_cast<size_t>(options_.hidden_keys)) {
+    late_ns_.push_back(options_.exposed * transfer_ns);
+    if (late_ns_.size() <= static_cast<size_t>(options_.waits_late * options_.calls_per_step))
+      return compute_ns;
+    compute_ns += late_ns_.front();
+    late_ns_.pop_front();
+    return compute_ns;
+  }
+  if (config == truth_[key].configs[11].config) compute_ns *= 1 + options_.steals;
+  return compute_ns;
 }
 
 // What the leader hears, what it proposes, and the version that has come to its first call.
@@ -201,6 +224,7 @@ void SimulatedJob::Deliver() {
 }
 
 void SimulatedJob::Step() {
+  if (!has_steps_) std::shuffle(order_.begin(), order_.end(), pace_random_);
   for (int place = 0; place < options_.calls_per_step; ++place) {
     Call(order_[static_cast<size_t>(place)], place);
     Deliver();

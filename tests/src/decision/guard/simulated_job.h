@@ -42,6 +42,11 @@ struct JobOptions {
   int keys = 10;
   int calls_per_step = 40;      // over all keys
   double timing_cost = 0;       // share of a timed call that timing it costs
+  double exposed = 1;           // share of the transfers that the program waits for
+  double transfer_times = 1;    // transfers take so many times as long
+  int hidden_keys = 0;          // of the first so many it waits for none
+  int waits_late = 0;           // steps later the program waits for a transfer: its host runs ahead
+  double steals = 0;            // share that computation beside them takes longer with the policy's choice
   int switch_calls = 24;        // from a proposal to the version's first call, in calls of the communicator
   int news_calls = 8;           // a call's time is known so many calls later
   bool trials = true;           // keys have candidates
@@ -84,6 +89,8 @@ class SimulatedJob {
   void ChangeFabric(double factor, double share_of_keys, bool redraw);
   // From now on: what is in use on every key takes `ratio` times NCCL's time.
   void SpoilChoices(double ratio);
+  // From now on: no step is like the one before it.
+  void LoseSteps() { has_steps_ = false; }
   void DelayRanks(double skew_share) { skew_share_ = skew_share; }
 
   const Guard& guard() const { return guard_; }
@@ -111,16 +118,21 @@ class SimulatedJob {
  private:
   void MakeKeys();
   void DrawRatios(TrueKey& key);
+  // What the program does until the next call.
+  double PassedNs(size_t key, const CollectiveConfig& config, double transfer_ns);
   KeyKnowledge Knowledge(const TableKey& key) const;
   void Call(size_t key, int place);
   double NoiseOf(int place);
   int64_t Skew(double transfer_ns);
-  bool Timed(const KeyPlan& entry, bool samples, uint32_t ordinal) const;
+  bool TimedByPlan(const KeyPlan& entry, bool samples, uint32_t ordinal) const;
+  // The times that the call has.
+  void Time(bool by_plan, double transfer_ns, GuardedCall& call);
   void Deliver();
   void Step();
 
   JobOptions options_;
   std::mt19937_64 random_;
+  std::mt19937_64 pace_random_;  // of the program's own pace
   std::vector<TrueKey> truth_;
   std::vector<KeyHistory> history_;
   std::vector<double> factor_;  // of the fabric, by key
@@ -146,6 +158,8 @@ class SimulatedJob {
   double memory_ = 0;  // of AR(1)
   int64_t burst_until_ns_ = 0;
   double skew_share_ = 0.1;
+  bool has_steps_ = true;
+  std::deque<double> late_ns_;  // by call
 };
 
 }  // namespace dynamiccl::testing

@@ -13,15 +13,13 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "src/decision/attestation.h"
 #include "src/decision/mask_agreement.h"
-#include "tests/src/decision/switching/simulated_network.h"
-#include "tests/src/decision/switching/simulated_seeds.h"
+#include "tests/src/decision/switching/simulated_life.h"
 
 namespace dynamiccl::testing {
 
@@ -55,33 +53,19 @@ struct MeetingMessage {
 };
 
 template <class Member, class Memory>
-class SimulatedMeetings {
+class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCounts> {
  public:
-  SimulatedMeetings(uint64_t seed, uint64_t decisions)
-      : random_(seed), faults_(Draw(random_)), network_(faults_, random_), decisions_until_calm_(decisions) {
-    abort_ns_ = faults_.abort_ns;
+  SimulatedMeetings(uint64_t seed, uint64_t decisions) : SimulatedLife(seed, decisions, Draw) {
     // A child of a split need not have the leader among its ranks.
     leader_ = random_.Chance(300) ? faults_.n_ranks : 0;
     if (faults_.crashing_rank == 0) faults_.crashing_rank = leader_;
     situations_ = 1 + random_.Below(40);
     unlike_ = random_.Chance(300) ? 100 : 0;
-    for (int rank = 0; rank <= leader_ || rank < faults_.n_ranks; ++rank) Begin(rank);
-  }
-  SimulatedMeetings(const SimulatedMeetings&) = delete;
-  SimulatedMeetings& operator=(const SimulatedMeetings&) = delete;
-
-  // What went wrong; empty when nothing did.
-  std::string Live(MeetingCounts& counts) {
-    while (!over_ && failure_.empty()) Step();
-    counts_.lives = 1;
-    counts_.lost_messages = network_.lost();
-    AddCounts(counts_, counts);
-    return failure_;
+    for (int rank = 0; rank <= leader_ || rank < faults_.n_ranks; ++rank)
+      Begin(all_ranks_[static_cast<size_t>(rank)]);
   }
 
  private:
-  using Event = SimulatedEvent<MeetingMessage>;
-
   struct Sent {
     MeetingMessage pledge;
     int64_t reach_until_ns = 0;
@@ -89,21 +73,13 @@ class SimulatedMeetings {
     std::shared_ptr<PendingVerdict> verdict;
     Member member;
   };
-  struct Rank {
+  struct Rank : SimulatedRank {
     std::unique_ptr<MaskAgreement> masks;
     std::list<Sent> sent;
     std::shared_ptr<PendingVerdict> attested;  // null: taken
     int64_t attest_until_ns = 0;
     bool uses_table = false;
-    uint64_t next_call = 0;
-    bool waiting = false;  // for a verdict
     int64_t waiting_since_ns = 0;
-    bool blocked = false;  // by the slowest rank
-    bool crashed = false;
-    int64_t call_ns = 0;
-    int64_t tick_ns = 0;
-    int64_t control_free_ns = 0;
-    uint64_t messages = 0;
   };
   struct Meeting {
     Meeting(int n_ranks, int64_t deadline) : attestation(n_ranks), deadline_ns(deadline) {}
@@ -135,46 +111,20 @@ class SimulatedMeetings {
     return faults;
   }
 
-  void Begin(int index) {
-    Rank& rank = all_ranks_[static_cast<size_t>(index)];
+  void Begin(Rank& rank) {
+    Add(rank);
     rank.masks = std::make_unique<MaskAgreement>(std::make_unique<Exchange>(*this, rank),
                                                  [](const CallSituation&, const Verdict&) {});
-    const bool takes_part = index < faults_.n_ranks;
+    const bool takes_part = rank.index < faults_.n_ranks;
     rank.call_ns = takes_part ? random_.AcrossScales(1'000, 3'000'000'000) : kNeverNs;
   }
 
-  void Step() {
-    int64_t when = network_.next_ns();
-    Rank* acting = nullptr;
-    bool is_call = false;
-    for (Rank& rank : all_ranks_) {
-      if (!rank.masks) continue;
-      if (rank.call_ns < when) when = rank.call_ns, acting = &rank, is_call = true;
-      if (rank.tick_ns < when) when = rank.tick_ns, acting = &rank, is_call = false;
-    }
-    now_ = when;
-    if (now_ >= abort_ns_) return AbortCommunicator();
-    if (acting == nullptr) {
-      Handle(network_.Take());
-    } else if (is_call) {
-      Call(*acting);
-    } else {
-      Tick(*acting);
-    }
-    const bool enough = counts_.decisions >= decisions_until_calm_ || now_ > decided_ns_ + kHeldUpNs;
-    if (!calm_ && enough && abort_ns_ == kNeverNs) BecomeCalm();
-    if (calm_) CheckConvergence();
-  }
-
   // ---- the issuing thread ----
-  void Call(Rank& rank) {
+  void Call(SimulatedRank& of) override {
+    Rank& rank = static_cast<Rank&>(of);
     if (rank.attest_until_ns == 0) return BeginInit(rank);
     if (rank.attested != nullptr) return EndInit(rank);
-    if (!rank.waiting && rank.next_call >= Slowest() + faults_.run_ahead) {
-      rank.blocked = true;
-      rank.call_ns = kNeverNs;
-      return;
-    }
+    if (!rank.waiting && BlockedBySlowest(rank)) return;
     const CallSituation situation = SituationOf(rank.next_call);
     if (rank.uses_table && rank.masks->AwaitedBy(situation, rank.next_call)) return Wait(rank);
     if (std::exchange(rank.waiting, false)) CheckWait(rank);
@@ -213,7 +163,7 @@ class SimulatedMeetings {
   void CheckWait(const Rank& rank) {
     const int64_t most = kPatienceNs + 4 * kAskAgainNs + 200 * (faults_.final_delay_ns + faults_.tick_ns);
     if (!calm_ || rank.waiting_since_ns < calm_ns_ || now_ - rank.waiting_since_ns <= most) return;
-    failure_ = fmt::format("LONG WAIT: rank {} at call {}: {} ms", IndexOf(rank), rank.next_call,
+    failure_ = fmt::format("LONG WAIT: rank {} at call {}: {} ms", rank.index, rank.next_call,
                            (now_ - rank.waiting_since_ns) / 1'000'000);
   }
 
@@ -225,7 +175,7 @@ class SimulatedMeetings {
 
   // Mostly equal on all ranks, and not always the same on one.
   ConfigMask Offered(const Rank& rank, uint64_t call) {
-    const bool other = random_.Chance(unlike_) && IndexOf(rank) == 1;
+    const bool other = random_.Chance(unlike_) && rank.index == 1;
     return ConfigMask(other ? 0b101u : 0b111u << (SituationOf(call).operands % 3));
   }
 
@@ -236,42 +186,13 @@ class SimulatedMeetings {
       const auto agreed = rank.masks->At(situation, call, Offered(rank, call));
       mask = agreed ? agreed->to_ullong() : 0;
     }
-    if (call >= decided_.size()) decided_.resize(call + 1, kUndecided);
-    uint64_t& first = decided_[call];
-    if (first == kUndecided) first = mask;
+    const uint64_t first = FirstDecision(rank, mask);
     if (first != mask) {
       failure_ = fmt::format("{}: call {}: rank {} may choose of {:x}, another of {:x}", kDivergent, call,
-                             IndexOf(rank), mask, first);
+                             rank.index, mask, first);
     }
-    ++counts_.decisions;
     counts_.by_table += mask != 0 ? 1 : 0;
-    decided_ns_ = now_;
   }
-
-  void FinishCall(Rank& rank) {
-    const uint64_t slowest = Slowest();
-    ++rank.next_call;
-    rank.call_ns = now_ + 1 + random_.Waiting(faults_.call_ns);
-    if (random_.Chance(faults_.call_stalls)) rank.call_ns += Stall();
-    if (random_.Chance(faults_.process_stalls)) {
-      rank.call_ns += Stall();
-      rank.control_free_ns = rank.call_ns;
-    }
-    if (Slowest() == slowest) return;
-    for (Rank& other : all_ranks_) {
-      if (!std::exchange(other.blocked, false)) continue;
-      other.call_ns = now_;
-    }
-  }
-
-  uint64_t Slowest() const {
-    uint64_t slowest = UINT64_MAX;
-    for (int i = 0; i < faults_.n_ranks; ++i)
-      slowest = std::min(slowest, all_ranks_[static_cast<size_t>(i)].next_call);
-    return slowest;
-  }
-
-  int64_t Stall() { return random_.AcrossScales(100'000, 2'000'000'000); }
 
   // ---- the thread that sends pledges ----
   std::shared_ptr<PendingVerdict> Queue(Rank& rank, const MeetingMessage& pledge, int64_t reach_ns) {
@@ -280,16 +201,9 @@ class SimulatedMeetings {
     return verdict;
   }
 
-  bool Busy(const Rank& rank) const { return now_ < rank.control_free_ns; }
-
-  void Tick(Rank& rank) {
-    if (Busy(rank)) {
-      rank.tick_ns = rank.control_free_ns;
-      return;
-    }
-    rank.tick_ns = now_ + 1 + random_.Waiting(faults_.tick_ns);
-    if (random_.Chance(faults_.control_stalls)) rank.control_free_ns = now_ + Stall();
-    if (IndexOf(rank) == leader_) ExpireMeetings(rank);
+  void ControlStep(SimulatedRank& of) override {
+    Rank& rank = static_cast<Rank&>(of);
+    if (rank.index == leader_) ExpireMeetings(rank);
     for (Sent& sent : rank.sent) Say(rank, sent);
     Resolve(rank);
   }
@@ -297,7 +211,7 @@ class SimulatedMeetings {
   void Say(Rank& rank, Sent& sent) {
     if (rank.crashed || now_ < sent.say_ns) return;
     if (now_ >= sent.reach_until_ns && sent.member.GoAlone("")) ++counts_.alone;
-    const bool reached = network_.Reachable(now_, IndexOf(rank)) && network_.Reachable(now_, leader_) &&
+    const bool reached = network_.Reachable(now_, rank.index) && network_.Reachable(now_, leader_) &&
                          !all_ranks_[static_cast<size_t>(leader_)].crashed;
     if (!reached) return;
     const bool again = sent.member.pledged();
@@ -313,27 +227,11 @@ class SimulatedMeetings {
     }
     if constexpr (!requires(Member & member) { member.PledgesWhenItHasDecided(); })
       std::erase_if(rank.sent, [](const Sent& sent) { return sent.member.decision().has_value(); });
-    if (rank.waiting && !rank.crashed) rank.call_ns = now_;
+    WakeWaiting(rank);
   }
 
-  // False when the rank died of it.
-  bool Send(Rank& from, int to, const MeetingMessage& message) {
-    if (IndexOf(from) == faults_.crashing_rank && ++from.messages >= faults_.crash_at_message) {
-      Crash(from);
-      return false;
-    }
-    network_.Send(now_, IndexOf(from), to, message);
-    return true;
-  }
-
-  void Handle(const Event& event) {
-    Rank& rank = all_ranks_[static_cast<size_t>(event.to)];
-    if (rank.crashed) return;
-    if (Busy(rank)) {
-      Event later = event;
-      later.due_ns = rank.control_free_ns;
-      return network_.Schedule(later);
-    }
+  void Handle(SimulatedRank& of, const Event& event) override {
+    Rank& rank = static_cast<Rank&>(of);
     if (event.kind == Event::Kind::kRankLost) return LeaderEnded();
     if (!network_.Reachable(now_, event.to)) return;
     if (!event.message.is_verdict) return TakePledge(rank, event.from, event.message);
@@ -408,24 +306,17 @@ class SimulatedMeetings {
   }
 
   // ---- the ends ----
-  void Crash(Rank& rank) {
-    rank.crashed = true;
-    rank.waiting = rank.blocked = false;
-    rank.call_ns = rank.tick_ns = kNeverNs;
-    ++counts_.crashes;
-    if (IndexOf(rank) == leader_)
-      network_.Schedule({now_ + random_.AcrossScales(100'000, 500'000'000),
-                         0,
-                         Event::Kind::kRankLost,
-                         leader_ == 0 ? 1 : 0,
-                         leader_,
-                         {}});
-    // The job has lost a process: sooner or later somebody's watchdog aborts its communicators.
-    abort_ns_ = std::min(abort_ns_, now_ + random_.AcrossScales(1'000'000, 4'000'000'000));
+  void ScheduleNotice(const SimulatedRank& rank) override {
+    if (rank.index != leader_) return;
+    network_.Schedule({now_ + random_.AcrossScales(100'000, 500'000'000),
+                       0,
+                       Event::Kind::kRankLost,
+                       leader_ == 0 ? 1 : 0,
+                       leader_,
+                       {}});
   }
 
-  void AbortCommunicator() {
-    over_ = true;
+  void Abort() override {
     for (Rank& rank : all_ranks_) {
       if (!rank.masks || rank.crashed) continue;
       for (Sent& sent : rank.sent) {
@@ -433,18 +324,11 @@ class SimulatedMeetings {
         sent.verdict->Resolve(*sent.member.decision());
       }
       if (rank.waiting && rank.masks->AwaitedBy(SituationOf(rank.next_call), rank.next_call))
-        failure_ = fmt::format("{}: rank {} after an abort", kEndlessWait, IndexOf(rank));
+        failure_ = fmt::format("{}: rank {} after an abort", kEndlessWait, rank.index);
     }
   }
 
-  void BecomeCalm() {
-    calm_ = true;
-    StopFaults(faults_);
-    for (Rank& rank : all_ranks_) {
-      rank.control_free_ns = std::min(rank.control_free_ns, now_ + 1'000'000);
-      rank.tick_ns = std::min(rank.tick_ns, now_ + faults_.tick_ns);
-      rank.call_ns = rank.call_ns == kNeverNs ? kNeverNs : std::min(rank.call_ns, now_ + faults_.call_ns);
-    }
+  void BeginCalm() override {
     // From what was under way to what is not; and room for some calls behind it.
     calm_ns_ = now_ + 300'000'000;
     faults_.call_ns = std::max<int64_t>(faults_.call_ns, 1'000'000);
@@ -452,7 +336,7 @@ class SimulatedMeetings {
     calm_from_ = Slowest();
   }
 
-  void CheckConvergence() {
+  void CheckConvergence() override {
     if (now_ < deadline_ns_) {
       if (Slowest() < calm_from_ + kCalmCalls || now_ < calm_ns_) return;
       over_ = true;
@@ -462,37 +346,20 @@ class SimulatedMeetings {
     failure_ = fmt::format("{}: call {} is not passed by all", kEndlessWait, Slowest());
   }
 
-  int IndexOf(const Rank& rank) const { return static_cast<int>(&rank - all_ranks_.data()); }
-
   static constexpr int64_t kInitPatienceNs = 2'000'000'000;
   static constexpr int64_t kPatienceNs = kInitPatienceNs / kMostLateSituations;
   static constexpr int64_t kInitAnswerNs = 1'000'000'000;
   static constexpr int64_t kAskAgainNs = 50'000'000;
-  static constexpr int64_t kHeldUpNs = 10'000'000'000;  // longer than any fault that ends by itself
   static constexpr uint64_t kCalmCalls = 100;
-  static constexpr uint64_t kUndecided = ~uint64_t{0};
 
-  SeededRandom random_;
-  SimulatedFaults faults_;
-  SimulatedNetwork<MeetingMessage> network_;
   std::array<Rank, kMostSimulatedRanks> all_ranks_;
   std::map<MeetingName, Meeting> meetings_;
-  std::vector<uint64_t> decided_;  // by call: the mask, 0 for NCCL's choice
-  const uint64_t decisions_until_calm_;
   int leader_ = 0;
   uint64_t situations_ = 1;
   int unlike_ = 0;
-  int64_t now_ = 0;
-  int64_t decided_ns_ = 0;
-  int64_t abort_ns_ = kNeverNs;
   int64_t expire_ns_ = kNeverNs;  // no open meeting ends before
   int64_t calm_ns_ = kNeverNs;
-  int64_t deadline_ns_ = kNeverNs;
   uint64_t calm_from_ = 0;
-  bool calm_ = false;
-  bool over_ = false;
-  MeetingCounts counts_;
-  std::string failure_;
 };
 
 }  // namespace dynamiccl::testing

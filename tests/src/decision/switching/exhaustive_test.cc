@@ -11,13 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "src/decision/switching/call_gate.h"
 #include "src/decision/switching/switch_leader.h"
 #include "src/decision/switching/switch_member.h"
+#include "tests/src/decision/switching/explored_states.h"
 
 namespace dynamiccl {
 namespace {
@@ -58,7 +57,7 @@ struct Rank {
 };
 
 template <class Member>
-struct State {
+struct SwitchingState {
   SwitchLeader leader{kRanks};
   std::array<Rank<Member>, kRanks> ranks;
   std::vector<OnItsWay> sent;
@@ -68,68 +67,25 @@ struct State {
 };
 
 template <class Member>
-class Explorer {
+class Switching {
  public:
-  // What goes wrong in some interleaving; empty when nothing does.
-  std::string Explore() {
-    std::vector<State<Member>> open;
-    State<Member>& first = open.emplace_back();
+  using State = SwitchingState<Member>;
+  using States = std::vector<State>;
+
+  State First() const {
+    State first;
     first.leader.Request({SwitchReason::kOperator, 1});  // its first Tick comes at any time
-    (void)NumberOf(first);
-    while (!open.empty()) {
-      const State<Member> state = std::move(open.back());
-      open.pop_back();
-      const uint32_t number = NumberOf(state).first;
-      if (AllDone(state)) done_.push_back(number);
-      commits_ += state.decided[kCalls - 1] > 1 && state.decided[0] == 1 ? 1 : 0;
-      for (auto& next : After(state)) {
-        if (!next.failure.empty()) return next.failure;
-        const auto [reached, is_new] = NumberOf(next);
-        if (reached != number) steps_.emplace_back(reached, number);
-        if (is_new) open.push_back(std::move(next));
-      }
-    }
-    return StatesThatCanEnd() == numbers_.size() ? "" : "ENDLESS WAIT";
-  }
-  size_t states() const { return numbers_.size(); }
-  size_t states_after_a_switch() const { return commits_; }
-
- private:
-  using States = std::vector<State<Member>>;
-
-  // And whether the state is new.
-  std::pair<uint32_t, bool> NumberOf(const State<Member>& state) {
-    const auto [found, is_new] = numbers_.try_emplace(Digest(state), static_cast<uint32_t>(numbers_.size()));
-    return {found->second, is_new};
+    return first;
   }
 
-  bool AllDone(const State<Member>& state) const {
+  bool HasEnded(const State& state) {
+    states_after_a_switch_ += state.decided[kCalls - 1] > 1 && state.decided[0] == 1 ? 1 : 0;
     return std::all_of(state.ranks.begin(), state.ranks.end(),
                        [](const auto& rank) { return rank.call == kCalls; });
   }
+  size_t states_after_a_switch() const { return states_after_a_switch_; }
 
-  // From which some order of events lets all ranks come to their end. A fair network finds it.
-  size_t StatesThatCanEnd() {
-    std::sort(steps_.begin(), steps_.end());
-    std::vector<bool> can_end(numbers_.size());
-    std::vector<uint32_t> open = done_;
-    for (const uint32_t number : open) can_end[number] = true;
-    size_t count = open.size();
-    while (!open.empty()) {
-      const uint32_t reached = open.back();
-      open.pop_back();
-      auto step = std::lower_bound(steps_.begin(), steps_.end(), std::pair{reached, uint32_t{0}});
-      for (; step != steps_.end() && step->first == reached; ++step) {
-        if (can_end[step->second]) continue;
-        can_end[step->second] = true;
-        open.push_back(step->second);
-        ++count;
-      }
-    }
-    return count;
-  }
-
-  States After(const State<Member>& state) const {
+  States After(const State& state) const {
     States next;
     for (int r = 0; r < kRanks; ++r) {
       AddCallSteps(state, r, next);
@@ -139,10 +95,28 @@ class Explorer {
     return next;
   }
 
-  void AddCallSteps(const State<Member>& state, int r, States& next) const {
+  uint64_t Digest(const State& state) const {
+    words_.clear();
+    const auto put = [this](uint64_t word) { words_.push_back(word); };
+    state.leader.VisitState(put);
+    for (const auto& rank : state.ranks) {
+      rank.gate.VisitState(put);
+      rank.member.VisitState(put);
+      put(rank.call << 2 | uint64_t{rank.begun} << 1 | uint64_t{rank.answer_due});
+    }
+    for (const uint32_t decided : state.decided) put(decided);
+    put(static_cast<uint64_t>(state.leader_ns));
+    uint64_t sent = 0;  // a set: its order is not state
+    for (const OnItsWay& message : state.sent) sent += DigestOf(message);
+    put(sent);
+    return XXH3_64bits(words_.data(), words_.size() * sizeof(uint64_t));
+  }
+
+ private:
+  void AddCallSteps(const State& state, int r, States& next) const {
     const auto& rank = state.ranks[static_cast<size_t>(r)];
     if (rank.call == kCalls) return;
-    State<Member> after = state;
+    State after = state;
     auto& moved = after.ranks[static_cast<size_t>(r)];
     if (!moved.begun) {
       moved.gate.Begin(moved.call * kStride);
@@ -159,10 +133,10 @@ class Explorer {
     next.push_back(std::move(after));
   }
 
-  void AddControlSteps(const State<Member>& state, int r, States& next) const {
+  void AddControlSteps(const State& state, int r, States& next) const {
     const auto index = static_cast<size_t>(r);
     if (state.ranks[index].answer_due) {
-      State<Member>& after = next.emplace_back(state);
+      State& after = next.emplace_back(state);
       after.ranks[index].answer_due = false;
       Send(after, r, after.ranks[index].member.Answer());
       return;
@@ -171,30 +145,30 @@ class Explorer {
       if (arriving.to == r) Hear(next.emplace_back(state), arriving);
     }
     // Long enough for whatever a member does after some time.
-    State<Member>& after = next.emplace_back(state);
+    State& after = next.emplace_back(state);
     for (const int64_t now_ns : {int64_t{1}, int64_t{1'000'000'000'000}}) {
       Send(after, r, after.ranks[index].member.Tick(now_ns));
     }
   }
 
-  void AddLeaderSteps(const State<Member>& state, States& next) const {
+  void AddLeaderSteps(const State& state, States& next) const {
     if (state.ranks[0].answer_due || LastAttemptIsDecided(state)) return;
     for (const int64_t passed_ns : {int64_t{0}, kSwitchAttemptNs}) {
       // Once an attempt is enough.
       if (state.leader_ns + passed_ns > static_cast<int64_t>(kAttempts) * kSwitchAttemptNs) continue;
-      State<Member>& after = next.emplace_back(state);
+      State& after = next.emplace_back(state);
       after.leader_ns += passed_ns;
       Send(after, 0, after.leader.Tick(after.leader_ns, after.ranks[0].gate.calls()));
     }
   }
 
-  bool LastAttemptIsDecided(const State<Member>& state) const {
+  bool LastAttemptIsDecided(const State& state) const {
     return std::any_of(state.sent.begin(), state.sent.end(), [](const OnItsWay& sent) {
       return sent.message.kind == SwitchKind::kVerdict && sent.from == 0 && sent.message.attempt >= kAttempts;
     });
   }
 
-  void Hear(State<Member>& after, const OnItsWay& arriving) const {
+  void Hear(State& after, const OnItsWay& arriving) const {
     auto& rank = after.ranks[static_cast<size_t>(arriving.to)];
     const SwitchMessage& message = arriving.message;
     switch (message.kind) {
@@ -216,7 +190,7 @@ class Explorer {
     }
   }
 
-  void Send(State<Member>& after, int from, const SwitchSends& sends) const {
+  void Send(State& after, int from, const SwitchSends& sends) const {
     for (const SwitchSend& send : sends) {
       if (send.message.kind == SwitchKind::kPrepare && send.message.attempt > kAttempts) continue;
       for (int to = 0; to < kRanks; ++to) {
@@ -228,24 +202,6 @@ class Explorer {
         }
       }
     }
-  }
-
-  // A collision of 64 bits would hide a state; with millions of states the odds are one in a million.
-  uint64_t Digest(const State<Member>& state) const {
-    words_.clear();
-    const auto put = [this](uint64_t word) { words_.push_back(word); };
-    state.leader.VisitState(put);
-    for (const auto& rank : state.ranks) {
-      rank.gate.VisitState(put);
-      rank.member.VisitState(put);
-      put(rank.call << 2 | uint64_t{rank.begun} << 1 | uint64_t{rank.answer_due});
-    }
-    for (const uint32_t decided : state.decided) put(decided);
-    put(static_cast<uint64_t>(state.leader_ns));
-    uint64_t sent = 0;  // a set: its order is not state
-    for (const OnItsWay& message : state.sent) sent += DigestOf(message);
-    put(sent);
-    return XXH3_64bits(words_.data(), words_.size() * sizeof(uint64_t));
   }
 
   static uint64_t DigestOf(const OnItsWay& sent) {
@@ -260,11 +216,8 @@ class Explorer {
     return XXH3_64bits(words.data(), sizeof(words));
   }
 
-  std::unordered_map<uint64_t, uint32_t> numbers_;    // of states, by digest
-  std::vector<std::pair<uint32_t, uint32_t>> steps_;  // to, from
-  std::vector<uint32_t> done_;                        // states in which all ranks are at their end
   mutable std::vector<uint64_t> words_;
-  size_t commits_ = 0;
+  size_t states_after_a_switch_ = 0;
 };
 
 // Tells a peer "off" about an attempt it has not heard of, and pledges it afterwards all the same.
@@ -302,20 +255,27 @@ class MissesAborts : public SwitchMember {
   }
 };
 
+template <class Member>
+std::string Explore() {
+  Switching<Member> switching;
+  return testing::ExploredStates(switching).Explore();
+}
+
 TEST(SwitchingExplored, AllInterleavingsAgreeAndCanEnd) {
-  Explorer<SwitchMember> explorer;
-  EXPECT_EQ(explorer.Explore(), "");
-  RecordProperty("states", static_cast<int>(explorer.states()));
-  EXPECT_GT(explorer.states(), 100'000u);
-  EXPECT_GT(explorer.states_after_a_switch(), 1000u);
+  Switching<SwitchMember> switching;
+  testing::ExploredStates states(switching);
+  EXPECT_EQ(states.Explore(), "");
+  RecordProperty("states", static_cast<int>(states.size()));
+  EXPECT_GT(states.size(), 100'000u);
+  EXPECT_GT(switching.states_after_a_switch(), 1000u);
 }
 
 TEST(SwitchingExplored, FindsAnAnswerToAPeerThatIsNotKept) {
-  EXPECT_TRUE(Explorer<ForgetsItsRefusals>().Explore().starts_with("DIVERGENT"));
+  EXPECT_TRUE(Explore<ForgetsItsRefusals>().starts_with("DIVERGENT"));
 }
 
 TEST(SwitchingExplored, FindsAnEndlessWait) {
-  EXPECT_EQ(Explorer<MissesAborts>().Explore(), "ENDLESS WAIT");
+  EXPECT_EQ(Explore<MissesAborts>(), "ENDLESS WAIT");
 }
 
 }  // namespace

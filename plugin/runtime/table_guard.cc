@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/table_guard.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "src/base/clock.h"
+#include "src/base/log.h"
+#include "src/decision/guard/learnt_at_site.h"
+#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/probe_candidates.h"
+
+namespace dynamiccl {
+namespace {
+
+// Stamping kernels was measured to cost 4 to 13 % of a collective of 128 KB to 4 MB on one GPU release.
+constexpr double kTimingCost = 0.04;
+// While a change is verified: as many calls at a time, so that a message asks for them now and then.
+constexpr uint64_t kAllTimedCalls = 128;
+// An offer that the ranks did not agree to: a revocation is tried again at once, the rest can wait.
+constexpr int64_t kRevokeAgainNs = 1'000'000;
+constexpr int64_t kAgainNs = 1'000'000'000;
+// What the program waits for, in the trace: how often it is looked at, and how far it must have moved.
+constexpr int64_t kSharesEveryNs = 1'000'000'000;
+constexpr double kNewShare = 0.1;
+// Keys of earlier runs that are used before their first calls; beyond this they are used from there on.
+constexpr size_t kMostExpected = 300;
+
+void Add(std::atomic<uint64_t>& counter, double by) {
+  counter.fetch_add(static_cast<uint64_t>(std::max(0.0, by)), std::memory_order_relaxed);
+}
+
+std::string ChoiceName(const CollectiveConfig& config) {
+  return config.leaves_nccl_alone() ? "NCCL's choice" : Describe(config);
+}
+
+CollectiveConfig ChoiceIn(const TablePlan& plan, const TableKey& key, const CollectiveConfig& otherwise) {
+  for (const KeyPlan& entry : plan.keys) {
+    if (KeyCode(entry.key) == KeyCode(key)) return entry.choice;
+  }
+  return plan.others_use_policy ? otherwise : kLeaveNcclAlone;
+}
+
+}  // namespace
+
+TableGuard::TableGuard(GuardSubject subject, std::shared_ptr<const Policy> policy, GuardTotals& totals)
+    : subject_(std::move(subject)),
+      totals_(totals),
+      policy_(std::move(policy)),
+      calls_(TellersOf(subject_.n_ranks)),
+      guard_(NewGuard()) {
+  ExpectWhatIsKnown();
+}
+
+Guard TableGuard::NewGuard() {
+  GuardOptions options;
+  options.timing_cost = subject_.all_timed ? 0 : kTimingCost;
+  return Guard(options, [this](const TableKey& key, Regime regime) { return Knowledge(key, regime); });
+}
+
+KeyKnowledge TableGuard::Knowledge(const TableKey& key, Regime regime) const {
+  KeyKnowledge known;
+  if (const auto seen = seen_.find(KeyCode(key)); seen != seen_.end()) {
+    known.policy_choice = seen->second.policy_choice;
+    known.candidates = ProbeCandidates(policy_.get(), subject_.input,
+                                       {key.collective, LowerBound(key.size_class), seen->second.allowed});
+  }
+  if (subject_.store) {
+    known.confirmed =
+        ConfirmedAtSite(*subject_.store, subject_.place, key, regime, RealtimeNanoseconds() / 1'000'000'000);
+  }
+  return known;
+}
+
+void TableGuard::ExpectWhatIsKnown() {
+  if (!subject_.store) return;
+  const int64_t now_s = RealtimeNanoseconds() / 1'000'000'000;
+  size_t expected = 0;
+  for (const auto& [key, confirmed] : subject_.store->entries()) {
+    if (key.place != subject_.place || key.regime != Regime::kNormal) continue;
+    const auto known = ConfirmedAtSite(*subject_.store, subject_.place, key.key, key.regime, now_s);
+    if (!known || ++expected > kMostExpected) continue;
+    guard_.Expect(key.key, *known);
+  }
+}
+
+void TableGuard::TakeCalls(int64_t now_ns) {
+  DecidedCall decided;
+  while (subject_.feed->Pop(decided)) {
+    if (decided.version < first_version_) continue;
+    seen_[KeyCode(decided.key)] = {decided.policy_choice, decided.allowed};
+    newest_call_ = decided.number;
+    calls_.Add(decided);
+  }
+  while (const auto call = calls_.Next(now_ns)) guard_.TakeCall(*call);
+}
+
+void TableGuard::AskForTimes() {
+  if (guard_.wants_more_times() && all_timed_until_ < newest_call_ + kAllTimedCalls / 4)
+    all_timed_until_ = newest_call_ + kAllTimedCalls;
+}
+
+std::optional<TableOffer> TableGuard::Tick(int64_t now_ns) {
+  now_ns_ = now_ns;
+  TakeCalls(now_ns);
+  AskForTimes();
+  AddUp();
+  RecordWaitedShares(now_ns);
+  if (now_ns < again_ns_) return std::nullopt;
+  auto proposal = guard_.Tick(now_ns);
+  if (!proposal) return std::nullopt;
+  return Offer(std::move(*proposal), now_ns);
+}
+
+TableOffer TableGuard::Offer(Proposal proposal, int64_t now_ns) {
+  TableOffer offer;
+  offer.reason = proposal.revocation ? SwitchReason::kRevocation : SwitchReason::kAdoption;
+  offer.plan = EncodePlan(proposal.plan);
+  again_ns_ = now_ns + (proposal.revocation ? kRevokeAgainNs : kAgainNs);
+  offer.ended = [guard = weak_from_this(), proposal = std::move(proposal),
+                 before = guard_.plan()](const SwitchOutcome& outcome) {
+    if (const auto self = guard.lock()) self->Ended(outcome, proposal, before);
+  };
+  return offer;
+}
+
+void TableGuard::Ended(const SwitchOutcome& outcome, const Proposal& proposal, const TablePlan& before) {
+  if (outcome.end != SwitchOutcome::End::kCommitted) {
+    totals_.failed.fetch_add(1, std::memory_order_relaxed);
+    return guard_.Failed();
+  }
+  guard_.Committed(outcome.version, now_ns_);
+  totals_.versions[static_cast<size_t>(proposal.reason)].fetch_add(1, std::memory_order_relaxed);
+  Say(proposal, before, outcome.version);
+}
+
+void TableGuard::Say(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
+  size_t trials = 0;
+  for (const KeyPlan& entry : proposal.plan.keys) {
+    trials += entry.trials.size();
+    const auto seen = seen_.find(KeyCode(entry.key));
+    const bool known = seen != seen_.end();
+    const CollectiveConfig was =
+        known ? ChoiceIn(before, entry.key, seen->second.policy_choice) : entry.choice;
+    if (known && was == entry.choice) continue;
+    Log(LogLevel::kInfo, "table v{}: {} of {} bytes, role {}: {}{} ({})", version, Name(entry.key.collective),
+        LowerBound(entry.key.size_class), Name(entry.key.role), ChoiceName(entry.choice),
+        known ? " in place of " + ChoiceName(was) : "", Name(proposal.reason));
+  }
+  Log(LogLevel::kInfo, "table v{}: {}; {} keys, {} trials", version, Name(proposal.reason),
+      proposal.plan.keys.size(), trials);
+}
+
+void TableGuard::Restart(std::shared_ptr<const Policy> policy, uint32_t version) {
+  policy_ = std::move(policy);
+  first_version_ = version;
+  seen_.clear();
+  kept_.clear();
+  calls_ = TimedCalls(tellers());
+  added_probing_ns_ = 0;
+  added_total_ns_ = {};
+  guard_ = NewGuard();
+  ExpectWhatIsKnown();
+}
+
+void TableGuard::AddUp() {
+  const uint64_t lost = subject_.feed->lost();
+  totals_.lost.fetch_add(lost - std::exchange(added_lost_, lost), std::memory_order_relaxed);
+  Add(totals_.probing_ns, guard_.probing_ns() - std::exchange(added_probing_ns_, guard_.probing_ns()));
+  for (size_t i = 0; i < added_total_ns_.size(); ++i) {
+    const double total_ns = guard_.total_ns(static_cast<Criticality>(i));
+    Add(totals_.guarded_ns[i], total_ns - std::exchange(added_total_ns_[i], total_ns));
+  }
+}
+
+// Once they are known, and again when they have become others.
+void TableGuard::RecordWaitedShares(int64_t now_ns) {
+  if (subject_.recorder == nullptr || now_ns < shares_from_ns_) return;
+  shares_from_ns_ = now_ns + kSharesEveryNs;
+  for (const auto& [code, key] : guard_.keys()) {
+    if (guard_.CriticalityOf(key.key()) == Criticality::kUnknown) continue;
+    const auto waited = guard_.effects().shares().Of(code);
+    if (!waited) continue;
+    const auto recorded = recorded_shares_.find(code);
+    if (recorded != recorded_shares_.end() && std::abs(recorded->second - waited->share) < kNewShare)
+      continue;
+    recorded_shares_[code] = waited->share;
+    subject_.recorder->Append(
+        WaitedShareRecord({now_ns, subject_.number_in_trace(), key.key().collective,
+                           LowerBound(key.key().size_class), key.key().role, waited->share}));
+  }
+}
+
+SiteStore TableGuard::Learnt(int64_t now_s) const {
+  SiteStore fresh;
+  const SiteStore learnt = LearntAtSite(guard_, subject_.place, now_s);
+  for (const auto& [key, confirmed] : learnt.entries()) {
+    const auto kept = kept_.find(KeyCode(key.key));
+    if (kept == kept_.end() || kept->second != confirmed.config) fresh.Learn(key, confirmed);
+  }
+  return fresh;
+}
+
+void TableGuard::LearntIsKept(const SiteStore& learnt) {
+  for (const auto& [key, confirmed] : learnt.entries())
+    kept_.insert_or_assign(KeyCode(key.key), confirmed.config);
+}
+
+}  // namespace dynamiccl

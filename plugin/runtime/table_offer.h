@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table version that the leader's process wants all ranks of a communicator to use.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "src/decision/switching/switch_leader.h"
+
+namespace dynamiccl {
+
+struct TableOffer {
+  // kRevocation goes before everything else; adoptions come at most once in kAdoptionSpacingNs.
+  SwitchReason reason = SwitchReason::kAdoption;
+  bool leaves_nccl_alone = false;  // version 0: NCCL's choice for every call
+  std::vector<std::byte> plan;     // else: what the version says beside the policy in use; may be empty
+  // Called once, on the control server's thread, unless the communicator ends or loses a rank before: how it
+  // ended. From the boundary of a commit on all ranks use it. kSuperseded with version 0: nobody was asked.
+  std::function<void(const SwitchOutcome&)> ended;
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/interpolated_clock.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "src/base/clock.h"
+#include "src/base/unique_fd.h"
+
+namespace dynamiccl {
+namespace {
+
+// Rates of 1/16 to 16 nanoseconds a count: what is outside came from a clock that stood still or leapt.
+constexpr uint64_t kLowestRate = uint64_t{1} << 28;
+constexpr uint64_t kHighestRate = uint64_t{1} << 36;
+// Rates are found over at most so long, so that their arithmetic fits in 64 bits.
+constexpr int64_t kLongestRateNs = 1'000'000'000;
+
+}  // namespace
+
+void CounterAnchor::FindRate(uint64_t counter, int64_t ns) {
+  const int64_t since = ns - rate_ns_;
+  const bool first = rate_ns_ == 0 || since < 0 || since > kLongestRateNs || counter <= rate_counter_;
+  if (!first && since < kRateNs) return;
+  if (!first) {
+    const uint64_t found = (static_cast<uint64_t>(since) << kRateBits) / (counter - rate_counter_);
+    rate_ = found < kLowestRate || found > kHighestRate ? 0 : found;
+  }
+  rate_ns_ = ns;
+  rate_counter_ = counter;
+}
+
+void CounterAnchor::Read(uint64_t before, int64_t ns, uint64_t after) {
+  bound_ = 0;
+  if (after - before > kLongestReading) return;
+  counter_ = before + (after - before) / 2;
+  ns_ = ns;
+  FindRate(counter_, ns_);
+  if (rate_ != 0) bound_ = (static_cast<uint64_t>(kLongestNs) << kRateBits) / rate_;
+}
+
+int64_t InterpolatedClock::Read() noexcept {
+  static const bool trusted = KernelTrustsCounter();
+  if (!trusted) return MonotonicNanoseconds();
+  const uint64_t before = ProcessorCounter();
+  const int64_t now = MonotonicNanoseconds();
+  anchor_.Read(before, now, ProcessorCounter());
+  return last_ = std::max(last_, now);
+}
+
+bool KernelTrustsCounter() {
+#if defined(__x86_64__)
+  const UniqueFd fd(
+      ::open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC));
+  char name[16] = {};
+  const ssize_t bytes = fd.valid() ? ::read(fd.get(), name, sizeof(name)) : 0;
+  return bytes > 0 && std::string_view(name, static_cast<size_t>(bytes)) == "tsc\n";
+#else
+  return false;
+#endif
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/cost_model/nccl_own_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "src/collective/legal_configs.h"
+#include "src/cost_model/tuner_constants.h"
+
+namespace dynamiccl {
+namespace {
+
+// Releases from which a rule changed.
+constexpr int kGrouped = 22300;     // 2.23: traffic is dealt out in cells
+constexpr int kLLWeighted = 22600;  // 2.26: LL counts four times
+constexpr int kWideCells = 22900;  // 2.29: cells of 32 KiB; the Tree's share counts for NVLSTree on Blackwell
+constexpr int kRewritten = 23100;  // 2.31: src/tuning
+
+constexpr int kHopper = 90;
+constexpr int kBlackwell = 100;
+constexpr int kTreePattern = 3;  // NCCL_TOPO_PATTERN_TREE
+
+// Rows of the constants' tables.
+constexpr int kNvlinkRow = 0;
+constexpr int kPciRow = 1;
+constexpr int kAmdRow = 1;
+
+int CapabilityRow(int architecture) {
+  return architecture >= kBlackwell ? 3 : architecture >= kHopper ? 2 : architecture >= 80 ? 1 : 0;
+}
+
+// nvlsEfficiency of tuning.cc.
+constexpr double kNvlsEfficiency[] = {0, 0, 0.85, 0.74};
+
+// The graph that NCCL uses for the algorithm.
+const NcclGraph& GraphOf(const NcclCommunicatorFacts& facts, Algorithm algorithm) {
+  static const NcclGraph kNone;
+  const Algorithm key = algorithm == Algorithm::kPat        ? Algorithm::kTree
+                        : algorithm == Algorithm::kNvlsTree ? Algorithm::kNvls
+                                                            : algorithm;
+  const auto found = facts.graphs.find(key);
+  return found == facts.graphs.end() ? kNone : found->second;
+}
+
+// Kinds of paths, nearest first (PATH_* of topo.h). An unknown kind is the farthest.
+int Distance(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
+                                         "P2C", "PXN", "PHB", "SYS", "NET"};
+  return static_cast<int>(std::find(std::begin(kTypes), std::end(kTypes), type) - std::begin(kTypes));
+}
+
+AlgorithmGraph PlainGraph(const NcclGraph& graph) {
+  return {
+      .channels = graph.channels, .intra_bandwidth = graph.intra_gbps, .inter_bandwidth = graph.inter_gbps};
+}
+
+AlgorithmGraph SlowerLinkOf(const NcclGraph& graph) {
+  const double slower = std::min(graph.intra_gbps, graph.inter_gbps);
+  return {.channels = graph.channels, .intra_bandwidth = slower, .inter_bandwidth = slower};
+}
+
+// Rings and trees are as many as the fewer of both. 2.31 and later take the slower of both links in more
+// places.
+void SetGraphs(const NcclCommunicatorFacts& facts, NcclModelInput* input) {
+  NcclGraph ring = GraphOf(facts, Algorithm::kRing);
+  NcclGraph tree = GraphOf(facts, Algorithm::kTree);
+  ring.channels = tree.channels = std::min(ring.channels, tree.channels);
+  input->ring = PlainGraph(ring);
+  input->tree = PlainGraph(tree);
+  input->pat = PlainGraph(tree);
+  input->nvls = PlainGraph(GraphOf(facts, Algorithm::kNvls));
+  if (facts.release < kRewritten) return;
+  input->pat = SlowerLinkOf(tree);
+  if (facts.architecture < kBlackwell) return;
+  input->tree = SlowerLinkOf(tree);
+  if (facts.n_nodes > 1) input->ring.intra_bandwidth = ring.inter_gbps;
+}
+
+void SetConstants(const NcclCommunicatorFacts& facts, NcclModelInput* input) {
+  const int scale = std::clamp(facts.n_nodes, 1, 3) - 1;
+  const int capability = CapabilityRow(facts.architecture);
+  input->constants = CostConstantsOf(facts.constants, capability, scale);
+  // Within a node LL is bounded by the GPU, between nodes by the processor.
+  if (facts.n_nodes > 1)
+    input->constants.ll_max_bandwidth = facts.constants.llMaxBws[facts.amd_cpu ? kAmdRow : 0][scale];
+  for (int a = 0; a < kAlgorithms; ++a) {
+    const bool nvlink = GraphOf(facts, static_cast<Algorithm>(a)).intra_type == "NVL";
+    const auto& row = facts.constants.hwLatencies[nvlink ? kNvlinkRow : kPciRow][a];
+    std::copy(std::begin(row), std::end(row), input->constants.intra_latency_us[a]);
+  }
+  input->nvls_tree_channel_bandwidth = facts.constants.perChMaxNVLSTreeBws[capability][scale];
+  input->nvls_efficiency = kNvlsEfficiency[capability];
+}
+
+// LL128 needs stores of 16 bytes that arrive whole, which NCCL trusts some paths to do.
+bool OffersLL128(const NcclCommunicatorFacts& facts, Algorithm algorithm) {
+  const NcclGraph& graph = GraphOf(facts, algorithm);
+  const int farthest = Distance(facts.architecture >= kHopper ? "PXN" : "PXB");
+  return facts.architecture >= 70 && Distance(graph.inter_type) <= farthest &&
+         Distance(graph.intra_type) <= Distance("NVB");
+}
+
+// Between nodes of several ranks 2.31 and later offer PAT to a tuner at a price that nothing pays.
+bool OffersPatToTuners(const NcclCommunicatorFacts& facts) {
+  return facts.release >= kRewritten && facts.n_nodes > 1 && facts.n_ranks > facts.n_nodes &&
+         GraphOf(facts, Algorithm::kNvls).channels == facts.n_ranks / facts.n_nodes;
+}
+constexpr float kTunersOnly = 1.70141173e38f;  // FLT_MAX / 2
+
+// Up to 2.30 the first of equal costs, later the last.
+CollectiveConfig Cheapest(const CostTable& table, bool last_of_equals) {
+  CollectiveConfig best = CheapestConfig(table);
+  if (!last_of_equals || best.leaves_nccl_alone()) return best;
+  const float lowest = table.at(best.algorithm, best.protocol);
+  for (int a = 0; a < kAlgorithms; ++a) {
+    for (int p = 0; p < kProtocols; ++p) {
+      if (table.at(static_cast<Algorithm>(a), static_cast<Protocol>(p)) == lowest)
+        best = {static_cast<Algorithm>(a), static_cast<Protocol>(p), 0};
+    }
+  }
+  return best;
+}
+
+constexpr int kWarp = 32;
+constexpr int kMaxThreads = 640;    // NCCL_MAX_NTHREADS
+constexpr int kLeastThreads = 128;  // NCCL_MIN_NTHREADS: of a launch
+// NCCL_*_MAX_NTHREADS, and NCCL_*_THREAD_THRESHOLD: bytes a thread should have before another channel pays.
+constexpr int kThreads[kProtocols] = {512, 640, 512};
+constexpr uint64_t kThreshold[kProtocols] = {8, 8, 64};
+constexpr double kSlowBusGbps = 12;  // PCI_BW
+constexpr int kSlowBusThreads = 256;
+
+struct Width {
+  int channels = 1;
+  int threads = 0;
+};
+
+int StartThreads(const NcclCommunicatorFacts& facts, Algorithm algorithm, Protocol protocol) {
+  const NcclGraph& ring = GraphOf(facts, Algorithm::kRing);
+  const bool slow = facts.release < kRewritten && algorithm == Algorithm::kRing &&
+                    protocol == Protocol::kSimple && ring.intra_gbps * ring.channels <= kSlowBusGbps;
+  return slow ? kSlowBusThreads : kThreads[static_cast<size_t>(protocol)];
+}
+
+// What NCCL asks its scheduler for: channels, then threads, are taken away while they have too little to do.
+Width AskedWidth(const NcclCommunicatorFacts& facts, uint64_t bytes, Algorithm algorithm, Protocol protocol) {
+  if (algorithm == Algorithm::kNvls || algorithm == Algorithm::kNvlsTree)
+    return {facts.nvls_channels, kMaxThreads};
+  uint64_t threshold = kThreshold[static_cast<size_t>(protocol)];
+  if (algorithm == Algorithm::kRing && protocol == Protocol::kLL)
+    threshold *= static_cast<uint64_t>(facts.n_ranks);
+  Width width{facts.channels, StartThreads(facts, algorithm, protocol)};
+  const auto too_wide = [&] {
+    return bytes < static_cast<uint64_t>(width.channels) * static_cast<uint64_t>(width.threads) * threshold;
+  };
+  while (width.channels > 1 && too_wide()) --width.channels;
+  while (width.threads % 128 == 0 && too_wide()) width.threads /= 2;
+  if (protocol == Protocol::kSimple && algorithm == Algorithm::kRing) width.threads += kWarp;
+  if (algorithm == Algorithm::kTree || algorithm == Algorithm::kPat) width.threads = kMaxThreads;
+  width.threads = std::max(width.threads, kLeastThreads);
+  return width;
+}
+
+uint64_t DivideUp(uint64_t value, uint64_t by) {
+  return (value + by - 1) / by;
+}
+
+// How a lone call is dealt out to channels.
+struct Dealing {
+  uint64_t least_traffic = 0;  // of a channel
+  uint64_t cell_bytes = 0;     // a channel has whole cells
+  uint64_t traffic_per_byte = 0;
+  uint64_t data_bytes = 0;  // of the call's count
+};
+
+Dealing DealingOf(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes,
+                  Protocol protocol) {
+  const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
+  const auto ranks = static_cast<uint64_t>(facts.n_ranks);
+  Dealing dealing;
+  dealing.data_bytes = per_rank ? bytes / ranks : bytes;
+  dealing.traffic_per_byte = per_rank ? ranks : collective == Collective::kAllReduce ? 2 : 1;
+  if (facts.release >= kLLWeighted && protocol == Protocol::kLL) dealing.traffic_per_byte *= 4;
+  dealing.least_traffic = facts.release >= kWideCells ? 32 << 10 : facts.release >= kGrouped ? 16 << 10 : 512;
+  dealing.cell_bytes = facts.release < kGrouped
+                           ? 16
+                           : DivideUp(DivideUp(dealing.least_traffic, dealing.traffic_per_byte), 16) * 16;
+  return dealing;
+}
+
+// Traffic that a channel should have.
+uint64_t ShareOf(const NcclCommunicatorFacts& facts, const Dealing& dealing, uint64_t asked) {
+  const uint64_t traffic = dealing.data_bytes * dealing.traffic_per_byte;
+  if (facts.release >= kWideCells) return DivideUp(std::max(dealing.least_traffic, traffic) / asked, 16) * 16;
+  return std::max(dealing.least_traffic, std::max(dealing.least_traffic, traffic) / asked);
+}
+
+// Of the channels asked for, those that get a share of the call: scheduleCollTasksToPlan of enqueue.cc.
+int DealtChannels(const NcclCommunicatorFacts& facts, const Dealing& dealing, int asked, int limit) {
+  const uint64_t cells = DivideUp(dealing.data_bytes, dealing.cell_bytes);
+  const uint64_t share = ShareOf(facts, dealing, static_cast<uint64_t>(std::min(asked, limit)));
+  const uint64_t cell_traffic = dealing.cell_bytes * dealing.traffic_per_byte;
+  const uint64_t cells_each = std::min(cells, DivideUp(share, cell_traffic));
+  if (limit == 1 || cells_each == 0) return 1;
+  const uint64_t first =
+      std::min(cells, facts.release < kGrouped ? share / cell_traffic : DivideUp(share, cell_traffic));
+  const uint64_t channels = (first != 0 ? 1 : 0) + DivideUp(cells - first, cells_each);
+  return static_cast<int>(std::min(channels, static_cast<uint64_t>(limit)));
+}
+
+}  // namespace
+
+NcclModelInput NcclModelOf(const NcclCommunicatorFacts& facts) {
+  NcclModelInput input{.n_ranks = facts.n_ranks, .n_nodes = facts.n_nodes, .channels = facts.channels};
+  SetGraphs(facts, &input);
+  SetConstants(facts, &input);
+  const NcclGraph& ring = GraphOf(facts, Algorithm::kRing);
+  input.graph_latency_us = ring.latency_us;
+  input.net_overhead_us = facts.amd_cpu ? 2 : 1;
+  input.tree_inside_node = GraphOf(facts, Algorithm::kTree).pattern == kTreePattern;
+  input.same_channels = ring.same_channels;
+  input.chunks_cost = true;
+  input.plateau_factor = facts.architecture < 80 ? 1.9 : 1.4;
+  const bool blackwell = facts.architecture >= kBlackwell;
+  input.node_plateau = blackwell && facts.release >= kRewritten && ring.intra_type == "NVL";
+  input.nvls_tree_corrected = blackwell && facts.release >= kWideCells;
+  return input;
+}
+
+CostTable NcclCosts(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes) {
+  const NcclModelInput model = NcclModelOf(facts);
+  CostTable table;
+  for (int a = 0; a < kAlgorithms; ++a) {
+    for (int p = 0; p < kProtocols; ++p) {
+      const auto algorithm = static_cast<Algorithm>(a);
+      const auto protocol = static_cast<Protocol>(p);
+      const bool offered = protocol != Protocol::kLL128 || OffersLL128(facts, algorithm);
+      const double cost = offered ? ModelTime(model, collective, bytes, 1, algorithm, protocol) : -1;
+      table.microseconds[static_cast<size_t>(a)][static_cast<size_t>(p)] = static_cast<float>(cost);
+    }
+  }
+  const bool gathers = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
+  if (gathers && OffersPatToTuners(facts))
+    table.microseconds[static_cast<size_t>(Algorithm::kPat)][static_cast<size_t>(Protocol::kSimple)] =
+        kTunersOnly;
+  return table;
+}
+
+NcclOwnChoice NcclChoice(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes) {
+  CollectiveConfig config = Cheapest(NcclCosts(facts, collective, bytes), facts.release >= kRewritten);
+  if (config.leaves_nccl_alone()) return {};
+  const Width asked = AskedWidth(facts, bytes, config.algorithm, config.protocol);
+  const bool multicast = config.algorithm == Algorithm::kNvls || config.algorithm == Algorithm::kNvlsTree;
+  const int limit = multicast ? facts.nvls_channels : facts.channels;
+  const Dealing dealing = DealingOf(facts, collective, bytes, config.protocol);
+  config.channels = static_cast<uint8_t>(DealtChannels(facts, dealing, asked.channels, limit));
+  return {.config = config, .threads = asked.threads};
+}
+
+}  // namespace dynamiccl

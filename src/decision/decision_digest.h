@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// One number for all that a rank has decided on a communicator so far: equal on all ranks as long as they
+// decide alike, and never equal again once they did not. No allocation, lock or system call.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/decision/decision_engine.h"
+
+namespace dynamiccl {
+
+// The number before call `call`: of all decisions of lower call numbers.
+struct DigestCheckpoint {
+  uint64_t call = 0;
+  uint64_t digest = 0;
+
+  friend bool operator==(const DigestCheckpoint&, const DigestCheckpoint&) = default;
+};
+
+// Checkpoints are kept at multiples of this: every few milliseconds in a busy job, every few seconds in a
+// quiet one.
+inline constexpr uint64_t kCheckpointCalls = 256;
+// Of each power of two the last multiple is kept, so that ranks that look at different times have round call
+// numbers in common: 2^15 * 256 calls are more than a job issues between two looks.
+inline constexpr int kKeptCheckpoints = 16;
+
+class DecisionDigest {
+ public:
+  // Issuing thread: call `number` begins. One that NCCL refused begins again with its number, as if it had
+  // not been there.
+  void Begin(uint64_t number) {
+    last_ = kNothing;
+    if (number == call_) {
+      rolling_ = before_call_;
+      return;
+    }
+    call_ = number;
+    before_call_ = rolling_;
+    if (number % kCheckpointCalls == 0 && number != 0) Keep();
+  }
+
+  // Issuing thread: what was decided about a question of that call, by a table of that version. A question
+  // that NCCL asks again is no second decision.
+  void Add(const TunerQuestion& question, const CollectiveConfig& config, uint32_t table_version) {
+    const uint64_t decided =
+        uint64_t{table_version} << 32 | uint64_t{static_cast<uint8_t>(config.algorithm) & 15u} << 28 |
+        uint64_t{static_cast<uint8_t>(config.protocol) & 15u} << 24 | uint64_t{config.channels} << 16 |
+        uint64_t{static_cast<uint8_t>(question.collective) & 15u} << 12 |
+        uint64_t{static_cast<uint8_t>(question.role) & 15u} << 8 |
+        uint64_t{SizeClassOf(question.bytes).index};
+    if (decided == last_) return;
+    last_ = decided;
+    rolling_ = Mix(Mix(rolling_ ^ call_) ^ decided);
+  }
+
+  // Any thread: those of the kept checkpoints that lie behind call `after`, in no order.
+  std::vector<DigestCheckpoint> Behind(uint64_t after) const {
+    std::vector<DigestCheckpoint> found;
+    for (const Slot& slot : kept_) {
+      const uint64_t call = slot.call.load(std::memory_order_acquire);
+      const uint64_t digest = slot.digest.load(std::memory_order_acquire);
+      // Written meanwhile: it is there at the next look.
+      if (call == kBeingWritten || slot.call.load(std::memory_order_relaxed) != call) continue;
+      if (call > after) found.push_back({call, digest});
+    }
+    return found;
+  }
+
+ private:
+  struct Slot {
+    std::atomic<uint64_t> call{0};
+    std::atomic<uint64_t> digest{0};
+  };
+
+  // A bijection, so that two numbers that differ stay different. Constant: splitmix64's.
+  static constexpr uint64_t Mix(uint64_t word) {
+    word *= 0xbf58476d1ce4e5b9;
+    return word ^ word >> 32;
+  }
+
+  // A reader that sees the new digest sees that the slot is being written, or the new call.
+  void Keep() {
+    const int power = std::countr_zero(call_ / kCheckpointCalls);
+    Slot& slot = kept_[static_cast<size_t>(power < kKeptCheckpoints ? power : kKeptCheckpoints - 1)];
+    slot.call.store(kBeingWritten, std::memory_order_relaxed);
+    slot.digest.store(rolling_, std::memory_order_release);
+    slot.call.store(call_, std::memory_order_release);
+  }
+
+  static constexpr uint64_t kBeingWritten = ~uint64_t{0};
+  static constexpr uint64_t kNothing = ~uint64_t{0};
+
+  uint64_t call_ = ~uint64_t{0};
+  uint64_t rolling_ = 0;
+  uint64_t before_call_ = 0;
+  uint64_t last_ = kNothing;
+  std::array<Slot, kKeptCheckpoints> kept_;
+};
+
+}  // namespace dynamiccl

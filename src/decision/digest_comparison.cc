@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/digest_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace dynamiccl {
+namespace {
+
+// Ranks that look at different times speak of different call numbers; of these the round ones are soon
+// spoken of by all. Bounds the memory of a large job's leader.
+constexpr size_t kMostOpen = 64;
+// A line that names every rank of a large job would be unreadable.
+constexpr size_t kNamedRanks = 8;
+
+}  // namespace
+
+std::string Describe(const Divergence& divergence, const std::vector<int>& names) {
+  std::string ranks;
+  for (const int rank : divergence.ranks)
+    ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", names[static_cast<size_t>(rank)]);
+  if (divergence.n_ranks > divergence.ranks.size())
+    ranks += fmt::format(" and {} more", divergence.n_ranks - divergence.ranks.size());
+  return fmt::format("{} {} decided {} in calls {} to {}", divergence.n_ranks == 1 ? "rank" : "ranks", ranks,
+                     divergence.from_most ? "otherwise than most ranks" : "differently", divergence.from,
+                     divergence.until - 1);
+}
+
+void DigestComparison::Take(int rank, const DigestCheckpoint& checkpoint, int64_t now_ns) {
+  const auto index = static_cast<size_t>(rank);
+  if (checkpoint.call <= agreed_until_ || index >= n_ranks_) return;
+  const auto [found, created] = open_.try_emplace(checkpoint.call);
+  Spoken& spoken = found->second;
+  if (created) spoken.heard.resize(n_ranks_);
+  if (!spoken.heard[index]) {
+    spoken.heard[index] = true;
+    ++spoken.n_heard;
+    Alike& alike = spoken.said[checkpoint.digest];
+    if (spoken.said.size() == 2 && alike.n_ranks == 0) spoken.differ_ns = now_ns;
+    if (++alike.n_ranks <= kNamedRanks) alike.first.push_back(rank);
+  }
+  if (open_.size() > kMostOpen) DropLeastRound();
+}
+
+void DigestComparison::DropLeastRound() {
+  const auto least = std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
+    return std::countr_zero(a.first) < std::countr_zero(b.first);
+  });
+  open_.erase(least);
+}
+
+std::optional<Divergence> DigestComparison::Judge(int64_t now_ns) {
+  for (const auto& [call, spoken] : open_) {
+    const bool all = spoken.n_heard == n_ranks_;
+    const bool differ = spoken.said.size() > 1;
+    if (differ && (all || now_ns >= spoken.differ_ns + kDigestPatienceNs)) return Between(call, spoken);
+    // A digest is of all calls before it: what is said of earlier ones adds nothing.
+    if (all && !differ) agreed_until_ = call;
+  }
+  open_.erase(open_.begin(), open_.upper_bound(agreed_until_));
+  return std::nullopt;
+}
+
+Divergence DigestComparison::Between(uint64_t until, const Spoken& spoken) const {
+  const auto most =
+      std::max_element(spoken.said.begin(), spoken.said.end(),
+                       [](const auto& a, const auto& b) { return a.second.n_ranks < b.second.n_ranks; });
+  Divergence divergence{agreed_until_, until, {}, 0, 2 * most->second.n_ranks > spoken.n_heard};
+  for (auto alike = spoken.said.begin(); alike != spoken.said.end(); ++alike) {
+    if (divergence.from_most && alike == most) continue;
+    const auto& first = alike->second.first;
+    divergence.ranks.insert(divergence.ranks.end(), first.begin(), first.end());
+    divergence.n_ranks += alike->second.n_ranks;
+  }
+  std::sort(divergence.ranks.begin(), divergence.ranks.end());
+  if (divergence.ranks.size() > kNamedRanks) divergence.ranks.resize(kNamedRanks);
+  return divergence;
+}
+
+}  // namespace dynamiccl

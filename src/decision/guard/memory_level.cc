@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/memory_level.h"
+
+namespace dynamiccl {
+namespace {
+
+// Allocators begin to return cached blocks at about a tenth left.
+constexpr double kHighBelow = 0.10;
+constexpr double kMediumBelow = 0.25;
+constexpr double kMemoryMargin = 0.02;
+
+MemoryPressure PressureOf(double free) {
+  if (free < kHighBelow) return MemoryPressure::kHigh;
+  return free < kMediumBelow ? MemoryPressure::kMedium : MemoryPressure::kLow;
+}
+
+}  // namespace
+
+std::string_view Name(MemoryPressure pressure) {
+  constexpr std::string_view kNames[] = {"low", "medium", "high"};
+  return kNames[static_cast<size_t>(pressure)];
+}
+
+void MemoryLevel::Take(uint64_t free_bytes, uint64_t total_bytes) {
+  if (total_bytes == 0) return;
+  const double free = static_cast<double>(free_bytes) / static_cast<double>(total_bytes);
+  const MemoryPressure tight = PressureOf(free - kMemoryMargin);
+  const MemoryPressure loose = PressureOf(free + kMemoryMargin);
+  if (tight == loose || (level_ != tight && level_ != loose)) level_ = PressureOf(free);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/step_period.h"
+
+#include <algorithm>
+
+namespace dynamiccl {
+namespace {
+
+constexpr size_t kLeastWindow = 24;
+constexpr size_t kTimesSeen = 3;
+constexpr size_t kSeldom = 4096;  // calls between two searches of a program without a period
+// A program that also makes calls of another kind now and then keeps its period, if it resumes it.
+constexpr size_t kStepsToResume = 3;
+constexpr size_t kCallsToResume = 64;
+constexpr double kFollowRate = 1.0 / 8;
+
+}  // namespace
+
+void StepPeriod::Take(uint32_t key, int64_t issued_ns) {
+  if (last_.size() < kKept) {
+    last_.push_back({key, issued_ns});
+  } else {
+    last_[taken_ % kKept] = {key, issued_ns};
+  }
+  ++taken_;
+  if (period_ > 0) Follow(Before(0));
+  if (!fits_ && taken_ >= search_at_) Search();
+}
+
+void StepPeriod::Follow(const Call& call) {
+  const Call& before = Before(period_);
+  if (before.key != call.key) {
+    if (fits_) search_at_ = taken_ + kFirstSearch;
+    fits_ = false;
+    matched_ = 0;
+  } else {
+    ++matched_;
+  }
+  unmatched_ = matched_ >= period_ ? 0 : unmatched_ + 1;
+  if (matched_ >= period_) {
+    const auto ns = static_cast<double>(call.issued_ns - before.issued_ns);
+    step_ns_ += step_ns_ == 0 ? ns : kFollowRate * (ns - step_ns_);
+  } else if (unmatched_ > kStepsToResume * period_ + kCallsToResume) {
+    period_ = 0;
+    step_ns_ = 0;
+  }
+}
+
+void StepPeriod::Search() {
+  search_again_ = std::min(2 * search_again_, kSeldom);
+  search_at_ = taken_ + search_again_;
+  for (size_t window = std::min(taken_, kTimesSeen * kMostCalls); window >= kLeastWindow; window /= 2) {
+    const size_t period = PeriodOf(window);
+    if (kTimesSeen * period > window) continue;
+    fits_ = true;
+    search_again_ = kFirstSearch;
+    if (period == period_) return;
+    period_ = period;
+    matched_ = period;
+    unmatched_ = 0;
+    step_ns_ = 0;
+    return;
+  }
+}
+
+size_t StepPeriod::PeriodOf(size_t window) const {
+  std::vector<size_t> border(window, 0);
+  for (size_t i = 1; i < window; ++i) {
+    size_t length = border[i - 1];
+    while (length > 0 && Before(i).key != Before(length).key) length = border[length - 1];
+    border[i] = length + (Before(i).key == Before(length).key ? 1 : 0);
+  }
+  return window - border.back();
+}
+
+}  // namespace dynamiccl

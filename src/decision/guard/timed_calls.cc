@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/timed_calls.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace dynamiccl {
+namespace {
+
+// A rank that tells of a call so much later has lost what is missing: kernels of a communicator run in their
+// order, their ends are told by several threads.
+constexpr uint64_t kOutOfOrder = 8;
+// A host may run ahead of its device by seconds; what is not known then is taken for lost.
+constexpr int64_t kPatienceNs = 5'000'000'000;
+// Of calls that the leader's own rank has not issued yet, and never will where its decisions were lost.
+constexpr size_t kMostTold = 4096;
+
+int Stride(int n_ranks) {
+  return (n_ranks + kMostTellers - 1) / kMostTellers;
+}
+
+}  // namespace
+
+int TellersOf(int n_ranks) {
+  const int stride = Stride(n_ranks);
+  return (n_ranks + stride - 1) / stride;
+}
+
+int TellerOf(int rank, int n_ranks) {
+  const int stride = Stride(n_ranks);
+  return rank % stride == 0 ? rank / stride : -1;
+}
+
+void TimedCalls::Add(const DecidedCall& call) {
+  // Questions of one call are asked one after the other; two keys of one collective cannot be told apart by
+  // times.
+  for (auto before = calls_.rbegin(); before != calls_.rend() && before->number == call.number; ++before) {
+    if (before->key.collective != call.key.collective) continue;
+    if (KeyCode(before->key) == KeyCode(call.key)) return;
+    before->timed = false;
+    calls_.push_back(call);
+    calls_.back().timed = false;
+    return;
+  }
+  calls_.push_back(call);
+}
+
+void TimedCalls::TakeTimes(int teller, std::span<const CallTime> times) {
+  if (teller < 0 || teller >= tellers_) return;
+  const auto place = static_cast<size_t>(teller);
+  for (const CallTime& time : times) {
+    newest_[place] = std::max(newest_[place], time.call_number);
+    if (time.call_number < taken_) continue;
+    Told& told = told_[{time.call_number, time.collective}];
+    told.ns[place] = std::max(told.ns[place], time.ns);
+    ++told.events[place];
+  }
+  while (told_.size() > kMostTold) told_.erase(told_.begin());
+}
+
+bool TimedCalls::HasTold(const DecidedCall& call, size_t teller) const {
+  if (newest_[teller] >= call.number + kOutOfOrder) return true;
+  const auto told = told_.find({call.number, call.key.collective});
+  return told != told_.end() && told->second.events[teller] >= call.events;
+}
+
+bool TimedCalls::Complete(const DecidedCall& call, int64_t now_ns) const {
+  if (!call.timed || call.captured || now_ns - call.issued_ns > kPatienceNs) return true;
+  for (int teller = 0; teller < tellers_; ++teller) {
+    if (!HasTold(call, static_cast<size_t>(teller))) return false;
+  }
+  return true;
+}
+
+void TimedCalls::PutTimes(const DecidedCall& call, GuardedCall& guarded) const {
+  const auto told = told_.find({call.number, call.key.collective});
+  if (!call.timed || told == told_.end()) return;
+  std::vector<int64_t> known;
+  std::copy_if(told->second.ns.begin(), told->second.ns.end(), std::back_inserter(known),
+               [](int64_t ns) { return ns > 0; });
+  if (known.empty()) return;
+  std::sort(known.begin(), known.end());
+  guarded.transfer_ns = known.front();
+  guarded.cost_ns = (known[(known.size() - 1) / 2] + known[known.size() / 2]) / 2;
+  if (known.size() == static_cast<size_t>(tellers_) && tellers_ > 1)
+    guarded.skew_ns = known.back() - known.front();
+}
+
+std::optional<GuardedCall> TimedCalls::Next(int64_t now_ns) {
+  if (calls_.empty() || !Complete(calls_.front(), now_ns)) return std::nullopt;
+  const DecidedCall call = calls_.front();
+  calls_.pop_front();
+  GuardedCall guarded{call.key, call.use, call.config, call.version, call.issued_ns};
+  guarded.captured = call.captured;
+  guarded.on_suspicion = call.on_suspicion;
+  guarded.number = call.number;
+  PutTimes(call, guarded);
+  taken_ = calls_.empty() ? call.number : calls_.front().number;
+  told_.erase(told_.begin(), told_.lower_bound({taken_, Collective{}}));
+  return guarded;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/waited_shares.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace dynamiccl {
+namespace {
+
+// Most of what is known comes from searches, and those are rare.
+constexpr double kFade = 1 - 1.0 / 16384;
+constexpr uint64_t kSolveEvery = 8;
+constexpr double kFirstSteps = 24;
+constexpr double kLevelRate = 1.0 / 32;  // what steps are lately
+constexpr double kOutlier = 3;           // deviations; a step that took longer counts as that
+
+// A quarter of a key's time can vary by who is scheduled when; three quarters waited for is not hidden.
+constexpr double kHiddenBelow = 0.25;
+constexpr double kExposedAbove = 0.75;
+// A share is known when it is known to this, and a level is left when the share is this far beyond a border.
+constexpr double kKnownError = 0.12;
+constexpr double kMargin = 0.05;
+
+Criticality CriticalityOf(double share) {
+  if (share < kHiddenBelow) return Criticality::kHidden;
+  return share > kExposedAbove ? Criticality::kExposed : Criticality::kPartial;
+}
+
+// Inverse of a symmetric positive definite matrix of n rows, in place, by Gauss and Jordan; false: it is
+// singular.
+template <class Matrix>
+bool Invert(Matrix& matrix, size_t n) {
+  for (size_t pivot = 0; pivot < n; ++pivot) {
+    const double diagonal = matrix[pivot][pivot];
+    if (!(diagonal > 0)) return false;
+    matrix[pivot][pivot] = 1;
+    for (size_t c = 0; c < n; ++c) matrix[pivot][c] /= diagonal;
+    for (size_t r = 0; r < n; ++r) {
+      if (r == pivot) continue;
+      const double factor = std::exchange(matrix[r][pivot], 0.0);
+      for (size_t c = 0; c < n; ++c) matrix[r][c] -= factor * matrix[pivot][c];
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+WaitedShares::Row WaitedShares::RowOf(const std::map<uint32_t, double>& excess_ns) {
+  Row x{};
+  for (const auto& [key, ns] : excess_ns) {
+    if (!columns_.contains(key) && columns_.size() == kMostKeys) continue;
+    x[columns_.try_emplace(key, columns_.size()).first->second] = ns;
+  }
+  return x;
+}
+
+void WaitedShares::TakeLevelAway(Row& x, double& time) {
+  const double rate = 1.0 / ++since_;
+  const auto away = [rate = std::max(rate, kLevelRate)](double& usual, double& value) {
+    usual += rate * (value - usual);
+    value -= usual;
+  };
+  away(usual_ns_, time);
+  for (size_t c = 0; c < kMostKeys; ++c) away(usual_[c], x[c]);
+}
+
+void WaitedShares::TakeSteps(const std::map<uint32_t, double>& excess_ns, double two_steps_ns) {
+  Row x = RowOf(excess_ns);
+  double time = two_steps_ns;
+  TakeLevelAway(x, time);
+  if (deviation_ > 0) {
+    const double expected = std::inner_product(x.begin(), x.end(), slopes_.begin(), 0.0);
+    time = expected + std::clamp(time - expected, -kOutlier * deviation_, kOutlier * deviation_);
+  }
+  for (size_t r = 0; r < columns_.size(); ++r) {
+    for (size_t c = 0; c < columns_.size(); ++c) products_[r][c] = kFade * products_[r][c] + x[r] * x[c];
+    with_time_[r] = kFade * with_time_[r] + x[r] * time;
+  }
+  squares_ = kFade * squares_ + time * time;
+  steps_ = kFade * steps_ + 1;
+  if (++taken_ % kSolveEvery == 0) Solve();
+}
+
+void WaitedShares::Solve() {
+  const size_t n = columns_.size();
+  if (n == 0 || steps_ < kFirstSteps + static_cast<double>(n)) return;
+  auto inverse = products_;
+  // A key without any excess lately: nothing is known of it, and nothing is in its way.
+  for (size_t c = 0; c < n; ++c) inverse[c][c] = std::max(inverse[c][c], 1.0);
+  if (!Invert(inverse, n)) return;
+  double explained = 0;
+  for (size_t r = 0; r < n; ++r) {
+    slopes_[r] = std::inner_product(with_time_.begin(), with_time_.end(), inverse[r].begin(), 0.0);
+    explained += slopes_[r] * with_time_[r];
+  }
+  const double variance = std::max(0.0, squares_ - explained) / (steps_ - static_cast<double>(n));
+  deviation_ = std::sqrt(variance);
+  // Each step comes twice: what is seen is worth half as many.
+  for (size_t c = 0; c < n; ++c) errors_[c] = std::sqrt(2 * variance * inverse[c][c]);
+  Rate();
+}
+
+void WaitedShares::Rate() {
+  for (const auto& [key, column] : columns_) {
+    if (products_[column][column] <= 1 || errors_[column] > kKnownError) continue;
+    const Criticality low = CriticalityOf(slopes_[column] - kMargin);
+    const Criticality high = CriticalityOf(slopes_[column] + kMargin);
+    // Both sides of the margin agree, or the level so far is none of the two.
+    Criticality& level = levels_[column];
+    if (low == high || (level != low && level != high)) level = CriticalityOf(slopes_[column]);
+  }
+}
+
+std::optional<WaitedShare> WaitedShares::Of(uint32_t key) const {
+  const auto column = columns_.find(key);
+  if (column == columns_.end() || deviation_ == 0 || errors_[column->second] == 0) return std::nullopt;
+  return WaitedShare{slopes_[column->second], errors_[column->second]};
+}
+
+Criticality WaitedShares::LevelOf(uint32_t key) const {
+  const auto column = columns_.find(key);
+  return column == columns_.end() ? Criticality::kUnknown : levels_[column->second];
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/hostccl/timeout.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+#include "src/base/settings.h"
+
+#pragma GCC visibility push(default)
+#include "src/nccl_abi/host_timeout.h"
+#pragma GCC visibility pop
+
+namespace dynamiccl::hostccl {
+namespace {
+
+// No variable of the environment: children inherit those, and changing one beside threads that read it is
+// undefined.
+std::atomic<int64_t> asked_for_ms{0};
+
+}  // namespace
+
+Result<int64_t> TimeoutMs() {
+  DYNAMICCL_TRY(const int64_t set_ms, IntegerSetting(Setting::kHostcclTimeoutMs));
+  if (set_ms < 1) {
+    return MakeError(ErrorKind::kInvalidArgument, "HOSTCCL_TIMEOUT_MS={} is not a positive number", set_ms);
+  }
+  const bool by_user = ::secure_getenv(Row(Setting::kHostcclTimeoutMs).name) != nullptr;
+  return by_user ? set_ms : std::max(set_ms, asked_for_ms.load());
+}
+
+}  // namespace dynamiccl::hostccl
+
+ncclResult_t hostcclRaiseTimeout(int64_t milliseconds) {
+  if (milliseconds < 1) return ncclInvalidArgument;
+  auto& longest = dynamiccl::hostccl::asked_for_ms;
+  int64_t seen = longest.load();
+  while (seen < milliseconds && !longest.compare_exchange_weak(seen, milliseconds)) {
+  }
+  return ncclSuccess;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of the structure LSTM, once for each set of vector instructions. Every set gives the same
+// bits: all sums are of integers that cannot overflow, so their order does not matter. Each set is a file
+// compiled with its own machine options, so it may use nothing inline from elsewhere: the linker could keep
+// that copy for the whole program.
+#pragma once
+
+#include <cstdint>
+
+#include "src/policy/structure_layout.h"
+
+namespace dynamiccl {
+
+// A block of the gates is all four gates of some units: as many rows as eight registers of 32 bytes hold.
+inline constexpr int kBlockUnits = 16;
+inline constexpr int kBlockRows = 4 * kBlockUnits;
+inline constexpr int kUnitBlocks = kStructureHidden / kBlockUnits;
+inline constexpr int kGatePairs = kGateColumns / 2;
+static_assert(kStructureHidden % kBlockUnits == 0 && kGateColumns % 2 == 0);
+
+// What the heads answer, side by side: the role by Collective, the phase, the stage, and one lane of nothing.
+inline constexpr int kHeadLanes = 8;
+inline constexpr int kPhaseLane = kTunableCollectives;
+inline constexpr int kStageLane = kPhaseLane + 1;
+inline constexpr int kLaneClasses = kRoleClasses;  // the most of any lane
+inline constexpr int kPackedHeadRows = kLaneClasses * kHeadLanes;
+inline constexpr int kHeadPairs = kStructureHidden / 2;
+static_assert(kStageLane < kHeadLanes && kPhaseClasses <= kLaneClasses && kStageClasses <= kLaneClasses);
+
+// The network in the order in which a step reads it. Of two neighbouring columns all rows' weights lie side
+// by side, as instructions want them that multiply pairs of int16 and add the two products.
+struct PackedStructure {
+  alignas(64) int16_t gate_weights[kUnitBlocks][kGatePairs][kBlockRows][2];
+  alignas(64) int32_t gate_bias[kUnitBlocks][kBlockRows];
+  // Rows: kHeadLanes of the lanes' first classes, then of their second ones, ...
+  alignas(64) int16_t head_weights[kHeadPairs][kPackedHeadRows][2];
+  // INT32_MIN in a row without a class: no logit is below it.
+  alignas(64) int32_t head_bias[kPackedHeadRows];
+  alignas(64) int32_t margin[kHeadLanes];  // at least 1
+  int32_t gate_shift = 0;                  // from the gates' sums to steps of the tables
+  int32_t head_shift = 0;                  // from the heads' sums to logits
+  alignas(64) int16_t sigmoid_table[kTableEntries];
+  alignas(64) int16_t tanh_table[kTableEntries];
+};
+
+// Activations with kTokenFractionBits fraction bits.
+struct LstmState {
+  alignas(64) int16_t hidden[kStructureHidden] = {};
+  alignas(64) int32_t cell[kStructureHidden] = {};
+
+  friend bool operator==(const LstmState&, const LstmState&) = default;
+};
+
+struct StructureKernels {
+  // `token`: kTokenFeatures values.
+  void (*step)(const PackedStructure& network, const int16_t* token, LstmState& state);
+  // `logits`: kPackedHeadRows values, 64-byte aligned.
+  void (*logits)(const PackedStructure& network, const LstmState& state, int32_t* logits);
+  // `winners`: of each lane the class whose logit leads all others by the lane's margin, plus 1, or 0 where
+  // none does; 64-byte aligned.
+  void (*recognise)(const PackedStructure& network, const LstmState& state, int32_t* winners);
+};
+
+// The plain loops that define the results.
+extern const StructureKernels kPortableStructure;
+// x86-64 only, and only where the CPU has AVX2.
+extern const StructureKernels kAvx2Structure;
+
+}  // namespace dynamiccl

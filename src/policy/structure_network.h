@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The structure LSTM of a policy, made ready to run: integers only, the same bits on every rank and machine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "src/fingerprint/call_token.h"
+#include "src/policy/structure_kernels.h"
+
+namespace dynamiccl {
+
+struct PolicyTensors;
+
+using StructureLogits = std::array<int32_t, kHeadRows>;
+
+// By lane: a class plus 1, or 0 where none leads by its margin.
+struct StructureWinners {
+  alignas(64) int32_t lanes[kHeadLanes];
+};
+
+// Sets of vector instructions, in order of preference.
+enum class VectorSet { kPortable, kAvx2 };
+inline constexpr VectorSet kVectorSets[] = {VectorSet::kPortable, VectorSet::kAvx2};
+// Whether this program has the set and this CPU runs it.
+bool Runs(VectorSet set);
+
+// A copy of what a step needs, 24 KiB; immutable, so any number of communicators and threads share one.
+class StructureNetwork {
+ public:
+  // By the best set that runs.
+  explicit StructureNetwork(const PolicyTensors& tensors);
+  // `set` must run.
+  StructureNetwork(const PolicyTensors& tensors, VectorSet set);
+
+  // One step of the network: kTokenFractionBits fraction bits in state and logits.
+  void Step(const CallToken& token, LstmState& state) const { kernels_->step(packed_, token.data(), state); }
+  StructureWinners Recognise(const LstmState& state) const {
+    StructureWinners winners;
+    kernels_->recognise(packed_, state, winners.lanes);
+    return winners;
+  }
+  // What Recognise compares.
+  StructureLogits Logits(const LstmState& state) const;
+  int32_t stage_hold_calls() const { return stage_hold_calls_; }
+
+ private:
+  PackedStructure packed_{};
+  const StructureKernels* kernels_;
+  int32_t stage_hold_calls_;
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/policy/visited_states.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace dynamiccl {
+namespace {
+
+constexpr size_t kBuckets = VisitedStates::kStates;  // a power of two: one state a bucket when all are full
+
+// The cells follow from the hidden values closely enough.
+size_t BucketOf(const StructureState& state) {
+  return XXH3_64bits(state.network.hidden, sizeof(state.network.hidden)) % kBuckets;
+}
+
+}  // namespace
+
+VisitedStates::VisitedStates() : buckets_(kBuckets, kNowhere) {
+  places_.reserve(kStates);
+}
+
+void VisitedStates::Forget() {
+  at_ = nullptr;
+  followed_ = false;
+  hits_ = 0;
+  rest_ = 0;
+  places_.clear();
+  std::fill(buckets_.begin(), buckets_.end(), kNowhere);
+}
+
+bool VisitedStates::StartAgain() {
+  const bool worth_it = hits_ >= kStates;
+  Forget();
+  if (!worth_it) rest_ = kRest;
+  return worth_it;
+}
+
+VisitedStates::Index VisitedStates::Find(const StructureState& state) const {
+  for (Index i = buckets_[BucketOf(state)]; i != kNowhere; i = places_[i].next_of_bucket) {
+    if (places_[i].state == state) return i;
+  }
+  return kNowhere;
+}
+
+VisitedStates::Index VisitedStates::Add(const StructureState& state) {
+  if (places_.size() == kStates && !StartAgain()) return kNowhere;
+  const auto added = static_cast<Index>(places_.size());
+  Index& bucket = buckets_[BucketOf(state)];
+  Place& place = places_.emplace_back();
+  place.state = state;
+  place.next_of_bucket = bucket;
+  return bucket = added;
+}
+
+void VisitedStates::Arrived(const CollectiveCall& call, const StructureState& state) {
+  followed_ = false;
+  if (rest_ > 0) {
+    --rest_;
+    return;
+  }
+  Index to = Find(state);
+  if (to == kNowhere) to = Add(state);
+  Place* const from = at_;
+  at_ = to == kNowhere ? nullptr : &places_[to];
+  if (from == nullptr || at_ == nullptr) return;
+  from->steps[1] = from->steps[0];
+  from->steps[0] = {call.bytes, ShapeOf(call), call.op, state.recognised, to};
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the guard of a job's communicator offers, from decisions and times as they come in a job.
+#include "plugin/runtime/table_guard.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "src/base/clock.h"
+#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/planned_table.h"
+#include "traces/format/trace_calls.h"
+#include "traces/format/trace_reader.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr CollectiveConfig kPolicyChoice{Algorithm::kTree, Protocol::kLL, 2};
+constexpr int64_t kNccl = 1'000'000;
+constexpr int kRanks = 2;
+constexpr TableKey kKey{Collective::kAllReduce, {80}, Role::kUnknown};
+
+// Two ranks whose versions come about at once; the first is the leader's.
+class GuardedJob {
+ public:
+  explicit GuardedJob(std::shared_ptr<const SiteStore> store = nullptr, Recorder* recorder = nullptr) {
+    GuardSubject subject{{1}, kRanks, feed_};
+    subject.input.fabric = {kRanks, 1, 8, {1, 20}, {5, 20}};
+    subject.input.constants = NcclHopperConstants(1);
+    subject.store = std::move(store);
+    subject.place.n_ranks = kRanks;
+    subject.recorder = recorder;
+    subject.number_in_trace = [] { return 5; };
+    guard_ = std::make_shared<TableGuard>(std::move(subject), nullptr, totals_);
+  }
+
+  // What a call at the policy's choice takes, over NCCL's time; how many calls.
+  void Calls(int n, double ratio) {
+    for (; n > 0; --n) {
+      const bool timed = table_.TimesNext(kKey);
+      const PlannedCall planned = table_.At(kKey, kPolicyChoice, call_);
+      DecidedCall decided{call_, kKey, planned.use, planned.config, kPolicyChoice};
+      decided.allowed = NcclConfigs(Collective::kAllReduce);
+      decided.version = version_;
+      decided.timed = timed;
+      decided.issued_ns = now_ns_;
+      feed_->Push(decided);
+      const double factor = planned.config.leaves_nccl_alone() ? 1 : ratio;
+      const auto transfer_ns = static_cast<int64_t>(kNccl * factor);
+      for (int teller = 0; timed && teller < kRanks; ++teller) {
+        const CallTime time{call_, kKey.collective, transfer_ns + teller * 1000};
+        guard_->TakeTimes(teller, std::span(&time, 1));
+      }
+      ++call_;
+      now_ns_ += 9'000'000 + transfer_ns;  // it waits
+      if (auto offer = guard_->Tick(now_ns_)) Take(std::move(*offer));
+    }
+  }
+  void Refuse() { refuse_ = true; }
+
+  TableGuard& guard() { return *guard_; }
+  GuardTotals totals_;
+  std::vector<SwitchReason> offers;
+  CollectiveConfig choice() const { return table_.ChoiceOf(kKey, kPolicyChoice); }
+  uint64_t call() const { return call_; }
+
+ private:
+  void Take(TableOffer offer) {
+    offers.push_back(offer.reason);
+    if (refuse_) return offer.ended({SwitchOutcome::End::kRankPassed, 0, 1, true});
+    auto plan = DecodePlan(offer.plan);
+    ASSERT_TRUE(plan);
+    table_ = PlannedTable(std::move(*plan));
+    offer.ended({SwitchOutcome::End::kCommitted, ++version_, -1, true});
+  }
+
+  std::shared_ptr<CallFeed> feed_ = std::make_shared<CallFeed>();
+  std::shared_ptr<TableGuard> guard_;
+  PlannedTable table_{TablePlan{}};
+  uint32_t version_ = 1;
+  uint64_t call_ = 0;
+  int64_t now_ns_ = 0;
+  bool refuse_ = false;
+};
+
+TEST(TableGuard, TakesBackAPolicyThatIsTenTimesSlower) {
+  GuardedJob job;
+  job.Calls(30, 10);
+  ASSERT_EQ(job.offers, std::vector{SwitchReason::kRevocation});
+  EXPECT_TRUE(job.choice().leaves_nccl_alone());
+  EXPECT_EQ(job.totals_.versions[static_cast<size_t>(GuardReason::kSlowerThanNccl)], 1u);
+  EXPECT_GT(job.totals_.guarded_ns[static_cast<size_t>(Criticality::kUnknown)], 0u);
+}
+
+TEST(TableGuard, OffersAgainWhatTheRanksDidNotAgreeTo) {
+  GuardedJob job;
+  job.Refuse();
+  job.Calls(40, 10);
+  EXPECT_GT(job.offers.size(), 3u);
+  EXPECT_EQ(job.totals_.failed, job.offers.size());
+  EXPECT_EQ(job.choice(), kPolicyChoice);
+}
+
+TEST(TableGuard, LeavesAGoodPolicyAlone) {
+  GuardedJob job;
+  job.Calls(60, 0.5);
+  EXPECT_EQ(job.choice(), kPolicyChoice);
+  EXPECT_EQ(job.totals_.lost, 0u);
+}
+
+TEST(TableGuard, ForgetsWhatItKnewOfAnotherPolicysChoices) {
+  GuardedJob job;
+  job.Calls(30, 10);
+  ASSERT_TRUE(job.choice().leaves_nccl_alone());
+  job.guard().Restart(nullptr, 3);
+  const size_t offers = job.offers.size();
+  job.Calls(30, 10);  // still decided by the version before
+  EXPECT_EQ(job.offers.size(), offers);
+}
+
+TEST(TableGuard, UsesWhatTheStoreKnowsBeforeTheFirstCall) {
+  constexpr CollectiveConfig kKnown{Algorithm::kRing, Protocol::kLL, 4};
+  SitePlace place;
+  place.n_ranks = kRanks;
+  auto store = std::make_shared<SiteStore>();
+  const int64_t now_s = RealtimeNanoseconds() / 1'000'000'000;
+  store->Learn({place, kKey, Regime::kNormal}, {kKnown, -1000, 9, 1, now_s});
+  place.n_nodes = 2;
+  store->Learn({place, kKey, Regime::kNormal}, {kPolicyChoice, -1000, 9, 1, now_s});
+  GuardedJob job(store);
+  const auto offer = job.guard().Tick(1);
+  ASSERT_TRUE(offer);
+  const auto plan = DecodePlan(offer->plan);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->keys.size(), 1u) << "of this place alone";
+  EXPECT_EQ(plan->keys[0].choice, kKnown);
+  EXPECT_TRUE(plan->keys[0].trials.empty());
+}
+
+TEST(TableGuard, WhatIsKeptIsNotHandedOutAgain) {
+  GuardedJob job;
+  job.Calls(3000, 0.5);
+  const SiteStore learnt = job.guard().Learnt(1000);
+  ASSERT_EQ(learnt.entries().size(), 1u) << "trials have ended";
+  EXPECT_EQ(learnt.entries().begin()->second.config, job.choice());
+  job.guard().LearntIsKept(learnt);
+  EXPECT_TRUE(job.guard().Learnt(1001).entries().empty());
+}
+
+TEST(TableGuard, RecordsWhatTheProgramWaitsFor) {
+  const std::string path = testing::TempDir() + "/table_guard_waited.ctrace";
+  auto recorder = Recorder::Open({.path = path, .library = ""});
+  ASSERT_TRUE(recorder) << recorder.error().message;
+  {
+    GuardedJob job(nullptr, recorder->get());
+    job.Calls(3000, 0.5);  // it waits for all of it
+    EXPECT_GT(job.totals_.guarded_ns[static_cast<size_t>(Criticality::kExposed)], 0u);
+  }
+  (*recorder)->Close();
+  const auto trace = ReadTrace(path);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const SectionCalls calls = CallsOf(trace->sections.at(0));
+  ASSERT_FALSE(calls.waited_shares.empty());
+  for (const WaitedShareView& waited : calls.waited_shares) {
+    EXPECT_EQ(waited.communicator, 5u);
+    EXPECT_EQ(waited.bytes, LowerBound(kKey.size_class));
+    EXPECT_NEAR(waited.share, 1, 0.15);
+  }
+  EXPECT_LT(calls.waited_shares.size(), 5u) << "only what is new is recorded";
+  std::filesystem::remove(path);
+}
+
+// Times that jump by half: before the change is believed, all calls are asked for.
+TEST(TableGuard, AsksForAllTimesWhileAChangeIsVerified) {
+  GuardedJob job;
+  job.Calls(300, 0.5);
+  const uint64_t before = job.guard().all_timed_until();
+  job.Calls(600, 0.9);
+  EXPECT_GT(job.guard().all_timed_until(), std::max<uint64_t>(before, 300));
+}
+
+}  // namespace
+}  // namespace dynamiccl

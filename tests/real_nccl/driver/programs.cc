@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs by name, and the two shortest.
+#include "tests/real_nccl/driver/programs.h"
+
+namespace real_nccl_driver {
+namespace {
+
+struct Named {
+  std::string_view name;
+  Program program;
+};
+
+constexpr Named kPrograms[] = {
+    {"collectives", RunCollectives},    {"groups", RunGroups},   {"communicators", RunCommunicators},
+    {"nonblocking", RunNonBlocking},    {"abort", RunAbort},     {"capture", RunCapture},
+    {"registered", RunRegistered},      {"windows", RunWindows}, {"nccl_tests", RunNcclTests},
+    {"process_group", RunProcessGroup},
+};
+
+}  // namespace
+
+Program FindProgram(std::string_view name) {
+  for (const Named& row : kPrograms) {
+    if (row.name == name) return row.program;
+  }
+  return nullptr;
+}
+
+std::string ProgramNames() {
+  std::string names;
+  for (const Named& row : kPrograms) names.append(names.empty() ? "" : " ").append(row.name);
+  return names;
+}
+
+void RunCollectives(Rank& rank) {
+  const ncclComm_t communicator = rank.Join("world");
+  for (uint64_t round = 0; round < rank.world().repeats; ++round) {
+    for (const size_t bytes : rank.world().bytes) IssueAll(rank, communicator, rank.world().ranks(), bytes);
+  }
+  rank.Destroy(communicator);
+}
+
+}  // namespace real_nccl_driver

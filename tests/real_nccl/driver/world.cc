@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks, their ids and what they launched.
+#include "tests/real_nccl/driver/world.h"
+
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/real_nccl/cuda_standin/cuda_standin.h"
+
+namespace real_nccl_driver {
+namespace {
+
+constexpr uint64_t kFnvPrime = 1099511628211u;
+
+void Mix(uint64_t* digest, const void* data, size_t bytes) {
+  const auto* letters = static_cast<const unsigned char*>(data);
+  for (size_t i = 0; i < bytes; ++i) *digest = (*digest ^ letters[i]) * kFnvPrime;
+}
+
+}  // namespace
+
+void Demand(ncclResult_t result, int rank, const char* what) {
+  if (result == ncclSuccess) return;
+  std::fflush(stdout);
+  std::fprintf(stderr, "rank %d: %s: %s (%s)\n", rank, what, ncclGetErrorString(result),
+               ncclGetLastError(nullptr));
+  std::_Exit(4);
+}
+
+ncclUniqueId IdOf(const World& world, const std::string& name, bool makes, int rank) {
+  const std::string path = world.ids + "/id_" + name;
+  ncclUniqueId id = {};
+  if (makes) {
+    Demand(ncclGetUniqueId(&id), rank, "GetUniqueId");
+    std::ofstream(path + ".draft", std::ios::binary).write(id.internal, sizeof id);
+    std::filesystem::rename(path + ".draft", path);  // so that it appears whole
+    return id;
+  }
+  while (!std::filesystem::exists(path)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  std::ifstream(path, std::ios::binary).read(id.internal, sizeof id);
+  return id;
+}
+
+Rank::Rank(const World& world, int rank) : world_(world), rank_(rank) {
+  cuda_standin_set_place(node(), local_rank() % cuda_standin_devices());
+}
+
+Rank::~Rank() {
+  cuda_standin_free(buffers_.send);
+  cuda_standin_free(buffers_.receive);
+  std::printf("driver: %d calls %" PRIu64 " kernels %" PRIu64 " digest %016" PRIx64 "\n", rank_, calls_,
+              kernels_, digest_);
+  std::fflush(stdout);
+}
+
+ncclComm_t Rank::Join(const std::string& name, ncclConfig_t* config) {
+  const ncclUniqueId id = IdOf(world_, name, rank_ == 0, rank_);
+  const auto begin = std::chrono::steady_clock::now();
+  ncclComm_t communicator = nullptr;
+  if (config == nullptr)
+    Demand(ncclCommInitRank(&communicator, world_.ranks(), id, rank_), rank_, "CommInitRank");
+  else
+    Demand(ncclCommInitRankConfig(&communicator, world_.ranks(), id, rank_, config), rank_,
+           "CommInitRankConfig");
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  if (rank_ == 0) std::printf("driver: 0 joined %s in %.2f s\n", name.c_str(), taken.count());
+  return communicator;
+}
+
+void Rank::Destroy(ncclComm_t communicator) {
+  Demand(ncclCommDestroy(communicator), rank_, "CommDestroy");
+}
+
+Buffers Rank::BuffersOf(size_t bytes) {
+  const size_t room = bytes + sizeof(float) * static_cast<size_t>(world_.ranks());
+  if (room > room_) {
+    cuda_standin_free(buffers_.send);
+    cuda_standin_free(buffers_.receive);
+    buffers_ = {cuda_standin_allocate(room), cuda_standin_allocate(room)};
+    room_ = room;
+  }
+  return buffers_;
+}
+
+uint64_t Rank::Launches() {
+  return cuda_standin_thread_launches(nullptr);
+}
+
+void Rank::Report(const char* function, size_t total_bytes, uint64_t launches_before) {
+  cuda_standin_launch last = {};
+  const uint64_t launched = cuda_standin_thread_launches(&last) - launches_before;
+  ++calls_;
+  kernels_ += launched;
+  const char* kernel = launched == 0 ? "-" : last.kernel;
+  const unsigned grid = launched == 0 ? 0 : last.grid;
+  Mix(&digest_, kernel, std::strlen(kernel));
+  Mix(&digest_, &grid, sizeof grid);
+  if (rank_ != 0 || world_.repeats > 1) return;
+  std::printf("driver: %d %s %zu launched %" PRIu64 " %s %u %u\n", rank_, function, total_bytes, launched,
+              kernel, grid, launched == 0 ? 0 : last.block);
+}
+
+void IssueAll(Rank& rank, ncclComm_t communicator, int ranks, size_t bytes) {
+  const auto n = static_cast<size_t>(ranks);
+  const size_t share = (bytes / sizeof(float) + n - 1) / n;
+  const size_t count = share * n, total = count * sizeof(float);
+  const auto [send, receive] = rank.BuffersOf(bytes);
+  rank.Call("AllReduce", total, [&, send = send, receive = receive] {
+    return ncclAllReduce(send, receive, count, ncclFloat, ncclSum, communicator, nullptr);
+  });
+  rank.Call("AllGather", total, [&, send = send, receive = receive] {
+    return ncclAllGather(send, receive, share, ncclFloat, communicator, nullptr);
+  });
+  rank.Call("ReduceScatter", total, [&, send = send, receive = receive] {
+    return ncclReduceScatter(send, receive, share, ncclFloat, ncclSum, communicator, nullptr);
+  });
+  rank.Call("Broadcast", total, [&, send = send, receive = receive] {
+    return ncclBroadcast(send, receive, count, ncclFloat, 0, communicator, nullptr);
+  });
+  rank.Call("Reduce", total, [&, send = send, receive = receive] {
+    return ncclReduce(send, receive, count, ncclFloat, ncclSum, 0, communicator, nullptr);
+  });
+}
+
+}  // namespace real_nccl_driver

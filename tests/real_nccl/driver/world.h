@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks that a program of the driver runs on: threads of one process, or one process each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/nccl_abi/nccl_api.h"
+
+namespace real_nccl_driver {
+
+struct World {
+  int nodes = 0;
+  int ranks_per_node = 0;
+  int only_rank = -1;         // -1: all ranks are threads of this process
+  std::string ids;            // folder through which ranks hand each other unique ids
+  std::vector<size_t> bytes;  // NCCL's total of each call, rounded up to whole floats a rank
+  uint64_t repeats = 1;
+  int version = 0;  // as ncclGetVersion says
+
+  int ranks() const { return nodes * ranks_per_node; }
+};
+
+// Ends the process with 4, saying what NCCL said, where `result` is an error.
+void Demand(ncclResult_t result, int rank, const char* what);
+
+// The id called `name`: made by the rank that `makes` it, awaited by the others.
+ncclUniqueId IdOf(const World& world, const std::string& name, bool makes, int rank);
+
+struct Buffers {
+  void* send = nullptr;
+  void* receive = nullptr;
+};
+
+// One rank, on its own thread. Every call goes through Begin and End, so that what it launched is known.
+class Rank {
+ public:
+  Rank(const World& world, int rank);  // takes its place on the emulated machine
+  ~Rank();                             // says what it launched in all
+
+  const World& world() const { return world_; }
+  int rank() const { return rank_; }
+  int node() const { return rank_ / world_.ranks_per_node; }
+  int local_rank() const { return rank_ % world_.ranks_per_node; }
+
+  // A communicator of all ranks.
+  ncclComm_t Join(const std::string& name, ncclConfig_t* config = nullptr);
+  void Destroy(ncclComm_t communicator);
+
+  // Device memory with room for NCCL's total `bytes`, until the rank ends. The same memory for each size.
+  Buffers BuffersOf(size_t bytes);
+
+  // Runs `issue`, which returns ncclSuccess or ends the process, and says what was launched:
+  //   driver: <rank> <function> <total bytes> launched <kernels> <last kernel> <grid> <block>
+  // Rank 0 prints the line, unless the world repeats; all ranks count it.
+  template <typename Issue>
+  void Call(const char* function, size_t total_bytes, Issue&& issue) {
+    const uint64_t before = Launches();
+    Demand(issue(), rank_, function);
+    Report(function, total_bytes, before);
+  }
+
+ private:
+  static uint64_t Launches();
+  void Report(const char* function, size_t total_bytes, uint64_t launches_before);
+
+  const World& world_;
+  int rank_;
+  Buffers buffers_;
+  size_t room_ = 0;
+  uint64_t calls_ = 0;
+  uint64_t kernels_ = 0;
+  uint64_t digest_ = 14695981039346656037u;  // FNV-1a
+};
+
+// The five collectives that have a choice, once each; `bytes` is NCCL's total.
+void IssueAll(Rank& rank, ncclComm_t communicator, int ranks, size_t bytes);
+
+}  // namespace real_nccl_driver

@@ -1,0 +1,75 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# A rehearsal of tools/gpu: its scripts run whole, over NVIDIA's NCCL and the CUDA stand-in instead of a GPU. Kernels do not
+# run, so sums are wrong and times are counts of events; what NCCL chooses, what plugins are asked and what comes out as answers
+# is real.
+
+setup() {
+  cd "$BATS_TEST_TMPDIR"
+  "$BUILD/tests/standin_environment" 2.28.9 one_h100 "$BATS_TEST_TMPDIR" >standin.env 2>why || skip "$(cat why)"
+}
+
+outcomes_of() { # EXPERIMENT
+  sed -nE "s/^\{\"experiment\":\"$1\".*\"outcome\":\"([^\"]*)\".*/\1/p" out/results.jsonl | sort | uniq -c | tr -s ' ' | paste -sd,
+}
+
+@test "first_hour asks its questions, and the answers follow from what is seen" {
+  [ -n "$CUDA_INCLUDE" ] || skip "no CUDA headers: nvcc was not found"
+  run env CUDA_HOME="${CUDA_INCLUDE%/include}" "$SOURCE/tools/gpu/first_hour.sh" -o out --versions 2.28.9 --limit 60 \
+    --home "$BUILD" --rehearse standin.env --only "b c d g h forced"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"a rehearsal, nothing was measured"* || "$(cat out/summary.txt)" == *"a rehearsal, nothing was measured"* ]]
+  # Whole runs, of which only the sums are wrong.
+  [ "$(outcomes_of d)" = " 2 wrong_sums" ]
+  [ "$(outcomes_of forced)" = " 8 wrong_sums" ]
+  grep -q '(b) .*open: skipped, NCCL_MULTI_RANK_GPU_ENABLE came with 2.30.3' <(paste -sd' ' out/answers.txt)
+  grep -A3 '^(c)' out/answers.txt | grep -q 'answer: tuner: yes, profiler: yes'
+  grep -A3 '^(d)' out/answers.txt | grep -q 'answer: it leaves the choice'
+  grep -A3 '^(forced)' out/answers.txt | grep -q 'answer: 8 of 8 as asked'
+}
+
+@test "measure observes and replays, and says what came of it" {
+  mkdir out
+  echo 'left by a run with more turns' >out/small_none_7.json
+  run "$SOURCE/tools/gpu/measure.sh" --home "$BUILD" -o out --rehearse standin.env --turns 1 --largest 8M --only "observe replay"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"0 failed"* ]]
+  # As many events, and so microseconds, in every arm: ours after each call, and NCCL's own.
+  grep -Eq '^ +8 +[0-9.]+ +0.0 +\+0.0 +\+0.0$' out/observe.txt
+  grep -q 'NCCL 2.28.9' out/replay.log
+  [ ! -e out/small_none_7.json ]
+}
+
+@test "scripts refuse what they cannot do, and say what to do" {
+  run "$SOURCE/tools/gpu/measure.sh"
+  [ "$status" -eq 2 ]
+  for part in $(sed -nE 's/.*--only "([^"]*)".*/\1/p' <<<"$output"); do
+    grep -q "^measure_$part() {" "$SOURCE/tools/gpu/measure.sh" || { echo "no part named $part"; return 1; }
+  done
+  run "$SOURCE/tools/gpu/measure.sh" --home /nonexistent
+  [ "$status" -eq 3 ]
+  [[ "$output" == *"no build with bin/dynamiccl"* ]]
+  run "$SOURCE/tools/gpu/zero_on_cuda.sh" --home /nonexistent
+  [ "$status" -eq 2 ]
+  run "$SOURCE/tools/gpu/carry.sh" "$BUILD" "$BATS_TEST_TMPDIR/carried"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ -x carried/bin/dynamiccl ] && [ -e carried/lib/libdynamiccl.so ]
+  [ ! -e /usr/include/fmt ] || [ -e carried/include/fmt/format.h ]
+}
+
+@test "carry takes a build whose programs need no package's library" {
+  mkdir path
+  printf '#!/bin/sh\necho "\tlibc.so.6 => /lib/libc.so.6 (0x0)"\n' >path/ldd
+  chmod +x path/ldd
+  run env PATH="$PWD/path:$PATH" "$SOURCE/tools/gpu/carry.sh" "$BUILD" "$BATS_TEST_TMPDIR/carried"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"carried: "*" MiB"* ]]
+  [ -z "$(ls carried/lib/carried)" ]
+  # Debug information is left behind.
+  run readelf -S carried/lib/libdynamiccl.so
+  [[ "$output" != *.debug_info* ]]
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long communicators wait: the user's setting, what the program asks for, the default.
+#include "src/hostccl/timeout.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "src/nccl_abi/host_timeout.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+int64_t Milliseconds() {
+  const auto timeout = TimeoutMs();
+  return timeout ? *timeout : -1;
+}
+
+// One test: what was asked for stays for the process.
+TEST(Timeout, IsTheLongestAskedForUnlessTheUserSetsIt) {
+  ::unsetenv("HOSTCCL_TIMEOUT_MS");
+  EXPECT_EQ(Milliseconds(), 30000);
+  EXPECT_EQ(hostcclRaiseTimeout(15000), ncclSuccess);
+  EXPECT_EQ(Milliseconds(), 30000) << "never below the default";
+  EXPECT_EQ(hostcclRaiseTimeout(1810000), ncclSuccess);
+  EXPECT_EQ(hostcclRaiseTimeout(15000), ncclSuccess);
+  EXPECT_EQ(Milliseconds(), 1810000) << "a later, shorter one takes nothing from it";
+  EXPECT_EQ(hostcclRaiseTimeout(0), ncclInvalidArgument);
+  ::setenv("HOSTCCL_TIMEOUT_MS", "200", 1);
+  EXPECT_EQ(Milliseconds(), 200);
+  ::setenv("HOSTCCL_TIMEOUT_MS", "0", 1);
+  EXPECT_FALSE(TimeoutMs());
+  ::unsetenv("HOSTCCL_TIMEOUT_MS");
+  EXPECT_EQ(Milliseconds(), 1810000);
+}
+
+}  // namespace
+}  // namespace dynamiccl::hostccl

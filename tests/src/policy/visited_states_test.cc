@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is remembered against what is computed: over automata with fewer and with more states than there is
+// room for, and over networks whose calls repeat, are disturbed, and go on under another policy.
+#include "src/policy/visited_states.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "src/policy/structure_inference.h"
+#include "tests/support/sample_policy.h"
+
+namespace dynamiccl {
+namespace {
+
+CollectiveCall CallOf(uint64_t kind) {
+  CollectiveCall call;
+  call.collective = static_cast<Collective>(kind % kTunableCollectives);
+  call.bytes = 1000 + kind;
+  return call;
+}
+
+// An automaton that is known: states are numbers, and a call leads to a number that is mixed from both.
+class KnownAutomaton {
+ public:
+  explicit KnownAutomaton(uint32_t states) : states_(states) {}
+  uint32_t Next(uint32_t from, const CollectiveCall& call) const {
+    const uint64_t mixed = (uint64_t{from} << 32 | call.bytes) * 0x9e3779b97f4a7c15;
+    return static_cast<uint32_t>((mixed >> 20) % states_);
+  }
+  static StructureState StateOf(uint32_t number) {
+    StructureState state;
+    // Many states a bucket: hidden values alone do not tell them apart.
+    state.network.hidden[3] = static_cast<int16_t>(number / 4);
+    state.network.cell[7] = static_cast<int32_t>(number);
+    state.recognised.next_role[0] = static_cast<Role>(number % kRoles);
+    state.recognised.phase = static_cast<Phase>(number / 7 % kPhases);
+    return state;
+  }
+
+ private:
+  const uint32_t states_;
+};
+
+// Walks `steps` calls of `kinds` kinds; how many of them were known.
+uint64_t Walk(VisitedStates& visited, uint32_t states, uint64_t kinds, uint64_t steps, uint64_t seed) {
+  const KnownAutomaton automaton(states);
+  std::mt19937_64 random(seed);
+  uint32_t at = 0;
+  StructureState state;
+  uint64_t known = 0;
+  for (uint64_t i = 0; i < steps; ++i) {
+    const CollectiveCall call = CallOf(random() % kinds);
+    const uint32_t before = at;
+    at = automaton.Next(at, call);
+    if (const RecognisedStructure* answer = visited.Follow(call)) {
+      ++known;
+      EXPECT_EQ(*answer, KnownAutomaton::StateOf(at).recognised) << "seed " << seed << " call " << i;
+      continue;
+    }
+    visited.Refresh(state);
+    if (i > 0) {
+      EXPECT_EQ(state, KnownAutomaton::StateOf(before)) << "seed " << seed << " call " << i;
+    }
+    state = KnownAutomaton::StateOf(at);
+    visited.Arrived(call, state);
+    if (testing::Test::HasFailure()) break;
+  }
+  return known;
+}
+
+TEST(VisitedStates, FewStatesAreSoonAllKnown) {
+  VisitedStates visited;
+  // Two ways on from each of 100 states, as many as are kept.
+  EXPECT_GE(Walk(visited, 100, 2, 10'000, 1), 9'700u);
+}
+
+TEST(VisitedStates, MoreWaysOnThanAreKeptAreComputedAgain) {
+  VisitedStates visited;
+  const uint64_t known = Walk(visited, 100, 8, 20'000, 2);
+  EXPECT_GT(known, 2'000u);
+  EXPECT_LT(known, 10'000u);
+}
+
+TEST(VisitedStates, MoreStatesThanThereIsRoomForStayRight) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    VisitedStates visited;
+    const auto states = static_cast<uint32_t>(VisitedStates::kStates * seed / 2 + 100);
+    Walk(visited, states, 1 + seed % 3, 10 * VisitedStates::kStates, seed);
+    if (HasFailure()) break;
+  }
+}
+
+TEST(VisitedStates, WhatNeverRepeatsIsLeftAloneForAWhile) {
+  VisitedStates visited;
+  StructureState state;
+  const auto go = [&](uint64_t calls, uint64_t first) {
+    for (uint64_t i = 0; i < calls; ++i) {
+      ASSERT_EQ(visited.Follow(CallOf(first + i)), nullptr);
+      state.network.cell[0] = static_cast<int32_t>(first + i);
+      visited.Arrived(CallOf(first + i), state);
+    }
+  };
+  // Full, and full once more: now it rests.
+  go(VisitedStates::kStates + 1, 1);
+  // Equal calls between equal states are not noticed.
+  for (uint64_t i = 1; i < VisitedStates::kRest; ++i) {
+    ASSERT_EQ(visited.Follow(CallOf(0)), nullptr) << i;
+    visited.Arrived(CallOf(0), StructureState{});
+  }
+  visited.Arrived(CallOf(0), StructureState{});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(visited.Follow(CallOf(0)), nullptr);
+    visited.Arrived(CallOf(0), StructureState{});
+    if (visited.Follow(CallOf(0)) != nullptr) return;
+  }
+  FAIL() << "it did not begin again";
+}
+
+TEST(VisitedStates, EveryPartOfACallCounts) {
+  const CollectiveCall base = CallOf(1);
+  std::vector<CollectiveCall> others(6, base);
+  others[0].bytes += 1;
+  others[1].collective = Collective::kAllReduce;
+  others[2].data_type = DataType::kBfloat16;
+  others[3].op = ReduceOp::kMax;
+  others[4].group_size = 2;
+  others[5].n_ranks = 2;
+  VisitedStates visited;
+  const StructureState state;
+  visited.Arrived(base, state);
+  visited.Arrived(base, state);
+  ASSERT_NE(visited.Follow(base), nullptr);
+  for (const CollectiveCall& other : others) EXPECT_EQ(visited.Follow(other), nullptr);
+  CollectiveCall elsewhere = base;
+  elsewhere.communicator = 7;
+  elsewhere.call_number = 99;
+  elsewhere.index_in_group = 3;
+  EXPECT_NE(visited.Follow(elsewhere), nullptr) << "no part of the token";
+}
+
+// The trigger without a memory.
+class PlainTrigger {
+ public:
+  explicit PlainTrigger(const Policy& policy) : network_(policy.tensors) {}
+
+  RecognisedStructure Step(const CollectiveCall& call) {
+    network_.Step(tokenizer_.Next(call), state_);
+    const StructureWinners winners = network_.Recognise(state_);
+    for (size_t c = 0; c < kTunableCollectives; ++c)
+      answer_.next_role[c] = static_cast<Role>(winners.lanes[c]);
+    answer_.phase = static_cast<Phase>(winners.lanes[kPhaseLane]);
+    const int stage = winners.lanes[kStageLane];
+    Hold(stage == 0 ? ZeroStage::kUnknown : static_cast<ZeroStage>(stage - 1));
+    return answer_;
+  }
+  const LstmState& state() const { return state_; }
+
+ private:
+  void Hold(ZeroStage stage) {
+    held_ = stage == candidate_ ? held_ + 1 : 1;
+    candidate_ = stage;
+    if (held_ >= network_.stage_hold_calls()) answer_.stage = stage;
+  }
+
+  StructureNetwork network_;
+  CallTokenizer tokenizer_;
+  LstmState state_;
+  RecognisedStructure answer_;
+  ZeroStage candidate_ = ZeroStage::kUnknown;
+  int32_t held_ = 0;
+};
+
+// Decides on the slightest lead; forgets as trained ones do when its weights are small.
+std::unique_ptr<Policy> MakePolicy(uint64_t seed, int divisor) {
+  auto policy = test::MakeRandomPolicy(seed);
+  PolicyTensors& t = policy->tensors;
+  for (auto& row : t.gate_weights) {
+    for (int16_t& weight : row) weight = static_cast<int16_t>(weight / divisor);
+  }
+  t.structure.role_margin = t.structure.phase_margin = t.structure.stage_margin = 1;
+  t.structure.stage_hold_calls = 3;
+  return policy;
+}
+
+// Steps of `period` calls, one call in `disturbed` another one.
+class Job {
+ public:
+  Job(uint64_t seed, size_t period, uint64_t disturbed)
+      : random_(seed), step_(period), disturbed_(disturbed) {
+    for (CollectiveCall& call : step_) call = Random();
+  }
+  CollectiveCall Next() { return random_() % disturbed_ == 0 ? Random() : step_[at_++ % step_.size()]; }
+
+ private:
+  CollectiveCall Random() {
+    CollectiveCall call = CallOf(random_() % 20);
+    call.bytes <<= random_() % 20;
+    call.group_size = static_cast<uint16_t>(1 + random_() % 3);
+    return call;
+  }
+
+  std::mt19937_64 random_;
+  std::vector<CollectiveCall> step_;
+  const uint64_t disturbed_;
+  size_t at_ = 0;
+};
+
+TEST(VisitedStates, ATriggerAnswersAsWithoutMemory) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    const auto policy = MakePolicy(seed, seed % 3 == 0 ? 1 : 16), next = MakePolicy(seed + 100, 16);
+    auto plain = std::make_unique<PlainTrigger>(*policy);
+    StructureTrigger trigger(*policy);
+    Job job(seed, 1 + seed * 7 % 40, 300);
+    for (int i = 0; i < 12'000; ++i) {
+      if (i == 9'000) {
+        plain = std::make_unique<PlainTrigger>(*next);
+        trigger.Restart(*next);
+        ASSERT_EQ(trigger.recognised(), RecognisedStructure{});
+      }
+      const CollectiveCall call = job.Next();
+      const RecognisedStructure expected = plain->Step(call);
+      ASSERT_EQ(trigger.Step(call), expected) << "seed " << seed << " call " << i;
+      ASSERT_EQ(trigger.recognised(), expected);
+    }
+  }
+}
+
+TEST(VisitedStates, ANetworkThatForgetsComesBackToTheSameBits) {
+  const auto policy = MakePolicy(31, 16);
+  PlainTrigger plain(*policy);
+  Job job(3, 24, ~uint64_t{0});
+  LstmState before;
+  int equal = 0;
+  for (int step = 0; step < 200; ++step) {
+    for (int call = 0; call < 24; ++call) plain.Step(job.Next());
+    equal = plain.state() == before ? equal + 1 : 0;
+    before = plain.state();
+  }
+  EXPECT_GE(equal, 100) << "steps in a row that ended in the same state";
+}
+
+}  // namespace
+}  // namespace dynamiccl

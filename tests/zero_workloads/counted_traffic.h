@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a small training sent, counted under the program at the NCCL boundary.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/zero_workloads/rank_processes.h"
+
+namespace dynamiccl::zero {
+
+struct Traffic {
+  long calls = 0;
+  long elements = 0;
+};
+// Names as in count_nccl.cc.
+using TrafficByFunction = std::map<std::string, Traffic>;
+
+// TrainSmall with a counter under each rank; the ranks' counts in any order.
+std::vector<TrafficByFunction> CountTraffic(int ranks, const std::vector<std::string>& arguments);
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The estimator against the figures of the ZeRO paper, and what it says to wrong input.
+#include "zero_workloads/estimate/estimate_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "zero_workloads/estimate/paper_figures.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+using testing::HasSubstr;
+
+// All 54 numbers of Table 1, the 20 of Table 2, Figure 1 and the text's. The two of section 6.1 count one
+// byte a number where section 3.2 counts two; they are told apart by their remark.
+TEST(Estimate, GivesThePapersFigures) {
+  std::map<std::string, int> of_source;
+  int differ = 0;
+  for (const PaperFigure& figure : PaperFigures()) {
+    ++of_source[figure.source];
+    if (figure.source == "section 6.1") {
+      EXPECT_NEAR(figure.estimate / 2, figure.printed, figure.last_digit) << figure.what;
+      EXPECT_FALSE(figure.agrees());
+      EXPECT_THAT(figure.remark, HasSubstr("1 byte"));
+      ++differ;
+      continue;
+    }
+    EXPECT_TRUE(figure.agrees()) << figure.source << ", " << figure.what << ": " << figure.estimate
+                                 << ", printed " << figure.printed;
+  }
+  EXPECT_EQ(differ, 2);
+  EXPECT_EQ(of_source["Table 1"], 54);
+  EXPECT_EQ(of_source["Table 2"], 20);
+  EXPECT_EQ(of_source["Figure 1"], 4);
+  EXPECT_EQ(of_source["fp32 example"], 4);
+}
+
+TEST(Estimate, ATrillionParametersFitOn1024RanksOf32GbInStage3Alone) {
+  EstimateSettings settings;
+  settings.parameters = 1e12;
+  settings.ranks = 1024;
+  const auto estimates = EstimateOf(settings);
+  EXPECT_LT(estimates[3].states.total(), 16e9);
+  EXPECT_GT(estimates[2].states.total(), 2000e9);
+}
+
+// The paper's sizes are rounded, and its tables leave the embeddings out.
+TEST(Estimate, ThePapersModelsHaveThePapersSizes) {
+  EXPECT_EQ(PaperRuns().size(), 51u);
+  for (const PaperRun& run : PaperRuns()) {
+    const auto printed = ParseParameters(run.model);
+    ASSERT_TRUE(printed) << run.model;
+    if (run.model == "1.38B") continue;  // 40 blocks of 1536 are 1.13 billion
+    EXPECT_NEAR(ParametersOf(run.shape()) / *printed, 1, 0.12) << run.model;
+    EXPECT_EQ(run.data_parallel() * run.batch, run.total_batch) << run.model;
+  }
+}
+
+TEST(Estimate, OneParameterCountsOnceInStage0AndStatesNeverGrowWithTheStage) {
+  for (const StateBytes& bytes : {kMixedPrecisionAdam, kFp32Adam}) {
+    for (const int64_t ranks : {1, 2, 3, 7, 64, 1000}) {
+      EXPECT_DOUBLE_EQ(StatesOf(1, bytes, 0, ranks).total(), 16);
+      for (int stage = 1; stage <= 3; ++stage) {
+        EXPECT_LE(StatesOf(1, bytes, stage, ranks).total(), StatesOf(1, bytes, stage - 1, ranks).total());
+        EXPECT_NEAR(StatesOf(MostParameters(32e9, bytes, stage, ranks), bytes, stage, ranks).total(), 32e9,
+                    1);
+      }
+      EXPECT_DOUBLE_EQ(StatesOf(1, bytes, 3, ranks).total() * static_cast<double>(ranks), 16);
+    }
+  }
+}
+
+TEST(Estimate, CheckpointsAndTheirPartsTakeLess) {
+  const TransformerShape shape{.layers = 24, .hidden = 1024};
+  const auto total = [&](Checkpoints checkpoints) {
+    return ActivationsOf(shape, 4, 8, 2, checkpoints).total();
+  };
+  EXPECT_GT(total(Checkpoints::kNone), total(Checkpoints::kEveryBlock));
+  EXPECT_GT(total(Checkpoints::kEveryBlock), total(Checkpoints::kPartitioned));
+  EXPECT_GT(total(Checkpoints::kPartitioned), total(Checkpoints::kPartitionedCpu));
+  EXPECT_DOUBLE_EQ(ActivationsOf(shape, 4, 8, 2, Checkpoints::kPartitionedCpu).on_host,
+                   ActivationsOf(shape, 4, 8, 2, Checkpoints::kPartitioned).kept);
+}
+
+// The output, or the error and its hint.
+std::string Say(const std::vector<std::string>& options) {
+  CLI::App app;
+  EstimateCommand command;
+  command.Register(app);
+  try {
+    app.parse(std::vector<std::string>(options.rbegin(), options.rend()));
+  } catch (const CLI::ParseError& error) {
+    return error.what();
+  }
+  const auto text = command.Run();
+  return text ? *text : Describe(text.error());
+}
+
+TEST(Estimate, PrintsATableByStage) {
+  const std::string text =
+      Say({"--preset", "100B", "--config", "C4", "--device-memory", "32GB", "--dtype", "fp16"});
+  EXPECT_THAT(text, HasSubstr("25 data-parallel x 16 tensor-parallel ranks; 32 sequences of 1024 a rank, "
+                              "checkpoints: partitioned"));
+  EXPECT_THAT(text, HasSubstr("does not fit"));
+  EXPECT_THAT(text, HasSubstr("C4 is stage 2 of these"));
+  const auto json = nlohmann::json::parse(Say({"--parameters", "7.5B", "--ranks", "64", "--json"}));
+  EXPECT_DOUBLE_EQ(json["bytes_by_stage"][1]["optimizer"].get<double>(), 7.5e9 * 12 / 64);
+  EXPECT_TRUE(json["bytes_by_stage"][1]["activations"].is_null());
+  EXPECT_DOUBLE_EQ(json["bytes_by_stage"][2]["sent_a_step"].get<double>(), 2 * 7.5e9 * 2 * 63 / 64);
+  EXPECT_DOUBLE_EQ(json["bytes_by_stage"][3]["sent_a_step"].get<double>(), 3 * 7.5e9 * 2 * 63 / 64);
+  const auto untied =
+      nlohmann::json::parse(Say({"--layers", "2", "--hidden", "8", "--untied-head", "--json"}));
+  const auto tied = nlohmann::json::parse(Say({"--layers", "2", "--hidden", "8", "--json"}));
+  EXPECT_DOUBLE_EQ(untied["parameters"].get<double>() - tied["parameters"].get<double>(), 8 * 50257);
+  EXPECT_THAT(Say({"--paper"}), HasSubstr("7.5B, 64 ranks, P_os "));
+  EXPECT_EQ(nlohmann::json::parse(Say({"--paper", "--json"})).size(), PaperFigures().size());
+}
+
+TEST(Estimate, WrongInputIsNamed) {
+  EXPECT_THAT(Say({}), HasSubstr("nothing says how large the model is"));
+  EXPECT_THAT(Say({"--parameters", "many"}), HasSubstr("many is no number of parameters"));
+  EXPECT_THAT(Say({"--parameters", "-3B"}), HasSubstr("-3B is no number"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--dtype", "int8"}), HasSubstr("--dtype int8 is none"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--ranks", "0"}), HasSubstr("at least 1"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--checkpoints", "none"}), HasSubstr("needs the model's shape"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--batch", "4"}), HasSubstr("--batch needs the model's shape"));
+  EXPECT_THAT(Say({"--preset", "8B", "--config", "C1", "--checkpoints", "none"}),
+              HasSubstr("give one of them"));
+  EXPECT_THAT(Say({"--paper", "--ranks", "4"}), HasSubstr("excludes"));
+  EXPECT_THAT(Say({"--layers", "3"}), HasSubstr("must be positive"));
+  EXPECT_THAT(Say({"--preset", "3B"}), HasSubstr("one of 1.5B, 8B"));
+  EXPECT_THAT(Say({"--preset", "8B", "--config", "C9"}), HasSubstr("C1, C2"));
+  EXPECT_THAT(Say({"--preset", "8B", "--checkpoints", "all"}), HasSubstr("partitioned_cpu"));
+}
+
+}  // namespace
+}  // namespace dynamiccl::zero

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overlap is safe: nobody reads a gathered parameter or a bucket outside its life, and links of any speed
+// give the same bits.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "tests/zero_workloads/rank_processes.h"
+#include "tests/zero_workloads/rank_threads.h"
+#include "zero_workloads/data/batch_loader.h"
+#include "zero_workloads/models/gpt.h"
+#include "zero_workloads/zero/zero_engine.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+// Lets other ranks go ahead at random points of a pass.
+class StallingHooks final : public UnitHooks {
+ public:
+  StallingHooks(UnitHooks* engine, uint64_t seed) : engine_(engine), random_(seed) {}
+  void BeforeForward(int unit) override {
+    Stall();
+    engine_->BeforeForward(unit);
+  }
+  void AfterForward(int unit, const at::Tensor& output) override {
+    engine_->AfterForward(unit, output);
+    if (output.defined() && output.requires_grad()) {
+      output.register_hook([this](const at::Tensor&) { Stall(); });
+    }
+    Stall();
+  }
+
+ private:
+  void Stall() {
+    for (uint64_t turns = random_() % 200; turns > 0; --turns) std::this_thread::yield();
+  }
+
+  UnitHooks* engine_;
+  std::mt19937_64 random_;
+};
+
+struct Variant {
+  int ranks = 2;
+  int stage = 3;
+  bool overlap = true, prefetch = true, poison = false;
+  uint64_t stalls = 0;  // seed; 0: none
+};
+
+std::string DigestAfterTraining(const Variant& variant) {
+  std::string digest;
+  RunRankThreads(variant.ranks, variant.stage, [&](ProcessGroup* group) {
+    const GptShape shape{.layers = 3, .hidden = 16, .heads = 2, .sequence = 8};
+    Gpt model(shape);
+    EngineSettings settings;
+    settings.stage = variant.stage;
+    settings.bucket_bytes = 4096;
+    settings.overlap = variant.overlap;
+    settings.prefetch = variant.prefetch;
+    settings.poison = variant.poison;
+    const auto engine = ZeroEngine::Create(model.Units(), group, settings);
+    StallingHooks stalling(engine.get(), variant.stalls + static_cast<uint64_t>(group->rank()));
+    UnitHooks* const hooks = variant.stalls == 0 ? static_cast<UnitHooks*>(engine.get()) : &stalling;
+    std::vector<uint8_t> text(500);
+    for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<uint8_t>(i * i);
+    const BatchLoader loader(text, {2 * group->world(), 8, group->rank(), group->world()}, 1, at::kCPU);
+    for (int step = 0; step < 6; ++step) {
+      const Batch batch = loader.TrainingBatch(step);
+      const at::Tensor loss = model.MeanLoss(batch.tokens, batch.targets, hooks);
+      engine->Backward(loss);
+      engine->Step(loss, 1e-2);
+    }
+    const std::string mine = engine->ParameterDigest();
+    if (group->rank() == 0) digest = mine;
+  });
+  return digest;
+}
+
+TEST(Lifetimes, PoisonInWhatIsNotInUseReachesNoResult) {
+  for (const int stage : {0, 1, 2, 3}) {
+    const std::string clean = DigestAfterTraining({.stage = stage});
+    ASSERT_FALSE(clean.empty());
+    for (const bool overlap : {true, false}) {
+      for (const bool prefetch : {true, false}) {
+        EXPECT_EQ(
+            DigestAfterTraining({.stage = stage, .overlap = overlap, .prefetch = prefetch, .poison = true}),
+            clean)
+            << "stage " << stage << ", overlap " << overlap << ", prefetch " << prefetch;
+      }
+    }
+  }
+}
+
+TEST(Lifetimes, RanksThatStallAnywhereChangeNothing) {
+  const std::string clean = DigestAfterTraining({});
+  const uint64_t seed = std::random_device()();
+  for (uint64_t run = 1; run <= 8; ++run) {
+    for (const int stage : {0, 1, 2, 3}) {
+      EXPECT_EQ(DigestAfterTraining({.stage = stage, .poison = true, .stalls = seed + 10 * run}), clean)
+          << "seed " << seed + 10 * run << ", stage " << stage;
+    }
+  }
+}
+
+TEST(Lifetimes, ASlowLinkChangesNothing) {
+  const TrainingReport fast = TrainSmall(2, {"--steps", "6"});
+  for (const char* stage : {"0", "1", "2", "3"}) {
+    const TrainingReport slow =
+        TrainSmall(2, {"--steps", "6", "--stage", stage}, {{"HOSTCCL_TOPOLOGY", "two-nodes-ethernet"}});
+    EXPECT_EQ(slow.losses, fast.losses) << "stage " << stage;
+    EXPECT_EQ(slow.parameters_sha256, fast.parameters_sha256) << "stage " << stage;
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl::zero

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank whose memory is capped trains the same numbers, or ends with a line that says what was free.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/zero_workloads/rank_processes.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+TEST(MemoryCap, LeavesTheNumbersAlone) {
+  for (const char* stage : {"0", "3"}) {
+    const TrainingReport reference = TrainSmall(2, {"--stage", stage});
+    const TrainingReport capped = TrainSmall(2, {"--stage", stage, "--memory-cap", "64M"});
+    EXPECT_EQ(reference.losses, capped.losses);
+    EXPECT_EQ(reference.parameters_sha256, capped.parameters_sha256);
+  }
+}
+
+// Stage 0 keeps 16 bytes a parameter, of which the small model has 137,000.
+TEST(MemoryCap, EndsEveryRankWhereItIsTooLow) {
+  std::vector<std::string> arguments = SmallModel();
+  arguments.insert(arguments.end(), {"--stage", "0", "--memory-cap", "2M"});
+  for (const RankOutcome& rank : RunRanks({2, arguments})) {
+    EXPECT_EQ(rank.exit_code, 3) << rank.output;
+    EXPECT_NE(rank.output.find("--memory-cap 2.00 MiB, free "), std::string::npos) << rank.output;
+    EXPECT_NE(rank.output.find("largest free block "), std::string::npos) << rank.output;
+  }
+}
+
+// LibTorch's own CUDA allocator, with checkpoints between short-lived tensors: what is free lies in pieces
+// that it cannot hand out. The same memory is enough with checkpoints in one piece.
+TEST(ContiguousPools, PassWhereFragmentationFailsWithThirtyPercentFree) {
+  const std::vector<std::string> run = {"train",
+                                        "--data",
+                                        DYNAMICCL_TEST_TEXT,
+                                        "--layers",
+                                        "8",
+                                        "--hidden",
+                                        "32",
+                                        "--heads",
+                                        "2",
+                                        "--sequence",
+                                        "128",
+                                        "--batch",
+                                        "24",
+                                        "--steps",
+                                        "2",
+                                        "--bucket-bytes",
+                                        "64K",
+                                        "--activation-checkpoints",
+                                        "full",
+                                        "--memory-allocator",
+                                        "caching",
+                                        "--memory-cap",
+                                        "29M"};
+  const RankOutcome scattered = RunRanks({1, run})[0];
+  EXPECT_EQ(scattered.exit_code, 3) << scattered.output;
+  EXPECT_NE(scattered.output.find("fragmented"), std::string::npos) << scattered.output;
+  const size_t share = scattered.output.find(" MiB (");
+  ASSERT_NE(share, std::string::npos) << scattered.output;
+  EXPECT_GT(std::stoi(scattered.output.substr(share + 6)), 30) << scattered.output;
+  std::vector<std::string> pooled = run;
+  pooled.emplace_back("--contiguous-pools");
+  const RankOutcome contiguous = RunRanks({1, pooled})[0];
+  EXPECT_EQ(contiguous.exit_code, 0) << contiguous.output;
+}
+
+TEST(MemoryCap, WithoutAUnitIsAnError) {
+  std::vector<std::string> arguments = SmallModel();
+  arguments.insert(arguments.end(), {"--memory-cap", "64"});
+  const RankOutcome rank = RunRanks({1, arguments})[0];
+  EXPECT_EQ(rank.exit_code, 2);
+  EXPECT_NE(rank.output.find("--memory-cap 64M"), std::string::npos) << rank.output;
+}
+
+}  // namespace
+}  // namespace dynamiccl::zero

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank holds, counted where tensors are made, against the table of docs/zero_trainer.md to the byte,
+// and against what `zero estimate` says of the same run up to the padding of shards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/zero_workloads/rank_processes.h"
+#include "zero_workloads/estimate/memory_estimate.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+// The small model: 2 blocks, hidden 64, sequence 32, 256 bytes.
+constexpr int64_t kBlocks = 2, kHidden = 64, kSequence = 32, kVocabulary = 256;
+constexpr int64_t kBucketBytes = 65536;
+
+struct Sizes {
+  int64_t block, root;  // padded: each shard is a multiple of 128 elements
+  int64_t psi() const { return root + kBlocks * block; }
+};
+
+Sizes SizesAt(int64_t ranks) {
+  const auto padded = [&](int64_t elements) {
+    const int64_t multiple = 128 * ranks;
+    return (elements + multiple - 1) / multiple * multiple;
+  };
+  return {padded(12 * kHidden * kHidden + 13 * kHidden),
+          padded((2 * kVocabulary + kSequence + 2) * kHidden + kVocabulary)};
+}
+
+struct Case {
+  int ranks;
+  int stage;
+  std::string type;
+  int64_t element() const { return type == "fp32" ? 4 : 2; }
+};
+
+MemoryReport MemoryOf(const Case& run, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"--stage", std::to_string(run.stage), "--dtype", run.type, "--steps",
+                                        "2"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return TrainSmall(run.ranks, arguments).memory;
+}
+
+void ExpectFormulas(const Case& run, const MemoryReport& memory) {
+  SCOPED_TRACE(run.type + ", stage " + std::to_string(run.stage) + ", ranks " + std::to_string(run.ranks));
+  const Sizes sizes = SizesAt(run.ranks);
+  const int64_t psi = sizes.psi(), own = psi / run.ranks, element = run.element();
+  const bool fp32 = run.type == "fp32";
+  // In fp32 the master weights are the shard of parameters.
+  const int64_t shard = run.stage == 0 || fp32 ? 0 : element * own;
+  EXPECT_EQ(memory.current.at("parameters"), (run.stage < 3 ? element * psi : 0) + shard);
+  EXPECT_EQ(memory.current.at("gradients"), element * (run.stage == 0 ? psi : own));
+  EXPECT_EQ(memory.current.at("master"), 4 * (run.stage == 0 ? psi : own));
+  EXPECT_EQ(memory.current.at("moments"), 8 * (run.stage == 0 ? psi : own));
+  const int64_t positions = kBucketBytes / element / run.ranks;
+  const int64_t capacity = std::min((positions + 127) / 128 * 128, own);
+  EXPECT_EQ(memory.peak.at("buckets"), 2 * element * run.ranks * capacity);
+  // The root, the block that computes and the one that is fetched; freed after the step.
+  EXPECT_EQ(memory.peak.at("gathered"), run.stage == 3 ? element * (sizes.root + 2 * sizes.block) : 0);
+  EXPECT_EQ(memory.current.at("gathered"), 0);
+  // Autograd's gradients are freed unit by unit in stages 2 and 3: there they are never all there.
+  const int64_t autograd = memory.peak.at("gradients") - memory.current.at("gradients");
+  if (run.stage == 1) EXPECT_GE(autograd, element * (psi - 1000 * run.ranks));
+  if (run.stage >= 2) EXPECT_LE(autograd, element * (sizes.root + 2 * sizes.block));
+  EXPECT_GT(memory.activations_kept, 0);
+}
+
+// The estimate is the paper's, without padding: a unit's shard is padded to 128 elements, its parameters to
+// 32 each, of which this model's all are multiples.
+void ExpectEstimated(const Case& run, const MemoryReport& memory) {
+  SCOPED_TRACE("estimate, stage " + std::to_string(run.stage) + ", ranks " + std::to_string(run.ranks));
+  EstimateSettings settings;
+  settings.shape = TransformerShape{.layers = kBlocks,
+                                    .hidden = kHidden,
+                                    .sequence = kSequence,
+                                    .vocabulary = kVocabulary,
+                                    .tied_head = false};
+  settings.dtype = run.type;
+  settings.ranks = run.ranks;
+  settings.bucket_bytes = kBucketBytes;
+  const StageEstimate estimate = EstimateOf(settings)[static_cast<size_t>(run.stage)];
+  // The estimator leaves out the head's bias of 256 numbers.
+  const auto near = [&](int64_t counted, double estimated, int64_t bytes_of_one, const char* what) {
+    const auto padding = static_cast<double>(((kBlocks + 1) * 128 * run.ranks + kVocabulary) * bytes_of_one);
+    EXPECT_GE(static_cast<double>(counted), estimated) << what;
+    EXPECT_LE(static_cast<double>(counted), estimated + padding) << what;
+  };
+  const bool copies_shard = run.stage == 1 || run.stage == 2;
+  const int64_t shard = copies_shard ? 2 * SizesAt(run.ranks).psi() / run.ranks : 0;
+  near(memory.current.at("parameters") - shard, estimate.states.parameters, 2, "parameters");
+  // The trainer keeps a whole set of gradients in stage 1 only until the end of a step's backward passes.
+  const int64_t gradients = run.stage == 1 ? memory.peak.at("gradients") - memory.current.at("gradients")
+                                           : memory.current.at("gradients");
+  near(gradients, estimate.states.gradients, 2, "gradients");
+  near(memory.current.at("master") + memory.current.at("moments"), estimate.states.optimizer, 12,
+       "optimizer");
+  near(memory.peak.at("gathered"), estimate.gathered, 2, "gathered");
+  EXPECT_NEAR(static_cast<double>(memory.peak.at("buckets")), estimate.buffers, 2 * 2 * 128.0 * run.ranks);
+}
+
+void ExpectFormulas(int ranks) {
+  for (const char* type : {"fp32", "bf16"}) {
+    int64_t kept = 0;
+    for (int stage = 0; stage < 4; ++stage) {
+      const Case run{ranks, stage, type};
+      const MemoryReport memory = MemoryOf(run);
+      ExpectFormulas(run, memory);
+      // In fp32 the estimator has no master weights beside the parameters; stages 0 to 2 of the trainer do.
+      if (run.type == "bf16") ExpectEstimated(run, memory);
+      // No stage changes what autograd keeps of activations.
+      if (stage == 0) kept = memory.activations_kept;
+      EXPECT_EQ(memory.activations_kept, kept);
+    }
+  }
+}
+
+TEST(MemoryFormula, OneRank) {
+  ExpectFormulas(1);
+}
+
+TEST(MemoryFormula, TwoRanks) {
+  ExpectFormulas(2);
+}
+
+TEST(MemoryFormula, ThreeRanks) {
+  ExpectFormulas(3);
+}
+
+TEST(MemoryFormula, FourRanks) {
+  ExpectFormulas(4);
+}
+
+TEST(MemoryFormula, WithoutPrefetchOneBlockLessIsGathered) {
+  const Sizes sizes = SizesAt(2);
+  const MemoryReport memory = MemoryOf({2, 3, "fp32"}, {"--no-prefetch"});
+  EXPECT_EQ(memory.peak.at("gathered"), 4 * (sizes.root + sizes.block));
+}
+
+TEST(MemoryFormula, ActivationsGrowWithTheBatchAndStatesDoNot) {
+  std::vector<MemoryReport> reports;
+  for (const char* batch : {"12", "24", "36"}) {
+    reports.push_back(MemoryOf({2, 2, "fp32"}, {"--batch", batch}));
+  }
+  const int64_t more = reports[1].activations_kept - reports[0].activations_kept;
+  EXPECT_GT(more, 0);
+  EXPECT_EQ(reports[2].activations_kept - reports[1].activations_kept, more);
+  for (const char* category : {"parameters", "gradients", "master", "moments", "buckets"}) {
+    EXPECT_EQ(reports[0].current.at(category), reports[2].current.at(category)) << category;
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl::zero

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/zero_workloads/rank_threads.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/spawn_threads.h"
+#include "tests/zero_workloads/rank_processes.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+void RunRank(const RankEnvironment& environment, const GridThreads& threads,
+             const std::function<void(Grid&)>& rank) {
+  const auto grid = Grid::Create(environment, threads.tensor_degree, threads.stage, JoinSettings{});
+  ASSERT_TRUE(grid) << grid.error().message;
+  try {
+    rank(**grid);
+  } catch (const std::exception& failure) {
+    ADD_FAILURE() << "rank " << environment.rank << ": " << failure.what();
+    (*grid)->Abort();
+  }
+}
+
+}  // namespace
+
+void RunGridThreads(const GridThreads& threads, const std::function<void(Grid&)>& rank) {
+  RankEnvironment environment;
+  environment.world = threads.ranks;
+  environment.address = "127.0.0.1";
+  environment.port = FreePort();
+  testing::SpawnThreads(threads.ranks, [&](int number) {
+    RankEnvironment own = environment;
+    own.rank = own.local_rank = number;
+    RunRank(own, threads, rank);
+  });
+}
+
+void RunRankThreads(int ranks, int stage, const std::function<void(ProcessGroup*)>& rank) {
+  RunGridThreads({.ranks = ranks, .stage = stage}, [&](Grid& grid) { rank(grid.world()); });
+}
+
+}  // namespace dynamiccl::zero

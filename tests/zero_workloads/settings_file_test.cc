@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/settings_file.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+
+#include "tests/zero_workloads/rank_processes.h"
+#include "zero_workloads/settings_arguments.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class SettingsFiles : public testing::Test {
+ protected:
+  SettingsFiles() {
+    AddSettingsFileOptions(&command_);
+    command_.add_option("--stage,--zero-stage", stage_);
+    command_.add_option("--data", data_);
+    command_.add_option("--bucket-bytes", bucket_);
+    command_.add_flag("--overlap,!--no-overlap", overlap_);
+    command_.add_flag("--eval-at-end");
+    for (const char* name :
+         {"--weight-decay", "--micro-steps", "--batch", "--dtype", "--loss-scale", "--first-loss-scale",
+          "--learning-rate", "--reduce-type", "--accumulation-type", "--beta1", "--beta2",
+          "--offload-optimizer", "--activation-checkpoints", "--clip-norm", "--tensor-parallel"}) {
+      command_.add_option(name, other_[name]);
+    }
+  }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  Result<SettingsArguments> Toml(const std::string& text, Words own = {}) {
+    own.insert(own.begin(), {"--config", Write("run.toml", text)});
+    return WithSettingsFiles(command_, own, 1);
+  }
+  Result<SettingsArguments> DeepSpeed(const std::string& text, int world = 1) {
+    return WithSettingsFiles(command_, {"--deepspeed_config=" + Write("ds.json", text)}, world);
+  }
+  // What a file added, and what parsing all of it gave.
+  static Words Added(const Result<SettingsArguments>& result, size_t own) {
+    return {result->arguments.begin() + static_cast<std::ptrdiff_t>(own), result->arguments.end()};
+  }
+  // The value that comes for an option; empty: none.
+  static std::string ValueOf(const Result<SettingsArguments>& result, const std::string& option) {
+    const auto place = std::find(result->arguments.begin(), result->arguments.end(), option);
+    return place == result->arguments.end() || place + 1 == result->arguments.end() ? "" : *(place + 1);
+  }
+  void ExpectError(const Result<SettingsArguments>& result, const std::string& text) {
+    ASSERT_FALSE(result);
+    EXPECT_NE(Describe(result.error()).find(text), std::string::npos) << Describe(result.error());
+  }
+
+  CLI::App command_;
+  TemporaryFolder folder_;
+  int stage_ = 0;
+  bool overlap_ = true;
+  std::string bucket_;
+  Words data_;
+  std::map<std::string, std::string> other_;
+};
+
+TEST_F(SettingsFiles, TomlKeysAreOptions) {
+  const auto result =
+      Toml("stage = 3\n[zero]\noverlap = false\nbucket_bytes = \"64K\"\n[text]\ndata = [\"a\", \"b\"]\n");
+  ASSERT_TRUE(result) << Describe(result.error());
+  Words all = result->arguments;
+  std::reverse(all.begin(), all.end());
+  command_.parse(all);
+  EXPECT_EQ(stage_, 3);
+  EXPECT_FALSE(overlap_);
+  EXPECT_EQ(bucket_, "64K");
+  EXPECT_EQ(data_, (Words{"a", "b"}));
+}
+
+TEST_F(SettingsFiles, TheCommandLineWinsUnderAnyOfAnOptionsNames) {
+  for (const Words& own : {Words{"--stage", "1"}, Words{"--stage=1"}, Words{"--zero-stage", "1"}}) {
+    const auto result = Toml("stage = 3\noverlap = true\n", own);
+    ASSERT_TRUE(result);
+    EXPECT_EQ(Added(result, 2 + own.size()), Words{"--overlap"});
+  }
+  const auto result = Toml("overlap = true\n", {"--no-overlap"});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(Added(result, 3), Words{});
+}
+
+TEST_F(SettingsFiles, WrongTomlIsNamedWithItsPlace) {
+  ExpectError(Toml("stage = 1\nstgae = 3\n"), "run.toml: line 2, column 1: 'stgae' is no setting");
+  ExpectError(Toml("stgae = 3\n"), "'stage' is one");
+  ExpectError(Toml("stage = true\n"), "'stage' has a value that is not true or false");
+  ExpectError(Toml("overlap = 3\n"), "'overlap' is true or false");
+  ExpectError(Toml("stage = \n"), "line 1");
+  ExpectError(Toml("stage = 1979-05-27\n"), "a number, a text, true or false");
+  ExpectError(Toml("config = \"other.toml\"\n"), "'config' is no setting");
+  ExpectError(WithSettingsFiles(command_, {"--config", (folder_ / "absent.toml").string()}, 1),
+              "No such file");
+}
+
+TEST_F(SettingsFiles, DeepSpeedsBatchSizesAreOneEquation) {
+  const auto expect = [&](const std::string& text, const std::string& batch, const std::string& micro_steps) {
+    const auto result = DeepSpeed(text, 4);
+    ASSERT_TRUE(result) << Describe(result.error());
+    EXPECT_EQ(ValueOf(result, "--batch"), batch) << text;
+    EXPECT_EQ(ValueOf(result, "--micro-steps"), micro_steps) << text;
+  };
+  expect(R"({"train_batch_size": 32})", "32", "1");
+  expect(R"({"train_batch_size": 32, "gradient_accumulation_steps": 2})", "16", "2");
+  expect(R"({"train_batch_size": 32, "train_micro_batch_size_per_gpu": 2})", "8", "4");
+  expect(R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3})", "8", "3");
+  expect(R"({"train_batch_size": 24, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3})",
+         "8", "3");
+  expect(R"({"train_batch_size": "auto", "gradient_accumulation_steps": 3})", "", "3");
+  expect(R"({"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 2}})", "4", "1");
+  ExpectError(DeepSpeed(R"({"train_batch_size": 33})", 4), "train_batch_size 33 is not");
+  ExpectError(DeepSpeed(R"({"train_batch_size": 2})", 4), "train_batch_size 2 is not");
+}
+
+TEST_F(SettingsFiles, DeepSpeedsPrecision) {
+  const auto fp16 =
+      DeepSpeed(R"({"fp16": {"enabled": true, "initial_scale_power": 10}, "communication_data_type": "fp32",
+                                  "zero_optimization": {"reduce_bucket_size": 1e6}})");
+  ASSERT_TRUE(fp16) << Describe(fp16.error());
+  EXPECT_EQ(ValueOf(fp16, "--dtype"), "fp16");
+  EXPECT_EQ(ValueOf(fp16, "--loss-scale"), "dynamic");
+  EXPECT_EQ(ValueOf(fp16, "--first-loss-scale"), "1024");
+  EXPECT_EQ(ValueOf(fp16, "--reduce-type"), "fp32");
+  EXPECT_EQ(ValueOf(fp16, "--bucket-bytes"), "4000000");
+  const auto bf16 =
+      DeepSpeed(R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 2, "overlap_comm": false,
+                                  "reduce_bucket_size": 1e6, "allgather_bucket_size": 5}})");
+  ASSERT_TRUE(bf16);
+  EXPECT_EQ(ValueOf(bf16, "--dtype"), "bf16");
+  EXPECT_EQ(ValueOf(bf16, "--bucket-bytes"), "2000000");
+  EXPECT_NE(std::find(bf16->arguments.begin(), bf16->arguments.end(), "--no-overlap"), bf16->arguments.end());
+  ASSERT_EQ(bf16->notes.size(), 5u);
+  EXPECT_NE(bf16->notes[0].find("allgather_bucket_size: makes no difference"), std::string::npos);
+  ExpectError(DeepSpeed(R"({"bf16": {"enabled": true}, "fp16": {"enabled": true}})"), "both enabled");
+  ExpectError(DeepSpeed(R"({"bf16": {"enabled": true}, "communication_data_type": "fp16"})"),
+              "the trainer has bf16 and fp32");
+}
+
+TEST_F(SettingsFiles, WhatDeepSpeedHasAndTheTrainerHasNotIsAnError) {
+  ExpectError(DeepSpeed(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}})"),
+              "zero_optimization.zero_hpz_partition_size: the trainer has nothing for it");
+  ExpectError(DeepSpeed(R"({"optimizer": {"type": "Lamb"}})"), "the trainer has \"AdamW\" only");
+  ExpectError(DeepSpeed(R"({"zero_optimization": {"reduce_scatter": false}})"), "the trainer has true only");
+  ExpectError(DeepSpeed(R"({"zero_optimization": {"overlap_comm": 1}})"), "neither true nor false");
+  ExpectError(DeepSpeed(R"({"zero_optimization": )"), "ds.json");
+  ExpectError(DeepSpeed(R"({"fp16": {"enabled": 3}})"), "ds.json");
+  ExpectError(DeepSpeed(R"({"zero_optimization": {"offload_optimizer": {"device": "nvme"}}})"),
+              "nvme_path is missing");
+}
+
+TEST_F(SettingsFiles, AFlagWithoutAnOppositeMayBeFalse) {
+  const auto result = Toml("eval-at-end = false\noverlap = false\n");
+  ASSERT_TRUE(result) << Describe(result.error());
+  EXPECT_EQ(Added(result, 2), Words{"--no-overlap"});
+  ExpectError(Toml("no-such-flag = false\n"), "is no setting");
+}
+
+TEST_F(SettingsFiles, DefaultsThatDifferFromDeepSpeedsAreTold) {
+  const auto bare = DeepSpeed("{}");
+  ASSERT_TRUE(bare);
+  EXPECT_EQ(bare->notes.size(), 4u);
+  const auto full = DeepSpeed(
+      R"({"optimizer": {"params": {"betas": [0.9, 0.999], "weight_decay": 0}}, "gradient_clipping": 1,
+                                  "scheduler": {"type": "WarmupCosineLR"}})");
+  ASSERT_TRUE(full) << Describe(full.error());
+  EXPECT_EQ(full->notes, Words{});
+}
+
+TEST_F(SettingsFiles, OneFileAtATime) {
+  ExpectError(WithSettingsFiles(command_, {"--config", "a", "--deepspeed-config", "b"}, 1),
+              "one of them at a time");
+}
+
+}  // namespace
+}  // namespace dynamiccl::zero

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Gathers what a bare machine with a GPU needs to run measure.sh and zero_on_cuda.sh, from a build on this machine: programs,
+# objects, kernels, the few shared libraries and headers of packages that it may lack. No NCCL, no CUDA and no PyTorch: those
+# must be there (a PyTorch for CUDA brings all three, and takes gigabytes).
+#   carry.sh BUILD FOLDER      FOLDER then works as --home, FOLDER/include as --include
+# Exit codes: 0 done, 1 larger than 64 MiB, 2 usage, 3 something is missing.
+set -euo pipefail
+
+[[ $# -eq 2 ]] || { sed -n '6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+build="$1" target="$2"
+[[ -x "$build/bin/dynamiccl" ]] || { echo "error: no bin/dynamiccl in '$build'" >&2; exit 3; }
+mkdir -p "$target"/{bin,lib/hostccl,lib/carried,include,tests}
+
+cp "$build/bin/dynamiccl" "$target/bin/"
+for file in libdynamiccl.so libnccl-tuner-sweep.so dynamiccl_kernels.fatbin; do
+  if [[ -e "$build/lib/$file" ]]; then cp "$build/lib/$file" "$target/lib/"; else echo "not in this build: lib/$file"; fi
+done
+ln -sf libdynamiccl.so "$target/lib/libnccl-tuner-dynamiccl.so"
+ln -sf libdynamiccl.so "$target/lib/libnccl-profiler-dynamiccl.so"
+cp "$build/lib/hostccl/libnccl.so.2" "$target/lib/hostccl/"
+for program in gpu_test bench_test; do
+  if [[ -x "$build/tests/$program" ]]; then cp "$build/tests/$program" "$target/tests/"; fi
+done
+for object in "$target"/bin/* "$target"/tests/* "$target"/lib/*.so "$target"/lib/hostccl/*; do
+  if [[ -f "$object" && ! -L "$object" ]]; then strip --strip-debug "$object" || true; fi
+done
+
+# Shared libraries of packages; the C and C++ runtimes are the machine's own.
+# A program that is linked against none but those leaves nothing to copy.
+for object in "$target"/bin/* "$target"/tests/*; do
+  { ldd "$object" || true; } | awk '$3 ~ /^\// {print $3}'
+done | sort -u | { grep -vE '/(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libz)[.-]' || true; } | while read -r library; do
+  cp -L "$library" "$target/lib/carried/"
+done
+
+# Headers that the trainer's sources include (zero_workloads and src/base).
+for header in fmt nlohmann CLI tl toml++ xxhash.h; do
+  if [[ -e "/usr/include/$header" ]]; then cp -r "/usr/include/$header" "$target/include/"; else echo "not here: /usr/include/$header"; fi
+done
+
+size=$(du -sk "$target" | cut -f1)
+echo "$target: $((size / 1024)) MiB"
+if [[ "$size" -gt 65536 ]]; then
+  echo "error: more than 64 MiB" >&2
+  exit 1
+fi

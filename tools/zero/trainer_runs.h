@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of dynamiccl-zero on this machine, one after another, and what each reported.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "tools/launch/launch_plan.h"
+
+namespace dynamiccl {
+
+// Of rank 0.
+struct TrainerReport {
+  std::vector<double> step_ms;
+  double held_out_bits_per_byte = 0.0;        // 0: not evaluated
+  std::map<std::string, int64_t> peak_bytes;  // by category, "total" and "activations_kept" among them
+  double sent_bytes_a_step = 0.0;
+};
+
+// The lines that dynamiccl-zero writes with --json.
+Result<TrainerReport> ReadTrainerReport(const std::string& path);
+
+class TrainerRuns {
+ public:
+  // Makes a folder for logs, which goes away with the object unless a run failed. `plan` has the number of
+  // ranks and their environment; its command is the trainer's program.
+  static Result<TrainerRuns> Open(LaunchPlan plan);
+  TrainerRuns(TrainerRuns&& other) noexcept;
+  TrainerRuns& operator=(TrainerRuns&&) = delete;
+  ~TrainerRuns();
+
+  int ranks() const { return plan_.n_ranks; }
+  // A folder of this object's, where runs may leave files.
+  std::string folder() const { return folder_; }
+  // Trains with these options. kUnavailable where a rank ran out of memory; any other failure names the log.
+  Result<TrainerReport> Train(const std::vector<std::string>& options);
+
+ private:
+  explicit TrainerRuns(LaunchPlan plan) : plan_(std::move(plan)) {}
+
+  LaunchPlan plan_;
+  std::string folder_;
+  bool keep_ = false;
+};
+
+}  // namespace dynamiccl

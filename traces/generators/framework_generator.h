@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wire patterns of public training frameworks as pure functions: one interface, one file a framework. How
+// to add one: docs/generators.md.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "traces/generators/model_shape.h"
+#include "traces/generators/operation_list.h"
+#include "traces/generators/setting_values.h"
+#include "traces/generators/world_shape.h"
+
+namespace dynamiccl {
+
+struct GeneratorInput {
+  const ModelShape& model;
+  const WorldShape& world;
+  const SettingValues& settings;
+};
+
+// No clock, no randomness, no state: the same input gives the same operations, and every rank issues them.
+class FrameworkGenerator {
+ public:
+  virtual ~FrameworkGenerator() = default;
+  // As `dynamiccl trace generate --framework` spells it: "fsdp2".
+  virtual std::string_view name() const = 0;
+  // One line for the help.
+  virtual std::string_view sentence() const = 0;
+  // The file and the release whose behaviour this is.
+  virtual std::string_view source() const = 0;
+  virtual std::span<const SettingRow> settings() const = 0;
+  // The true label.
+  virtual ZeroStage Stage(const GeneratorInput& input) const = 0;
+  // What the framework cannot do, beyond what its settings' table says. Without an own answer: neither tensor
+  // parallelism nor hybrid sharding.
+  virtual Status Check(const GeneratorInput& input) const;
+  // Calls before the first step.
+  virtual void Construct(const GeneratorInput&, OperationList&) const {}
+  // Step `step`, from 0: the first ones differ where a framework learns from them.
+  virtual void Step(const GeneratorInput& input, int step, OperationList& list) const = 0;
+
+ protected:
+  Status RefuseTensorParallel(const GeneratorInput& input) const;
+  Status RefuseHybridSharding(const GeneratorInput& input) const;
+};
+
+struct GeneratedRun {
+  std::string framework;
+  WorldShape world;
+  ZeroStage stage = ZeroStage::kUnknown;
+  std::vector<WireOperation> construction;
+  std::vector<std::vector<WireOperation>> steps;
+};
+
+// Every generator.
+std::span<const FrameworkGenerator* const> AllFrameworkGenerators();
+
+// Errors name the option and say what to do.
+Result<GeneratedRun> GenerateRun(std::string_view framework, const ModelShape& model, const WorldShape& world,
+                                 const SettingTexts& settings, int steps);
+
+// The rows of AllFrameworkGenerators.
+const FrameworkGenerator& DdpGenerator();
+const FrameworkGenerator& ZeroRedundancyGenerator();
+const FrameworkGenerator& DeepSpeedStage1Generator();
+const FrameworkGenerator& DeepSpeedStage2Generator();
+const FrameworkGenerator& DeepSpeedStage3Generator();
+const FrameworkGenerator& Fsdp2Generator();
+const FrameworkGenerator& MegatronGenerator();
+const FrameworkGenerator& LlmcGenerator();
+const FrameworkGenerator& ColossalAiGenerator();
+const FrameworkGenerator& ZeroPaperGenerator();
+
+}  // namespace dynamiccl

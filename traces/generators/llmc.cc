@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.c: GPT-2 with one communicator. Gradients of a layer go out in one group of twelve calls in the last
+// micro-step, the rest in a group of four; with ZeRO stage 1 updated shards come back tensor by tensor, one
+// group for all layers' tensors of a kind.
+#include <array>
+#include <vector>
+
+#include "traces/generators/framework_generator.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr std::array kSettings = {
+    SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "floatX: parameters and gradients"},
+    SettingRow{"stage", SettingKind::kChoice, "1", "ZeRO stage (-z)", 1, "0,1"},
+};
+
+// padded_vocab_size of train_gpt2.py's export.
+constexpr int64_t kVocabularyAlignment = 128;
+
+class Llmc : public FrameworkGenerator {
+ public:
+  std::string_view name() const override { return "llmc"; }
+  std::string_view sentence() const override { return "llm.c's GPT-2 trainer, ZeRO stage 0 or 1"; }
+  std::string_view source() const override { return "llm.c f1e2ace: train_gpt2.cu, llmc/zero.cuh"; }
+  std::span<const SettingRow> settings() const override { return kSettings; }
+  ZeroStage Stage(const GeneratorInput& input) const override {
+    return input.settings.Choice("stage") == "1" ? ZeroStage::kStage1 : ZeroStage::kStage0;
+  }
+  Status Check(const GeneratorInput& input) const override;
+  void Step(const GeneratorInput& input, int step, OperationList& list) const override;
+};
+
+// Elements of the tensors, the two embeddings and the last norm apart from a layer's twelve.
+struct Tensors {
+  int64_t word_embedding, position_embedding, width;
+  std::array<int64_t, 12> layer;
+};
+
+Tensors TensorsOf(const Transformer& t) {
+  const int64_t c = t.hidden;
+  return {RoundUp(t.vocabulary, kVocabularyAlignment) * c,
+          t.sequence * c,
+          c,
+          {c, c, 3 * c * c, 3 * c, c * c, c, c, c, 4 * c * c, 4 * c, 4 * c * c, c}};
+}
+
+Status Llmc::Check(const GeneratorInput& input) const {
+  DYNAMICCL_CHECK_OK(FrameworkGenerator::Check(input));
+  if (input.model.name != "gpt" || !input.model.transformer->tied_head) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "llmc: it trains GPT-2 with a tied head only"),
+                    "take --model gpt:tied_head=true");
+  }
+  const Tensors tensors = TensorsOf(*input.model.transformer);
+  const bool divides = tensors.word_embedding % input.world.data == 0 &&
+                       tensors.position_embedding % input.world.data == 0 &&
+                       tensors.width % input.world.data == 0;
+  if (Stage(input) == ZeroStage::kStage0 || divides) return {};
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "llmc: hidden {} does not divide by {} ranks", tensors.width,
+                input.world.data),
+      "llm.c would print a line and train without sharding: ask for stage=0, or take another hidden");
+}
+
+class StepWriter {
+ public:
+  StepWriter(const GeneratorInput& input, OperationList& list)
+      : list_(list),
+        layers_(input.model.transformer->layers),
+        tensors_(TensorsOf(*input.model.transformer)),
+        type_(input.settings.Type("dtype")),
+        sharded_(input.settings.Choice("stage") == "1") {}
+
+  void Run() {
+    list_.SetPhase(Phase::kBackward);
+    for (int64_t layer = 0; layer < layers_; ++layer) Reduce({tensors_.layer.begin(), tensors_.layer.end()});
+    list_.AllReduce(1, DataType::kFloat32, ReduceOp::kAvg, Role::kScalar);  // the loss
+    Reduce({tensors_.word_embedding, tensors_.position_embedding, tensors_.width, tensors_.width});
+    list_.SetPhase(Phase::kOptimizer);
+    if (!sharded_) return;
+    list_.AllReduce(1, DataType::kFloat32, ReduceOp::kSum, Role::kScalar);  // the norm
+    Gather(tensors_.word_embedding, 1);
+    Gather(tensors_.position_embedding, 1);
+    for (const int64_t elements : tensors_.layer) Gather(elements, layers_);
+    Gather(tensors_.width, 1);
+    Gather(tensors_.width, 1);
+  }
+
+ private:
+  void Reduce(const std::vector<int64_t>& group) {
+    list_.BeginGroup();
+    for (const int64_t elements : group) {
+      if (sharded_)
+        list_.ReduceScatter(elements, type_, ReduceOp::kAvg, Role::kGradientReduce);
+      else
+        list_.AllReduce(elements, type_, ReduceOp::kAvg, Role::kGradientReduce);
+    }
+    list_.EndGroup();
+  }
+  void Gather(int64_t elements, int64_t copies) {
+    list_.BeginGroup();
+    for (int64_t copy = 0; copy < copies; ++copy) list_.AllGather(elements, type_, Role::kPostStepGather);
+    list_.EndGroup();
+  }
+
+  OperationList& list_;
+  const int64_t layers_;
+  const Tensors tensors_;
+  const DataType type_;
+  const bool sharded_;
+};
+
+void Llmc::Step(const GeneratorInput& input, int, OperationList& list) const {
+  StepWriter(input, list).Run();
+}
+
+}  // namespace
+
+const FrameworkGenerator& LlmcGenerator() {
+  static const Llmc generator;
+  return generator;
+}
+
+}  // namespace dynamiccl

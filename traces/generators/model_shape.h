@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of a generated training job: its parameters by name and shape, in order of registration. Presets,
+// or any list of parameters from a file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "traces/generators/setting_values.h"
+
+namespace dynamiccl {
+
+// Along which dimension Megatron's tensor parallelism splits a parameter.
+enum class TensorSplit : uint8_t { kNone, kRows, kColumns };  // dimension 0, dimension 1
+
+struct ParameterShape {
+  std::string name;           // "h.3.attn.c_attn.weight", as PyTorch names it
+  std::vector<int64_t> dims;  // at least one
+  TensorSplit split = TensorSplit::kNone;
+
+  int64_t Elements() const;
+};
+
+// The transformer that the parameters belong to: what the collectives of activations follow from.
+struct Transformer {
+  int64_t layers = 0;
+  int64_t hidden = 0;
+  int64_t vocabulary = 0;
+  int64_t sequence = 0;
+  bool tied_head = false;  // the head shares the embedding's parameter
+};
+
+// Modules run forward in the order in which their parameters are registered, backward in the reverse.
+struct ModelShape {
+  std::string name;
+  std::vector<ParameterShape> parameters;
+  int64_t float_buffers = 0;    // elements of float32 buffers (running means and variances)
+  int64_t integer_buffers = 0;  // elements of int64 buffers (batch counters)
+  std::optional<Transformer> transformer;
+
+  int64_t Elements() const;  // the paper's Psi
+};
+
+// Parameters that are used together, by index: unit 0 is the root (embeddings, last norm, head), then one
+// unit for each name up to its first number ("h.3", "layer1.0"): a transformer block or a residual block.
+std::vector<std::vector<size_t>> UnitsOf(const ModelShape& model);
+
+// One leaf module (the name without its last part) or, without own parameters, a unit or the whole model.
+struct ModuleShape {
+  std::string name;
+  std::vector<size_t> parameters;
+  size_t end = 0;  // index after its last child; own index + 1 for a leaf
+};
+// All of them in order of use: a container stands before its children, the whole model first.
+std::vector<ModuleShape> ModulesOf(const ModelShape& model);
+// Indices of the direct children.
+std::vector<size_t> ChildrenOf(const std::vector<ModuleShape>& modules, size_t module);
+
+struct ModelPreset {
+  std::string_view name;
+  std::string_view sentence;
+  std::span<const SettingRow> settings;
+  ModelShape (*make)(const SettingValues&);
+};
+std::span<const ModelPreset> AllModelPresets();
+
+// "gpt", "gpt:layers=4,hidden=256": a preset with its settings.
+Result<ModelShape> ParseModel(std::string_view text);
+
+// A file with one parameter a line: a name and its dimensions with 'x' between, "fc.weight 1000x2048". Empty
+// lines and lines that begin with '#' do not count. Errors name the line.
+Result<ModelShape> ReadParameterList(const std::string& path);
+
+}  // namespace dynamiccl

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/checkpoint/checkpoint_folder.h"
+
+#include <fcntl.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "src/base/fail_point.h"
+#include "zero_workloads/checkpoint/data_file.h"
+
+namespace dynamiccl::zero {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kComplete = "step-", kPartial = "partial-step-", kRemoved = "removed-step-";
+constexpr std::string_view kSetAside = "set-aside-step-";
+// Names sort by step up to this many digits; more digits are read as well.
+constexpr int kDigits = 8;
+
+std::string Name(std::string_view prefix, int64_t step) {
+  return fmt::format("{}{:0{}}", prefix, step, kDigits);
+}
+
+// -1: another name.
+int64_t StepOf(const std::string& name) {
+  if (!name.starts_with(kComplete)) return -1;
+  int64_t step = -1;
+  const char* end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + kComplete.size(), end, step);
+  return parsed.ec == std::errc() && parsed.ptr == end ? step : -1;
+}
+
+Status Rename(const std::string& from, const std::string& to) {
+  std::error_code failure;
+  fs::rename(from, to, failure);
+  if (failure) return MakeError(ErrorKind::kUnavailable, "{} to {}: {}", from, to, failure.message());
+  return {};
+}
+
+// Names in a folder; none where it does not exist.
+Result<std::vector<std::string>> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  // Not by a range-for: that one's increment throws.
+  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();) {
+    names.push_back(entry->path().filename().string());
+    entry.increment(failure);
+  }
+  if (failure && failure != std::errc::no_such_file_or_directory) {
+    return CannotReadCheckpoint(folder, failure.message());
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> CheckpointFolder::Steps() const {
+  DYNAMICCL_TRY(const std::vector<std::string> names, NamesIn(path_));
+  std::vector<int64_t> steps;
+  for (const std::string& name : names) {
+    const int64_t step = StepOf(name);
+    if (step >= 0) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::string CheckpointFolder::PathOf(int64_t step) const {
+  return path_ + "/" + Name(kComplete, step);
+}
+
+Status CheckpointFolder::CheckHas(int64_t step) const {
+  DYNAMICCL_TRY(const std::vector<int64_t> steps, Steps());
+  if (std::find(steps.begin(), steps.end(), step) != steps.end()) return {};
+  const std::string have = steps.empty() ? "none at all" : fmt::format("{}", fmt::join(steps, ", "));
+  return MakeError(ErrorKind::kNotFound, "{}: no complete checkpoint of step {}; there is {}", path_, step,
+                   have);
+}
+
+std::string CheckpointFolder::PartialPathOf(int64_t step) const {
+  return path_ + "/" + Name(kPartial, step);
+}
+
+Status CheckpointFolder::Claim() {
+  std::error_code failure;
+  fs::create_directories(path_, failure);
+  lock_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock_.valid()) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "--checkpoint-dir {}: {}", path_, ErrnoText(errno)),
+        "name a folder that may be written to, or that can be made");
+  }
+  // A file system without locks (ENOLCK, EOPNOTSUPP) keeps nobody out.
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "--checkpoint-dir {}: another run writes there", path_),
+        "end that run, or name another folder");
+  }
+  DYNAMICCL_TRY(const std::vector<std::string> names, NamesIn(path_));
+  for (const std::string& name : names) {
+    const bool left_behind = name.starts_with(kPartial) || name.starts_with(kRemoved);
+    if (left_behind) fs::remove_all(path_ + "/" + name, failure);
+  }
+  return {};
+}
+
+Status CheckpointFolder::SetAside(int64_t step) const {
+  const std::string aside = path_ + "/" + Name(kSetAside, step);
+  std::error_code failure;
+  fs::remove_all(aside, failure);
+  return Rename(PathOf(step), aside);
+}
+
+// Renamed first, on the disk as well: a removal that is cut short leaves nothing that looks complete.
+Status CheckpointFolder::Remove(int64_t step) const {
+  const std::string removed = path_ + "/" + Name(kRemoved, step);
+  DYNAMICCL_CHECK_OK(Rename(PathOf(step), removed));
+  DYNAMICCL_CHECK_OK(SyncFolder(path_));
+  PassFailPoint(FailPoint::kCheckpointRemoving);
+  std::error_code failure;
+  fs::remove_all(removed, failure);
+  if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", removed, failure.message());
+  return {};
+}
+
+void CheckpointFolder::RemoveBeyond(const std::vector<int64_t>& steps, int64_t keep) const {
+  for (size_t i = 0; static_cast<int64_t>(steps.size() - i) > keep; ++i) {
+    const Status removed = Remove(steps[i]);
+    if (removed) continue;
+    fmt::print(stderr, "the checkpoint of step {} stays: {}\n", steps[i], removed.error().message);
+  }
+}
+
+Status CheckpointFolder::Commit(int64_t step, int64_t keep) const {
+  DYNAMICCL_CHECK_OK(SyncFolder(PartialPathOf(step)));
+  DYNAMICCL_TRY(std::vector<int64_t> steps, Steps());
+  for (; !steps.empty() && steps.back() >= step; steps.pop_back()) DYNAMICCL_CHECK_OK(SetAside(steps.back()));
+  PassFailPoint(FailPoint::kCheckpointCommit);
+  DYNAMICCL_CHECK_OK(Rename(PartialPathOf(step), PathOf(step)));
+  DYNAMICCL_CHECK_OK(SyncFolder(path_));
+  PassFailPoint(FailPoint::kCheckpointCommitted);
+  steps.push_back(step);
+  RemoveBeyond(steps, keep);
+  return {};
+}
+
+void CheckpointFolder::DropPartial(int64_t step) const {
+  std::error_code failure;
+  fs::remove_all(PartialPathOf(step), failure);
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeepSpeed's keys and what they are here. Meanings as in its documentation of 0.19
+// (deepspeed.ai/docs/config-json). A key that is absent leaves the trainer's own default; where DeepSpeed's
+// is another one, a note says so.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "zero_workloads/settings_file.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+using Json = nlohmann::json;
+
+enum class Meaning {
+  kValue,     // the option's value as it is
+  kFlag,      // true: the option; false: its --no- form
+  kIs,        // only the value that `option` holds is what the trainer does
+  kNoMatter,  // another way to the same result
+  kTogether,  // read with others, by the functions below
+};
+
+struct Key {
+  const char* name;
+  Meaning meaning;
+  const char* option = "";
+};
+
+constexpr Key kKeys[] = {
+    {"zero_optimization.stage", Meaning::kValue, "--stage"},
+    {"zero_optimization.overlap_comm", Meaning::kFlag, "--overlap"},
+    {"zero_optimization.reduce_scatter", Meaning::kIs, "true"},
+    {"zero_optimization.reduce_bucket_size", Meaning::kTogether},
+    {"zero_optimization.contiguous_gradients", Meaning::kIs, "true"},
+    {"zero_optimization.allgather_partitions", Meaning::kIs, "true"},
+    {"zero_optimization.allgather_bucket_size", Meaning::kNoMatter},
+    {"zero_optimization.stage3_prefetch_bucket_size", Meaning::kNoMatter},
+    {"zero_optimization.stage3_max_live_parameters", Meaning::kNoMatter},
+    {"zero_optimization.stage3_max_reuse_distance", Meaning::kNoMatter},
+    {"zero_optimization.offload_optimizer.device", Meaning::kTogether},
+    {"zero_optimization.offload_optimizer.nvme_path", Meaning::kTogether},
+    {"train_batch_size", Meaning::kTogether},
+    {"train_micro_batch_size_per_gpu", Meaning::kTogether},
+    {"gradient_accumulation_steps", Meaning::kTogether},
+    {"gradient_clipping", Meaning::kValue, "--clip-norm"},
+    {"steps_per_print", Meaning::kValue, "--log-every"},
+    {"fp16.enabled", Meaning::kTogether},
+    {"fp16.loss_scale", Meaning::kTogether},
+    {"fp16.initial_scale_power", Meaning::kTogether},
+    {"fp16.loss_scale_window", Meaning::kValue, "--loss-scale-growth"},
+    {"fp16.hysteresis", Meaning::kValue, "--loss-scale-hysteresis"},
+    {"fp16.min_loss_scale", Meaning::kValue, "--least-loss-scale"},
+    {"bf16.enabled", Meaning::kTogether},
+    {"communication_data_type", Meaning::kTogether},
+    {"data_types.grad_accum_dtype", Meaning::kTogether},
+    {"optimizer.type", Meaning::kIs, "\"AdamW\""},
+    {"optimizer.params.lr", Meaning::kValue, "--learning-rate"},
+    {"optimizer.params.weight_decay", Meaning::kValue, "--weight-decay"},
+    {"optimizer.params.betas", Meaning::kTogether},
+    {"optimizer.params.eps", Meaning::kValue, "--epsilon"},
+    {"scheduler.type", Meaning::kIs, "\"WarmupCosineLR\""},
+    {"scheduler.params.warmup_num_steps", Meaning::kValue, "--warmup"},
+    {"scheduler.params.total_num_steps", Meaning::kValue, "--steps"},
+    {"scheduler.params.cos_min_ratio", Meaning::kIs, "0.1"},
+    {"activation_checkpointing.partition_activations", Meaning::kTogether},
+    {"activation_checkpointing.cpu_checkpointing", Meaning::kTogether},
+    {"tensor_parallel.autotp_size", Meaning::kValue, "--tensor-parallel"},
+    {"wall_clock_breakdown", Meaning::kNoMatter},
+};
+
+class DeepSpeedReader {
+ public:
+  DeepSpeedReader(std::string source, int world) : source_(std::move(source)), world_(world) {}
+
+  Result<FileOptions> Read(const Json& document) {
+    Flatten("", document);
+    for (const auto& [name, value] : leaves_) DYNAMICCL_CHECK_OK(ReadKey(name, value));
+    DYNAMICCL_CHECK_OK(ReadPrecision());
+    DYNAMICCL_CHECK_OK(ReadBatch());
+    DYNAMICCL_CHECK_OK(ReadOffload());
+    ReadBucket();
+    ReadActivations();
+    NoteDefaults();
+    return std::move(file_);
+  }
+
+ private:
+  void Flatten(const std::string& prefix, const Json& value) {
+    if (!value.is_object()) {
+      leaves_[prefix] = value;
+      return;
+    }
+    for (const auto& [key, child] : value.items()) Flatten(prefix.empty() ? key : prefix + "." + key, child);
+  }
+
+  template <typename... Args>
+  tl::unexpected<Error> Complain(fmt::format_string<Args...> text, Args&&... args) const {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: {}", source_,
+                     fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  void Add(const std::string& key, const std::string& option, std::vector<std::string> values) {
+    file_.options.push_back({option, std::move(values), source_ + ": " + key});
+  }
+
+  const Json* Find(const std::string& name) const {
+    const auto place = leaves_.find(name);
+    return place == leaves_.end() || place->second == "auto" ? nullptr : &place->second;
+  }
+
+  // A key that is absent or "auto" has the value `otherwise`.
+  template <typename T>
+  T Get(const std::string& name, T otherwise) const {
+    const Json* const value = Find(name);
+    return value == nullptr ? otherwise : value->get<T>();
+  }
+
+  Status ReadKey(const std::string& name, const Json& value) {
+    const Key* key = std::find_if(std::begin(kKeys), std::end(kKeys),
+                                  [&](const Key& known) { return known.name == name; });
+    if (key == std::end(kKeys)) {
+      return WithHint(
+          Complain("{}: the trainer has nothing for it", name),
+          "take it out of the file; docs/zero_trainer.md lists DeepSpeed's keys that are understood");
+    }
+    if (value == "auto") return {};
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    switch (key->meaning) {
+      case Meaning::kValue:
+        Add(name, key->option, {text});
+        return {};
+      case Meaning::kFlag:
+        if (!value.is_boolean()) return Complain("{}: {} is neither true nor false", name, value.dump());
+        Add(name, value.get<bool>() ? key->option : "--no-" + std::string(key->option + 2), {});
+        return {};
+      case Meaning::kIs:
+        if (value == Json::parse(key->option)) return {};
+        return Complain("{}: {}: the trainer has {} only", name, value.dump(), key->option);
+      case Meaning::kNoMatter:
+        file_.notes.push_back(fmt::format("{}: {}: makes no difference here", source_, name));
+        return {};
+      case Meaning::kTogether:
+        return {};
+    }
+    return {};
+  }
+
+  Status ReadPrecision() {
+    const bool fp16 = Get("fp16.enabled", false), bf16 = Get("bf16.enabled", false);
+    if (fp16 && bf16) return Complain("fp16 and bf16 are both enabled");
+    const std::string type = fp16 ? "fp16" : bf16 ? "bf16" : "fp32";
+    Add("fp16, bf16", "--dtype", {type});
+    if (fp16) {
+      const double scale = Get("fp16.loss_scale", 0.0);
+      Add("fp16.loss_scale", "--loss-scale", {scale == 0.0 ? "dynamic" : fmt::format("{}", scale)});
+      Add("fp16.initial_scale_power", "--first-loss-scale",
+          {fmt::format("{}", std::exp2(Get("fp16.initial_scale_power", 16.0)))});
+    }
+    DYNAMICCL_CHECK_OK(ReadType("communication_data_type", "--reduce-type", type));
+    DYNAMICCL_CHECK_OK(ReadType("data_types.grad_accum_dtype", "--accumulation-type", type));
+    const std::vector<double> betas = Get("optimizer.params.betas", std::vector<double>{});
+    if (betas.empty()) return {};
+    if (betas.size() != 2) return Complain("optimizer.params.betas: two numbers");
+    Add("optimizer.params.betas", "--beta1", {fmt::format("{}", betas[0])});
+    Add("optimizer.params.betas", "--beta2", {fmt::format("{}", betas[1])});
+    return {};
+  }
+
+  // A type that is the model's or fp32.
+  Status ReadType(const std::string& name, const std::string& option, const std::string& model) {
+    const std::string type = Get(name, std::string());
+    if (type.empty()) return {};
+    if (type != model && type != "fp32")
+      return Complain("{}: {}: the trainer has {} and fp32", name, type, model);
+    Add(name, option, {type == model ? "model" : "fp32"});
+    return {};
+  }
+
+  // DeepSpeed: batch of a step = micro-batch a GPU x accumulation steps x GPUs; two of them give the third.
+  // The GPUs of a tensor group count as one.
+  Status ReadBatch() {
+    const int64_t tensor_ranks = std::max<int64_t>(1, Get<int64_t>("tensor_parallel.autotp_size", 1));
+    const int64_t ranks = std::max<int64_t>(1, world_ / tensor_ranks);
+    const int64_t whole = Get<int64_t>("train_batch_size", 0);
+    int64_t micro = Get<int64_t>("train_micro_batch_size_per_gpu", 0);
+    int64_t steps = Get<int64_t>("gradient_accumulation_steps", 0);
+    if (whole == 0 && micro == 0)
+      return steps == 0
+                 ? Status{}
+                 : (Add("gradient_accumulation_steps", "--micro-steps", {std::to_string(steps)}), Status{});
+    if (steps == 0) steps = whole == 0 || micro == 0 ? 1 : whole / (micro * ranks);
+    if (micro == 0 && steps > 0) micro = whole / (steps * ranks);
+    if (steps < 1 || micro < 1 || (whole != 0 && whole != micro * steps * ranks)) {
+      return Complain(
+          "train_batch_size {} is not train_micro_batch_size_per_gpu {} x gradient_accumulation_steps {} x "
+          "{} "
+          "ranks",
+          whole, micro, steps, ranks);
+    }
+    Add("gradient_accumulation_steps", "--micro-steps", {std::to_string(steps)});
+    Add("train_micro_batch_size_per_gpu", "--batch", {std::to_string(micro * ranks)});
+    return {};
+  }
+
+  Status ReadOffload() {
+    const std::string device = Get("zero_optimization.offload_optimizer.device", std::string("none"));
+    const std::string path = Get("zero_optimization.offload_optimizer.nvme_path", std::string());
+    if (device == "none") return {};
+    if (device == "nvme" && path.empty())
+      return Complain("zero_optimization.offload_optimizer.nvme_path is missing");
+    if (device != "nvme" && device != "cpu")
+      return Complain("zero_optimization.offload_optimizer.device: {}", device);
+    Add("zero_optimization.offload_optimizer", "--offload-optimizer",
+        {device == "cpu" ? device : "nvme:" + path});
+    return {};
+  }
+
+  // DeepSpeed counts elements, and its default is 5e8.
+  void ReadBucket() {
+    const Json* const elements = Find("zero_optimization.reduce_bucket_size");
+    if (elements == nullptr) return;
+    const bool half = Get("fp16.enabled", false) || Get("bf16.enabled", false);
+    const bool wide = !half || Get("communication_data_type", std::string()) == "fp32";
+    Add("zero_optimization.reduce_bucket_size", "--bucket-bytes",
+        {std::to_string(static_cast<int64_t>(elements->get<double>()) * (wide ? 4 : 2))});
+  }
+
+  void ReadActivations() {
+    const bool partitioned = Get("activation_checkpointing.partition_activations", false);
+    const bool cpu = Get("activation_checkpointing.cpu_checkpointing", false);
+    if (!partitioned && !cpu) return;
+    Add("activation_checkpointing", "--activation-checkpoints", {cpu ? "partitioned_cpu" : "partitioned"});
+  }
+
+  void NoteDefaults() {
+    constexpr std::pair<const char*, const char*> kOther[] = {
+        {"optimizer.params.betas", "0.9 and 0.95, where DeepSpeed has 0.9 and 0.999"},
+        {"optimizer.params.weight_decay", "0.1, where DeepSpeed has 0"},
+        {"scheduler.type", "half a cosine down to a tenth, where DeepSpeed keeps the rate"},
+        {"gradient_clipping", "a norm of 1, where DeepSpeed does not clip"},
+    };
+    for (const auto& [name, defaults] : kOther) {
+      if (Find(name) == nullptr) {
+        file_.notes.push_back(
+            fmt::format("{}: {} is not there: the trainer's default is {}", source_, name, defaults));
+      }
+    }
+  }
+
+  std::string source_;
+  int world_;
+  std::map<std::string, Json> leaves_;  // by dotted name
+  FileOptions file_;
+};
+
+}  // namespace
+
+Result<FileOptions> ReadDeepSpeedSettings(const std::filesystem::path& path, int world) {
+  const std::string source = path.string();
+  std::ifstream stream(path);
+  if (!stream) return MakeError(ErrorKind::kNotFound, "--deepspeed-config {}: {}", source, ErrnoText(errno));
+  try {
+    return DeepSpeedReader(source, world).Read(Json::parse(stream));
+  } catch (const Json::exception& error) {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: {}", source, error.what());
+  }
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/estimate/memory_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace dynamiccl::zero {
+namespace {
+
+constexpr std::string_view kCheckpointNames[] = {"none", "full", "partitioned", "partitioned_cpu"};
+
+StateBytes BytesOf(const EstimateSettings& settings) {
+  return settings.dtype == "fp32" ? kFp32Adam : kMixedPrecisionAdam;
+}
+
+double BuffersOf(const EstimateSettings& settings, double parameters) {
+  if (settings.bucket_bytes <= 0) return FusedBuffer(parameters);
+  return 2 * std::min(settings.bucket_bytes, parameters * BytesOf(settings).gradient);
+}
+
+// The root (embeddings, last norm, head), the block that computes and the one that is fetched.
+double GatheredOf(const EstimateSettings& settings) {
+  if (!settings.shape) return 0;
+  TransformerShape root = *settings.shape;
+  const int64_t layers = std::exchange(root.layers, 0);
+  const double root_parameters = ParametersOf(root);
+  const double block = (ParametersOf(*settings.shape) - root_parameters) / static_cast<double>(layers);
+  const double at_once = root_parameters + block * static_cast<double>(std::min<int64_t>(layers, 2));
+  return at_once * BytesOf(settings).parameter / static_cast<double>(settings.tensor_parallel);
+}
+
+Status Reject(std::string message, std::string hint) {
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}", message), std::move(hint));
+}
+
+}  // namespace
+
+Status Validate(const EstimateSettings& settings) {
+  if (settings.parameters <= 0 && !settings.shape)
+    return Reject("nothing says how large the model is",
+                  "--parameters 7.5B, --layers and --hidden, or --preset");
+  if (settings.shape && (settings.shape->layers < 1 || settings.shape->hidden < 1 ||
+                         settings.shape->sequence < 1 || settings.shape->vocabulary < 1))
+    return Reject("--layers, --hidden, --sequence and --vocabulary must be positive",
+                  "for example --layers 48 --hidden 1600");
+  if (settings.dtype != "fp32" && settings.dtype != "bf16" && settings.dtype != "fp16")
+    return Reject(fmt::format("--dtype {} is none", settings.dtype), "fp32, bf16 or fp16");
+  if (settings.ranks < 1 || settings.tensor_parallel < 1 || settings.batch < 1)
+    return Reject("--ranks, --tensor-parallel and --batch must be at least 1", "for example --ranks 64");
+  return {};
+}
+
+double ParametersOf(const EstimateSettings& settings) {
+  return settings.parameters > 0 ? settings.parameters : ParametersOf(*settings.shape);
+}
+
+std::array<StageEstimate, 4> EstimateOf(const EstimateSettings& settings) {
+  const double parameters = ParametersOf(settings) / static_cast<double>(settings.tensor_parallel);
+  ActivationMemory activations;
+  if (settings.shape) {
+    activations =
+        ActivationsOf(*settings.shape, settings.batch, settings.tensor_parallel, BytesOf(settings).parameter,
+                      settings.checkpoints, settings.activations_of_block);
+  }
+  std::array<StageEstimate, 4> estimates;
+  for (int stage = 0; stage < 4; ++stage) {
+    estimates[static_cast<size_t>(stage)] = {
+        .states = StatesOf(parameters, BytesOf(settings), stage, settings.ranks),
+        .buffers = BuffersOf(settings, parameters),
+        .gathered = stage == 3 ? GatheredOf(settings) : 0,
+        .activations = activations.total(),
+        .on_host = activations.on_host,
+        .sent = CommunicationVolume(stage) * parameters * BytesOf(settings).gradient *
+                static_cast<double>(settings.ranks - 1) / static_cast<double>(settings.ranks)};
+  }
+  return estimates;
+}
+
+Result<double> ParseParameters(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string unit(end);
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"", 1}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
+  for (const auto& [name, worth] : kUnits) {
+    if (end != text.c_str() && unit == name && number > 0 && std::isfinite(number)) return number * worth;
+  }
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is no number of parameters", text),
+                  "for example 7.5B, 350M or 1T");
+}
+
+std::optional<Checkpoints> ParseCheckpoints(std::string_view name) {
+  const auto* const found = std::find(std::begin(kCheckpointNames), std::end(kCheckpointNames), name);
+  if (found == std::end(kCheckpointNames)) return std::nullopt;
+  return static_cast<Checkpoints>(found - std::begin(kCheckpointNames));
+}
+
+std::string_view Name(Checkpoints checkpoints) {
+  return kCheckpointNames[static_cast<size_t>(checkpoints)];
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/memory/auto_batch.h"
+
+#include <algorithm>
+
+namespace dynamiccl::zero {
+namespace {
+
+// Of the free memory: allocators round up and leave holes.
+constexpr double kUsable = 0.9;
+
+}  // namespace
+
+void AutoBatch::Learn(int64_t rows, int64_t bytes) {
+  learned_rows_ = rows;
+  bytes_of_row_ = static_cast<double>(bytes) / static_cast<double>(rows);
+}
+
+int64_t AutoBatch::Rows(const MemoryState& state) const {
+  const double usable = kUsable * static_cast<double>(state.Free());
+  const int64_t most = std::min(most_, 2 * learned_rows_);
+  int64_t rows = 1;
+  while (2 * rows <= most && bytes_of_row_ * static_cast<double>(2 * rows) <= usable) rows *= 2;
+  return rows;
+}
+
+}  // namespace dynamiccl::zero

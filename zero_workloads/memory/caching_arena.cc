@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/memory/caching_arena.h"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+namespace dynamiccl::zero {
+namespace {
+
+// CUDACachingAllocator's, by its names.
+constexpr int64_t kMinBlockSize = 512;
+constexpr int64_t kSmallSize = int64_t{1} << 20;       // larger ones come from the large pool
+constexpr int64_t kSmallBuffer = int64_t{2} << 20;     // segments of the small pool
+constexpr int64_t kMinLargeAlloc = int64_t{10} << 20;  // from here on a segment of its own
+constexpr int64_t kLargeBuffer = int64_t{20} << 20;    // segments of the large pool below that
+constexpr int64_t kRoundLarge = int64_t{2} << 20;
+
+// Addresses are not what a device runs out of.
+constexpr int64_t kAddressesPerByte = 16;
+
+int64_t RoundUp(int64_t bytes, int64_t multiple) {
+  return (bytes + multiple - 1) / multiple * multiple;
+}
+
+int64_t SegmentBytes(int64_t bytes) {
+  if (bytes <= kSmallSize) return kSmallBuffer;
+  return bytes < kMinLargeAlloc ? kLargeBuffer : RoundUp(bytes, kRoundLarge);
+}
+
+}  // namespace
+
+CachingArena::CachingArena(int64_t bytes) : total_(bytes), addresses_(bytes * kAddressesPerByte) {}
+
+std::optional<int64_t> CachingArena::Allocate(int64_t bytes) {
+  const int64_t wanted = RoundUp(bytes, kMinBlockSize);
+  const bool small = wanted <= kSmallSize;
+  auto& pool = free_[small ? 0 : 1];
+  auto fit = pool.lower_bound({wanted, 0});
+  if (fit == pool.end()) {
+    if (!AddSegment(SegmentBytes(wanted), small)) return std::nullopt;
+    fit = pool.lower_bound({wanted, 0});
+  }
+  const auto block = blocks_.find(fit->second);
+  pool.erase(fit);
+  block->second.taken = true;
+  const int64_t rest = block->second.bytes - wanted;
+  if (small ? rest >= kMinBlockSize : rest > kSmallSize) Split(block, wanted);
+  taken_ += block->second.bytes;
+  peak_taken_ = std::max(peak_taken_, taken_);
+  ++allocations_;
+  return block->first;
+}
+
+bool CachingArena::AddSegment(int64_t bytes, bool small) {
+  if (reserved_ + bytes > total_) ReleaseFreeSegments();
+  const auto offset = reserved_ + bytes > total_ ? std::nullopt : addresses_.Allocate(bytes);
+  if (!offset) return false;
+  reserved_ += bytes;
+  segments_.emplace(*offset, bytes);
+  const Block block{bytes, *offset, small, false};
+  blocks_.emplace(*offset, block);
+  Pool(block).emplace(bytes, *offset);
+  return true;
+}
+
+void CachingArena::ReleaseFreeSegments() {
+  for (auto segment = segments_.begin(); segment != segments_.end();) {
+    const auto block = blocks_.find(segment->first);
+    if (block->second.taken || block->second.bytes != segment->second) {
+      ++segment;
+      continue;
+    }
+    Pool(block->second).erase({block->second.bytes, block->first});
+    addresses_.Free(segment->first);
+    reserved_ -= segment->second;
+    blocks_.erase(block);
+    segment = segments_.erase(segment);
+  }
+}
+
+void CachingArena::Split(Blocks::iterator block, int64_t bytes) {
+  Block rest = block->second;
+  rest.bytes -= bytes;
+  rest.taken = false;
+  block->second.bytes = bytes;
+  blocks_.emplace(block->first + bytes, rest);
+  Pool(rest).emplace(rest.bytes, block->first + bytes);
+}
+
+void CachingArena::JoinWithNext(Blocks::iterator block) {
+  const auto next = std::next(block);
+  if (next == blocks_.end() || next->second.taken || next->second.segment != block->second.segment) return;
+  Pool(next->second).erase({next->second.bytes, next->first});
+  block->second.bytes += next->second.bytes;
+  blocks_.erase(next);
+}
+
+void CachingArena::Free(int64_t offset) {
+  auto block = blocks_.find(offset);
+  if (block == blocks_.end() || !block->second.taken)
+    throw std::logic_error("no block of the arena starts at " + std::to_string(offset));
+  taken_ -= block->second.bytes;
+  block->second.taken = false;
+  JoinWithNext(block);
+  if (block != blocks_.begin()) {
+    const auto before = std::prev(block);
+    if (!before->second.taken && before->second.segment == block->second.segment) {
+      Pool(before->second).erase({before->second.bytes, before->first});
+      before->second.bytes += block->second.bytes;
+      blocks_.erase(block);
+      block = before;
+    }
+  }
+  Pool(block->second).emplace(block->second.bytes, block->first);
+}
+
+ArenaUse CachingArena::Use() const {
+  // What is not in a segment could become one; segments that are free would be released first.
+  int64_t whole = total_ - reserved_, longest = 0;
+  for (const auto& [offset, bytes] : segments_) {
+    const Block& block = blocks_.at(offset);
+    if (!block.taken && block.bytes == bytes) whole += bytes;
+  }
+  for (const auto& pool : free_) {
+    if (!pool.empty()) longest = std::max(longest, pool.rbegin()->first);
+  }
+  return {total_, total_ - taken_, std::max(longest, whole), peak_taken_, allocations_};
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/memory/counting_allocator.h"
+
+#include <c10/core/CPUAllocator.h>
+
+#include "zero_workloads/memory/memory_counters.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+class CountingAllocator final : public c10::Allocator {
+ public:
+  // `below` hands out blocks that its raw deleter frees, as LibTorch's own does.
+  explicit CountingAllocator(c10::Allocator* below) : below_(below) {}
+
+  c10::DataPtr allocate(size_t bytes) override {
+    void* const block = below_->raw_allocate(bytes);
+    BookAllocation(block, static_cast<int64_t>(bytes));
+    return {block, block, raw_deleter(), c10::Device(c10::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override;
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    below_->copy_data(to, from, bytes);
+  }
+
+  void Free(void* block) {
+    BookFree(block);
+    below_->raw_deallocate(block);
+  }
+
+ private:
+  c10::Allocator* below_;
+};
+
+// Never destroyed: tensors in static storage are freed after it would be.
+CountingAllocator* the_allocator = nullptr;
+
+c10::DeleterFnPtr CountingAllocator::raw_deleter() const {
+  return [](void* block) { the_allocator->Free(block); };
+}
+
+}  // namespace
+
+void CountHostAllocations() {
+  the_allocator = new CountingAllocator(c10::GetCPUAllocator());
+  c10::SetCPUAllocator(the_allocator);
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/memory/step_batch.h"
+
+#include <ATen/ops/full.h>
+
+#include "src/annotate/phase_marker.h"
+#include "zero_workloads/memory/memory_counters.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+// Of a rank. More rows make a step no faster by then, on any device.
+constexpr int64_t kMostRows = 4096;
+
+}  // namespace
+
+StepBatch::StepBatch(const StepBatchSettings& settings, TakenMemory taken, ProcessGroup* world)
+    : settings_(settings), taken_(std::move(taken)), world_(world), auto_batch_(kMostRows) {}
+
+StepSamples StepBatch::Begin(int64_t step) {
+  held_ = ReadMemoryCounters().total.current;
+  const MemoryState state{settings_.memory_cap, taken_.At(step), held_};
+  if (state.cap > 0) annotate::MarkMemory(state.Free(), state.cap);
+  TakePeriodPeak();
+  if (settings_.rows > 0) return {step * settings_.rows * settings_.micro_steps, settings_.rows};
+  const StepSamples samples{next_sample_, AgreedRows(state) * settings_.data_ranks};
+  rows_of_rank_ = samples.rows / settings_.data_ranks;
+  next_sample_ += samples.rows * settings_.micro_steps;
+  return samples;
+}
+
+void StepBatch::End() {
+  if (settings_.rows == 0) auto_batch_.Learn(rows_of_rank_, TakePeriodPeak() - held_);
+}
+
+int64_t StepBatch::AgreedRows(const MemoryState& state) {
+  const at::Tensor rows = at::full({1}, static_cast<double>(auto_batch_.Rows(state)),
+                                   at::TensorOptions().dtype(at::kFloat).device(settings_.device));
+  world_->AwaitOnHost(world_->AllReduce(rows, {DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_SCALAR}, ncclMin));
+  return static_cast<int64_t>(rows.item<float>());
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/offload/optimizer_offload.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "zero_workloads/offload/file_adamw.h"
+#include "zero_workloads/zero/partition.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+constexpr std::string_view kNvmePrefix = "nvme:";
+
+}  // namespace
+
+Result<OptimizerOffload> OptimizerOffload::Parse(const std::string& text) {
+  OptimizerOffload offload;
+  if (text == "none") return offload;
+  if (text == "cpu") {
+    offload.place = Place::kCpu;
+    return offload;
+  }
+  if (text.starts_with(kNvmePrefix) && text.size() > kNvmePrefix.size()) {
+    offload.place = Place::kNvme;
+    offload.folder = text.substr(kNvmePrefix.size());
+    return offload;
+  }
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "--offload-optimizer {} is none", text),
+                  "none, cpu, or nvme:FOLDER");
+}
+
+Status OptimizerOffload::CheckFor(at::Device device) const {
+  if (place == Place::kCpu && device.is_cpu()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "--offload-optimizer cpu: this run is on the CPU, where all its memory is"),
+                    "nvme:FOLDER puts the states into files; cpu needs a build for CUDA");
+  }
+  if (place != Place::kNvme) return {};
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) {
+    return MakeError(ErrorKind::kInvalidArgument, "--offload-optimizer nvme:{}: no such folder", folder);
+  }
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return MakeError(ErrorKind::kInvalidArgument, "--offload-optimizer nvme:{}: {}", folder,
+                     ErrnoText(errno));
+  }
+  return {};
+}
+
+std::unique_ptr<AdamW> MakeAdamW(int64_t elements, const OptimizerOffload& offload,
+                                 const AdamWSettings& settings, at::Device device) {
+  switch (offload.place) {
+    case OptimizerOffload::Place::kNone:
+      return std::make_unique<AdamW>(AdamW::ZeroStates(elements, device), settings);
+    case OptimizerOffload::Place::kCpu:
+      return std::make_unique<AdamW>(
+          AdamW::ZeroStates(elements, at::TensorOptions(at::kCPU).pinned_memory(true)), settings,
+          RoundUp(offload.buffer_bytes / 4, kShardAlignment));
+    case OptimizerOffload::Place::kNvme:
+      return std::make_unique<FileAdamW>(elements, offload, settings);
+  }
+  return nullptr;
+}
+
+const OffloadTraffic* TrafficOf(const AdamW& optimizer) {
+  const auto* const files = dynamic_cast<const FileAdamW*>(&optimizer);
+  return files == nullptr ? nullptr : &files->traffic();
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/offload/state_file.h"
+
+#include <ATen/ops/from_blob.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <stdexcept>
+
+namespace dynamiccl::zero {
+namespace {
+
+[[noreturn]] void Fail(const std::string& path, const char* what, int code) {
+  throw std::runtime_error(fmt::format("{}: {}: {} (errno {})", path, what, ErrnoText(code), code));
+}
+
+// Moves `bytes` with pread or pwrite, which may do less than they were asked for.
+template <typename Move>
+void MoveAll(const std::string& path, const char* what, int64_t bytes, const Move& move) {
+  for (int64_t done = 0; done < bytes;) {
+    const ssize_t moved = move(done);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved < 0) Fail(path, what, errno);
+    if (moved == 0) throw std::runtime_error(fmt::format("{}: {}: the file ends too early", path, what));
+    done += moved;
+  }
+}
+
+}  // namespace
+
+StateFile::StateFile(std::string path, int64_t elements)
+    : path_(std::move(path)), bytes_((elements + kBlockElements - 1) / kBlockElements * kDiskBlock) {
+  // Before anything is truncated; held as long as the object lives.
+  lock_ = UniqueFd(open(path_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock_.valid()) Fail(path_, "cannot be created", errno);
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) Fail(path_, "is in use by another process", errno);
+  auto map = SharedMemory::CreateFile(path_, static_cast<size_t>(bytes_));
+  if (!map) {
+    unlink(path_.c_str());
+    throw std::runtime_error(map.error().message);
+  }
+  map_ = std::move(*map);
+  mapped_ = at::from_blob(map_.data(), {elements}, at::kFloat);
+  OpenDirect();
+}
+
+StateFile::~StateFile() {
+  unlink(path_.c_str());
+}
+
+// A file system that takes the flag may still refuse the first read.
+void StateFile::OpenDirect() {
+  direct_fd_ = UniqueFd(open(path_.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW));
+  if (!direct_fd_.valid() || bytes_ == 0) return;
+  const std::unique_ptr<void, decltype(&std::free)> block(std::aligned_alloc(kDiskBlock, kDiskBlock),
+                                                          &std::free);
+  direct_ = pread(direct_fd_.get(), block.get(), kDiskBlock, 0) == kDiskBlock;
+}
+
+void StateFile::Read(int64_t begin, int64_t blocks, float* memory) const {
+  char* const to = reinterpret_cast<char*>(memory);
+  MoveAll(path_, "cannot be read", blocks * kDiskBlock, [&](int64_t done) {
+    return pread(fd(), to + done, static_cast<size_t>(blocks * kDiskBlock - done), begin * 4 + done);
+  });
+}
+
+void StateFile::Write(int64_t begin, int64_t blocks, const float* memory) const {
+  const char* const from = reinterpret_cast<const char*>(memory);
+  MoveAll(path_, "cannot be written", blocks * kDiskBlock, [&](int64_t done) {
+    return pwrite(fd(), from + done, static_cast<size_t>(blocks * kDiskBlock - done), begin * 4 + done);
+  });
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/optimizer/loss_scale.h"
+
+#include <algorithm>
+
+namespace dynamiccl::zero {
+namespace {
+
+constexpr double kFactor = 2.0;
+// Above it the scaled loss itself would leave fp32's range after a few units.
+constexpr double kMost = 0x1p60;
+
+}  // namespace
+
+LossScale::LossScale(const LossScaleSettings& settings)
+    : settings_(settings), value_(settings.first), overflows_left_(settings.hysteresis) {}
+
+bool LossScale::Update(bool overflow) {
+  if (!settings_.dynamic) return !overflow;
+  if (!overflow) {
+    if (++clean_steps_ < settings_.growth_interval) return true;
+    value_ = std::min(value_ * kFactor, kMost);
+    clean_steps_ = 0;
+    overflows_left_ = settings_.hysteresis;
+    return true;
+  }
+  clean_steps_ = 0;
+  if (overflows_left_ > 1) {
+    --overflows_left_;
+    return true;
+  }
+  if (value_ <= settings_.least) return false;
+  value_ = std::max(value_ / kFactor, settings_.least);
+  return true;
+}
+
+void LossScale::Restore(const State& state) {
+  value_ = state.value;
+  clean_steps_ = state.clean_steps;
+  overflows_left_ = state.overflows_left;
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/torch_backend/communicator.h"
+
+#include <c10/util/Exception.h>
+
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <utility>
+
+namespace dynamiccl::torch_backend {
+namespace {
+
+// Set for good on the threads of communicators' streams.
+thread_local bool on_a_streams_thread = false;
+
+void Check(ncclResult_t result, const char* function) {
+  TORCH_CHECK_WITH(DistBackendError, result == ncclSuccess, function, ": ", ncclGetErrorString(result), " (",
+                   ncclGetLastError(nullptr), "); NCCL_DEBUG=WARN shows NCCL's own reason");
+}
+
+// Rank 0 makes the id; the others wait for it as long as the store's own time-out says.
+ncclUniqueId AgreeOnId(c10d::Store& store, const std::string& key, int rank) {
+  ncclUniqueId id{};
+  if (rank == 0) {
+    Check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    const auto* bytes = reinterpret_cast<const uint8_t*>(id.internal);
+    store.set(key, std::vector<uint8_t>(bytes, bytes + sizeof(id.internal)));
+    return id;
+  }
+  const std::vector<uint8_t> bytes = store.get(key);
+  TORCH_CHECK_WITH(DistBackendError, bytes.size() == sizeof(id.internal), "the store's key ", key, " holds ",
+                   bytes.size(), " bytes, not NCCL's id: ranks run different releases");
+  std::memcpy(id.internal, bytes.data(), bytes.size());
+  return id;
+}
+
+}  // namespace
+
+Communicator::Communicator(c10d::Store& store, const std::string& key, int rank, int size) {
+  const ncclUniqueId id = AgreeOnId(store, key, rank);
+  Check(ncclCommInitRank(&handle_, size, id, rank), "ncclCommInitRank");
+  Check(hostcclStreamCreate(&stream_), "hostcclStreamCreate");
+}
+
+Communicator::Communicator(Communicator& parent, int color) {
+  Check(ncclCommSplit(parent.handle(), color, 0, &handle_, nullptr), "ncclCommSplit");
+  Check(hostcclStreamCreate(&stream_), "hostcclStreamCreate");
+}
+
+void Communicator::LeaveOut(Communicator& parent) {
+  ncclComm_t none = nullptr;
+  Check(ncclCommSplit(parent.handle(), NCCL_SPLIT_NOCOLOR, 0, &none, nullptr), "ncclCommSplit");
+}
+
+Communicator::~Communicator() {
+  const auto end = [stream = stream_, handle = handle_] {
+    if (stream != nullptr) hostcclStreamDestroy(stream);
+    if (handle != nullptr) ncclCommDestroy(handle);
+  };
+  if (!on_a_streams_thread)
+    end();
+  else
+    std::thread(end).detach();  // a stream's thread cannot wait for itself, nor two of them for each other
+}
+
+void Communicator::WhenDone(std::function<void()> function) {
+  hostcclLaunchHostFunc(
+      stream_,
+      [](void* data) {
+        on_a_streams_thread = true;
+        const std::unique_ptr<std::function<void()>> call(static_cast<std::function<void()>*>(data));
+        (*call)();
+      },
+      new std::function<void()>(std::move(function)));
+}
+
+ncclComm_t Communicator::handle() {
+  const std::lock_guard lock(mutex_);
+  TORCH_CHECK_WITH(DistBackendError, handle_ != nullptr,
+                   "the process group cannot be used any more: ", aborted_because_);
+  return handle_;
+}
+
+void Communicator::Abort(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (handle_ == nullptr) return;
+  aborted_because_ = reason;
+  ncclCommAbort(std::exchange(handle_, nullptr));
+}
+
+std::string Communicator::Failure() {
+  const std::lock_guard lock(mutex_);
+  if (handle_ == nullptr) return aborted_because_;
+  ncclResult_t error = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(handle_, &error);
+  if (asked != ncclSuccess) error = asked;
+  if (error == ncclSuccess || error == ncclInProgress) return {};
+  return std::string(ncclGetErrorString(error)) + " (" + ncclGetLastError(handle_) + ")";
+}
+
+std::string Communicator::Refusal(ncclResult_t result) {
+  const std::lock_guard lock(mutex_);
+  return std::string(ncclGetErrorString(result)) + " (" + ncclGetLastError(handle_) + ")";
+}
+
+}  // namespace dynamiccl::torch_backend

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/torch_backend/deadline_watch.h"
+
+#include <algorithm>
+
+namespace dynamiccl::torch_backend {
+namespace {
+
+// Between two looks for finished works the list doubles, so that looking costs a call the same however many
+// are in flight. 256 entries of 16 bytes are a page.
+constexpr size_t kSpareWorks = 256;
+
+}  // namespace
+
+DeadlineWatch::~DeadlineWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DeadlineWatch::Add(const c10::intrusive_ptr<PendingWork>& work) {
+  if (work->isCompleted()) return;
+  const std::lock_guard lock(mutex_);
+  if (works_.size() >= forget_at_) ForgetFinished();
+  works_.push_back({work->deadline(), c10::weak_intrusive_ptr<PendingWork>(work)});
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  if (work->deadline() < wakes_at_) changed_.notify_one();
+}
+
+void DeadlineWatch::ForgetFinished() {
+  std::erase_if(works_, [](const Watched& watched) {
+    const auto work = watched.work.lock();
+    return work == nullptr || work->isCompleted();
+  });
+  forget_at_ = 2 * works_.size() + kSpareWorks;
+}
+
+void DeadlineWatch::Run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    ForgetFinished();
+    const auto earliest = std::min_element(
+        works_.begin(), works_.end(), [](const auto& a, const auto& b) { return a.deadline < b.deadline; });
+    wakes_at_ = earliest == works_.end() ? std::chrono::steady_clock::time_point::max() : earliest->deadline;
+    if (earliest == works_.end()) {
+      changed_.wait(lock);
+    } else if (const auto until = wakes_at_; std::chrono::steady_clock::now() < until) {
+      changed_.wait_until(lock, until);
+    } else {
+      auto work = earliest->work.lock();
+      works_.erase(earliest);
+      lock.unlock();  // an abort waits for what runs
+      if (work != nullptr) work->Expire();
+      work.reset();
+      lock.lock();
+    }
+  }
+}
+
+}  // namespace dynamiccl::torch_backend

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the name "dynamiccl" known to torch.distributed. Imports nothing of torch before it is called."""
+from datetime import timedelta
+
+NAME = "dynamiccl"
+# Beyond the group's time-out, so that ours, which names the collective, comes first.
+_LIBRARY_GRACE = timedelta(seconds=10)
+
+
+def register():
+    """Registers the backend; the library is loaded when the first process group is made. Safe to repeat."""
+    import torch.distributed as dist
+
+    if dist.is_available() and NAME.upper() not in dist.Backend._plugins:
+        dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu"])
+
+
+def _create(options, _backend_options):
+    backend = _load()
+    backend.raise_timeout(options.timeout + _LIBRARY_GRACE)
+    return backend.create(store=options.store, rank=options.group_rank, size=options.group_size,
+                          timeout=options.timeout, group_name=options.group_id,
+                          global_ranks=options.global_ranks_in_group)
+
+
+def _load():
+    try:
+        from dynamiccl_torch import _backend
+    except ImportError as error:
+        raise RuntimeError(
+            f'the backend "{NAME}" could not be loaded: {error}\n'
+            "  hint: it is built for one release of Python and PyTorch, and needs hostccl's libnccl.so.2; "
+            "build it again with the Python that runs this") from error
+    return _backend

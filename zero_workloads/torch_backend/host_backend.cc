@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/torch_backend/host_backend.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+
+#include "zero_workloads/torch_backend/nccl_operands.h"
+
+namespace dynamiccl::torch_backend {
+namespace {
+
+c10::intrusive_ptr<c10d::Backend::Options> OptionsOf(const HostBackend::Membership& membership) {
+  auto options = c10::make_intrusive<c10d::Backend::Options>("dynamiccl", membership.timeout);
+  options->group_name = membership.group_name;
+  options->global_ranks_in_group = membership.global_ranks;
+  return options;
+}
+
+// "float32 x 1024", of the first tensor where there are several.
+std::string ElementsText(const std::vector<at::Tensor>& tensors) {
+  if (tensors.empty()) return "no tensor";
+  const std::string first = c10::str(TypeName(tensors[0]), " x ", tensors[0].numel());
+  return tensors.size() == 1 ? first : c10::str(first, " and ", tensors.size() - 1, " more");
+}
+
+}  // namespace
+
+HostBackend::HostBackend(c10::intrusive_ptr<c10d::Store> store, Membership membership)
+    : HostBackend(store, membership,
+                  std::make_shared<Communicator>(*store, "nccl_id", membership.rank, membership.size)) {}
+
+HostBackend::HostBackend(c10::intrusive_ptr<c10d::Store> store, Membership membership,
+                         std::shared_ptr<Communicator> communicator)
+    : Backend(membership.rank, membership.size),
+      store_(std::move(store)),
+      options_(OptionsOf(membership)),
+      communicator_(std::move(communicator)) {
+  init();
+}
+
+HostBackend::~HostBackend() = default;
+
+c10d::ErrorType HostBackend::getError() {
+  return communicator_->Failure().empty() ? c10d::ErrorType::SUCCESS : c10d::ErrorType::COMM_ERROR;
+}
+
+void HostBackend::abort() {
+  communicator_->Abort("the program aborted it");
+  const std::lock_guard lock(mutex_);
+  for (const auto& [peer, pair] : pairs_) pair->Abort("the program aborted it");
+}
+
+void HostBackend::shutdown() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [peer, pair] : pairs_) pair->Synchronize();
+  hostcclStreamSynchronize(communicator_->stream());
+}
+
+c10::intrusive_ptr<c10d::Backend> HostBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                     const std::vector<int>& ranks,
+                                                     const c10::intrusive_ptr<Options>& opts) {
+  const auto mine = std::find(ranks.begin(), ranks.end(), getRank());
+  if (mine == ranks.end()) {
+    Communicator::LeaveOut(*communicator_);
+    return nullptr;
+  }
+  TORCH_CHECK_VALUE(std::is_sorted(ranks.begin(), ranks.end()), "split: ranks are to be in ascending order");
+  Membership membership{static_cast<int>(mine - ranks.begin()),
+                        static_cast<int>(ranks.size()),
+                        opts->group_name,
+                        {},
+                        opts->timeout};
+  for (const int rank : ranks) {
+    const auto& global = options_->global_ranks_in_group;
+    membership.global_ranks.push_back(global.empty() ? rank : global.at(rank));
+  }
+  // Every part is named by its lowest rank, which no other part holds.
+  auto communicator = std::make_shared<Communicator>(*communicator_, ranks.front());
+  return c10::intrusive_ptr<Backend>::reclaim(
+      new HostBackend(store, std::move(membership), std::move(communicator)));
+}
+
+void HostBackend::CheckRank(const char* operation, const char* name, int64_t rank) const {
+  TORCH_CHECK_VALUE(rank >= 0 && rank < getSize(), operation, ": ", name, " ", rank, " is not in group ",
+                    options_->group_name, " of ", getSize(), " ranks");
+}
+
+c10::intrusive_ptr<PendingWork> HostBackend::NewWork(Call call) {
+  const auto& tensors = call.content.inputs.empty() ? call.content.outputs : call.content.inputs;
+  const std::string name = options_->group_name.empty() ? "0" : options_->group_name;
+  CallText text{call.operation, call.type, sequence_++, name, ElementsText(tensors)};
+  const bool unset = call.timeout == c10d::kUnsetTimeout || call.timeout == kNoTimeout;
+  return c10::make_intrusive<PendingWork>(getRank(), std::move(text),
+                                          std::string("dynamiccl:") + call.operation, std::move(call.content),
+                                          unset ? options_->timeout : call.timeout);
+}
+
+void HostBackend::IssueToNccl(Communicator& communicator, const char* operation, bool several,
+                              const NcclCalls& calls) {
+  const ncclComm_t handle = communicator.handle();
+  ncclResult_t result = several ? ncclGroupStart() : ncclSuccess;
+  if (result == ncclSuccess) result = calls(handle, communicator.stream());
+  if (several) {
+    const ncclResult_t ended = ncclGroupEnd();
+    if (result == ncclSuccess) result = ended;
+  }
+  if (result != ncclSuccess)
+    TORCH_CHECK_WITH(DistBackendError, false, operation, ": ", communicator.Refusal(result));
+}
+
+HostBackend::WorkHandle HostBackend::Issue(Call call, bool several, const NcclCalls& calls) {
+  return IssueOn(communicator_, std::move(call), several, calls);
+}
+
+HostBackend::WorkHandle HostBackend::IssueOn(const std::shared_ptr<Communicator>& communicator, Call call,
+                                             bool several, const NcclCalls& calls) {
+  const std::lock_guard lock(mutex_);
+  IssueToNccl(*communicator, call.operation, several, calls);
+  if (coalescing_) {
+    if (coalescing_->work != nullptr)
+      coalescing_->work->Add(std::move(call.content));
+    else
+      coalescing_->work = NewWork(std::move(call));
+    return nullptr;  // endCoalescing returns the block's work
+  }
+  auto work = NewWork(std::move(call));
+  work->Launch(communicator);
+  watch_.Add(work);
+  return work;
+}
+
+void HostBackend::startCoalescing() {
+  const std::lock_guard lock(mutex_);
+  TORCH_CHECK(!coalescing_, "coalescing blocks of one group cannot be nested");
+  communicator_->handle();  // throws before NCCL's group is open
+  ncclGroupStart();
+  coalescing_.emplace();
+}
+
+HostBackend::WorkHandle HostBackend::endCoalescing() {
+  const std::lock_guard lock(mutex_);
+  TORCH_CHECK(coalescing_, "no coalescing block is open");
+  auto work = std::move(coalescing_->work);
+  coalescing_.reset();
+  const ncclResult_t result = ncclGroupEnd();
+  if (result != ncclSuccess)
+    TORCH_CHECK_WITH(DistBackendError, false, "coalesced calls: ", communicator_->Refusal(result));
+  if (work == nullptr) work = NewWork({"no_call", c10d::OpType::COALESCED});
+  work->Launch(communicator_);
+  watch_.Add(work);
+  return work;
+}
+
+}  // namespace dynamiccl::torch_backend

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Send and receive.
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+
+#include "zero_workloads/torch_backend/host_backend.h"
+#include "zero_workloads/torch_backend/nccl_operands.h"
+
+namespace dynamiccl::torch_backend {
+namespace {
+
+const at::Tensor& CheckMessage(const char* operation, const std::vector<at::Tensor>& tensors, int tag) {
+  const at::Tensor& tensor = OnlyTensor(operation, tensors);
+  CheckDense(operation, tensor);
+  TORCH_CHECK_VALUE(tag == 0, operation, ": tag ", tag,
+                    ": NCCL matches messages of two ranks by their order, not by tags; use tag 0");
+  return tensor;
+}
+
+}  // namespace
+
+// `calls` makes the NCCL call from the peer's rank in the communicator that it goes to.
+HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
+                                             const std::function<NcclCalls(int peer)>& calls) {
+  CheckRank(call.operation, "rank", peer);
+  TORCH_CHECK_VALUE(peer != getRank(), call.operation, ": rank ", peer, " is this rank");
+  const int rank_in_pair = getRank() < peer ? 0 : 1;
+  std::unique_lock lock(mutex_);
+  if (coalescing_) {  // one NCCL group for all of the block
+    lock.unlock();
+    return Issue(std::move(call), false, calls(peer));
+  }
+  auto& channel = pairs_[peer];
+  if (channel == nullptr) {
+    const std::string key =
+        c10::str("nccl_id_pair_", std::min(peer, getRank()), "_", std::max(peer, getRank()));
+    channel = std::make_unique<PairChannel>(store_, key, rank_in_pair);
+  }
+  const NcclCalls message = calls(1 - rank_in_pair);
+  if (const auto communicator = channel->Ready()) {
+    lock.unlock();
+    return IssueOn(communicator, std::move(call), false, message);
+  }
+  auto work = NewWork(std::move(call));
+  work->Defer();
+  channel->Defer(work,
+                 [work, message, operation = call.operation](const std::shared_ptr<Communicator>& made) {
+                   IssueToNccl(*made, operation, false, message);
+                   work->Launch(made);
+                 });
+  watch_.Add(work);
+  return work;
+}
+
+HostBackend::WorkHandle HostBackend::send(Tensors& tensors, int destination, int tag) {
+  const at::Tensor& tensor = CheckMessage("send", tensors, tag);
+  const NcclElements elements = MovedElements(tensor);
+  return Message({"send", c10d::OpType::SEND, c10d::kUnsetTimeout, {{tensor}, {tensor}}}, destination,
+                 [elements](int peer) -> NcclCalls {
+                   return [elements, peer](ncclComm_t communicator, cudaStream_t stream) {
+                     return ncclSend(elements.data, elements.count, elements.type, peer, communicator,
+                                     stream);
+                   };
+                 });
+}
+
+HostBackend::WorkHandle HostBackend::recv(Tensors& tensors, int source, int tag) {
+  const at::Tensor& tensor = CheckMessage("recv", tensors, tag);
+  const NcclElements elements = MovedElements(tensor);
+  return Message({"recv", c10d::OpType::RECV, c10d::kUnsetTimeout, {{tensor}, {tensor}}}, source,
+                 [elements](int peer) -> NcclCalls {
+                   return [elements, peer](ncclComm_t communicator, cudaStream_t stream) {
+                     return ncclRecv(elements.data, elements.count, elements.type, peer, communicator,
+                                     stream);
+                   };
+                 });
+}
+
+}  // namespace dynamiccl::torch_backend

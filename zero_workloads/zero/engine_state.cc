@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a checkpoint asks of an engine.
+#include "zero_workloads/zero/engine_state.h"
+
+#include "zero_workloads/zero/zero_engine.h"
+
+namespace dynamiccl::zero {
+
+std::vector<StateTensor> ZeroEngine::StateTensors() const {
+  return optimizer_->States();
+}
+
+std::vector<StateRange> ZeroEngine::StateRanges() const {
+  std::vector<StateRange> ranges;
+  const int first = holds_all_arenas() ? 0 : group_->rank(),
+            last = holds_all_arenas() ? group_->world() - 1 : first;
+  for (int arena = first; arena <= last; ++arena) {
+    for (int unit = 0; unit < units(); ++unit) {
+      const auto [shard_elements, arena_offset] = partition_->unit(unit);
+      const FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
+      const int64_t shard = arena * shard_elements;
+      const int64_t place = (arena - first) * partition_->arena_elements() + arena_offset - shard;
+      parameters.ForEachParameter(shard, shard + shard_elements, [&](size_t i, int64_t begin, int64_t end) {
+        ranges.push_back({&parameters.unit().parameters[i], begin, end, place + parameters.offset(i) + begin,
+                          arena == group_->rank()});
+      });
+    }
+  }
+  return ranges;
+}
+
+StateValues ZeroEngine::Values() const {
+  StateValues values = {{"optimizer.steps", std::to_string(optimizer_->steps())}};
+  if (!loss_scale_.enabled()) return values;
+  const LossScale::State scale = loss_scale_.state();
+  values["loss_scale.value"] = fmt::format("{:a}", scale.value);
+  values["loss_scale.clean_steps"] = std::to_string(scale.clean_steps);
+  values["loss_scale.overflows_left"] = std::to_string(scale.overflows_left);
+  return values;
+}
+
+void ZeroEngine::StateReplaced(const StateValues& values) {
+  if (values.contains("optimizer.steps")) optimizer_->set_steps(std::stoll(values.at("optimizer.steps")));
+  // A run that does not scale has none, and one that starts to scale begins with its own settings.
+  if (loss_scale_.enabled() && values.contains("loss_scale.value")) {
+    loss_scale_.Restore({std::stod(values.at("loss_scale.value")),
+                         std::stoll(values.at("loss_scale.clean_steps")),
+                         std::stoll(values.at("loss_scale.overflows_left"))});
+  }
+  PublishParameters();
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/zero/parameter_units.h"
+
+namespace dynamiccl::zero {
+
+std::vector<ModelUnit> UnitPerParameter(const std::vector<ModelUnit>& units) {
+  std::vector<ModelUnit> divided;
+  for (const ModelUnit& unit : units) {
+    for (const ParameterSlot& parameter : unit.parameters) {
+      divided.push_back({parameter.name, {parameter}, unit.is_root});
+    }
+  }
+  return divided;
+}
+
+ParameterUnitHooks::ParameterUnitHooks(const std::vector<ModelUnit>& units, UnitHooks* engine)
+    : engine_(engine) {
+  int next = 0;
+  for (const ModelUnit& unit : units) {
+    first_.push_back(next);
+    next += static_cast<int>(unit.parameters.size());
+  }
+  first_.push_back(next);
+}
+
+void ParameterUnitHooks::BeforeForward(int unit) {
+  const size_t index = static_cast<size_t>(unit);
+  for (int parameter = first_[index]; parameter < first_[index + 1]; ++parameter)
+    engine_->BeforeForward(parameter);
+}
+
+void ParameterUnitHooks::AfterForward(int unit, const at::Tensor& output) {
+  const size_t index = static_cast<size_t>(unit);
+  // The last first: hooks on the output run in this order, and the backward pass goes from the last to the
+  // first.
+  for (int parameter = first_[index + 1]; parameter-- > first_[index];)
+    engine_->AfterForward(parameter, output);
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/zero/parameter_watch.h"
+
+#include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <map>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace dynamiccl::zero {
+namespace {
+
+// Highest in priority: it sees an operation before autograd does.
+constexpr c10::DispatchKey kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+struct Watched {
+  const ParameterWatch::Read* read = nullptr;
+  int unit = 0;
+};
+
+// By storage, for all watches of the process: a backward pass may run on a thread that knows nothing of them.
+struct Storages {
+  std::shared_mutex mutex;
+  std::unordered_map<const c10::StorageImpl*, Watched> watched;
+};
+
+Storages& AllStorages() {
+  static Storages storages;
+  return storages;
+}
+
+// What one operation reads of each watch.
+class Found {
+ public:
+  void Look(const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage()) return;
+    Storages& storages = AllStorages();
+    const std::shared_lock lock(storages.mutex);
+    const auto place = storages.watched.find(tensor.storage().unsafeGetStorageImpl());
+    if (place == storages.watched.end()) return;
+    std::vector<int>& units = units_[place->second.read];
+    if (std::find(units.begin(), units.end(), place->second.unit) == units.end()) {
+      units.push_back(place->second.unit);
+    }
+  }
+
+  void Look(const c10::IValue& value) {
+    if (value.isTensor()) return Look(value.toTensor());
+    if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorList()) Look(tensor);
+    } else if (value.isOptionalTensorList()) {
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList()) {
+        if (tensor) Look(*tensor);
+      }
+    }
+  }
+
+  void Tell() const {
+    for (const auto& [read, units] : units_) (*read)(units);
+  }
+
+ private:
+  std::map<const ParameterWatch::Read*, std::vector<int>> units_;
+};
+
+void WatchedOperation(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
+  const c10::impl::ExcludeDispatchKeyGuard unwatched(kKey);
+  Found found;
+  for (const c10::IValue& argument : torch::jit::last(*stack, operation.schema().arguments().size())) {
+    found.Look(argument);
+  }
+  found.Tell();
+  operation.callBoxed(stack);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericMode, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&WatchedOperation>());
+}
+
+ParameterWatch::~ParameterWatch() {
+  Storages& storages = AllStorages();
+  const std::unique_lock lock(storages.mutex);
+  for (const at::Tensor& flat : watched_) storages.watched.erase(flat.storage().unsafeGetStorageImpl());
+}
+
+void ParameterWatch::Add(const at::Tensor& flat, int unit) {
+  watched_.push_back(flat);
+  Storages& storages = AllStorages();
+  const std::unique_lock lock(storages.mutex);
+  storages.watched[flat.storage().unsafeGetStorageImpl()] = {&read_, unit};
+}
+
+void ParameterWatch::Run(const std::function<void()>& body) const {
+  const c10::impl::IncludeDispatchKeyGuard watched(kKey);
+  body();
+}
+
+}  // namespace dynamiccl::zero

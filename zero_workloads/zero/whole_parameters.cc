@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/zero/whole_parameters.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
+
+namespace dynamiccl::zero {
+namespace {
+
+constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
+
+}  // namespace
+
+std::vector<ArenaRun> ArenaRuns(const std::deque<FlatParameters>& units, const Partition& partition,
+                                int64_t rank, bool sliced) {
+  std::vector<ArenaRun> runs;
+  for (int unit = 0; unit < partition.units(); ++unit) {
+    const auto [shard_elements, arena_offset] = partition.unit(unit);
+    const FlatParameters& parameters = units[static_cast<size_t>(unit)];
+    const int64_t shard_begin = rank * shard_elements, to_arena = arena_offset - shard_begin;
+    parameters.ForEachParameter(shard_begin, shard_begin + shard_elements,
+                                [&](size_t i, int64_t first, int64_t last) {
+                                  if (parameters.unit().parameters[i].sliced() != sliced) return;
+                                  runs.push_back({parameters.offset(i) + first + to_arena, last - first});
+                                });
+  }
+  return runs;
+}
+
+void SumWholeParameters(const at::Tensor& gradients, const std::vector<std::vector<ArenaRun>>& runs,
+                        ProcessGroup* group) {
+  std::vector<at::Tensor> parts;
+  const at::Tensor arenas = gradients.view({static_cast<int64_t>(runs.size()), -1});
+  for (size_t arena = 0; arena < runs.size(); ++arena) {
+    for (const auto [begin, length] : runs[arena]) {
+      parts.push_back(arenas.select(0, static_cast<int64_t>(arena)).narrow(0, begin, length));
+    }
+  }
+  if (parts.empty()) return;  // so has every rank of the tensor group: their arenas are laid out alike
+  const at::Tensor sum = at::cat(parts);
+  group->Await(group->AllReduce(sum, kLabel));
+  int64_t position = 0;
+  for (const at::Tensor& part : parts) {
+    part.copy_(sum.narrow(0, position, part.numel()));
+    position += part.numel();
+  }
+}
+
+at::Tensor SquaredNormShare(const at::Tensor& arena, const std::vector<ArenaRun>& sliced,
+                            const TensorSplit& split) {
+  if (split.rank() == 0) return arena.square().sum();
+  at::Tensor sum = at::zeros({}, arena.options());
+  for (const auto [begin, length] : sliced) sum.add_(arena.narrow(0, begin, length).square().sum());
+  return sum;
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/zero_r/checkpointed_units.h"
+
+#include <c10/core/GradMode.h>
+#include <c10/util/intrusive_ptr.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace dynamiccl::zero {
+namespace {
+
+using torch::autograd::variable_list;
+
+// The backward pass of a unit: its forward pass once more, now with gradients, and the backward pass of that,
+// inside the one that called. Gradients of the unit's parameters arrive there, as without checkpoints.
+class RecomputedUnit final : public torch::autograd::Node {
+ public:
+  RecomputedUnit(UnitForward forward, KeptActivation kept)
+      : forward_(std::move(forward)), kept_(std::move(kept)) {}
+
+  variable_list apply(variable_list&& gradients) override {
+    if (!kept_) throw std::logic_error("a checkpointed unit was run backward twice");
+    at::Tensor input = kept_->Restore();
+    input.set_requires_grad(true);
+    at::Tensor output;
+    {
+      const c10::AutoGradMode with_gradients(true);
+      output = forward_(input);
+    }
+    torch::autograd::backward({std::move(output)}, std::move(gradients));
+    kept_.reset();
+    return {input.grad()};
+  }
+
+  void release_variables() override { kept_.reset(); }
+
+ private:
+  UnitForward forward_;
+  std::optional<KeptActivation> kept_;
+};
+
+}  // namespace
+
+at::Tensor CheckpointedUnits::Forward(int unit, const UnitForward& forward, const at::Tensor& input) {
+  if (!c10::GradMode::is_enabled()) return engine_->Forward(unit, forward, input);
+  if (!input.requires_grad()) throw std::logic_error("a checkpointed unit needs an input with a gradient");
+  const auto node = c10::make_intrusive<RecomputedUnit>(forward, store_->Keep(input));
+  node->set_next_edges(torch::autograd::collect_next_edges(input));
+  at::Tensor output;
+  {
+    const c10::NoGradGuard nothing_is_kept;
+    output = engine_->Forward(unit, forward, input);
+  }
+  torch::autograd::set_history(output, node);
+  return output;
+}
+
+}  // namespace dynamiccl::zero

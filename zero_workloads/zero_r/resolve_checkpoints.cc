@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/zero_r/resolve_checkpoints.h"
+
+#include "zero_workloads/device.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+int64_t MemoryOfRank(const ResidualSettings& residual) {
+  return residual.memory_cap > 0 ? residual.memory_cap : DeviceMemoryBytes();
+}
+
+// What autograd keeps of this model's block, in inputs of the block: its input, two norms, query, key and
+// value (3), mixed values, the sum after attention, and both sides of the activation function (4 each).
+constexpr double kInputsKeptByBlock = 16;
+// Matrix products instead of the fused kernel copy query, key, value and what comes out.
+constexpr double kCopiesOfNaiveAttention = 4;
+
+double ActivationsOfBlock(const TrainingSettings& settings, const at::TensorOptions& options) {
+  if (!UsesNaiveAttention(options.device(), settings.type())) return kInputsKeptByBlock;
+  // And they keep one probability for each pair of positions and head.
+  const double pairs = static_cast<double>(settings.model.heads * settings.model.sequence) /
+                       static_cast<double>(settings.model.hidden);
+  return kInputsKeptByBlock + kCopiesOfNaiveAttention + pairs;
+}
+
+// A block's backward pass holds gradients of both sides of its activation function (4 each), of its output
+// and of its input.
+constexpr double kInputsOfBackward = 10;
+
+// What the estimate leaves out: logits, their logarithms, and the gradient of both, in fp32; and the
+// gradients inside a block.
+double BytesOfWork(const TrainingSettings& settings, int64_t rows, const at::TensorOptions& options) {
+  const auto tokens = static_cast<double>(rows * settings.model.sequence);
+  const auto element = static_cast<double>(options.dtype().itemsize());
+  return 4.0 * sizeof(float) * tokens * static_cast<double>(settings.model.vocabulary) +
+         kInputsOfBackward * element * tokens * static_cast<double>(settings.model.hidden);
+}
+
+EstimateSettings EstimateSettingsOf(const TrainingSettings& settings, const MeasuredGroups& groups,
+                                    const at::TensorOptions& options) {
+  EstimateSettings run;
+  run.shape = TransformerShape{settings.model.layers, settings.model.hidden, settings.model.sequence,
+                               settings.model.vocabulary, /*tied_head=*/false};
+  run.dtype = settings.dtype;
+  run.ranks = groups.data->world();
+  run.tensor_parallel = groups.tensor == nullptr ? 1 : groups.tensor->world();
+  run.batch = settings.batch / groups.data->world();
+  const bool one_bucket = settings.bucket_bytes == kOneBucketForAll;
+  run.bucket_bytes = one_bucket ? 0 : static_cast<double>(settings.bucket_bytes);
+  run.activations_of_block = ActivationsOfBlock(settings, options);
+  return run;
+}
+
+}  // namespace
+
+Status CheckMemoryIsKnown(const ResidualSettings& residual) {
+  if (residual.activation_checkpoints != "auto" || MemoryOfRank(residual) > 0) return {};
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument,
+                "--activation-checkpoints auto: how much host memory a rank may take is not known"),
+      "say it: --memory-cap 2G");
+}
+
+CheckpointChoice ResolveCheckpoints(const TrainingSettings& settings, const MeasuredGroups& groups,
+                                    const at::TensorOptions& options) {
+  const int64_t rows = settings.batch / groups.data->world();
+  if (const auto asked = settings.residual.checkpoints()) return {*asked, rows, true, {}};
+  CheckpointQuestion question{.run = EstimateSettingsOf(settings, groups, options), .stage = settings.stage};
+  const double memory =
+      static_cast<double>(MemoryOfRank(settings.residual)) - BytesOfWork(settings, rows, options);
+  question.hardware = MeasureHardware(groups, memory, options);
+  return ChooseCheckpoints(question);
+}
+
+ActivationStoreSettings StoreSettingsOf(const TrainingSettings& settings, Checkpoints checkpoints,
+                                        int64_t rows, ProcessGroup* tensor,
+                                        const at::TensorOptions& options) {
+  const bool divided = checkpoints >= Checkpoints::kPartitioned;
+  return {.divide_over = divided ? tensor : nullptr,
+          .on_host = checkpoints == Checkpoints::kPartitionedCpu,
+          .pool_slots = settings.residual.contiguous_pools ? settings.model.layers : 0,
+          .input_elements = rows * settings.model.sequence * settings.model.hidden,
+          .options = options};
+}
+
+}  // namespace dynamiccl::zero

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The constants of a path by the names that they have in system files.
+#pragma once
+
+#include <string_view>
+
+#include "src/simulator/system.h"
+
+namespace dynamiccl {
+
+struct PathKey {
+  std::string_view name;
+  double PathCosts::*value;
+  bool required;  // others are 0 where absent
+};
+
+inline constexpr PathKey kPathKeys[] = {
+    {"base_us", &PathCosts::base_us, true},           {"intra_hop_us", &PathCosts::intra_hop_us, true},
+    {"inter_hop_us", &PathCosts::inter_hop_us, true}, {"intra_gbps", &PathCosts::intra_gbps, true},
+    {"inter_gbps", &PathCosts::inter_gbps, false},    {"channel_gbps", &PathCosts::channel_gbps, false}};
+
+// Largest value of any of them, microseconds or GB/s; the least is 0, and intra_gbps is above it.
+inline constexpr double kMostPathValue = 1e9;
+// exp of it is the largest factor that a residual may state.
+inline constexpr double kMostLogFactor = 20;
+
+}  // namespace dynamiccl

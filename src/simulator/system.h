@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine park as the simulator sees it: how ranks sit on nodes, what each (algorithm, protocol) costs
+// there, and by how much measured times lie off those formulas where the machine has cliffs. Grammar of the
+// file: docs/formats/system.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/collective/algorithm.h"
+#include "src/collective/collective.h"
+#include "src/collective/collective_config.h"
+#include "src/collective/protocol.h"
+
+namespace dynamiccl {
+
+// Costs of one (algorithm, protocol). Bandwidths are "bus": what one rank sends over its link in a second,
+// whatever the algorithm; they count for all channels together. closed_form.h has the formulas.
+struct PathCosts {
+  double base_us = 0;       // of a call, whatever its size
+  double intra_hop_us = 0;  // of a step to a rank of the same node
+  double inter_hop_us = 0;  // of a step to another node
+  double intra_gbps = 0;    // 1e9 bytes a second inside a node; 0: the path is not there
+  double inter_gbps = 0;    // between nodes, for communicators of several; 0: the same as intra
+  double channel_gbps = 0;  // most that one channel carries; 0: one channel carries all
+
+  bool known() const { return intra_gbps > 0; }
+  friend bool operator==(const PathCosts&, const PathCosts&) = default;
+};
+
+// By what factor exp(log_factor) times lie off the formulas: of a config with both parts known, of an
+// algorithm whose protocol the library picks (protocol undefined), or of the library's own choice (both
+// undefined). Between sizes and rank counts the logarithm is interpolated.
+struct Residual {
+  Collective collective = Collective::kAllReduce;
+  Algorithm algorithm = Algorithm::kUndefined;
+  Protocol protocol = Protocol::kUndefined;
+  int n_ranks = 2;
+  uint64_t bytes = 0;  // NCCL's total
+  double log_factor = 0;
+
+  friend bool operator==(const Residual&, const Residual&) = default;
+};
+
+struct System {
+  std::string name;
+  std::string source;  // what the constants come from, in words
+  int ranks_per_node = 1;
+  int max_channels = 1;
+  std::array<std::array<PathCosts, kProtocols>, kAlgorithms> paths = {};
+  std::vector<Residual> residuals;
+  // Along which sizes a residual moves between rank counts: it is looked up at bytes ~ ranks^drift. 0: cliffs
+  // stay at their size, 1: at their bytes a rank.
+  double residual_drift = 0;
+
+  PathCosts& path(Algorithm a, Protocol p) { return paths[static_cast<size_t>(a)][static_cast<size_t>(p)]; }
+  const PathCosts& path(Algorithm a, Protocol p) const {
+    return paths[static_cast<size_t>(a)][static_cast<size_t>(p)];
+  }
+  // Nodes that `n_ranks` fill, the last one perhaps not whole.
+  int NodesFor(int n_ranks) const { return (n_ranks + ranks_per_node - 1) / ranks_per_node; }
+  friend bool operator==(const System&, const System&) = default;
+};
+
+// The file's text, ended by a line with its hash. Every number survives writing and reading bit for bit.
+std::string FormatSystem(const System& system);
+Status WriteSystemFile(const std::string& path, const System& system);
+
+// `source` stands in errors, which name line and column. kCorrupt: truncated, damaged, or of another version.
+Result<System> ParseSystem(std::string_view text, const std::string& source);
+Result<System> ReadSystemFile(const std::string& path);
+
+}  // namespace dynamiccl

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads system files; every complaint names the place in the file.
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "src/base/small_file.h"
+#include "src/base/toml_reader.h"
+#include "src/simulator/path_keys.h"
+#include "src/simulator/system.h"
+#include "src/simulator/system_seal.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr size_t kMostBytes = 64 << 20;
+constexpr int kMostRanks = 1 << 20;
+
+class SystemReader : private TomlReader {
+ public:
+  using TomlReader::TomlReader;
+
+  Result<System> Read(const toml::table& root) const {
+    DYNAMICCL_CHECK_OK(OnlyKeys(root, {"version", "name", "source", "ranks_per_node", "max_channels",
+                                       "residual_drift", "path", "residual"}));
+    DYNAMICCL_CHECK_OK(Integer(root, "version", 1, 1));
+    System system;
+    DYNAMICCL_TRY(system.name, Text(root, "name"));
+    DYNAMICCL_TRY(system.source, Text(root, "source"));
+    DYNAMICCL_TRY(const int64_t ranks, Integer(root, "ranks_per_node", 1, kMostRanks));
+    DYNAMICCL_TRY(const int64_t channels, Integer(root, "max_channels", 1, 255));
+    system.ranks_per_node = static_cast<int>(ranks);
+    system.max_channels = static_cast<int>(channels);
+    DYNAMICCL_TRY(system.residual_drift, NumberWithin(root, "residual_drift", -4, 4, false));
+    DYNAMICCL_CHECK_OK(
+        ForEachTable(root, "path", [&](const toml::table& table) { return ReadPath(table, system); }));
+    DYNAMICCL_CHECK_OK(ForEachTable(root, "residual",
+                                    [&](const toml::table& table) { return ReadResiduals(table, system); }));
+    return system;
+  }
+
+ private:
+  Result<double> NumberWithin(const toml::table& table, std::string_view key, double least, double most,
+                              bool required) const {
+    if (!table.contains(key)) {
+      if (!required) return 0.0;
+      return Complain(table.source().begin, fmt::format("key '{}' is missing", key));
+    }
+    DYNAMICCL_TRY(const double value, Number(table, key));
+    if (value >= least && value <= most) return value;
+    return Complain(table.get(key)->source().begin,
+                    fmt::format("'{}' must be a number from {} to {}", key, least, most));
+  }
+
+  Result<Algorithm> ReadAlgorithm(const toml::table& table) const {
+    DYNAMICCL_TRY(const std::string name, Text(table, "algorithm"));
+    if (const auto algorithm = ParseAlgorithm(name)) return *algorithm;
+    return Complain(table.get("algorithm")->source().begin, fmt::format("no algorithm '{}'", name));
+  }
+
+  Result<Protocol> ReadProtocol(const toml::table& table) const {
+    DYNAMICCL_TRY(const std::string name, Text(table, "protocol"));
+    if (const auto protocol = ParseProtocol(name)) return *protocol;
+    return Complain(table.get("protocol")->source().begin, fmt::format("no protocol '{}'", name));
+  }
+
+  Status ReadPath(const toml::table& table, System& system) const {
+    Keys keys{"algorithm", "protocol"};
+    for (const PathKey& key : kPathKeys) keys.push_back(key.name);
+    DYNAMICCL_CHECK_OK(OnlyKeys(table, keys));
+    DYNAMICCL_TRY(const Algorithm algorithm, ReadAlgorithm(table));
+    DYNAMICCL_TRY(const Protocol protocol, ReadProtocol(table));
+    PathCosts& costs = system.path(algorithm, protocol);
+    if (costs.known()) {
+      return Complain(table.source().begin,
+                      fmt::format("a second path {}/{}", Name(algorithm), Name(protocol)));
+    }
+    for (const PathKey& key : kPathKeys) {
+      DYNAMICCL_TRY(costs.*key.value, NumberWithin(table, key.name, 0, kMostPathValue, key.required));
+    }
+    if (costs.known()) return {};
+    return Complain(table.get("intra_gbps")->source().begin, "'intra_gbps' must be above 0");
+  }
+
+  Result<Residual> ReadKey(const toml::table& table) const {
+    Residual key;
+    DYNAMICCL_TRY(const std::string name, Text(table, "collective"));
+    const auto collective = ParseCollective(name);
+    if (!collective || static_cast<int>(*collective) >= kTunableCollectives)
+      return Complain(table.get("collective")->source().begin, fmt::format("no collective '{}'", name));
+    key.collective = *collective;
+    if (table.contains("algorithm")) {
+      DYNAMICCL_TRY(key.algorithm, ReadAlgorithm(table));
+    }
+    if (table.contains("protocol")) {
+      DYNAMICCL_TRY(key.protocol, ReadProtocol(table));
+      if (key.algorithm == Algorithm::kUndefined)
+        return Complain(table.get("protocol")->source().begin, "a protocol without an algorithm");
+    }
+    DYNAMICCL_TRY(const int64_t ranks, Integer(table, "ranks", 2, kMostRanks));
+    key.n_ranks = static_cast<int>(ranks);
+    return key;
+  }
+
+  Result<const toml::array*> List(const toml::table& table, std::string_view key) const {
+    const toml::node* const node = table.get(key);
+    if (node == nullptr) return Complain(table.source().begin, fmt::format("key '{}' is missing", key));
+    if (node->is_array()) return node->as_array();
+    return Complain(node->source().begin, fmt::format("'{}' must be an array", key));
+  }
+
+  Status ReadResiduals(const toml::table& table, System& system) const {
+    DYNAMICCL_CHECK_OK(
+        OnlyKeys(table, {"collective", "algorithm", "protocol", "ranks", "bytes", "log_factor"}));
+    DYNAMICCL_TRY(Residual residual, ReadKey(table));
+    DYNAMICCL_TRY(const toml::array* const bytes, List(table, "bytes"));
+    DYNAMICCL_TRY(const toml::array* const factors, List(table, "log_factor"));
+    if (bytes->size() != factors->size() || bytes->empty())
+      return Complain(table.source().begin, fmt::format("'bytes' has {} numbers and 'log_factor' has {}",
+                                                        bytes->size(), factors->size()));
+    residual.bytes = 0;
+    for (size_t i = 0; i < bytes->size(); ++i) {
+      const auto size = (*bytes)[i].value_exact<int64_t>();
+      if (!size || *size <= static_cast<int64_t>(residual.bytes))
+        return Complain((*bytes)[i].source().begin, "'bytes' must hold ascending integers above 0");
+      const auto factor = (*factors)[i].value<double>();
+      if (!factor || !(std::fabs(*factor) <= kMostLogFactor))
+        return Complain(
+            (*factors)[i].source().begin,
+            fmt::format("'log_factor' must hold numbers from {} to {}", -kMostLogFactor, kMostLogFactor));
+      residual.bytes = static_cast<uint64_t>(*size);
+      residual.log_factor = *factor;
+      system.residuals.push_back(residual);
+    }
+    return {};
+  }
+};
+
+Status CheckSeal(std::string_view text, const std::string& source) {
+  const size_t end = text.size() - (text.ends_with('\n') ? 1 : 0);
+  const size_t line = text.empty() ? std::string_view::npos : text.rfind('\n', end == 0 ? 0 : end - 1);
+  const size_t begin = line == std::string_view::npos ? 0 : line + 1;
+  const std::string_view last = text.substr(begin, end - begin);
+  if (!last.starts_with(kSystemSealPrefix) || !text.ends_with('\n')) {
+    return WithHint(
+        MakeError(ErrorKind::kCorrupt, "{}: the last line is not '{}...': the file is not whole", source,
+                  kSystemSealPrefix),
+        fmt::format("a file written by hand ends with the line '{}{}'", kSystemSealPrefix, kUncheckedSeal));
+  }
+  const std::string_view seal = last.substr(kSystemSealPrefix.size());
+  if (seal == kUncheckedSeal || seal == SystemSealOf(text.substr(0, begin))) return {};
+  return WithHint(
+      MakeError(ErrorKind::kCorrupt, "{}: the hash of the last line is not the file's", source),
+      fmt::format("after a change by hand let the last line be '{}{}'", kSystemSealPrefix, kUncheckedSeal));
+}
+
+}  // namespace
+
+Result<System> ParseSystem(std::string_view text, const std::string& source) {
+  DYNAMICCL_CHECK_OK(CheckSeal(text, source));
+  DYNAMICCL_TRY(const toml::table root, ParseToml(text, source));
+  return SystemReader(source).Read(root);
+}
+
+Result<System> ReadSystemFile(const std::string& path) {
+  DYNAMICCL_TRY(const std::string text, ReadSmallFile(path, kMostBytes));
+  return ParseSystem(text, path);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last line of a system file: "# xxh3 <16 hex digits>" over all bytes before it. TOML takes it for a
+// comment.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace dynamiccl {
+
+inline constexpr std::string_view kSystemSealPrefix = "# xxh3 ";
+// Instead of the digits in a file written by hand: nothing is compared, but its end must be there.
+inline constexpr std::string_view kUncheckedSeal = "unchecked";
+
+// The digits for `text`, which ends before the last line.
+std::string SystemSealOf(std::string_view text);
+
+}  // namespace dynamiccl

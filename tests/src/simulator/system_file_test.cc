@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <tuple>
+
+#include "src/simulator/system.h"
+
+namespace dynamiccl {
+namespace {
+
+System Sample() {
+  System system{.name = "a \"quoted\" name",
+                .source = "numbers of a test",
+                .ranks_per_node = 4,
+                .max_channels = 16,
+                .residual_drift = 0.5};
+  system.path(Algorithm::kRing, Protocol::kLL) = {5, 0.8, 2.5, 100, 10, 0};
+  system.path(Algorithm::kRing, Protocol::kSimple) = {1.0 / 3, 1e-7, 12, 200, 48, 12.5};
+  system.path(Algorithm::kNvlsTree, Protocol::kSimple) = {30, 1, 2, 300, 0, 0};
+  for (const int ranks : {8, 64}) {
+    for (const uint64_t bytes : {uint64_t{8}, uint64_t{1} << 20, uint64_t{1} << 32}) {
+      system.residuals.push_back({Collective::kAllReduce, Algorithm::kUndefined, Protocol::kUndefined, ranks,
+                                  bytes, 0.1 / static_cast<double>(bytes)});
+      system.residuals.push_back({Collective::kAllGather, Algorithm::kRing, Protocol::kLL, ranks, bytes, -2});
+    }
+  }
+  std::stable_sort(system.residuals.begin(), system.residuals.end(),
+                   [](const Residual& a, const Residual& b) {
+                     return std::tuple(a.collective, a.n_ranks) < std::tuple(b.collective, b.n_ranks);
+                   });
+  return system;
+}
+
+const char kByHand[] = R"(version = 1
+name = "n"
+source = "s"
+ranks_per_node = 2
+max_channels = 4
+[[path]]
+algorithm = "Ring"
+protocol = "LL"
+base_us = 1
+intra_hop_us = 1.5
+inter_hop_us = 2
+intra_gbps = 10
+# xxh3 unchecked
+)";
+
+TEST(SystemFile, ComesBackBitForBit) {
+  const System system = Sample();
+  const auto read = ParseSystem(FormatSystem(system), "s.toml");
+  ASSERT_TRUE(read) << Describe(read.error());
+  EXPECT_EQ(*read, system);
+  EXPECT_EQ(FormatSystem(*read), FormatSystem(system));
+}
+
+TEST(SystemFile, FilesByHandNeedNoHash) {
+  const auto read = ParseSystem(kByHand, "hand.toml");
+  ASSERT_TRUE(read) << Describe(read.error());
+  EXPECT_EQ(read->path(Algorithm::kRing, Protocol::kLL), (PathCosts{1, 1.5, 2, 10, 0, 0}));
+  EXPECT_FALSE(read->path(Algorithm::kRing, Protocol::kSimple).known());
+}
+
+TEST(SystemFile, NoTruncatedFileIsRead) {
+  const std::string text = FormatSystem(Sample());
+  for (size_t length = 0; length < text.size(); ++length) {
+    EXPECT_FALSE(ParseSystem(text.substr(0, length), "s.toml")) << length;
+  }
+}
+
+TEST(SystemFile, NoDamagedByteIsRead) {
+  const std::string text = FormatSystem(Sample());
+  std::mt19937 random(1);
+  for (size_t at = 0; at < text.size(); ++at) {
+    std::string damaged = text;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 + random() % 255));
+    EXPECT_FALSE(ParseSystem(damaged, "s.toml")) << at;
+  }
+}
+
+std::string Refusal(const std::string& from, const std::string& to) {
+  std::string text = kByHand;
+  text.replace(text.find(from), from.size(), to);
+  const auto read = ParseSystem(text, "hand.toml");
+  return read ? "" : read.error().message;
+}
+
+TEST(SystemFile, ComplaintsNameThePlace) {
+  EXPECT_EQ(Refusal("version = 1", "version = 2"),
+            "hand.toml: line 1, column 11: 'version' must be an integer from 1 to 1");
+  EXPECT_EQ(Refusal("\"Ring\"", "\"Rong\""), "hand.toml: line 7, column 13: no algorithm 'Rong'");
+  EXPECT_EQ(Refusal("intra_gbps = 10", "intra_gbps = 0"),
+            "hand.toml: line 12, column 14: 'intra_gbps' must be above 0");
+  EXPECT_EQ(Refusal("base_us = 1\n", "base_us = nan\n"),
+            "hand.toml: line 9, column 11: 'base_us' must be a number from 0 to 1000000000");
+  EXPECT_EQ(Refusal("base_us = 1\n", "bass_us = 1\n"), "hand.toml: line 9, column 1: unknown key 'bass_us'");
+  EXPECT_EQ(Refusal("max_channels = 4", ""), "hand.toml: line 1, column 1: key 'max_channels' is missing");
+  EXPECT_EQ(Refusal("ranks_per_node = 2", "ranks_per_node = 0"),
+            "hand.toml: line 4, column 18: 'ranks_per_node' must be an integer from 1 to 1048576");
+}
+
+TEST(SystemFile, ResidualsOutOfOrderOrUnpairedAreRefused) {
+  const auto with = [](const std::string& lines) {
+    std::string text = kByHand;
+    text.insert(text.find("# xxh3"), "[[residual]]\ncollective = \"AllReduce\"\nranks = 4\n" + lines + "\n");
+    return text;
+  };
+  EXPECT_TRUE(ParseSystem(with("bytes = [8, 16]\nlog_factor = [0, 0.5]"), "s"));
+  for (const char* const wrong :
+       {"bytes = [16, 8]\nlog_factor = [0, 0.5]", "bytes = [8]\nlog_factor = [0, 0.5]",
+        "bytes = []\nlog_factor = []", "bytes = [8]\nlog_factor = [21]", "bytes = [8]\nlog_factor = [inf]",
+        "bytes = [0]\nlog_factor = [0]", "bytes = [8]\nlog_factor = ['a']", "bytes = 8\nlog_factor = [0]",
+        "bytes = [8]\nlog_factor = [0]\nprotocol = 'LL'", "log_factor = [0]"}) {
+    const auto read = ParseSystem(with(wrong), "s");
+    ASSERT_FALSE(read) << wrong;
+    EXPECT_NE(read.error().message.find("s: line "), std::string::npos) << read.error().message;
+  }
+}
+
+TEST(SystemFile, WritesNothingThatItWouldNotRead) {
+  System system = Sample();
+  system.path(Algorithm::kRing, Protocol::kLL).base_us = -1;
+  EXPECT_FALSE(WriteSystemFile(testing::TempDir() + "/refused.toml", system));
+}
+
+TEST(SystemFile, GoesThroughADisk) {
+  const std::string path = testing::TempDir() + "/system_file_test.toml";
+  ASSERT_TRUE(WriteSystemFile(path, Sample()));
+  const auto read = ReadSystemFile(path);
+  ASSERT_TRUE(read) << Describe(read.error());
+  EXPECT_EQ(*read, Sample());
+  std::remove(path.c_str());
+  EXPECT_FALSE(ReadSystemFile(path));
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -69,7 +69,7 @@ double FormulaTime(const System& system, const PathTerms& terms, const PathCosts
   return Latency(terms, costs) + terms.volume * static_cast<double>(bytes) * inverse;
 }
 
-CollectiveTimes::CollectiveTimes(const System& system, int n_ranks, int n_nodes)
+CollectiveTimes::CollectiveTimes(const System& system, int n_ranks, int n_nodes, Residuals residuals)
     : n_ranks_(n_ranks), n_nodes_(n_nodes > 0 ? n_nodes : system.NodesFor(n_ranks)) {
   for (auto& rows : open_rows_) std::fill(std::begin(rows), std::end(rows), -1);
   if (n_ranks_ < 2) return;
@@ -77,14 +77,13 @@ CollectiveTimes::CollectiveTimes(const System& system, int n_ranks, int n_nodes)
     const auto collective = static_cast<Collective>(c);
     const ConfigMask legal = NcclConfigs(collective);
     for (int a = 0; a < kAlgorithms; ++a) {
-      const auto algorithm = static_cast<Algorithm>(a);
       for (int p = 0; p < kProtocols; ++p) {
+        const auto algorithm = static_cast<Algorithm>(a);
         const auto protocol = static_cast<Protocol>(p);
         if (legal.test(ConfigIndex(algorithm, protocol))) AddPath(system, collective, algorithm, protocol);
       }
-      open_rows_[c][a] = RowOf(system, collective, algorithm, Protocol::kUndefined);
     }
-    open_rows_[c][kAlgorithms] = RowOf(system, collective, Algorithm::kUndefined, Protocol::kUndefined);
+    if (residuals == Residuals::kApplied && !system.residuals.empty()) AddResiduals(system, collective);
   }
 }
 
@@ -99,18 +98,30 @@ void CollectiveTimes::AddPath(const System& system, Collective collective, Algor
     path.channel_us_per_byte = terms.volume / (kBytesPerUsOfGbps * costs.channel_gbps);
     path.us_per_byte = std::max(path.us_per_byte, path.channel_us_per_byte / system.max_channels);
   }
-  path.row = RowOf(system, collective, algorithm, protocol);
   paths_[static_cast<size_t>(collective)].push_back(path);
 }
 
-int CollectiveTimes::RowOf(const System& system, Collective collective, Algorithm algorithm,
-                           Protocol protocol) {
-  const ResidualSurface surface(system, collective, algorithm, protocol);
+void CollectiveTimes::AddResiduals(const System& system, Collective collective) {
+  const auto c = static_cast<size_t>(collective);
+  // A row for each config first: until all are there, this still answers with the formulas alone.
+  std::vector<int> rows;
+  for (const Path& path : paths_[c]) rows.push_back(RowOf(system, collective, path.config));
+  int open[kAlgorithms + 1];
+  for (int a = 0; a <= kAlgorithms; ++a) {
+    const auto algorithm = a < kAlgorithms ? static_cast<Algorithm>(a) : Algorithm::kUndefined;
+    open[a] = RowOf(system, collective, {algorithm, Protocol::kUndefined, 0});
+  }
+  for (size_t i = 0; i < rows.size(); ++i) paths_[c][i].row = rows[i];
+  std::copy(std::begin(open), std::end(open), open_rows_[c]);
+}
+
+int CollectiveTimes::RowOf(const System& system, Collective collective, const CollectiveConfig& config) {
+  const ResidualSurface surface(system, collective, config);
   if (surface.empty()) return -1;
   Factors factors(kSizeClasses);
   for (int i = 0; i < kSizeClasses; ++i) {
-    const auto bytes = static_cast<double>(std::max<uint64_t>(1, LowerBound({static_cast<uint8_t>(i)})));
-    factors[static_cast<size_t>(i)] = static_cast<float>(std::exp(surface.At(n_ranks_, std::log2(bytes))));
+    const uint64_t bytes = std::max<uint64_t>(1, LowerBound({static_cast<uint8_t>(i)}));
+    factors[static_cast<size_t>(i)] = static_cast<float>(std::exp(surface.At(*this, n_ranks_, bytes)));
   }
   factors_.push_back(std::move(factors));
   return static_cast<int>(factors_.size()) - 1;

@@ -45,8 +45,10 @@ double FormulaTime(const System& system, const PathTerms& terms, const PathCosts
 // of threads may ask.
 class CollectiveTimes {
  public:
+  enum class Residuals { kApplied, kIgnored };
   // `n_nodes` 0: as many as the ranks fill.
-  CollectiveTimes(const System& system, int n_ranks, int n_nodes = 0);
+  CollectiveTimes(const System& system, int n_ranks, int n_nodes = 0,
+                  Residuals residuals = Residuals::kApplied);
 
   // Microseconds from the last rank's arrival to the end; 0 for a lone rank. `bytes` is NCCL's total. A
   // config without algorithm, or without protocol, is the library's choice: the cheapest known path. -1: no
@@ -67,7 +69,8 @@ class CollectiveTimes {
   using Factors = std::vector<float>;  // by size class
 
   void AddPath(const System& system, Collective collective, Algorithm algorithm, Protocol protocol);
-  int RowOf(const System& system, Collective collective, Algorithm algorithm, Protocol protocol);
+  void AddResiduals(const System& system, Collective collective);
+  int RowOf(const System& system, Collective collective, const CollectiveConfig& config);
   double Factor(int row, SizeClass size_class) const {
     return row < 0 ? 1.0 : static_cast<double>(factors_[static_cast<size_t>(row)][size_class.index]);
   }

@@ -6,47 +6,66 @@
 #include <iterator>
 
 namespace dynamiccl {
+namespace {
 
-ResidualSurface::ResidualSurface(const System& system, Collective collective, Algorithm algorithm,
-                                 Protocol protocol)
-    : drift_(system.residual_drift) {
-  std::map<int, std::map<uint64_t, double>> cells;
+// Linear between the points, the nearest value outside.
+double Interpolated(const std::vector<double>& places, const std::vector<double>& values, double place) {
+  const auto above = std::lower_bound(places.begin(), places.end(), place);
+  if (above == places.begin()) return values.front();
+  if (above == places.end()) return values.back();
+  const auto i = static_cast<size_t>(above - places.begin());
+  const double share = (place - places[i - 1]) / (places[i] - places[i - 1]);
+  return values[i - 1] + share * (values[i] - values[i - 1]);
+}
+
+}  // namespace
+
+ResidualSurface::ResidualSurface(const System& system, Collective collective, const CollectiveConfig& config)
+    : system_(system), collective_(collective), config_(config) {
   for (const Residual& residual : system.residuals) {
-    if (residual.collective != collective || residual.algorithm != algorithm || residual.protocol != protocol)
+    if (residual.collective != collective || residual.algorithm != config.algorithm ||
+        residual.protocol != config.protocol)
       continue;
-    cells[residual.n_ranks][residual.bytes] = residual.log_factor;
-  }
-  for (const auto& [ranks, sizes] : cells) {
-    Column& column = columns_[std::log2(ranks)];
-    for (const auto& [bytes, value] : sizes) {
-      column.log2_bytes.push_back(std::log2(static_cast<double>(std::max<uint64_t>(1, bytes))));
-      column.values.push_back(value);
+    auto found = columns_.find(std::log2(residual.n_ranks));
+    if (found == columns_.end()) {
+      CollectiveTimes formulas(system, residual.n_ranks, 0, CollectiveTimes::Residuals::kIgnored);
+      Column column{residual.n_ranks, std::move(formulas), {}, {}};
+      found = columns_.emplace(std::log2(residual.n_ranks), std::move(column)).first;
     }
+    const auto bytes = static_cast<double>(std::max<uint64_t>(1, residual.bytes));
+    found->second.log2_bytes.push_back(std::log2(bytes));
+    found->second.values.push_back(residual.log_factor);
   }
 }
 
-double ResidualSurface::AtSize(const Column& column, double log2_bytes) {
-  const auto above = std::lower_bound(column.log2_bytes.begin(), column.log2_bytes.end(), log2_bytes);
-  if (above == column.log2_bytes.begin()) return column.values.front();
-  if (above == column.log2_bytes.end()) return column.values.back();
-  const auto i = static_cast<size_t>(above - column.log2_bytes.begin());
-  const double share =
-      (log2_bytes - column.log2_bytes[i - 1]) / (column.log2_bytes[i] - column.log2_bytes[i - 1]);
-  return column.values[i - 1] + share * (column.values[i] - column.values[i - 1]);
+double ResidualSurface::LogFormula(const CollectiveTimes& formulas, double bytes) const {
+  const double time =
+      formulas.Microseconds(collective_, static_cast<uint64_t>(std::max(1.0, bytes)), config_);
+  return time > 0 ? std::log(time) : 0;
 }
 
-double ResidualSurface::At(int n_ranks, double log2_bytes) const {
+ResidualSurface::Seen ResidualSurface::See(const Column& column, int n_ranks, uint64_t bytes) const {
+  const bool drifts = system_.drift_bytes_per_rank > 0 &&
+                      bytes / static_cast<uint64_t>(n_ranks) >= system_.drift_bytes_per_rank;
+  const double there =
+      static_cast<double>(bytes) * (drifts ? static_cast<double>(column.n_ranks) / n_ranks : 1);
+  return {.residual = Interpolated(column.log2_bytes, column.values, std::log2(std::max(1.0, there))),
+          .log_formula = LogFormula(column.formulas, there)};
+}
+
+double ResidualSurface::At(const CollectiveTimes& here, int n_ranks, uint64_t bytes) const {
   if (columns_.empty()) return 0;
   const double place = std::log2(n_ranks);
-  const auto in_column = [&](const auto& entry) {
-    return AtSize(entry->second, log2_bytes + drift_ * (entry->first - place));
-  };
   const auto above = columns_.lower_bound(place);
-  if (above == columns_.begin()) return in_column(above);
+  if (above == columns_.begin() || above == columns_.end())
+    return See((above == columns_.end() ? std::prev(above) : above)->second, n_ranks, bytes).residual;
   const auto below = std::prev(above);
-  if (above == columns_.end()) return in_column(below);
   const double share = (place - below->first) / (above->first - below->first);
-  return (1 - share) * in_column(below) + share * in_column(above);
+  const Seen low = See(below->second, n_ranks, bytes);
+  const Seen high = See(above->second, n_ranks, bytes);
+  const double chord = (1 - share) * low.log_formula + share * high.log_formula;
+  const double bend = LogFormula(here, static_cast<double>(bytes)) - chord;
+  return (1 - share) * low.residual + share * high.residual - (1 - system_.formula_share) * bend;
 }
 
 }  // namespace dynamiccl

@@ -1,31 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// The residuals of one config at one rank count, from those of the rank counts that were measured.
+// The residuals of one config at one shape of communicator, from those of the rank counts that were measured.
 #pragma once
 
 #include <map>
 #include <vector>
 
+#include "src/simulator/closed_form.h"
 #include "src/simulator/system.h"
 
 namespace dynamiccl {
 
-// Logarithms over (ranks, bytes) with linear interpolation in log2 of both; outside, the nearest value.
 class ResidualSurface {
  public:
-  // Those residuals of `system` that are exactly of this key.
-  ResidualSurface(const System& system, Collective collective, Algorithm algorithm, Protocol protocol);
+  // Those residuals of `system` that are exactly of this config. The system must outlive this.
+  ResidualSurface(const System& system, Collective collective, const CollectiveConfig& config);
 
   bool empty() const { return columns_.empty(); }
-  double At(int n_ranks, double log2_bytes) const;
+  // The logarithm of the factor; `here` are the formulas' times of the shape asked for.
+  double At(const CollectiveTimes& here, int n_ranks, uint64_t bytes) const;
 
  private:
   struct Column {
+    int n_ranks;
+    CollectiveTimes formulas;
     std::vector<double> log2_bytes;  // ascending
     std::vector<double> values;
   };
-  static double AtSize(const Column& column, double log2_bytes);
+  // A column's share of the answer: its residual, and the formulas' time there.
+  struct Seen {
+    double residual;
+    double log_formula;
+  };
+  Seen See(const Column& column, int n_ranks, uint64_t bytes) const;
+  double LogFormula(const CollectiveTimes& formulas, double bytes) const;
 
-  double drift_;
+  const System& system_;
+  Collective collective_;
+  CollectiveConfig config_;
   std::map<double, Column> columns_;  // by log2 of the ranks
 };
 

@@ -34,7 +34,7 @@ struct PathCosts {
 
 // By what factor exp(log_factor) times lie off the formulas: of a config with both parts known, of an
 // algorithm whose protocol the library picks (protocol undefined), or of the library's own choice (both
-// undefined). Between sizes and rank counts the logarithm is interpolated.
+// undefined). Beyond the measured sizes and rank counts the nearest one counts.
 struct Residual {
   Collective collective = Collective::kAllReduce;
   Algorithm algorithm = Algorithm::kUndefined;
@@ -52,10 +52,13 @@ struct System {
   int ranks_per_node = 1;
   int max_channels = 1;
   std::array<std::array<PathCosts, kProtocols>, kAlgorithms> paths = {};
-  std::vector<Residual> residuals;
-  // Along which sizes a residual moves between rank counts: it is looked up at bytes ~ ranks^drift. 0: cliffs
-  // stay at their size, 1: at their bytes a rank.
-  double residual_drift = 0;
+  std::vector<Residual> residuals;  // of one key and rank count ascending in size
+  // Between two measured rank counts: the share of the formulas' own growth, from 0 to 1; the rest is a
+  // straight line from one measured time to the other, in logarithms of ranks and time.
+  double formula_share = 1;
+  // Cliffs of sizes with at least so many bytes a rank keep their bytes a rank from one rank count to
+  // another, all others their size; 0: all their size.
+  uint64_t drift_bytes_per_rank = 0;
 
   PathCosts& path(Algorithm a, Protocol p) { return paths[static_cast<size_t>(a)][static_cast<size_t>(p)]; }
   const PathCosts& path(Algorithm a, Protocol p) const {

@@ -22,7 +22,7 @@ class SystemReader : private TomlReader {
 
   Result<System> Read(const toml::table& root) const {
     DYNAMICCL_CHECK_OK(OnlyKeys(root, {"version", "name", "source", "ranks_per_node", "max_channels",
-                                       "residual_drift", "path", "residual"}));
+                                       "formula_share", "drift_bytes_per_rank", "path", "residual"}));
     DYNAMICCL_CHECK_OK(Integer(root, "version", 1, 1));
     System system;
     DYNAMICCL_TRY(system.name, Text(root, "name"));
@@ -31,7 +31,7 @@ class SystemReader : private TomlReader {
     DYNAMICCL_TRY(const int64_t channels, Integer(root, "max_channels", 1, 255));
     system.ranks_per_node = static_cast<int>(ranks);
     system.max_channels = static_cast<int>(channels);
-    DYNAMICCL_TRY(system.residual_drift, NumberWithin(root, "residual_drift", -4, 4, false));
+    DYNAMICCL_CHECK_OK(ReadInterpolation(root, system));
     DYNAMICCL_CHECK_OK(
         ForEachTable(root, "path", [&](const toml::table& table) { return ReadPath(table, system); }));
     DYNAMICCL_CHECK_OK(ForEachTable(root, "residual",
@@ -40,16 +40,23 @@ class SystemReader : private TomlReader {
   }
 
  private:
-  Result<double> NumberWithin(const toml::table& table, std::string_view key, double least, double most,
-                              bool required) const {
-    if (!table.contains(key)) {
-      if (!required) return 0.0;
-      return Complain(table.source().begin, fmt::format("key '{}' is missing", key));
-    }
+  Result<double> NumberWithin(const toml::table& table, std::string_view key, double least,
+                              double most) const {
+    if (!table.contains(key)) return Complain(table.source().begin, fmt::format("key '{}' is missing", key));
     DYNAMICCL_TRY(const double value, Number(table, key));
     if (value >= least && value <= most) return value;
     return Complain(table.get(key)->source().begin,
                     fmt::format("'{}' must be a number from {} to {}", key, least, most));
+  }
+
+  Status ReadInterpolation(const toml::table& root, System& system) const {
+    if (root.contains("formula_share")) {
+      DYNAMICCL_TRY(system.formula_share, NumberWithin(root, "formula_share", 0, 1));
+    }
+    if (!root.contains("drift_bytes_per_rank")) return {};
+    DYNAMICCL_TRY(const int64_t bytes, Integer(root, "drift_bytes_per_rank", 0, int64_t{1} << 40));
+    system.drift_bytes_per_rank = static_cast<uint64_t>(bytes);
+    return {};
   }
 
   Result<Algorithm> ReadAlgorithm(const toml::table& table) const {
@@ -76,7 +83,8 @@ class SystemReader : private TomlReader {
                       fmt::format("a second path {}/{}", Name(algorithm), Name(protocol)));
     }
     for (const PathKey& key : kPathKeys) {
-      DYNAMICCL_TRY(costs.*key.value, NumberWithin(table, key.name, 0, kMostPathValue, key.required));
+      if (!key.required && !table.contains(key.name)) continue;
+      DYNAMICCL_TRY(costs.*key.value, NumberWithin(table, key.name, 0, kMostPathValue));
     }
     if (costs.known()) return {};
     return Complain(table.get("intra_gbps")->source().begin, "'intra_gbps' must be above 0");

@@ -168,11 +168,33 @@ TEST(ClosedForm, ResidualsMeetTheirPointsAndAreInterpolatedBetweenThem) {
   EXPECT_NEAR(log_factor(16, 2048), 1.5, 1e-6);
   EXPECT_NEAR(log_factor(64, 1 << 20), 3.0, 1e-6);
   EXPECT_NEAR(log_factor(4, 8), 0.0, 1e-6);
-  system.residual_drift = 1;  // 1024 bytes at 16 ranks are 512 at 8 and 2048 at 32
+  system.drift_bytes_per_rank = 64;  // 1024 bytes at 16 ranks are 512 at 8 and 2048 at 32
   EXPECT_NEAR(log_factor(16, 1024), (0.0 + 2.5) / 2, 1e-6);
+  EXPECT_NEAR(log_factor(32, 1024), 2.0, 1e-6);
+  system.drift_bytes_per_rank = 65;
+  EXPECT_NEAR(log_factor(16, 1024), 1.0, 1e-6);
   // A stated config is not what the library picks.
   EXPECT_DOUBLE_EQ(CollectiveTimes(system, 8).Microseconds(all, 4096, {Algorithm::kRing, Protocol::kSimple}),
                    CollectiveTimes(plain, 8).Microseconds(all, 4096, {Algorithm::kRing, Protocol::kSimple}));
+}
+
+TEST(ClosedForm, WithoutTheFormulasShareTimesBetweenRankCountsLieOnAStraightLine) {
+  System system =
+      WithPath(Algorithm::kRing, Protocol::kSimple, {.base_us = 3, .inter_hop_us = 7, .intra_gbps = 10}, 1);
+  const Collective all = Collective::kAllReduce;
+  for (const int ranks : {4, 64}) {
+    system.residuals.push_back({.collective = all, .n_ranks = ranks, .bytes = 1 << 20, .log_factor = 0.3});
+  }
+  const auto time = [&](int ranks) {
+    return std::log(CollectiveTimes(system, ranks).Microseconds(all, 1 << 20, kLeaveNcclAlone));
+  };
+  const double ends = time(4) + time(64);
+  const double with_formulas = time(16);
+  system.formula_share = 0;
+  EXPECT_NEAR(time(4) + time(64), ends, 1e-6);
+  EXPECT_NEAR(time(16), ends / 2, 1e-6);
+  system.formula_share = 0.5;
+  EXPECT_NEAR(time(16), (ends / 2 + with_formulas) / 2, 1e-6);
 }
 
 // Random systems: the prices made ready agree with the formulas asked one by one, and grow with the size.

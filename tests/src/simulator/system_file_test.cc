@@ -16,7 +16,8 @@ System Sample() {
                 .source = "numbers of a test",
                 .ranks_per_node = 4,
                 .max_channels = 16,
-                .residual_drift = 0.5};
+                .formula_share = 0.5,
+                .drift_bytes_per_rank = 1 << 18};
   system.path(Algorithm::kRing, Protocol::kLL) = {5, 0.8, 2.5, 100, 10, 0};
   system.path(Algorithm::kRing, Protocol::kSimple) = {1.0 / 3, 1e-7, 12, 200, 48, 12.5};
   system.path(Algorithm::kNvlsTree, Protocol::kSimple) = {30, 1, 2, 300, 0, 0};

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks run ahead in their own time until they wait for a collective; only ends of transfers let them go on,
+// so what they issue then lies never before the time of that end.
+#include "src/simulator/event_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include "src/simulator/rank_classes.h"
+#include "src/simulator/shared_links.h"
+
+namespace dynamiccl {
+namespace {
+
+// Evenly spread in [0, 1): splitmix64 of the three numbers.
+double Noise(uint64_t seed, uint64_t rank, uint64_t action) {
+  uint64_t z = seed * 0x9e3779b97f4a7c15u + rank * 0xbf58476d1ce4e5b9u + action * 0x94d049bb133111ebu;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return static_cast<double>(z >> 11) * 0x1p-53;
+}
+
+// One class of ranks.
+struct RankState {
+  const RankProgram* program = nullptr;
+  size_t next_action = 0;
+  int64_t clock = 0;
+  double compute_factor = 1;
+  std::vector<size_t> place;  // of each collective in the order of its communicator
+  RankTiming timing;
+};
+
+struct Ordered {
+  TransferDemand demand;
+  size_t arrived = 0;  // classes of ranks
+  int64_t last_arrival = 0;
+  int64_t started = 0;
+  int64_t ended = -1;
+};
+
+// One class of communicators.
+struct CommunicatorState {
+  std::vector<Ordered> collectives;  // in the order in which its ranks issue them
+  size_t next = 0;                   // not yet begun
+  bool busy = false;
+  int64_t free_at = 0;
+  std::vector<size_t> waiting;  // classes of ranks
+};
+
+struct Event {
+  int64_t at = 0;
+  size_t number = 0;  // a communicator whose transfer begins, or behind them a change of load
+  bool operator>(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
+};
+
+class Simulation {
+ public:
+  Simulation(const SimulatedJob& job, const SimulationOptions& options)
+      : job_(job),
+        options_(options),
+        classes_(ClassesOf(job, options.ranks_apart)),
+        links_(Capacities()),
+        communicators_(classes_.communicators.size()),
+        networks_of_(classes_.communicators.size()) {
+    for (size_t node_class = 0; node_class < classes_.nodes.size(); ++node_class)
+      for (const auto& [communicator, number] : classes_.nodes[node_class].communicators)
+        networks_of_[communicator].emplace_back(node_class, number);
+  }
+
+  Result<SimulationResult> Run();
+
+ private:
+  std::vector<double> Capacities() const;
+  size_t PortOf(size_t rank_class) const { return rank_class; }
+  size_t NetworkOf(size_t node_class) const { return classes_.ranks.size() + node_class; }
+
+  void StartRanks();
+  void QueueLoads();
+  void SetLoad(int64_t now);
+  Status RunEvents();
+  Status Advance(size_t rank);
+  void Compute(RankState& rank, size_t number, int64_t value);
+  Status Arrive(size_t rank_class, size_t collective);
+  // False: the rank has to wait.
+  bool Await(size_t rank_class, size_t collective);
+  void BeginNext(size_t communicator);
+  std::vector<LinkUse> UsesOf(size_t communicator, const TransferDemand& demand) const;
+  Status End(size_t communicator, int64_t now);
+  Status CheckAllFinished() const;
+  SimulationResult Summary() const;
+  RankTiming TimingOf(int32_t rank) const;
+  size_t CommunicatorOf(size_t rank_class, size_t collective) const;
+
+  const SimulatedJob& job_;
+  const SimulationOptions& options_;
+  const JobClasses classes_;
+  SharedLinks links_;
+  std::vector<CommunicatorState> communicators_;
+  // By communicator class: on which classes of nodes it is, and how many of its communicators on each node.
+  std::vector<std::vector<std::pair<size_t, int32_t>>> networks_of_;
+  std::vector<RankState> ranks_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
+};
+
+std::vector<double> Simulation::Capacities() const {
+  std::vector<double> capacities(classes_.ranks.size(), job_.port_gbps);
+  capacities.resize(classes_.ranks.size() + classes_.nodes.size(), job_.network_gbps);
+  return capacities;
+}
+
+void Simulation::StartRanks() {
+  for (const RankClass& one : classes_.ranks) {
+    RankState rank{.program = &job_.ProgramOf(one.first_rank)};
+    std::vector<size_t> issued(job_.layouts.size());
+    for (const SimulatedCollective& collective : rank.program->collectives)
+      rank.place.push_back(issued[collective.layout]++);
+    rank.timing.collectives.resize(rank.program->collectives.size());
+    for (const Straggler& straggler : job_.stragglers) {
+      if (straggler.rank != one.first_rank) continue;
+      rank.compute_factor *= straggler.compute_factor;
+      rank.clock += straggler.late_ns;
+    }
+    ranks_.push_back(std::move(rank));
+  }
+}
+
+// One event wherever any load begins or ends.
+void Simulation::QueueLoads() {
+  for (const NetworkLoad& load : job_.loads) {
+    events_.push({load.from_ns, communicators_.size()});
+    if (load.until_ns != INT64_MAX) events_.push({load.until_ns, communicators_.size()});
+  }
+}
+
+void Simulation::SetLoad(int64_t now) {
+  for (size_t node_class = 0; node_class < classes_.nodes.size(); ++node_class) {
+    double share = 0;
+    for (const NetworkLoad& load : job_.loads) {
+      const bool here = load.node < 0 || load.node == classes_.nodes[node_class].first_node;
+      if (here && load.from_ns <= now && now < load.until_ns) share = load.share;
+    }
+    links_.SetShare(NetworkOf(node_class), now, 1 - share);
+  }
+}
+
+size_t Simulation::CommunicatorOf(size_t rank_class, size_t collective) const {
+  const size_t layout = ranks_[rank_class].program->collectives[collective].layout;
+  return static_cast<size_t>(classes_.ranks[rank_class].communicator_class[layout]);
+}
+
+void Simulation::Compute(RankState& rank, size_t rank_class, int64_t value) {
+  double lasts = static_cast<double>(value) * rank.compute_factor;
+  if (job_.compute_jitter > 0) {
+    const auto number = static_cast<uint64_t>(classes_.ranks[rank_class].first_rank);
+    lasts *= 1 + job_.compute_jitter * Noise(job_.seed, number, rank.next_action);
+  }
+  const int64_t whole = std::llround(lasts);
+  rank.clock += whole;
+  rank.timing.compute_ns += whole;
+}
+
+Status Simulation::Advance(size_t rank_class) {
+  RankState& rank = ranks_[rank_class];
+  for (; rank.next_action < rank.program->actions.size(); ++rank.next_action) {
+    const Action& action = rank.program->actions[rank.next_action];
+    if (action.kind == ActionKind::kCompute) {
+      Compute(rank, rank_class, action.value);
+    } else if (action.kind == ActionKind::kIssue) {
+      DYNAMICCL_CHECK_OK(Arrive(rank_class, static_cast<size_t>(action.value)));
+    } else if (!Await(rank_class, static_cast<size_t>(action.value))) {
+      return {};
+    }
+  }
+  rank.timing.finished_ns = std::max(rank.timing.finished_ns, rank.clock);
+  return {};
+}
+
+Status Simulation::Arrive(size_t rank_class, size_t collective) {
+  RankState& rank = ranks_[rank_class];
+  const size_t number = CommunicatorOf(rank_class, collective), place = rank.place[collective];
+  CommunicatorState& communicator = communicators_[number];
+  if (place >= communicator.collectives.size()) communicator.collectives.resize(place + 1);
+  Ordered& ordered = communicator.collectives[place];
+  const TransferDemand& demand = rank.program->collectives[collective].demand;
+  if (ordered.arrived > 0 && !(ordered.demand == demand)) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "rank {}: its collective {} is not what another rank of the communicator issues",
+                  classes_.ranks[rank_class].first_rank, collective),
+        "the ranks of a communicator must issue the same collectives in the same order");
+  }
+  ordered.demand = demand;
+  ordered.last_arrival = std::max(ordered.last_arrival, rank.clock);
+  rank.timing.collectives[collective].issued_ns = rank.clock;
+  if (++ordered.arrived == classes_.communicators[number].rank_classes.size()) BeginNext(number);
+  return {};
+}
+
+void Simulation::BeginNext(size_t number) {
+  CommunicatorState& communicator = communicators_[number];
+  if (communicator.busy || communicator.next == communicator.collectives.size()) return;
+  Ordered& ordered = communicator.collectives[communicator.next];
+  if (ordered.arrived < classes_.communicators[number].rank_classes.size()) return;
+  communicator.busy = true;
+  ordered.started = std::max(ordered.last_arrival, communicator.free_at);
+  events_.push({ordered.started + ordered.demand.latency_ns, number});
+}
+
+// A class of links carries what each of its communicators carries there.
+std::vector<LinkUse> Simulation::UsesOf(size_t number, const TransferDemand& demand) const {
+  std::vector<LinkUse> uses;
+  if (demand.transfer_ns <= 0) return uses;
+  const double nanoseconds = static_cast<double>(demand.transfer_ns);
+  const double port = std::min(demand.port_bytes / nanoseconds, job_.port_gbps);
+  const double network = std::min(demand.network_bytes / nanoseconds, job_.network_gbps);
+  for (const size_t rank_class : classes_.communicators[number].rank_classes) {
+    if (port > 0) uses.push_back({PortOf(rank_class), port});
+  }
+  if (network <= 0) return uses;
+  for (const auto& [node_class, communicators] : networks_of_[number])
+    uses.push_back({NetworkOf(node_class), network * communicators});
+  return uses;
+}
+
+bool Simulation::Await(size_t rank_class, size_t collective) {
+  RankState& rank = ranks_[rank_class];
+  CommunicatorState& communicator = communicators_[CommunicatorOf(rank_class, collective)];
+  const Ordered& ordered = communicator.collectives[rank.place[collective]];
+  if (ordered.ended < 0) {
+    communicator.waiting.push_back(rank_class);
+    return false;
+  }
+  const int64_t stalled = std::max<int64_t>(0, ordered.ended - rank.clock);
+  rank.clock += stalled;
+  rank.timing.stalled_ns += stalled;
+  rank.timing.collectives[collective].stalled_ns += stalled;
+  return true;
+}
+
+Status Simulation::End(size_t number, int64_t now) {
+  CommunicatorState& communicator = communicators_[number];
+  communicator.collectives[communicator.next++].ended = now;
+  communicator.busy = false;
+  communicator.free_at = now;
+  BeginNext(number);
+  const std::vector<size_t> woken = std::exchange(communicator.waiting, {});
+  for (const size_t rank_class : woken) DYNAMICCL_CHECK_OK(Advance(rank_class));
+  return {};
+}
+
+Status Simulation::RunEvents() {
+  while (true) {
+    const int64_t end = links_.NextEnd();
+    if (end != INT64_MAX && (events_.empty() || end <= events_.top().at)) {
+      DYNAMICCL_CHECK_OK(End(links_.EndNext(), end));
+      continue;
+    }
+    if (events_.empty()) return {};
+    const Event event = events_.top();
+    events_.pop();
+    if (event.number == communicators_.size()) {
+      SetLoad(event.at);
+      continue;
+    }
+    const CommunicatorState& communicator = communicators_[event.number];
+    const TransferDemand& demand = communicator.collectives[communicator.next].demand;
+    links_.Begin(event.number, event.at, demand.transfer_ns, UsesOf(event.number, demand));
+  }
+}
+
+Status Simulation::CheckAllFinished() const {
+  for (size_t number = 0; number < communicators_.size(); ++number) {
+    const CommunicatorState& communicator = communicators_[number];
+    if (communicator.next == communicator.collectives.size()) continue;
+    const CommunicatorClass& one = classes_.communicators[number];
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "a communicator of {} ranks hangs: only some of them issue its collective {}",
+                              one.ranks, communicator.next),
+                    "the ranks of a communicator must issue the same collectives, and wait for none that "
+                    "others reach later");
+  }
+  return {};
+}
+
+RankTiming Simulation::TimingOf(int32_t observed) const {
+  const size_t rank_class = classes_.class_of_rank[static_cast<size_t>(observed)];
+  const RankState& rank = ranks_[rank_class];
+  RankTiming timing = rank.timing;
+  for (size_t i = 0; i < timing.collectives.size(); ++i) {
+    const Ordered& ordered = communicators_[CommunicatorOf(rank_class, i)].collectives[rank.place[i]];
+    timing.collectives[i].started_ns = ordered.started;
+    timing.collectives[i].ended_ns = ordered.ended;
+    timing.finished_ns = std::max(timing.finished_ns, ordered.ended);
+  }
+  return timing;
+}
+
+SimulationResult Simulation::Summary() const {
+  SimulationResult result{.rank_classes = classes_.ranks.size()};
+  for (const RankState& rank : ranks_)
+    result.finished_ns = std::max(result.finished_ns, rank.timing.finished_ns);
+  for (size_t number = 0; number < communicators_.size(); ++number) {
+    const CommunicatorState& communicator = communicators_[number];
+    const auto alike = static_cast<uint64_t>(classes_.communicators[number].communicators);
+    result.collectives += alike * communicator.collectives.size();
+    result.finished_ns = std::max(result.finished_ns, communicator.free_at);
+  }
+  for (size_t i = 0; i < classes_.ranks.size(); ++i)
+    result.port_bytes += classes_.ranks[i].ranks * links_.CarriedBytes(PortOf(i));
+  for (size_t i = 0; i < classes_.nodes.size(); ++i)
+    result.network_bytes += classes_.nodes[i].nodes * links_.CarriedBytes(NetworkOf(i));
+  for (const int32_t rank : options_.observed_ranks) result.observed.push_back(TimingOf(rank));
+  return result;
+}
+
+Result<SimulationResult> Simulation::Run() {
+  StartRanks();
+  QueueLoads();
+  for (size_t rank_class = 0; rank_class < ranks_.size(); ++rank_class)
+    DYNAMICCL_CHECK_OK(Advance(rank_class));
+  DYNAMICCL_CHECK_OK(RunEvents());
+  DYNAMICCL_CHECK_OK(CheckAllFinished());
+  return Summary();
+}
+
+}  // namespace
+
+Result<SimulationResult> Simulate(const SimulatedJob& job, const SimulationOptions& options) {
+  DYNAMICCL_CHECK_OK(Check(job));
+  for (const int32_t rank : options.observed_ranks) {
+    if (rank < 0 || rank >= job.n_ranks)
+      return MakeError(ErrorKind::kInvalidArgument, "rank {} of {} cannot be observed", rank, job.n_ranks);
+  }
+  return Simulation(job, options).Run();
+}
+
+}  // namespace dynamiccl

@@ -7,6 +7,7 @@ find_package(spdlog REQUIRED)         # log of the command-line programs
 find_package(CLI11 REQUIRED)          # command lines
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)    # gzipped traces
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd) # archives of traces; never in what is loaded into jobs
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)          # checksums of every file we write
 find_path(TL_EXPECTED_INCLUDE_DIR tl/expected.hpp REQUIRED)  # Result<T>
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)   # topology files

@@ -53,7 +53,11 @@ bool TakeLine(std::string_view line, std::string_view before, const JsonLineCall
 Status AppendJsonLine(std::string& text, const Json& json) {
   if (!AllFinite(json))
     return MakeError(ErrorKind::kInvalidArgument, "not a finite number in {}", json.dump());
-  text += json.dump();
+  try {
+    text += json.dump();
+  } catch (const Json::exception& error) {  // a text that is no UTF-8 has no JSON form
+    return MakeError(ErrorKind::kInvalidArgument, "cannot be written as JSON: {}", error.what());
+  }
   text += '\n';
   return {};
 }

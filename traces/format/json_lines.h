@@ -21,7 +21,8 @@ struct LineError {
   std::string what;
 };
 
-// Appends the object and a newline. Numbers that are not finite have no JSON form and are an error.
+// Appends the object and a newline. Numbers that are not finite and texts that are no UTF-8 have no JSON form
+// and are an error.
 Status AppendJsonLine(std::string& text, const Json& json);
 // {"kind":"end","<counted>":count,"xxh3":hash of `text` so far}
 Status AppendEndLine(std::string& text, const char* counted, size_t count);

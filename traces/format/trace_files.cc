@@ -2,6 +2,7 @@
 #include "traces/format/trace_files.h"
 
 #include "traces/format/json_lines.h"
+#include "traces/format/trace_archive.h"
 #include "traces/format/trace_json.h"
 #include "traces/format/trace_merge.h"
 #include "traces/format/trace_writer.h"
@@ -23,6 +24,7 @@ Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths, TraceReading
 }
 
 Status WriteTraceFile(const std::string& path, const Trace& trace) {
+  if (path.ends_with(".ctracez")) return WriteTraceArchive(path, trace);
   if (!path.ends_with(".jsonl")) return WriteTrace(path, trace);
   DYNAMICCL_TRY(const std::string text, FormatTraceJson(trace));
   return WriteWholeFile(path, text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces on disk in either form, several files as one trace: what commands read and write.
+// Traces on disk in any of their forms, several files as one trace: what commands read and write.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace dynamiccl {
 
-// Binary or JSON lines, told apart by content. Several files are merged (see MergeTraces).
+// Binary, archive or JSON lines, told apart by content. Several files are merged (see MergeTraces).
 Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths,
                              TraceReading reading = TraceReading::kStrict);
 
-// JSON lines where the name ends in ".jsonl", else binary.
+// JSON lines where the name ends in ".jsonl", an archive where it ends in ".ctracez", else binary.
 Status WriteTraceFile(const std::string& path, const Trace& trace);
 
 }  // namespace dynamiccl

@@ -68,11 +68,17 @@ Json NameOrNumber(const NameList& list, int number) {
   return list.names[static_cast<size_t>(index)];
 }
 
-int NumberOf(const NameList& list, const Json& value, const char* field) {
-  if (value.is_number_integer()) return value.get<int>();
+// A name, or a number of those that the record has room for.
+template <typename T>
+T NumberOf(const NameList& list, const Json& json, const char* field) {
+  const Json& value = json.at(field);
+  if (value.is_number_integer()) {
+    return static_cast<T>(
+        IntegerField(json, field, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  }
   const auto name = value.get<std::string>();
   for (size_t i = 0; i < list.names.size(); ++i) {
-    if (list.names[i] == name) return list.base + static_cast<int>(i);
+    if (list.names[i] == name) return static_cast<T>(list.base + static_cast<int>(i));
   }
   throw LineError{fmt::format("'{}' is \"{}\", which is no {}", field, name, field)};
 }
@@ -112,7 +118,7 @@ void TakeField(const Json& json, const char* name, T& value, T absent, const Nam
   const auto found = json.find(name);
   if (found == json.end()) return;
   if (list != nullptr) {
-    value = static_cast<T>(NumberOf(*list, *found, name));
+    value = NumberOf<T>(*list, json, name);
   } else if constexpr (sizeof(T) == 8) {
     value = UnsignedField(json, name);
   } else {
@@ -134,7 +140,7 @@ Json RecordToJson(const TraceRecord& record) {
 
 TraceRecord RecordFromJson(const Json& json) {
   TraceRecord record{};
-  record.kind = static_cast<uint16_t>(NumberOf(Words().kinds, json.at("kind"), "kind"));
+  record.kind = NumberOf<uint16_t>(Words().kinds, json, "kind");
   record.issued_ns = IntegerField(json, "issued_ns", INT64_MIN, INT64_MAX);
 #define DYNAMICCL_TAKE_FIELD(member, absent, list) \
   TakeField(json, #member, record.member, static_cast<decltype(record.member)>(absent), list);
@@ -144,7 +150,8 @@ TraceRecord RecordFromJson(const Json& json) {
   int role = 0;
   TakeField(json, "phase", phase, 0, &Words().phases);
   TakeField(json, "role", role, 0, &Words().roles);
-  record.labels = static_cast<uint8_t>((phase & 7) | (role << 3));
+  if (phase < 0 || phase > 7 || role < 0 || role > 31) throw LineError{"'phase' or 'role' is out of range"};
+  record.labels = static_cast<uint8_t>(phase | (role << 3));
   Seal(record);
   return record;
 }

@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "traces/format/json_lines.h"
+#include "traces/format/section_header.h"
+#include "traces/format/trace_archive.h"
 
 namespace dynamiccl {
 namespace {
@@ -26,7 +28,7 @@ class SectionParser {
 
   Status Run() {
     DYNAMICCL_CHECK_OK(ReadHeader());
-    FillSection();
+    section_ = SectionOf(header_);
     DYNAMICCL_CHECK_OK(CheckSize());
     if (header_.table_records > 0) ReadSegment(header_.header_bytes, header_.table_records);
     for (uint32_t i = 0; i < header_.segments; ++i) {
@@ -80,21 +82,6 @@ class SectionParser {
     if (header_.segments > 0 && ring > header_.segment_bytes)
       return Fail(24, "the header's sizes make no sense");
     return {};
-  }
-
-  void FillSection() {
-    const auto text = [](const auto& field) { return std::string(field, ::strnlen(field, sizeof(field))); };
-    section_.rank = header_.rank;
-    section_.world = header_.world;
-    section_.process_id = header_.process_id;
-    section_.flags = header_.flags & ~static_cast<uint32_t>(kTraceFinished);
-    section_.host = text(header_.host);
-    section_.library = text(header_.library);
-    section_.writer = text(header_.writer);
-    section_.opened = header_.opened;
-    section_.closed_at = header_.closed_at;
-    section_.closed = header_.closed != 0;
-    section_.lost = header_.lost;
   }
 
   Status CheckSize() const {
@@ -152,6 +139,7 @@ class SectionParser {
 }  // namespace
 
 Result<Trace> ParseTrace(std::span<const std::byte> bytes, const std::string& name, TraceReading reading) {
+  if (IsTraceArchive(bytes)) return ParseTraceArchive(bytes, name, reading);
   Trace trace;
   size_t offset = 0;
   do {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads .ctrace files: of a running or killed process, finished, or merged from several ranks.
+// Reads .ctrace files, of a running or killed process, finished, or merged from several ranks, and archives
+// of them.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/format/section_clock.h"
+
+#include <cmath>
+
+namespace dynamiccl {
+namespace {
+
+// The Linux kernel slews a clock by 500 ppm at most; the rest is for reading two clocks one after the other.
+constexpr double kMostDrift = 500e-6;
+constexpr double kReadingNs = 20'000;
+
+}  // namespace
+
+SectionClock::SectionClock(const TraceSection& section) : opened_(section.opened) {
+  const double monotonic =
+      static_cast<double>(TimeBetween(section.closed_at.monotonic_ns, opened_.monotonic_ns));
+  const double real = static_cast<double>(TimeBetween(section.closed_at.realtime_ns, opened_.realtime_ns));
+  if (!section.closed || monotonic <= 0) return;
+  was_set_ = std::abs(real - monotonic) > kMostDrift * monotonic + kReadingNs;
+  if (!was_set_) drift_ = (real - monotonic) / monotonic;
+}
+
+int64_t SectionClock::RealTime(int64_t monotonic_ns) const {
+  const int64_t elapsed = TimeBetween(monotonic_ns, opened_.monotonic_ns);
+  const auto correction = static_cast<int64_t>(std::llround(static_cast<double>(elapsed) * drift_));
+  return TimeAfter(TimeAfter(opened_.realtime_ns, elapsed), correction);
+}
+
+}  // namespace dynamiccl

@@ -1,52 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SAX parse of the whole file. A stack of keys says where a value stands; only values under "traceEvents",
-// "distributedInfo" and a few top-level keys are kept, and an event only when its name matters.
+// The file streams by in pieces; of an event, the first members tell whether it matters (Kineto writes
+// category and name first), and the rest of most events is never looked into.
 #include "traces/import/kineto_events.h"
 
 #include <algorithm>
-#include <charconv>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "traces/import/gzip_stream.h"
+#include "traces/import/json_fields.h"
+#include "traces/import/json_pieces.h"
 
 namespace dynamiccl {
 namespace {
-
-using Json = nlohmann::json;
-
-// "1234.5678" microseconds as nanoseconds, without rounding through a double (epoch times have 16 digits
-// before the point).
-int64_t MicrosecondsToNanoseconds(std::string_view text) {
-  const size_t point = text.find('.');
-  int64_t whole = 0;
-  std::from_chars(text.data(), text.data() + std::min(point, text.size()), whole);
-  if (text.find_first_of("eE") != std::string_view::npos)
-    return static_cast<int64_t>(std::stod(std::string(text)) * 1000);
-  int64_t fraction = 0;
-  int64_t unit = 100;
-  for (size_t i = point == std::string_view::npos ? text.size() : point + 1; i < text.size() && unit > 0;
-       ++i, unit /= 10) {
-    fraction += (text[i] - '0') * unit;
-  }
-  const int64_t limit = INT64_MAX / 2000;
-  return std::clamp(whole, -limit, limit) * 1000 + (text.starts_with('-') ? -fraction : fraction);
-}
-
-// A scalar as the file has it: text for strings and numbers alike (old releases write some numbers as
-// strings).
-int64_t ToInteger(std::string_view text) {
-  int64_t value = -1;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
 
 struct NumberArgument {
   std::string_view key;
   int64_t KinetoEvent::*member;
 };
-constexpr NumberArgument kNumberArguments[] = {{"correlation", &KinetoEvent::correlation},
-                                               {"stream", &KinetoEvent::stream},
+constexpr NumberArgument kNumberArguments[] = {{"stream", &KinetoEvent::stream},
                                                {"grid", &KinetoEvent::grid},
                                                {"In msg nelems", &KinetoEvent::in_elements},
                                                {"Out msg nelems", &KinetoEvent::out_elements},
@@ -66,167 +36,201 @@ constexpr TextArgument kTextArguments[] = {{"Collective name", &KinetoEvent::col
                                            {"Process Group ID", &KinetoEvent::group_name},
                                            {"Input type", &KinetoEvent::input_type}};
 
-class Handler : public nlohmann::json_sax<Json> {
+enum class EventUse { kNone, kComm, kAnnotation, kKernel, kStep, kLaunch };
+
+EventUse UseOf(std::string_view category, std::string_view name) {
+  const bool on_gpu = category == "kernel" || category == "Kernel";
+  if (name == "record_param_comms") return EventUse::kComm;
+  if (on_gpu) return name.starts_with("nccl") ? EventUse::kKernel : EventUse::kNone;
+  if (category == "user_annotation") {
+    if (name.starts_with("nccl:")) return EventUse::kAnnotation;
+    if (name.starts_with("ProfilerStep#")) return EventUse::kStep;
+  }
+  return name.find("Launch") != std::string_view::npos ? EventUse::kLaunch : EventUse::kNone;
+}
+
+// The members of an event as the file has them; empty: absent.
+struct RawEvent {
+  std::string_view category;
+  std::string_view name;
+  std::string_view begin;
+  std::string_view duration;
+  std::string_view thread;
+  std::string_view arguments;
+};
+
+struct RawMember {
+  std::string_view key;
+  std::string_view RawEvent::*member;
+};
+constexpr RawMember kRawMembers[] = {{"cat", &RawEvent::category}, {"name", &RawEvent::name},
+                                     {"ts", &RawEvent::begin},     {"dur", &RawEvent::duration},
+                                     {"tid", &RawEvent::thread},   {"args", &RawEvent::arguments}};
+
+std::string_view Unquoted(std::string_view text) {
+  return text.size() >= 2 && text.front() == '"' ? text.substr(1, text.size() - 2) : text;
+}
+
+class Reader {
  public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(int64_t value) override { return Scalar(fmt::format_int(value).str()); }
-  bool number_unsigned(uint64_t value) override { return Scalar(fmt::format_int(value).str()); }
-  bool number_float(double, const std::string& text) override { return Scalar(text); }
-  bool string(std::string& value) override { return Scalar(value); }
-  bool binary(binary_t&) override { return true; }
+  explicit Reader(const std::string& path) : path_(path) {}
 
-  bool key(std::string& name) override {
-    keys_.back() = std::move(name);
-    return true;
+  Result<KinetoFile> Read() {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
+    JsonPieces pieces(stream, path_);
+    DYNAMICCL_CHECK_OK(pieces.ReadObject(
+        [this](std::string_view key) { return UseOfMember(key); },
+        [this](std::string_view key, std::string_view text, uint64_t offset) {
+          return key == "traceEvents" ? TakeEvent(text, offset) : TakeMember(key, text, offset);
+        }));
+    if (!saw_events_)
+      return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: no \"traceEvents\": not a Kineto trace",
+                       path_, pieces.position());
+    std::sort(file_.launches.begin(), file_.launches.end());
+    file_.bytes = pieces.position();
+    return std::move(file_);
   }
-  bool start_object(size_t) override {
-    if (InEvents() && keys_.size() == 2) event_ = {};
-    if (InGroups() && keys_.size() == 3) group_ = {};
-    keys_.emplace_back();
-    return true;
-  }
-  bool end_object() override {
-    keys_.pop_back();
-    if (InEvents() && keys_.size() == 2) TakeEvent();
-    if (InGroups() && keys_.size() == 3) file_.groups.push_back(group_);
-    return true;
-  }
-  // An array has an empty key, so that depth alone tells where a value stands.
-  bool start_array(size_t) override {
-    keys_.emplace_back();
-    if (InEvents() && keys_.size() == 6 && keys_[3] == "Input Dims") ++tensor_;
-    return true;
-  }
-  bool end_array() override {
-    keys_.pop_back();
-    if (InEvents() && keys_.size() == 4 && keys_[3] == "Input Dims") tensor_ = -1;
-    return true;
-  }
-  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    error_position_ = position;
-    error_ = error.what();
-    return false;
-  }
-
-  KinetoFile& file() { return file_; }
-  const std::optional<std::string>& error() const { return error_; }
-  size_t error_position() const { return error_position_; }
-  bool saw_events() const { return saw_events_; }
 
  private:
-  // keys_[0] is the key in the root object, once the root has begun: {"traceEvents": [ {event} ]} has keys
-  // "traceEvents", "", then the event's own key.
-  bool InEvents() {
-    const bool inside = keys_.size() >= 2 && keys_[0] == "traceEvents";
-    saw_events_ |= inside;
-    return inside;
-  }
-  bool InGroups() const {
-    return keys_.size() >= 3 && keys_[0] == "distributedInfo" && keys_[1] == "pg_config";
+  JsonMemberUse UseOfMember(std::string_view key) {
+    saw_events_ |= key == "traceEvents";
+    if (key == "traceEvents") return JsonMemberUse::kElements;
+    const bool wanted = key == "distributedInfo" || key == "baseTimeNanoseconds";
+    return wanted ? JsonMemberUse::kWhole : JsonMemberUse::kSkip;
   }
 
-  bool Scalar(const std::string& text) {
-    if (InEvents()) {
-      if (keys_.size() == 3)
-        EventField(text);
-      else if (keys_.size() >= 4 && keys_[2] == "args")
-        Argument(text);
-    } else if (InGroups()) {
-      GroupField(text);
-    } else if (keys_.size() == 1 && keys_[0] == "baseTimeNanoseconds") {
-      file_.base_ns = ToInteger(text);
-    } else if (keys_.size() == 2 && keys_[0] == "distributedInfo") {
-      if (keys_[1] == "rank") file_.rank = ToInteger(text);
-      if (keys_[1] == "world_size") file_.world = ToInteger(text);
-      if (keys_[1] == "nccl_version") file_.nccl_version = text;
+  Status Fail(uint64_t offset, const std::string& what) const {
+    return MakeError(ErrorKind::kCorrupt, "{}: byte {}: {}", path_, offset, what);
+  }
+
+  Status TakeMember(std::string_view key, std::string_view text, uint64_t offset) {
+    if (key == "baseTimeNanoseconds") file_.base_ns = JsonInteger(text).value_or(0);
+    if (key != "distributedInfo") return {};
+    const Json info = Json::parse(text, nullptr, false);
+    if (!info.is_object()) return Fail(offset, "\"distributedInfo\" is not an object of JSON");
+    file_.rank = IntegerOf(info, "rank", -1);
+    file_.world = IntegerOf(info, "world_size", -1);
+    file_.nccl_version = TextOf(info, "nccl_version");
+    const Json& groups = FieldOf(info, "pg_config");
+    if (!groups.is_array()) return {};
+    for (const Json& group : groups) TakeGroup(group);
+    return {};
+  }
+
+  void TakeGroup(const Json& json) {
+    KinetoProcessGroup group;
+    group.name = TextOf(json, "pg_name");
+    group.size = IntegerOf(json, "pg_size", 0);
+    const Json& ranks = FieldOf(json, "ranks");
+    if (ranks.is_array()) {
+      for (const Json& rank : ranks) group.ranks.push_back(IntegerIn(rank).value_or(-1));
     }
-    return true;
+    file_.groups.push_back(std::move(group));
   }
 
-  void EventField(const std::string& text) {
-    const std::string& key = keys_[2];
-    if (key == "name")
-      event_.name = text;
-    else if (key == "cat")
-      event_.category = text;
-    else if (key == "ts")
-      event_.begin_ns = MicrosecondsToNanoseconds(text);
-    else if (key == "dur")
-      event_.duration_ns = MicrosecondsToNanoseconds(text);
-    else if (key == "tid")
-      event_.thread = ToInteger(text);
+  Status TakeEvent(std::string_view text, uint64_t offset) {
+    RawEvent raw;
+    EventUse use = EventUse::kNone;
+    bool judged = false;
+    JsonMembers members(text);
+    while (const auto member = members.Next()) {
+      for (const RawMember& row : kRawMembers) {
+        if (row.key == member->key) raw.*row.member = member->value;
+      }
+      if (judged || raw.category.empty() || raw.name.empty()) continue;
+      judged = true;
+      use = UseOf(Unquoted(raw.category), Unquoted(raw.name));
+      if (use == EventUse::kNone) return {};
+    }
+    if (members.broken()) return Fail(offset + members.position(), "an event was expected");
+    if (!judged) use = UseOf(Unquoted(raw.category), Unquoted(raw.name));
+    return use == EventUse::kNone ? Status() : Keep(use, raw, offset);
+  }
+
+  Status Keep(EventUse use, const RawEvent& raw, uint64_t offset) {
+    KinetoEvent event;
+    const auto begin = JsonMicroseconds(raw.begin.empty() ? "0" : raw.begin);
+    const auto duration = JsonMicroseconds(raw.duration.empty() ? "0" : raw.duration);
+    if (!begin || !duration) return Fail(offset, "an event whose time is no number");
+    event.begin_ns = *begin;
+    event.duration_ns = *duration;
+    event.thread = JsonInteger(raw.thread).value_or(-1);
+    if (!raw.arguments.empty()) DYNAMICCL_CHECK_OK(TakeArguments(use, raw.arguments, offset, event));
+    if (use == EventUse::kLaunch) {
+      if (event.correlation >= 0) file_.launches.push_back({event.correlation, event.begin_ns, event.thread});
+      return {};
+    }
+    if (use == EventUse::kAnnotation || use == EventUse::kStep) event.name = JsonText(raw.name);
+    List(use).push_back(std::move(event));
+    return {};
+  }
+
+  std::vector<KinetoEvent>& List(EventUse use) {
+    if (use == EventUse::kComm) return file_.comms;
+    if (use == EventUse::kKernel) return file_.kernels;
+    return use == EventUse::kStep ? file_.steps : file_.annotations;
+  }
+
+  Status TakeArguments(EventUse use, std::string_view arguments, uint64_t offset, KinetoEvent& event) {
+    JsonMembers members(arguments);
+    while (const auto member = members.Next()) {
+      if (member->key == "correlation")
+        event.correlation = JsonInteger(member->value).value_or(-1);
+      else if (use != EventUse::kLaunch)
+        TakeArgument(*member, event);
+    }
+    if (members.broken()) return Fail(offset, "an event with broken arguments");
+    return {};
   }
 
   // Of an array, the first value counts; of "Input Dims", the product of the first tensor's dimensions.
-  void Argument(const std::string& text) {
-    const std::string& key = keys_[3];
-    if (key == "Input Dims") {
-      int64_t& elements = event_.input_elements;
-      // A product beyond 64 bits is no tensor: it counts as absent.
-      if (tensor_ == 0 && __builtin_mul_overflow(std::max<int64_t>(elements, 1), ToInteger(text), &elements))
-        elements = -1;
+  static void TakeArgument(const JsonMember& member, KinetoEvent& event) {
+    if (member.key == "Input Dims") {
+      event.input_elements = ElementsOfFirstTensor(member.value);
       return;
     }
     for (const NumberArgument& argument : kNumberArguments) {
-      if (argument.key == key && event_.*argument.member < 0) event_.*argument.member = ToInteger(text);
+      if (argument.key == member.key)
+        event.*argument.member = JsonInteger(FirstScalar(member.value)).value_or(-1);
     }
     for (const TextArgument& argument : kTextArguments) {
-      if (argument.key == key && (event_.*argument.member).empty()) event_.*argument.member = text;
+      if (argument.key == member.key && (event.*argument.member).empty())
+        event.*argument.member = JsonText(FirstScalar(member.value));
     }
   }
 
-  void GroupField(const std::string& text) {
-    if (keys_.size() < 4) return;
-    const std::string& key = keys_[3];
-    if (key == "pg_name")
-      group_.name = text;
-    else if (key == "pg_size")
-      group_.size = ToInteger(text);
-    else if (key == "ranks")
-      group_.ranks.push_back(ToInteger(text));
-  }
-
-  void TakeEvent() {
-    const std::string& name = event_.name;
-    const bool on_gpu = event_.category == "kernel" || event_.category == "Kernel";
-    if (name == "record_param_comms")
-      file_.comms.push_back(std::move(event_));
-    else if (name.starts_with("nccl:") && event_.category == "user_annotation")
-      file_.annotations.push_back(std::move(event_));
-    else if (on_gpu && name.starts_with("nccl"))
-      file_.kernels.push_back(std::move(event_));
-    else if (name.starts_with("ProfilerStep#") && event_.category == "user_annotation")
-      file_.steps.push_back(std::move(event_));
-    else if (event_.correlation >= 0 && !on_gpu && name.find("Launch") != std::string::npos) {
-      file_.launches[event_.correlation] = {event_.begin_ns, event_.thread};
+  static std::string_view FirstScalar(std::string_view value) {
+    while (value.starts_with('[')) {
+      size_t at = 0;
+      value = NextJsonElement(value, at).value_or("");
     }
+    return value;
   }
 
+  // [[3,4],[5]] -> 12. A product beyond 64 bits is no tensor: it counts as absent, as does what has no
+  // dimensions at all.
+  static int64_t ElementsOfFirstTensor(std::string_view dimensions) {
+    size_t first = 0;
+    const auto tensor = NextJsonElement(dimensions, first);
+    if (!tensor) return -1;
+    int64_t elements = -1;
+    size_t at = 0;
+    while (const auto dimension = NextJsonElement(*tensor, at)) {
+      const int64_t size = JsonInteger(*dimension).value_or(-1);
+      if (size < 0 || __builtin_mul_overflow(std::max<int64_t>(elements, 1), size, &elements)) return -1;
+    }
+    return elements;
+  }
+
+  const std::string& path_;
   KinetoFile file_;
-  std::vector<std::string> keys_;
-  KinetoEvent event_;
-  KinetoProcessGroup group_;
-  int tensor_ = -1;  // index of the tensor inside "Input Dims"
   bool saw_events_ = false;
-  std::optional<std::string> error_;
-  size_t error_position_ = 0;
 };
 
 }  // namespace
 
 Result<KinetoFile> ReadKinetoFile(const std::string& path) {
-  DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-  Handler handler;
-  const bool parsed = Json::sax_parse(stream.stream(), &handler);
-  DYNAMICCL_CHECK_OK(stream.status());
-  if (!parsed) {
-    return MakeError(ErrorKind::kCorrupt, "{}: byte {}: {}", path, handler.error_position(),
-                     handler.error().value_or("not JSON"));
-  }
-  if (!handler.saw_events())
-    return MakeError(ErrorKind::kInvalidArgument, "{}: no \"traceEvents\": not a Kineto trace", path);
-  return std::move(handler.file());
+  return Reader(path).Read();
 }
 
 }  // namespace dynamiccl

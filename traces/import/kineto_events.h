@@ -4,9 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "src/base/status.h"
@@ -15,8 +13,7 @@ namespace dynamiccl {
 
 // One event ("ph":"X"). Which arguments are there depends on the PyTorch release; -1 or empty: absent.
 struct KinetoEvent {
-  std::string name;
-  std::string category;
+  std::string name;  // of annotations and steps
   int64_t begin_ns = 0;
   int64_t duration_ns = 0;
   int64_t thread = 0;
@@ -47,21 +44,27 @@ struct KinetoProcessGroup {
 
 // Where a kernel was launched.
 struct KinetoLaunch {
+  int64_t correlation = 0;
   int64_t begin_ns = 0;
   int64_t thread = 0;
+
+  friend bool operator<(const KinetoLaunch& a, const KinetoLaunch& b) {
+    return a.correlation < b.correlation;
+  }
 };
 
 struct KinetoFile {
   int64_t rank = -1;
   int64_t world = -1;
   int64_t base_ns = 0;  // added to every time
+  uint64_t bytes = 0;   // of the decompressed file
   std::string nccl_version;
   std::vector<KinetoProcessGroup> groups;
-  std::vector<KinetoEvent> comms;                      // record_param_comms
-  std::vector<KinetoEvent> annotations;                // nccl:*
-  std::vector<KinetoEvent> kernels;                    // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
-  std::vector<KinetoEvent> steps;                      // ProfilerStep#n
-  std::unordered_map<int64_t, KinetoLaunch> launches;  // by correlation
+  std::vector<KinetoEvent> comms;        // record_param_comms
+  std::vector<KinetoEvent> annotations;  // nccl:*
+  std::vector<KinetoEvent> kernels;      // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
+  std::vector<KinetoEvent> steps;        // ProfilerStep#n
+  std::vector<KinetoLaunch> launches;    // by correlation
 };
 
 // Errors name the file and the byte of the decompressed text.

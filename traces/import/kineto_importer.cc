@@ -9,101 +9,15 @@
 // whatever its name says (generate.py, best_kernel).
 #include <algorithm>
 #include <map>
-#include <optional>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "src/collective/data_type.h"
 #include "traces/format/record_views.h"
 #include "traces/import/kineto_events.h"
+#include "traces/import/pytorch_calls.h"
 #include "traces/import/trace_importer.h"
 
 namespace dynamiccl {
 namespace {
-
-// ---- names ----
-
-struct NamedCollective {
-  std::string_view name;
-  Collective collective;
-};
-
-// torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, with and without its "nccl:" and "_" decorations.
-// Barriers are AllReduces of one element.
-constexpr NamedCollective kCollectiveNames[] = {
-    {"allreduce", Collective::kAllReduce},
-    {"allreducecoalesced", Collective::kAllReduce},
-    {"allreducesparse", Collective::kAllReduce},
-    {"allreducebarrier", Collective::kAllReduce},
-    {"barrier", Collective::kAllReduce},
-    {"allgather", Collective::kAllGather},
-    {"allgatherbase", Collective::kAllGather},
-    {"allgatherintotensorcoalesced", Collective::kAllGather},
-    {"reducescatter", Collective::kReduceScatter},
-    {"reducescatterbase", Collective::kReduceScatter},
-    {"reducescattertensorcoalesced", Collective::kReduceScatter},
-    {"broadcast", Collective::kBroadcast},
-    {"reduce", Collective::kReduce},
-    {"alltoall", Collective::kSendRecv},
-    {"alltoallv", Collective::kSendRecv},
-    {"alltoallbase", Collective::kSendRecv},
-    {"send", Collective::kSend},
-    {"recv", Collective::kRecv},
-};
-
-// nullopt for what moves no data ("wait", "init", "coalesced") and for names unknown to this table.
-std::optional<Collective> CollectiveOfName(std::string_view name) {
-  if (name.starts_with("nccl:")) name.remove_prefix(5);
-  name = name.substr(0, name.find(' '));  // "send 0->1"
-  std::string folded;
-  for (const char c : name) {
-    if (c != '_') folded += c;
-  }
-  for (const NamedCollective& row : kCollectiveNames) {
-    if (row.name == folded) return row.collective;
-  }
-  return std::nullopt;
-}
-
-struct NamedDataType {
-  std::string_view name;
-  DataType type;
-};
-// c10::ScalarType and older C++ spellings.
-constexpr NamedDataType kDataTypeNames[] = {
-    {"Float", DataType::kFloat32},
-    {"float", DataType::kFloat32},
-    {"Half", DataType::kFloat16},
-    {"c10::Half", DataType::kFloat16},
-    {"BFloat16", DataType::kBfloat16},
-    {"c10::BFloat16", DataType::kBfloat16},
-    {"Double", DataType::kFloat64},
-    {"double", DataType::kFloat64},
-    {"Int", DataType::kInt32},
-    {"int", DataType::kInt32},
-    {"Long", DataType::kInt64},
-    {"long", DataType::kInt64},
-    {"long int", DataType::kInt64},
-    {"Byte", DataType::kUint8},
-    {"unsigned char", DataType::kUint8},
-    {"Char", DataType::kInt8},
-    {"signed char", DataType::kInt8},
-    {"Bool", DataType::kUint8},
-    {"bool", DataType::kUint8},
-    {"Float8_e4m3fn", DataType::kFloat8e4m3},
-    {"Float8_e5m2", DataType::kFloat8e5m2},
-    {"c10::Float8_e4m3fn", DataType::kFloat8e4m3},
-};
-
-std::optional<DataType> DataTypeOfName(std::string_view name) {
-  for (const NamedDataType& row : kDataTypeNames) {
-    if (row.name == name) return row.type;
-  }
-  return std::nullopt;
-}
-
-// ---- conversion ----
 
 // Builds the section from the events; one object a file.
 class Conversion {
@@ -134,7 +48,7 @@ class Conversion {
     const std::vector<KinetoEvent>& source = named ? file_.comms : file_.annotations;
     for (const KinetoEvent& event : source) {
       const std::string& name = named ? event.collective_name : event.name;
-      if (const auto collective = CollectiveOfName(name))
+      if (const auto collective = CollectiveOfPyTorch(name))
         calls_.push_back({&event, *collective, {}});
       else
         ++skipped_[name];
@@ -160,13 +74,20 @@ class Conversion {
     std::map<int64_t, std::vector<size_t>> by_thread;  // indices into calls_, in order of begin
     for (size_t i = 0; i < calls_.size(); ++i) by_thread[calls_[i].event->thread].push_back(i);
     for (const KinetoEvent& kernel : file_.kernels) {
-      const auto launch = file_.launches.find(kernel.correlation);
-      Call* call = launch == file_.launches.end() ? nullptr : CallAt(by_thread, launch->second);
+      const KinetoLaunch* const launch = LaunchOf(kernel);
+      Call* call = launch == nullptr ? nullptr : CallAt(by_thread, *launch);
       if (call != nullptr)
         call->kernels.push_back(&kernel);
       else
         ++stray_kernels_;
     }
+  }
+
+  const KinetoLaunch* LaunchOf(const KinetoEvent& kernel) const {
+    const auto launch = std::lower_bound(file_.launches.begin(), file_.launches.end(),
+                                         KinetoLaunch{kernel.correlation, 0, 0});
+    const bool found = launch != file_.launches.end() && launch->correlation == kernel.correlation;
+    return found ? &*launch : nullptr;
   }
 
   // The last call on the launch's thread that began before it and had not ended.
@@ -227,14 +148,8 @@ class Conversion {
       Unfilled("group size", "the job's world size");
     }
     const int64_t rank = std::clamp<int64_t>(RankInGroup(event, ranks), 0, size - 1);
-    return {GroupId(event.group_name, ranks), static_cast<int32_t>(rank),
+    return {IdOfProcessGroup(event.group_name, ranks), static_cast<int32_t>(rank),
             static_cast<int32_t>(std::min<int64_t>(size, UINT16_MAX)), 1};
-  }
-
-  // Equal on all ranks of the job: they all know the group's name and members.
-  static uint64_t GroupId(const std::string& name, const std::vector<int64_t>& ranks) {
-    return XXH3_64bits_withSeed(ranks.data(), ranks.size() * sizeof(ranks[0]),
-                                XXH3_64bits(name.data(), name.size()));
   }
 
   int64_t RankInGroup(const KinetoEvent& event, const std::vector<int64_t>& ranks) const {
@@ -269,7 +184,7 @@ class Conversion {
   }
 
   DataType TypeOf(const KinetoEvent& event) {
-    if (const auto type = DataTypeOfName(event.data_type.empty() ? event.input_type : event.data_type))
+    if (const auto type = DataTypeOfPyTorch(event.data_type.empty() ? event.input_type : event.data_type))
       return *type;
     Unfilled("data type", "float");
     return DataType::kFloat32;
@@ -374,7 +289,8 @@ class Kineto final : public TraceImporter {
   Result<Imported> Import(const std::string& path) const override {
     DYNAMICCL_TRY(const KinetoFile file, ReadKinetoFile(path));
     if (file.comms.empty() && file.annotations.empty()) {
-      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no collectives in this trace", path),
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: no collectives in this trace",
+                                path, file.bytes),
                       "record with torch.profiler in a process that uses the nccl backend");
     }
     return Conversion(file).Run();

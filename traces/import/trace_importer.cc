@@ -21,8 +21,9 @@ std::string KnownFormats() {
 }  // namespace
 
 std::span<const TraceImporter* const> AllImporters() {
-  static const TraceImporter* const importers[] = {&KinetoImporter(), &NcclTestsImporter(),
-                                                   &ConfigTableImporter()};
+  static const TraceImporter* const importers[] = {
+      &KinetoImporter(),    &NcclTestsImporter(), &ConfigTableImporter(), &FlightRecorderImporter(),
+      &PyTorchEtImporter(), &InspectorImporter(), &NcclProfilerImporter()};
   return importers;
 }
 

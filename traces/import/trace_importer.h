@@ -57,5 +57,9 @@ Result<Imported> ImportFile(const std::string& path, const std::string& format);
 const TraceImporter& KinetoImporter();
 const TraceImporter& NcclTestsImporter();
 const TraceImporter& ConfigTableImporter();
+const TraceImporter& FlightRecorderImporter();
+const TraceImporter& PyTorchEtImporter();
+const TraceImporter& InspectorImporter();
+const TraceImporter& NcclProfilerImporter();
 
 }  // namespace dynamiccl

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/traces/import/damaged_copies.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kSample = DYNAMICCL_SOURCE_DIR "/traces/samples/flight_recorder_rank_1.json";
+
+SectionCalls Calls(const Result<Imported>& imported) {
+  EXPECT_TRUE(imported) << imported.error().message;
+  return imported ? CallsOf(imported->trace->sections.at(0)) : SectionCalls();
+}
+
+TEST(FlightRecorder, SampleIsTakenFieldByField) {
+  const auto imported = ImportFile(kSample, "");
+  const SectionCalls calls = Calls(imported);
+  ASSERT_EQ(calls.calls.size(), 6u);
+  const Collective collectives[] = {Collective::kAllReduce,     Collective::kAllGather,
+                                    Collective::kReduceScatter, Collective::kAllReduce,
+                                    Collective::kAllReduce,     Collective::kSend};
+  const uint64_t bytes[] = {48, 400, 400, 8, 96, 50};
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(calls.calls[i].issued.call.collective, collectives[i]) << i;
+    EXPECT_EQ(calls.calls[i].issued.call.bytes, bytes[i]) << i;
+  }
+  EXPECT_EQ(calls.calls[0].issued.issued_ns, 1724779239936775119);
+  EXPECT_EQ(calls.calls[5].issued.root_or_peer, 1);
+  const TraceSection& section = imported->trace->sections[0];
+  EXPECT_EQ(section.rank, 1) << "from the file's name";
+  EXPECT_EQ(section.library, "NCCL 2.27.5");
+  EXPECT_TRUE(section.mirrored());
+  EXPECT_EQ(section.opened.realtime_ns, section.opened.monotonic_ns);
+}
+
+TEST(FlightRecorder, OnlyEventTimesAreDurations) {
+  const auto imported = ImportFile(kSample, "flight-recorder");
+  const SectionCalls calls = Calls(imported);
+  ASSERT_EQ(calls.calls.size(), 6u);
+  EXPECT_EQ(calls.calls[0].issued.duration_ns, 500'000);
+  EXPECT_EQ(calls.calls[1].issued.duration_ns, -1) << "discovered stamps are no duration";
+  EXPECT_EQ(calls.calls[2].issued.duration_ns, 250'000);
+  EXPECT_EQ(CountOf(*imported, "duration"), 4u);
+  EXPECT_EQ(calls.calls[1].duration_source, DurationSource::kNone);
+}
+
+TEST(FlightRecorder, GroupsHaveTheirRanksAndCoalescedCallsAreOne) {
+  const SectionCalls calls = Calls(ImportFile(kSample, "flight-recorder"));
+  ASSERT_EQ(calls.communicators.size(), 2u);
+  EXPECT_EQ(calls.communicators.at(0).n_ranks, 2);
+  EXPECT_EQ(calls.communicators.at(0).rank, 1);
+  EXPECT_EQ(calls.communicators.at(1).n_ranks, 3);
+  EXPECT_EQ(calls.communicators.at(1).rank, 0) << "rank 1 is the first of [1, 2, 5]";
+  EXPECT_NE(calls.communicators.at(0).id, calls.communicators.at(1).id);
+  EXPECT_EQ(calls.calls[3].issued.call.group_size, 2);
+  EXPECT_EQ(calls.calls[4].issued.call.index_in_group, 1);
+  EXPECT_EQ(calls.calls[3].issued.call.call_number, calls.calls[4].issued.call.call_number);
+}
+
+TEST(FlightRecorder, SaysWhatItCannotFill) {
+  const auto imported = ImportFile(kSample, "flight-recorder");
+  ASSERT_TRUE(imported);
+  for (const char* field : {"algorithm", "protocol", "channels", "reduction operator", "role"})
+    EXPECT_EQ(CountOf(*imported, field), 6u) << field;
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("'nccl:coalesced'")));
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 calls had not ended")));
+}
+
+TEST(FlightRecorder, EveryVersionOfTwoAndNoOther) {
+  const std::string text = ContentOf(kSample);
+  for (const std::string version : {"2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "1.5", "3.0", ""}) {
+    std::string other = text;
+    other.replace(other.find("\"2.10\""), 6, "\"" + version + "\"");
+    EXPECT_EQ(ErrorOf(other, "flight-recorder") == "no error", version.starts_with("2.")) << version;
+  }
+}
+
+TEST(FlightRecorder, OtherBackendsAreLeftOut) {
+  std::string text = ContentOf(kSample);
+  text.replace(text.find("nccl:all_reduce"), 15, "gloo:all_reduce");
+  const auto imported = ImportText(text, "flight-recorder", "trace_rank_1");
+  EXPECT_EQ(Calls(imported).calls.size(), 5u);
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("'gloo:all_reduce'")));
+}
+
+TEST(FlightRecorder, EveryTruncationIsRefused) {
+  const std::string text = ContentOf(kSample);
+  const size_t end = text.find_last_of('}');  // behind it stands a line's end only
+  EXPECT_EQ(ImportEveryTruncation(text, "flight-recorder"), end + 1);
+}
+
+TEST(FlightRecorder, DamagedCopiesNeverCrash) {
+  EXPECT_GT(ImportFlippedCopies(ContentOf(kSample), "flight-recorder", 1000), 100u);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dumps of PyTorch's flight recorder in their JSON form (_dump_nccl_trace_json), versions 2.5 to 2.10, as
+// single-rank traces. Only duration_ms, which comes from CUDA events, is taken as a duration: the
+// "discovered" stamps say when a watchdog that looks now and then first saw an event. For the pickled form
+// see flight_recorder_to_json.py beside this file.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "traces/import/gzip_stream.h"
+#include "traces/import/json_fields.h"
+#include "traces/import/json_pieces.h"
+#include "traces/import/pytorch_calls.h"
+#include "traces/import/rank_section.h"
+
+namespace dynamiccl {
+namespace {
+
+struct Entry {
+  std::string group;
+  Collective collective = Collective::kAllReduce;
+  std::optional<DataType> type;
+  std::optional<int64_t> in_elements;
+  std::optional<int64_t> out_elements;
+  int64_t created_ns = 0;
+  int64_t duration_ns = -1;
+  int64_t sequence = 0;   // equal for collectives that were issued as one
+  int64_t own_rank = -1;  // of sends and receives
+  int64_t peer = -1;
+};
+
+struct Group {
+  std::vector<int64_t> ranks;
+};
+
+// "[0, 1]" as well as [0, 1].
+std::vector<int64_t> RanksIn(const Json& value) {
+  const Json list = value.is_string() ? Json::parse(value.get<std::string>(), nullptr, false) : value;
+  std::vector<int64_t> ranks;
+  if (!list.is_array()) return ranks;
+  for (const Json& rank : list) ranks.push_back(IntegerIn(rank).value_or(-1));
+  return ranks;
+}
+
+// The number behind the last "rank" or '_' of the file's name, as PyTorch names dumps ("nccl_trace_rank_3").
+int64_t RankOfFile(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  const size_t rank = name.rfind("rank");
+  const size_t begin = rank == std::string::npos ? std::string::npos : name.find_first_of("0123456789", rank);
+  if (begin == std::string::npos) return -1;
+  const size_t end = name.find_first_not_of("0123456789", begin);
+  return JsonInteger(std::string_view(name).substr(begin, end - begin)).value_or(-1);
+}
+
+class Dump {
+ public:
+  explicit Dump(const std::string& path) : path_(path), rank_(RankOfFile(path)) {}
+
+  Result<Imported> Import() {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
+    JsonPieces pieces(stream, path_);
+    DYNAMICCL_CHECK_OK(pieces.ReadObject(
+        [](std::string_view key) {
+          if (key == "entries") return JsonMemberUse::kElements;
+          const bool wanted =
+              key == "version" || key == "pg_config" || key == "comm_lib_version" || key == "nccl_version";
+          return wanted ? JsonMemberUse::kWhole : JsonMemberUse::kSkip;
+        },
+        [this](std::string_view key, std::string_view text, uint64_t offset) {
+          return TakePiece(key, text, offset);
+        }));
+    DYNAMICCL_CHECK_OK(CheckVersion(pieces.position()));
+    if (entries_.empty()) {
+      return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: no calls of NCCL in this dump", path_,
+                       pieces.position());
+    }
+    return Convert();
+  }
+
+ private:
+  Status TakePiece(std::string_view key, std::string_view text, uint64_t offset) {
+    const Json json = Json::parse(text, nullptr, false);
+    if (json.is_discarded())
+      return MakeError(ErrorKind::kCorrupt, "{}: byte {}: \"{}\" is not JSON", path_, offset, key);
+    if (key == "entries") return TakeEntry(json, offset);
+    if (key == "version" && json.is_string()) version_ = json;
+    if ((key == "comm_lib_version" || key == "nccl_version") && json.is_string()) library_ = json;
+    if (key == "pg_config" && json.is_object()) {
+      for (const auto& [name, group] : json.items()) groups_[name].ranks = RanksIn(FieldOf(group, "ranks"));
+    }
+    return {};
+  }
+
+  Status CheckVersion(uint64_t position) const {
+    if (version_.starts_with("2.")) return {};
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: version '{}' of the flight recorder",
+                              path_, position, version_),
+                    "versions 2.x are read, which PyTorch 2.5 and later write");
+  }
+
+  Status TakeEntry(const Json& json, uint64_t offset) {
+    const std::string name = TextOf(json, "profiling_name");
+    if (name.empty())
+      return MakeError(ErrorKind::kCorrupt, "{}: byte {}: an entry without \"profiling_name\"", path_,
+                       offset);
+    const auto collective = CollectiveOfPyTorch(name);
+    if (!collective) {
+      ++skipped_[name];
+      return {};
+    }
+    Entry entry;
+    entry.collective = *collective;
+    const Json& group = FieldOf(json, "process_group");
+    if (group.is_array() && !group.empty() && group[0].is_string()) entry.group = group[0];
+    entry.in_elements = ElementsOfShapes(FieldOf(json, "input_sizes"));
+    entry.out_elements = ElementsOfShapes(FieldOf(json, "output_sizes"));
+    const Json& types = FieldOf(json, "input_dtypes");
+    if (types.is_array() && !types.empty() && types[0].is_string())
+      entry.type = DataTypeOfPyTorch(types[0].get<std::string>());
+    entry.created_ns = std::clamp<int64_t>(IntegerOf(json, "time_created_ns", 0), 0, INT64_MAX / 2);
+    if (const auto duration = NumberOf(json, "duration_ms", 1e12))
+      entry.duration_ns = static_cast<int64_t>(*duration * 1e6);
+    entry.sequence = IntegerOf(json, "collective_seq_id", 0);
+    if (*collective > Collective::kSendRecv) TakePeers(name, entry);
+    unfinished_ += TextOf(json, "state") != "completed";
+    entries_.push_back(std::move(entry));
+    return {};
+  }
+
+  // "nccl:send 0->1", "nccl:recv 0<-1": this rank first, both numbered inside the group.
+  static void TakePeers(std::string_view name, Entry& entry) {
+    const size_t blank = name.find(' ');
+    const size_t arrow = name.find_first_of("-<", blank == name.npos ? name.size() : blank);
+    if (arrow == name.npos) return;
+    entry.own_rank = JsonInteger(name.substr(blank + 1, arrow - blank - 1)).value_or(-1);
+    entry.peer = JsonInteger(name.substr(std::min(arrow + 2, name.size()))).value_or(-1);
+  }
+
+  Imported Convert() {
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [](const Entry& a, const Entry& b) { return a.created_ns < b.created_ns; });
+    std::vector<ImportedCall> group;
+    uint32_t communicator = 0;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (group.empty()) communicator = CommunicatorOf(entries_[i]);
+      group.push_back(CallOf(entries_[i]));
+      if (i + 1 < entries_.size() && IssuedAsOne(entries_[i], entries_[i + 1])) continue;
+      section_.AppendGroup(communicator, group);
+      group.clear();
+    }
+    return Finish();
+  }
+
+  static bool IssuedAsOne(const Entry& a, const Entry& b) {
+    return a.group == b.group && a.sequence == b.sequence && a.sequence > 0 &&
+           a.collective < Collective::kSendRecv && b.collective < Collective::kSendRecv;
+  }
+
+  uint32_t CommunicatorOf(const Entry& entry) {
+    const std::vector<int64_t>& ranks = groups_[entry.group].ranks;
+    if (named_.insert(entry.group).second) {
+      if (ranks.empty()) section_.Unfilled("group size", "1");
+      if (RankIn(entry.group, ranks) < 0) section_.Unfilled("rank in the group", "0");
+    }
+    const CommunicatorInfo info{IdOfProcessGroup(entry.group, ranks),
+                                static_cast<int32_t>(std::max<int64_t>(RankIn(entry.group, ranks), 0)),
+                                GroupSize(ranks), 1};
+    return section_.Communicator(entry.group, info, entry.created_ns);
+  }
+
+  static int32_t GroupSize(const std::vector<int64_t>& ranks) {
+    return static_cast<int32_t>(std::clamp<size_t>(ranks.size(), 1, UINT16_MAX));
+  }
+
+  int64_t RankIn(const std::string& group, const std::vector<int64_t>& ranks) const {
+    const auto place = std::find(ranks.begin(), ranks.end(), rank_);
+    if (rank_ >= 0 && place != ranks.end()) return std::min<int64_t>(place - ranks.begin(), INT16_MAX);
+    for (const Entry& entry : entries_) {
+      if (entry.group == group && entry.own_rank >= 0) return std::min<int64_t>(entry.own_rank, INT16_MAX);
+    }
+    return -1;
+  }
+
+  ImportedCall CallOf(const Entry& entry) {
+    ImportedCall call;
+    call.issued.issued_ns = entry.created_ns;
+    call.issued.duration_ns = entry.duration_ns;
+    if (entry.duration_ns < 0) section_.Unfilled("duration", "none");
+    call.issued.root_or_peer = static_cast<int32_t>(std::clamp<int64_t>(entry.peer, -1, INT16_MAX));
+    CollectiveCall& shape = call.issued.call;
+    shape.collective = entry.collective;
+    shape.data_type = entry.type.value_or(DataType::kFloat32);
+    if (!entry.type) section_.Unfilled("data type", "float");
+    shape.bytes = static_cast<uint64_t>(ElementsOf(entry)) * ElementBytes(shape.data_type);
+    if (entry.collective == Collective::kBroadcast || entry.collective == Collective::kReduce) {
+      call.issued.root_or_peer = 0;
+      section_.Unfilled("root", "0");
+    }
+    return call;
+  }
+
+  // What NCCL counts: of a gather what all ranks have at the end, of a receive what arrives.
+  int64_t ElementsOf(const Entry& entry) {
+    const bool by_output =
+        entry.collective == Collective::kAllGather || entry.collective == Collective::kRecv;
+    const auto elements = by_output && entry.out_elements ? entry.out_elements : entry.in_elements;
+    if (!elements) section_.Unfilled("bytes", "0");
+    return elements.value_or(0);
+  }
+
+  Imported Finish() {
+    Imported imported;
+    TraceSection section = section_.Finish();
+    section.rank = static_cast<int32_t>(std::clamp<int64_t>(rank_, -1, INT32_MAX));
+    for (const auto& [name, group] : groups_)
+      section.world = std::max(section.world, static_cast<int32_t>(group.ranks.size()));
+    section.library = library_.empty() ? "" : "NCCL " + library_;
+    // The stamps are wall-clock times.
+    section.opened.realtime_ns = section.opened.monotonic_ns;
+    section.closed_at.realtime_ns = section.closed_at.monotonic_ns;
+    for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
+      imported.unfilled.push_back({field, section_.calls(), "unknown"});
+    imported.unfilled.push_back({"reduction operator", section_.calls(), "sum"});
+    imported.unfilled.push_back({"nodes", section_.communicators(), "1"});
+    if (rank_ < 0) imported.unfilled.push_back({"rank", 1, "unknown (name the file *_rank_N)"});
+    for (UnfilledField& row : section_.TakeUnfilled()) imported.unfilled.push_back(std::move(row));
+    for (const auto& [name, count] : skipped_)
+      imported.notes.push_back(
+          fmt::format("{} entries '{}' are no data moved by NCCL: left out", count, name));
+    if (unfinished_ > 0)
+      imported.notes.push_back(
+          fmt::format("{} calls had not ended, as far as was seen, when the dump was written", unfinished_));
+    imported.notes.push_back("one rank only: replay issues its calls on every rank");
+    imported.trace = Trace{{std::move(section)}};
+    return imported;
+  }
+
+  const std::string& path_;
+  int64_t rank_;
+  std::string version_;
+  std::string library_;
+  std::map<std::string, Group> groups_;
+  std::vector<Entry> entries_;
+  std::set<std::string> named_;
+  std::map<std::string, uint64_t> skipped_;
+  uint64_t unfinished_ = 0;
+  RankSection section_{"flight-recorder", kTraceMirrored};
+};
+
+class FlightRecorder final : public TraceImporter {
+ public:
+  std::string_view name() const override { return "flight-recorder"; }
+  std::string_view sentence() const override {
+    return "PyTorch flight recorder dump (JSON form, versions 2.5 to 2.10)";
+  }
+  bool Recognises(std::string_view head) const override {
+    return head.find("\"profiling_name\"") != head.npos && head.find("\"collective_seq_id\"") != head.npos;
+  }
+  Result<Imported> Import(const std::string& path) const override { return Dump(path).Import(); }
+};
+
+}  // namespace
+
+const TraceImporter& FlightRecorderImporter() {
+  static const FlightRecorder importer;
+  return importer;
+}
+
+}  // namespace dynamiccl

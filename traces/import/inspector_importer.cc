@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object a line. Up to format v4.2 every
+// line carries its communicator; from v4.3 on a line with "dump_stats" names it for the lines that follow.
+// Sizes of AllGather and ReduceScatter are one rank's in these files: they become NCCL's totals.
+#include <algorithm>
+
+#include "src/collective/algorithm.h"
+#include "src/collective/protocol.h"
+#include "traces/import/gzip_stream.h"
+#include "traces/import/json_fields.h"
+#include "traces/import/profiled_process.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr int64_t kLatestUs = INT64_MAX / 4000;
+
+// Of the line, or of the marker before it.
+struct Context {
+  uint64_t communicator = 0;
+  int32_t rank = 0;
+  int64_t dumped_us = 0;
+};
+
+class InspectorLog {
+ public:
+  explicit InspectorLog(const std::string& path) : path_(path) {
+    process_.writer = "nccl-inspector";
+    process_.wall_clock = true;
+  }
+
+  Result<Imported> Import() {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
+    for (std::string line; std::getline(stream.stream(), line);) {
+      ++line_number_;
+      if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+      DYNAMICCL_CHECK_OK(TakeLine(line));
+    }
+    DYNAMICCL_CHECK_OK(stream.status());
+    if (process_.calls.empty()) return Fail("no coll_perf and no p2p_perf in this file");
+    const uint64_t calls = process_.calls.size();
+    process_.Unfilled("data type", kUntoldTypeText, calls);
+    process_.Unfilled("channels", "unknown", calls - with_channels_);
+    if (proxies_ > 0) process_.notes.push_back(fmt::format("{} lines of proxy steps: left out", proxies_));
+    for (const auto& [name, count] : unknown_)
+      process_.notes.push_back(
+          fmt::format("{} calls '{}' are of a kind unknown here: left out", count, name));
+    return TraceOfProfiledProcess(std::move(process_));
+  }
+
+ private:
+  tl::unexpected<Error> Fail(const std::string& what) const {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
+  }
+
+  Status TakeLine(const std::string& line) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) return Fail("an object of JSON was expected");
+    if (json.contains("header")) DYNAMICCL_CHECK_OK(TakeContext(json));
+    const Json& stats = FieldOf(json, "dump_stats");
+    process_.lost += static_cast<uint64_t>(
+        std::clamp<int64_t>(IntegerOf(stats, "coll_dropped_since_last_dump", 0), 0, INT32_MAX) +
+        std::clamp<int64_t>(IntegerOf(stats, "p2p_dropped_since_last_dump", 0), 0, INT32_MAX));
+    proxies_ += json.contains("proxy_trace");
+    if (json.contains("coll_perf")) return TakeCall(json["coll_perf"], "coll");
+    if (json.contains("p2p_perf")) return TakeCall(json["p2p_perf"], "p2p");
+    return {};
+  }
+
+  Status TakeContext(const Json& json) {
+    const Json& header = json["header"];
+    const std::string id = TextOf(header, "id");
+    char* end = nullptr;
+    const uint64_t number = std::strtoull(id.c_str(), &end, 16);
+    if (id.empty() || *end != '\0') return Fail("header.id is no hexadecimal number");
+    const int64_t rank = IntegerOf(header, "rank", -1);
+    const int64_t n_ranks = IntegerOf(header, "n_ranks", -1);
+    const int64_t nodes = IntegerOf(header, "nnodes", 1);
+    if (n_ranks < 1 || n_ranks > UINT16_MAX || rank < 0 || rank >= n_ranks || rank > INT16_MAX || nodes < 1 ||
+        nodes > n_ranks)
+      return Fail("header.rank, header.n_ranks and header.nnodes are no place in a communicator");
+    const Json& metadata = FieldOf(json, "metadata");
+    context_ = Context{number, static_cast<int32_t>(rank),
+                       std::clamp<int64_t>(IntegerOf(metadata, "dump_timestamp_us", 0), 0, kLatestUs)};
+    process_.communicators[number] = {static_cast<int32_t>(n_ranks), static_cast<int32_t>(nodes)};
+    process_.host = TextOf(metadata, "hostname");
+    process_.process_id = IntegerOf(metadata, "pid", 0);
+    return {};
+  }
+
+  // NCCL 2.28 added functions that it builds of sends and receives.
+  static std::optional<Collective> CollectiveOf(const std::string& name) {
+    if (name == "AlltoAll" || name == "Gather" || name == "Scatter") return Collective::kSendRecv;
+    return ParseCollective(name);
+  }
+
+  // The fields of both kinds differ in their prefix only.
+  Status TakeCall(const Json& perf, const std::string& kind) {
+    if (!context_) return Fail("a call before the header that names its communicator");
+    const std::string name = TextOf(perf, kind.c_str());
+    if (name.empty()) return Fail(fmt::format("{}_perf without \"{}\"", kind, kind));
+    const auto collective = CollectiveOf(name);
+    if (!collective) {
+      ++unknown_[name];
+      return {};
+    }
+    const int64_t size = IntegerOf(perf, (kind + "_msg_size_bytes").c_str(), -1);
+    const auto duration_us = NumberOf(perf, (kind + "_exec_time_us").c_str(), 1e12);
+    if (size < 0 || size > int64_t{1} << 50) return Fail(kind + "_msg_size_bytes is no size");
+    if (!duration_us || *duration_us < 0) return Fail(kind + "_exec_time_us is no time");
+    ProfiledCall profiled;
+    profiled.communicator = context_->communicator;
+    profiled.rank = context_->rank;
+    IssuedCall& issued = profiled.call.issued;
+    issued.call.collective = *collective;
+    issued.call.bytes = TotalBytes(*collective, static_cast<uint64_t>(size), 1,
+                                   process_.communicators[context_->communicator].n_ranks);
+    issued.call.data_type = UntoldType(issued.call.bytes);
+    issued.duration_ns = static_cast<int64_t>(*duration_us * 1000);
+    issued.root_or_peer =
+        static_cast<int32_t>(std::clamp<int64_t>(IntegerOf(perf, "p2p_peer", -1), -1, INT16_MAX));
+    FillRoot(issued);
+    FillTimes(perf, kind, issued);
+    FillConfig(perf, profiled.call);
+    process_.calls.push_back(std::move(profiled));
+    return {};
+  }
+
+  void FillRoot(IssuedCall& issued) {
+    if (issued.call.collective != Collective::kBroadcast && issued.call.collective != Collective::kReduce)
+      return;
+    issued.root_or_peer = 0;
+    process_.Unfilled("root", "0");
+  }
+
+  // Without NCCL_INSPECTOR_DUMP_VERBOSE there is no time of issue.
+  void FillTimes(const Json& perf, const std::string& kind, IssuedCall& issued) {
+    const int64_t began = IntegerOf(FieldOf(perf, "event_trace_ts"), (kind + "_start_ts").c_str(), -1);
+    if (began > 0 && began <= kLatestUs) {
+      issued.issued_ns = began * 1000;
+    } else {
+      issued.issued_ns = context_->dumped_us * 1000;
+      process_.Unfilled("time of issue", "the time at which the log was written");
+    }
+    const std::string source = TextOf(perf, (kind + "_timing_source").c_str());
+    if (source == "collective_cpu") {
+      // The time that the host took to enqueue, no transfer's.
+      issued.duration_ns = -1;
+      process_.Unfilled("duration", "none (timed on the host)");
+    }
+  }
+
+  void FillConfig(const Json& perf, ImportedCall& call) {
+    const Json& channels = FieldOf(FieldOf(perf, "event_trace_ts"), "kernel_events");
+    if (call.issued.call.collective >= Collective::kSendRecv) return;
+    if (channels.is_array() && !channels.empty()) {
+      call.chosen.channels = static_cast<uint8_t>(std::min<size_t>(channels.size(), 64));
+      ++with_channels_;
+    }
+    const auto algorithm = ParseAlgorithm(TextOf(perf, "coll_algo"));
+    const auto protocol = ParseProtocol(TextOf(perf, "coll_proto"));
+    if (!algorithm) process_.Unfilled("algorithm", "unknown");
+    if (!protocol) process_.Unfilled("protocol", "unknown");
+    call.chosen.algorithm = algorithm.value_or(Algorithm::kUndefined);
+    call.chosen.protocol = protocol.value_or(Protocol::kUndefined);
+  }
+
+  const std::string& path_;
+  uint64_t line_number_ = 0;
+  std::optional<Context> context_;
+  uint64_t with_channels_ = 0;
+  uint64_t proxies_ = 0;
+  std::map<std::string, uint64_t> unknown_;
+  ProfiledProcess process_;
+};
+
+class Inspector final : public TraceImporter {
+ public:
+  std::string_view name() const override { return "inspector"; }
+  std::string_view sentence() const override { return "NCCL Inspector log (JSON lines, formats up to v4)"; }
+  bool Recognises(std::string_view head) const override {
+    return head.find("\"inspector_output_format_version\"") != head.npos;
+  }
+  Result<Imported> Import(const std::string& path) const override { return InspectorLog(path).Import(); }
+};
+
+}  // namespace
+
+const TraceImporter& InspectorImporter() {
+  static const Inspector importer;
+  return importer;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/import/profiled_process.h"
+
+#include <algorithm>
+#include <set>
+
+namespace dynamiccl {
+namespace {
+
+bool ShowsSeveralRanks(const std::vector<ProfiledCall>& calls) {
+  std::map<uint64_t, int32_t> first;
+  return std::any_of(calls.begin(), calls.end(), [&](const ProfiledCall& call) {
+    return first.try_emplace(call.communicator, call.rank).first->second != call.rank;
+  });
+}
+
+// One section from the calls of one rank, in order of issue.
+class SectionOfRank {
+ public:
+  SectionOfRank(const ProfiledProcess& process, uint32_t flags)
+      : process_(process), section_(process.writer, flags) {}
+
+  void Take(const ProfiledCall& call) {
+    std::vector<ProfiledCall>& waiting = waiting_[call.communicator];
+    if (!waiting.empty() && (waiting.back().group != call.group || call.group == 0)) Flush(waiting);
+    if (waiting.empty()) Announce(call);
+    waiting.push_back(call);
+  }
+
+  TraceSection Finish() {
+    for (auto& [id, waiting] : waiting_) Flush(waiting);
+    TraceSection section = section_.Finish();
+    section.rank = rank_;
+    section.world = world_;
+    section.host = process_.host;
+    section.process_id = process_.process_id;
+    if (process_.wall_clock) {
+      section.opened.realtime_ns = section.opened.monotonic_ns;
+      section.closed_at.realtime_ns = section.closed_at.monotonic_ns;
+    }
+    return section;
+  }
+  size_t communicators() const { return section_.communicators(); }
+
+ private:
+  void Announce(const ProfiledCall& call) {
+    const ProfiledCommunicator& told = process_.communicators.at(call.communicator);
+    const CommunicatorInfo info{call.communicator, call.rank, std::max(told.n_ranks, 1),
+                                std::max(told.n_nodes, 1)};
+    section_.Communicator(std::to_string(call.communicator), info, call.call.issued.issued_ns);
+    if (info.n_ranks <= world_) return;
+    world_ = info.n_ranks;
+    rank_ = call.rank;
+  }
+
+  void Flush(std::vector<ProfiledCall>& waiting) {
+    if (waiting.empty()) return;
+    std::vector<ImportedCall> group;
+    for (const ProfiledCall& call : waiting) group.push_back(call.call);
+    const uint32_t communicator = section_.Communicator(std::to_string(waiting[0].communicator), {}, 0);
+    section_.AppendGroup(communicator, group);
+    waiting.clear();
+  }
+
+  const ProfiledProcess& process_;
+  RankSection section_;
+  std::map<uint64_t, std::vector<ProfiledCall>> waiting_;  // by communicator: the group that may go on
+  int32_t rank_ = -1;
+  int32_t world_ = 0;
+};
+
+Imported WithNotes(ProfiledProcess process, Trace trace, size_t communicators) {
+  Imported imported;
+  const uint64_t calls = process.calls.size();
+  for (const char* field : {"role", "stage"}) imported.unfilled.push_back({field, calls, "unknown"});
+  imported.unfilled.push_back({"reduction operator", calls, "sum"});
+  imported.unfilled.push_back({"rank in the job", communicators, "the rank in the largest communicator"});
+  for (auto& [field, row] : process.unfilled) imported.unfilled.push_back(std::move(row));
+  imported.notes = std::move(process.notes);
+  if (trace.sections.size() == 1)
+    imported.notes.emplace_back("one rank only: replay issues its calls on every rank");
+  else
+    imported.notes.emplace_back("a process of several GPUs: each rank has a section of its own");
+  imported.trace = std::move(trace);
+  return imported;
+}
+
+}  // namespace
+
+Imported TraceOfProfiledProcess(ProfiledProcess process) {
+  std::stable_sort(process.calls.begin(), process.calls.end(),
+                   [](const ProfiledCall& a, const ProfiledCall& b) {
+                     return a.call.issued.issued_ns < b.call.issued.issued_ns;
+                   });
+  const bool several = ShowsSeveralRanks(process.calls);
+  std::map<int32_t, SectionOfRank> sections;
+  for (const ProfiledCall& call : process.calls) {
+    const auto place = sections.try_emplace(several ? call.rank : 0, process, several ? 0u : kTraceMirrored);
+    place.first->second.Take(call);
+  }
+  Trace trace;
+  size_t communicators = 0;
+  for (auto& [rank, section] : sections) {
+    communicators += section.communicators();
+    trace.sections.push_back(section.Finish());
+  }
+  if (!trace.sections.empty()) trace.sections.front().lost = process.lost;
+  return WithNotes(std::move(process), std::move(trace), communicators);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/import/pytorch_calls.h"
+
+#include <string>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace dynamiccl {
+namespace {
+
+struct NamedCollective {
+  std::string_view name;
+  Collective collective;
+};
+
+// Without the decorations "nccl:" and "_". Barriers are AllReduces of one element; what PyTorch builds of
+// sends and receives in a group is SendRecv.
+constexpr NamedCollective kCollectiveNames[] = {
+    {"allreduce", Collective::kAllReduce},
+    {"allreducecoalesced", Collective::kAllReduce},
+    {"allreducesparse", Collective::kAllReduce},
+    {"allreducebarrier", Collective::kAllReduce},
+    {"barrier", Collective::kAllReduce},
+    {"allgather", Collective::kAllGather},
+    {"allgatherintotensor", Collective::kAllGather},
+    {"allgatherbase", Collective::kAllGather},
+    {"allgatherintotensorcoalesced", Collective::kAllGather},
+    {"reducescatter", Collective::kReduceScatter},
+    {"reducescattertensor", Collective::kReduceScatter},
+    {"reducescatterbase", Collective::kReduceScatter},
+    {"reducescattertensorcoalesced", Collective::kReduceScatter},
+    {"broadcast", Collective::kBroadcast},
+    {"reduce", Collective::kReduce},
+    {"alltoall", Collective::kSendRecv},
+    {"alltoallv", Collective::kSendRecv},
+    {"alltoallbase", Collective::kSendRecv},
+    {"gather", Collective::kSendRecv},
+    {"scatter", Collective::kSendRecv},
+    {"send", Collective::kSend},
+    {"recv", Collective::kRecv},
+};
+
+struct NamedDataType {
+  std::string_view name;
+  DataType type;
+};
+// c10::ScalarType and older C++ spellings.
+constexpr NamedDataType kDataTypeNames[] = {
+    {"Float", DataType::kFloat32},
+    {"float", DataType::kFloat32},
+    {"Half", DataType::kFloat16},
+    {"c10::Half", DataType::kFloat16},
+    {"BFloat16", DataType::kBfloat16},
+    {"c10::BFloat16", DataType::kBfloat16},
+    {"Double", DataType::kFloat64},
+    {"double", DataType::kFloat64},
+    {"Int", DataType::kInt32},
+    {"int", DataType::kInt32},
+    {"Long", DataType::kInt64},
+    {"long", DataType::kInt64},
+    {"long int", DataType::kInt64},
+    {"Byte", DataType::kUint8},
+    {"unsigned char", DataType::kUint8},
+    {"Char", DataType::kInt8},
+    {"signed char", DataType::kInt8},
+    {"Bool", DataType::kUint8},
+    {"bool", DataType::kUint8},
+    {"Float8_e4m3fn", DataType::kFloat8e4m3},
+    {"Float8_e5m2", DataType::kFloat8e5m2},
+    {"c10::Float8_e4m3fn", DataType::kFloat8e4m3},
+};
+
+}  // namespace
+
+std::optional<Collective> CollectiveOfPyTorch(std::string_view name) {
+  if (name.starts_with("nccl:")) name.remove_prefix(5);
+  name = name.substr(0, name.find(' '));  // "send 0->1"
+  std::string folded;
+  for (const char c : name) {
+    if (c != '_') folded += c;
+  }
+  for (const NamedCollective& row : kCollectiveNames) {
+    if (row.name == folded) return row.collective;
+  }
+  return std::nullopt;
+}
+
+std::optional<DataType> DataTypeOfPyTorch(std::string_view name) {
+  for (const NamedDataType& row : kDataTypeNames) {
+    if (row.name == name) return row.type;
+  }
+  return std::nullopt;
+}
+
+uint64_t IdOfProcessGroup(std::string_view name, const std::vector<int64_t>& ranks) {
+  return XXH3_64bits_withSeed(ranks.data(), ranks.size() * sizeof(ranks[0]),
+                              XXH3_64bits(name.data(), name.size()));
+}
+
+}  // namespace dynamiccl

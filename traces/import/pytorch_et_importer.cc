@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch host execution traces (ExecutionTraceObserver, what et_replay reads) as single-rank traces. Calls
+// are the record_param_comms nodes, in order of their ids; such a trace has no times. Two layouts: from
+// schema 1.0.3 on, attributes and a table of process groups; before, the operator's arguments only, where
+// the group is a bare number.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "traces/import/gzip_stream.h"
+#include "traces/import/json_fields.h"
+#include "traces/import/json_pieces.h"
+#include "traces/import/pytorch_calls.h"
+#include "traces/import/rank_section.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr std::string_view kCommNode = "record_param_comms";
+constexpr std::string_view kGroupsNode = "## process_group:init ##";
+constexpr std::string_view kStepNode = "ProfilerStep#";
+
+struct CommNode {
+  int64_t id = 0;
+  std::string group;
+  Collective collective = Collective::kAllReduce;
+  std::optional<DataType> type;
+  std::optional<int64_t> in_elements;
+  std::optional<int64_t> out_elements;
+  int64_t rank = -1;  // root of a broadcast or reduce, peer of a send or receive, else this rank in the group
+  int64_t group_size = 0;
+  int64_t rank_start = -1;
+  int64_t rank_stride = -1;
+};
+
+struct ProcessGroup {
+  int64_t size = 0;
+  std::vector<int64_t> ranks;  // empty: all of the job
+};
+
+struct StepNode {
+  int64_t id = 0;
+  uint64_t step = 0;
+};
+
+// A node's arguments in either layout.
+struct Arguments {
+  const Json& values;
+  const Json& shapes;
+  const Json& types;
+};
+
+Arguments ArgumentsOf(const Json& node, const char* inputs_or_outputs) {
+  const std::string name = inputs_or_outputs;
+  const Json& field = FieldOf(node, inputs_or_outputs);
+  if (field.is_object()) return {FieldOf(field, "values"), FieldOf(field, "shapes"), FieldOf(field, "types")};
+  const std::string singular = name.substr(0, name.size() - 1);
+  return {field, FieldOf(node, (singular + "_shapes").c_str()), FieldOf(node, (singular + "_types").c_str())};
+}
+
+// The first argument of type String is the collective's name. Before it stand tensors, sequence number, group
+// and rank; behind it, split sizes and the group's first rank, stride and size.
+size_t PlaceOfName(const Arguments& inputs) {
+  if (!inputs.values.is_array() || !inputs.types.is_array()) return 0;
+  const size_t count = std::min(inputs.values.size(), inputs.types.size());
+  for (size_t i = 0; i < count; ++i) {
+    if (inputs.types[i] == "String" && inputs.values[i].is_string()) return i;
+  }
+  return 0;
+}
+
+const Json& At(const Json& list, size_t index) {
+  static const Json null;
+  return list.is_array() && index < list.size() ? list[index] : null;
+}
+
+// "GenericList[Tensor(long int)]" -> "long int".
+std::optional<DataType> TypeOfTensors(const Json& types) {
+  const Json& first = At(types, 0);
+  const std::string text = first.is_string() ? first.get<std::string>() : std::string();
+  const size_t open = text.find("Tensor(");
+  if (open == text.npos) return std::nullopt;
+  const size_t begin = open + std::string_view("Tensor(").size();
+  return DataTypeOfPyTorch(std::string_view(text).substr(begin, text.find(')', begin) - begin));
+}
+
+std::optional<int64_t> ElementsOfTensors(const Arguments& arguments, size_t tensors) {
+  if (!arguments.shapes.is_array()) return std::nullopt;
+  Json shapes = Json::array();
+  for (size_t i = 0; i < std::min(tensors, arguments.shapes.size()); ++i)
+    shapes.push_back(arguments.shapes[i]);
+  return ElementsOfShapes(shapes);
+}
+
+class ExecutionTrace {
+ public:
+  explicit ExecutionTrace(const std::string& path) : path_(path) {}
+
+  Result<Imported> Import() {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
+    JsonPieces pieces(stream, path_);
+    DYNAMICCL_CHECK_OK(pieces.ReadObject(
+        [](std::string_view key) {
+          if (key == "nodes") return JsonMemberUse::kElements;
+          return key == "pid" ? JsonMemberUse::kWhole : JsonMemberUse::kSkip;
+        },
+        [this](std::string_view key, std::string_view text, uint64_t offset) {
+          if (key == "nodes") return TakeNode(text, offset);
+          process_id_ = JsonInteger(text).value_or(0);
+          return Status();
+        }));
+    if (comms_.empty()) {
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: no collectives in this trace",
+                                path_, pieces.position()),
+                      "only traces of distributed programs have record_param_comms nodes");
+    }
+    return Convert();
+  }
+
+ private:
+  Status TakeNode(std::string_view text, uint64_t offset) {
+    std::string_view name;
+    JsonMembers members(text);
+    while (const auto member = members.Next()) {
+      if (member->key != "name" || member->value.size() < 2) continue;
+      name = member->value.substr(1, member->value.size() - 2);
+      break;
+    }
+    const auto fail = [&](size_t at) {
+      return MakeError(ErrorKind::kCorrupt, "{}: byte {}: a node was expected", path_, offset + at);
+    };
+    if (members.broken()) return fail(members.position());
+    const bool step = name.starts_with(kStepNode);
+    if (name != kCommNode && name != kGroupsNode && !step) return {};
+    const Json node = Json::parse(text, nullptr, false);
+    if (node.is_discarded()) return fail(0);
+    if (step)
+      steps_.push_back({IntegerOf(node, "id", 0), StepNumber(name)});
+    else if (name == kGroupsNode)
+      TakeGroups(node);
+    else
+      TakeComm(node);
+    return {};
+  }
+
+  static uint64_t StepNumber(std::string_view name) {
+    return static_cast<uint64_t>(
+        std::max<int64_t>(JsonInteger(name.substr(kStepNode.size())).value_or(0), 0));
+  }
+
+  // The table is JSON inside a string.
+  void TakeGroups(const Json& node) {
+    const Json& text = At(ArgumentsOf(node, "inputs").values, 0);
+    if (!text.is_string()) return;
+    const Json table = Json::parse(text.get<std::string>(), nullptr, false);
+    if (!table.is_array()) return;
+    for (const Json& row : table) {
+      ProcessGroup& group = groups_[TextOf(row, "pg_name")];
+      group.size = IntegerOf(row, "group_size", 0);
+      const Json& ranks = FieldOf(row, "ranks");
+      if (!ranks.is_array()) continue;
+      for (const Json& rank : ranks) group.ranks.push_back(IntegerIn(rank).value_or(-1));
+    }
+  }
+
+  void TakeComm(const Json& node) {
+    Json attributes = Json::object();
+    for (const Json& attribute : FieldOf(node, "attrs").is_array() ? FieldOf(node, "attrs") : Json::array())
+      attributes[TextOf(attribute, "name")] = FieldOf(attribute, "value");
+    const Arguments inputs = ArgumentsOf(node, "inputs");
+    const size_t place = PlaceOfName(inputs);
+    std::string name = TextOf(attributes, "collective_name");
+    if (name.empty() && place > 0) name = inputs.values[place].get<std::string>();
+    const auto collective = CollectiveOfPyTorch(name);
+    if (!collective) {
+      ++skipped_[name];
+      return;
+    }
+    CommNode comm;
+    comm.id = IntegerOf(node, "id", 0);
+    comm.collective = *collective;
+    FillShape(attributes, inputs, ArgumentsOf(node, "outputs"), place, comm);
+    FillGroup(attributes, inputs, place, comm);
+    comms_.push_back(std::move(comm));
+  }
+
+  static void FillShape(const Json& attributes, const Arguments& inputs, const Arguments& outputs,
+                        size_t place, CommNode& comm) {
+    comm.type = DataTypeOfPyTorch(TextOf(attributes, "dtype"));
+    if (!comm.type) comm.type = TypeOfTensors(inputs.types);
+    comm.in_elements = IntegerIn(FieldOf(attributes, "in_msg_nelems"));
+    comm.out_elements = IntegerIn(FieldOf(attributes, "out_msg_nelems"));
+    if (!comm.in_elements) comm.in_elements = ElementsOfTensors(inputs, place < 3 ? 0 : place - 3);
+    if (!comm.out_elements) comm.out_elements = ElementsOfTensors(outputs, SIZE_MAX);
+  }
+
+  void FillGroup(const Json& attributes, const Arguments& inputs, size_t place, CommNode& comm) {
+    if (place >= 1) comm.rank = IntegerIn(At(inputs.values, place - 1)).value_or(-1);
+    comm.group_size = IntegerOf(attributes, "pg_size", IntegerIn(At(inputs.values, place + 5)).value_or(0));
+    comm.rank_start = IntegerOf(attributes, "global_rank_start", -1);
+    comm.rank_stride = IntegerOf(attributes, "global_rank_stride", -1);
+    if (attributes.contains("pg_name")) {
+      comm.group = TextOf(attributes, "pg_name");
+      return;
+    }
+    // A number that means something in that process only: ranks agree on which group came first.
+    const int64_t address = place >= 2 ? IntegerIn(At(inputs.values, place - 2)).value_or(0) : 0;
+    const auto number = addresses_.try_emplace(address, addresses_.size()).first->second;
+    comm.group = fmt::format("unnamed {}", number);
+    ProcessGroup& group = groups_[comm.group];
+    const Json& splits = At(inputs.values, place + 1);
+    if (splits.is_array()) group.size = std::max(group.size, static_cast<int64_t>(splits.size()));
+  }
+
+  // ---- conversion ----
+
+  static bool RankIsRootOrPeer(Collective collective) {
+    return collective == Collective::kBroadcast || collective == Collective::kReduce ||
+           collective == Collective::kSend || collective == Collective::kRecv;
+  }
+
+  Imported Convert() {
+    std::stable_sort(comms_.begin(), comms_.end(),
+                     [](const CommNode& a, const CommNode& b) { return a.id < b.id; });
+    std::stable_sort(steps_.begin(), steps_.end(),
+                     [](const StepNode& a, const StepNode& b) { return a.id < b.id; });
+    for (const CommNode& comm : comms_) {
+      if (!RankIsRootOrPeer(comm.collective) && comm.rank >= 0) own_ranks_.try_emplace(comm.group, comm.rank);
+    }
+    size_t step = 0;
+    for (const CommNode& comm : comms_) {
+      for (; step < steps_.size() && steps_[step].id < comm.id; ++step) AppendStep(steps_[step]);
+      AppendCall(comm);
+    }
+    for (; step < steps_.size(); ++step) AppendStep(steps_[step]);
+    return Finish();
+  }
+
+  void AppendStep(const StepNode& step) {
+    section_.AppendStep({.marked_ns = now_ns_ += kUntimedStepNs, .step = step.step});
+  }
+
+  void AppendCall(const CommNode& comm) {
+    now_ns_ += kUntimedStepNs;
+    const CommunicatorInfo info = InfoOf(comm);
+    const uint32_t communicator = section_.Communicator(comm.group, info, now_ns_);
+    ImportedCall call;
+    call.issued.issued_ns = now_ns_;
+    CollectiveCall& shape = call.issued.call;
+    shape.collective = comm.collective;
+    shape.data_type = comm.type.value_or(DataType::kFloat32);
+    if (!comm.type) section_.Unfilled("data type", "float");
+    shape.bytes = BytesOf(comm, shape.data_type, info.n_ranks);
+    if (RankIsRootOrPeer(comm.collective)) {
+      call.issued.root_or_peer = static_cast<int32_t>(std::clamp<int64_t>(comm.rank, 0, INT16_MAX));
+      if (comm.rank < 0) section_.Unfilled("root or peer", "0");
+    }
+    section_.Append(communicator, call);
+  }
+
+  CommunicatorInfo InfoOf(const CommNode& comm) {
+    const ProcessGroup& group = groups_[comm.group];
+    int64_t size = comm.group_size > 0 ? comm.group_size : group.size;
+    const auto own = own_ranks_.find(comm.group);
+    const bool first = seen_.insert(comm.group).second;
+    if (size <= 0 && first) section_.Unfilled("group size", "1");
+    if (own == own_ranks_.end() && first) section_.Unfilled("rank in the group", "0");
+    size = std::clamp<int64_t>(size, 1, UINT16_MAX);
+    const int64_t rank = std::clamp<int64_t>(own == own_ranks_.end() ? 0 : own->second, 0, size - 1);
+    if (first && size > largest_) {
+      largest_ = size;
+      job_rank_ = own == own_ranks_.end() ? -1 : GlobalRank(comm, group, rank);
+    }
+    return {IdOfProcessGroup(comm.group, group.ranks), static_cast<int32_t>(rank), static_cast<int32_t>(size),
+            1};
+  }
+
+  static int64_t GlobalRank(const CommNode& comm, const ProcessGroup& group, int64_t rank) {
+    if (static_cast<size_t>(rank) < group.ranks.size()) return group.ranks[static_cast<size_t>(rank)];
+    const bool strided = comm.rank_start >= 0 && comm.rank_start <= INT16_MAX && comm.rank_stride > 0 &&
+                         comm.rank_stride <= INT16_MAX;
+    return strided ? comm.rank_start + rank * comm.rank_stride : rank;
+  }
+
+  uint64_t BytesOf(const CommNode& comm, DataType type, int32_t n_ranks) {
+    const bool gathers = comm.collective == Collective::kAllGather;
+    const bool by_output = gathers || comm.collective == Collective::kRecv;
+    int64_t elements = by_output && comm.out_elements ? *comm.out_elements : comm.in_elements.value_or(-1);
+    if (gathers && !comm.out_elements && __builtin_mul_overflow(elements, n_ranks, &elements)) elements = -1;
+    if (elements >= 0) return static_cast<uint64_t>(elements) * ElementBytes(type);
+    section_.Unfilled("bytes", "0");
+    return 0;
+  }
+
+  Imported Finish() {
+    Imported imported;
+    TraceSection section = section_.Finish();
+    section.rank = static_cast<int32_t>(std::clamp<int64_t>(job_rank_, -1, INT32_MAX));
+    section.world = static_cast<int32_t>(largest_);
+    section.process_id = process_id_;
+    for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
+      imported.unfilled.push_back({field, section_.calls(), "unknown"});
+    imported.unfilled.push_back({"reduction operator", section_.calls(), "sum"});
+    imported.unfilled.push_back({"time of issue", section_.calls(), "the place in the file, 1 ms apart"});
+    imported.unfilled.push_back({"duration", section_.calls(), "none"});
+    imported.unfilled.push_back({"nodes", section_.communicators(), "1"});
+    for (UnfilledField& row : section_.TakeUnfilled()) imported.unfilled.push_back(std::move(row));
+    for (const auto& [name, count] : skipped_)
+      imported.notes.push_back(fmt::format("{} nodes '{}' move no data: left out", count, name));
+    imported.notes.push_back("rank and world are those of the largest process group");
+    imported.notes.push_back("one rank only: replay issues its calls on every rank");
+    imported.trace = Trace{{std::move(section)}};
+    return imported;
+  }
+
+  const std::string& path_;
+  int64_t process_id_ = 0;
+  std::vector<CommNode> comms_;
+  std::vector<StepNode> steps_;
+  std::map<std::string, ProcessGroup> groups_;
+  std::map<int64_t, size_t> addresses_;
+  std::map<std::string, int64_t> own_ranks_;
+  std::set<std::string> seen_;
+  std::map<std::string, uint64_t> skipped_;
+  int64_t largest_ = 0;
+  int64_t job_rank_ = -1;
+  int64_t now_ns_ = 0;
+  RankSection section_{"pytorch-et", kTraceMirrored};
+};
+
+class PyTorchEt final : public TraceImporter {
+ public:
+  std::string_view name() const override { return "pytorch-et"; }
+  std::string_view sentence() const override {
+    return "PyTorch host execution trace (JSON, as et_replay reads)";
+  }
+  bool Recognises(std::string_view head) const override {
+    return head.find("\"schema\"") != head.npos && head.find("\"nodes\"") != head.npos &&
+           head.find("\"traceEvents\"") == head.npos;
+  }
+  Result<Imported> Import(const std::string& path) const override { return ExecutionTrace(path).Import(); }
+};
+
+}  // namespace
+
+const TraceImporter& PyTorchEtImporter() {
+  static const PyTorchEt importer;
+  return importer;
+}
+
+}  // namespace dynamiccl

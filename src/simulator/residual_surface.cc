@@ -38,6 +38,12 @@ ResidualSurface::ResidualSurface(const System& system, Collective collective, co
   }
 }
 
+double ResidualSurface::Weight(double near, double far) const {
+  const double reach = system_.residual_reach;
+  if (reach >= 1) return far / (near + far);
+  return std::pow(reach, near) * (1 - std::pow(reach, 2 * far)) / (1 - std::pow(reach, 2 * (near + far)));
+}
+
 double ResidualSurface::LogFormula(const CollectiveTimes& formulas, double bytes) const {
   const double time =
       formulas.Microseconds(collective_, static_cast<uint64_t>(std::max(1.0, bytes)), config_);
@@ -57,15 +63,21 @@ double ResidualSurface::At(const CollectiveTimes& here, int n_ranks, uint64_t by
   if (columns_.empty()) return 0;
   const double place = std::log2(n_ranks);
   const auto above = columns_.lower_bound(place);
-  if (above == columns_.begin() || above == columns_.end())
-    return See((above == columns_.end() ? std::prev(above) : above)->second, n_ranks, bytes).residual;
+  if (above == columns_.begin() || above == columns_.end()) {
+    const auto nearest = above == columns_.end() ? std::prev(above) : above;
+    const double kept = std::pow(system_.residual_reach, std::fabs(place - nearest->first));
+    return kept * See(nearest->second, n_ranks, bytes).residual;
+  }
   const auto below = std::prev(above);
   const double share = (place - below->first) / (above->first - below->first);
   const Seen low = See(below->second, n_ranks, bytes);
   const Seen high = See(above->second, n_ranks, bytes);
   const double chord = (1 - share) * low.log_formula + share * high.log_formula;
   const double bend = LogFormula(here, static_cast<double>(bytes)) - chord;
-  return (1 - share) * low.residual + share * high.residual - (1 - system_.formula_share) * bend;
+  const double down = place - below->first;
+  const double up = above->first - place;
+  return Weight(down, up) * low.residual + Weight(up, down) * high.residual -
+         (1 - system_.formula_share) * bend;
 }
 
 }  // namespace dynamiccl

@@ -32,6 +32,8 @@ class ResidualSurface {
     double log_formula;
   };
   Seen See(const Column& column, int n_ranks, uint64_t bytes) const;
+  // What a column's residual weighs `near` doublings away where another column lies `far` on the other side.
+  double Weight(double near, double far) const;
   double LogFormula(const CollectiveTimes& formulas, double bytes) const;
 
   const System& system_;

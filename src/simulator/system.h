@@ -56,6 +56,9 @@ struct System {
   // Between two measured rank counts: the share of the formulas' own growth, from 0 to 1; the rest is a
   // straight line from one measured time to the other, in logarithms of ranks and time.
   double formula_share = 1;
+  // What is left of a residual's logarithm one doubling of the ranks away from where it was measured, from 0
+  // to 1: how far cliffs reach.
+  double residual_reach = 1;
   // Cliffs of sizes with at least so many bytes a rank keep their bytes a rank from one rank count to
   // another, all others their size; 0: all their size.
   uint64_t drift_bytes_per_rank = 0;

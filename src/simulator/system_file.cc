@@ -21,8 +21,9 @@ class SystemReader : private TomlReader {
   using TomlReader::TomlReader;
 
   Result<System> Read(const toml::table& root) const {
-    DYNAMICCL_CHECK_OK(OnlyKeys(root, {"version", "name", "source", "ranks_per_node", "max_channels",
-                                       "formula_share", "drift_bytes_per_rank", "path", "residual"}));
+    DYNAMICCL_CHECK_OK(
+        OnlyKeys(root, {"version", "name", "source", "ranks_per_node", "max_channels", "formula_share",
+                        "residual_reach", "drift_bytes_per_rank", "path", "residual"}));
     DYNAMICCL_CHECK_OK(Integer(root, "version", 1, 1));
     System system;
     DYNAMICCL_TRY(system.name, Text(root, "name"));
@@ -52,6 +53,9 @@ class SystemReader : private TomlReader {
   Status ReadInterpolation(const toml::table& root, System& system) const {
     if (root.contains("formula_share")) {
       DYNAMICCL_TRY(system.formula_share, NumberWithin(root, "formula_share", 0, 1));
+    }
+    if (root.contains("residual_reach")) {
+      DYNAMICCL_TRY(system.residual_reach, NumberWithin(root, "residual_reach", 0, 1));
     }
     if (!root.contains("drift_bytes_per_rank")) return {};
     DYNAMICCL_TRY(const int64_t bytes, Integer(root, "drift_bytes_per_rank", 0, int64_t{1} << 40));

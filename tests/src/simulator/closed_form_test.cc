@@ -168,6 +168,14 @@ TEST(ClosedForm, ResidualsMeetTheirPointsAndAreInterpolatedBetweenThem) {
   EXPECT_NEAR(log_factor(16, 2048), 1.5, 1e-6);
   EXPECT_NEAR(log_factor(64, 1 << 20), 3.0, 1e-6);
   EXPECT_NEAR(log_factor(4, 8), 0.0, 1e-6);
+  system.residual_reach = 0.5;  // an octave away from both: 0.5 (1 - 0.25) / (1 - 0.0625) of each
+  EXPECT_NEAR(log_factor(16, 1024), 0.4 * (0.0 + 2.0), 1e-6);
+  EXPECT_NEAR(log_factor(64, 1 << 20), 1.5, 1e-6);
+  EXPECT_NEAR(log_factor(32, 4096), 3.0, 1e-6);
+  system.residual_reach = 0;
+  EXPECT_NEAR(log_factor(16, 1024), 0, 1e-6);
+  EXPECT_NEAR(log_factor(32, 4096), 3.0, 1e-6);
+  system.residual_reach = 1;
   system.drift_bytes_per_rank = 64;  // 1024 bytes at 16 ranks are 512 at 8 and 2048 at 32
   EXPECT_NEAR(log_factor(16, 1024), (0.0 + 2.5) / 2, 1e-6);
   EXPECT_NEAR(log_factor(32, 1024), 2.0, 1e-6);

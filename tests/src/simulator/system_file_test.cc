@@ -17,6 +17,7 @@ System Sample() {
                 .ranks_per_node = 4,
                 .max_channels = 16,
                 .formula_share = 0.5,
+                .residual_reach = 0.9,
                 .drift_bytes_per_rank = 1 << 18};
   system.path(Algorithm::kRing, Protocol::kLL) = {5, 0.8, 2.5, 100, 10, 0};
   system.path(Algorithm::kRing, Protocol::kSimple) = {1.0 / 3, 1e-7, 12, 200, 48, 12.5};

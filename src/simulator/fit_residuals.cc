@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What measured times leave of the formulas: the table of residuals, and how it is read between rank counts.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "src/simulator/closed_form.h"
+#include "src/simulator/fit_system.h"
+#include "src/simulator/huber_fit.h"
+
+namespace dynamiccl {
+namespace {
+
+// Half of each: the formulas bend right where one regime rules, the straight line is right on average where
+// cliffs move.
+constexpr double kFormulaShare = 0.5;
+// Tried for drift_bytes_per_rank.
+constexpr uint64_t kDrifts[] = {0, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
+// Between neighbours a doubling away this is as good as a straight line; four doublings away half is left.
+constexpr double kReach = 0.85;
+// Two rank counts are no line to go by, and three do not tell where cliffs drift.
+constexpr size_t kLeastForLine = 3;
+constexpr size_t kLeastForDrift = 4;
+constexpr double kHuberWidth = 0.1;
+
+using Key = std::tuple<Collective, Algorithm, Protocol, int, uint64_t>;
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+CollectiveConfig KeyOf(const TimedCell& cell) {
+  CollectiveConfig config = cell.config;
+  if (config.algorithm == Algorithm::kUndefined) config.protocol = Protocol::kUndefined;
+  return config;
+}
+
+// A residual of the size of the repeats' own spread is mostly noise.
+double Shrunk(double residual, double spread) {
+  const double signal = residual * residual;
+  return signal <= 0 ? 0 : residual * signal / (signal + spread * spread);
+}
+
+class RankCounts {
+ public:
+  explicit RankCounts(const System& system) : system_(system) {}
+  const CollectiveTimes& operator[](int n_ranks) {
+    const auto found = times_.find(n_ranks);
+    if (found != times_.end()) return found->second;
+    return times_.emplace(n_ranks, CollectiveTimes(system_, n_ranks)).first->second;
+  }
+
+ private:
+  const System& system_;
+  std::map<int, CollectiveTimes> times_;
+};
+
+std::vector<Residual> ResidualsOf(const System& formulas, std::span<const TimedCell> cells) {
+  RankCounts times(formulas);
+  std::map<Key, std::vector<double>> misses;
+  std::vector<double> spreads;
+  for (const TimedCell& cell : cells) {
+    if (!FillsNodes(formulas, cell)) continue;
+    const CollectiveConfig config = KeyOf(cell);
+    const double formula = times[cell.n_ranks].Microseconds(cell.collective, cell.bytes, config);
+    if (formula <= 0) continue;
+    misses[{cell.collective, config.algorithm, config.protocol, cell.n_ranks, cell.bytes}].push_back(
+        std::log(cell.us / formula));
+    if (cell.log_spread > 0) spreads.push_back(cell.log_spread);
+  }
+  const double spread = Median(spreads);
+  std::vector<Residual> residuals;
+  for (const auto& [key, values] : misses) {
+    const auto& [collective, algorithm, protocol, n_ranks, bytes] = key;
+    residuals.push_back({collective, algorithm, protocol, n_ranks, bytes, Shrunk(Median(values), spread)});
+  }
+  return residuals;
+}
+
+// Huber's loss over all cells of these rank counts, each predicted without its own residuals.
+double LossWithout(const System& system, std::span<const TimedCell> cells, const std::set<int>& counts) {
+  double loss = 0;
+  for (const int left_out : counts) {
+    System without = system;
+    std::erase_if(without.residuals, [&](const Residual& r) { return r.n_ranks == left_out; });
+    const CollectiveTimes times(without, left_out);
+    for (const TimedCell& cell : cells) {
+      if (cell.n_ranks != left_out || !FillsNodes(system, cell)) continue;
+      const double time = times.Microseconds(cell.collective, cell.bytes, KeyOf(cell));
+      if (time > 0) loss += HuberLoss(std::log(time / cell.us), kHuberWidth);
+    }
+  }
+  return loss;
+}
+
+uint64_t BestDrift(System system, std::span<const TimedCell> cells, const std::set<int>& counts) {
+  uint64_t best = 0;
+  double best_loss = 0;
+  for (const uint64_t drift : kDrifts) {
+    system.drift_bytes_per_rank = drift;
+    const double loss = LossWithout(system, cells, counts);
+    if (drift != 0 && loss >= best_loss) continue;
+    best = drift;
+    best_loss = loss;
+  }
+  return best;
+}
+
+}  // namespace
+
+bool FillsNodes(const System& system, const TimedCell& cell) {
+  return cell.n_nodes == system.NodesFor(cell.n_ranks);
+}
+
+void FitResiduals(System& system, std::span<const TimedCell> cells) {
+  std::set<int> counts;
+  for (const TimedCell& cell : cells) {
+    if (FillsNodes(system, cell)) counts.insert(cell.n_ranks);
+  }
+  system.residuals.clear();
+  system.formula_share = counts.size() >= kLeastForLine ? kFormulaShare : 1;
+  system.residual_reach = kReach;
+  system.drift_bytes_per_rank = 0;
+  system.residuals = ResidualsOf(system, cells);
+  if (counts.size() < kLeastForDrift) return;
+  counts.erase(counts.begin());
+  counts.erase(std::prev(counts.end()));
+  system.drift_bytes_per_rank = BestDrift(system, cells, counts);
+}
+
+}  // namespace dynamiccl

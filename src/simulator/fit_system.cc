@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/simulator/fit_system.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "src/collective/legal_configs.h"
+#include "src/simulator/closed_form.h"
+#include "src/simulator/huber_fit.h"
+#include "src/simulator/path_keys.h"
+#include "src/simulator/path_prior.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr double kHuberWidth = 0.1;  // 10 % of a time: what machines repeat to
+// How hard the logarithms of factors are pulled to 0, beside the misses' logarithms.
+constexpr double kPullOfKinds = 0.02;
+constexpr double kPullOfPaths = 0.3;
+constexpr double kStartSpread = 0.5;
+constexpr size_t kKinds = std::size(kPathKeys);
+constexpr size_t kChannelKind = 5;
+static_assert(kPathKeys[kChannelKind].value == &PathCosts::channel_gbps);
+
+// One path that a cell may have run on.
+struct Candidate {
+  size_t path;  // place in Parameters
+  PathTerms terms;
+};
+
+struct FitCell {
+  const TimedCell* cell;
+  std::vector<Candidate> candidates;
+};
+
+// The paths in question, and how a point of the fit becomes their costs.
+class Parameters {
+ public:
+  size_t PlaceOf(Algorithm algorithm, Protocol protocol) {
+    for (size_t i = 0; i < configs_.size(); ++i) {
+      if (configs_[i].algorithm == algorithm && configs_[i].protocol == protocol) return i;
+    }
+    configs_.push_back({algorithm, protocol, 0});
+    priors_.push_back(PriorCosts(algorithm, protocol));
+    priors_.back().channel_gbps = 0;
+    return configs_.size() - 1;
+  }
+  // Cells with fewer channels than all tell what one carries.
+  void LearnChannels(size_t path) {
+    priors_[path].channel_gbps = PriorCosts(configs_[path].algorithm, configs_[path].protocol).channel_gbps;
+  }
+
+  size_t size() const { return kKinds * (1 + configs_.size()); }
+  size_t paths() const { return configs_.size(); }
+  const CollectiveConfig& config(size_t path) const { return configs_[path]; }
+
+  PathCosts CostsAt(std::span<const double> x, size_t path) const {
+    PathCosts costs;
+    for (size_t kind = 0; kind < kKinds; ++kind) {
+      const double factor = std::exp(x[kind] + x[kKinds * (1 + path) + kind]);
+      costs.*kPathKeys[kind].value = std::min(kMostPathValue, priors_[path].*kPathKeys[kind].value * factor);
+    }
+    return costs;
+  }
+
+ private:
+  std::vector<CollectiveConfig> configs_;
+  std::vector<PathCosts> priors_;
+};
+
+// Pairs that a cell's config leaves open.
+std::vector<CollectiveConfig> PossibleConfigs(const TimedCell& cell) {
+  if (!cell.config.leaves_nccl_alone()) return {cell.config};
+  std::vector<CollectiveConfig> configs;
+  for (int i = 0; i < kAlgorithms; ++i) {
+    const auto algorithm = static_cast<Algorithm>(i);
+    const bool is_open = cell.config.algorithm == Algorithm::kUndefined;
+    const bool usual = algorithm == Algorithm::kRing || algorithm == Algorithm::kTree;
+    if (is_open ? !usual : algorithm != cell.config.algorithm) continue;
+    for (const Protocol protocol : {Protocol::kLL, Protocol::kSimple}) {
+      if (NcclConfigs(cell.collective).test(ConfigIndex(algorithm, protocol)))
+        configs.push_back({algorithm, protocol, 0});
+    }
+  }
+  return configs;
+}
+
+class Fit {
+ public:
+  explicit Fit(System& system) : system_(system) {}
+
+  Status Add(const TimedCell& cell) {
+    FitCell fitted{&cell, {}};
+    for (const CollectiveConfig& config : PossibleConfigs(cell)) {
+      const PathTerms terms = TermsOf(cell.collective, config.algorithm, cell.n_ranks, cell.n_nodes);
+      if (terms.volume <= 0 || !PriorCosts(config.algorithm, config.protocol).known()) continue;
+      fitted.candidates.push_back({parameters_.PlaceOf(config.algorithm, config.protocol), terms});
+      if (cell.config.channels > 0 && cell.config.channels < system_.max_channels)
+        parameters_.LearnChannels(fitted.candidates.back().path);
+    }
+    if (fitted.candidates.empty()) {
+      return MakeError(ErrorKind::kInvalidArgument, "{} of {} by {}: no formula for {} ranks on {} nodes",
+                       Name(cell.collective), cell.bytes, Describe(cell.config), cell.n_ranks, cell.n_nodes);
+    }
+    cells_.push_back(std::move(fitted));
+    return {};
+  }
+
+  void Run(const FitOptions& options) {
+    const auto function = [this](std::span<const double> x, std::vector<double>& out) { Misses(x, out); };
+    std::mt19937_64 random(options.seed);
+    HuberFit best;
+    for (int start = 0; start < std::max(1, options.starts); ++start) {
+      std::vector<double> x(parameters_.size(), 0.0);
+      for (double& value : x) value = start == 0 ? 0 : kStartSpread * Uniform(random);
+      HuberFit fit = MinimizeHuber(function, std::move(x), kHuberWidth, options.iterations);
+      if (start == 0 || fit.loss < best.loss) best = std::move(fit);
+    }
+    for (size_t path = 0; path < parameters_.paths(); ++path) {
+      const CollectiveConfig& config = parameters_.config(path);
+      system_.path(config.algorithm, config.protocol) = parameters_.CostsAt(best.x, path);
+    }
+  }
+
+ private:
+  // From -1 to 1; the standard's distributions differ between libraries.
+  static double Uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-52 - 1; }
+
+  double LogTime(const FitCell& fitted, const std::vector<PathCosts>& costs) const {
+    double best = -1;
+    for (const Candidate& candidate : fitted.candidates) {
+      const TimedCell& cell = *fitted.cell;
+      const double time = FormulaTime(system_, candidate.terms, costs[candidate.path], cell.n_nodes,
+                                      cell.bytes, cell.config.channels);
+      if (best < 0 || time < best) best = time;
+    }
+    return std::log(best);
+  }
+
+  void Misses(std::span<const double> x, std::vector<double>& out) const {
+    out.clear();
+    std::vector<PathCosts> costs;
+    for (size_t path = 0; path < parameters_.paths(); ++path) costs.push_back(parameters_.CostsAt(x, path));
+    for (const FitCell& cell : cells_) out.push_back(LogTime(cell, costs) - std::log(cell.cell->us));
+    for (size_t i = 0; i < x.size(); ++i) out.push_back((i < kKinds ? kPullOfKinds : kPullOfPaths) * x[i]);
+  }
+
+  System& system_;
+  Parameters parameters_;
+  std::vector<FitCell> cells_;
+};
+
+Status CheckCell(const TimedCell& cell) {
+  const bool shaped = cell.n_ranks >= 2 && cell.n_nodes >= 1 && cell.n_nodes <= cell.n_ranks;
+  if (shaped && cell.us > 0 && std::isfinite(cell.us)) return {};
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "{} of {} bytes on {} ranks and {} nodes took {} us: no time "
+                   "to fit to",
+                   Name(cell.collective), cell.bytes, cell.n_ranks, cell.n_nodes, cell.us);
+}
+
+int MostChannels(std::span<const TimedCell> cells) {
+  int most = 1;
+  for (const TimedCell& cell : cells) most = std::max<int>(most, cell.config.channels);
+  return most;
+}
+
+}  // namespace
+
+int RanksPerNode(std::span<const TimedCell> cells) {
+  int most = 1;
+  for (const TimedCell& cell : cells) {
+    most = std::max(most, (cell.n_ranks + cell.n_nodes - 1) / std::max(1, cell.n_nodes));
+  }
+  return most;
+}
+
+Result<System> FitSystem(const std::string& name, std::span<const TimedCell> cells,
+                         const FitOptions& options) {
+  if (cells.empty()) return MakeError(ErrorKind::kInvalidArgument, "{}: no times to fit to", name);
+  System system{.name = name,
+                .source = fmt::format("fitted to {} times", cells.size()),
+                .ranks_per_node = RanksPerNode(cells),
+                .max_channels = MostChannels(cells)};
+  Fit fit(system);
+  for (const TimedCell& cell : cells) {
+    const Status checked = CheckCell(cell);
+    if (!checked) return Wrap(checked.error(), name);
+    const Status added = fit.Add(cell);
+    if (!added) return Wrap(added.error(), name);
+  }
+  fit.Run(options);
+  FitResiduals(system, cells);
+  return system;
+}
+
+}  // namespace dynamiccl

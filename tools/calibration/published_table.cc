@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/calibration/published_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <istream>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "tools/calibration/timed_systems.h"
+#include "traces/import/gzip_stream.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr std::string_view kTimes[] = {"us", "median_us", "oop_us", "ip_us", "oop_time_us", "ip_time_us"};
+constexpr uint64_t kMostBytes = uint64_t{1} << 50;
+constexpr uint64_t kMostRanks = 1 << 20;
+
+std::vector<std::string_view> Fields(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::vector<std::string_view> fields;
+  while (true) {
+    const size_t comma = line.find(',');
+    fields.push_back(line.substr(0, comma));
+    if (comma == std::string_view::npos) return fields;
+    line.remove_prefix(comma + 1);
+  }
+}
+
+template <typename T>
+std::optional<T> Number(std::string_view text) {
+  T value{};
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// "x_allreduce_y" and "all_reduce" alike.
+std::optional<Collective> CollectiveIn(std::string_view text) {
+  std::string folded;
+  for (const char c : text) {
+    if (c != '_' && c != '-') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  constexpr std::pair<std::string_view, Collective> kNames[] = {{"reducescatter", Collective::kReduceScatter},
+                                                                {"allreduce", Collective::kAllReduce},
+                                                                {"allgather", Collective::kAllGather},
+                                                                {"broadcast", Collective::kBroadcast},
+                                                                {"reduce", Collective::kReduce}};
+  for (const auto& [name, collective] : kNames) {
+    if (folded.find(name) != std::string::npos) return collective;
+  }
+  return std::nullopt;
+}
+
+class Table {
+ public:
+  Table(const std::string& path, TimedSystems& systems)
+      : path_(path), stem_(std::filesystem::path(path).stem().string()), systems_(systems) {}
+
+  Status Take(std::string_view line) {
+    ++line_number_;
+    if (line.empty() || line == "\r") return {};
+    const auto fields = Fields(line);
+    if (columns_.empty()) {
+      for (size_t i = 0; i < fields.size(); ++i) columns_.emplace(fields[i], i);
+      width_ = fields.size();
+      return {};
+    }
+    if (fields.size() != width_)
+      return Fail(fmt::format("{} fields under {} columns", fields.size(), width_));
+    return TakeRow(fields);
+  }
+
+ private:
+  using Row = std::vector<std::string_view>;
+
+  tl::unexpected<Error> Fail(const std::string& what) const {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
+  }
+
+  std::string_view Field(const Row& row, std::string_view name) const {
+    const auto found = columns_.find(name);
+    return found == columns_.end() ? std::string_view() : row[found->second];
+  }
+  std::string_view Field(const Row& row, std::string_view name, std::string_view other) const {
+    const std::string_view field = Field(row, name);
+    return field.empty() ? Field(row, other) : field;
+  }
+
+  Result<uint64_t> Count(const Row& row, std::string_view name, uint64_t most) const {
+    const auto value = Number<uint64_t>(Field(row, name));
+    if (value && *value <= most) return *value;
+    return Fail(fmt::format("'{}' is '{}', not a number up to {}", name, Field(row, name), most));
+  }
+
+  // Nothing for a collective that has no choice of algorithm.
+  std::optional<Collective> CollectiveOf(const Row& row) const {
+    const std::string_view named = Field(row, "collective", "coll");
+    return named.empty() ? CollectiveIn(stem_) : ParseCollective(named);
+  }
+
+  // Nothing for a variant that is not NCCL's own.
+  Result<std::optional<CollectiveConfig>> ConfigOf(const Row& row) const {
+    CollectiveConfig config = kLeaveNcclAlone;
+    const std::string_view variant = Field(row, "variant");
+    const bool own = variant == "nccl_nvls" || variant == "nccl_pat" || variant.starts_with("nccl_collnet");
+    const bool forced = variant == "nccl_ring" || variant == "nccl_tree";
+    if (!variant.empty() && !own && !forced) return std::optional<CollectiveConfig>();
+    const std::string_view algorithm = forced ? variant.substr(5) : Field(row, "algorithm", "algo");
+    if (algorithm.empty()) return std::optional(config);
+    const auto parsed = ParseAlgorithm(algorithm);
+    if (!parsed) return Fail(fmt::format("no algorithm '{}'", algorithm));
+    config.algorithm = *parsed;
+    const std::string_view protocol = Field(row, "protocol", "proto");
+    if (protocol.empty()) return std::optional(config);
+    const auto parsed_protocol = ParseProtocol(protocol);
+    if (!parsed_protocol) return Fail(fmt::format("no protocol '{}'", protocol));
+    config.protocol = *parsed_protocol;
+    const auto low = Number<int>(Field(row, "ch_lo"));
+    const auto high = Number<int>(Field(row, "ch_hi"));
+    if (low && high && *low <= *high && *high - *low < 255)
+      config.channels = static_cast<uint8_t>(*high - *low + 1);
+    return std::optional(config);
+  }
+
+  std::string SystemOf(const Row& row) const {
+    std::string name;
+    for (const std::string_view column : {"system", "nccl", "config"}) {
+      const std::string_view field = Field(row, column);
+      if (field.empty()) continue;
+      if (!name.empty()) name += " / ";
+      name += field;
+    }
+    return name.empty() ? stem_ : name;
+  }
+
+  Status TakeRow(const Row& row) {
+    DYNAMICCL_TRY(const uint64_t bytes, Count(row, "bytes", kMostBytes));
+    DYNAMICCL_TRY(const uint64_t ranks, Count(row, "ranks", kMostRanks));
+    uint64_t nodes = 1;
+    if (!Field(row, "nodes").empty()) {
+      DYNAMICCL_TRY(nodes, Count(row, "nodes", ranks));
+    }
+    DYNAMICCL_TRY(const std::optional<CollectiveConfig> config, ConfigOf(row));
+    const auto collective = CollectiveOf(row);
+    if (!config || !collective || bytes == 0 || ranks == 0 || nodes == 0) return {};
+    const TimedCell key{.collective = *collective,
+                        .n_ranks = static_cast<int>(ranks),
+                        .n_nodes = static_cast<int>(nodes),
+                        .bytes = bytes,
+                        .config = *config};
+    for (const std::string_view column : kTimes) {
+      const auto us = Number<double>(Field(row, column));
+      if (us && *us > 0 && std::isfinite(*us)) systems_.AddRepeat(SystemOf(row), key, *us);
+    }
+    return {};
+  }
+
+  std::string path_;
+  std::string stem_;
+  TimedSystems& systems_;
+  size_t line_number_ = 0;
+  size_t width_ = 0;
+  std::map<std::string, size_t, std::less<>> columns_;
+};
+
+}  // namespace
+
+bool LooksLikePublishedTable(std::string_view head) {
+  const auto fields = Fields(head.substr(0, head.find('\n')));
+  const auto has = [&](std::string_view name) {
+    return std::find(fields.begin(), fields.end(), name) != fields.end();
+  };
+  return has("bytes") && has("ranks") && std::any_of(std::begin(kTimes), std::end(kTimes), has) &&
+         !(has("collective") && has("us"));  // a config table, which an importer reads
+}
+
+Status ReadPublishedTable(const std::string& path, TimedSystems& systems) {
+  DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+  Table table(path, systems);
+  for (std::string line; std::getline(stream.stream(), line);) DYNAMICCL_CHECK_OK(table.Take(line));
+  return stream.status();
+}
+
+}  // namespace dynamiccl

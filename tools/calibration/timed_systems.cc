@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/calibration/timed_systems.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/simulator/closed_form.h"
+#include "src/simulator/path_prior.h"
+#include "tools/calibration/published_table.h"
+#include "traces/format/measurement_file.h"
+#include "traces/import/gzip_stream.h"
+#include "traces/import/trace_importer.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr size_t kHeadBytes = 64 << 10;
+constexpr std::string_view kMeasurementMagic = "\"dynamiccl-measurements\"";
+
+double LowerMedian(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double Spread(const std::vector<double>& repeats) {
+  if (repeats.size() < 2) return 0;
+  std::vector<double> halves[2];
+  for (size_t i = 0; i < repeats.size(); ++i) halves[i % 2].push_back(repeats[i]);
+  return std::fabs(std::log(LowerMedian(halves[0]) / LowerMedian(halves[1])));
+}
+
+std::string_view WithoutSuffix(std::string_view name, std::string_view suffix) {
+  return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
+}
+
+std::string SystemOf(const MeasurementFile& file, const MeasurementContext& context) {
+  if (context.model.fabric.intra.bandwidth_gbps > 0) return context.topology;
+  if (!file.machine.empty()) return file.library.empty() ? file.machine : file.machine + ", " + file.library;
+  const std::string ranks = fmt::format(" x{}", context.model.fabric.n_ranks);
+  return std::string(WithoutSuffix(WithoutSuffix(context.topology, " in-place"), ranks));
+}
+
+bool HasFormula(const TimedCell& cell) {
+  if (static_cast<int>(cell.collective) >= kTunableCollectives || cell.n_ranks < 2 || !(cell.us > 0))
+    return false;
+  if (cell.config.algorithm == Algorithm::kUndefined) return true;
+  return PriorCosts(cell.config.algorithm, Protocol::kSimple).known() &&
+         TermsOf(cell.collective, cell.config.algorithm, cell.n_ranks, cell.n_nodes).volume > 0;
+}
+
+}  // namespace
+
+Status TimedSystems::Read(const std::string& path) {
+  DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+  const std::string head = stream.Head(kHeadBytes);
+  if (head.substr(0, head.find('\n')).find(kMeasurementMagic) != std::string::npos) {
+    DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(path));
+    Add(file);
+    return {};
+  }
+  if (LooksLikePublishedTable(head)) return ReadPublishedTable(path, *this);
+  DYNAMICCL_TRY(const Imported imported, ImportFile(path, ""));
+  if (!imported.measurements) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: a trace, not measured times", path),
+                    "give measurement files, output of nccl-tests, or a table of times");
+  }
+  Add(*imported.measurements);
+  return {};
+}
+
+void TimedSystems::Add(const MeasurementFile& file) {
+  std::map<std::string, const MeasurementContext*> contexts;
+  for (const MeasurementContext& context : file.contexts) contexts[context.topology] = &context;
+  for (const Measurement& row : file.rows) {
+    const MeasurementContext& context = *contexts.at(row.topology);
+    const TimedCell key{.collective = row.collective,
+                        .n_ranks = context.model.fabric.n_ranks,
+                        .n_nodes = context.model.fabric.n_nodes,
+                        .bytes = row.bytes,
+                        .config = row.is_default ? kLeaveNcclAlone : row.config};
+    for (const float us : row.microseconds) AddRepeat(SystemOf(file, context), key, static_cast<double>(us));
+  }
+}
+
+void TimedSystems::AddRepeat(const std::string& system, const TimedCell& key, double us) {
+  systems_[system][{key.collective, key.n_ranks, key.config.algorithm, key.config.protocol,
+                    key.config.channels, key.bytes, key.n_nodes}]
+      .push_back(us);
+}
+
+std::vector<TimedSystem> TimedSystems::Take() const {
+  std::vector<TimedSystem> taken;
+  for (const auto& [name, cells] : systems_) {
+    TimedSystem system{.name = name, .cells = {}};
+    for (const auto& [key, repeats] : cells) {
+      const auto& [collective, n_ranks, algorithm, protocol, channels, bytes, n_nodes] = key;
+      system.cells.push_back({collective,
+                              n_ranks,
+                              n_nodes,
+                              bytes,
+                              {algorithm, protocol, channels},
+                              LowerMedian(repeats),
+                              Spread(repeats)});
+    }
+    system.left_out = std::erase_if(system.cells, [](const TimedCell& cell) { return !HasFormula(cell); });
+    taken.push_back(std::move(system));
+  }
+  return taken;
+}
+
+}  // namespace dynamiccl

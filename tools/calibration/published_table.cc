@@ -68,7 +68,8 @@ class Table {
     if (columns_.empty()) {
       for (size_t i = 0; i < fields.size(); ++i) columns_.emplace(fields[i], i);
       width_ = fields.size();
-      return {};
+      if (columns_.contains("collective") || columns_.contains("coll") || CollectiveIn(stem_)) return {};
+      return Fail("no column 'collective' or 'coll', and the file's name does not tell which it is");
     }
     if (fields.size() != width_)
       return Fail(fmt::format("{} fields under {} columns", fields.size(), width_));

@@ -170,6 +170,7 @@ Result<int> CalibrateCommand(CommandLine& line) {
   TimedSystems collected;
   for (const std::string& path : words.data) DYNAMICCL_CHECK_OK(collected.Read(path));
   std::vector<TimedSystem> systems = collected.Take();
+  if (systems.empty()) return MakeError(ErrorKind::kInvalidArgument, "no times above 0 in the data");
   if (!words.only.empty())
     std::erase_if(systems, [&](const TimedSystem& system) { return system.name != words.only; });
   if (systems.empty())

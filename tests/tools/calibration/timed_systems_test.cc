@@ -121,6 +121,7 @@ TEST(TimedSystems, FilesWithoutTimesAreRefused) {
   TimedSystems systems;
   EXPECT_FALSE(systems.Read("/nonexistent/file"));
   EXPECT_FALSE(systems.Read(Written("nothing.csv", "a,b\n1,2\n")));
+  EXPECT_FALSE(systems.Read(Written("of_what.csv", "bytes,ranks,us\n8,2,5\n")));
 }
 
 }  // namespace

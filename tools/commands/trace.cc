@@ -178,7 +178,9 @@ Result<int> TraceCommand(CommandLine& line) {
   app.require_subcommand(1);
   CLI::App* const import = AddAction(app, "import", "Read a file of another tool", options);
   import->add_option("--from", options.from, "Format (default: told by content). " + Formats());
-  import->add_option("-o,--output", options.output, "File to write: a trace, or .measurements for nccl-tests")
+  import
+      ->add_option("-o,--output", options.output,
+                   "File to write: a trace, or .measurements where the file holds results")
       ->required();
   import->add_flag("--json", options.json, "Say as JSON what the file did not tell");
   CLI::App* const exported = AddAction(app, "export", "Write a trace for another tool", options);

@@ -3,7 +3,6 @@
 // docs/formats/config_table.md. Rows of the same cell and config become its repeats.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <istream>
@@ -12,6 +11,7 @@
 #include <tuple>
 
 #include "traces/import/gzip_stream.h"
+#include "traces/import/text_fields.h"
 #include "traces/import/trace_importer.h"
 
 namespace dynamiccl {
@@ -33,29 +33,6 @@ constexpr std::array<std::string_view, kColumns> kNames = {
     "topology", "collective", "ranks", "nodes", "bytes", "algorithm", "protocol", "channels", "us"};
 constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
 
-std::vector<std::string_view> Fields(std::string_view line) {
-  std::vector<std::string_view> fields;
-  while (true) {
-    const size_t comma = line.find(',');
-    std::string_view field = line.substr(0, comma);
-    const size_t first = field.find_first_not_of(" \t\r");
-    field = first == std::string_view::npos
-                ? ""
-                : field.substr(first, field.find_last_not_of(" \t\r") - first + 1);
-    fields.push_back(field);
-    if (comma == std::string_view::npos) return fields;
-    line.remove_prefix(comma + 1);
-  }
-}
-
-template <typename T>
-std::optional<T> Number(std::string_view text) {
-  T value{};
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 class TableParser {
  public:
   explicit TableParser(const std::string& path) : path_(path), stem_(std::filesystem::path(path).stem()) {
@@ -66,7 +43,7 @@ class TableParser {
     ++line_number_;
     const size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string_view::npos || line[first] == '#') return {};
-    const auto fields = Fields(line);
+    const auto fields = CommaFields(line);
     return header_ ? TakeRow(fields) : TakeHeader(fields);
   }
 
@@ -108,7 +85,7 @@ class TableParser {
   }
 
   Result<uint64_t> Count(const std::vector<std::string_view>& fields, Column column, uint64_t most) const {
-    const auto value = Number<uint64_t>(Field(fields, column));
+    const auto value = NumberIn<uint64_t>(Field(fields, column));
     if (value && *value >= 1 && *value <= most) return *value;
     return Fail(
         fmt::format("'{}' is '{}', not a number from 1 to {}", kNames[column], Field(fields, column), most));
@@ -125,7 +102,7 @@ class TableParser {
     DYNAMICCL_TRY(row.config, ConfigOf(fields));
     row.is_default = row.config.algorithm == Algorithm::kUndefined;
     DYNAMICCL_TRY(row.topology, TopologyOf(fields));
-    const auto time = Number<float>(Field(fields, kTime));
+    const auto time = NumberIn<float>(Field(fields, kTime));
     if (!time || !std::isfinite(*time) || *time < 0) {
       return Fail(fmt::format("'us' is '{}', not a time in microseconds", Field(fields, kTime)));
     }
@@ -206,7 +183,7 @@ class ConfigTable final : public TraceImporter {
   }
   bool Recognises(std::string_view head) const override {
     while (head.starts_with('#')) head.remove_prefix(std::min(head.find('\n'), head.size() - 1) + 1);
-    const auto fields = Fields(head.substr(0, head.find('\n')));
+    const auto fields = CommaFields(head.substr(0, head.find('\n')));
     return std::all_of(std::begin(kRequired), std::end(kRequired), [&](Column column) {
       return std::find(fields.begin(), fields.end(), kNames[column]) != fields.end();
     });

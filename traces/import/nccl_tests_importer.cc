@@ -9,8 +9,10 @@
 #include <istream>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "traces/import/gzip_stream.h"
+#include "traces/import/nccl_tests_tables.h"
 #include "traces/import/trace_importer.h"
 
 namespace dynamiccl {
@@ -53,31 +55,6 @@ std::string WithoutTags(std::string line) {
     line.erase(0, colon + 2);
   }
   return line;
-}
-
-struct NamedTest {
-  std::string_view name;
-  Collective collective;
-};
-// Longer names first: "reduce" is part of others. An all-to-all is NCCL's SendRecv.
-constexpr NamedTest kTests[] = {{"reducescatter", Collective::kReduceScatter},
-                                {"allreduce", Collective::kAllReduce},
-                                {"allgather", Collective::kAllGather},
-                                {"alltoall", Collective::kSendRecv},
-                                {"sendrecv", Collective::kSendRecv},
-                                {"broadcast", Collective::kBroadcast},
-                                {"reduce", Collective::kReduce}};
-
-// The test whose name stands in `text`, in any spelling.
-std::optional<Collective> TestIn(std::string_view text) {
-  std::string folded;
-  for (const char c : text) {
-    if (c != '_' && c != '-') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  for (const NamedTest& test : kTests) {
-    if (folded.find(test.name) != std::string::npos) return test.collective;
-  }
-  return std::nullopt;
 }
 
 std::optional<float> Microseconds(std::string_view text) {
@@ -136,7 +113,7 @@ class TextParser {
   Status TakeComment(const std::string& line, size_t hash) {
     const auto tokens = Tokens(std::string_view(line).substr(hash + 1));
     if (tokens.empty()) return {};
-    if (tokens[0].text == "nThread")
+    if (tokens[0].text == "nThread" || tokens[0].text == "nThread:")
       StartTable();
     else if (tokens[0].text == "Rank" && tokens.size() > 6)
       TakeRank(tokens);
@@ -208,12 +185,12 @@ class TextParser {
     return {};
   }
 
-  // The values under the columns named "time": out of place, then in place.
+  // The values under the columns named "time" or "cputime": out of place, then in place.
   std::vector<std::string_view> TimesOf(const std::vector<Token>& tokens) const {
     std::vector<std::string_view> times;
     if (tokens.size() > columns_.size() + 1) return times;  // a line of another kind
     for (size_t c = 0; c < columns_.size(); ++c) {
-      if (columns_[c].name != "time") continue;
+      if (columns_[c].name != "time" && columns_[c].name != "cputime") continue;
       const Token* value = tokens.size() == columns_.size() ? &tokens[c] : NearestTo(columns_[c].end, tokens);
       if (value != nullptr) times.push_back(value->text);
     }
@@ -265,18 +242,35 @@ class NcclTests final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-tests"; }
   std::string_view sentence() const override {
-    return "text output of nccl-tests or rccl-tests, as measurements";
+    return "results of nccl-tests or rccl-tests (text, JSON of -J, comma-separated), as measurements without "
+           "algorithm, protocol, channels and fabric";
   }
   bool Recognises(std::string_view head) const override {
     return head.find("# nThread ") != std::string_view::npos ||
-           head.find("#       size ") != std::string_view::npos;
+           head.find("#       size ") != std::string_view::npos || IsTestJson(head) || IsTestTable(head);
   }
   Result<Imported> Import(const std::string& path) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-    TextParser parser(path);
-    for (std::string line; std::getline(stream.stream(), line);)
-      DYNAMICCL_CHECK_OK(parser.Take(std::move(line)));
+    auto imported = ImportFrom(stream.stream(), path);
     DYNAMICCL_CHECK_OK(stream.status());
+    return imported;
+  }
+
+ private:
+  // The first line tells the form.
+  static Result<Imported> ImportFrom(std::istream& stream, const std::string& path) {
+    if (stream.peek() == '{') return ImportTestJson(stream, path);
+    TextParser parser(path);
+    std::string line;
+    if (std::getline(stream, line)) {
+      if (IsTestTable(line)) {
+        std::string rest(std::istreambuf_iterator<char>(stream), {});
+        std::istringstream whole(line + "\n" + rest);
+        return ImportTestTable(whole, path);
+      }
+      do DYNAMICCL_CHECK_OK(parser.Take(std::move(line)));
+      while (std::getline(stream, line));
+    }
     return parser.Finish();
   }
 };

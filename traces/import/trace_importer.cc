@@ -22,8 +22,9 @@ std::string KnownFormats() {
 
 std::span<const TraceImporter* const> AllImporters() {
   static const TraceImporter* const importers[] = {
-      &KinetoImporter(),    &NcclTestsImporter(), &ConfigTableImporter(), &FlightRecorderImporter(),
-      &PyTorchEtImporter(), &InspectorImporter(), &NcclProfilerImporter()};
+      &KinetoImporter(),    &NcclTestsImporter(), &ConfigTableImporter(),    &FlightRecorderImporter(),
+      &PyTorchEtImporter(), &InspectorImporter(), &NcclProfilerImporter(),   &AicbImporter(),
+      &SimAiImporter(),     &ChakraImporter(),    &DeepSpeedCommsImporter(), &NcclDebugImporter()};
   return importers;
 }
 

@@ -61,5 +61,10 @@ const TraceImporter& FlightRecorderImporter();
 const TraceImporter& PyTorchEtImporter();
 const TraceImporter& InspectorImporter();
 const TraceImporter& NcclProfilerImporter();
+const TraceImporter& AicbImporter();
+const TraceImporter& SimAiImporter();
+const TraceImporter& ChakraImporter();
+const TraceImporter& DeepSpeedCommsImporter();
+const TraceImporter& NcclDebugImporter();
 
 }  // namespace dynamiccl

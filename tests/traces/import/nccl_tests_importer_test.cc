@@ -4,8 +4,12 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 
+#include "tests/traces/import/damaged_copies.h"
 #include "tests/traces/import/import_data.h"
 #include "traces/format/measurement_file.h"
 #include "traces/import/gzip_stream.h"
@@ -100,18 +104,14 @@ constexpr const char* kRow =
     "           8             2     float     sum      -1     7.84    0.00    0.00      0     8.05    0.00   "
     " 0.00      0\n";
 
-Result<Imported> ImportText(const std::string& text) {
-  const std::string path = testing::TempDir() + fmt::format("nccl_tests_{}.txt", ::getpid());
-  std::ofstream(path) << text;
-  auto imported = ImportFile(path, "nccl-tests");
-  std::filesystem::remove(path);
-  return imported;
+Result<Imported> ImportOutput(const std::string& text) {
+  return ImportText(text, "nccl-tests");
 }
 
 TEST(NcclTests, StripsTagsOfOpenMpiAlsoInTheMiddle) {
   std::string tagged = "[1,0]<stdout>:" + std::string(kRow);
   tagged.insert(40, "[1,0]<stdout>:");
-  const auto imported = ImportText(kHead + tagged + "host:1:2 [0] NCCL INFO comm 0x1\n" + kRow);
+  const auto imported = ImportOutput(kHead + tagged + "host:1:2 [0] NCCL INFO comm 0x1\n" + kRow);
   ASSERT_TRUE(imported) << imported.error().message;
   ASSERT_EQ(imported->measurements->rows.size(), 4u);
   EXPECT_EQ(imported->measurements->rows[0].microseconds, std::vector<float>{7.84f});
@@ -123,7 +123,7 @@ TEST(NcclTests, StripsTagsOfOpenMpiAlsoInTheMiddle) {
 TEST(NcclTests, FindsColumnsByWhereValuesEnd) {
   std::string blank = kRow;
   blank.replace(blank.find("sum"), 3, "   ");
-  const auto imported = ImportText(kHead + blank);
+  const auto imported = ImportOutput(kHead + blank);
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(imported->measurements->rows.at(0).microseconds, std::vector<float>{7.84f});
 }
@@ -131,7 +131,7 @@ TEST(NcclTests, FindsColumnsByWhereValuesEnd) {
 TEST(NcclTests, TakesMoreThanOneTable) {
   std::string second = std::string(kHead) + kRow;
   second.replace(second.find("all_reduce"), 10, "broadcast");
-  const auto imported = ImportText(kHead + std::string(kRow) + second);
+  const auto imported = ImportOutput(kHead + std::string(kRow) + second);
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(imported->measurements->rows.at(0).collective, Collective::kAllReduce);
   EXPECT_EQ(imported->measurements->rows.at(2).collective, Collective::kBroadcast);
@@ -139,12 +139,191 @@ TEST(NcclTests, TakesMoreThanOneTable) {
 }
 
 TEST(NcclTests, ErrorsSayTheLine) {
-  EXPECT_THAT(ImportText("").error().message, HasSubstr("no row of results"));
-  EXPECT_THAT(ImportText(std::string(kHead) + "  8 2 float\n").error().message, HasSubstr("no row"));
-  EXPECT_THAT(ImportText(std::string(kHead) + "  8 2 float sum 3\n").error().message, HasSubstr("line 8:"));
+  EXPECT_THAT(ImportOutput("").error().message, HasSubstr("no row of results"));
+  EXPECT_THAT(ImportOutput(std::string(kHead) + "  8 2 float\n").error().message, HasSubstr("no row"));
+  EXPECT_THAT(ImportOutput(std::string(kHead) + "  8 2 float sum 3\n").error().message, HasSubstr("line 8:"));
   std::string no_ranks = std::string(kHead) + kRow;
   no_ranks.erase(no_ranks.find("#  Rank  0"), no_ranks.find("#\n") - no_ranks.find("#  Rank  0"));
-  EXPECT_THAT(ImportText(no_ranks).error().message, HasSubstr("number of ranks"));
+  EXPECT_THAT(ImportOutput(no_ranks).error().message, HasSubstr("number of ranks"));
+}
+
+TEST(NcclTests, DamagedTextNeverCrashes) {
+  const std::string text = kHead + std::string(kRow) + kRow;
+  EXPECT_GT(ImportEveryTruncation(text, "nccl-tests"), 200u);
+  EXPECT_GT(ImportFlippedCopies(text, "nccl-tests", 1000), 10u);
+}
+
+// ---- rccl-tests and other tables ----
+
+// The independent count: fields by position, times of any row whose bytes are not 0.
+struct TableCount {
+  size_t times = 0;
+  double microseconds = 0;
+};
+TableCount CountTable(const std::string& path, size_t bytes_at, std::initializer_list<size_t> times_at) {
+  auto stream = GzipStream::Open(path);
+  TableCount count;
+  std::string line;
+  std::getline(stream->stream(), line);
+  while (std::getline(stream->stream(), line)) {
+    std::vector<std::string> fields;
+    std::istringstream parts(line);
+    for (std::string field; std::getline(parts, field, ',');) fields.push_back(field);
+    if (fields.at(bytes_at) == "0") continue;
+    for (const size_t at : times_at) {
+      if (fields.at(at).empty()) continue;
+      ++count.times;
+      count.microseconds += std::stof(fields[at]);
+    }
+  }
+  return count;
+}
+
+void ExpectTable(const std::string& path, const TableCount& expected) {
+  const auto imported = ImportFile(path, "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  TableCount count;
+  for (const Measurement& row : imported->measurements->rows) {
+    count.times += row.microseconds.size();
+    for (const float time : row.microseconds) count.microseconds += time;
+  }
+  EXPECT_EQ(count.times, expected.times);
+  EXPECT_NEAR(count.microseconds, expected.microseconds, 1e-6 * expected.microseconds);
+  const auto text = FormatMeasurements(*imported->measurements);
+  ASSERT_TRUE(text) << text.error().message;
+}
+
+TEST(NcclTestsData, TheUnifiedTableAndTheOneOfAlps) {
+  DYNAMICCL_NEED_DATA(unified, "unified/nccl_tests_unified.csv.gz");
+  DYNAMICCL_NEED_DATA(alps, "alps-gh200/alps_gh200_nccl_tests.csv");
+  const TableCount all = CountTable(unified, 9, {14, 17});
+  EXPECT_GT(all.times, 8000u);
+  ExpectTable(unified, all);
+  ExpectTable(alps, CountTable(alps, 7, {12, 16}));
+}
+
+TEST(NcclTestsData, TextOfRcclTests) {
+  DYNAMICCL_NEED_DATA(folder, "amd-mi355x");
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (!entry.path().string().ends_with("command_output.log.gz")) continue;
+    SCOPED_TRACE(entry.path());
+    const std::vector<Row> expected = RowsByPattern(entry.path());
+    const auto imported = ImportFile(entry.path(), "");
+    if (expected.empty()) {
+      EXPECT_FALSE(imported);
+      continue;
+    }
+    ASSERT_TRUE(imported) << imported.error().message;
+    EXPECT_EQ(imported->measurements->rows.size(), 2 * expected.size());
+    ++files;
+  }
+  EXPECT_GE(files, 13u);
+}
+
+constexpr const char* kRcclTable =
+    "numCycle,collective,gpus,size,type,redop,inplace,time,algbw,busbw,#wrong\n"
+    "0,AllReduce,8,1024,float,sum,0,15.5,0.1,0.2,0\n"
+    "0,AllReduce,8,1024,float,sum,1,14.5,0.1,0.2,0\n"
+    "1,AllReduce,8,1024,float,sum,0,16.5,0.1,0.2,0\n"
+    "0,AllGather,8,0,float,none,0,0.1,0,0,0\n"
+    "0,AllGather,8,2048,float,none,0,N/A,0,0,0\n";
+
+TEST(NcclTests, CyclesOfRcclTestsBecomeRepeats) {
+  const auto imported = ImportText(kRcclTable, "", "mi300.csv");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const MeasurementFile& file = *imported->measurements;
+  ASSERT_EQ(file.rows.size(), 2u);
+  EXPECT_EQ(file.rows[0].microseconds, (std::vector<float>{15.5F, 16.5F}));
+  EXPECT_EQ(file.rows[1].topology, "mi300 1 x8 in-place");
+  EXPECT_EQ(file.contexts[0].model.fabric.n_ranks, 8);
+  EXPECT_THAT(imported->notes, testing::SizeIs(2));
+}
+
+TEST(NcclTests, TablesNameTheWrongLine) {
+  const std::string head = "coll,ranks,nodes,bytes,oop_us\n";
+  const auto error = [&](const std::string& row) { return ErrorOf(head + row + "\n", "nccl-tests"); };
+  EXPECT_THAT(error("all_reduce,4,1,8"), HasSubstr("line 2: 4 fields under 5 columns"));
+  EXPECT_THAT(error("all_redo,4,1,8,1"), HasSubstr("line 2: no collective 'all_redo'"));
+  EXPECT_THAT(error("all_reduce,x,1,8,1"), HasSubstr("line 2: 'x' is not a number"));
+  EXPECT_THAT(error("all_reduce,4,5,8,1"), HasSubstr("line 2: '5' is not a number up to 4"));
+  EXPECT_THAT(error("all_reduce,4,1,8,fast"), HasSubstr("line 2: 'fast' is not a time"));
+  EXPECT_THAT(error(""), HasSubstr("no row of times"));
+  EXPECT_GT(ImportEveryTruncation(kRcclTable, "nccl-tests"), 70u);
+  EXPECT_GT(ImportFlippedCopies(kRcclTable, "nccl-tests", 1000), 200u);
+}
+
+// ---- JSON ----
+
+// As src/util.cu of nccl-tests writes it (version 2 of its file): roots and truths are texts, what was not
+// measured is null, times that are none are "nan".
+nlohmann::json TestDocument() {
+  using nlohmann::json;
+  const auto device = [](int rank, const char* host) {
+    return json{{"rank", rank},
+                {"group", 0},
+                {"pid", 7},
+                {"hostname", host},
+                {"device", rank % 2},
+                {"device_hex", "0000:18:00"},
+                {"device_info", "NVIDIA H100"}};
+  };
+  const auto body = [](double us) {
+    return json{{"time", us}, {"alg_bw", 1.0}, {"bus_bw", 1.5}, {"nwrong", nullptr}};
+  };
+  json document{{"version", 2}, {"start_time", "2026-01-01 10:00:00"}, {"nccl_version", 22809}};
+  document["args"] = {"/opt/build/all_gather_perf", "-b", "8"};
+  document["env"] = {"HOME=/root", "PATH=/bin"};
+  document["config"] = {{"nthreads", 1},
+                        {"devices", {device(0, "a"), device(1, "a"), device(2, "b"), device(3, "b")}}};
+  document["results"] = {
+      {{"size", 0}, {"root", "    -1"}, {"out_of_place", body(1)}, {"in_place", body(1)}},
+      {{"size", 1024}, {"root", "    -1"}, {"out_of_place", body(20.5)}, {"in_place", body(19.25)}},
+      {{"size", 2048},
+       {"out_of_place", body(30)},
+       {"out_of_place_per_iter", {{"times_us", {29.5, 30.5, 30.0}}}},
+       {"in_place", nullptr}}};
+  return document;
+}
+
+TEST(NcclTests, JsonOfNewerReleases) {
+  const auto imported = ImportText(TestDocument().dump(), "", "run.json");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const MeasurementFile& file = *imported->measurements;
+  EXPECT_EQ(file.library, "NCCL 2.28.9");
+  EXPECT_EQ(file.machine, "NVIDIA H100");
+  EXPECT_EQ(file.command, "/opt/build/all_gather_perf -b 8");
+  ASSERT_EQ(file.rows.size(), 3u);
+  EXPECT_EQ(file.rows[0].collective, Collective::kAllGather);
+  EXPECT_EQ(file.rows[0].bytes, 1024u);
+  EXPECT_EQ(file.rows[0].microseconds, std::vector<float>{20.5F});
+  EXPECT_TRUE(file.rows[0].is_default);
+  EXPECT_EQ(file.rows[1].topology, "run in-place");
+  EXPECT_EQ(file.rows[2].microseconds, (std::vector<float>{29.5F, 30.5F, 30.0F})) << "single iterations";
+  EXPECT_EQ(file.contexts[0].model.fabric.n_ranks, 4);
+  EXPECT_EQ(file.contexts[0].model.fabric.n_nodes, 2);
+}
+
+TEST(NcclTests, JsonSaysWhatTheEnvironmentForced) {
+  auto document = TestDocument();
+  document["env"].push_back("NCCL_ALGO=Tree");
+  const auto imported = ImportText(document.dump(), "nccl-tests");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_FALSE(imported->measurements->rows[0].is_default);
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("NCCL_ALGO=Tree")));
+}
+
+TEST(NcclTests, DamagedJsonIsAnErrorWithTheByte) {
+  const std::string whole = TestDocument().dump();
+  EXPECT_EQ(ImportEveryTruncation(whole, "nccl-tests"), whole.size());
+  EXPECT_GT(ImportFlippedCopies(whole, "nccl-tests", 2000), 1000u);
+  for (const char* key : {"args", "config", "results"}) {
+    auto document = TestDocument();
+    document.erase(key);
+    EXPECT_FALSE(ImportText(document.dump(), "nccl-tests")) << key;
+    document[key] = 7;
+    EXPECT_FALSE(ImportText(document.dump(), "nccl-tests")) << key;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+#include <regex>
+
+#include "tests/traces/import/damaged_copies.h"
+#include "tests/traces/import/import_data.h"
+#include "traces/format/trace_merge.h"
+#include "traces/import/gzip_stream.h"
+#include "traces/import/nccl_debug_lines.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+// ---- real files ----
+
+// The independent count: one pattern over the whole text, which sees whole calls, with their writers,
+// wherever they stand.
+size_t WholeCalls(const std::string& text) {
+  static const std::regex pattern(
+      R"([^\s:]:\d+:\d+ \[-?\d+\] NCCL INFO (AllReduce|Send|Recv): opCount [0-9a-f]+ sendbuff (?:\(nil\)|0x[0-9a-f]+) recvbuff (?:\(nil\)|0x[0-9a-f]+) acc \(nil\) count \d+ datatype \d+ op \d+ root \d+ comm 0x[0-9a-f]+ \[nranks=\d+\] stream 0x[0-9a-f]+(?=[ \n]))");
+  return static_cast<size_t>(
+      std::distance(std::sregex_iterator(text.begin(), text.end(), pattern), std::sregex_iterator()));
+}
+
+// The number in front of " calls of" in the note on what was left out.
+size_t LeftOut(const Imported& imported) {
+  for (const std::string& note : imported.notes) {
+    if (note.find("whose lines are not whole") != std::string::npos) return std::stoull(note);
+  }
+  return 0;
+}
+
+TEST(NcclDebugData, EveryLogOfRcclGivesItsWholeCalls) {
+  DYNAMICCL_NEED_DATA(folder, "amd-mi355x");
+  size_t files = 0;
+  size_t chosen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (!entry.path().string().ends_with("nccl_debug.log.gz")) continue;
+    SCOPED_TRACE(entry.path());
+    ++files;
+    auto stream = GzipStream::Open(entry.path());
+    const std::string text(std::istreambuf_iterator<char>(stream->stream()), {});
+    const size_t expected = WholeCalls(text);
+    const auto imported = ImportFile(entry.path(), "");
+    if (expected == 0) {
+      ASSERT_FALSE(imported);
+      EXPECT_THAT(imported.error().message, HasSubstr("no call in this log"));
+      continue;
+    }
+    ASSERT_TRUE(imported) << imported.error().message;
+    EXPECT_EQ(SizeOf(*imported) + LeftOut(*imported), expected);
+    EXPECT_THAT(imported->trace->sections[0].library, HasSubstr("RCCL 2.26"));
+    EXPECT_TRUE(CheckRanksAgree(*imported->trace));
+    for (const TraceSection& section : imported->trace->sections) {
+      for (const TraceCall& call : CallsOf(section).calls) {
+        if (!call.decision) continue;
+        ++chosen;
+        EXPECT_GT(call.decision->config.channels, 0);
+      }
+    }
+  }
+  EXPECT_EQ(files, 13u);
+  EXPECT_GT(chosen, 1000u);
+}
+
+// ---- lines ----
+
+TEST(NcclDebugLines, PiecesOfLinesThatProcessesCutForEachOther) {
+  const auto pieces = DebugPieces(
+      "n1:10:12 [0] NCCL INFO AllReduce: opCou n1n1:11:13 [1] NCCL INFO Send: x n2:5:5 [-1] NCCL INFO end");
+  ASSERT_EQ(pieces.size(), 3u);
+  EXPECT_EQ(pieces[0].text, "AllReduce: opCou ");
+  EXPECT_EQ(pieces[1].host, "n1n1");
+  EXPECT_EQ(pieces[1].process_id, 11);
+  EXPECT_EQ(pieces[1].text, "Send: x ");
+  EXPECT_EQ(pieces[2].device, -1);
+  EXPECT_EQ(pieces[2].text, "end");
+  EXPECT_TRUE(DebugPieces("n1:10:12 NCCL CALL ncclGroupStart()").empty());
+  EXPECT_TRUE(DebugPieces("a NCCL INFO b").empty());
+}
+
+TEST(NcclDebugLines, ChoicesOfAllReleases) {
+  // 2.19 to 2.21
+  auto choice = ParseDebugChoice("1024 Bytes -> Algo 0 proto 2 time 25.268644");
+  ASSERT_TRUE(choice);
+  EXPECT_FALSE(choice->collective);
+  EXPECT_EQ(choice->config, (CollectiveConfig{Algorithm::kTree, Protocol::kSimple, 0}));
+  // 2.22
+  choice = ParseDebugChoice("AllGather: 64 Bytes -> Algo 1 proto 0 time 3.2");
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->collective, Collective::kAllGather);
+  // 2.24
+  choice =
+      ParseDebugChoice("AllReduce: 67108864 Bytes -> Algo NVLS_TREE proto LL128 channel{Lo..Hi}={4..15}");
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->config, (CollectiveConfig{Algorithm::kNvlsTree, Protocol::kLL128, 12}));
+  // 2.32
+  choice = ParseDebugChoice("Reduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0} cgaClusterSize 4");
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->config.channels, 1);
+  EXPECT_FALSE(ParseDebugChoice("AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1")) << "cut";
+  EXPECT_FALSE(ParseDebugChoice("AllReduce: 8 Bytes -> Algo SPIRAL proto LL channel{Lo..Hi}={0..0}"));
+  EXPECT_FALSE(ParseDebugChoice("8 Bytes -> Algo 9 proto 0 time 1"));
+  EXPECT_FALSE(ParseDebugChoice("AllReduce [Symmetric]: 8 Bytes -> Kernel AllReduce_AGxLL_R nchannels 1"));
+}
+
+TEST(NcclDebugLines, CommunicatorsOfAllReleases) {
+  auto line = ParseDebugCommunicator(
+      "ncclCommInitRank comm 0x55 rank 3 nranks 16 cudaDev 3 nvmlDev 3 busId 1b000 commId 0xabc - Init "
+      "COMPLETE");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->rank, 3);
+  EXPECT_EQ(line->n_ranks, 16);
+  EXPECT_EQ(line->id, 0xabcu);
+  line = ParseDebugCommunicator(
+      "ncclCommSplit comm 0x66 rank 0 nranks 4 cudaDev 0 nvmlDev 0 busId 1b000 commId 0xdef parent 0x55 "
+      "childCount 1 "
+      "color 7 key 0 - Init START");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->id, 0xdefu);
+  line = ParseDebugCommunicator("comm 0x55 rank 3 nRanks 16 nNodes 2 localRanks 8 localRank 3 MNNVL 0");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->n_nodes, 2);
+  EXPECT_FALSE(ParseDebugCommunicator(
+      "comm 0x55 rank 3 nranks 16 cudaDev 3 busId 1b000 commId 0xabc - Destroy COMPLETE"));
+  EXPECT_FALSE(
+      ParseDebugCommunicator("Init timings - ncclCommInitRank: rank 1 nranks 4 total 1.51 (kernels 0.15)"));
+}
+
+// ---- small logs, in the formats of the releases' own printing ----
+
+struct Rank {
+  int number;
+  int of;
+
+  std::string Line(const std::string& text) const {
+    return fmt::format("node{}:{}:{} [{}] NCCL INFO {}\n", number / 2, 100 + number, 200 + number, number % 2,
+                       text);
+  }
+  std::string Init() const {
+    return Line(fmt::format(
+               "ncclCommInitRank comm 0xc{} rank {} nranks {} cudaDev {} nvmlDev 0 busId 1000 commId "
+               "0xfeed - Init START",
+               number, number, of, number % 2)) +
+           Line(fmt::format("comm 0xc{} rank {} nRanks {} nNodes {} localRanks 2 localRank {} MNNVL 0",
+                            number, number, of, (of + 1) / 2, number % 2));
+  }
+  std::string Call(const std::string& function, int operation, uint64_t count, int type = 7,
+                   int root = 0) const {
+    return Line(
+        fmt::format("{}: opCount {:x} sendbuff 0x7f00 recvbuff 0x7f80 count {} datatype {} op 0 root {} comm "
+                    "0xc{} [nranks={}] stream 0x5",
+                    function, operation, count, type, root, number, of));
+  }
+};
+
+std::string TwoRanks() {
+  const Rank first{0, 2};
+  const Rank second{1, 2};
+  return "NCCL version 2.28.9+cuda12.9\n" + first.Init() + second.Init() + first.Call("AllReduce", 0, 256) +
+         second.Call("AllReduce", 0, 256) +
+         first.Line("AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..3}") +
+         first.Call("AllGather", 1, 64, 9) +
+         first.Line(
+             "AllGather: 128 Bytes -> Algo PAT proto SIMPLE "
+             "channel{Lo..Hi}={0..0}") +
+         second.Call("AllGather", 1, 64, 9) + first.Call("Broadcast", 2, 8, 0, 1) +
+         second.Call("Broadcast", 2, 8, 0, 1);
+}
+
+TEST(NcclDebug, RanksBecomeSections) {
+  const auto imported = ImportText(TwoRanks(), "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->trace->sections.size(), 2u);
+  const TraceSection& section = imported->trace->sections[0];
+  EXPECT_EQ(section.rank, 0);
+  EXPECT_EQ(section.world, 2);
+  EXPECT_EQ(section.host, "node0");
+  EXPECT_EQ(section.process_id, 100);
+  EXPECT_EQ(section.library, "NCCL 2.28.9+cuda12.9");
+  EXPECT_FALSE(section.mirrored()) << "all ranks are here";
+  const SectionCalls calls = CallsOf(section);
+  EXPECT_EQ(calls.communicators.at(0).id, 0xfeedu);
+  EXPECT_EQ(calls.communicators.at(0).n_nodes, 1);
+  ASSERT_EQ(calls.calls.size(), 3u);
+  EXPECT_EQ(calls.calls[0].issued.call.bytes, 1024u);
+  ASSERT_TRUE(calls.calls[0].decision);
+  EXPECT_EQ(calls.calls[0].decision->config, (CollectiveConfig{Algorithm::kRing, Protocol::kLL, 4}));
+  EXPECT_EQ(calls.calls[1].issued.call.bytes, 256u) << "64 bfloat16 of 2 ranks";
+  ASSERT_TRUE(calls.calls[1].decision) << "TUNING tells the bytes of one rank";
+  EXPECT_EQ(calls.calls[1].decision->config.algorithm, Algorithm::kPat);
+  EXPECT_EQ(calls.calls[2].issued.root_or_peer, 1);
+  EXPECT_FALSE(calls.calls[2].decision);
+  EXPECT_EQ(calls.calls[2].issued.call.call_number, 2u);
+  EXPECT_EQ(CountOf(*imported, "algorithm"), 1u);
+}
+
+TEST(NcclDebug, OneChoiceForAlikeCallsOfAGroup) {
+  const Rank rank{0, 2};
+  const auto imported =
+      ImportText(rank.Init() + rank.Call("AllReduce", 5, 100) + rank.Call("AllReduce", 5, 300) +
+                     rank.Call("AllReduce", 5, 200) +
+                     rank.Line("AllReduce: 2000 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..1}") +
+                     rank.Line("AllReduce: 400 Bytes -> Algo TREE proto LL channel{Lo..Hi}={2..2}"),
+                 "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const SectionCalls calls = CallsOf(imported->trace->sections.at(0));
+  ASSERT_EQ(calls.calls.size(), 3u);
+  for (const TraceCall& call : calls.calls) {
+    EXPECT_EQ(call.issued.call.call_number, 0u);
+    EXPECT_EQ(call.issued.call.group_size, 3);
+    ASSERT_TRUE(call.decision);
+    EXPECT_EQ(call.decision->config.channels, call.issued.call.bytes == 400 ? 1 : 2);
+  }
+  EXPECT_TRUE(imported->trace->sections[0].mirrored()) << "one rank of two";
+}
+
+TEST(NcclDebug, SendsDoNotAdvanceTheCallNumber) {
+  const Rank rank{0, 2};
+  const auto imported = ImportText(rank.Init() + rank.Call("Send", 0, 4, 7, 1) +
+                                       rank.Call("Recv", 0, 4, 7, 1) + rank.Call("AllReduce", 1, 4),
+                                   "nccl-debug");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const SectionCalls calls = CallsOf(imported->trace->sections.at(0));
+  ASSERT_EQ(calls.calls.size(), 3u);
+  EXPECT_EQ(calls.calls[0].issued.root_or_peer, 1);
+  EXPECT_EQ(calls.calls[1].issued.call.index_in_group, 1);
+  EXPECT_EQ(calls.calls[2].issued.call.call_number, 0u);
+}
+
+TEST(NcclDebug, CutRanksAreLeftOutAndTheNoteSaysSo) {
+  std::string log = TwoRanks();
+  const std::string lost = Rank{1, 2}.Call("AllReduce", 0, 256);
+  log.replace(log.find(lost), lost.size(), lost.substr(0, lost.size() / 2) + "\n");
+  const auto imported = ImportText(log, "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->trace->sections.size(), 1u);
+  EXPECT_EQ(imported->trace->sections[0].rank, 0);
+  EXPECT_EQ(LeftOut(*imported), 2u);
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 calls in lines that are cut")));
+}
+
+TEST(NcclDebug, APointerThatIsUsedAgainIsAnotherCommunicator) {
+  const Rank rank{0, 2};
+  std::string again = rank.Init();
+  again.replace(again.find("0xfeed"), 6, "0xbeef");
+  const auto imported =
+      ImportText(rank.Init() + rank.Call("AllReduce", 0, 4) + again + rank.Call("AllReduce", 0, 4), "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const SectionCalls calls = CallsOf(imported->trace->sections.at(0));
+  ASSERT_EQ(calls.communicators.size(), 2u);
+  EXPECT_EQ(calls.communicators.at(0).id, 0xfeedu);
+  EXPECT_EQ(calls.communicators.at(1).id, 0xbeefu);
+}
+
+TEST(NcclDebug, TheCostTableBecomesANote) {
+  const Rank rank{0, 2};
+  const auto imported =
+      ImportText(rank.Init() +
+                     rank.Line("     AllReduce |    25.2/  16.6 |     0.0/   0.0 |   448.0/ 140.8 |    43.4/ "
+                               " 20.8 |     0.0/   0.0 "
+                               "|   152.8/ 204.8 |     5.6/   0.0 |     5.6/   0.0 |    44.0/   0.0 |") +
+                     rank.Call("AllReduce", 0, 4),
+                 "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_THAT(
+      imported->notes,
+      Contains(
+          "the library's cost table, AllReduce: Tree LL 25.2 us 16.6 GB/s, Tree Simple 448 us 140.8 GB/s, "
+          "Ring LL 43.4 us 20.8 GB/s, Ring Simple 152.8 us 204.8 GB/s"));
+}
+
+TEST(NcclDebug, ALogWithoutCallsIsAnError) {
+  EXPECT_THAT(ErrorOf("", "nccl-debug"), HasSubstr("line 0: no call in this log"));
+  EXPECT_THAT(ErrorOf(Rank{0, 2}.Init(), "nccl-debug"), HasSubstr("line 2: no call in this log"));
+}
+
+TEST(NcclDebug, DamagedCopiesNeverCrash) {
+  EXPECT_GT(ImportEveryTruncation(TwoRanks(), "nccl-debug"), 0u);
+  ImportFlippedCopies(TwoRanks(), "nccl-debug", 2000);
+}
+
+}  // namespace
+}  // namespace dynamiccl

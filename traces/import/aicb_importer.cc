@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// AICB's comma-separated workloads and logs of runs as single-rank traces: an optional line "[rank0 ~
+// rank127]", a header line, then a communication a line. Sizes are NCCL's totals (AICB's own bandwidths are
+// computed so), elapsed times are milliseconds, or None in a workload that did not run. A row epoch_end ends
+// the initialisation or a training step.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <istream>
+#include <optional>
+
+#include "traces/import/gzip_stream.h"
+#include "traces/import/rank_section.h"
+#include "traces/import/text_fields.h"
+
+namespace dynamiccl {
+namespace {
+
+enum Column { kType, kGroup, kGroupSize, kBytes, kStage, kDestination, kSource, kElapsed, kColumns };
+constexpr std::array<std::string_view, kColumns> kNames = {
+    "comm_type", "comm_group", "comm_group_size", "msg_size", "stage", "dst", "src", "_elapsed_time"};
+constexpr Column kRequired[] = {kType, kGroup, kBytes};
+constexpr std::string_view kTypePrefix = "CommType.";
+constexpr std::string_view kGroupPrefix = "CommGroup.";
+
+struct NamedCollective {
+  std::string_view name;
+  Collective collective;
+};
+constexpr NamedCollective kCollectives[] = {
+    {"all_reduce", Collective::kAllReduce},
+    {"all_gather", Collective::kAllGather},
+    {"broadcast", Collective::kBroadcast},
+    {"reduce_scatter", Collective::kReduceScatter},
+    {"reduce", Collective::kReduce},
+    {"all_to_all", Collective::kSendRecv},
+    {"isend", Collective::kSend},
+    {"irecv", Collective::kRecv},
+    {"all_gather_into_tensor", Collective::kAllGather},
+    {"reduce_scatter_tensor", Collective::kReduceScatter},
+};
+constexpr std::string_view kWithoutData[] = {"barrier", "computation"};
+
+std::optional<Collective> CollectiveOf(std::string_view type) {
+  for (const NamedCollective& row : kCollectives) {
+    if (row.name == type) return row.collective;
+  }
+  return std::nullopt;
+}
+
+Phase PhaseOf(std::string_view stage) {
+  if (stage.starts_with("forward")) return Phase::kForward;
+  if (stage.starts_with("backward")) return Phase::kBackward;
+  return stage.starts_with("step") ? Phase::kOptimizer : Phase::kUnknown;
+}
+
+class TableParser {
+ public:
+  TableParser() : section_("aicb", kTraceMirrored) { section_.section().rank = 0; }
+
+  Status Take(std::string_view line) {
+    ++line_number_;
+    if (Trimmed(line).empty()) return {};
+    if (Trimmed(line).starts_with('[')) return TakeRanks(Trimmed(line));
+    const auto fields = CommaFields(line);
+    if (width_ == 0) return TakeHeader(fields);
+    if (fields.size() != width_)
+      return Fail(fmt::format("{} fields under {} columns", fields.size(), width_));
+    return TakeRow(fields);
+  }
+
+  Result<Imported> Finish() {
+    if (section_.calls() == 0) return Fail("no communication in this file");
+    const uint64_t calls = section_.calls();
+    for (const char* field : {"algorithm", "protocol", "channels", "role", "ZeRO stage"})
+      section_.Unfilled(field, "unknown", calls);
+    section_.Unfilled("reduction operator", "sum", calls);
+    section_.Unfilled("data type", kUntoldTypeText, calls);
+    section_.Unfilled("issue time", "the durations before it, or 1 ms a call", calls);
+    Imported imported;
+    imported.unfilled = section_.TakeUnfilled();
+    for (const auto& [what, count] : left_out_)
+      imported.notes.push_back(fmt::format("{} {}: left out", count, what));
+    imported.trace = Trace{{section_.Finish()}};
+    return imported;
+  }
+
+ private:
+  tl::unexpected<Error> Fail(const std::string& what) const {
+    return MakeError(ErrorKind::kInvalidArgument, "line {}: {}", line_number_, what);
+  }
+
+  // "[rank0 ~ rank127]"
+  Status TakeRanks(std::string_view line) {
+    const size_t last = line.rfind("rank");
+    const auto number = last == std::string_view::npos || !line.ends_with(']')
+                            ? std::nullopt
+                            : NumberIn<int32_t>(line.substr(last + 4, line.size() - last - 5));
+    if (!number || *number < 0) return Fail(fmt::format("'{}' does not tell the ranks", line));
+    section_.section().world = *number + 1;
+    return {};
+  }
+
+  Status TakeHeader(const std::vector<std::string_view>& fields) {
+    place_.fill(-1);
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const auto* const name = std::find(kNames.begin(), kNames.end(), fields[i]);
+      if (name != kNames.end()) place_[static_cast<size_t>(name - kNames.begin())] = static_cast<int>(i);
+    }
+    for (const Column column : kRequired) {
+      if (place_[column] < 0) return Fail(fmt::format("the header has no column '{}'", kNames[column]));
+    }
+    width_ = fields.size();
+    return {};
+  }
+
+  // "None" and a column that is not there are empty.
+  std::string_view Field(const std::vector<std::string_view>& fields, Column column) const {
+    if (place_[column] < 0) return "";
+    const std::string_view field = fields[static_cast<size_t>(place_[column])];
+    return field == "None" ? "" : field;
+  }
+
+  Status TakeRow(const std::vector<std::string_view>& fields) {
+    std::string_view type = Field(fields, kType);
+    if (!type.starts_with(kTypePrefix)) return Fail(fmt::format("'{}' is no CommType", type));
+    type.remove_prefix(kTypePrefix.size());
+    if (type == "epoch_end") {
+      step_is_due_ = true;
+      return {};
+    }
+    if (std::find(std::begin(kWithoutData), std::end(kWithoutData), type) != std::end(kWithoutData)) {
+      ++left_out_[fmt::format("rows '{}', which move no data", type)];
+      return {};
+    }
+    const auto collective = CollectiveOf(type);
+    if (!collective) return Fail(fmt::format("no collective '{}'", type));
+    return TakeCall(*collective, fields);
+  }
+
+  Status TakeCall(Collective collective, const std::vector<std::string_view>& fields) {
+    ImportedCall call;
+    CollectiveCall& shape = call.issued.call;
+    shape.collective = collective;
+    const auto bytes = NumberIn<uint64_t>(Field(fields, kBytes));
+    if (!bytes) return Fail(fmt::format("'msg_size' is '{}', not a number of bytes", Field(fields, kBytes)));
+    if (*bytes == 0) {
+      ++left_out_["rows of 0 bytes"];
+      return {};
+    }
+    shape.bytes = *bytes;
+    shape.data_type = UntoldType(*bytes);
+    call.issued.labelled_phase = PhaseOf(Field(fields, kStage));
+    DYNAMICCL_CHECK_OK(FillPeer(fields, call.issued));
+    DYNAMICCL_CHECK_OK(FillTimes(Field(fields, kElapsed), call.issued));
+    if (step_is_due_) section_.AppendStep({.marked_ns = call.issued.issued_ns - 1, .step = next_step_++});
+    step_is_due_ = false;
+    DYNAMICCL_TRY(const uint32_t group, GroupOf(fields, call.issued.issued_ns));
+    section_.Append(group, call);
+    return {};
+  }
+
+  Status FillPeer(const std::vector<std::string_view>& fields, IssuedCall& issued) {
+    const Collective collective = issued.call.collective;
+    const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
+    const bool peer = collective == Collective::kSend || collective == Collective::kRecv;
+    if (!rooted && !peer) return {};
+    const bool to = collective == Collective::kSend || collective == Collective::kReduce;
+    const std::string_view text = Field(fields, to ? kDestination : kSource);
+    const auto number = NumberIn<int16_t>(text);
+    if (!text.empty() && !number) return Fail(fmt::format("'{}' is not a rank", text));
+    issued.root_or_peer = number.value_or(rooted ? 0 : -1);
+    if (!number) section_.Unfilled(rooted ? "root" : "peer", rooted ? "0" : "none");
+    return {};
+  }
+
+  Status FillTimes(std::string_view elapsed, IssuedCall& issued) {
+    issued.issued_ns = now_ns_;
+    now_ns_ += kUntimedStepNs;
+    if (elapsed.empty()) {
+      section_.Unfilled("duration", "none");
+      return {};
+    }
+    constexpr double kMostMs = 1e9;  // 11 days
+    const auto ms = NumberIn<double>(elapsed);
+    if (!ms || !(*ms >= 0 && *ms <= kMostMs))
+      return Fail(fmt::format("'_elapsed_time' is '{}', not a time in milliseconds", elapsed));
+    issued.duration_ns = std::llround(*ms * 1e6);
+    now_ns_ = issued.issued_ns + std::max<int64_t>(issued.duration_ns, 2);
+    return {};
+  }
+
+  Result<uint32_t> GroupOf(const std::vector<std::string_view>& fields, int64_t now_ns) {
+    std::string_view group = Field(fields, kGroup);
+    if (group.starts_with(kGroupPrefix)) group.remove_prefix(kGroupPrefix.size());
+    const std::string_view size = Field(fields, kGroupSize);
+    const auto ranks = NumberIn<uint16_t>(size);
+    if (!size.empty() && (!ranks || *ranks == 0))
+      return Fail(fmt::format("'comm_group_size' is '{}', not a number of ranks", size));
+    // Sizes differ within a name where AICB forms groups inside groups.
+    const std::string key = fmt::format("{} {}", group, size);
+    const size_t known = section_.communicators();
+    const uint32_t number =
+        section_.Communicator(key, {IdOfName("aicb " + key), 0, ranks.value_or(1), 1}, now_ns);
+    if (section_.communicators() > known) {
+      if (!ranks) section_.Unfilled("group size", "1");
+      section_.Unfilled("nodes", "1");
+    }
+    return number;
+  }
+
+  RankSection section_;
+  size_t line_number_ = 0;
+  size_t width_ = 0;
+  std::array<int, kColumns> place_{};  // by Column: its place; -1: not there
+  int64_t now_ns_ = kUntimedStepNs;
+  bool step_is_due_ = false;
+  uint64_t next_step_ = 0;
+  std::map<std::string, uint64_t> left_out_;
+};
+
+class Aicb final : public TraceImporter {
+ public:
+  std::string_view name() const override { return "aicb"; }
+  std::string_view sentence() const override {
+    return "workload or log of AICB (comma-separated), without data type, algorithm and protocol";
+  }
+  bool Recognises(std::string_view head) const override {
+    if (head.starts_with('[')) head.remove_prefix(std::min(head.find('\n'), head.size() - 1) + 1);
+    return head.starts_with("comm_type,comm_group,");
+  }
+  Result<Imported> Import(const std::string& path) const override {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+    TableParser parser;
+    for (std::string line; std::getline(stream.stream(), line);) {
+      if (const Status taken = parser.Take(line); !taken) return Wrap(taken.error(), path);
+    }
+    DYNAMICCL_CHECK_OK(stream.status());
+    auto imported = parser.Finish();
+    if (!imported) return Wrap(imported.error(), path);
+    return imported;
+  }
+};
+
+}  // namespace
+
+const TraceImporter& AicbImporter() {
+  static const Aicb importer;
+  return importer;
+}
+
+}  // namespace dynamiccl

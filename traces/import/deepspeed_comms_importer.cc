@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeepSpeed's communication logger (deepspeed/utils/comms_logging.py). With lines of single calls ("verbose")
+// a trace of one rank:
+//   comm op: all_reduce | time (ms): 1.50 | msg size: 2.0 MB | algbw (Gbps): 11.18 | busbw (Gbps): 9.79
+// else measurements from the table of log_summary: an operation a line, then a size a line with count, total
+// and average latency (ms) and bandwidths. Sizes are rounded to three digits or so. The number of ranks is
+// told only by busbw : algbw = (n-1) : n, and then of the whole job.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <istream>
+#include <optional>
+
+#include "traces/import/gzip_stream.h"
+#include "traces/import/rank_section.h"
+#include "traces/import/text_fields.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr double kMostMs = 1e9;  // 11 days
+
+struct NamedCollective {
+  std::string_view name;
+  Collective collective;
+  bool tells_ranks;  // its bandwidths stand as (n-1) : n
+};
+constexpr NamedCollective kCollectives[] = {
+    {"all_reduce", Collective::kAllReduce, true},
+    {"all_reduce_coalesced", Collective::kAllReduce, true},
+    {"inference_all_reduce", Collective::kAllReduce, true},
+    {"all_gather", Collective::kAllGather, true},
+    {"all_gather_into_tensor", Collective::kAllGather, true},
+    {"all_gather_coalesced", Collective::kAllGather, true},
+    {"allgather_fn", Collective::kAllGather, true},
+    {"reduce_scatter", Collective::kReduceScatter, true},
+    {"reduce_scatter_tensor", Collective::kReduceScatter, true},
+    {"reduce_scatter_fn", Collective::kReduceScatter, true},
+    {"all_to_all", Collective::kSendRecv, true},
+    {"all_to_all_single", Collective::kSendRecv, true},
+    {"broadcast", Collective::kBroadcast, false},
+    {"broadcast_object_list", Collective::kBroadcast, false},
+    {"reduce", Collective::kReduce, false},
+    {"gather", Collective::kSendRecv, false},
+    {"scatter", Collective::kSendRecv, false},
+    {"batch_isend_irecv", Collective::kSendRecv, false},
+    {"send", Collective::kSend, false},
+    {"isend", Collective::kSend, false},
+    {"recv", Collective::kRecv, false},
+    {"irecv", Collective::kRecv, false},
+};
+constexpr std::string_view kWithoutData[] = {"barrier", "monitored_barrier"};
+
+// An operation's name may be followed by " | [Caller Func: ...]".
+const NamedCollective* CollectiveOf(std::string_view name) {
+  name = Trimmed(name.substr(0, name.find('|')));
+  for (const NamedCollective& row : kCollectives) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+bool MovesNoData(std::string_view name) {
+  name = Trimmed(name.substr(0, name.find('|')));
+  return std::find(std::begin(kWithoutData), std::end(kWithoutData), name) != std::end(kWithoutData);
+}
+
+// "2.0 MB", "0B"
+std::optional<uint64_t> SizeIn(std::string_view text) {
+  constexpr std::string_view kUnits[] = {"B", "KB", "MB", "GB", "TB", "PB"};
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto number = NumberIn<double>(text.substr(0, digits));
+  const std::string_view unit = Trimmed(text.substr(digits));
+  const auto* const row = std::find(std::begin(kUnits), std::end(kUnits), unit);
+  if (!number || row == std::end(kUnits) || !(*number >= 0 && *number < 1e4)) return std::nullopt;
+  return static_cast<uint64_t>(std::llround(std::ldexp(*number, static_cast<int>(10 * (row - kUnits)))));
+}
+
+std::optional<double> MillisecondsIn(std::string_view text) {
+  const auto number = NumberIn<double>(Trimmed(text));
+  return number && *number >= 0 && *number <= kMostMs ? number : std::nullopt;
+}
+
+// Narrows the number of ranks down from bandwidths that are rounded to 0.01.
+class RankCount {
+ public:
+  void Take(double algbw, double busbw) {
+    constexpr double kHalfDigit = 0.00501;
+    if (!(algbw > 1 && busbw > 0) || busbw > algbw + kHalfDigit) return;
+    const double low = (busbw - kHalfDigit) / (algbw + kHalfDigit);
+    const double high = (busbw + kHalfDigit) / (algbw - kHalfDigit);
+    least_ = std::max(least_, std::ceil(1 / (1 - low)));
+    if (high < 1) most_ = std::min(most_, std::floor(1 / (1 - high)));
+  }
+  // 0: not told.
+  int32_t ranks() const { return least_ == most_ ? static_cast<int32_t>(least_) : 0; }
+
+ private:
+  double least_ = 1;
+  double most_ = UINT16_MAX;
+};
+
+struct LoggedCall {
+  const NamedCollective* operation;
+  uint64_t bytes;
+  double milliseconds;
+};
+
+class LogParser {
+ public:
+  explicit LogParser(const std::string& path) : path_(path) {}
+
+  Status Take(std::string_view line) {
+    ++line_number_;
+    if (const size_t at = line.find("comm op: "); at != std::string_view::npos)
+      return TakeCall(line.substr(at + 9));
+    if (Trimmed(line).starts_with("Comm. Op")) return StartTable(line);
+    if (in_table_) return TakeTableLine(line);
+    return {};
+  }
+
+  Result<Imported> Finish() {
+    if (calls_.empty() && rows_.empty()) {
+      return WithHint(Fail("no call and no summary of DeepSpeed's communication logger"),
+                      R"("comms_logger": {"enabled": true, "verbose": true} in DeepSpeed's configuration)");
+    }
+    return calls_.empty() ? FinishTable() : FinishCalls();
+  }
+
+ private:
+  tl::unexpected<Error> Fail(const std::string& what) const {
+    return MakeError(ErrorKind::kInvalidArgument, "line {}: {}", line_number_, what);
+  }
+
+  // ---- single calls ----
+
+  // What stands behind `key` up to the next " | ".
+  static std::string_view Value(std::string_view text, std::string_view key) {
+    const size_t at = text.find(key);
+    if (at == std::string_view::npos) return "";
+    text.remove_prefix(at + key.size());
+    return Trimmed(text.substr(0, text.find('|')));
+  }
+
+  Status TakeCall(std::string_view text) {
+    if (MovesNoData(text)) {
+      ++without_data_;
+      return {};
+    }
+    const NamedCollective* const operation = CollectiveOf(text);
+    if (operation == nullptr) return Fail(fmt::format("no collective '{}'", text.substr(0, text.find(" |"))));
+    const auto milliseconds = MillisecondsIn(Value(text, "| time (ms): "));
+    const auto bytes = SizeIn(Value(text, "| msg size: "));
+    if (!milliseconds) return Fail("a call without a time in milliseconds");
+    if (!bytes) return Fail("a call without a size like '2.0 MB'");
+    TakeBandwidths(*operation, Value(text, "| algbw (Gbps): "), Value(text, "| busbw (Gbps): "));
+    if (*bytes == 0)
+      ++without_data_;
+    else
+      calls_.push_back({operation, *bytes, *milliseconds});
+    return {};
+  }
+
+  void TakeBandwidths(const NamedCollective& operation, std::string_view algbw, std::string_view busbw) {
+    const auto algorithm = NumberIn<double>(algbw);
+    const auto bus = NumberIn<double>(busbw);
+    if (operation.tells_ranks && algorithm && bus) ranks_.Take(*algorithm, *bus);
+  }
+
+  // DeepSpeed logs the bytes of one rank for an all-gather, the total for the others.
+  uint64_t TotalOf(const LoggedCall& call) const {
+    const bool gathers = call.operation->collective == Collective::kAllGather;
+    return call.bytes * static_cast<uint64_t>(gathers ? std::max(ranks_.ranks(), 1) : 1);
+  }
+
+  Imported FinishCalls() {
+    RankSection section("deepspeed-comms", kTraceMirrored);
+    section.section().rank = 0;
+    section.section().world = ranks_.ranks();
+    int64_t now_ns = kUntimedStepNs;
+    for (const LoggedCall& logged : calls_) {
+      ImportedCall call;
+      IssuedCall& issued = call.issued;
+      issued.issued_ns = now_ns;
+      issued.duration_ns = std::llround(logged.milliseconds * 1e6);
+      issued.call.collective = logged.operation->collective;
+      issued.call.bytes = TotalOf(logged);
+      issued.call.data_type = UntoldType(issued.call.bytes);
+      FillRoot(section, issued);
+      const CommunicatorInfo job{IdOfName("deepspeed"), 0, std::max(ranks_.ranks(), 1), 1};
+      section.Append(section.Communicator("", job, now_ns), call);
+      now_ns += std::max<int64_t>(issued.duration_ns, 2);
+    }
+    const uint64_t calls = section.calls();
+    for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
+      section.Unfilled(field, "unknown", calls);
+    section.Unfilled("reduction operator", "sum", calls);
+    section.Unfilled("data type", kUntoldTypeText, calls);
+    section.Unfilled("group", "the whole job", calls);
+    section.Unfilled("issue time", "the durations before it", calls);
+    section.Unfilled("nodes", "1");
+    if (ranks_.ranks() == 0) section.Unfilled("group size", "1");
+    Imported imported;
+    imported.unfilled = section.TakeUnfilled();
+    AddNotes(imported);
+    if (!rows_.empty()) imported.notes.push_back("the table of the summary: left out, the calls are here");
+    imported.trace = Trace{{section.Finish()}};
+    return imported;
+  }
+
+  static void FillRoot(RankSection& section, IssuedCall& issued) {
+    const Collective collective = issued.call.collective;
+    const bool peer = collective == Collective::kSend || collective == Collective::kRecv;
+    if (peer) section.Unfilled("peer", "none");
+    if (collective != Collective::kBroadcast && collective != Collective::kReduce) return;
+    issued.root_or_peer = 0;
+    section.Unfilled("root", "0");
+  }
+
+  // ---- the summary ----
+
+  // A second table, of stragglers, splits the same calls up; its header has other columns.
+  Status StartTable(std::string_view line) {
+    in_table_ = line.find("Avg Latency(ms)") != std::string_view::npos;
+    operation_ = nullptr;
+    skipping_ = false;
+    return {};
+  }
+
+  Status TakeTableLine(std::string_view line) {
+    const auto words = Words(line);
+    if (words.empty()) return {};
+    if (line.front() != ' ' && line.front() != '\t') {
+      operation_ = CollectiveOf(line);
+      skipping_ = MovesNoData(line);
+      in_table_ = operation_ != nullptr || skipping_;  // else other output
+      return {};
+    }
+    if (skipping_) {
+      ++without_data_;
+      return {};
+    }
+    if (operation_ == nullptr) return Fail("sizes before an operation's name");
+    return TakeTableRow(words);
+  }
+
+  Status TakeTableRow(std::vector<std::string_view> words) {
+    if (words.front() == "0B") {
+      ++without_data_;
+      return {};
+    }
+    if (words.size() != 7) return Fail(fmt::format("a row of {} values instead of 7", words.size()));
+    const auto bytes = SizeIn(fmt::format("{} {}", words[0], words[1]));
+    const auto count = NumberIn<uint64_t>(words[2]);
+    const auto average = MillisecondsIn(words[4]);
+    if (!bytes || !count || !average) return Fail("a row without size, count and latencies");
+    TakeBandwidths(*operation_, words[5], words[6]);
+    counted_ += *count;
+    rows_.push_back({operation_, *bytes, *average});
+    return {};
+  }
+
+  Result<Imported> FinishTable() {
+    if (ranks_.ranks() == 0) {
+      return WithHint(Fail("the bandwidths do not tell the number of ranks"),
+                      "import a log with the lines of single calls (\"verbose\": true)");
+    }
+    MeasurementContext context;
+    context.topology = fmt::format("{} x{}", std::filesystem::path(path_).stem().string(), ranks_.ranks());
+    context.model.fabric.n_ranks = ranks_.ranks();
+    MeasurementFile file;
+    file.library = "DeepSpeed communication logger";
+    file.contexts.push_back(context);
+    for (const LoggedCall& row : rows_) {
+      file.rows.push_back({.topology = context.topology,
+                           .collective = row.operation->collective,
+                           .bytes = TotalOf(row),
+                           .config = kLeaveNcclAlone,
+                           .is_default = true,
+                           .microseconds = {static_cast<float>(row.milliseconds * 1000)}});
+    }
+    Imported imported;
+    const uint64_t rows = rows_.size();
+    imported.unfilled = {{"algorithm", rows, "unknown"}, {"protocol", rows, "unknown"},
+                         {"channels", rows, "unknown"},  {"nodes", 1, "1"},
+                         {"fabric", 1, "zeros"},         {"single times", counted_, "their trimmed mean"}};
+    AddNotes(imported);
+    imported.measurements = std::move(file);
+    return imported;
+  }
+
+  void AddNotes(Imported& imported) const {
+    imported.notes.push_back(
+        "sizes are rounded to what the logger prints; times include waiting for other ranks");
+    if (ranks_.ranks() > 0)
+      imported.notes.push_back(fmt::format("{} ranks, from the ratio of the bandwidths", ranks_.ranks()));
+    if (without_data_ > 0)
+      imported.notes.push_back(
+          fmt::format("{} lines of operations that move no data: left out", without_data_));
+  }
+
+  std::string path_;
+  size_t line_number_ = 0;
+  RankCount ranks_;
+  std::vector<LoggedCall> calls_;
+  std::vector<LoggedCall> rows_;  // of the summary, with average times
+  bool in_table_ = false;
+  bool skipping_ = false;
+  const NamedCollective* operation_ = nullptr;
+  uint64_t counted_ = 0;
+  uint64_t without_data_ = 0;
+};
+
+class DeepSpeedComms final : public TraceImporter {
+ public:
+  std::string_view name() const override { return "deepspeed-comms"; }
+  std::string_view sentence() const override {
+    return "DeepSpeed's communication logger: single calls as a trace, the summary as measurements; without "
+           "group, data type, algorithm and protocol";
+  }
+  bool Recognises(std::string_view head) const override {
+    const bool call = head.find("comm op: ") != std::string_view::npos &&
+                      head.find("| msg size: ") != std::string_view::npos;
+    return call || (head.find("Comm. Op") != std::string_view::npos &&
+                    head.find("Avg Latency(ms)") != std::string_view::npos);
+  }
+  Result<Imported> Import(const std::string& path) const override {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+    LogParser parser(path);
+    for (std::string line; std::getline(stream.stream(), line);) {
+      if (const Status taken = parser.Take(line); !taken) return Wrap(taken.error(), path);
+    }
+    DYNAMICCL_CHECK_OK(stream.status());
+    auto imported = parser.Finish();
+    if (!imported) return Wrap(imported.error(), path);
+    return imported;
+  }
+};
+
+}  // namespace
+
+const TraceImporter& DeepSpeedCommsImporter() {
+  static const DeepSpeedComms importer;
+  return importer;
+}
+
+}  // namespace dynamiccl

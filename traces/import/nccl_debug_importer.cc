@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL_DEBUG=INFO logs with NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING as traces: calls from COLL, algorithm,
+// protocol and channels from TUNING, communicators from INIT. A section is one device of one process, which
+// is one rank. Where processes have cut each other's lines and the ranks no longer agree, the rank with most
+// calls is kept alone.
+#include <algorithm>
+#include <istream>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "traces/format/trace_merge.h"
+#include "traces/import/gzip_stream.h"
+#include "traces/import/nccl_debug_lines.h"
+#include "traces/import/rank_section.h"
+#include "traces/import/text_fields.h"
+
+namespace dynamiccl {
+namespace {
+
+// Lines have no times: this far apart.
+constexpr int64_t kLineNs = 1000;
+// TUNING lines follow their group; what waits longer got none.
+constexpr size_t kMostWaiting = 4096;
+
+struct LoggedCall {
+  ImportedCall call;
+  uint64_t operation = 0;
+  std::string communicator;
+  int32_t n_ranks = 1;
+};
+
+struct KnownCommunicator {
+  CommunicatorInfo info;
+  bool told = false;   // an INIT line named its id
+  int generation = 0;  // pointers are used again
+};
+
+// One device of one process.
+class LoggedRank {
+ public:
+  LoggedRank(const DebugPiece& piece) {
+    host_ = piece.host;
+    process_id_ = piece.process_id;
+  }
+
+  void Take(const DebugCommunicator& line) {
+    KnownCommunicator& known = communicators_[std::string(line.communicator)];
+    if (known.told && line.id != 0 && line.id != known.info.id) known = {{}, false, known.generation + 1};
+    known.info.rank = line.rank;
+    known.info.n_ranks = std::min<int32_t>(line.n_ranks, UINT16_MAX);
+    if (line.id != 0) known.info.id = line.id;
+    known.told |= line.id != 0;
+    if (line.n_nodes > 0) known.info.n_nodes = std::min(line.n_nodes, known.info.n_ranks);
+    nodes_told_ |= line.n_nodes > 0;
+    if (line.n_ranks > world_) std::tie(world_, rank_) = std::pair(line.n_ranks, line.rank);
+  }
+
+  void Take(const DebugCall& line, int64_t now_ns) {
+    LoggedCall logged;
+    IssuedCall& issued = logged.call.issued;
+    issued.issued_ns = now_ns;
+    CollectiveCall& shape = issued.call;
+    shape.collective = line.collective;
+    const bool known_type = line.data_type >= 0 && line.data_type < kDataTypes;
+    shape.data_type = known_type ? static_cast<DataType>(line.data_type) : DataType::kUint8;
+    shape.op = line.op >= 0 && line.op < kReduceOps ? static_cast<ReduceOp>(line.op) : ReduceOp::kSum;
+    shape.bytes = TotalBytes(line.collective, line.count, ElementBytes(shape.data_type), line.n_ranks);
+    const bool rooted = line.collective == Collective::kBroadcast || line.collective == Collective::kReduce;
+    const bool peer = line.collective == Collective::kSend || line.collective == Collective::kRecv;
+    issued.root_or_peer = rooted || peer ? line.root : -1;
+    logged.call.stream = static_cast<uint32_t>(IdOfName(line.stream));
+    logged.operation = line.operation;
+    logged.communicator = line.communicator;
+    logged.n_ranks = line.n_ranks;
+    if (line.job_rank >= 0)
+      std::tie(world_, rank_) = std::pair(std::max(world_, line.job_rank + 1), line.job_rank);
+    const size_t group = Group(logged);
+    AppendTo(group, std::move(logged));
+  }
+
+  void Take(const DebugChoice& choice) {
+    if (!ChooseOne(choice) && !ChooseRun(choice)) ++strayed_choices_;
+  }
+
+  void CountCut() { ++cut_calls_; }
+
+  uint64_t calls() const { return calls_.size(); }
+  uint64_t cut_calls() const { return cut_calls_; }
+  uint64_t strayed_choices() const { return strayed_choices_; }
+  int32_t rank() const { return rank_; }
+
+  RankSection Build(const std::string& library) const {
+    RankSection section("nccl-debug", kTraceMirrored);
+    section.section().rank = rank_;
+    section.section().world = world_;
+    section.section().host = host_;
+    section.section().process_id = process_id_;
+    section.section().library = library;
+    section.section().lost = cut_calls_;
+    for (const std::vector<size_t>& group : groups_) AppendGroup(section, group);
+    section.Unfilled("algorithm", "unknown", Unchosen());
+    section.Unfilled("protocol", "unknown", Unchosen());
+    section.Unfilled("channels", "unknown", Unchosen() + without_channels_);
+    section.Unfilled("duration", "none", calls());
+    section.Unfilled("issue time", "the line's number, 1 us a line", calls());
+    section.Unfilled("role", "unknown", calls());
+    section.Unfilled("stage", "unknown", calls());
+    if (!nodes_told_) section.Unfilled("nodes", "1", section.communicators());
+    return section;
+  }
+
+ private:
+  uint64_t Unchosen() const {
+    return static_cast<uint64_t>(std::count_if(calls_.begin(), calls_.end(), [](const LoggedCall& call) {
+      return call.call.chosen == kLeaveNcclAlone;
+    }));
+  }
+
+  // The group of the communicator's last call if that has the same opCount, else a new one.
+  size_t Group(const LoggedCall& logged) {
+    const std::string key = KeyOf(logged.communicator);
+    const auto last = last_group_.find(key);
+    if (last != last_group_.end() && calls_[groups_[last->second].front()].operation == logged.operation &&
+        groups_[last->second].size() < UINT16_MAX)
+      return last->second;
+    groups_.emplace_back();
+    last_group_[key] = groups_.size() - 1;
+    return groups_.size() - 1;
+  }
+
+  void AppendTo(size_t group, LoggedCall logged) {
+    logged.communicator = KeyOf(logged.communicator);
+    groups_[group].push_back(calls_.size());
+    if (logged.call.issued.call.collective < Collective::kSendRecv) waiting_.push_back(calls_.size());
+    if (waiting_.size() > kMostWaiting) waiting_.erase(waiting_.begin());
+    infos_.try_emplace(logged.communicator, InfoOf(logged));
+    calls_.push_back(std::move(logged));
+  }
+
+  std::string KeyOf(const std::string& pointer) const {
+    const auto known = communicators_.find(pointer);
+    return fmt::format("{} {}", pointer, known == communicators_.end() ? 0 : known->second.generation);
+  }
+
+  CommunicatorInfo InfoOf(const LoggedCall& logged) const {
+    const auto known = communicators_.find(logged.communicator.substr(0, logged.communicator.find(' ')));
+    if (known != communicators_.end() && known->second.info.n_ranks == logged.n_ranks)
+      return known->second.info;
+    const int32_t n_ranks = std::min<int32_t>(logged.n_ranks, UINT16_MAX);
+    // Its INIT line is not here.
+    return {IdOfName("nccl-debug " + logged.communicator), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1};
+  }
+
+  // TUNING tells the bytes of one rank for calls that share out, in all releases but some.
+  bool Fits(const DebugChoice& choice, const LoggedCall& logged, uint64_t bytes) const {
+    const Collective collective = logged.call.issued.call.collective;
+    if (choice.collective && *choice.collective != collective) return false;
+    const bool shares = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
+    return choice.bytes == bytes || (shares && choice.bytes * static_cast<uint64_t>(logged.n_ranks) == bytes);
+  }
+
+  bool ChooseOne(const DebugChoice& choice) {
+    for (size_t i = 0; i < waiting_.size(); ++i) {
+      const LoggedCall& logged = calls_[waiting_[i]];
+      if (!Fits(choice, logged, logged.call.issued.call.bytes)) continue;
+      Choose(choice, {waiting_[i]});
+      return true;
+    }
+    return false;
+  }
+
+  // NCCL decides at once for calls of a group that are alike: in order of falling size, some that follow each
+  // other make up the bytes.
+  bool ChooseRun(const DebugChoice& choice) {
+    std::vector<size_t> sorted = waiting_;
+    std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) {
+      return std::pair(calls_[a].operation, calls_[b].call.issued.call.bytes) <
+             std::pair(calls_[b].operation, calls_[a].call.issued.call.bytes);
+    });
+    for (size_t first = 0; first + 1 < sorted.size(); ++first) {
+      uint64_t sum = 0;
+      for (size_t last = first; last < sorted.size() && SameKind(sorted[first], sorted[last]); ++last) {
+        sum += calls_[sorted[last]].call.issued.call.bytes;
+        if (last == first || !Fits(choice, calls_[sorted[first]], sum)) continue;
+        Choose(choice, {sorted.begin() + static_cast<ptrdiff_t>(first),
+                        sorted.begin() + static_cast<ptrdiff_t>(last) + 1});
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool SameKind(size_t a, size_t b) const {
+    const auto kind = [&](size_t i) {
+      const CollectiveCall& shape = calls_[i].call.issued.call;
+      return std::tuple(calls_[i].operation, calls_[i].communicator, shape.collective, shape.data_type,
+                        shape.op);
+    };
+    return kind(a) == kind(b);
+  }
+
+  // Calls before the first chosen one that are not of its group got no line.
+  void Choose(const DebugChoice& choice, const std::vector<size_t>& chosen) {
+    for (const size_t call : chosen) calls_[call].call.chosen = choice.config;
+    if (choice.config.channels == 0) without_channels_ += chosen.size();
+    const size_t earliest = *std::min_element(chosen.begin(), chosen.end());
+    std::erase_if(waiting_, [&](size_t call) {
+      if (std::find(chosen.begin(), chosen.end(), call) != chosen.end()) return true;
+      return call < earliest && calls_[call].operation != calls_[earliest].operation;
+    });
+  }
+
+  void AppendGroup(RankSection& section, const std::vector<size_t>& group) const {
+    std::vector<ImportedCall> calls;
+    for (const size_t call : group) calls.push_back(calls_[call].call);
+    const std::string& key = calls_[group.front()].communicator;
+    section.AppendGroup(section.Communicator(key, infos_.at(key), calls.front().issued.issued_ns), calls);
+  }
+
+  std::string host_;
+  int64_t process_id_ = 0;
+  int32_t rank_ = -1;
+  int32_t world_ = 0;
+  bool nodes_told_ = false;
+  uint64_t cut_calls_ = 0;
+  uint64_t strayed_choices_ = 0;
+  uint64_t without_channels_ = 0;
+  std::map<std::string, KnownCommunicator> communicators_;  // by pointer
+  std::map<std::string, CommunicatorInfo> infos_;           // by pointer and generation
+  std::vector<LoggedCall> calls_;
+  std::vector<std::vector<size_t>> groups_;
+  std::map<std::string, size_t> last_group_;  // by pointer and generation
+  std::vector<size_t> waiting_;               // collectives without a choice, the last ones
+};
+
+class LogParser {
+ public:
+  void Take(std::string_view line) {
+    ++line_number_;
+    const auto pieces = DebugPieces(line);
+    for (size_t i = 0; i < pieces.size(); ++i) TakePiece(pieces[i], pieces.size() > 1);
+    TakeVersion(line);
+  }
+
+  Result<Imported> Finish() {
+    std::vector<const LoggedRank*> ranks;
+    uint64_t calls = 0;
+    for (const auto& [key, rank] : ranks_) {
+      if (rank.calls() > 0) ranks.push_back(&rank);
+      calls += rank.calls();
+    }
+    if (calls == 0) {
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "line {}: no call in this log", line_number_),
+                      "NCCL logs calls with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING");
+    }
+    std::vector<RankSection> sections;
+    for (const LoggedRank* rank : ranks) sections.push_back(rank->Build(library_));
+    Imported imported = TogetherOrAlone(ranks, sections);
+    AddNotes(imported);
+    return imported;
+  }
+
+ private:
+  // Texts of processes that were cut may have something in front of the host's name.
+  std::string HostOf(const DebugPiece& piece, bool cut) {
+    if (!cut) return *hosts_.insert(std::string(piece.host)).first;
+    for (const std::string& host : hosts_) {
+      if (piece.host.ends_with(host)) return host;
+    }
+    return std::string(piece.host);
+  }
+
+  void TakePiece(const DebugPiece& piece, bool cut) {
+    const std::string host = HostOf(piece, cut);
+    const auto key = std::tuple(host, piece.process_id, piece.device);
+    LoggedRank& rank = ranks_.try_emplace(key, piece).first->second;
+    if (const auto call = ParseDebugCall(piece.text))
+      rank.Take(*call, static_cast<int64_t>(line_number_) * kLineNs);
+    else if (BeginsDebugCall(piece.text))
+      rank.CountCut();
+    else if (const auto choice = ParseDebugChoice(piece.text))
+      rank.Take(*choice);
+    else if (const auto communicator = ParseDebugCommunicator(piece.text))
+      rank.Take(*communicator);
+    else
+      TakeCostTable(piece.text);
+  }
+
+  // "NCCL version 2.28.9+cuda12.9", "RCCL version : 2.26.6-Unknown"
+  void TakeVersion(std::string_view line) {
+    constexpr std::string_view kVersion = "CCL version ";
+    const size_t at = line.find(kVersion);
+    if (!library_.empty() || at == std::string_view::npos || at == 0) return;
+    const auto words = Words(line.substr(at + kVersion.size()));
+    const size_t first = !words.empty() && words[0] == ":" ? 1 : 0;
+    if (words.size() > first) library_ = fmt::format("{}CCL {}", line[at - 1], words[first]);
+  }
+
+  // "   AllReduce |    25.2/  16.6 |    48.5/ 124.8 | ..." in blocks of three algorithms.
+  void TakeCostTable(std::string_view text) {
+    const size_t bar = text.find('|');
+    if (bar == std::string_view::npos || text.find('/') == std::string_view::npos) return;
+    const auto collective = ParseCollective(Trimmed(text.substr(0, bar)));
+    if (!collective || cost_cells_.size() > 1000) return;
+    std::string_view rest = text.substr(bar + 1);
+    for (size_t end; (end = rest.find('|')) != std::string_view::npos; rest.remove_prefix(end + 1)) {
+      const size_t index = cells_of_[*collective]++;
+      const std::string_view cell = rest.substr(0, end);
+      const size_t slash = cell.find('/');
+      if (slash == std::string_view::npos || index >= kAlgorithms * kProtocols) continue;
+      const auto latency = NumberIn<double>(Trimmed(cell.substr(0, slash)));
+      const auto bandwidth = NumberIn<double>(Trimmed(cell.substr(slash + 1)));
+      if (!latency || !bandwidth || !(*bandwidth > 0)) continue;
+      cost_cells_[*collective] +=
+          fmt::format("{}{} {} {} us {} GB/s", cost_cells_[*collective].empty() ? "" : ", ",
+                      Name(static_cast<Algorithm>(index / kProtocols)),
+                      Name(static_cast<Protocol>(index % kProtocols)), *latency, *bandwidth);
+    }
+  }
+
+  Imported TogetherOrAlone(const std::vector<const LoggedRank*>& ranks, std::vector<RankSection>& sections) {
+    const auto place = std::max_element(ranks.begin(), ranks.end(),
+                                        [](const auto* a, const auto* b) { return a->calls() < b->calls(); });
+    const auto most = static_cast<size_t>(place - ranks.begin());
+    Imported imported;
+    imported.unfilled = sections[most].TakeUnfilled();
+    std::vector<Trace> each;
+    for (RankSection& section : sections) each.push_back(Trace{{section.Finish()}});
+    Trace alone = each[most];
+    const auto merged = MergeTraces(std::move(each));
+    const Status agree = merged ? CheckRanksAgree(*merged) : tl::unexpected<Error>(merged.error());
+    if (agree) {
+      imported.trace = *merged;
+      return imported;
+    }
+    uint64_t left_out = 0;
+    for (const LoggedRank* rank : ranks) left_out += rank->calls();
+    imported.notes.push_back(
+        fmt::format("{} calls of {} other ranks, whose lines are not whole ({}): left out",
+                    left_out - ranks[most]->calls(), ranks.size() - 1, agree.error().message));
+    imported.trace = std::move(alone);
+    return imported;
+  }
+
+  void AddNotes(Imported& imported) const {
+    uint64_t cut = 0;
+    uint64_t strayed = 0;
+    for (const auto& [key, rank] : ranks_) {
+      cut += rank.cut_calls();
+      strayed += rank.strayed_choices();
+    }
+    if (cut > 0) imported.notes.push_back(fmt::format("{} calls in lines that are cut: left out", cut));
+    if (strayed > 0)
+      imported.notes.push_back(
+          fmt::format("{} choices (TUNING) whose calls (COLL) are not there: left out", strayed));
+    for (const auto& [collective, cells] : cost_cells_)
+      imported.notes.push_back(fmt::format("the library's cost table, {}: {}", Name(collective), cells));
+    if (std::any_of(imported.trace->sections.begin(), imported.trace->sections.end(),
+                    [](const TraceSection& section) { return section.mirrored(); }))
+      imported.notes.push_back("not all ranks: replay issues the calls of one rank on every rank");
+  }
+
+  size_t line_number_ = 0;
+  std::string library_;
+  std::set<std::string> hosts_;
+  std::map<std::tuple<std::string, int64_t, int32_t>, LoggedRank> ranks_;  // host, process, device
+  std::map<Collective, size_t> cells_of_;
+  std::map<Collective, std::string> cost_cells_;
+};
+
+class NcclDebug final : public TraceImporter {
+ public:
+  std::string_view name() const override { return "nccl-debug"; }
+  std::string_view sentence() const override {
+    return "log of NCCL or RCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING, without times";
+  }
+  bool Recognises(std::string_view head) const override {
+    return head.find(" NCCL INFO ") != std::string_view::npos;
+  }
+  Result<Imported> Import(const std::string& path) const override {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+    LogParser parser;
+    for (std::string line; std::getline(stream.stream(), line);) parser.Take(line);
+    DYNAMICCL_CHECK_OK(stream.status());
+    auto imported = parser.Finish();
+    if (!imported) return Wrap(imported.error(), path);
+    return imported;
+  }
+};
+
+}  // namespace
+
+const TraceImporter& NcclDebugImporter() {
+  static const NcclDebug importer;
+  return importer;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/import/nccl_tests_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "traces/import/text_fields.h"
+
+namespace dynamiccl {
+namespace {
+
+using Json = nlohmann::json;
+
+struct NamedTest {
+  std::string_view name;
+  Collective collective;
+};
+// Longer names first: "reduce" is part of others.
+constexpr NamedTest kTests[] = {{"reducescatter", Collective::kReduceScatter},
+                                {"allreduce", Collective::kAllReduce},
+                                {"allgather", Collective::kAllGather},
+                                {"alltoall", Collective::kSendRecv},
+                                {"sendrecv", Collective::kSendRecv},
+                                {"broadcast", Collective::kBroadcast},
+                                {"reduce", Collective::kReduce}};
+
+std::string StemOf(const std::string& path) {
+  return std::filesystem::path(path).stem().string();
+}
+
+// Rows and contexts of one file.
+class Results {
+ public:
+  explicit Results(std::string source) { file_.library = std::move(source); }
+
+  MeasurementFile& file() { return file_; }
+
+  // Rows of the same topology, collective and bytes become repeats.
+  void Append(const MeasurementContext& context, Collective collective, uint64_t bytes, float microseconds) {
+    if (known_.insert(context.topology).second) file_.contexts.push_back(context);
+    const auto key = std::tuple(context.topology, collective, bytes);
+    const auto [place, is_new] = row_of_.emplace(key, file_.rows.size());
+    if (is_new) {
+      file_.rows.push_back({.topology = context.topology,
+                            .collective = collective,
+                            .bytes = bytes,
+                            .config = kLeaveNcclAlone,
+                            .is_default = is_default_,
+                            .microseconds = {}});
+    }
+    file_.rows[place->second].microseconds.push_back(microseconds);
+  }
+  void SetForced() { is_default_ = false; }
+
+  Imported Finish(uint64_t empty, uint64_t untimed) {
+    Imported imported;
+    const uint64_t rows = file_.rows.size();
+    imported.unfilled = {{"algorithm", rows, "unknown"},
+                         {"protocol", rows, "unknown"},
+                         {"channels", rows, "unknown"},
+                         {"fabric", file_.contexts.size(), "zeros"}};
+    if (empty > 0) imported.notes.push_back(fmt::format("{} rows of 0 bytes: left out", empty));
+    if (untimed > 0) imported.notes.push_back(fmt::format("{} times that are not there: left out", untimed));
+    imported.measurements = std::move(file_);
+    return imported;
+  }
+
+ private:
+  MeasurementFile file_;
+  bool is_default_ = true;
+  std::set<std::string> known_;
+  std::map<std::tuple<std::string, Collective, uint64_t>, size_t> row_of_;
+};
+
+bool IsTime(double microseconds) {
+  return std::isfinite(microseconds) && microseconds >= 0 && microseconds < 1e12;
+}
+
+// ---- JSON ----
+
+// Variables with which a user takes the choice away from NCCL.
+constexpr std::string_view kForcing[] = {
+    "NCCL_ALGO=",     "NCCL_PROTO=",    "NCCL_MIN_NCHANNELS=", "NCCL_MAX_NCHANNELS=",
+    "NCCL_MIN_CTAS=", "NCCL_MAX_CTAS=", "NCCL_TUNER_PLUGIN="};
+
+class JsonResults {
+ public:
+  JsonResults(const Json& document, const std::string& path)
+      : document_(document), path_(path), results_("nccl-tests") {}
+
+  Result<Imported> Run() {
+    TakeRun();
+    if (!collective_) return Fail("neither args nor the file's name tells the test (all_reduce_perf, ...)");
+    DYNAMICCL_CHECK_OK(TakeDevices());
+    const auto rows = document_.find("results");
+    if (rows == document_.end() || !rows->is_array() || rows->empty()) return Fail("no results");
+    for (size_t i = 0; i < rows->size(); ++i) DYNAMICCL_CHECK_OK(TakeRow((*rows)[i], i));
+    if (results_.file().rows.empty()) return Fail("no result with a time");
+    Imported imported = results_.Finish(empty_, untimed_);
+    if (!forced_.empty())
+      imported.notes.push_back(fmt::format("the environment took choices away from NCCL: {}", forced_));
+    return imported;
+  }
+
+ private:
+  tl::unexpected<Error> Fail(const std::string& what) const {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: in the whole document (from byte 0): {}", path_, what);
+  }
+  tl::unexpected<Error> FailRow(size_t row, const std::string& what) const {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: in the whole document (from byte 0): result {}: {}",
+                     path_, row, what);
+  }
+
+  // The strings of an array, whatever else stands there.
+  std::vector<std::string> Texts(const char* key) const {
+    std::vector<std::string> texts;
+    const auto list = document_.find(key);
+    if (list == document_.end() || !list->is_array()) return texts;
+    for (const Json& text : *list) {
+      if (text.is_string()) texts.push_back(text.get<std::string>());
+    }
+    return texts;
+  }
+
+  void TakeRun() {
+    std::string& command = results_.file().command;
+    for (const std::string& word : Texts("args")) command += (command.empty() ? "" : " ") + word;
+    collective_ = TestIn(command.substr(0, command.find(' ')));
+    if (!collective_) collective_ = TestIn(StemOf(path_));
+    const auto version = document_.find("nccl_version");
+    if (version != document_.end() && version->is_number_unsigned()) {
+      const auto code = version->get<uint64_t>();  // 22809 is 2.28.9
+      results_.file().library = fmt::format("NCCL {}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+    }
+    for (const std::string& variable : Texts("env")) {
+      for (const std::string_view name : kForcing) {
+        if (variable.starts_with(name)) forced_ += (forced_.empty() ? "" : ", ") + variable;
+      }
+    }
+    if (!forced_.empty()) results_.SetForced();
+  }
+
+  // In `config` in the releases that write it, at the top in others.
+  Status TakeDevices() {
+    const Json* devices = Member(document_, "devices");
+    const Json* const config = Member(document_, "config");
+    if (devices == nullptr && config != nullptr) devices = Member(*config, "devices");
+    std::set<std::string> hosts;
+    int32_t ranks = 0;
+    if (devices != nullptr && devices->is_array()) {
+      for (const Json& device : *devices) {
+        ++ranks;
+        if (const Json* host = Member(device, "hostname"); host != nullptr) hosts.insert(host->dump());
+        if (const Json* info = Member(device, "device_info"); info != nullptr && info->is_string())
+          results_.file().machine = info->get<std::string>();
+      }
+    }
+    if (ranks == 0) return Fail("no devices: the number of ranks is not known");
+    context_.topology = StemOf(path_);
+    context_.model.fabric.n_ranks = ranks;
+    context_.model.fabric.n_nodes = std::max<int32_t>(1, static_cast<int32_t>(hosts.size()));
+    return {};
+  }
+
+  static const Json* Member(const Json& object, const char* key) {
+    if (!object.is_object()) return nullptr;
+    const auto place = object.find(key);
+    return place == object.end() || place->is_null() ? nullptr : &*place;
+  }
+
+  Status TakeRow(const Json& row, size_t number) {
+    const Json* const size = Member(row, "size");
+    if (size == nullptr || !size->is_number_unsigned()) return FailRow(number, "no size in bytes");
+    const auto bytes = size->get<uint64_t>();
+    if (bytes == 0) {
+      ++empty_;
+      return {};
+    }
+    DYNAMICCL_CHECK_OK(TakeTimes(row, "out_of_place", "", bytes, number));
+    return TakeTimes(row, "in_place", " in-place", bytes, number);
+  }
+
+  // The single iterations where they are told, else the mean.
+  Status TakeTimes(const Json& row, const std::string& key, const char* suffix, uint64_t bytes,
+                   size_t number) {
+    const Json* const body = Member(row, key.c_str());
+    if (body == nullptr) return {};
+    std::vector<double> times;
+    if (const Json* each = Member(row, (key + "_per_iter").c_str()); each != nullptr) {
+      if (const Json* list = Member(*each, "times_us"); list != nullptr && list->is_array()) {
+        for (const Json& time : *list) times.push_back(time.is_number() ? time.get<double>() : -1);
+      }
+    }
+    if (times.empty()) {
+      const Json* time = Member(*body, "time");
+      if (time == nullptr) time = Member(*body, "cpu_time");
+      if (time == nullptr || !time->is_number()) {
+        ++untimed_;
+        return {};
+      }
+      times.push_back(time->get<double>());
+    }
+    MeasurementContext context = context_;
+    context.topology += suffix;
+    for (const double time : times) {
+      if (!IsTime(time)) return FailRow(number, key + " has a time that is none");
+      results_.Append(context, *collective_, bytes, static_cast<float>(time));
+    }
+    return {};
+  }
+
+  const Json& document_;
+  const std::string& path_;
+  Results results_;
+  std::optional<Collective> collective_;
+  MeasurementContext context_;
+  std::string forced_;
+  uint64_t empty_ = 0;
+  uint64_t untimed_ = 0;
+};
+
+// ---- tables ----
+
+enum Column { kCollective, kRanks, kNodes, kBytes, kTime, kInPlace, kOutTime, kInTime, kColumns };
+struct ColumnName {
+  std::string_view name;
+  Column column;
+};
+constexpr ColumnName kColumnNames[] = {
+    {"collective", kCollective}, {"coll", kCollective}, {"ranks", kRanks},  {"gpus", kRanks},
+    {"nodes", kNodes},           {"bytes", kBytes},     {"size", kBytes},   {"time", kTime},
+    {"inplace", kInPlace},       {"oop_us", kOutTime},  {"ip_us", kInTime}, {"oop_time_us", kOutTime},
+    {"ip_time_us", kInTime}};
+constexpr std::string_view kRunColumns[] = {"system", "file", "config", "nccl", "aws_ofi_nccl", "job"};
+
+using Places = std::array<int, kColumns>;  // by Column: its place; -1: not there
+
+Places PlacesIn(const std::vector<std::string_view>& names) {
+  Places places;
+  places.fill(-1);
+  for (size_t i = 0; i < names.size(); ++i) {
+    for (const ColumnName& row : kColumnNames) {
+      if (row.name == names[i]) places[row.column] = static_cast<int>(i);
+    }
+  }
+  return places;
+}
+
+bool AreResults(const Places& places) {
+  return places[kCollective] >= 0 && places[kRanks] >= 0 && places[kBytes] >= 0 &&
+         (places[kOutTime] >= 0 || (places[kTime] >= 0 && places[kInPlace] >= 0));
+}
+
+class TableResults {
+ public:
+  explicit TableResults(const std::string& path) : path_(path), results_("nccl-tests") {}
+
+  Status Take(std::string_view line) {
+    ++line_number_;
+    if (Trimmed(line).empty()) return {};
+    const auto fields = CommaFields(line);
+    if (width_ == 0) return TakeHeader(fields);
+    // rccl-tests appends to a file of an earlier run.
+    if (AreResults(PlacesIn(fields))) return TakeHeader(fields);
+    if (fields.size() != width_)
+      return Fail(fmt::format("{} fields under {} columns", fields.size(), width_));
+    return TakeRow(fields);
+  }
+
+  Result<Imported> Finish() {
+    if (results_.file().rows.empty()) return Fail("no row of times in this file");
+    return results_.Finish(empty_, untimed_);
+  }
+
+ private:
+  tl::unexpected<Error> Fail(const std::string& what) const {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
+  }
+
+  Status TakeHeader(const std::vector<std::string_view>& names) {
+    places_ = PlacesIn(names);
+    if (!AreResults(places_)) return Fail("the header has no columns of collective, ranks, bytes and times");
+    runs_.clear();
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (std::find(std::begin(kRunColumns), std::end(kRunColumns), names[i]) != std::end(kRunColumns))
+        runs_.push_back(i);
+    }
+    width_ = names.size();
+    return {};
+  }
+
+  // Empty where the table has no such column.
+  std::string_view Field(const std::vector<std::string_view>& fields, Column column) const {
+    return places_[column] < 0 ? std::string_view() : fields[static_cast<size_t>(places_[column])];
+  }
+
+  Result<uint64_t> Number(const std::vector<std::string_view>& fields, Column column, uint64_t most) const {
+    const auto number = NumberIn<uint64_t>(Field(fields, column));
+    if (number && *number <= most) return *number;
+    return Fail(fmt::format("'{}' is not a number up to {}", Field(fields, column), most));
+  }
+
+  Status TakeRow(const std::vector<std::string_view>& fields) {
+    const auto collective = TestIn(Field(fields, kCollective));
+    if (!collective) return Fail(fmt::format("no collective '{}'", Field(fields, kCollective)));
+    DYNAMICCL_TRY(const uint64_t bytes, Number(fields, kBytes, uint64_t{1} << 50));
+    DYNAMICCL_TRY(MeasurementContext context, ContextOf(fields));
+    if (bytes == 0) {
+      ++empty_;
+      return {};
+    }
+    const bool in_place = Field(fields, kInPlace) == "1" || Field(fields, kInPlace) == "true";
+    const Column first = places_[kOutTime] >= 0 ? kOutTime : kTime;
+    DYNAMICCL_CHECK_OK(TakeTime(context, *collective, bytes, fields, first, in_place));
+    if (places_[kInTime] < 0) return {};
+    return TakeTime(context, *collective, bytes, fields, kInTime, true);
+  }
+
+  Result<MeasurementContext> ContextOf(const std::vector<std::string_view>& fields) {
+    DYNAMICCL_TRY(const uint64_t ranks, Number(fields, kRanks, 1 << 20));
+    uint64_t nodes = 1;
+    if (!Field(fields, kNodes).empty()) {
+      DYNAMICCL_TRY(nodes, Number(fields, kNodes, ranks));
+    }
+    if (ranks == 0 || nodes == 0) return Fail("no ranks");
+    MeasurementContext context;
+    for (const size_t place : runs_) {
+      if (!fields[place].empty()) context.topology += std::string(fields[place]) + " ";
+    }
+    if (runs_.empty()) context.topology = StemOf(path_) + " ";
+    context.topology += fmt::format("{} x{}", nodes, ranks);
+    context.model.fabric.n_ranks = static_cast<int32_t>(ranks);
+    context.model.fabric.n_nodes = static_cast<int32_t>(nodes);
+    return context;
+  }
+
+  Status TakeTime(MeasurementContext context, Collective collective, uint64_t bytes,
+                  const std::vector<std::string_view>& fields, Column column, bool in_place) {
+    const std::string_view text = Field(fields, column);
+    if (text.empty() || text == "N/A") {
+      ++untimed_;
+      return {};
+    }
+    const auto time = NumberIn<double>(text);
+    if (!time || !IsTime(*time)) return Fail(fmt::format("'{}' is not a time in microseconds", text));
+    if (in_place) context.topology += " in-place";
+    results_.Append(context, collective, bytes, static_cast<float>(*time));
+    return {};
+  }
+
+  const std::string& path_;
+  Results results_;
+  size_t line_number_ = 0;
+  size_t width_ = 0;
+  Places places_{};
+  std::vector<size_t> runs_;  // places of the columns that tell runs apart
+  uint64_t empty_ = 0;
+  uint64_t untimed_ = 0;
+};
+
+}  // namespace
+
+std::optional<Collective> TestIn(std::string_view text) {
+  std::string folded;
+  for (const char c : text) {
+    if (c != '_' && c != '-') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const NamedTest& test : kTests) {
+    if (folded.find(test.name) != std::string::npos) return test.collective;
+  }
+  return std::nullopt;
+}
+
+bool IsTestJson(std::string_view head) {
+  return head.starts_with('{') && head.find("\"args\"") != std::string_view::npos &&
+         head.find("\"nccl_version\"") != std::string_view::npos;
+}
+
+bool IsTestTable(std::string_view head) {
+  return AreResults(PlacesIn(CommaFields(head.substr(0, head.find('\n')))));
+}
+
+Result<Imported> ImportTestJson(std::istream& stream, const std::string& path) {
+  Json document;
+  try {
+    document = Json::parse(stream);
+  } catch (const Json::parse_error& error) {
+    return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: {}", path, error.byte, error.what());
+  }
+  return JsonResults(document, path).Run();
+}
+
+Result<Imported> ImportTestTable(std::istream& stream, const std::string& path) {
+  TableResults table(path);
+  for (std::string line; std::getline(stream, line);) DYNAMICCL_CHECK_OK(table.Take(line));
+  return table.Finish();
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of text taken apart: comma-separated fields, words, numbers.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace dynamiccl {
+
+std::string_view Trimmed(std::string_view text);
+
+// Trimmed fields of a comma-separated line. A field in double quotes may hold commas and loses the quotes.
+std::vector<std::string_view> CommaFields(std::string_view line);
+
+// What stands between blanks.
+std::vector<std::string_view> Words(std::string_view line);
+
+// The whole of `text` as a number.
+template <typename T>
+std::optional<T> NumberIn(std::string_view text) {
+  T value{};
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace dynamiccl

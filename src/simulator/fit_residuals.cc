@@ -21,6 +21,8 @@ constexpr double kFormulaShare = 0.5;
 constexpr uint64_t kDrifts[] = {0, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
 // Between neighbours a doubling away this is as good as a straight line; four doublings away half is left.
 constexpr double kReach = 0.85;
+// Two rank counts do not show that what one of them leaves holds for others.
+constexpr double kReachOfTwo = 0.3;
 // Two rank counts are no line to go by, and three do not tell where cliffs drift.
 constexpr size_t kLeastForLine = 3;
 constexpr size_t kLeastForDrift = 4;
@@ -124,7 +126,7 @@ void FitResiduals(System& system, std::span<const TimedCell> cells) {
   }
   system.residuals.clear();
   system.formula_share = counts.size() >= kLeastForLine ? kFormulaShare : 1;
-  system.residual_reach = kReach;
+  system.residual_reach = counts.size() >= kLeastForLine ? kReach : kReachOfTwo;
   system.drift_bytes_per_rank = 0;
   system.residuals = ResidualsOf(system, cells);
   if (counts.size() < kLeastForDrift) return;

@@ -297,6 +297,39 @@ TEST(Kineto, NeverReadsAProtocolFromAKernelsName) {
   ExpectNoAlgorithm(calls);
 }
 
+TEST(Kineto, EveryTruncationOfTextIsRefused) {
+  const std::string text =
+      Document(Comm("allreduce", 40,
+                    R"(,"dtype":"Float","In msg nelems":5,"Input Dims":[[3,4],[5]],"odd \" key":"\u00e9")"),
+               kTwoRanks);
+  for (size_t length = 0; length < text.size(); ++length) {
+    const TemporaryFile cut(std::string_view(text).substr(0, length));
+    const auto imported = ImportFile(cut.path(), "kineto");
+    ASSERT_FALSE(imported) << "length " << length;
+    EXPECT_THAT(imported.error().message, HasSubstr("byte ")) << "length " << length;
+  }
+  const TemporaryFile whole(text);
+  EXPECT_EQ(CallsOfFile(whole.path()).calls.size(), 1u);
+}
+
+// Events, strings and escapes across the borders of what is read at a time; an event longer than that.
+TEST(Kineto, EventsOfAnyLengthAreWhole) {
+  std::mt19937_64 random(3);
+  std::string events;
+  for (int64_t i = 0; i < 2000; ++i) {
+    const size_t length = i == 1000 ? 700'000 : random() % 1500;
+    std::string noise;
+    while (noise.size() < length) noise += random() % 4 == 0 ? "\\\\\\\"}]" : "noise ";
+    events += Comm("allreduce", 20 * i,
+                   fmt::format(R"(,"Call stack":"{}","dtype":"Float","In msg nelems":{})", noise, i + 1)) +
+              (i == 1999 ? "" : ",\n");
+  }
+  const TemporaryFile file(Document(events));
+  const SectionCalls calls = CallsOfFile(file.path());
+  EXPECT_EQ(calls.calls.size(), 2000u);
+  EXPECT_EQ(SumOfBytes(calls), 4u * 2000 * 2001 / 2);
+}
+
 TEST(Kineto, DamagedTextNeverCrashes) {
   const std::string text = Document(
       Comm("allreduce", 40, R"(,"dtype":"Float","In msg nelems":5,"Input Dims":[[3,4],[5]])"), kTwoRanks);

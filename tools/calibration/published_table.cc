@@ -2,7 +2,6 @@
 #include "tools/calibration/published_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <istream>
@@ -12,6 +11,8 @@
 
 #include "tools/calibration/timed_systems.h"
 #include "traces/import/gzip_stream.h"
+#include "traces/import/nccl_tests_tables.h"
+#include "traces/import/text_fields.h"
 
 namespace dynamiccl {
 namespace {
@@ -19,42 +20,6 @@ namespace {
 constexpr std::string_view kTimes[] = {"us", "median_us", "oop_us", "ip_us", "oop_time_us", "ip_time_us"};
 constexpr uint64_t kMostBytes = uint64_t{1} << 50;
 constexpr uint64_t kMostRanks = 1 << 20;
-
-std::vector<std::string_view> Fields(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  std::vector<std::string_view> fields;
-  while (true) {
-    const size_t comma = line.find(',');
-    fields.push_back(line.substr(0, comma));
-    if (comma == std::string_view::npos) return fields;
-    line.remove_prefix(comma + 1);
-  }
-}
-
-template <typename T>
-std::optional<T> Number(std::string_view text) {
-  T value{};
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// "x_allreduce_y" and "all_reduce" alike.
-std::optional<Collective> CollectiveIn(std::string_view text) {
-  std::string folded;
-  for (const char c : text) {
-    if (c != '_' && c != '-') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  constexpr std::pair<std::string_view, Collective> kNames[] = {{"reducescatter", Collective::kReduceScatter},
-                                                                {"allreduce", Collective::kAllReduce},
-                                                                {"allgather", Collective::kAllGather},
-                                                                {"broadcast", Collective::kBroadcast},
-                                                                {"reduce", Collective::kReduce}};
-  for (const auto& [name, collective] : kNames) {
-    if (folded.find(name) != std::string::npos) return collective;
-  }
-  return std::nullopt;
-}
 
 class Table {
  public:
@@ -64,11 +29,11 @@ class Table {
   Status Take(std::string_view line) {
     ++line_number_;
     if (line.empty() || line == "\r") return {};
-    const auto fields = Fields(line);
+    const auto fields = CommaFields(line);
     if (columns_.empty()) {
       for (size_t i = 0; i < fields.size(); ++i) columns_.emplace(fields[i], i);
       width_ = fields.size();
-      if (columns_.contains("collective") || columns_.contains("coll") || CollectiveIn(stem_)) return {};
+      if (columns_.contains("collective") || columns_.contains("coll") || TestIn(stem_)) return {};
       return Fail("no column 'collective' or 'coll', and the file's name does not tell which it is");
     }
     if (fields.size() != width_)
@@ -93,15 +58,14 @@ class Table {
   }
 
   Result<uint64_t> Count(const Row& row, std::string_view name, uint64_t most) const {
-    const auto value = Number<uint64_t>(Field(row, name));
+    const auto value = NumberIn<uint64_t>(Field(row, name));
     if (value && *value <= most) return *value;
     return Fail(fmt::format("'{}' is '{}', not a number up to {}", name, Field(row, name), most));
   }
 
-  // Nothing for a collective that has no choice of algorithm.
   std::optional<Collective> CollectiveOf(const Row& row) const {
     const std::string_view named = Field(row, "collective", "coll");
-    return named.empty() ? CollectiveIn(stem_) : ParseCollective(named);
+    return TestIn(named.empty() ? std::string_view(stem_) : named);
   }
 
   // Nothing for a variant that is not NCCL's own.
@@ -121,8 +85,8 @@ class Table {
     const auto parsed_protocol = ParseProtocol(protocol);
     if (!parsed_protocol) return Fail(fmt::format("no protocol '{}'", protocol));
     config.protocol = *parsed_protocol;
-    const auto low = Number<int>(Field(row, "ch_lo"));
-    const auto high = Number<int>(Field(row, "ch_hi"));
+    const auto low = NumberIn<int>(Field(row, "ch_lo"));
+    const auto high = NumberIn<int>(Field(row, "ch_hi"));
     if (low && high && *low <= *high && *high - *low < 255)
       config.channels = static_cast<uint8_t>(*high - *low + 1);
     return std::optional(config);
@@ -155,7 +119,7 @@ class Table {
                         .bytes = bytes,
                         .config = *config};
     for (const std::string_view column : kTimes) {
-      const auto us = Number<double>(Field(row, column));
+      const auto us = NumberIn<double>(Field(row, column));
       if (us && *us > 0 && std::isfinite(*us)) systems_.AddRepeat(SystemOf(row), key, *us);
     }
     return {};
@@ -172,7 +136,7 @@ class Table {
 }  // namespace
 
 bool LooksLikePublishedTable(std::string_view head) {
-  const auto fields = Fields(head.substr(0, head.find('\n')));
+  const auto fields = CommaFields(head.substr(0, head.find('\n')));
   const auto has = [&](std::string_view name) {
     return std::find(fields.begin(), fields.end(), name) != fields.end();
   };

@@ -51,7 +51,7 @@ TEST(TimedSystems, RepeatsOfAllFilesAreOneCell) {
   const std::vector<TimedSystem> taken = systems.Take();
   ASSERT_EQ(taken.size(), 2u);
   EXPECT_EQ(taken[0].name, "a");
-  EXPECT_EQ(taken[0].left_out, 1u);
+  EXPECT_EQ(taken[0].left_out, 2u);
   ASSERT_EQ(taken[0].cells.size(), 1u);
   EXPECT_EQ(taken[0].cells[0].us, 20);                      // of 10, 30, 20
   EXPECT_NEAR(taken[0].cells[0].log_spread, 1.0986, 1e-4);  // 30 against the lower of 10 and 20

@@ -31,6 +31,24 @@ operations() {
   [ "$status" -eq 0 ]
 }
 
+# of_each_rank TRACE: what every rank issued, as one hash a rank
+of_each_rank() {
+  "$DYNAMICCL_BIN" trace show "$1" --json | python3 -c 'import json,sys; print(*json.load(sys.stdin)["operations"])'
+}
+
+@test "a program's run, its replay and the replay of its archive issue exactly the same on every rank" {
+  "$DYNAMICCL_BIN" record -o run.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench all_gather -b 4K -e 64K -f 4 -n 5 > bench.txt
+  "$DYNAMICCL_BIN" record -o again.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" replay run.ctrace --hostccl > replay.txt
+  recorded=$(of_each_rank run.ctrace)
+  [ "$(echo "$recorded" | wc -w)" -eq 3 ]
+  [ "$recorded" = "$(of_each_rank again.ctrace)" ]
+  "$DYNAMICCL_BIN" trace archive run.ctrace -o run.ctracez
+  [ "$recorded" = "$(of_each_rank run.ctracez)" ]
+  run "$DYNAMICCL_BIN" replay run.ctracez --check --hostccl
+  [ "$status" -eq 0 ]
+  [[ "$output" == *" 0 wrong"* ]]
+}
+
 @test "a window replays only its calls" {
   run "$DYNAMICCL_BIN" replay sample.ctrace -n 2 --first 2 --count 3 --json --hostccl
   [ "$status" -eq 0 ]

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl trace import|export|show|merge|recover|generate`: traces in and out.
+// `dynamiccl trace import|export|show|merge|recover|archive|unarchive|generate`: traces in and out.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "src/collective/size_class.h"
@@ -13,8 +15,9 @@
 #include "tools/report/trace_summary.h"
 #include "traces/export/trace_export.h"
 #include "traces/format/measurement_file.h"
+#include "traces/format/trace_archive.h"
+#include "traces/format/trace_calls.h"
 #include "traces/format/trace_files.h"
-#include "traces/format/trace_json.h"
 #include "traces/format/trace_merge.h"
 #include "traces/import/trace_importer.h"
 
@@ -79,20 +82,34 @@ Result<int> Import(const TraceOptions& options) {
 
 // ---- the others ----
 
+Status WriteFolder(const std::string& folder, const std::vector<ExportedFile>& files) {
+  for (const ExportedFile& file : files) {
+    const std::filesystem::path path = std::filesystem::path(folder) / file.name;
+    std::error_code failed;
+    std::filesystem::create_directories(path.parent_path(), failed);
+    if (failed)
+      return MakeError(ErrorKind::kUnavailable, "cannot make '{}': {}", path.parent_path().string(),
+                       failed.message());
+    DYNAMICCL_CHECK_OK(WriteTextFile(path, file.content));
+  }
+  return {};
+}
+
 Result<int> Export(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
-  std::string text;
-  if (options.to == "chrome")
-    text = ExportChromeTimeline(trace);
-  else if (options.to == "csv")
-    text = ExportCsv(trace);
-  else {
-    DYNAMICCL_TRY(text, FormatTraceJson(trace));
+  DYNAMICCL_TRY(const Exported exported, ExportTrace(trace, options.to));
+  for (const std::string& note : exported.notes) spdlog::info("{}", note);
+  const bool one_file = exported.files.size() == 1 && exported.files[0].name.empty();
+  if (!one_file && options.output.empty()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "'{}' is a folder of several files", options.to),
+                    "name it with --output");
   }
-  if (options.output.empty())
-    std::fwrite(text.data(), 1, text.size(), stdout);
+  if (!one_file)
+    DYNAMICCL_CHECK_OK(WriteFolder(options.output, exported.files));
+  else if (options.output.empty())
+    std::fwrite(exported.files[0].content.data(), 1, exported.files[0].content.size(), stdout);
   else
-    DYNAMICCL_CHECK_OK(WriteTextFile(options.output, text));
+    DYNAMICCL_CHECK_OK(WriteTextFile(options.output, exported.files[0].content));
   return kExitOk;
 }
 
@@ -112,11 +129,18 @@ void Print(const std::string& path, const TraceSummary& summary) {
   }
 }
 
+// Of each rank: equal for a run and its replay.
+Json WithOperations(Json json, const Trace& trace) {
+  for (const TraceSection& section : trace.sections)
+    json["operations"].push_back(fmt::format("{:016x}", OperationHash(CallsOf(section))));
+  return json;
+}
+
 Result<int> Show(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
   const TraceSummary summary = SummarizeTrace(trace);
   if (options.json)
-    PrintJson(SummaryJson(options.inputs.front(), summary));
+    PrintJson(WithOperations(SummaryJson(options.inputs.front(), summary), trace));
   else
     Print(options.inputs.front(), summary);
   const Status agree = CheckRanksAgree(trace);
@@ -148,12 +172,38 @@ Result<int> Recover(const TraceOptions& options) {
   return kExitOk;
 }
 
+Result<int> Archive(const TraceOptions& options) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
+  DYNAMICCL_CHECK_OK(WriteTraceArchive(options.output, trace));
+  size_t records = 0;
+  for (const TraceSection& section : trace.sections) records += section.records.size();
+  const auto bytes = static_cast<double>(std::filesystem::file_size(options.output));
+  spdlog::info("{} records, {:.2f} bytes each", records,
+               bytes / static_cast<double>(std::max<size_t>(records, 1)));
+  return kExitOk;
+}
+
+Result<int> Unarchive(const TraceOptions& options) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
+  DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, trace));
+  return kExitOk;
+}
+
 // ---- options ----
 
 std::string Formats() {
   std::string text;
   for (const TraceImporter* importer : AllImporters()) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", importer->name(), importer->sentence());
+  }
+  return text;
+}
+
+std::string ExportFormats() {
+  std::string text;
+  for (const TraceExporter& exporter : AllExporters()) {
+    text += fmt::format("{}{}: {}{}", text.empty() ? "" : "; ", exporter.name, exporter.sentence,
+                        exporter.folder ? " (a folder)" : "");
   }
   return text;
 }
@@ -166,7 +216,9 @@ CLI::App* AddAction(CLI::App& app, const char* name, const char* sentence, Trace
 }
 
 void AddOutput(CLI::App* action, TraceOptions& options) {
-  action->add_option("-o,--output", options.output, "File to write (.ctrace, or .jsonl for JSON lines)")
+  action
+      ->add_option("-o,--output", options.output,
+                   "File to write (.ctrace; .ctracez for an archive, .jsonl for JSON lines)")
       ->required();
 }
 
@@ -184,10 +236,9 @@ Result<int> TraceCommand(CommandLine& line) {
       ->required();
   import->add_flag("--json", options.json, "Say as JSON what the file did not tell");
   CLI::App* const exported = AddAction(app, "export", "Write a trace for another tool", options);
-  exported->add_option("--to", options.to, "Format")
-      ->required()
-      ->check(CLI::IsMember({"jsonl", "csv", "chrome"}));
-  exported->add_option("-o,--output", options.output, "File to write (default: standard output)");
+  exported->add_option("--to", options.to, "Format. " + ExportFormats())->required();
+  exported->add_option("-o,--output", options.output,
+                       "File to write (default: standard output), or folder where the format is one");
   CLI::App* const show =
       AddAction(app, "show", "Say what a trace holds and whether its ranks agree", options);
   show->add_flag("--json", options.json, "As JSON");
@@ -196,12 +247,19 @@ Result<int> TraceCommand(CommandLine& line) {
   CLI::App* const recover =
       AddAction(app, "recover", "Take what is whole from a damaged or cut trace", options);
   AddOutput(recover, options);
+  CLI::App* const archive =
+      AddAction(app, "archive", "Write traces compressed; every command reads them so", options);
+  archive->add_option("-o,--output", options.output, "File to write (.ctracez)")->required();
+  CLI::App* const unarchive = AddAction(app, "unarchive", "Write an archive as a trace again", options);
+  AddOutput(unarchive, options);
   TraceGenerateOptions generate_options;
   CLI::App* const generate = AddTraceGenerate(app, generate_options);
   if (const auto exit_code = line.Parse()) return *exit_code;
   if (import->parsed()) return Import(options);
   if (exported->parsed()) return Export(options);
   if (show->parsed()) return Show(options);
+  if (archive->parsed()) return Archive(options);
+  if (unarchive->parsed()) return Unarchive(options);
   if (generate->parsed()) return TraceGenerate(generate_options);
   return merge->parsed() ? Merge(options) : Recover(options);
 }

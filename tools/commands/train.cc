@@ -15,7 +15,7 @@ std::vector<std::string> NameInputs(const std::vector<std::string>& words) {
   std::vector<std::string> named;
   for (const std::string& word : words) {
     const bool is_value = !named.empty() && named.back().starts_with("-");
-    if (!is_value && word.ends_with(".ctrace")) named.push_back("--trace");
+    if (!is_value && (word.ends_with(".ctrace") || word.ends_with(".ctracez"))) named.push_back("--trace");
     if (!is_value && word.ends_with(".measurements")) named.push_back("--measurements");
     named.push_back(word);
   }

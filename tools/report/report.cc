@@ -12,7 +12,7 @@ namespace dynamiccl {
 namespace {
 
 Status ReadInput(const std::string& path, ReportInputs& inputs) {
-  if (path.ends_with(".ctrace")) {
+  if (path.ends_with(".ctrace") || path.ends_with(".ctracez")) {
     DYNAMICCL_TRY(Trace trace, ReadTrace(path));
     inputs.traces.push_back({path, std::move(trace)});
   } else if (path.ends_with(".measurements")) {

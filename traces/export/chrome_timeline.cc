@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: "Trace Event Format" (Google). Times are microseconds since the earliest section's start; sections
-// are aligned by the real time of their clock anchors.
+// Format: "Trace Event Format" (Google). Times are microseconds since the earliest section's start.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +7,8 @@
 
 #include "src/collective/size_class.h"
 #include "traces/export/trace_export.h"
-#include "traces/format/trace_calls.h"
+#include "traces/format/matched_calls.h"
+#include "traces/format/section_clock.h"
 
 namespace dynamiccl {
 namespace {
@@ -19,46 +19,52 @@ class Timeline {
  public:
   explicit Timeline(const Trace& trace) : trace_(trace) {
     start_ns_ = INT64_MAX;
-    for (const TraceSection& section : trace.sections)
+    for (const TraceSection& section : trace.sections) {
       start_ns_ = std::min(start_ns_, section.opened.realtime_ns);
+      sections_.push_back(CallsOf(section));
+      clocks_.emplace_back(section);
+    }
   }
 
   std::string Format() {
-    for (size_t i = 0; i < trace_.sections.size(); ++i)
-      AddSection(static_cast<int64_t>(i), trace_.sections[i]);
-    return Json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events_)}}.dump() + "\n";
+    for (size_t i = 0; i < sections_.size(); ++i) AddSection(i);
+    for (const MatchedCall& matched : MatchCalls(sections_)) AddArrows(matched);
+    return "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[" + events_ + "\n]}\n";
   }
 
  private:
-  void AddSection(int64_t process, const TraceSection& section) {
-    const SectionCalls calls = CallsOf(section);
-    const int64_t offset = section.opened.realtime_ns - section.opened.monotonic_ns - start_ns_;
+  void AddSection(size_t process) {
+    const TraceSection& section = trace_.sections[process];
     Name("process_name", process, 0, fmt::format("rank {} on {}", section.rank, section.host));
-    for (const auto& [number, info] : calls.communicators) {
+    for (const auto& [number, info] : sections_[process].communicators) {
       Name("thread_name", process, number,
            fmt::format("communicator {:#x}, {} ranks", info.id, info.n_ranks));
     }
-    for (const TraceCall& call : calls.calls) AddCall(process, offset, call);
-    for (const StepView& step : calls.steps) {
-      events_.push_back({{"ph", "i"},
-                         {"s", "p"},
-                         {"pid", process},
-                         {"tid", 0},
-                         {"ts", Microseconds(step.marked_ns + offset)},
-                         {"name", fmt::format("step {} {}", step.step, dynamiccl::Name(step.phase))}});
+    for (const TraceCall& call : sections_[process].calls) AddCall(process, call);
+    for (const StepView& step : sections_[process].steps) {
+      Add({{"ph", "i"},
+           {"s", "p"},
+           {"pid", process},
+           {"tid", 0},
+           {"ts", Time(process, step.marked_ns)},
+           {"name", fmt::format("step {} {}", step.step, dynamiccl::Name(step.phase))}});
     }
   }
 
-  void Name(const char* what, int64_t process, uint32_t thread, const std::string& name) {
-    events_.push_back(
-        {{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
+  // Texts of other tools may be no UTF-8.
+  void Add(const Json& event) {
+    events_ += (events_.empty() ? "\n" : ",\n") + event.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
-  void AddCall(int64_t process, int64_t offset, const TraceCall& call) {
+  void Name(const char* what, size_t process, uint32_t thread, const std::string& name) {
+    Add({{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
+  }
+
+  void AddCall(size_t process, const TraceCall& call) {
     const CollectiveCall& c = call.issued.call;
     Json event = {{"pid", process},
                   {"tid", call.communicator},
-                  {"ts", Microseconds(call.issued.issued_ns + offset)},
+                  {"ts", Time(process, call.issued.issued_ns)},
                   {"name", fmt::format("{} {}", dynamiccl::Name(c.collective), FormatBytes(c.bytes))},
                   {"args", Arguments(call)}};
     if (call.issued.duration_ns >= 0) {
@@ -68,25 +74,34 @@ class Timeline {
       event["ph"] = "i";
       event["s"] = "t";
     }
-    events_.push_back(event);
-    if (call.issued.duration_ns >= 0 && c.collective < Collective::kSendRecv && trace_.sections.size() > 1)
-      AddFlow(event, c, process);
+    Add(event);
   }
 
-  // The arrow of a collective starts at the first section and passes through the others.
-  void AddFlow(const Json& slice, const CollectiveCall& call, int64_t process) {
-    const bool last = process + 1 == static_cast<int64_t>(trace_.sections.size());
-    Json flow = {{"ph", process == 0 ? "s"
-                        : last       ? "f"
-                                     : "t"},
-                 {"name", "collective"},
-                 {"cat", "collective"},
-                 {"id", fmt::format("{:x}.{}.{}", call.communicator, call.call_number, call.index_in_group)},
-                 {"pid", slice["pid"]},
-                 {"tid", slice["tid"]},
-                 {"ts", slice["ts"]}};
-    if (last) flow["bp"] = "e";
-    events_.push_back(std::move(flow));
+  // From the rank that issued first to the one that issued last, through the slices of the others.
+  void AddArrows(const MatchedCall& matched) {
+    std::vector<std::pair<double, CallPlace>> slices;
+    for (const CallPlace& place : matched.ranks) {
+      const IssuedCall& issued = sections_[place.section].calls[place.call].issued;
+      if (issued.duration_ns >= 0) slices.emplace_back(Time(place.section, issued.issued_ns), place);
+    }
+    if (slices.size() < 2) return;
+    std::stable_sort(slices.begin(), slices.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (size_t i = 0; i < slices.size(); ++i) {
+      const CallPlace& place = slices[i].second;
+      Json arrow = {{"ph", i == 0                   ? "s"
+                           : i + 1 == slices.size() ? "f"
+                                                    : "t"},
+                    {"bp", "e"},
+                    {"name", "collective"},
+                    {"cat", "collective"},
+                    {"id", fmt::format("{:x}.{}.{}", matched.communicator, matched.call_number,
+                                       matched.index_in_group)},
+                    {"pid", place.section},
+                    {"tid", sections_[place.section].calls[place.call].communicator},
+                    {"ts", slices[i].first}};
+      Add(arrow);
+    }
   }
 
   static Json Arguments(const TraceCall& call) {
@@ -108,15 +123,21 @@ class Timeline {
 
   static double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000.0; }
 
+  double Time(size_t section, int64_t monotonic_ns) const {
+    return Microseconds(TimeBetween(clocks_[section].RealTime(monotonic_ns), start_ns_));
+  }
+
   const Trace& trace_;
   int64_t start_ns_;
-  Json events_ = Json::array();
+  std::vector<SectionCalls> sections_;
+  std::vector<SectionClock> clocks_;
+  std::string events_;
 };
 
 }  // namespace
 
-std::string ExportChromeTimeline(const Trace& trace) {
-  return Timeline(trace).Format();
+Result<Exported> ExportChromeTimeline(const Trace& trace) {
+  return Exported{{{"", Timeline(trace).Format()}}, {}};
 }
 
 }  // namespace dynamiccl

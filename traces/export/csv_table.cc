@@ -40,12 +40,12 @@ std::string Row(const TraceCall& call) {
 
 }  // namespace
 
-std::string ExportCsv(const Trace& trace) {
+Result<Exported> ExportCsv(const Trace& trace) {
   std::string text = kHeader;
   for (const TraceSection& section : trace.sections) {
     for (const TraceCall& call : CallsOf(section).calls) text += Row(call);
   }
-  return text;
+  return Exported{{{"", std::move(text)}}, {}};
 }
 
 }  // namespace dynamiccl

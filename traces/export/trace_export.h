@@ -1,20 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces for other tools: a timeline for Perfetto and chrome://tracing, and a table for spreadsheets and
-// pandas.
+// Traces for other tools: one function a format. What each writes and leaves out: docs/exports.md.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "src/base/status.h"
 #include "traces/format/trace.h"
 
 namespace dynamiccl {
 
+struct ExportedFile {
+  std::string name;  // path in the folder of the export; empty where the export is one file
+  std::string content;
+};
+
+struct Exported {
+  std::vector<ExportedFile> files;
+  std::vector<std::string> notes;  // what is left out, and why
+};
+
+struct TraceExporter {
+  std::string_view name;      // as `dynamiccl trace export --to` spells it
+  std::string_view sentence;  // one line for the help
+  bool folder;                // writes several files
+  Result<Exported> (*run)(const Trace& trace);
+};
+
+std::span<const TraceExporter> AllExporters();
+Result<Exported> ExportTrace(const Trace& trace, std::string_view format);
+
+// The rows of AllExporters.
+
 // Chrome trace JSON: a process for each rank, a thread for each communicator, a slice for each call (an
 // instant where no duration is known), arrows between the ranks of the same collective, a marker for each
-// training step.
-std::string ExportChromeTimeline(const Trace& trace);
-
+// training step. Ranks are aligned by SectionClock.
+Result<Exported> ExportChromeTimeline(const Trace& trace);
 // RFC 4180 with a header line; one row a call, empty where something is not known.
-std::string ExportCsv(const Trace& trace);
+Result<Exported> ExportCsv(const Trace& trace);
+Result<Exported> ExportJsonLines(const Trace& trace);
+// Chakra execution traces: length-delimited protobuf, one file a rank.
+Result<Exported> ExportChakra(const Trace& trace);
+// What tuners answered, as rules of NVIDIA's example tuner (docs/formats/override_rules.md).
+Result<Exported> ExportTunerTable(const Trace& trace);
+// Measured durations as the JSON of nccl-tests, one file a collective and communicator size.
+Result<Exported> ExportNcclTests(const Trace& trace);
+// GOAL schedule of LogGOPSim, collectives as the sends and receives of rings.
+Result<Exported> ExportGoal(const Trace& trace);
+// Common Trace Format 1.8: one folder a rank with its metadata and the section as it is in a .ctrace file.
+Result<Exported> ExportCtf(const Trace& trace);
 
 }  // namespace dynamiccl

@@ -16,8 +16,9 @@ struct Source {
   std::vector<std::string> notes;
 };
 
-Result<Source> MirroredSource(const Trace& trace, int32_t rank, int32_t world) {
-  Source source{CallsOf(trace.sections[0]), {}, {"recorded on one rank: every rank issues its calls"}};
+Result<Source> MirroredSource(const Trace& trace, const std::vector<SectionCalls>& sections, int32_t rank,
+                              int32_t world) {
+  Source source{sections[0], {}, {"recorded on one rank: every rank issues its calls"}};
   for (const auto& [number, info] : source.calls.communicators) {
     // A communicator as large as the recorded job, or larger than ours, is ours.
     const bool whole = info.n_ranks >= world || info.n_ranks == trace.sections[0].world;
@@ -35,24 +36,23 @@ Result<Source> MirroredSource(const Trace& trace, int32_t rank, int32_t world) {
   return source;
 }
 
-Result<Source> RecordedSource(const Trace& trace, int32_t rank, int32_t world) {
-  const auto sections = static_cast<int32_t>(trace.sections.size());
-  if (sections != world) {
+Result<Source> RecordedSource(const std::vector<SectionCalls>& sections, int32_t rank, int32_t world) {
+  const auto recorded = static_cast<int32_t>(sections.size());
+  if (recorded != world) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "a trace of {} ranks cannot be replayed on {}",
-                              sections, world),
-                    fmt::format("use -n {}", sections));
+                              recorded, world),
+                    fmt::format("use -n {}", recorded));
   }
   Membership members;
   std::map<uint64_t, int32_t> sizes;
   Source source;
   for (int32_t other = 0; other < world; ++other) {
-    SectionCalls calls = CallsOf(trace.sections[static_cast<size_t>(other)]);
-    for (const auto& [number, info] : calls.communicators) {
+    for (const auto& [number, info] : sections[static_cast<size_t>(other)].communicators) {
       members[info.id][other] = info.rank;
       sizes[info.id] = info.n_ranks;
     }
-    if (other == rank) source.calls = std::move(calls);
   }
+  source.calls = sections[static_cast<size_t>(rank)];
   for (const auto& [id, ranks] : members) {
     if (static_cast<int32_t>(ranks.size()) != sizes[id]) {
       return MakeError(ErrorKind::kInvalidArgument, "the trace has {} of the {} ranks of communicator {:#x}",
@@ -72,33 +72,37 @@ bool Replayable(const TraceCall& call, bool mirrored, int32_t n_ranks) {
   return !(mirrored && one_sided) && CountArgument(c, n_ranks) > 0;
 }
 
+// To the group of the call before it where they were issued as one.
+void AppendCall(ReplayPlan& plan, size_t communicator, const TraceCall& call) {
+  const bool same_group =
+      !plan.groups.empty() && plan.groups.back().communicator == communicator &&
+      plan.groups.back().calls.back().issued.call.call_number == call.issued.call.call_number;
+  if (!same_group) plan.groups.push_back({communicator, {}});
+  plan.groups.back().calls.push_back(call);
+}
+
 }  // namespace
 
 Result<ReplayPlan> PlanReplay(const Trace& trace, int32_t rank, int32_t world, const ReplayWindow& window) {
   if (trace.sections.empty())
     return MakeError(ErrorKind::kInvalidArgument, "an empty trace has nothing to replay");
-  const bool mirrored = trace.sections.size() == 1;
-  DYNAMICCL_TRY(Source source,
-                mirrored ? MirroredSource(trace, rank, world) : RecordedSource(trace, rank, world));
+  std::vector<SectionCalls> sections;
+  for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
+  const bool mirrored = sections.size() == 1;
+  DYNAMICCL_TRY(Source source, mirrored ? MirroredSource(trace, sections, rank, world)
+                                        : RecordedSource(sections, rank, world));
+  const WindowedCalls windowed(trace, sections, window);
   ReplayPlan plan{std::move(source.communicators), {}, std::move(source.notes)};
   std::map<uint64_t, size_t> index;
   for (size_t i = 0; i < plan.communicators.size(); ++i) index[plan.communicators[i].id] = i;
   uint64_t left_out = 0;
-  const size_t end =
-      std::min<uint64_t>(source.calls.calls.size(),
-                         window.count > UINT64_MAX - window.first ? UINT64_MAX : window.first + window.count);
-  for (size_t i = window.first; i < end; ++i) {
-    const TraceCall& call = source.calls.calls[i];
+  for (const TraceCall& call : source.calls.calls) {
+    if (!windowed.Holds(call)) continue;
     const size_t communicator = index.at(call.issued.call.communicator);
-    if (!Replayable(call, mirrored, plan.communicators[communicator].n_ranks)) {
+    if (Replayable(call, mirrored, plan.communicators[communicator].n_ranks))
+      AppendCall(plan, communicator, call);
+    else
       ++left_out;
-      continue;
-    }
-    const bool same_group =
-        !plan.groups.empty() && plan.groups.back().communicator == communicator &&
-        plan.groups.back().calls.back().issued.call.call_number == call.issued.call.call_number;
-    if (!same_group) plan.groups.push_back({communicator, {}});
-    plan.groups.back().calls.push_back(call);
   }
   if (left_out > 0)
     plan.notes.push_back(

@@ -3,19 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "src/base/status.h"
-#include "traces/format/trace_calls.h"
+#include "traces/replay/replay_window.h"
 
 namespace dynamiccl {
-
-struct ReplayWindow {
-  uint64_t first = 0;  // index of the first call in order of issue
-  uint64_t count = std::numeric_limits<uint64_t>::max();
-};
 
 // A communicator to create, the same list in the same order on every rank: all ranks of the job split it off
 // with these arguments.

@@ -32,16 +32,19 @@ std::vector<ReplayRow> SummarizeReplay(const ReplayPlan& plan, const std::vector
 }
 
 std::string FormatReplayRows(const std::vector<ReplayRow>& rows) {
-  std::string text = fmt::format("{:<8} {:<14} {:<16} {:>8} {:>10} {:>16} {:>16}\n", "stage", "collective",
-                                 "size class", "calls", "bytes", "recorded us/call", "replayed us/call");
+  const auto known = [](double microseconds) {
+    return microseconds < 0 ? std::string("-") : fmt::format("{:.1f}", microseconds);
+  };
+  std::string text =
+      fmt::format("{:<8} {:<14} {:<16} {:>8} {:>10} {:>12} {:>12} {:>12} {:>12}   us per call\n", "stage",
+                  "collective", "size class", "calls", "bytes", "recorded", "replayed", "default", "best");
   for (const ReplayRow& row : rows) {
-    const std::string recorded =
-        row.recorded_calls == 0
-            ? "-"
-            : fmt::format("{:.1f}", row.recorded_us / static_cast<double>(row.recorded_calls));
-    text += fmt::format("{:<8} {:<14} {:<16} {:>8} {:>10} {:>16} {:>16.1f}\n", Name(row.stage),
+    const double recorded =
+        row.recorded_calls == 0 ? -1 : row.recorded_us / static_cast<double>(row.recorded_calls);
+    text += fmt::format("{:<8} {:<14} {:<16} {:>8} {:>10} {:>12} {:>12.1f} {:>12} {:>12}\n", Name(row.stage),
                         Name(row.collective), Name(row.size_class), row.calls, FormatBytes(row.bytes),
-                        recorded, row.replayed_us / static_cast<double>(row.calls));
+                        known(recorded), row.replayed_us / static_cast<double>(row.calls),
+                        known(row.default_us), known(row.best_us));
   }
   return text;
 }

@@ -20,6 +20,8 @@ struct ReplayRow {
   uint64_t recorded_calls = 0;  // of them with a recorded duration
   double recorded_us = 0;       // sum over those
   double replayed_us = 0;       // sum over all
+  double default_us = -1;  // of one call of this kind in a sweep, the library's own choice; -1: not known
+  double best_us = -1;     // likewise with the best config
 };
 
 // `group_us[i]` is how long plan.groups[i] took; calls of one group share its time by their bytes.

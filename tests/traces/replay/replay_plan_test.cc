@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "tests/traces/any_trace.h"
 #include "traces/replay/replay_summary.h"
 
@@ -75,6 +77,7 @@ TEST(ReplayPlan, TakesAWindowAndKeepsGroups) {
   builder.Call(0, Collective::kAllReduce, 64)
       .Call(0, Collective::kAllReduce, 128)
       .Call(1, Collective::kAllReduce, 256);
+  builder.section().records[2].index_in_group = 1;
   const auto whole = PlanReplay({{builder.section()}}, 0, 2, {});
   ASSERT_EQ(whole->groups.size(), 2u);
   EXPECT_EQ(whole->groups[0].calls.size(), 2u);
@@ -82,6 +85,63 @@ TEST(ReplayPlan, TakesAWindowAndKeepsGroups) {
   ASSERT_EQ(window->groups.size(), 1u);
   EXPECT_EQ(window->groups[0].calls[0].issued.call.bytes, 128u);
   EXPECT_TRUE(PlanReplay({{builder.section()}}, 0, 2, {.first = 99})->groups.empty());
+}
+
+// Two ranks that issue the same collectives, with other calls between them on one of them and clocks that
+// differ.
+Trace UnevenRanks() {
+  Trace trace;
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    SectionBuilder builder(rank, 2);
+    builder.Add(CommunicatorRecord(
+        1, {.id = 50u + static_cast<uint64_t>(rank), .rank = 0, .n_ranks = 1, .n_nodes = 1}, 0));
+    for (uint64_t step = 0; step < 4; ++step) {
+      builder.Add(StepRecord({.marked_ns = 0, .step = step}));
+      IssuedCall own;
+      own.call.call_number = step;
+      own.call.bytes = 8;
+      if (rank == 1) builder.Add(CallRecord(1, own));
+      builder.Call(2 * step, Collective::kReduceScatter, 4096)
+          .Call(2 * step + 1, Collective::kAllGather, 4096);
+    }
+    builder.section().opened = {rank * 7, 0};
+    trace.sections.push_back(builder.section());
+  }
+  return trace;
+}
+
+std::vector<uint64_t> SharedCallsOf(const ReplayPlan& plan) {
+  std::vector<uint64_t> numbers;
+  for (const ReplayGroup& group : plan.groups) {
+    for (const TraceCall& call : group.calls)
+      if (call.issued.call.communicator == 0xabc) numbers.push_back(call.issued.call.call_number);
+  }
+  return numbers;
+}
+
+TEST(ReplayPlan, AWindowHoldsTheSameCollectivesOnEveryRank) {
+  const Trace trace = UnevenRanks();
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 200; ++i) {
+    ReplayWindow window;
+    if (i % 3 == 0) window.first = random() % 10, window.count = random() % 10;
+    if (i % 3 == 1)
+      window.first_step = static_cast<int64_t>(random() % 4), window.last_step = window.first_step + 1;
+    if (i % 3 == 2)
+      window.begin_ns = static_cast<int64_t>(random() % 20), window.end_ns = window.begin_ns + 5;
+    EXPECT_EQ(SharedCallsOf(*PlanReplay(trace, 0, 2, window)),
+              SharedCallsOf(*PlanReplay(trace, 1, 2, window)));
+  }
+}
+
+TEST(ReplayPlan, TakesAWindowOfStepsAndOfTime) {
+  const Trace trace = UnevenRanks();
+  const auto steps = PlanReplay(trace, 0, 2, {.first_step = 1, .last_step = 2});
+  EXPECT_EQ(SharedCallsOf(*steps), (std::vector<uint64_t>{2, 3, 4, 5}));
+  EXPECT_TRUE(PlanReplay(trace, 0, 2, {.first_step = 4})->groups.empty());
+  // The trace begins with rank 1's own call at 996; rank 0 issues the shared ones at 1003, 1004, 1006, ...
+  const auto time = PlanReplay(trace, 1, 2, {.begin_ns = 7, .end_ns = 10});
+  EXPECT_EQ(SharedCallsOf(*time), (std::vector<uint64_t>{0, 1}));
 }
 
 TEST(ReplayPlan, LeavesOutWhatCannotBeIssued) {
@@ -111,6 +171,11 @@ TEST(ReplaySummary, SharesAGroupsTimeByBytes) {
   EXPECT_EQ(rows[0].recorded_calls, 1u);
   EXPECT_DOUBLE_EQ(rows[1].replayed_us, 6.0);
   EXPECT_THAT(FormatReplayRows(rows), HasSubstr("AllReduce"));
+  EXPECT_EQ(rows[0].best_us, -1) << "no sweep, no best";
+  auto swept = rows;
+  swept[0].default_us = 30;
+  swept[0].best_us = 20.25;
+  EXPECT_THAT(FormatReplayRows(swept), HasSubstr("30.0         20.2\n"));
 }
 
 }  // namespace

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Format: mlcommons/chakra, schema/protobuf/et_def.proto, version 0.0.4. Field numbers are that file's.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "src/collective/size_class.h"
+#include "traces/export/protobuf_message.h"
+#include "traces/export/trace_export.h"
+#include "traces/format/section_clock.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+namespace {
+
+enum NodeType : uint64_t { kComputation = 4, kSendNode = 5, kReceiveNode = 6, kCollectiveNode = 7 };
+
+// CollectiveCommType
+uint64_t TypeOf(Collective collective) {
+  switch (collective) {
+    case Collective::kReduce:
+      return 1;
+    case Collective::kAllGather:
+      return 2;
+    case Collective::kBroadcast:
+      return 5;
+    case Collective::kSendRecv:
+      return 6;
+    case Collective::kReduceScatter:
+      return 7;
+    default:
+      return 0;
+  }
+}
+
+// AttributeProto
+ProtobufMessage Attribute(std::string_view name) {
+  return ProtobufMessage().Text(1, name);
+}
+std::string Int32(std::string_view name, int32_t value) {
+  return Attribute(name).Number(7, static_cast<uint64_t>(int64_t{value})).bytes();
+}
+std::string Int64(std::string_view name, int64_t value) {
+  return Attribute(name).Number(9, static_cast<uint64_t>(value)).bytes();
+}
+std::string Bool(std::string_view name, bool value) {
+  return Attribute(name).Number(27, value ? 1 : 0).bytes();
+}
+std::string String(std::string_view name, std::string_view value) {
+  return Attribute(name).Text(29, value).bytes();
+}
+
+// The nodes of one rank: calls in their order, each after the one before it on its communicator, and between
+// two calls a computation as long as the time from issue to issue.
+class RankWriter {
+ public:
+  explicit RankWriter(const TraceSection& section) : clock_(section), start_(section.opened.realtime_ns) {
+    Append(ProtobufMessage().Text(1, "0.0.4"));
+  }
+
+  void Add(const TraceCall& call) {
+    const int64_t now = TimeBetween(clock_.RealTime(call.issued.issued_ns), start_);
+    if (last_ns_ >= 0 && now > last_ns_) AddComputation(now);
+    last_ns_ = now;
+    AddCall(call, now);
+  }
+
+  std::string& text() { return text_; }
+
+ private:
+  void Append(const ProtobufMessage& message) {
+    text_ += ProtobufMessage().Delimited(message.bytes()).bytes();
+  }
+
+  ProtobufMessage Node(uint64_t id, const std::string& name, NodeType type) {
+    return ProtobufMessage().Number(1, id).Text(2, name).Number(3, type);
+  }
+
+  static uint64_t Microseconds(int64_t nanoseconds) {
+    return nanoseconds < 0 ? 0 : static_cast<uint64_t>(nanoseconds) / 1000;
+  }
+
+  void AddComputation(int64_t until_ns) {
+    const uint64_t id = next_id_++;
+    ProtobufMessage node = Node(id, "computation", kComputation);
+    if (computation_ != 0) node.Number(5, computation_);
+    node.Number(6, Microseconds(last_ns_)).Number(7, Microseconds(until_ns - last_ns_));
+    Append(node.Text(10, Bool("is_cpu_op", false)));
+    computation_ = id;
+  }
+
+  void AddCall(const TraceCall& call, int64_t now) {
+    const CollectiveCall& c = call.issued.call;
+    const bool send = c.collective == Collective::kSend;
+    const bool receive = c.collective == Collective::kRecv;
+    const uint64_t id = next_id_++;
+    ProtobufMessage node = Node(id, fmt::format("{} {}", Name(c.collective), FormatBytes(c.bytes)),
+                                send      ? kSendNode
+                                : receive ? kReceiveNode
+                                          : kCollectiveNode);
+    uint64_t& before = last_on_[c.communicator];
+    if (before != 0) node.Number(5, before);
+    if (computation_ != 0) node.Number(5, computation_);
+    before = id;
+    node.Number(6, Microseconds(now)).Number(7, Microseconds(call.issued.duration_ns));
+    node.Text(10, Bool("is_cpu_op", false)).Text(10, Int64("comm_size", static_cast<int64_t>(c.bytes)));
+    if (send || receive)
+      AddPeers(node, call, send);
+    else
+      node.Text(10, Int64("comm_type", static_cast<int64_t>(TypeOf(c.collective))));
+    Append(node.Text(10, String("pg_name", fmt::format("{:#x}", c.communicator))));
+  }
+
+  static void AddPeers(ProtobufMessage& node, const TraceCall& call, bool send) {
+    const int32_t own = call.issued.rank;
+    const int32_t peer = call.issued.root_or_peer;
+    node.Text(10, Int32("comm_src", send ? own : peer)).Text(10, Int32("comm_dst", send ? peer : own));
+    node.Text(10, Int32("comm_tag", static_cast<int32_t>(call.issued.call.call_number & 0x7fffffff)));
+  }
+
+  SectionClock clock_;
+  int64_t start_;
+  std::string text_;
+  int64_t last_ns_ = -1;
+  uint64_t next_id_ = 1;
+  uint64_t computation_ = 0;              // the last one
+  std::map<uint64_t, uint64_t> last_on_;  // communicator -> its last node
+};
+
+}  // namespace
+
+Result<Exported> ExportChakra(const Trace& trace) {
+  Exported exported;
+  for (size_t i = 0; i < trace.sections.size(); ++i) {
+    const TraceSection& section = trace.sections[i];
+    RankWriter writer(section);
+    for (const TraceCall& call : CallsOf(section).calls) writer.Add(call);
+    const int64_t rank = section.rank >= 0 ? section.rank : static_cast<int64_t>(i);
+    exported.files.push_back({fmt::format("trace.{}.et", rank), std::move(writer.text())});
+  }
+  return exported;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Format: what nccl-tests 2.19 writes with -J, as far as a trace tells it. Times are microseconds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "traces/export/trace_export.h"
+#include "traces/format/matched_calls.h"
+
+namespace dynamiccl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// One row of nccl-tests.
+struct RowKey {
+  uint64_t bytes;
+  DataType data_type;
+  ReduceOp op;
+  int32_t root;
+  friend auto operator<=>(const RowKey&, const RowKey&) = default;
+};
+// One run of nccl-tests: a program and a number of ranks.
+using RunKey = std::pair<Collective, int32_t>;
+using Run = std::map<RowKey, std::vector<double>>;  // microseconds of each call
+
+const char* ProgramOf(Collective collective) {
+  switch (collective) {
+    case Collective::kBroadcast:
+      return "broadcast";
+    case Collective::kReduce:
+      return "reduce";
+    case Collective::kAllGather:
+      return "all_gather";
+    case Collective::kReduceScatter:
+      return "reduce_scatter";
+    default:
+      return "all_reduce";
+  }
+}
+
+// The rank that came last has waited for nobody: its time is the collective's.
+double TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sections) {
+  int64_t least = -1;
+  for (const CallPlace& place : matched.ranks) {
+    const int64_t duration = sections[place.section].calls[place.call].issued.duration_ns;
+    if (duration > 0 && (least < 0 || duration < least)) least = duration;
+  }
+  return static_cast<double>(least) / 1000.0;
+}
+
+Json Times(uint64_t bytes, std::vector<double> times, double bus_factor) {
+  std::sort(times.begin(), times.end());
+  double sum = 0;
+  for (const double time : times) sum += time;
+  const double mean = sum / static_cast<double>(times.size());
+  const double bandwidth = static_cast<double>(bytes) / (mean * 1e3);
+  return {{"time", mean},
+          {"alg_bw", bandwidth},
+          {"bus_bw", bandwidth * bus_factor},
+          {"nwrong", nullptr},
+          {"min_us", times.front()},
+          {"max_us", times.back()},
+          {"avg_us", mean},
+          {"p50_us", times[times.size() / 2]},
+          {"times_us", times}};
+}
+
+Json RowOf(const RunKey& run, const RowKey& key, const std::vector<double>& times) {
+  const uint64_t element = ElementBytes(key.data_type);
+  const bool reduces = run.first != Collective::kAllGather && run.first != Collective::kBroadcast;
+  const bool per_rank = run.first == Collective::kAllGather || run.first == Collective::kReduceScatter;
+  const uint64_t share = per_rank ? static_cast<uint64_t>(run.second) : 1;
+  return {{"size", key.bytes},
+          {"count", element == 0 ? 0 : key.bytes / element / share},
+          {"type", std::string(Name(key.data_type))},
+          {"redop", reduces ? std::string(Name(key.op)) : "none"},
+          {"root", key.root},
+          {"out_of_place", Times(key.bytes, times, BusBandwidthFactor(run.first, run.second))}};
+}
+
+Json FileOf(const RunKey& key, const Run& run, const TraceSection& section) {
+  Json results = Json::array();
+  Json devices = Json::array();
+  for (const auto& [row, times] : run) results.push_back(RowOf(key, row, times));
+  for (int32_t rank = 0; rank < key.second; ++rank) devices.push_back({{"rank", rank}});
+  return {{"version", "dynamiccl trace export"},
+          {"args", {fmt::format("{}_perf", ProgramOf(key.first))}},
+          {"nccl_version", section.library},
+          {"devices", devices},
+          {"results", results}};
+}
+
+}  // namespace
+
+Result<Exported> ExportNcclTests(const Trace& trace) {
+  std::vector<SectionCalls> sections;
+  for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
+  std::map<RunKey, Run> runs;
+  uint64_t untimed = 0;
+  for (const MatchedCall& matched : MatchCalls(sections)) {
+    const IssuedCall& issued = sections[matched.ranks[0].section].calls[matched.ranks[0].call].issued;
+    const double time = TimeOf(matched, sections);
+    if (time <= 0 || issued.call.bytes == 0 || issued.call.n_ranks < 1) {
+      ++untimed;
+      continue;
+    }
+    runs[{issued.call.collective, issued.call.n_ranks}]
+        [{issued.call.bytes, issued.call.data_type, issued.call.op, issued.root_or_peer}]
+            .push_back(time);
+  }
+  Exported exported;
+  for (const auto& [key, run] : runs) {
+    exported.files.push_back(
+        {fmt::format("{}_perf.{}.json", ProgramOf(key.first), key.second),
+         FileOf(key, run, trace.sections[0]).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"});
+  }
+  if (untimed > 0) exported.notes.push_back(fmt::format("{} collectives left out: no duration", untimed));
+  return exported;
+}
+
+}  // namespace dynamiccl

@@ -281,6 +281,8 @@ class LogParser {
       rank.CountCut();
     else if (const auto choice = ParseDebugChoice(piece.text))
       rank.Take(*choice);
+    else if (IsChoiceWithoutTuner(piece.text))
+      ++without_tuner_;
     else if (const auto communicator = ParseDebugCommunicator(piece.text))
       rank.Take(*communicator);
     else
@@ -354,6 +356,10 @@ class LogParser {
     if (strayed > 0)
       imported.notes.push_back(
           fmt::format("{} choices (TUNING) whose calls (COLL) are not there: left out", strayed));
+    if (without_tuner_ > 0)
+      imported.notes.push_back(
+          fmt::format("{} calls by symmetric kernels or the copy engine: they have no algorithm or protocol",
+                      without_tuner_));
     for (const auto& [collective, cells] : cost_cells_)
       imported.notes.push_back(fmt::format("the library's cost table, {}: {}", Name(collective), cells));
     if (std::any_of(imported.trace->sections.begin(), imported.trace->sections.end(),
@@ -362,6 +368,7 @@ class LogParser {
   }
 
   size_t line_number_ = 0;
+  uint64_t without_tuner_ = 0;
   std::string library_;
   std::set<std::string> hosts_;
   std::map<std::tuple<std::string, int64_t, int32_t>, LoggedRank> ranks_;  // host, process, device

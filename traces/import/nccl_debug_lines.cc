@@ -191,6 +191,13 @@ std::optional<DebugChoice> ParseDebugChoice(std::string_view text) {
   return choice;
 }
 
+bool IsChoiceWithoutTuner(std::string_view text) {
+  const size_t open = text.find(" [");
+  return open != std::string_view::npos && FunctionOf(text.substr(0, open)) &&
+         text.find("]: ", open) != std::string_view::npos &&
+         text.find(" Bytes -> ", open) != std::string_view::npos;
+}
+
 std::optional<DebugCommunicator> ParseDebugCommunicator(std::string_view text) {
   const KeyedWords words(text);
   const auto rank = NumberIn<int32_t>(words.Find("rank"));

@@ -51,6 +51,8 @@ struct DebugChoice {
   CollectiveConfig config;
 };
 std::optional<DebugChoice> ParseDebugChoice(std::string_view text);
+// "AllReduce [Symmetric]: 8 Bytes -> Kernel ...", "[Copy Engine]": no tuner is asked.
+bool IsChoiceWithoutTuner(std::string_view text);
 
 // SUBSYS INIT: "... comm 0x28e3fc20 rank 4 nranks 16 cudaDev 4 ... commId 0x6cdf408afa1ed52b - Init START",
 // and "comm 0x.. rank 0 nRanks 16 nNodes 2 ...".

@@ -273,6 +273,19 @@ TEST(NcclDebug, TheCostTableBecomesANote) {
           "Ring LL 43.4 us 20.8 GB/s, Ring Simple 152.8 us 204.8 GB/s"));
 }
 
+TEST(NcclDebug, SymmetricKernelsAndTheCopyEngineAreCounted) {
+  const Rank rank{0, 2};
+  const auto imported = ImportText(rank.Init() + rank.Call("AllReduce", 0, 256) +
+                                       rank.Line("AllReduce [Symmetric]: 1024 Bytes -> Kernel "
+                                                 "AllReduce_AGxLL_R nchannels 1 nthreads 512 nWorks 1") +
+                                       rank.Call("AllGather", 1, 64) +
+                                       rank.Line("AllGather [Copy Engine]: 256 Bytes -> cudaMemcpyAsync"),
+                                   "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("2 calls by symmetric kernels or the copy engine")));
+  EXPECT_EQ(CountOf(*imported, "algorithm"), 2u);
+}
+
 TEST(NcclDebug, ALogWithoutCallsIsAnError) {
   EXPECT_THAT(ErrorOf("", "nccl-debug"), HasSubstr("line 0: no call in this log"));
   EXPECT_THAT(ErrorOf(Rank{0, 2}.Init(), "nccl-debug"), HasSubstr("line 2: no call in this log"));

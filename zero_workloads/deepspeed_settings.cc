@@ -40,6 +40,11 @@ constexpr Key kKeys[] = {
     {"zero_optimization.stage3_prefetch_bucket_size", Meaning::kNoMatter},
     {"zero_optimization.stage3_max_live_parameters", Meaning::kNoMatter},
     {"zero_optimization.stage3_max_reuse_distance", Meaning::kNoMatter},
+    {"zero_optimization.mics_shard_size", Meaning::kTogether},
+    {"zero_optimization.mics_hierarchical_params_gather", Meaning::kIs, "false"},
+    {"zero_optimization.zero_hpz_partition_size", Meaning::kTogether},
+    {"zero_optimization.zero_quantized_weights", Meaning::kIs, "false"},
+    {"zero_optimization.zero_quantized_gradients", Meaning::kIs, "false"},
     {"zero_optimization.offload_optimizer.device", Meaning::kTogether},
     {"zero_optimization.offload_optimizer.nvme_path", Meaning::kTogether},
     {"train_batch_size", Meaning::kTogether},
@@ -81,6 +86,9 @@ class DeepSpeedReader {
     DYNAMICCL_CHECK_OK(ReadPrecision());
     DYNAMICCL_CHECK_OK(ReadBatch());
     DYNAMICCL_CHECK_OK(ReadOffload());
+    // What DeepSpeed takes for "none": its defaults.
+    DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.mics_shard_size", "--shard-group", -1));
+    DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.zero_hpz_partition_size", "--secondary-group", 1));
     ReadBucket();
     ReadActivations();
     NoteDefaults();
@@ -215,6 +223,15 @@ class DeepSpeedReader {
       return Complain("zero_optimization.offload_optimizer.device: {}", device);
     Add("zero_optimization.offload_optimizer", "--offload-optimizer",
         {device == "cpu" ? device : "nvme:" + path});
+    return {};
+  }
+
+  Status ReadGroup(const std::string& name, const std::string& option, int64_t none) {
+    const Json* const size = Find(name);
+    if (size == nullptr || *size == none) return {};
+    if (!size->is_number_integer() || *size < 1)
+      return Complain("{}: {}: a number of ranks, at least 1", name, size->dump());
+    Add(name, option, {size->dump()});
     return {};
   }
 

@@ -160,6 +160,16 @@ void AddZeroOptions(CLI::App* train, TrainingSettings* settings) {
       ->add_option("--tensor-parallel", settings->tensor_parallel,
                    "Ranks that compute one replica of the model together; ZeRO divides over the others.")
       ->capture_default_str();
+  train
+      ->add_option("--shard-group", settings->shard_group,
+                   "Hybrid sharding: ZeRO divides over groups of so many neighbouring data ranks, and the "
+                   "groups hold copies; 0: over all of them.")
+      ->capture_default_str();
+  train
+      ->add_option("--secondary-group", settings->secondary_group,
+                   "Stage 3: groups of so many neighbours hold a second copy of the parameters, from which "
+                   "backward passes gather (ZeRO++'s hpZ); 0: no such copy.")
+      ->capture_default_str();
   train->add_flag("--sequence-parallel", settings->sequence_parallel,
                   "Tensor ranks divide the sequence too, where they do not divide layers.");
   train

@@ -113,7 +113,10 @@ void Progress::WriteEvents(const StepReport& report) {
 void Progress::Begin(int64_t parameters, const TextDataset& text, const std::string& device) {
   if (!speaks_) return;
   const int tensor = settings_.tensor_parallel;
-  const std::string grid = tensor == 1 ? "" : fmt::format(" ({} data x {} tensor)", world_ / tensor, tensor);
+  std::string grid = tensor == 1 ? "" : fmt::format(" ({} data x {} tensor)", world_ / tensor, tensor);
+  if (settings_.shard_group > 0) grid += fmt::format(", shard groups of {}", settings_.shard_group);
+  if (settings_.secondary_group > 0)
+    grid += fmt::format(", secondary groups of {}", settings_.secondary_group);
   fmt::print("stage {}, {} rank(s){}, {} parameters, {}, {} on {}\n", settings_.stage, world_, grid,
              parameters, settings_.dtype, settings_.overlap ? "overlapped" : "not overlapped", device);
   fmt::print("text: {} bytes to train on, {} held out; byte frequencies alone: {:.3f} bits per byte\n",

@@ -68,6 +68,8 @@ EngineSettings EngineSettingsOf(const Run& run) {
   engine.loss_scale = settings.LossScaling();
   engine.tensor = SplitOf(run);
   engine.world = run.grid->world();
+  engine.replicas = run.grid->replicas();
+  engine.secondary = run.grid->secondary();
   engine.device = run.device;
   engine.clip_norm = settings.clip_norm;
   engine.contiguous_gradients = settings.residual.contiguous_pools;
@@ -123,13 +125,16 @@ int64_t BeginAt(TrainingCheckpoints* checkpoints, int64_t steps) {
                            "give more --steps, or --resume with an earlier step"});
 }
 
+MeasuredGroups MeasuredGroupsOf(const Grid& grid) {
+  return {grid.world(), grid.data(), grid.shard(), grid.tensor()};
+}
+
 // The hooks that a run's forward passes take: the engine's own, or with checkpoints between the two.
 class Checkpointing {
  public:
   Checkpointing(const Run& run, UnitHooks* engine) : hooks_(engine) {
     const at::TensorOptions options = at::TensorOptions().dtype(run.settings.type()).device(run.device);
-    const CheckpointChoice choice =
-        ResolveCheckpoints(run.settings, {run.grid->world(), run.grid->data(), run.grid->tensor()}, options);
+    const CheckpointChoice choice = ResolveCheckpoints(run.settings, MeasuredGroupsOf(*run.grid), options);
     if (run.grid->world()->rank() == 0 && !choice.reason.empty()) fmt::print("{}\n", choice.reason);
     if (choice.checkpoints == Checkpoints::kNone) return;
     // Slices of a split sequence are divided already.
@@ -170,9 +175,9 @@ void RunSteps(const Run& run) {
   ProcessGroup* const data = run.grid->data();
   const bool by_parameter = settings.unit == "parameter";
   const std::vector<ModelUnit> units = model.Units();
-  if (settings.exchange == "owner") data->SetExchange(Exchange::kOwner);
-  const std::unique_ptr<ZeroEngine> engine =
-      ZeroEngine::Create(by_parameter ? UnitPerParameter(units) : units, data, EngineSettingsOf(run));
+  if (settings.exchange == "owner") run.grid->shard()->SetExchange(Exchange::kOwner);
+  const std::unique_ptr<ZeroEngine> engine = ZeroEngine::Create(
+      by_parameter ? UnitPerParameter(units) : units, run.grid->shard(), EngineSettingsOf(run));
   ParameterUnitHooks parameter_hooks(units, engine.get());
   UnitHooks* const engine_hooks = by_parameter ? static_cast<UnitHooks*>(&parameter_hooks) : engine.get();
   Checkpointing checkpointing(run, engine_hooks);
@@ -263,7 +268,7 @@ Status Train(const TrainingSettings& settings) {
   const JoinSettings join{std::chrono::seconds(settings.join_timeout_seconds),
                           RunFingerprint(settings, text)};
   DYNAMICCL_TRY(const std::unique_ptr<Grid> grid,
-                Grid::Create(environment, settings.tensor_parallel, settings.stage, join));
+                Grid::Create(environment, settings.groups(), settings.stage, join));
   try {
     RunSteps({settings, text, grid.get(), &progress, device, offload});
   } catch (const CheckpointFailure& failure) {

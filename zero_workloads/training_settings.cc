@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zero_workloads/training_settings.h"
 
-#include "zero_workloads/parallel/grid.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -63,6 +61,21 @@ Status ValidateWords(const TrainingSettings& settings) {
         MakeError(ErrorKind::kInvalidArgument,
                   "--accumulation sharded: stage {} sums gradients over ranks once a step", settings.stage),
         "stages 2 and 3 can add up shards");
+  }
+  return {};
+}
+
+Status ValidateSharding(const TrainingSettings& settings) {
+  if (settings.shard_group > 0 && settings.stage == 0) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--shard-group {}: stage 0 divides nothing",
+                              settings.shard_group),
+                    "give --stage 1, 2 or 3");
+  }
+  if (settings.secondary_group > 0 && settings.stage != 3) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "--secondary-group {}: stage {} gathers no parameters for backward passes",
+                              settings.secondary_group, settings.stage),
+                    "it is for --stage 3");
   }
   return {};
 }
@@ -141,18 +154,18 @@ std::string TrainingSettings::Canonical() const {
   return fmt::format(
              "stage={} steps={} layers={} hidden={} heads={} sequence={} batch={} micro_steps={} "
              "bucket_bytes={} "
-             "unit={} exchange={} tensor_parallel={} sequence_parallel={} "
+             "unit={} exchange={} tensor_parallel={} shard_group={} secondary_group={} sequence_parallel={} "
              "dtype={} reduce_type={} accumulation={} accumulation_type={} loss_scale={} first_loss_scale={} "
              "least_loss_scale={} loss_scale_growth={} loss_scale_hysteresis={} seed={} "
              "learning_rate={} "
              "warmup={} beta1={} beta2={} epsilon={} weight_decay={} clip_norm={} overlap={} prefetch={} "
              "eval_every={} evaluate_at_end={} offload={}",
              stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps,
-             bucket_bytes, unit, exchange, tensor_parallel, sequence_parallel, dtype, reduce_type,
-             accumulation, accumulation_type, loss_scale, first_loss_scale, least_loss_scale,
-             loss_scale_growth, loss_scale_hysteresis, seed, learning_rate, warmup_steps, adamw.beta1,
-             adamw.beta2, adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch, eval_every,
-             evaluate_at_end, offload_optimizer.substr(0, offload_optimizer.find(':'))) +
+             bucket_bytes, unit, exchange, tensor_parallel, shard_group, secondary_group, sequence_parallel,
+             dtype, reduce_type, accumulation, accumulation_type, loss_scale, first_loss_scale,
+             least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed, learning_rate, warmup_steps,
+             adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch,
+             eval_every, evaluate_at_end, offload_optimizer.substr(0, offload_optimizer.find(':'))) +
          " " + residual.Canonical();
 }
 
@@ -191,6 +204,8 @@ Status Validate(const TrainingSettings& settings) {
       {"--batch", static_cast<double>(settings.batch), 0, kAny},
       {"--micro-steps", static_cast<double>(settings.micro_steps), 1, kAny},
       {"--tensor-parallel", static_cast<double>(settings.tensor_parallel), 1, kAny},
+      {"--shard-group", static_cast<double>(settings.shard_group), 0, kAny},
+      {"--secondary-group", static_cast<double>(settings.secondary_group), 0, kAny},
       {"--bucket-bytes", static_cast<double>(settings.bucket_bytes), 1, kAny},
       {"--learning-rate", settings.learning_rate, 0, kAny},
       {"--warmup", static_cast<double>(settings.warmup_steps), 0, kAny},
@@ -219,6 +234,7 @@ Status Validate(const TrainingSettings& settings) {
   DYNAMICCL_CHECK_OK(ValidateWords(settings));
   DYNAMICCL_CHECK_OK(Validate(settings.checkpoint));
   DYNAMICCL_CHECK_OK(Validate(settings.residual, settings.tensor_parallel));
+  DYNAMICCL_CHECK_OK(ValidateSharding(settings));
   DYNAMICCL_CHECK_OK(ValidateMemory(settings));
   if (settings.model.hidden % settings.model.heads != 0) {
     return WithHint(
@@ -232,6 +248,7 @@ Status Validate(const TrainingSettings& settings) {
 Status ValidateForRun(const TrainingSettings& settings, int world, const TextDataset& text) {
   DYNAMICCL_CHECK_OK(CheckTensorDegree(settings.tensor_parallel, world));
   const int data_ranks = world / settings.tensor_parallel;
+  DYNAMICCL_CHECK_OK(CheckShardGroups(settings.groups(), data_ranks));
   if (settings.batch % data_ranks != 0) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument,
                               "--batch {} sequences cannot be divided among {} {}ranks evenly",

@@ -11,6 +11,7 @@
 #include "zero_workloads/models/gpt.h"
 #include "zero_workloads/optimizer/adamw.h"
 #include "zero_workloads/optimizer/loss_scale.h"
+#include "zero_workloads/parallel/grid.h"
 #include "zero_workloads/zero_r/residual_settings.h"
 
 namespace dynamiccl::zero {
@@ -25,6 +26,8 @@ struct TrainingSettings {
   std::string unit = "block";              // what is gathered and, for "parameter", summed at once
   std::string exchange = "collective";     // or owner: one Reduce and Broadcast for each rank's part
   int tensor_parallel = 1;                 // ranks that compute one replica of the model together
+  int shard_group = 0;                     // GridSizes::shard
+  int secondary_group = 0;                 // GridSizes::secondary
   bool sequence_parallel = false;          // they divide the sequence too, where they do not divide layers
   std::string dtype = "fp32";              // fp32, bf16, fp16
   std::string reduce_type = "model";       // of gradients while ranks sum them: model (dtype) or fp32
@@ -58,6 +61,7 @@ struct TrainingSettings {
 
   at::ScalarType type() const;  // that `dtype` names
   bool accumulates_locally() const;
+  GridSizes groups() const { return {tensor_parallel, shard_group, secondary_group}; }
   // What `loss_scale` and its companions say.
   LossScaleSettings LossScaling() const;
   // One line with all settings that must be equal on all ranks.

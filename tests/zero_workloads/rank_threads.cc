@@ -11,7 +11,8 @@ namespace {
 
 void RunRank(const RankEnvironment& environment, const GridThreads& threads,
              const std::function<void(Grid&)>& rank) {
-  const auto grid = Grid::Create(environment, threads.tensor_degree, threads.stage, JoinSettings{});
+  const GridSizes sizes{threads.tensor_degree, threads.shard_group, threads.secondary_group};
+  const auto grid = Grid::Create(environment, sizes, threads.stage, JoinSettings{});
   ASSERT_TRUE(grid) << grid.error().message;
   try {
     rank(**grid);

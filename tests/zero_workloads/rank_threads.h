@@ -13,6 +13,8 @@ struct GridThreads {
   int ranks = 1;
   int tensor_degree = 1;
   int stage = 0;  // for labels
+  int shard_group = 0;
+  int secondary_group = 0;
 };
 
 // Runs `rank` on a thread for each rank, each with its place in the grid. An exception that leaves it fails

@@ -23,10 +23,10 @@ class SettingsFiles : public testing::Test {
     command_.add_option("--bucket-bytes", bucket_);
     command_.add_flag("--overlap,!--no-overlap", overlap_);
     command_.add_flag("--eval-at-end");
-    for (const char* name :
-         {"--weight-decay", "--micro-steps", "--batch", "--dtype", "--loss-scale", "--first-loss-scale",
-          "--learning-rate", "--reduce-type", "--accumulation-type", "--beta1", "--beta2",
-          "--offload-optimizer", "--activation-checkpoints", "--clip-norm", "--tensor-parallel"}) {
+    for (const char* name : {"--weight-decay", "--micro-steps", "--batch", "--dtype", "--loss-scale",
+                             "--first-loss-scale", "--learning-rate", "--reduce-type", "--accumulation-type",
+                             "--beta1", "--beta2", "--offload-optimizer", "--activation-checkpoints",
+                             "--clip-norm", "--tensor-parallel", "--shard-group", "--secondary-group"}) {
       command_.add_option(name, other_[name]);
     }
   }
@@ -144,9 +144,33 @@ TEST_F(SettingsFiles, DeepSpeedsPrecision) {
               "the trainer has bf16 and fp32");
 }
 
+TEST_F(SettingsFiles, DeepSpeedsGroupsOfHybridSharding) {
+  const auto read = [&](const std::string& text) {
+    return DeepSpeed("{\"zero_optimization\": " + text + "}", 8);
+  };
+  const auto mics = read(R"({"mics_shard_size": 4, "mics_hierarchical_params_gather": false})");
+  ASSERT_TRUE(mics) << Describe(mics.error());
+  EXPECT_EQ(ValueOf(mics, "--shard-group"), "4");
+  EXPECT_EQ(ValueOf(mics, "--secondary-group"), "");
+  const auto hpz = read(R"({"stage": 3, "zero_hpz_partition_size": 8})");
+  ASSERT_TRUE(hpz) << Describe(hpz.error());
+  EXPECT_EQ(ValueOf(hpz, "--secondary-group"), "8");
+  EXPECT_EQ(ValueOf(hpz, "--shard-group"), "");
+  // Its defaults, which ask for nothing.
+  const auto none = read(R"({"mics_shard_size": -1, "zero_hpz_partition_size": 1})");
+  ASSERT_TRUE(none) << Describe(none.error());
+  EXPECT_EQ(ValueOf(none, "--shard-group") + ValueOf(none, "--secondary-group"), "");
+  for (const char* wrong : {"0", "-2", "1.5", "true", "\"4\""}) {
+    ExpectError(read(std::string("{\"mics_shard_size\": ") + wrong + "}"), "a number of ranks, at least 1");
+  }
+  ExpectError(read(R"({"mics_hierarchical_params_gather": true})"), "the trainer has false only");
+}
+
 TEST_F(SettingsFiles, WhatDeepSpeedHasAndTheTrainerHasNotIsAnError) {
-  ExpectError(DeepSpeed(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}})"),
-              "zero_optimization.zero_hpz_partition_size: the trainer has nothing for it");
+  ExpectError(DeepSpeed(R"({"zero_optimization": {"stage": 3, "sub_group_size": 8}})"),
+              "zero_optimization.sub_group_size: the trainer has nothing for it");
+  ExpectError(DeepSpeed(R"({"zero_optimization": {"stage": 3, "zero_quantized_weights": true}})"),
+              "the trainer has false only");
   ExpectError(DeepSpeed(R"({"optimizer": {"type": "Lamb"}})"), "the trainer has \"AdamW\" only");
   ExpectError(DeepSpeed(R"({"zero_optimization": {"reduce_scatter": false}})"), "the trainer has true only");
   ExpectError(DeepSpeed(R"({"zero_optimization": {"overlap_comm": 1}})"), "neither true nor false");

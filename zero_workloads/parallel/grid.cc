@@ -11,37 +11,80 @@ Status CheckTensorDegree(int tensor_degree, int world) {
                                         : "take a divisor of the number of ranks");
 }
 
-Result<std::unique_ptr<Grid>> Grid::Create(const RankEnvironment& environment, int tensor_degree,
+namespace {
+
+std::string Divisors(int number) {
+  std::string text;
+  for (int divisor = 1; divisor <= number; ++divisor) {
+    if (number % divisor == 0) text += (text.empty() ? "" : ", ") + std::to_string(divisor);
+  }
+  return text;
+}
+
+}  // namespace
+
+Status CheckShardGroups(const GridSizes& sizes, int data_ranks) {
+  const int shard = sizes.shard == 0 ? data_ranks : sizes.shard;
+  if (shard < 1 || data_ranks % shard != 0) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--shard-group {} does not divide {} data rank(s)",
+                              sizes.shard, data_ranks),
+                    "these do: " + Divisors(data_ranks));
+  }
+  if (sizes.secondary == 0 || (sizes.secondary > 0 && shard % sizes.secondary == 0)) return {};
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument,
+                "--secondary-group {} does not divide the {} rank(s) that parameters are divided over",
+                sizes.secondary, shard),
+      "these do: " + Divisors(shard));
+}
+
+Result<std::unique_ptr<Grid>> Grid::Create(const RankEnvironment& environment, const GridSizes& sizes,
                                            int zero_stage, const JoinSettings& join) {
-  DYNAMICCL_CHECK_OK(CheckTensorDegree(tensor_degree, environment.world));
+  DYNAMICCL_CHECK_OK(CheckTensorDegree(sizes.tensor, environment.world));
+  DYNAMICCL_CHECK_OK(CheckShardGroups(sizes, environment.world / sizes.tensor));
   DYNAMICCL_TRY(auto world, ProcessGroup::Create(environment, zero_stage, join));
   std::unique_ptr<Grid> grid(new Grid(std::move(world)));
-  if (tensor_degree == 1) return grid;
-  const int data_rank = environment.rank / tensor_degree, tensor_rank = environment.rank % tensor_degree;
-  DYNAMICCL_TRY(grid->data_, grid->world_->Split(tensor_rank, data_rank));
-  DYNAMICCL_TRY(grid->tensor_, grid->world_->Split(data_rank, tensor_rank));
+  if (sizes.tensor > 1) {
+    const int data_rank = environment.rank / sizes.tensor, tensor_rank = environment.rank % sizes.tensor;
+    DYNAMICCL_TRY(grid->data_, grid->world_->Split(tensor_rank, data_rank));
+    DYNAMICCL_TRY(grid->tensor_, grid->world_->Split(data_rank, tensor_rank));
+  }
+  DYNAMICCL_CHECK_OK(grid->SplitData(sizes));
   return grid;
 }
 
-void Grid::SetStep(int64_t step) {
-  for (ProcessGroup* group : {world_.get(), data_.get(), tensor_.get()}) {
-    if (group != nullptr) group->SetStep(step);
+Status Grid::SplitData(const GridSizes& sizes) {
+  const int rank = data()->rank();
+  if (sizes.shard > 0 && sizes.shard < data()->world()) {
+    DYNAMICCL_TRY(shard_, data()->Split(rank / sizes.shard, rank));
+    DYNAMICCL_TRY(replicas_, data()->Split(rank % sizes.shard, rank));
   }
+  if (sizes.secondary > 0) {
+    DYNAMICCL_TRY(secondary_, data()->Split(rank / sizes.secondary, rank));
+  }
+  return {};
+}
+
+std::vector<ProcessGroup*> Grid::Groups() const {
+  std::vector<ProcessGroup*> groups;
+  for (const auto* group : {&tensor_, &secondary_, &shard_, &replicas_, &data_, &world_}) {
+    if (*group != nullptr) groups.push_back(group->get());
+  }
+  return groups;
+}
+
+void Grid::SetStep(int64_t step) {
+  for (ProcessGroup* group : Groups()) group->SetStep(step);
 }
 
 int64_t Grid::sent_bytes() const {
   int64_t bytes = 0;
-  for (const ProcessGroup* group : {world_.get(), data_.get(), tensor_.get()}) {
-    if (group != nullptr) bytes += group->sent_bytes();
-  }
+  for (const ProcessGroup* group : Groups()) bytes += group->sent_bytes();
   return bytes;
 }
 
 void Grid::Abort() {
-  // The groups in which ranks wait most first.
-  for (ProcessGroup* group : {tensor_.get(), data_.get(), world_.get()}) {
-    if (group != nullptr) group->Abort();
-  }
+  for (ProcessGroup* group : Groups()) group->Abort();
 }
 
 }  // namespace dynamiccl::zero

@@ -76,8 +76,21 @@ void BucketReducer::Send() {
   bucket.pending = settings_.kind == ReduceKind::kAllReduce
                        ? group_->AllReduce(input, kLabel)
                        : group_->ReduceScatter(input, gradients_.narrow(0, bucket.begin, length), kLabel);
-  if (!settings_.overlap) Settle(&bucket);
+  if (!settings_.overlap) {
+    Settle(&bucket);
+    AwaitReplicas();
+  }
   current_ = (current_ + 1) % buffers_;
+}
+
+void BucketReducer::SumOverReplicas(const Bucket& bucket) {
+  const at::Tensor sums = gradients_.narrow(0, bucket.begin, bucket.end - bucket.begin);
+  replica_sums_.push_back(settings_.replicas->AllReduce(sums, kLabel));
+}
+
+void BucketReducer::AwaitReplicas() {
+  for (const PendingCollective& sum : replica_sums_) settings_.replicas->Await(sum);
+  replica_sums_.clear();
 }
 
 void BucketReducer::Settle(Bucket* bucket) {
@@ -85,6 +98,7 @@ void BucketReducer::Settle(Bucket* bucket) {
   group_->Await(bucket->pending);
   bucket->pending = {};
   if (settings_.kind == ReduceKind::kAllReduce) KeepSums(*bucket);
+  if (settings_.replicas != nullptr) SumOverReplicas(*bucket);
   if (settings_.poison) bucket->buffer.fill_(std::numeric_limits<float>::quiet_NaN());
 }
 
@@ -99,6 +113,7 @@ void BucketReducer::Finish() {
   // The older bucket first.
   Settle(&buckets_[current_]);
   Settle(&buckets_[1 - current_]);
+  AwaitReplicas();
 }
 
 }  // namespace dynamiccl::zero

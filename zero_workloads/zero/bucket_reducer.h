@@ -9,6 +9,7 @@
 
 #include <array>
 #include <span>
+#include <vector>
 
 #include "zero_workloads/parallel/process_group.h"
 #include "zero_workloads/zero/flat_parameters.h"
@@ -27,6 +28,9 @@ struct BucketSettings {
   bool by_unit = false;      // a bucket is one unit, whatever its size: no fusion, `bucket_bytes` is not used
   bool overlap = true;       // false: waits for each bucket before going on
   bool poison = false;       // a bucket that was sent and read holds NaN until it is filled again
+  // Hybrid sharding: the ranks that hold the same shard, over which a bucket's sums are summed again once
+  // they are awaited, while later buckets are filled; null: there are none.
+  ProcessGroup* replicas = nullptr;
 };
 
 class BucketReducer {
@@ -40,7 +44,8 @@ class BucketReducer {
   // Waits until all sums of this pass are there. Every unit was added, or none.
   void Finish();
 
-  // Sum over ranks of the latest pass: the own arena, or with kAllReduce all ranks' arenas one after another.
+  // Sum over ranks, and over replicas, of the latest pass: the own arena, or with kAllReduce all ranks'
+  // arenas one after another.
   const at::Tensor& gradients() const { return gradients_; }
 
  private:
@@ -54,6 +59,9 @@ class BucketReducer {
   void OpenAt(int64_t position, const UnitPartition& unit);
   void Send();
   void Settle(Bucket* bucket);
+  // Of a bucket whose ReduceScatter is done.
+  void SumOverReplicas(const Bucket& bucket);
+  void AwaitReplicas();
   // All ranks' sums from a bucket that was AllReduced.
   void KeepSums(const Bucket& bucket);
 
@@ -63,7 +71,8 @@ class BucketReducer {
   int64_t capacity_;  // arena elements in a bucket
   at::Tensor gradients_;
   std::array<Bucket, 2> buckets_;
-  size_t buffers_ = 2;  // in use
+  std::vector<PendingCollective> replica_sums_;  // of this pass
+  size_t buffers_ = 2;                           // in use
   size_t current_ = 0;
 };
 

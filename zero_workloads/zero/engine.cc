@@ -39,20 +39,23 @@ void ListUnits(Module& module, const std::string& prefix,
 
 Engine::Engine(Module& module, ProcessGroup* group, const EngineSettings& settings)
     : watch_([this](const std::vector<int>& units) { Read(units); }) {
-  TakeRankZerosValues(module, group);
+  TakeRankZerosValues(module, group, settings.replicas);
   std::vector<ModelUnit> units = Divide(module);
   if (units.empty()) throw std::invalid_argument("the module has no parameters to train");
   engine_ = ZeroEngine::Create(std::move(units), group, settings);
   for (int unit = 0; unit < engine_->units(); ++unit) watch_.Add(engine_->parameters(unit).flat(), unit);
 }
 
-void Engine::TakeRankZerosValues(Module& module, ProcessGroup* group) {
+void Engine::TakeRankZerosValues(Module& module, ProcessGroup* group, ProcessGroup* replicas) {
   const c10::NoGradGuard no_gradients;
   for (const std::vector<at::Tensor>& tensors : {module.parameters(), module.buffers()}) {
     for (const at::Tensor& tensor : tensors) {
       // NCCL has no type for every buffer (bool, int16): bytes are the same for all.
       at::Tensor bytes = tensor.contiguous();
-      group->AwaitOnHost(group->Broadcast(bytes.flatten().view(at::kByte), 0, kLabel));
+      const at::Tensor flat = bytes.flatten().view(at::kByte);
+      for (ProcessGroup* const over : {group, replicas}) {
+        if (over != nullptr) over->AwaitOnHost(over->Broadcast(flat, 0, kLabel));
+      }
       if (!bytes.is_same(tensor)) tensor.data().copy_(bytes);
     }
   }

@@ -29,10 +29,10 @@ namespace dynamiccl::zero {
 
 class Engine {
  public:
-  // The module's parameters and buffers get rank 0's values; its tensors stay the same tensors, with memory
-  // of the engine's and of `settings.type`. Buffers are not kept equal afterwards. Module and group outlive
-  // the engine, and in stage 3 parameters may be read inside Forward and Backward only. A module without
-  // trainable parameters throws std::invalid_argument.
+  // The module's parameters and buffers get the values of rank 0 of the first replica; its tensors stay the
+  // same tensors, with memory of the engine's and of `settings.type`. Buffers are not kept equal afterwards.
+  // Module and group outlive the engine, and in stage 3 parameters may be read inside Forward and Backward
+  // only. A module without trainable parameters throws std::invalid_argument.
   Engine(torch::nn::Module& module, ProcessGroup* group, const EngineSettings& settings);
 
   // Runs a forward pass, for training or, under c10::NoGradGuard, for its result alone.
@@ -48,7 +48,8 @@ class Engine {
 
  private:
   std::vector<ModelUnit> Divide(torch::nn::Module& module);
-  void TakeRankZerosValues(torch::nn::Module& module, ProcessGroup* group);
+  // Of the group, and of its first replica.
+  void TakeRankZerosValues(torch::nn::Module& module, ProcessGroup* group, ProcessGroup* replicas);
   // An operation is about to read parameters of the units.
   void Read(const std::vector<int>& units);
   // The forward pass goes on with other units.

@@ -22,7 +22,7 @@ std::vector<StateRange> ZeroEngine::StateRanges() const {
       const int64_t place = (arena - first) * partition_->arena_elements() + arena_offset - shard;
       parameters.ForEachParameter(shard, shard + shard_elements, [&](size_t i, int64_t begin, int64_t end) {
         ranges.push_back({&parameters.unit().parameters[i], begin, end, place + parameters.offset(i) + begin,
-                          arena == group_->rank()});
+                          arena == group_->rank() && replica_rank() == 0});
       });
     }
   }

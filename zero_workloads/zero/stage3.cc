@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zero_workloads/zero/stage3.h"
 
+#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
 #include <limits>
@@ -21,21 +22,37 @@ Stage3::Stage3(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSe
     : ZeroEngine(std::move(model), group, settings), life_(static_cast<size_t>(units())) {}
 
 void Stage3::Gather(int unit, dynamicclPhase_t phase) {
-  auto& [life, gather] = life_[static_cast<size_t>(unit)];
-  if (life.Is(ParameterState::kGathering)) return;
-  life.MoveTo(ParameterState::kGathering);
+  Unit& state = life_[static_cast<size_t>(unit)];
+  if (state.life.Is(ParameterState::kGathering)) return;
+  state.life.MoveTo(ParameterState::kGathering);
   const at::Tensor& flat = parameters_[static_cast<size_t>(unit)].flat();
   const CountAs category(MemoryCategory::kGathered);
   ResizeStorage(flat, flat.numel() * static_cast<int64_t>(flat.element_size()));
   if (settings_.poison) Poison(flat);
-  gather = group_->AllGather(Shard(parameter_shard_, unit), flat, {phase, DYNAMICCL_ROLE_PARAMETER_GATHER});
+  const bool near = phase == DYNAMICCL_PHASE_BACKWARD && state.secondary_is_new;
+  state.gathers_over = near ? settings_.secondary : group_;
+  const at::Tensor part = near ? state.secondary : Shard(parameter_shard_, unit);
+  state.gather = state.gathers_over->AllGather(part, flat, {phase, DYNAMICCL_ROLE_PARAMETER_GATHER});
 }
 
 void Stage3::StartUse(int unit) {
-  auto& [life, gather] = life_[static_cast<size_t>(unit)];
-  group_->Await(gather);
-  gather = {};
-  life.MoveTo(ParameterState::kInUse);
+  Unit& state = life_[static_cast<size_t>(unit)];
+  state.gathers_over->Await(state.gather);
+  state.gather = {};
+  state.life.MoveTo(ParameterState::kInUse);
+}
+
+void Stage3::KeepSecondary(int unit) {
+  Unit& state = life_[static_cast<size_t>(unit)];
+  if (settings_.secondary == nullptr || state.secondary_is_new) return;
+  const at::Tensor& flat = parameters_[static_cast<size_t>(unit)].flat();
+  const int64_t length = flat.numel() / settings_.secondary->world();
+  if (!state.secondary.defined()) {
+    const CountAs category(MemoryCategory::kParameters);
+    state.secondary = at::empty({length}, flat.options());
+  }
+  state.secondary.copy_(flat.narrow(0, settings_.secondary->rank() * length, length));
+  state.secondary_is_new = true;
 }
 
 void Stage3::Free(int unit) {
@@ -56,6 +73,7 @@ void Stage3::BeforeForward(int unit) {
 void Stage3::AfterForward(int unit, const at::Tensor& output) {
   const bool backward_follows = c10::GradMode::is_enabled();
   if (IsRoot(unit) && backward_follows) return;
+  if (backward_follows) KeepSecondary(unit);
   Free(unit);
   if (backward_follows && output.defined())
     output.register_hook([this, unit](const at::Tensor&) { BeforeBackward(unit); });
@@ -93,7 +111,10 @@ void Stage3::AfterBackward() {
 
 void Stage3::PublishParameters() {
   RefreshParameterShard();
-  for (Unit& unit : life_) unit.life.MoveTo(ParameterState::kUpdated);
+  for (Unit& unit : life_) {
+    unit.life.MoveTo(ParameterState::kUpdated);
+    unit.secondary_is_new = false;
+  }
 }
 
 }  // namespace dynamiccl::zero

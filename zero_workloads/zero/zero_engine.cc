@@ -53,11 +53,11 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
   partition_ = std::make_unique<Partition>(unit_elements, group->world());
   const at::TensorOptions options = at::TensorOptions().dtype(settings.type).device(settings.device);
   const ReduceKind kind = settings.stage == 0 ? ReduceKind::kAllReduce : ReduceKind::kReduceScatter;
-  reducer_ =
-      std::make_unique<BucketReducer>(*partition_, group,
-                                      BucketSettings{kind, settings.bucket_bytes, settings.bucket_per_unit,
-                                                     settings.overlap, settings.poison},
-                                      options.dtype(settings.reduce_type));
+  reducer_ = std::make_unique<BucketReducer>(
+      *partition_, group,
+      BucketSettings{kind, settings.bucket_bytes, settings.bucket_per_unit, settings.overlap, settings.poison,
+                     accumulates_shards() ? nullptr : settings.replicas},
+      options.dtype(settings.reduce_type));
   const int64_t arenas = holds_all_arenas() ? group->world() : 1;
   passed_.resize(unit_elements.size());
   reducible_.resize(unit_elements.size());
@@ -180,7 +180,7 @@ void ZeroEngine::Backward(const at::Tensor& loss) {
   PassRemainingUnits();
   if (!accumulates_locally() || in_last_micro_step()) AfterBackward();
   reducer_->Finish();
-  if (settings_.micro_steps > 1 && !accumulates_locally()) AccumulateShard();
+  if (accumulates_shards()) AccumulateShard();
   ++passes_;
 }
 
@@ -195,12 +195,17 @@ void ZeroEngine::AccumulateShard() {
   } else {
     accumulated_.add_(sums);
   }
+  ProcessGroup* const replicas = settings_.replicas;
+  if (replicas == nullptr || !in_last_micro_step()) return;
+  replicas->Await(
+      replicas->AllReduce(accumulated_, {DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE}));
 }
 
 at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const {
-  if (settings_.tensor.group == nullptr) return at::stack({loss.detach(), own_gradients.square().sum()});
-  // The ranks of a tensor group have the same loss; the first one says it.
+  // The ranks of a tensor group have the same loss, replicas the same gradients; the first one says it.
   const at::Tensor share = settings_.tensor.rank() == 0 ? loss.detach() : at::zeros_like(loss);
+  if (replica_rank() > 0) return at::stack({share, at::zeros_like(share)});
+  if (settings_.tensor.group == nullptr) return at::stack({share, own_gradients.square().sum()});
   return at::stack({share, SquaredNormShare(own_gradients, sliced_runs_, settings_.tensor)});
 }
 
@@ -209,12 +214,13 @@ StepOutcome ZeroEngine::Outcome(const at::Tensor& loss, const at::Tensor& gradie
   // Every stage adds up the same numbers in the same order: those of the own arena.
   const at::Tensor own = holds_all_arenas() ? gradients.narrow(0, group_->rank() * arena, arena) : gradients;
   const at::Tensor scalars = ShareOfScalars(loss, own);
-  ProcessGroup* const all_ranks = settings_.tensor.group == nullptr ? group_ : settings_.world;
+  const bool alone = settings_.tensor.group == nullptr && settings_.replicas == nullptr;
+  ProcessGroup* const all_ranks = alone ? group_ : settings_.world;
   all_ranks->AwaitOnHost(all_ranks->AllReduce(scalars, {DYNAMICCL_PHASE_OPTIMIZER, DYNAMICCL_ROLE_SCALAR}));
   const at::Tensor sums = scalars.cpu();
   StepOutcome outcome;
   outcome.loss_scale = loss_scale_.value();
-  outcome.loss = sums.const_data_ptr<float>()[0] / static_cast<float>(group_->world());
+  outcome.loss = sums.const_data_ptr<float>()[0] / static_cast<float>(data_ranks());
   outcome.gradient_norm = std::sqrt(sums.const_data_ptr<float>()[1]) / static_cast<float>(GradientFactor());
   // Every rank sees the same two sums, so all skip or none.
   outcome.skipped = !std::isfinite(outcome.loss) || !std::isfinite(outcome.gradient_norm);
@@ -247,7 +253,7 @@ StepOutcome ZeroEngine::Step(const at::Tensor& loss, double learning_rate) {
 }
 
 double ZeroEngine::GradientFactor() const {
-  return static_cast<double>(group_->world() * settings_.micro_steps) * loss_scale_.value();
+  return static_cast<double>(data_ranks() * settings_.micro_steps) * loss_scale_.value();
 }
 
 std::string ZeroEngine::FirstNotFinite(const at::Tensor& gradients) const {

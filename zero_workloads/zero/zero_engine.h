@@ -45,7 +45,13 @@ struct EngineSettings {
   at::ScalarType accumulation_type = at::kFloat;  // of gradients added up locally
   LossScaleSettings loss_scale;
   TensorSplit tensor;  // how the model is divided beside ZeRO; its group is orthogonal to the engine's
-  ProcessGroup* world = nullptr;  // with a tensor group: all ranks, which agree on loss and norm
+  ProcessGroup* world = nullptr;  // with a tensor group or replicas: all ranks, which agree on loss and norm
+  // Hybrid sharding, stages 1 to 3: the ranks that have the same place in their engine's group. The engine
+  // divides over its group and is replicated over these; null: it is not.
+  ProcessGroup* replicas = nullptr;
+  // Stage 3: neighbours in the engine's group that hold a second copy of the parameters together, which
+  // backward passes gather from (ZeRO++'s hpZ); null: they gather from the engine's group.
+  ProcessGroup* secondary = nullptr;
   at::Device device = at::kCPU;
   double clip_norm = 1.0;
   AdamWSettings adamw;
@@ -123,6 +129,12 @@ class ZeroEngine : public UnitHooks {
   // fp32 they are one tensor, if the optimizer's states are where parameters are.
   void RefreshParameterShard();
 
+  // Among the ranks that hold the same shard; what they have alike counts on the first.
+  int replica_rank() const { return settings_.replicas == nullptr ? 0 : settings_.replicas->rank(); }
+  // Whose mean gradient a step takes.
+  int64_t data_ranks() const {
+    return int64_t{group_->world()} * (settings_.replicas == nullptr ? 1 : settings_.replicas->world());
+  }
   bool in_last_micro_step() const { return passes_ + 1 == settings_.micro_steps; }
   bool holds_all_arenas() const { return settings_.stage == 0; }
 
@@ -144,7 +156,9 @@ class ZeroEngine : public UnitHooks {
   void PassGradients(int unit);
   // Ends the pass for units of which not every parameter was used.
   void PassRemainingUnits();
-  // Adds the sums of this pass to those of the step's earlier passes, where the stage reduces in each pass.
+  // The stage reduces in each pass and adds the sums up afterwards.
+  bool accumulates_shards() const { return settings_.micro_steps > 1 && !accumulates_locally(); }
+  // Adds the sums of this pass to those of the step's earlier passes; after the last, sums over the replicas.
   void AccumulateShard();
   bool accumulates_locally() const {
     return settings_.micro_steps > 1 && (settings_.stage < 2 || settings_.accumulate_locally);

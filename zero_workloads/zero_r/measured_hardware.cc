@@ -62,7 +62,7 @@ Hardware MeasureHardware(const MeasuredGroups& groups, double memory_bytes,
                          const at::TensorOptions& options) {
   const std::vector<double> own = {-memory_bytes, SecondsPerOperation(options),
                                    SecondsPerByte(groups.tensor, options),
-                                   SecondsPerByte(groups.data, options), SecondsPerHostByte(options)};
+                                   SecondsPerByte(groups.shard, options), SecondsPerHostByte(options)};
   const at::Tensor worst = at::tensor(own, at::kDouble).to(options.device());
   groups.world->AwaitOnHost(
       groups.world->AllReduce(worst, {DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_SCALAR}, ncclMax));

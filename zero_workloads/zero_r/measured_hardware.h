@@ -13,6 +13,7 @@ namespace dynamiccl::zero {
 struct MeasuredGroups {
   ProcessGroup* world = nullptr;
   ProcessGroup* data = nullptr;
+  ProcessGroup* shard = nullptr;   // over which ZeRO divides
   ProcessGroup* tensor = nullptr;  // null: no tensor parallelism
 };
 

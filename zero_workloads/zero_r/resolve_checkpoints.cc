@@ -43,7 +43,7 @@ EstimateSettings EstimateSettingsOf(const TrainingSettings& settings, const Meas
   run.shape = TransformerShape{settings.model.layers, settings.model.hidden, settings.model.sequence,
                                settings.model.vocabulary, /*tied_head=*/false};
   run.dtype = settings.dtype;
-  run.ranks = groups.data->world();
+  run.ranks = groups.shard->world();
   run.tensor_parallel = groups.tensor == nullptr ? 1 : groups.tensor->world();
   run.batch = settings.batch / groups.data->world();
   const bool one_bucket = settings.bucket_bytes == kOneBucketForAll;

@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "agents": ["src/base", "src/collective", "src/simulator", "src/cost_model", "src/fingerprint", "src/policy",
                "traces/format", "traces/generators"],
     "zero_workloads": ["src/base", "src/nccl_abi", "src/annotate"],
-    "tools": SRC + ["traces"],
+    "tools": SRC + ["traces", "zero_workloads/estimate"],
     "tests": SRC + ["traces", "plugin", "agents", "zero_workloads", "tools"],
 }
 # Copied to other machines as it is: its files name each other without a folder, and nothing else of the project.

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/simulator/transfer_demand.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/collective/legal_configs.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr double kNsOfUs = 1e3;
+
+// The cheapest config that has the parts of `config` that are given.
+CollectiveConfig Complete(const CollectiveTimes& times, Collective collective, uint64_t bytes,
+                          const CollectiveConfig& config) {
+  const ConfigMask legal = NcclConfigs(collective);
+  CollectiveConfig best = kLeaveNcclAlone;
+  double best_time = -1;
+  for (int p = 0; p < kProtocols; ++p) {
+    const auto protocol = static_cast<Protocol>(p);
+    if (config.protocol != Protocol::kUndefined && config.protocol != protocol) continue;
+    if (!legal.test(ConfigIndex(config.algorithm, protocol))) continue;
+    const CollectiveConfig candidate{config.algorithm, protocol, config.channels};
+    const double time = times.Microseconds(collective, bytes, candidate);
+    if (time < 0 || (best_time >= 0 && time >= best_time)) continue;
+    best = candidate;
+    best_time = time;
+  }
+  return best;
+}
+
+}  // namespace
+
+double PortGbps(const System& system) {
+  double gbps = 0;
+  for (const auto& row : system.paths)
+    for (const PathCosts& path : row) gbps = std::max({gbps, path.intra_gbps, path.inter_gbps});
+  return gbps;
+}
+
+double NetworkGbps(const System& system) {
+  double gbps = 0;
+  for (const auto& row : system.paths)
+    for (const PathCosts& path : row)
+      gbps = std::max(gbps, path.inter_gbps > 0 ? path.inter_gbps : path.intra_gbps);
+  return gbps;
+}
+
+const CollectiveTimes& SystemDemands::TimesOf(int n_ranks, int n_nodes) {
+  const auto known = times_.find({n_ranks, n_nodes});
+  if (known != times_.end()) return known->second;
+  return times_.emplace(std::pair(n_ranks, n_nodes), CollectiveTimes(system_, n_ranks, n_nodes))
+      .first->second;
+}
+
+Result<TransferDemand> SystemDemands::Of(Collective collective, uint64_t bytes, CollectiveConfig config,
+                                         int n_ranks, int n_nodes) {
+  if (static_cast<int>(collective) >= kTunableCollectives) {
+    collective = Collective::kBroadcast;
+    config = {Algorithm::kRing, Protocol::kUndefined, 0};
+    n_ranks = 2;
+    n_nodes = std::min(n_nodes, 2);
+  }
+  if (n_ranks < 2 || bytes == 0) return TransferDemand{};
+  const CollectiveTimes& times = TimesOf(n_ranks, n_nodes);
+  const bool open = config.algorithm == Algorithm::kUndefined;
+  CollectiveConfig chosen = open ? kLeaveNcclAlone : Complete(times, collective, bytes, config);
+  const bool left = chosen.leaves_nccl_alone();
+  if (left) chosen = times.Cheapest(collective, bytes);
+  // Left to the library, its own residual counts too.
+  const double us = times.Microseconds(collective, bytes, left ? kLeaveNcclAlone : chosen);
+  if (chosen.leaves_nccl_alone() || us < 0) {
+    return WithHint(MakeError(ErrorKind::kUnsupported, "system {}: no path is known for {} on {} ranks",
+                              system_.name, Name(collective), n_ranks),
+                    "give it one: a [[path]] of Ring and Simple does for every collective");
+  }
+  const PathTerms terms = TermsOf(collective, chosen.algorithm, n_ranks, n_nodes);
+  const PathCosts& costs = system_.path(chosen.algorithm, chosen.protocol);
+  const double formula = FormulaTime(system_, terms, costs, n_nodes, bytes, chosen.channels);
+  const double latency = us * FormulaTime(system_, terms, costs, n_nodes, 0, chosen.channels) / formula;
+  TransferDemand demand;
+  demand.latency_ns = std::llround(latency * kNsOfUs);
+  demand.transfer_ns = std::llround(us * kNsOfUs) - demand.latency_ns;
+  demand.port_bytes = terms.volume * static_cast<double>(bytes);
+  demand.network_bytes = n_nodes > 1 ? demand.port_bytes : 0;
+  return demand;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/simulate/trace_program.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/simulate/described_system.h"
+#include "tools/simulate/framework_step.h"
+#include "traces/generators/generated_trace.h"
+
+namespace dynamiccl {
+namespace {
+
+Trace Generated(const char* framework, WorldShape world, const SettingTexts& settings) {
+  const auto model = ParseModel("gpt:layers=3,hidden=64,vocabulary=512,sequence=32,tied_head=true");
+  const auto run = GenerateRun(framework, *model, world, settings, 3);
+  EXPECT_TRUE(run.has_value()) << (run ? "" : run.error().message);
+  return run ? TraceOf(*run, 4) : Trace{};
+}
+
+// A simulated trace issues the trace's operations, all of them and in their order, on every rank.
+void ExpectSameOperations(const Trace& trace) {
+  const System system = SystemOf(DescribedSystems()[0]);
+  const auto job = JobOfTrace(trace, 0, system, {});
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  SimulationOptions options{.observed_ranks = {}};
+  for (int32_t rank = 0; rank < job->job.n_ranks; ++rank) options.observed_ranks.push_back(rank);
+  const auto result = Simulate(job->job, options);
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  for (size_t rank = 0; rank < trace.sections.size(); ++rank) {
+    const SectionCalls simulated = SimulatedCalls(job->plans[rank], result->observed[rank]);
+    const SectionCalls recorded = CallsOf(trace.sections[rank]);
+    EXPECT_EQ(OperationHash(simulated), OperationHash(recorded));
+    ASSERT_EQ(simulated.calls.size(), recorded.calls.size());
+    for (size_t i = 0; i < recorded.calls.size(); ++i)
+      ASSERT_EQ(simulated.calls[i].issued.call.bytes, recorded.calls[i].issued.call.bytes) << i;
+  }
+}
+
+TEST(TraceProgram, SimulatesExactlyTheOperationsOfTheTrace) {
+  ExpectSameOperations(Generated("fsdp2", {8, 1, 0}, {}));
+  ExpectSameOperations(Generated("fsdp2", {8, 1, 4}, {}));
+  ExpectSameOperations(Generated("megatron", {4, 2, 0}, {{"overlap_grad_reduce", "true"}}));
+  ExpectSameOperations(Generated("llmc", {4, 1, 0}, {}));
+  ExpectSameOperations(Generated("deepspeed3", {6, 1, 0}, {}));
+}
+
+// Recorded: issued at 1 ms and 5 ms, 2 ms long each. So the program waited, computed 2 ms, and waited again.
+TEST(TraceProgram, WhatWasIssuedAfterAnEndHadWaitedForIt) {
+  Trace trace = Generated("ddp", {2, 1, 0}, {});
+  for (TraceSection& section : trace.sections) {
+    std::erase_if(section.records, [](const TraceRecord& record) {
+      return record.kind == static_cast<uint16_t>(RecordKind::kStep);
+    });
+    int64_t calls = 0;
+    std::vector<TraceRecord> kept;
+    for (TraceRecord record : section.records) {
+      if (record.kind == static_cast<uint16_t>(RecordKind::kCollective)) {
+        if (++calls > 2) continue;
+        record.issued_ns = calls == 1 ? 1'000'000 : 5'000'000;
+        record.duration_ns = 2'000'000;
+        record.duration_source = static_cast<uint8_t>(DurationSource::kStream);
+      }
+      Seal(record);
+      kept.push_back(record);
+    }
+    section.records = kept;
+  }
+  const auto job = JobOfTrace(trace, 0, SystemOf(DescribedSystems()[0]), {});
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ(job->untimed, 0u);
+  const auto result = Simulate(job->job);
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->observed[0].compute_ns, 2'000'000);
+  EXPECT_EQ(result->observed[0].stalled_ns, result->finished_ns - 2'000'000);
+}
+
+// Idle links: a call that is waited for at once takes the closed form's time.
+TEST(TransferDemand, PutsTheClosedFormTogetherAgain) {
+  for (const DescribedSystem& described : DescribedSystems()) {
+    const System system = SystemOf(described);
+    SystemDemands demands(system);
+    for (const int nodes : {1, 2, 16}) {
+      const int ranks = nodes * system.ranks_per_node;
+      const CollectiveTimes times(system, ranks, nodes);
+      for (const Collective collective : {Collective::kAllReduce, Collective::kAllGather,
+                                          Collective::kReduceScatter, Collective::kBroadcast}) {
+        for (uint64_t bytes = 1; bytes < uint64_t{1} << 34; bytes *= 7) {
+          const auto demand = demands.Of(collective, bytes, {}, ranks, nodes);
+          ASSERT_TRUE(demand.has_value());
+          const double us = times.Microseconds(collective, bytes, {});
+          EXPECT_NEAR(static_cast<double>(demand->latency_ns + demand->transfer_ns), us * 1e3, 1);
+        }
+      }
+    }
+  }
+}
+
+TEST(FrameworkStep, HidesGathersBehindComputing) {
+  FrameworkStep step;
+  step.model = *ParseModel("gpt:layers=24,hidden=2048");
+  step.world = {64, 1, 0};
+  step.forward_ms = 1000;
+  const System system = SystemOf(DescribedSystems()[2]);
+  const auto slow = JobOfFramework(step, system);
+  ASSERT_TRUE(slow.has_value()) << slow.error().message;
+  const auto hidden = Simulate(slow->job);
+  ASSERT_TRUE(hidden.has_value());
+  // The first gather and the last reduction have nothing to hide behind.
+  EXPECT_LT(hidden->observed[0].stalled_ns, hidden->finished_ns / 50);
+  EXPECT_NEAR(static_cast<double>(hidden->observed[0].compute_ns), 3e9, 1e8);
+  step.forward_ms = 1;
+  const auto exposed = Simulate(JobOfFramework(step, system)->job);
+  EXPECT_GT(exposed->observed[0].stalled_ns, exposed->finished_ns / 2);
+}
+
+TEST(FrameworkStep, SaysWhatIsMissing) {
+  FrameworkStep step;
+  step.model = *ParseModel("resnet");
+  EXPECT_FALSE(JobOfFramework(step, SystemOf(DescribedSystems()[0])).has_value());
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/simulate/described_system.h"
+
+#include <array>
+
+#include "src/cost_model/cost_model.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr std::array kSystems = {
+    DescribedSystem{
+        "dgx2", 16, 300, 12.5, 100,
+        "ZeRO paper, sections 10.1 and 10.2: 300 GB/s NVSwitch, 12.5 GB/s a link between nodes, 800 Gbit/s "
+        "a node"},
+    DescribedSystem{"dgx2-all-links", 16, 300, 100, 100,
+                    "the same, where one communicator uses all eight links of a node at once"},
+    DescribedSystem{"dgx-a100", 8, 300, 200, 200,
+                    "NVIDIA DGX A100 data sheet: NVLink 600 GB/s both ways, 8 x 200 Gbit/s"},
+    DescribedSystem{"dgx-h100", 8, 450, 400, 400,
+                    "NVIDIA DGX H100 data sheet: NVLink 900 GB/s both ways, 8 x 400 Gbit/s"},
+};
+
+// What of the links a path reaches, by NCCL's model: LL carries a flag with every datum, LL128 one in
+// sixteen, trees lose to their interior nodes (src/graph/tuning.cc).
+double ShareOf(Algorithm algorithm, Protocol protocol) {
+  if (algorithm == Algorithm::kPat) return 0.75;
+  if (algorithm == Algorithm::kTree) {
+    if (protocol == Protocol::kLL) return 0.92 / 3.8;
+    return protocol == Protocol::kLL128 ? 0.92 * 120 / 128 : 0.92;
+  }
+  if (protocol == Protocol::kLL) return 0.5;
+  return protocol == Protocol::kLL128 ? 0.92 : 1;
+}
+
+}  // namespace
+
+std::span<const DescribedSystem> DescribedSystems() {
+  return kSystems;
+}
+
+System SystemOf(const DescribedSystem& described) {
+  System system;
+  system.name = described.name;
+  system.source = described.source;
+  system.ranks_per_node = described.ranks_per_node;
+  system.max_channels = 1;
+  const CostConstants constants = NcclHopperConstants(3);
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kPat}) {
+    for (const Protocol protocol : {Protocol::kLL, Protocol::kLL128, Protocol::kSimple}) {
+      if (algorithm == Algorithm::kPat && protocol != Protocol::kSimple) continue;
+      const auto a = static_cast<size_t>(algorithm), p = static_cast<size_t>(protocol);
+      const double share = ShareOf(algorithm, protocol);
+      system.path(algorithm, protocol) = {.base_us = constants.base_latency_us[a][p],
+                                          .intra_hop_us = constants.intra_latency_us[a][p],
+                                          .inter_hop_us = constants.inter_latency_us[a][p],
+                                          .intra_gbps = share * described.intra_gbps,
+                                          .inter_gbps = share * described.inter_gbps};
+    }
+  }
+  // NCCL's table says 4 us for PAT's local work of a step; its model then prices 2.8 us a rank, and hops
+  // 3.5 times cheaper.
+  PathCosts& pat = system.path(Algorithm::kPat, Protocol::kSimple);
+  pat.intra_hop_us = 2.8;
+  pat.inter_hop_us /= 3.5;
+  return system;
+}
+
+}  // namespace dynamiccl

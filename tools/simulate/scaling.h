@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much communication of a step stays exposed as the data-parallel degree grows, by algorithm and by how
+// far the model is sharded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/simulate/framework_step.h"
+
+namespace dynamiccl {
+
+struct ScalingPoint {
+  int ranks = 0;
+  std::string arrangement;  // "Ring", "PAT", "Ring, shards of 8"
+  int64_t step_ns = 0;
+  int64_t exposed_ns = 0;
+};
+
+// Data-parallel degrees 8, 16 ... 4096; sharded over all ranks, over one node, and over eight nodes with an
+// AllReduce between the copies. A collective that has no such algorithm takes the cheapest.
+Result<std::vector<ScalingPoint>> ScaleOut(FrameworkStep step, const System& system);
+std::string FormatScaling(const std::vector<ScalingPoint>& points);
+
+}  // namespace dynamiccl

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/simulate/trace_program.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace dynamiccl {
+namespace {
+
+bool BetweenTwo(Collective collective) {
+  return static_cast<int>(collective) >= kTunableCollectives;
+}
+
+int64_t EndOf(const TraceCall& call) {
+  return call.issued.duration_ns < 0 ? INT64_MAX : call.issued.issued_ns + call.issued.duration_ns;
+}
+
+// One rank's calls, in the order of issue.
+class RankWriter {
+ public:
+  RankWriter(const ReplayPlan& plan, const std::vector<int>& nodes, SystemDemands& demands,
+             const CollectiveConfig& config)
+      : plan_(plan), nodes_(nodes), demands_(demands), config_(config) {}
+
+  Status Write();
+
+  RankProgram program;
+  std::vector<CollectiveLabel> labels;
+  uint64_t untimed = 0;
+
+ private:
+  Status Add(size_t communicator, const TraceCall& call, bool first);
+  // What had ended by then was waited for; then the rank computed.
+  void Reach(int64_t issued);
+
+  const ReplayPlan& plan_;
+  const std::vector<int>& nodes_;  // by communicator
+  SystemDemands& demands_;
+  const CollectiveConfig& config_;
+  std::vector<std::pair<int64_t, int64_t>> open_;  // recorded end, number
+  int64_t now_ = INT64_MIN;                        // of the recording
+};
+
+void RankWriter::Reach(int64_t issued) {
+  if (now_ == INT64_MIN) now_ = issued;
+  std::ranges::sort(open_);
+  size_t ended = 0;
+  for (; ended < open_.size() && open_[ended].first <= issued; ++ended) {
+    program.actions.push_back({ActionKind::kWait, open_[ended].second});
+    now_ = std::max(now_, open_[ended].first);
+  }
+  open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(ended));
+  if (issued > now_) program.actions.push_back({ActionKind::kCompute, issued - now_});
+  now_ = std::max(now_, issued);
+}
+
+Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
+  const CollectiveCall& c = call.issued.call;
+  const bool two = BetweenTwo(c.collective);
+  DYNAMICCL_TRY(TransferDemand demand,
+                demands_.Of(c.collective, c.bytes, config_, plan_.communicators[communicator].n_ranks,
+                            nodes_[communicator]));
+  if (!first) demand.latency_ns = 0;  // a group pays one latency
+  const auto number = static_cast<int64_t>(program.collectives.size());
+  program.collectives.push_back({two ? plan_.communicators.size() : communicator, demand});
+  program.actions.push_back({ActionKind::kIssue, number});
+  labels.push_back({call.issued.labelled_role, c.collective, c.bytes});
+  open_.emplace_back(EndOf(call), number);
+  if (call.issued.duration_ns < 0) ++untimed;
+  return {};
+}
+
+Status RankWriter::Write() {
+  for (const ReplayGroup& group : plan_.groups) {
+    for (const TraceCall& call : group.calls) {
+      Reach(call.issued.issued_ns);
+      DYNAMICCL_CHECK_OK(Add(group.communicator, call, &call == &group.calls.front()));
+    }
+  }
+  for (const auto& [end, number] : open_) program.actions.push_back({ActionKind::kWait, number});
+  return {};
+}
+
+// By communicator of the plans, and one layout more where every rank is by itself.
+std::vector<CommunicatorLayout> LayoutsOf(const std::vector<ReplayPlan>& plans) {
+  std::vector<CommunicatorLayout> layouts(plans[0].communicators.size() + 1);
+  for (size_t rank = 0; rank < plans.size(); ++rank) {
+    for (size_t i = 0; i + 1 < layouts.size(); ++i)
+      layouts[i].communicator_of_rank.push_back(plans[rank].communicators[i].color);
+    layouts.back().communicator_of_rank.push_back(static_cast<int32_t>(rank));
+  }
+  return layouts;
+}
+
+std::vector<int> NodesOf(const std::vector<CommunicatorLayout>& layouts, size_t rank, int ranks_per_node) {
+  std::vector<int> counts;
+  for (const CommunicatorLayout& layout : layouts) {
+    std::set<size_t> nodes;
+    for (size_t other = 0; other < layout.communicator_of_rank.size(); ++other)
+      if (layout.communicator_of_rank[other] == layout.communicator_of_rank[rank])
+        nodes.insert(other / static_cast<size_t>(ranks_per_node));
+    counts.push_back(static_cast<int>(nodes.size()));
+  }
+  return counts;
+}
+
+}  // namespace
+
+Result<TraceJob> JobOfTrace(const Trace& trace, int32_t ranks, const System& system,
+                            const CollectiveConfig& config) {
+  if (ranks == 0) ranks = std::max<int32_t>(2, static_cast<int32_t>(trace.sections.size()));
+  TraceJob result;
+  SystemDemands demands(system);
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    DYNAMICCL_TRY(ReplayPlan plan, PlanReplay(trace, rank, ranks, {}));
+    result.plans.push_back(std::move(plan));
+  }
+  SimulatedJob& job = result.job;
+  job.n_ranks = ranks;
+  job.ranks_per_node = system.ranks_per_node;
+  job.port_gbps = PortGbps(system);
+  job.network_gbps = NetworkGbps(system);
+  job.layouts = LayoutsOf(result.plans);
+  const bool mirrored = trace.sections.size() == 1;
+  for (size_t rank = 0; rank < result.plans.size() && (rank == 0 || !mirrored); ++rank) {
+    const std::vector<int> nodes = NodesOf(job.layouts, rank, system.ranks_per_node);
+    RankWriter writer(result.plans[rank], nodes, demands, config);
+    DYNAMICCL_CHECK_OK(writer.Write());
+    if (!mirrored) job.program_of_rank.push_back(static_cast<uint32_t>(rank));
+    job.programs.push_back(std::move(writer.program));
+    result.labels.push_back(std::move(writer.labels));
+    result.untimed += writer.untimed;
+  }
+  return result;
+}
+
+SectionCalls SimulatedCalls(const ReplayPlan& plan, const RankTiming& timing) {
+  SectionCalls section;
+  for (const ReplayGroup& group : plan.groups) {
+    for (const TraceCall& call : group.calls) {
+      const CollectiveTiming& times = timing.collectives[section.calls.size()];
+      section.calls.push_back(call);
+      section.calls.back().issued.issued_ns = times.issued_ns;
+      section.calls.back().issued.duration_ns = times.ended_ns - times.started_ns;
+    }
+  }
+  std::ranges::stable_sort(section.calls, {}, [](const TraceCall& call) { return call.issued.issued_ns; });
+  return section;
+}
+
+}  // namespace dynamiccl

@@ -22,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <set>
@@ -245,11 +246,18 @@ void UseWithStallsAndDestroy(Rank rank, int rounds) {
   CHECK_NCCL(ncclCommDestroy(rank.comm));
 }
 
-void DieOrShrinkAndUse(Rank world, int rounds) {
+// The process that runs the job tells it. Until then what the dead rank listened on may still answer.
+void AwaitEndOfRank(const std::filesystem::path& place_of_id, int rank) {
+  const auto told = place_of_id.parent_path() / ("ended." + std::to_string(rank));
+  while (!std::filesystem::exists(told)) ::usleep(2000);
+}
+
+void DieOrShrinkAndUse(const std::string& path, Rank world, int rounds) {
   int dead = FromEnvironment("JOB_DIES");
   CHECK_NCCL(hostcclStreamCreate(&world.stream));
   for (int step = 0; step < rounds; ++step) Round(world, step);
   if (world.rank == dead) std::_Exit(0);
+  AwaitEndOfRank(path, dead);
   Rank rest;
   CHECK_NCCL(ncclCommShrink(world.comm, &dead, 1, &rest.comm, nullptr, NCCL_SHRINK_ABORT));
   CHECK_NCCL(ncclCommUserRank(rest.comm, &rest.rank));
@@ -401,7 +409,7 @@ void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
     Initialise(world, id, extras);
     if (extras.contains("fork")) Fork();
     if (extras.contains("shrink")) {
-      DieOrShrinkAndUse(world, rounds);
+      DieOrShrinkAndUse(path, world, rounds);
       continue;
     }
     if (extras.contains("sums")) {

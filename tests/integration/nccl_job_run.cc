@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #ifndef DYNAMICCL_TEST_AUDIT
 #define DYNAMICCL_TEST_AUDIT ""
@@ -70,6 +71,14 @@ void SendToFile(const std::string& path, int descriptor) {
   ::_exit(127);
 }
 
+// The exit code, or 128 and the signal. Ranks that go on without this one wait for the file.
+int AwaitEnd(pid_t pid, size_t rank, const std::string& folder) {
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  std::ofstream(folder + "/ended." + std::to_string(rank)).flush();
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 }  // namespace
 
 bool JobResult::ok() const {
@@ -100,11 +109,11 @@ JobResult RunJob(const JobOptions& options) {
     if (pid == 0) BecomeRank(options, rank, result.folder);
     ranks.push_back(pid);
   }
-  for (const pid_t pid : ranks) {
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    result.exit_codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-  }
+  result.exit_codes.resize(ranks.size());
+  std::vector<std::thread> watches;
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    watches.emplace_back([&, rank] { result.exit_codes[rank] = AwaitEnd(ranks[rank], rank, result.folder); });
+  for (std::thread& watch : watches) watch.join();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (int rank = 0; rank < options.n_ranks; ++rank) {
     result.output.push_back(result.Text("output." + std::to_string(rank)));

@@ -60,7 +60,7 @@ inline std::string Exported(const std::filesystem::path& folder, int step, const
 }
 
 inline Launch SmallRun(int ranks, const Arguments& arguments) {
-  Launch launch{ranks, SmallModel()};
+  Launch launch{.ranks = ranks, .arguments = SmallModel()};
   for (const std::string& argument : arguments) {
     // SmallModel's own number of steps gives way.
     if (argument == "--steps") {

@@ -19,6 +19,21 @@ function(dynamiccl_test_programs label)
   add_dependencies(tests_${label} ${ARGN})
 endfunction()
 
+# dynamiccl_time_out(<seconds> <test> ...): when ctest gives a test up. Sanitizers make programs 3 to 15 times as slow, and
+# what they are to find is no matter of time.
+function(dynamiccl_patience seconds result)
+  set(factor 1)
+  if(DYNAMICCL_SANITIZE)
+    set(factor 5)
+  endif()
+  math(EXPR patience "${seconds} * ${factor}")
+  set(${result} ${patience} PARENT_SCOPE)
+endfunction()
+function(dynamiccl_time_out seconds)
+  dynamiccl_patience(${seconds} patience)
+  set_tests_properties(${ARGN} PROPERTIES TIMEOUT ${patience})
+endfunction()
+
 # dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ENVIRONMENT NAME=value] [LIBRARIES folder] [ALONE] [SERIAL] [THREADS]):
 # one gtest program; each case is a ctest test. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
 # LIBRARIES: where the loader looks first, before what the user's LD_LIBRARY_PATH names.
@@ -36,6 +51,7 @@ function(dynamiccl_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
+  dynamiccl_patience(${ARG_TIMEOUT} patience)
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE dynamiccl_options ${ARG_DEPS} dynamiccl_test_support GTest::gmock GTest::gtest_main)
@@ -57,5 +73,5 @@ function(dynamiccl_test name)
   endif()
   # One word, as gtest_discover_tests takes no list; -L fast and -L threads both find fast_threads.
   string(REPLACE ";" "_" labels "${ARG_LABELS}")
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${labels} TIMEOUT ${ARG_TIMEOUT} ${lock})
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${labels} TIMEOUT ${patience} ${lock})
 endfunction()

@@ -76,7 +76,12 @@ Status ReadJsonLines(std::string_view text, const std::string& name, const JsonL
   while (offset < text.size() && !ended) {
     ++line;
     const size_t newline = text.find('\n', offset);
-    if (newline == std::string_view::npos) return fail("the line has no end: the file is truncated");
+    // Known after the header already: a long file is not read for nothing.
+    if (newline == std::string_view::npos || (line == 2 && text.back() != '\n')) {
+      line +=
+          static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(offset), text.end(), '\n'));
+      return fail("the line has no end: the file is truncated");
+    }
     try {
       ended = TakeLine(text.substr(offset, newline - offset), text.substr(0, offset), callbacks);
     } catch (const LineError& error) {

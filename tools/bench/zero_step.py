@@ -36,7 +36,9 @@ def arguments():
     parser.add_argument("--batch", type=int, default=8, help="sequences a rank")
     parser.add_argument("--bucket-bytes", default="4M", help="the trainer's; PyTorch keeps its own default")
     parser.add_argument("--dtype", default="fp32", help="the trainer's; peers compute in fp32")
-    parser.add_argument("--modes", default=",".join(["alone", *PEERS, *STAGES]))
+    parser.add_argument("--modes", default=",".join(["alone", *PEERS, *STAGES]),
+                        help="the trainer's may name their type: stage2:bf16")
+    parser.add_argument("--against", default=",".join(["alone", *PEERS]), help="modes that the others are divided by")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--skip", type=int, default=4, help="first steps that do not count")
     parser.add_argument("--rounds", type=int, default=5)
@@ -85,11 +87,12 @@ def run_peer(given, mode, folder):
 
 
 def run_trainer(given, mode, folder):
-    alone = mode == "alone"
+    name, _, dtype = mode.partition(":")
+    alone = name == "alone"
     report = folder / "trainer.{rank}.json"
     command = [str(given.build / "bin/dynamiccl-zero"), "train", "--data", given.data, f"--steps={given.steps}",
-               f"--batch={given.batch if alone else given.batch * given.ranks}", f"--dtype={given.dtype}",
-               f"--bucket-bytes={given.bucket_bytes}", f"--stage={0 if alone else mode[-1]}", f"--json={report}",
+               f"--batch={given.batch if alone else given.batch * given.ranks}", f"--dtype={dtype or given.dtype}",
+               f"--bucket-bytes={given.bucket_bytes}", f"--stage={0 if alone else name[-1]}", f"--json={report}",
                *shape_of(given)]
     peak = run_ranks(command, given.ranks, 1 if alone else given.ranks)
     lines = [json.loads(line) for line in (folder / "trainer.0.json").read_text().splitlines()]
@@ -105,29 +108,29 @@ def spread(values):
     return {"median": statistics.median(values), "least": min(values), "greatest": max(values)}
 
 
-def summarize(rounds):
+def summarize(rounds, against):
     modes = rounds[0].keys()
     result = {}
     for mode in modes:
         row = {"ms": spread([one[mode]["ms"] for one in rounds]),
                "peak_bytes": statistics.median(one[mode]["peak_bytes"] for one in rounds)}
-        for other in ("alone", *PEERS):
+        for other in against:
             if other in modes and other != mode:
                 row[f"to_{other}"] = spread([one[mode]["ms"] / one[other]["ms"] for one in rounds])
         result[mode] = row
     return result
 
 
-def print_table(result):
-    columns = [name for name in ("to_alone", "to_ddp", "to_fsdp2")]
-    print(f"{'mode':8} {'step ms':>9} {'MiB':>7}  " + "  ".join(f"{name[3:] + ' = 1':>22}" for name in columns))
+def print_table(result, against):
+    columns = [f"to_{other}" for other in against]
+    print(f"{'mode':12} {'step ms':>9} {'MiB':>7}  " + "  ".join(f"{name[3:] + ' = 1':>22}" for name in columns))
     for mode, row in result.items():
         ratios = []
         for name in columns:
             ratio = row.get(name)
             ratios.append("" if ratio is None else
                           f"{ratio['median']:.2f} ({ratio['least']:.2f} to {ratio['greatest']:.2f})")
-        print(f"{mode:8} {row['ms']['median']:9.1f} {row['peak_bytes'] / 2**20:7.0f}  " +
+        print(f"{mode:12} {row['ms']['median']:9.1f} {row['peak_bytes'] / 2**20:7.0f}  " +
               "  ".join(f"{text:>22}" for text in ratios))
 
 
@@ -140,8 +143,9 @@ def main():
             rounds.append({mode: measure(given, mode, pathlib.Path(folder)) for mode in modes})
             print(f"round {number + 1} of {given.rounds}: " +
                   ", ".join(f"{mode} {one['ms']:.0f} ms" for mode, one in rounds[-1].items()), flush=True)
-    result = summarize(rounds)
-    print_table(result)
+    against = given.against.split(",")
+    result = summarize(rounds, against)
+    print_table(result, against)
     if given.json:
         settings = {name: str(value) for name, value in vars(given).items() if name not in ("json", "build", "python", "data")}
         given.json.write_text(json.dumps({"settings": settings, "rounds": rounds, "modes": result}, indent=1))

@@ -8,6 +8,10 @@
 namespace dynamiccl {
 namespace {
 
+// Where a rank initialised the communicator alone and others several at once, these attest at their calls and
+// that one never does. A job has kMostLateSituations in all.
+constexpr int kMostUnanswered = 3;
+
 class MaskMeetings final : public MaskExchange {
  public:
   MaskMeetings(ProcessRuntime& runtime, std::shared_ptr<const Communicator> communicator,
@@ -56,11 +60,13 @@ std::unique_ptr<MaskAgreement> NewMaskAgreement(ProcessRuntime& runtime,
                                                 std::optional<AttestedValues> attested) {
   if (!communicator->meeting.valid()) return nullptr;
   const int rank = communicator->member;
+  const int most_unanswered = attested ? kMostUnanswered : 0;
   return std::make_unique<MaskAgreement>(
       std::make_unique<MaskMeetings>(runtime, std::move(communicator), std::move(attested)),
       [&runtime, rank](const CallSituation& situation, const Verdict& verdict) {
         Say(runtime, rank, situation, verdict);
-      });
+      },
+      most_unanswered);
 }
 
 // Ring and, for AllReduce, Tree have kernels in LL and Simple for every device and link. LL128 depends on

@@ -79,9 +79,10 @@ std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, 
   open.last_call = call_number;
   ++open.calls;
   if (open.verdict != nullptr && TakeVerdict(key, open)) return Settled(situation);
-  if (open.verdict == nullptr && IsPowerOfFour(open.calls)) {
+  if (open.verdict == nullptr && IsPowerOfFour(open.calls) && !StaysAway()) {
     open.pledged = {situation, open.attempts++, call_number, seen};
     open.verdict = exchange_->Pledge(open.pledged);
+    ++pledges_;
   }
   return std::nullopt;
 }
@@ -89,6 +90,7 @@ std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, 
 // True when the situation is settled; `open` is gone then.
 bool MaskAgreement::TakeVerdict(uint64_t key, Open& open) {
   const Verdict& verdict = open.verdict->Wait();
+  all_came_ = all_came_ || !verdict.timed_out;
   if (!verdict.agreed) refused_(open.pledged.situation, verdict);
   if (verdict.timed_out && open.attempts < kMostAttempts) {
     open.verdict.reset();

@@ -63,9 +63,11 @@ class MaskExchange {
 class MaskAgreement {
  public:
   using Refused = std::function<void(const CallSituation& situation, const Verdict& verdict)>;
-  // `refused` hears of every verdict that is not a yes.
-  MaskAgreement(std::unique_ptr<MaskExchange> exchange, Refused refused)
-      : exchange_(std::move(exchange)), refused_(std::move(refused)) {}
+  // `refused` hears of every verdict that is not a yes. `most_unanswered`: until all ranks have come to a
+  // meeting, this rank goes to so many at most, since one of the others may never come and the leader's
+  // patience is for the whole job; 0: no limit.
+  MaskAgreement(std::unique_ptr<MaskExchange> exchange, Refused refused, int most_unanswered = 0)
+      : exchange_(std::move(exchange)), refused_(std::move(refused)), most_unanswered_(most_unanswered) {}
 
   // The mask that holds on all ranks at this call; empty: NCCL's choice. `seen` is what NCCL offers here.
   // Calls in program order. Once a situation is settled this is one load; before, it takes a lock, and may
@@ -94,12 +96,16 @@ class MaskAgreement {
   std::optional<ConfigMask> AtOpen(const CallSituation& situation, uint64_t call_number,
                                    const ConfigMask& seen);
   bool TakeVerdict(uint64_t key, Open& open);
+  bool StaysAway() const { return most_unanswered_ != 0 && !all_came_ && pledges_ >= most_unanswered_; }
 
   const std::unique_ptr<MaskExchange> exchange_;
   const Refused refused_;
+  const int most_unanswered_;
   std::mutex mutex_;  // guards what follows
   std::map<uint64_t, Open> open_;
   size_t n_settled_ = 0;
+  int pledges_ = 0;
+  bool all_came_ = false;  // to some meeting
   // A settled situation in one word: key, mask (empty: refused) and a bit that is always set.
   std::array<std::atomic<uint64_t>, kSlots> slots_{};
 };

@@ -177,6 +177,35 @@ TEST_F(MaskAgreementTest, ARankThatIsAlwaysLateEndsTheTries) {
   EXPECT_EQ(leader_.meetings(), 8u);
 }
 
+// Rank 2 never comes: the communicator costs its leader as many late meetings as it may, not more.
+TEST_F(MaskAgreementTest, WhereARankNeverCameTheOthersGoToSomeMeetingsOnly) {
+  MaskAgreement limited(
+      std::make_unique<RankExchange>(leader_, 0), [](const CallSituation&, const Verdict&) {}, 3);
+  for (uint64_t call = 0; call < 1000; ++call) {
+    const CallSituation situation{Collective::kAllReduce, SizeClass{static_cast<uint8_t>(call % 50)}, 9};
+    EXPECT_EQ(limited.At(situation, call, kAll), std::nullopt);
+    leader_.TimePasses();
+  }
+  EXPECT_EQ(leader_.meetings(), 3u);
+}
+
+TEST_F(MaskAgreementTest, WhereAllRanksCameOnceALateOneIsAskedAgain) {
+  for (int rank = 0; rank < 3; ++rank) {
+    ranks_[static_cast<size_t>(rank)] = std::make_unique<MaskAgreement>(
+        std::make_unique<RankExchange>(leader_, rank), [](const CallSituation&, const Verdict&) {}, 3);
+  }
+  for (const uint64_t call : {0u, 1u}) {
+    for (int rank = 0; rank < 3; ++rank) At(rank, call, kAll);
+  }
+  EXPECT_EQ(ranks_[0]->Settled(kGradients), kAll);
+  const CallSituation late{Collective::kAllReduce, SizeClass{41}, 9};
+  for (uint64_t call = 2; call < 40'002; ++call) {
+    At(0, call, kAll, late);
+    leader_.TimePasses();
+  }
+  EXPECT_EQ(leader_.meetings(), 1u + 8u);
+}
+
 TEST_F(MaskAgreementTest, MoreSituationsThanItKeepsStayWithNccl) {
   for (uint32_t i = 0; i < 3000; ++i) {
     const CallSituation situation{Collective::kReduce, SizeClass{1}, i + 1};
@@ -199,8 +228,9 @@ TEST(MaskAgreement, AllRanksHaveTheSameMaskAtEveryCall) {
     std::vector<std::unique_ptr<MaskAgreement>> ranks;
     std::vector<std::vector<std::optional<ConfigMask>>> had(kRanks);
     for (int rank = 0; rank < kRanks; ++rank) {
-      ranks.push_back(std::make_unique<MaskAgreement>(std::make_unique<RankExchange>(leader, rank),
-                                                      [](const CallSituation&, const Verdict&) {}));
+      ranks.push_back(std::make_unique<MaskAgreement>(
+          std::make_unique<RankExchange>(leader, rank), [](const CallSituation&, const Verdict&) {},
+          seed % 2 == 0 ? 3 : 0));
     }
     const bool unlike = seed % 3 == 0;
     while (std::any_of(had.begin(), had.end(), [&](const auto& each) { return each.size() < kCalls; })) {

@@ -79,7 +79,9 @@ std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, 
   open.last_call = call_number;
   ++open.calls;
   if (open.verdict != nullptr && TakeVerdict(key, open)) return Settled(situation);
-  if (open.verdict == nullptr && IsPowerOfFour(open.calls) && !StaysAway()) {
+  open.due = open.due || IsPowerOfFour(open.calls);
+  if (open.due && !StaysAway()) {
+    open.due = false;
     open.pledged = {situation, open.attempts++, call_number, seen};
     open.verdict = exchange_->Pledge(open.pledged);
     ++pledges_;

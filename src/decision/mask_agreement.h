@@ -83,6 +83,7 @@ class MaskAgreement {
     uint64_t calls = 0;
     uint64_t last_call = 0;
     int attempts = 0;
+    bool due = false;  // held back while this rank stays away
     MaskPledge pledged;
     std::shared_ptr<PendingVerdict> verdict;  // null: nothing is on the way
   };

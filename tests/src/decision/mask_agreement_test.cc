@@ -189,6 +189,29 @@ TEST_F(MaskAgreementTest, WhereARankNeverCameTheOthersGoToSomeMeetingsOnly) {
   EXPECT_EQ(leader_.meetings(), 3u);
 }
 
+// What was held back is asked at once when all have come, not at its fourth call.
+TEST_F(MaskAgreementTest, WhatWasHeldBackIsAskedAtItsNextCall) {
+  for (int rank = 0; rank < 3; ++rank) {
+    ranks_[static_cast<size_t>(rank)] = std::make_unique<MaskAgreement>(
+        std::make_unique<RankExchange>(leader_, rank), [](const CallSituation&, const Verdict&) {}, 2);
+  }
+  const auto ask = [&](uint64_t round) {
+    size_t held = 0;
+    for (uint8_t size = 0; size < 10; ++size) {
+      std::optional<ConfigMask> had;
+      for (int rank = 0; rank < 3; ++rank)
+        had = At(rank, round * 10 + size, kAll, {Collective::kAllReduce, SizeClass{size}, 9});
+      held += had.has_value() ? 1 : 0;
+    }
+    return held;
+  };
+  EXPECT_EQ(ask(0), 0u);
+  EXPECT_EQ(leader_.meetings(), 2u);
+  EXPECT_EQ(ask(1), 2u);
+  EXPECT_EQ(leader_.meetings(), 10u);
+  EXPECT_EQ(ask(2), 10u);
+}
+
 TEST_F(MaskAgreementTest, WhereAllRanksCameOnceALateOneIsAskedAgain) {
   for (int rank = 0; rank < 3; ++rank) {
     ranks_[static_cast<size_t>(rank)] = std::make_unique<MaskAgreement>(

@@ -141,10 +141,13 @@ EngineSettings SettingsOf(int stage) {
   return settings;
 }
 
-Outcome TrainOnThreads(Maker make, int ranks, int stage) {
+Outcome TrainOnThreads(Maker make, int ranks, int stage, int shard_group = 0, int secondary_group = 0) {
   std::mutex making;
   Outcome outcome;
-  RunRankThreads(ranks, stage, [&](ProcessGroup* group) {
+  const GridThreads threads{
+      .ranks = ranks, .stage = stage, .shard_group = shard_group, .secondary_group = secondary_group};
+  RunGridThreads(threads, [&](Grid& grid) {
+    ProcessGroup* const group = grid.world();
     Subject subject;
     {
       // LibTorch's stock layers draw from one generator; ranks but 0 have other values, and get rank 0's.
@@ -152,7 +155,11 @@ Outcome TrainOnThreads(Maker make, int ranks, int stage) {
       at::manual_seed(static_cast<uint64_t>(group->rank()) + 5);
       subject = make();
     }
-    Engine engine(*subject.module, group, SettingsOf(stage));
+    EngineSettings settings = SettingsOf(stage);
+    settings.world = group;
+    settings.replicas = grid.replicas();
+    settings.secondary = grid.secondary();
+    Engine engine(*subject.module, grid.shard(), settings);
     std::vector<float> losses;
     for (int step = 0; step < kSteps; ++step) {
       const at::Tensor loss =
@@ -176,6 +183,19 @@ TEST(AnyModule, IsEqualInAllStages) {
             << name << ", stage " << stage << ", " << ranks;
       }
     }
+  }
+}
+
+TEST(AnyModule, TrainsInReplicasOfShardGroups) {
+  for (const auto& [name, make] : kSubjects) {
+    const Outcome plain = TrainOnThreads(make, 4, 2);
+    const Outcome hybrid = TrainOnThreads(make, 4, 2, 2);
+    ASSERT_EQ(hybrid.losses.size(), static_cast<size_t>(kSteps));
+    for (size_t step = 0; step < plain.losses.size(); ++step) {
+      EXPECT_NEAR(hybrid.losses[step], plain.losses[step], 1e-5) << name << ", step " << step;
+    }
+    EXPECT_EQ(TrainOnThreads(make, 4, 3, 2), hybrid) << name;
+    EXPECT_EQ(TrainOnThreads(make, 4, 3, 2, 2), hybrid) << name << ", second copy";
   }
 }
 

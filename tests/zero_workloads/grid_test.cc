@@ -51,6 +51,40 @@ TEST(Grid, GroupsHoldTheRanksOfTheirRowOrColumn) {
   }
 }
 
+void ExpectShardGroups(int world, const GridSizes& sizes) {
+  RunGridThreads({world, sizes.tensor, 3, sizes.shard, sizes.secondary}, [&](Grid& grid) {
+    const int rank = grid.world()->rank(), data_rank = rank / sizes.tensor;
+    float shard = 0.0f, replicas = 0.0f, secondary = 0.0f;
+    for (int other = 0; other < world; ++other) {
+      if (other % sizes.tensor != rank % sizes.tensor) continue;
+      const int other_data = other / sizes.tensor;
+      const float member = static_cast<float>(1 << other);
+      if (other_data / sizes.shard == data_rank / sizes.shard) shard += member;
+      if (other_data % sizes.shard == data_rank % sizes.shard) replicas += member;
+      if (other_data / sizes.secondary == data_rank / sizes.secondary) secondary += member;
+    }
+    const float own = static_cast<float>(1 << rank);
+    EXPECT_EQ(Reduced(grid.shard(), own), shard);
+    EXPECT_EQ(grid.shard()->rank(), data_rank % sizes.shard);
+    EXPECT_EQ(Reduced(grid.secondary(), own), secondary);
+    EXPECT_EQ(grid.secondary()->rank(), data_rank % sizes.secondary);
+    if (sizes.shard * sizes.tensor == world) {
+      EXPECT_EQ(grid.replicas(), nullptr);
+      return;
+    }
+    EXPECT_EQ(Reduced(grid.replicas(), own), replicas);
+    EXPECT_EQ(grid.replicas()->rank(), data_rank / sizes.shard);
+  });
+}
+
+TEST(Grid, ShardGroupsAreNeighboursAndReplicasTheRest) {
+  ExpectShardGroups(4, {1, 2, 2});
+  ExpectShardGroups(6, {1, 3, 1});
+  ExpectShardGroups(6, {1, 2, 2});
+  ExpectShardGroups(4, {1, 4, 2});
+  ExpectShardGroups(8, {2, 2, 1});
+}
+
 TEST(Grid, DegreeThatDoesNotDivideTheWorldIsRefused) {
   EXPECT_TRUE(CheckTensorDegree(4, 8));
   for (const auto& [tensor_degree, world] : {std::pair{3, 4}, {8, 4}, {0, 4}}) {

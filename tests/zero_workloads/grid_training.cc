@@ -71,6 +71,7 @@ EngineSettings EngineSettingsOf(const GridTraining& training, Grid& grid) {
   settings.type = settings.reduce_type = training.type;
   settings.tensor = {grid.tensor(), training.sequence_parallel};
   settings.world = grid.world();
+  settings.replicas = grid.replicas();
   return settings;
 }
 
@@ -86,7 +87,7 @@ class RankTraining {
         grid_(grid),
         outcome_(outcome),
         model_(GridModel(), {grid.tensor(), training.sequence_parallel}),
-        engine_(ZeroEngine::Create(model_.Units(), grid.data(), EngineSettingsOf(training, grid))),
+        engine_(ZeroEngine::Create(model_.Units(), grid.shard(), EngineSettingsOf(training, grid))),
         watch_(model_.Units(), engine_.get()),
         loader_(Loader(grid.data()->rank(), grid.data()->world())) {}
 
@@ -150,14 +151,15 @@ GridOutcome TrainOnGrid(const GridTraining& training) {
   outcome.whole_parameters.assign(static_cast<size_t>(training.steps), std::vector<std::string>(world));
   std::vector<std::map<std::string, at::Tensor>> held(world);
   std::vector<ParameterSlot> slots;  // those of rank 0: the places of all tensor ranks but for slice_begin
-  RunGridThreads({static_cast<int>(world), training.tensor, training.stage}, [&](Grid& grid) {
-    const size_t rank = static_cast<size_t>(grid.world()->rank());
-    held[rank] = RankTraining(training, grid, &outcome).Run();
-    if (rank != 0) return;
-    for (const ModelUnit& unit : Gpt(GridModel(), {grid.tensor(), false}).Units()) {
-      slots.insert(slots.end(), unit.parameters.begin(), unit.parameters.end());
-    }
-  });
+  RunGridThreads({static_cast<int>(world), training.tensor, training.stage, training.shard_group},
+                 [&](Grid& grid) {
+                   const size_t rank = static_cast<size_t>(grid.world()->rank());
+                   held[rank] = RankTraining(training, grid, &outcome).Run();
+                   if (rank != 0) return;
+                   for (const ModelUnit& unit : Gpt(GridModel(), {grid.tensor(), false}).Units()) {
+                     slots.insert(slots.end(), unit.parameters.begin(), unit.parameters.end());
+                   }
+                 });
   for (const ParameterSlot& slot : slots) {
     std::vector<at::Tensor> slices;
     for (size_t rank = 0; rank < static_cast<size_t>(training.tensor); ++rank) {

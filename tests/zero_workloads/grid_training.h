@@ -20,6 +20,7 @@ struct GridTraining {
   int64_t steps = 30;
   int64_t micro_steps = 1;
   at::ScalarType type = at::kFloat;
+  int shard_group = 0;
 };
 
 struct GridOutcome {

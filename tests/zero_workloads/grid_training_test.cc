@@ -60,13 +60,17 @@ void ExpectWholeParametersEqual(const GridOutcome& outcome) {
   }
 }
 
-// All stages on one grid: each close to one rank, all of them equal to the bit.
-void ExpectGridTrainsAsOneRank(int data, int tensor, bool sequence_parallel) {
+// Stages on one grid: each close to one rank, all of them equal to the bit.
+void ExpectGridTrainsAsOneRank(int data, int tensor, bool sequence_parallel, int shard_group = 0) {
   Difference largest;
   GridOutcome first_stage;
-  for (int stage = 0; stage < 4; ++stage) {
-    const GridTraining training{
-        .data = data, .tensor = tensor, .sequence_parallel = sequence_parallel, .stage = stage};
+  const int first = shard_group == 0 ? 0 : 1;
+  for (int stage = first; stage < 4; ++stage) {
+    const GridTraining training{.data = data,
+                                .tensor = tensor,
+                                .sequence_parallel = sequence_parallel,
+                                .stage = stage,
+                                .shard_group = shard_group};
     SCOPED_TRACE(NameOf(training));
     const GridOutcome outcome = TrainOnGrid(training);
     ASSERT_EQ(outcome.losses.size(), 30u);
@@ -79,7 +83,7 @@ void ExpectGridTrainsAsOneRank(int data, int tensor, bool sequence_parallel) {
     largest.loss = std::max(largest.loss, difference.loss);
     largest.norm = std::max(largest.norm, difference.norm);
     largest.parameters = std::max(largest.parameters, difference.parameters);
-    if (stage == 0) first_stage = outcome;
+    if (stage == first) first_stage = outcome;
     EXPECT_EQ(outcome.losses, first_stage.losses);
     EXPECT_EQ(outcome.last_digest, first_stage.last_digest);
   }
@@ -112,6 +116,11 @@ TEST_F(GridTrainingTest, FourTensorRanks) {
 
 TEST_F(GridTrainingTest, OneTensorRank) {
   for (const int data : {1, 2}) ExpectGridTrainsAsOneRank(data, 1, false);
+}
+
+TEST_F(GridTrainingTest, ReplicasOfShardGroups) {
+  for (const bool sequence_parallel : {false, true}) ExpectGridTrainsAsOneRank(4, 2, sequence_parallel, 2);
+  ExpectGridTrainsAsOneRank(2, 2, true, 1);
 }
 
 TEST_F(GridTrainingTest, AccumulationOnAGrid) {

@@ -5,7 +5,12 @@
 // A sum over R groups of n ranks is (g0 + ... + g(n-1)) + (gn + ...) + ..., where plain data parallelism adds
 // N = R n gradients one after another: the two differ by rounding. The same sum in the same order is that of
 // a plain run on n ranks that adds up R micro-steps of one group's rows each: equal to the bit.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
 
 #include "tests/zero_workloads/checkpoint_runs.h"
 #include "tests/zero_workloads/counted_traffic.h"
@@ -13,7 +18,11 @@
 namespace dynamiccl::zero {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
 const std::map<std::string, std::string> kRankOrder = {{"HOSTCCL_SUM", "rank_order"}};
+constexpr int kUsage = 2, kJobFailed = 4;
 
 struct Shape {
   int groups;  // replicas
@@ -21,6 +30,7 @@ struct Shape {
   int ranks() const { return groups * shard; }
   Arguments option() const { return {"--shard-group", std::to_string(shard)}; }
 };
+constexpr Shape kShapes[] = {{2, 2}, {2, 3}, {3, 2}};
 
 std::string NameOf(const Shape& shape, const std::string& what) {
   return std::to_string(shape.groups) + " x " + std::to_string(shape.shard) + ", " + what;
@@ -46,7 +56,7 @@ TrainingReport SameSums(const Shape& shape, const Arguments& more) {
 
 void ExpectSameSums(const Shape& shape, const Arguments& more) {
   const TrainingReport reference = SameSums(shape, more);
-  for (const char* stage : {"2", "3"}) {
+  for (const char* stage : {"1", "2", "3"}) {
     SCOPED_TRACE(NameOf(shape, std::string("stage ") + stage));
     const TrainingReport hybrid =
         TrainSmall(shape.ranks(), shape.option() + Arguments{"--stage", stage} + more, kRankOrder);
@@ -56,7 +66,103 @@ void ExpectSameSums(const Shape& shape, const Arguments& more) {
 }
 
 TEST(HybridSharding, IsToTheBitTheRunThatAddsInTheSameOrder) {
-  ExpectSameSums({2, 2}, {"--steps", "10"});
+  for (const Shape& shape : kShapes) ExpectSameSums(shape, {});
+}
+
+TEST(HybridSharding, IsSoInHalfPrecision) {
+  // Sums are in fp32 in both runs; the first steps of fp16 overflow and are skipped.
+  ExpectSameSums({2, 2}, {"--dtype", "bf16", "--reduce-type", "fp32"});
+  ExpectSameSums({3, 2}, {"--dtype", "fp16", "--reduce-type", "fp32", "--first-loss-scale", "67108864"});
+}
+
+TEST(HybridSharding, AgreesWithPlainDataParallelismWithinRounding) {
+  for (const Shape& shape : kShapes) {
+    for (const char* stage : {"1", "2", "3"}) {
+      SCOPED_TRACE(NameOf(shape, std::string("stage ") + stage));
+      const TrainingReport plain = TrainSmall(shape.ranks(), {"--stage", stage});
+      ExpectNear(TrainSmall(shape.ranks(), shape.option() + Arguments{"--stage", stage}), plain, 1e-5);
+    }
+  }
+}
+
+// A group of one adds nothing up: the order is that of stage 0. The norm is a sum over other parts of the
+// model there, so that nothing may be clipped by it.
+TEST(HybridSharding, GroupsOfOneAreStage0ToTheBit) {
+  const Arguments unclipped = {"--clip-norm", "1e9"};
+  for (const int ranks : {2, 4}) {
+    const TrainingReport plain = TrainSmall(ranks, unclipped + Arguments{"--stage", "0"}, kRankOrder);
+    for (const char* stage : {"1", "3"}) {
+      const TrainingReport hybrid =
+          TrainSmall(ranks, unclipped + Arguments{"--stage", stage, "--shard-group", "1"}, kRankOrder);
+      EXPECT_EQ(hybrid.losses, plain.losses) << ranks << " ranks, stage " << stage;
+      EXPECT_EQ(hybrid.parameters_sha256, plain.parameters_sha256) << ranks << " ranks, stage " << stage;
+    }
+  }
+}
+
+TEST(HybridSharding, AGroupOfAllRanksIsNoHybrid) {
+  const TrainingReport plain = TrainSmall(4, {"--stage", "2", "--steps", "10"});
+  const TrainingReport all = TrainSmall(4, {"--stage", "2", "--steps", "10", "--shard-group", "4"});
+  EXPECT_EQ(all.losses, plain.losses);
+  EXPECT_EQ(all.parameters_sha256, plain.parameters_sha256);
+}
+
+TEST(HybridSharding, ScheduleAndExchangeChangeNothing) {
+  const Arguments run = {"--shard-group", "2", "--steps", "10"};
+  const TrainingReport reference = TrainSmall(4, run + Arguments{"--stage", "2"}, kRankOrder);
+  for (const Arguments& variant :
+       {Arguments{"--stage", "1", "--no-overlap"}, Arguments{"--stage", "2", "--no-overlap"},
+        Arguments{"--stage", "2", "--bucket-bytes", "1"}, Arguments{"--stage", "2", "--bucket-bytes", "1G"},
+        Arguments{"--stage", "3", "--no-prefetch"}, Arguments{"--stage", "3", "--no-overlap"},
+        Arguments{"--stage", "3", "--activation-checkpoints", "full", "--contiguous-pools"}}) {
+    const TrainingReport report = TrainSmall(4, run + variant, kRankOrder);
+    EXPECT_EQ(report.losses, reference.losses) << ::testing::PrintToString(variant);
+    EXPECT_EQ(report.parameters_sha256, reference.parameters_sha256) << ::testing::PrintToString(variant);
+  }
+}
+
+TEST(HybridSharding, MicroStepsAreAddedUpBeforeReplicas) {
+  const Arguments run = {"--steps", "10", "--micro-steps", "3"};
+  const TrainingReport plain = TrainSmall(4, run + Arguments{"--stage", "2"}, kRankOrder);
+  for (const char* accumulation : {"local", "sharded"}) {
+    const Arguments hybrid = run + Arguments{"--shard-group", "2", "--accumulation", accumulation};
+    const TrainingReport second = TrainSmall(4, hybrid + Arguments{"--stage", "2"}, kRankOrder);
+    ExpectNear(second, plain, 1e-5);
+    const TrainingReport third = TrainSmall(4, hybrid + Arguments{"--stage", "3"}, kRankOrder);
+    EXPECT_EQ(third.parameters_sha256, second.parameters_sha256) << accumulation;
+  }
+  const TrainingReport first =
+      TrainSmall(4, run + Arguments{"--shard-group", "2", "--stage", "1"}, kRankOrder);
+  const TrainingReport local = TrainSmall(
+      4, run + Arguments{"--shard-group", "2", "--stage", "2", "--accumulation", "local"}, kRankOrder);
+  EXPECT_EQ(first.parameters_sha256, local.parameters_sha256);
+}
+
+TEST(SecondaryShards, ChangeNothing) {
+  for (const auto& [ranks, more] : std::vector<std::pair<int, Arguments>>{
+           {4, {"--secondary-group", "2"}},
+           {4, {"--secondary-group", "1"}},
+           {4, {"--secondary-group", "4"}},
+           {6, {"--secondary-group", "3", "--no-prefetch"}},
+           {4, {"--secondary-group", "2", "--micro-steps", "2"}},
+           {4, {"--secondary-group", "2", "--activation-checkpoints", "full"}},
+           {4, {"--secondary-group", "2", "--unit", "parameter"}},
+           {4, {"--secondary-group", "2", "--dtype", "bf16"}}}) {
+    Arguments run = {"--stage", "3", "--steps", "8"}, plain = run;
+    run = run + more;
+    plain.insert(plain.end(), more.begin() + 2, more.end());
+    const TrainingReport reference = TrainSmall(ranks, plain), report = TrainSmall(ranks, run);
+    EXPECT_EQ(report.losses, reference.losses) << ::testing::PrintToString(more);
+    EXPECT_EQ(report.parameters_sha256, reference.parameters_sha256) << ::testing::PrintToString(more);
+  }
+}
+
+TEST(SecondaryShards, MayDivideAShardGroup) {
+  const Arguments run = {"--stage", "3", "--steps", "8", "--shard-group", "2", "--eval-every", "3"};
+  const TrainingReport reference = TrainSmall(4, run),
+                       report = TrainSmall(4, run + Arguments{"--secondary-group", "1"});
+  EXPECT_EQ(report.losses, reference.losses);
+  EXPECT_EQ(report.held_out_bits_per_byte, reference.held_out_bits_per_byte);
 }
 
 TEST(HybridSharding, CheckpointsAreThoseOfAnyOtherRun) {
@@ -68,6 +174,32 @@ TEST(HybridSharding, CheckpointsAreThoseOfAnyOtherRun) {
   TrainSmall(6, run + Arguments{(place / "six").string(), "--shard-group", "3", "--secondary-group", "3"});
   EXPECT_EQ(Exported(place / "one", 1), Exported(place / "hybrid", 1));
   EXPECT_EQ(Exported(place / "one", 1), Exported(place / "six", 1));
+}
+
+TEST(HybridSharding, GoesOnFromACheckpointOfAnyKindAndBack) {
+  const TemporaryFolder place;
+  const std::filesystem::path folder = place / "checkpoints";
+  const Arguments hybrid = {"--shard-group", "2"};
+  const TrainingReport whole = TrainSmall(4, Saving(folder) + hybrid + Arguments{"--stage", "2"}, kRankOrder);
+  ASSERT_EQ(whole.losses.size(), 8u);
+  const auto expect_near_tail = [&](const TrainingReport& rest, size_t from) {
+    ASSERT_EQ(rest.losses.size(), 8 - from);
+    for (size_t i = 0; i < rest.losses.size(); ++i) {
+      EXPECT_NEAR(std::stod(rest.losses[i]), std::stod(whole.losses[from + i]), 1e-5) << "step " << from + i;
+    }
+  };
+  for (const Arguments& other :
+       {Arguments{"--stage", "3"}, Arguments{"--stage", "3", "--secondary-group", "2"},
+        Arguments{"--stage", "1", "--checkpoint-async"}}) {
+    ExpectContinues(whole,
+                    TrainSmall(4, Saving(folder) + hybrid + other + Arguments{"--resume", "4"}, kRankOrder),
+                    ::testing::PrintToString(other));
+  }
+  // Each goes on from what the one before it saved at step 4 or 6.
+  expect_near_tail(TrainSmall(4, Saving(folder) + Arguments{"--stage", "1", "--resume", "4"}), 4);
+  expect_near_tail(
+      TrainSmall(6, Saving(folder) + Arguments{"--stage", "3", "--shard-group", "3", "--resume", "6"}), 6);
+  expect_near_tail(TrainSmall(1, Saving(folder) + Arguments{"--resume", "6"}), 6);
 }
 
 // The small model: 2 blocks, hidden 64, sequence 32, 256 bytes; each shard is a multiple of 128 elements.
@@ -91,6 +223,30 @@ long Buckets(long ranks) {
   return (SizesAt(ranks).psi() / ranks + capacity - 1) / capacity;
 }
 
+// Communicators in the order in which they are split off: shard group 1, replicas 2.
+TEST(HybridVolume, ScattersInTheGroupAndSumsShardsOverReplicas) {
+  for (const Shape& shape : kShapes) {
+    const Sizes sizes = SizesAt(shape.shard);
+    for (const int stage : {1, 2, 3}) {
+      SCOPED_TRACE(NameOf(shape, "stage " + std::to_string(stage)));
+      for (TrafficByFunction traffic :
+           CountTraffic(shape.ranks(), shape.option() + Arguments{"--stage", std::to_string(stage), "--steps",
+                                                                  std::to_string(kSteps)})) {
+        EXPECT_EQ(traffic["ReduceScatter.1"].elements, kSteps * sizes.psi());
+        EXPECT_EQ(traffic["ReduceScatter.1"].calls, kSteps * Buckets(shape.shard));
+        EXPECT_EQ(traffic["AllReduce.2"].elements, kSteps * sizes.psi() / shape.shard);
+        EXPECT_EQ(traffic["AllReduce.2"].calls, kSteps * Buckets(shape.shard));
+        // The digest at the end gathers once more.
+        const long gathered = stage < 3 ? sizes.psi() : 2 * sizes.psi() - sizes.root;
+        EXPECT_EQ(traffic["AllGather.1"].elements, kSteps * gathered + sizes.psi());
+        EXPECT_EQ(traffic["AllGather.2"].calls + traffic["ReduceScatter.2"].calls, 0);
+        EXPECT_EQ(traffic["AllReduce"].elements, 2 * kSteps);
+        EXPECT_EQ(traffic["AllGather"].calls + traffic["ReduceScatter"].calls, 0);
+      }
+    }
+  }
+}
+
 TEST(HybridVolume, ReplicasAreSummedOnceAStep) {
   for (const auto& [stage, scatters] : {std::pair{1, 1}, {2, 3}, {3, 3}}) {
     for (TrafficByFunction traffic :
@@ -112,6 +268,84 @@ TEST(HybridVolume, BackwardGathersAreInTheSecondaryGroup) {
     EXPECT_EQ(traffic["AllGather.1"].calls, kSteps * kBlocks);
     EXPECT_EQ(traffic["ReduceScatter"].elements, kSteps * sizes.psi());
     EXPECT_EQ(traffic["ReduceScatter.1"].calls + traffic["AllReduce.1"].calls, 0);
+  }
+}
+
+TEST(HybridMemory, IsThatOfTheShardGroup) {
+  for (const char* type : {"fp32", "bf16"}) {
+    const int64_t element = std::string(type) == "fp32" ? 4 : 2;
+    for (const int stage : {1, 2, 3}) {
+      SCOPED_TRACE(std::string(type) + ", stage " + std::to_string(stage));
+      const MemoryReport memory = TrainSmall(4, {"--shard-group", "2", "--stage", std::to_string(stage),
+                                                 "--dtype", type, "--steps", "2"})
+                                      .memory;
+      const int64_t psi = SizesAt(2).psi(), own = psi / 2;
+      const int64_t copy = element == 4 ? 0 : element * own;  // in fp32 the master weights are the parameters
+      EXPECT_EQ(memory.current.at("parameters"), (stage < 3 ? element * psi : 0) + copy);
+      EXPECT_EQ(memory.current.at("gradients"), element * own);
+      EXPECT_EQ(memory.current.at("master"), 4 * own);
+      EXPECT_EQ(memory.current.at("moments"), 8 * own);
+      const int64_t capacity = std::min((kBucketBytes / element / 2 + 127) / 128 * 128, own);
+      EXPECT_EQ(memory.peak.at("buckets"), 2 * element * 2 * capacity);
+      EXPECT_EQ(memory.peak.at("gathered"),
+                stage == 3 ? element * (SizesAt(2).root + 2 * SizesAt(2).block) : 0);
+    }
+  }
+}
+
+TEST(HybridMemory, SecondCopyIsOfBlocksAlone) {
+  const auto parameters = [](const Arguments& more) {
+    const Arguments run = {"--stage", "3", "--dtype", "bf16", "--steps", "2"};
+    return TrainSmall(6, run + more).memory.current.at("parameters");
+  };
+  const int64_t plain = parameters({}), blocks = kBlocks * SizesAt(6).block;
+  EXPECT_EQ(plain, 2 * SizesAt(6).psi() / 6);
+  for (const int group : {1, 2, 3, 6}) {
+    EXPECT_EQ(parameters({"--secondary-group", std::to_string(group)}), plain + 2 * blocks / group);
+  }
+}
+
+void ExpectRefused(int ranks, const Arguments& options, const std::string& message, const std::string& hint) {
+  for (const RankOutcome& rank : RunRanks({.ranks = ranks, .arguments = SmallModel() + options})) {
+    EXPECT_EQ(rank.exit_code, kUsage) << rank.output;
+    EXPECT_THAT(rank.output, AllOf(HasSubstr(message), HasSubstr(hint)));
+  }
+}
+
+TEST(HybridInput, WrongSizesAreRefused) {
+  const Arguments stage2 = {"--stage", "2"}, stage3 = {"--stage", "3"};
+  ExpectRefused(6, stage2 + Arguments{"--shard-group", "4"}, "--shard-group 4 does not divide 6 data rank(s)",
+                "these do: 1, 2, 3, 6");
+  ExpectRefused(2, stage2 + Arguments{"--shard-group", "4"}, "--shard-group 4 does not divide 2 data rank(s)",
+                "these do: 1, 2");
+  ExpectRefused(4, stage2 + Arguments{"--shard-group", "4", "--tensor-parallel", "2"},
+                "--shard-group 4 does not divide 2 data rank(s)", "these do: 1, 2");
+  ExpectRefused(1, stage2 + Arguments{"--shard-group", "-2"}, "--shard-group -2 is out of range",
+                "at least 0");
+  ExpectRefused(1, {"--shard-group", "1"}, "--shard-group 1: stage 0 divides nothing",
+                "give --stage 1, 2 or 3");
+  ExpectRefused(1, stage2 + Arguments{"--secondary-group", "1"},
+                "--secondary-group 1: stage 2 gathers no parameters", "it is for --stage 3");
+  ExpectRefused(6, stage3 + Arguments{"--secondary-group", "4"},
+                "--secondary-group 4 does not divide the 6 rank(s)", "these do: 1, 2, 3, 6");
+  ExpectRefused(6, stage3 + Arguments{"--secondary-group", "3", "--shard-group", "2"},
+                "--secondary-group 3 does not divide the 2 rank(s)", "these do: 1, 2");
+}
+
+TEST(HybridRun, RanksOfAllGroupsEndWhenOneDies) {
+  const TemporaryFolder folder;
+  const std::string json = (folder / "report.json").string();
+  Launch launch{.ranks = 4, .arguments = SmallModel()};
+  std::replace(launch.arguments.begin(), launch.arguments.end(), std::string("30"), std::string("1000000"));
+  launch.arguments = launch.arguments + Arguments{"--shard-group", "2", "--stage", "3", "--json", json};
+  launch.environment = {{"HOSTCCL_TIMEOUT_MS", "5000"}};
+  RankProcesses ranks(launch);
+  // The first line says that training is under way; the launch's own time limit bounds this loop.
+  while (std::ifstream(json).peek() == std::ifstream::traits_type::eof()) std::this_thread::yield();
+  ranks.Kill(3, SIGKILL);
+  const std::vector<RankOutcome> outcomes = ranks.Wait();
+  for (const size_t survivor : {0, 1, 2}) {
+    EXPECT_EQ(outcomes[survivor].exit_code, kJobFailed) << outcomes[survivor].output;
   }
 }
 

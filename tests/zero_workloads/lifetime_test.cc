@@ -46,11 +46,17 @@ struct Variant {
   int stage = 3;
   bool overlap = true, prefetch = true, poison = false;
   uint64_t stalls = 0;  // seed; 0: none
+  int shard_group = 0, secondary_group = 0;
 };
 
 std::string DigestAfterTraining(const Variant& variant) {
   std::string digest;
-  RunRankThreads(variant.ranks, variant.stage, [&](ProcessGroup* group) {
+  const GridThreads threads{.ranks = variant.ranks,
+                            .stage = variant.stage,
+                            .shard_group = variant.shard_group,
+                            .secondary_group = variant.secondary_group};
+  RunGridThreads(threads, [&](Grid& grid) {
+    ProcessGroup* const group = grid.world();
     const GptShape shape{.layers = 3, .hidden = 16, .heads = 2, .sequence = 8};
     Gpt model(shape);
     EngineSettings settings;
@@ -59,7 +65,10 @@ std::string DigestAfterTraining(const Variant& variant) {
     settings.overlap = variant.overlap;
     settings.prefetch = variant.prefetch;
     settings.poison = variant.poison;
-    const auto engine = ZeroEngine::Create(model.Units(), group, settings);
+    settings.world = group;
+    settings.replicas = grid.replicas();
+    settings.secondary = grid.secondary();
+    const auto engine = ZeroEngine::Create(model.Units(), grid.shard(), settings);
     StallingHooks stalling(engine.get(), variant.stalls + static_cast<uint64_t>(group->rank()));
     UnitHooks* const hooks = variant.stalls == 0 ? static_cast<UnitHooks*>(engine.get()) : &stalling;
     std::vector<uint8_t> text(500);
@@ -99,6 +108,24 @@ TEST(Lifetimes, RanksThatStallAnywhereChangeNothing) {
     for (const int stage : {0, 1, 2, 3}) {
       EXPECT_EQ(DigestAfterTraining({.stage = stage, .poison = true, .stalls = seed + 10 * run}), clean)
           << "seed " << seed + 10 * run << ", stage " << stage;
+    }
+  }
+}
+
+TEST(Lifetimes, HoldWithReplicasAndSecondCopies) {
+  const uint64_t seed = std::random_device()();
+  for (const int stage : {1, 2, 3}) {
+    Variant variant{.ranks = 4, .stage = stage, .shard_group = 2, .secondary_group = stage == 3 ? 2 : 0};
+    const std::string clean = DigestAfterTraining(variant);
+    ASSERT_FALSE(clean.empty());
+    variant.poison = true;
+    for (const uint64_t stalls : {uint64_t{0}, seed, seed + 10}) {
+      variant.stalls = stalls;
+      for (const bool overlap : {true, false}) {
+        variant.overlap = overlap;
+        EXPECT_EQ(DigestAfterTraining(variant), clean)
+            << "stage " << stage << ", overlap " << overlap << ", seed " << stalls;
+      }
     }
   }
 }

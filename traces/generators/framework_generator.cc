@@ -52,6 +52,7 @@ std::span<const FrameworkGenerator* const> AllFrameworkGenerators() {
       &LlmcGenerator(),
       &ColossalAiGenerator(),
       &ZeroPaperGenerator(),
+      &DynamicclZeroGenerator(),
   };
   return generators;
 }

@@ -74,5 +74,6 @@ const FrameworkGenerator& MegatronGenerator();
 const FrameworkGenerator& LlmcGenerator();
 const FrameworkGenerator& ColossalAiGenerator();
 const FrameworkGenerator& ZeroPaperGenerator();
+const FrameworkGenerator& DynamicclZeroGenerator();
 
 }  // namespace dynamiccl

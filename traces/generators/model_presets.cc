@@ -28,6 +28,8 @@ constexpr std::array kGptSettings = {
     kTransformerSettings[2],
     kTransformerSettings[3],
     SettingRow{"tied_head", SettingKind::kFlag, "false", "the head is the embedding's parameter"},
+    SettingRow{"head_bias", SettingKind::kFlag, "false",
+               "the head has a bias, as this project's trainer has it"},
 };
 constexpr std::array kBertSettings = {
     kTransformerSettings[0],
@@ -103,6 +105,8 @@ ModelShape MakeGpt(const SettingValues& values) {
   }
   list.Norm("ln_f", h);
   if (!tied) list.Weight("lm_head", {vocabulary, h}, TensorSplit::kRows);
+  if (values.Flag("head_bias"))
+    model.parameters.push_back({"lm_head.bias", {vocabulary}, TensorSplit::kRows});
   return model;
 }
 

@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/generators/zero_stages.h"
 
-#include <algorithm>
+#include "traces/generators/zero_arena.h"
 
 namespace dynamiccl {
 namespace {
-
-// As zero_workloads/zero/partition.h: a parameter starts on a cache line, a shard is a whole number of
-// vectors.
-constexpr int64_t kParameterAlignment = 32;
-constexpr int64_t kShardAlignment = 128;
-
-int64_t RoundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-int64_t Padded(std::initializer_list<int64_t> parameters) {
-  int64_t sum = 0;
-  for (const int64_t elements : parameters) sum += RoundUp(elements, kParameterAlignment);
-  return sum;
-}
 
 class Generator {
  public:
@@ -40,27 +25,26 @@ class Generator {
   int64_t element_bytes() const { return static_cast<int64_t>(ElementBytes(workload_.data_type)); }
 
   const ZeroWorkload workload_;
-  std::vector<int64_t> shard_;  // elements by unit; unit 0 is the root: embeddings, last norm and head
-  int64_t arena_ = 0;           // sum of the shards
-  int64_t capacity_ = 0;        // of a bucket, in elements of a shard
-  int64_t position_ = 0;        // in the arena, of this pass
+  const ZeroArena arena_;
   std::vector<bool> gathered_;  // stage 3
   std::vector<IssuedCall> calls_;
 };
 
-Generator::Generator(const ZeroWorkload& workload) : workload_(workload) {
+// Unit 0 is the root: embeddings, last norm and head.
+ZeroArena ArenaOf(const ZeroWorkload& workload) {
   const int64_t h = workload.hidden, v = workload.vocabulary;
-  const int64_t root = Padded({v * h, workload.sequence * h, h, h, v * h, v});
-  const int64_t block = Padded({h, h, 3 * h * h, 3 * h, h * h, h, h, h, 4 * h * h, 4 * h, 4 * h * h, h});
-  for (int unit = 0; unit <= workload.layers; ++unit) {
-    const int64_t elements = unit == 0 ? root : block;
-    shard_.push_back(RoundUp((elements + workload.world - 1) / workload.world, kShardAlignment));
-    arena_ += shard_.back();
-  }
-  const int64_t wanted = workload.bucket_bytes / (workload.world * element_bytes());
-  capacity_ = std::min(RoundUp(std::max<int64_t>(wanted, 1), kShardAlignment), arena_);
-  gathered_.assign(shard_.size(), false);
+  const int64_t block[] = {h, h, 3 * h * h, 3 * h, h * h, h, h, h, 4 * h * h, 4 * h, 4 * h * h, h};
+  const int64_t root[] = {v * h, workload.sequence * h, h, h, v * h, v};
+  std::vector<int64_t> units(static_cast<size_t>(workload.layers) + 1, FlatElements(block));
+  units[0] = FlatElements(root);
+  return {units,
+          {.ranks = workload.world,
+           .bucket_bytes = workload.bucket_bytes,
+           .element_bytes = static_cast<int64_t>(ElementBytes(workload.data_type))}};
 }
+
+Generator::Generator(const ZeroWorkload& workload)
+    : workload_(workload), arena_(ArenaOf(workload)), gathered_(arena_.units()) {}
 
 void Generator::Issue(Collective collective, uint64_t bytes, Role role, Phase phase) {
   IssuedCall issued;
@@ -76,23 +60,16 @@ void Generator::Issue(Collective collective, uint64_t bytes, Role role, Phase ph
 }
 
 void Generator::Gather(int unit, Role role, Phase phase) {
-  const int64_t elements = shard_[static_cast<size_t>(unit)] * workload_.world;
+  const int64_t elements = arena_.whole(static_cast<size_t>(unit));
   Issue(Collective::kAllGather, static_cast<uint64_t>(elements * element_bytes()), role, phase);
 }
 
 void Generator::Reduce(int unit) {
   const Collective collective = workload_.stage == 0 ? Collective::kAllReduce : Collective::kReduceScatter;
-  const int64_t end = position_ + shard_[static_cast<size_t>(unit)];
-  while (position_ < end) {
-    const int64_t bucket_end = std::min((position_ / capacity_ + 1) * capacity_, arena_);
-    if (bucket_end > end) {
-      position_ = end;
-      return;
-    }
-    const int64_t elements = (bucket_end - position_ / capacity_ * capacity_) * workload_.world;
-    Issue(collective, static_cast<uint64_t>(elements * element_bytes()), Role::kGradientReduce,
-          Phase::kBackward);
-    position_ = bucket_end;
+  for (const BucketPart& bucket : arena_.BucketsOf(static_cast<size_t>(unit))) {
+    if (bucket.full == 0) continue;
+    Issue(collective, static_cast<uint64_t>(bucket.full * workload_.world * element_bytes()),
+          Role::kGradientReduce, Phase::kBackward);
   }
 }
 
@@ -114,8 +91,7 @@ void Generator::BackwardUnit(int unit, bool reduce) {
 }
 
 void Generator::Backward(bool reduce) {
-  position_ = 0;
-  gathered_.assign(shard_.size(), false);
+  gathered_.assign(arena_.units(), false);
   for (int unit = workload_.layers; unit >= 0; --unit) BackwardUnit(unit, reduce);
 }
 
@@ -142,8 +118,8 @@ void Generator::Step() {
 
 std::vector<IssuedCall> Generator::Run() {
   if (workload_.broadcast_first) {
-    for (const int64_t shard : shard_) {
-      const auto bytes = static_cast<uint64_t>(shard * workload_.world * element_bytes());
+    for (size_t unit = 0; unit < arena_.units(); ++unit) {
+      const auto bytes = static_cast<uint64_t>(arena_.whole(unit) * element_bytes());
       Issue(Collective::kBroadcast, bytes, Role::kOther, Phase::kOther);
     }
   }

@@ -316,7 +316,7 @@ TEST(GeneratorInvariants, LlmcSendsTheTensorsOfItsModelInGroups) {
 
 TEST(GeneratorInvariants, TracesOfAllRanksAgreeAndAreWhole) {
   const char* const frameworks[] = {"ddp",   "zero-redundancy", "deepspeed1", "deepspeed2", "deepspeed3",
-                                    "fsdp2", "megatron",        "colossalai", "zero-paper"};
+                                    "fsdp2", "megatron",        "colossalai", "zero-paper", "dynamiccl-zero"};
   for (int seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     Dice dice(static_cast<uint64_t>(seed));
@@ -392,6 +392,13 @@ TEST(GeneratorErrors, SayWhatAndWhere) {
   has("megatron", {.data = 2, .tensor = 5}, {}, "does not divide by 5");
   has("megatron", {}, {{"sequence_parallel", "true"}}, "one tensor-parallel rank");
   has("llmc", {}, {}, "gpt:tied_head=true");
+  has("dynamiccl-zero", {.data = 4, .tensor = 2}, {}, "has no tensor parallelism");
+  has("dynamiccl-zero", {.data = 4, .shard = 2}, {}, "stage 0 divides nothing");
+  has("dynamiccl-zero", {}, {{"exchange", "owner"}}, "in stage 0 every rank owns everything");
+  has("dynamiccl-zero", {}, {{"stage", "1"}, {"accumulation", "sharded"}}, "is for stages 2 and 3");
+  has("dynamiccl-zero", {.data = 4}, {{"stage", "3"}, {"hybrid", "hpz"}}, "a --shard-group smaller");
+  has("dynamiccl-zero", {.data = 4, .shard = 2}, {{"stage", "2"}, {"hybrid", "hpz"}}, "set stage=3");
+  has("dynamiccl-zero", {}, {{"stage", "4"}}, "one of 0,1,2,3");
 }
 
 TEST(GeneratorErrors, ModelsFromText) {

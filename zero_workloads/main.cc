@@ -10,9 +10,11 @@
 
 #include "zero_workloads/checkpoint/checkpoint_command.h"
 #include "zero_workloads/estimate/estimate_command.h"
+#include "zero_workloads/estimate/model_preset.h"
 #include "zero_workloads/parallel/rank_environment.h"
 #include "zero_workloads/settings_arguments.h"
 #include "zero_workloads/trainer.h"
+#include "zero_workloads/training_preset.h"
 
 namespace {
 
@@ -38,7 +40,11 @@ ExitCode ExitCodeOf(ErrorKind kind) {
   return kJobFailed;
 }
 
-void AddModelOptions(CLI::App* train, TrainingSettings* settings) {
+void AddModelOptions(CLI::App* train, TrainingSettings* settings, std::string* preset) {
+  train->add_option("--preset", *preset,
+                    "Shape, tensor parallelism and sequences a rank of a known model, where no option says "
+                    "otherwise; refused where it does not fit in memory: " +
+                        dynamiccl::zero::ModelPresetNames() + ".");
   train->add_option("--layers", settings->model.layers, "Transformer blocks.")->capture_default_str();
   train->add_option("--hidden", settings->model.hidden, "Width of the residual stream.")
       ->capture_default_str();
@@ -264,6 +270,18 @@ dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::strin
   return {};
 }
 
+// What a preset and a configuration of the paper say, where no option says otherwise.
+dynamiccl::Status Complete(const CLI::App& train, const std::string& preset, TrainingSettings* settings) {
+  const auto given = [&train](const char* option) { return train.count(option) > 0; };
+  DYNAMICCL_TRY(const auto environment, dynamiccl::zero::ReadRankEnvironment());
+  DYNAMICCL_CHECK_OK(dynamiccl::zero::TakeModelPreset(preset, given, environment.world, settings));
+  DYNAMICCL_CHECK_OK(
+      dynamiccl::zero::TakePaperConfig(given, settings->bucket_bytes, &settings->stage, &settings->residual));
+  return dynamiccl::zero::CheckPresetFits(preset, *settings, environment.world,
+                                          dynamiccl::zero::RanksOnThisMachine(environment.world),
+                                          dynamiccl::zero::AvailableHostBytes());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -275,7 +293,8 @@ int main(int argc, char** argv) {
       "train",
       "Trains; one process a rank, with rank and meeting point from torchrun's, Slurm's or MPI's variables.");
   TrainingSettings settings;
-  AddModelOptions(train, &settings);
+  std::string preset;
+  AddModelOptions(train, &settings, &preset);
   AddDataOptions(train, &settings);
   AddTrainingOptions(train, &settings);
   AddPrecisionOptions(train, &settings);
@@ -307,11 +326,13 @@ int main(int argc, char** argv) {
     const auto text = estimate_command.Run();
     return text ? std::fputs(text->c_str(), stdout), kOk : Fail(text.error());
   }
-  const auto given = [train](const char* option) { return train->count(option) > 0; };
-  dynamiccl::Status status =
-      dynamiccl::zero::TakePaperConfig(given, settings.bucket_bytes, &settings.stage, &settings.residual);
+  dynamiccl::Status status;
   try {
-    if (status) status = checkpoint->parsed() ? checkpoint_command.Run() : dynamiccl::zero::Train(settings);
+    if (checkpoint->parsed()) {
+      status = checkpoint_command.Run();
+    } else if (status = Complete(*train, preset, &settings); status) {
+      status = dynamiccl::zero::Train(settings);
+    }
   } catch (const std::exception& failure) {
     status = dynamiccl::MakeError(dynamiccl::ErrorKind::kInternal, "{}", failure.what());
   }

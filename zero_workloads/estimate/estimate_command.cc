@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "zero_workloads/estimate/model_preset.h"
 #include "zero_workloads/estimate/paper_figures.h"
 
 namespace dynamiccl::zero {
@@ -95,14 +96,6 @@ Json EstimateJson(const EstimateSettings& settings) {
   return json;
 }
 
-std::string PresetNames() {
-  std::vector<std::string> names;
-  for (const PaperRun& run : PaperRuns()) {
-    if (std::find(names.begin(), names.end(), run.model) == names.end()) names.push_back(run.model);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 }  // namespace
 
 void EstimateCommand::Register(CLI::App& app) {
@@ -112,8 +105,9 @@ void EstimateCommand::Register(CLI::App& app) {
   app.add_option("--hidden", shape_.hidden, "Width of the residual stream.");
   app.add_option("--sequence", shape_.sequence, "Tokens of a sequence.")->capture_default_str();
   app.add_option("--vocabulary", shape_.vocabulary, "Rows of the token embedding.")->capture_default_str();
-  app.add_option("--preset", preset_,
-                 "A model of the ZeRO paper, with its ranks and batch: " + PresetNames() + ".");
+  app.add_option(
+      "--preset", preset_,
+      "A model of the ZeRO paper, with its ranks and batch, or of GPT-2: " + ModelPresetNames() + ".");
   app.add_option("--config", config_, "The paper's C1 to C5: sets --checkpoints and says the stage.");
   app.add_option("--dtype", settings_.dtype, "fp32, or bf16 or fp16 with fp32 master weights.")
       ->capture_default_str();
@@ -158,19 +152,13 @@ Status EstimateCommand::CheckWhatGoesTogether() const {
 
 Status EstimateCommand::TakePreset() {
   if (preset_.empty()) return {};
-  const auto& runs = PaperRuns();
-  const auto run =
-      std::find_if(runs.begin(), runs.end(), [this](const PaperRun& one) { return one.model == preset_; });
-  if (run == runs.end())
-    return WithHint(
-        MakeError(ErrorKind::kInvalidArgument, "--preset {}: the paper has no such model", preset_),
-        "one of " + PresetNames());
+  DYNAMICCL_TRY(const ModelPreset preset, FindModelPreset(preset_));
   const auto not_given = [this](const char* option) { return app_->count(option) == 0; };
-  if (not_given("--layers")) shape_.layers = run->layers;
-  if (not_given("--hidden")) shape_.hidden = run->hidden;
-  if (not_given("--tensor-parallel")) settings_.tensor_parallel = run->tensor_parallel;
-  if (not_given("--ranks")) settings_.ranks = run->data_parallel();
-  if (not_given("--batch")) settings_.batch = run->batch;
+  if (not_given("--layers")) shape_.layers = preset.layers;
+  if (not_given("--hidden")) shape_.hidden = preset.hidden;
+  if (not_given("--tensor-parallel")) settings_.tensor_parallel = preset.tensor_parallel;
+  if (not_given("--ranks")) settings_.ranks = preset.ranks;
+  if (not_given("--batch")) settings_.batch = preset.batch;
   return {};
 }
 

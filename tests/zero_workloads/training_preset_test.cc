@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models by name: what they set, what wins over them, and on which side of the memory there is they are
+// refused.
+#include "zero_workloads/training_preset.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/zero_workloads/rank_processes.h"
+#include "zero_workloads/estimate/memory_estimate.h"
+#include "zero_workloads/estimate/model_preset.h"
+#include "zero_workloads/estimate/paper_figures.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Options = std::set<std::string>;
+
+TrainingSettings With(const std::string& preset, int world, const Options& given = {},
+                      TrainingSettings settings = {}) {
+  const auto is_given = [&given](const char* option) { return given.contains(option); };
+  const auto status = TakeModelPreset(preset, is_given, world, &settings);
+  EXPECT_TRUE(status) << status.error().message;
+  return settings;
+}
+
+TEST(ModelPresets, AreThePapersFirstRunsAndGpt2) {
+  for (const PaperRun& run : PaperRuns()) {
+    const auto preset = FindModelPreset(run.model);
+    ASSERT_TRUE(preset) << run.model;
+    const auto first = std::find_if(PaperRuns().begin(), PaperRuns().end(),
+                                    [&](const PaperRun& one) { return one.model == run.model; });
+    EXPECT_EQ(preset->layers, first->layers);
+    EXPECT_EQ(preset->hidden, first->hidden);
+    EXPECT_EQ(preset->hidden % preset->heads, 0);
+  }
+  // Published sizes: 124, 355, 774 and 1558 million with a tied head.
+  const std::vector<std::pair<const char*, double>> sizes{
+      {"gpt2", 124e6}, {"gpt2-medium", 355e6}, {"gpt2-large", 774e6}, {"gpt2-xl", 1558e6}};
+  for (const auto& [name, parameters] : sizes) {
+    const ModelPreset preset = *FindModelPreset(name);
+    EstimateSettings estimate;
+    estimate.shape = TransformerShape{preset.layers, preset.hidden, preset.sequence, 50257, true};
+    EXPECT_NEAR(ParametersOf(estimate) / parameters, 1, 0.01) << name;
+  }
+}
+
+TEST(TrainingPreset, SetsShapeAndBatchOfAllDataRanks) {
+  const TrainingSettings settings = With("gpt2-medium", 4);
+  EXPECT_EQ(settings.model.layers, 24);
+  EXPECT_EQ(settings.model.hidden, 1024);
+  EXPECT_EQ(settings.model.heads, 16);
+  EXPECT_EQ(settings.model.sequence, 1024);
+  EXPECT_EQ(settings.batch, 4);
+  const ModelPreset paper = *FindModelPreset("100B");
+  const TrainingSettings large = With("100B", 2 * paper.tensor_parallel);
+  EXPECT_EQ(large.tensor_parallel, paper.tensor_parallel);
+  EXPECT_EQ(large.batch, 2 * paper.batch);
+}
+
+TEST(TrainingPreset, OptionsThatAreGivenWin) {
+  TrainingSettings own;
+  own.model.layers = 3;
+  own.batch = 10;
+  own.tensor_parallel = 1;
+  const TrainingSettings settings = With("100B", 2, {"--layers", "--batch", "--tensor-parallel"}, own);
+  EXPECT_EQ(settings.model.layers, 3);
+  EXPECT_EQ(settings.batch, 10);
+  EXPECT_EQ(settings.tensor_parallel, 1);
+  EXPECT_EQ(settings.model.hidden, FindModelPreset("100B")->hidden);
+}
+
+TEST(TrainingPreset, WithoutANameNothingChanges) {
+  const TrainingSettings settings = With("", 4);
+  EXPECT_EQ(settings.Canonical(), TrainingSettings{}.Canonical());
+  EXPECT_TRUE(CheckPresetFits("", settings, 4, 4, 0));
+}
+
+TEST(TrainingPreset, AnUnknownNameIsAnErrorWithAllNames) {
+  TrainingSettings settings;
+  const auto status = TakeModelPreset(
+      "gpt3", [](const char*) { return false; }, 1, &settings);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(Describe(status.error()), AllOf(HasSubstr("gpt3"), HasSubstr("gpt2-xl"), HasSubstr("100B")));
+}
+
+// The border is where the ranks of this machine together need what it has.
+TEST(TrainingPreset, IsRefusedFromTheEstimateOn) {
+  TrainingSettings settings = With("gpt2", 2);
+  settings.stage = 2;
+  EstimateSettings estimate;
+  estimate.shape = TransformerShape{12, 768, 1024, settings.model.vocabulary, false};
+  estimate.dtype = "fp32";
+  estimate.ranks = 2;
+  estimate.checkpoints = Checkpoints::kNone;
+  const auto bytes = static_cast<int64_t>(2 * EstimateOf(estimate)[2].total());
+  EXPECT_TRUE(CheckPresetFits("gpt2", settings, 2, 2, bytes + 1));
+  EXPECT_TRUE(CheckPresetFits("gpt2", settings, 2, 2, -1));
+  EXPECT_TRUE(CheckPresetFits("gpt2", settings, 2, 1, bytes / 2 + 1));
+  const auto refused = CheckPresetFits("gpt2", settings, 2, 2, bytes - 1000);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kUnavailable);
+  EXPECT_THAT(Describe(refused.error()),
+              AllOf(HasSubstr("--preset gpt2 in stage 2"), HasSubstr("2 rank(s) of this machine"),
+                    HasSubstr("dynamiccl zero estimate --layers 12 --hidden 768")));
+}
+
+TEST(TrainingPreset, AMemoryCapIsOfEachRank) {
+  TrainingSettings settings = With("gpt2", 2);
+  settings.residual.memory_cap = 1 << 20;
+  const auto refused = CheckPresetFits("gpt2", settings, 2, 2, int64_t{1} << 50);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(Describe(refused.error()), HasSubstr("a rank may take 0.00105 GB"));
+}
+
+TEST(TrainingPreset, RunsWhereItFitsAndSaysWhatItNeedsWhereNot) {
+  const RankOutcome runs =
+      RunRanks({.arguments = {"train", "--preset", "gpt2", "--layers", "1", "--hidden", "64", "--heads", "2",
+                              "--sequence", "32", "--steps", "1", "--data", DYNAMICCL_TEST_TEXT}})
+          .front();
+  EXPECT_EQ(runs.exit_code, 0) << runs.output;
+  const RankOutcome refused = RunRanks({.arguments = {"train", "--preset", "40B", "--tensor-parallel", "1",
+                                                      "--steps", "1", "--data", DYNAMICCL_TEST_TEXT}})
+                                  .front();
+  EXPECT_EQ(refused.exit_code, 3) << refused.output;
+  EXPECT_THAT(refused.output,
+              AllOf(HasSubstr("--preset 40B in stage 0 needs about"), HasSubstr("zero estimate")));
+}
+
+}  // namespace
+}  // namespace dynamiccl::zero

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zero_workloads/training_preset.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "zero_workloads/device.h"
+#include "zero_workloads/estimate/memory_estimate.h"
+#include "zero_workloads/estimate/model_preset.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+constexpr double kGb = 1e9;
+
+EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
+  EstimateSettings run;
+  run.shape = TransformerShape{settings.model.layers, settings.model.hidden, settings.model.sequence,
+                               settings.model.vocabulary, /*tied_head=*/false};
+  run.dtype = settings.dtype;
+  const int64_t data_ranks = std::max(1, world / settings.tensor_parallel);
+  run.ranks = settings.shard_group > 0 ? settings.shard_group : data_ranks;
+  run.tensor_parallel = settings.tensor_parallel;
+  run.batch = std::max<int64_t>(1, settings.batch / data_ranks);
+  // `auto` takes what fits, down to this.
+  run.checkpoints = settings.residual.checkpoints().value_or(Checkpoints::kPartitionedCpu);
+  if (settings.bucket_bytes != kOneBucketForAll)
+    run.bucket_bytes = static_cast<double>(settings.bucket_bytes);
+  return run;
+}
+
+std::string EstimateCommandLine(const EstimateSettings& run) {
+  return fmt::format(
+      "dynamiccl zero estimate --layers {} --hidden {} --sequence {} --vocabulary {} --untied-head --dtype "
+      "{} "
+      "--ranks {} --tensor-parallel {} --batch {} --checkpoints {}",
+      run.shape->layers, run.shape->hidden, run.shape->sequence, run.shape->vocabulary, run.dtype, run.ranks,
+      run.tensor_parallel, run.batch, Name(run.checkpoints));
+}
+
+}  // namespace
+
+Status TakeModelPreset(const std::string& name, const std::function<bool(const char* option)>& given,
+                       int world, TrainingSettings* settings) {
+  if (name.empty()) return {};
+  DYNAMICCL_TRY(const ModelPreset preset, FindModelPreset(name));
+  GptShape& model = settings->model;
+  if (!given("--layers")) model.layers = preset.layers;
+  if (!given("--hidden")) model.hidden = preset.hidden;
+  if (!given("--heads")) model.heads = preset.heads;
+  if (!given("--sequence")) model.sequence = preset.sequence;
+  if (!given("--tensor-parallel")) settings->tensor_parallel = preset.tensor_parallel;
+  const int data_ranks = std::max(1, world / std::max(1, settings->tensor_parallel));
+  if (!given("--batch")) settings->batch = preset.batch * data_ranks;
+  return {};
+}
+
+Status CheckPresetFits(const std::string& name, const TrainingSettings& settings, int world, int ranks_here,
+                       int64_t available_bytes) {
+  if (name.empty()) return {};
+  DYNAMICCL_CHECK_OK(Validate(settings));
+  const EstimateSettings run = EstimateOfRun(settings, world);
+  const double needed = EstimateOf(run)[static_cast<size_t>(settings.stage)].total();
+  const int64_t of_device =
+      settings.residual.memory_cap > 0 ? settings.residual.memory_cap : DeviceMemoryBytes();
+  const bool shared = of_device == 0;
+  const int64_t there = shared ? available_bytes : of_device;
+  const int sharing = shared ? ranks_here : 1;
+  if (there < 0 || needed * sharing <= static_cast<double>(there)) return {};
+  return WithHint(
+      MakeError(ErrorKind::kUnavailable,
+                "--preset {} in stage {} needs about {:.3g} GB on each rank{}, and {} {:.3g} GB", name,
+                settings.stage, needed / kGb,
+                shared ? fmt::format(", {:.3g} GB for the {} rank(s) of this machine", needed * sharing / kGb,
+                                     sharing)
+                       : "",
+                shared ? "it has available" : "a rank may take", static_cast<double>(there) / kGb),
+      "what each stage would take, and what less asks for: " + EstimateCommandLine(run));
+}
+
+int64_t AvailableHostBytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  for (int64_t kib = 0; file >> name >> kib;) {
+    if (name == "MemAvailable:") return 1024 * kib;
+    std::getline(file, unit);
+  }
+  return -1;
+}
+
+int RanksOnThisMachine(int world) {
+  for (const char* variable :
+       {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"}) {
+    const char* const text = std::getenv(variable);
+    const int ranks = text == nullptr ? 0 : std::atoi(text);
+    if (ranks > 0) return std::min(ranks, world);
+  }
+  return world;
+}
+
+}  // namespace dynamiccl::zero

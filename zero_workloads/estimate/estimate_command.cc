@@ -157,7 +157,7 @@ Status EstimateCommand::TakePreset() {
   if (not_given("--layers")) shape_.layers = preset.layers;
   if (not_given("--hidden")) shape_.hidden = preset.hidden;
   if (not_given("--tensor-parallel")) settings_.tensor_parallel = preset.tensor_parallel;
-  if (not_given("--ranks")) settings_.ranks = preset.ranks;
+  if (not_given("--ranks") && preset.ranks > 0) settings_.ranks = preset.ranks;
   if (not_given("--batch")) settings_.batch = preset.batch;
   return {};
 }

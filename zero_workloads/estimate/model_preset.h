@@ -17,7 +17,7 @@ struct ModelPreset {
   int64_t heads = 0;
   int64_t batch = 1;  // sequences of a data-parallel rank
   int tensor_parallel = 1;
-  int64_t ranks = 1;        // data-parallel
+  int64_t ranks = 0;        // data-parallel; 0: the model is known without any
   int64_t sequence = 1024;  // the paper's and GPT-2's
 };
 

@@ -148,7 +148,7 @@ TEST(CodePatch, MissingFunctionNamesItselfAndFails) {
   const uint64_t before = MissingFunctionCalls();
   testing::internal::CaptureStderr();
   EXPECT_EQ(missing(1, nullptr), 801);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "cuda_standin: cudaNotThere is not implemented\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "cuda_standin: cudaNotThere has no stand-in\n");
   EXPECT_EQ(MissingFunctionCalls(), before + 1);
 }
 

@@ -46,7 +46,7 @@ RunRequest RequestFor(const Cell& cell, const std::string& scratch) {
 // What is wrong with a run as such; empty when it ended well.
 std::string Trouble(const RunOutcome& outcome, const RunRequest& request,
                     const std::vector<std::string>& left_before) {
-  const size_t missing = outcome.output.find("is not implemented");
+  const size_t missing = outcome.output.find("has no stand-in");
   if (missing != std::string::npos) {
     const size_t line = outcome.output.rfind('\n', missing) + 1;
     return outcome.output.substr(line, outcome.output.find('\n', missing) - line);

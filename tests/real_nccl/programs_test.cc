@@ -90,7 +90,7 @@ class ScratchTest : public testing::Test {
     const auto left_before = LeftSharedMemory();
     const RunOutcome outcome = RunDriver(request);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-    EXPECT_EQ(LinesOf(outcome.output, "is not implemented"), "");
+    EXPECT_EQ(LinesOf(outcome.output, "has no stand-in"), "");
     EXPECT_EQ(LeftSharedMemory(), left_before);
     return outcome.output;
   }

@@ -68,7 +68,7 @@ class RealNccl : public testing::Test {
 
   void Check(const RunOutcome& outcome) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-    EXPECT_EQ(outcome.output.find("is not implemented"), std::string::npos) << outcome.output;
+    EXPECT_EQ(outcome.output.find("has no stand-in"), std::string::npos) << outcome.output;
     EXPECT_EQ(outcome.choices.size(), request_.bytes.size() * kFunctions) << outcome.output;
     EXPECT_EQ(LeftSharedMemory(), shared_memory_before_);
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/zero/training_text.h"
 
-#include <cstdlib>
 #include <filesystem>
+
+#include "tools/launch/cache_folder.h"
 
 namespace dynamiccl {
 namespace {
@@ -10,12 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string CachedText() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const fs::path root = cache != nullptr && *cache != '\0'
-                            ? fs::path(cache)
-                            : fs::path(home == nullptr ? "/" : home) / ".cache";
-  return (root / "dynamiccl/shakespeare").string();
+  return (CacheFolder() / "shakespeare").string();
 }
 
 }  // namespace

@@ -232,10 +232,10 @@ class Aicb final : public TraceImporter {
   Result<Imported> Import(const std::string& path) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     TableParser parser;
-    for (std::string line; std::getline(stream.stream(), line);) {
+    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {
       if (const Status taken = parser.Take(line); !taken) return Wrap(taken.error(), path);
-    }
-    DYNAMICCL_CHECK_OK(stream.status());
+      return {};
+    }));
     auto imported = parser.Finish();
     if (!imported) return Wrap(imported.error(), path);
     return imported;

@@ -191,8 +191,7 @@ class ConfigTable final : public TraceImporter {
   Result<Imported> Import(const std::string& path) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     TableParser parser(path);
-    for (std::string line; std::getline(stream.stream(), line);) DYNAMICCL_CHECK_OK(parser.Take(line));
-    DYNAMICCL_CHECK_OK(stream.status());
+    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) { return parser.Take(line); }));
     return parser.Finish();
   }
 };

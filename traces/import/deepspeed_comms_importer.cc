@@ -327,10 +327,10 @@ class DeepSpeedComms final : public TraceImporter {
   Result<Imported> Import(const std::string& path) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     LogParser parser(path);
-    for (std::string line; std::getline(stream.stream(), line);) {
+    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {
       if (const Status taken = parser.Take(line); !taken) return Wrap(taken.error(), path);
-    }
-    DYNAMICCL_CHECK_OK(stream.status());
+      return {};
+    }));
     auto imported = parser.Finish();
     if (!imported) return Wrap(imported.error(), path);
     return imported;

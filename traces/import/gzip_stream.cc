@@ -68,6 +68,11 @@ std::string GzipStream::Head(size_t limit) {
   return head;
 }
 
+Status GzipStream::EachLine(const std::function<Status(std::string& line)>& take) {
+  for (std::string line; std::getline(*stream_, line);) DYNAMICCL_CHECK_OK(take(line));
+  return status();
+}
+
 Status GzipStream::status() const {
   if (!buffer_->failed()) return {};
   return MakeError(ErrorKind::kCorrupt, "{}: byte {} of the decompressed data: {}", path_, buffer_->total(),

@@ -2,6 +2,7 @@
 // A file, plain or gzipped, as a stream of its decompressed bytes, in constant memory.
 #pragma once
 
+#include <functional>
 #include <istream>
 #include <memory>
 #include <string>
@@ -20,6 +21,8 @@ class GzipStream {
   std::istream& stream();
   // Up to `limit` bytes from the beginning; the stream is used up afterwards.
   std::string Head(size_t limit);
+  // Calls `take` with each line, without its newline, until it fails. An error is its own, or `status`.
+  Status EachLine(const std::function<Status(std::string& line)>& take);
   // An error when the file is cut short or fails its checksum.
   Status status() const;
 

@@ -31,12 +31,10 @@ class InspectorLog {
 
   Result<Imported> Import() {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
-    for (std::string line; std::getline(stream.stream(), line);) {
+    DYNAMICCL_CHECK_OK(stream.EachLine([this](std::string& line) -> Status {
       ++line_number_;
-      if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-      DYNAMICCL_CHECK_OK(TakeLine(line));
-    }
-    DYNAMICCL_CHECK_OK(stream.status());
+      return line.find_first_not_of(" \t\r") == std::string::npos ? Status() : TakeLine(line);
+    }));
     if (process_.calls.empty()) return Fail("no coll_perf and no p2p_perf in this file");
     const uint64_t calls = process_.calls.size();
     process_.Unfilled("data type", kUntoldTypeText, calls);

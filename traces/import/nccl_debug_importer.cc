@@ -388,8 +388,10 @@ class NcclDebug final : public TraceImporter {
   Result<Imported> Import(const std::string& path) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     LogParser parser;
-    for (std::string line; std::getline(stream.stream(), line);) parser.Take(line);
-    DYNAMICCL_CHECK_OK(stream.status());
+    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {
+      parser.Take(line);
+      return {};
+    }));
     auto imported = parser.Finish();
     if (!imported) return Wrap(imported.error(), path);
     return imported;

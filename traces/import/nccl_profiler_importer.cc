@@ -253,12 +253,11 @@ class EventLines final : public ProfilerFile {
 
   Result<Imported> Import() override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
-    for (std::string line; std::getline(stream.stream(), line);) {
+    DYNAMICCL_CHECK_OK(stream.EachLine([this](std::string& line) -> Status {
       ++line_number_;
       while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-      if (!line.empty()) DYNAMICCL_CHECK_OK(TakeLine(line));
-    }
-    DYNAMICCL_CHECK_OK(stream.status());
+      return line.empty() ? Status() : TakeLine(line);
+    }));
     AssignChannels();
     AssignGroups();
     return Finish(line_number_, "line");

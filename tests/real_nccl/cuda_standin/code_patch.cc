@@ -23,7 +23,7 @@ std::atomic<uint64_t> missing_calls{0};
 
 int ReportMissing(const char* name) {
   missing_calls.fetch_add(1);
-  std::fprintf(stderr, "cuda_standin: %s is not implemented\n", name);
+  std::fprintf(stderr, "cuda_standin: %s has no stand-in\n", name);
   return kErrorNotSupported;
 }
 

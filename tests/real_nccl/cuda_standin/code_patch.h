@@ -10,7 +10,7 @@ namespace cuda_standin {
 // the function. False when its page cannot be made writable.
 bool RedirectFunction(void* function, const void* replacement);
 
-// A function that prints "cuda_standin: <name> is not implemented" and returns CUDA's error 801 (not
+// A function that prints "cuda_standin: <name> has no stand-in" and returns CUDA's error 801 (not
 // supported), whatever it is called with. `name` must live as long as the process. Null when memory is out.
 void* MakeMissingFunction(const char* name);
 

@@ -34,7 +34,7 @@ typedef struct {
 // Launches by the calling thread so far; `last`, if not null, is filled where there was one.
 CUDA_STANDIN_WEAK uint64_t cuda_standin_thread_launches(cuda_standin_launch* last);
 
-// Calls of CUDA functions that are not implemented. Each printed its name to stderr and failed.
+// Calls of CUDA functions that have no stand-in. Each printed its name to stderr and failed.
 CUDA_STANDIN_WEAK uint64_t cuda_standin_missing_calls(void);
 
 // From now on the calling thread's streams are (not) being captured into a graph, which keeps nothing.

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "tools/launch/cache_folder.h"
 #include "tools/launch/child_process.h"
 
 namespace dynamiccl {
@@ -17,12 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path PeerFolder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const fs::path base = cache != nullptr && *cache != '\0'
-                            ? fs::path(cache)
-                            : fs::path(home == nullptr ? "/" : home) / ".cache";
-  return base / "dynamiccl/peers";
+  return CacheFolder() / "peers";
 }
 
 bool OnPath(const std::string& program) {

@@ -89,6 +89,18 @@ void TimedSystems::AddRepeat(const std::string& system, const TimedCell& key, do
       .push_back(us);
 }
 
+std::vector<TimedRepeats> TimedSystems::Repeats() const {
+  std::vector<TimedRepeats> all;
+  for (const auto& [name, cells] : systems_) {
+    for (const auto& [key, repeats] : cells) {
+      const auto& [collective, n_ranks, algorithm, protocol, channels, bytes, n_nodes] = key;
+      const TimedCell cell{collective, n_ranks, n_nodes, bytes, {algorithm, protocol, channels}, 0, 0};
+      all.push_back({name, cell, repeats});
+    }
+  }
+  return all;
+}
+
 std::vector<TimedSystem> TimedSystems::Take() const {
   std::vector<TimedSystem> taken;
   for (const auto& [name, cells] : systems_) {

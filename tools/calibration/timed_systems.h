@@ -20,6 +20,12 @@ struct TimedSystem {
   size_t left_out = 0;
 };
 
+struct TimedRepeats {
+  std::string system;
+  TimedCell cell;  // without time and spread
+  std::vector<double> us;
+};
+
 // Collects repeats from any number of files. A cell's time is the lower median of all repeats: noise adds.
 // Its spread is the logarithm between the lower medians of the even and the odd ones.
 class TimedSystems {
@@ -34,6 +40,8 @@ class TimedSystems {
   void AddRepeat(const std::string& system, const TimedCell& key, double us);
 
   std::vector<TimedSystem> Take() const;
+  // Everything that was read, whether there is a formula for it or not; repeats in the order of reading.
+  std::vector<TimedRepeats> Repeats() const;
 
  private:
   using Key = std::tuple<Collective, int, Algorithm, Protocol, uint8_t, uint64_t, int>;

@@ -39,7 +39,7 @@ bool CanBeJudged(const ArmCell& cell) {
 
 std::string ArmName(const CollectiveConfig& config) {
   if (config.algorithm == Algorithm::kUndefined) return kDefaultArm;
-  return config.protocol == Protocol::kUndefined ? Name(config.algorithm) : Name(config);
+  return config.protocol == Protocol::kUndefined ? std::string(Name(config.algorithm)) : Name(config);
 }
 
 // "MACHINE / RELEASE" and "SETTING"; the setting is empty where there is none.

@@ -89,6 +89,7 @@ std::string FieldCells(const FieldWorth& worth) {
 }
 
 void PrintFields(const Audit& audit) {
+  if (audit.fields.empty()) return;
   constexpr char kColumns[] =
       "groups | best arm differs % | clear conflicts % | gain of telling apart % | of the clear ones % | "
       "noise % | one answer over default % | an answer each over default % |\n";
@@ -200,12 +201,15 @@ Result<int> HeadroomCommand(CommandLine& line) {
     PrintJson(ToJson(audit));
     return kExitOk;
   }
-  fmt::print(
-      "The best of each cell, picked on one half of the repeats and timed on the other, both ways round, "
-      "over "
-      "the library's own choice.\nClear: at least {:.0f} times what halves of the repeats of one arm differ "
-      "by.\n",
-      CellHeadroom::kClear);
+  if (!audit.tables.empty()) {
+    fmt::print(
+        "The best of each cell, picked on one half of the repeats and timed on the other, both ways round, "
+        "over "
+        "the library's own choice.\nClear: at least {:.0f} times what halves of the repeats of one arm "
+        "differ "
+        "by.\n",
+        CellHeadroom::kClear);
+  }
   for (const auto& [by, rows] : audit.tables) Print(by, rows);
   PrintFields(audit);
   PrintRoles(audit);

@@ -36,19 +36,6 @@ struct Subject {
   std::vector<ReplayPlan> plans;  // of a trace
 };
 
-std::string SystemNames() {
-  std::string text;
-  for (const DescribedSystem& one : DescribedSystems())
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", one.name);
-  return text;
-}
-
-const DescribedSystem* FindDescribed(const std::string& name) {
-  for (const DescribedSystem& one : DescribedSystems())
-    if (one.name == name) return &one;
-  return nullptr;
-}
-
 Result<Accelerator> TakeAccelerator(const std::string& name) {
   if (const Accelerator* const found = FindAccelerator(name)) return *found;
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "--accelerator: there is no '{}'", name),
@@ -185,10 +172,10 @@ Json ToJson(const SimulatedFigure& figure) {
 Result<int> Paper(const Words& words) {
   const std::string name = words.accelerator.empty() ? "v100" : words.accelerator;
   DYNAMICCL_TRY(const Accelerator accelerator, TakeAccelerator(name));
-  const DescribedSystem* const described = FindDescribed(words.system);
+  const DescribedSystem* const described = FindDescribedSystem(words.system);
   if (described == nullptr)
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "--paper needs a described system"),
-                    SystemNames());
+                    DescribedSystemNames());
   Json figures = Json::array();
   for (int number = 2; number <= 8; ++number) {
     if (words.paper != "all" && words.paper != fmt::format("fig{}", number)) continue;
@@ -231,9 +218,8 @@ Status TakeStep(Words& words) {
 Result<int> Run(Words& words) {
   if (words.system.empty()) words.system = words.paper.empty() ? "dgx-h100" : "dgx2";
   if (!words.paper.empty()) return Paper(words);
-  const DescribedSystem* const described = FindDescribed(words.system);
-  DYNAMICCL_TRY(const System system,
-                described != nullptr ? Result<System>(SystemOf(*described)) : ReadSystemFile(words.system));
+  const DescribedSystem* const described = FindDescribedSystem(words.system);
+  DYNAMICCL_TRY(const System system, SystemNamed(words.system));
   DYNAMICCL_TRY(words.step.config, TakeAlgorithm(words.algorithm));
   if (words.step.network_gbps == 0 && described != nullptr) words.step.network_gbps = described->network_gbps;
   Subject subject;
@@ -281,8 +267,9 @@ void Register(CLI::App& app, Words& words) {
   CLI::Option* const inputs =
       app.add_option("trace", words.inputs, "Recorded traces; those of several ranks are taken together")
           ->check(CLI::ExistingFile);
-  app.add_option("--system", words.system,
-                 "System file, or one of " + SystemNames() + " (default: dgx-h100; dgx2 with --paper)");
+  app.add_option(
+      "--system", words.system,
+      "System file, or one of " + DescribedSystemNames() + " (default: dgx-h100; dgx2 with --paper)");
   app.add_option("--network-gbps", words.step.network_gbps, "Of a node, all its links to others together")
       ->check(CLI::PositiveNumber);
   RegisterStep(app, words);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/simulate/described_system.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 #include "src/cost_model/cost_model.h"
@@ -37,6 +40,22 @@ double ShareOf(Algorithm algorithm, Protocol protocol) {
 
 std::span<const DescribedSystem> DescribedSystems() {
   return kSystems;
+}
+
+const DescribedSystem* FindDescribedSystem(std::string_view name) {
+  const auto* const found = std::ranges::find(kSystems, name, &DescribedSystem::name);
+  return found == std::end(kSystems) ? nullptr : &*found;
+}
+
+std::string DescribedSystemNames() {
+  std::string text;
+  for (const DescribedSystem& one : kSystems) text += fmt::format("{}{}", text.empty() ? "" : ", ", one.name);
+  return text;
+}
+
+Result<System> SystemNamed(const std::string& name) {
+  const DescribedSystem* const described = FindDescribedSystem(name);
+  return described != nullptr ? Result<System>(SystemOf(*described)) : ReadSystemFile(name);
 }
 
 System SystemOf(const DescribedSystem& described) {

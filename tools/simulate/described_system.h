@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "src/simulator/system.h"
@@ -19,8 +20,14 @@ struct DescribedSystem {
 };
 
 std::span<const DescribedSystem> DescribedSystems();
+// nullptr: there is none of this name.
+const DescribedSystem* FindDescribedSystem(std::string_view name);
+// "dgx2, dgx-a100, ...".
+std::string DescribedSystemNames();
 
 // Ring, Tree and PAT with NCCL's latencies and its shares of the links (src/cost_model, NCCL 2.30.7).
 System SystemOf(const DescribedSystem& described);
+// Of a described system's name, or of a system file.
+Result<System> SystemNamed(const std::string& name);
 
 }  // namespace dynamiccl

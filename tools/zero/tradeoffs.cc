@@ -60,21 +60,6 @@ size_t Place(std::vector<MeasuredArm>& arms, const TradeoffArm& arm) {
   return arms.size() - 1;
 }
 
-Status RunRounds(TrainerRuns& runs, const TradeoffSettings& settings, std::vector<MeasuredArm>& arms,
-                 const std::function<void(const std::string&)>& say) {
-  for (int round = 0; round < settings.rounds; ++round) {
-    say(fmt::format("round {} of {}: {} runs", round + 1, settings.rounds, arms.size()));
-    for (size_t i = 0; i < arms.size(); ++i) {
-      MeasuredArm& arm = arms[(i + static_cast<size_t>(round)) % arms.size()];
-      std::vector<std::string> options = settings.options;
-      options.insert(options.end(), arm.arm.options.begin(), arm.arm.options.end());
-      DYNAMICCL_TRY(arm.report, runs.Train(options));
-      arm.step_ms.push_back(StepMilliseconds(arm.report));
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 double MeasuredArm::Median() const {
@@ -123,6 +108,21 @@ std::vector<Tradeoff> Tradeoffs(const TradeoffSettings& settings, const std::str
   return all;
 }
 
+Status MeasureArms(TrainerRuns& runs, const std::vector<std::string>& options, int rounds,
+                   std::vector<MeasuredArm>& arms, const std::function<void(const std::string&)>& say) {
+  for (int round = 0; round < rounds; ++round) {
+    say(fmt::format("round {} of {}: {} runs", round + 1, rounds, arms.size()));
+    for (size_t i = 0; i < arms.size(); ++i) {
+      MeasuredArm& arm = arms[(i + static_cast<size_t>(round)) % arms.size()];
+      std::vector<std::string> all = options;
+      all.insert(all.end(), arm.arm.options.begin(), arm.arm.options.end());
+      DYNAMICCL_TRY(arm.report, runs.Train(all));
+      arm.step_ms.push_back(StepMilliseconds(arm.report));
+    }
+  }
+  return {};
+}
+
 Result<std::vector<MeasuredTradeoff>> MeasureTradeoffs(TrainerRuns& runs, const TradeoffSettings& settings,
                                                        const std::function<void(const std::string&)>& say) {
   const std::vector<Tradeoff> tradeoffs = Tradeoffs(settings, runs.folder(), runs.ranks());
@@ -132,7 +132,7 @@ Result<std::vector<MeasuredTradeoff>> MeasureTradeoffs(TrainerRuns& runs, const 
     const size_t without = Place(arms, one.without);
     places.emplace_back(without, Place(arms, one.with));
   }
-  DYNAMICCL_CHECK_OK(RunRounds(runs, settings, arms, say));
+  DYNAMICCL_CHECK_OK(MeasureArms(runs, settings.options, settings.rounds, arms, say));
   std::vector<MeasuredTradeoff> measured;
   for (size_t i = 0; i < tradeoffs.size(); ++i) {
     measured.push_back({tradeoffs[i].choice, arms[places[i].first], arms[places[i].second]});

@@ -41,13 +41,17 @@ struct MeasuredArm {
   double Most() const;
 };
 
+// Runs every arm once a round, each with `options` before its own, in an order that turns from round to
+// round.
+Status MeasureArms(TrainerRuns& runs, const std::vector<std::string>& options, int rounds,
+                   std::vector<MeasuredArm>& arms, const std::function<void(const std::string&)>& say);
+
 struct MeasuredTradeoff {
   std::string choice;
   MeasuredArm without, with;
 };
 
-// Runs every arm once a round, in an order that turns from round to round. Equal arms of several choices are
-// run once. `say` gets a line of progress.
+// MeasureArms of all; equal arms of several choices are run once. `say` gets a line of progress.
 Result<std::vector<MeasuredTradeoff>> MeasureTradeoffs(TrainerRuns& runs, const TradeoffSettings& settings,
                                                        const std::function<void(const std::string&)>& say);
 

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces made from a known job on a known system: what is read off them, fitted and predicted must be that
+// job's again.
+#include "tools/advise/advice.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "src/simulator/event_simulation.h"
+#include "tools/advise/trainer_options.h"
+#include "tools/simulate/step_program.h"
+#include "traces/generators/generated_trace.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr int kSteps = 6;
+
+System Ethernet() {
+  System system{.name = "ethernet", .source = "made up", .ranks_per_node = 1, .max_channels = 1};
+  system.path(Algorithm::kRing, Protocol::kSimple) = {60, 0, 80, 0.5, 0.5, 0};
+  return system;
+}
+
+AdvisedJob Trainer(const SettingTexts& settings, WorldShape world = {2, 1, 0}) {
+  AdvisedJob job{.framework = std::string(kTrainer)};
+  job.model = *ParseModel("gpt:layers=4,hidden=128,sequence=64,vocabulary=256,head_bias=true");
+  job.world = world;
+  job.settings = settings;
+  return job;
+}
+
+Trace Generated(const AdvisedJob& job, int ranks_per_node) {
+  const auto run = GenerateRun(job.framework, job.model, job.world, job.settings, kSteps);
+  EXPECT_TRUE(run.has_value()) << (run ? "" : run.error().message);
+  return run ? TraceOf(*run, ranks_per_node) : Trace{};
+}
+
+bool IsCall(const TraceRecord& record) {
+  return record.kind == static_cast<uint16_t>(RecordKind::kCollective);
+}
+
+// The generated trace with the times that a simulation gives its calls.
+Trace Recorded(const AdvisedJob& job, const System& system, const TrainerCompute& compute) {
+  Trace trace = Generated(job, system.ranks_per_node);
+  SystemDemands demands(system);
+  auto program = ProgramOfTrainer(job, compute, kSteps, system.ranks_per_node, demands);
+  SimulatedJob simulated;
+  simulated.n_ranks = job.world.Ranks();
+  simulated.ranks_per_node = system.ranks_per_node;
+  simulated.port_gbps = PortGbps(system);
+  simulated.network_gbps = NetworkGbps(system);
+  simulated.layouts = LayoutsOf(job.world);
+  simulated.programs.push_back(std::move(program->program));
+  const auto result = Simulate(simulated);
+  for (TraceSection& section : trace.sections) {
+    size_t call = 0;
+    for (TraceRecord& record : section.records) {
+      if (!IsCall(record)) continue;
+      const CollectiveTiming& timing = result->observed[0].collectives[call++];
+      record.issued_ns = timing.issued_ns;
+      record.duration_ns = static_cast<uint32_t>(timing.ended_ns - timing.started_ns);
+      record.duration_source = static_cast<uint8_t>(DurationSource::kKernelStamps);
+      Seal(record);
+    }
+  }
+  return trace;
+}
+
+// As an importer that knows neither steps nor roles leaves it.
+Trace WithoutLabels(Trace trace) {
+  for (TraceSection& section : trace.sections) {
+    std::erase_if(section.records, [](const TraceRecord& record) {
+      return record.kind == static_cast<uint16_t>(RecordKind::kStep);
+    });
+    for (TraceRecord& record : section.records) {
+      record.labels = 0;
+      record.labelled_stage = static_cast<uint8_t>(ZeroStage::kUnknown);
+      Seal(record);
+    }
+  }
+  return trace;
+}
+
+const AdvisedChange* Find(const Advice& advice, const std::string& words) {
+  for (const AdvisedChange& one : advice.changes)
+    if (one.change.what.find(words) != std::string::npos) return &one;
+  return nullptr;
+}
+
+TEST(RecordedStep, IsFoundByMarksAndByRepetition) {
+  const AdvisedJob job = Trainer({{"stage", "3"}, {"bucket_bytes", "262144"}});
+  const auto operations = OperationsOf(job);
+  const Trace trace = Recorded(job, Ethernet(), {20e6, 1});
+  for (const bool marked : {true, false}) {
+    const auto step = StepOf(marked ? trace : WithoutLabels(trace));
+    ASSERT_TRUE(step.has_value());
+    EXPECT_EQ(step->marked, marked);
+    EXPECT_EQ(step->operations.size(), operations->size());
+    EXPECT_EQ(step->ranks, 2);
+    EXPECT_EQ(step->ranks_per_node, 1);
+    EXPECT_GE(step->steps, 5u);
+    const auto simulated = StepPrediction(Ethernet(), 1).Of(job, {20e6, 1});
+    EXPECT_NEAR(static_cast<double>(step->step_ns), static_cast<double>(simulated->step_ns), 2e3);
+  }
+}
+
+// One rank comes 5 ms early and waits inside; on the other the data are there already when it comes.
+TEST(RecordedStep, TimesBeginWhenTheLastRankComes) {
+  const AdvisedJob job = Trainer({{"stage", "0"}, {"bucket_bytes", "17592186044416"}});
+  Trace trace = Recorded(job, Ethernet(), {20e6, 1});
+  const auto shift = [&](size_t rank, int64_t early_ns, int64_t longer_ns) {
+    for (TraceRecord& record : trace.sections[rank].records) {
+      if (!IsCall(record) || record.bytes == 8) continue;
+      record.issued_ns -= early_ns;
+      record.duration_ns = static_cast<uint32_t>(record.duration_ns + longer_ns);
+      Seal(record);
+    }
+  };
+  shift(0, 0, -200'000);
+  shift(1, 5'000'000, 5'000'000);
+  const auto step = StepOf(trace);
+  ASSERT_TRUE(step.has_value());
+  const CollectiveTimes times(Ethernet(), 2, 2);
+  ASSERT_FALSE(step->times.empty());
+  for (const TimedCell& cell : step->times)
+    EXPECT_NEAR(cell.us, times.Microseconds(cell.collective, cell.bytes, {}), 0.01);
+}
+
+TEST(RecordedStep, WithoutCollectivesIsAnError) {
+  EXPECT_FALSE(StepOf({}).has_value());
+}
+
+TEST(RecogniseJob, ReadsTheTrainersSettingsOffItsCalls) {
+  const std::vector<SettingTexts> cases = {
+      {{"stage", "1"}, {"bucket_bytes", "262144"}},
+      {{"stage", "2"}, {"bucket_bytes", "100000"}, {"micro_steps", "3"}},
+      {{"stage", "2"}, {"dtype", "bfloat16"}, {"reduce_type", "float32"}},
+      {{"stage", "3"}, {"bucket_bytes", "262144"}, {"prefetch", "false"}},
+      {{"stage", "3"}, {"bucket_bytes", "262144"}, {"micro_steps", "2"}},
+      {{"stage", "0"}, {"bucket_bytes", "262144"}},
+  };
+  for (const SettingTexts& settings : cases) {
+    const AdvisedJob job = Trainer(settings);
+    const auto step = StepOf(Generated(job, 1));
+    ASSERT_TRUE(step.has_value());
+    const auto found = RecogniseJob(*step);
+    ASSERT_TRUE(found.has_value()) << found.error().message;
+    EXPECT_TRUE(found->job.IsTrainer());
+    EXPECT_EQ(SettingOf(found->job, "stage"), SettingOf(job, "stage"));
+    EXPECT_DOUBLE_EQ(*ShareOfCalls(found->job, *step), 1) << SettingOf(job, "stage");
+  }
+}
+
+TEST(RecogniseJob, KnowsHybridSharding) {
+  const AdvisedJob job = Trainer({{"stage", "3"}, {"bucket_bytes", "262144"}}, {4, 1, 2});
+  const auto step = StepOf(Generated(job, 2));
+  const auto found = RecogniseJob(*step);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->job.world.shard, 2);
+  EXPECT_DOUBLE_EQ(*ShareOfCalls(found->job, *step), 1);
+}
+
+TEST(RecogniseJob, SaysDataParallelismOrShardsWithoutLabels) {
+  AdvisedJob ddp = Trainer({{"bucket_bytes", "300000"}, {"broadcast_buffers", "false"}});
+  ddp.framework = "ddp";
+  const auto reduced = StepOf(WithoutLabels(Generated(ddp, 1)));
+  const auto as_ddp = RecogniseJob(*reduced);
+  ASSERT_TRUE(as_ddp.has_value()) << as_ddp.error().message;
+  EXPECT_EQ(as_ddp->job.framework, "ddp");
+  EXPECT_DOUBLE_EQ(*ShareOfCalls(as_ddp->job, *reduced), 1);
+
+  AdvisedJob sharded = Trainer({{"clip", "false"}, {"param_dtype", "bfloat16"}, {"reduce_dtype", "float32"}});
+  sharded.framework = "fsdp2";
+  const auto gathered = StepOf(WithoutLabels(Generated(sharded, 1)));
+  const auto as_fsdp = RecogniseJob(*gathered);
+  ASSERT_TRUE(as_fsdp.has_value()) << as_fsdp.error().message;
+  EXPECT_EQ(as_fsdp->job.framework, "fsdp2");
+  EXPECT_EQ(as_fsdp->job.model.parameters.size(), UnitsOf(sharded.model).size());
+}
+
+// The recorded step comes out again, and so do steps that were not recorded.
+TEST(Advise, PredictsWhatWasNotRecorded) {
+  const TrainerCompute truth{25e6, 1.2};
+  for (const char* const stage : {"1", "2", "3"}) {
+    const AdvisedJob job = Trainer({{"stage", stage}, {"bucket_bytes", "1048576"}});
+    const auto step = StepOf(Recorded(job, Ethernet(), truth));
+    ASSERT_TRUE(step.has_value());
+    RecognisedJob known;
+    known.job = job;
+    const auto advice = Advise(*step, known, Ethernet(), 0);
+    ASSERT_TRUE(advice.has_value()) << advice.error().message;
+    EXPECT_DOUBLE_EQ(advice->share_of_calls, 1);
+    EXPECT_NEAR(static_cast<double>(advice->simulated.step_ns), static_cast<double>(step->step_ns), 1e4);
+    EXPECT_GT(advice->changes.size(), 8u);
+    for (const AdvisedChange& one : advice->changes) {
+      const auto direct = StepPrediction(Ethernet(), 1).Of(one.change.job, truth);
+      EXPECT_NEAR(static_cast<double>(one.predicted.step_ns) / static_cast<double>(direct->step_ns), 1, 0.01)
+          << "stage " << stage << ": " << one.change.what;
+    }
+  }
+}
+
+TEST(Advise, OrdersByGainAndTellsWhatItCosts) {
+  const AdvisedJob job =
+      Trainer({{"stage", "2"}, {"bucket_bytes", "65536"}, {"dtype", "bfloat16"}, {"reduce_type", "float32"}});
+  RecognisedJob known;
+  known.job = job;
+  const auto advice = Advise(*StepOf(Recorded(job, Ethernet(), {5e6, 1})), known, Ethernet(), 0);
+  ASSERT_TRUE(advice.has_value()) << advice.error().message;
+  for (size_t i = 1; i < advice->changes.size(); ++i)
+    EXPECT_LE(advice->changes[i - 1].predicted.step_ns, advice->changes[i].predicted.step_ns);
+  const AdvisedChange* const halves = Find(*advice, "reduce_type float32 -> bfloat16");
+  ASSERT_NE(halves, nullptr);
+  EXPECT_LT(halves->predicted.step_ns, advice->simulated.step_ns);
+  EXPECT_FALSE(halves->change.remark.empty());
+  EXPECT_EQ(halves->change.how, "--reduce-type model");
+  // Stage 3 keeps half of the 16-bit parameters less, and gathers the root and two blocks.
+  const AdvisedChange* const shards = Find(*advice, "stage 2 -> 3");
+  ASSERT_NE(shards, nullptr);
+  double root = 0, block = 0;
+  const auto units = UnitsOf(job.model);
+  for (const size_t index : units[0]) root += static_cast<double>(job.model.parameters[index].Elements());
+  for (const size_t index : units[1]) block += static_cast<double>(job.model.parameters[index].Elements());
+  EXPECT_DOUBLE_EQ(shards->change.memory_bytes,
+                   2 * (root + 2 * block) - static_cast<double>(job.model.Elements()));
+}
+
+TEST(Advise, FitsASystemToRecordedTimes) {
+  const AdvisedJob job = Trainer({{"stage", "3"}, {"bucket_bytes", "262144"}});
+  const auto step = StepOf(Recorded(job, Ethernet(), {25e6, 1}));
+  const auto system = SystemOfTimes(*step);
+  ASSERT_TRUE(system.has_value()) << system.error().message;
+  const CollectiveTimes fitted(*system, 2, 2), truth(Ethernet(), 2, 2);
+  for (const TimedCell& cell : step->times)
+    EXPECT_NEAR(fitted.Microseconds(cell.collective, cell.bytes, {}) /
+                    truth.Microseconds(cell.collective, cell.bytes, {}),
+                1, 0.1);
+  EXPECT_FALSE(SystemOfTimes(*StepOf(Generated(job, 1))).has_value());
+}
+
+TEST(Advise, SaysWhatIsMissing) {
+  const AdvisedJob job = Trainer({{"stage", "3"}});
+  auto step = StepOf(Generated(job, 1));
+  step->step_ns = 0;
+  RecognisedJob known;
+  known.job = job;
+  EXPECT_FALSE(Advise(*step, known, Ethernet(), 0).has_value());
+  EXPECT_TRUE(Advise(*step, known, Ethernet(), 50'000'000).has_value());
+}
+
+TEST(TrainerOptions, BecomeSettingsAndOptionsAgain) {
+  const std::vector<std::string> given = {
+      "--stage",        "3",  "--layers=2",      "--hidden", "64", "--no-prefetch",
+      "--bucket-bytes", "1M", "--learning-rate", "1e-3"};
+  const auto job = TrainerJobOf(given, 4);
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  EXPECT_EQ(SettingOf(*job, "stage"), "3");
+  EXPECT_EQ(SettingOf(*job, "prefetch"), "false");
+  EXPECT_EQ(SettingOf(*job, "bucket_bytes"), "1048576");
+  EXPECT_EQ(job->model.transformer->layers, 2);
+  AdvisedJob changed = *job;
+  changed.settings["prefetch"] = "true";
+  changed.settings["bucket_bytes"] = "17592186044416";
+  changed.world.shard = 2;
+  const auto options = OptionsFor(*job, changed);
+  const auto again = TrainerJobOf(Replaced(given, options), 4);
+  ASSERT_TRUE(again.has_value()) << again.error().message;
+  EXPECT_EQ(again->settings, changed.settings);
+  EXPECT_EQ(again->world.shard, 2);
+  EXPECT_FALSE(TrainerJobOf({"--tensor-parallel", "2"}, 4).has_value());
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/advise/advised_job.h"
+
+#include <algorithm>
+
+namespace dynamiccl {
+namespace {
+
+// Frameworks learn from their first steps; the third one is like all that follow.
+constexpr int kSteadyStep = 2;
+
+const FrameworkGenerator* Find(std::string_view name) {
+  const auto all = AllFrameworkGenerators();
+  const auto found =
+      std::ranges::find_if(all, [&](const FrameworkGenerator* one) { return one->name() == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+}  // namespace
+
+Result<SettingValues> SettingsOf(const AdvisedJob& job) {
+  const FrameworkGenerator* const generator = Find(job.framework);
+  if (generator == nullptr)
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "no framework '{}' is known", job.framework),
+                    "`dynamiccl trace generate --help` lists them");
+  return SettingValues::Parse(generator->settings(), job.settings, job.framework);
+}
+
+std::string SettingOf(const AdvisedJob& job, std::string_view name) {
+  if (const auto set = job.settings.find(name); set != job.settings.end()) return set->second;
+  const FrameworkGenerator* const generator = Find(job.framework);
+  if (generator == nullptr) return {};
+  for (const SettingRow& row : generator->settings())
+    if (row.name == name) return std::string(row.standard);
+  return {};
+}
+
+Result<std::vector<WireOperation>> OperationsOf(const AdvisedJob& job) {
+  DYNAMICCL_TRY(GeneratedRun run,
+                GenerateRun(job.framework, job.model, job.world, job.settings, kSteadyStep + 1));
+  return std::move(run.steps.back());
+}
+
+}  // namespace dynamiccl

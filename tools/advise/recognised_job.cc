@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/advise/recognised_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "src/collective/size_class.h"
+
+namespace dynamiccl {
+namespace {
+
+// Losses, norms and flags; below it a gradient bucket would be mostly latency.
+constexpr uint64_t kScalarBytes = 4096;
+// As the trainer's "all".
+constexpr const char* kOneBucket = "17592186044416";
+
+using Operations = std::vector<WireOperation>;
+
+Operations Of(const RecordedStep& step, auto&& wanted) {
+  Operations list;
+  std::ranges::copy_if(step.operations, std::back_inserter(list), wanted);
+  return list;
+}
+
+int64_t ElementsOf(const Operations& operations) {
+  int64_t sum = 0;
+  for (const WireOperation& operation : operations) sum += operation.elements;
+  return sum;
+}
+
+// Parameters "root" and "h.0", "h.1": a unit each.
+ModelShape ModelOf(const std::vector<int64_t>& units) {
+  ModelShape model{.name = "as recorded", .parameters = {}, .transformer = {}};
+  for (size_t i = 0; i < units.size(); ++i)
+    model.parameters.push_back({i == 0 ? "root.weight" : fmt::format("h.{}.weight", i - 1), {units[i]}});
+  return model;
+}
+
+std::vector<int64_t> Sizes(const Operations& operations) {
+  std::vector<int64_t> sizes;
+  for (const WireOperation& operation : operations) sizes.push_back(operation.elements);
+  return sizes;
+}
+
+std::string Flag(bool value) {
+  return value ? "true" : "false";
+}
+
+// The trainer's step, by its labels.
+class TrainerReader {
+ public:
+  explicit TrainerReader(const RecordedStep& step)
+      : step_(step), gradients_(Of(step, [](const WireOperation& one) {
+          return one.role == Role::kGradientReduce && one.axis != Axis::kReplicate;
+        })) {}
+
+  Result<RecognisedJob> Read();
+
+ private:
+  std::vector<int64_t> Units();
+  Operations Gathers(Role role, Phase phase) const {
+    return Of(step_, [&](const WireOperation& one) { return one.role == role && one.phase == phase; });
+  }
+  int64_t MicroSteps(const std::vector<int64_t>& units) const;
+  bool Prefetches() const;
+  void Buckets(const std::vector<int64_t>& units, SettingTexts& settings) const;
+  DataType ModelType() const;
+
+  const RecordedStep& step_;
+  const Operations gradients_;
+  RecognisedJob result_;
+};
+
+std::vector<int64_t> TrainerReader::Units() {
+  Operations gathers;
+  if (step_.stage == ZeroStage::kStage3) {
+    gathers = Gathers(Role::kParameterGather, Phase::kForward);
+    // Each pass begins with the root.
+    const Operations backward = Gathers(Role::kParameterGather, Phase::kBackward);
+    const size_t blocks_of_passes = backward.size(), all = gathers.size();
+    if (all > blocks_of_passes && all % (all - blocks_of_passes) == 0)
+      gathers.resize(all / (all - blocks_of_passes));
+  } else {
+    gathers = Gathers(Role::kPostStepGather, Phase::kOptimizer);
+  }
+  if (!gathers.empty()) return Sizes(gathers);
+  result_.notes.emplace_back(
+      "the calls do not show the model's units: each gradient bucket is taken for one (the trainer's options "
+      "after -- tell them)");
+  std::vector<int64_t> units = Sizes(gradients_);
+  std::ranges::reverse(units);
+  return units;
+}
+
+int64_t TrainerReader::MicroSteps(const std::vector<int64_t>& units) const {
+  const auto count = static_cast<int64_t>(units.size());
+  if (step_.stage == ZeroStage::kStage3)
+    return std::max<int64_t>(
+        1, static_cast<int64_t>(Gathers(Role::kParameterGather, Phase::kForward).size()) / count);
+  int64_t elements = 0;
+  for (const int64_t unit : units) elements += unit;
+  return std::max<int64_t>(1, (ElementsOf(gradients_) + elements / 2) / elements);
+}
+
+// Two gathers before the first reduction of the backward pass.
+bool TrainerReader::Prefetches() const {
+  const auto backward = std::ranges::find(step_.operations, Phase::kBackward,
+                                          [](const WireOperation& one) { return one.phase; });
+  return step_.operations.end() - backward > 1 && backward[1].role == Role::kParameterGather;
+}
+
+void TrainerReader::Buckets(const std::vector<int64_t>& units, SettingTexts& settings) const {
+  std::vector<int64_t> reversed = Sizes(gradients_);
+  std::ranges::reverse(reversed);
+  const bool by_unit = units.size() > 1 && reversed == units;
+  settings["unit"] = by_unit && step_.stage != ZeroStage::kStage0 ? "parameter" : "block";
+  uint64_t largest = 0;
+  for (const WireOperation& one : gradients_) largest = std::max(largest, one.Bytes());
+  settings["bucket_bytes"] = gradients_.size() > 1 ? std::to_string(largest) : kOneBucket;
+}
+
+DataType TrainerReader::ModelType() const {
+  for (const WireOperation& one : step_.operations)
+    if (one.role == Role::kParameterGather || one.role == Role::kPostStepGather) return one.data_type;
+  return gradients_.front().data_type;
+}
+
+Result<RecognisedJob> TrainerReader::Read() {
+  const bool owner = std::ranges::any_of(
+      step_.operations, [](const WireOperation& one) { return one.collective == Collective::kReduce; });
+  if (gradients_.empty() || step_.stage == ZeroStage::kUnknown || owner)
+    return WithHint(MakeError(ErrorKind::kUnsupported, "the labelled calls are not a step of ZeRO as known"),
+                    "name the job: --framework with --model, or the trainer's options after --");
+  AdvisedJob& job = result_.job;
+  const std::vector<int64_t> units = Units();
+  job.framework = kTrainer;
+  job.model = ModelOf(units);
+  job.world = {step_.ranks, 1, step_.shard_ranks};
+  SettingTexts& settings = job.settings;
+  settings["stage"] = std::to_string(static_cast<int>(step_.stage));
+  settings["dtype"] = Name(ModelType());
+  settings["reduce_type"] = Name(gradients_.front().data_type);
+  settings["micro_steps"] = std::to_string(MicroSteps(units));
+  if (step_.stage == ZeroStage::kStage3) settings["prefetch"] = Flag(Prefetches());
+  Buckets(units, settings);
+  result_.what = fmt::format("ZeRO stage {} by its labels, {} units, {} numbers", settings["stage"],
+                             units.size(), job.model.Elements());
+  return std::move(result_);
+}
+
+bool Large(const WireOperation& one) {
+  return one.Bytes() > kScalarBytes;
+}
+
+Operations LargeOnes(const RecordedStep& step, Collective collective) {
+  return Of(step, [&](const WireOperation& one) { return one.collective == collective && Large(one); });
+}
+
+// Each call is a parameter, and a bucket of its own.
+RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) {
+  RecognisedJob result;
+  std::vector<int64_t> sizes = Sizes(reduces);
+  std::ranges::reverse(sizes);
+  result.job.framework = "ddp";
+  result.job.model = ModelOf(sizes);
+  result.job.world = {step.ranks, 1, 0};
+  result.job.settings = {{"dtype", std::string(Name(reduces.front().data_type))},
+                         {"bucket_bytes", "1"},
+                         {"first_bucket_bytes", "1"}};
+  result.what = fmt::format(
+      "data parallelism: {} AllReduces of {}", reduces.size(),
+      FormatBytes(static_cast<uint64_t>(ElementsOf(reduces)) * ElementBytes(reduces.front().data_type)));
+  result.notes.emplace_back(
+      "without labels every AllReduce above 4 KiB is taken for gradients; calls can be merged here, and not "
+      "divided: --framework ddp with --model or a list of parameters knows where");
+  return result;
+}
+
+RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters, Operations gathers) {
+  RecognisedJob result;
+  const bool twice = ElementsOf(gathers) * 2 > ElementsOf(scatters) * 3;
+  gathers.resize(std::min(gathers.size(), scatters.size()));
+  result.job.framework = "fsdp2";
+  result.job.model = ModelOf(Sizes(gathers));
+  result.job.world = {step.ranks, 1, step.shard_ranks};
+  result.job.settings = {{"dtype", std::string(Name(gathers.front().data_type))},
+                         {"reduce_dtype", std::string(Name(scatters.front().data_type))},
+                         {"reshard_after_forward", Flag(twice)},
+                         {"clip", "false"}};
+  result.what = fmt::format("sharded parameters: {} units, gathered {} a step", gathers.size(),
+                            twice ? "twice" : "once");
+  result.notes.emplace_back("without labels the first gathers are taken for the model's units");
+  return result;
+}
+
+bool SameCall(const WireOperation& a, const WireOperation& b) {
+  return a.collective == b.collective && a.data_type == b.data_type && a.elements == b.elements;
+}
+
+}  // namespace
+
+Result<RecognisedJob> RecogniseJob(const RecordedStep& step) {
+  if (step.labelled && step.stage != ZeroStage::kUnknown) return TrainerReader(step).Read();
+  const Operations reduces = LargeOnes(step, Collective::kAllReduce);
+  const Operations scatters = LargeOnes(step, Collective::kReduceScatter);
+  const Operations gathers = LargeOnes(step, Collective::kAllGather);
+  if (!scatters.empty() && gathers.size() >= scatters.size()) return UnitsOfShards(step, scatters, gathers);
+  if (!reduces.empty() && scatters.empty() && gathers.empty()) return AllReducesOf(step, reduces);
+  return WithHint(
+      MakeError(ErrorKind::kUnsupported,
+                "the step's {} calls are neither gradients that are all reduced nor sharded parameters",
+                step.operations.size()),
+      "name the job: --framework with --model, and --set for its settings");
+}
+
+Result<double> ShareOfCalls(const AdvisedJob& job, const RecordedStep& step) {
+  DYNAMICCL_TRY(const Operations issued, OperationsOf(job));
+  if (issued.empty() || step.operations.empty()) return 0;
+  size_t most = 0;
+  for (size_t first = 0; first < issued.size(); ++first) {
+    size_t same = 0;
+    while (same < step.operations.size() &&
+           SameCall(issued[(first + same) % issued.size()], step.operations[same]))
+      ++same;
+    most = std::max(most, same);
+    if (most == step.operations.size()) break;
+  }
+  return static_cast<double>(most) / static_cast<double>(std::max(issued.size(), step.operations.size()));
+}
+
+}  // namespace dynamiccl

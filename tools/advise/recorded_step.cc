@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/advise/recorded_step.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "traces/format/matched_calls.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+namespace {
+
+// The first steps of a run touch memory for the first time.
+constexpr size_t kWarmUpSteps = 2;
+// Shortest sequence whose repetition says something.
+constexpr size_t kLeastPeriod = 2;
+constexpr double kNsOfUs = 1e3;
+
+using Calls = std::vector<const TraceCall*>;
+
+bool BetweenTwo(const TraceCall& call) {
+  return static_cast<int>(call.issued.call.collective) >= kTunableCollectives;
+}
+
+// Where it was issued and with what: steps are compared by it.
+auto KeyOf(const TraceCall& call) {
+  const CollectiveCall& c = call.issued.call;
+  return std::tuple(call.communicator, c.collective, c.data_type, c.bytes, call.issued.root_or_peer);
+}
+
+bool SameOperations(const Calls& a, const Calls& b) {
+  return std::ranges::equal(a, b,
+                            [](const TraceCall* x, const TraceCall* y) { return KeyOf(*x) == KeyOf(*y); });
+}
+
+template <typename T>
+T Percentile(std::vector<T> values, double share) {
+  const auto place =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  std::ranges::nth_element(values, place);
+  return *place;
+}
+
+std::vector<Calls> ByMarks(const Calls& calls) {
+  std::map<int64_t, Calls> steps;
+  for (const TraceCall* const call : calls)
+    if (call->step >= 0) steps[call->step].push_back(call);
+  std::vector<Calls> list;
+  for (auto& [step, its] : steps) list.push_back(std::move(its));
+  return list;
+}
+
+// The shortest period of the last calls that is seen twice in a row.
+size_t PeriodOf(const Calls& calls) {
+  for (size_t period = kLeastPeriod; 2 * period <= calls.size(); ++period) {
+    const Calls last(calls.end() - static_cast<std::ptrdiff_t>(period), calls.end());
+    const Calls before(calls.end() - static_cast<std::ptrdiff_t>(2 * period),
+                       calls.end() - static_cast<std::ptrdiff_t>(period));
+    if (SameOperations(last, before)) return period;
+  }
+  return 0;
+}
+
+// A period of equal calls says nothing of where a step ends.
+bool AllEqual(const Calls& calls, size_t period) {
+  return std::all_of(calls.end() - static_cast<std::ptrdiff_t>(period), calls.end(),
+                     [&](const TraceCall* call) { return KeyOf(*call) == KeyOf(*calls.back()); });
+}
+
+std::vector<Calls> ByPeriod(const Calls& calls) {
+  const size_t period = PeriodOf(calls);
+  if (period == 0 || AllEqual(calls, period)) return {calls};
+  std::vector<Calls> steps;
+  for (size_t end = calls.size(); end >= period; end -= period)
+    steps.emplace_back(calls.begin() + static_cast<std::ptrdiff_t>(end - period),
+                       calls.begin() + static_cast<std::ptrdiff_t>(end));
+  std::ranges::reverse(steps);
+  return steps;
+}
+
+// The step whose operations most steps have.
+const Calls& Commonest(const std::vector<Calls>& steps) {
+  size_t best = 0, most = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto same = static_cast<size_t>(
+        std::ranges::count_if(steps, [&](const Calls& other) { return SameOperations(steps[i], other); }));
+    if (same > most) {
+      most = same;
+      best = i;
+    }
+    if (2 * same > steps.size()) break;
+  }
+  return steps[best];
+}
+
+class Writer {
+ public:
+  Writer(const Trace& trace, const SectionCalls& section) : section_(section) {
+    for (const auto& [number, info] : section.communicators) ranks_ = std::max(ranks_, info.n_ranks);
+    ranks_ = std::max({ranks_, trace.sections.front().world, static_cast<int>(trace.sections.size())});
+  }
+
+  RecordedStep Write(const std::vector<Calls>& steps);
+
+ private:
+  void Operations(const Calls& step);
+  void Times(const std::vector<Calls>& steps, const Calls& like);
+  int RanksOf(uint32_t communicator) const { return section_.communicators.at(communicator).n_ranks; }
+  Axis AxisOf(const TraceCall& call) const {
+    const int ranks = RanksOf(call.communicator);
+    if (ranks >= ranks_) return Axis::kData;
+    return shards_.contains(call.communicator) ? Axis::kShard : Axis::kReplicate;
+  }
+
+  const SectionCalls& section_;
+  int ranks_ = 0;
+  std::set<uint32_t> shards_;  // communicators
+  RecordedStep result_;
+};
+
+void Writer::Operations(const Calls& step) {
+  for (const TraceCall* const call : step) {
+    const Collective collective = call->issued.call.collective;
+    const bool shares = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
+    if (!shares || RanksOf(call->communicator) >= ranks_) continue;
+    shards_.insert(call->communicator);
+    result_.shard_ranks = RanksOf(call->communicator);
+  }
+  for (const TraceCall* const call : step) {
+    const CollectiveCall& c = call->issued.call;
+    const auto width = static_cast<int64_t>(std::max<size_t>(1, ElementBytes(c.data_type)));
+    result_.operations.push_back({c.collective, c.data_type, c.op, AxisOf(*call),
+                                  static_cast<int64_t>(c.bytes) / width, call->issued.root_or_peer,
+                                  call->issued.labelled_role, call->issued.labelled_phase, c.index_in_group,
+                                  c.group_size});
+    result_.labelled = result_.labelled || call->issued.labelled_role != Role::kUnknown;
+    if (call->issued.labelled_stage != ZeroStage::kUnknown) result_.stage = call->issued.labelled_stage;
+  }
+}
+
+void Writer::Times(const std::vector<Calls>& steps, const Calls& like) {
+  std::vector<int64_t> lengths;
+  std::vector<std::vector<int64_t>> issued(like.size());
+  const size_t first = steps.size() > 2 * kWarmUpSteps ? kWarmUpSteps : 0;
+  for (size_t i = first; i < steps.size(); ++i) {
+    if (!SameOperations(steps[i], like)) continue;
+    const int64_t begin = steps[i].front()->issued.issued_ns;
+    for (size_t k = 0; k < like.size(); ++k) issued[k].push_back(steps[i][k]->issued.issued_ns - begin);
+    if (i + 1 < steps.size()) lengths.push_back(steps[i + 1].front()->issued.issued_ns - begin);
+  }
+  for (auto& times : issued) result_.issued_ns.push_back(times.empty() ? 0 : Percentile(times, 0.5));
+  if (lengths.empty()) return;
+  result_.step_ns = Percentile(lengths, 0.5);
+  if (result_.step_ns > 0)
+    result_.spread = static_cast<double>(Percentile(lengths, 0.9) - Percentile(lengths, 0.1)) /
+                     static_cast<double>(result_.step_ns);
+}
+
+RecordedStep Writer::Write(const std::vector<Calls>& steps) {
+  const Calls& like = Commonest(steps);
+  result_.ranks = std::max(2, ranks_);
+  int nodes = 1;
+  for (const auto& [number, info] : section_.communicators)
+    if (info.n_ranks == ranks_) nodes = std::max(nodes, info.n_nodes);
+  result_.ranks_per_node = (result_.ranks + nodes - 1) / nodes;
+  Operations(like);
+  Times(steps, like);
+  result_.steps = static_cast<size_t>(
+      std::ranges::count_if(steps, [&](const Calls& step) { return SameOperations(step, like); }));
+  return std::move(result_);
+}
+
+struct Interval {
+  int64_t start = 0, end = 0;
+};
+
+// When each call ran: after it was issued, and after the one before it on its stream.
+std::vector<Interval> IntervalsOf(const SectionCalls& section) {
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> ends;
+  std::vector<Interval> intervals;
+  for (const TraceCall& call : section.calls) {
+    const auto [last, is_first] = ends.try_emplace({call.communicator, call.stream}, INT64_MIN);
+    const int64_t start = std::max(call.issued.issued_ns, last->second);
+    last->second = start + std::max<int64_t>(0, call.issued.duration_ns);
+    intervals.push_back({start, last->second});
+  }
+  return intervals;
+}
+
+// From the last rank's start to the last one's end: a rank that comes early waits inside its collective, one
+// that comes late finds the others' data there and may end before them. Clocks that disagree cannot take it
+// beyond what the ranks' durations say. -1: not timed.
+int64_t TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sections,
+               const std::vector<std::vector<Interval>>& intervals) {
+  int64_t least = INT64_MAX, most = -1, start = INT64_MIN, end = INT64_MIN;
+  for (const auto& [section, call] : matched.ranks) {
+    const int64_t duration = sections[section].calls[call].issued.duration_ns;
+    if (duration <= 0) continue;
+    least = std::min(least, duration);
+    most = std::max(most, duration);
+    start = std::max(start, intervals[section][call].start);
+    end = std::max(end, intervals[section][call].end);
+  }
+  return most < 0 ? -1 : std::clamp(end - start, least, most);
+}
+
+std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
+  using Key = std::tuple<Collective, int, int, uint64_t>;
+  std::vector<std::vector<Interval>> intervals;
+  for (const SectionCalls& section : sections) intervals.push_back(IntervalsOf(section));
+  std::map<Key, std::vector<int64_t>> cells;
+  for (const MatchedCall& matched : MatchCalls(sections)) {
+    const int64_t time = TimeOf(matched, sections, intervals);
+    const auto& [section, call] = matched.ranks.front();
+    const TraceCall& first = sections[section].calls[call];
+    const CollectiveCall& c = first.issued.call;
+    const CommunicatorInfo& info = sections[section].communicators.at(first.communicator);
+    if (time <= 0 || info.n_ranks < 2 || c.bytes == 0 ||
+        static_cast<int>(c.collective) >= kTunableCollectives)
+      continue;
+    cells[{c.collective, info.n_ranks, std::max(1, info.n_nodes), c.bytes}].push_back(time);
+  }
+  std::vector<TimedCell> times;
+  for (const auto& [key, all] : cells) {
+    const auto& [collective, ranks, nodes, bytes] = key;
+    times.push_back({.collective = collective,
+                     .n_ranks = ranks,
+                     .n_nodes = nodes,
+                     .bytes = bytes,
+                     .us = static_cast<double>(Percentile(all, 0.5)) / kNsOfUs});
+  }
+  return times;
+}
+
+}  // namespace
+
+Result<RecordedStep> StepOf(const Trace& trace) {
+  std::vector<SectionCalls> sections;
+  for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
+  Calls calls;
+  if (!sections.empty())
+    for (const TraceCall& call : sections.front().calls)
+      if (!BetweenTwo(call)) calls.push_back(&call);
+  if (calls.empty())
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "the trace has no collectives"),
+                    "`dynamiccl trace show` says what is in it");
+  std::vector<Calls> steps = ByMarks(calls);
+  const bool marked = steps.size() > 1;
+  if (!marked) steps = ByPeriod(calls);
+  RecordedStep result = Writer(trace, sections.front()).Write(steps);
+  result.marked = marked;
+  result.times = TimesOf(sections);
+  return result;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/advise/step_prediction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/simulator/event_simulation.h"
+#include "tools/simulate/step_program.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr int kFirstSteps = 2, kAllSteps = 4;
+constexpr double kForwardShare = 1.0 / 3;
+// AdamW on one core of the machine of docs/results/zero-trainer.md: 1332 ms of a step in stage 0, 1281 in
+// stage 1, which updates 30 million numbers less on each rank.
+constexpr double kUpdateNsPerElement = 1.7;
+// Bisection: the pass is known to a millionth of the step.
+constexpr int kHalvings = 20;
+
+// Passes of a phase that the calls show.
+int64_t PassesOf(const std::vector<WireOperation>& operations, Phase phase) {
+  int64_t passes = 0;
+  for (size_t i = 0; i < operations.size(); ++i)
+    passes += operations[i].phase == phase && (i == 0 || operations[i - 1].phase != phase) ? 1 : 0;
+  return passes;
+}
+
+int64_t MicroSteps(const AdvisedJob& job) {
+  for (const char* name : {"micro_steps", "accumulation_steps"})
+    if (const std::string text = SettingOf(job, name); !text.empty()) return std::stoll(text);
+  return 1;
+}
+
+// Passes without a call are computed before the first one.
+double SilentNs(const AdvisedJob& job, const std::vector<WireOperation>& operations, double pass_ns) {
+  const int64_t forwards = PassesOf(operations, Phase::kForward);
+  const int64_t backwards = PassesOf(operations, Phase::kBackward);
+  const int64_t all = std::max({MicroSteps(job), forwards, backwards});
+  return pass_ns * (static_cast<double>(all - forwards) * kForwardShare +
+                    static_cast<double>(all - backwards) * (1 - kForwardShare));
+}
+
+void Append(const RankProgram& step, RankProgram& program) {
+  const auto offset = static_cast<int64_t>(program.collectives.size());
+  program.collectives.insert(program.collectives.end(), step.collectives.begin(), step.collectives.end());
+  for (Action action : step.actions) {
+    if (action.kind != ActionKind::kCompute) action.value += offset;
+    program.actions.push_back(action);
+  }
+}
+
+Result<RankProgram> ProgramOfFramework(const AdvisedJob& job, double pass_ns, int steps, int ranks_per_node,
+                                       SystemDemands& demands) {
+  DYNAMICCL_TRY(const std::vector<WireOperation> operations, OperationsOf(job));
+  const StepCompute compute{
+      .forward_ns = pass_ns * kForwardShare, .backward_ns = pass_ns * (1 - kForwardShare), .optimizer_ns = 0};
+  DYNAMICCL_TRY(RankProgram step,
+                ProgramOf(operations, {job.world, ranks_per_node, kLeaveNcclAlone}, compute, demands));
+  const auto silent = static_cast<int64_t>(SilentNs(job, operations, pass_ns));
+  if (silent > 0) step.actions.insert(step.actions.begin(), {ActionKind::kCompute, silent});
+  RankProgram program;
+  for (int i = 0; i < steps; ++i) Append(step, program);
+  return program;
+}
+
+double ElementsOf(const ModelShape& model) {
+  return static_cast<double>(model.Elements());
+}
+
+}  // namespace
+
+Result<SimulatedJob> StepPrediction::JobOf(const AdvisedJob& job, const TrainerCompute& compute,
+                                           int steps) const {
+  SystemDemands demands(system_);
+  SimulatedJob simulated;
+  simulated.n_ranks = job.world.Ranks();
+  simulated.ranks_per_node = ranks_per_node_;
+  simulated.port_gbps = PortGbps(system_);
+  simulated.network_gbps = NetworkGbps(system_);
+  simulated.layouts = LayoutsOf(job.world);
+  if (job.IsTrainer()) {
+    DYNAMICCL_TRY(TrainerProgram trainer, ProgramOfTrainer(job, compute, steps, ranks_per_node_, demands));
+    simulated.programs.push_back(std::move(trainer.program));
+  } else {
+    DYNAMICCL_TRY(RankProgram program,
+                  ProgramOfFramework(job, compute.pass_ns, steps, ranks_per_node_, demands));
+    simulated.programs.push_back(std::move(program));
+  }
+  return simulated;
+}
+
+Result<PredictedStep> StepPrediction::Of(const AdvisedJob& job, const TrainerCompute& compute) const {
+  DYNAMICCL_TRY(const SimulatedJob first, JobOf(job, compute, kFirstSteps));
+  DYNAMICCL_TRY(const SimulatedJob all, JobOf(job, compute, kAllSteps));
+  DYNAMICCL_TRY(const SimulationResult before, Simulate(first));
+  DYNAMICCL_TRY(const SimulationResult after, Simulate(all));
+  const int steps = kAllSteps - kFirstSteps;
+  return PredictedStep{(after.finished_ns - before.finished_ns) / steps,
+                       (after.observed[0].stalled_ns - before.observed[0].stalled_ns) / steps};
+}
+
+Result<double> StepPrediction::UpdateNsPerElement(const AdvisedJob& job, const RecordedStep& recorded) const {
+  if (!job.IsTrainer()) return 0;
+  const int stage = SettingOf(job, "stage").front() - '0';
+  const auto scalar = std::ranges::find(recorded.operations, Role::kScalar,
+                                        [](const WireOperation& one) { return one.role; });
+  if (stage == 0 || scalar == recorded.operations.end() || recorded.step_ns == 0) return kUpdateNsPerElement;
+  const auto place = static_cast<size_t>(scalar - recorded.operations.begin());
+  const bool last = place + 1 == recorded.operations.size();
+  const int64_t next = last ? recorded.step_ns : recorded.issued_ns[place + 1];
+  SystemDemands demands(system_);
+  const int nodes = (recorded.ranks + ranks_per_node_ - 1) / ranks_per_node_;
+  DYNAMICCL_TRY(const TransferDemand waited,
+                demands.Of(Collective::kAllReduce, scalar->Bytes(), kLeaveNcclAlone, recorded.ranks, nodes));
+  const auto gap =
+      static_cast<double>(next - recorded.issued_ns[place] - waited.latency_ns - waited.transfer_ns);
+  return std::max(0.0, gap) * job.world.ShardRanks() / ElementsOf(job.model);
+}
+
+Result<TrainerCompute> StepPrediction::ComputeOf(const AdvisedJob& job, const RecordedStep& recorded,
+                                                 int64_t step_ns) const {
+  TrainerCompute compute;
+  DYNAMICCL_TRY(compute.update_ns_per_element, UpdateNsPerElement(job, recorded));
+  double least = 0, most = static_cast<double>(step_ns);
+  for (int i = 0; i < kHalvings; ++i) {
+    compute.pass_ns = (least + most) / 2;
+    DYNAMICCL_TRY(const PredictedStep predicted, Of(job, compute));
+    (predicted.step_ns > step_ns ? most : least) = compute.pass_ns;
+  }
+  compute.pass_ns = least;
+  return compute;
+}
+
+}  // namespace dynamiccl

@@ -254,4 +254,13 @@ Result<RecordedStep> StepOf(const Trace& trace) {
   return result;
 }
 
+void SpreadOver(int ranks_per_node, RecordedStep& step) {
+  step.ranks_per_node = ranks_per_node;
+  const auto nodes_of = [&](int ranks) { return (ranks + ranks_per_node - 1) / ranks_per_node; };
+  for (TimedCell& cell : step.times) {
+    const bool neighbours = cell.n_ranks == step.ranks || cell.n_ranks == step.shard_ranks;
+    cell.n_nodes = neighbours ? nodes_of(cell.n_ranks) : std::min(nodes_of(step.ranks), cell.n_ranks);
+  }
+}
+
 }  // namespace dynamiccl

@@ -21,7 +21,7 @@ namespace {
 struct Words {
   std::vector<std::string> inputs;
   std::string system, framework, model = "gpt", settings, data;
-  int tensor_parallel = 1, shard_group = 0;
+  int tensor_parallel = 1, shard_group = 0, ranks_per_node = 0;
   double step_ms = 0;
   bool json = false, measure = false;
   std::vector<std::string> only;
@@ -49,6 +49,8 @@ void Register(CLI::App& app, Words& words) {
   app.add_option("--shard-group", words.shard_group, "With --framework: ranks that share one copy");
   app.add_option("--step-ms", words.step_ms, "What a step takes (default: as the trace says)")
       ->check(CLI::PositiveNumber);
+  app.add_option("--ranks-per-node", words.ranks_per_node, "Of the job (default: as the trace says)")
+      ->check(CLI::Range(1, 4096));
   app.add_flag("--json", words.json, "Write JSON instead of tables");
   app.add_flag("--measure", words.measure,
                "Run the trainer, whose options stand after --, with each change and without, in turns");
@@ -161,7 +163,8 @@ Result<MeasuredAdvice> Measure(Words& words, CommandLine& line, const Advice& ad
 
 Result<int> Run(Words& words, CommandLine& line) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(words.inputs));
-  DYNAMICCL_TRY(const RecordedStep step, StepOf(trace));
+  DYNAMICCL_TRY(RecordedStep step, StepOf(trace));
+  if (words.ranks_per_node > 0) SpreadOver(words.ranks_per_node, step);
   DYNAMICCL_TRY(const System system, words.system.empty() ? SystemOfTimes(step) : SystemNamed(words.system));
   DYNAMICCL_TRY(RecognisedJob job, JobOf(words, line, step));
   DYNAMICCL_TRY(Advice advice,

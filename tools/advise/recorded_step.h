@@ -33,8 +33,8 @@ struct RecordedStep {
 // kInvalidArgument: no collectives.
 Result<RecordedStep> StepOf(const Trace& trace);
 
-// Recorders that are not asked to tune do not see nodes: their communicators have one. Puts so many neighbours
-// on each. Groups that share states are neighbours, any others have a rank on each node.
+// Recorders that are not asked to tune do not see nodes: their communicators have one. Puts so many
+// neighbours on each. Groups that share states are neighbours, any others have a rank on each node.
 void SpreadOver(int ranks_per_node, RecordedStep& step);
 
 }  // namespace dynamiccl

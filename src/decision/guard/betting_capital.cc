@@ -12,11 +12,15 @@ constexpr double kMostStake = 0.9;
 
 }  // namespace
 
-// Depends on earlier values only. One value in the middle stands for what is not known yet.
+BettingTest::BettingTest(double border, double bound, double guess)
+    : border_(border), bound_(bound), guess_(std::clamp(guess, -bound, bound)) {}
+
+// Depends on earlier values only. One value, the guess, stands for what is not known yet.
 double BettingTest::NextBet() const {
   const double n = count_ + 1.0;
-  const double mean = sum_ / n;
-  const double variance = (bound_ * bound_ / 4 + std::max(0.0, squares_ - sum_ * mean)) / n;
+  const double mean = (sum_ + guess_) / n;
+  const double variance =
+      (bound_ * bound_ / 4 + std::max(0.0, squares_ + guess_ * guess_ - n * mean * mean)) / n;
   const double lead = border_ - mean;
   return std::clamp(lead / (variance + lead * lead), 0.0, kMostStake / (bound_ - border_));
 }

@@ -13,13 +13,16 @@ namespace dynamiccl {
 
 class BettingTest {
  public:
-  // Values are winsorised to [-bound, bound]; -bound < border < bound.
-  BettingTest(double border, double bound) : border_(border), bound_(bound) {}
+  // Values are winsorised to [-bound, bound]; -bound < border < bound. The first bet is made on `guess`, of
+  // the mean: a wrong one costs a part of the capital, no error.
+  BettingTest(double border, double bound, double guess = 0);
 
   void Add(double value);
   // The mean is below the border, wrong with at most this probability over all looks.
   bool Below(double delta) const;
   uint32_t count() const { return count_; }
+  // Of the capital, which begins with 0: how much there is to say that the mean is below.
+  double log_capital() const { return log_capital_; }
   // Of the winsorised values; 0 without any.
   double mean() const { return count_ == 0 ? 0 : sum_ / count_; }
 
@@ -28,6 +31,7 @@ class BettingTest {
 
   double border_;
   double bound_;
+  double guess_;
   uint32_t count_ = 0;
   double sum_ = 0;
   double squares_ = 0;

@@ -12,11 +12,9 @@ namespace {
 
 // Times of a key before trials begin: NCCL's level must be known to say what 3x is.
 constexpr uint32_t kTimesBeforeTrials = 16;
-// What can be adopted waits so long for other keys that are still being tried, for adoptions are rare; and
-// what can be tried for other keys that can.
-constexpr int64_t kGatherWinnersNs = 2'000'000'000;
+// What can be tried waits so long for other keys that can.
 constexpr int64_t kGatherTrialsNs = 1'000'000'000;
-// Or until those still being tried have less than a quarter of the time of the others.
+// A search has ended when those still being tried have less than a quarter of the time of the others.
 constexpr double kMostlyDecided = 4;
 // So many keys whose choice lost: the policy's choice for keys not seen yet is not believed either.
 constexpr int kLossesOfPolicy = 2;
@@ -33,9 +31,9 @@ uint64_t StreamOf(const GuardedCall& call) {
 
 std::string_view Name(GuardReason reason) {
   constexpr std::string_view kNames[] = {
-      "slower than NCCL",      "the fabric changed", "a trial was too slow", "the budget is spent",
-      "fewer trials are left", "trials begin",       "a trial was better",   "confirmed earlier",
-      "no trial was better",   "steps are compared", "steps are no slower"};
+      "slower than NCCL",    "the fabric changed",    "a choice is in doubt", "a trial was too slow",
+      "the budget is spent", "fewer trials are left", "trials begin",         "a trial was better",
+      "confirmed earlier",   "no trial was better",   "steps are compared",   "steps are no slower"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -124,11 +122,14 @@ bool Guard::WorthTrials(const GuardedKey& key) const {
   return key.account().total_ns() >= options_.least_share * total_ns_;
 }
 
+bool Guard::JudgedBySteps(const GuardedKey& key) const {
+  return Hidden(key) && compared_.contains(KeyCode(key.key()));
+}
+
 bool Guard::MustRevoke(const GuardedKey& key) const {
   if (key.in_blocks() && effects_.blocks().verdict() == BlockComparison::Verdict::kTableIsSlower) return true;
   // By steps alone only once these were compared: that a program waits late looks as if it did not wait.
-  const bool by_steps = Hidden(key) && compared_.contains(KeyCode(key.key()));
-  return by_steps ? key.IsGross() : key.MustRevoke();
+  return JudgedBySteps(key) ? key.IsGross() : key.MustRevoke();
 }
 
 bool Guard::CanCompare(const GuardedKey& key) const {
@@ -150,17 +151,20 @@ std::optional<GuardReason> Guard::WhyRevoke() const {
   if (regime_changed()) return GuardReason::kRegimeChanged;
   bool searching = false;
   bool barred = false;
+  bool doubt = false;
   size_t trials = 0;
   size_t futile = 0;
   for (const auto& [code, key] : keys_) {
     if (MustRevoke(key)) return GuardReason::kSlowerThanNccl;
     searching |= key.searching();
     barred |= key.MustStopTrial();
+    doubt |= key.InDoubt() && !JudgedBySteps(key);
     trials += key.trials();
     futile += TrialsAreOver(key) ? 0 : key.trials() - key.OpenTrials().size();
   }
   if (searching && probing_ns_ > BudgetNs()) return GuardReason::kBudgetSpent;
   if (barred) return GuardReason::kTrialBarred;
+  if (doubt) return GuardReason::kDoubt;
   return 3 * futile > trials ? std::optional(GuardReason::kFewerTrials) : std::nullopt;
 }
 
@@ -174,6 +178,8 @@ std::optional<GuardReason> Guard::WhyAdopt(int64_t now_ns) {
   bool searching = false;
   double decided_ns = 0;
   double open_ns = 0;
+  int ready = 0;
+  int hopeful = 0;
   for (const auto& [code, key] : keys_) {
     const bool wins = key.Winner() != nullptr && !Hidden(key);
     const bool ends = key.searching() && TrialsAreOver(key);
@@ -183,7 +189,10 @@ std::optional<GuardReason> Guard::WhyAdopt(int64_t now_ns) {
     winner |= wins;
     ended |= ends;
     search |= !key.searching() && WorthTrials(key);
-    if (key.searching()) (wins || ends ? decided_ns : open_ns) += key.account().total_ns();
+    if (!key.searching()) continue;
+    (wins || ends ? decided_ns : open_ns) += key.account().total_ns();
+    // All keys alike: each is to be tuned within so many of its calls, however long they take.
+    if (wins || !ends) ++(wins ? ready : hopeful);
   }
   const bool open = open_ns * kMostlyDecided > decided_ns;
   if (comparing && ComparisonIsOver()) return GuardReason::kCompared;
@@ -192,11 +201,20 @@ std::optional<GuardReason> Guard::WhyAdopt(int64_t now_ns) {
     const bool begins = compare && !comparing && !searching && effects_.calls_of_step() > 0;
     return begins ? std::optional(GuardReason::kCompare) : std::nullopt;
   }
-  if (ready_since_ns_ < 0 && (winner || search)) ready_since_ns_ = now_ns;
+  if (ready_since_ns_ < 0 && (winner || search)) {
+    ready_since_ns_ = looked_ns_ = now_ns;
+    waited_ns_ = 0;
+  }
   if (open && !winner && !search) return std::nullopt;
-  const int64_t gather_ns = winner ? kGatherWinnersNs : kGatherTrialsNs;
-  if ((open || search) && now_ns - ready_since_ns_ < gather_ns) return std::nullopt;
-  if (winner) return GuardReason::kAdopt;
+  const int64_t since_ns = now_ns - ready_since_ns_;
+  if (winner) {
+    // What is ready waits for what is not as long as waiting has cost less than the spacing would: then it
+    // would have been as good to adopt at once.
+    waited_ns_ += ready * (now_ns - std::exchange(looked_ns_, now_ns));
+    const bool worth = waited_ns_ < hopeful * kGuardAdoptionSpacingNs;
+    return worth && since_ns < kGuardAdoptionSpacingNs ? std::nullopt : std::optional(GuardReason::kAdopt);
+  }
+  if (search && since_ns < kGatherTrialsNs) return std::nullopt;
   return search ? GuardReason::kSearch : GuardReason::kSearchEnded;
 }
 
@@ -218,13 +236,15 @@ KeyPlan Guard::EntryOf(const GuardedKey& key, bool adopt) const {
   KeyPlan entry{key.key(), key.choice(), {}};
   entry.pause = PauseOf(key);
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
+  const bool wins = key.Winner() != nullptr && !Hidden(key);
   if (MustRevoke(key) || regime_changed()) {
     entry.choice = kLeaveNcclAlone;
   } else if (adopt && confirmed != confirmed_.end()) {
     entry.choice = confirmed->second.config;
-  } else if (const Trial* winner = key.Winner(); adopt && winner != nullptr && !Hidden(key)) {
-    entry.choice = winner->candidate.config;
-  } else if (key.searching() && !TrialsAreOver(key)) {
+  } else if (adopt && wins) {
+    entry.choice = key.Winner()->candidate.config;
+  } else if (key.searching() && (wins || !TrialsAreOver(key))) {
+    // A winner whose adoption has to wait stays.
     entry.trials = key.OpenTrials();
     entry.first_round = !key.all_trials_made();
   } else if (adopt && !key.searching() && WorthTrials(key)) {
@@ -253,7 +273,7 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
     KeyPlan entry = EntryOf(key, !revocation);
     entry.in_blocks = InBlocksNext(key, reason);
     if (reason == GuardReason::kRegimeChanged && !key.captured() && probing_ns_ < BudgetNs()) {
-      entry.trials = key.OpenTrials();
+      entry.trials = key.TrialsBeside(entry.choice);
     }
     if (reason == GuardReason::kBudgetSpent) entry.trials.clear();
     proposal.plan.keys.push_back(std::move(entry));

@@ -49,6 +49,7 @@ using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regim
 enum class GuardReason : uint8_t {
   kSlowerThanNccl,  // a key's choice lost more than allowed, or is slower by the test
   kRegimeChanged,
+  kDoubt,        // samples speak against a choice, not yet enough: they become dense again
   kTrialBarred,  // a trial above 3x its prediction is taken out
   kBudgetSpent,  // all trials end
   kFewerTrials,  // trials that are no gain are taken out, for the others to come sooner
@@ -59,7 +60,7 @@ enum class GuardReason : uint8_t {
   kCompare,      // keys that the program does not wait for are compared by blocks of steps
   kCompared,     // steps are no slower with the table
 };
-inline constexpr int kGuardReasons = 11;
+inline constexpr int kGuardReasons = 12;
 std::string_view Name(GuardReason reason);
 
 struct Proposal {
@@ -125,6 +126,7 @@ class Guard {
   bool WorthTrials(const GuardedKey& key) const;
   // Judged by steps, not by its own times.
   bool Hidden(const GuardedKey& key) const { return CriticalityOf(key.key()) == Criticality::kHidden; }
+  bool JudgedBySteps(const GuardedKey& key) const;
   bool MustRevoke(const GuardedKey& key) const;
   bool CanCompare(const GuardedKey& key) const;
   // The comparison has its answer, or will never have one: steps are others, or a key is waited for after
@@ -170,6 +172,8 @@ class Guard {
   uint64_t block_step_calls_ = 0;  // of the steps that blocks are made of
   int64_t adopt_from_ns_ = 0;
   int64_t ready_since_ns_ = -1;  // something could be adopted
+  int64_t looked_ns_ = 0;
+  int64_t waited_ns_ = 0;  // that keys have waited with it, all together
   uint64_t calls_ = 0;
   double total_ns_ = 0;
   std::array<double, kCriticalities> total_by_level_{};

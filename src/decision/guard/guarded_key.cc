@@ -19,21 +19,31 @@ constexpr double kHopeless = 0.1;
 constexpr uint32_t kFutilePairs = 8;
 constexpr double kFutile = -0.01;
 constexpr double kFarOut = 1;  // e times more, or less
+// A trial behind the best one by so much, over the root of its pairs, will not be the best: two deviations of
+// the difference of two means at 5 % noise.
+constexpr uint32_t kBehindPairs = 4;
+constexpr double kBehind = 0.2;
 
-bool IsFutile(const BettingTest& test) {
-  const auto above = [&](uint32_t pairs, double mean) { return test.count() >= pairs && test.mean() > mean; };
+bool IsFutile(const Trial& trial) {
+  const uint32_t count = trial.better.count();
+  const auto above = [&](uint32_t pairs, double mean) { return count >= pairs && trial.near_mean() > mean; };
   return above(kHopelessPairs, kHopeless) || above(kClearlyFutilePairs, kClearlyFutile) ||
-         above(kFutilePairs, kFutile) || test.count() >= kMostRounds - 1;
+         above(kFutilePairs, kFutile) || count >= kMostRounds - 1;
 }
 
 }  // namespace
 
+Trial::Trial(const ProbeCandidate& tried)
+    : candidate(tried), better(-kLeastGain, kWinsorisedTrial, std::log(std::max(tried.predicted, 0.1))) {}
+
 void GuardedKey::Use(const CollectiveConfig& choice, const std::vector<CollectiveConfig>& trials) {
+  // Any version's first calls are dense in samples.
+  if (InDoubt()) doubted_from_ = slower_.log_capital() + kDoubtStep;
+  calls_of_version_ = 0;
   if (choice != choice_) {
     choice_ = choice;
     account_.Restart();
-    pairs_ = PairedTimes();
-    slower_ = BettingTest(-kLeastGain, kWinsorisedRatio);
+    RestartComparison();
     trials_.clear();
   }
   std::vector<Trial> used;
@@ -46,14 +56,14 @@ void GuardedKey::Use(const CollectiveConfig& choice, const std::vector<Collectiv
     }
     const auto known = std::find_if(candidates_.begin(), candidates_.end(),
                                     [&](const auto& candidate) { return candidate.config == config; });
-    used.emplace_back();
-    used.back().candidate = known != candidates_.end() ? *known : ProbeCandidate{config, 1};
+    used.emplace_back(known != candidates_.end() ? *known : ProbeCandidate{config, 1});
   }
   trials_ = std::move(used);
 }
 
 void GuardedKey::Take(const GuardedCall& call) {
   ++calls_;
+  ++calls_of_version_;
   captured_ |= call.captured;
   const bool is_timed = call.transfer_ns > 0 && !call.captured;
   const double ns = is_timed ? static_cast<double>(call.compared_ns()) : -1;
@@ -80,6 +90,7 @@ void GuardedKey::TakeCompared(const GuardedCall& call, double log_time) {
     for (Trial& trial : trials_) {
       if (const auto ratio = trial.pairs.TakeCommon(log_time)) TakePair(trial, *ratio);
     }
+    EndHopeless();
   }
   if (choice_.leaves_nccl_alone()) return;
   const auto ratio = is_default ? pairs_.TakeRare(log_time) : pairs_.TakeCommon(log_time);
@@ -110,31 +121,51 @@ void GuardedKey::TakeTrial(const CollectiveConfig& config, double ns) {
     if (++trial.timed == 1) return;
     if (const auto ratio = trial.pairs.TakeRare(std::log(ns))) TakePair(trial, *ratio);
   }
+  EndHopeless();
+}
+
+// Ending a trial costs no error of adoption, and the others come sooner.
+void GuardedKey::EndHopeless() {
+  const auto behind = [](const Trial& trial, const Trial& best) {
+    const uint32_t pairs = std::min(trial.better.count(), best.better.count());
+    return pairs >= kBehindPairs && trial.mean() - best.mean() > kBehind / std::sqrt(pairs);
+  };
+  for (const Trial& best : trials_) {
+    if (!best.goes_on()) continue;
+    for (Trial& trial : trials_) {
+      if (trial.goes_on() && behind(trial, best)) trial.state = Trial::State::kFutile;
+    }
+  }
 }
 
 // After some pairs in its favour one slow call is the fabric's, not the config's.
 bool GuardedKey::IsTooSlow(const Trial& trial, double ns) const {
   const TimeLevel& nccl = account_.default_level();
-  if (trial.better.count() >= kClearlyFutilePairs && trial.better.mean() < 0) return false;
+  if (trial.better.count() >= kClearlyFutilePairs && trial.near_mean() < 0) return false;
   return nccl.count() > 0 && ns > kBarredTimes * std::max(trial.candidate.predicted, 0.5) * nccl.mean();
 }
 
 void GuardedKey::TakePair(Trial& trial, double ratio) {
   trial.better.Add(ratio);
   trial.ratio_sum += std::clamp(ratio, -kFarOut, kFarOut);
+  trial.near_sum += std::clamp(ratio, -kWinsorisedRatio, kWinsorisedRatio);
   if (trial.state != Trial::State::kOpen) return;
-  const BettingTest& test = trial.better;
-  if (test.count() >= kLeastPairs && test.Below(kWrongAdoption)) {
+  if (trial.better.count() >= kLeastPairs && trial.better.Below(kWrongAdoption)) {
     trial.state = Trial::State::kBetter;
-  } else if (IsFutile(test)) {
+  } else if (IsFutile(trial)) {
     trial.state = Trial::State::kFutile;
   }
 }
 
-void GuardedKey::Restart() {
-  account_.Restart();
+void GuardedKey::RestartComparison() {
   pairs_ = PairedTimes();
   slower_ = BettingTest(-kLeastGain, kWinsorisedRatio);
+  doubted_from_ = kFirstDoubt;
+}
+
+void GuardedKey::Restart() {
+  account_.Restart();
+  RestartComparison();
   trials_.clear();
   barred_.clear();
   timed_ = 0;
@@ -145,24 +176,32 @@ bool GuardedKey::MustRevoke() const {
   return account_.Overspent() || slower_.Below(kWrongRevocation);
 }
 
+bool GuardedKey::InDoubt() const {
+  if (choice_.leaves_nccl_alone() || captured_ || in_blocks_ || calls_of_version_ < kMiddleCalls)
+    return false;
+  return slower_.log_capital() > doubted_from_;
+}
+
 bool GuardedKey::IsBarred(const CollectiveConfig& config) const {
   return std::find(barred_.begin(), barred_.end(), config) != barred_.end();
 }
 
 std::vector<CollectiveConfig> GuardedKey::OpenTrials() const {
+  if (!searching()) return TrialsBeside(choice_);
   std::vector<CollectiveConfig> open;
-  if (searching()) {
-    for (const Trial& trial : trials_) {
-      const bool goes_on = trial.state == Trial::State::kOpen || trial.state == Trial::State::kBetter;
-      if (goes_on) open.push_back(trial.candidate.config);
-    }
-    return open;
-  }
-  for (const ProbeCandidate& candidate : candidates_) {
-    if (open.size() == kMostTrials) break;
-    if (!IsBarred(candidate.config) && candidate.config != choice_) open.push_back(candidate.config);
+  for (const Trial& trial : trials_) {
+    if (trial.goes_on()) open.push_back(trial.candidate.config);
   }
   return open;
+}
+
+std::vector<CollectiveConfig> GuardedKey::TrialsBeside(const CollectiveConfig& choice) const {
+  std::vector<CollectiveConfig> trials;
+  for (const ProbeCandidate& candidate : candidates_) {
+    if (trials.size() == kMostTrials) break;
+    if (!IsBarred(candidate.config) && candidate.config != choice) trials.push_back(candidate.config);
+  }
+  return trials;
 }
 
 bool GuardedKey::MustStopTrial() const {
@@ -173,7 +212,7 @@ bool GuardedKey::MustStopTrial() const {
 const Trial* GuardedKey::Winner() const {
   const Trial* best = nullptr;
   for (const Trial& trial : trials_) {
-    if (trial.state == Trial::State::kBarred || trial.better.count() < kLeastPairs) continue;
+    if (!trial.goes_on() || trial.better.count() < kLeastPairs) continue;
     if (best == nullptr || trial.mean() < best->mean()) best = &trial;
   }
   return best != nullptr && best->state == Trial::State::kBetter ? best : nullptr;

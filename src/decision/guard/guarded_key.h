@@ -23,17 +23,26 @@ inline constexpr double kWrongRevocation = 1e-3;
 // Differences in logs are winsorised to this, and smaller ones than kLeastGain are not worth a change.
 inline constexpr double kWinsorisedRatio = 0.2;
 inline constexpr double kLeastGain = 0.005;
+// Those of trials more: a test of values between narrow bounds needs fewer of them for a small gain, and no
+// more for a large one.
+inline constexpr double kWinsorisedTrial = 0.1;
 
 struct Trial {
   enum class State : uint8_t { kOpen, kBetter, kFutile, kBarred };
   ProbeCandidate candidate;
   PairedTimes pairs;
-  BettingTest better{-kLeastGain, kWinsorisedRatio};
+  BettingTest better;
   // Of log(trial / choice), winsorised far out only: how good it is, where `better` says that it is.
   double ratio_sum = 0;
+  // The same, winsorised to kWinsorisedRatio.
+  double near_sum = 0;
   uint32_t timed = 0;
   double mean() const { return better.count() == 0 ? 0 : ratio_sum / better.count(); }
+  double near_mean() const { return better.count() == 0 ? 0 : near_sum / better.count(); }
+  bool goes_on() const { return state == State::kOpen || state == State::kBetter; }
   State state = State::kOpen;
+
+  explicit Trial(const ProbeCandidate& tried);
 };
 
 class GuardedKey {
@@ -61,8 +70,13 @@ class GuardedKey {
   bool MustRevoke() const;
   // Calls of several times NCCL's time on end: too slow even where the program does not wait.
   bool IsGross() const { return !choice_.leaves_nccl_alone() && account_.IsGross(); }
+  // Paired samples speak against the choice, not yet enough, and the version's dense ones are made: it is
+  // worth a version that takes dense ones again. So often for one choice as its evidence rises by kDoubtStep.
+  bool InDoubt() const;
   // Trials that may still be made; fewer than are in use where one ended.
   std::vector<CollectiveConfig> OpenTrials() const;
+  // What may be tried in a version with this choice.
+  std::vector<CollectiveConfig> TrialsBeside(const CollectiveConfig& choice) const;
   // A trial is barred and still in use.
   bool MustStopTrial() const;
   // The best of the trials, once it is shown to be better than the choice.
@@ -87,6 +101,8 @@ class GuardedKey {
   void TakeCompared(const GuardedCall& call, double log_time);
   bool IsTooSlow(const Trial& trial, double ns) const;
   static void TakePair(Trial& trial, double ratio);
+  void EndHopeless();
+  void RestartComparison();
   bool IsBarred(const CollectiveConfig& config) const;
 
   TableKey key_;
@@ -97,7 +113,11 @@ class GuardedKey {
   KeyAccount account_;
   PairedTimes pairs_;                                  // NCCL's samples with the choice
   BettingTest slower_{-kLeastGain, kWinsorisedRatio};  // of log(NCCL's / choice)
+  static constexpr double kFirstDoubt = 1.5;
+  static constexpr double kDoubtStep = 1;
+  double doubted_from_ = kFirstDoubt;  // log capital
   uint32_t calls_ = 0;
+  uint32_t calls_of_version_ = 0;
   uint32_t timed_ = 0;
   bool captured_ = false;
   bool in_blocks_ = false;

@@ -13,7 +13,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c504344;  // "DCPL"
-constexpr uint16_t kVersion = 1;
+constexpr uint16_t kVersion = 2;
 constexpr size_t kHeaderBytes = 24;
 constexpr size_t kChecksumBytes = 8;
 constexpr size_t kKeyBytes = 12;
@@ -108,7 +108,7 @@ std::vector<std::byte> EncodePlan(const TablePlan& plan) {
   out.Put(static_cast<uint16_t>(plan.keys.size()));
   out.Put(static_cast<uint32_t>(plan.others_use_policy));
   out.Put(plan.trial_from);
-  out.Put(plan.trial_period);
+  out.Put(plan.trials_a_choice);
   out.Put(plan.block_calls);
   out.PutBytes(keys.buffer());
   out.Put(Checksum(out.buffer()));
@@ -126,9 +126,9 @@ std::optional<TablePlan> DecodePlan(std::span<const std::byte> bytes) {
   const auto others = in.Get<uint32_t>();
   plan.others_use_policy = others == 1;
   plan.trial_from = in.Get<uint32_t>();
-  plan.trial_period = in.Get<uint32_t>();
+  plan.trials_a_choice = in.Get<uint32_t>();
   plan.block_calls = in.Get<uint32_t>();
-  if (others > 1 || plan.trial_period == 0) return std::nullopt;
+  if (others > 1 || plan.trials_a_choice == 0) return std::nullopt;
   for (KeyPlan& key : plan.keys) {
     if (!GetKey(in, key)) return std::nullopt;
   }

@@ -6,29 +6,41 @@
 namespace dynamiccl {
 namespace {
 
-// Number of the trial call in this block of the period, counted from the first repeated one; -1: none.
-int64_t RepeatAt(const TablePlan& plan, const KeyPlan& key, uint32_t block) {
-  if (!key.first_round) return block;
-  const size_t trials = key.trials.size();
-  const uint64_t from = trials + (key.pause + plan.trial_period - 1) / plan.trial_period;
-  return block < from ? -1 : static_cast<int64_t>(block - from);
+// The trials of the first round, one after the other, then those of the rounds in which they are repeated:
+// both in groups of `group`, each with one call of the choice at a place of its own. This call's number among
+// the trials; -1: the choice's.
+int64_t NumberAt(const KeyPlan& key, uint32_t group, uint32_t since) {
+  const uint32_t block = since / (group + 1);
+  const uint32_t choice = PlaceIn(group + 1, KeyCode(key.key), block);
+  const uint32_t place = since % (group + 1);
+  if (place == choice) return -1;
+  return int64_t{block} * group + place - (place > choice ? 1 : 0);
 }
 
 // The trial of this call, or -1. A first round of one call each, and the pause, before any is repeated.
 int TrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t ordinal) {
-  const uint32_t begins = key.first_round ? plan.trial_from : 0;
-  if (key.trials.empty() || plan.trial_period == 0 || ordinal < begins) return -1;
-  const uint32_t since = ordinal - begins;
-  const uint32_t block = since / plan.trial_period;
-  if (since % plan.trial_period != PlaceIn(plan.trial_period, KeyCode(key.key), block)) return -1;
   const auto trials = static_cast<int64_t>(key.trials.size());
-  if (key.first_round && block < trials) return static_cast<int>(block);
-  const int64_t repeat = RepeatAt(plan, key, block);
+  const auto group = static_cast<uint32_t>(std::min<int64_t>(plan.trials_a_choice, trials));
+  if (group == 0) return -1;
+  uint32_t since = ordinal;
+  if (key.first_round) {
+    if (ordinal < plan.trial_from) return -1;
+    since -= plan.trial_from;
+    const int64_t first = NumberAt(key, group, since);
+    const auto round = static_cast<uint32_t>((trials + group - 1) / group * (group + 1));
+    if (since < round) return first < trials ? static_cast<int>(first) : -1;
+    if (since - round < key.pause) return -1;
+    since -= round + key.pause;
+  }
+  const int64_t repeat = NumberAt(key, group, since);
   return repeat >= 0 && repeat / trials < kMostRounds ? static_cast<int>(repeat % trials) : -1;
 }
 
+// Denser as long as little is known.
 bool IsDefaultSample(const KeyPlan& key, uint32_t ordinal) {
-  const uint32_t period = ordinal < kDenseCalls ? kDensePeriod : kSparsePeriod;
+  const uint32_t period = ordinal < kDenseCalls    ? kDensePeriod
+                          : ordinal < kMiddleCalls ? kMiddlePeriod
+                                                   : kSparsePeriod;
   return ordinal % period == PlaceIn(period, KeyCode(key.key) + 1, ordinal / period);
 }
 

@@ -19,6 +19,9 @@ inline constexpr int kMostTrials = 8;
 // choice is not NCCL's own: enough to see within a dozen calls what is several times slower.
 inline constexpr uint32_t kDenseCalls = 48;
 inline constexpr uint32_t kDensePeriod = 4;
+// Then for a while one in kMiddlePeriod and a call beside it: enough for the test to see what is 1.2x slower.
+inline constexpr uint32_t kMiddleCalls = 192;
+inline constexpr uint32_t kMiddlePeriod = 12;
 // From then on: one sample of NCCL's choice and one call beside it, 1 % of the calls.
 inline constexpr uint32_t kSparsePeriod = 200;
 // Rounds of a key's trials; then they have an answer or none that probing could afford.
@@ -44,8 +47,10 @@ struct KeyPlan {
 
 struct TablePlan {
   bool others_use_policy = true;  // keys that are not listed: the policy's choice, else NCCL's
-  uint32_t trial_from = 8;        // ordinal of the first trial
-  uint32_t trial_period = 2;      // one call in so many is a trial
+  uint32_t trial_from = 4;        // ordinal of the first trial
+  // So many trials of a key, or as many as it has, for one call of its choice: each trial is compared with
+  // that call, so more of them share it and have an answer sooner.
+  uint32_t trials_a_choice = 3;
   // Above 0: keys in_blocks use their choice in one block of so many calls of the communicator and NCCL's in
   // the next, in the order choice, NCCL, NCCL, choice.
   uint32_t block_calls = 0;

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
 
 #include "src/cost_model/cost_model.h"
 #include "tests/src/decision/guard/guard_promises.h"
@@ -36,6 +39,7 @@ class OneKey {
       if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
       if (use.use == CallUse::kTrial) call.config = entry_.trials[static_cast<size_t>(use.trial)];
       call.transfer_ns = call.config.leaves_nccl_alone() ? kNccl : times(call.config);
+      if (noise) call.transfer_ns = static_cast<int64_t>(static_cast<double>(call.transfer_ns) * noise());
       call.captured = captured;
       if (call.config == kBad) ++bad_calls;
       guard_.TakeCall(call);
@@ -50,6 +54,7 @@ class OneKey {
   std::vector<int64_t> times_ns;
   int bad_calls = 0;
   bool captured = false;
+  std::function<double()> noise;
 
  private:
   void Commit(Proposal proposal) {
@@ -166,6 +171,37 @@ TEST(Guard, AChangedFabricRevokesFirstAndSearchesInTheSameVersion) {
   ASSERT_EQ(job.guard().plan().keys.size(), 1u);
 }
 
+// What was the choice may be the best on the changed fabric too: it is a candidate like any other.
+TEST(Guard, TriesTheFormerChoiceOnAChangedFabric) {
+  OneKey job({kPolicyChoice, {{kPolicyChoice, 0.8}, {kGood, 0.9}}, kPolicyChoice});
+  int64_t factor = 1;
+  const auto times = [&](const CollectiveConfig& config) {
+    return (config == kPolicyChoice ? 800'000 : 1'000'000) * factor;
+  };
+  job.Calls(500, times);
+  factor = 2;
+  job.Calls(60, times);
+  ASSERT_FALSE(job.reasons.empty());
+  ASSERT_EQ(job.reasons[0], GuardReason::kRegimeChanged);
+  ASSERT_EQ(job.guard().plan().keys.size(), 1u);
+  EXPECT_EQ(job.guard().plan().keys[0].trials, (std::vector{kPolicyChoice, kGood}));
+}
+
+// 1.2x slower in strong noise: the first samples only raise a doubt, and those of the versions that follow
+// decide.
+TEST(Guard, DoubtBringsDenseSamplesAgainUntilTheyDecide) {
+  OneKey job({kPolicyChoice, {}, {}});
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise(0, 0.3);
+  job.noise = [&] { return std::exp(noise(random)); };
+  job.Calls(3000, [](const CollectiveConfig&) { return kNccl * 12 / 10; });
+  ASSERT_GE(job.reasons.size(), 2u);
+  EXPECT_EQ(job.reasons.front(), GuardReason::kDoubt);
+  EXPECT_EQ(job.reasons.back(), GuardReason::kSlowerThanNccl);
+  EXPECT_TRUE(job.choice().leaves_nccl_alone());
+  EXPECT_LE(std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kDoubt), 6);
+}
+
 bool AnyInBlocks(const testing::SimulatedJob& job) {
   return std::any_of(job.guard().keys().begin(), job.guard().keys().end(),
                      [](const auto& entry) { return entry.second.in_blocks(); });
@@ -241,10 +277,10 @@ TEST_P(GuardPromises, Hold) {
     EXPECT_TRUE(promise.kept) << promise.name << ", " << promise.noise << ": " << promise.figures;
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, GuardPromises,
-                         ::testing::Combine(::testing::Range(0, 7),
-                                            ::testing::Values(testing::Timing::kAll,
-                                                              testing::Timing::kPlanned)));
+INSTANTIATE_TEST_SUITE_P(
+    All, GuardPromises,
+    ::testing::Combine(::testing::Range(0, static_cast<int>(testing::PromiseCases().size())),
+                       ::testing::Values(testing::Timing::kAll, testing::Timing::kPlanned)));
 
 }  // namespace
 }  // namespace dynamiccl

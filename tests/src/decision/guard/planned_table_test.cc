@@ -20,7 +20,7 @@ TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
   TablePlan plan;
   plan.others_use_policy = random() % 2 == 0;
   plan.trial_from = static_cast<uint32_t>(random() % 20);
-  plan.trial_period = 1 + static_cast<uint32_t>(random() % 5);
+  plan.trials_a_choice = 1 + static_cast<uint32_t>(random() % 5);
   plan.block_calls = static_cast<uint32_t>(random() % 1000);
   for (size_t i = 0; i < keys; ++i) {
     KeyPlan key;

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   app.add_option("--keys", options.keys, "Keys of the job.")->check(CLI::Range(1, 40));
   app.add_option("--quiet-minutes", options.quiet_minutes, "Of each quiet job.")->check(CLI::PositiveNumber);
   app.add_option("--only", only,
-                 "bad-policy, spoilt, degraded, quiet, store, straggler or hidden; empty: all.");
+                 "bad-policy, slower, spoilt, degraded, quiet, store, straggler or hidden; empty: all.");
   std::string timing_only;
   app.add_option("--timing", timing_only, "all, planned or windows; empty: each of them.");
   CLI11_PARSE(app, argc, argv);

@@ -31,7 +31,7 @@ TEST(TablePlan, EveryTrialIsMadeOnceBeforeAnyIsRepeatedAndThenComesAPause) {
   for (const auto& [trial, ordinals] : made) {
     EXPECT_GE(ordinals[0], plan.trial_from);
     EXPECT_EQ(ordinals.size(), kMostRounds + 1);
-    EXPECT_GT(ordinals[1], first_round_ends + key.pause - plan.trial_period);
+    EXPECT_GT(ordinals[1], first_round_ends + key.pause);
   }
 }
 
@@ -46,19 +46,42 @@ TEST(TablePlan, TrialsUnderWayGoOnAtOnce) {
   EXPECT_EQ(trials, 8);
 }
 
+// Each trial is compared with calls of the choice between its own: without one between two of them a pair is
+// lost.
+TEST(TablePlan, EveryTrialHasCallsOfTheChoiceBesideIt) {
+  const TablePlan plan;
+  const std::vector<CollectiveConfig> all(kMostTrials, kTreeLl);
+  for (size_t trials = 1; trials <= kMostTrials; ++trials) {
+    KeyPlan key = KeyWith({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(trials)});
+    key.first_round = false;
+    int choices = 0;
+    std::vector<int> made(trials);
+    for (uint32_t ordinal = 0; ordinal < 60; ++ordinal) {
+      const PlannedUse use = UseOf(plan, key, false, {ordinal, ordinal});
+      use.use == CallUse::kTrial ? ++made[static_cast<size_t>(use.trial)] : ++choices;
+    }
+    for (const int count : made) {
+      EXPECT_LE(count, choices) << trials << " trials";
+      EXPECT_GE(count, made[0] - 1) << trials << " trials";
+    }
+  }
+}
+
 TEST(TablePlan, SamplesOfNcclsChoiceAreDenseAtFirstThenOnePercent) {
   const TablePlan plan;
   KeyPlan key = KeyWith({});
   key.choice = kTreeLl;
   int dense = 0;
+  int middle = 0;
   int sparse = 0;
   uint64_t timed = 0;
-  for (uint32_t ordinal = 0; ordinal < kDenseCalls + 20'000; ++ordinal) {
+  for (uint32_t ordinal = 0; ordinal < kMiddleCalls + 20'000; ++ordinal) {
     const bool sample = UseOf(plan, key, true, {ordinal, 0}).use == CallUse::kDefaultSample;
-    (ordinal < kDenseCalls ? dense : sparse) += sample ? 1 : 0;
-    if (ordinal >= kDenseCalls) timed += IsTimed(plan, key, true, ordinal) ? 1 : 0;
+    (ordinal < kDenseCalls ? dense : ordinal < kMiddleCalls ? middle : sparse) += sample ? 1 : 0;
+    if (ordinal >= kMiddleCalls) timed += IsTimed(plan, key, true, ordinal) ? 1 : 0;
   }
   EXPECT_EQ(dense, static_cast<int>(kDenseCalls / kDensePeriod));
+  EXPECT_EQ(middle, static_cast<int>((kMiddleCalls - kDenseCalls) / kMiddlePeriod));
   EXPECT_NEAR(sparse, 100, 1);
   EXPECT_NEAR(static_cast<double>(timed), 200, 4) << "1 % of the calls";
   EXPECT_EQ(UseOf(plan, key, false, {3, 0}), PlannedUse{}) << "a choice that is NCCL's own needs no samples";
@@ -70,7 +93,7 @@ TEST(TablePlan, SamplesMeetEveryPlaceOfAStep) {
   const TablePlan plan;
   KeyPlan key = KeyWith({});
   std::map<uint32_t, int> places;
-  for (uint32_t ordinal = kDenseCalls; ordinal < 40'000; ++ordinal) {
+  for (uint32_t ordinal = kMiddleCalls; ordinal < 40'000; ++ordinal) {
     if (UseOf(plan, key, true, {ordinal, 0}).use == CallUse::kDefaultSample) ++places[ordinal % 4];
   }
   for (uint32_t place = 0; place < 4; ++place) EXPECT_GT(places[place], 25) << place;

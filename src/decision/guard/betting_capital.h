@@ -21,8 +21,6 @@ class BettingTest {
   // The mean is below the border, wrong with at most this probability over all looks.
   bool Below(double delta) const;
   uint32_t count() const { return count_; }
-  // Of the capital, which begins with 0: how much there is to say that the mean is below.
-  double log_capital() const { return log_capital_; }
   // Of the winsorised values; 0 without any.
   double mean() const { return count_ == 0 ? 0 : sum_ / count_; }
 

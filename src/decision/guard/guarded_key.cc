@@ -18,6 +18,10 @@ constexpr uint32_t kHopelessPairs = 2;
 constexpr double kHopeless = 0.1;
 constexpr uint32_t kFutilePairs = 8;
 constexpr double kFutile = -0.01;
+// A choice is in doubt when so many pairs say that it loses so much, for so many versions at most.
+constexpr uint32_t kDoubtPairs = 12;
+constexpr double kDoubtedLoss = 0.03;
+constexpr int kMostDoubts = 16;
 constexpr double kFarOut = 1;  // e times more, or less
 // A trial behind the best one by so much, over the root of its pairs, will not be the best: two deviations of
 // the difference of two means at 5 % noise.
@@ -38,7 +42,7 @@ Trial::Trial(const ProbeCandidate& tried)
 
 void GuardedKey::Use(const CollectiveConfig& choice, const std::vector<CollectiveConfig>& trials) {
   // Any version's first calls are dense in samples.
-  if (InDoubt()) doubted_from_ = slower_.log_capital() + kDoubtStep;
+  doubts_ += InDoubt() ? 1 : 0;
   calls_of_version_ = 0;
   if (choice != choice_) {
     choice_ = choice;
@@ -160,7 +164,7 @@ void GuardedKey::TakePair(Trial& trial, double ratio) {
 void GuardedKey::RestartComparison() {
   pairs_ = PairedTimes();
   slower_ = BettingTest(-kLeastGain, kWinsorisedRatio);
-  doubted_from_ = kFirstDoubt;
+  doubts_ = 0;
 }
 
 void GuardedKey::Restart() {
@@ -177,9 +181,9 @@ bool GuardedKey::MustRevoke() const {
 }
 
 bool GuardedKey::InDoubt() const {
-  if (choice_.leaves_nccl_alone() || captured_ || in_blocks_ || calls_of_version_ < kMiddleCalls)
-    return false;
-  return slower_.log_capital() > doubted_from_;
+  if (choice_.leaves_nccl_alone() || captured_ || in_blocks_) return false;
+  if (calls_of_version_ < kMiddleCalls || doubts_ == kMostDoubts) return false;
+  return slower_.count() >= kDoubtPairs && slower_.mean() < -kDoubtedLoss;
 }
 
 bool GuardedKey::IsBarred(const CollectiveConfig& config) const {

@@ -70,8 +70,9 @@ class GuardedKey {
   bool MustRevoke() const;
   // Calls of several times NCCL's time on end: too slow even where the program does not wait.
   bool IsGross() const { return !choice_.leaves_nccl_alone() && account_.IsGross(); }
-  // Paired samples speak against the choice, not yet enough, and the version's dense ones are made: it is
-  // worth a version that takes dense ones again. So often for one choice as its evidence rises by kDoubtStep.
+  // The version's dense samples are made, and by the paired ones the choice loses, though not surely: it is
+  // worth a version that takes dense ones again, which costs nothing where it does lose. Ends by itself where
+  // it does not: the mean of more pairs is nearer to none.
   bool InDoubt() const;
   // Trials that may still be made; fewer than are in use where one ended.
   std::vector<CollectiveConfig> OpenTrials() const;
@@ -113,9 +114,7 @@ class GuardedKey {
   KeyAccount account_;
   PairedTimes pairs_;                                  // NCCL's samples with the choice
   BettingTest slower_{-kLeastGain, kWinsorisedRatio};  // of log(NCCL's / choice)
-  static constexpr double kFirstDoubt = 1.5;
-  static constexpr double kDoubtStep = 1;
-  double doubted_from_ = kFirstDoubt;  // log capital
+  int doubts_ = 0;                                     // of this choice
   uint32_t calls_ = 0;
   uint32_t calls_of_version_ = 0;
   uint32_t timed_ = 0;

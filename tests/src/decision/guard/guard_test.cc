@@ -91,7 +91,8 @@ TEST(Guard, RevokesAPolicyThatIsTwoPercentSlower) {
   OneKey job({kPolicyChoice, {}, {}});
   job.Calls(40'000, [](const CollectiveConfig&) { return kNccl * 102 / 100; });
   ASSERT_FALSE(job.reasons.empty());
-  EXPECT_EQ(job.reasons[0], GuardReason::kSlowerThanNccl);
+  EXPECT_EQ(job.reasons.back(), GuardReason::kSlowerThanNccl) << "after versions that only doubted it";
+  EXPECT_TRUE(job.choice().leaves_nccl_alone());
 }
 
 TEST(Guard, AdoptsTheTrialThatIsBetter) {
@@ -124,6 +125,20 @@ TEST(Guard, AdoptionsComeAtMostOnceInFiveSeconds) {
     last_ns = job.times_ns[i];
   }
   EXPECT_EQ(job.choice(), kGood);
+}
+
+// Versions that only take trials out come in between: what was shown to be better is adopted all the same.
+TEST(Guard, AWinnerIsNotLostToAVersionThatComesBeforeItsAdoption) {
+  testing::JobOptions options;
+  options.calls_per_step = 160;  // many calls between two adoptions
+  testing::SimulatedJob job(options);
+  job.RunFor(120'000'000'000);
+  for (size_t key = 0; key < job.truth().size(); ++key) {
+    double best = 1;
+    for (const ProbeCandidate& each : job.guard().keys().at(KeyCode(job.truth()[key].key)).candidates())
+      best = std::min(best, job.RatioOf(key, each.config));
+    EXPECT_LE(job.RatioOf(key, job.ChoiceOf(key)), best < 0.9 ? 1.05 * best : 1.0) << key;
+  }
 }
 
 TEST(Guard, CapturedKeysAreListedAndNeverTried) {
@@ -190,16 +205,21 @@ TEST(Guard, TriesTheFormerChoiceOnAChangedFabric) {
 // 1.2x slower in strong noise: the first samples only raise a doubt, and those of the versions that follow
 // decide.
 TEST(Guard, DoubtBringsDenseSamplesAgainUntilTheyDecide) {
-  OneKey job({kPolicyChoice, {}, {}});
-  std::mt19937_64 random(7);
-  std::normal_distribution<double> noise(0, 0.3);
-  job.noise = [&] { return std::exp(noise(random)); };
-  job.Calls(3000, [](const CollectiveConfig&) { return kNccl * 12 / 10; });
-  ASSERT_GE(job.reasons.size(), 2u);
-  EXPECT_EQ(job.reasons.front(), GuardReason::kDoubt);
-  EXPECT_EQ(job.reasons.back(), GuardReason::kSlowerThanNccl);
-  EXPECT_TRUE(job.choice().leaves_nccl_alone());
-  EXPECT_LE(std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kDoubt), 6);
+  int jobs_in_doubt = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    OneKey job({kPolicyChoice, {}, {}});
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> noise(0, 0.3);
+    job.noise = [&] { return std::exp(noise(random)); };
+    job.Calls(6000, [](const CollectiveConfig&) { return kNccl * 12 / 10; });
+    EXPECT_TRUE(job.choice().leaves_nccl_alone()) << seed;
+    ASSERT_FALSE(job.reasons.empty());
+    EXPECT_EQ(job.reasons.back(), GuardReason::kSlowerThanNccl) << seed;
+    const auto doubts = std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kDoubt);
+    EXPECT_LE(doubts, 16) << seed;
+    jobs_in_doubt += doubts > 0 ? 1 : 0;
+  }
+  EXPECT_GE(jobs_in_doubt, 10);
 }
 
 bool AnyInBlocks(const testing::SimulatedJob& job) {

@@ -168,54 +168,51 @@ std::optional<GuardReason> Guard::WhyRevoke() const {
   return 3 * futile > trials ? std::optional(GuardReason::kFewerTrials) : std::nullopt;
 }
 
-std::optional<GuardReason> Guard::WhyAdopt(int64_t now_ns) {
-  if (!confirmed_.empty()) return GuardReason::kConfirmed;
-  bool winner = false;
-  bool ended = false;
-  bool search = false;
-  bool comparing = false;
-  bool compare = false;
-  bool searching = false;
-  double decided_ns = 0;
-  double open_ns = 0;
-  int ready = 0;
-  int hopeful = 0;
+Guard::Search Guard::SearchOfKeys() const {
+  Search search;
   for (const auto& [code, key] : keys_) {
     const bool wins = key.Winner() != nullptr && !Hidden(key);
     const bool ends = key.searching() && TrialsAreOver(key);
-    comparing |= key.in_blocks();
-    compare |= MustCompare(key);
-    searching |= key.searching();
-    winner |= wins;
-    ended |= ends;
-    search |= !key.searching() && WorthTrials(key);
+    search.comparing |= key.in_blocks();
+    search.can_compare |= MustCompare(key);
+    search.can_begin |= !key.searching() && WorthTrials(key);
+    search.winner |= wins;
+    search.ended |= ends;
     if (!key.searching()) continue;
-    (wins || ends ? decided_ns : open_ns) += key.account().total_ns();
+    search.searching = true;
+    (wins || ends ? search.decided_ns : search.open_ns) += key.account().total_ns();
     // All keys alike: each is to be tuned within so many of its calls, however long they take.
-    if (wins || !ends) ++(wins ? ready : hopeful);
+    if (wins || !ends) ++(wins ? search.ready : search.hopeful);
   }
-  const bool open = open_ns * kMostlyDecided > decided_ns;
-  if (comparing && ComparisonIsOver()) return GuardReason::kCompared;
-  if (!winner && !search && !ended) {
+  return search;
+}
+
+// What is ready waits for what is not as long as waiting has cost less than the spacing would: then it would
+// have been as good to adopt at once.
+bool Guard::WinnersWait(const Search& search, int64_t now_ns) {
+  waited_ns_ += search.ready * (now_ns - std::exchange(looked_ns_, now_ns));
+  return waited_ns_ < search.hopeful * kGuardAdoptionSpacingNs &&
+         now_ns - ready_since_ns_ < kGuardAdoptionSpacingNs;
+}
+
+std::optional<GuardReason> Guard::WhyAdopt(int64_t now_ns) {
+  if (!confirmed_.empty()) return GuardReason::kConfirmed;
+  const Search search = SearchOfKeys();
+  if (search.comparing && ComparisonIsOver()) return GuardReason::kCompared;
+  if (!search.winner && !search.ended && !search.can_begin) {
     ready_since_ns_ = -1;
-    const bool begins = compare && !comparing && !searching && effects_.calls_of_step() > 0;
+    const bool begins =
+        search.can_compare && !search.comparing && !search.searching && effects_.calls_of_step() > 0;
     return begins ? std::optional(GuardReason::kCompare) : std::nullopt;
   }
-  if (ready_since_ns_ < 0 && (winner || search)) {
+  if (ready_since_ns_ < 0 && (search.winner || search.can_begin)) {
     ready_since_ns_ = looked_ns_ = now_ns;
     waited_ns_ = 0;
   }
-  if (open && !winner && !search) return std::nullopt;
-  const int64_t since_ns = now_ns - ready_since_ns_;
-  if (winner) {
-    // What is ready waits for what is not as long as waiting has cost less than the spacing would: then it
-    // would have been as good to adopt at once.
-    waited_ns_ += ready * (now_ns - std::exchange(looked_ns_, now_ns));
-    const bool worth = waited_ns_ < hopeful * kGuardAdoptionSpacingNs;
-    return worth && since_ns < kGuardAdoptionSpacingNs ? std::nullopt : std::optional(GuardReason::kAdopt);
-  }
-  if (search && since_ns < kGatherTrialsNs) return std::nullopt;
-  return search ? GuardReason::kSearch : GuardReason::kSearchEnded;
+  if (search.winner) return WinnersWait(search, now_ns) ? std::nullopt : std::optional(GuardReason::kAdopt);
+  const bool open = search.open_ns * kMostlyDecided > search.decided_ns;
+  if (!search.can_begin) return open ? std::nullopt : std::optional(GuardReason::kSearchEnded);
+  return now_ns - ready_since_ns_ < kGatherTrialsNs ? std::nullopt : std::optional(GuardReason::kSearch);
 }
 
 std::optional<Proposal> Guard::Tick(int64_t now_ns) {

@@ -143,6 +143,21 @@ class Guard {
   void TakeUp(const KeyPlan& entry, GuardReason reason);
   void TakeUpUnlisted(const std::set<uint32_t>& listed);
   std::optional<GuardReason> WhyRevoke() const;
+  // How far the keys' trials are, together.
+  struct Search {
+    bool comparing = false;  // by blocks of steps
+    bool can_compare = false;
+    bool searching = false;
+    bool can_begin = false;  // a key is worth trials that it does not have
+    bool winner = false;
+    bool ended = false;     // a key's trials are over, whatever they said
+    double decided_ns = 0;  // time of keys whose trials have an answer
+    double open_ns = 0;     // and of those that wait for theirs
+    int ready = 0;          // keys with a winner
+    int hopeful = 0;        // keys that may have one yet
+  };
+  Search SearchOfKeys() const;
+  bool WinnersWait(const Search& search, int64_t now_ns);
   std::optional<GuardReason> WhyAdopt(int64_t now_ns);
 
   GuardOptions options_;

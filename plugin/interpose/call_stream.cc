@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "plugin/interpose/communicator_births.h"
@@ -283,7 +284,32 @@ void Record(Recorder& recorder, CollectiveTimes* times, const BufferedCall& buff
   }
 }
 
+// Before the library is called, which may never return. Of a group its first call stands for all.
+[[gnu::hot]] void MarkCallsInside(Recorder& recorder, const ThreadCalls& thread) {
+  const BufferedCall& first = thread.calls.front();
+  const CollectiveCall& call = first.issued.call;
+  recorder.Enter({.since_ns = first.issued.issued_ns,
+                  .call_number = call.call_number,
+                  .bytes = call.bytes,
+                  .communicator = first.communicator->number,
+                  .root_or_peer = static_cast<int16_t>(first.issued.root_or_peer),
+                  .group_size = static_cast<uint16_t>(std::min<size_t>(thread.calls.size(), UINT16_MAX)),
+                  .collective = static_cast<uint8_t>(call.collective),
+                  .data_type = static_cast<uint8_t>(call.data_type),
+                  .op = static_cast<uint8_t>(call.op),
+                  .what = static_cast<uint8_t>(InsideOf::kCall),
+                  .reserved = 0});
+}
+
+// At a group's end.
+void MarkInside(ProcessRuntime& runtime, const ThreadCalls& thread) {
+  if (!thread.unborn.empty()) MarkBirth(runtime, *thread.unborn.back().communicator);
+  Recorder* const recorder = runtime.recorder();
+  if (recorder != nullptr && !thread.calls.empty()) MarkCallsInside(*recorder, thread);
+}
+
 void CloseGroup(ProcessRuntime& runtime, ThreadCalls& thread, bool taken) {
+  if (Recorder* const recorder = runtime.recorder()) recorder->Leave();
   if (taken) CountGroup(runtime, thread);
   thread.calls.clear();
   thread.in_flight.clear();
@@ -346,7 +372,10 @@ GroupInFlight* OnlyInFlightOnThisThread() noexcept {
     Describe(facts, communicator, stream, runtime_->accounts_for_calls(), thread, buffered);
     if (IsRootOfParts(buffered)) BufferRootsPart(buffered);
     buffered_ = thread.calls.size() - before;
-    if (thread.depth == 0) NumberCalls(thread, false);
+    if (thread.depth == 0) {
+      NumberCalls(thread, false);
+      if (Recorder* const recorder = runtime_->recorder()) MarkCallsInside(*recorder, thread);
+    }
     if (CollectiveTimes* times = runtime_->times()) {
       // The table is the call's own by now, in a group that of the one before.
       BufferedCall& last = thread.calls.back();
@@ -378,7 +407,11 @@ bool GroupEnd::outermost() const {
 }
 
 GroupEnd::GroupEnd(bool simulated) noexcept : runtime_(guard_.outermost() ? ProcessRuntime::Get() : nullptr) {
-  if (runtime_ != nullptr && outermost()) Guarded([=] { NumberCalls(t_calls, simulated); });
+  if (runtime_ != nullptr && outermost())
+    Guarded([&] {
+      NumberCalls(t_calls, simulated);
+      if (!simulated) MarkInside(*runtime_, t_calls);
+    });
 }
 
 ncclResult_t GroupEnd::Finish(ncclResult_t result) noexcept {

@@ -155,6 +155,24 @@ std::shared_ptr<Communicator> ChildOf(const Communicator& parent, const ControlT
 
 }  // namespace
 
+void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator) {
+  runtime.OpenFiles(communicator.process_rank);
+  Recorder* const recorder = runtime.recorder();
+  if (recorder == nullptr) return;
+  const CommunicatorInfo& info = communicator.info;
+  recorder->Enter({.since_ns = MonotonicNanoseconds(),
+                   .call_number = 0,
+                   .bytes = info.id,
+                   .communicator = 0,
+                   .root_or_peer = static_cast<int16_t>(info.rank),
+                   .group_size = static_cast<uint16_t>(std::max(info.n_ranks, 0)),
+                   .collective = 0,
+                   .data_type = 0,
+                   .op = 0,
+                   .what = static_cast<uint8_t>(InsideOf::kBirth),
+                   .reserved = 0});
+}
+
 void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle) {
   if (!CompleteChild(handle, communicator.info)) return;
   communicator.introduced = true;
@@ -275,6 +293,7 @@ void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const
   runtime_->OfferAsPlugins();
   Decline(*runtime_, *communicator_);
   runtime_->communicators().Expect(communicator_);
+  if (!InsideGroup()) MarkBirth(*runtime_, *communicator_);
 }
 
 ncclResult_t CommunicatorBirth::Finish(ncclResult_t result, ncclComm_t* handle) noexcept {
@@ -285,6 +304,7 @@ ncclResult_t CommunicatorBirth::Finish(ncclResult_t result, ncclComm_t* handle) 
       UnbornOfThisThread().push_back({communicator_, handle});
       return;
     }
+    if (Recorder* const recorder = runtime_->recorder()) recorder->Leave();
     // A non-blocking communicator goes on being initialised, and its tuner with it.
     if (result != ncclInProgress) runtime_->communicators().StopExpecting(*communicator_);
     if (result == ncclSuccess || result == ncclInProgress) Introduce(*runtime_, communicator_, *handle);

@@ -94,6 +94,10 @@ struct UnbornCommunicator {
 // The outermost group ended with `result`: empties `unborn`.
 void BringToLife(ProcessRuntime& runtime, std::vector<UnbornCommunicator>& unborn, ncclResult_t result);
 
+// The trace shows that this thread is inside the library, which makes the communicator, until the mark is
+// taken back. Opens the process's files: a process that never comes back from here has a trace as well.
+void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator);
+
 // Of the calling thread; owned by call_stream.cc.
 bool InsideGroup();
 std::vector<UnbornCommunicator>& UnbornOfThisThread();

@@ -34,7 +34,7 @@ inline Trace AnyTrace(uint64_t seed) {
         std::memcpy(reinterpret_cast<char*>(&record) + word * 8, &bits, 8);
       }
       record.issued_ns = now += static_cast<int64_t>(random() % 1000);
-      if (random() % 2 == 0) record.kind = static_cast<uint16_t>(random() % 9);
+      if (random() % 2 == 0) record.kind = static_cast<uint16_t>(random() % 11);
       Seal(record);
       section.records.push_back(record);
     }

@@ -15,6 +15,7 @@
 #include "src/collective/collective_call.h"
 #include "src/collective/collective_config.h"
 #include "src/collective/communicator_info.h"
+#include "traces/format/trace_header.h"
 #include "traces/format/trace_record.h"
 
 namespace dynamiccl {
@@ -58,6 +59,16 @@ struct WaitedShareView {
   double share = 0;  // 0: hidden behind computation, 1: the program waits for all of it
 
   friend bool operator==(const WaitedShareView&, const WaitedShareView&) = default;
+};
+
+// What a thread was inside of when the trace was read: a call, or the making of a communicator.
+struct InsideView {
+  int64_t since_ns = 0;
+  bool birth = false;
+  uint32_t communicator = 0;  // of a call: the section's own number of it
+  CommunicatorInfo born;      // of a birth: id, rank and number of ranks
+  CollectiveCall call;        // the group's first one; its group_size is that of all calls
+  int32_t root_or_peer = -1;
 };
 
 inline uint8_t PackLabels(Phase phase, Role role) {
@@ -242,6 +253,40 @@ inline TraceRecord WaitedShareRecord(const WaitedShareView& waited) {
 inline WaitedShareView WaitedShareOf(const TraceRecord& record) {
   return {record.issued_ns, record.communicator,  static_cast<Collective>(record.collective),
           record.bytes,     LabelledRole(record), record.root_or_peer / 1000.0};
+}
+
+// `mark` shows something. Sealed by whoever keeps it.
+inline TraceRecord InsideRecord(const InsideMark& mark) {
+  const bool birth = mark.what == static_cast<uint8_t>(InsideOf::kBirth);
+  TraceRecord record = EmptyRecord(birth ? RecordKind::kInsideBirth : RecordKind::kInside, mark.since_ns);
+  record.call_number = mark.call_number;
+  record.bytes = mark.bytes;
+  record.communicator = mark.communicator;
+  record.root_or_peer = mark.root_or_peer;
+  record.group_size = mark.group_size;
+  record.collective = mark.collective;
+  record.data_type = mark.data_type;
+  record.op = mark.op;
+  return record;
+}
+
+inline InsideView InsideOfRecord(const TraceRecord& record) {
+  InsideView view;
+  view.since_ns = record.issued_ns;
+  view.birth = record.kind == static_cast<uint16_t>(RecordKind::kInsideBirth);
+  view.communicator = record.communicator;
+  view.root_or_peer = record.root_or_peer;
+  if (view.birth) {
+    view.born = {record.bytes, record.root_or_peer, record.group_size, 0};
+    return view;
+  }
+  view.call.call_number = record.call_number;
+  view.call.bytes = record.bytes;
+  view.call.collective = static_cast<Collective>(record.collective);
+  view.call.data_type = static_cast<DataType>(record.data_type);
+  view.call.op = static_cast<ReduceOp>(record.op);
+  view.call.group_size = record.group_size;
+  return view;
 }
 
 // Durations saturate: 4.29 s is far beyond any collective that is not stuck.

@@ -28,6 +28,7 @@ struct SectionCalls {
   std::vector<TraceCall> calls;  // in order of issue
   std::vector<StepView> steps;
   std::vector<MemoryView> memory;
+  std::vector<InsideView> inside;              // one a thread at most
   std::vector<WaitedShareView> waited_shares;  // in order; later ones replace earlier ones
   // What could not be used, for messages.
   uint64_t without_communicator =

@@ -59,16 +59,33 @@ struct TraceHeader {
   uint64_t content_hash;   // XXH3 of bytes 480 to 519 and 528 to the section's end; finished sections only
 };
 
+// What a thread is inside of while the library has not returned, so that a hang shows it.
+enum class InsideOf : uint8_t { kNothing = 0, kCall = 1, kBirth = 2 };
+
+struct InsideMark {
+  int64_t since_ns;      // CLOCK_MONOTONIC, as TraceRecord::issued_ns
+  uint64_t call_number;  // these two as in the record of the call, or of the communicator that is being made
+  uint64_t bytes;
+  uint32_t communicator;
+  int16_t root_or_peer;
+  uint16_t group_size;  // calls of the group, of which the first is shown; or ranks of the communicator
+  uint8_t collective;
+  uint8_t data_type;
+  uint8_t op;
+  uint8_t what;  // InsideOf, stored last
+  uint32_t reserved;
+};
+
 struct SegmentHeader {
   uint32_t magic;
   uint32_t reserved;
   int64_t thread_id;
-  uint64_t head;  // records begun since the start; the ring keeps the last records_per_segment of them
-  uint8_t padding[40];
+  uint64_t head;      // records begun since the start; the ring keeps the last records_per_segment of them
+  InsideMark inside;  // in the line that every record writes to anyway
 };
 
 static_assert(std::is_trivially_copyable_v<TraceHeader> && sizeof(TraceHeader) <= kTraceHeaderBytes);
-static_assert(sizeof(SegmentHeader) == 64);
+static_assert(sizeof(InsideMark) == 40 && sizeof(SegmentHeader) == 64);
 static_assert(offsetof(TraceHeader, host) == 88 && offsetof(TraceHeader, checksum) == 472);
 static_assert(offsetof(TraceHeader, segments) == 480 && offsetof(TraceHeader, content_hash) == 520);
 

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/base/mapped_file.h"
 #include "traces/format/json_lines.h"
+#include "traces/format/record_views.h"
 #include "traces/format/section_header.h"
 #include "traces/format/trace_archive.h"
 
@@ -23,16 +25,18 @@ constexpr uint64_t kMaxSize = 1ull << 48;   // so that products and sums of head
 // One section: reads its header, then its segments.
 class SectionParser {
  public:
-  SectionParser(std::span<const std::byte> bytes, size_t offset, TraceReading reading)
-      : bytes_(bytes.subspan(offset)), strict_(reading == TraceReading::kStrict) {}
+  // Of each ring the last `newest` records.
+  SectionParser(std::span<const std::byte> bytes, size_t offset, TraceReading reading, uint64_t newest)
+      : bytes_(bytes.subspan(offset)), strict_(reading == TraceReading::kStrict), newest_(newest) {}
 
   Status Run() {
     DYNAMICCL_CHECK_OK(ReadHeader());
     section_ = SectionOf(header_);
     DYNAMICCL_CHECK_OK(CheckSize());
-    if (header_.table_records > 0) ReadSegment(header_.header_bytes, header_.table_records);
+    if (header_.table_records > 0)
+      ReadSegment(header_.header_bytes, header_.table_records, header_.table_records);
     for (uint32_t i = 0; i < header_.segments; ++i) {
-      ReadSegment(header_.first_segment + i * header_.segment_bytes, header_.records_per_segment);
+      ReadSegment(header_.first_segment + i * header_.segment_bytes, header_.records_per_segment, newest_);
     }
     // Stable: records of one moment keep the order of their ring, and communicators come before the calls on
     // them.
@@ -109,12 +113,12 @@ class SectionParser {
   }
 
   // Takes what is whole of the ring at `offset`; what is not counts as lost.
-  void ReadSegment(uint64_t offset, uint64_t capacity) {
+  void ReadSegment(uint64_t offset, uint64_t capacity, uint64_t newest) {
     SegmentHeader segment;
     if (offset + sizeof(segment) > bytes_.size()) return;
     std::memcpy(&segment, bytes_.data() + offset, sizeof(segment));
     if (segment.magic != kSegmentMagic || capacity == 0) return;
-    const uint64_t count = std::min(segment.head, capacity);
+    const uint64_t count = std::min({segment.head, capacity, newest});
     section_.lost += segment.head - count;
     for (uint64_t position = segment.head - count; position < segment.head; ++position) {
       const uint64_t start = offset + sizeof(segment) + position % capacity * header_.record_bytes;
@@ -128,22 +132,31 @@ class SectionParser {
       }
       ++section_.lost;
     }
+    ReadMark(segment.inside);
+  }
+
+  // A finished section has such marks as records.
+  void ReadMark(const InsideMark& mark) {
+    if (finished() || mark.what == static_cast<uint8_t>(InsideOf::kNothing) ||
+        mark.what > static_cast<uint8_t>(InsideOf::kBirth))
+      return;
+    section_.records.push_back(InsideRecord(mark));
+    Seal(section_.records.back());
   }
 
   std::span<const std::byte> bytes_;
   bool strict_;
+  uint64_t newest_;
   TraceHeader header_{};
   TraceSection section_;
 };
 
-}  // namespace
-
-Result<Trace> ParseTrace(std::span<const std::byte> bytes, const std::string& name, TraceReading reading) {
-  if (IsTraceArchive(bytes)) return ParseTraceArchive(bytes, name, reading);
+Result<Trace> ParseSections(std::span<const std::byte> bytes, const std::string& name, TraceReading reading,
+                            uint64_t newest) {
   Trace trace;
   size_t offset = 0;
   do {
-    SectionParser parser(bytes, offset, reading);
+    SectionParser parser(bytes, offset, reading, newest);
     if (const Status status = parser.Run(); !status) {
       // A later section that is cut off costs its own records only.
       if (reading == TraceReading::kSalvage && offset > 0) break;
@@ -156,6 +169,18 @@ Result<Trace> ParseTrace(std::span<const std::byte> bytes, const std::string& na
     offset += parser.length();
   } while (offset < bytes.size());
   return trace;
+}
+
+}  // namespace
+
+Result<Trace> ParseTrace(std::span<const std::byte> bytes, const std::string& name, TraceReading reading) {
+  if (IsTraceArchive(bytes)) return ParseTraceArchive(bytes, name, reading);
+  return ParseSections(bytes, name, reading, UINT64_MAX);
+}
+
+Result<Trace> ReadTraceTail(const std::string& path, uint64_t newest) {
+  DYNAMICCL_TRY(const MappedFile file, MappedFile::Open(path));
+  return ParseSections(file.bytes(), path, TraceReading::kSalvage, newest);
 }
 
 Result<Trace> ReadTrace(const std::string& path, TraceReading reading) {

@@ -16,7 +16,7 @@ void AppendSection(ByteWriter& writer, const TraceSection& section) {
   writer.buffer().resize(start + kTraceHeaderBytes);
   const uint64_t head = section.records.size();
   writer.Put(
-      SegmentHeader{.magic = kSegmentMagic, .reserved = 0, .thread_id = 0, .head = head, .padding = {}});
+      SegmentHeader{.magic = kSegmentMagic, .reserved = 0, .thread_id = 0, .head = head, .inside = {}});
   writer.PutBytes(std::as_bytes(std::span(section.records)));
   const uint64_t hash = ContentHash(std::span(writer.buffer()).subspan(start));
   std::memcpy(writer.buffer().data() + start + offsetof(TraceHeader, content_hash), &hash, sizeof(hash));

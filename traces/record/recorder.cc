@@ -162,6 +162,21 @@ bool Recorder::InForkedChild() const {
   return Store(*ring->segment, ring->records, mask_, record);
 }
 
+[[gnu::hot]] void Recorder::Enter(const InsideMark& mark) noexcept {
+  Ring* const ring = ThisThreadsRing();
+  if (ring == nullptr) return;
+  InsideMark& inside = ring->segment->inside;
+  std::memcpy(&inside, &mark, offsetof(InsideMark, what));
+  std::atomic_ref(inside.what).store(mark.what, std::memory_order_release);
+}
+
+[[gnu::hot]] void Recorder::Leave() noexcept {
+  Ring* const ring = ThisThreadsRing();
+  if (ring == nullptr) return;
+  std::atomic_ref(ring->segment->inside.what)
+      .store(static_cast<uint8_t>(InsideOf::kNothing), std::memory_order_release);
+}
+
 Recorder::Slot Recorder::AppendToTable(const TraceRecord& record) noexcept {
   if (InForkedChild()) return {};
   const std::lock_guard lock(mutex_);
@@ -213,6 +228,7 @@ Recorder::Ring* Recorder::FindOrMapRing() noexcept {
     SegmentHeader* const segment = rings_[i].segment;
     if (segment->thread_id != thread_id && !ThreadEnded(segment->thread_id)) continue;
     segment->thread_id = thread_id;
+    segment->inside.what = static_cast<uint8_t>(InsideOf::kNothing);
     return &rings_[i];
   }
   if (n_rings_ == kMaxRings || !MapRing(rings_[n_rings_], thread_id)) return nullptr;

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "traces/format/trace_reader.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -114,6 +116,53 @@ TEST_F(RecorderFile, CountsCommunicatorsBeyondTheTable) {
   for (uint32_t n = 0; n < 5000; ++n) recorder->Append(CommunicatorRecord(n, {.id = n}, 1));
   const TraceHeader header = RawTrace(path_).header();
   EXPECT_EQ(header.lost, 5000 - header.table_records);
+}
+
+// What a killed process was inside of is a record of its trace, once it is read.
+TEST_F(RecorderFile, ShowsWhatAThreadIsInsideOf) {
+  auto recorder = Open();
+  const auto read = [&] {
+    const auto trace = ReadTrace(path_);
+    EXPECT_TRUE(trace) << trace.error().message;
+    return trace->sections[0].records;
+  };
+  InsideMark mark{};
+  mark.since_ns = 200;
+  mark.call_number = 7;
+  mark.bytes = 4096;
+  mark.communicator = 3;
+  mark.root_or_peer = -1;
+  mark.group_size = 2;
+  mark.collective = static_cast<uint8_t>(Collective::kReduceScatter);
+  mark.op = static_cast<uint8_t>(ReduceOp::kMax);
+  mark.what = static_cast<uint8_t>(InsideOf::kCall);
+  recorder->Append(Numbered(100));
+  recorder->Enter(mark);
+  ASSERT_EQ(read().size(), 2u);
+  const InsideView inside = InsideOfRecord(read()[1]);
+  EXPECT_EQ(inside.since_ns, 200);
+  EXPECT_EQ(inside.call.call_number, 7u);
+  EXPECT_EQ(inside.call.bytes, 4096u);
+  EXPECT_EQ(inside.communicator, 3u);
+  EXPECT_EQ(inside.call.group_size, 2);
+  EXPECT_EQ(inside.call.collective, Collective::kReduceScatter);
+  EXPECT_EQ(inside.call.op, ReduceOp::kMax);
+  EXPECT_TRUE(IsWhole(read()[1]));
+  recorder->Leave();
+  EXPECT_EQ(read().size(), 1u);
+}
+
+TEST_F(RecorderFile, TailHasTheNewestRecordsAndAllCommunicators) {
+  auto recorder = Open(1024);
+  recorder->Append(CommunicatorRecord(5, {.id = 77, .rank = 1, .n_ranks = 2, .n_nodes = 1}, 0));
+  for (uint64_t n = 1; n <= 5000; ++n) recorder->Append(Numbered(n));
+  const auto tail = ReadTraceTail(path_, 10);
+  ASSERT_TRUE(tail) << tail.error().message;
+  const TraceSection& section = tail->sections[0];
+  ASSERT_EQ(section.records.size(), 11u);
+  EXPECT_EQ(CommunicatorOf(section.records[0]).id, 77u);
+  for (uint64_t i = 0; i < 10; ++i) EXPECT_EQ(section.records[1 + i].call_number, 4991 + i);
+  EXPECT_EQ(section.lost, 4990u);
 }
 
 TEST_F(RecorderFile, GivesEachThreadItsOwnRing) {

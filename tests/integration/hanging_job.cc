@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of an NCCL job that stands still: after ten sums rank 2 does what $JOB_FAULT says, and nobody
+// comes back from the next call. Ends when the file $JOB_END exists. RANK and WORLD_SIZE come from the
+// environment.
+//   hanging_job <file for the unique id> <ignored>
+// away: rank 2 issues nothing more. size, operation: its next call is another one.
+// birth: it does not come to make a second communicator. kill: it kills itself.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/nccl_abi/host_stream.h"
+#include "src/nccl_abi/nccl_api.h"
+
+namespace {
+
+void Check(ncclResult_t result, const char* what) {
+  if (result == ncclSuccess) return;
+  std::fprintf(stderr, "hanging_job: %s: %d\n", what, result);
+  std::_Exit(4);
+}
+#define CHECK_NCCL(call) Check(call, #call)
+
+ncclUniqueId Exchange(const std::string& path, int rank) {
+  ncclUniqueId id{};
+  if (rank == 0) {
+    CHECK_NCCL(ncclGetUniqueId(&id));
+    std::ofstream(path + ".new", std::ios::binary).write(id.internal, sizeof(id.internal));
+    std::rename((path + ".new").c_str(), path.c_str());
+    return id;
+  }
+  while (true) {
+    std::ifstream file(path, std::ios::binary);
+    if (file.read(id.internal, sizeof(id.internal))) return id;
+    ::usleep(2000);
+  }
+}
+
+void EndWhenTold() {
+  while (::access(std::getenv("JOB_END"), F_OK) != 0) ::usleep(5000);
+  std::_Exit(0);
+}
+
+struct Rank {
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+  int rank = 0;
+  int n_ranks = 1;
+};
+
+void Sum(const Rank& rank, size_t count) {
+  std::vector<float> data(count, 1.0f);
+  CHECK_NCCL(ncclAllReduce(data.data(), data.data(), count, ncclFloat32, ncclSum, rank.comm, rank.stream));
+  CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
+}
+
+void Gather(const Rank& rank, size_t count) {
+  std::vector<float> part(count), whole(count * static_cast<size_t>(rank.n_ranks));
+  CHECK_NCCL(ncclAllGather(part.data(), whole.data(), count, ncclFloat32, rank.comm, rank.stream));
+  CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
+}
+
+void MakeAnother(const Rank& rank, const std::string& path) {
+  ncclComm_t comm = nullptr;
+  CHECK_NCCL(ncclCommInitRank(&comm, rank.n_ranks, Exchange(path + ".second", rank.rank), rank.rank));
+}
+
+// What rank 2 does in place of the sum of 1000 that the others issue.
+void DoWrong(const Rank& rank, const std::string& fault) {
+  if (fault == "kill") ::kill(::getpid(), SIGKILL);
+  if (fault == "size") Sum(rank, 999);
+  if (fault == "operation") Gather(rank, 1000);
+  while (true) ::pause();
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  Rank rank;
+  rank.rank = std::atoi(std::getenv("RANK"));
+  rank.n_ranks = std::atoi(std::getenv("WORLD_SIZE"));
+  const std::string fault = std::getenv("JOB_FAULT");
+  std::thread(EndWhenTold).detach();
+  CHECK_NCCL(ncclCommInitRank(&rank.comm, rank.n_ranks, Exchange(argv[1], rank.rank), rank.rank));
+  CHECK_NCCL(hostcclStreamCreate(&rank.stream));
+  for (size_t i = 0; i < 10; ++i) Sum(rank, 100 + i);
+  if (rank.rank == 2) DoWrong(rank, fault);
+  if (fault == "birth") MakeAnother(rank, argv[1]);
+  Sum(rank, 1000);
+  while (true) ::pause();
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl hang`: why a job stands still, or stood still when it was killed, from the traces of its ranks.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/hang/hang_findings.h"
+#include "tools/report/json_output.h"
+#include "traces/format/trace_reader.h"
+
+namespace dynamiccl {
+namespace {
+
+struct HangOptions {
+  std::vector<std::string> inputs;
+  uint64_t newest = 2048;  // records of each thread
+  bool json = false;
+};
+
+// Files as they are, folders for the .ctrace files in them.
+Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs) {
+  std::vector<std::string> paths;
+  for (const std::string& input : inputs) {
+    if (!std::filesystem::is_directory(input)) {
+      paths.push_back(input);
+      continue;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(input)) {
+      if (entry.is_regular_file() && entry.path().extension() == ".ctrace") paths.push_back(entry.path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  if (!paths.empty()) return paths;
+  return WithHint(MakeError(ErrorKind::kNotFound, "{}: no .ctrace file in it", fmt::join(inputs, ", ")),
+                  "record with DYNAMICCL_TRACE=folder/%r.ctrace; what it holds survives a hang and a kill");
+}
+
+Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest) {
+  JobCalls job;
+  for (const std::string& path : paths) {
+    const Result<Trace> trace = ReadTraceTail(path, newest);
+    // What one rank left half written must not hide the others.
+    if (!trace) spdlog::warn("left out: {}", trace.error().message);
+    if (!trace) continue;
+    for (const TraceSection& section : trace->sections) job.Add(section);
+  }
+  if (!job.processes.empty()) return job;
+  return WithHint(MakeError(ErrorKind::kCorrupt, "none of {} files can be read", paths.size()),
+                  "give the .ctrace files that the ranks of one job left");
+}
+
+// The last call whose decisions were compared and equal, as far as is known.
+std::string DecisionsText(const HangDiagnosis& diagnosis) {
+  const bool unlike =
+      std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                  [](const auto& finding) { return finding.kind == HangKind::kDecisionsDiffer; });
+  if (diagnosis.compared_decisions == 0) return "no tuner's answers were recorded on two ranks";
+  return unlike ? "tuners' answers were not equal on all ranks"
+                : fmt::format("tuners' answers to {} calls, the newest included, were equal on all ranks",
+                              diagnosis.compared_decisions);
+}
+
+void Print(const JobCalls& job, const HangDiagnosis& diagnosis) {
+  const char* between = "";
+  for (const HangFinding& finding : diagnosis.findings) {
+    fmt::print("{}{}: communicator {:#x}, {} ranks\n", between, Name(finding.kind), finding.communicator,
+               job.communicators.at(finding.communicator).n_ranks);
+    for (const std::string& line : finding.text) fmt::print("  {}\n", line);
+    between = "\n";
+  }
+  if (diagnosis.findings.empty())
+    fmt::print("nothing differs: all ranks issued the same calls and returned from them\n");
+  fmt::print("\n{} processes, {} communicators, {} calls compared; {}\n", job.processes.size(),
+             job.communicators.size(), diagnosis.compared_calls, DecisionsText(diagnosis));
+}
+
+Json ToJson(const JobCalls& job, const HangDiagnosis& diagnosis) {
+  Json findings = Json::array();
+  for (const HangFinding& finding : diagnosis.findings) {
+    findings.push_back({{"kind", Name(finding.kind)},
+                        {"communicator", fmt::format("{:#x}", finding.communicator)},
+                        {"communicator_ranks", job.communicators.at(finding.communicator).n_ranks},
+                        {"call", finding.call_number},
+                        {"ranks", finding.ranks},
+                        {"text", finding.text}});
+  }
+  return {{"schema", 1},
+          {"processes", job.processes.size()},
+          {"communicators", job.communicators.size()},
+          {"compared_calls", diagnosis.compared_calls},
+          {"compared_decisions", diagnosis.compared_decisions},
+          {"findings", findings}};
+}
+
+}  // namespace
+
+Result<int> HangCommand(CommandLine& line) {
+  HangOptions options;
+  line.app()
+      .add_option("traces", options.inputs, "Traces of a job's ranks, or a folder of them")
+      ->required()
+      ->check(CLI::ExistingPath);
+  line.app()
+      .add_option("--newest", options.newest, "Records of each thread to look at, from its last one back")
+      ->check(CLI::Range(uint64_t{16}, uint64_t{1} << 32))
+      ->capture_default_str();
+  line.app().add_flag("--json", options.json, "JSON on standard output");
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const std::vector<std::string> paths, TracesIn(options.inputs));
+  DYNAMICCL_TRY(const JobCalls job, ReadJob(paths, options.newest));
+  const HangDiagnosis diagnosis = DiagnoseHang(job);
+  if (options.json)
+    PrintJson(ToJson(job, diagnosis));
+  else
+    Print(job, diagnosis);
+  return diagnosis.findings.empty() ? kExitOk : kExitResultSaysNo;
+}
+
+}  // namespace dynamiccl

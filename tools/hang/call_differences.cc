@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hang/call_differences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "src/collective/size_class.h"
+#include "tools/hang/rank_list.h"
+
+namespace dynamiccl {
+namespace {
+
+// How far beyond a difference calls are looked at, to tell a call left out from another call.
+constexpr size_t kLookahead = 8;
+
+using Place = std::pair<uint64_t, uint16_t>;  // call number, index in group
+
+Place PlaceOf(const JobCall& call) {
+  return {call.call.call_number, call.call.index_in_group};
+}
+
+// In what ranks must be equal. A call that has not returned shows the size of its whole group, sends and
+// receives with it, so that sizes of groups are compared only when they are known.
+auto Shape(const JobCall& call) {
+  const CollectiveCall& c = call.call;
+  return std::tuple(c.collective, c.data_type, c.op, c.bytes, call.root_or_peer);
+}
+
+bool GroupsDiffer(const JobCall& a, const JobCall& b) {
+  return a.returned && b.returned && a.call.group_size != b.call.group_size;
+}
+
+// Ranks by the calls that they issued at one place; a rank's iterator stands at its call there.
+struct Party {
+  const JobCall* call = nullptr;
+  std::vector<int32_t> ranks;
+};
+
+bool Alike(const JobCall& a, const JobCall& b) {
+  return Shape(a) == Shape(b) && !GroupsDiffer(a, b);
+}
+
+using Alikeness = bool (*)(const JobCall&, const JobCall&);
+
+// Of the calls at `place` that `counts` accepts.
+std::vector<Party> PartiesAt(const JobCommunicator& communicator, Place place, bool (*counts)(const JobCall&),
+                             Alikeness alike) {
+  std::vector<Party> parties;
+  for (const auto& [rank, member] : communicator.members) {
+    const JobCall* const call = member.At(place.first, place.second);
+    if (call == nullptr || !counts(*call)) continue;
+    const auto found = std::find_if(parties.begin(), parties.end(),
+                                    [&](const Party& party) { return alike(*party.call, *call); });
+    if (found == parties.end())
+      parties.push_back({call, {rank}});
+    else
+      found->ranks.push_back(rank);
+  }
+  // The largest party is taken to be right; of two equal ones that of the lower rank.
+  std::stable_sort(parties.begin(), parties.end(),
+                   [](const Party& a, const Party& b) { return a.ranks.size() > b.ranks.size(); });
+  return parties;
+}
+
+size_t RanksOf(const std::vector<Party>& parties) {
+  size_t ranks = 0;
+  for (const Party& party : parties) ranks += party.ranks.size();
+  return ranks;
+}
+
+// All but the largest.
+std::vector<int32_t> OddRanks(const std::vector<Party>& parties) {
+  std::vector<int32_t> odd;
+  for (size_t i = 1; i < parties.size(); ++i)
+    odd.insert(odd.end(), parties[i].ranks.begin(), parties[i].ranks.end());
+  return odd;
+}
+
+// A member's calls from `place` on.
+std::span<const JobCall> From(const JobMember& member, Place place) {
+  const auto begin = std::find_if(member.collectives.begin(), member.collectives.end(),
+                                  [&](const JobCall& call) { return PlaceOf(call) >= place; });
+  const auto count = std::min<size_t>(kLookahead + 1, static_cast<size_t>(member.collectives.end() - begin));
+  return {member.collectives.data() + (begin - member.collectives.begin()), count};
+}
+
+// Whether all that both have is alike when `a` is looked at `skip` calls later; at least one call is.
+bool AlikeWithout(size_t skip, std::span<const JobCall> a, std::span<const JobCall> b) {
+  if (a.size() <= skip || b.empty()) return false;
+  const size_t count = std::min(a.size() - skip, b.size());
+  for (size_t i = 0; i < count; ++i) {
+    if (Shape(a[i + skip]) != Shape(b[i])) return false;
+  }
+  return true;
+}
+
+HangKind KindOf(std::span<const JobCall> usual, std::span<const JobCall> odd) {
+  const bool two = usual.size() > 1 && odd.size() > 1;
+  if (two && Shape(usual[0]) == Shape(odd[1]) && Shape(usual[1]) == Shape(odd[0]))
+    return HangKind::kSwappedCalls;
+  if (AlikeWithout(1, usual, odd)) return HangKind::kSkippedCall;
+  if (AlikeWithout(1, odd, usual)) return HangKind::kExtraCall;
+  return HangKind::kMismatch;
+}
+
+// "size and type".
+std::string WhatDiffers(const JobCall& a, const JobCall& b) {
+  std::vector<std::string> parts;
+  const CollectiveCall& x = a.call;
+  const CollectiveCall& y = b.call;
+  if (x.collective != y.collective) parts.emplace_back("operation");
+  if (x.bytes != y.bytes) parts.emplace_back("size");
+  if (x.data_type != y.data_type) parts.emplace_back("type");
+  if (x.op != y.op) parts.emplace_back("reduction");
+  if (a.root_or_peer != b.root_or_peer) parts.emplace_back("root");
+  if (GroupsDiffer(a, b)) parts.emplace_back("number of calls in the group");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string Sentence(HangKind kind, const Party& usual, const Party& odd, uint64_t call_number) {
+  const std::string ranks = RankList(odd.ranks);
+  switch (kind) {
+    case HangKind::kSkippedCall:
+      return fmt::format("{} left out call {}: {}", ranks, call_number, Describe(*usual.call));
+    case HangKind::kExtraCall:
+      return fmt::format("{} issued a call more, at call {}: {}", ranks, call_number, Describe(*odd.call));
+    case HangKind::kSwappedCalls:
+      return fmt::format("{} issued calls {} and {} in the other order", ranks, call_number, call_number + 1);
+    default:
+      return fmt::format("{} issued another call {}: unlike in {}", ranks, call_number,
+                         WhatDiffers(*usual.call, *odd.call));
+  }
+}
+
+HangFinding FindingOf(uint64_t id, const JobCommunicator& communicator, Place place,
+                      const std::vector<Party>& parties) {
+  const Party& usual = parties[0];
+  const Party& odd = parties[1];
+  HangFinding finding;
+  finding.communicator = id;
+  finding.call_number = place.first;
+  finding.kind = KindOf(From(communicator.members.at(usual.ranks.front()), place),
+                        From(communicator.members.at(odd.ranks.front()), place));
+  finding.ranks = OddRanks(parties);
+  finding.text.push_back(Sentence(finding.kind, usual, odd, place.first));
+  for (const Party& party : parties)
+    finding.text.push_back(fmt::format("{}: {}", RankList(party.ranks), Describe(*party.call)));
+  return finding;
+}
+
+// All places that some rank has, each once, in program order.
+std::map<Place, int> PlacesOf(const JobCommunicator& communicator) {
+  std::map<Place, int> places;
+  for (const auto& [rank, member] : communicator.members) {
+    for (const JobCall& call : member.collectives) ++places[PlaceOf(call)];
+  }
+  return places;
+}
+
+std::string DecisionText(const JobCall& call) {
+  if (call.decision.leaves_nccl_alone()) return "NCCL's own choice";
+  return fmt::format("{} with {} and {} channels", Name(call.decision.algorithm),
+                     Name(call.decision.protocol), call.decision.channels);
+}
+
+}  // namespace
+
+std::string Describe(const JobCall& call) {
+  const CollectiveCall& c = call.call;
+  std::string text = fmt::format("{} of {}, {}", Name(c.collective), FormatBytes(c.bytes), Name(c.data_type));
+  if (c.collective == Collective::kAllReduce || c.collective == Collective::kReduceScatter ||
+      c.collective == Collective::kReduce)
+    text += fmt::format(", {}", Name(c.op));
+  if (call.root_or_peer >= 0)
+    text +=
+        fmt::format(", {} {}", c.collective >= Collective::kSendRecv ? "peer" : "root", call.root_or_peer);
+  return text;
+}
+
+std::optional<HangFinding> FirstUnlikeCall(uint64_t id, const JobCommunicator& communicator,
+                                           uint64_t& compared) {
+  for (const auto& [place, ranks] : PlacesOf(communicator)) {
+    if (ranks < 2) continue;
+    ++compared;
+    const std::vector<Party> parties = PartiesAt(
+        communicator, place, [](const JobCall&) { return true; }, Alike);
+    if (parties.size() > 1) return FindingOf(id, communicator, place, parties);
+  }
+  return std::nullopt;
+}
+
+std::optional<HangFinding> FirstUnlikeDecision(uint64_t id, const JobCommunicator& communicator,
+                                               uint64_t& compared) {
+  const auto decided = [](const JobCall& call) { return call.decided; };
+  const auto alike = [](const JobCall& a, const JobCall& b) { return a.decision == b.decision; };
+  for (const auto& [place, ranks] : PlacesOf(communicator)) {
+    const std::vector<Party> parties = PartiesAt(communicator, place, decided, alike);
+    if (RanksOf(parties) >= 2) ++compared;
+    if (parties.size() < 2) continue;
+    HangFinding finding{HangKind::kDecisionsDiffer, id, place.first, OddRanks(parties), {}};
+    finding.text.push_back(
+        fmt::format("tuners chose unlike for call {}, {}", place.first, Describe(*parties.front().call)));
+    for (const Party& party : parties)
+      finding.text.push_back(fmt::format("{}: {}", RankList(party.ranks), DecisionText(*party.call)));
+    return finding;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dynamiccl

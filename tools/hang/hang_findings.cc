@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hang/hang_findings.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tools/hang/call_differences.h"
+#include "tools/hang/missing_ranks.h"
+#include "tools/hang/order_between_communicators.h"
+#include "tools/hang/unmatched_transfers.h"
+
+namespace dynamiccl {
+
+std::string_view Name(HangKind kind) {
+  constexpr std::array<std::string_view, 14> kNames{
+#define DYNAMICCL_HANG_KIND(kind, name) name,
+      DYNAMICCL_HANG_KINDS(DYNAMICCL_HANG_KIND)
+#undef DYNAMICCL_HANG_KIND
+  };
+  return kNames[static_cast<size_t>(kind)];
+}
+
+HangDiagnosis DiagnoseHang(const JobCalls& job) {
+  HangDiagnosis diagnosis;
+  std::vector<HangFinding>& findings = diagnosis.findings;
+  const auto take = [&](std::optional<HangFinding> finding) {
+    if (finding) findings.push_back(std::move(*finding));
+  };
+  for (const auto& [id, communicator] : job.communicators) {
+    take(FirstUnlikeCall(id, communicator, diagnosis.compared_calls));
+    take(FirstUnlikeDecision(id, communicator, diagnosis.compared_decisions));
+    take(FirstUnmatchedTransfer(id, communicator));
+    take(UnlikeBirths(id, communicator));
+  }
+  for (HangFinding& finding : RanksThatDidNotCome(job)) findings.push_back(std::move(finding));
+  if (findings.empty()) take(UnlikeOrder(job));
+  if (findings.empty()) findings = CommonCalls(job);
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const HangFinding& a, const HangFinding& b) { return a.kind < b.kind; });
+  return diagnosis;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hang/missing_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tools/hang/call_differences.h"
+#include "tools/hang/rank_list.h"
+
+namespace dynamiccl {
+namespace {
+
+// How one communicator's ranks stand to each other.
+struct Standing {
+  uint64_t id = 0;
+  uint64_t furthest = 0;        // one past the last call that any rank issued
+  std::vector<int32_t> ahead;   // ranks that issued it
+  std::vector<int32_t> behind;  // that did not, most behind first
+  std::vector<int32_t> absent;  // of which there is no trace
+};
+
+Standing StandingOf(uint64_t id, const JobCommunicator& communicator) {
+  Standing standing;
+  standing.id = id;
+  for (const auto& [rank, member] : communicator.members) {
+    if (member.known()) standing.furthest = std::max(standing.furthest, member.next);
+  }
+  for (const auto& [rank, member] : communicator.members) {
+    if (!member.known()) continue;
+    (member.next == standing.furthest ? standing.ahead : standing.behind).push_back(rank);
+  }
+  std::stable_sort(standing.behind.begin(), standing.behind.end(), [&](int32_t a, int32_t b) {
+    return communicator.members.at(a).next < communicator.members.at(b).next;
+  });
+  for (int32_t rank = 0; rank < communicator.n_ranks; ++rank) {
+    if (!communicator.members.contains(rank)) standing.absent.push_back(rank);
+  }
+  return standing;
+}
+
+double Seconds(int64_t ns) {
+  return static_cast<double>(ns) * 1e-9;
+}
+
+std::string ProcessText(const JobProcess& process) {
+  return fmt::format("process {}{}", process.process_id,
+                     process.host.empty() ? "" : fmt::format(" on {}", process.host));
+}
+
+// What a rank that is behind does instead.
+std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& member) {
+  const JobProcess& process = job.processes[member.process];
+  if (member.ended) return "it has ended this communicator";
+  if (process.closed) return "its process has ended";
+  if (process.inside && process.inside_birth)
+    return fmt::format("it makes communicator {:#x}", *process.inside);
+  if (process.inside && *process.inside != id)
+    return fmt::format("it is inside a call on communicator {:#x}", *process.inside);
+  return "it is not inside the library: killed, stopped, or busy with something else";
+}
+
+int64_t NewestCall(const JobCommunicator& communicator) {
+  int64_t newest = 0;
+  for (const auto& [rank, member] : communicator.members) {
+    if (!member.collectives.empty()) newest = std::max(newest, member.collectives.back().issued_ns);
+  }
+  return newest;
+}
+
+std::string BehindText(const JobCalls& job, uint64_t id, const JobCommunicator& communicator, int32_t rank) {
+  const JobMember& member = communicator.members.at(rank);
+  std::string text = fmt::format("rank {} ({})", rank, ProcessText(job.processes[member.process]));
+  text +=
+      member.collectives.empty() ? " issued nothing" : fmt::format(" issued up to call {}", member.next - 1);
+  const int64_t quiet = NewestCall(communicator) - job.processes[member.process].last_seen_ns;
+  if (quiet > 0) text += fmt::format(", was last seen {:.3f} s before the others' last call", Seconds(quiet));
+  return text + "; " + Whereabouts(job, id, member);
+}
+
+// A call that `standing.ahead` issued and the ranks that are most behind did not.
+std::string CallText(const JobCommunicator& communicator, uint64_t call_number) {
+  for (const auto& [rank, member] : communicator.members) {
+    if (const JobCall* const call = member.At(call_number, 0)) return Describe(*call);
+  }
+  return "not known any more";
+}
+
+constexpr size_t kMostTexts = 8;
+
+HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const std::vector<int32_t>& ranks) {
+  const JobCommunicator& communicator = job.communicators.at(standing.id);
+  HangFinding finding{HangKind::kBehind, standing.id, communicator.members.at(ranks.front()).next, ranks, {}};
+  finding.text.push_back(fmt::format("{} did not issue call {}: {}", RankList(ranks), finding.call_number,
+                                     CallText(communicator, finding.call_number)));
+  finding.text.push_back(
+      fmt::format("{} issued up to call {}", RankList(standing.ahead), standing.furthest - 1));
+  for (size_t i = 0; i < std::min(ranks.size(), kMostTexts); ++i)
+    finding.text.push_back(BehindText(job, standing.id, communicator, ranks[i]));
+  return finding;
+}
+
+// Which process waits for which: it issued a call that the other did not.
+using Waits = std::map<size_t, std::set<size_t>>;
+
+Waits WaitsOf(const JobCalls& job, const std::vector<Standing>& standings) {
+  Waits waits;
+  for (const Standing& standing : standings) {
+    const auto& members = job.communicators.at(standing.id).members;
+    for (const int32_t behind : standing.behind) {
+      for (const int32_t ahead : standing.ahead)
+        waits[members.at(ahead).process].insert(members.at(behind).process);
+    }
+  }
+  return waits;
+}
+
+// What one communicator lacks, for what its ranks are not all to blame: those that wait elsewhere themselves
+// are left out.
+void AddStanding(const JobCalls& job, const Standing& standing, const Waits& waits,
+                 std::vector<HangFinding>& findings) {
+  const JobCommunicator& communicator = job.communicators.at(standing.id);
+  if (!standing.absent.empty() && standing.furthest > 0) {
+    HangFinding finding{HangKind::kAbsent, standing.id, 0, standing.absent, {}};
+    finding.text.push_back(
+        fmt::format("there is no trace of {} of {}", RankList(standing.absent), communicator.n_ranks));
+    findings.push_back(std::move(finding));
+  }
+  std::vector<int32_t> blamed;
+  for (const int32_t rank : standing.behind) {
+    if (!waits.contains(communicator.members.at(rank).process)) blamed.push_back(rank);
+  }
+  if (!blamed.empty()) findings.push_back(BehindFinding(job, standing, blamed));
+}
+
+HangFinding CycleFinding(const JobCalls& job, const std::vector<Standing>& standings) {
+  HangFinding finding{HangKind::kCycle, standings.front().id, standings.front().furthest - 1, {}, {}};
+  finding.text.emplace_back("ranks wait for each other on different communicators");
+  for (const Standing& standing : standings) {
+    const auto& members = job.communicators.at(standing.id).members;
+    if (standing.behind.empty()) continue;
+    finding.ranks.insert(finding.ranks.end(), standing.behind.begin(), standing.behind.end());
+    finding.text.push_back(fmt::format("communicator {:#x}, call {}: {} waits for {}", standing.id,
+                                       members.at(standing.behind.front()).next, RankList(standing.ahead),
+                                       RankList(standing.behind)));
+  }
+  return finding;
+}
+
+void AddAbsentFromBirth(uint64_t id, const JobCommunicator& communicator,
+                        std::vector<HangFinding>& findings) {
+  if (communicator.births.empty()) return;
+  std::set<int32_t> here;
+  for (const JobBirth& birth : communicator.births) here.insert(birth.rank);
+  for (const auto& [rank, member] : communicator.members) here.insert(rank);
+  HangFinding finding{HangKind::kAbsentFromBirth, id, 0, {}, {}};
+  for (int32_t rank = 0; rank < communicator.n_ranks; ++rank) {
+    if (!here.contains(rank)) finding.ranks.push_back(rank);
+  }
+  if (finding.ranks.empty()) return;
+  std::vector<int32_t> waiting;
+  for (const JobBirth& birth : communicator.births) waiting.push_back(birth.rank);
+  finding.text.push_back(fmt::format("{} did not come to make a communicator of {} ranks",
+                                     RankList(finding.ranks), communicator.n_ranks));
+  finding.text.push_back(fmt::format("{} came and is inside the library", RankList(waiting)));
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+std::optional<HangFinding> UnlikeBirths(uint64_t id, const JobCommunicator& communicator) {
+  std::map<int32_t, std::vector<int32_t>> ranks_by_size;
+  for (const JobBirth& birth : communicator.births) ranks_by_size[birth.n_ranks].push_back(birth.rank);
+  if (ranks_by_size.size() < 2) return std::nullopt;
+  HangFinding finding{HangKind::kBirthsDiffer, id, 0, {}, {"ranks make one communicator of unlike sizes"}};
+  const auto usual = std::max_element(ranks_by_size.begin(), ranks_by_size.end(),
+                                      [](auto& a, auto& b) { return a.second.size() < b.second.size(); });
+  for (const auto& [size, ranks] : ranks_by_size) {
+    finding.text.push_back(fmt::format("{}: {} ranks", RankList(ranks), size));
+    if (size != usual->first) finding.ranks.insert(finding.ranks.end(), ranks.begin(), ranks.end());
+  }
+  return finding;
+}
+
+std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job) {
+  std::vector<HangFinding> findings;
+  std::vector<Standing> standings;
+  for (const auto& [id, communicator] : job.communicators) {
+    AddAbsentFromBirth(id, communicator, findings);
+    Standing standing = StandingOf(id, communicator);
+    if (!standing.behind.empty() || !standing.absent.empty()) standings.push_back(std::move(standing));
+  }
+  // Who came to make one communicator and waits there is behind elsewhere for that reason.
+  Waits waits = WaitsOf(job, standings);
+  for (size_t i = 0; i < job.processes.size(); ++i) {
+    if (job.processes[i].inside_birth) waits.try_emplace(i);
+  }
+  for (const Standing& standing : standings) AddStanding(job, standing, waits, findings);
+  const bool somebody_behind = std::any_of(standings.begin(), standings.end(),
+                                           [](const Standing& standing) { return !standing.behind.empty(); });
+  if (findings.empty() && somebody_behind) findings.push_back(CycleFinding(job, standings));
+  return findings;
+}
+
+std::vector<HangFinding> CommonCalls(const JobCalls& job) {
+  std::vector<HangFinding> findings;
+  for (const auto& [id, communicator] : job.communicators) {
+    HangFinding finding{HangKind::kInsideLibrary, id, 0, {}, {}};
+    const JobCall* last = nullptr;
+    for (const auto& [rank, member] : communicator.members) {
+      if (member.collectives.empty() || member.collectives.back().returned) continue;
+      last = &member.collectives.back();
+      finding.ranks.push_back(rank);
+    }
+    if (last == nullptr) continue;
+    finding.call_number = last->call.call_number;
+    finding.text.push_back(fmt::format("all {} ranks issued call {}, {}; {} did not return from it",
+                                       communicator.members.size(), finding.call_number, Describe(*last),
+                                       RankList(finding.ranks)));
+    finding.text.emplace_back(
+        "nothing that they issued differs: the wait is in the library, its network or a device");
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace dynamiccl

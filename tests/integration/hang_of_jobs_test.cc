@@ -35,7 +35,8 @@ class HangOfJobs : public JobTest, public ::testing::WithParamInterface<Standing
   // A rank may be behind for a moment at any call.
   static bool Stands(const HangDiagnosis& diagnosis) {
     return !diagnosis.findings.empty() && diagnosis.findings[0].kind == GetParam().kind &&
-           diagnosis.findings[0].call_number == GetParam().call_number;
+           diagnosis.findings[0].call_number == GetParam().call_number &&
+           diagnosis.findings[0].ranks == std::vector<int32_t>{2};
   }
 
   // Until the job stands as it will stand for ever.

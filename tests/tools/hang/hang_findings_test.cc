@@ -197,8 +197,10 @@ InsideMark Birth(uint64_t id, int rank, int n_ranks) {
   return mark;
 }
 
-const std::vector<std::pair<const char*, Fault>>& Faults() {
-  static const std::vector<std::pair<const char*, Fault>> faults{
+using NamedFault = std::pair<const char*, Fault>;
+
+std::vector<NamedFault> RanksThatStand() {
+  return {
       {"a rank stopped, the others are inside the call",
        [](Program& p, auto& random) { return Late(p, random, {static_cast<int32_t>(random() % 8)}, true); }},
       {"a rank was killed, the others had returned",
@@ -226,6 +228,11 @@ const std::vector<std::pair<const char*, Fault>>& Faults() {
          p.steps[2].push_back(pair);
          return Expected{HangKind::kBehind, {3}, PairOf(3) < kAll ? PairOf(3) : kAll, {}};
        }},
+  };
+}
+
+std::vector<NamedFault> CallsThatDiffer() {
+  return {
       {"another operation",
        [](Program& p, auto& random) {
          return Changed(p, random, [](Step& step) {
@@ -281,6 +288,11 @@ const std::vector<std::pair<const char*, Fault>>& Faults() {
          p.steps[1][step].issued.call.group_size = 3;
          return Expected{HangKind::kMismatch, {1}, kAll, NumberAt(p, 0, step)};
        }},
+  };
+}
+
+std::vector<NamedFault> RanksAndTransfersThatAreMissing() {
+  return {
       {"no trace of a rank",
        [](Program& p, auto&) {
          p.left_out[7] = true;
@@ -317,6 +329,11 @@ const std::vector<std::pair<const char*, Fault>>& Faults() {
          p.steps[6].push_back(Transfer(Collective::kRecv, 1, 1024));
          return Expected{HangKind::kTransfersDiffer, {1, 6}, kAll, {}};
        }},
+  };
+}
+
+std::vector<NamedFault> NothingThatOneCallShows() {
+  return {
       {"ranks that wait for each other on two communicators",
        [](Program& p, auto& random) {
          // Ranks 0 and 1: the one in a call of their pair, the other in one of all ranks.
@@ -352,6 +369,16 @@ const std::vector<std::pair<const char*, Fault>>& Faults() {
          return Expected{HangKind::kInsideLibrary, {0, 1, 2, 3, 4, 5, 6, 7}, kAll, NumberAt(p, 0, step)};
        }},
   };
+}
+
+const std::vector<NamedFault>& Faults() {
+  static const std::vector<NamedFault> faults = [] {
+    std::vector<NamedFault> all;
+    for (auto& some :
+         {RanksThatStand(), CallsThatDiffer(), RanksAndTransfersThatAreMissing(), NothingThatOneCallShows()})
+      all.insert(all.end(), some.begin(), some.end());
+    return all;
+  }();
   return faults;
 }
 

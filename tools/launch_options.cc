@@ -45,20 +45,20 @@ void RegisterRankOptions(CLI::App& app, LaunchOptions& options) {
   app.add_option("--topology", runtime.topology, "Topology of hostccl: a TOML file or the name of a preset");
   app.add_option("--policy", runtime.policy, "Policy file (.dcpolicy) to load the runtime with")
       ->check(CLI::ExistingFile);
+  app.add_option("--rules", runtime.rules, "Override rules (CSV or TOML); they win over the policy")
+      ->check(CLI::ExistingFile);
   app.add_option("--mode", runtime.mode, "Load the runtime in this mode: off, observe, frozen or adaptive")
       ->check(CLI::IsMember({"off", "observe", "frozen", "adaptive"}));
   RegisterNcclOptions(app, options);
 }
 
 void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options) {
-  RuntimeOptions& runtime = options.runtime;
   app.add_option("-n,--ranks", options.n_ranks,
                  "Ranks to start here; without it the program is a launcher of its own")
       ->check(CLI::Range(1, 1024));
   RegisterRankOptions(app, options);
-  app.add_option("--rules", runtime.rules, "Override rules (CSV); they win over the policy")
-      ->check(CLI::ExistingFile);
-  app.add_option("--decision-log", runtime.decision_log, "Write every decision here; %r stands for the rank");
+  app.add_option("--decision-log", options.runtime.decision_log,
+                 "Write every decision here; %r stands for the rank");
   app.add_flag("-q,--quiet", options.quiet, "No summary");
 }
 
@@ -78,7 +78,7 @@ Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> c
 Result<LaunchOutcome> LaunchSameCommand(const CommandLine& line, const char* command,
                                         LaunchOptions& options) {
   RuntimeOptions& runtime = options.runtime;
-  runtime.preload = !runtime.policy.empty() || !runtime.mode.empty();
+  runtime.preload = !runtime.policy.empty() || !runtime.rules.empty() || !runtime.mode.empty();
   DYNAMICCL_TRY(const Installation installation, FindInstallation(options.home));
   std::vector<std::string> words{installation.dynamiccl, command};
   words.insert(words.end(), line.arguments().begin(), line.arguments().end());

@@ -17,6 +17,8 @@ const PathCosts& LinkPath(const System& system) {
   return *best;
 }
 
+}  // namespace
+
 ConfigMask KnownPaths(const System& system) {
   ConfigMask mask;
   for (int a = 0; a < kAlgorithms; ++a) {
@@ -28,8 +30,6 @@ ConfigMask KnownPaths(const System& system) {
   }
   return mask;
 }
-
-}  // namespace
 
 CostModelInput LibraryView(const System& system, int n_ranks, int n_nodes) {
   const PathCosts& links = LinkPath(system);

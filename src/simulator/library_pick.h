@@ -4,10 +4,14 @@
 // answers it from what was measured.
 #pragma once
 
+#include "src/collective/legal_configs.h"
 #include "src/cost_model/cost_model.h"
 #include "src/simulator/system.h"
 
 namespace dynamiccl {
+
+// What the system knows costs for, whether a collective has it or not.
+ConfigMask KnownPaths(const System& system);
 
 // NCCL's view: bandwidths of the links are those of Ring/Simple, or of the fastest known path without it;
 // latencies and caps are NCCL 2.30.7's for Hopper.

@@ -10,7 +10,7 @@ setup() {
 
 # operations TRACE: the replayed operations of rank 0 as the replay reports them
 operations() {
-  "$DYNAMICCL_BIN" replay "$1" -n 2 --json --hostccl "${@:2}" | python3 -c 'import json,sys; print(json.load(sys.stdin)["operations"])'
+  "$DYNAMICCL_BIN" replay "$1" --json --hostccl "${@:2}" | python3 -c 'import json,sys; print(json.load(sys.stdin)["operations"])'
 }
 
 @test "a mirrored trace replays with right data on every rank" {
@@ -47,6 +47,37 @@ of_each_rank() {
   run "$DYNAMICCL_BIN" replay run.ctracez --check --hostccl
   [ "$status" -eq 0 ]
   [[ "$output" == *" 0 wrong"* ]]
+}
+
+# simulated TRACE OPTION...: what every rank issued in virtual time, as one hash a rank
+simulated() {
+  "$DYNAMICCL_BIN" replay "$@" --simulate dgx-h100 --json | python3 -c 'import json,sys; print(*json.load(sys.stdin)["operations_of_ranks"])'
+}
+
+@test "a run, its replay over hostccl and its replay in the simulator issue exactly the same" {
+  "$DYNAMICCL_BIN" record -o run.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench reduce_scatter -b 4K -e 1M -f 4 -n 3 > bench.txt
+  "$DYNAMICCL_BIN" record -o again.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" replay run.ctrace --hostccl > replay.txt
+  recorded=$(of_each_rank run.ctrace)
+  [ "$(echo "$recorded" | wc -w)" -eq 3 ]
+  [ "$recorded" = "$(of_each_rank again.ctrace)" ]
+  [ "$recorded" = "$(simulated run.ctrace)" ]
+  [ "$recorded" = "$(simulated run.ctrace --paced)" ]
+  # A window; and the same calls of another type.
+  [ "$(simulated run.ctrace --first 3 --count 5 | cut -d' ' -f1)" = "$(operations run.ctrace --first 3 --count 5)" ]
+  "$DYNAMICCL_BIN" record -o other.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench reduce_scatter -d half -b 4K -e 1M -f 4 -n 3 > bench.txt
+  [ "$recorded" != "$(of_each_rank other.ctrace)" ]
+  [ "$(of_each_rank other.ctrace)" = "$(simulated other.ctrace)" ]
+}
+
+@test "a simulated replay follows rules, and says what it cannot do" {
+  echo 'allreduce,0,18446744073709551615,ring,ll,-1,-1,-1' > slow.csv
+  wall() { "$DYNAMICCL_BIN" replay sample.ctrace -n 16 --simulate dgx-a100 --json "$@" | python3 -c 'import json,sys; print(int(json.load(sys.stdin)["wall_us"]))'; }
+  [ "$(wall --rules slow.csv)" -gt "$(wall)" ]
+  [ "$(wall --paced)" -gt "$(wall)" ]
+  run "$DYNAMICCL_BIN" replay sample.ctrace --simulate nowhere
+  [ "$status" -eq 2 ]
+  run "$DYNAMICCL_BIN" replay sample.ctrace --simulate dgx2 --check
+  [ "$status" -eq 2 ]
 }
 
 @test "a window replays only its calls" {

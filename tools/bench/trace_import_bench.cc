@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast and in how much memory a Kineto trace is imported: trace_import_bench [--json] [--keep FILE]
-// [MEGABYTES] Makes a trace of that size (default 1000) in the temporary folder, in PyTorch's proportions: of
-// each 200 operators with kernel, launch and flow events, one is a collective.
+// How fast and in how much memory a Kineto trace is imported: trace_import_bench [--json] [--gzip] [--rounds
+// N]
+// [--keep FILE] [MEGABYTES] Makes a trace of that size (default 1000) in the temporary folder, in PyTorch's
+// proportions: of each 200 operators with kernel, launch and flow events, one is a collective. In each round
+// the file is read and decompressed alone, then imported.
 #include <sys/resource.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "src/base/clock.h"
 #include "traces/format/trace_calls.h"
+#include "traces/import/gzip_stream.h"
 #include "traces/import/trace_importer.h"
 
 namespace dynamiccl {
@@ -77,22 +81,38 @@ std::string Operator(uint64_t i, bool collective) {
   return text;
 }
 
-// Returns the number of collectives.
-uint64_t WriteTrace(const std::string& path, uint64_t bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file << "{\n  \"schemaVersion\": 1,\n  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 0, "
-          "\"world_size\": 8},\n"
-          "  \"traceEvents\": [\n";
+// A file that takes text as it is, or gzips it as PyTorch does.
+class TextFile {
+ public:
+  TextFile(const std::string& path, bool gzip) : file_(gzopen(path.c_str(), gzip ? "wb6" : "wbT")) {}
+  ~TextFile() { gzclose(file_); }
+  void Put(const std::string& text) { gzwrite(file_, text.data(), static_cast<unsigned>(text.size())); }
+
+ private:
+  gzFile file_;
+};
+
+struct MadeTrace {
+  uint64_t bytes = 0;  // of JSON
   uint64_t collectives = 0;
-  for (uint64_t i = 1, written = 0; written < bytes; ++i) {
+};
+
+MadeTrace WriteTrace(const std::string& path, bool gzip, uint64_t bytes) {
+  TextFile file(path, gzip);
+  file.Put(
+      "{\n  \"schemaVersion\": 1,\n  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 0, "
+      "\"world_size\": 8},\n"
+      "  \"traceEvents\": [\n");
+  MadeTrace made;
+  for (uint64_t i = 1; made.bytes < bytes; ++i) {
     const bool collective = i % kOperatorsPerCollective == 0;
     const std::string text = Operator(i, collective);
-    file << text;
-    written += text.size();
-    collectives += collective;
+    file.Put(text);
+    made.bytes += text.size();
+    made.collectives += collective;
   }
-  file << "  {\"ph\": \"i\", \"name\": \"Record Window End\", \"ts\": 1}\n  ]\n}\n";
-  return collectives;
+  file.Put("  {\"ph\": \"i\", \"name\": \"Record Window End\", \"ts\": 1}\n  ]\n}\n");
+  return made;
 }
 
 double CpuSeconds() {
@@ -108,34 +128,94 @@ double PeakMebibytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-int Run(bool json, const std::string& keep, uint64_t megabytes) {
+struct Cost {
+  std::vector<double> seconds;
+  std::vector<double> cpu_seconds;
+};
+
+// Of one reading.
+class Stopwatch {
+ public:
+  void StopInto(Cost& cost) const {
+    cost.seconds.push_back(static_cast<double>(MonotonicNanoseconds() - begin_) * 1e-9);
+    cost.cpu_seconds.push_back(CpuSeconds() - cpu_begin_);
+  }
+
+ private:
+  int64_t begin_ = MonotonicNanoseconds();
+  double cpu_begin_ = CpuSeconds();
+};
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+Status ReadAlone(const std::string& path) {
+  DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+  std::vector<char> piece(1 << 20);
+  while (stream.stream().read(piece.data(), static_cast<std::streamsize>(piece.size()))) {
+  }
+  return stream.status();
+}
+
+struct Options {
+  bool json = false;
+  bool gzip = false;
+  int rounds = 1;
+  std::string keep;
+  uint64_t megabytes = 1000;
+};
+
+void Print(const Options& options, const MadeTrace& made, const Cost& reading, const Cost& import) {
+  const double size = static_cast<double>(made.bytes) * 1e-6;
+  const double seconds = Median(import.seconds), cpu = Median(import.cpu_seconds);
+  const char* const form =
+      options.json
+          ? "{{\"schema\":2,\"megabytes\":{:.0f},\"gzip\":{},\"rounds\":{},\"calls\":{},\"seconds\":{:.2f},"
+            "\"cpu_seconds\":{:.2f},\"megabytes_per_second\":{:.0f},\"megabytes_per_cpu_second\":{:.0f},"
+            "\"reading_megabytes_per_cpu_second\":{:.0f},\"peak_rss_mib\":{:.0f}}}\n"
+          : "{:.0f} MB of JSON (gzip: {}), median of {} rounds, {} calls: {:.2f} s, {:.2f} s of them "
+            "computing; "
+            "{:.0f} MB/s, {:.0f} MB/s of computing, of which reading and decompressing alone does {:.0f} "
+            "MB/s; "
+            "at most {:.0f} MiB of memory\n";
+  fmt::print(fmt::runtime(form), size, options.gzip, options.rounds, made.collectives, seconds, cpu,
+             size / seconds, size / cpu, size / Median(reading.cpu_seconds), PeakMebibytes());
+}
+
+// The imported calls.
+Result<size_t> Measure(const std::string& path, int rounds, Cost& reading, Cost& import) {
+  size_t calls = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const Stopwatch alone;
+    DYNAMICCL_CHECK_OK(ReadAlone(path));
+    alone.StopInto(reading);
+    const Stopwatch whole;
+    DYNAMICCL_TRY(const Imported imported, ImportFile(path, "kineto"));
+    whole.StopInto(import);
+    calls = CallsOf(imported.trace->sections[0]).calls.size();
+  }
+  return calls;
+}
+
+int Run(const Options& options) {
   const std::string path =
-      keep.empty()
+      options.keep.empty()
           ? (std::filesystem::temp_directory_path() / fmt::format("bench_{}.json", getpid())).string()
-          : keep;
-  const uint64_t collectives = WriteTrace(path, megabytes * 1'000'000);
-  const double cpu_before = CpuSeconds();
-  const int64_t before = MonotonicNanoseconds();
-  const auto imported = ImportFile(path, "kineto");
-  const double seconds = static_cast<double>(MonotonicNanoseconds() - before) * 1e-9;
-  const double cpu_seconds = CpuSeconds() - cpu_before;
-  const double peak = PeakMebibytes();
-  const double size = static_cast<double>(std::filesystem::file_size(path)) * 1e-6;
-  if (keep.empty()) std::filesystem::remove(path);
-  if (!imported) {
-    fmt::print(stderr, "{}", Describe(imported.error()));
+          : options.keep;
+  const MadeTrace made = WriteTrace(path, options.gzip, options.megabytes * 1'000'000);
+  Cost reading, import;
+  const auto calls = Measure(path, options.rounds, reading, import);
+  if (options.keep.empty()) std::filesystem::remove(path);
+  if (!calls) {
+    fmt::print(stderr, "{}", Describe(calls.error()));
     return 3;
   }
-  const size_t calls = CallsOf(imported->trace->sections[0]).calls.size();
-  const char* const form =
-      json ? "{{\"schema\":1,\"megabytes\":{:.0f},\"calls\":{},\"seconds\":{:.2f},\"cpu_seconds\":{:.2f},"
-             "\"megabytes_per_second\":{:.0f},\"megabytes_per_cpu_second\":{:.0f},\"peak_rss_mib\":{:.0f}}}\n"
-           : "{:.0f} MB, {} calls: {:.2f} s, {:.2f} s of them computing; {:.0f} MB/s, {:.0f} MB/s of "
-             "computing; "
-             "at most {:.0f} MiB of memory\n";
-  fmt::print(fmt::runtime(form), size, calls, seconds, cpu_seconds, size / seconds, size / cpu_seconds, peak);
-  if (calls == collectives) return 0;
-  fmt::print(stderr, "{} calls were imported, {} are in the file\n", calls, collectives);
+  Print(options, made, reading, import);
+  if (*calls == made.collectives) return 0;
+  fmt::print(stderr, "{} calls were imported, {} are in the file\n", *calls, made.collectives);
   return 1;
 }
 
@@ -144,12 +224,13 @@ int Run(bool json, const std::string& keep, uint64_t megabytes) {
 
 int main(int argc, char** argv) {
   CLI::App app{"How fast and in how much memory a Kineto trace is imported"};
-  bool json = false;
-  std::string keep;
-  uint64_t megabytes = 1000;
-  app.add_flag("--json", json, "one JSON object instead of a sentence");
-  app.add_option("--keep", keep, "write the trace to this file and leave it there");
-  app.add_option("megabytes", megabytes, "size of the trace")->check(CLI::Range(1, 100'000));
+  dynamiccl::Options options;
+  app.add_flag("--json", options.json, "one JSON object instead of a sentence");
+  app.add_flag("--gzip", options.gzip, "gzip the trace");
+  app.add_option("--rounds", options.rounds, "repeats, of which the medians are told")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--keep", options.keep, "write the trace to this file and leave it there");
+  app.add_option("megabytes", options.megabytes, "size of the trace")->check(CLI::Range(1, 100'000));
   CLI11_PARSE(app, argc, argv);
-  return dynamiccl::Run(json, keep, megabytes);
+  return dynamiccl::Run(options);
 }

@@ -1,57 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl replay`: issues the collectives of a trace again, over any NCCL and with any policy. Without a
-// launcher's variables it starts the ranks itself, each running this command again.
-#include <spdlog/spdlog.h>
-
+// `dynamiccl replay`: issues the collectives of a trace again, over any NCCL or in virtual time, and with any
+// policy. Without a launcher's variables it starts the ranks itself, each running this command again.
 #include <cstdlib>
 #include <map>
-#include <set>
 
 #include "tools/command_table.h"
+#include "tools/commands/replay_compare.h"
 #include "tools/exit_code.h"
-#include "tools/launch_options.h"
+#include "tools/replay/replay_report.h"
 #include "tools/replay/replay_session.h"
-#include "tools/report/choice_comparison.h"
-#include "tools/report/json_output.h"
+#include "tools/report/one_topology.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_files.h"
-#include "traces/replay/replay_summary.h"
 
 namespace dynamiccl {
 namespace {
 
-struct Words {
-  std::vector<std::string> inputs;
-  ReplayWindow window;
-  std::vector<int64_t> steps;   // first, last
-  std::vector<double> seconds;  // begin, end
-  std::string measurements;
-  std::string topology;  // of the measurements
-  ReplayOptions options;
-  bool json = false;
-  LaunchOptions launch;
-};
+// One to warm up, and two to take a median of.
+constexpr int kComparedPasses = 3;
+// Of one machine, as for the other commands that start ranks.
+constexpr int kMostProcesses = 1024;
 
 // Default and best of one topology of a sweep, microseconds.
 using SweptTimes = std::map<std::pair<Collective, SizeClass>, std::pair<double, double>>;
 
-Result<SweptTimes> SweptTimesOf(const Words& words) {
+Result<SweptTimes> SweptTimesOf(const ReplayWords& words) {
   SweptTimes times;
-  if (words.measurements.empty()) return times;
+  if (words.measurements.empty() || words.compare) return times;
   DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(words.measurements));
-  std::set<std::string> topologies;
-  for (const SweepCell& cell : CellsOf(file)) {
-    if (!words.topology.empty() && cell.topology != words.topology) continue;
-    topologies.insert(cell.topology);
+  const std::vector<SweepCell> cells = CellsOf(file);
+  DYNAMICCL_TRY(const std::string topology, OneTopology(cells, words.topology, words.measurements));
+  for (const SweepCell& cell : cells) {
+    if (cell.topology != topology) continue;
     const auto microseconds = std::pair(DefaultOf(cell).microseconds, BestOf(cell).microseconds);
     if (microseconds.first.repeats == 0) continue;
     times[{cell.collective, SizeClassOf(cell.bytes)}] = {microseconds.first.median,
                                                          microseconds.second.median};
   }
-  if (topologies.size() == 1) return times;
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {} topologies to take times from",
-                            words.measurements, topologies.size()),
-                  "name one with --measured-topology");
+  return times;
 }
 
 void AddSweptTimes(const SweptTimes& swept, std::vector<ReplayRow>& table) {
@@ -63,43 +49,21 @@ void AddSweptTimes(const SweptTimes& swept, std::vector<ReplayRow>& table) {
   }
 }
 
-Json ToJson(const ReplaySession& session, const ReplayPlan& plan, const ReplayResult& result,
-            const std::vector<ReplayRow>& table) {
-  Json rows = Json::array();
-  for (const ReplayRow& row : table) {
-    rows.push_back({{"stage", Name(row.stage)},
-                    {"collective", Name(row.collective)},
-                    {"size_class", Name(row.size_class)},
-                    {"calls", row.calls},
-                    {"bytes", row.bytes},
-                    {"recorded_calls", row.recorded_calls},
-                    {"recorded_us", row.recorded_us},
-                    {"replayed_us", row.replayed_us},
-                    {"default_us", row.default_us},
-                    {"best_us", row.best_us}});
-  }
-  return {{"schema", 1},
-          {"library", session.library().Description()},
-          {"ranks", session.place().n_ranks},
-          {"operations", fmt::format("{:016x}", OperationHash(plan))},
-          {"wall_us", result.wall_us},
-          {"checked", result.checked},
-          {"wrong", result.wrong},
-          {"notes", plan.notes},
-          {"rows", rows}};
+std::vector<ReplayRow> RowsOf(const ReplayPlan& plan, const std::vector<double>& group_us,
+                              const SweptTimes& swept) {
+  std::vector<ReplayRow> rows = SummarizeReplay(plan, group_us);
+  AddSweptTimes(swept, rows);
+  return rows;
 }
 
-void Print(const ReplaySession& session, const ReplayPlan& plan, const ReplayResult& result,
-           const std::vector<ReplayRow>& table, const Words& words) {
-  for (const std::string& note : plan.notes) spdlog::info("{}", note);
-  fmt::print("# {} ranks over {}, {}, times of rank 0\n", session.place().n_ranks,
-             session.library().Description(), words.options.paced ? "paced as recorded" : "at full speed");
-  fmt::print("{}", FormatReplayRows(table));
-  fmt::print("# {:.3f} s, operations {:016x}\n", result.wall_us * 1e-6, OperationHash(plan));
-  if (words.options.check) fmt::print("# {} elements checked, {} wrong\n", result.checked, result.wrong);
+void Show(const ReplayReport& report, const ReplayWords& words) {
+  if (words.json)
+    PrintJson(ToJson(report));
+  else
+    Print(report);
 }
 
-Result<int> RunAsRank(const Words& words) {
+Result<int> RunAsRank(const ReplayWords& words) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(words.inputs));
   DYNAMICCL_TRY(const RankPlace place, RankPlaceFromEnvironment());
   DYNAMICCL_TRY(const SweptTimes swept, SweptTimesOf(words));
@@ -107,30 +71,69 @@ Result<int> RunAsRank(const Words& words) {
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, place.rank, place.n_ranks, words.window));
   DYNAMICCL_TRY(const auto session, ReplaySession::Open());
   DYNAMICCL_TRY(const ReplayResult result, session->Run(plan, words.options));
-  std::vector<ReplayRow> table = SummarizeReplay(plan, result.group_us);
-  AddSweptTimes(swept, table);
-  if (place.rank == 0 && words.json) PrintJson(ToJson(*session, plan, result, table));
-  if (place.rank == 0 && !words.json) Print(*session, plan, result, table, words);
+  if (place.rank == 0 && !words.arm_report.empty()) {
+    DYNAMICCL_CHECK_OK(WriteArmReport(words.arm_report, session->library().Description(), plan, result));
+  } else if (place.rank == 0) {
+    const ReplayReport report{.library = session->library().Description(),
+                              .ranks = place.n_ranks,
+                              .paced = words.options.paced,
+                              .check = words.options.check,
+                              .operations = {OperationText(OperationHash(plan))},
+                              .wall_us = result.wall_us,
+                              .checked = result.checked,
+                              .wrong = result.wrong,
+                              .notes = plan.notes,
+                              .rows = RowsOf(plan, result.group_us, swept)};
+    Show(report, words);
+  }
   return result.wrong == 0 ? kExitOk : kExitResultSaysNo;
 }
 
-Result<int> LaunchRanks(CommandLine& line, Words& words) {
+Result<int> RunSimulated(const ReplayWords& words) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(words.inputs));
-  if (words.launch.n_ranks == 0)
-    words.launch.n_ranks = std::max<int>(2, static_cast<int>(trace.sections.size()));
+  DYNAMICCL_TRY(const SweptTimes swept, SweptTimesOf(words));
+  DYNAMICCL_TRY(const NamedSystem system, FindSystem(words.system));
+  DYNAMICCL_TRY(Choosers choosers, ChoosersOf(words.launch.runtime.rules, words.launch.runtime.policy));
+  const TraceJobOptions options{.ranks = words.launch.n_ranks,
+                                .window = words.window,
+                                .paced = words.options.paced,
+                                .config = DecidedOn(system.system, std::move(choosers))};
+  DYNAMICCL_TRY(const SimulatedReplay replay, ReplayInSimulator(trace, system, options));
+  ReplayReport report{.library = SimulatedLibrary(system),
+                      .ranks = static_cast<int>(replay.operations.size()),
+                      .paced = words.options.paced,
+                      .wall_us = replay.wall_us,
+                      .notes = replay.plan.notes,
+                      .rows = RowsOf(replay.plan, replay.group_us, swept)};
+  for (const uint64_t hash : replay.operations) report.operations.push_back(OperationText(hash));
+  Show(report, words);
+  return kExitOk;
+}
+
+Result<int> LaunchRanks(CommandLine& line, ReplayWords& words) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(words.inputs));
+  words.launch.n_ranks = ReplayRanks(trace, words.launch.n_ranks);
+  if (words.launch.n_ranks > kMostProcesses) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{} ranks are too many processes", words.launch.n_ranks),
+        fmt::format("{} at most; --simulate takes more", kMostProcesses));
+  }
   // What cannot be planned is an error here, before any process is started.
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, words.launch.n_ranks, words.window));
   DYNAMICCL_TRY(const LaunchOutcome outcome, LaunchSameCommand(line, "replay", words.launch));
   return AnswerOf(outcome);
 }
 
-void Register(CLI::App& app, Words& words) {
+void Register(CLI::App& app, ReplayWords& words) {
   app.add_option("trace", words.inputs, "Traces to replay; those of several ranks are taken together")
       ->required()
       ->check(CLI::ExistingFile);
   app.add_option("-n,--ranks", words.launch.n_ranks,
                  "Ranks to start (default: as recorded, 2 for a trace of one rank)")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, 32767));
+  app.add_option("--simulate", words.system,
+                 "In virtual time on this system instead of over a library: a file, or one of " +
+                     DescribedSystemNames());
   app.add_option("--first", words.window.first, "First call to issue, counted from 0");
   app.add_option("--count", words.window.count, "Number of calls to issue");
   app.add_option("--steps", words.steps,
@@ -146,9 +149,20 @@ void Register(CLI::App& app, Words& words) {
       ->check(CLI::ExistingFile);
   app.add_option("--measured-topology", words.topology,
                  "Which of the sweep's topologies (default: its only one)");
+  app.add_flag(
+      "--compare", words.compare,
+      "By NCCL's default, with --policy, --rules or --mode, and with the best config of each size, in "
+      "turns; the best is --measurements', else found by forcing each config in the replay");
+  app.add_option("--rounds", words.rounds, "Of the turns of --compare (default: 5)")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--passes", words.options.passes,
+                 "Issue the plan so often; the first of several is not timed (default: 1, 3 with --compare)")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--arm-report", words.arm_report)->group("");
   app.add_flag("--paced", words.options.paced, "Keep the recorded gaps (default: as fast as possible)");
   app.add_flag("--check", words.options.check,
-               "Fill and verify the data of every collective, one group at a time");
+               "Fill and verify the data of every collective, one group at a time")
+      ->excludes("--simulate");
   RegisterRankOptions(app, words.launch);
   app.add_flag("--json", words.json, "Write JSON instead of the table");
 }
@@ -167,11 +181,14 @@ void FillWindow(Words& words) {
 }  // namespace
 
 Result<int> ReplayCommand(CommandLine& line) {
-  Words words;
+  ReplayWords words;
   Register(line.app(), words);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  FillWindow(words);
-  return std::getenv("RANK") != nullptr ? RunAsRank(words) : LaunchRanks(line, words);
+  FillRest(line.app(), words);
+  const bool is_rank = std::getenv("RANK") != nullptr && words.system.empty();
+  if (is_rank) return RunAsRank(words);
+  if (words.compare) return RunComparison(line, words);
+  return words.system.empty() ? LaunchRanks(line, words) : RunSimulated(words);
 }
 
 }  // namespace dynamiccl

@@ -141,7 +141,8 @@ Result<int> Show(const Subject& subject, const Words& words) {
 
 Result<Subject> SubjectOfTrace(const Words& words, const System& system, const CollectiveConfig& config) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(words.inputs));
-  DYNAMICCL_TRY(TraceJob job, JobOfTrace(trace, words.ranks, system, config));
+  const TraceJobOptions options{.ranks = words.ranks, .config = [&](const CallOnSystem&) { return config; }};
+  DYNAMICCL_TRY(TraceJob job, JobOfTrace(trace, system, options));
   for (const std::string& note : job.plans[0].notes) spdlog::info("{}", note);
   if (job.untimed > 0)
     spdlog::info("{} calls have no recorded duration: none is taken to have been waited for before the end",

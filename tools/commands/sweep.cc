@@ -19,6 +19,7 @@
 #include "tools/bench/sweep.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/temporary_folder.h"
 #include "tools/launch_options.h"
 #include "tools/report/choice_comparison.h"
 #include "traces/format/measurement_file.h"
@@ -116,28 +117,6 @@ Result<int> RunAsRank(const Words& words) {
   DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.worker, file));
   return kExitOk;
 }
-
-// A folder that is gone with the object.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> Create() {
-    std::string pattern = (fs::temp_directory_path() / "dynamiccl-sweep-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      return MakeError(ErrorKind::kUnavailable, "no temporary folder {}: {}", pattern, ErrnoText(errno));
-    }
-    return TemporaryFolder(pattern);
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  std::string File(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 // One launch: a topology with a number of ranks.
 struct Part {
@@ -240,7 +219,7 @@ Status RequireWritable(const std::string& path) {
 
 // Into `all`, which holds what was measured before a failure, too.
 Status SweepAll(const Words& words, MeasurementFile& all) {
-  DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create());
+  DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("sweep"));
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(words));
   const auto begin = Clock::now();
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -15,7 +15,6 @@
 #include "tools/report/trace_summary.h"
 #include "traces/export/trace_export.h"
 #include "traces/format/measurement_file.h"
-#include "traces/format/trace_archive.h"
 #include "traces/format/trace_calls.h"
 #include "traces/format/trace_files.h"
 #include "traces/format/trace_merge.h"
@@ -173,19 +172,15 @@ Result<int> Recover(const TraceOptions& options) {
 }
 
 Result<int> Archive(const TraceOptions& options) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
-  DYNAMICCL_CHECK_OK(WriteTraceArchive(options.output, trace));
-  size_t records = 0;
-  for (const TraceSection& section : trace.sections) records += section.records.size();
+  DYNAMICCL_TRY(const uint64_t records, CopyTraceFiles(options.inputs, options.output, TraceForm::kArchive));
   const auto bytes = static_cast<double>(std::filesystem::file_size(options.output));
   spdlog::info("{} records, {:.2f} bytes each", records,
-               bytes / static_cast<double>(std::max<size_t>(records, 1)));
+               bytes / static_cast<double>(std::max<uint64_t>(records, 1)));
   return kExitOk;
 }
 
 Result<int> Unarchive(const TraceOptions& options) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
-  DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, trace));
+  DYNAMICCL_CHECK_OK(CopyTraceFiles(options.inputs, options.output, TraceForm::kByName));
   return kExitOk;
 }
 

@@ -6,6 +6,7 @@
 
 #include "src/base/clock.h"
 #include "tools/bench/data_check.h"
+#include "tools/report/timing.h"
 
 namespace dynamiccl {
 namespace {
@@ -34,6 +35,10 @@ CheckedCall CheckOf(const TraceCall& call, int32_t n_ranks) {
           c.op,
           std::max(call.issued.root_or_peer, 0),
           n_ranks};
+}
+
+bool IsTimed(int pass, int passes) {
+  return pass > 0 || passes == 1;
 }
 
 void SleepUntil(int64_t monotonic_ns) {
@@ -102,6 +107,20 @@ Result<ReplayResult> ReplaySession::Run(const ReplayPlan& plan, const ReplayOpti
   ReplayResult result;
   DYNAMICCL_CHECK_OK(CreateLanes(plan));
   DYNAMICCL_CHECK_OK(AllocateBuffers(plan));
+  std::vector<double> walls;
+  for (int pass = 0; pass < options.passes; ++pass) {
+    const int64_t start = MonotonicNanoseconds();
+    DYNAMICCL_CHECK_OK(IssuePlan(plan, options, result));
+    DYNAMICCL_CHECK_OK(Synchronize());
+    if (IsTimed(pass, options.passes))
+      walls.push_back(static_cast<double>(MonotonicNanoseconds() - start) * 1e-3);
+  }
+  result.wall_us = Summarize(std::move(walls)).median;
+  DYNAMICCL_CHECK_OK(CollectTimes(plan, options.passes, result));
+  return result;
+}
+
+Status ReplaySession::IssuePlan(const ReplayPlan& plan, const ReplayOptions& options, ReplayResult& result) {
   const int64_t start = MonotonicNanoseconds();
   for (const ReplayGroup& group : plan.groups) {
     Lane& lane = lanes_[group.communicator];
@@ -114,9 +133,14 @@ Result<ReplayResult> ReplaySession::Run(const ReplayPlan& plan, const ReplayOpti
     DYNAMICCL_CHECK_OK(lane.device->Mark());
     if (options.check) DYNAMICCL_CHECK_OK(CheckGroup(lane, group, result));
   }
-  DYNAMICCL_CHECK_OK(CollectTimes(plan, result));
-  result.wall_us = static_cast<double>(MonotonicNanoseconds() - start) * 1e-3;
-  return result;
+  return {};
+}
+
+Status ReplaySession::Synchronize() {
+  for (Lane& lane : lanes_) {
+    if (lane.device != nullptr) DYNAMICCL_CHECK_OK(lane.device->Synchronize());
+  }
+  return {};
 }
 
 Status ReplaySession::IssueGroup(Lane& lane, const ReplayGroup& group) {
@@ -216,18 +240,23 @@ Status ReplaySession::CheckGroup(Lane& lane, const ReplayGroup& group, ReplayRes
 }
 
 // Two marks a group: every other interval is a group, the rest are gaps.
-Status ReplaySession::CollectTimes(const ReplayPlan& plan, ReplayResult& result) {
+Status ReplaySession::CollectTimes(const ReplayPlan& plan, int passes, ReplayResult& result) {
   std::vector<std::vector<double>> intervals(lanes_.size());
   for (size_t i = 0; i < lanes_.size(); ++i) {
     if (lanes_[i].device == nullptr) continue;
-    DYNAMICCL_CHECK_OK(lanes_[i].device->Synchronize());
     DYNAMICCL_TRY(intervals[i], lanes_[i].device->Intervals());
   }
   std::vector<size_t> next(lanes_.size(), 0);
-  for (const ReplayGroup& group : plan.groups) {
-    result.group_us.push_back(intervals[group.communicator].at(next[group.communicator]));
-    next[group.communicator] += 2;
+  std::vector<std::vector<double>> times(plan.groups.size());
+  for (int pass = 0; pass < passes; ++pass) {
+    for (size_t i = 0; i < plan.groups.size(); ++i) {
+      const size_t lane = plan.groups[i].communicator;
+      if (IsTimed(pass, passes)) times[i].push_back(intervals[lane].at(next[lane]));
+      next[lane] += 2;
+    }
   }
+  for (std::vector<double>& of_group : times)
+    result.group_us.push_back(Summarize(std::move(of_group)).median);
   return {};
 }
 

@@ -14,14 +14,17 @@ namespace dynamiccl {
 
 struct ReplayOptions {
   bool paced = false;  // issue at the recorded times, counted from the first call; else as fast as possible
+  // The whole plan so often, each time when all of the time before has ended. The first of several is not
+  // timed: buffers are touched for the first time, and no rank knows yet what NCCL offers the others.
+  int passes = 1;
   bool check = false;  // fill and verify the data of every collective; calls then run one group at a time
 };
 
 struct ReplayResult {
-  std::vector<double> group_us;  // per group of the plan, in the stream, on this rank
+  std::vector<double> group_us;  // per group of the plan, in the stream, on this rank; median of the passes
   uint64_t checked = 0;          // elements verified
   uint64_t wrong = 0;
-  double wall_us = 0;
+  double wall_us = 0;  // of a pass, the median
 };
 
 // Not copyable, not movable: devices refer to the library. All ranks call the same functions in the same
@@ -60,7 +63,9 @@ class ReplaySession {
   Status IssueAllToAll(Lane& lane, const CollectiveCall& call, size_t offset);
   Status FillGroup(Lane& lane, const ReplayGroup& group);
   Status CheckGroup(Lane& lane, const ReplayGroup& group, ReplayResult& result);
-  Status CollectTimes(const ReplayPlan& plan, ReplayResult& result);
+  Status IssuePlan(const ReplayPlan& plan, const ReplayOptions& options, ReplayResult& result);
+  Status Synchronize();
+  Status CollectTimes(const ReplayPlan& plan, int passes, ReplayResult& result);
 
   NcclLibrary library_;
   RankPlace place_;

@@ -20,13 +20,14 @@ int64_t EndOf(const TraceCall& call) {
 class RankWriter {
  public:
   RankWriter(const ReplayPlan& plan, const std::vector<int>& nodes, SystemDemands& demands,
-             const CollectiveConfig& config)
-      : plan_(plan), nodes_(nodes), demands_(demands), config_(config) {}
+             const TraceJobOptions& options)
+      : plan_(plan), nodes_(nodes), demands_(demands), options_(options) {}
 
   Status Write();
 
   RankProgram program;
   std::vector<CollectiveLabel> labels;
+  std::vector<CollectiveConfig> configs;
   uint64_t untimed = 0;
 
  private:
@@ -37,7 +38,7 @@ class RankWriter {
   const ReplayPlan& plan_;
   const std::vector<int>& nodes_;  // by communicator
   SystemDemands& demands_;
-  const CollectiveConfig& config_;
+  const TraceJobOptions& options_;
   std::vector<std::pair<int64_t, int64_t>> open_;  // recorded end, number
   int64_t now_ = INT64_MIN;                        // of the recording
 };
@@ -58,13 +59,16 @@ void RankWriter::Reach(int64_t issued) {
 Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
   const CollectiveCall& c = call.issued.call;
   const bool two = BetweenTwo(c.collective);
+  const CallOnSystem asked{c.collective, c.bytes, plan_.communicators[communicator].n_ranks,
+                           nodes_[communicator]};
+  const CollectiveConfig config = options_.config ? options_.config(asked) : kLeaveNcclAlone;
   DYNAMICCL_TRY(TransferDemand demand,
-                demands_.Of(c.collective, c.bytes, config_, plan_.communicators[communicator].n_ranks,
-                            nodes_[communicator]));
+                demands_.Of(c.collective, c.bytes, config, asked.n_ranks, asked.n_nodes));
   if (!first) demand.latency_ns = 0;  // a group pays one latency
   const auto number = static_cast<int64_t>(program.collectives.size());
   program.collectives.push_back({two ? plan_.communicators.size() : communicator, demand});
   program.actions.push_back({ActionKind::kIssue, number});
+  configs.push_back(config);
   labels.push_back({call.issued.labelled_role, c.collective, c.bytes});
   open_.emplace_back(EndOf(call), number);
   if (call.issued.duration_ns < 0) ++untimed;
@@ -74,7 +78,7 @@ Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
 Status RankWriter::Write() {
   for (const ReplayGroup& group : plan_.groups) {
     for (const TraceCall& call : group.calls) {
-      Reach(call.issued.issued_ns);
+      if (options_.paced) Reach(call.issued.issued_ns);
       DYNAMICCL_CHECK_OK(Add(group.communicator, call, &call == &group.calls.front()));
     }
   }
@@ -93,6 +97,16 @@ std::vector<CommunicatorLayout> LayoutsOf(const std::vector<ReplayPlan>& plans) 
   return layouts;
 }
 
+Result<std::vector<ReplayPlan>> PlansOf(const Trace& trace, const TraceJobOptions& options) {
+  const int32_t ranks = ReplayRanks(trace, options.ranks);
+  std::vector<ReplayPlan> plans;
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    DYNAMICCL_TRY(ReplayPlan plan, PlanReplay(trace, rank, ranks, options.window));
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
 std::vector<int> NodesOf(const std::vector<CommunicatorLayout>& layouts, size_t rank, int ranks_per_node) {
   std::vector<int> counts;
   for (const CommunicatorLayout& layout : layouts) {
@@ -107,15 +121,11 @@ std::vector<int> NodesOf(const std::vector<CommunicatorLayout>& layouts, size_t 
 
 }  // namespace
 
-Result<TraceJob> JobOfTrace(const Trace& trace, int32_t ranks, const System& system,
-                            const CollectiveConfig& config) {
-  if (ranks == 0) ranks = std::max<int32_t>(2, static_cast<int32_t>(trace.sections.size()));
+Result<TraceJob> JobOfTrace(const Trace& trace, const System& system, const TraceJobOptions& options) {
   TraceJob result;
+  DYNAMICCL_TRY(result.plans, PlansOf(trace, options));
+  const auto ranks = static_cast<int32_t>(result.plans.size());
   SystemDemands demands(system);
-  for (int32_t rank = 0; rank < ranks; ++rank) {
-    DYNAMICCL_TRY(ReplayPlan plan, PlanReplay(trace, rank, ranks, {}));
-    result.plans.push_back(std::move(plan));
-  }
   SimulatedJob& job = result.job;
   job.n_ranks = ranks;
   job.ranks_per_node = system.ranks_per_node;
@@ -125,11 +135,12 @@ Result<TraceJob> JobOfTrace(const Trace& trace, int32_t ranks, const System& sys
   const bool mirrored = trace.sections.size() == 1;
   for (size_t rank = 0; rank < result.plans.size() && (rank == 0 || !mirrored); ++rank) {
     const std::vector<int> nodes = NodesOf(job.layouts, rank, system.ranks_per_node);
-    RankWriter writer(result.plans[rank], nodes, demands, config);
+    RankWriter writer(result.plans[rank], nodes, demands, options);
     DYNAMICCL_CHECK_OK(writer.Write());
     if (!mirrored) job.program_of_rank.push_back(static_cast<uint32_t>(rank));
     job.programs.push_back(std::move(writer.program));
     result.labels.push_back(std::move(writer.labels));
+    result.configs.push_back(std::move(writer.configs));
     result.untimed += writer.untimed;
   }
   return result;

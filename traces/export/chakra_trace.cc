@@ -103,12 +103,19 @@ class RankWriter {
     if (computation_ != 0) node.Number(5, computation_);
     before = id;
     node.Number(6, Microseconds(now)).Number(7, Microseconds(call.issued.duration_ns));
-    node.Text(10, Bool("is_cpu_op", false)).Text(10, Int64("comm_size", static_cast<int64_t>(c.bytes)));
+    node.Text(10, Bool("is_cpu_op", false)).Text(10, Int64("comm_size", CommSize(c)));
     if (send || receive)
       AddPeers(node, call, send);
     else
       node.Text(10, Int64("comm_type", static_cast<int64_t>(TypeOf(c.collective))));
-    Append(node.Text(10, String("pg_name", fmt::format("{:#x}", c.communicator))));
+    node.Text(10, String("pg_name", fmt::format("{:#x}", c.communicator)));
+    Append(node.Text(10, Int32("pg_size", c.n_ranks)));
+  }
+
+  // Of an AllGather Chakra tells what one rank contributes, of all others the total.
+  static int64_t CommSize(const CollectiveCall& call) {
+    const bool gathers = call.collective == Collective::kAllGather && call.n_ranks > 0;
+    return static_cast<int64_t>(gathers ? call.bytes / static_cast<uint64_t>(call.n_ranks) : call.bytes);
   }
 
   static void AddPeers(ProtobufMessage& node, const TraceCall& call, bool send) {

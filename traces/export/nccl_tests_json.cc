@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -53,20 +55,19 @@ double TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& secti
   return static_cast<double>(least) / 1000.0;
 }
 
-Json Times(uint64_t bytes, std::vector<double> times, double bus_factor) {
-  std::sort(times.begin(), times.end());
-  double sum = 0;
-  for (const double time : times) sum += time;
-  const double mean = sum / static_cast<double>(times.size());
+Json Mean(uint64_t bytes, double mean, double bus_factor) {
   const double bandwidth = static_cast<double>(bytes) / (mean * 1e3);
-  return {{"time", mean},
-          {"alg_bw", bandwidth},
-          {"bus_bw", bandwidth * bus_factor},
-          {"nwrong", nullptr},
-          {"min_us", times.front()},
-          {"max_us", times.back()},
+  return {{"time", mean}, {"alg_bw", bandwidth}, {"bus_bw", bandwidth * bus_factor}, {"nwrong", nullptr}};
+}
+
+Json Each(const std::vector<double>& times, double mean) {
+  std::vector<double> sorted = times;
+  std::sort(sorted.begin(), sorted.end());
+  return {{"skipped_iterations", 0},
+          {"min_us", sorted.front()},
+          {"max_us", sorted.back()},
           {"avg_us", mean},
-          {"p50_us", times[times.size() / 2]},
+          {"p50_us", sorted[sorted.size() / 2]},
           {"times_us", times}};
 }
 
@@ -75,12 +76,21 @@ Json RowOf(const RunKey& run, const RowKey& key, const std::vector<double>& time
   const bool reduces = run.first != Collective::kAllGather && run.first != Collective::kBroadcast;
   const bool per_rank = run.first == Collective::kAllGather || run.first == Collective::kReduceScatter;
   const uint64_t share = per_rank ? static_cast<uint64_t>(run.second) : 1;
+  const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
   return {{"size", key.bytes},
           {"count", element == 0 ? 0 : key.bytes / element / share},
           {"type", std::string(Name(key.data_type))},
           {"redop", reduces ? std::string(Name(key.op)) : "none"},
           {"root", key.root},
-          {"out_of_place", Times(key.bytes, times, BusBandwidthFactor(run.first, run.second))}};
+          {"out_of_place", Mean(key.bytes, mean, BusBandwidthFactor(run.first, run.second))},
+          {"out_of_place_per_iter", Each(times, mean)}};
+}
+
+// "NCCL 2.28.9" as NCCL_VERSION_CODE, which is what nccl-tests writes; null for anything else.
+Json VersionCode(const std::string& library) {
+  int major = 0, minor = 0, patch = 0;
+  if (std::sscanf(library.c_str(), "NCCL %d.%d.%d", &major, &minor, &patch) != 3) return nullptr;
+  return major * 10000 + minor * 100 + patch;
 }
 
 Json FileOf(const RunKey& key, const Run& run, const TraceSection& section) {
@@ -90,8 +100,8 @@ Json FileOf(const RunKey& key, const Run& run, const TraceSection& section) {
   for (int32_t rank = 0; rank < key.second; ++rank) devices.push_back({{"rank", rank}});
   return {{"version", "dynamiccl trace export"},
           {"args", {fmt::format("{}_perf", ProgramOf(key.first))}},
-          {"nccl_version", section.library},
-          {"devices", devices},
+          {"nccl_version", VersionCode(section.library)},
+          {"config", {{"devices", devices}}},
           {"results", results}};
 }
 

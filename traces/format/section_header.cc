@@ -22,7 +22,7 @@ std::string TextOf(const char (&field)[N]) {
 
 }  // namespace
 
-TraceHeader HeaderOf(const TraceSection& section) {
+TraceHeader HeaderOf(const TraceSection& section, uint64_t records) {
   TraceHeader header{};
   std::memcpy(header.magic, kTraceMagic, sizeof(kTraceMagic));
   header.version = kTraceVersion;
@@ -30,8 +30,8 @@ TraceHeader HeaderOf(const TraceSection& section) {
   header.record_bytes = sizeof(TraceRecord);
   header.flags = section.flags | kTraceFinished;
   header.first_segment = kTraceHeaderBytes;
-  header.records_per_segment = section.records.size();
-  header.segment_bytes = sizeof(SegmentHeader) + section.records.size() * sizeof(TraceRecord);
+  header.records_per_segment = records;
+  header.segment_bytes = sizeof(SegmentHeader) + records * sizeof(TraceRecord);
   header.rank = section.rank;
   header.world = section.world;
   header.process_id = section.process_id;
@@ -46,6 +46,19 @@ TraceHeader HeaderOf(const TraceSection& section) {
   header.closed_at = section.closed_at;
   header.section_bytes = kTraceHeaderBytes + header.segment_bytes;
   return header;
+}
+
+Status CheckHeader(const TraceHeader& header) {
+  const auto fail = [](size_t offset, const std::string& what) {
+    return MakeError(ErrorKind::kCorrupt, "byte {}: {}", offset, what);
+  };
+  if (std::memcmp(header.magic, kTraceMagic, sizeof(kTraceMagic)) != 0)
+    return fail(0, "not a trace (.ctrace)");
+  if (header.version != kTraceVersion)
+    return fail(8, fmt::format("version {}, this build reads {}", header.version, kTraceVersion));
+  if (header.checksum != XXH3_64bits(&header, offsetof(TraceHeader, checksum)))
+    return fail(offsetof(TraceHeader, checksum), "the header is damaged");
+  return {};
 }
 
 TraceSection SectionOf(const TraceHeader& header) {

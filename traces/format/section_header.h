@@ -2,12 +2,16 @@
 // A section's description as the header that stands before its records on disk, and back.
 #pragma once
 
+#include "src/base/status.h"
 #include "traces/format/trace.h"
 
 namespace dynamiccl {
 
-// The header of the section when finished, all but content_hash. Texts that are too long are cut.
-TraceHeader HeaderOf(const TraceSection& section);
+// The header of the section when finished with so many records, all but content_hash. Texts that are too long
+// are cut.
+TraceHeader HeaderOf(const TraceSection& section, uint64_t records);
+// kCorrupt, with the byte in the section, where magic, version or checksum are not those of a section.
+Status CheckHeader(const TraceHeader& header);
 // The section without its records. `header` may hold anything: nothing beyond it is read.
 TraceSection SectionOf(const TraceHeader& header);
 

@@ -9,7 +9,9 @@
 #include <fstream>
 #include <ostream>
 
+#include "traces/format/byte_source.h"
 #include "traces/format/record_columns.h"
+#include "traces/format/record_stream.h"
 #include "traces/format/section_header.h"
 
 namespace dynamiccl {
@@ -50,23 +52,93 @@ ArchiveBlockHeader BlockOf(ArchiveBlockKind kind, size_t section, size_t records
   return header;
 }
 
-void PutSection(std::ostream& stream, size_t index, const TraceSection& section) {
-  const TraceHeader description = HeaderOf(section);
-  PutBlock(stream, BlockOf(ArchiveBlockKind::kSection, index, 0, 0),
-           Compress(std::as_bytes(std::span(&description, 1))));
-  const std::span<const TraceRecord> records(section.records);
-  for (size_t first = 0; first < records.size(); first += kArchiveBlockRecords) {
-    const auto block = records.subspan(first, std::min<size_t>(kArchiveBlockRecords, records.size() - first));
-    PutBlock(stream, BlockOf(ArchiveBlockKind::kRecords, index, block.size(), first), PackRecords(block));
+// Puts a trace block by block, keeping the records of one block.
+class BlockWriter {
+ public:
+  explicit BlockWriter(std::ostream& stream) : stream_(stream) {
+    ArchiveHeader header{};
+    std::memcpy(header.magic, kArchiveMagic, sizeof(kArchiveMagic));
+    header.version = kArchiveVersion;
+    header.header_bytes = sizeof(header);
+    SetChecksum(header);
+    Put(stream_, &header, sizeof(header));
   }
-}
+
+  void BeginSection(const TraceSection& section, uint64_t records) {
+    const TraceHeader description = HeaderOf(section, records);
+    PutBlock(stream_, BlockOf(ArchiveBlockKind::kSection, sections_++, 0, 0),
+             Compress(std::as_bytes(std::span(&description, 1))));
+    first_ = 0;
+  }
+  void Take(std::span<const TraceRecord> records) {
+    while (!records.empty()) {
+      const size_t room = kArchiveBlockRecords - pending_.size();
+      const auto taken = records.first(std::min(room, records.size()));
+      pending_.insert(pending_.end(), taken.begin(), taken.end());
+      records = records.subspan(taken.size());
+      if (pending_.size() == kArchiveBlockRecords) EndSection();
+    }
+  }
+  // Puts what is left of the section's records.
+  void EndSection() {
+    if (pending_.empty()) return;
+    PutBlock(stream_, BlockOf(ArchiveBlockKind::kRecords, sections_ - 1, pending_.size(), first_),
+             PackRecords(pending_));
+    first_ += pending_.size();
+    records_ += pending_.size();
+    pending_.clear();
+  }
+  void End() { PutBlock(stream_, BlockOf(ArchiveBlockKind::kEnd, sections_, 0, records_), {}); }
+
+ private:
+  std::ostream& stream_;
+  std::vector<TraceRecord> pending_;
+  size_t sections_ = 0;
+  uint64_t first_ = 0;    // of the section, index of pending_'s first record
+  uint64_t records_ = 0;  // of all sections
+};
+
+class ArchiveFile final : public RecordWriter {
+ public:
+  explicit ArchiveFile(const std::string& path)
+      : path_(path), stream_(path, std::ios::binary | std::ios::trunc), writer_(stream_) {}
+
+  Status BeginSection(const TraceSection& description, uint64_t records) override {
+    writer_.BeginSection(description, records);
+    return Written();
+  }
+  Status Take(std::span<const TraceRecord> records) override {
+    writer_.Take(records);
+    return Written();
+  }
+  Status EndSection(uint64_t missing) override {
+    if (missing > 0) return MakeError(ErrorKind::kInternal, "{}: {} records have not come", path_, missing);
+    writer_.EndSection();
+    return Written();
+  }
+  Status Finish() override {
+    writer_.End();
+    stream_.close();
+    return Written();
+  }
+
+ private:
+  Status Written() const {
+    if (stream_) return {};
+    return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path_, ErrnoText(errno));
+  }
+
+  std::string path_;
+  std::ofstream stream_;
+  BlockWriter writer_;
+};
 
 // ---- reading ----
 
 class ArchiveParser {
  public:
-  ArchiveParser(std::span<const std::byte> bytes, TraceReading reading)
-      : bytes_(bytes), strict_(reading == TraceReading::kStrict) {}
+  ArchiveParser(ByteSource& bytes, RecordSink& sink, TraceReading reading)
+      : bytes_(bytes), sink_(sink), strict_(reading == TraceReading::kStrict) {}
 
   Status Run() {
     DYNAMICCL_CHECK_OK(ReadHeader());
@@ -76,13 +148,11 @@ class ArchiveParser {
         FindNextBlock();
       }
     }
-    FinishSection();
-    if (!strict_) return trace_.sections.empty() ? Fail("no block of this archive is whole") : Status();
-    if (!ended_) return Fail("the archive ends here, but no end block has come");
+    if (strict_ && !ended_) return Fail("the archive ends here, but no end block has come");
+    DYNAMICCL_CHECK_OK(FinishSection());
+    if (!strict_) return next_section_ == 0 ? Fail("no block of this archive is whole") : Status();
     return offset_ == bytes_.size() ? Status() : Fail("bytes after the end block");
   }
-
-  Trace& trace() { return trace_; }
 
  private:
   tl::unexpected<Error> Fail(const std::string& what) const {
@@ -92,7 +162,8 @@ class ArchiveParser {
   Status ReadHeader() {
     ArchiveHeader header;
     if (bytes_.size() < sizeof(header)) return Fail("the file ends inside the archive's header");
-    std::memcpy(&header, bytes_.data(), sizeof(header));
+    DYNAMICCL_TRY(const auto bytes, bytes_.Read(0, sizeof(header)));
+    std::memcpy(&header, bytes.data(), sizeof(header));
     if (!HasChecksum(header) && strict_) return Fail("the archive's header is damaged");
     if (HasChecksum(header) && header.version != kArchiveVersion)
       return Fail(fmt::format("archive version {}, this build reads {}", header.version, kArchiveVersion));
@@ -103,19 +174,20 @@ class ArchiveParser {
   // At offset_; moves it behind the block when all of it is right.
   Status ReadBlock() {
     DYNAMICCL_TRY(const ArchiveBlockHeader header, BlockHeaderAt(offset_));
-    const auto payload = bytes_.subspan(offset_ + sizeof(header), header.payload_bytes);
+    DYNAMICCL_TRY(const auto payload, bytes_.Read(offset_ + sizeof(header), header.payload_bytes));
     if (XXH3_64bits(payload.data(), payload.size()) != header.payload_hash)
       return Fail(fmt::format("damaged: its {} records do not have the checksum they were written with",
                               header.records));
     DYNAMICCL_CHECK_OK(TakeBlock(header, payload));
-    offset_ += sizeof(header) + payload.size();
+    offset_ += sizeof(header) + header.payload_bytes;
     return {};
   }
 
-  Result<ArchiveBlockHeader> BlockHeaderAt(size_t offset) const {
+  Result<ArchiveBlockHeader> BlockHeaderAt(size_t offset) {
     ArchiveBlockHeader header;
     if (bytes_.size() - offset < sizeof(header)) return Fail("the file ends inside a block's header");
-    std::memcpy(&header, bytes_.data() + offset, sizeof(header));
+    DYNAMICCL_TRY(const auto bytes, bytes_.Read(offset, sizeof(header)));
+    std::memcpy(&header, bytes.data(), sizeof(header));
     if (header.magic != kArchiveBlockMagic || !HasChecksum(header) || header.payload_bytes > kMaxPayload ||
         header.records > kArchiveBlockRecords) {
       return Fail("the block's header is damaged");
@@ -127,9 +199,7 @@ class ArchiveParser {
 
   void FindNextBlock() {
     for (++offset_; offset_ + sizeof(ArchiveBlockHeader) <= bytes_.size(); ++offset_) {
-      uint32_t magic = 0;
-      std::memcpy(&magic, bytes_.data() + offset_, sizeof(magic));
-      if (magic == kArchiveBlockMagic && BlockHeaderAt(offset_)) return;
+      if (BlockHeaderAt(offset_)) return;
     }
     offset_ = bytes_.size();
   }
@@ -153,17 +223,19 @@ class ArchiveParser {
     TraceHeader description;
     std::memcpy(&description, unpacked->data(), sizeof(description));
     if (strict_ && !Complete()) return Fail("records of the section before are missing");
-    BeginSection(header.section, SectionOf(description), description.records_per_segment);
-    return {};
+    return BeginSection(header.section, SectionOf(description), description.records_per_segment);
   }
 
   Status TakeRecords(const ArchiveBlockHeader& header, std::span<const std::byte> payload) {
-    const bool of_this_section = !trace_.sections.empty() && header.section + 1 == next_section_;
-    if (strict_ && (!of_this_section || header.first_record != trace_.sections.back().records.size()))
+    const bool of_this_section = next_section_ > 0 && header.section + 1 == next_section_;
+    if (strict_ && (!of_this_section || header.first_record != taken_records_))
       return Fail("a block is missing before this one");
-    if (!of_this_section) BeginSection(header.section, TraceSection(), 0);
-    const Status status = UnpackRecords(payload, header.records, trace_.sections.back().records);
-    return status ? status : Fail(status.error().message);
+    if (!of_this_section) DYNAMICCL_CHECK_OK(BeginSection(header.section, TraceSection(), 0));
+    std::vector<TraceRecord> records;
+    if (const Status status = UnpackRecords(payload, header.records, records); !status)
+      return Fail(status.error().message);
+    taken_records_ += records.size();
+    return sink_.Take(records);
   }
 
   Status TakeEnd(const ArchiveBlockHeader& header) {
@@ -173,32 +245,58 @@ class ArchiveParser {
     return {};
   }
 
-  void BeginSection(uint32_t index, TraceSection section, uint64_t records) {
-    FinishSection();
-    trace_.sections.push_back(std::move(section));
+  Status BeginSection(uint32_t index, const TraceSection& section, uint64_t records) {
+    DYNAMICCL_CHECK_OK(FinishSection());
     next_section_ = index + 1;
     wanted_records_ = records;
+    taken_records_ = 0;
+    open_ = true;
+    return sink_.BeginSection(section, records);
   }
 
-  bool Complete() const {
-    return trace_.sections.empty() || trace_.sections.back().records.size() == wanted_records_;
+  bool Complete() const { return !open_ || taken_records_ == wanted_records_; }
+
+  Status FinishSection() {
+    if (!open_) return {};
+    open_ = false;
+    return sink_.EndSection(taken_records_ < wanted_records_ ? wanted_records_ - taken_records_ : 0);
   }
 
-  void FinishSection() {
-    if (trace_.sections.empty()) return;
-    TraceSection& section = trace_.sections.back();
-    if (section.records.size() < wanted_records_) section.lost += wanted_records_ - section.records.size();
-    wanted_records_ = 0;
-  }
-
-  std::span<const std::byte> bytes_;
+  ByteSource& bytes_;
+  RecordSink& sink_;
   const bool strict_;
   size_t offset_ = 0;
   bool ended_ = false;
   uint32_t next_section_ = 0;
-  uint64_t wanted_records_ = 0;  // of the last section
-  Trace trace_;
+  bool open_ = false;            // a section has begun
+  uint64_t wanted_records_ = 0;  // of it
+  uint64_t taken_records_ = 0;
 };
+
+// The trace in memory.
+class TraceSink final : public RecordSink {
+ public:
+  Status BeginSection(const TraceSection& description, uint64_t) override {
+    trace.sections.push_back(description);
+    return {};
+  }
+  Status Take(std::span<const TraceRecord> records) override {
+    std::vector<TraceRecord>& all = trace.sections.back().records;
+    all.insert(all.end(), records.begin(), records.end());
+    return {};
+  }
+  Status EndSection(uint64_t missing) override {
+    trace.sections.back().lost += missing;
+    return {};
+  }
+
+  Trace trace;
+};
+
+Status Named(const Status& status, const std::string& name) {
+  if (status) return status;
+  return WithHint(Wrap(status.error(), name), "`dynamiccl trace recover` takes what is whole");
+}
 
 }  // namespace
 
@@ -208,18 +306,13 @@ bool IsTraceArchive(std::span<const std::byte> head) {
 }
 
 void AppendTraceArchive(std::ostream& stream, const Trace& trace) {
-  ArchiveHeader header{};
-  std::memcpy(header.magic, kArchiveMagic, sizeof(kArchiveMagic));
-  header.version = kArchiveVersion;
-  header.header_bytes = sizeof(header);
-  SetChecksum(header);
-  Put(stream, &header, sizeof(header));
-  uint64_t records = 0;
-  for (size_t i = 0; i < trace.sections.size(); ++i) {
-    PutSection(stream, i, trace.sections[i]);
-    records += trace.sections[i].records.size();
+  BlockWriter writer(stream);
+  for (const TraceSection& section : trace.sections) {
+    writer.BeginSection(section, section.records.size());
+    writer.Take(section.records);
+    writer.EndSection();
   }
-  PutBlock(stream, BlockOf(ArchiveBlockKind::kEnd, trace.sections.size(), 0, records), {});
+  writer.End();
 }
 
 Status WriteTraceArchive(const std::string& path, const Trace& trace) {
@@ -232,10 +325,18 @@ Status WriteTraceArchive(const std::string& path, const Trace& trace) {
 
 Result<Trace> ParseTraceArchive(std::span<const std::byte> bytes, const std::string& name,
                                 TraceReading reading) {
-  ArchiveParser parser(bytes, reading);
-  if (const Status status = parser.Run(); !status)
-    return WithHint(Wrap(status.error(), name), "`dynamiccl trace recover` takes what is whole");
-  return std::move(parser.trace());
+  MemoryBytes source(bytes);
+  TraceSink sink;
+  DYNAMICCL_CHECK_OK(Named(ArchiveParser(source, sink, reading).Run(), name));
+  return std::move(sink.trace);
+}
+
+Status StreamTraceArchive(ByteSource& bytes, const std::string& name, RecordSink& sink) {
+  return Named(ArchiveParser(bytes, sink, TraceReading::kStrict).Run(), name);
+}
+
+Result<std::unique_ptr<RecordWriter>> CreateArchive(const std::string& path) {
+  return std::make_unique<ArchiveFile>(path);
 }
 
 }  // namespace dynamiccl

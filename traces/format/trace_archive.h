@@ -42,6 +42,9 @@ static_assert(sizeof(ArchiveHeader) == 24 && sizeof(ArchiveBlockHeader) == 48);
 
 bool IsTraceArchive(std::span<const std::byte> head);
 
+class ByteSource;
+class RecordSink;
+
 // Block by block; texts of a section that are too long for TraceHeader are cut.
 void AppendTraceArchive(std::ostream& stream, const Trace& trace);
 Status WriteTraceArchive(const std::string& path, const Trace& trace);
@@ -51,5 +54,7 @@ Status WriteTraceArchive(const std::string& path, const Trace& trace);
 // section of rank -1.
 Result<Trace> ParseTraceArchive(std::span<const std::byte> bytes, const std::string& name,
                                 TraceReading reading);
+// Strict, a block at a time: see record_stream.h.
+Status StreamTraceArchive(ByteSource& bytes, const std::string& name, RecordSink& sink);
 
 }  // namespace dynamiccl

@@ -1,13 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/format/trace_files.h"
 
+#include <filesystem>
+
 #include "traces/format/json_lines.h"
+#include "traces/format/record_stream.h"
 #include "traces/format/trace_archive.h"
 #include "traces/format/trace_json.h"
 #include "traces/format/trace_merge.h"
 #include "traces/format/trace_writer.h"
 
 namespace dynamiccl {
+namespace {
+
+bool IsArchiveName(const std::string& path) {
+  return path.ends_with(".ctracez");
+}
+bool IsJsonName(const std::string& path) {
+  return path.ends_with(".jsonl");
+}
+
+// Passes records on and counts them.
+class CountingSink final : public RecordSink {
+ public:
+  explicit CountingSink(RecordSink& to) : to_(to) {}
+  Status BeginSection(const TraceSection& description, uint64_t records) override {
+    return to_.BeginSection(description, records);
+  }
+  Status Take(std::span<const TraceRecord> records) override {
+    count += records.size();
+    return to_.Take(records);
+  }
+  Status EndSection(uint64_t missing) override { return to_.EndSection(missing); }
+
+  uint64_t count = 0;
+
+ private:
+  RecordSink& to_;
+};
+
+Result<uint64_t> CopyStream(const std::string& from, const std::string& to, bool archive) {
+  DYNAMICCL_TRY(const auto writer, archive ? CreateArchive(to) : CreateTrace(to));
+  CountingSink sink(*writer);
+  DYNAMICCL_CHECK_OK(StreamTrace(from, sink));
+  DYNAMICCL_CHECK_OK(writer->Finish());
+  return sink.count;
+}
+
+bool SameFile(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return std::filesystem::equivalent(a, b, none);
+}
+
+}  // namespace
 
 Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths, TraceReading reading) {
   std::vector<Trace> traces;
@@ -24,10 +69,26 @@ Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths, TraceReading
 }
 
 Status WriteTraceFile(const std::string& path, const Trace& trace) {
-  if (path.ends_with(".ctracez")) return WriteTraceArchive(path, trace);
-  if (!path.ends_with(".jsonl")) return WriteTrace(path, trace);
+  if (IsArchiveName(path)) return WriteTraceArchive(path, trace);
+  if (!IsJsonName(path)) return WriteTrace(path, trace);
   DYNAMICCL_TRY(const std::string text, FormatTraceJson(trace));
   return WriteWholeFile(path, text);
+}
+
+Result<uint64_t> CopyTraceFiles(const std::vector<std::string>& from, const std::string& to, TraceForm form) {
+  const bool archive = form == TraceForm::kArchive || IsArchiveName(to);
+  if (from.size() == 1 && (archive || !IsJsonName(to)) && !SameFile(from[0], to)) {
+    auto copied = CopyStream(from[0], to, archive);
+    if (copied) return copied;
+    std::error_code ignored;
+    std::filesystem::remove(to, ignored);
+    if (copied.error().kind != ErrorKind::kUnsupported) return copied;
+  }
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(from));
+  DYNAMICCL_CHECK_OK(archive ? WriteTraceArchive(to, trace) : WriteTraceFile(to, trace));
+  uint64_t records = 0;
+  for (const TraceSection& section : trace.sections) records += section.records.size();
+  return records;
 }
 
 }  // namespace dynamiccl

@@ -3,9 +3,6 @@
 // must give an error, never a read outside the file.
 #include "traces/format/trace_reader.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -64,13 +61,7 @@ class SectionParser {
   Status ReadHeader() {
     if (bytes_.size() < kTraceHeaderBytes) return Fail(bytes_.size(), "the file ends inside a header");
     std::memcpy(&header_, bytes_.data(), sizeof(header_));
-    if (std::memcmp(header_.magic, kTraceMagic, sizeof(kTraceMagic)) != 0)
-      return Fail(0, "not a trace (.ctrace)");
-    if (header_.version != kTraceVersion) {
-      return Fail(8, fmt::format("version {}, this build reads {}", header_.version, kTraceVersion));
-    }
-    const uint64_t checksum = XXH3_64bits(bytes_.data(), offsetof(TraceHeader, checksum));
-    if (checksum != header_.checksum) return Fail(offsetof(TraceHeader, checksum), "the header is damaged");
+    DYNAMICCL_CHECK_OK(CheckHeader(header_));
     return CheckLayout();
   }
 

@@ -12,7 +12,7 @@ namespace {
 
 void AppendSection(ByteWriter& writer, const TraceSection& section) {
   const size_t start = writer.buffer().size();
-  writer.Put(HeaderOf(section));
+  writer.Put(HeaderOf(section, section.records.size()));
   writer.buffer().resize(start + kTraceHeaderBytes);
   const uint64_t head = section.records.size();
   writer.Put(

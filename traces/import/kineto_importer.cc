@@ -14,6 +14,7 @@
 #include "traces/format/record_views.h"
 #include "traces/import/kineto_events.h"
 #include "traces/import/pytorch_calls.h"
+#include "traces/import/rank_section.h"
 #include "traces/import/trace_importer.h"
 
 namespace dynamiccl {
@@ -22,16 +23,13 @@ namespace {
 // Builds the section from the events; one object a file.
 class Conversion {
  public:
-  explicit Conversion(const KinetoFile& file) : file_(file) {}
+  explicit Conversion(const KinetoFile& file) : file_(file), section_("kineto", kTraceMirrored) {}
 
   Imported Run() {
     ChooseCalls();
     AssignKernels();
-    FillSection();
-    for (size_t i = 0; i < calls_.size(); ++i) AppendCall(i);
+    for (const Call& call : calls_) AppendCall(call);
     AppendSteps();
-    std::stable_sort(section_.records.begin(), section_.records.end(),
-                     [](const TraceRecord& a, const TraceRecord& b) { return a.issued_ns < b.issued_ns; });
     return Result();
   }
 
@@ -102,37 +100,21 @@ class Conversion {
     return call.event->end_ns() >= launch.begin_ns ? &call : nullptr;
   }
 
-  void FillSection() {
-    section_.rank = static_cast<int32_t>(file_.rank);
-    section_.world = static_cast<int32_t>(std::max<int64_t>(file_.world, 0));
-    section_.flags = kTraceImported | kTraceMirrored;
-    section_.library = file_.nccl_version.empty() ? "" : "NCCL " + file_.nccl_version;
-    section_.writer = "kineto";
-    section_.closed = true;
-    if (calls_.empty()) return;
-    const int64_t first = calls_.front().event->begin_ns;
-    const int64_t last = calls_.back().event->end_ns();
-    section_.opened = {first, first + file_.base_ns};
-    section_.closed_at = {last, last + file_.base_ns};
-  }
-
   // ---- communicators ----
 
   struct Communicator {
     uint32_t number = 0;
-    CommunicatorInfo info;
-    uint64_t calls = 0;
+    int32_t n_ranks = 1;
   };
 
-  Communicator& CommunicatorOf(const KinetoEvent& event) {
+  const Communicator& CommunicatorOf(const KinetoEvent& event) {
     const auto [place, inserted] = communicators_.try_emplace(event.group_name);
-    Communicator& communicator = place->second;
-    if (!inserted) return communicator;
-    communicator.number = static_cast<uint32_t>(communicators_.size() - 1);
-    communicator.info = GroupInfo(event);
-    // A moment earlier than its first call, so that it stays in front of it.
-    Append(CommunicatorRecord(communicator.number, communicator.info, event.begin_ns - 1));
-    return communicator;
+    if (inserted) {
+      const CommunicatorInfo info = GroupInfo(event);
+      place->second = {section_.Communicator(event.group_name, info, event.begin_ns), info.n_ranks};
+      section_.Unfilled("nodes", "1");
+    }
+    return place->second;
   }
 
   CommunicatorInfo GroupInfo(const KinetoEvent& event) {
@@ -162,25 +144,18 @@ class Conversion {
 
   // ---- records ----
 
-  void AppendCall(size_t index) {
-    const Call& call = calls_[index];
+  void AppendCall(const Call& call) {
     const KinetoEvent& event = *call.event;
-    Communicator& communicator = CommunicatorOf(event);
-    IssuedCall issued;
-    issued.call.call_number = communicator.calls++;
+    const Communicator& communicator = CommunicatorOf(event);
+    ImportedCall imported;
+    IssuedCall& issued = imported.issued;
     issued.call.collective = call.collective;
     issued.call.data_type = TypeOf(event);
-    issued.call.bytes = BytesOf(call, communicator.info.n_ranks, issued.call.data_type);
+    issued.call.bytes = BytesOf(call, communicator.n_ranks, issued.call.data_type);
     issued.root_or_peer = PeerOf(call);
     issued.issued_ns = event.begin_ns;
-    TraceRecord record = CallRecord(communicator.number, issued);
-    FillFromKernels(call, record);
-    Append(record);
-    if (record.channels > 0) {
-      TraceRecord decision = DecisionRecord(communicator.number, issued.call, {.asked_ns = event.begin_ns});
-      decision.channels = record.channels;
-      Append(decision);
-    }
+    FillFromKernels(call, imported);
+    section_.Append(communicator.number, imported);
   }
 
   DataType TypeOf(const KinetoEvent& event) {
@@ -212,7 +187,7 @@ class Conversion {
 
   // The span of the call's kernels; their stream; and, for collectives, the grid, which is one block a
   // channel.
-  void FillFromKernels(const Call& call, TraceRecord& record) {
+  void FillFromKernels(const Call& call, ImportedCall& imported) {
     if (call.kernels.empty()) {
       Unfilled("duration", "none");
       return;
@@ -223,53 +198,56 @@ class Conversion {
       begin = std::min(begin, kernel->begin_ns);
       end = std::max(end, kernel->end_ns());
     }
-    record.duration_ns = SaturatedDuration(end - begin);
-    record.duration_source = static_cast<uint8_t>(DurationSource::kImported);
+    imported.issued.duration_ns = end - begin;
     const KinetoEvent& kernel = *call.kernels.front();
-    record.stream = static_cast<uint32_t>(std::max<int64_t>(kernel.stream, 0));
+    imported.stream = static_cast<uint32_t>(std::max<int64_t>(kernel.stream, 0));
     if (call.collective < Collective::kSendRecv)
-      record.channels = static_cast<uint8_t>(std::clamp<int64_t>(kernel.grid, 0, 64));
+      imported.chosen.channels = static_cast<uint8_t>(std::clamp<int64_t>(kernel.grid, 0, 64));
   }
 
   void AppendSteps() {
     for (const KinetoEvent& step : file_.steps) {
       const uint64_t number = std::strtoull(step.name.c_str() + step.name.find('#') + 1, nullptr, 10);
-      Append(StepRecord({.marked_ns = step.begin_ns, .step = number}));
+      section_.AppendStep({.marked_ns = step.begin_ns, .step = number});
     }
   }
 
-  void Append(TraceRecord record) {
-    Seal(record);
-    section_.records.push_back(record);
-  }
+  void Unfilled(const std::string& field, const std::string& instead) { section_.Unfilled(field, instead); }
 
-  void Unfilled(const std::string& field, const std::string& instead) {
-    ++unfilled_.try_emplace(field, UnfilledField{field, 0, instead}).first->second.count;
+  // Stamps of calls count from the file's base, which is real time.
+  TraceSection Section() {
+    TraceSection section = section_.Finish();
+    section.rank = static_cast<int32_t>(file_.rank);
+    section.world = static_cast<int32_t>(std::max<int64_t>(file_.world, 0));
+    section.library = file_.nccl_version.empty() ? "" : "NCCL " + file_.nccl_version;
+    if (calls_.empty()) return section;
+    const int64_t first = calls_.front().event->begin_ns;
+    const int64_t last = calls_.back().event->end_ns();
+    section.opened = {first, first + file_.base_ns};
+    section.closed_at = {last, last + file_.base_ns};
+    return section;
   }
 
   Imported Result() {
     Imported imported;
     const uint64_t calls = calls_.size();
-    for (const char* field : {"algorithm", "protocol", "reduction operator", "role", "stage"}) {
-      imported.unfilled.push_back(
-          {field, calls, std::string_view(field) == "reduction operator" ? "sum" : "unknown"});
-    }
-    imported.unfilled.push_back({"nodes", communicators_.size(), "1"});
-    for (const auto& [field, row] : unfilled_) imported.unfilled.push_back(row);
+    for (const char* field : {"algorithm", "protocol", "role", "stage"})
+      section_.Unfilled(field, "unknown", calls);
+    section_.Unfilled("reduction operator", "sum", calls);
+    imported.unfilled = section_.TakeUnfilled();
     for (const auto& [name, count] : skipped_)
       imported.notes.push_back(fmt::format("{} events '{}' move no data: left out", count, name));
     if (stray_kernels_ > 0)
       imported.notes.push_back(fmt::format("{} NCCL kernels belong to no call", stray_kernels_));
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
-    imported.trace = Trace{{std::move(section_)}};
+    imported.trace = Trace{{Section()}};
     return imported;
   }
 
   const KinetoFile& file_;
   std::vector<Call> calls_;
-  TraceSection section_;
+  RankSection section_;
   std::map<std::string, Communicator> communicators_;
-  std::map<std::string, UnfilledField> unfilled_;
   std::map<std::string, uint64_t> skipped_;
   uint64_t stray_kernels_ = 0;
 };

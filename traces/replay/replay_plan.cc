@@ -83,6 +83,10 @@ void AppendCall(ReplayPlan& plan, size_t communicator, const TraceCall& call) {
 
 }  // namespace
 
+int32_t ReplayRanks(const Trace& trace, int32_t asked) {
+  return asked > 0 ? asked : std::max<int32_t>(2, static_cast<int32_t>(trace.sections.size()));
+}
+
 Result<ReplayPlan> PlanReplay(const Trace& trace, int32_t rank, int32_t world, const ReplayWindow& window) {
   if (trace.sections.empty())
     return MakeError(ErrorKind::kInvalidArgument, "an empty trace has nothing to replay");

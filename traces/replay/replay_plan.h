@@ -33,6 +33,9 @@ struct ReplayPlan {
   std::vector<std::string> notes;   // what is not as it was: mirrored, left out
 };
 
+// Ranks of a replay: `asked`, or where that is 0 as many as the trace has, 2 for a trace of one.
+int32_t ReplayRanks(const Trace& trace, int32_t asked);
+
 // A trace of one rank is mirrored: every rank issues its calls, and communicators smaller than the job become
 // blocks of neighbouring ranks. A trace of several ranks needs as many ranks as it has.
 Result<ReplayPlan> PlanReplay(const Trace& trace, int32_t rank, int32_t world, const ReplayWindow& window);

@@ -20,7 +20,7 @@ Trace Generated(const char* framework, WorldShape world, const SettingTexts& set
 // A simulated trace issues the trace's operations, all of them and in their order, on every rank.
 void ExpectSameOperations(const Trace& trace) {
   const System system = SystemOf(DescribedSystems()[0]);
-  const auto job = JobOfTrace(trace, 0, system, {});
+  const auto job = JobOfTrace(trace, system, {});
   ASSERT_TRUE(job.has_value()) << job.error().message;
   SimulationOptions options{.observed_ranks = {}};
   for (int32_t rank = 0; rank < job->job.n_ranks; ++rank) options.observed_ranks.push_back(rank);
@@ -65,7 +65,7 @@ TEST(TraceProgram, WhatWasIssuedAfterAnEndHadWaitedForIt) {
     }
     section.records = kept;
   }
-  const auto job = JobOfTrace(trace, 0, SystemOf(DescribedSystems()[0]), {});
+  const auto job = JobOfTrace(trace, SystemOf(DescribedSystems()[0]), {});
   ASSERT_TRUE(job.has_value());
   EXPECT_EQ(job->untimed, 0u);
   const auto result = Simulate(job->job);

@@ -44,14 +44,15 @@ TEST(NcclTestsJson, TakesTheTimeOfTheRankThatWaitedLeast) {
   EXPECT_EQ(gather["count"], 4096 / 4 / 2) << "per rank, as nccl-tests counts";
   EXPECT_EQ(gather["redop"], "none");
   const Json file = Json::parse(exported->files[1].content);
-  EXPECT_EQ(file["devices"].size(), 2u);
+  EXPECT_EQ(file["config"]["devices"].size(), 2u);
   ASSERT_EQ(file["results"].size(), 1u);
   const Json row = file["results"][0];
   EXPECT_EQ(row["size"], 1 << 20);
   EXPECT_EQ(row["count"], (1 << 20) / 4);
   EXPECT_EQ(row["type"], "float");
   EXPECT_DOUBLE_EQ(row["out_of_place"]["time"], 20.0);  // of 10 and 30
-  EXPECT_DOUBLE_EQ(row["out_of_place"]["min_us"], 10.0);
+  EXPECT_DOUBLE_EQ(row["out_of_place_per_iter"]["min_us"], 10.0);
+  EXPECT_EQ(row["out_of_place_per_iter"]["times_us"], (std::vector<double>{10.0, 30.0}));
   EXPECT_DOUBLE_EQ(row["out_of_place"]["alg_bw"], (1 << 20) / 20e3);
   EXPECT_DOUBLE_EQ(row["out_of_place"]["bus_bw"], (1 << 20) / 20e3) << "2 (n - 1) / n = 1 for two ranks";
 }

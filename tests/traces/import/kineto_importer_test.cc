@@ -261,6 +261,23 @@ TEST(Kineto, CountsPerGroupAndTotalBytes) {
   EXPECT_EQ(calls.calls[2].issued.call.call_number, 1u);
 }
 
+// As every importer and the recorder: sends and receives have the number of the next collective.
+TEST(Kineto, SendsDoNotAdvanceTheCallNumber) {
+  const std::string size =
+      R"(,"dtype":"Float","In msg nelems":5,"Out msg nelems":5,"Process Group Name":"0")";
+  const TemporaryFile file(
+      Document(Comm("allreduce", 20, size) + "," + Comm("send", 40, size + R"(,"Dst Rank":2)") + "," +
+                   Comm("recv", 60, size + R"(,"Src Rank":1)") + "," + Comm("allreduce", 80, size) + "," +
+                   Comm("all_to_all", 100, size) + "," + Comm("broadcast", 120, size),
+               kTwoRanks));
+  const SectionCalls calls = CallsOfFile(file.path());
+  std::vector<uint64_t> numbers;
+  for (const TraceCall& call : calls.calls) numbers.push_back(call.issued.call.call_number);
+  EXPECT_EQ(numbers, (std::vector<uint64_t>{0, 1, 1, 1, 2, 2}));
+  EXPECT_EQ(calls.calls.at(1).issued.call.collective, Collective::kSend);
+  EXPECT_EQ(calls.calls.at(1).issued.root_or_peer, 2);
+}
+
 TEST(Kineto, KeepsNanosecondsOfLargeTimes) {
   const TemporaryFile file(
       Document(Comm("allreduce", 1, R"(,"dtype":"Float","In msg nelems":5,"Out msg nelems":5)")));

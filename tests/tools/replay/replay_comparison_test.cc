@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/replay/replay_comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/decision/override_rules.h"
+#include "tests/traces/any_trace.h"
+#include "tools/replay/best_by_forcing.h"
+#include "tools/replay/replay_report.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing::HasSubstr;
+
+// One communicator of two ranks: an AllReduce of 1 KiB, a group of two AllGathers, an AllReduce of 1 MiB.
+ReplayPlan Plan() {
+  SectionBuilder builder(0, 2);
+  builder.Call(0, Collective::kAllReduce, 1 << 10)
+      .Call(1, Collective::kAllGather, 1 << 14)
+      .Call(1, Collective::kAllGather, 1 << 14)
+      .Call(2, Collective::kAllReduce, 1 << 20);
+  builder.section().records[3].index_in_group = 1;
+  Seal(builder.section().records[3]);
+  return *PlanReplay({{builder.section()}}, 0, 2, {});
+}
+
+// Arms with times of their own for the three groups, and the order in which they were run.
+struct FakeArms {
+  std::map<std::string, std::vector<double>> group_us;
+  std::vector<std::string>* order;
+  std::string operations = OperationText(OperationHash(Plan()));
+
+  Result<ArmRun> operator()(const ReplayArm& arm) const {
+    order->push_back(arm.name);
+    return ArmRun{
+        .library = "fake", .operations = operations, .wall_us = 100, .group_us = group_us.at(arm.name)};
+  }
+};
+
+TEST(ReplayComparison, ArmsTakeTurnsAndEachRoundBeginsElsewhere) {
+  std::vector<std::string> order;
+  const FakeArms run{{{"default", {10, 8, 40}}, {"ours", {10, 8, 30}}, {"best", {5, 8, 30}}}, &order};
+  const auto comparison =
+      CompareReplays(Plan(), {{.name = "default"}, {.name = "ours"}, {.name = "best"}}, 3, run);
+  ASSERT_TRUE(comparison.has_value()) << comparison.error().message;
+  EXPECT_EQ(order, (std::vector<std::string>{"default", "ours", "best", "ours", "best", "default", "best",
+                                             "default", "ours"}));
+  ASSERT_EQ(comparison->rows.size(), 3u);
+  const Json json = ToJson(*comparison);
+  EXPECT_EQ(json["schema"], 1);
+  for (const Json& row : json["rows"]) {
+    if (row["collective"] == "AllGather") {
+      EXPECT_EQ(row["calls"], 2);
+      EXPECT_DOUBLE_EQ(row["default"]["us_per_call"]["median"], 4.0) << "half of the group's time";
+    }
+  }
+  EXPECT_THAT(FormatComparison(*comparison), HasSubstr("-25.0 %"));
+  EXPECT_THAT(FormatComparison(*comparison), HasSubstr("~")) << "equal times are no difference";
+}
+
+TEST(ReplayComparison, AnArmThatIssuesOtherOperationsIsAnError) {
+  std::vector<std::string> order;
+  FakeArms run{{{"default", {1, 1, 1}}}, &order};
+  run.operations = "0000000000000000";
+  const auto comparison = CompareReplays(Plan(), {{.name = "default"}}, 2, run);
+  ASSERT_FALSE(comparison.has_value());
+  EXPECT_THAT(comparison.error().message, HasSubstr("issued operations"));
+}
+
+TEST(BestByForcing, ForcesWhatTheTracesCollectivesHave) {
+  const std::vector<CollectiveConfig> configs = ConfigsToForce(Plan());
+  const auto has = [&](Algorithm algorithm) {
+    return std::any_of(configs.begin(), configs.end(),
+                       [&](const CollectiveConfig& config) { return config.algorithm == algorithm; });
+  };
+  EXPECT_TRUE(has(Algorithm::kRing) && has(Algorithm::kTree) && has(Algorithm::kPat));
+  EXPECT_FALSE(has(Algorithm::kCollnetDirect) || has(Algorithm::kCollnetChain));
+  for (const CollectiveConfig& config : configs) {
+    const auto rules = OverrideRules::Parse(RulesThatForce(config), "forced.csv");
+    ASSERT_TRUE(rules.has_value()) << rules.error().message;
+    EXPECT_FALSE(rules->rules().empty());
+    for (const OverrideRule& rule : rules->rules()) EXPECT_EQ(rule.config, config);
+  }
+}
+
+// The rules that the runtime will read say for each size what was fastest by 3 %, and nothing elsewhere.
+TEST(BestByForcing, TheFastestByMoreThanALittleIsForcedAgain) {
+  const CollectiveConfig tree{Algorithm::kTree, Protocol::kLL, 0}, pat{Algorithm::kPat, Protocol::kSimple, 0};
+  std::vector<std::string> order;
+  const FakeArms run{{{"default", {10, 8, 40}}, {"tree", {5, 1, 39.5}}, {"pat", {1, 4, 1}}}, &order};
+  const auto search =
+      CompareReplays(Plan(), {{.name = "default"}, {.name = "tree"}, {.name = "pat"}}, 3, run);
+  ASSERT_TRUE(search.has_value());
+  const auto rules = OverrideRules::Parse(RulesOfFastest(*search, {tree, pat}), "best.csv");
+  ASSERT_TRUE(rules.has_value()) << rules.error().message;
+  const auto rule_of = [&](Collective collective, uint64_t bytes) {
+    const OverrideRule* const rule = rules->Match({.collective = collective, .bytes = bytes});
+    return rule == nullptr ? kLeaveNcclAlone : rule->config;
+  };
+  EXPECT_EQ(rule_of(Collective::kAllReduce, 1 << 10), tree) << "AllReduce has no PAT, however fast";
+  EXPECT_EQ(rule_of(Collective::kAllGather, 1 << 14), pat) << "AllGather has no Tree";
+  EXPECT_EQ(rule_of(Collective::kAllReduce, 1 << 20), kLeaveNcclAlone) << "1.25 % is noise";
+  EXPECT_EQ(rule_of(Collective::kAllReduce, 1 << 12), kLeaveNcclAlone)
+      << "a size that the trace does not have";
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands/replay_compare.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "src/policy/policy_file.h"
+#include "tools/exit_code.h"
+#include "tools/launch/temporary_folder.h"
+#include "tools/replay/best_by_forcing.h"
+#include "tools/replay/replay_report.h"
+#include "tools/report/best_rules.h"
+#include "tools/report/one_topology.h"
+#include "traces/format/measurement_file.h"
+#include "traces/format/trace_files.h"
+
+namespace dynamiccl {
+namespace {
+
+// Of the search for the best: enough for a median, then the best is timed again beside the others.
+constexpr int kSearchRounds = 3;
+
+Result<ArmRun> ReadArmReport(const std::string& path) {
+  DYNAMICCL_TRY(const Json json, ReadJsonFile(path));
+  try {
+    return ArmRun{.library = json.at("library"),
+                  .operations = json.at("operations"),
+                  .wall_us = json.at("wall_us"),
+                  .group_us = json.at("group_us"),
+                  .checked = json.at("checked"),
+                  .wrong = json.at("wrong")};
+  } catch (const Json::exception& error) {
+    return MakeError(ErrorKind::kCorrupt, "{}: {}", path, error.what());
+  }
+}
+
+std::string TextOf(const std::string& path) {
+  const auto text = ReadTextFile(path);
+  return text ? *text : "";
+}
+
+// Over a library every arm is a launch of its own: who chooses is settled when a process loads NCCL.
+class LaunchedArms {
+ public:
+  LaunchedArms(const CommandLine& line, const ReplayWords& words, const TemporaryFolder& folder)
+      : line_(line), words_(words), report_(folder.File("arm.json")), log_(folder.File("log")) {}
+
+  Result<ArmRun> operator()(const ReplayArm& arm) const {
+    LaunchOptions launch = words_.launch;
+    launch.runtime.policy = arm.policy;
+    launch.runtime.rules = arm.rules;
+    launch.runtime.mode = arm.mode.empty() && !arm.rules.empty() ? "frozen" : arm.mode;
+    std::error_code ignored;
+    std::filesystem::remove(report_, ignored);
+    std::filesystem::remove(log_, ignored);
+    DYNAMICCL_TRY(const LaunchPlan plan, PlanOf(launch));
+    DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
+    if (outcome.ok() || std::filesystem::exists(report_)) return ReadArmReport(report_);
+    fmt::print(stderr, "{}", TextOf(log_));
+    return MakeError(ErrorKind::kPeerFailed, "replay with '{}': {}", arm.name, Describe(outcome));
+  }
+
+ private:
+  // This command again, as the ranks of one arm; what they print is kept from the user's output.
+  Result<LaunchPlan> PlanOf(LaunchOptions& launch) const {
+    launch.runtime.preload = !launch.runtime.mode.empty() || !launch.runtime.policy.empty();
+    DYNAMICCL_TRY(const Installation installation, FindInstallation(launch.home));
+    std::vector<std::string> command{installation.dynamiccl, "replay"};
+    command.insert(command.end(), line_.arguments().begin(), line_.arguments().end());
+    command.insert(command.end(), {"--arm-report", report_});
+    DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, std::move(command)));
+    plan.output_path = log_;
+    return plan;
+  }
+
+  const CommandLine& line_;
+  const ReplayWords& words_;
+  const std::string report_;
+  const std::string log_;
+};
+
+class SimulatedArms {
+ public:
+  SimulatedArms(const Trace& trace, const NamedSystem& system, const ReplayWords& words)
+      : trace_(trace), system_(system), words_(words) {}
+
+  Result<ArmRun> operator()(const ReplayArm& arm) const {
+    DYNAMICCL_TRY(Choosers choosers, ChoosersOf(arm.rules, arm.policy));
+    const TraceJobOptions options{
+        .ranks = words_.launch.n_ranks,
+        .window = words_.window,
+        .paced = words_.options.paced,
+        .config = arm.cheapest ? CheapestOn(system_.system) : DecidedOn(system_.system, std::move(choosers))};
+    DYNAMICCL_TRY(SimulatedReplay replay, ReplayInSimulator(trace_, system_, options));
+    return ArmRun{.library = SimulatedLibrary(system_),
+                  .operations = OperationText(replay.operations.front()),
+                  .wall_us = replay.wall_us,
+                  .group_us = std::move(replay.group_us),
+                  .configs = std::move(replay.configs)};
+  }
+
+ private:
+  const Trace& trace_;
+  const NamedSystem& system_;
+  const ReplayWords& words_;
+};
+
+Result<std::string> RulesOfSweep(const ReplayWords& words) {
+  DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(words.measurements));
+  const std::vector<SweepCell> cells = CellsOf(file);
+  DYNAMICCL_TRY(const std::string topology, OneTopology(cells, words.topology, words.measurements));
+  return BestRulesOf(cells, topology);
+}
+
+Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, const TemporaryFolder& folder) {
+  const std::vector<CollectiveConfig> forced = ConfigsToForce(plan);
+  std::vector<ReplayArm> arms{{.name = "default"}};
+  for (const CollectiveConfig& config : forced) {
+    const std::string name = Name(config), path = folder.File(fmt::format("forced-{}.csv", arms.size()));
+    DYNAMICCL_CHECK_OK(WriteTextFile(path, RulesThatForce(config)));
+    arms.push_back({.name = name, .rules = path, .mode = "frozen"});
+  }
+  spdlog::info("looking for the best: {} configs, {} rounds each", forced.size(), kSearchRounds);
+  DYNAMICCL_TRY(const ReplayComparison search, CompareReplays(plan, arms, kSearchRounds, run));
+  return RulesOfFastest(search, forced);
+}
+
+Result<ReplayArm> BestArm(const ReplayWords& words, const ReplayPlan& plan, const RunArm& run,
+                          const TemporaryFolder& folder) {
+  ReplayArm best{.name = "best", .rules = folder.File("best.csv"), .mode = "frozen"};
+  if (words.measurements.empty() && !words.system.empty()) return ReplayArm{.name = "best", .cheapest = true};
+  DYNAMICCL_TRY(const std::string rules,
+                words.measurements.empty() ? RulesByForcing(plan, run, folder) : RulesOfSweep(words));
+  DYNAMICCL_CHECK_OK(WriteTextFile(best.rules, rules));
+  return best;
+}
+
+// What the rules of the best arm say about each row, for the table.
+Status NameConfigs(const std::string& rules_path, ReplayComparison& comparison) {
+  if (rules_path.empty()) return {};
+  DYNAMICCL_TRY(const OverrideRules rules, OverrideRules::ReadFile(rules_path));
+  for (ComparedRow& row : comparison.rows) {
+    std::string& config = row.times.back().config;
+    if (!config.empty()) continue;
+    const OverrideRule* const rule =
+        rules.Match({.collective = row.what.collective, .bytes = row.what.bytes / row.what.calls});
+    config = Name(rule == nullptr ? kLeaveNcclAlone : rule->config);
+  }
+  return {};
+}
+
+Result<int> Compare(const ReplayWords& words, const ReplayPlan& plan, int ranks, const RunArm& run) {
+  DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("replay"));
+  const RuntimeOptions& ours = words.launch.runtime;
+  std::vector<ReplayArm> arms{{.name = "default"}};
+  if (!ours.policy.empty() || !ours.rules.empty() || !ours.mode.empty())
+    arms.push_back({.name = "ours", .policy = ours.policy, .rules = ours.rules, .mode = ours.mode});
+  DYNAMICCL_TRY(ReplayArm best, BestArm(words, plan, run, folder));
+  arms.push_back(best);
+  const int rounds = words.system.empty() ? words.rounds : 1;
+  DYNAMICCL_TRY(ReplayComparison comparison, CompareReplays(plan, arms, rounds, run));
+  comparison.ranks = ranks;
+  DYNAMICCL_CHECK_OK(NameConfigs(best.rules, comparison));
+  if (words.json) {
+    PrintJson(ToJson(comparison));
+  } else {
+    for (const std::string& note : comparison.notes) spdlog::info("{}", note);
+    fmt::print("# {} ranks over {}, {}, {} rounds in turn\n", ranks, comparison.library,
+               words.options.paced ? "paced as recorded" : "at full speed", rounds);
+    fmt::print("{}", FormatComparison(comparison));
+    if (words.options.check)
+      fmt::print("# {} elements checked, {} wrong\n", comparison.checked, comparison.wrong);
+  }
+  return comparison.wrong == 0 ? kExitOk : kExitResultSaysNo;
+}
+
+}  // namespace
+
+Result<int> RunComparison(const CommandLine& line, const ReplayWords& words) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(words.inputs));
+  const int ranks = ReplayRanks(trace, words.launch.n_ranks);
+  DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, ranks, words.window));
+  if (!words.system.empty()) {
+    DYNAMICCL_TRY(const NamedSystem system, FindSystem(words.system));
+    return Compare(words, plan, ranks, SimulatedArms(trace, system, words));
+  }
+  ReplayWords launched = words;
+  launched.launch.n_ranks = ranks;
+  DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("replay"));
+  return Compare(words, plan, ranks, LaunchedArms(line, launched, folder));
+}
+
+Status WriteArmReport(const std::string& path, const std::string& library, const ReplayPlan& plan,
+                      const ReplayResult& result) {
+  return WriteJsonFile(path, {{"schema", 1},
+                              {"library", library},
+                              {"operations", OperationText(OperationHash(plan))},
+                              {"wall_us", result.wall_us},
+                              {"group_us", result.group_us},
+                              {"checked", result.checked},
+                              {"wrong", result.wrong}});
+}
+
+Result<Choosers> ChoosersOf(const std::string& rules, const std::string& policy) {
+  Choosers choosers;
+  if (!rules.empty()) {
+    DYNAMICCL_TRY(OverrideRules read, OverrideRules::ReadFile(rules));
+    choosers.rules = std::make_shared<const OverrideRules>(std::move(read));
+  }
+  if (!policy.empty()) {
+    DYNAMICCL_TRY(choosers.policy, ReadPolicyFile(policy));
+  }
+  return choosers;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl replay --compare`: the same trace by NCCL's default, with ours and with the best in turns.
+#pragma once
+
+#include "tools/command_line.h"
+#include "tools/commands/replay_words.h"
+#include "tools/replay/simulated_replay.h"
+
+namespace dynamiccl {
+
+// Exit code of the command.
+Result<int> RunComparison(const CommandLine& line, const ReplayWords& words);
+
+// One arm's rank 0 wrote this for the comparison that started it.
+Status WriteArmReport(const std::string& path, const std::string& library, const ReplayPlan& plan,
+                      const ReplayResult& result);
+
+// Rules and policy of a launch, read for the simulator.
+Result<Choosers> ChoosersOf(const std::string& rules, const std::string& policy);
+
+}  // namespace dynamiccl

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/launch/temporary_folder.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+namespace dynamiccl {
+
+namespace fs = std::filesystem;
+
+Result<TemporaryFolder> TemporaryFolder::Create(const std::string& purpose) {
+  std::string pattern = (fs::temp_directory_path() / ("dynamiccl-" + purpose + "-XXXXXX")).string();
+  if (::mkdtemp(pattern.data()) == nullptr)
+    return MakeError(ErrorKind::kUnavailable, "no temporary folder {}: {}", pattern, ErrnoText(errno));
+  return TemporaryFolder(pattern);
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+}  // namespace dynamiccl

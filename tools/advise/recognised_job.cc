@@ -44,6 +44,12 @@ std::vector<int64_t> Sizes(const Operations& operations) {
   return sizes;
 }
 
+// As settings spell their own defaults, which advice compares with.
+std::string TypeText(DataType type) {
+  if (type == DataType::kFloat32) return "float32";
+  return type == DataType::kFloat16 ? "float16" : std::string(Name(type));
+}
+
 std::string Flag(bool value) {
   return value ? "true" : "false";
 }
@@ -140,8 +146,8 @@ Result<RecognisedJob> TrainerReader::Read() {
   job.world = {step_.ranks, 1, step_.shard_ranks};
   SettingTexts& settings = job.settings;
   settings["stage"] = std::to_string(static_cast<int>(step_.stage));
-  settings["dtype"] = Name(ModelType());
-  settings["reduce_type"] = Name(gradients_.front().data_type);
+  settings["dtype"] = TypeText(ModelType());
+  settings["reduce_type"] = TypeText(gradients_.front().data_type);
   settings["micro_steps"] = std::to_string(MicroSteps(units));
   if (step_.stage == ZeroStage::kStage3) settings["prefetch"] = Flag(Prefetches());
   Buckets(units, settings);
@@ -166,9 +172,8 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
   result.job.framework = "ddp";
   result.job.model = ModelOf(sizes);
   result.job.world = {step.ranks, 1, 0};
-  result.job.settings = {{"dtype", std::string(Name(reduces.front().data_type))},
-                         {"bucket_bytes", "1"},
-                         {"first_bucket_bytes", "1"}};
+  result.job.settings = {
+      {"dtype", TypeText(reduces.front().data_type)}, {"bucket_bytes", "1"}, {"first_bucket_bytes", "1"}};
   result.what = fmt::format(
       "data parallelism: {} AllReduces of {}", reduces.size(),
       FormatBytes(static_cast<uint64_t>(ElementsOf(reduces)) * ElementBytes(reduces.front().data_type)));
@@ -185,8 +190,8 @@ RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters
   result.job.framework = "fsdp2";
   result.job.model = ModelOf(Sizes(gathers));
   result.job.world = {step.ranks, 1, step.shard_ranks};
-  result.job.settings = {{"dtype", std::string(Name(gathers.front().data_type))},
-                         {"reduce_dtype", std::string(Name(scatters.front().data_type))},
+  result.job.settings = {{"dtype", TypeText(gathers.front().data_type)},
+                         {"reduce_dtype", TypeText(scatters.front().data_type)},
                          {"reshard_after_forward", Flag(twice)},
                          {"clip", "false"}};
   result.what = fmt::format("sharded parameters: {} units, gathered {} a step", gathers.size(),

@@ -149,6 +149,7 @@ TEST(RecogniseJob, ReadsTheTrainersSettingsOffItsCalls) {
     ASSERT_TRUE(found.has_value()) << found.error().message;
     EXPECT_TRUE(found->job.IsTrainer());
     EXPECT_EQ(SettingOf(found->job, "stage"), SettingOf(job, "stage"));
+    EXPECT_EQ(SettingOf(found->job, "dtype"), SettingOf(job, "dtype"));
     EXPECT_DOUBLE_EQ(*ShareOfCalls(found->job, *step), 1) << SettingOf(job, "stage");
   }
 }

@@ -167,7 +167,8 @@ void Register(CLI::App& app, ReplayWords& words) {
   app.add_flag("--json", words.json, "Write JSON instead of the table");
 }
 
-void FillWindow(Words& words) {
+void FillRest(CLI::App& app, ReplayWords& words) {
+  if (words.compare && app.count("--passes") == 0) words.options.passes = kComparedPasses;
   if (!words.steps.empty()) {
     words.window.first_step = words.steps[0];
     words.window.last_step = words.steps[1];

@@ -288,17 +288,18 @@ void Record(Recorder& recorder, CollectiveTimes* times, const BufferedCall& buff
 [[gnu::hot]] void MarkCallsInside(Recorder& recorder, const ThreadCalls& thread) {
   const BufferedCall& first = thread.calls.front();
   const CollectiveCall& call = first.issued.call;
-  recorder.Enter({.since_ns = first.issued.issued_ns,
-                  .call_number = call.call_number,
-                  .bytes = call.bytes,
-                  .communicator = first.communicator->number,
-                  .root_or_peer = static_cast<int16_t>(first.issued.root_or_peer),
-                  .group_size = static_cast<uint16_t>(std::min<size_t>(thread.calls.size(), UINT16_MAX)),
-                  .collective = static_cast<uint8_t>(call.collective),
-                  .data_type = static_cast<uint8_t>(call.data_type),
-                  .op = static_cast<uint8_t>(call.op),
-                  .what = static_cast<uint8_t>(InsideOf::kCall),
-                  .reserved = 0});
+  recorder.Enter(
+      WordsOf({.since_ns = first.issued.issued_ns,
+               .call_number = call.call_number,
+               .bytes = call.bytes,
+               .communicator = first.communicator->number,
+               .root_or_peer = static_cast<int16_t>(first.issued.root_or_peer),
+               .group_size = static_cast<uint16_t>(std::min<size_t>(thread.calls.size(), UINT16_MAX)),
+               .collective = static_cast<uint8_t>(call.collective),
+               .data_type = static_cast<uint8_t>(call.data_type),
+               .op = static_cast<uint8_t>(call.op),
+               .what = static_cast<uint8_t>(InsideOf::kCall),
+               .reserved = 0}));
 }
 
 // At a group's end.

@@ -160,17 +160,17 @@ void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator) {
   Recorder* const recorder = runtime.recorder();
   if (recorder == nullptr) return;
   const CommunicatorInfo& info = communicator.info;
-  recorder->Enter({.since_ns = MonotonicNanoseconds(),
-                   .call_number = 0,
-                   .bytes = info.id,
-                   .communicator = 0,
-                   .root_or_peer = static_cast<int16_t>(info.rank),
-                   .group_size = static_cast<uint16_t>(std::max(info.n_ranks, 0)),
-                   .collective = 0,
-                   .data_type = 0,
-                   .op = 0,
-                   .what = static_cast<uint8_t>(InsideOf::kBirth),
-                   .reserved = 0});
+  recorder->Enter(WordsOf({.since_ns = MonotonicNanoseconds(),
+                           .call_number = 0,
+                           .bytes = info.id,
+                           .communicator = 0,
+                           .root_or_peer = static_cast<int16_t>(info.rank),
+                           .group_size = static_cast<uint16_t>(std::max(info.n_ranks, 0)),
+                           .collective = 0,
+                           .data_type = 0,
+                           .op = 0,
+                           .what = static_cast<uint8_t>(InsideOf::kBirth),
+                           .reserved = 0}));
 }
 
 void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle) {

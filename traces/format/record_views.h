@@ -138,6 +138,18 @@ class RecordWords {
   std::array<uint64_t, sizeof(TraceRecord) / 8> words_{};
 };
 
+// A mark in words that are made in registers, for the same reason; `what` is in the last one.
+using InsideWords = std::array<uint64_t, sizeof(InsideMark) / 8>;
+inline InsideWords WordsOf(const InsideMark& mark) {
+  const auto wide = [](auto value) {
+    return static_cast<uint64_t>(static_cast<std::make_unsigned_t<decltype(value)>>(value));
+  };
+  static_assert(offsetof(InsideMark, communicator) == 24 && offsetof(InsideMark, what) == 35);
+  return {wide(mark.since_ns), mark.call_number, mark.bytes,
+          wide(mark.communicator) | wide(mark.root_or_peer) << 32 | wide(mark.group_size) << 48,
+          wide(mark.collective) | wide(mark.data_type) << 8 | wide(mark.op) << 16 | wide(mark.what) << 24};
+}
+
 // `call.communicator` and `call.n_ranks` are not stored: the Communicator record has them.
 inline TraceRecord CallRecord(uint32_t communicator, const IssuedCall& issued, uint32_t stream = 0) {
   using R = TraceRecord;

@@ -32,8 +32,10 @@ class SectionParser {
     DYNAMICCL_CHECK_OK(CheckSize());
     if (header_.table_records > 0)
       ReadSegment(header_.header_bytes, header_.table_records, header_.table_records);
+    // A finished section has its communicators among the records.
+    const uint64_t newest = finished() ? UINT64_MAX : newest_;
     for (uint32_t i = 0; i < header_.segments; ++i) {
-      ReadSegment(header_.first_segment + i * header_.segment_bytes, header_.records_per_segment, newest_);
+      ReadSegment(header_.first_segment + i * header_.segment_bytes, header_.records_per_segment, newest);
     }
     // Stable: records of one moment keep the order of their ring, and communicators come before the calls on
     // them.

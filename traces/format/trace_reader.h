@@ -20,8 +20,8 @@ enum class TraceReading {
 // Torn, damaged and overwritten records are never an error: they are counted in TraceSection::lost. Records
 // longer than ours are cut to what we know. Errors read "<path>: byte <offset>: <what>".
 Result<Trace> ReadTrace(const std::string& path, TraceReading reading = TraceReading::kStrict);
-// The last `newest` records of each thread, and all communicators; what is older counts as lost and is not
-// read from the disk. As kSalvage.
+// Of a recorder's file the last `newest` records of each thread, and all communicators; what is older counts
+// as lost and is not read from the disk. Finished files are read whole. As kSalvage.
 Result<Trace> ReadTraceTail(const std::string& path, uint64_t newest);
 Result<Trace> ParseTrace(std::span<const std::byte> bytes, const std::string& name, TraceReading reading);
 

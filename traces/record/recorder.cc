@@ -162,12 +162,14 @@ bool Recorder::InForkedChild() const {
   return Store(*ring->segment, ring->records, mask_, record);
 }
 
-[[gnu::hot]] void Recorder::Enter(const InsideMark& mark) noexcept {
+[[gnu::hot]] void Recorder::Enter(const InsideWords& mark) noexcept {
   Ring* const ring = ThisThreadsRing();
   if (ring == nullptr) return;
-  InsideMark& inside = ring->segment->inside;
-  std::memcpy(&inside, &mark, offsetof(InsideMark, what));
-  std::atomic_ref(inside.what).store(mark.what, std::memory_order_release);
+  auto* const place = reinterpret_cast<std::byte*>(&ring->segment->inside);
+  for (size_t i = 0; i + 1 < mark.size(); ++i)
+    std::memcpy(place + i * sizeof(uint64_t), &mark[i], sizeof(uint64_t));
+  auto& last = *reinterpret_cast<uint64_t*>(place + (mark.size() - 1) * sizeof(uint64_t));
+  std::atomic_ref(last).store(mark.back(), std::memory_order_release);
 }
 
 [[gnu::hot]] void Recorder::Leave() noexcept {

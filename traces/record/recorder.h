@@ -51,7 +51,7 @@ class Recorder {
   Slot Append(const TraceRecord& record) noexcept;
   // The calling thread goes into the library, and comes back from it: what it is inside of stays readable
   // when it never does. As cheap and as safe as Append; of two marks the later one counts.
-  void Enter(const InsideMark& mark) noexcept;
+  void Enter(const InsideWords& mark) noexcept;
   void Leave() noexcept;
   // Adds a duration to a record of any thread; does nothing when the ring has overwritten it since.
   void SetDuration(const Slot& slot, DurationSource source, int64_t nanoseconds) noexcept;

@@ -137,7 +137,7 @@ TEST_F(RecorderFile, ShowsWhatAThreadIsInsideOf) {
   mark.op = static_cast<uint8_t>(ReduceOp::kMax);
   mark.what = static_cast<uint8_t>(InsideOf::kCall);
   recorder->Append(Numbered(100));
-  recorder->Enter(mark);
+  recorder->Enter(WordsOf(mark));
   ASSERT_EQ(read().size(), 2u);
   const InsideView inside = InsideOfRecord(read()[1]);
   EXPECT_EQ(inside.since_ns, 200);

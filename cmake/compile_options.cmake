@@ -38,6 +38,15 @@ target_include_directories(dynamiccl_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(dynamiccl_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
                        # Decisions must be equal on every machine: no contraction of a*b+c, no reassociation.
                        -ffp-contract=off)
+# dynamiccl_compile_lightly(<target> ...): for code whose compiling takes longer than all its runs.
+function(dynamiccl_compile_lightly)
+  if(NOT DYNAMICCL_SANITIZE)
+    foreach(target IN LISTS ARGN)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endforeach()
+  endif()
+endfunction()
+
 if(DYNAMICCL_SANITIZE)
   # Line tables and light optimisation: UBSan's checks at -O2 take g++ 12 four times as long, 37 s for one larger file.
   set(DYNAMICCL_SANITIZE_LEVEL -Og)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Third-party libraries, each with what it is for. scripts in tools/setup install them on Debian 12.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)            # messages (header-only inside the preloaded object)
+find_package(fmt REQUIRED)            # messages (compiled by src/base)
 find_package(nlohmann_json REQUIRED)  # JSON lines, reports, traces of other tools
 find_package(spdlog REQUIRED)         # log of the command-line programs
 find_package(CLI11 REQUIRED)          # command lines

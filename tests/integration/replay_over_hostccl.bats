@@ -69,6 +69,26 @@ simulated() {
   [ "$(of_each_rank other.ctrace)" = "$(simulated other.ctrace)" ]
 }
 
+# arms FILE: the arms' names, then whether every row has a time of each
+arms() {
+  python3 -c 'import json,sys
+report = json.load(open(sys.argv[1]))
+names = [arm["name"] for arm in report["arms"]]
+print(*names, all(row[name]["us_per_call"]["median"] > 0 for row in report["rows"] for name in names), report["wrong"])' "$1"
+}
+
+@test "default, ours and best in turns, over hostccl and simulated" {
+  "$DYNAMICCL_BIN" record -o run.ctrace -n 2 --hostccl -- "$DYNAMICCL_BIN" bench broadcast -b 4K -e 64K -f 4 -n 2 > bench.txt
+  echo 'broadcast,0,18446744073709551615,ring,ll,-1,-1,-1' > ours.csv
+  "$DYNAMICCL_BIN" replay run.ctrace --hostccl --compare --rounds 1 --rules ours.csv --check --json > over.json
+  [ "$(arms over.json)" = "default ours best True 0" ]
+  [ "$(python3 -c 'import json; print(json.load(open("over.json"))["operations"])')" = "$(of_each_rank run.ctrace | cut -d' ' -f1)" ]
+  "$DYNAMICCL_BIN" replay run.ctrace --simulate dgx-a100 --compare --rules ours.csv --json > simulated.json
+  [ "$(arms simulated.json)" = "default ours best True 0" ]
+  "$DYNAMICCL_BIN" replay run.ctrace --simulate dgx-a100 --compare --json > two.json
+  [ "$(arms two.json)" = "default best True 0" ]
+}
+
 @test "a simulated replay follows rules, and says what it cannot do" {
   echo 'allreduce,0,18446744073709551615,ring,ll,-1,-1,-1' > slow.csv
   wall() { "$DYNAMICCL_BIN" replay sample.ctrace -n 16 --simulate dgx-a100 --json "$@" | python3 -c 'import json,sys; print(int(json.load(sys.stdin)["wall_us"]))'; }

@@ -24,6 +24,11 @@ constexpr std::array kSystems = {
                     "NVIDIA DGX H100 data sheet: NVLink 900 GB/s both ways, 8 x 400 Gbit/s"},
 };
 
+// What NCCL 2.28.9 makes of two nodes of a DGX A100 or H100 (tests/real_nccl). Costs do not depend on it: a
+// path's bandwidth is that of all channels. NCCL's own pick does, because its model caps what a channel
+// carries.
+constexpr int kChannels = 16;
+
 // What of the links a path reaches, by NCCL's model: LL carries a flag with every datum, LL128 one in
 // sixteen, trees lose to their interior nodes (src/graph/tuning.cc).
 double ShareOf(Algorithm algorithm, Protocol protocol) {
@@ -63,7 +68,7 @@ System SystemOf(const DescribedSystem& described) {
   system.name = described.name;
   system.source = described.source;
   system.ranks_per_node = described.ranks_per_node;
-  system.max_channels = 1;
+  system.max_channels = kChannels;
   const CostConstants constants = NcclHopperConstants(3);
   for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kPat}) {
     for (const Protocol protocol : {Protocol::kLL, Protocol::kLL128, Protocol::kSimple}) {

@@ -18,6 +18,10 @@ CallKey KeyOf(const TraceRecord& record) {
   return {record.communicator, record.call_number, record.index_in_group};
 }
 
+bool IsKind(const TraceRecord& record, RecordKind kind) {
+  return record.kind == static_cast<uint16_t>(kind);
+}
+
 struct Builder {
   SectionCalls result;
   std::map<CallKey, size_t> position;  // of a call in result.calls
@@ -29,7 +33,9 @@ struct Builder {
       ++result.without_communicator;
       return;
     }
-    position[KeyOf(record)] = result.calls.size();
+    // Sends and receives have no choice, and numbers of their own in a group: they would hide its
+    // collectives.
+    if (IsKind(record, RecordKind::kCollective)) position[KeyOf(record)] = result.calls.size();
     result.calls.push_back({.issued = IssuedCallOf(record, communicator->second),
                             .communicator = record.communicator,
                             .stream = record.stream,
@@ -51,10 +57,6 @@ struct Builder {
     step = static_cast<int64_t>(record.call_number);
   }
 };
-
-bool IsKind(const TraceRecord& record, RecordKind kind) {
-  return record.kind == static_cast<uint16_t>(kind);
-}
 
 // Known kinds that carry nothing for this view.
 bool IsSilent(const TraceRecord& record) {

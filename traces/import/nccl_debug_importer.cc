@@ -25,7 +25,8 @@ constexpr size_t kMostWaiting = 4096;
 
 struct LoggedCall {
   ImportedCall call;
-  uint64_t operation = 0;
+  uint64_t operation = 0;  // opCount: one for all calls of a group, in newer releases one for each call
+  uint64_t block = 0;      // calls between two lines of TUNING
   std::string communicator;
   int32_t n_ranks = 1;
 };
@@ -71,6 +72,8 @@ class LoggedRank {
     issued.root_or_peer = rooted || peer ? line.root : -1;
     logged.call.stream = static_cast<uint32_t>(IdOfName(line.stream));
     logged.operation = line.operation;
+    logged.block = chosen_before_ ? ++block_ : block_;
+    chosen_before_ = false;
     logged.communicator = line.communicator;
     logged.n_ranks = line.n_ranks;
     if (line.job_rank >= 0)
@@ -80,6 +83,7 @@ class LoggedRank {
   }
 
   void Take(const DebugChoice& choice) {
+    chosen_before_ = true;
     if (!ChooseOne(choice) && !ChooseRun(choice)) ++strayed_choices_;
   }
 
@@ -200,14 +204,16 @@ class LoggedRank {
     return kind(a) == kind(b);
   }
 
-  // Calls before the first chosen one that are not of its group got no line.
+  // A group's choices are told when all of it is logged, largest call first: earlier calls of other groups
+  // that were logged before the last choice got no line.
   void Choose(const DebugChoice& choice, const std::vector<size_t>& chosen) {
     for (const size_t call : chosen) calls_[call].call.chosen = choice.config;
     if (choice.config.channels == 0) without_channels_ += chosen.size();
     const size_t earliest = *std::min_element(chosen.begin(), chosen.end());
     std::erase_if(waiting_, [&](size_t call) {
       if (std::find(chosen.begin(), chosen.end(), call) != chosen.end()) return true;
-      return call < earliest && calls_[call].operation != calls_[earliest].operation;
+      return call < earliest && calls_[call].operation != calls_[earliest].operation &&
+             calls_[call].block != calls_[earliest].block;
     });
   }
 
@@ -226,6 +232,8 @@ class LoggedRank {
   uint64_t cut_calls_ = 0;
   uint64_t strayed_choices_ = 0;
   uint64_t without_channels_ = 0;
+  uint64_t block_ = 0;
+  bool chosen_before_ = false;                              // the last line told a choice
   std::map<std::string, KnownCommunicator> communicators_;  // by pointer
   std::map<std::string, CommunicatorInfo> infos_;           // by pointer and generation
   std::vector<LoggedCall> calls_;

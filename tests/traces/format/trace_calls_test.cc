@@ -65,6 +65,24 @@ TEST(TraceCalls, JoinsAnswersByCommunicatorCallAndIndex) {
   EXPECT_EQ(calls.without_call, 1u);
 }
 
+// Both are numbered from 0 in a group: the answer is the collective's, whichever comes first.
+TEST(TraceCalls, ASendOfTheSameGroupDoesNotTakeTheAnswer) {
+  for (const bool send_first : {false, true}) {
+    SectionBuilder builder(0, 2);
+    IssuedCall send = AllReduce(0, 0, 100);
+    send.call.collective = Collective::kSend;
+    if (send_first) builder.Add(CallRecord(0, send));
+    builder.Add(CallRecord(0, AllReduce(0, 0, 100)));
+    if (!send_first) builder.Add(CallRecord(0, send));
+    builder.Add(DecisionRecord(0, AllReduce(0, 0, 100).call,
+                               {.asked_ns = 0, .config = {Algorithm::kRing, Protocol::kLL, 2}}));
+    const SectionCalls calls = CallsOf(builder.section());
+    ASSERT_EQ(calls.calls.size(), 2u);
+    EXPECT_EQ(calls.calls[send_first ? 1 : 0].decision.has_value(), true);
+    EXPECT_EQ(calls.calls[send_first ? 0 : 1].decision.has_value(), false);
+  }
+}
+
 TEST(TraceCalls, KeepsWhatIsKnownOfMemoryAndOfWaiting) {
   const MemoryView memory{7, uint64_t{3} << 30, uint64_t{80} << 30};
   const WaitedShareView waited{9, 2, Collective::kAllGather, 4096, Role::kParameterGather, 0.375};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
+#include <set>
 
 #include "tests/traces/import/damaged_copies.h"
 #include "tests/traces/import/import_data.h"
@@ -64,6 +67,75 @@ TEST(NcclDebugData, EveryLogOfRcclGivesItsWholeCalls) {
   }
   EXPECT_EQ(files, 13u);
   EXPECT_GT(chosen, 1000u);
+}
+
+// ---- samples: NVIDIA's library itself wrote them (traces/samples/README.md) ----
+
+struct CountedLog {
+  std::map<std::string, size_t> calls;    // by collective, of all ranks
+  std::map<std::string, uint64_t> bytes;  // NCCL's totals
+  std::multiset<std::string> choices;     // "AllReduce RING LL 8"
+};
+
+// The independent count: two patterns over the whole text.
+CountedLog CountLog(const std::string& text) {
+  static const std::regex call(
+      R"(INFO (\w+): opCount [0-9a-f]+ .* count (\d+) datatype (\d+) .*\[nranks=(\d+)\])");
+  static const std::regex choice(
+      R"(INFO (\w+): \d+ Bytes -> Algo (\w+) proto (\w+) channel\{Lo..Hi\}=\{(\d+)..(\d+)\})");
+  const std::vector<uint64_t> element = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};  // ncclDataType_t's bytes
+  CountedLog counted;
+  for (std::sregex_iterator at(text.begin(), text.end(), call), end; at != end; ++at) {
+    const std::string name = (*at)[1];
+    const bool per_rank = name == "AllGather" || name == "ReduceScatter";
+    ++counted.calls[name];
+    counted.bytes[name] +=
+        std::stoull((*at)[2]) * element.at(std::stoul((*at)[3])) * (per_rank ? std::stoull((*at)[4]) : 1);
+  }
+  for (std::sregex_iterator at(text.begin(), text.end(), choice), end; at != end; ++at) {
+    counted.choices.insert(fmt::format("{} {} {} {}", (*at)[1].str(), (*at)[2].str(), (*at)[3].str(),
+                                       std::stoi((*at)[5]) - std::stoi((*at)[4]) + 1));
+  }
+  return counted;
+}
+
+std::string UpperCase(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return upper;
+}
+
+void ExpectAsCounted(const std::string& name, const std::string& library) {
+  SCOPED_TRACE(name);
+  const std::string path = DYNAMICCL_SOURCE_DIR "/traces/samples/nccl_debug/" + name;
+  std::ifstream file(path);
+  const CountedLog counted = CountLog({std::istreambuf_iterator<char>(file), {}});
+  const auto imported = ImportFile(path, "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->trace->sections.size(), 2u);
+  EXPECT_TRUE(CheckRanksAgree(*imported->trace));
+  CountedLog got;
+  for (const TraceSection& section : imported->trace->sections) {
+    EXPECT_THAT(section.library, HasSubstr(library));
+    for (const TraceCall& call : CallsOf(section).calls) {
+      const std::string collective(Name(call.issued.call.collective));
+      ++got.calls[collective];
+      got.bytes[collective] += call.issued.call.bytes;
+      if (!call.decision) continue;
+      const CollectiveConfig& config = call.decision->config;
+      got.choices.insert(fmt::format("{} {} {} {}", collective, UpperCase(Name(config.algorithm)),
+                                     UpperCase(Name(config.protocol)), config.channels));
+    }
+  }
+  EXPECT_EQ(got.calls, counted.calls);
+  EXPECT_EQ(got.bytes, counted.bytes);
+  EXPECT_EQ(got.choices, counted.choices);
+}
+
+TEST(NcclDebugSample, EveryCallAndChoiceOfTwoReleases) {
+  ExpectAsCounted("2.28.9_communicators.log", "NCCL 2.28.9");
+  ExpectAsCounted("2.32.3_communicators.log", "NCCL 2.32.3");
+  ExpectAsCounted("2.32.3_groups.log", "NCCL 2.32.3");
 }
 
 // ---- lines ----
@@ -216,6 +288,24 @@ TEST(NcclDebug, OneChoiceForAlikeCallsOfAGroup) {
     EXPECT_EQ(call.decision->config.channels, call.issued.call.bytes == 400 ? 1 : 2);
   }
   EXPECT_TRUE(imported->trace->sections[0].mirrored()) << "one rank of two";
+}
+
+// Releases that count calls (2.32): choices come largest first all the same.
+TEST(NcclDebug, ChoicesOfAGroupWhoseCallsAreCountedSingly) {
+  const Rank rank{0, 2};
+  const auto imported = ImportText(
+      rank.Init() + rank.Call("AllReduce", 5, 100) + rank.Call("AllReduce", 6, 300) +
+          rank.Line("AllReduce: 1200 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..1} cgaClusterSize 4") +
+          rank.Line("AllReduce: 400 Bytes -> Algo RING proto LL channel{Lo..Hi}={1..1} cgaClusterSize 4") +
+          rank.Call("AllReduce", 7, 100),
+      "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const SectionCalls calls = CallsOf(imported->trace->sections.at(0));
+  ASSERT_EQ(calls.calls.size(), 3u);
+  ASSERT_TRUE(calls.calls[0].decision && calls.calls[1].decision);
+  EXPECT_EQ(calls.calls[0].decision->config.algorithm, Algorithm::kRing);
+  EXPECT_EQ(calls.calls[1].decision->config.algorithm, Algorithm::kTree);
+  EXPECT_FALSE(calls.calls[2].decision);
 }
 
 TEST(NcclDebug, SendsDoNotAdvanceTheCallNumber) {

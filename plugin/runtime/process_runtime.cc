@@ -65,6 +65,7 @@ std::string DigestOfGoldenOutputs(const PolicyTensors& tensors) {
   Sha256 digest;
   digest.Update(std::as_bytes(std::span(computed->golden_logits)));
   digest.Update(std::as_bytes(std::span(computed->golden_residuals)));
+  digest.Update(std::as_bytes(std::span(computed->golden_tree_residuals)));
   return ToHex(digest.Finish()).substr(0, 32);
 }
 

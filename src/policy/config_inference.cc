@@ -4,16 +4,25 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/policy/boosted_trees.h"
 #include "src/policy/fixed_point.h"
 
 namespace dynamiccl {
 namespace {
 
-struct Prediction {
-  std::array<int32_t, kEnsemble> log2_cost;  // prior plus residual
+// Residuals are below 2^27 and priors below 2^23 in magnitude: sums of three fit.
+int32_t MeanOf(const Residuals& residuals) {
+  return (residuals[0] + residuals[1] + residuals[2]) / kEnsemble;
+}
 
-  // Three sums of int32 magnitudes below 2^28: fits.
-  int32_t Mean() const { return (log2_cost[0] + log2_cost[1] + log2_cost[2]) / kEnsemble; }
+int32_t MeanOf(const PolicyTensors& tensors, const Residuals& residuals, int32_t trees) {
+  return tensors.trees.count == 0 ? MeanOf(residuals) : (MeanOf(residuals) + trees) / 2;
+}
+
+struct Prediction {
+  int32_t prior = 0;
+  Residuals residuals{};
+  int32_t trees = 0;  // residual; set where all networks promise
 };
 
 // Keeps prior plus residual far from overflow: 2^10 octaves are no time.
@@ -42,18 +51,16 @@ int32_t PredictResidual(const PolicyTensors& tensors, int network, const ConfigI
   return std::clamp(residual, -kResidualLimit, kResidualLimit);
 }
 
-Prediction Predict(const PolicyTensors& tensors, const ConfigInputs& inputs, int32_t prior) {
-  const Residuals residuals = PredictResiduals(tensors, inputs);
-  Prediction prediction;
-  for (size_t i = 0; i < kEnsemble; ++i) prediction.log2_cost[i] = prior + residuals[i];
-  return prediction;
-}
-
-bool AllPromise(const Prediction& action, const Prediction& default_choice, int32_t gate) {
+// Fills the trees' residual of `action` where it is needed: all networks promise the gate's gain.
+bool AllPromise(const PolicyTensors& tensors, const ConfigInputs& inputs, const Prediction& default_choice,
+                Prediction& action) {
+  const int32_t by_prior = default_choice.prior - action.prior;
+  const int32_t gate = tensors.config.gate;
   for (size_t i = 0; i < kEnsemble; ++i) {
-    if (default_choice.log2_cost[i] - action.log2_cost[i] < gate) return false;
+    if (by_prior + default_choice.residuals[i] - action.residuals[i] < gate) return false;
   }
-  return true;
+  action.trees = PredictTreeResidual(tensors, inputs);
+  return tensors.trees.count == 0 || by_prior + default_choice.trees - action.trees >= gate;
 }
 
 }  // namespace
@@ -71,6 +78,10 @@ Residuals PredictResiduals(const PolicyTensors& tensors, const ConfigInputs& inp
     residuals[static_cast<size_t>(network)] = PredictResidual(tensors, network, inputs);
   }
   return residuals;
+}
+
+int32_t MeanResidual(const PolicyTensors& tensors, const ConfigInputs& inputs) {
+  return MeanOf(tensors, PredictResiduals(tensors, inputs), PredictTreeResidual(tensors, inputs));
 }
 
 int OutsideDomain(const PolicyTensors& tensors, const ConfigInputs& inputs, int first, int last) {
@@ -92,20 +103,23 @@ ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, con
   const ConfigInputs default_inputs = context.Features(default_action);
   if (OutsideDomain(tensors, default_inputs, 0, kConfigFeatures) >= 0) return choice;
 
-  const Prediction default_prediction = Predict(tensors, default_inputs, default_action.prior);
+  const Prediction by_default{default_action.prior, PredictResiduals(tensors, default_inputs),
+                              PredictTreeResidual(tensors, default_inputs)};
+  const int32_t default_log2 = by_default.prior + MeanOf(tensors, by_default.residuals, by_default.trees);
   choice.reason = ChoiceReason::kNoPromise;
-  choice.predicted_log2 = default_prediction.Mean();
+  choice.predicted_log2 = default_log2;
   for (const ConfigAction& action : context.Actions()) {
     const ConfigInputs inputs = context.Features(action);
     if (OutsideDomain(tensors, inputs, kContextFeatures, kConfigFeatures) >= 0) continue;
-    const Prediction prediction = Predict(tensors, inputs, action.prior);
-    if (prediction.Mean() >= choice.predicted_log2) continue;
-    if (!AllPromise(prediction, default_prediction, tensors.config.gate)) continue;
+    Prediction prediction{action.prior, PredictResiduals(tensors, inputs), 0};
+    if (!AllPromise(tensors, inputs, by_default, prediction)) continue;
+    const int32_t log2 = action.prior + MeanOf(tensors, prediction.residuals, prediction.trees);
+    if (log2 >= choice.predicted_log2) continue;
     choice.config = action.config;
     choice.reason = ChoiceReason::kPromised;
-    choice.predicted_log2 = prediction.Mean();
+    choice.predicted_log2 = log2;
   }
-  choice.predicted_gain = default_prediction.Mean() - choice.predicted_log2;
+  choice.predicted_gain = default_log2 - choice.predicted_log2;
   return choice;
 }
 

@@ -17,7 +17,7 @@ namespace dynamiccl {
 
 class StructureNetwork;
 
-inline constexpr int kEnsemble = 3;       // networks that must promise a gain unanimously
+inline constexpr int kEnsemble = 3;       // networks; they and the trees must promise a gain unanimously
 inline constexpr int kConfigHidden = 48;  // units of each of the two hidden layers
 // Activations of the hidden layers: 10 fraction bits, at most 16.
 inline constexpr int kActivationFractionBits = 10;
@@ -32,6 +32,22 @@ struct StructureThresholds {
   int32_t phase_margin = 0;
   int32_t stage_margin = 0;
   int32_t stage_hold_calls = 0;  // calls in a row that a new stage must win before it is believed
+};
+
+// Boosted trees beside the networks: every tree whole, kTreeDepth levels deep. Node i's children are 2i + 1
+// and 2i + 2; a node sends an input below its threshold to the first. A shorter branch of the trained tree
+// has its value in all leaves below it.
+inline constexpr int kTrees = 128;
+inline constexpr int kTreeDepth = 5;
+inline constexpr int kTreeNodes = (1 << kTreeDepth) - 1;
+inline constexpr int kTreeLeaves = 1 << kTreeDepth;
+// Octaves with 16 fraction bits: 4 a leaf, 64 for the base. 128 leaves and the base stay below 2^26.
+inline constexpr int32_t kTreeLeafLimit = 1 << 18;
+inline constexpr int32_t kTreeBaseLimit = 1 << 22;
+
+struct TreeScales {
+  int32_t count = 0;  // trees that count, from the first; 0: the networks decide alone
+  int32_t base = 0;   // added to their sum, 16 fraction bits
 };
 
 struct ConfigScales {
@@ -62,11 +78,16 @@ struct PolicyTensors {
   int16_t domain_min[kConfigInputs];  // smallest and largest value of each feature in training
   int16_t domain_max[kConfigInputs];
 
+  TreeScales trees;
+  int16_t tree_nodes[kTrees][kTreeNodes][2];  // feature (of ConfigInputs), threshold in its fixed point
+  int32_t tree_leaves[kTrees][kTreeLeaves];   // log2, 16 fraction bits
+
   // Eight sequences of 16 tokens, each begun with an empty state, and the logits after each token.
   alignas(64) int16_t golden_tokens[kGoldenPerAgent][kTokenFeatures];
   int32_t golden_logits[kGoldenPerAgent][kHeadRows];
   alignas(64) int16_t golden_features[kGoldenPerAgent][kConfigInputs];
   int32_t golden_residuals[kGoldenPerAgent][kEnsemble];
+  int32_t golden_tree_residuals[kGoldenPerAgent];
 };
 inline constexpr int kGoldenSequence = 16;
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "src/policy/boosted_trees.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_layout.h"
 #include "src/policy/structure_network.h"
@@ -128,6 +129,22 @@ PolicyFault FindTableFault(const PolicyTensors& t) {
   return {};
 }
 
+// With the limits of leaves and base no sum of the trees can exceed 2^26.
+PolicyFault FindTreeFault(const PolicyTensors& t) {
+  if (!Within(t.trees.count, 0, kTrees) || !Within(t.trees.base, -kTreeBaseLimit, kTreeBaseLimit))
+    return {k_trees, 0, "the number of trees or their base is out of range"};
+  constexpr size_t kSplits = size_t{kTrees} * kTreeNodes;
+  for (size_t i = 0; i < kSplits; ++i) {
+    if (!Within((&t.tree_nodes[0][0][0])[2 * i], 0, kConfigFeatures - 1))
+      return {k_tree_nodes, 2 * i, "a tree asks for a feature that does not exist"};
+  }
+  for (size_t i = 0; i < size_t{kTrees} * kTreeLeaves; ++i) {
+    if (!Within((&t.tree_leaves[0][0])[i], -kTreeLeafLimit, kTreeLeafLimit))
+      return {k_tree_leaves, i, "a leaf is out of range"};
+  }
+  return {};
+}
+
 PolicyFault FindOverflow(const PolicyTensors& t) {
   if (PolicyFault fault = FindGateOverflow(t); fault.kind != 0) return fault;
   return FindConfigOverflow(t);
@@ -152,6 +169,7 @@ void ComputeGoldenOutputs(PolicyTensors& t) {
     std::copy_n(t.golden_features[i], kConfigInputs, inputs.begin());
     const Residuals residuals = PredictResiduals(t, inputs);
     std::copy(residuals.begin(), residuals.end(), t.golden_residuals[i]);
+    t.golden_tree_residuals[i] = PredictTreeResidual(t, inputs);
   }
 }
 
@@ -166,12 +184,17 @@ PolicyFault FindGoldenMismatch(const PolicyTensors& t) {
         0) {
       return {k_golden_residuals, i * kEnsemble, "this machine computes other residuals for a golden vector"};
     }
+    if (computed->golden_tree_residuals[i] != t.golden_tree_residuals[i]) {
+      return {k_golden_tree_residuals, i,
+              "this machine's trees compute another residual for a golden vector"};
+    }
   }
   return {};
 }
 
 PolicyFault FindFault(const PolicyTensors& tensors) {
-  for (const auto find : {FindThresholdFault, FindTableFault, FindOverflow, FindGoldenMismatch}) {
+  for (const auto find :
+       {FindThresholdFault, FindTableFault, FindTreeFault, FindOverflow, FindGoldenMismatch}) {
     if (PolicyFault fault = find(tensors); fault.kind != 0) return fault;
   }
   return {};

@@ -21,6 +21,7 @@ PolicyFault FindFault(const PolicyTensors& tensors);
 // The parts of it.
 PolicyFault FindThresholdFault(const PolicyTensors& tensors);
 PolicyFault FindTableFault(const PolicyTensors& tensors);
+PolicyFault FindTreeFault(const PolicyTensors& tensors);
 PolicyFault FindOverflow(const PolicyTensors& tensors);
 PolicyFault FindGoldenMismatch(const PolicyTensors& tensors);
 

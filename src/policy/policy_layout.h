@@ -10,10 +10,10 @@
 namespace dynamiccl {
 
 inline constexpr char kPolicyMagic[8] = {'D', 'Y', 'N', 'C', 'C', 'L', 'P', '1'};
-inline constexpr uint32_t kPolicyFormatVersion = 1;
-// 1: the arithmetic of structure_inference.cc and config_inference.cc. Any change of a rounding is a new
-// number.
-inline constexpr uint32_t kArithmeticId = 1;
+inline constexpr uint32_t kPolicyFormatVersion = 2;
+// 2: the arithmetic of structure_inference.cc, config_inference.cc and boosted_trees.cc. Any change of a
+// rounding is a new number.
+inline constexpr uint32_t kArithmeticId = 2;
 inline constexpr size_t kPolicyAlignment = 64;  // of sections: a cache line, the widest vector load
 inline constexpr size_t kTrailerBytes = 32;     // SHA-256 of everything before it
 inline constexpr size_t kMaxPolicyBytes = 1 << 20;
@@ -69,7 +69,11 @@ static_assert(sizeof(PolicySection) == 48 && std::is_trivially_copyable_v<Policy
   X(17, golden_tokens)               \
   X(18, golden_logits)               \
   X(19, golden_features)             \
-  X(20, golden_residuals)
+  X(20, golden_residuals)            \
+  X(22, trees)                       \
+  X(23, tree_nodes)                  \
+  X(24, tree_leaves)                 \
+  X(25, golden_tree_residuals)
 inline constexpr uint32_t kProvenanceKind = 21;  // text of at most kMaxProvenanceBytes, the last section
 
 }  // namespace dynamiccl

@@ -38,6 +38,18 @@ void FillRandom(Array& array, int limit, std::mt19937_64& random) {
   FillRandom(reinterpret_cast<Element*>(&array), sizeof(Array) / sizeof(Element), limit, random);
 }
 
+// One tree fewer than there is place for, so that a tree that does not count is among them.
+void FillTrees(PolicyTensors& t, std::mt19937_64& random) {
+  t.trees = {kTrees - 1, -70000};
+  for (auto& tree : t.tree_nodes) {
+    for (auto& node : tree) {
+      node[0] = static_cast<int16_t>(random() % kConfigFeatures);
+      FillRandom(&node[1], 1, 32767, random);
+    }
+  }
+  FillRandom(t.tree_leaves, 8000, random);
+}
+
 void FillGoldenInputs(PolicyTensors& t, std::mt19937_64& random) {
   for (int i = 0; i < kGoldenPerAgent; ++i) {
     for (int f = 0; f < kTokenFeatures; ++f) FillRandom(&t.golden_tokens[i][f], 1, kTokenLimits[f], random);
@@ -75,6 +87,7 @@ std::unique_ptr<Policy> MakeRandomPolicy(uint64_t seed) {
   FillRandom(t.config_bias_2, 1 << 20, random);
   FillRandom(t.config_weights_3, 1500, random);
   FillRandom(t.config_bias_3, 1 << 20, random);
+  FillTrees(t, random);
   FillGoldenInputs(t, random);
   ComputeGoldenOutputs(t);
   policy->provenance = "random weights for tests, seed " + std::to_string(seed);

@@ -14,15 +14,13 @@ struct Priced {
   double log2_cost = 0;
 };
 
-// Outside of what training saw the networks are not asked.
+// Outside of what training saw the policy is not asked.
 double Log2CostOf(const Policy* policy, const ConfigContext& context, const ConfigAction& action) {
   const double prior = action.prior / 65536.0;
   if (policy == nullptr) return prior;
   const ConfigInputs inputs = context.Features(action);
   if (OutsideDomain(policy->tensors, inputs, 0, kConfigFeatures) >= 0) return prior;
-  double sum = 0;
-  for (const int32_t residual : PredictResiduals(policy->tensors, inputs)) sum += residual;
-  return prior + sum / kEnsemble / 65536.0;
+  return prior + MeanResidual(policy->tensors, inputs) / 65536.0;
 }
 
 bool IsNeighbour(const CollectiveConfig& config, const CollectiveConfig& best) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
+#include "src/policy/boosted_trees.h"
 #include "tests/support/sample_policy.h"
 
 namespace dynamiccl {
@@ -38,6 +40,33 @@ TEST(ChooseConfig, LeavesNcclAloneWhereOneNetworkDoesNotPromise) {
   EXPECT_EQ(choice.reason, ChoiceReason::kNoPromise);
   EXPECT_TRUE(choice.config.leaves_nccl_alone());
   EXPECT_EQ(choice.predicted_gain, 0);
+}
+
+// One tree that adds `octaves` to what Tree costs.
+void AddTree(PolicyTensors& t, double octaves) {
+  t.trees.count = 1;
+  for (auto& node : t.tree_nodes[0]) node[1] = 32767;
+  t.tree_nodes[0][0][0] = static_cast<int16_t>(ConfigFeature::kTree);
+  t.tree_nodes[0][0][1] = 1;
+  t.tree_leaves[0][kTreeLeaves / 2] = static_cast<int32_t>(octaves * 65536);
+}
+
+TEST(ChooseConfig, LeavesNcclAloneWhereTheTreesDoNotPromise) {
+  const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
+  const ConfigQuestion question = Question(Collective::kAllReduce, 64);
+  AddTree(policy->tensors, -1);
+  const ConfigChoice promised = ChooseConfig(*policy, TwoNodes(), question);
+  EXPECT_EQ(promised.reason, ChoiceReason::kPromised);
+  AddTree(policy->tensors, 4);
+  EXPECT_FALSE(ChooseConfig(*policy, TwoNodes(), question).config.algorithm == Algorithm::kTree &&
+               promised.default_config.algorithm != Algorithm::kTree);
+  policy->tensors.trees.base =
+      3 << 16;  // the same for every config: changes what is predicted, not the choice
+  AddTree(policy->tensors, -1);
+  const ConfigChoice shifted = ChooseConfig(*policy, TwoNodes(), question);
+  EXPECT_EQ(shifted.config, promised.config);
+  EXPECT_EQ(shifted.predicted_gain, promised.predicted_gain);
+  EXPECT_EQ(shifted.predicted_log2 - promised.predicted_log2, 3 << 15);  // half of the mean is the trees'
 }
 
 TEST(ChooseConfig, GateIsThreePercentOverTheDefault) {
@@ -126,6 +155,36 @@ TEST(PredictResiduals, FollowTheRealNetwork) {
       EXPECT_NEAR(residuals[static_cast<size_t>(n)] / 65536.0, DoubleResidual(policy->tensors, n, inputs),
                   0.02);
     }
+  }
+}
+
+// From the leaf upwards: a leaf is reached where every comparison on its way agrees.
+int32_t TreeByItsLeaves(const PolicyTensors& t, int tree, const ConfigInputs& inputs) {
+  for (int leaf = 0; leaf < kTreeLeaves; ++leaf) {
+    bool reached = true;
+    for (int node = kTreeNodes + leaf; node > 0; node = (node - 1) / 2) {
+      const int16_t* split = t.tree_nodes[tree][(node - 1) / 2];
+      reached = reached && (inputs[static_cast<size_t>(split[0])] < split[1]) == (node % 2 == 1);
+    }
+    if (reached) return t.tree_leaves[tree][leaf];
+  }
+  return 0;
+}
+
+TEST(PredictTreeResidual, ReachesTheLeafThatAllComparisonsLeadTo) {
+  const auto policy = test::MakeRandomPolicy(33);
+  const PolicyTensors& t = policy->tensors;
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 200; ++round) {
+    ConfigInputs inputs{};
+    for (size_t f = 0; f < size_t{kConfigFeatures}; ++f)
+      inputs[f] = static_cast<int16_t>(static_cast<int>(random() % 65535) - 32767);
+    // A third of the inputs lie on a threshold.
+    const auto& split = t.tree_nodes[round % kTrees][round % kTreeNodes];
+    if (round % 3 == 0) inputs[static_cast<size_t>(split[0])] = split[1];
+    int32_t expected = t.trees.base;
+    for (int tree = 0; tree < t.trees.count; ++tree) expected += TreeByItsLeaves(t, tree, inputs);
+    ASSERT_EQ(PredictTreeResidual(t, inputs), expected);
   }
 }
 

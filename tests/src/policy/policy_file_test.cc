@@ -105,12 +105,12 @@ TEST(PolicyFile, RandomBytesAreRefused) {
 
 TEST(PolicyFile, HeaderFaultsNameTheirByteAndCheck) {
   EXPECT_THAT(MessageWith<char>(0, 'X'), HasSubstr("x.dcpolicy: byte 0: not a policy file"));
-  EXPECT_THAT(MessageWith<uint32_t>(8, 4), HasSubstr("byte 8: format version 4, this build reads 1"));
+  EXPECT_THAT(MessageWith<uint32_t>(8, 4), HasSubstr("byte 8: format version 4, this build reads 2"));
   EXPECT_THAT(MessageWith<uint32_t>(12, 64), HasSubstr("byte 12: header of 64 bytes"));
   EXPECT_THAT(MessageWith<uint64_t>(16, 7), HasSubstr("byte 16: 7 bytes announced"));
   EXPECT_THAT(MessageWith<uint64_t>(24, 7), HasSubstr("byte 24: trained on other tokens"));
   EXPECT_THAT(MessageWith<uint64_t>(32, 7), HasSubstr("byte 32: trained on other config features"));
-  EXPECT_THAT(MessageWith<uint32_t>(48, 2), HasSubstr("byte 48: arithmetic 2, this build computes 1"));
+  EXPECT_THAT(MessageWith<uint32_t>(48, 1), HasSubstr("byte 48: arithmetic 1, this build computes 2"));
   EXPECT_THAT(MessageWith<uint32_t>(52, 3), HasSubstr("byte 52: 3 sections"));
   EXPECT_THAT(MessageWith<char>(127, 1), HasSubstr("byte 64: reserved bytes"));
 }
@@ -122,7 +122,7 @@ TEST(PolicyFile, SectionFaultsNameTheirByteAndCheck) {
   EXPECT_THAT(MessageWith<uint64_t>(kFirst + 24, 1 << 30), HasSubstr("byte 128: section 1 has another"))
       << "offset";
   EXPECT_THAT(MessageWith<uint64_t>(kFirst + 40, 9), HasSubstr("checksum of section 1 is wrong"));
-  constexpr size_t kLast = kFirst + 20 * sizeof(PolicySection);
+  constexpr size_t kLast = kFirst + 24 * sizeof(PolicySection);
   EXPECT_THAT(MessageWith<uint64_t>(kLast + 32, 1 << 20), HasSubstr("provenance of 1048576 bytes"));
   std::vector<std::byte> bytes = Sample();
   bytes.back() ^= std::byte{1};
@@ -156,6 +156,14 @@ TEST(PolicyFile, ThresholdsAndTablesOutOfRangeAreRefused) {
   EXPECT_THAT(with([](PolicyTensors& t) { t.sigmoid_table[9] = -1; }), HasSubstr("sigmoid_table: "));
   EXPECT_THAT(with([](PolicyTensors& t) { t.tanh_table[9] = 5000; }), HasSubstr("tanh_table: "));
   EXPECT_THAT(with([](PolicyTensors& t) { t.golden_tokens[3][8] = 4097; }), HasSubstr("golden_tokens: "));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.trees.count = kTrees + 1; }), HasSubstr("trees: the number"));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.trees.count = -1; }), HasSubstr("trees: the number"));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.trees.base = kTreeBaseLimit + 1; }), HasSubstr("trees: "));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.tree_nodes[127][30][0] = kConfigFeatures; }),
+              HasSubstr("tree_nodes: a tree asks for a feature"));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.tree_nodes[0][0][0] = -1; }), HasSubstr("tree_nodes: "));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.tree_leaves[9][31] = -kTreeLeafLimit - 1; }),
+              HasSubstr("tree_leaves: a leaf"));
 }
 
 TEST(PolicyFile, GoldenVectorsMustBeReproducedBitForBit) {
@@ -167,6 +175,10 @@ TEST(PolicyFile, GoldenVectorsMustBeReproducedBitForBit) {
   other->tensors.golden_residuals[127][2] -= 1;
   EXPECT_THAT(MessageOf(FormatPolicy(*other)),
               HasSubstr("golden_residuals: this machine computes other residuals"));
+  const auto third = test::MakeRandomPolicy(5);
+  third->tensors.golden_tree_residuals[64] += 1;
+  EXPECT_THAT(MessageOf(FormatPolicy(*third)),
+              HasSubstr("golden_tree_residuals: this machine's trees compute another residual"));
 }
 
 TEST_F(TemporaryFolder, OnlyRegularFilesAreRead) {

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <memory>
 
 #include "agents/evaluation/config_baselines.h"
+#include "agents/evaluation/config_baselines_learned.h"
+#include "agents/evaluation/config_baselines_probing.h"
 #include "agents/evaluation/evaluation_report.h"
 #include "agents/provenance.h"
 #include "agents/train_command.h"
@@ -16,15 +20,52 @@
 namespace dynamiccl::agents {
 namespace {
 
-Status JudgeMeasurements(const EvalSettings& settings, const Policy& policy, Evaluation& evaluation) {
+using Policies = std::vector<std::unique_ptr<const Policy>>;
+
+// What the policy was trained on, and where a key that is judged belongs: topologies of files that training
+// did not have are held out whole.
+struct TrainingSplit {
+  HoldOut hold_out;
+  std::vector<SweptKey> seen;
+  bool judged_are_new = false;
+
+  Split operator()(const SweptKey& key) const {
+    return judged_are_new ? Split::kHeldOutTopology : SplitOf(key, hold_out);
+  }
+};
+
+Result<TrainingSplit> SplitFor(const EvalSettings& settings, const Policy& policy) {
+  TrainingSplit split{ParseProvenance(policy.provenance).hold_out, {}, !settings.trained_on.empty()};
+  DYNAMICCL_TRY(const std::vector<MeasurementFile> files,
+                ReadMeasurements(split.judged_are_new ? settings.trained_on : settings.measurements));
+  for (SweptKey& key : KeysOf(files)) {
+    if (SplitOf(key, split.hold_out) == Split::kSeen) split.seen.push_back(std::move(key));
+  }
+  return split;
+}
+
+std::vector<Chooser> ChoosersOf(const Policies& policies, const std::vector<SweptKey>& seen,
+                                const std::vector<SweptKey>& judged) {
+  std::vector<Chooser> choosers = RuleChoosers(seen);
+  const auto add = [&](std::vector<Chooser> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(choosers));
+  };
+  uint64_t seed = 0;
+  for (const auto& policy : policies) {
+    ++seed;
+    add(PolicyChoosers(*policy));
+    add(ProbingChoosers(*policy, judged, seed));
+    if (!seen.empty()) add({NoPriorChooser(seen, seed), FittedQChooser(seen, seed)});
+  }
+  return choosers;
+}
+
+Status JudgeMeasurements(const EvalSettings& settings, const Policies& policies, Evaluation& evaluation) {
   if (settings.measurements.empty()) return {};
-  const HoldOut hold_out = ParseProvenance(policy.provenance).hold_out;
+  DYNAMICCL_TRY(const TrainingSplit split, SplitFor(settings, *policies.front()));
   DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
   const std::vector<SweptKey> keys = KeysOf(files);
-  std::vector<SweptKey> seen;
-  std::copy_if(keys.begin(), keys.end(), std::back_inserter(seen),
-               [&](const SweptKey& key) { return SplitOf(key, hold_out) == Split::kSeen; });
-  evaluation.regrets = JudgeChoosers(keys, hold_out, AllChoosers(policy, seen));
+  evaluation.regrets = JudgeChoosersBy(split, keys, ChoosersOf(policies, split.seen, keys));
   if (!evaluation.regrets.empty()) return {};
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument, "no measured key has a default and two repeats to judge by"),
@@ -68,11 +109,15 @@ Status Evaluate(const EvalSettings& settings) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "nothing to judge the policy on"),
                     "give --trace, --measurements or both");
   }
-  DYNAMICCL_TRY(const auto policy, ReadPolicyFile(settings.policy));
+  Policies policies;
+  for (const std::string& path : settings.policies) {
+    DYNAMICCL_TRY(auto policy, ReadPolicyFile(path));
+    policies.push_back(std::move(policy));
+  }
   Evaluation evaluation;
-  evaluation.policy_sha256 = ToHex(policy->sha256);
-  DYNAMICCL_CHECK_OK(JudgeMeasurements(settings, *policy, evaluation));
-  DYNAMICCL_CHECK_OK(JudgeTraces(settings, *policy, evaluation));
+  evaluation.policy_sha256 = ToHex(policies.at(0)->sha256);
+  DYNAMICCL_CHECK_OK(JudgeMeasurements(settings, policies, evaluation));
+  DYNAMICCL_CHECK_OK(JudgeTraces(settings, *policies.front(), evaluation));
   return Print(settings, evaluation);
 }
 

@@ -10,10 +10,11 @@
 namespace dynamiccl::agents {
 
 struct EvalSettings {
-  std::string policy;
+  std::vector<std::string> policies;  // one, or several of other seeds of the same training
   std::vector<std::string> traces;
   std::vector<std::string> measurements;
-  std::string json;  // path, "-" for standard output, empty for none
+  std::vector<std::string> trained_on;  // sweeps of the training that are not in `measurements`
+  std::string json;                     // path, "-" for standard output, empty for none
 };
 
 // Prints tables, or the JSON alone where it goes to standard output.

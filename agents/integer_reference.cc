@@ -73,6 +73,25 @@ at::Tensor ReferenceResiduals(const PolicyTensors& t, const at::Tensor& features
   return at::stack(residuals, 1);
 }
 
+// Every leaf at once: a row's leaf is the one whose five comparisons all agree.
+at::Tensor ReferenceTreeResiduals(const PolicyTensors& t, const at::Tensor& features) {
+  const at::Tensor nodes = Long(t.tree_nodes, {kTrees, 31, 2}), leaves = Long(t.tree_leaves, {kTrees, 32});
+  at::Tensor sum = at::zeros({features.size(0)}, at::kLong) + t.trees.base;
+  for (int64_t tree = 0; tree < t.trees.count; ++tree) {
+    const at::Tensor compared =
+        features.index_select(1, nodes[tree].select(1, 0)).ge(nodes[tree].select(1, 1)).to(at::kLong);
+    for (int64_t leaf = 0; leaf < 32; ++leaf) {
+      at::Tensor reached = at::zeros({features.size(0)}, at::kLong) + 1;
+      for (int64_t node = 31 + leaf; node > 0; node = (node - 1) / 2) {
+        const at::Tensor right = compared.select(1, (node - 1) / 2);
+        reached = reached * (node % 2 == 0 ? right : 1 - right);
+      }
+      sum = sum + reached * leaves[tree][leaf];
+    }
+  }
+  return sum;
+}
+
 void FillGoldenOutputs(PolicyTensors& t) {
   const at::Tensor tokens = Long(t.golden_tokens, {kGoldenPerAgent, kTokenFeatures});
   for (int64_t first = 0; first < kGoldenPerAgent; first += kGoldenSequence) {
@@ -80,6 +99,7 @@ void FillGoldenOutputs(PolicyTensors& t) {
   }
   const at::Tensor features = Long(t.golden_features, {kGoldenPerAgent, kConfigInputs});
   CopyOut(ReferenceResiduals(t, features), t.golden_residuals[0]);
+  CopyOut(ReferenceTreeResiduals(t, features), t.golden_tree_residuals);
 }
 
 }  // namespace dynamiccl::agents

@@ -13,6 +13,9 @@ namespace dynamiccl::agents {
 // tokens int64 [call, kTokenFeatures] of one sequence from an empty state; logits int64 [call, kHeadRows].
 at::Tensor ReferenceLogits(const PolicyTensors& tensors, const at::Tensor& tokens);
 
+// features int64 [row, kConfigInputs]; residuals int64 [row].
+at::Tensor ReferenceTreeResiduals(const PolicyTensors& tensors, const at::Tensor& features);
+
 // features int64 [row, kConfigInputs]; residuals int64 [row, kEnsemble].
 at::Tensor ReferenceResiduals(const PolicyTensors& tensors, const at::Tensor& features);
 

@@ -43,8 +43,10 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
                    "Trains without every n-th size class, which eval then shows apart; 0: none.")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
-  train->add_option("--hold-out-topology", settings.hold_out.topology,
-                    "Trains without this topology, which eval then shows apart.");
+  train->add_option("--hold-out-topology", settings.hold_out.topologies,
+                    "Trains without these topologies, which eval then shows apart; NAME* is a beginning.");
+  train->add_option("--hold-out-ranks", settings.hold_out.ranks,
+                    "Trains without this number of ranks, which eval then shows apart.");
   train->add_option("--seed", settings.seed, "Equal seeds and inputs give equal files.")
       ->capture_default_str();
   train
@@ -60,10 +62,17 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
 
 CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
   CLI::App* eval = app.add_subcommand("eval", "Judges a policy on traces and measurements.");
-  eval->add_option("--policy", settings.policy, "The policy file.")->required();
+  eval->add_option(
+          "--policy", settings.policies,
+          "The policy file; several files of one training with other seeds give intervals over seeds.")
+      ->required();
   eval->add_option("--trace", settings.traces, "Traces with labels that training never saw.");
   eval->add_option("--measurements", settings.measurements,
                    "Sweeps; what training held out is known from the policy and shown apart.");
+  eval->add_option(
+      "--trained-on", settings.trained_on,
+      "Sweeps of the policy's training, where --measurements gives others: all of those are then "
+      "held-out topologies, and the baselines learn from these.");
   eval->add_option("--json", settings.json, "Writes the result as JSON to this file; - for standard output.");
   return eval;
 }

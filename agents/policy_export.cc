@@ -13,12 +13,19 @@ namespace {
 // Release whose formula src/cost_model follows, as NCCL_VERSION_CODE: 2.30.7.
 constexpr uint32_t kPriorNcclVersion = 23007;
 
+void CopyTrees(const PolicyTensors& from, PolicyTensors& to) {
+  to.trees = from.trees;
+  std::memcpy(to.tree_nodes, from.tree_nodes, sizeof(to.tree_nodes));
+  std::memcpy(to.tree_leaves, from.tree_leaves, sizeof(to.tree_leaves));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Policy>> MakePolicy(const TrainedAgents& agents, const Provenance& provenance) {
   auto policy = std::make_unique<Policy>();
   DYNAMICCL_CHECK_OK(ExportTrigger(*agents.trigger, policy->tensors));
   DYNAMICCL_CHECK_OK(ExportConfig(*agents.config, *agents.samples, policy->tensors));
+  if (agents.trees != nullptr) CopyTrees(*agents.trees, policy->tensors);
   FillGoldenTokens(*agents.golden_sequences, policy->tensors);
   FillGoldenFeatures(*agents.samples, policy->tensors);
   FillGoldenOutputs(policy->tensors);

@@ -18,6 +18,7 @@ struct TrainedAgents {
   const std::vector<CallSequence>* golden_sequences = nullptr;
   const ConfigNetworks* config = nullptr;
   const std::vector<ConfigSample>* samples = nullptr;
+  const PolicyTensors* trees = nullptr;  // those of TrainTrees; null: networks alone
 };
 
 // Quantised, with the golden outputs of the integer reference.

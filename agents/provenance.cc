@@ -46,8 +46,10 @@ Result<InputFile> HashInput(const std::string& kind, const std::string& path) {
 
 std::string FormatProvenance(const Provenance& provenance) {
   std::string text =
-      fmt::format("program: {}\nseed: {}\nhold_out_sizes: {}\nhold_out_topology: {}\n", provenance.program,
-                  provenance.seed, provenance.hold_out.sizes, provenance.hold_out.topology);
+      fmt::format("program: {}\nseed: {}\nhold_out_sizes: {}\nhold_out_ranks: {}\n", provenance.program,
+                  provenance.seed, provenance.hold_out.sizes, provenance.hold_out.ranks);
+  for (const std::string& topology : provenance.hold_out.topologies)
+    text += fmt::format("hold_out_topology: {}\n", topology);
   for (const InputFile& input : provenance.inputs) {
     // The name without its folder: where a file lay tells others nothing.
     text += fmt::format("{}: {} {}\n", input.kind, input.sha256,
@@ -67,7 +69,8 @@ Provenance ParseProvenance(const std::string& text) {
     if (key == "program") provenance.program = value;
     if (key == "seed") provenance.seed = ToNumber<uint64_t>(value);
     if (key == "hold_out_sizes") provenance.hold_out.sizes = ToNumber<int>(value);
-    if (key == "hold_out_topology") provenance.hold_out.topology = value;
+    if (key == "hold_out_ranks") provenance.hold_out.ranks = ToNumber<int>(value);
+    if (key == "hold_out_topology" && !value.empty()) provenance.hold_out.topologies.push_back(value);
     if (key == "trace" || key == "measurements") provenance.inputs.push_back(ParseInput(key, value));
     if (key == "note") provenance.notes.push_back(value);
   }

@@ -5,10 +5,12 @@
 
 #include <cmath>
 
+#include "agents/config/boosted_trees.h"
 #include "agents/config/config_training.h"
 #include "agents/policy_export.h"
 #include "agents/trigger/trigger_training.h"
 #include "src/base/clock.h"
+#include "src/policy/boosted_trees.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_reader.h"
 
@@ -83,6 +85,28 @@ ConfigNetworks TrainConfigAgent(const TrainSettings& settings, const std::vector
   return networks;
 }
 
+// A policy whose trees alone are filled.
+Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
+                                              const std::vector<ConfigSample>& samples,
+                                              Provenance& provenance) {
+  auto policy = std::make_unique<Policy>();
+  if (!CanTrainTrees()) {
+    Note(provenance, "trees: none, this build has no XGBoost; the networks decide alone");
+    return policy;
+  }
+  const int64_t start = MonotonicNanoseconds();
+  TreeTrainingSettings training;
+  training.seed = settings.seed;
+  DYNAMICCL_CHECK_OK(TrainTrees(samples, training, policy->tensors));
+  double error = 0;
+  for (const ConfigSample& sample : samples)
+    error += std::abs(PredictTreeResidual(policy->tensors, sample.inputs) / 65536.0 - sample.residual);
+  Note(provenance, fmt::format("trees: {}, error a factor of {:.3f}, {:.1f} s", policy->tensors.trees.count,
+                               std::exp2(error / static_cast<double>(samples.size())),
+                               static_cast<double>(MonotonicNanoseconds() - start) * 1e-9));
+  return policy;
+}
+
 Result<Sha256Digest> TrainAndExport(const TrainSettings& settings) {
   Provenance provenance{kProgram, settings.seed, settings.hold_out, {}, {}};
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
@@ -93,10 +117,12 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings) {
   }
   const TriggerNetwork trigger = TrainTriggerAgent(settings, recorded, provenance);
   const ConfigNetworks config = TrainConfigAgent(settings, samples, provenance);
+  DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, samples, provenance));
 
   std::mt19937_64 random(settings.seed + 1);
   const std::vector<CallSequence> check = GenerateSequences(kCheckSequences, random);
-  DYNAMICCL_TRY(const auto draft, MakePolicy({&trigger, &check, &config, &samples}, provenance));
+  DYNAMICCL_TRY(const auto draft,
+                MakePolicy({&trigger, &check, &config, &samples, &trees->tensors}, provenance));
   const TriggerAgreement same = CompareTrigger(trigger, draft->tensors, check, kCheckCalls);
   const ConfigAgreement choice = CompareConfig(config, draft->tensors, keys);
   Note(provenance,

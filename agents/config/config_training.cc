@@ -65,20 +65,6 @@ SampleTensors ToTensors(const std::vector<ConfigSample>& samples) {
 
 }  // namespace
 
-std::vector<ConfigSample> SamplesOf(const std::vector<SweptKey>& keys) {
-  std::vector<ConfigSample> samples;
-  for (const SweptKey& key : keys) {
-    const ConfigContext context(key.model, key.question);
-    for (const SweptConfig& swept : key.configs) {
-      const ConfigAction action = context.Price(swept.config);
-      if (action.prior <= 0) continue;
-      samples.push_back(
-          {context.Features(action), std::log2(swept.time.pick * 1e6) - action.prior / 65536.0});
-    }
-  }
-  return samples;
-}
-
 at::Tensor ConfigNetworks::Residuals(const at::Tensor& inputs) const {
   const at::Tensor copies = inputs.unsqueeze(0).expand({kEnsemble, -1, -1});
   const at::Tensor first =

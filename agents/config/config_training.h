@@ -7,18 +7,10 @@
 
 #include <vector>
 
-#include "agents/config/swept_key.h"
+#include "agents/config/config_sample.h"
 #include "src/policy/policy.h"
 
 namespace dynamiccl::agents {
-
-struct ConfigSample {
-  ConfigInputs inputs{};
-  double residual = 0;  // log2
-};
-
-// One sample a measured config that the cost model can price.
-std::vector<ConfigSample> SamplesOf(const std::vector<SweptKey>& keys);
 
 struct ConfigNetworks {
   at::Tensor weights_1, bias_1;  // [kEnsemble, kConfigHidden, kConfigInputs], [kEnsemble, kConfigHidden]

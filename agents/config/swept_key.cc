@@ -26,15 +26,22 @@ std::optional<SweptTime> TimeOf(const Measurement& row) {
   return time;
 }
 
+std::vector<float> PicksOf(const Measurement& row) {
+  std::vector<float> picks;
+  for (size_t i = 0; i < row.microseconds.size(); i += 2) picks.push_back(row.microseconds[i]);
+  return picks;
+}
+
 void Add(SweptKey& key, const Measurement& row, const SweptTime& time) {
   if (row.is_default) {
-    key.default_choice = SweptConfig{row.config, time};
+    key.default_choice = SweptConfig{row.config, time, PicksOf(row)};
     return;
   }
   if (row.config.leaves_nccl_alone()) return;
   key.question.allowed.set(ConfigIndex(row.config.algorithm, row.config.protocol));
   const auto same = [&](const SweptConfig& known) { return known.config == row.config; };
-  if (std::none_of(key.configs.begin(), key.configs.end(), same)) key.configs.push_back({row.config, time});
+  if (std::none_of(key.configs.begin(), key.configs.end(), same))
+    key.configs.push_back({row.config, time, PicksOf(row)});
 }
 
 }  // namespace
@@ -64,12 +71,18 @@ std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files) {
 }
 
 const char* Name(Split split) {
-  constexpr const char* kNames[kSplits] = {"seen", "held-out sizes", "held-out topology"};
+  constexpr const char* kNames[kSplits] = {"seen", "held-out sizes", "held-out ranks", "held-out topology"};
   return kNames[static_cast<size_t>(split)];
 }
 
 Split SplitOf(const SweptKey& key, const HoldOut& hold_out) {
-  if (!hold_out.topology.empty() && key.topology == hold_out.topology) return Split::kHeldOutTopology;
+  const auto covers = [&](const std::string& name) {
+    if (!name.ends_with('*')) return key.topology == name;
+    return key.topology.starts_with(std::string_view(name).substr(0, name.size() - 1));
+  };
+  if (std::any_of(hold_out.topologies.begin(), hold_out.topologies.end(), covers))
+    return Split::kHeldOutTopology;
+  if (hold_out.ranks > 0 && key.model.fabric.n_ranks == hold_out.ranks) return Split::kHeldOutRanks;
   const int index = SizeClassOf(key.question.bytes).index;
   const bool out = hold_out.sizes > 0 && (index / 4 + index % 4) % hold_out.sizes == hold_out.sizes - 1;
   return out ? Split::kHeldOutSize : Split::kSeen;

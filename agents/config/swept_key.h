@@ -22,6 +22,7 @@ struct SweptTime {
 struct SweptConfig {
   CollectiveConfig config;
   SweptTime time;
+  std::vector<float> picks;  // the repeats that `pick` is the median of: what probing sees
 };
 
 struct SweptKey {
@@ -37,11 +38,12 @@ std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files);
 
 // What training must not see.
 struct HoldOut {
-  int sizes = 0;         // every n-th size class; 0: none
-  std::string topology;  // empty: none
+  int sizes = 0;                        // every n-th size class; 0: none
+  std::vector<std::string> topologies;  // whole; a name that ends in '*' is a beginning
+  int ranks = 0;                        // this number of ranks; 0: none
 };
-enum class Split { kSeen, kHeldOutSize, kHeldOutTopology };
-inline constexpr int kSplits = 3;
+enum class Split { kSeen, kHeldOutSize, kHeldOutRanks, kHeldOutTopology };
+inline constexpr int kSplits = 4;
 const char* Name(Split split);
 
 // A size class is held out by its own number, not by its place in a file: (octave + quarter) mod n == n - 1.

@@ -5,9 +5,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 
+#include "src/policy/boosted_trees.h"
 #include "src/policy/config_inference.h"
 
 namespace dynamiccl::agents {
@@ -59,12 +62,101 @@ CollectiveConfig BestStatic(const std::vector<SweptKey>& seen, Collective collec
   return best;
 }
 
-// The policy with a gate that everything passes: the least predicted mean wins.
-Chooser UngatedChooser(const Policy& policy) {
-  const auto ungated = std::make_shared<Policy>(policy);
-  ungated->tensors.config.gate = std::numeric_limits<int32_t>::min();
-  return {"policy without gate",
-          [ungated](const SweptKey& key) { return ChooseConfig(*ungated, key.model, key.question).config; }};
+// The measured config of least predicted log2 time; NCCL is left alone outside of the training's box.
+template <typename Residual>
+CollectiveConfig LeastPredicted(const Policy& policy, const SweptKey& key, Residual residual_of) {
+  const ConfigContext context(key.model, key.question);
+  CollectiveConfig best = kLeaveNcclAlone;
+  double least = std::numeric_limits<double>::infinity();
+  for (const SweptConfig& swept : key.configs) {
+    const ConfigAction action = context.Price(swept.config);
+    const ConfigInputs inputs = context.Features(action);
+    if (action.prior <= 0 || OutsideDomain(policy.tensors, inputs, 0, kConfigFeatures) >= 0) continue;
+    const double log2 = action.prior + residual_of(inputs);
+    if (log2 >= least) continue;
+    least = log2;
+    best = swept.config;
+  }
+  return best;
+}
+
+// Mean log2(time / default's time) of every config over groups of keys.
+struct MeanGain {
+  double sum = 0;
+  int keys = 0;
+};
+
+// Best config over the keys added: the least mean, among the configs that all of them have; the default where
+// none is faster.
+class BestOfMany {
+ public:
+  void Add(const SweptKey& key) {
+    ++keys_;
+    for (const SweptConfig& swept : key.configs) {
+      MeanGain& gain = gains_[{swept.config.algorithm, swept.config.protocol, swept.config.channels}];
+      gain.sum += std::log2(swept.time.pick / key.default_choice->time.pick);
+      ++gain.keys;
+    }
+  }
+  CollectiveConfig Best() const {
+    CollectiveConfig best = kLeaveNcclAlone;
+    double least = 0;
+    for (const auto& [config, gain] : gains_) {
+      if (gain.keys != keys_ || gain.sum >= least) continue;
+      least = gain.sum;
+      best = {std::get<0>(config), std::get<1>(config), std::get<2>(config)};
+    }
+    return best;
+  }
+
+ private:
+  std::map<std::tuple<Algorithm, Protocol, uint8_t>, MeanGain> gains_;
+  int keys_ = 0;
+};
+
+using Shape = std::tuple<Collective, int, int>;
+Shape ShapeOf(const SweptKey& key) {
+  return {key.question.collective, key.model.fabric.n_nodes, key.model.fabric.n_ranks};
+}
+
+using PairFactors = std::map<std::pair<Algorithm, Protocol>, std::pair<double, int>>;
+
+void AddFactors(const SweptKey& key, PairFactors& factors) {
+  const ConfigContext context(key.model, key.question);
+  for (const SweptConfig& swept : key.configs) {
+    const ConfigAction action = context.Price(swept.config);
+    if (action.prior <= 0) continue;
+    auto& [sum, count] = factors[{swept.config.algorithm, swept.config.protocol}];
+    sum += std::log2(swept.time.pick * 1e6) - action.prior / 65536.0;
+    ++count;
+  }
+}
+
+CollectiveConfig ChooseByFactors(const SweptKey& key, const PairFactors& factors) {
+  const ConfigContext context(key.model, key.question);
+  CollectiveConfig best = kLeaveNcclAlone;
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [pair, factor] : factors) {
+    if (!key.question.allowed.test(ConfigIndex(pair.first, pair.second))) continue;
+    const ConfigAction action = context.Price({pair.first, pair.second, 0});
+    const double log2 = action.prior / 65536.0 + factor.first / factor.second;
+    if (action.prior <= 0 || log2 >= least) continue;
+    least = log2;
+    best = action.config;
+  }
+  return best;
+}
+
+// NCCL's number of channels may be none of those measured: the nearest, in octaves.
+CollectiveConfig NearestMeasured(const SweptKey& key, const CollectiveConfig& config) {
+  const SweptConfig* nearest = nullptr;
+  for (const SweptConfig& swept : key.configs) {
+    if (swept.config.algorithm != config.algorithm || swept.config.protocol != config.protocol) continue;
+    if (nearest == nullptr ||
+        Octaves(swept.config.channels, config.channels) < Octaves(nearest->config.channels, config.channels))
+      nearest = &swept;
+  }
+  return nearest == nullptr ? kLeaveNcclAlone : nearest->config;
 }
 
 }  // namespace
@@ -72,6 +164,30 @@ Chooser UngatedChooser(const Policy& policy) {
 Chooser PolicyChooser(const Policy& policy) {
   return {"policy",
           [&policy](const SweptKey& key) { return ChooseConfig(policy, key.model, key.question).config; }};
+}
+
+std::vector<Chooser> PolicyChoosers(const Policy& policy) {
+  const auto ungated = std::make_shared<Policy>(policy);
+  ungated->tensors.config.gate = std::numeric_limits<int32_t>::min();
+  const auto networks = std::make_shared<Policy>(policy);
+  networks->tensors.trees = {};
+  return {
+      PolicyChooser(policy),
+      {"networks, gated",
+       [networks](const SweptKey& key) { return ChooseConfig(*networks, key.model, key.question).config; }},
+      {"policy without gate",
+       [ungated](const SweptKey& key) { return ChooseConfig(*ungated, key.model, key.question).config; }},
+      {"networks, no gate",
+       [networks](const SweptKey& key) {
+         return LeastPredicted(*networks, key, [&](const ConfigInputs& inputs) {
+           return MeanResidual(networks->tensors, inputs);
+         });
+       }},
+      {"trees, no gate", [&policy](const SweptKey& key) {
+         return LeastPredicted(policy, key, [&](const ConfigInputs& inputs) {
+           return PredictTreeResidual(policy.tensors, inputs);
+         });
+       }}};
 }
 
 Chooser NearestKeyChooser(const std::vector<SweptKey>& seen) {
@@ -96,13 +212,54 @@ Chooser BestStaticChooser(const std::vector<SweptKey>& seen) {
           }};
 }
 
-std::vector<Chooser> AllChoosers(const Policy& policy, const std::vector<SweptKey>& seen) {
+Chooser CsvRulesChooser(const std::vector<SweptKey>& seen) {
+  std::map<Shape, std::map<uint64_t, BestOfMany>> sizes;
+  for (const SweptKey& key : seen) {
+    if (key.default_choice) sizes[ShapeOf(key)][key.question.bytes].Add(key);
+  }
+  std::map<Shape, std::map<uint64_t, CollectiveConfig>> rules;
+  for (const auto& [shape, by_size] : sizes) {
+    for (const auto& [bytes, many] : by_size) rules[shape][bytes] = many.Best();
+  }
+  return {"CSV rules", [rules](const SweptKey& key) {
+            const auto found = rules.find(ShapeOf(key));
+            if (found == rules.end()) return kLeaveNcclAlone;
+            const auto distance = [&](uint64_t bytes) {
+              return Octaves(static_cast<double>(bytes) + 1, static_cast<double>(key.question.bytes) + 1);
+            };
+            const auto nearest = std::min_element(
+                found->second.begin(), found->second.end(),
+                [&](const auto& a, const auto& b) { return distance(a.first) < distance(b.first); });
+            return WasMeasured(key, nearest->second) ? nearest->second : kLeaveNcclAlone;
+          }};
+}
+
+Chooser CalibratedDefaultChooser(const std::vector<SweptKey>& seen) {
+  std::map<std::string, PairFactors> by_topology;
+  PairFactors all;
+  for (const SweptKey& key : seen) {
+    AddFactors(key, by_topology[key.topology]);
+    AddFactors(key, all);
+  }
+  return {"calibrated default", [by_topology, all](const SweptKey& key) {
+            const auto own = by_topology.find(key.topology);
+            return NearestMeasured(key, ChooseByFactors(key, own == by_topology.end() ? all : own->second));
+          }};
+}
+
+std::vector<Chooser> RuleChoosers(const std::vector<SweptKey>& seen) {
   return {{"default", [](const SweptKey&) { return kLeaveNcclAlone; }},
-          PolicyChooser(policy),
-          UngatedChooser(policy),
-          NearestKeyChooser(seen),
+          CalibratedDefaultChooser(seen),
           BestStaticChooser(seen),
+          CsvRulesChooser(seen),
+          NearestKeyChooser(seen),
           {"oracle", OracleChoice}};
+}
+
+std::vector<Chooser> AllChoosers(const Policy& policy, const std::vector<SweptKey>& seen) {
+  std::vector<Chooser> choosers = RuleChoosers(seen);
+  for (Chooser& chooser : PolicyChoosers(policy)) choosers.push_back(std::move(chooser));
+  return choosers;
 }
 
 }  // namespace dynamiccl::agents

@@ -10,17 +10,27 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+std::string Text(const Interval& interval) {
+  return fmt::format("{:.1f} to {:.1f}", 100 * interval.low, 100 * interval.high);
+}
+
 void AppendRegrets(const std::vector<RegretSummary>& regrets, std::string& text) {
   if (regrets.empty()) return;
   text +=
       "Choice of configs: regret against the best of the sweep, picked on one half of the repeats, timed on "
       "the other\n";
-  text += fmt::format("{:<18} {:<20} {:>5} {:>8} {:>8} {:>8} {:>9} {:>8} {:>12}\n", "split", "who", "keys",
-                      "mean %", "p95 %", "worst %", "speed-up", "changed", ">5 % slower");
+  text += fmt::format("{:<18} {:<22} {:>5} {:>8} {:>16} {:>8} {:>16} {:>8} {:>8} {:>9} {:>8} {:>12} {:>12}\n",
+                      "split", "who", "keys", "mean %", "interval", "time %", "interval", "p95 %", "worst %",
+                      "speed-up", "changed", ">5 % slower", "probing cost");
   for (const RegretSummary& r : regrets) {
-    text += fmt::format("{:<18} {:<20} {:>5} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.3f}x {:>6.0f} % {:>10.1f} %\n",
-                        Name(r.split), r.chooser, r.keys, 100 * r.mean_regret, 100 * r.p95_regret,
-                        100 * r.worst_regret, r.speed_up, 100 * r.share_changed, 100 * r.share_worse);
+    text += fmt::format(
+        "{:<18} {:<22} {:>5} {:>8.1f} {:>16} {:>8.1f} {:>16} {:>8.1f} {:>8.1f} {:>8.3f}x {:>6.0f} % "
+        "{:>10.1f} "
+        "% {:>12}\n",
+        Name(r.split), r.chooser, r.keys, 100 * r.mean_regret, Text(r.mean_interval), 100 * r.time_regret,
+        Text(r.time_interval), 100 * r.p95_regret, 100 * r.worst_regret, r.speed_up, 100 * r.share_changed,
+        100 * r.share_worse,
+        r.probes_itself ? fmt::format("{:+.1f} % {:.0f}", 100 * r.cost.over_default, r.cost.probes) : "-");
   }
   text += "\n";
 }
@@ -69,13 +79,19 @@ Json ToJson(const RegretSummary& r) {
   return {{"split", Name(r.split)},
           {"chooser", r.chooser},
           {"keys", r.keys},
+          {"seeds", r.seeds},
           {"mean_regret", r.mean_regret},
+          {"mean_interval", {r.mean_interval.low, r.mean_interval.high}},
+          {"time_regret", r.time_regret},
+          {"time_interval", {r.time_interval.low, r.time_interval.high}},
           {"p95_regret", r.p95_regret},
           {"worst_regret", r.worst_regret},
           {"speed_up", r.speed_up},
           {"share_changed", r.share_changed},
           {"share_more_than_5_percent_slower", r.share_worse},
-          {"worst_slowdown", r.worst_slowdown}};
+          {"worst_slowdown", r.worst_slowdown},
+          {"probes_a_key", r.cost.probes},
+          {"probing_over_default", r.cost.over_default}};
 }
 
 Json ToJson(const Recognition& r) {

@@ -3,45 +3,122 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <random>
 
 namespace dynamiccl::agents {
 namespace {
 
 // What counts as worse than the default: repeats of the same cell differ by up to this.
 constexpr double kWorse = 0.05;
+constexpr int kDraws = 1000;
+constexpr uint64_t kDrawSeed = 20;
 
 struct KeyOutcome {
-  double regret = 0;
-  double over_default = 1;  // chosen time / default's time
+  double chosen = 0;  // microseconds
+  double best = 0;
+  double standard = 0;
   bool changed = false;
+  ProbeCost cost;
+  size_t seed = 0;
+  size_t block = 0;  // topology
+
+  double regret() const { return chosen / best - 1; }
+  double over_default() const { return chosen / standard; }
 };
 
 KeyOutcome OutcomeOf(const SweptKey& key, const Chooser& chooser) {
   const CollectiveConfig config = chooser.choose(key);
-  const double chosen = ValueOf(key, config), standard = key.default_choice->time.value;
-  return {chosen / ValueOf(key, OracleChoice(key)) - 1, chosen / standard,
-          !config.leaves_nccl_alone() && !(config == key.default_choice->config)};
+  KeyOutcome outcome;
+  outcome.chosen = ValueOf(key, config);
+  outcome.best = ValueOf(key, OracleChoice(key));
+  outcome.standard = key.default_choice->time.value;
+  outcome.changed = !config.leaves_nccl_alone() && !(config == key.default_choice->config);
+  if (chooser.cost) outcome.cost = chooser.cost(key);
+  return outcome;
 }
 
-RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes) {
+// Sums of a (block, seed), all that a draw needs.
+struct Sums {
+  double keys = 0, regret = 0, chosen = 0, best = 0;
+};
+
+Interval MiddleOf(std::vector<double> draws) {
+  std::sort(draws.begin(), draws.end());
+  const auto at = [&](double q) { return draws[static_cast<size_t>(q * static_cast<double>(kDraws - 1))]; };
+  return {at(0.025), at(0.975)};
+}
+
+void AddIntervals(const std::vector<KeyOutcome>& outcomes, size_t blocks, RegretSummary& summary) {
+  std::vector<std::vector<Sums>> sums(summary.seeds, std::vector<Sums>(blocks));
+  for (const KeyOutcome& outcome : outcomes) {
+    Sums& sum = sums[outcome.seed][outcome.block];
+    ++sum.keys;
+    sum.regret += outcome.regret();
+    sum.chosen += outcome.chosen;
+    sum.best += outcome.best;
+  }
+  std::mt19937_64 random(kDrawSeed);
+  std::vector<double> means, times;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Sums all;
+    for (size_t s = 0; s < summary.seeds; ++s) {
+      const std::vector<Sums>& seed = sums[random() % summary.seeds];
+      for (size_t b = 0; b < blocks; ++b) {
+        const Sums& one = seed[random() % blocks];
+        all.keys += one.keys;
+        all.regret += one.regret;
+        all.chosen += one.chosen;
+        all.best += one.best;
+      }
+    }
+    means.push_back(all.keys > 0 ? all.regret / all.keys : 0);
+    times.push_back(all.best > 0 ? all.chosen / all.best - 1 : 0);
+  }
+  summary.mean_interval = MiddleOf(std::move(means));
+  summary.time_interval = MiddleOf(std::move(times));
+}
+
+RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes, size_t seeds, size_t blocks) {
   RegretSummary summary;
-  summary.keys = outcomes.size();
+  summary.seeds = seeds;
+  summary.keys = outcomes.size() / seeds;
   const auto count = static_cast<double>(outcomes.size());
   std::vector<double> regrets;
-  double log_speed_up = 0;
+  double log_speed_up = 0, chosen = 0, best = 0;
   for (const KeyOutcome& outcome : outcomes) {
-    regrets.push_back(outcome.regret);
-    summary.mean_regret += outcome.regret / count;
-    log_speed_up -= std::log(outcome.over_default) / count;
+    regrets.push_back(outcome.regret());
+    chosen += outcome.chosen;
+    best += outcome.best;
+    summary.cost.probes += outcome.cost.probes / count;
+    summary.cost.over_default += outcome.cost.over_default / count;
+    summary.mean_regret += outcome.regret() / count;
+    log_speed_up -= std::log(outcome.over_default()) / count;
     summary.share_changed += outcome.changed / count;
-    summary.share_worse += (outcome.over_default > 1 + kWorse) / count;
-    summary.worst_slowdown = std::max(summary.worst_slowdown, outcome.over_default - 1);
+    summary.share_worse += (outcome.over_default() > 1 + kWorse) / count;
+    summary.worst_slowdown = std::max(summary.worst_slowdown, outcome.over_default() - 1);
   }
   std::sort(regrets.begin(), regrets.end());
   summary.p95_regret = regrets[static_cast<size_t>(0.95 * static_cast<double>(regrets.size() - 1))];
   summary.worst_regret = regrets.back();
   summary.speed_up = std::exp(log_speed_up);
+  summary.time_regret = chosen / best - 1;
+  AddIntervals(outcomes, blocks, summary);
   return summary;
+}
+
+// In the order of first appearance.
+std::vector<std::vector<const Chooser*>> ByName(const std::vector<Chooser>& choosers) {
+  std::vector<std::vector<const Chooser*>> groups;
+  for (const Chooser& chooser : choosers) {
+    const auto same = std::find_if(groups.begin(), groups.end(),
+                                   [&](const auto& g) { return g.front()->name == chooser.name; });
+    if (same == groups.end())
+      groups.push_back({&chooser});
+    else
+      same->push_back(&chooser);
+  }
+  return groups;
 }
 
 }  // namespace
@@ -66,23 +143,39 @@ CollectiveConfig OracleChoice(const SweptKey& key) {
   return best;
 }
 
-std::vector<RegretSummary> JudgeChoosers(const std::vector<SweptKey>& keys, const HoldOut& hold_out,
-                                         const std::vector<Chooser>& choosers) {
+std::vector<RegretSummary> JudgeChoosersBy(const SplitFunction& split_of, const std::vector<SweptKey>& keys,
+                                           const std::vector<Chooser>& choosers) {
   std::vector<RegretSummary> summaries;
   for (int split = 0; split < kSplits; ++split) {
-    for (const Chooser& chooser : choosers) {
+    std::map<std::string, size_t> blocks;
+    std::vector<const SweptKey*> members;
+    for (const SweptKey& key : keys) {
+      if (!key.default_choice || split_of(key) != static_cast<Split>(split)) continue;
+      blocks.emplace(key.topology, blocks.size());
+      members.push_back(&key);
+    }
+    if (members.empty()) continue;
+    for (const std::vector<const Chooser*>& same : ByName(choosers)) {
       std::vector<KeyOutcome> outcomes;
-      for (const SweptKey& key : keys) {
-        const bool counts = key.default_choice && SplitOf(key, hold_out) == static_cast<Split>(split);
-        if (counts) outcomes.push_back(OutcomeOf(key, chooser));
+      for (size_t seed = 0; seed < same.size(); ++seed) {
+        for (const SweptKey* key : members) {
+          outcomes.push_back(OutcomeOf(*key, *same[seed]));
+          outcomes.back().seed = seed;
+          outcomes.back().block = blocks.at(key->topology);
+        }
       }
-      if (outcomes.empty()) continue;
-      summaries.push_back(Summarise(outcomes));
-      summaries.back().chooser = chooser.name;
+      summaries.push_back(Summarise(outcomes, same.size(), blocks.size()));
+      summaries.back().chooser = same.front()->name;
       summaries.back().split = static_cast<Split>(split);
+      summaries.back().probes_itself = static_cast<bool>(same.front()->cost);
     }
   }
   return summaries;
+}
+
+std::vector<RegretSummary> JudgeChoosers(const std::vector<SweptKey>& keys, const HoldOut& hold_out,
+                                         const std::vector<Chooser>& choosers) {
+  return JudgeChoosersBy([&](const SweptKey& key) { return SplitOf(key, hold_out); }, keys, choosers);
 }
 
 }  // namespace dynamiccl::agents

@@ -12,25 +12,46 @@
 
 namespace dynamiccl::agents {
 
-// Who chooses: a name and a pure function. kLeaveNcclAlone means the library's default.
+// What finding a choice cost: calls that tried something, and how much longer all calls took than the
+// default would have, as a share.
+struct ProbeCost {
+  double probes = 0;
+  double over_default = 0;
+};
+
+// Who chooses: a name and a pure function. kLeaveNcclAlone means the library's default. Choosers of one name
+// are the same thing trained or run with another seed.
 struct Chooser {
   std::string name;
   std::function<CollectiveConfig(const SweptKey&)> choose;
+  std::function<ProbeCost(const SweptKey&)> cost = {};  // of those that try on the key itself
 };
 
-// Over the keys of one split, which weigh equally. Shares are of 1, regret 0.05 is 5 % slower than the
-// oracle.
+// 95 % of the bootstrap's draws lie within.
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+// Over the keys of one split, which weigh equally, and over the seeds. Shares are of 1, regret 0.05 is 5 %
+// slower than the oracle.
 struct RegretSummary {
   std::string chooser;
   Split split = Split::kSeen;
   size_t keys = 0;
+  size_t seeds = 0;
   double mean_regret = 0;
+  Interval mean_interval;
+  double time_regret = 0;  // of the sums of all keys' times: a key weighs what it takes
+  Interval time_interval;
   double p95_regret = 0;
   double worst_regret = 0;
   double speed_up = 1;        // geometric mean of default's time / chosen time
   double share_changed = 0;   // keys where the choice is not the default
   double share_worse = 0;     // keys more than 5 % slower than the default
   double worst_slowdown = 0;  // largest (chosen time / default's time - 1)
+  bool probes_itself = false;
+  ProbeCost cost;  // mean over keys
 };
 
 // Valued time in microseconds. A config that the sweep did not measure, or that is the default's own, counts
@@ -39,7 +60,11 @@ double ValueOf(const SweptKey& key, const CollectiveConfig& config);
 // The best by the picking half, the default among them.
 CollectiveConfig OracleChoice(const SweptKey& key);
 
-// One summary for each chooser and split that has keys. Keys without a measured default are left out.
+// One summary for each name of a chooser and split that has keys. Keys without a measured default are left
+// out. `split_of` says where a key belongs. Intervals: 1000 draws of topologies as blocks, and of seeds.
+using SplitFunction = std::function<Split(const SweptKey&)>;
+std::vector<RegretSummary> JudgeChoosersBy(const SplitFunction& split_of, const std::vector<SweptKey>& keys,
+                                           const std::vector<Chooser>& choosers);
 std::vector<RegretSummary> JudgeChoosers(const std::vector<SweptKey>& keys, const HoldOut& hold_out,
                                          const std::vector<Chooser>& choosers);
 

@@ -31,7 +31,7 @@ class PolicyExport : public ::testing::Test {
     TrainSettings settings;
     settings.measurements = {Path("a.measurements")};
     settings.output = Path(output);
-    settings.hold_out = {3, "t1"};
+    settings.hold_out = {3, {"t1"}};
     settings.trigger_iterations = 4;
     settings.config_iterations = 20;
     return settings;
@@ -47,7 +47,7 @@ TEST_F(PolicyExport, TrainingWritesAFileThatReadsBackAndSaysWhereItCameFrom) {
   ASSERT_TRUE(policy) << policy.error().message;
   const Provenance provenance = ParseProvenance((*policy)->provenance);
   EXPECT_EQ(provenance.hold_out.sizes, 3);
-  EXPECT_EQ(provenance.hold_out.topology, "t1");
+  EXPECT_EQ(provenance.hold_out.topologies, std::vector<std::string>{"t1"});
   ASSERT_EQ(provenance.inputs.size(), 1u);
   EXPECT_EQ(provenance.inputs[0].path, "a.measurements");
   EXPECT_EQ(TrainingDataId(provenance), (*policy)->training_data_id);
@@ -67,8 +67,8 @@ TEST_F(PolicyExport, WrongInputsAreNamed) {
   settings = Short("p.dcpolicy");
   settings.hold_out.sizes = 1;
   EXPECT_EQ(Train(settings).error().kind, ErrorKind::kInvalidArgument) << "everything is held out";
-  EXPECT_FALSE(Evaluate({Path("none.dcpolicy"), {}, {Path("a.measurements")}, ""}));
-  EXPECT_FALSE(Evaluate({Path("none.dcpolicy"), {}, {}, ""}));
+  EXPECT_FALSE(Evaluate({{Path("none.dcpolicy")}, {}, {Path("a.measurements")}, {}, ""}));
+  EXPECT_FALSE(Evaluate({{Path("none.dcpolicy")}, {}, {}, {}, ""}));
 }
 
 }  // namespace

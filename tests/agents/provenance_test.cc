@@ -7,12 +7,13 @@ namespace dynamiccl::agents {
 namespace {
 
 TEST(Provenance, SurvivesItsText) {
-  const Provenance before{"program", 7, {3, "slow links"}, {{"trace", "dir/a.ctrace", "ab12"}}, {"took 3 s"}};
+  const Provenance before{"program", 7, {3, {"slow links", "sim*"}, 8}, {{"trace", "dir/a.ctrace", "ab12"}}, {"took 3 s"}};
   const Provenance after = ParseProvenance(FormatProvenance(before));
   EXPECT_EQ(after.program, "program");
   EXPECT_EQ(after.seed, 7u);
   EXPECT_EQ(after.hold_out.sizes, 3);
-  EXPECT_EQ(after.hold_out.topology, "slow links");
+  EXPECT_EQ(after.hold_out.ranks, 8);
+  EXPECT_EQ(after.hold_out.topologies, before.hold_out.topologies);
   ASSERT_EQ(after.inputs.size(), 1u);
   EXPECT_EQ(after.inputs[0].path, "a.ctrace") << "folders are not told";
   EXPECT_EQ(after.inputs[0].sha256, "ab12");

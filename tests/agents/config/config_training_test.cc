@@ -46,7 +46,7 @@ TEST(ConfigTraining, EqualSeedsGiveEqualWeights) {
 
 TEST(ConfigTraining, LearnsWhatTheCostModelGetsWrongAndCarriesItToOtherSizes) {
   const auto keys = KeysOf({test::MakeSweep({})});
-  const HoldOut hold_out{3, "t1"};
+  const HoldOut hold_out{3, {"t1"}};
   const auto seen = Seen(keys, hold_out);
   const auto samples = SamplesOf(seen);
   ConfigTrainingReport report;

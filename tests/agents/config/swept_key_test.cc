@@ -40,7 +40,7 @@ TEST(KeysOf, FindsTheDefaultAndEveryConfig) {
 }
 
 TEST(SplitOf, HoldsOutEveryThirdSizeAndOneTopology) {
-  const HoldOut hold_out{3, "t1"};
+  const HoldOut hold_out{3, {"t1"}};
   size_t count[kSplits] = {};
   for (const SweptKey& key : KeysOf({test::MakeSweep({.topologies = 2})})) {
     ++count[static_cast<size_t>(SplitOf(key, hold_out))];

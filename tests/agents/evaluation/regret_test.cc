@@ -56,7 +56,7 @@ TEST(Regret, SplitsAreApartAndKeysWithoutADefaultAreLeftOut) {
   SweptKey other = Key(), incomplete = Key();
   other.topology = "out";
   incomplete.default_choice.reset();
-  const auto summaries = JudgeChoosers({Key(), other, incomplete}, {0, "out"}, {Always(kTreeLL)});
+  const auto summaries = JudgeChoosers({Key(), other, incomplete}, {0, {"out"}}, {Always(kTreeLL)});
   ASSERT_EQ(summaries.size(), 2u);
   EXPECT_EQ(summaries[0].split, Split::kSeen);
   EXPECT_EQ(summaries[0].keys, 1u);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// XGBoost sees the inputs as whole numbers, so that a split `x < 17.3` is `x < 18` exactly; leaves are
+// rounded to 16 fraction bits. Its own prediction differs from the policy's by the leaves' rounding alone.
+#include "agents/config/boosted_trees.h"
+
+#include <fmt/format.h>
+#include <xgboost/c_api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace dynamiccl::agents {
+namespace {
+
+using Json = nlohmann::json;
+
+struct FreeMatrix {
+  void operator()(void* matrix) const { XGDMatrixFree(matrix); }
+};
+struct FreeBooster {
+  void operator()(void* booster) const { XGBoosterFree(booster); }
+};
+using Matrix = std::unique_ptr<void, FreeMatrix>;
+using Booster = std::unique_ptr<void, FreeBooster>;
+
+Status Check(int result, const char* what) {
+  if (result == 0) return {};
+  return MakeError(ErrorKind::kInternal, "XGBoost: {}: {}", what, XGBGetLastError());
+}
+
+double MeanResidual(const std::vector<ConfigSample>& samples) {
+  double sum = 0;
+  for (const ConfigSample& sample : samples) sum += sample.residual;
+  return samples.empty() ? 0 : sum / static_cast<double>(samples.size());
+}
+
+Result<Matrix> MatrixOf(const std::vector<ConfigSample>& samples, double base) {
+  std::vector<float> inputs, targets;
+  for (const ConfigSample& sample : samples) {
+    inputs.insert(inputs.end(), sample.inputs.begin(), sample.inputs.begin() + kConfigFeatures);
+    targets.push_back(static_cast<float>(sample.residual - base));
+  }
+  DMatrixHandle handle = nullptr;
+  DYNAMICCL_CHECK_OK(Check(XGDMatrixCreateFromMat(inputs.data(), samples.size(), kConfigFeatures,
+                                                  std::numeric_limits<float>::quiet_NaN(), &handle),
+                           "inputs"));
+  Matrix matrix(handle);
+  DYNAMICCL_CHECK_OK(
+      Check(XGDMatrixSetFloatInfo(handle, "label", targets.data(), targets.size()), "targets"));
+  return matrix;
+}
+
+Result<Booster> Boost(const Matrix& matrix, const TreeTrainingSettings& settings) {
+  BoosterHandle handle = nullptr;
+  const DMatrixHandle data[] = {matrix.get()};
+  DYNAMICCL_CHECK_OK(Check(XGBoosterCreate(data, 1, &handle), "create"));
+  Booster booster(handle);
+  // One thread: sums in one order, so that equal seeds give equal trees.
+  const std::pair<const char*, std::string> parameters[] = {
+      {"objective", "reg:squarederror"},
+      {"tree_method", "hist"},
+      {"max_bin", "256"},
+      {"max_depth", std::to_string(kTreeDepth)},
+      {"eta", fmt::format("{}", settings.learning_rate)},
+      {"min_child_weight", "4"},
+      {"subsample", "0.8"},
+      {"colsample_bytree", "0.8"},
+      {"base_score", "0"},
+      {"nthread", "1"},
+      {"verbosity", "0"},
+      {"seed", std::to_string(settings.seed)}};
+  for (const auto& [name, value] : parameters)
+    DYNAMICCL_CHECK_OK(Check(XGBoosterSetParam(handle, name, value.c_str()), name));
+  for (int tree = 0; tree < settings.trees; ++tree)
+    DYNAMICCL_CHECK_OK(Check(XGBoosterUpdateOneIter(handle, tree, matrix.get()), "training"));
+  return booster;
+}
+
+Result<Json> TreesOf(const Booster& booster) {
+  bst_ulong length = 0;
+  const char* text = nullptr;
+  DYNAMICCL_CHECK_OK(
+      Check(XGBoosterSaveModelToBuffer(booster.get(), R"({"format": "json"})", &length, &text), "export"));
+  const Json model = Json::parse(text, text + length, nullptr, false);
+  const Json::json_pointer path("/learner/gradient_booster/model/trees");
+  if (model.is_discarded() || !model.contains(path) || !model.at(path).is_array())
+    return MakeError(ErrorKind::kInternal, "XGBoost's model is not in the form known here");
+  return model.at(path);
+}
+
+int16_t ThresholdOf(double condition) {
+  return static_cast<int16_t>(std::clamp(std::ceil(condition), -32768.0, 32767.0));
+}
+
+int32_t LeafOf(double octaves) {
+  const double scaled = std::nearbyint(octaves * 65536);
+  return static_cast<int32_t>(std::clamp<double>(scaled, -kTreeLeafLimit, kTreeLeafLimit));
+}
+
+// Copies the trained node `from` to `node` of a whole tree; a leaf fills all that is below it.
+void CopyNode(const Json& tree, size_t from, int node, int index, PolicyTensors& tensors) {
+  const int left = tree.at("left_children").at(from).get<int>();
+  const double condition = tree.at("split_conditions").at(from).get<double>();
+  if (node >= kTreeNodes) {
+    tensors.tree_leaves[index][node - kTreeNodes] = LeafOf(condition);
+    return;
+  }
+  int16_t* split = tensors.tree_nodes[index][node];
+  const bool leaf = left < 0;
+  split[0] = leaf ? int16_t{0} : tree.at("split_indices").at(from).get<int16_t>();
+  split[1] = leaf ? int16_t{0} : ThresholdOf(condition);
+  const size_t below = leaf ? from : static_cast<size_t>(left);
+  const size_t above = leaf ? from : tree.at("right_children").at(from).get<size_t>();
+  CopyNode(tree, below, 2 * node + 1, index, tensors);
+  CopyNode(tree, above, 2 * node + 2, index, tensors);
+}
+
+}  // namespace
+
+bool CanTrainTrees() {
+  return true;
+}
+
+Status TrainTrees(const std::vector<ConfigSample>& samples, const TreeTrainingSettings& settings,
+                  PolicyTensors& tensors) {
+  const double base = MeanResidual(samples);
+  DYNAMICCL_TRY(const Matrix matrix, MatrixOf(samples, base));
+  DYNAMICCL_TRY(const Booster booster, Boost(matrix, settings));
+  DYNAMICCL_TRY(const Json trees, TreesOf(booster));
+  const size_t count = std::min<size_t>(trees.size(), kTrees);
+  for (size_t tree = 0; tree < count; ++tree) CopyNode(trees[tree], 0, 0, static_cast<int>(tree), tensors);
+  tensors.trees = {static_cast<int32_t>(count), static_cast<int32_t>(std::nearbyint(std::clamp<double>(
+                                                    base * 65536, -kTreeBaseLimit, kTreeBaseLimit)))};
+  return {};
+}
+
+}  // namespace dynamiccl::agents

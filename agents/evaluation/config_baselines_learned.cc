@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/evaluation/config_baselines_learned.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "agents/config/config_training.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+// log2 picoseconds in the middle of what collectives take (0.3 ms): keeps targets near 0.
+constexpr double kOffset = 28;
+constexpr double kDiscount = 0.95;
+constexpr int kRounds = 4;
+
+std::vector<float> Predict(const ConfigNetworks& networks, const std::vector<ConfigInputs>& inputs) {
+  const c10::AutoGradMode no_gradients(false);
+  at::Tensor rows = at::empty({static_cast<int64_t>(inputs.size()), kConfigInputs});
+  float* target = rows.data_ptr<float>();
+  for (const ConfigInputs& row : inputs) {
+    for (const int16_t value : row) *target++ = static_cast<float>(value) / kTokenOne;
+  }
+  const at::Tensor means = networks.Residuals(rows).mean(0).contiguous();
+  return {means.data_ptr<float>(), means.data_ptr<float>() + means.numel()};
+}
+
+Chooser LeastOf(const std::string& name, const std::shared_ptr<const ConfigNetworks>& networks) {
+  return {name, [networks](const SweptKey& key) {
+            const ConfigContext context(key.model, key.question);
+            std::vector<ConfigInputs> inputs;
+            std::vector<CollectiveConfig> configs;
+            for (const SweptConfig& swept : key.configs) {
+              const ConfigAction action = context.Price(swept.config);
+              if (action.prior <= 0) continue;
+              inputs.push_back(WithoutPrior(context.Features(action)));
+              configs.push_back(swept.config);
+            }
+            if (configs.empty()) return kLeaveNcclAlone;
+            const std::vector<float> costs = Predict(*networks, inputs);
+            const auto least = std::min_element(costs.begin(), costs.end()) - costs.begin();
+            return configs[static_cast<size_t>(least)];
+          }};
+}
+
+ConfigTrainingSettings Settings(uint64_t seed) {
+  ConfigTrainingSettings settings;
+  settings.seed = seed;
+  return settings;
+}
+
+}  // namespace
+
+Chooser NoPriorChooser(const std::vector<SweptKey>& seen, uint64_t seed) {
+  ConfigTrainingReport report;
+  return LeastOf("networks without prior", std::make_shared<ConfigNetworks>(TrainConfig(
+                                               SamplesWithoutPrior(seen, kOffset), Settings(seed), &report)));
+}
+
+Chooser FittedQChooser(const std::vector<SweptKey>& seen, uint64_t seed) {
+  std::vector<ConfigSample> samples;
+  std::vector<size_t> key_of;
+  for (size_t key = 0; key < seen.size(); ++key) {
+    for (const ConfigSample& sample : SamplesWithoutPrior({seen[key]}, kOffset)) {
+      samples.push_back(sample);
+      key_of.push_back(key);
+    }
+  }
+  std::vector<ConfigInputs> inputs;
+  for (const ConfigSample& sample : samples) inputs.push_back(sample.inputs);
+  std::mt19937_64 random(seed);
+  std::vector<double> next(seen.size(), 0.0);  // the least predicted cost of each key
+  std::shared_ptr<const ConfigNetworks> networks;
+  ConfigTrainingReport report;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<ConfigSample> targets = samples;
+    for (ConfigSample& target : targets) target.residual += kDiscount * next[random() % seen.size()];
+    networks = std::make_shared<ConfigNetworks>(TrainConfig(targets, Settings(seed), &report));
+    const std::vector<float> costs = Predict(*networks, inputs);
+    std::fill(next.begin(), next.end(), std::numeric_limits<double>::infinity());
+    for (size_t i = 0; i < costs.size(); ++i)
+      next[key_of[i]] = std::min(next[key_of[i]], static_cast<double>(costs[i]));
+    for (double& least : next) least = std::isfinite(least) ? least : 0;
+  }
+  return LeastOf("DQN (fitted Q)", networks);
+}
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/evaluation/config_baselines_probing.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <random>
+#include <tuple>
+
+#include "src/policy/config_inference.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+using KeyId = std::tuple<std::string, Collective, uint64_t>;
+KeyId IdOf(const SweptKey& key) {
+  return {key.topology, key.question.collective, key.question.bytes};
+}
+
+// Arm 0 is the default, arm i + 1 the key's config i.
+class CalledKey {
+ public:
+  CalledKey(const SweptKey& key, uint64_t seed) : key_(key), random_(seed) {}
+
+  size_t arms() const { return key_.configs.size() + 1; }
+  CollectiveConfig Config(size_t arm) const {
+    return arm == 0 ? kLeaveNcclAlone : key_.configs[arm - 1].config;
+  }
+  // The arm of the config that the default is; arms() where it was not measured forced.
+  size_t DefaultsTwin() const {
+    size_t arm = 1;
+    while (arm < arms() && !(Config(arm) == key_.default_choice->config)) ++arm;
+    return arm;
+  }
+  // log2 of the microseconds that this call took. `probe`: the call tried something.
+  double Call(size_t arm, bool probe) {
+    const SweptConfig& swept = arm == 0 ? *key_.default_choice : key_.configs[arm - 1];
+    const double us = swept.picks[random_() % swept.picks.size()];
+    ++calls_;
+    probes_ += probe;
+    spent_ += us;
+    return std::log2(us);
+  }
+  bool over() const { return calls_ >= kProbingCalls; }
+  void UseUpWith(size_t arm) {
+    while (!over()) Call(arm, false);
+  }
+  ProbeCost cost() const {
+    double usual = 0;
+    for (const float us : key_.default_choice->picks) usual += us;
+    usual /= static_cast<double>(key_.default_choice->picks.size());
+    return {static_cast<double>(probes_), spent_ / (usual * calls_) - 1};
+  }
+  const SweptKey& key() const { return key_; }
+
+ private:
+  const SweptKey& key_;
+  std::mt19937_64 random_;
+  int calls_ = 0;
+  int probes_ = 0;
+  double spent_ = 0;
+};
+
+struct Found {
+  CollectiveConfig config;
+  ProbeCost cost;
+};
+using Findings = std::map<KeyId, Found>;
+
+Chooser ChooserOf(const std::string& name, Findings findings) {
+  const auto shared = std::make_shared<const Findings>(std::move(findings));
+  return {name,
+          [shared](const SweptKey& key) {
+            const auto found = shared->find(IdOf(key));
+            return found == shared->end() ? kLeaveNcclAlone : found->second.config;
+          },
+          [shared](const SweptKey& key) {
+            const auto found = shared->find(IdOf(key));
+            return found == shared->end() ? ProbeCost{} : found->second.cost;
+          }};
+}
+
+// Winsorised differences of log2 times, arm against the one in use.
+struct Trial {
+  size_t arm = 0;
+  double predicted = 0;  // log2 over the one in use
+  int count = 0;
+  double sum = 0, squares = 0;
+
+  void Add(double difference) {
+    const double cut = std::clamp(difference, -kWinsorised, kWinsorised);
+    ++count;
+    sum += cut;
+    squares += cut * cut;
+  }
+  double mean() const { return sum / count; }
+  double error() const {
+    const double variance = std::max(0.0, squares / count - mean() * mean());
+    return std::sqrt(variance / std::max(1, count - 1)) + kLeastError;
+  }
+  static constexpr double kWinsorised = 0.29;  // log2(1.22): one straggling call must not decide
+  static constexpr double kLeastError = 0.001;
+};
+
+constexpr int kEveryCall = 5;
+constexpr int kFewestTrials = 4;
+constexpr int kMostTrials = 40;
+constexpr double kOneSided95 = 1.645;
+constexpr double kAdopt = -0.0072;     // 0.5 % faster, log2
+constexpr double kNeverAgain = 1.585;  // three times as slow as predicted, log2
+constexpr size_t kCandidates = 5;
+
+// What is believed of an arm's log2 time; the cost model alone without a policy or outside of its box.
+double Believed(const Policy* policy, const ConfigContext& context, const CollectiveConfig& config) {
+  const ConfigAction action = context.Price(config);
+  if (action.prior <= 0) return 1e3;
+  const ConfigInputs inputs = context.Features(action);
+  const bool known = policy != nullptr && OutsideDomain(policy->tensors, inputs, 0, kConfigFeatures) < 0;
+  return (action.prior + (known ? MeanResidual(policy->tensors, inputs) : 0)) / 65536.0;
+}
+
+std::vector<Trial> CandidatesOf(const Policy* policy, const CalledKey& called, size_t in_use) {
+  const ConfigContext context(called.key().model, called.key().question);
+  const double usual =
+      Believed(policy, context,
+               called.key().default_choice->config.leaves_nccl_alone() ? context.default_config()
+                                                                       : called.key().default_choice->config);
+  std::vector<Trial> trials;
+  for (size_t arm = 1; arm < called.arms(); ++arm) {
+    if (arm != in_use && arm != called.DefaultsTwin())
+      trials.push_back({arm, Believed(policy, context, called.Config(arm)) - usual});
+  }
+  std::stable_sort(trials.begin(), trials.end(),
+                   [](const Trial& a, const Trial& b) { return a.predicted < b.predicted; });
+  trials.resize(std::min(trials.size(), kCandidates));
+  if (in_use != 0) trials.push_back({0, 0});
+  return trials;
+}
+
+Found RunTrials(const Policy* policy, CalledKey& called, size_t in_use) {
+  std::vector<Trial> trials = CandidatesOf(policy, called, in_use);
+  size_t turn = 0;
+  while (!called.over()) {
+    for (int i = 0; i < kEveryCall - 2 && !called.over(); ++i) called.Call(in_use, false);
+    if (called.over()) break;
+    const double usual = called.Call(in_use, false);
+    if (trials.empty() || called.over()) continue;
+    Trial& trial = trials[turn++ % trials.size()];
+    const double difference = called.Call(trial.arm, true) - usual;
+    trial.Add(difference);
+    const double margin = kOneSided95 * trial.error();
+    const bool enough = trial.count >= kFewestTrials;
+    if (enough && trial.mean() + margin < kAdopt) {
+      // What was in use stays a candidate; differences against it say nothing of those against the new one.
+      const Trial before{in_use, -trial.predicted};
+      in_use = trial.arm;
+      for (Trial& other : trials) other = {other.arm, other.predicted};
+      std::erase_if(trials, [&](const Trial& other) { return other.arm == in_use; });
+      trials.push_back(before);
+    } else if (difference > trial.predicted + kNeverAgain || trial.count >= kMostTrials ||
+               (enough && trial.mean() - margin > 0)) {
+      std::erase_if(trials, [arm = trial.arm](const Trial& other) { return other.arm == arm; });
+    }
+  }
+  return {called.Config(in_use), called.cost()};
+}
+
+Found ProbeFromPolicy(const Policy& policy, CalledKey& called) {
+  const SweptKey& key = called.key();
+  const CollectiveConfig chosen = ChooseConfig(policy, key.model, key.question).config;
+  size_t in_use = 0;
+  for (size_t arm = 1; arm < called.arms(); ++arm) {
+    if (!chosen.leaves_nccl_alone() && called.Config(arm) == chosen) in_use = arm;
+  }
+  return RunTrials(&policy, called, in_use);
+}
+
+// Mean of three calls.
+double ThreeCalls(CalledKey& called, size_t arm) {
+  double sum = 0;
+  for (int i = 0; i < 3; ++i) sum += called.Call(arm, true);
+  return sum / 3;
+}
+
+Found DescendCoordinates(CalledKey& called) {
+  size_t best = 0;
+  double least = ThreeCalls(called, 0);
+  CollectiveConfig at = called.key().default_choice->config;
+  for (bool improved = true, channels = false; !called.over(); channels = !channels) {
+    const size_t before = best;
+    for (size_t arm = 1; arm < called.arms() && !called.over(); ++arm) {
+      const CollectiveConfig config = called.Config(arm);
+      const bool same_pair = config.algorithm == at.algorithm && config.protocol == at.protocol;
+      const bool on_the_line = channels ? same_pair : config.channels == at.channels && !same_pair;
+      if (arm == best || !on_the_line) continue;
+      const double mean = ThreeCalls(called, arm);
+      if (mean >= least) continue;
+      least = mean;
+      best = arm;
+    }
+    if (best != 0) at = called.Config(best);
+    if (best == before && !improved) break;  // neither coordinate gave anything
+    improved = best != before;
+  }
+  called.UseUpWith(best);
+  return {called.Config(best), called.cost()};
+}
+
+double TrimmedMean(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t cut = values.size() / 4;
+  double sum = 0;
+  for (size_t i = cut; i < values.size() - cut; ++i) sum += values[i];
+  return sum / static_cast<double>(values.size() - 2 * cut);
+}
+
+Found TryAllInTurn(CalledKey& called) {
+  std::vector<std::vector<double>> times(called.arms());
+  const size_t rounds = std::max<size_t>(1, kProbingCalls / 2 / called.arms());
+  for (size_t round = 0; round < rounds; ++round) {
+    for (size_t arm = 0; arm < called.arms() && !called.over(); ++arm)
+      times[arm].push_back(called.Call(arm, arm != 0));
+  }
+  size_t best = 0;
+  double least = TrimmedMean(times[0]) + std::log2(0.95);
+  for (size_t arm = 1; arm < called.arms(); ++arm) {
+    if (times[arm].empty() || TrimmedMean(times[arm]) >= least) continue;
+    least = TrimmedMean(times[arm]);
+    best = arm;
+  }
+  called.UseUpWith(best);
+  return {called.Config(best), called.cost()};
+}
+
+// Ridge regression with its inverse kept by rank-one updates (Sherman and Morrison).
+class LinearModel {
+ public:
+  static constexpr size_t kSize = kConfigFeatures + 1;
+  using Row = std::array<double, kSize>;
+
+  LinearModel() {
+    for (size_t i = 0; i < kSize; ++i) inverse_[i][i] = 1;
+  }
+  double Mean(const Row& row) const { return Dot(theta_, row); }
+  double Width(const Row& row) const { return std::sqrt(std::max(0.0, Dot(row, Times(row)))); }
+  void Add(const Row& row, double target) {
+    const Row v = Times(row);
+    const double scale = 1 / (1 + Dot(row, v));
+    for (size_t i = 0; i < kSize; ++i) {
+      for (size_t j = 0; j < kSize; ++j) inverse_[i][j] -= v[i] * v[j] * scale;
+      moments_[i] += row[i] * target;
+    }
+    theta_ = Times(moments_);
+  }
+
+ private:
+  static double Dot(const Row& a, const Row& b) {
+    double sum = 0;
+    for (size_t i = 0; i < kSize; ++i) sum += a[i] * b[i];
+    return sum;
+  }
+  Row Times(const Row& row) const {
+    Row product{};
+    for (size_t i = 0; i < kSize; ++i) product[i] = Dot(inverse_[i], row);
+    return product;
+  }
+  std::array<Row, kSize> inverse_{};
+  Row moments_{}, theta_{};
+};
+
+struct LinUcbKey {
+  CalledKey called;
+  std::vector<LinearModel::Row> rows;  // by config
+  std::vector<double> priors;          // log2 microseconds
+};
+
+LinUcbKey PrepareForLinUcb(const SweptKey& key, uint64_t seed) {
+  LinUcbKey prepared{CalledKey(key, seed), {}, {}};
+  const ConfigContext context(key.model, key.question);
+  for (const SweptConfig& swept : key.configs) {
+    const ConfigAction action = context.Price(swept.config);
+    LinearModel::Row row{};
+    if (action.prior > 0) {
+      const ConfigInputs inputs = context.Features(action);
+      for (size_t i = 0; i < size_t{kConfigFeatures}; ++i) row[i] = inputs[i] / 4096.0;
+    }
+    row.back() = 1;
+    prepared.rows.push_back(row);
+    prepared.priors.push_back(action.prior > 0 ? action.prior / 65536.0 - std::log2(1e6) : 0);
+  }
+  return prepared;
+}
+
+size_t BestByLinUcb(const LinearModel& model, const LinUcbKey& key, double width) {
+  size_t best = 0;
+  double least = 1e300;
+  for (size_t i = 0; i < key.rows.size(); ++i) {
+    const double bound = key.priors[i] + model.Mean(key.rows[i]) - width * model.Width(key.rows[i]);
+    if (bound >= least) continue;
+    least = bound;
+    best = i;
+  }
+  return best;
+}
+
+// Calls of all keys of the topology in turn, as a training step issues them.
+void RunLinUcb(std::vector<LinUcbKey>& keys, Findings& findings) {
+  constexpr double kWidth = 0.5;  // octaves, about what the cost model is off by
+  LinearModel model;
+  for (int call = 0; call < kProbingCalls; ++call) {
+    for (LinUcbKey& key : keys) {
+      const size_t chosen = BestByLinUcb(model, key, kWidth);
+      const double log2 = key.called.Call(chosen + 1, true);
+      model.Add(key.rows[chosen], log2 - key.priors[chosen]);
+    }
+  }
+  for (LinUcbKey& key : keys) {
+    const size_t best = BestByLinUcb(model, key, 0);
+    findings[IdOf(key.called.key())] = {key.called.Config(best + 1), key.called.cost()};
+  }
+}
+
+Findings RunLinUcb(const std::vector<SweptKey>& keys, uint64_t seed) {
+  std::map<std::string, std::vector<LinUcbKey>> topologies;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].default_choice)
+      topologies[keys[i].topology].push_back(PrepareForLinUcb(keys[i], seed * 1000003 + i));
+  }
+  Findings findings;
+  for (auto& [name, members] : topologies) RunLinUcb(members, findings);
+  return findings;
+}
+
+template <typename Run>
+Chooser RunOnAll(const std::string& name, const std::vector<SweptKey>& keys, uint64_t seed, Run run) {
+  Findings findings;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!keys[i].default_choice) continue;
+    CalledKey called(keys[i], seed * 1000003 + i);
+    findings[IdOf(keys[i])] = run(called);
+  }
+  return ChooserOf(name, std::move(findings));
+}
+
+}  // namespace
+
+std::vector<Chooser> ProbingChoosers(const Policy& policy, const std::vector<SweptKey>& keys, uint64_t seed) {
+  return {RunOnAll("policy, probes", keys, seed,
+                   [&](CalledKey& called) { return ProbeFromPolicy(policy, called); }),
+          RunOnAll("cost model, probes", keys, seed,
+                   [](CalledKey& called) { return RunTrials(nullptr, called, 0); }),
+          RunOnAll("coordinate descent", keys, seed, DescendCoordinates),
+          RunOnAll("bandit, 5 % gate", keys, seed, TryAllInTurn), ChooserOf("LinUCB", RunLinUcb(keys, seed))};
+}
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who chooses by trying on the job itself: every key is called so many times, a call of a config takes one of
+// its measured repeats of the picking half at random, and the config held at the end is valued by the other
+// half. All of them get the same number of calls.
+#pragma once
+
+#include <vector>
+
+#include "agents/evaluation/regret.h"
+#include "src/policy/policy.h"
+
+namespace dynamiccl::agents {
+
+inline constexpr int kProbingCalls = 200;  // of each key
+
+// What trying gave, for one seed:
+//   policy, probes      the policy's choice to begin with; its five best by predicted mean, the default among
+//                       them, tried at every fifth call against the config in use, taken over or dropped by a
+//                       sequential test (agents' design, as src/decision/guard runs it in jobs)
+//   cost model, probes  the same with the cost model alone
+//   coordinate descent  algorithm and protocol, then channels, three calls each, until nothing improves
+//   bandit, 5 % gate    every config in turn for half of the calls, trimmed means, adopted where 5 % better
+//   LinUCB              one linear model of the features for all keys of a topology, every call its choice
+std::vector<Chooser> ProbingChoosers(const Policy& policy, const std::vector<SweptKey>& keys, uint64_t seed);
+
+}  // namespace dynamiccl::agents

@@ -10,7 +10,7 @@
 namespace dynamiccl {
 
 inline constexpr char kPolicyMagic[8] = {'D', 'Y', 'N', 'C', 'C', 'L', 'P', '1'};
-inline constexpr uint32_t kPolicyFormatVersion = 1;
+inline constexpr uint32_t kPolicyFormatVersion = 2;
 // 1: the arithmetic of structure_inference.cc and config_inference.cc. Any change of a rounding is a new
 // number.
 inline constexpr uint32_t kArithmeticId = 1;

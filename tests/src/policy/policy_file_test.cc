@@ -105,7 +105,7 @@ TEST(PolicyFile, RandomBytesAreRefused) {
 
 TEST(PolicyFile, HeaderFaultsNameTheirByteAndCheck) {
   EXPECT_THAT(MessageWith<char>(0, 'X'), HasSubstr("x.dcpolicy: byte 0: not a policy file"));
-  EXPECT_THAT(MessageWith<uint32_t>(8, 4), HasSubstr("byte 8: format version 4, this build reads 1"));
+  EXPECT_THAT(MessageWith<uint32_t>(8, 4), HasSubstr("byte 8: format version 4, this build reads 2"));
   EXPECT_THAT(MessageWith<uint32_t>(12, 64), HasSubstr("byte 12: header of 64 bytes"));
   EXPECT_THAT(MessageWith<uint64_t>(16, 7), HasSubstr("byte 16: 7 bytes announced"));
   EXPECT_THAT(MessageWith<uint64_t>(24, 7), HasSubstr("byte 24: trained on other tokens"));

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "agents/eval_command.h"
+#include "agents/structure_command.h"
 #include "agents/train_command.h"
 
 namespace {
@@ -15,6 +16,7 @@ namespace {
 using dynamiccl::ErrorKind;
 using dynamiccl::Status;
 using dynamiccl::agents::EvalSettings;
+using dynamiccl::agents::StructureSettings;
 using dynamiccl::agents::TrainSettings;
 
 enum ExitCode { kOk = 0, kUsage = 2, kEnvironment = 3 };
@@ -77,6 +79,36 @@ CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
   return eval;
 }
 
+CLI::App* AddStructure(CLI::App& app, StructureSettings& settings) {
+  CLI::App* structure =
+      app.add_subcommand("structure",
+                         "Trains the trigger agent without what it is then judged on: a model "
+                         "family, each framework in turn; judges it beside simpler ways.");
+  structure->add_option("--job", settings.jobs,
+                        "Recorded jobs (.ctrace) to judge on too: stageN=FILE, or stageN/T=FILE with T "
+                        "tensor-parallel ranks. The recordings in traces/samples are judged always.");
+  structure
+      ->add_option("--family", settings.study.family, "Model family held out where frameworks are known.")
+      ->check(CLI::IsMember({"gpt", "bert", "llama", "resnet"}))
+      ->capture_default_str();
+  structure->add_option("--hold-out", settings.study.hold_out,
+                        "Framework groups to hold out in turn; all without it.");
+  structure->add_flag("--only-known", settings.only_known, "No framework is held out.");
+  structure->add_option("--iterations", settings.study.iterations, "Training steps of each network.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  structure->add_option("--training-jobs", settings.study.training_jobs, "Of each framework and family.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  structure->add_option("--test-jobs", settings.study.test_jobs, "Of each framework and family.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  structure->add_option("--seed", settings.study.seed, "Of jobs and networks.")->capture_default_str();
+  structure->add_option("--json", settings.json,
+                        "Writes the result as JSON to this file; - for standard output.");
+  return structure;
+}
+
 int Finish(const Status& status) {
   if (status) return kOk;
   std::fputs(dynamiccl::Describe(status.error()).c_str(), stderr);
@@ -96,7 +128,9 @@ int main(int argc, char** argv) {
   TrainSettings train_settings;
   EvalSettings eval_settings;
   const CLI::App* train = AddTrain(app, train_settings);
+  StructureSettings structure_settings;
   AddEval(app, eval_settings);
+  const CLI::App* structure = AddStructure(app, structure_settings);
   app.fallthrough();
   try {
     app.parse(argc, argv);
@@ -105,6 +139,7 @@ int main(int argc, char** argv) {
   }
   try {
     at::set_num_threads(threads);
+    if (structure->parsed()) return Finish(StudyStructureCommand(structure_settings));
     return Finish(train->parsed() ? Train(train_settings) : Evaluate(eval_settings));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

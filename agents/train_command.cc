@@ -8,6 +8,7 @@
 #include "agents/config/boosted_trees.h"
 #include "agents/config/config_training.h"
 #include "agents/policy_export.h"
+#include "agents/trigger/trigger_calibration.h"
 #include "agents/trigger/trigger_training.h"
 #include "src/base/clock.h"
 #include "src/policy/boosted_trees.h"
@@ -18,9 +19,11 @@ namespace dynamiccl::agents {
 namespace {
 
 constexpr char kProgram[] = "dynamiccl-agents train";
-// Sequences of the generator that no training iteration sees: for the comparison of integers with floats.
-constexpr int kCheckSequences = 24;
-constexpr int kCheckCalls = 96;
+// Jobs that no training iteration sees, of each framework and model family: for the thresholds and for the
+// comparison of integers with floats.
+constexpr int kCheckJobs = 2;
+constexpr int kCheckSteps = 6;
+constexpr int kCheckCalls = 128;
 
 // One line to the user and into the provenance.
 void Note(Provenance& provenance, const std::string& text) {
@@ -67,7 +70,7 @@ TriggerNetwork TrainTriggerAgent(const TrainSettings& settings, const std::vecto
   TriggerNetwork network = TrainTrigger(recorded, training, &report);
   Note(provenance,
        fmt::format("trigger: {} recorded and {} generated sequences, {} iterations, loss {:.3f}, {:.1f} s",
-                   recorded.size(), training.generated, training.iterations, report.loss, report.seconds));
+                   recorded.size(), report.generated, training.iterations, report.loss, report.seconds));
   return network;
 }
 
@@ -120,9 +123,14 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings) {
   DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, samples, provenance));
 
   std::mt19937_64 random(settings.seed + 1);
-  const std::vector<CallSequence> check = GenerateSequences(kCheckSequences, random);
-  DYNAMICCL_TRY(const auto draft,
-                MakePolicy({&trigger, &check, &config, &samples, &trees->tensors}, provenance));
+  JobPlan plan = Completed({});
+  plan.jobs = kCheckJobs;
+  plan.steps = kCheckSteps;
+  const std::vector<CallSequence> check = RandomJobs(plan, random);
+  DYNAMICCL_TRY(const auto draft, MakePolicy({&trigger, &check, &config, &samples, &trees->tensors}, provenance));
+  const CalibrationReport calibrated = CalibrateTrigger(check, {}, draft->tensors);
+  Note(provenance, fmt::format("trigger: thresholds from {} sequences, surprise from {} quiet calls",
+                               check.size(), calibrated.quiet_calls));
   const TriggerAgreement same = CompareTrigger(trigger, draft->tensors, check, kCheckCalls);
   const ConfigAgreement choice = CompareConfig(config, draft->tensors, keys);
   Note(provenance,

@@ -60,11 +60,15 @@ void AppendConfusion(const StructureAccuracy& accuracy, std::string& text) {
 
 void AppendStructures(const std::vector<StructureAccuracy>& structures, std::string& text) {
   if (structures.empty()) return;
-  text += "Recognition before each call: % right, unknown, wrong\n";
-  text += fmt::format("{:<12} {:<18} {:<18} {:<18}\n", "who", "role", "phase", "stage");
+  text +=
+      "Recognition before each call: % right, unknown, wrong; macro F1 of role, phase, stage after one "
+      "step\n";
+  text += fmt::format("{:<12} {:<18} {:<18} {:<18} {}\n", "who", "role", "phase", "stage", "macro F1");
   for (const StructureAccuracy& s : structures) {
-    text += fmt::format("{:<12} {:<18} {:<18} {:<18}\n", s.recogniser, Shares(s.role), Shares(s.phase),
-                        Shares(s.stage));
+    const Confusions& judged = s.judged[static_cast<size_t>(JudgedCalls::kAfterOneStep)];
+    text +=
+        fmt::format("{:<12} {:<18} {:<18} {:<18} {:.3f} {:.3f} {:.3f}\n", s.recogniser, Shares(s.role),
+                    Shares(s.phase), Shares(s.stage), judged.role_f1(), judged.phase_f1(), judged.stage_f1());
   }
   for (const StructureAccuracy& s : structures) {
     AppendConfusion(s, text);
@@ -108,9 +112,15 @@ Json ToJson(const StructureAccuracy& s) {
                          {"phase", ToJson(sequence.phase)},
                          {"stage", ToJson(sequence.stage)}});
   }
-  return {{"recogniser", s.recogniser},         {"role", ToJson(s.role)},
-          {"phase", ToJson(s.phase)},           {"stage", ToJson(s.stage)},
-          {"role_confusion", s.role_confusion}, {"stage_confusion", s.stage_confusion},
+  const Confusions& judged = s.judged[static_cast<size_t>(JudgedCalls::kAfterOneStep)];
+  return {{"recogniser", s.recogniser},
+          {"macro_f1_after_one_step",
+           {{"role", judged.role_f1()}, {"phase", judged.phase_f1()}, {"stage", judged.stage_f1()}}},
+          {"role", ToJson(s.role)},
+          {"phase", ToJson(s.phase)},
+          {"stage", ToJson(s.stage)},
+          {"role_confusion", s.role_confusion},
+          {"stage_confusion", s.stage_confusion},
           {"sequences", std::move(sequences)}};
 }
 

@@ -23,10 +23,48 @@ void Add(Recognition& sum, const Recognition& part) {
   sum.wrong += part.wrong;
 }
 
-void CountCall(const IssuedCall& issued, const RecognisedStructure& known, SequenceResult& result,
-               StructureAccuracy& accuracy) {
+template <typename Matrix>
+void AddTo(Matrix& sum, const Matrix& part) {
+  for (size_t i = 0; i < sum.size(); ++i) {
+    for (size_t j = 0; j < sum.size(); ++j) sum[i][j] += part[i][j];
+  }
+}
+
+void AddTo(Confusions& sum, const Confusions& part) {
+  AddTo(sum.role, part.role);
+  AddTo(sum.phase, part.phase);
+  AddTo(sum.stage, part.stage);
+}
+
+// First call that is judged.
+size_t BeginOf(const CallSequence& sequence, JudgedCalls calls) {
+  if (calls == JudgedCalls::kAfter64Calls) return 64;
+  return sequence.step_begins.size() > 1 ? sequence.step_begins[1] : sequence.calls.size() / 4;
+}
+
+void Judge(const CallSequence& sequence, size_t at, const RecognisedStructure& known, Role role,
+           SequenceResult& result) {
+  constexpr size_t kMostCalls = 256;
+  const IssuedCall& issued = sequence.calls[at];
+  for (const JudgedCalls calls : {JudgedCalls::kAfterOneStep, JudgedCalls::kAfter64Calls}) {
+    const size_t begin = BeginOf(sequence, calls);
+    if (at < begin || at >= begin + kMostCalls) continue;
+    Confusions& judged = result.judged[static_cast<size_t>(calls)];
+    const bool tunable = static_cast<int>(issued.call.collective) < kTunableCollectives;
+    if (tunable) ++judged.role[static_cast<size_t>(issued.labelled_role)][static_cast<size_t>(role)];
+    ++judged.phase[static_cast<size_t>(issued.labelled_phase)][static_cast<size_t>(known.phase)];
+    ++judged.stage[static_cast<size_t>(issued.labelled_stage)][static_cast<size_t>(known.stage)];
+  }
+}
+
+void CountCall(const CallSequence& sequence, size_t at, const RecognisedStructure& known,
+               SequenceResult& result, StructureAccuracy& accuracy) {
+  const IssuedCall& issued = sequence.calls[at];
   const auto collective = static_cast<size_t>(issued.call.collective);
-  const Role role = collective < kTunableCollectives ? known.next_role[collective] : Role::kUnknown;
+  const Role role = collective < kTunableCollectives
+                        ? RoleOfNext(known, issued.call.collective, issued.call.bytes)
+                        : Role::kUnknown;
+  Judge(sequence, at, known, role, result);
   if (collective < kTunableCollectives) Count(result.role, issued.labelled_role, role, Role::kUnknown);
   Count(result.phase, issued.labelled_phase, known.phase, Phase::kUnknown);
   Count(result.stage, issued.labelled_stage, known.stage, ZeroStage::kUnknown);
@@ -41,16 +79,18 @@ void JudgeSequence(const CallSequence& sequence, Recogniser recogniser, Structur
   // All calls of a group are decided upon before any of them is seen.
   RecognisedStructure known = recogniser.recognised();
   uint64_t group = sequence.calls.front().call.call_number;
-  for (const IssuedCall& issued : sequence.calls) {
+  for (size_t at = 0; at < sequence.calls.size(); ++at) {
+    const IssuedCall& issued = sequence.calls[at];
     if (issued.call.call_number != group) known = recogniser.recognised();
     group = issued.call.call_number;
-    CountCall(issued, known, result, accuracy);
+    CountCall(sequence, at, known, result, accuracy);
     if (issued.labelled_stage != ZeroStage::kUnknown) result.true_stage = issued.labelled_stage;
     result.recognised_stage = recogniser.Step(issued.call).stage;
   }
   Add(accuracy.role, result.role);
   Add(accuracy.phase, result.phase);
   Add(accuracy.stage, result.stage);
+  for (size_t i = 0; i < kJudgedCalls; ++i) AddTo(accuracy.judged[i], result.judged[i]);
   accuracy.sequences.push_back(std::move(result));
 }
 
@@ -67,6 +107,20 @@ StructureAccuracy JudgeRules(const std::vector<CallSequence>& sequences) {
   StructureAccuracy accuracy;
   accuracy.recogniser = "rule list";
   for (const CallSequence& sequence : sequences) JudgeSequence(sequence, StructureRules(), accuracy);
+  return accuracy;
+}
+
+StructureAccuracy JudgeForests(const StructureForests& forests, const std::vector<CallSequence>& sequences) {
+  StructureAccuracy accuracy;
+  accuracy.recogniser = "histogram + forest";
+  for (const CallSequence& sequence : sequences) JudgeSequence(sequence, ForestRecogniser(forests), accuracy);
+  return accuracy;
+}
+
+StructureAccuracy JudgeMarkov(const MarkovModel& model, const std::vector<CallSequence>& sequences) {
+  StructureAccuracy accuracy;
+  accuracy.recogniser = "hidden Markov";
+  for (const CallSequence& sequence : sequences) JudgeSequence(sequence, MarkovRecogniser(model), accuracy);
   return accuracy;
 }
 

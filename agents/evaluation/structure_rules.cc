@@ -4,18 +4,16 @@
 namespace dynamiccl::agents {
 namespace {
 
-constexpr uint64_t kScalarBytes = 256;
-
 bool IsGradientReduce(const CollectiveCall& call) {
   const bool reduces =
       call.collective == Collective::kAllReduce || call.collective == Collective::kReduceScatter;
-  return reduces && call.bytes > kScalarBytes;
+  return reduces && call.bytes > kTinyBytes;
 }
 
 }  // namespace
 
 const RecognisedStructure& StructureRules::Step(const CollectiveCall& call) {
-  const bool scalar = call.bytes <= kScalarBytes;
+  const bool scalar = call.bytes <= kTinyBytes;
   const bool gather = call.collective == Collective::kAllGather, reduce = IsGradientReduce(call);
   // What the first call is tells the stage: gradients summed everywhere, gradients divided, or parameters
   // gathered first.

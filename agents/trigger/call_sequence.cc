@@ -4,18 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <tuple>
 
+#include "src/fingerprint/call_token.h"
 #include "traces/format/trace_calls.h"
-#include "traces/generators/zero_stages.h"
 
 namespace dynamiccl::agents {
 namespace {
-
-// As the token's flag: such calls carry flags, norms and losses, whose size does not grow with the model.
-constexpr uint64_t kScalarBytes = 256;
 
 int64_t Uniform(std::mt19937_64& random, int64_t low, int64_t high) {
   return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
@@ -35,38 +33,40 @@ bool IsLabelled(const CallSequence& sequence) {
   });
 }
 
-ZeroWorkload RandomWorkload(int stage, std::mt19937_64& random) {
-  ZeroWorkload workload;
-  workload.stage = stage;
-  workload.layers = static_cast<int>(Uniform(random, 1, 12));
-  workload.hidden = static_cast<int64_t>(LogUniform(random, 5, 13)) / 16 * 16;
-  workload.sequence = int64_t{1} << Uniform(random, 5, 11);
-  workload.vocabulary = Coin(random, 2) ? 256 : int64_t{1} << Uniform(random, 8, 16);
-  workload.world = static_cast<int>(Coin(random, 2) ? 1 << Uniform(random, 1, 6) : Uniform(random, 2, 16));
-  workload.data_type = Coin(random, 3) ? DataType::kBfloat16 : DataType::kFloat32;
-  // One to 512 buckets for the blocks' 12 h^2 parameters each.
-  const int64_t elements = 12 * workload.hidden * workload.hidden * workload.layers;
-  const auto model_bytes =
-      static_cast<double>(elements * static_cast<int64_t>(ElementBytes(workload.data_type)));
-  workload.bucket_bytes = static_cast<int64_t>(model_bytes / LogUniform(random, -1, 9)) + 1;
-  workload.steps = 4;
-  workload.micro_steps = Coin(random, 4) ? static_cast<int>(Uniform(random, 2, 4)) : 1;
-  workload.prefetch = !Coin(random, 3);
-  workload.gather_before_reduce = Coin(random, 2);
-  workload.overflow_flag = Coin(random, 3);
-  workload.broadcast_first = Coin(random, 4);
-  return workload;
+using RoleCollectives = std::array<Collective, kRoles>;
+
+// By role: what its calls become; its own name for what stays.
+RoleCollectives RandomCollectives(std::mt19937_64& random) {
+  constexpr std::array kReduces = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce};
+  const auto gather = [&] { return Coin(random, 3) ? Collective::kBroadcast : Collective::kAllGather; };
+  RoleCollectives collectives{};
+  collectives[static_cast<size_t>(Role::kGradientReduce)] = kReduces[random() % kReduces.size()];
+  collectives[static_cast<size_t>(Role::kParameterGather)] = gather();
+  collectives[static_cast<size_t>(Role::kPostStepGather)] = gather();
+  return collectives;
+}
+
+bool IsReinvented(const IssuedCall& issued) {
+  const Role role = issued.labelled_role;
+  return issued.call.bytes > kTinyBytes &&
+         (role == Role::kGradientReduce || role == Role::kParameterGather || role == Role::kPostStepGather);
 }
 
 }  // namespace
 
-std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name) {
+std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name) {
   // By communicator: the lowest rank that recorded it.
   std::map<uint64_t, std::pair<int32_t, CallSequence>> by_communicator;
   for (const TraceSection& section : trace.sections) {
     std::map<uint64_t, CallSequence> own;
+    std::map<uint64_t, int64_t> steps;  // of the communicator's last call
     for (const TraceCall& call : CallsOf(section).calls) {
-      own[call.issued.call.communicator].calls.push_back(call.issued);
+      const uint64_t id = call.issued.call.communicator;
+      CallSequence& sequence = own[id];
+      if (call.step >= 0 && (!steps.contains(id) || steps[id] != call.step))
+        sequence.step_begins.push_back(sequence.calls.size());
+      if (call.step >= 0) steps[id] = call.step;
+      sequence.calls.push_back(call.issued);
     }
     for (auto& [id, sequence] : own) {
       const int32_t rank = sequence.calls.front().rank;
@@ -78,7 +78,6 @@ std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& nam
   std::vector<CallSequence> sequences;
   for (auto& [id, entry] : by_communicator) {
     CallSequence& sequence = entry.second;
-    if (!IsLabelled(sequence)) continue;
     std::stable_sort(sequence.calls.begin(), sequence.calls.end(),
                      [](const IssuedCall& a, const IssuedCall& b) {
                        return std::tie(a.call.call_number, a.call.index_in_group) <
@@ -90,22 +89,34 @@ std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& nam
   return sequences;
 }
 
-std::vector<CallSequence> GenerateSequences(int count, std::mt19937_64& random) {
-  std::vector<CallSequence> sequences;
-  for (int i = 0; i < count; ++i) {
-    const ZeroWorkload w = RandomWorkload(i % 4, random);
-    sequences.push_back({fmt::format("generated stage {} layers {} hidden {} world {} bucket {}", w.stage,
-                                     w.layers, w.hidden, w.world, w.bucket_bytes),
-                         GenerateZeroCalls(w)});
-  }
+std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name) {
+  std::vector<CallSequence> sequences = AllSequencesOf(trace, name);
+  std::erase_if(sequences, [](const CallSequence& sequence) { return !IsLabelled(sequence); });
   return sequences;
+}
+
+CallSequence Reinvent(CallSequence sequence, std::mt19937_64& random) {
+  const RoleCollectives collectives = RandomCollectives(random);
+  if (Coin(random, 3)) {
+    std::erase_if(sequence.calls, [](const IssuedCall& issued) {
+      return issued.labelled_role == Role::kScalar && issued.call.group_size == 1;
+    });
+  }
+  for (IssuedCall& issued : sequence.calls) {
+    issued.labelled_stage = ZeroStage::kUnknown;
+    if (IsReinvented(issued)) issued.call.collective = collectives[static_cast<size_t>(issued.labelled_role)];
+  }
+  return sequence;
 }
 
 CallSequence Window(const CallSequence& sequence, size_t begin, size_t length) {
   const auto first =
       sequence.calls.begin() + static_cast<std::ptrdiff_t>(std::min(begin, sequence.calls.size()));
   const auto count = std::min(length, static_cast<size_t>(sequence.calls.end() - first));
-  return {sequence.name, {first, first + static_cast<std::ptrdiff_t>(count)}};
+  CallSequence window;
+  window.name = sequence.name;
+  window.calls.assign(first, first + static_cast<std::ptrdiff_t>(count));
+  return window;
 }
 
 CallSequence Rescale(CallSequence scaled, std::mt19937_64& random) {
@@ -115,9 +126,9 @@ CallSequence Rescale(CallSequence scaled, std::mt19937_64& random) {
   for (IssuedCall& issued : scaled.calls) {
     CollectiveCall& call = issued.call;
     call.n_ranks = ranks;
-    if (call.bytes <= kScalarBytes) continue;
+    if (call.bytes <= kTinyBytes) continue;
     call.bytes = std::max<uint64_t>(
-        static_cast<uint64_t>(static_cast<double>(call.bytes) * factor) & ~uint64_t{15}, 2 * kScalarBytes);
+        static_cast<uint64_t>(static_cast<double>(call.bytes) * factor) & ~uint64_t{15}, 2 * kTinyBytes);
     if (half && call.data_type == DataType::kFloat32) call.data_type = DataType::kBfloat16;
   }
   return scaled;

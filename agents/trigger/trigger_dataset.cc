@@ -15,6 +15,8 @@ struct Rows {
   int64_t* roles;
   int64_t* phases;
   int64_t* stages;
+  int64_t* next_collectives;
+  int64_t* next_sizes;
 };
 
 // Class of a label; "unknown" gives -1, which the loss leaves out.
@@ -35,7 +37,9 @@ void FillTargets(const std::vector<IssuedCall>& calls, size_t at, size_t call, c
   rows.phases[call] = PhaseClass(calls[at + 1].labelled_phase);
   for (size_t next = at + 1; next < calls.size() && calls[next].call.call_number == group; ++next) {
     const auto collective = static_cast<size_t>(calls[next].call.collective);
-    if (collective >= kTunableCollectives) continue;
+    const bool told_by_size =
+        calls[next].call.collective == Collective::kAllReduce && calls[next].call.bytes <= kTinyBytes;
+    if (collective >= kTunableCollectives || told_by_size) continue;
     int64_t& target = rows.roles[call * kTunableCollectives + collective];
     if (target < 0) target = RoleClass(calls[next].labelled_role);
   }
@@ -49,9 +53,11 @@ void FillSequence(const std::vector<IssuedCall>& calls, size_t begin, int length
     for (size_t f = 0; f < kTokenFeatures; ++f) {
       rows.tokens[call * kTokenFeatures + f] = static_cast<float>(token[f]) / kTokenOne;
     }
-    const bool group_ends =
-        at + 1 < calls.size() && calls[at + 1].call.call_number != calls[at].call.call_number;
-    if (group_ends) FillTargets(calls, at, call, rows);
+    if (at + 1 == calls.size()) continue;
+    const CollectiveCall& next = calls[at + 1].call;
+    rows.next_collectives[call] = NextCollectiveClass(next.collective);
+    rows.next_sizes[call] = NextSizeClass(next.bytes);
+    if (next.call_number != calls[at].call.call_number) FillTargets(calls, at, call, rows);
   }
 }
 
@@ -64,12 +70,16 @@ TriggerBatch MakeBatch(const std::vector<CallSequence>& sequences, const std::ve
   batch.tokens = at::zeros({count, length, kTokenFeatures});
   batch.roles = at::full({count, length, kTunableCollectives}, -1, at::kLong);
   batch.phases = at::full({count, length}, -1, at::kLong);
-  batch.stages = at::full({count, length}, -1, at::kLong);
+  for (at::Tensor* targets : {&batch.stages, &batch.next_collectives, &batch.next_sizes})
+    *targets = at::full({count, length}, -1, at::kLong);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t calls = i * length;
     const Rows rows{batch.tokens.data_ptr<float>() + calls * kTokenFeatures,
                     batch.roles.data_ptr<int64_t>() + calls * kTunableCollectives,
-                    batch.phases.data_ptr<int64_t>() + calls, batch.stages.data_ptr<int64_t>() + calls};
+                    batch.phases.data_ptr<int64_t>() + calls,
+                    batch.stages.data_ptr<int64_t>() + calls,
+                    batch.next_collectives.data_ptr<int64_t>() + calls,
+                    batch.next_sizes.data_ptr<int64_t>() + calls};
     FillSequence(sequences[static_cast<size_t>(i)].calls, begins[static_cast<size_t>(i)], length, rows);
   }
   return batch;

@@ -14,13 +14,15 @@ struct TriggerBatch {
   at::Tensor tokens;  // float [sequence, call, kTokenFeatures], 1.0 is kTokenOne
   at::Tensor roles;  // int64 [sequence, call, kTunableCollectives]: role class of the next call if it is that
                      // collective
-  at::Tensor phases;  // int64 [sequence, call]: phase class of the next call
-  at::Tensor stages;  // int64 [sequence, call]
+  at::Tensor phases;            // int64 [sequence, call]: phase class of the next call
+  at::Tensor stages;            // int64 [sequence, call]
+  at::Tensor next_collectives;  // int64 [sequence, call]: of the next call, in the same group or the next
+  at::Tensor next_sizes;        // int64 [sequence, call]
 };
 
 // The first `length` calls of each sequence from its `begins`; the rest of short ones is empty and carries no
 // targets. What "next" means is what a job sees: the calls of the next group, read after the last call of
-// this one.
+// this one. A tiny AllReduce has no target for its role, which its size tells.
 TriggerBatch MakeBatch(const std::vector<CallSequence>& sequences, const std::vector<size_t>& begins,
                        int length);
 

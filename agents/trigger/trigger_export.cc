@@ -20,6 +20,10 @@ constexpr int32_t kMargin = 5678;
 // A stage is believed after so many calls: beyond the calls before a first optimizer step of a small model.
 constexpr int32_t kHoldCalls = 8;
 constexpr int kMostFractionBits = 14;
+// Until it is calibrated.
+constexpr int32_t kNeverSurprised = 1 << 16;
+// Longer than the runs of equal calls inside a job's first step.
+constexpr int32_t kSettledCalls = 256;
 
 void FillTables(PolicyTensors& t) {
   for (int i = 0; i < kTableEntries; ++i) {
@@ -86,7 +90,9 @@ Status ExportTrigger(const TriggerNetwork& network, PolicyTensors& t) {
                  kMargin,
                  kMargin,
                  kMargin,
-                 kHoldCalls};
+                 kHoldCalls,
+                 kNeverSurprised,
+                 kSettledCalls};
   for (; t.structure.gate_fraction_bits >= 1; --t.structure.gate_fraction_bits) {
     Quantise(gates, t.structure.gate_fraction_bits, Flat(t.gate_weights));
     Quantise(network.gate_bias, kTokenFractionBits + t.structure.gate_fraction_bits, Flat(t.gate_bias));

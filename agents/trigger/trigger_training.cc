@@ -11,6 +11,7 @@
 #include <torch/optim/adam.h>
 
 #include <cmath>
+#include <map>
 
 #include "src/base/clock.h"
 #include "src/policy/structure_layout.h"
@@ -22,6 +23,8 @@ namespace {
 constexpr double kGradientNorm = 1.0;
 // A forget gate that starts open keeps what the first calls said (Jozefowicz et al. 2015).
 constexpr double kForgetBias = 1.0;
+// The next call is predicted beside what decisions need, not instead of it.
+constexpr double kNextCallWeight = 0.25;
 
 at::Tensor Uniform(at::IntArrayRef sizes, double bound, at::Generator& generator) {
   return at::empty(sizes).uniform_(-bound, bound, generator).requires_grad_(true);
@@ -53,7 +56,23 @@ at::Tensor Loss(const at::Tensor& logits, const TriggerBatch& batch) {
       logits.narrow(-1, 0, kRoleRows).reshape({shape[0], shape[1], kTunableCollectives, kRoleClasses});
   return CrossEntropy(roles, batch.roles) +
          CrossEntropy(logits.narrow(-1, kPhaseRow, kPhaseClasses), batch.phases) +
-         CrossEntropy(logits.narrow(-1, kStageRow, kStageClasses), batch.stages);
+         CrossEntropy(logits.narrow(-1, kStageRow, kStageClasses), batch.stages) +
+         kNextCallWeight *
+             (CrossEntropy(logits.narrow(-1, kNextCollectiveRow, kNextCollectiveClasses),
+                           batch.next_collectives) +
+              CrossEntropy(logits.narrow(-1, kNextSizeRow, kNextSizeClasses), batch.next_sizes));
+}
+
+// Labels of the same sequence's other calls, so that their shares stay.
+void PermuteLabels(CallSequence& sequence, std::mt19937_64& random) {
+  std::vector<IssuedCall>& calls = sequence.calls;
+  for (size_t i = calls.size(); i > 1; --i) {
+    const size_t other = random() % i;
+    std::swap(calls[i - 1].labelled_role, calls[other].labelled_role);
+    std::swap(calls[i - 1].labelled_phase, calls[other].labelled_phase);
+  }
+  const auto stage = static_cast<ZeroStage>(random() % kStageClasses);
+  for (IssuedCall& issued : calls) issued.labelled_stage = stage;
 }
 
 class Sampler {
@@ -61,33 +80,47 @@ class Sampler {
   Sampler(const std::vector<CallSequence>& recorded, const TriggerTrainingSettings& settings)
       : random_(settings.seed),
         recorded_(recorded),
-        generated_(GenerateSequences(settings.generated, random_)),
-        settings_(settings) {}
+        generated_(RandomJobs(Completed(settings.jobs), random_)),
+        settings_(settings) {
+    for (size_t i = 0; i < generated_.size(); ++i) by_framework_[generated_[i].framework].push_back(i);
+  }
 
   TriggerBatch Next() {
     std::vector<CallSequence> sequences;
     for (int i = 0; i < settings_.batch; ++i) {
-      const bool use_recorded = !recorded_.empty() && i % 3 == 0;
-      const CallSequence& sequence = Pick(use_recorded ? recorded_ : generated_);
-      // Half of them from their first call, as jobs begin; the others from anywhere, as after a pause of the
-      // labels.
-      const size_t begin = random_() % 2 == 0 ? 0 : random_() % (sequence.calls.size() / 2 + 1);
-      CallSequence window = Window(sequence, begin, static_cast<size_t>(settings_.length));
-      // Every fourth recorded one as it is.
-      const bool as_it_is = use_recorded && i % 12 == 0;
-      sequences.push_back(as_it_is ? std::move(window) : Rescale(std::move(window), random_));
+      sequences.push_back(!recorded_.empty() && i % 6 == 0 ? Varied(recorded_[random_() % recorded_.size()])
+                                                           : Varied(PickGenerated()));
+      if (settings_.permute_labels) PermuteLabels(sequences.back(), random_);
     }
     const std::vector<size_t> begins(sequences.size());
     return MakeBatch(sequences, begins, settings_.length);
   }
+  size_t generated() const { return generated_.size(); }
 
  private:
-  const CallSequence& Pick(const std::vector<CallSequence>& from) { return from[random_() % from.size()]; }
+  // Every framework equally often.
+  const CallSequence& PickGenerated() {
+    auto framework = by_framework_.begin();
+    std::advance(framework, static_cast<std::ptrdiff_t>(random_() % by_framework_.size()));
+    return generated_[framework->second[random_() % framework->second.size()]];
+  }
+
+  // Two thirds from their first call, as jobs begin; the others from anywhere. A third as it is, a third in
+  // other sizes, a third in other collectives too.
+  CallSequence Varied(const CallSequence& sequence) {
+    const size_t begin = random_() % 3 != 0 ? 0 : random_() % (sequence.calls.size() / 2 + 1);
+    CallSequence window = Window(sequence, begin, static_cast<size_t>(settings_.length));
+    const uint64_t variation = random_() % 3;
+    if (variation == 0) return window;
+    if (variation == 2) window = Reinvent(std::move(window), random_);
+    return Rescale(std::move(window), random_);
+  }
 
   std::mt19937_64 random_;
   const std::vector<CallSequence>& recorded_;
   const std::vector<CallSequence> generated_;
   const TriggerTrainingSettings settings_;
+  std::map<std::string, std::vector<size_t>> by_framework_;
 };
 
 }  // namespace
@@ -105,6 +138,15 @@ at::Tensor TriggerNetwork::Logits(const at::Tensor& tokens) const {
 
 std::vector<at::Tensor> TriggerNetwork::parameters() const {
   return {input_weights, hidden_weights, gate_bias, head_weights, head_bias};
+}
+
+JobPlan Completed(JobPlan plan) {
+  if (plan.frameworks.empty()) {
+    for (const FrameworkGenerator* generator : AllFrameworkGenerators())
+      plan.frameworks.push_back(generator->name());
+  }
+  if (plan.families.empty()) plan.families.assign(AllFamilies().begin(), AllFamilies().end());
+  return plan;
 }
 
 TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
@@ -128,7 +170,7 @@ TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
     adam.step();
     if (iteration >= settings.iterations - tail) tail_loss += loss.item<double>() / tail;
   }
-  *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9, tail_loss};
+  *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9, tail_loss, sampler.generated()};
   return network;
 }
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "agents/trigger/call_sequence.h"
+#include "agents/trigger/framework_sequences.h"
 #include "agents/trigger/trigger_dataset.h"
 
 namespace dynamiccl::agents {
@@ -28,19 +28,25 @@ struct TriggerNetwork {
 
 struct TriggerTrainingSettings {
   uint64_t seed = 1;
-  int iterations = 500;
+  int iterations = 1500;
   int batch = 48;
-  int length = 96;      // calls of a training sequence
-  int generated = 512;  // sequences of the generator in the pool
+  int length = 128;  // calls of a training sequence
+  JobPlan jobs;      // whose sequences are learnt from; empty lists: every framework, every family
   double learning_rate = 1e-2;
+  // Roles, phases and stages of other calls than the token's: a control that must fail.
+  bool permute_labels = false;
 };
 
 struct TriggerTrainingReport {
   double seconds = 0;
   double loss = 0;  // mean of the last tenth
+  size_t generated = 0;
 };
 
-// Cross entropy of the three heads; a third of each batch from `recorded`, most of it rescaled, the rest
+// `plan` with every framework and family where it names none.
+JobPlan Completed(JobPlan plan);
+
+// Cross entropy of all heads; a third of each batch from `recorded`, most of it rescaled, the rest
 // generated.
 TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
                             const TriggerTrainingSettings& settings, TriggerTrainingReport* report);

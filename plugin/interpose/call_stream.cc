@@ -182,7 +182,7 @@ void EnterTable(GroupInFlight& entry) {
 TableKey ExpectedKeyOf(const BufferedCall& buffered) {
   const CollectiveCall& call = buffered.issued.call;
   const Communicator& communicator = *buffered.communicator;
-  TableKey key{call.collective, {}, RecognisedRole(communicator, call.collective)};
+  TableKey key{call.collective, {}, RecognisedRole(communicator, call.collective, call.bytes)};
   key.size_class = t_calls.depth == 0 ? SizeClassOf(call.bytes)
                                       : communicator.expected_sizes.Of(call.collective, call.bytes);
   return key;

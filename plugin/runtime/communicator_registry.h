@@ -85,9 +85,9 @@ struct Communicator {
 
 // What the calls before the next one say that it is for. Unknown where the order of calls and decisions does
 // not hold: the communicator is non-blocking, or nothing recognises.
-inline Role RecognisedRole(const Communicator& communicator, Collective collective) {
+inline Role RecognisedRole(const Communicator& communicator, Collective collective, uint64_t bytes) {
   if (!communicator.blocking || !communicator.structure) return Role::kUnknown;
-  return communicator.structure->recognised().next_role[static_cast<size_t>(collective)];
+  return RoleOfNext(communicator.structure->recognised(), collective, bytes);
 }
 
 class CommunicatorRegistry {

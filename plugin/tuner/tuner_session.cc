@@ -313,7 +313,8 @@ void TunerSession::SayThatItIsGone(const TunerQuestion& question, const Collecti
   const ConfigMask seen = ChoosableCells(table);
   NoteQuestion(question, seen, flight);
   // Unknown when NCCL asks on another thread.
-  if (flight != nullptr) question.role = RecognisedRole(*flight->communicator, question.collective);
+  if (flight != nullptr)
+    question.role = RecognisedRole(*flight->communicator, question.collective, question.bytes);
   if (flight != nullptr) {
     question.call_number = flight->facts.call_number;
     question.is_call = !flight->facts.simulated;

@@ -17,9 +17,6 @@ constexpr std::string_view kSchema = "dynamiccl call token 1, int16, 12 fraction
 #undef DYNAMICCL_TOKEN_FEATURE
     ;
 
-// Scalars and short vectors of them (overflow flags, norms, losses): far below any bucket.
-constexpr uint64_t kTinyBytes = 256;
-
 TokenFeature OneHot(Collective collective) {
   switch (collective) {
     case Collective::kAllReduce:

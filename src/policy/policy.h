@@ -32,6 +32,10 @@ struct StructureThresholds {
   int32_t phase_margin = 0;
   int32_t stage_margin = 0;
   int32_t stage_hold_calls = 0;  // calls in a row that a new stage must win before it is believed
+  // A call so unlikely (NextCall's units) is a change of the job's calls.
+  int32_t surprise = 0;
+  // After so many calls without one of a new shape, a call of a new shape is a change too.
+  int32_t settled_calls = 0;
 };
 
 // Boosted trees beside the networks: every tree whole, kTreeDepth levels deep. Node i's children are 2i + 1

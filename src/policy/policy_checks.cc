@@ -93,11 +93,13 @@ PolicyFault FindConfigOverflow(const PolicyTensors& t) {
 
 PolicyFault FindThresholdFault(const PolicyTensors& t) {
   const StructureThresholds& s = t.structure;
-  // 1 to 15 fraction bits keep every shift defined; margins up to 16 in the logits, holds up to 2^16 calls.
-  const bool structure = Within(s.gate_fraction_bits, 1, 15) && Within(s.head_fraction_bits, 1, 15) &&
-                         Within(s.role_margin, 1, 16 * kTokenOne) &&
-                         Within(s.phase_margin, 1, 16 * kTokenOne) &&
-                         Within(s.stage_margin, 1, 16 * kTokenOne) && Within(s.stage_hold_calls, 1, 1 << 16);
+  // 1 to 15 fraction bits keep every shift defined; margins up to 16 in the logits, holds up to 2^16 calls;
+  // a surprise of 2^16 never comes.
+  const bool structure =
+      Within(s.gate_fraction_bits, 1, 15) && Within(s.head_fraction_bits, 1, 15) &&
+      Within(s.role_margin, 1, 16 * kTokenOne) && Within(s.phase_margin, 1, 16 * kTokenOne) &&
+      Within(s.stage_margin, 1, 16 * kTokenOne) && Within(s.stage_hold_calls, 1, 1 << 16) &&
+      Within(s.surprise, 1, 1 << 16) && Within(s.settled_calls, 1, 1 << 16);
   if (!structure) return {k_structure, 0, "a threshold or scale is out of range"};
   const ConfigScales& c = t.config;
   const bool config = Within(c.fraction_bits[0], 1, 15) && Within(c.fraction_bits[1], 1, 15) &&

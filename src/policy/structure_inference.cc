@@ -18,23 +18,50 @@ void StructureTrigger::Restart(const Policy& policy) {
   visited_.Forget();
   state_ = {};
   recognised_ = {};
+  seen_.Forget();
+  calls_ = 0;
 }
 
 const RecognisedStructure& StructureTrigger::Compute(const CollectiveCall& call) {
   visited_.Refresh(state_);
+  const int32_t surprise = SurpriseOf(call);
+  const bool shape_changes = ShapeChanges(call);
   network_->Step(state_.tokenizer.Next(call), state_.network);
-  const StructureWinners winners = network_->Recognise(state_.network);
+  const StructureWinners winners = network_->Recognise(state_.network, state_.next);
   for (size_t c = 0; c < kTunableCollectives; ++c)
     state_.recognised.next_role[c] = static_cast<Role>(winners.lanes[c]);
   state_.recognised.phase = static_cast<Phase>(winners.lanes[kPhaseLane]);
   const int32_t stage = winners.lanes[kStageLane];
   HoldStage(stage == 0 ? ZeroStage::kUnknown : static_cast<ZeroStage>(stage - 1));
+  state_.recognised.surprise = static_cast<uint16_t>(surprise);
+  // A call that is followed later is of no new shape.
+  state_.recognised.changed = surprise >= network_->thresholds().surprise;
   visited_.Arrived(call, state_);
-  return recognised_ = state_.recognised;
+  recognised_ = state_.recognised;
+  recognised_.changed |= shape_changes;
+  return recognised_;
+}
+
+bool StructureTrigger::ShapeChanges(const CollectiveCall& call) {
+  // Asked before the new shape counts.
+  const bool settled =
+      seen_.CallsSinceNew(calls_) > static_cast<uint64_t>(network_->thresholds().settled_calls);
+  if (!seen_.IsNew(call, calls_) || !settled) return false;
+  // Room for the shapes of the job as it is now. Calls that are followed would not come to be seen again.
+  seen_.Forget();
+  seen_.IsNew(call, calls_);
+  visited_.Forget();
+  return true;
+}
+
+int32_t StructureTrigger::SurpriseOf(const CollectiveCall& call) const {
+  const auto collective = static_cast<size_t>(NextCollectiveClass(call.collective));
+  const auto size = static_cast<size_t>(NextSizeClass(call.bytes));
+  return state_.next.collective[collective] + state_.next.size[size];
 }
 
 void StructureTrigger::HoldStage(ZeroStage stage) {
-  const int32_t hold = network_->stage_hold_calls();
+  const int32_t hold = network_->thresholds().stage_hold_calls;
   state_.candidate_calls = stage == state_.candidate ? state_.candidate_calls + 1 : 1;
   state_.candidate = stage;
   if (state_.candidate_calls < hold) return;

@@ -18,21 +18,25 @@ inline constexpr int kUnitBlocks = kStructureHidden / kBlockUnits;
 inline constexpr int kGatePairs = kGateColumns / 2;
 static_assert(kStructureHidden % kBlockUnits == 0 && kGateColumns % 2 == 0);
 
-// What the heads answer, side by side: the role by Collective, the phase, the stage, and one lane of nothing.
+// What the heads answer, side by side: the role by Collective, the phase, the stage, the next collective.
 inline constexpr int kHeadLanes = 8;
 inline constexpr int kPhaseLane = kTunableCollectives;
 inline constexpr int kStageLane = kPhaseLane + 1;
+inline constexpr int kNextCollectiveLane = kStageLane + 1;
 inline constexpr int kLaneClasses = kRoleClasses;  // the most of any lane
-inline constexpr int kPackedHeadRows = kLaneClasses * kHeadLanes;
+inline constexpr int kLaneRows = kLaneClasses * kHeadLanes;
+inline constexpr int kPackedHeadRows = kLaneRows + kNextSizeClasses;
 inline constexpr int kHeadPairs = kStructureHidden / 2;
-static_assert(kStageLane < kHeadLanes && kPhaseClasses <= kLaneClasses && kStageClasses <= kLaneClasses);
+static_assert(kNextCollectiveLane < kHeadLanes && kPhaseClasses <= kLaneClasses &&
+              kStageClasses <= kLaneClasses && kNextCollectiveClasses <= kLaneClasses);
+static_assert(kNextSizeClasses % 8 == 0);
 
 // The network in the order in which a step reads it. Of two neighbouring columns all rows' weights lie side
 // by side, as instructions want them that multiply pairs of int16 and add the two products.
 struct PackedStructure {
   alignas(64) int16_t gate_weights[kUnitBlocks][kGatePairs][kBlockRows][2];
   alignas(64) int32_t gate_bias[kUnitBlocks][kBlockRows];
-  // Rows: kHeadLanes of the lanes' first classes, then of their second ones, ...
+  // Rows: kHeadLanes of the lanes' first classes, then of their second ones, ...; then the next call's sizes.
   alignas(64) int16_t head_weights[kHeadPairs][kPackedHeadRows][2];
   // INT32_MIN in a row without a class: no logit is below it.
   alignas(64) int32_t head_bias[kPackedHeadRows];
@@ -51,6 +55,16 @@ struct LstmState {
   friend bool operator==(const LstmState&, const LstmState&) = default;
 };
 
+// How much less likely than the likeliest each next collective and size is: the difference of their logits,
+// with kUnlikelihoodFractionBits fraction bits, cut to what fits.
+inline constexpr int kUnlikelihoodFractionBits = 8;
+struct NextCall {
+  int16_t collective[kNextCollectiveClasses] = {};
+  int16_t size[kNextSizeClasses] = {};
+
+  friend bool operator==(const NextCall&, const NextCall&) = default;
+};
+
 struct StructureKernels {
   // `token`: kTokenFeatures values.
   void (*step)(const PackedStructure& network, const int16_t* token, LstmState& state);
@@ -58,7 +72,7 @@ struct StructureKernels {
   void (*logits)(const PackedStructure& network, const LstmState& state, int32_t* logits);
   // `winners`: of each lane the class whose logit leads all others by the lane's margin, plus 1, or 0 where
   // none does; 64-byte aligned.
-  void (*recognise)(const PackedStructure& network, const LstmState& state, int32_t* winners);
+  void (*recognise)(const PackedStructure& network, const LstmState& state, int32_t* winners, NextCall& next);
 };
 
 // The plain loops that define the results.

@@ -2,6 +2,8 @@
 // Sizes of the structure LSTM and the order of its outputs.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "src/collective/collective.h"
@@ -19,12 +21,27 @@ inline constexpr int kRoleClasses = kRoles - 1;        // class i is Role i + 1
 inline constexpr int kPhaseClasses = kPhases - 1;      // class i is Phase i + 1
 inline constexpr int kStageClasses = kZeroStages - 1;  // class i is ZeroStage i
 
+inline constexpr int kNextCollectiveClasses = kTunableCollectives + 1;  // the last one: anything else
+inline constexpr int kNextSizeClasses = 24;                             // octaves, see NextSizeClass
+
 // Rows of the heads: the role of the next call if it is a Broadcast, ... an AllReduce; then phase; then
-// stage.
+// stage; then which collective comes next, and of which size.
 inline constexpr int kRoleRows = kTunableCollectives * kRoleClasses;
 inline constexpr int kPhaseRow = kRoleRows;
 inline constexpr int kStageRow = kPhaseRow + kPhaseClasses;
-inline constexpr int kHeadRows = kStageRow + kStageClasses;
+inline constexpr int kNextCollectiveRow = kStageRow + kStageClasses;
+inline constexpr int kNextSizeRow = kNextCollectiveRow + kNextCollectiveClasses;
+inline constexpr int kHeadRows = kNextSizeRow + kNextSizeClasses;
+
+constexpr int NextCollectiveClass(Collective collective) {
+  const auto index = static_cast<int>(collective);
+  return index < kTunableCollectives ? index : kTunableCollectives;
+}
+// Octaves from 256 bytes to 2 GiB; what lies outside belongs to the first and the last.
+constexpr int NextSizeClass(uint64_t bytes) {
+  constexpr int kFirstOctave = 8;
+  return std::clamp(static_cast<int>(std::bit_width(bytes)) - 1 - kFirstOctave, 0, kNextSizeClasses - 1);
+}
 
 // Sigmoid and tanh over [-8, 8) in steps of 1/128; outside, the first and the last entry. Entry i is the
 // function's value at (i - 1024) / 128.

@@ -38,6 +38,8 @@ int PackedHeadRow(int row) {
   int lane = row / kRoleClasses, at = row % kRoleClasses;
   if (row >= kPhaseRow) lane = kPhaseLane, at = row - kPhaseRow;
   if (row >= kStageRow) lane = kStageLane, at = row - kStageRow;
+  if (row >= kNextCollectiveRow) lane = kNextCollectiveLane, at = row - kNextCollectiveRow;
+  if (row >= kNextSizeRow) return kLaneRows + row - kNextSizeRow;
   return at * kHeadLanes + lane;
 }
 
@@ -52,6 +54,7 @@ void PackHeads(const PolicyTensors& t, PackedStructure& packed) {
   std::fill_n(packed.margin, kHeadLanes, t.structure.role_margin);
   packed.margin[kPhaseLane] = t.structure.phase_margin;
   packed.margin[kStageLane] = t.structure.stage_margin;
+  packed.margin[kNextCollectiveLane] = 1;
   packed.head_shift = t.structure.head_fraction_bits;
 }
 
@@ -67,7 +70,7 @@ bool Runs(VectorSet set) {
 StructureNetwork::StructureNetwork(const PolicyTensors& tensors) : StructureNetwork(tensors, Best()) {}
 
 StructureNetwork::StructureNetwork(const PolicyTensors& tensors, VectorSet set)
-    : kernels_(&KernelsOf(set)), stage_hold_calls_(tensors.structure.stage_hold_calls) {
+    : kernels_(&KernelsOf(set)), thresholds_(tensors.structure) {
   PackGates(tensors, packed_);
   PackHeads(tensors, packed_);
   std::copy_n(tensors.sigmoid_table, kTableEntries, packed_.sigmoid_table);

@@ -6,11 +6,10 @@
 #include <cstdint>
 
 #include "src/fingerprint/call_token.h"
+#include "src/policy/policy.h"
 #include "src/policy/structure_kernels.h"
 
 namespace dynamiccl {
-
-struct PolicyTensors;
 
 using StructureLogits = std::array<int32_t, kHeadRows>;
 
@@ -35,19 +34,20 @@ class StructureNetwork {
 
   // One step of the network: kTokenFractionBits fraction bits in state and logits.
   void Step(const CallToken& token, LstmState& state) const { kernels_->step(packed_, token.data(), state); }
-  StructureWinners Recognise(const LstmState& state) const {
+  // `next`: which call is expected to come.
+  StructureWinners Recognise(const LstmState& state, NextCall& next) const {
     StructureWinners winners;
-    kernels_->recognise(packed_, state, winners.lanes);
+    kernels_->recognise(packed_, state, winners.lanes, next);
     return winners;
   }
   // What Recognise compares.
   StructureLogits Logits(const LstmState& state) const;
-  int32_t stage_hold_calls() const { return stage_hold_calls_; }
+  const StructureThresholds& thresholds() const { return thresholds_; }
 
  private:
   PackedStructure packed_{};
   const StructureKernels* kernels_;
-  int32_t stage_hold_calls_;
+  StructureThresholds thresholds_;
 };
 
 }  // namespace dynamiccl

@@ -22,6 +22,10 @@ struct RecognisedStructure {
   std::array<Role, kTunableCollectives> next_role{};  // by Collective: its role if the next call is one
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
+  // The call just seen is not one that the calls before it let expect: batch, buckets or program changed.
+  bool changed = false;
+  // How much less likely it was than the likeliest, as NextCall says; 0 for the first call.
+  uint16_t surprise = 0;
 
   friend bool operator==(const RecognisedStructure&, const RecognisedStructure&) = default;
 };
@@ -31,6 +35,7 @@ struct StructureState {
   LstmState network;
   CallTokenizer tokenizer;
   RecognisedStructure recognised;
+  NextCall next;
   ZeroStage candidate = ZeroStage::kUnknown;
   int32_t candidate_calls = 0;
 

@@ -19,7 +19,7 @@ void FillTables(PolicyTensors& t) {
 }
 
 void FillScales(PolicyTensors& t) {
-  t.structure = {11, 11, 4096, 4096, 4096, 8};
+  t.structure = {11, 11, 4096, 4096, 4096, 8, 1 << 16, 256};
   t.config = {{12, 12, 12}, 2795};  // 2795 / 65536 = log2(1.03)
   std::fill_n(t.domain_min, kConfigInputs, int16_t{-32768});
   std::fill_n(t.domain_max, kConfigInputs, int16_t{32767});

@@ -52,7 +52,7 @@ std::unique_ptr<const Policy> MakePolicy() {
     fill(policy->tensors.config_weights_1[network]);
     fill(policy->tensors.config_weights_2[network]);
   }
-  policy->tensors.structure = {11, 11, 4096, 4096, 4096, 8};
+  policy->tensors.structure = {11, 11, 4096, 4096, 4096, 8, 1 << 16, 256};
   policy->tensors.config = {{12, 12, 12}, 2795};
   std::fill_n(policy->tensors.domain_min, kConfigInputs, int16_t{-32768});
   std::fill_n(policy->tensors.domain_max, kConfigInputs, int16_t{32767});

@@ -75,14 +75,24 @@ TEST(Rescale, KeepsOrderLabelsScalarsAndRatios) {
   }
 }
 
-TEST(GenerateSequences, AreReproducibleAndCoverAllStages) {
-  std::mt19937_64 a(5), b(5);
-  const auto first = GenerateSequences(16, a), second = GenerateSequences(16, b);
-  ASSERT_EQ(first.size(), 16u);
-  for (size_t i = 0; i < first.size(); ++i) {
-    EXPECT_EQ(first[i].name, second[i].name);
-    EXPECT_EQ(first[i].calls.front().labelled_stage, static_cast<ZeroStage>(i % 4));
+TEST(Reinvent, KeepsRolesPhasesAndSizesAndTellsNoStage) {
+  std::mt19937_64 random(3);
+  const CallSequence original{"x", GenerateZeroCalls(Workload(3))};
+  bool other_reduce = false;
+  for (int round = 0; round < 50; ++round) {
+    const CallSequence other = Reinvent(original, random);
+    size_t i = 0;
+    for (const IssuedCall& b : other.calls) {
+      while (original.calls[i].call.call_number != b.call.call_number) ++i;
+      const IssuedCall& a = original.calls[i];
+      EXPECT_EQ(a.labelled_role, b.labelled_role);
+      EXPECT_EQ(a.labelled_phase, b.labelled_phase);
+      EXPECT_EQ(a.call.bytes, b.call.bytes);
+      EXPECT_EQ(b.labelled_stage, ZeroStage::kUnknown);
+      other_reduce |= a.labelled_role == Role::kGradientReduce && a.call.collective != b.call.collective;
+    }
   }
+  EXPECT_TRUE(other_reduce);
 }
 
 }  // namespace

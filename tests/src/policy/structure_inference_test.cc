@@ -104,6 +104,52 @@ TEST(StructureInference, AStageMustWinForTheHoldingTime) {
   for (int call = 5; call <= 9; ++call) EXPECT_EQ(trigger.Step({}).stage, ZeroStage::kStage3) << call;
 }
 
+// Steps of three sizes; then the buckets are another size.
+TEST(StructureInference, ANewShapeInASettledJobIsAChangeOnce) {
+  const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
+  policy->tensors.structure.settled_calls = 100;
+  StructureTrigger trigger(*policy);
+  const auto call_of = [](int i, uint64_t unit) {
+    CollectiveCall call;
+    call.bytes = unit * static_cast<uint64_t>(1 + i % 3);
+    return call;
+  };
+  for (int i = 0; i < 400; ++i) EXPECT_FALSE(trigger.Step(call_of(i, 1 << 20)).changed) << i;
+  EXPECT_TRUE(trigger.Step(call_of(0, 5 << 20)).changed);
+  for (int i = 1; i < 400; ++i) EXPECT_FALSE(trigger.Step(call_of(i, 5 << 20)).changed) << i;
+  EXPECT_TRUE(trigger.Step(call_of(0, 1 << 20)).changed) << "back to what was forgotten";
+}
+
+TEST(StructureInference, ASurpriseIsAChangeFromTheThresholdOn) {
+  const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
+  PolicyTensors& t = policy->tensors;
+  // AllReduces are expected, by 3 in the logits.
+  t.head_bias[kNextCollectiveRow + static_cast<int>(Collective::kAllReduce)] =
+      3 * kTokenOne << t.structure.head_fraction_bits;
+  t.structure.surprise = 3 << kUnlikelihoodFractionBits;
+  CollectiveCall gather;
+  gather.collective = Collective::kAllGather;
+  StructureTrigger trigger(*policy);
+  EXPECT_FALSE(trigger.Step(gather).changed) << "nothing is expected before the first call";
+  EXPECT_FALSE(trigger.Step({}).changed);
+  EXPECT_EQ(trigger.recognised().surprise, 0);
+  EXPECT_TRUE(trigger.Step(gather).changed);
+  EXPECT_EQ(trigger.recognised().surprise, 3 << kUnlikelihoodFractionBits);
+  t.structure.surprise += 1;
+  trigger.Restart(*policy);
+  trigger.Step({});
+  EXPECT_FALSE(trigger.Step(gather).changed);
+}
+
+TEST(StructureInference, WhatATinyAllReduceIsItsSizeTells) {
+  RecognisedStructure recognised;
+  recognised.next_role[static_cast<size_t>(Collective::kAllReduce)] = Role::kGradientReduce;
+  recognised.next_role[static_cast<size_t>(Collective::kAllGather)] = Role::kParameterGather;
+  EXPECT_EQ(RoleOfNext(recognised, Collective::kAllReduce, kTinyBytes), Role::kScalar);
+  EXPECT_EQ(RoleOfNext(recognised, Collective::kAllReduce, kTinyBytes + 1), Role::kGradientReduce);
+  EXPECT_EQ(RoleOfNext(recognised, Collective::kAllGather, 8), Role::kParameterGather);
+}
+
 TEST(StructureInference, ExtremeTokensStayInRange) {
   const auto policy = test::MakeRandomPolicy(23);
   const StructureNetwork network(policy->tensors);

@@ -83,6 +83,23 @@ int PlainWinner(const int32_t* logits, int classes, int32_t margin) {
   return 0;
 }
 
+NextCall PlainNext(const StructureLogits& logits) {
+  const auto fill = [&](int first, int classes, int16_t* less) {
+    int64_t largest = logits[static_cast<size_t>(first)];
+    for (int i = 0; i < classes; ++i)
+      largest = std::max<int64_t>(largest, logits[static_cast<size_t>(first + i)]);
+    for (int i = 0; i < classes; ++i) {
+      const int64_t difference =
+          (largest - logits[static_cast<size_t>(first + i)]) / (kTokenOne >> kUnlikelihoodFractionBits);
+      less[i] = static_cast<int16_t>(std::min<int64_t>(difference, 32767));
+    }
+  };
+  NextCall next;
+  fill(kNextCollectiveRow, kNextCollectiveClasses, next.collective);
+  fill(kNextSizeRow, kNextSizeClasses, next.size);
+  return next;
+}
+
 void ExpectWinners(const StructureThresholds& thresholds, const StructureLogits& logits,
                    const StructureWinners& winners) {
   for (int c = 0; c < kTunableCollectives; ++c) {
@@ -152,7 +169,9 @@ class StructureNetworkOf : public testing::TestWithParam<VectorSet> {
       }
       const StructureLogits logits = plain.Logits(expected);
       ASSERT_EQ(network.Logits(state), logits) << "step " << step;
-      ASSERT_NO_FATAL_FAILURE(ExpectWinners(tensors.structure, logits, network.Recognise(state)));
+      NextCall next;
+      ASSERT_NO_FATAL_FAILURE(ExpectWinners(tensors.structure, logits, network.Recognise(state, next)));
+      ASSERT_EQ(next, PlainNext(logits)) << "step " << step;
     }
   }
 };
@@ -193,7 +212,9 @@ TEST_P(StructureNetworkOf, LeadsAtTheEndsOfTheirRangeAreJudgedRight) {
     const StructureNetwork network(t, GetParam());
     const StructureLogits logits = PlainNetwork(t).Logits({});
     ASSERT_EQ(network.Logits({}), logits);
-    ASSERT_NO_FATAL_FAILURE(ExpectWinners(t.structure, logits, network.Recognise({})));
+    NextCall next;
+    ASSERT_NO_FATAL_FAILURE(ExpectWinners(t.structure, logits, network.Recognise({}, next)));
+    ASSERT_EQ(next, PlainNext(logits));
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include <memory>
 #include <random>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "src/policy/structure_inference.h"
@@ -147,8 +149,13 @@ class PlainTrigger {
   explicit PlainTrigger(const Policy& policy) : network_(policy.tensors) {}
 
   RecognisedStructure Step(const CollectiveCall& call) {
+    const StructureThresholds& thresholds = network_.thresholds();
+    const int surprise =
+        next_.collective[NextCollectiveClass(call.collective)] + next_.size[NextSizeClass(call.bytes)];
+    answer_.surprise = static_cast<uint16_t>(surprise);
+    answer_.changed = surprise >= thresholds.surprise || IsNewShape(call);
     network_.Step(tokenizer_.Next(call), state_);
-    const StructureWinners winners = network_.Recognise(state_);
+    const StructureWinners winners = network_.Recognise(state_, next_);
     for (size_t c = 0; c < kTunableCollectives; ++c)
       answer_.next_role[c] = static_cast<Role>(winners.lanes[c]);
     answer_.phase = static_cast<Phase>(winners.lanes[kPhaseLane]);
@@ -159,15 +166,29 @@ class PlainTrigger {
   const LstmState& state() const { return state_; }
 
  private:
+  // By a plain set; as many shapes as these jobs have, there is room for.
+  bool IsNewShape(const CollectiveCall& call) {
+    ++calls_;
+    const auto shape = std::tuple(call.collective, call.bytes, call.data_type, call.op);
+    if (shapes_.contains(shape)) return false;
+    const bool settled = calls_ - last_new_ > static_cast<uint64_t>(network_.thresholds().settled_calls);
+    if (settled) shapes_.clear();
+    shapes_.insert(shape);
+    last_new_ = calls_;
+    return settled;
+  }
   void Hold(ZeroStage stage) {
     held_ = stage == candidate_ ? held_ + 1 : 1;
     candidate_ = stage;
-    if (held_ >= network_.stage_hold_calls()) answer_.stage = stage;
+    if (held_ >= network_.thresholds().stage_hold_calls) answer_.stage = stage;
   }
 
   StructureNetwork network_;
   CallTokenizer tokenizer_;
   LstmState state_;
+  NextCall next_;
+  std::set<std::tuple<Collective, uint64_t, DataType, ReduceOp>> shapes_;
+  uint64_t calls_ = 0, last_new_ = 0;
   RecognisedStructure answer_;
   ZeroStage candidate_ = ZeroStage::kUnknown;
   int32_t held_ = 0;
@@ -182,6 +203,8 @@ std::unique_ptr<Policy> MakePolicy(uint64_t seed, int divisor) {
   }
   t.structure.role_margin = t.structure.phase_margin = t.structure.stage_margin = 1;
   t.structure.stage_hold_calls = 3;
+  t.structure.settled_calls = 50;
+  t.structure.surprise = 2000 + static_cast<int32_t>(seed % 4) * 500;
   return policy;
 }
 

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/trigger/framework_sequences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+namespace dynamiccl::agents {
+namespace {
+
+constexpr std::string_view kFamilies[] = {"gpt", "bert", "llama", "resnet"};
+constexpr size_t kLeastCalls = 256;
+constexpr size_t kMostCalls = 2048;
+constexpr int kMostSteps = 64;
+// Settings at random may contradict each other; then others are drawn.
+constexpr int kAttempts = 200;
+
+int64_t Uniform(std::mt19937_64& random, int64_t low, int64_t high) {
+  return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
+}
+bool Coin(std::mt19937_64& random, int one_in) {
+  return random() % static_cast<uint64_t>(one_in) == 0;
+}
+// 2^u with u uniform, in sixteenths of an octave.
+double LogUniform(std::mt19937_64& random, double low, double high) {
+  return std::exp2(low +
+                   static_cast<double>(Uniform(random, 0, static_cast<int64_t>((high - low) * 16))) / 16);
+}
+int64_t Multiple(double value, int64_t of) {
+  return std::max(static_cast<int64_t>(value) / of, int64_t{1}) * of;
+}
+
+std::string RandomModel(std::string_view family, std::mt19937_64& random) {
+  if (family == "resnet") {
+    constexpr int kDepths[] = {18, 34, 50, 101, 152};
+    return fmt::format("resnet:depth={},width={},classes={}", kDepths[random() % std::size(kDepths)],
+                       Multiple(LogUniform(random, 4, 8), 8), Uniform(random, 10, 1000));
+  }
+  const int64_t hidden = Multiple(LogUniform(random, 6, 13), 64);
+  const int64_t vocabulary = Coin(random, 3) ? 256 : Multiple(LogUniform(random, 9, 17), 64);
+  std::string text = fmt::format("{}:layers={},hidden={},vocabulary={},sequence={}", family,
+                                 static_cast<int64_t>(LogUniform(random, 0.6, 5.1)), hidden, vocabulary,
+                                 int64_t{1} << Uniform(random, 6, 12));
+  if (family == "llama")
+    text +=
+        fmt::format(",feed_forward={},key_width={}", Multiple(static_cast<double>(hidden) * 2.7, 64),
+                    Multiple(static_cast<double>(hidden) / static_cast<double>(Uniform(random, 1, 4)), 64));
+  if (family == "gpt") text += Coin(random, 2) ? ",tied_head=true" : ",head_bias=true";
+  return text;
+}
+
+// Integers that make sense beside a model of so many elements. By name, since frameworks call alike what is
+// alike.
+int64_t RandomInteger(const SettingRow& row, int64_t elements, std::mt19937_64& random) {
+  const std::string_view name = row.name;
+  const auto model = static_cast<double>(elements);
+  const auto part = [&](double low, double high) {
+    return std::max(static_cast<int64_t>(model / LogUniform(random, low, high)), row.least);
+  };
+  if (name.find("steps") != std::string_view::npos) return Coin(random, 3) ? Uniform(random, 2, 4) : 1;
+  if (name == "micro_batch") return Uniform(random, 1, 8);
+  if (name == "bucket_bytes") return 4 * part(-1, 6);
+  if (name == "first_bucket_bytes") return 0;
+  if (name == "max_live_parameters" || name == "max_reuse_distance") return part(-1, 4);
+  if (name == "param_persistence_threshold") return Coin(random, 3) ? 0 : Uniform(random, 1, 1 << 17);
+  return part(-1, 6);  // elements of a bucket or group
+}
+
+std::string RandomText(const SettingRow& row, int64_t elements, std::mt19937_64& random) {
+  constexpr std::array kTypes = {"float32", "bfloat16", "float16"};
+  switch (row.kind) {
+    case SettingKind::kFlag:
+      return Coin(random, 2) ? "true" : "false";
+    case SettingKind::kDataType:
+      return kTypes[random() % kTypes.size()];
+    case SettingKind::kInteger:
+      return fmt::format("{}", RandomInteger(row, elements, random));
+    case SettingKind::kChoice:
+      break;
+  }
+  const auto count = std::count(row.choices.begin(), row.choices.end(), ',') + 1;
+  std::string_view rest = row.choices;
+  for (int64_t skip = Uniform(random, 0, count - 1); skip > 0; --skip) rest.remove_prefix(rest.find(',') + 1);
+  return std::string(rest.substr(0, rest.find(',')));
+}
+
+const FrameworkGenerator& GeneratorOf(std::string_view framework) {
+  for (const FrameworkGenerator* generator : AllFrameworkGenerators()) {
+    if (generator->name() == framework) return *generator;
+  }
+  throw std::logic_error("no such framework");
+}
+
+// Integers and choices always, for what a framework takes for granted is no property of jobs; flags and types
+// stay at the framework's own value half of the time.
+SettingTexts RandomSettings(std::string_view framework, int64_t elements, std::mt19937_64& random) {
+  SettingTexts texts;
+  for (const SettingRow& row : GeneratorOf(framework).settings()) {
+    const bool own =
+        (row.kind == SettingKind::kFlag || row.kind == SettingKind::kDataType) && Coin(random, 2);
+    if (!own) texts[std::string(row.name)] = RandomText(row, elements, random);
+  }
+  return texts;
+}
+
+WorldShape RandomWorld(std::string_view framework, std::mt19937_64& random) {
+  WorldShape world;
+  world.data = static_cast<int>(Coin(random, 4) ? Uniform(random, 2, 17) : 1 << Uniform(random, 1, 7));
+  if (framework == "megatron") world.tensor = 1 << Uniform(random, 0, 3);
+  const bool hybrid = framework == "fsdp2" || framework == "deepspeed3" || framework == "dynamiccl-zero";
+  if (hybrid && world.data % 4 == 0 && Coin(random, 3)) world.shard = world.data / 2;
+  return world;
+}
+
+bool TellsStage(Axis axis, const WorldShape& world) {
+  return axis == Axis::kWorld || axis == Axis::kData || axis == world.ShardAxis();
+}
+
+class AxisWriter {
+ public:
+  AxisWriter(const GeneratedRun& run, Axis axis, const std::string& name) : run_(run), axis_(axis) {
+    sequence_.name = fmt::format("{} {}", name, Name(axis));
+    sequence_.framework = run.framework;
+  }
+  void Add(const std::vector<WireOperation>& operations) {
+    for (const WireOperation& operation : operations) {
+      if (operation.axis == axis_) Add(operation);
+    }
+  }
+  void BeginStep() { sequence_.step_begins.push_back(sequence_.calls.size()); }
+  CallSequence Take() { return std::move(sequence_); }
+
+ private:
+  void Add(const WireOperation& operation) {
+    IssuedCall issued;
+    issued.call = {.communicator = static_cast<uint64_t>(axis_) + 1,
+                   .call_number = next_group_,
+                   .bytes = operation.Bytes(),
+                   .collective = operation.collective,
+                   .data_type = operation.data_type,
+                   .op = operation.op,
+                   .index_in_group = operation.index_in_group,
+                   .group_size = operation.group_size,
+                   .n_ranks = run_.world.RanksOn(axis_)};
+    issued.root_or_peer = operation.root;
+    issued.labelled_role = operation.role;
+    issued.labelled_phase = operation.phase;
+    issued.labelled_stage = TellsStage(axis_, run_.world) ? run_.stage : ZeroStage::kUnknown;
+    if (operation.index_in_group + 1 == operation.group_size) ++next_group_;
+    sequence_.calls.push_back(issued);
+  }
+
+  const GeneratedRun& run_;
+  const Axis axis_;
+  CallSequence sequence_;
+  uint64_t next_group_ = 0;
+};
+
+// Enough steps for kLeastCalls of the busiest communicator.
+int StepsFor(const GeneratedRun& probe, int steps) {
+  size_t calls = 0;
+  for (const auto& step : probe.steps) calls = std::max(calls, step.size());
+  const size_t wanted = kLeastCalls / std::max<size_t>(calls, 1) + 1;
+  return std::clamp(static_cast<int>(wanted), steps, kMostSteps);
+}
+
+void Cut(CallSequence& sequence) {
+  if (sequence.calls.size() > kMostCalls) sequence.calls.resize(kMostCalls);
+  std::erase_if(sequence.step_begins, [&](size_t begin) { return begin >= sequence.calls.size(); });
+}
+
+}  // namespace
+
+std::span<const FrameworkGroup> AllFrameworkGroups() {
+  static const std::vector<FrameworkGroup> groups = {
+      {"pytorch-ddp", {"ddp", "zero-redundancy"}},
+      {"pytorch-fsdp2", {"fsdp2"}},
+      {"deepspeed", {"deepspeed1", "deepspeed2", "deepspeed3"}},
+      {"megatron", {"megatron"}},
+      {"colossalai", {"colossalai"}},
+      {"llmc", {"llmc"}},
+      {"dynamiccl", {"dynamiccl-zero", "zero-paper"}},
+  };
+  return groups;
+}
+
+const FrameworkGroup* GroupOf(std::string_view framework) {
+  for (const FrameworkGroup& group : AllFrameworkGroups()) {
+    if (std::find(group.generators.begin(), group.generators.end(), framework) != group.generators.end())
+      return &group;
+  }
+  return nullptr;
+}
+
+std::span<const std::string_view> AllFamilies() {
+  return kFamilies;
+}
+
+bool Trains(std::string_view framework, std::string_view family) {
+  if (framework == "llmc") return family == "gpt";
+  return framework != "megatron" || family != "resnet";
+}
+
+std::vector<CallSequence> SequencesOf(const GeneratedRun& run, const std::string& name) {
+  std::vector<CallSequence> sequences;
+  for (const Axis axis : kAllAxes) {
+    AxisWriter writer(run, axis, name);
+    writer.Add(run.construction);
+    for (const auto& step : run.steps) {
+      writer.BeginStep();
+      writer.Add(step);
+    }
+    CallSequence sequence = writer.Take();
+    Cut(sequence);
+    if (!sequence.calls.empty()) sequences.push_back(std::move(sequence));
+  }
+  return sequences;
+}
+
+Result<GeneratedRun> RunOf(const JobShape& shape, int steps) {
+  DYNAMICCL_TRY(const ModelShape model, ParseModel(shape.model));
+  return GenerateRun(shape.framework, model, shape.world, shape.settings, steps);
+}
+
+JobShape RandomShape(std::string_view framework, std::string_view family, std::mt19937_64& random) {
+  std::string why;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    JobShape shape{framework, RandomModel(family, random), RandomWorld(framework, random), {}};
+    shape.settings = RandomSettings(framework, ParseModel(shape.model)->Elements(), random);
+    const auto probe = RunOf(shape, 2);
+    if (probe && probe->steps[1].size() <= kMostCalls / 2) return shape;
+    why = probe ? "its steps are too long" : probe.error().message;
+  }
+  throw std::logic_error(
+      fmt::format("{} on {}: no settings found that it takes: {}", framework, family, why));
+}
+
+std::vector<CallSequence> RandomJob(std::string_view framework, std::string_view family, int steps,
+                                    std::mt19937_64& random) {
+  const JobShape shape = RandomShape(framework, family, random);
+  const auto probe = RunOf(shape, 2);
+  const auto run = RunOf(shape, StepsFor(*probe, steps));
+  auto sequences =
+      SequencesOf(*run, fmt::format("{} {} ranks {}", framework, shape.model, shape.world.Ranks()));
+  for (CallSequence& sequence : sequences) sequence.family = family;
+  return sequences;
+}
+
+std::vector<CallSequence> RandomJobs(const JobPlan& plan, std::mt19937_64& random) {
+  std::vector<CallSequence> all;
+  for (const std::string_view framework : plan.frameworks) {
+    for (const std::string_view family : plan.families) {
+      if (!Trains(framework, family)) continue;
+      for (int job = 0; job < plan.jobs; ++job) {
+        for (CallSequence& sequence : RandomJob(framework, family, plan.steps, random))
+          all.push_back(std::move(sequence));
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace dynamiccl::agents

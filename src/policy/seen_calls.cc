@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/policy/seen_calls.h"
+
+#include <algorithm>
+
+namespace dynamiccl {
+namespace {
+
+// Mixed as splitmix64 does; never 0. Two shapes may share a number; then the second counts as seen.
+uint64_t ShapeOf(const CollectiveCall& call) {
+  uint64_t shape = call.bytes * 0x9e3779b97f4a7c15u;
+  shape ^= (static_cast<uint64_t>(call.collective) << 16 | static_cast<uint64_t>(call.data_type) << 8 |
+            static_cast<uint64_t>(call.op)) *
+           0xd1342543de82ef95u;
+  shape = (shape ^ shape >> 30) * 0xbf58476d1ce4e5b9u;
+  shape = (shape ^ shape >> 27) * 0x94d049bb133111ebu;
+  return (shape ^ shape >> 31) | 1;
+}
+
+}  // namespace
+
+bool SeenCalls::IsNew(const CollectiveCall& call, uint64_t number) {
+  const uint64_t shape = ShapeOf(call);
+  auto& row = rows_[(shape >> 1) % kRows];
+  auto* const place =
+      std::find_if(row.begin(), row.end(), [&](uint64_t known) { return known == shape || known == 0; });
+  if (place == row.end() || *place == shape) return false;
+  *place = shape;
+  last_new_ = number;
+  return true;
+}
+
+}  // namespace dynamiccl

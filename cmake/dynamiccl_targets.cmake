@@ -76,3 +76,23 @@ function(dynamiccl_test name)
   string(REPLACE ";" "_" labels "${ARG_LABELS}")
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${labels} TIMEOUT ${patience} ${lock})
 endfunction()
+
+# dynamiccl_bats_test(<name> LABELS ... TIMEOUT s [ENVIRONMENT NAME=value ...] [LOCK name]): <name>.bats of this folder, told
+# DYNAMICCL_BIN and DYNAMICCL_SOURCE. Without bats it is skipped, visibly.
+function(dynamiccl_bats_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT;LOCK" "LABELS;ENVIRONMENT" ${ARGN})
+  find_program(BATS_PROGRAM bats)
+  if(BATS_PROGRAM)
+    add_test(NAME ${name} COMMAND ${BATS_PROGRAM} ${CMAKE_CURRENT_SOURCE_DIR}/${name}.bats)
+  else()
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: there is no bats")
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: there is no bats")
+  endif()
+  string(REPLACE ";" "_" labels "${ARG_LABELS}")
+  set_tests_properties(${name} PROPERTIES LABELS ${labels} ENVIRONMENT
+    "DYNAMICCL_BIN=$<TARGET_FILE:dynamiccl>;DYNAMICCL_SOURCE=${PROJECT_SOURCE_DIR};${ARG_ENVIRONMENT}")
+  if(ARG_LOCK)
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK ${ARG_LOCK})
+  endif()
+  dynamiccl_time_out(${ARG_TIMEOUT} ${name})
+endfunction()

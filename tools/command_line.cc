@@ -50,6 +50,10 @@ CommandLine::CommandLine(const CommandText& text, std::vector<std::string> argum
 }
 
 std::optional<int> CommandLine::Parse() {
+  if (visitor_) {
+    visitor_(app_);
+    return kExitOk;
+  }
   try {
     std::vector<std::string> reversed(arguments_.rbegin(), arguments_.rend());  // as CLI11 wants them
     app_.parse(reversed);

@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ class CommandLine {
   CommandLine(const CommandText& text, std::vector<std::string> arguments);
 
   CLI::App& app() { return app_; }
+  // Parse() gives the app to `visitor` and ends the command, whatever the arguments.
+  void OnlyDescribe(std::function<void(const CLI::App&)> visitor) { visitor_ = std::move(visitor); }
   // An exit code when the command must end here (help was printed, or the usage was wrong), nothing to go on.
   std::optional<int> Parse();
   // The words after "--"; empty without them.
@@ -44,6 +47,7 @@ class CommandLine {
   CLI::App app_;
   std::vector<std::string> arguments_;
   std::vector<std::string> program_;
+  std::function<void(const CLI::App&)> visitor_;
 };
 
 }  // namespace dynamiccl

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "plugin/runtime/nccl_variable.h"
+#include "src/base/launch_variables.h"
 #include "src/base/log.h"
 #include "src/base/settings.h"
 #include "src/base/sha256.h"
@@ -37,12 +38,6 @@ constexpr const char* kPins[] = {"NCCL_ALGO",
                                  "NCCL_COMM_BLOCKING",
                                  "NCCL_ENQUEUE_REARCH_ENABLE",
                                  "NCCL_SINGLE_PROC_MEM_REG_ENABLE"};
-
-// What launchers say about this process, the first that is set: torchrun, Open MPI, Slurm.
-constexpr const char* kRank[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
-constexpr const char* kWorld[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"};
-constexpr const char* kLocalWorld[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                       "SLURM_NTASKS_PER_NODE"};
 
 template <size_t N>
 int FirstNumber(const char* const (&names)[N], int fallback) {
@@ -143,9 +138,9 @@ JobSettings ReadJobSettings() {
   settings.tuner_plugin = NcclVariable("NCCL_TUNER_PLUGIN").value_or("");
   settings.site_store_path = TextSetting(Setting::kSiteStore);
   settings.attest_timeout_ms = ReadTimeout();
-  settings.rank = FirstNumber(kRank, -1);
-  settings.world = FirstNumber(kWorld, 0);
-  settings.local_world = FirstNumber(kLocalWorld, 0);
+  settings.rank = FirstNumber(kRankVariables, -1);
+  settings.world = FirstNumber(kWorldVariables, 0);
+  settings.local_world = FirstNumber(kLocalWorldVariables, 0);
   settings.reproducible = ReadReproducible(settings);
   settings.mode = OneTable(settings, ReadMode(settings));
   settings.times = ReadTimes(settings.mode);

@@ -88,13 +88,17 @@ std::vector<UnknownSetting> UnknownSettings(const char* const* environment) {
 }
 
 std::string ExpandPath(const std::string& pattern, int rank) {
+  return ExpandPath(pattern, rank, ::getpid());
+}
+
+std::string ExpandPath(const std::string& pattern, int rank, int process_id) {
   std::string path;
   for (size_t i = 0; i < pattern.size(); ++i) {
     const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
     if (next == 'h')
       path += HostName();
     else if (next == 'p')
-      path += std::to_string(::getpid());
+      path += std::to_string(process_id);
     else if (next == 'r')
       path += std::to_string(rank);
     else

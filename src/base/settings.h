@@ -48,5 +48,7 @@ std::vector<UnknownSetting> UnknownSettings(const char* const* environment);
 
 // Replaces %h (host), %p (process id) and %r (rank) in a path.
 std::string ExpandPath(const std::string& pattern, int rank);
+// Likewise of another process on this host.
+std::string ExpandPath(const std::string& pattern, int rank, int process_id);
 
 }  // namespace dynamiccl

@@ -19,33 +19,13 @@
 
 #include "src/nccl_abi/host_stream.h"
 #include "src/nccl_abi/nccl_api.h"
+#include "tests/integration/unique_id_by_file.h"
 
 namespace {
 
 std::string FromEnvironment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-void Check(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "guarded_job: %s: %d\n", what, result);
-  std::_Exit(4);
-}
-
-ncclUniqueId Exchange(const std::string& path, int rank) {
-  ncclUniqueId id{};
-  if (rank == 0) {
-    Check(ncclGetUniqueId(&id), "ncclGetUniqueId");
-    std::ofstream(path + ".new", std::ios::binary).write(id.internal, sizeof(id.internal));
-    std::rename((path + ".new").c_str(), path.c_str());
-    return id;
-  }
-  while (true) {
-    std::ifstream file(path, std::ios::binary);
-    if (file.read(id.internal, sizeof(id.internal))) return id;
-    ::usleep(2000);
-  }
 }
 
 std::vector<size_t> Sizes() {
@@ -80,7 +60,7 @@ int main(int argc, char** argv) {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   Check(hostcclStreamCreate(&stream), "hostcclStreamCreate");
-  Check(ncclCommInitRank(&comm, n_ranks, Exchange(argv[1], rank), rank), "ncclCommInitRank");
+  Check(ncclCommInitRank(&comm, n_ranks, UniqueIdByFile(argv[1], rank), rank), "ncclCommInitRank");
   std::vector<float> data(16u << 20);
   std::vector<long long> times;
   for (long call = 0; call < calls; ++call) {

@@ -8,39 +8,16 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "src/nccl_abi/host_stream.h"
 #include "src/nccl_abi/nccl_api.h"
+#include "tests/integration/unique_id_by_file.h"
 
 namespace {
-
-void Check(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "hanging_job: %s: %d\n", what, result);
-  std::_Exit(4);
-}
-#define CHECK_NCCL(call) Check(call, #call)
-
-ncclUniqueId Exchange(const std::string& path, int rank) {
-  ncclUniqueId id{};
-  if (rank == 0) {
-    CHECK_NCCL(ncclGetUniqueId(&id));
-    std::ofstream(path + ".new", std::ios::binary).write(id.internal, sizeof(id.internal));
-    std::rename((path + ".new").c_str(), path.c_str());
-    return id;
-  }
-  while (true) {
-    std::ifstream file(path, std::ios::binary);
-    if (file.read(id.internal, sizeof(id.internal))) return id;
-    ::usleep(2000);
-  }
-}
 
 void EndWhenTold() {
   while (::access(std::getenv("JOB_END"), F_OK) != 0) ::usleep(5000);
@@ -68,7 +45,7 @@ void Gather(const Rank& rank, size_t count) {
 
 void MakeAnother(const Rank& rank, const std::string& path) {
   ncclComm_t comm = nullptr;
-  CHECK_NCCL(ncclCommInitRank(&comm, rank.n_ranks, Exchange(path + ".second", rank.rank), rank.rank));
+  CHECK_NCCL(ncclCommInitRank(&comm, rank.n_ranks, UniqueIdByFile(path + ".second", rank.rank), rank.rank));
 }
 
 // What rank 2 does in place of the sum of 1000 that the others issue.
@@ -87,7 +64,7 @@ int main(int, char** argv) {
   rank.n_ranks = std::atoi(std::getenv("WORLD_SIZE"));
   const std::string fault = std::getenv("JOB_FAULT");
   std::thread(EndWhenTold).detach();
-  CHECK_NCCL(ncclCommInitRank(&rank.comm, rank.n_ranks, Exchange(argv[1], rank.rank), rank.rank));
+  CHECK_NCCL(ncclCommInitRank(&rank.comm, rank.n_ranks, UniqueIdByFile(argv[1], rank.rank), rank.rank));
   CHECK_NCCL(hostcclStreamCreate(&rank.stream));
   for (size_t i = 0; i < 10; ++i) Sum(rank, 100 + i);
   if (rank.rank == 2) DoWrong(rank, fault);

@@ -33,38 +33,13 @@
 #include "src/annotate/phase_marker.h"
 #include "src/nccl_abi/host_stream.h"
 #include "src/nccl_abi/nccl_api.h"
+#include "tests/integration/unique_id_by_file.h"
 
 namespace {
-
-[[noreturn]] void Fail(const char* what, int code) {
-  std::fprintf(stderr, "nccl_job: %s: %d\n", what, code);
-  std::_Exit(4);
-}
-
-void Check(ncclResult_t result, const char* what) {
-  if (result != ncclSuccess) Fail(what, result);
-}
-#define CHECK_NCCL(call) Check(call, #call)
 
 int FromEnvironment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? 0 : std::atoi(value);
-}
-
-// Rank 0 makes the id and publishes it under its final name; the others wait for it.
-ncclUniqueId Exchange(const std::string& path, int rank) {
-  ncclUniqueId id{};
-  if (rank == 0) {
-    CHECK_NCCL(ncclGetUniqueId(&id));
-    std::ofstream(path + ".new", std::ios::binary).write(id.internal, sizeof(id.internal));
-    std::rename((path + ".new").c_str(), path.c_str());
-    return id;
-  }
-  while (true) {
-    std::ifstream file(path, std::ios::binary);
-    if (file.read(id.internal, sizeof(id.internal))) return id;
-    ::usleep(2000);
-  }
 }
 
 struct Rank {
@@ -367,7 +342,7 @@ void UseSeveralOfOneGroup(const std::string& path, const Rank& like, int rounds)
   std::vector<Rank> worlds(3, like);
   std::vector<ncclUniqueId> ids;
   for (size_t i = 0; i < worlds.size(); ++i)
-    ids.push_back(Exchange(path + "several" + std::to_string(i), like.rank));
+    ids.push_back(UniqueIdByFile(path + "several" + std::to_string(i), like.rank));
   const bool apart = std::getenv("JOB_APART") != nullptr && FromEnvironment("JOB_APART") == like.rank;
   if (!apart) CHECK_NCCL(ncclGroupStart());
   for (size_t i = 0; i < worlds.size(); ++i)
@@ -401,7 +376,7 @@ void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
       UseSeveralOfOneGroup(path, world, rounds);
       continue;
     }
-    const ncclUniqueId id = Exchange(path + std::to_string(i), rank);
+    const ncclUniqueId id = UniqueIdByFile(path + std::to_string(i), rank);
     if (extras.contains("nonblocking")) {
       UseNonBlockingAndDestroy(id, world, rounds);
       continue;

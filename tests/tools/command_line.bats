@@ -84,6 +84,40 @@ assert all(f["advice"] for f in found["findings"] if f["verdict"] != "OK")'
   [[ "$output" == *"did you mean DYNAMICCL_POLICY"* ]]
 }
 
+@test "config check says what is wrong with files, and what they hold" {
+  printf 'allreduce,0,1000000,ring,ll,-1,-1,-1\nallreduce,10,20,tree,ll,-1,-1,-1\n' > rules.csv
+  run dynamiccl config check rules.csv
+  [ "$status" -eq 0 ]
+  [[ "$output" == WARN*"1 of 2 rules can never be used"*"line 2: line 1 takes all its calls first"* ]]
+  printf 'allreduce,0,1000000,rink,ll,-1,-1,-1\n' > wrong.csv
+  echo text > p.dcpolicy
+  echo text > notes.txt
+  for file in wrong.csv p.dcpolicy notes.txt absent.ctrace; do
+    run dynamiccl config check "$file"
+    [ "$status" -eq 1 ]
+    [[ "$output" == FAIL* ]]
+  done
+  printf '[[rule]]\n' > wrong.toml
+  run dynamiccl config check wrong.toml
+  [[ "$output" == FAIL*"neither rules"*"nor a topology"* ]]
+}
+
+@test "config check of the environment: names, values, files" {
+  DYNAMICCL_POLICI=x DYNAMICCL_TRACE_RECORDS=many DYNAMICCL_MODE=fast DYNAMICCL_RULES=absent.csv run dynamiccl config check
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"DYNAMICCL_POLICI"*"did you mean DYNAMICCL_POLICY"* ]]
+  [[ "$output" == *"'many' is not a whole number"* ]]
+  [[ "$output" == *"'fast' is no mode"* ]]
+  [[ "$output" == *"absent.csv"* ]]
+  run dynamiccl config check
+  [ "$status" -eq 0 ]
+}
+
+@test "config show prints what is set, and nothing else" {
+  [ "$(env -i DYNAMICCL_MODE=observe "$DYNAMICCL_BIN" config show)" = DYNAMICCL_MODE=observe ]
+  [ -z "$(env -i "$DYNAMICCL_BIN" config show)" ]
+}
+
 @test "doctor --compare-nccl says what an upgrade of NCCL changes" {
   run --separate-stderr dynamiccl doctor --compare-nccl 2.28.9 2.32.3 --machine dgx_b200
   [ "$status" -eq 0 ]

@@ -10,6 +10,7 @@
 #include "src/policy/policy_file.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/explain/assumed_fabric.h"
 #include "tools/report/choice_comparison.h"
 #include "tools/report/json_output.h"
 #include "tools/report/site_store_table.h"
@@ -49,16 +50,8 @@ const char* ReasonText(ChoiceReason reason) {
   return "";
 }
 
-// 16 ranks on two nodes with NCCL's constants for Hopper: what stands when no measured fabric is named.
-std::vector<MeasurementContext> DefaultFabrics() {
-  CostModelInput model;
-  model.fabric = {.n_ranks = 16, .n_nodes = 2, .max_channels = 8, .intra = {1, 150}, .inter = {4, 50}};
-  model.constants = NcclHopperConstants(2);
-  return {{"2 nodes x 8 (NVLink, InfiniBand)", model}};
-}
-
 Result<std::vector<MeasurementContext>> FabricsOf(const InspectOptions& options) {
-  if (options.measurements.empty()) return DefaultFabrics();
+  if (options.measurements.empty()) return std::vector{AssumedFabric()};
   DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(options.measurements));
   return file.contexts;
 }

@@ -158,6 +158,7 @@ void Register(CLI::App& app, ReplayWords& words) {
   app.add_option("--passes", words.options.passes,
                  "Issue the plan so often; the first of several is not timed (default: 1, 3 with --compare)")
       ->check(CLI::Range(1, 1000));
+  app.add_option("--best-rules", words.best_rules, "Write the rules of the best of --compare into this file");
   app.add_option("--arm-report", words.arm_report)->group("");
   app.add_flag("--paced", words.options.paced, "Keep the recorded gaps (default: as fast as possible)");
   app.add_flag("--check", words.options.check,

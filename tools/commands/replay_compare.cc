@@ -129,7 +129,8 @@ Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, co
 
 Result<ReplayArm> BestArm(const ReplayWords& words, const ReplayPlan& plan, const RunArm& run,
                           const TemporaryFolder& folder) {
-  ReplayArm best{.name = "best", .rules = folder.File("best.csv"), .mode = "frozen"};
+  const std::string rules_path = words.best_rules.empty() ? folder.File("best.csv") : words.best_rules;
+  ReplayArm best{.name = "best", .rules = rules_path, .mode = "frozen"};
   if (words.measurements.empty() && !words.system.empty()) return ReplayArm{.name = "best", .cheapest = true};
   DYNAMICCL_TRY(const std::string rules,
                 words.measurements.empty() ? RulesByForcing(plan, run, folder) : RulesOfSweep(words));

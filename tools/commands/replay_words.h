@@ -21,6 +21,7 @@ struct ReplayWords {
   ReplayOptions options;
   bool compare = false;
   int rounds = 5;
+  std::string best_rules;  // where the rules of the best are written; empty: nowhere
   std::string arm_report;  // of one arm of a comparison: where rank 0 writes what it measured
   bool json = false;
   LaunchOptions launch;

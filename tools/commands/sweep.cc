@@ -10,8 +10,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <thread>
 
 #include "src/base/settings.h"
 #include "src/transport/topology.h"
@@ -19,6 +17,7 @@
 #include "tools/bench/sweep.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/machine_description.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/launch_options.h"
 #include "tools/report/choice_comparison.h"
@@ -84,20 +83,6 @@ Result<std::vector<Collective>> ParseCollectives(const std::string& text) {
     collectives.push_back(*collective);
   }
   return collectives;
-}
-
-// "AMD EPYC 7B13, 2 cores"
-std::string MachineDescription() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string model = "unknown processor";
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) {
-      model = line.substr(colon + 2);
-      break;
-    }
-  }
-  return fmt::format("{}, {} cores", model, std::thread::hardware_concurrency());
 }
 
 Result<int> RunAsRank(const Words& words) {

@@ -4,12 +4,11 @@
 #include <sys/utsname.h>
 
 #include <ctime>
-#include <fstream>
-#include <thread>
 
 #include "tools/demo/demo_steps.h"
 #include "tools/demo/findings.h"
 #include "tools/demo/imported_sample.h"
+#include "tools/launch/machine_description.h"
 #include "tools/report/report.h"
 #include "tools/version.h"
 
@@ -23,14 +22,6 @@ std::string NowText() {
   char text[32];
   std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
   return text;
-}
-
-std::string ProcessorName() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
 }
 
 std::string ShapeText(const TrainingShape& shape) {
@@ -58,8 +49,7 @@ void AddProvenance(DemoSession& session, const SweptConfigs& swept) {
   result.quick = plan.quick;
   result.provenance = {
       {"dynamiccl", kVersion},
-      {"machine", fmt::format("{}, {} cores, Linux {}", ProcessorName(), std::thread::hardware_concurrency(),
-                              system.release)},
+      {"machine", fmt::format("{}, Linux {}", MachineDescription(), system.release)},
       {"NCCL", swept.all.library},
       {"text", session.text()},
       {"job", fmt::format("{} ranks on topology {}", plan.n_ranks, plan.topology)},

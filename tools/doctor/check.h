@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/settings.h"
 #include "tools/launch/installation.h"
 
 namespace dynamiccl {
@@ -30,7 +31,15 @@ std::vector<Finding> CheckMachine();
 // Variables and files that take the choice away from a tuner, and names that look like typos of ours.
 std::vector<Finding> CheckConflicts();
 
-// All of the above, in that order.
+// Values of the variables that are set, and the files that they name.
+std::vector<Finding> CheckSettings();
+
+// What a file of ours holds, or what is wrong with it; its kind is told by its name.
+Finding CheckFile(const std::string& path);
+// Likewise of the file that a setting names.
+Finding CheckFileOf(Setting setting, const std::string& path);
+
+// All groups of checks, in the order above.
 std::vector<Finding> Examine(const Installation& installation);
 
 }  // namespace dynamiccl

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "src/base/settings.h"
 #include "tools/doctor/check.h"
 
 namespace dynamiccl {
@@ -66,32 +64,11 @@ std::vector<Finding> CheckConfFiles() {
   return findings;
 }
 
-std::vector<Finding> CheckOurNames() {
-  std::vector<Finding> findings;
-  for (const UnknownSetting& unknown : UnknownSettings(environ)) {
-    findings.push_back({unknown.name, "no setting of ours", Verdict::kWarn,
-                        fmt::format("did you mean {}? `dynamiccl env` lists all", unknown.nearest)});
-  }
-  return findings;
-}
-
-std::vector<Finding> CheckNamedFiles() {
-  std::vector<Finding> findings;
-  for (const Setting setting : {Setting::kPolicy, Setting::kRules}) {
-    const std::string path = TextSetting(setting);
-    if (path.empty()) continue;
-    const bool readable = ::access(path.c_str(), R_OK) == 0;
-    findings.push_back({Row(setting).name, path, readable ? Verdict::kOk : Verdict::kFail,
-                        readable ? "" : "it cannot be read: jobs would keep NCCL's choices"});
-  }
-  return findings;
-}
-
 }  // namespace
 
 std::vector<Finding> CheckConflicts() {
   std::vector<Finding> findings;
-  for (const auto& group : {CheckPins(), CheckConfFiles(), CheckOurNames(), CheckNamedFiles()}) {
+  for (const auto& group : {CheckPins(), CheckConfFiles()}) {
     findings.insert(findings.end(), group.begin(), group.end());
   }
   if (findings.empty()) findings.push_back({"Conflicts", "none", Verdict::kOk, ""});
@@ -100,7 +77,7 @@ std::vector<Finding> CheckConflicts() {
 
 std::vector<Finding> Examine(const Installation& installation) {
   std::vector<Finding> findings = CheckInstallation(installation);
-  for (const auto& group : {CheckNccl(installation), CheckMachine(), CheckConflicts()}) {
+  for (const auto& group : {CheckNccl(installation), CheckMachine(), CheckConflicts(), CheckSettings()}) {
     findings.insert(findings.end(), group.begin(), group.end());
   }
   return findings;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is needed, builds and runs the tests. Arguments go to ctest, for instance -L fast or -R LegalConfigs.
+# Installs what is needed, builds and runs the tests, as many at a time as there are cores (DYNAMICCL_JOBS); what must
+# run alone says so itself. Arguments go to ctest, for instance -L fast or -R LegalConfigs.
 # What the tests need from the network (an NCCL wheel, nvcc, the text) is fetched once into the user's cache; tests whose
 # data cannot be had are skipped visibly.
 set -euo pipefail
@@ -15,4 +16,4 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 "$root/tools/setup/build.sh"
 "$root/tools/setup/fetch_shakespeare.sh" || printf '==> no text: tests on real text will be skipped\n'
 printf '==> testing\n'
-exec ctest --test-dir "$root/build/release" --output-on-failure --no-tests=error -LE slow "$@"
+exec ctest --test-dir "$root/build/release" --output-on-failure --no-tests=error -j "${DYNAMICCL_JOBS:-$(nproc)}" -LE slow "$@"

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What launchers tell a process of its place in the job: torchrun, Open MPI, Slurm. The first that is set
+// counts.
+#pragma once
+
+namespace dynamiccl {
+
+inline constexpr const char* kRankVariables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+inline constexpr const char* kWorldVariables[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"};
+inline constexpr const char* kLocalWorldVariables[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                                       "SLURM_NTASKS_PER_NODE"};
+
+}  // namespace dynamiccl

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl completion`: what makes a shell complete this program.
+#include <fmt/format.h>
+
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/manual/completion_script.h"
+
+namespace dynamiccl {
+
+Result<int> CompletionCommand(CommandLine& line) {
+  std::string shell;
+  line.app()
+      .add_option("shell", shell, "Shell to write the script for")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const std::string script, CompletionScript(shell, DescribeCommands()));
+  fmt::print("{}", script);
+  return kExitOk;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl config`: what the environment sets, and whether a job could use it: before the job is started.
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "src/base/settings.h"
+#include "tools/command_table.h"
+#include "tools/commands/print_findings.h"
+#include "tools/exit_code.h"
+#include "tools/report/json_output.h"
+
+namespace dynamiccl {
+namespace {
+
+struct ConfigOptions {
+  std::vector<std::string> files;
+  bool json = false;
+};
+
+int Show(bool json) {
+  Json settings = Json::object();
+  for (const SettingRow& row : AllSettings()) {
+    if (std::getenv(row.name) == nullptr) continue;
+    settings[row.name] = TextSetting(row.id);
+    if (!json) fmt::print("{}={}\n", row.name, TextSetting(row.id));
+  }
+  if (json) PrintJson({{"schema", 1}, {"settings", settings}});
+  return kExitOk;
+}
+
+int Check(const ConfigOptions& options) {
+  std::vector<Finding> findings;
+  for (const std::string& file : options.files) findings.push_back(CheckFile(file));
+  if (options.files.empty()) findings = CheckSettings();
+  if (findings.empty()) findings.push_back({"Settings", "nothing wrong", Verdict::kOk, ""});
+  return PrintFindings(findings, options.json);
+}
+
+}  // namespace
+
+Result<int> ConfigCommand(CommandLine& line) {
+  ConfigOptions options;
+  line.app().require_subcommand(1);
+  CLI::App* const show =
+      line.app().add_subcommand("show", "Print the settings that the environment makes, one a line");
+  CLI::App* const check = line.app().add_subcommand(
+      "check", "Say whether files, or what the environment sets, could be used by a job");
+  check->add_option("files", options.files,
+                    "Policies, rules, topologies, traces, measurements, site stores, saved decisions "
+                    "(default: the environment's settings and the files that they name)");
+  for (CLI::App* const action : {show, check}) action->add_flag("--json", options.json, "As JSON");
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  return show->parsed() ? Show(options.json) : Check(options);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl ctl`: which jobs run with DynamICCL, what they decided, and another policy for them.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/report/json_output.h"
+#include "tools/running/metrics_reading.h"
+#include "tools/running/policy_swap.h"
+#include "tools/running/running_process.h"
+
+namespace dynamiccl {
+namespace {
+
+struct CtlOptions {
+  std::string fresh;
+  std::string policy;
+  int process_id = 0;
+  bool json = false;
+};
+
+constexpr size_t kProgramWidth = 60;
+
+std::vector<RunningProcess> Chosen(const CtlOptions& options) {
+  std::vector<RunningProcess> processes = RunningProcesses();
+  if (options.process_id != 0)
+    std::erase_if(processes, [&](const RunningProcess& process) { return process.id != options.process_id; });
+  return processes;
+}
+
+std::string SettingOf(const RunningProcess& process, const char* name) {
+  const auto found = process.settings.find(name);
+  return found == process.settings.end() ? "" : found->second;
+}
+
+std::vector<MetricLine> MetricsOf(const RunningProcess& process) {
+  const std::string path = process.PathSetting("DYNAMICCL_METRICS");
+  std::ifstream file(path);
+  return ParseMetrics(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+// "policy 120, nccl 30", or why nothing is known.
+std::string CountsText(const std::map<std::string, double>& counts, const char* nothing) {
+  std::string text;
+  for (const auto& [name, count] : counts)
+    text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", name, count);
+  return text.empty() ? nothing : text;
+}
+
+std::string ModeOf(const std::vector<MetricLine>& metrics, const RunningProcess& process) {
+  for (const MetricLine& metric : metrics) {
+    const auto mode = metric.labels.find("mode");
+    if (metric.name == "dynamiccl_info" && mode != metric.labels.end()) return mode->second;
+  }
+  return SettingOf(process, "DYNAMICCL_MODE");
+}
+
+Json StatusJson(const RunningProcess& process) {
+  const std::vector<MetricLine> metrics = MetricsOf(process);
+  return {{"process_id", process.id},
+          {"rank", process.rank},
+          {"program", process.program},
+          {"mode", ModeOf(metrics, process)},
+          {"policy", process.PathSetting("DYNAMICCL_POLICY")},
+          {"trace", process.trace},
+          {"metrics", process.PathSetting("DYNAMICCL_METRICS")},
+          {"decisions", SumBy(metrics, "dynamiccl_decisions_total", "decided_by")},
+          {"table_versions", SumBy(metrics, "dynamiccl_table_versions_total", "reason")},
+          {"settings", process.settings}};
+}
+
+void PrintStatus(const RunningProcess& process) {
+  const std::vector<MetricLine> metrics = MetricsOf(process);
+  const std::string mode = ModeOf(metrics, process);
+  const std::string policy = process.PathSetting("DYNAMICCL_POLICY");
+  const char* const unknown =
+      metrics.empty() ? "not known: start jobs with DYNAMICCL_METRICS=folder/%r.prom" : "none";
+  fmt::print("process {}{}: {}\n", process.id, process.rank < 0 ? "" : fmt::format(", rank {}", process.rank),
+             process.program.substr(0, kProgramWidth));
+  fmt::print("  mode       {}\n  policy     {}\n  trace      {}\n",
+             mode.empty() ? "by its other settings" : mode, policy.empty() ? "none" : policy,
+             process.trace.empty() ? "none" : process.trace);
+  fmt::print("  decisions  {}\n  versions   {}\n",
+             CountsText(SumBy(metrics, "dynamiccl_decisions_total", "decided_by"), unknown),
+             CountsText(SumBy(metrics, "dynamiccl_table_versions_total", "reason"), unknown));
+}
+
+Result<int> ShowStatus(const CtlOptions& options) {
+  const std::vector<RunningProcess> processes = Chosen(options);
+  if (options.json) {
+    Json list = Json::array();
+    for (const RunningProcess& process : processes) list.push_back(StatusJson(process));
+    PrintJson({{"schema", 1}, {"processes", list}});
+    return kExitOk;
+  }
+  for (const RunningProcess& process : processes) PrintStatus(process);
+  if (processes.empty()) fmt::print("no process of yours on this machine has DynamICCL loaded\n");
+  return kExitOk;
+}
+
+Result<std::string> OnePath(const std::set<std::string>& paths) {
+  if (paths.size() == 1) return *paths.begin();
+  if (paths.empty()) {
+    return WithHint(
+        MakeError(ErrorKind::kNotFound, "no adaptive job with a policy file runs on this machine"),
+        "only DYNAMICCL_MODE=adaptive takes up another policy; name its file with --policy");
+  }
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "jobs with {} policy files run here", paths.size()),
+                  "name one by --pid or --policy; `dynamiccl ctl status` lists them");
+}
+
+// The policy file that the chosen jobs watch.
+Result<std::string> WatchedPolicy(const CtlOptions& options) {
+  if (!options.policy.empty()) return options.policy;
+  std::set<std::string> paths;
+  for (const RunningProcess& process : Chosen(options)) {
+    const std::string path = process.PathSetting("DYNAMICCL_POLICY");
+    if (!path.empty() && SettingOf(process, "DYNAMICCL_MODE") == "adaptive") paths.insert(path);
+  }
+  return OnePath(paths);
+}
+
+Result<int> Change(const CtlOptions& options) {
+  DYNAMICCL_TRY(const std::string path, WatchedPolicy(options));
+  DYNAMICCL_TRY(const PolicySwap swap,
+                options.fresh.empty() ? RollBackPolicy(path) : SwapPolicy(path, options.fresh));
+  if (options.json) {
+    PrintJson(
+        {{"schema", 1}, {"policy", path}, {"before", ToHex(swap.before)}, {"after", ToHex(swap.after)}});
+    return kExitOk;
+  }
+  fmt::print("{}: {} -> {}\n", path, ToHex(swap.before).substr(0, 12), ToHex(swap.after).substr(0, 12));
+  fmt::print(
+      "Ranks take it up together when all of them see this file; `dynamiccl ctl rollback` undoes it.\n");
+  return kExitOk;
+}
+
+}  // namespace
+
+Result<int> CtlCommand(CommandLine& line) {
+  CtlOptions options;
+  CLI::App& app = line.app();
+  app.require_subcommand(1);
+  CLI::App* const status =
+      app.add_subcommand("status", "Say which jobs run with DynamICCL here, and what they decided");
+  CLI::App* const swap =
+      app.add_subcommand("swap", "Give adaptive jobs another policy, which is checked first");
+  swap->add_option("file", options.fresh, "Policy file to take up")->required();
+  CLI::App* const rollback =
+      app.add_subcommand("rollback", "Give them back the policy before the last change");
+  for (CLI::App* const action : {swap, rollback})
+    action->add_option("--policy", options.policy,
+                       "Policy file that the job watches (default: that of the running jobs)");
+  for (CLI::App* const action : {status, swap, rollback}) {
+    action->add_option("--pid", options.process_id, "Process of the job (default: all of this user here)");
+    action->add_flag("--json", options.json, "As JSON");
+  }
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  return status->parsed() ? ShowStatus(options) : Change(options);
+}
+
+}  // namespace dynamiccl

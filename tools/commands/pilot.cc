@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl pilot`: a user's own job observed, its own calls tried under every config, and the job itself by
+// default, with ours, by default: what DynamICCL would do for it, in one file.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+
+#include "src/base/clock.h"
+#include "src/decision/override_rules.h"
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/launch/machine_description.h"
+#include "tools/launch/shell_quote.h"
+#include "tools/launch_options.h"
+#include "tools/pilot/pilot_result.h"
+#include "tools/pilot/step_pace.h"
+#include "traces/format/trace_reader.h"
+
+namespace dynamiccl {
+namespace {
+
+struct PilotWords {
+  LaunchOptions launch;
+  std::string folder = "pilot";
+  double budget_s = 900;
+  int rounds = 5;
+  uint64_t replayed_calls = 500;
+  bool json = false;
+};
+
+constexpr int kFewestRounds = 3;
+// Of the budget, for trying configs.
+constexpr double kHeadroomShare = 0.4;
+
+class Pilot {
+ public:
+  Pilot(const CommandLine& line, PilotWords& words) : line_(line), words_(words) {}
+
+  Result<PilotResult> Run() {
+    DYNAMICCL_CHECK_OK(Observe());
+    TryHeadroom();
+    DYNAMICCL_CHECK_OK(ChooseOurs());
+    DYNAMICCL_CHECK_OK(RunRounds());
+    return std::move(result_);
+  }
+
+ private:
+  std::string File(const std::string& name) const { return words_.folder + "/" + name; }
+  double Elapsed() const { return static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-9; }
+
+  // The job once, recorded; `ours` empty: as NCCL does it.
+  Result<RecordedLaunch> LaunchJob(const RuntimeOptions& ours, const std::string& name) {
+    LaunchOptions launch = words_.launch;
+    launch.runtime = ours;
+    launch.runtime.topology = words_.launch.runtime.topology;
+    if (launch.runtime.policy.empty() && launch.runtime.rules.empty()) launch.runtime.mode = "observe";
+    const std::string trace = File(name + ".ctrace");
+    launch.runtime.trace = PartPattern(trace);
+    DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, line_.program()));
+    plan.output_path = File("job.log");
+    DYNAMICCL_TRY(RecordedLaunch recorded, LaunchRecorded(plan, trace));
+    if (recorded.outcome.ok()) return recorded;
+    return WithHint(MakeError(ErrorKind::kPeerFailed, "the job ({}): {}", name, Describe(recorded.outcome)),
+                    "its output is in " + plan.output_path);
+  }
+
+  Status Observe() {
+    spdlog::info("1 of 3: the job as it is, recorded");
+    DYNAMICCL_TRY(result_.observed, LaunchJob({}, "observed"));
+    result_.machine = MachineDescription();
+    result_.command = ShellQuote(line_.program());
+    result_.trace = File("observed.ctrace");
+    spdlog::info("{}", Describe(result_.observed.coverage));
+    return {};
+  }
+
+  // The same ranks here, as far as they all run on this machine.
+  std::vector<std::string> ReplayCommandWords(const Installation& installation) const {
+    std::vector<std::string> words{installation.dynamiccl,
+                                   "replay",
+                                   result_.trace,
+                                   "--compare",
+                                   "--json",
+                                   "--rounds",
+                                   "3",
+                                   "--best-rules",
+                                   File("best.csv"),
+                                   "--count",
+                                   std::to_string(words_.replayed_calls)};
+    if (!words_.launch.runtime.topology.empty())
+      words.insert(words.end(), {"--topology", words_.launch.runtime.topology});
+    if (words_.launch.force_hostccl) words.push_back("--hostccl");
+    if (words_.launch.force_no_hostccl) words.push_back("--no-hostccl");
+    return words;
+  }
+
+  Result<Json> Headroom() const {
+    DYNAMICCL_TRY(const Installation installation, FindInstallation(words_.launch.home));
+    const std::string output = File("headroom.json");
+    LaunchPlan plan;
+    plan.command = {"/bin/sh", "-c", R"(output=$1; shift; exec "$@" > "$output")", "sh", output};
+    const std::vector<std::string> words = ReplayCommandWords(installation);
+    plan.command.insert(plan.command.end(), words.begin(), words.end());
+    plan.output_path = File("headroom.log");
+    plan.time_limit = std::chrono::milliseconds(static_cast<int64_t>(words_.budget_s * kHeadroomShare * 1e3));
+    DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
+    if (outcome.ok()) return ReadJsonFile(output);
+    return MakeError(ErrorKind::kPeerFailed, "replay: {}; see {}", Describe(outcome), plan.output_path);
+  }
+
+  // A job that cannot be replayed here, for instance because its ranks lie on several nodes, is compared all
+  // the same.
+  void TryHeadroom() {
+    if (words_.replayed_calls == 0) {
+      result_.headroom_missing = "left out";
+      return;
+    }
+    spdlog::info("2 of 3: {} of its calls again under each config", words_.replayed_calls);
+    Result<Json> headroom = Headroom();
+    if (headroom)
+      result_.headroom = std::move(*headroom);
+    else
+      result_.headroom_missing = headroom.error().message;
+  }
+
+  Status ChooseOurs() {
+    const RuntimeOptions& given = words_.launch.runtime;
+    if (!given.policy.empty() || !given.rules.empty()) {
+      ours_ = {.mode = given.mode, .policy = given.policy, .rules = given.rules};
+      result_.ours = given.policy.empty() ? "rules " + given.rules : "policy " + given.policy;
+      return {};
+    }
+    const auto best = OverrideRules::ReadFile(File("best.csv"));
+    if (!best || best->rules().empty()) return {};
+    ours_ = {.mode = "frozen", .rules = File("best.csv")};
+    result_.ours = "rules found by forcing each config, " + ours_.rules;
+    return {};
+  }
+
+  Result<double> Time(const RuntimeOptions& runtime, const std::string& name) {
+    DYNAMICCL_TRY(const RecordedLaunch recorded, LaunchJob(runtime, name));
+    DYNAMICCL_TRY(const Trace trace, ReadTrace(File(name + ".ctrace")));
+    DYNAMICCL_TRY(const StepPace pace, PaceOf(trace));
+    result_.steps_marked = pace.marked;
+    return pace.milliseconds;
+  }
+
+  Status RunRounds() {
+    if (result_.ours.empty()) return {};
+    const double begin = Elapsed();
+    for (int round = 0; round < words_.rounds; ++round) {
+      const double spent = Elapsed() - begin;
+      if (round >= kFewestRounds && Elapsed() + spent / round > words_.budget_s) break;
+      spdlog::info("3 of 3: default, ours, default: round {} of at most {}", round + 1, words_.rounds);
+      PilotRound timed;
+      DYNAMICCL_TRY(timed.default_ms, Time({}, "default"));
+      DYNAMICCL_TRY(timed.ours_ms, Time(ours_, "ours"));
+      DYNAMICCL_TRY(timed.default_again_ms, Time({}, "default"));
+      result_.rounds.push_back(timed);
+    }
+    return {};
+  }
+
+  const CommandLine& line_;
+  PilotWords& words_;
+  const int64_t begun_ns_ = MonotonicNanoseconds();
+  RuntimeOptions ours_;
+  PilotResult result_;
+};
+
+Status Write(const PilotResult& result, const std::string& folder) {
+  DYNAMICCL_TRY(Trace trace, ReadTrace(result.trace));
+  DYNAMICCL_CHECK_OK(WriteJsonFile(folder + "/pilot.json", ToJson(result)));
+  return WriteTextFile(folder + "/pilot.html", RenderPilot(result, {result.trace, std::move(trace)}));
+}
+
+}  // namespace
+
+Result<int> PilotCommand(CommandLine& line) {
+  PilotWords words;
+  RegisterLaunchOptions(line.app(), words.launch);
+  line.app().add_option("-o,--output", words.folder, "Folder for what is found")->capture_default_str();
+  line.app()
+      .add_option("--budget", words.budget_s, "Time for all of it (600s, 15m)")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}}))
+      ->default_str("15m");
+  line.app()
+      .add_option("--rounds", words.rounds,
+                  "Rounds of default, ours, default; fewer, but three, when time is short")
+      ->capture_default_str()
+      ->check(CLI::Range(kFewestRounds, 1000));
+  line.app()
+      .add_option("--replayed-calls", words.replayed_calls,
+                  "Calls of the job that are tried under each config; 0: none")
+      ->capture_default_str();
+  line.app().add_flag("--json", words.json, "Print the result as JSON");
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  std::error_code failure;
+  std::filesystem::create_directories(words.folder, failure);
+  if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", words.folder, failure.message());
+  DYNAMICCL_TRY(const PilotResult result, Pilot(line, words).Run());
+  DYNAMICCL_CHECK_OK(Write(result, words.folder));
+  if (words.json)
+    PrintJson(ToJson(result));
+  else
+    fmt::print("{}{}/pilot.html has all of it\n", Describe(result), words.folder);
+  return result.Verdict() == PilotVerdict::kSlower ? kExitResultSaysNo : kExitOk;
+}
+
+}  // namespace dynamiccl

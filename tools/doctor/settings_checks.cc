@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "src/base/settings.h"
+#include "tools/doctor/check.h"
+
+namespace dynamiccl {
+namespace {
+
+// Settings that name a file which a job reads.
+constexpr std::array kReadFiles = {Setting::kPolicy, Setting::kRules, Setting::kDecisions,
+                                   Setting::kSiteStore};
+constexpr std::array<const char*, 5> kModes = {"", "off", "observe", "frozen", "adaptive"};
+
+std::vector<Finding> CheckNames() {
+  std::vector<Finding> findings;
+  for (const UnknownSetting& unknown : UnknownSettings(environ)) {
+    findings.push_back({unknown.name, "no setting of ours", Verdict::kWarn,
+                        fmt::format("did you mean {}? `dynamiccl env` lists all", unknown.nearest)});
+  }
+  return findings;
+}
+
+// What the job would say of the value, if it does not take it.
+std::string FaultOf(const SettingRow& row) {
+  if (row.type == SettingType::Integer) {
+    const auto number = IntegerSetting(row.id);
+    return number ? "" : number.error().message;
+  }
+  if (row.type == SettingType::Bool) {
+    const auto flag = BoolSetting(row.id);
+    return flag ? "" : flag.error().message;
+  }
+  if (row.id != Setting::kMode) return "";
+  for (const char* mode : kModes) {
+    if (::strcasecmp(TextSetting(row.id).c_str(), mode) == 0) return "";
+  }
+  return fmt::format("{}='{}' is no mode", row.name, TextSetting(row.id));
+}
+
+std::vector<Finding> CheckValues() {
+  std::vector<Finding> findings;
+  for (const SettingRow& row : AllSettings()) {
+    if (std::getenv(row.name) == nullptr) continue;
+    const std::string fault = FaultOf(row);
+    if (!fault.empty()) findings.push_back({row.name, fault, Verdict::kFail, row.sentence});
+  }
+  return findings;
+}
+
+std::vector<Finding> CheckNamedFiles() {
+  std::vector<Finding> findings;
+  for (const Setting setting : kReadFiles) {
+    const std::string path = TextSetting(setting);
+    // The store and the decisions are made by the first job.
+    const bool made_later = setting == Setting::kSiteStore || setting == Setting::kDecisions;
+    if (path.empty() || (made_later && !std::filesystem::exists(path))) continue;
+    Finding finding = CheckFileOf(setting, path);
+    finding.subject = Row(setting).name;
+    if (finding.verdict == Verdict::kOk) finding.value = fmt::format("{}: {}", path, finding.value);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Finding> CheckSettings() {
+  std::vector<Finding> findings = CheckNames();
+  for (const auto& group : {CheckValues(), CheckNamedFiles()})
+    findings.insert(findings.end(), group.begin(), group.end());
+  return findings;
+}
+
+}  // namespace dynamiccl

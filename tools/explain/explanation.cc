@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/explain/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/policy/boosted_trees.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr const char* kMeanings[] = {
+#define DYNAMICCL_CONFIG_FEATURE(name, limit, meaning) meaning,
+    DYNAMICCL_CONTEXT_FEATURES(DYNAMICCL_CONFIG_FEATURE) DYNAMICCL_ACTION_FEATURES(DYNAMICCL_CONFIG_FEATURE)
+#undef DYNAMICCL_CONFIG_FEATURE
+};
+
+constexpr double kOne = 65536;        // 16 fraction bits, of costs and residuals
+constexpr double kFeatureOne = 4096;  // 12, of features
+
+double Microseconds(int32_t log2_picoseconds) {
+  return std::exp2(log2_picoseconds / kOne) * 1e-6;
+}
+
+std::string OutsideText(const Policy& policy, const ConfigInputs& inputs, int first, int last) {
+  const int feature = OutsideDomain(policy.tensors, inputs, first, last);
+  if (feature < 0) return "";
+  return fmt::format("{} is {:.3f}, training saw {:.3f} to {:.3f}", kMeanings[feature],
+                     inputs[static_cast<size_t>(feature)] / kFeatureOne,
+                     policy.tensors.domain_min[feature] / kFeatureOne,
+                     policy.tensors.domain_max[feature] / kFeatureOne);
+}
+
+// What each part of the policy says of one config.
+struct Words {
+  int32_t prior = 0;
+  Residuals residuals{};
+  int32_t trees = 0;
+};
+
+Words WordsOn(const PolicyTensors& tensors, const ConfigAction& action, const ConfigInputs& inputs) {
+  return {action.prior, PredictResiduals(tensors, inputs), PredictTreeResidual(tensors, inputs)};
+}
+
+// As ChooseConfig asks it.
+bool AllPromise(const PolicyTensors& tensors, const Words& by_default, const Words& words) {
+  const int32_t by_prior = by_default.prior - words.prior;
+  for (size_t i = 0; i < kEnsemble; ++i) {
+    if (by_prior + by_default.residuals[i] - words.residuals[i] < tensors.config.gate) return false;
+  }
+  return tensors.trees.count == 0 || by_prior + by_default.trees - words.trees >= tensors.config.gate;
+}
+
+ExplainedConfig ExplainConfig(const Policy& policy, const ConfigContext& context, const ConfigAction& action,
+                              const Words& by_default) {
+  const ConfigInputs inputs = context.Features(action);
+  const Words words = WordsOn(policy.tensors, action, inputs);
+  ExplainedConfig explained{.config = action.config, .estimate_us = Microseconds(action.prior)};
+  explained.predicted_us = Microseconds(action.prior + MeanResidual(policy.tensors, inputs));
+  for (size_t i = 0; i < kEnsemble; ++i)
+    explained.networks_us[i] = Microseconds(action.prior + words.residuals[i]);
+  if (policy.tensors.trees.count > 0) explained.trees_us = Microseconds(action.prior + words.trees);
+  explained.outside = OutsideText(policy, inputs, kContextFeatures, kConfigFeatures);
+  explained.promised = explained.outside.empty() && AllPromise(policy.tensors, by_default, words);
+  return explained;
+}
+
+// The default's own number of channels may not be among the actions.
+std::vector<ConfigAction> ActionsAndDefault(const ConfigContext& context) {
+  std::vector<ConfigAction> actions = context.Actions();
+  const ConfigAction by_default = context.Price(context.default_config());
+  const bool listed = std::any_of(actions.begin(), actions.end(), [&](const ConfigAction& action) {
+    return action.config == by_default.config;
+  });
+  if (!listed) actions.push_back(by_default);
+  return actions;
+}
+
+}  // namespace
+
+Explanation Explain(const Policy& policy, const CostModelInput& fabric, const ConfigQuestion& question,
+                    const OverrideRules* rules) {
+  const ConfigContext context(fabric, question);
+  Explanation explanation{.default_config = context.default_config(),
+                          .choice = ChooseConfig(policy, fabric, question),
+                          .gate_percent = 100 * (std::exp2(policy.tensors.config.gate / kOne) - 1)};
+  if (rules != nullptr) {
+    const OverrideRule* rule = rules->Match({.collective = question.collective,
+                                             .bytes = question.bytes,
+                                             .n_nodes = fabric.fabric.n_nodes,
+                                             .n_ranks = fabric.fabric.n_ranks});
+    if (rule != nullptr) explanation.rule = *rule;
+  }
+  const ConfigAction by_default = context.Price(explanation.default_config);
+  if (by_default.prior <= 0) return explanation;
+  const ConfigInputs default_inputs = context.Features(by_default);
+  explanation.outside = OutsideText(policy, default_inputs, 0, kConfigFeatures);
+  const Words default_words = WordsOn(policy.tensors, by_default, default_inputs);
+  for (const ConfigAction& action : ActionsAndDefault(context))
+    explanation.configs.push_back(ExplainConfig(policy, context, action, default_words));
+  std::stable_sort(
+      explanation.configs.begin(), explanation.configs.end(),
+      [](const ExplainedConfig& a, const ExplainedConfig& b) { return a.predicted_us < b.predicted_us; });
+  return explanation;
+}
+
+}  // namespace dynamiccl

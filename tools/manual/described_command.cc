@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/manual/described_command.h"
+
+#include <array>
+#include <sstream>
+
+#include "tools/command_table.h"
+
+namespace dynamiccl {
+namespace {
+
+// Commands whose first word decides what options there are, so that they must be asked once for each.
+constexpr std::array kWordsOfZero = {"tradeoffs", "capped"};
+
+std::vector<std::string> SplitAt(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+// CLI11 shows a list of values as "TEXT:{a,b}".
+std::vector<std::string> ChoicesOf(const std::string& type) {
+  const size_t open = type.find('{');
+  const size_t close = type.find('}', open);
+  if (open == std::string::npos || close == std::string::npos) return {};
+  return SplitAt(type.substr(open + 1, close - open - 1), ',');
+}
+
+DescribedOption DescriptionOf(const CLI::Option& option) {
+  DescribedOption described;
+  for (const std::string& name : option.get_snames()) described.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) described.names.push_back("--" + name);
+  if (described.names.empty()) described.names.push_back(option.get_name(true));
+  const std::string type = option.get_type_name();
+  if (option.get_items_expected_max() > 0) described.value = type.substr(0, type.find(':'));
+  described.choices = ChoicesOf(type);
+  described.sentence = option.get_description();
+  described.default_value = option.get_default_str();
+  described.required = option.get_required();
+  return described;
+}
+
+DescribedCommand DescriptionOf(const CLI::App& app, std::string name) {
+  DescribedCommand described{.name = std::move(name), .footer = app.get_footer()};
+  described.sentence = app.get_description();
+  for (const CLI::Option* option : app.get_options()) {
+    const bool hidden = option->get_group().empty();
+    if (!hidden) described.options.push_back(DescriptionOf(*option));
+  }
+  for (const CLI::App* action : app.get_subcommands([](const CLI::App*) { return true; }))
+    described.actions.push_back(DescriptionOf(*action, described.name + " " + action->get_name()));
+  return described;
+}
+
+DescribedCommand Describe(const CommandRow& row, std::vector<std::string> words) {
+  DescribedCommand described;
+  CommandLine line(row.text, std::move(words));
+  line.OnlyDescribe([&](const CLI::App& app) { described = DescriptionOf(app, row.text.name); });
+  // The description's visitor runs inside Parse(), which then ends the command.
+  (void)row.function(line);
+  described.sentence = row.text.sentence;
+  described.examples = SplitAt(row.text.examples, '\n');
+  return described;
+}
+
+}  // namespace
+
+std::vector<DescribedCommand> DescribeCommands() {
+  std::vector<DescribedCommand> commands;
+  for (const CommandRow& row : AllCommands()) {
+    commands.push_back(Describe(row, {}));
+    if (commands.back().name != "zero") continue;
+    for (const char* word : kWordsOfZero) {
+      const DescribedCommand study = Describe(row, {word});
+      commands.back().actions.insert(commands.back().actions.end(), study.actions.begin(),
+                                     study.actions.end());
+    }
+  }
+  return commands;
+}
+
+}  // namespace dynamiccl

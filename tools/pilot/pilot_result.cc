@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/pilot/pilot_result.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tools/version.h"
+
+namespace dynamiccl {
+namespace {
+
+Timing TimingOf(const std::vector<PilotRound>& rounds, std::initializer_list<double PilotRound::*> fields) {
+  std::vector<double> samples;
+  for (const PilotRound& round : rounds) {
+    for (const auto field : fields) samples.push_back(round.*field);
+  }
+  return Summarize(std::move(samples));
+}
+
+const char* Name(PilotVerdict verdict) {
+  switch (verdict) {
+    case PilotVerdict::kFaster:
+      return "faster";
+    case PilotVerdict::kSlower:
+      return "slower";
+    case PilotVerdict::kEqual:
+      return "equal within the noise";
+    case PilotVerdict::kVoid:
+      return "void";
+  }
+  return "";
+}
+
+std::string TimeText(const Timing& timing) {
+  return fmt::format("{:.2f} ms ({:.2f} to {:.2f})", timing.median, timing.low, timing.high);
+}
+
+std::string VerdictText(const PilotResult& result) {
+  const Timing by_default = result.DefaultTiming(), ours = result.OursTiming();
+  if (result.rounds.empty())
+    return "Default and ours were not compared: there is nothing that ours would change.";
+  const double percent = 100 * (ours.median / by_default.median - 1);
+  const std::string noise = fmt::format("default against default differed by {:.2f} %", 100 * result.Noise());
+  if (result.Verdict() == PilotVerdict::kVoid) {
+    return fmt::format(
+        "Nothing can be said: {}, above {:.0f} %. Repeat on a quieter machine, or with longer runs.", noise,
+        100 * kMostNoise);
+  }
+  return fmt::format("With ours it is {} ({:+.1f} %); {}.", Name(result.Verdict()), percent, noise);
+}
+
+std::vector<std::string> Lines(const PilotResult& result) {
+  std::vector<std::string> lines = {Describe(result.observed.coverage)};
+  const char* const what = result.steps_marked ? "a marked step" : "the run, from its first call to its last";
+  if (!result.rounds.empty()) {
+    lines.push_back(fmt::format("{}: {} by default, {} with ours ({}), {} rounds of default, ours, default",
+                                what, TimeText(result.DefaultTiming()), TimeText(result.OursTiming()),
+                                result.ours, result.rounds.size()));
+  }
+  lines.push_back(VerdictText(result));
+  if (!result.headroom_missing.empty()) lines.push_back("headroom: " + result.headroom_missing);
+  return lines;
+}
+
+std::string MedianOf(const Json& row, const char* arm) {
+  return row.contains(arm) ? fmt::format("{:.1f}", row[arm]["us_per_call"]["median"].get<double>()) : "";
+}
+
+HtmlSection HeadroomSection(const Json& headroom) {
+  HtmlTable table(
+      {{"collective"}, {"size class"}, {"calls", true}, {"default us", true}, {"best us", true}, {"best"}});
+  for (const Json& row : headroom["rows"]) {
+    table.AddRow({row["collective"], row["size_class"], std::to_string(row["calls"].get<int64_t>()),
+                  MedianOf(row, "default"), MedianOf(row, "best"),
+                  row.contains("best") ? row["best"]["config"].get<std::string>() : ""});
+  }
+  return {"headroom", "The job's own calls again, by default and by the best of each size",
+          HtmlParagraph("Alone, without the job's computation beside them, at full speed.") + table.Html()};
+}
+
+}  // namespace
+
+Timing PilotResult::DefaultTiming() const {
+  return TimingOf(rounds, {&PilotRound::default_ms, &PilotRound::default_again_ms});
+}
+
+Timing PilotResult::OursTiming() const {
+  return TimingOf(rounds, {&PilotRound::ours_ms});
+}
+
+double PilotResult::Noise() const {
+  const double first = TimingOf(rounds, {&PilotRound::default_ms}).median;
+  const double second = TimingOf(rounds, {&PilotRound::default_again_ms}).median;
+  return second > 0 ? std::abs(first / second - 1) : 0;
+}
+
+PilotVerdict PilotResult::Verdict() const {
+  if (rounds.empty() || Noise() > kMostNoise) return PilotVerdict::kVoid;
+  if (!ClearlyDiffer(DefaultTiming(), OursTiming())) return PilotVerdict::kEqual;
+  return OursTiming().median < DefaultTiming().median ? PilotVerdict::kFaster : PilotVerdict::kSlower;
+}
+
+std::string Describe(const PilotResult& result) {
+  std::string text;
+  for (const std::string& line : Lines(result)) text += line.empty() ? "" : line + "\n";
+  return text;
+}
+
+Json ToJson(const PilotResult& result) {
+  Json rounds = Json::array();
+  for (const PilotRound& round : result.rounds)
+    rounds.push_back({round.default_ms, round.ours_ms, round.default_again_ms});
+  return {{"schema", 1},
+          {"version", kVersion},
+          {"command", result.command},
+          {"machine", result.machine},
+          {"trace", result.trace},
+          {"processes", result.observed.processes},
+          {"records", result.observed.records},
+          {"lost", result.observed.lost},
+          {"coverage", ToJson(result.observed.coverage)},
+          {"steps_marked", result.steps_marked},
+          {"ours", result.ours},
+          {"rounds_ms", rounds},
+          {"noise", result.Noise()},
+          {"verdict", Name(result.Verdict())},
+          {"headroom", result.headroom},
+          {"headroom_missing", result.headroom_missing}};
+}
+
+std::string RenderPilot(const PilotResult& result, const NamedTrace& trace) {
+  std::vector<HtmlSection> sections = {{"verdict", "What was found", HtmlList(Lines(result))}};
+  HtmlTable rounds({{"round"}, {"default ms", true}, {"ours ms", true}, {"default again ms", true}});
+  for (size_t i = 0; i < result.rounds.size(); ++i) {
+    const PilotRound& round = result.rounds[i];
+    rounds.AddRow({std::to_string(i + 1), fmt::format("{:.2f}", round.default_ms),
+                   fmt::format("{:.2f}", round.ours_ms), fmt::format("{:.2f}", round.default_again_ms)});
+  }
+  if (!rounds.empty()) sections.push_back({"rounds", "Default, ours, default", rounds.Html()});
+  if (!result.headroom.is_null()) sections.push_back(HeadroomSection(result.headroom));
+  sections.push_back(TraceSectionHtml(trace));
+  sections.push_back({"how", "How it was measured",
+                      HtmlParagraph("Job: " + result.command) + HtmlParagraph("Machine: " + result.machine) +
+                          HtmlParagraph(std::string("dynamiccl ") + kVersion)});
+  return HtmlPage("DynamICCL pilot", sections);
+}
+
+}  // namespace dynamiccl

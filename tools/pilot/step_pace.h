@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast a recorded run went, start and end left out.
+#pragma once
+
+#include "src/base/status.h"
+#include "traces/format/trace.h"
+
+namespace dynamiccl {
+
+struct StepPace {
+  double milliseconds = 0;
+  bool marked = false;  // of a step that the program marked; else from the first call of the run to its last
+};
+
+// Of the first section. With marks the median of the steps after the first two; an error without two calls.
+Result<StepPace> PaceOf(const Trace& trace);
+
+}  // namespace dynamiccl

@@ -27,6 +27,7 @@ ChangedJob RandomChangedJob(std::string_view framework, std::string_view family,
 std::vector<std::string_view> ChangeableFrameworks();
 
 // The same with buckets of so many bytes before and after the change, of a model that fills some of either.
+// `changed` is 0 where no job was found whose calls differ.
 ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, int64_t before, int64_t after,
                           std::mt19937_64& random);
 // Those whose buckets have a size.
@@ -62,7 +63,8 @@ struct ChangeReport {
 ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>& quiet,
                           const std::vector<ChangedJob>& changed);
 
-// So many jobs of each framework for each size, from a quarter or four times of it.
+// Up to so many jobs of each framework for each size, from a quarter or four times of it. `family`: of
+// transformers.
 std::vector<BucketResult> JudgeBuckets(const Policy& policy, std::string_view family, int jobs,
                                        std::mt19937_64& random);
 

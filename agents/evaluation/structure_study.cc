@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "agents/trigger/trigger_calibration.h"
 
@@ -20,6 +19,7 @@ constexpr int kCalibrationSteps = 6;
 constexpr int kTestSteps = 4;
 constexpr int kAgreementCalls = 256;
 constexpr int kChangedJobs = 8;  // of each framework with such a setting
+constexpr int kBucketJobs = 4;   // of each framework and size of buckets
 
 struct Data {
   JobPlan training;  // network, forests and Markov model learn from the same jobs
@@ -91,6 +91,11 @@ Result<StudySplit> StudyOne(const StudySettings& settings, const std::string& na
   say(fmt::format("{}: trained in {:.0f} s; judging", name, split.training_seconds));
   split.who = JudgeAll(settings, data, *trained.policy);
   split.agreement = CompareTrigger(trained.network, trained.policy->tensors, data.test, kAgreementCalls);
+  for (const StructureAccuracy& who : split.who) {
+    const Confusions& judged = who.judged[static_cast<size_t>(JudgedCalls::kAfterOneStep)];
+    say(fmt::format("  {}: F1 of role {:.3f}, phase {:.3f}, stage {:.3f} after one step", who.recogniser,
+                    judged.role_f1(), judged.phase_f1(), judged.stage_f1()));
+  }
   return split;
 }
 
@@ -129,7 +134,9 @@ ChangeReport StudyChanges(const StudySettings& settings, const Policy& policy) {
   }
   JobPlan quiet = Completed({});
   quiet.families = {std::string_view(settings.family)};
-  return JudgeChanges(policy, Jobs(quiet, 4, 24, settings.seed + 4), changed);
+  ChangeReport report = JudgeChanges(policy, Jobs(quiet, 4, 24, settings.seed + 4), changed);
+  report.buckets = JudgeBuckets(policy, settings.family, kBucketJobs, random);
+  return report;
 }
 
 // The first split: the network that a user gets, on what it never saw.
@@ -155,74 +162,6 @@ Status StudyKnownFrameworks(const StudySettings& settings, const Say& say, Struc
   return {};
 }
 
-// ---- the report ----
-
-std::string Scores(const Confusions& judged) {
-  return fmt::format("{:>6.3f} {:>6.3f} {:>6.3f}", judged.role_f1(), judged.phase_f1(), judged.stage_f1());
-}
-
-void AppendSplit(const StudySplit& split, std::string& text) {
-  text += fmt::format("\n{}, {} sequences\n", split.name, split.who.front().sequences.size());
-  text += fmt::format("  {:<24} {:<22} {:<22} {}\n", "macro F1", "after one step", "after 64 calls",
-                      "% unknown: role phase stage");
-  text += fmt::format("  {:<24} {:<22} {:<22}\n", "", "  role  phase  stage", "  role  phase  stage");
-  for (const StructureAccuracy& who : split.who) {
-    const auto unknown = [](const Recognition& r) {
-      return r.calls() == 0 ? 0 : 100 * static_cast<double>(r.unknown) / static_cast<double>(r.calls());
-    };
-    text += fmt::format("  {:<24} {:<22} {:<22} {:>5.1f} {:>5.1f} {:>5.1f}\n", who.recogniser,
-                        Scores(who.judged[0]), Scores(who.judged[1]), unknown(who.role), unknown(who.phase),
-                        unknown(who.stage));
-  }
-}
-
-// Each sequence by itself: roles after one step.
-void AppendSequences(const StudySplit& split, std::string& text) {
-  const auto& first = split.who.front().sequences;
-  text += fmt::format("  {:<58}", "F1 of role and phase after one step by");
-  for (const StructureAccuracy& who : split.who) text += fmt::format(" {:<9.9} |", who.recogniser);
-  text += "\n";
-  for (size_t i = 0; i < first.size(); ++i) {
-    text += fmt::format("  {:<58}", first[i].name.substr(0, 58));
-    for (const StructureAccuracy& who : split.who) {
-      const Confusions& judged = who.sequences[i].judged[0];
-      text += fmt::format(" {:.2f} {:.2f} |", judged.role_f1(), judged.phase_f1());
-    }
-    text += fmt::format(" stage {} taken for {}\n", Name(first[i].true_stage),
-                        Name(split.who[1].sequences[i].recognised_stage));
-  }
-}
-
-using Json = nlohmann::ordered_json;
-
-Json ToJson(const Confusions& judged) {
-  return {{"role_f1", judged.role_f1()}, {"phase_f1", judged.phase_f1()}, {"stage_f1", judged.stage_f1()},
-          {"role", judged.role},         {"phase", judged.phase},         {"stage", judged.stage}};
-}
-
-Json ToJson(const StudySplit& split) {
-  Json who = Json::array();
-  for (const StructureAccuracy& accuracy : split.who) {
-    Json sequences = Json::array();
-    for (const SequenceResult& sequence : accuracy.sequences) {
-      sequences.push_back({{"name", sequence.name},
-                           {"after_one_step", ToJson(sequence.judged[0])},
-                           {"true_stage", Name(sequence.true_stage)},
-                           {"recognised_stage", Name(sequence.recognised_stage)}});
-    }
-    who.push_back({{"recogniser", accuracy.recogniser},
-                   {"after_one_step", ToJson(accuracy.judged[0])},
-                   {"after_64_calls", ToJson(accuracy.judged[1])},
-                   {"sequences", std::move(sequences)}});
-  }
-  return {
-      {"split", split.name},
-      {"training_seconds", split.training_seconds},
-      {"integers_as_floats",
-       {{"role", split.agreement.role}, {"phase", split.agreement.phase}, {"stage", split.agreement.stage}}},
-      {"who", std::move(who)}};
-}
-
 }  // namespace
 
 Result<StructureStudy> StudyStructure(const StudySettings& settings, const Say& say) {
@@ -239,45 +178,6 @@ Result<StructureStudy> StudyStructure(const StudySettings& settings, const Say& 
     study.splits.push_back(std::move(split));
   }
   return study;
-}
-
-std::string FormatTables(const StructureStudy& study) {
-  std::string text;
-  for (const StudySplit& split : study.splits) {
-    AppendSplit(split, text);
-    if (split.training_seconds == 0) {
-      AppendSequences(split, text);
-      continue;
-    }
-    text += fmt::format(
-        "  integers choose as floats: role {:.2f} %, phase {:.2f} %, stage {:.2f} %; trained in {:.0f} s\n",
-        100 * split.agreement.role, 100 * split.agreement.phase, 100 * split.agreement.stage,
-        split.training_seconds);
-  }
-  text += "\nChanges of sizes\n";
-  for (const DetectorResult& d : study.changes.detectors) {
-    text += fmt::format(
-        "  {:<18} {:>3} of {} seen within 2 calls, {} within 16; {} false alarms in {} quiet calls ({:.2f} "
-        "in 20,000)\n",
-        d.detector, d.seen_within_2, d.changes, d.seen_within_16, d.false_alarms, d.quiet_calls,
-        d.alarms_in_20000());
-  }
-  return text;
-}
-
-std::string FormatJson(const StructureStudy& study) {
-  Json splits = Json::array(), changes = Json::array();
-  for (const StudySplit& split : study.splits) splits.push_back(ToJson(split));
-  for (const DetectorResult& d : study.changes.detectors) {
-    changes.push_back({{"detector", d.detector},
-                       {"changes", d.changes},
-                       {"seen_within_2_calls", d.seen_within_2},
-                       {"seen_within_16_calls", d.seen_within_16},
-                       {"quiet_calls", d.quiet_calls},
-                       {"false_alarms", d.false_alarms}});
-  }
-  const Json json = {{"splits", std::move(splits)}, {"changes", std::move(changes)}};
-  return json.dump(1) + "\n";
 }
 
 }  // namespace dynamiccl::agents

@@ -65,10 +65,10 @@ at::Tensor ReferenceResiduals(const PolicyTensors& t, const at::Tensor& features
   std::vector<at::Tensor> residuals;
   for (int64_t n = 0; n < 3; ++n) {
     const at::Tensor first =
-        Scale(at::matmul(features, w1[n].t()) + b1[n], 12 + bits[0] - 10).clamp(0, 16384);
+        Scale(at::matmul(features, w1[n].t()) + b1[n], 12 + bits[0] - 13).clamp(0, 16384);
     const at::Tensor second = Scale(at::matmul(first, w2[n].t()) + b2[n], bits[1]).clamp(0, 16384);
     residuals.push_back(
-        Scale(at::matmul(second, w3[n]) + b3[n], 10 + bits[2] - 16).clamp(-(1 << 26), 1 << 26));
+        Scale(at::matmul(second, w3[n]) + b3[n], 13 + bits[2] - 16).clamp(-(1 << 26), 1 << 26));
   }
   return at::stack(residuals, 1);
 }

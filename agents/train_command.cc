@@ -44,17 +44,23 @@ Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& 
   return sequences;
 }
 
-Result<std::vector<SweptKey>> TrainingKeys(const TrainSettings& settings, Provenance& provenance) {
+struct SplitKeys {
+  std::vector<SweptKey> seen;
+  std::vector<SweptKey> held_out;
+};
+
+Result<SplitKeys> TrainingKeys(const TrainSettings& settings, Provenance& provenance) {
   for (const std::string& path : settings.measurements) {
     DYNAMICCL_TRY(const InputFile input, HashInput("measurements", path));
     provenance.inputs.push_back(input);
   }
   DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
-  std::vector<SweptKey> keys;
+  SplitKeys keys;
   for (SweptKey& key : KeysOf(files)) {
-    if (SplitOf(key, settings.hold_out) == Split::kSeen) keys.push_back(std::move(key));
+    const bool seen = SplitOf(key, settings.hold_out) == Split::kSeen;
+    (seen ? keys.seen : keys.held_out).push_back(std::move(key));
   }
-  if (!keys.empty()) return keys;
+  if (!keys.seen.empty()) return keys;
   return WithHint(MakeError(ErrorKind::kInvalidArgument,
                             "nothing is left to train on: no measured config with two repeats "
                             "outside of what is held out"),
@@ -113,8 +119,8 @@ Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
 Result<Sha256Digest> TrainAndExport(const TrainSettings& settings) {
   Provenance provenance{kProgram, settings.seed, settings.hold_out, {}, {}};
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
-  DYNAMICCL_TRY(const std::vector<SweptKey> keys, TrainingKeys(settings, provenance));
-  const std::vector<ConfigSample> samples = SamplesOf(keys);
+  DYNAMICCL_TRY(const SplitKeys keys, TrainingKeys(settings, provenance));
+  const std::vector<ConfigSample> samples = SamplesOf(keys.seen);
   if (samples.empty()) {
     return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
   }
@@ -127,16 +133,21 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings) {
   plan.jobs = kCheckJobs;
   plan.steps = kCheckSteps;
   const std::vector<CallSequence> check = RandomJobs(plan, random);
-  DYNAMICCL_TRY(const auto draft, MakePolicy({&trigger, &check, &config, &samples, &trees->tensors}, provenance));
+  DYNAMICCL_TRY(const auto draft,
+                MakePolicy({&trigger, &check, &config, &samples, &trees->tensors}, provenance));
   const CalibrationReport calibrated = CalibrateTrigger(check, {}, draft->tensors);
   Note(provenance, fmt::format("trigger: thresholds from {} sequences, surprise from {} quiet calls",
                                check.size(), calibrated.quiet_calls));
   const TriggerAgreement same = CompareTrigger(trigger, draft->tensors, check, kCheckCalls);
-  const ConfigAgreement choice = CompareConfig(config, draft->tensors, keys);
+  const ConfigAgreement choice =
+      CompareConfig(config, draft->tensors, keys.held_out.empty() ? keys.seen : keys.held_out);
   Note(provenance,
        fmt::format(
-           "integers against floats: same role {:.2f} %, phase {:.2f} %, stage {:.2f} %, choice {:.2f} %",
-           100 * same.role, 100 * same.phase, 100 * same.stage, 100 * choice.choice));
+           "integers against floats: same role {:.2f} %, phase {:.2f} %, stage {:.2f} %, choice {:.2f} % "
+           "(before the gate {:.2f} %) of {} {} keys",
+           100 * same.role, 100 * same.phase, 100 * same.stage, 100 * choice.choice, 100 * choice.cheapest,
+           keys.held_out.empty() ? keys.seen.size() : keys.held_out.size(),
+           keys.held_out.empty() ? "seen" : "held-out"));
   draft->provenance = FormatProvenance(provenance);
   return ExportPolicy(settings.output, *draft);
 }

@@ -17,8 +17,6 @@ namespace {
 // log2(1.03) with 16 fraction bits: below 3 % a promise is within the noise of a sweep.
 constexpr int32_t kGate = 2795;
 constexpr int kMostFractionBits = 14;
-// The residual has 16 fraction bits, activations 10: the last layer needs 7 more at least.
-constexpr int kLeastLastBits = 7;
 
 void QuantiseAll(const ConfigNetworks& networks, PolicyTensors& t) {
   const int32_t* bits = t.config.fraction_bits;
@@ -41,6 +39,34 @@ void FillDomain(const std::vector<ConfigSample>& samples, PolicyTensors& t) {
   }
 }
 
+// With 16 fraction bits, as the integers are.
+Residuals FloatResiduals(const ConfigNetworks& networks, const ConfigInputs& inputs) {
+  at::Tensor row = at::empty({1, kConfigInputs});
+  std::transform(inputs.begin(), inputs.end(), row.data_ptr<float>(), [](int16_t v) { return v / 4096.0f; });
+  const at::Tensor octaves = networks.Residuals(row);
+  Residuals residuals;
+  for (size_t i = 0; i < kEnsemble; ++i)
+    residuals[i] = static_cast<int32_t>(std::lround(octaves.const_data_ptr<float>()[i] * 65536));
+  return residuals;
+}
+
+double MeanOctaves(const Residuals& residuals) {
+  return (double{1} * residuals[0] + residuals[1] + residuals[2]) / 3 / 65536;
+}
+
+// The config of least log2 time so far, the first of equals.
+struct Leader {
+  CollectiveConfig config;
+  double least = HUGE_VAL;
+
+  void Take(const ConfigAction& action, double residual) {
+    const double log2 = action.prior / 65536.0 + residual;
+    if (log2 >= least) return;
+    least = log2;
+    config = action.config;
+  }
+};
+
 }  // namespace
 
 Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
@@ -50,13 +76,12 @@ Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSamp
                FractionBits(networks.weights_2, kMostFractionBits),
                FractionBits(networks.weights_3, kMostFractionBits)},
               kGate};
-  // Fewer fraction bits make sums smaller; the three layers go down together, which costs at most a bit where
-  // one would do.
-  while (t.config.fraction_bits[2] >= kLeastLastBits) {
+  // Fewer fraction bits make a layer's sums smaller.
+  for (int layer = 0; layer >= 0;) {
     QuantiseAll(networks, t);
-    if (SumsFit(t, Agent::kConfig)) return {};
-    for (int32_t& bits : t.config.fraction_bits) --bits;
-    if (*std::min_element(t.config.fraction_bits, t.config.fraction_bits + 3) < 1) break;
+    layer = OverflowingConfigLayer(t);
+    if (layer < 0) return {};
+    if (--t.config.fraction_bits[layer] < kLeastLayerBits[layer]) break;
   }
   return MakeError(ErrorKind::kInternal,
                    "the config agent's weights are too large for 16 bits; train with another --seed");
@@ -72,34 +97,32 @@ void FillGoldenFeatures(const std::vector<ConfigSample>& samples, PolicyTensors&
 ConfigAgreement CompareConfig(const ConfigNetworks& networks, const PolicyTensors& tensors,
                               const std::vector<SweptKey>& keys) {
   const c10::AutoGradMode no_gradients(false);
-  double difference = 0;
-  size_t same = 0, actions = 0;
+  const ResidualsOf by_floats = [&](const ConfigInputs& inputs) { return FloatResiduals(networks, inputs); };
+  const ResidualsOf by_integers = [&](const ConfigInputs& inputs) {
+    return PredictResiduals(tensors, inputs);
+  };
+  ConfigAgreement sums{0, 0, 0};
+  size_t actions = 0;
   for (const SweptKey& key : keys) {
+    const auto choice = [&](const ResidualsOf& residuals_of) {
+      return ChooseConfigBy(tensors, residuals_of, key.model, key.question).config;
+    };
+    sums.choice += choice(by_floats) == choice(by_integers);
     const ConfigContext context(key.model, key.question);
-    double best_real = HUGE_VAL, best_integer = HUGE_VAL;
-    bool agree = true;
+    Leader of_floats, of_integers;
     for (const ConfigAction& action : context.Actions()) {
       const ConfigInputs inputs = context.Features(action);
-      at::Tensor row = at::empty({1, kConfigInputs});
-      std::transform(inputs.begin(), inputs.end(), row.data_ptr<float>(),
-                     [](int16_t v) { return v / 4096.0f; });
-      const Residuals residuals = PredictResiduals(tensors, inputs);
-      const double real = networks.Residuals(row).mean().item<double>();
-      const double integer = (double{1} * residuals[0] + residuals[1] + residuals[2]) / 3 / 65536;
-      difference += std::abs(real - integer);
+      const double real = MeanOctaves(by_floats(inputs)), integer = MeanOctaves(by_integers(inputs));
+      sums.difference_octaves += std::abs(real - integer);
       ++actions;
-      const double prior = action.prior / 65536.0;
-      // Both networks agree so far when the same action leads in both.
-      const bool leads_real = prior + real < best_real, leads_integer = prior + integer < best_integer;
-      if (leads_real || leads_integer) agree = leads_real == leads_integer;
-      best_real = std::min(best_real, prior + real);
-      best_integer = std::min(best_integer, prior + integer);
+      of_floats.Take(action, real);
+      of_integers.Take(action, integer);
     }
-    same += agree;
+    sums.cheapest += of_floats.config == of_integers.config;
   }
   if (keys.empty() || actions == 0) return {};
-  return {static_cast<double>(same) / static_cast<double>(keys.size()),
-          difference / static_cast<double>(actions)};
+  const auto count = static_cast<double>(keys.size());
+  return {sums.choice / count, sums.cheapest / count, sums.difference_octaves / static_cast<double>(actions)};
 }
 
 }  // namespace dynamiccl::agents

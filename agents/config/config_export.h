@@ -16,10 +16,12 @@ Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSamp
 // 128 of the samples' inputs, evenly spread.
 void FillGoldenFeatures(const std::vector<ConfigSample>& samples, PolicyTensors& tensors);
 
-// Share of keys for which both networks put the same measured config first by mean, and the mean difference
-// of predictions.
+// Float networks against the integers of the same policy, over keys: the share with the same choice, gate and
+// trees included; the share where both put the same config first by mean before any gate, where near-ties
+// count; and the mean difference of predictions.
 struct ConfigAgreement {
   double choice = 1;
+  double cheapest = 1;
   double difference_octaves = 0;
 };
 ConfigAgreement CompareConfig(const ConfigNetworks& networks, const PolicyTensors& tensors,

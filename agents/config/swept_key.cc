@@ -16,32 +16,34 @@ double Median(std::vector<float> values) {
   return *middle;
 }
 
+// The repeats with even index (`first` 0) or odd index (1).
+std::vector<float> HalfOf(const Measurement& row, size_t first) {
+  std::vector<float> half;
+  for (size_t i = first; i < row.microseconds.size(); i += 2) half.push_back(row.microseconds[i]);
+  return half;
+}
+
 std::optional<SweptTime> TimeOf(const Measurement& row) {
-  std::vector<float> halves[2];
-  for (size_t i = 0; i < row.microseconds.size(); ++i) halves[i % 2].push_back(row.microseconds[i]);
-  if (halves[1].empty()) return std::nullopt;
-  const SweptTime time{Median(halves[0]), Median(halves[1])};
+  if (row.microseconds.size() < 2) return std::nullopt;
+  const SweptTime time{Median(HalfOf(row, 0)), Median(HalfOf(row, 1))};
   // A time of zero has no logarithm and was never measured.
   if (!(time.pick > 0) || !(time.value > 0)) return std::nullopt;
   return time;
 }
 
-std::vector<float> PicksOf(const Measurement& row) {
-  std::vector<float> picks;
-  for (size_t i = 0; i < row.microseconds.size(); i += 2) picks.push_back(row.microseconds[i]);
-  return picks;
+SweptConfig SweptFrom(const Measurement& row, const SweptTime& time) {
+  return {row.config, time, HalfOf(row, 0), HalfOf(row, 1)};
 }
 
 void Add(SweptKey& key, const Measurement& row, const SweptTime& time) {
   if (row.is_default) {
-    key.default_choice = SweptConfig{row.config, time, PicksOf(row)};
+    key.default_choice = SweptFrom(row, time);
     return;
   }
   if (row.config.leaves_nccl_alone()) return;
   key.question.allowed.set(ConfigIndex(row.config.algorithm, row.config.protocol));
   const auto same = [&](const SweptConfig& known) { return known.config == row.config; };
-  if (std::none_of(key.configs.begin(), key.configs.end(), same))
-    key.configs.push_back({row.config, time, PicksOf(row)});
+  if (std::none_of(key.configs.begin(), key.configs.end(), same)) key.configs.push_back(SweptFrom(row, time));
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ struct SweptTime {
 struct SweptConfig {
   CollectiveConfig config;
   SweptTime time;
-  std::vector<float> picks;  // the repeats that `pick` is the median of: what probing sees
+  std::vector<float> picks;   // the repeats that `pick` is the median of: what probing sees
+  std::vector<float> values;  // those of `value`
 };
 
 struct SweptKey {

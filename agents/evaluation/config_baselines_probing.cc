@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "src/policy/config_inference.h"
+#include "src/policy/probe_candidates.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -17,6 +18,12 @@ namespace {
 using KeyId = std::tuple<std::string, Collective, uint64_t>;
 KeyId IdOf(const SweptKey& key) {
   return {key.topology, key.question.collective, key.question.bytes};
+}
+
+double MeanPick(const SweptConfig& swept) {
+  double sum = 0;
+  for (const float us : swept.picks) sum += us;
+  return sum / static_cast<double>(swept.picks.size());
 }
 
 // Arm 0 is the default, arm i + 1 the key's config i.
@@ -28,12 +35,14 @@ class CalledKey {
   CollectiveConfig Config(size_t arm) const {
     return arm == 0 ? kLeaveNcclAlone : key_.configs[arm - 1].config;
   }
-  // The arm of the config that the default is; arms() where it was not measured forced.
-  size_t DefaultsTwin() const {
+  // arms() where the config was not measured forced.
+  size_t ArmOf(const CollectiveConfig& config) const {
     size_t arm = 1;
-    while (arm < arms() && !(Config(arm) == key_.default_choice->config)) ++arm;
+    while (arm < arms() && !(Config(arm) == config)) ++arm;
     return arm;
   }
+  // The arm of the config that the default is.
+  size_t DefaultsTwin() const { return ArmOf(key_.default_choice->config); }
   // log2 of the microseconds that this call took. `probe`: the call tried something.
   double Call(size_t arm, bool probe) {
     const SweptConfig& swept = arm == 0 ? *key_.default_choice : key_.configs[arm - 1];
@@ -48,10 +57,10 @@ class CalledKey {
     while (!over()) Call(arm, false);
   }
   ProbeCost cost() const {
-    double usual = 0;
-    for (const float us : key_.default_choice->picks) usual += us;
-    usual /= static_cast<double>(key_.default_choice->picks.size());
-    return {static_cast<double>(probes_), spent_ / (usual * calls_) - 1};
+    const double usual = MeanPick(*key_.default_choice);
+    const size_t oracle = ArmOf(OracleChoice(key_));
+    const double best = oracle == arms() ? usual : MeanPick(key_.configs[oracle - 1]);
+    return {static_cast<double>(probes_), spent_ / (usual * calls_) - 1, spent_ / (best * calls_) - 1};
   }
   const SweptKey& key() const { return key_; }
 
@@ -104,77 +113,91 @@ struct Trial {
   static constexpr double kLeastError = 0.001;
 };
 
-constexpr int kEveryCall = 5;
-constexpr int kFewestTrials = 4;
-constexpr int kMostTrials = 40;
-constexpr double kOneSided95 = 1.645;
-constexpr double kAdopt = -0.0072;     // 0.5 % faster, log2
-constexpr double kNeverAgain = 1.585;  // three times as slow as predicted, log2
-constexpr size_t kCandidates = 5;
+// The bounds are those of jobs (src/decision/guard/guarded_key.cc), whose test for adoption is a stricter
+// one.
+constexpr int kLeastPairs = 5;
+constexpr int kMostPairs = 40;
+constexpr int kHopelessPairs = 2, kFutilePairs = 8;
+constexpr double kHopeless = 0.144, kFutile = -0.0144;  // 10 % slower, 1 % faster, log2
+constexpr double kOneSided999 = 3.09;                   // adopting a worse one: one in a thousand
+constexpr double kAdopt = -0.0072;                      // 0.5 % faster, log2
+// Three times as slow as predicted, where at most a halving is believed, log2.
+constexpr double kNeverAgain = 1.585, kMostBelieved = -1;
+constexpr size_t kMostTrials = 8;
 
-// What is believed of an arm's log2 time; the cost model alone without a policy or outside of its box.
-double Believed(const Policy* policy, const ConfigContext& context, const CollectiveConfig& config) {
-  const ConfigAction action = context.Price(config);
-  if (action.prior <= 0) return 1e3;
-  const ConfigInputs inputs = context.Features(action);
-  const bool known = policy != nullptr && OutsideDomain(policy->tensors, inputs, 0, kConfigFeatures) < 0;
-  return (action.prior + (known ? MeanResidual(policy->tensors, inputs) : 0)) / 65536.0;
-}
+// One key's calls: every other one tries a candidate against the config in use, until none is left.
+class KeySearch {
+ public:
+  KeySearch(CalledKey& called, size_t in_use, std::vector<Trial> trials)
+      : called_(called), in_use_(in_use), trials_(std::move(trials)) {}
 
-std::vector<Trial> CandidatesOf(const Policy* policy, const CalledKey& called, size_t in_use) {
-  const ConfigContext context(called.key().model, called.key().question);
-  const double usual =
-      Believed(policy, context,
-               called.key().default_choice->config.leaves_nccl_alone() ? context.default_config()
-                                                                       : called.key().default_choice->config);
-  std::vector<Trial> trials;
-  for (size_t arm = 1; arm < called.arms(); ++arm) {
-    if (arm != in_use && arm != called.DefaultsTwin())
-      trials.push_back({arm, Believed(policy, context, called.Config(arm)) - usual});
+  Found Run() {
+    for (size_t turn = 0; !called_.over(); ++turn) {
+      const double usual = called_.Call(in_use_, false);
+      if (trials_.empty() || called_.over()) continue;
+      const size_t index = turn % trials_.size();
+      const double difference = called_.Call(trials_[index].arm, true) - usual;
+      trials_[index].Add(difference);
+      if (IsBetter(trials_[index]))
+        Adopt(trials_[index]);
+      else if (IsHopeless(trials_[index], difference))
+        trials_.erase(trials_.begin() + static_cast<std::ptrdiff_t>(index));
+    }
+    return {called_.Config(in_use_), called_.cost()};
   }
-  std::stable_sort(trials.begin(), trials.end(),
-                   [](const Trial& a, const Trial& b) { return a.predicted < b.predicted; });
-  trials.resize(std::min(trials.size(), kCandidates));
+
+ private:
+  static bool IsBetter(const Trial& trial) {
+    return trial.count >= kLeastPairs && trial.mean() + kOneSided999 * trial.error() < kAdopt;
+  }
+  static bool IsHopeless(const Trial& trial, double difference) {
+    if (difference > std::max(trial.predicted, kMostBelieved) + kNeverAgain) return true;
+    if (trial.count >= kHopelessPairs && trial.mean() > kHopeless) return true;
+    return trial.count >= kMostPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
+  }
+  // What was in use stays a candidate; differences against it say nothing of those against the new one.
+  void Adopt(const Trial& winner) {
+    const Trial before{in_use_, -winner.predicted};
+    in_use_ = winner.arm;
+    std::vector<Trial> others;
+    for (const Trial& other : trials_) {
+      if (other.arm != in_use_) others.push_back({other.arm, other.predicted + before.predicted});
+    }
+    others.push_back(before);
+    trials_ = std::move(others);
+  }
+
+  CalledKey& called_;
+  size_t in_use_;
+  std::vector<Trial> trials_;
+};
+
+// What jobs would try: the key's candidates, and the default where it is not in use.
+std::vector<Trial> TrialsOf(const Policy* policy, const CalledKey& called, size_t in_use) {
+  const SweptKey& key = called.key();
+  std::vector<Trial> trials;
+  double of_in_use = 0;
+  for (const ProbeCandidate& candidate : ProbeCandidates(policy, key.model, key.question)) {
+    const size_t arm = called.ArmOf(candidate.config);
+    const double predicted = std::log2(candidate.predicted);
+    if (arm == in_use) of_in_use = predicted;
+    const bool offered = arm < called.arms() && arm != in_use && arm != called.DefaultsTwin();
+    if (offered && trials.size() < kMostTrials) trials.push_back({arm, predicted});
+  }
   if (in_use != 0) trials.push_back({0, 0});
+  for (Trial& trial : trials) trial.predicted -= of_in_use;
   return trials;
 }
 
 Found RunTrials(const Policy* policy, CalledKey& called, size_t in_use) {
-  std::vector<Trial> trials = CandidatesOf(policy, called, in_use);
-  size_t turn = 0;
-  while (!called.over()) {
-    for (int i = 0; i < kEveryCall - 2 && !called.over(); ++i) called.Call(in_use, false);
-    if (called.over()) break;
-    const double usual = called.Call(in_use, false);
-    if (trials.empty() || called.over()) continue;
-    Trial& trial = trials[turn++ % trials.size()];
-    const double difference = called.Call(trial.arm, true) - usual;
-    trial.Add(difference);
-    const double margin = kOneSided95 * trial.error();
-    const bool enough = trial.count >= kFewestTrials;
-    if (enough && trial.mean() + margin < kAdopt) {
-      // What was in use stays a candidate; differences against it say nothing of those against the new one.
-      const Trial before{in_use, -trial.predicted};
-      in_use = trial.arm;
-      for (Trial& other : trials) other = {other.arm, other.predicted};
-      std::erase_if(trials, [&](const Trial& other) { return other.arm == in_use; });
-      trials.push_back(before);
-    } else if (difference > trial.predicted + kNeverAgain || trial.count >= kMostTrials ||
-               (enough && trial.mean() - margin > 0)) {
-      std::erase_if(trials, [arm = trial.arm](const Trial& other) { return other.arm == arm; });
-    }
-  }
-  return {called.Config(in_use), called.cost()};
+  return KeySearch(called, in_use, TrialsOf(policy, called, in_use)).Run();
 }
 
 Found ProbeFromPolicy(const Policy& policy, CalledKey& called) {
   const SweptKey& key = called.key();
   const CollectiveConfig chosen = ChooseConfig(policy, key.model, key.question).config;
-  size_t in_use = 0;
-  for (size_t arm = 1; arm < called.arms(); ++arm) {
-    if (!chosen.leaves_nccl_alone() && called.Config(arm) == chosen) in_use = arm;
-  }
-  return RunTrials(&policy, called, in_use);
+  const size_t arm = called.ArmOf(chosen);
+  return RunTrials(&policy, called, chosen.leaves_nccl_alone() || arm == called.arms() ? 0 : arm);
 }
 
 // Mean of three calls.

@@ -14,9 +14,9 @@ namespace dynamiccl::agents {
 inline constexpr int kProbingCalls = 200;  // of each key
 
 // What trying gave, for one seed:
-//   policy, probes      the policy's choice to begin with; its five best by predicted mean, the default among
-//                       them, tried at every fifth call against the config in use, taken over or dropped by a
-//                       sequential test (agents' design, as src/decision/guard runs it in jobs)
+//   policy, probes      the policy's choice to begin with; the candidates that jobs try
+//                       (src/policy/probe_candidates.h) at every other call against the config in use, taken
+//                       over or dropped by tests after every pair (src/decision/guard is what jobs run)
 //   cost model, probes  the same with the cost model alone
 //   coordinate descent  algorithm and protocol, then channels, three calls each, until nothing improves
 //   bandit, 5 % gate    every config in turn for half of the calls, trimmed means, adopted where 5 % better

@@ -19,18 +19,20 @@ void AppendRegrets(const std::vector<RegretSummary>& regrets, std::string& text)
   text +=
       "Choice of configs: regret against the best of the sweep, picked on one half of the repeats, timed on "
       "the other\n";
-  text += fmt::format("{:<18} {:<22} {:>5} {:>8} {:>16} {:>8} {:>16} {:>8} {:>8} {:>9} {:>8} {:>12} {:>12}\n",
-                      "split", "who", "keys", "mean %", "interval", "time %", "interval", "p95 %", "worst %",
-                      "speed-up", "changed", ">5 % slower", "probing cost");
+  text += fmt::format(
+      "{:<18} {:<22} {:>5} {:>8} {:>16} {:>8} {:>16} {:>8} {:>8} {:>9} {:>8} {:>12} {:>10} {:>8} {:>12} "
+      "{:>8}\n",
+      "split", "who", "keys", "mean %", "interval", "time %", "interval", "p95 %", "worst %", "speed-up",
+      "changed", ">5 % slower", "surely so", "1.3x best", "probing cost", "run %");
   for (const RegretSummary& r : regrets) {
     text += fmt::format(
         "{:<18} {:<22} {:>5} {:>8.1f} {:>16} {:>8.1f} {:>16} {:>8.1f} {:>8.1f} {:>8.3f}x {:>6.0f} % "
-        "{:>10.1f} "
-        "% {:>12}\n",
+        "{:>10.1f} % {:>10.1f} {:>6.1f} % {:>12} {:>8.1f}\n",
         Name(r.split), r.chooser, r.keys, 100 * r.mean_regret, Text(r.mean_interval), 100 * r.time_regret,
         Text(r.time_interval), 100 * r.p95_regret, 100 * r.worst_regret, r.speed_up, 100 * r.share_changed,
-        100 * r.share_worse,
-        r.probes_itself ? fmt::format("{:+.1f} % {:.0f}", 100 * r.cost.over_default, r.cost.probes) : "-");
+        100 * r.share_worse, r.surely_worse, 100 * r.share_cliffs,
+        r.probes_itself ? fmt::format("{:+.1f} % {:.0f}", 100 * r.cost.over_default, r.cost.probes) : "-",
+        100 * (r.probes_itself ? r.cost.over_oracle : r.mean_regret));
   }
   text += "\n";
 }
@@ -93,9 +95,12 @@ Json ToJson(const RegretSummary& r) {
           {"speed_up", r.speed_up},
           {"share_changed", r.share_changed},
           {"share_more_than_5_percent_slower", r.share_worse},
+          {"keys_surely_more_than_5_percent_slower", r.surely_worse},
+          {"share_1.3_times_the_best", r.share_cliffs},
           {"worst_slowdown", r.worst_slowdown},
           {"probes_a_key", r.cost.probes},
-          {"probing_over_default", r.cost.over_default}};
+          {"probing_over_default", r.cost.over_default},
+          {"run_over_oracle", r.probes_itself ? r.cost.over_oracle : r.mean_regret}};
 }
 
 Json ToJson(const Recognition& r) {

@@ -11,6 +11,8 @@ namespace {
 
 // What counts as worse than the default: repeats of the same cell differ by up to this.
 constexpr double kWorse = 0.05;
+constexpr double kCliff = 0.3;
+constexpr double kSimultaneous = 0.99;
 constexpr int kDraws = 1000;
 constexpr uint64_t kDrawSeed = 20;
 
@@ -19,6 +21,7 @@ struct KeyOutcome {
   double best = 0;
   double standard = 0;
   bool changed = false;
+  bool surely_worse = false;
   ProbeCost cost;
   size_t seed = 0;
   size_t block = 0;  // topology
@@ -27,13 +30,60 @@ struct KeyOutcome {
   double over_default() const { return chosen / standard; }
 };
 
-KeyOutcome OutcomeOf(const SweptKey& key, const Chooser& chooser) {
+double MeanLog(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float us : values) sum += std::log(us);
+  return sum / static_cast<double>(values.size());
+}
+
+// Variance of the log of one repeat, over all configs of the key.
+double RepeatVariance(const SweptKey& key) {
+  double squares = 0, freedom = 0;
+  for (const SweptConfig& swept : key.configs) {
+    if (swept.values.size() < 2) continue;
+    const double mean = MeanLog(swept.values);
+    for (const float us : swept.values) squares += (std::log(us) - mean) * (std::log(us) - mean);
+    freedom += static_cast<double>(swept.values.size()) - 1;
+  }
+  return freedom > 0 ? squares / freedom : HUGE_VAL;
+}
+
+// How many deviations an interval must be wide on each side so that those of `keys` keys all hold.
+double WidthFor(size_t keys) {
+  const double outside = (1 - kSimultaneous) / 2 / static_cast<double>(keys);
+  double low = 0, high = 40;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2.0)) / 2 > outside ? low : high) = middle;
+  }
+  return high;
+}
+
+const SweptConfig& MeasuredAs(const SweptKey& key, const CollectiveConfig& config) {
+  if (!(config == key.default_choice->config)) {
+    for (const SweptConfig& swept : key.configs) {
+      if (swept.config == config) return swept;
+    }
+  }
+  return *key.default_choice;
+}
+
+bool IsSurelyWorse(const SweptKey& key, const CollectiveConfig& config, double width) {
+  const std::vector<float>&chosen = MeasuredAs(key, config).values, &usual = key.default_choice->values;
+  if (chosen.empty() || usual.empty()) return false;
+  const double inverse = 1 / static_cast<double>(chosen.size()) + 1 / static_cast<double>(usual.size());
+  const double error = std::sqrt(RepeatVariance(key) * inverse);
+  return MeanLog(chosen) - MeanLog(usual) - width * error > std::log(1 + kWorse);
+}
+
+KeyOutcome OutcomeOf(const SweptKey& key, const Chooser& chooser, double width) {
   const CollectiveConfig config = chooser.choose(key);
   KeyOutcome outcome;
   outcome.chosen = ValueOf(key, config);
   outcome.best = ValueOf(key, OracleChoice(key));
   outcome.standard = key.default_choice->time.value;
   outcome.changed = !config.leaves_nccl_alone() && !(config == key.default_choice->config);
+  outcome.surely_worse = outcome.over_default() > 1 + kWorse && IsSurelyWorse(key, config, width);
   if (chooser.cost) outcome.cost = chooser.cost(key);
   return outcome;
 }
@@ -92,10 +142,13 @@ RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes, size_t seeds, s
     best += outcome.best;
     summary.cost.probes += outcome.cost.probes / count;
     summary.cost.over_default += outcome.cost.over_default / count;
+    summary.cost.over_oracle += outcome.cost.over_oracle / count;
     summary.mean_regret += outcome.regret() / count;
     log_speed_up -= std::log(outcome.over_default()) / count;
     summary.share_changed += outcome.changed / count;
     summary.share_worse += (outcome.over_default() > 1 + kWorse) / count;
+    summary.share_cliffs += (outcome.regret() >= kCliff) / count;
+    summary.surely_worse += outcome.surely_worse / static_cast<double>(seeds);
     summary.worst_slowdown = std::max(summary.worst_slowdown, outcome.over_default() - 1);
   }
   std::sort(regrets.begin(), regrets.end());
@@ -124,12 +177,7 @@ std::vector<std::vector<const Chooser*>> ByName(const std::vector<Chooser>& choo
 }  // namespace
 
 double ValueOf(const SweptKey& key, const CollectiveConfig& config) {
-  if (!(config == key.default_choice->config)) {
-    for (const SweptConfig& swept : key.configs) {
-      if (swept.config == config) return swept.time.value;
-    }
-  }
-  return key.default_choice->time.value;
+  return MeasuredAs(key, config).time.value;
 }
 
 CollectiveConfig OracleChoice(const SweptKey& key) {
@@ -155,11 +203,12 @@ std::vector<RegretSummary> JudgeChoosersBy(const SplitFunction& split_of, const 
       members.push_back(&key);
     }
     if (members.empty()) continue;
+    const double width = WidthFor(members.size());
     for (const std::vector<const Chooser*>& same : ByName(choosers)) {
       std::vector<KeyOutcome> outcomes;
       for (size_t seed = 0; seed < same.size(); ++seed) {
         for (const SweptKey* key : members) {
-          outcomes.push_back(OutcomeOf(*key, *same[seed]));
+          outcomes.push_back(OutcomeOf(*key, *same[seed], width));
           outcomes.back().seed = seed;
           outcomes.back().block = blocks.at(key->topology);
         }

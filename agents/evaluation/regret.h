@@ -12,11 +12,12 @@
 
 namespace dynamiccl::agents {
 
-// What finding a choice cost: calls that tried something, and how much longer all calls took than the
-// default would have, as a share.
+// What finding a choice cost: calls that tried something, and how much longer all calls took, trials
+// included, than the default and than the oracle's choice would have, as shares.
 struct ProbeCost {
   double probes = 0;
   double over_default = 0;
+  double over_oracle = 0;
 };
 
 // Who chooses: a name and a pure function. kLeaveNcclAlone means the library's default. Choosers of one name
@@ -46,9 +47,13 @@ struct RegretSummary {
   Interval time_interval;
   double p95_regret = 0;
   double worst_regret = 0;
-  double speed_up = 1;        // geometric mean of default's time / chosen time
-  double share_changed = 0;   // keys where the choice is not the default
-  double share_worse = 0;     // keys more than 5 % slower than the default
+  double speed_up = 1;       // geometric mean of default's time / chosen time
+  double share_changed = 0;  // keys where the choice is not the default
+  double share_worse = 0;    // keys more than 5 % slower than the default
+  // Keys, mean over seeds, for which the interval of the slowdown lies above 5 %: intervals that hold for all
+  // keys of the split at once with 99 %.
+  double surely_worse = 0;
+  double share_cliffs = 0;    // keys that take 1.3 times the best or more
   double worst_slowdown = 0;  // largest (chosen time / default's time - 1)
   bool probes_itself = false;
   ProbeCost cost;  // mean over keys

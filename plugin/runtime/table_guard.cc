@@ -9,7 +9,7 @@
 #include "src/base/log.h"
 #include "src/decision/guard/learnt_at_site.h"
 #include "src/decision/guard/plan_bytes.h"
-#include "src/decision/guard/probe_candidates.h"
+#include "src/policy/probe_candidates.h"
 
 namespace dynamiccl {
 namespace {

@@ -94,6 +94,12 @@ int OutsideDomain(const PolicyTensors& tensors, const ConfigInputs& inputs, int 
 
 ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, const ConfigQuestion& question) {
   const PolicyTensors& tensors = policy.tensors;
+  const auto by_integers = [&](const ConfigInputs& inputs) { return PredictResiduals(tensors, inputs); };
+  return ChooseConfigBy(tensors, by_integers, input, question);
+}
+
+ConfigChoice ChooseConfigBy(const PolicyTensors& tensors, const ResidualsOf& residuals_of,
+                            const CostModelInput& input, const ConfigQuestion& question) {
   const ConfigContext context(input, question);
   ConfigChoice choice;
   choice.default_config = context.default_config();
@@ -103,7 +109,7 @@ ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, con
   const ConfigInputs default_inputs = context.Features(default_action);
   if (OutsideDomain(tensors, default_inputs, 0, kConfigFeatures) >= 0) return choice;
 
-  const Prediction by_default{default_action.prior, PredictResiduals(tensors, default_inputs),
+  const Prediction by_default{default_action.prior, residuals_of(default_inputs),
                               PredictTreeResidual(tensors, default_inputs)};
   const int32_t default_log2 = by_default.prior + MeanOf(tensors, by_default.residuals, by_default.trees);
   choice.reason = ChoiceReason::kNoPromise;
@@ -111,7 +117,7 @@ ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, con
   for (const ConfigAction& action : context.Actions()) {
     const ConfigInputs inputs = context.Features(action);
     if (OutsideDomain(tensors, inputs, kContextFeatures, kConfigFeatures) >= 0) continue;
-    Prediction prediction{action.prior, PredictResiduals(tensors, inputs), 0};
+    Prediction prediction{action.prior, residuals_of(inputs), 0};
     if (!AllPromise(tensors, inputs, by_default, prediction)) continue;
     const int32_t log2 = action.prior + MeanOf(tensors, prediction.residuals, prediction.trees);
     if (log2 >= choice.predicted_log2) continue;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 
 #include "src/policy/config_features.h"
 #include "src/policy/policy.h"
@@ -41,6 +42,11 @@ struct ConfigChoice {
 // gate (3 %), the one of least mean predicted time; the first of equals. The trees are asked only about what
 // all networks promise. Some 10 us: once a key, off the hot path.
 ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, const ConfigQuestion& question);
+
+// The same with the networks' residuals from elsewhere: an exporter compares its floats with the integers.
+using ResidualsOf = std::function<Residuals(const ConfigInputs&)>;
+ConfigChoice ChooseConfigBy(const PolicyTensors& tensors, const ResidualsOf& residuals_of,
+                            const CostModelInput& input, const ConfigQuestion& question);
 
 // The first of the features [first, last) that is outside of the training's box, or -1.
 int OutsideDomain(const PolicyTensors& tensors, const ConfigInputs& inputs, int first, int last);

@@ -19,9 +19,10 @@ class StructureNetwork;
 
 inline constexpr int kEnsemble = 3;       // networks; they and the trees must promise a gain unanimously
 inline constexpr int kConfigHidden = 48;  // units of each of the two hidden layers
-// Activations of the hidden layers: 10 fraction bits, at most 16.
-inline constexpr int kActivationFractionBits = 10;
-inline constexpr int32_t kActivationLimit = 16 << kActivationFractionBits;
+// Activations of the hidden layers: 13 fraction bits, at most 2. A wider range would leave so few bits that
+// configs within 0.1 % of each other change places.
+inline constexpr int kActivationFractionBits = 13;
+inline constexpr int32_t kActivationLimit = 2 << kActivationFractionBits;
 inline constexpr int kGoldenPerAgent = 128;  // golden vectors of each agent
 
 // What the trigger agent's thresholds are; logits have kTokenFractionBits fraction bits.

@@ -102,8 +102,9 @@ PolicyFault FindThresholdFault(const PolicyTensors& t) {
       Within(s.surprise, 1, 1 << 16) && Within(s.settled_calls, 1, 1 << 16);
   if (!structure) return {k_structure, 0, "a threshold or scale is out of range"};
   const ConfigScales& c = t.config;
-  const bool config = Within(c.fraction_bits[0], 1, 15) && Within(c.fraction_bits[1], 1, 15) &&
-                      Within(c.fraction_bits[2], 7, 15) && Within(c.gate, 1, 16 << 16);
+  bool config = Within(c.gate, 1, 16 << 16);
+  for (int layer = 0; layer < 3; ++layer)
+    config = config && Within(c.fraction_bits[layer], kLeastLayerBits[layer], 15);
   if (!config) return {k_config, 0, "a scale or the gate is out of range"};
   for (int i = 0; i < kConfigInputs; ++i) {
     if (t.domain_min[i] > t.domain_max[i])
@@ -150,6 +151,13 @@ PolicyFault FindTreeFault(const PolicyTensors& t) {
 PolicyFault FindOverflow(const PolicyTensors& t) {
   if (PolicyFault fault = FindGateOverflow(t); fault.kind != 0) return fault;
   return FindConfigOverflow(t);
+}
+
+int OverflowingConfigLayer(const PolicyTensors& t) {
+  const uint32_t kind = FindConfigOverflow(t).kind;
+  if (kind == k_config_weights_1) return 0;
+  if (kind == k_config_weights_2) return 1;
+  return kind == k_config_weights_3 ? 2 : -1;
 }
 
 bool SumsFit(const PolicyTensors& t, Agent agent) {

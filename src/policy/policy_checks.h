@@ -15,6 +15,10 @@ struct PolicyFault {
   std::string check;
 };
 
+// Fraction bits of the config networks' layers: with fewer, a sum would have to be shifted to the left.
+inline constexpr int kLeastLayerBits[3] = {kActivationFractionBits + 1 - kTokenFractionBits, 1,
+                                           17 - kActivationFractionBits};
+
 // The first fault, or kind 0.
 PolicyFault FindFault(const PolicyTensors& tensors);
 
@@ -29,6 +33,8 @@ PolicyFault FindGoldenMismatch(const PolicyTensors& tensors);
 // scales.
 enum class Agent { kStructure, kConfig };
 bool SumsFit(const PolicyTensors& tensors, Agent agent);
+// The first layer (0 to 2) of the config networks for which it is not so, or -1.
+int OverflowingConfigLayer(const PolicyTensors& tensors);
 
 // Fills the golden outputs from the golden inputs, by this build's inference.
 void ComputeGoldenOutputs(PolicyTensors& tensors);

@@ -11,7 +11,7 @@
 #include "src/decision/guard/guarded_call.h"
 #include "src/decision/guard/key_account.h"
 #include "src/decision/guard/paired_times.h"
-#include "src/decision/guard/probe_candidates.h"
+#include "src/policy/probe_candidates.h"
 
 namespace dynamiccl {
 

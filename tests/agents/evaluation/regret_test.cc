@@ -21,8 +21,8 @@ SweptKey Key() {
   return key;
 }
 
-Chooser Always(const CollectiveConfig& config) {
-  return {"always", [config](const SweptKey&) { return config; }};
+Chooser Always(const CollectiveConfig& config, const std::string& name = "always") {
+  return {name, [config](const SweptKey&) { return config; }};
 }
 
 TEST(Regret, OracleIsValuedByTheHalfItDidNotPickBy) {
@@ -40,7 +40,9 @@ TEST(Regret, SummaryIsRelativeToOracleAndDefault) {
 }
 
 TEST(Regret, TheDefaultsOwnConfigIsTheDefault) {
-  const auto summaries = JudgeChoosers({Key()}, {}, {Always(kRingSimple), Always(kLeaveNcclAlone)});
+  const auto summaries =
+      JudgeChoosers({Key()}, {}, {Always(kRingSimple, "its config"), Always(kLeaveNcclAlone, "default")});
+  ASSERT_EQ(summaries.size(), 2u);
   EXPECT_EQ(summaries[0].speed_up, 1);
   EXPECT_EQ(summaries[0].share_changed, 0);
   EXPECT_EQ(summaries[1].speed_up, 1);
@@ -50,6 +52,24 @@ TEST(Regret, MoreThanFivePercentSlowerCountsAsWorse) {
   const auto summaries = JudgeChoosers({Key()}, {}, {Always(kRingLL)});
   EXPECT_EQ(summaries[0].share_worse, 1);
   EXPECT_NEAR(summaries[0].worst_slowdown, 0.1, 1e-12);
+}
+
+// Four repeats of the judging half, `spread` apart.
+SweptConfig Repeated(const CollectiveConfig& config, double us, double spread) {
+  SweptConfig swept{config, {us, us}};
+  for (int i = 0; i < 4; ++i) swept.values.push_back(static_cast<float>(us * (1 + spread * (i - 1.5))));
+  return swept;
+}
+
+TEST(Regret, SurelyWorseIsWhatNoiseCannotExplain) {
+  for (const double spread : {0.001, 0.2}) {
+    SweptKey key = Key();
+    key.configs = {Repeated(kRingLL, 110, spread), Repeated(kTreeLL, 100, spread)};
+    key.default_choice = Repeated(kRingSimple, 100, spread);
+    const auto summaries = JudgeChoosers({key}, {}, {Always(kRingLL)});
+    EXPECT_EQ(summaries[0].share_worse, 1);
+    EXPECT_EQ(summaries[0].surely_worse, spread < 0.01 ? 1 : 0);
+  }
 }
 
 TEST(Regret, SplitsAreApartAndKeysWithoutADefaultAreLeftOut) {

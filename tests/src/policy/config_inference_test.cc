@@ -129,18 +129,18 @@ TEST(ChooseConfig, IsAPureFunction) {
 double DoubleResidual(const PolicyTensors& t, int n, const ConfigInputs& inputs) {
   std::vector<double> first(kConfigHidden), second(kConfigHidden);
   const auto scale = [&](int layer) { return std::exp2(t.config.fraction_bits[layer]); };
-  const auto relu = [](double v) { return std::clamp(v, 0.0, 16.0); };
+  const auto relu = [](double v) { return std::clamp(v, 0.0, 2.0); };
   for (int r = 0; r < kConfigHidden; ++r) {
     double sum = t.config_bias_1[n][r] / scale(0) / 4096;
     for (int i = 0; i < kConfigInputs; ++i) sum += t.config_weights_1[n][r][i] / scale(0) * inputs[i] / 4096;
     first[r] = relu(sum);
   }
   for (int r = 0; r < kConfigHidden; ++r) {
-    double sum = t.config_bias_2[n][r] / scale(1) / 1024;
+    double sum = t.config_bias_2[n][r] / scale(1) / 8192;
     for (int i = 0; i < kConfigHidden; ++i) sum += t.config_weights_2[n][r][i] / scale(1) * first[i];
     second[r] = relu(sum);
   }
-  double sum = t.config_bias_3[n] / scale(2) / 1024;
+  double sum = t.config_bias_3[n] / scale(2) / 8192;
   for (int i = 0; i < kConfigHidden; ++i) sum += t.config_weights_3[n][i] / scale(2) * second[i];
   return sum;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is worth trying on a key: the prior's best five (NCCL's cost model, corrected by the policy's ensemble
-// where it was trained), and the next channel counts on either side of the best. NCCL's own choice is none of
-// them.
+// What is worth trying on a key: the prior's best five (NCCL's cost model, corrected by the policy where it
+// was trained), the best of the cost model alone, which knows what the policy was misled about, and the next
+// channel counts on either side of the prior's best. NCCL's own choice is none of them.
 #pragma once
 
 #include <vector>
@@ -13,6 +13,7 @@
 namespace dynamiccl {
 
 inline constexpr size_t kBestOfPrior = 5;
+inline constexpr size_t kBestOfModel = 3;
 
 struct ProbeCandidate {
   CollectiveConfig config;

@@ -153,7 +153,9 @@ class PlainTrigger {
     const int surprise =
         next_.collective[NextCollectiveClass(call.collective)] + next_.size[NextSizeClass(call.bytes)];
     answer_.surprise = static_cast<uint16_t>(surprise);
-    answer_.changed = surprise >= thresholds.surprise || IsNewShape(call);
+    // Asked of every call: its shape counts as seen whatever the surprise says.
+    const bool is_new_shape = IsNewShape(call);
+    answer_.changed = surprise >= thresholds.surprise || is_new_shape;
     network_.Step(tokenizer_.Next(call), state_);
     const StructureWinners winners = network_.Recognise(state_, next_);
     for (size_t c = 0; c < kTunableCollectives; ++c)

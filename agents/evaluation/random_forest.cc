@@ -59,7 +59,7 @@ RandomForest::RandomForest(const ForestSamples& samples, const ForestSettings& s
                            std::mt19937_64& random)
     : settings_(settings), classes_(samples.classes), random_(&random) {
   for (int tree = 0; tree < settings.trees && samples.rows() > 0; ++tree) {
-    Rows rows(samples.rows());
+    Rows rows(std::min(samples.rows(), settings.most_rows));
     for (uint32_t& row : rows) row = static_cast<uint32_t>(random() % samples.rows());
     roots_.push_back(Grow(samples, std::move(rows), 0));
   }

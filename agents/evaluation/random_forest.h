@@ -27,12 +27,14 @@ struct ForestSettings {
   int trees = 40;
   int depth = 14;
   size_t smallest_leaf = 4;  // rows
+  // Of each tree: more rows of the same jobs cost minutes and are hardly other rows.
+  size_t most_rows = 20'000;
 };
 
 class RandomForest {
  public:
-  // Each tree on as many rows drawn with repetition, each split the best (Gini) of sqrt(width) features.
-  // Without a row every answer is class 0.
+  // Each tree on as many rows, up to `most_rows`, drawn with repetition; each split the best (Gini) of
+  // sqrt(width) features. Without a row every answer is class 0.
   RandomForest(const ForestSamples& samples, const ForestSettings& settings, std::mt19937_64& random);
 
   // The class that most trees vote for; of equals the lowest.

@@ -30,12 +30,6 @@ void AddTo(Matrix& sum, const Matrix& part) {
   }
 }
 
-void AddTo(Confusions& sum, const Confusions& part) {
-  AddTo(sum.role, part.role);
-  AddTo(sum.phase, part.phase);
-  AddTo(sum.stage, part.stage);
-}
-
 // First call that is judged.
 size_t BeginOf(const CallSequence& sequence, JudgedCalls calls) {
   if (calls == JudgedCalls::kAfter64Calls) return 64;
@@ -76,6 +70,7 @@ template <typename Recogniser>
 void JudgeSequence(const CallSequence& sequence, Recogniser recogniser, StructureAccuracy& accuracy) {
   SequenceResult result;
   result.name = sequence.name;
+  result.framework = sequence.framework;
   // All calls of a group are decided upon before any of them is seen.
   RecognisedStructure known = recogniser.recognised();
   uint64_t group = sequence.calls.front().call.call_number;
@@ -90,11 +85,17 @@ void JudgeSequence(const CallSequence& sequence, Recogniser recogniser, Structur
   Add(accuracy.role, result.role);
   Add(accuracy.phase, result.phase);
   Add(accuracy.stage, result.stage);
-  for (size_t i = 0; i < kJudgedCalls; ++i) AddTo(accuracy.judged[i], result.judged[i]);
+  for (size_t i = 0; i < kJudgedCalls; ++i) accuracy.judged[i].Add(result.judged[i]);
   accuracy.sequences.push_back(std::move(result));
 }
 
 }  // namespace
+
+void Confusions::Add(const Confusions& other) {
+  AddTo(role, other.role);
+  AddTo(phase, other.phase);
+  AddTo(stage, other.stage);
+}
 
 StructureAccuracy JudgePolicy(const Policy& policy, const std::vector<CallSequence>& sequences) {
   StructureAccuracy accuracy;

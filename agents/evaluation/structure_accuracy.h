@@ -57,6 +57,7 @@ struct Confusions {
   double role_f1() const { return MacroF1(role, static_cast<size_t>(Role::kUnknown)); }
   double phase_f1() const { return MacroF1(phase, static_cast<size_t>(Phase::kUnknown)); }
   double stage_f1() const { return MacroF1(stage, static_cast<size_t>(ZeroStage::kUnknown)); }
+  void Add(const Confusions& other);
 };
 
 // Which calls are judged: those after a job's first step, or after its first 64 calls, whether that is a step
@@ -66,6 +67,7 @@ inline constexpr size_t kJudgedCalls = 2;
 
 struct SequenceResult {
   std::string name;
+  std::string framework;  // as CallSequence has it
   ZeroStage true_stage = ZeroStage::kUnknown;
   ZeroStage recognised_stage = ZeroStage::kUnknown;  // after the last call
   Recognition role, phase, stage;

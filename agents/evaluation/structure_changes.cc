@@ -21,22 +21,27 @@ constexpr int kStepsBefore = 8, kStepsAfter = 2;
 constexpr size_t kLeastCallsBefore = 512;
 constexpr int kAttempts = 400;
 
+constexpr int64_t kSmallestBucket = 4 << 10, kLargestBucket = 64 << 20;
+// A model fills at least two buckets of either size, and not so many that its steps get too long.
+constexpr int64_t kLeastBuckets = 2, kMostBuckets = 4096;
+
 struct Changeable {
   std::string_view framework, setting;
+  int64_t unit;  // bytes of 1 of the setting, 0: it is no size of buckets
 };
 constexpr Changeable kChangeable[] = {
-    {"ddp", "bucket_bytes"},
-    {"deepspeed1", "reduce_bucket_size"},
-    {"deepspeed2", "reduce_bucket_size"},
-    {"deepspeed3", "reduce_bucket_size"},
-    {"colossalai", "reduce_bucket_size"},
-    {"megatron", "micro_batch"},
-    {"dynamiccl-zero", "bucket_bytes"},
+    {"ddp", "bucket_bytes", 1},
+    {"deepspeed1", "reduce_bucket_size", 2},
+    {"deepspeed2", "reduce_bucket_size", 2},
+    {"deepspeed3", "reduce_bucket_size", 2},
+    {"colossalai", "reduce_bucket_size", 2},
+    {"megatron", "micro_batch", 0},
+    {"dynamiccl-zero", "bucket_bytes", 1},
 };
 
-std::string_view SettingOf(std::string_view framework) {
+const Changeable& ChangeableOf(std::string_view framework) {
   for (const Changeable& row : kChangeable) {
-    if (row.framework == framework) return row.setting;
+    if (row.framework == framework) return row;
   }
   throw std::logic_error(std::string(framework) + " has no size that changes");
 }
@@ -77,17 +82,14 @@ ChangedJob JoinedLongest(const GeneratedRun& before, const GeneratedRun& after, 
   return best;
 }
 
-// A job with as many steps before the change as make it long enough.
-ChangedJob TryChange(JobShape shape, double factor, const std::string& setting) {
+// A job with as many steps before the change as make it long enough. `now`: the setting's value after it.
+ChangedJob TryChange(JobShape shape, const std::string& setting, int64_t now) {
   const auto probe = RunOf(shape, 2);
   if (!probe) return {};
   const size_t a_step = std::max<size_t>(probe->steps[1].size(), 1);
   const auto before =
       RunOf(shape, std::max(kStepsBefore, static_cast<int>(kLeastCallsBefore * 3 / 2 / a_step)));
-  const auto was = shape.settings.find(setting);
-  if (was == shape.settings.end()) return {};
-  const double now = std::max(std::stod(was->second) * factor, 1.0);
-  was->second = fmt::format("{}", static_cast<int64_t>(now));
+  shape.settings[setting] = fmt::format("{}", now);
   const auto after = RunOf(shape, 2 + kStepsAfter);
   if (!before || !after) return {};
   return JoinedLongest(*before, *after, fmt::format("{} {}", shape.framework, shape.model));
@@ -120,17 +122,24 @@ void AddQuiet(const Policy& policy, const CallSequence& sequence, DetectorResult
   }
 }
 
+// Whether one of the `calls` calls from the changed one on was flagged.
+bool SeenWithin(const std::vector<bool>& flags, const ChangedJob& job, size_t calls) {
+  const auto begin = flags.begin() + static_cast<std::ptrdiff_t>(job.changed);
+  const auto count = std::min(calls, static_cast<size_t>(flags.end() - begin));
+  const auto end = begin + static_cast<std::ptrdiff_t>(count);
+  return std::find(begin, end, true) != end;
+}
+
 void AddChanged(const Policy& policy, const ChangedJob& job, DetectorResult& result) {
   const std::vector<bool> flags = FlagsOf(policy, job.sequence);
-  const auto seen_within = [&](size_t calls) {
-    const auto begin = flags.begin() + static_cast<std::ptrdiff_t>(job.changed);
-    const auto count = std::min(calls, static_cast<size_t>(flags.end() - begin));
-    return std::find(begin, begin + static_cast<std::ptrdiff_t>(count), true) !=
-           begin + static_cast<std::ptrdiff_t>(count);
-  };
   ++result.changes;
-  result.seen_within_2 += seen_within(2) ? 1 : 0;
-  result.seen_within_16 += seen_within(16) ? 1 : 0;
+  result.seen_within_2 += SeenWithin(flags, job, 2) ? 1 : 0;
+  result.seen_within_16 += SeenWithin(flags, job, 16) ? 1 : 0;
+}
+
+bool FillsBuckets(const JobShape& shape, int64_t bytes) {
+  const int64_t buckets = ParseModel(shape.model)->Elements() * 2 / bytes;
+  return buckets >= kLeastBuckets && buckets <= kMostBuckets;
 }
 
 }  // namespace
@@ -142,19 +151,46 @@ std::vector<std::string_view> ChangeableFrameworks() {
 }
 
 ChangedJob RandomChangedJob(std::string_view framework, std::string_view family, std::mt19937_64& random) {
-  const std::string setting(SettingOf(framework));
+  const std::string setting(ChangeableOf(framework).setting);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     JobShape shape = RandomShape(framework, family, random);
     if (framework == "megatron" && shape.world.tensor == 1) shape.world.tensor = 2;
     const double octaves = 1 + static_cast<double>(random() % 33) / 16;
     const double factor = std::exp2(random() % 2 == 0 ? octaves : -octaves);
-    ChangedJob job = TryChange(shape, factor, setting);
+    const double now = std::max(std::stod(shape.settings.at(setting)) * factor, 1.0);
+    ChangedJob job = TryChange(shape, setting, static_cast<int64_t>(now));
     if (job.changed == 0) continue;
     job.factor = factor;
     job.setting = setting;
     return job;
   }
   throw std::logic_error(fmt::format("{}: no job found whose sizes change with {}", framework, setting));
+}
+
+std::vector<std::string_view> FrameworksWithBuckets() {
+  std::vector<std::string_view> frameworks;
+  for (const Changeable& row : kChangeable) {
+    if (row.unit != 0) frameworks.push_back(row.framework);
+  }
+  return frameworks;
+}
+
+ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, int64_t before, int64_t after,
+                          std::mt19937_64& random) {
+  const Changeable& row = ChangeableOf(framework);
+  const std::string setting(row.setting);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    JobShape shape = RandomShape(framework, family, random);
+    if (!FillsBuckets(shape, before) || !FillsBuckets(shape, after)) continue;
+    shape.settings[setting] = fmt::format("{}", before / row.unit);
+    ChangedJob job = TryChange(shape, setting, after / row.unit);
+    if (job.changed == 0) continue;
+    job.factor = static_cast<double>(after) / static_cast<double>(before);
+    job.setting = setting;
+    return job;
+  }
+  throw std::logic_error(
+      fmt::format("{}: no job found with buckets of {} and then {} bytes", framework, before, after));
 }
 
 ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>& quiet,
@@ -170,6 +206,25 @@ ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>&
     report.detectors.push_back(std::move(result));
   }
   return report;
+}
+
+std::vector<BucketResult> JudgeBuckets(const Policy& policy, std::string_view family, int jobs,
+                                       std::mt19937_64& random) {
+  std::vector<BucketResult> results;
+  for (int64_t bytes = kSmallestBucket; bytes <= kLargestBucket; bytes *= 4) {
+    BucketResult result;
+    result.bytes = bytes;
+    for (const std::string_view framework : FrameworksWithBuckets()) {
+      for (int i = 0; i < jobs; ++i) {
+        const bool grow = bytes == kLargestBucket || (bytes > kSmallestBucket && random() % 2 == 0);
+        const ChangedJob job = JobWithBuckets(framework, family, grow ? bytes / 4 : bytes * 4, bytes, random);
+        ++result.changes;
+        result.seen_within_2 += SeenWithin(FlagsOf(policy, job.sequence), job, 2) ? 1 : 0;
+      }
+    }
+    results.push_back(result);
+  }
+  return results;
 }
 
 }  // namespace dynamiccl::agents

@@ -26,6 +26,12 @@ ChangedJob RandomChangedJob(std::string_view framework, std::string_view family,
 // Those with such a setting.
 std::vector<std::string_view> ChangeableFrameworks();
 
+// The same with buckets of so many bytes before and after the change, of a model that fills some of either.
+ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, int64_t before, int64_t after,
+                          std::mt19937_64& random);
+// Those whose buckets have a size.
+std::vector<std::string_view> FrameworksWithBuckets();
+
 struct DetectorResult {
   std::string detector;
   uint64_t quiet_calls = 0;
@@ -39,13 +45,25 @@ struct DetectorResult {
   }
 };
 
+// Jobs whose buckets became so large or small, judged by the whole policy.
+struct BucketResult {
+  int64_t bytes = 0;
+  uint64_t changes = 0;
+  uint64_t seen_within_2 = 0;
+};
+
 // The network's surprise alone, new shapes alone, and both as the policy combines them.
 struct ChangeReport {
   std::vector<DetectorResult> detectors;
+  std::vector<BucketResult> buckets;  // 4 KiB to 64 MiB, every second power of two
 };
 
 // `policy` calibrated. `quiet`: jobs without a change, judged from their third step on.
 ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>& quiet,
                           const std::vector<ChangedJob>& changed);
+
+// So many jobs of each framework for each size, from a quarter or four times of it.
+std::vector<BucketResult> JudgeBuckets(const Policy& policy, std::string_view family, int jobs,
+                                       std::mt19937_64& random);
 
 }  // namespace dynamiccl::agents

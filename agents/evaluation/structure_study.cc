@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,7 @@ constexpr int kCalibrationSteps = 6;
 constexpr int kTestSteps = 4;
 constexpr int kAgreementCalls = 256;
 constexpr int kChangedJobs = 8;  // of each framework with such a setting
+constexpr int kBucketJobs = 4;   // of each framework and size of buckets
 
 struct Data {
   JobPlan training;  // network, forests and Markov model learn from the same jobs
@@ -129,7 +131,9 @@ ChangeReport StudyChanges(const StudySettings& settings, const Policy& policy) {
   }
   JobPlan quiet = Completed({});
   quiet.families = {std::string_view(settings.family)};
-  return JudgeChanges(policy, Jobs(quiet, 4, 24, settings.seed + 4), changed);
+  ChangeReport report = JudgeChanges(policy, Jobs(quiet, 4, 24, settings.seed + 4), changed);
+  report.buckets = JudgeBuckets(policy, settings.family, kBucketJobs, random);
+  return report;
 }
 
 // The first split: the network that a user gets, on what it never saw.
@@ -161,18 +165,44 @@ std::string Scores(const Confusions& judged) {
   return fmt::format("{:>6.3f} {:>6.3f} {:>6.3f}", judged.role_f1(), judged.phase_f1(), judged.stage_f1());
 }
 
+double Percent(uint64_t part, uint64_t of) {
+  return of == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(of);
+}
+
 void AppendSplit(const StudySplit& split, std::string& text) {
   text += fmt::format("\n{}, {} sequences\n", split.name, split.who.front().sequences.size());
-  text += fmt::format("  {:<24} {:<22} {:<22} {}\n", "macro F1", "after one step", "after 64 calls",
-                      "% unknown: role phase stage");
-  text += fmt::format("  {:<24} {:<22} {:<22}\n", "", "  role  phase  stage", "  role  phase  stage");
+  text += fmt::format("  {:<24} {:<22} {:<22} {:<20} {}\n", "macro F1", "after one step", "after 64 calls",
+                      "% unknown, all calls", "% wrong, all calls");
+  text += fmt::format("  {:<24} {:<22} {:<22} {:<20} {}\n", "", "  role  phase  stage",
+                      "  role  phase  stage", " role phase stage", " role phase stage");
   for (const StructureAccuracy& who : split.who) {
-    const auto unknown = [](const Recognition& r) {
-      return r.calls() == 0 ? 0 : 100 * static_cast<double>(r.unknown) / static_cast<double>(r.calls());
-    };
-    text += fmt::format("  {:<24} {:<22} {:<22} {:>5.1f} {:>5.1f} {:>5.1f}\n", who.recogniser,
-                        Scores(who.judged[0]), Scores(who.judged[1]), unknown(who.role), unknown(who.phase),
-                        unknown(who.stage));
+    const auto unknown = [](const Recognition& r) { return Percent(r.unknown, r.calls()); };
+    const auto wrong = [](const Recognition& r) { return Percent(r.wrong, r.calls()); };
+    text += fmt::format("  {:<24} {:<22} {:<22} {:>5.1f} {:>5.1f} {:>5.1f}    {:>5.1f} {:>5.1f} {:>5.1f}\n",
+                        who.recogniser, Scores(who.judged[0]), Scores(who.judged[1]), unknown(who.role),
+                        unknown(who.phase), unknown(who.stage), wrong(who.role), wrong(who.phase),
+                        wrong(who.stage));
+  }
+}
+
+// After one step, all sequences of a framework together.
+std::map<std::string, Confusions> ByFramework(const StructureAccuracy& who) {
+  std::map<std::string, Confusions> sums;
+  for (const SequenceResult& sequence : who.sequences) sums[sequence.framework].Add(sequence.judged[0]);
+  return sums;
+}
+
+void AppendFrameworks(const StudySplit& split, std::string& text) {
+  text += fmt::format("  {:<24}", "F1 of role and stage by");
+  for (const StructureAccuracy& who : split.who) text += fmt::format(" {:<11.11} |", who.recogniser);
+  text += "\n";
+  for (const auto& [framework, sum] : ByFramework(split.who.front())) {
+    text += fmt::format("  {:<24}", framework);
+    for (const StructureAccuracy& who : split.who) {
+      const Confusions judged = ByFramework(who).at(framework);
+      text += fmt::format(" {:.3f} {:.3f} |", judged.role_f1(), judged.stage_f1());
+    }
+    text += "\n";
   }
 }
 
@@ -253,6 +283,7 @@ std::string FormatTables(const StructureStudy& study) {
         "  integers choose as floats: role {:.2f} %, phase {:.2f} %, stage {:.2f} %; trained in {:.0f} s\n",
         100 * split.agreement.role, 100 * split.agreement.phase, 100 * split.agreement.stage,
         split.training_seconds);
+    AppendFrameworks(split, text);
   }
   text += "\nChanges of sizes\n";
   for (const DetectorResult& d : study.changes.detectors) {
@@ -262,11 +293,15 @@ std::string FormatTables(const StructureStudy& study) {
         d.detector, d.seen_within_2, d.changes, d.seen_within_16, d.false_alarms, d.quiet_calls,
         d.alarms_in_20000());
   }
+  text += "  buckets changed to a size, seen within 2 calls by both:";
+  for (const BucketResult& bucket : study.changes.buckets)
+    text += fmt::format(" {} KiB {} of {};", bucket.bytes >> 10, bucket.seen_within_2, bucket.changes);
+  text.back() = '\n';
   return text;
 }
 
 std::string FormatJson(const StructureStudy& study) {
-  Json splits = Json::array(), changes = Json::array();
+  Json splits = Json::array(), changes = Json::array(), buckets = Json::array();
   for (const StudySplit& split : study.splits) splits.push_back(ToJson(split));
   for (const DetectorResult& d : study.changes.detectors) {
     changes.push_back({{"detector", d.detector},
@@ -276,7 +311,13 @@ std::string FormatJson(const StructureStudy& study) {
                        {"quiet_calls", d.quiet_calls},
                        {"false_alarms", d.false_alarms}});
   }
-  const Json json = {{"splits", std::move(splits)}, {"changes", std::move(changes)}};
+  for (const BucketResult& bucket : study.changes.buckets) {
+    buckets.push_back({{"bytes", bucket.bytes},
+                       {"changes", bucket.changes},
+                       {"seen_within_2_calls", bucket.seen_within_2}});
+  }
+  const Json json = {
+      {"splits", std::move(splits)}, {"changes", std::move(changes)}, {"buckets", std::move(buckets)}};
   return json.dump(1) + "\n";
 }
 

@@ -132,7 +132,17 @@ class AxisWriter {
     }
   }
   void BeginStep() { sequence_.step_begins.push_back(sequence_.calls.size()); }
-  CallSequence Take() { return std::move(sequence_); }
+  CallSequence Take() {
+    // Scalars alone, as over all ranks of Megatron, tell nothing.
+    const bool of_the_model =
+        std::any_of(sequence_.calls.begin(), sequence_.calls.end(), [](const IssuedCall& issued) {
+          return issued.labelled_role != Role::kScalar && issued.labelled_role != Role::kOther;
+        });
+    for (IssuedCall& issued : sequence_.calls) {
+      if (!of_the_model) issued.labelled_stage = ZeroStage::kUnknown;
+    }
+    return std::move(sequence_);
+  }
 
  private:
   void Add(const WireOperation& operation) {

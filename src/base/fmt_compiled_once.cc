@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fmt's own code, compiled here: the preloaded object must not need libfmt.so, and fmt's header-only mode costs every
-// file 8 s of the compiler. What is instantiated is what fmt 9.1's src/format.cc instantiates for char.
+// fmt's own code, compiled here: the preloaded object must not need libfmt.so, and fmt's header-only mode
+// costs every file 8 s of the compiler. What is instantiated is what fmt 9.1's src/format.cc instantiates for
+// char.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

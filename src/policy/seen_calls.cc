@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/policy/seen_calls.h"
 
-#include <algorithm>
-
 namespace dynamiccl {
 namespace {
 
@@ -21,13 +19,15 @@ uint64_t ShapeOf(const CollectiveCall& call) {
 
 bool SeenCalls::IsNew(const CollectiveCall& call, uint64_t number) {
   const uint64_t shape = ShapeOf(call);
-  auto& row = rows_[(shape >> 1) % kRows];
-  auto* const place =
-      std::find_if(row.begin(), row.end(), [&](uint64_t known) { return known == shape || known == 0; });
-  if (place == row.end() || *place == shape) return false;
-  *place = shape;
-  last_new_ = number;
-  return true;
+  for (size_t i = 0; i < kShapes; ++i) {
+    uint64_t& place = shapes_[((shape >> 1) + i) % kShapes];
+    if (place == shape) return false;
+    if (place != 0) continue;
+    place = shape;
+    last_new_ = number;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace dynamiccl

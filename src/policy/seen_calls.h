@@ -17,7 +17,7 @@ class SeenCalls {
  public:
   // Shapes that are remembered. One for which there is no room is not new, which a job of more shapes pays
   // with changes that are not seen.
-  static constexpr size_t kRows = 64, kWays = 4;
+  static constexpr size_t kShapes = 256;
 
   // `number`: of the call among the communicator's calls, from 1, growing. Whether its shape is new.
   bool IsNew(const CollectiveCall& call, uint64_t number);
@@ -26,7 +26,7 @@ class SeenCalls {
   void Forget() { *this = SeenCalls(); }
 
  private:
-  std::array<std::array<uint64_t, kWays>, kRows> rows_{};  // 0: nothing here
+  std::array<uint64_t, kShapes> shapes_{};  // each at its place or behind it; 0: nothing here
   uint64_t last_new_ = 0;
 };
 

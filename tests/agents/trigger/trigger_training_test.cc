@@ -16,7 +16,7 @@ TriggerTrainingSettings Short() {
   TriggerTrainingSettings settings;
   settings.iterations = 400;
   settings.batch = 32;
-  settings.jobs.jobs = 3;
+  settings.jobs = {{"dynamiccl-zero"}, {"gpt", "bert"}, 16, 4};
   settings.length = 64;
   return settings;
 }

@@ -7,7 +7,8 @@ namespace dynamiccl::agents {
 namespace {
 
 TEST(Provenance, SurvivesItsText) {
-  const Provenance before{"program", 7, {3, {"slow links", "sim*"}, 8}, {{"trace", "dir/a.ctrace", "ab12"}}, {"took 3 s"}};
+  const Provenance before{
+      "program", 7, {3, {"slow links", "sim*"}, 8}, {{"trace", "dir/a.ctrace", "ab12"}}, {"took 3 s"}};
   const Provenance after = ParseProvenance(FormatProvenance(before));
   EXPECT_EQ(after.program, "program");
   EXPECT_EQ(after.seed, 7u);

@@ -124,6 +124,7 @@ constexpr double kAdopt = -0.0072;                      // 0.5 % faster, log2
 // Three times as slow as predicted, where at most a halving is believed, log2.
 constexpr double kNeverAgain = 1.585, kMostBelieved = -1;
 constexpr size_t kMostTrials = 8;
+constexpr size_t kBestOfModel = 3;  // beside the policy's best
 
 // One key's calls: every other one tries a candidate against the config in use, until none is left.
 class KeySearch {
@@ -177,7 +178,7 @@ std::vector<Trial> TrialsOf(const Policy* policy, const CalledKey& called, size_
   const SweptKey& key = called.key();
   std::vector<Trial> trials;
   double of_in_use = 0;
-  for (const ProbeCandidate& candidate : ProbeCandidates(policy, key.model, key.question)) {
+  for (const ProbeCandidate& candidate : ProbeCandidates(policy, key.model, key.question, kBestOfModel)) {
     const size_t arm = called.ArmOf(candidate.config);
     const double predicted = std::log2(candidate.predicted);
     if (arm == in_use) of_in_use = predicted;

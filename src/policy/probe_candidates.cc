@@ -44,7 +44,7 @@ void TakeBest(size_t count, Belief belief, std::vector<Priced>& priced) {
 }  // namespace
 
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
-                                            const ConfigQuestion& question) {
+                                            const ConfigQuestion& question, size_t best_of_model) {
   const ConfigContext context(input, question);
   const ConfigAction by_default = context.Price(context.default_config());
   if (by_default.prior <= 0) return {};
@@ -53,7 +53,7 @@ std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostMode
   for (const ConfigAction& action : context.Actions()) {
     if (action.config != by_default.config) priced.push_back(PriceOf(policy, context, action));
   }
-  TakeBest(kBestOfModel, &Priced::by_model, priced);
+  TakeBest(best_of_model, &Priced::by_model, priced);
   TakeBest(kBestOfPrior, &Priced::believed, priced);
   std::vector<ProbeCandidate> candidates;
   for (const Priced& one : priced) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is worth trying on a key: the prior's best five (NCCL's cost model, corrected by the policy where it
-// was trained), the best of the cost model alone, which knows what the policy was misled about, and the next
-// channel counts on either side of the prior's best. NCCL's own choice is none of them.
+// was trained), the next channel counts on either side of the best, and, where there are calls enough to try
+// more, the best of the cost model alone, which knows what the policy was misled about. NCCL's own choice is
+// none of them.
 #pragma once
 
 #include <vector>
@@ -13,15 +14,15 @@
 namespace dynamiccl {
 
 inline constexpr size_t kBestOfPrior = 5;
-inline constexpr size_t kBestOfModel = 3;
 
 struct ProbeCandidate {
   CollectiveConfig config;
   double predicted = 1;  // time over that of NCCL's choice
 };
 
-// Best first. `policy` may be null: the cost model alone.
+// Best first. `policy` may be null: the cost model alone. `best_of_model`: how many of the cost model's own
+// best there are among them; 0 in jobs, whose guard did not come to an end of its search with three more.
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
-                                            const ConfigQuestion& question);
+                                            const ConfigQuestion& question, size_t best_of_model = 0);
 
 }  // namespace dynamiccl

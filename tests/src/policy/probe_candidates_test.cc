@@ -24,7 +24,8 @@ TEST(ProbeCandidates, WhatTheCostModelWouldTryIsTriedWhateverThePolicySays) {
   const ConfigQuestion question{Collective::kAllReduce, 64 << 20, NcclConfigs(Collective::kAllReduce)};
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
   const auto of_model = ProbeCandidates(nullptr, input, question);
-  const auto candidates = ProbeCandidates(policy.get(), input, question);
+  constexpr size_t kBestOfModel = 3;
+  const auto candidates = ProbeCandidates(policy.get(), input, question, kBestOfModel);
   EXPECT_EQ(candidates[0].config.algorithm, Algorithm::kTree);
   EXPECT_EQ(candidates[0].config.protocol, Protocol::kLL);
   EXPECT_LT(candidates[0].predicted, candidates.back().predicted);

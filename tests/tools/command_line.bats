@@ -92,7 +92,7 @@ assert all(f["advice"] for f in found["findings"] if f["verdict"] != "OK")'
   printf 'allreduce,0,1000000,rink,ll,-1,-1,-1\n' > wrong.csv
   echo text > p.dcpolicy
   echo text > notes.txt
-  for file in wrong.csv p.dcpolicy notes.txt absent.ctrace; do
+  for file in wrong.csv p.dcpolicy notes.txt absent.ctrace absent.dcsite; do
     run dynamiccl config check "$file"
     [ "$status" -eq 1 ]
     [[ "$output" == FAIL* ]]

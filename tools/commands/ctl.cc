@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl ctl`: which jobs run with DynamICCL, what they decided, and another policy for them.
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <fstream>
 #include <iterator>
@@ -119,7 +120,8 @@ Result<std::string> WatchedPolicy(const CtlOptions& options) {
   std::set<std::string> paths;
   for (const RunningProcess& process : Chosen(options)) {
     const std::string path = process.PathSetting("DYNAMICCL_POLICY");
-    if (!path.empty() && SettingOf(process, "DYNAMICCL_MODE") == "adaptive") paths.insert(path);
+    if (!path.empty() && ::strcasecmp(SettingOf(process, "DYNAMICCL_MODE").c_str(), "adaptive") == 0)
+      paths.insert(path);
   }
   return OnePath(paths);
 }

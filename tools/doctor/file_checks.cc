@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 
 #include "src/decision/override_rules.h"
@@ -55,6 +56,8 @@ Finding CheckToml(const std::string& path) {
 }
 
 Finding CheckSiteStore(const std::string& path) {
+  // To a job a store that does not exist is an empty one.
+  if (!std::filesystem::exists(path)) return Failed(path, {ErrorKind::kNotFound, "no such file", ""});
   const auto store = ReadSiteStore(path);
   if (!store) return Failed(path, store.error());
   return Good(path, fmt::format("a site store of {} entries", store->entries().size()));

@@ -196,7 +196,7 @@ SiteStore TableGuard::Learnt(int64_t now_s) const {
   SiteStore fresh;
   const SiteStore learnt = LearntAtSite(guard_, subject_.place, now_s);
   for (const auto& [key, confirmed] : learnt.entries()) {
-    const auto kept = kept_.find(KeyCode(key.key));
+    const auto kept = kept_.find({KeyCode(key.key), key.regime});
     if (kept == kept_.end() || kept->second != confirmed.config) fresh.Learn(key, confirmed);
   }
   return fresh;
@@ -204,7 +204,7 @@ SiteStore TableGuard::Learnt(int64_t now_s) const {
 
 void TableGuard::LearntIsKept(const SiteStore& learnt) {
   for (const auto& [key, confirmed] : learnt.entries())
-    kept_.insert_or_assign(KeyCode(key.key), confirmed.config);
+    kept_.insert_or_assign({KeyCode(key.key), key.regime}, confirmed.config);
 }
 
 }  // namespace dynamiccl

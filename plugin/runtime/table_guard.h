@@ -87,7 +87,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   std::map<uint32_t, double> recorded_shares_;
   int64_t shares_from_ns_ = 0;  // when they are looked at next
   uint64_t added_lost_ = 0;
-  std::map<uint32_t, CollectiveConfig> kept_;  // what was learnt
+  std::map<std::pair<uint32_t, Regime>, CollectiveConfig> kept_;  // what was learnt
 };
 
 }  // namespace dynamiccl

@@ -289,8 +289,32 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   return proposal;
 }
 
-// What was learnt of the fabric holds no more; the version in use stays until the proposed one is.
+std::vector<SettledKey> Guard::SettledNow() const {
+  std::vector<SettledKey> settled;
+  for (const auto& [code, by_earlier_run] : settled_) {
+    const auto found = keys_.find(code);
+    if (found == keys_.end() || found->second.captured()) continue;
+    const GuardedKey& key = found->second;
+    settled.push_back({key.key(), fabric_of_keys_, key.choice(), key.Ratio(), key.pairs(), by_earlier_run});
+  }
+  return settled;
+}
+
+std::vector<SettledKey> Guard::AllSettled() const {
+  auto latest = settled_before_;
+  for (const SettledKey& settled : SettledNow())
+    latest.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
+  std::vector<SettledKey> all;
+  for (const auto& [code_and_fabric, settled] : latest) all.push_back(settled);
+  return all;
+}
+
+// What was learnt of the fabric holds no more, but will when it is again as it was; the version in use stays
+// until the proposed one is.
 void Guard::Relearn() {
+  for (const SettledKey& settled : SettledNow())
+    settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
+  fabric_of_keys_ = fabric();
   settled_.clear();
   confirmed_.clear();
   for (auto& [code, key] : keys_) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/collective/role.h"
@@ -79,6 +80,16 @@ struct GuardOptions {
   uint32_t switch_calls = 32;
 };
 
+// A key whose search ended, and in which state of the fabric it did.
+struct SettledKey {
+  TableKey key;
+  Regime fabric = Regime::kNormal;
+  CollectiveConfig choice;
+  std::optional<double> ratio;  // GuardedKey::Ratio
+  uint32_t pairs = 0;           // that it is of
+  bool by_earlier_run = false;
+};
+
 class Guard {
  public:
   Guard(GuardOptions options, KnowledgeOf knowledge);
@@ -111,11 +122,8 @@ class Guard {
   double total_ns(Criticality level) const { return total_by_level_[static_cast<size_t>(level)]; }
   // A search of this key ended, or an earlier run's did.
   bool Settled(const TableKey& key) const { return settled_.contains(KeyCode(key)); }
-  // Nothing: it is not settled. Else whether an earlier run's search did it.
-  std::optional<bool> SettledByEarlierRun(const TableKey& key) const {
-    const auto found = settled_.find(KeyCode(key));
-    return found == settled_.end() ? std::nullopt : std::optional(found->second);
-  }
+  // In each state of the fabric that this run saw. Captured keys are not among them.
+  std::vector<SettledKey> AllSettled() const;
 
  private:
   GuardedKey& KeyOf(const TableKey& key);
@@ -134,6 +142,7 @@ class Guard {
   bool ComparisonIsOver() const;
   bool MustCompare(const GuardedKey& key) const;
   bool TrialsAreOver(const GuardedKey& key) const { return key.search_ended() || Hidden(key); }
+  std::vector<SettledKey> SettledNow() const;
   void Relearn();
   // Entry of a key in the next version: as it is, then as what happened asks for.
   KeyPlan EntryOf(const GuardedKey& key, bool adopt) const;
@@ -175,6 +184,9 @@ class Guard {
   std::map<uint32_t, Confirmed> confirmed_;  // not used yet
   std::set<uint32_t> compared_;              // by blocks: with these choices steps are no slower
   std::map<uint32_t, bool> settled_;         // key: by an earlier run
+  Regime fabric_of_keys_ = Regime::kNormal;  // in which they were settled
+  // Before its last change; the code of a key, then the state of the fabric.
+  std::map<std::pair<uint32_t, Regime>, SettledKey> settled_before_;
   TablePlan plan_;
   uint32_t version_ = 1;
   std::optional<Proposal> proposed_;

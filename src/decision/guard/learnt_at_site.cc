@@ -9,20 +9,19 @@ namespace {
 // So many pairs with NCCL's samples confirm an earlier run's choice once more.
 constexpr uint32_t kPairsThatConfirm = 5;
 
-int32_t Log2Ratio(const GuardedKey& key) {
-  return static_cast<int32_t>(std::lround(std::log2(key.Ratio().value_or(1)) * 65536));
+int32_t Log2Ratio(const SettledKey& settled) {
+  return static_cast<int32_t>(std::lround(std::log2(settled.ratio.value_or(1)) * 65536));
 }
 
 }  // namespace
 
 SiteStore LearntAtSite(const Guard& guard, const SitePlace& place, int64_t now_s) {
   SiteStore learnt;
-  for (const auto& [code, key] : guard.keys()) {
-    const auto earlier = guard.SettledByEarlierRun(key.key());
-    if (!earlier || key.captured()) continue;
+  for (const SettledKey& settled : guard.AllSettled()) {
     // What was left to NCCL then has no samples to say so again.
-    if (*earlier && key.pairs() < kPairsThatConfirm) continue;
-    learnt.Learn({place, key.key(), guard.fabric()}, {key.choice(), Log2Ratio(key), key.pairs(), 1, now_s});
+    if (settled.by_earlier_run && settled.pairs < kPairsThatConfirm) continue;
+    learnt.Learn({place, settled.key, settled.fabric},
+                 {settled.choice, Log2Ratio(settled), settled.pairs, 1, now_s});
   }
   return learnt;
 }

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "src/cost_model/cost_model.h"
+#include "src/decision/guard/learnt_at_site.h"
 #include "tests/src/decision/guard/guard_promises.h"
 #include "tests/src/decision/guard/simulated_job.h"
 
@@ -184,6 +185,29 @@ TEST(Guard, AChangedFabricRevokesFirstAndSearchesInTheSameVersion) {
   EXPECT_TRUE(job.revocations[0]);
   EXPECT_TRUE(job.choice().leaves_nccl_alone());
   ASSERT_EQ(job.guard().plan().keys.size(), 1u);
+}
+
+// A later run begins with it when the fabric is again as it was.
+TEST(Guard, WhatWasSettledOutlivesAChangeOfTheFabric) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
+  int64_t factor = 1;
+  const auto times = [&](const CollectiveConfig& config) {
+    return (config == kGood ? 700'000 : 1'000'000) * factor;
+  };
+  job.Calls(500, times);
+  ASSERT_EQ(job.choice(), kGood);
+  factor = 2;
+  job.Calls(60, times);
+  ASSERT_EQ(job.reasons.back(), GuardReason::kRegimeChanged);
+  ASSERT_FALSE(job.guard().Settled(kKey));
+  const std::vector<SettledKey> settled = job.guard().AllSettled();
+  ASSERT_EQ(settled.size(), 1u);
+  EXPECT_EQ(settled[0].fabric, Regime::kNormal);
+  EXPECT_EQ(settled[0].choice, kGood);
+  EXPECT_GT(settled[0].pairs, 0u);
+  const SiteStore store = LearntAtSite(job.guard(), {}, 1000);
+  EXPECT_EQ(ConfirmedAtSite(store, {}, kKey, Regime::kNormal, 1000), kGood);
+  EXPECT_FALSE(ConfirmedAtSite(store, {}, kKey, job.guard().fabric(), 1000));
 }
 
 // What was the choice may be the best on the changed fabric too: it is a candidate like any other.

@@ -10,58 +10,33 @@ object in the same round.
     tools/bench/step_time.py --build build --policy demo.dcpolicy --data shakespeare/ --json step_time.json
 """
 import argparse
-import json
-import pathlib
 import statistics
-import subprocess
-import sys
 import tempfile
+
+import trained_steps
 
 MODES = ["without", "off", "observe", "frozen", "adaptive"]
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="build folder, or an installation")
-    parser.add_argument("--trainer", type=pathlib.Path, help="dynamiccl-zero (default: the build's)")
-    parser.add_argument("--policy", type=pathlib.Path, required=True, help="policy of frozen and adaptive")
-    parser.add_argument("--data", required=True, help="text files or folder, as for dynamiccl-zero")
-    parser.add_argument("--ranks", type=int, default=2)
+    trained_steps.add_arguments(parser)
     parser.add_argument("--stage", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--skip", type=int, default=20, help="first steps that do not count")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--topology", default="two-nodes-ethernet")
-    parser.add_argument("--json", type=pathlib.Path, help="write the result here")
     given = parser.parse_args()
-    if given.skip >= given.steps:
-        parser.error(f"--skip {given.skip} leaves none of --steps {given.steps}: take fewer")
-    for path in (given.build / "bin/dynamiccl", given.policy):
-        if not path.exists():
-            parser.error(f"{path} does not exist")
+    trained_steps.check(parser, given)
     return given
-
-
-def command(given, mode, folder):
-    run = [str(given.build / "bin/dynamiccl"), "run", "-q", "-n", str(given.ranks), "--topology", given.topology]
-    if mode != "without":
-        run += ["--mode", mode]
-    if mode in ("frozen", "adaptive"):
-        run += ["--policy", str(given.policy)]
-    if mode == "observe":
-        run += ["--trace", f"{folder}/%r.ctrace"]
-    trainer = given.trainer or given.build / "bin/dynamiccl-zero"
-    return run + ["--", str(trainer), "train", "--data", given.data, "--stage", str(given.stage), "--steps",
-                  str(given.steps), "--log-every", "1000000", "--json", f"{folder}/steps.json"]
 
 
 def step_times(given, mode):
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(command(given, mode, folder), capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"error: the run in mode {mode} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
-        lines = (json.loads(line) for line in open(f"{folder}/steps.json", encoding="utf-8"))
-        return [line["step_ms"] for line in lines if line.get("step", -1) >= given.skip]
+        options = [] if mode == "without" else ["--mode", mode]
+        if mode in ("frozen", "adaptive"):
+            options += ["--policy", given.policy]
+        if mode == "observe":
+            options += ["--trace", f"{folder}/%r.ctrace"]
+        return trained_steps.step_times(given, given.topology, options, ["--stage", given.stage])
 
 
 def main():
@@ -80,10 +55,7 @@ def main():
                         "ratio": statistics.median(ratios), "ratio_least": ratios[0], "ratio_most": ratios[-1]}
         print(f"{mode:9} {result[mode]['step_ms']:8.2f} ms  {result[mode]['ratio']:.3f} of the run without "
               f"({ratios[0]:.3f} to {ratios[-1]:.3f})")
-    if given.json:
-        settings = {key: str(value) for key, value in vars(given).items()}
-        given.json.write_text(json.dumps({"settings": settings, "modes": result, "rounds": rounds}, indent=1) + "\n",
-                              encoding="utf-8")
+    trained_steps.write_result(given, {"modes": result, "rounds": rounds})
 
 
 if __name__ == "__main__":

@@ -15,45 +15,28 @@ are apart: what is not beyond that is noise.
     tools/bench/tuned_step.py --build build --policy p.dcpolicy --data shakespeare/ --json tuned_step.json
 """
 import argparse
-import json
 import pathlib
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
+
+import trained_steps
 
 ARMS = ["default", "ours", "best", "default again"]
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="build folder, or an installation")
-    parser.add_argument("--trainer", type=pathlib.Path, help="dynamiccl-zero (default: the build's)")
-    parser.add_argument("--policy", type=pathlib.Path, required=True, help="policy of the arm ours")
-    parser.add_argument("--data", required=True, help="text files or folder, as for dynamiccl-zero")
-    parser.add_argument("--topologies", nargs="+", default=["two-nodes-ethernet", "two-nodes-slow-rail", "two-nodes-nvlink"])
+    trained_steps.add_arguments(parser)
+    parser.add_argument("--topologies", nargs="+",
+                        default=["two-nodes-ethernet", "two-nodes-slow-rail", "two-nodes-nvlink"])
     parser.add_argument("--stages", nargs="+", type=int, default=[0, 1, 2, 3])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--skip", type=int, default=10, help="first steps that do not count")
     parser.add_argument("--learning-steps", type=int, default=200, help="of the run that fills the site store")
     parser.add_argument("--trainer-options", default="", help="more options of dynamiccl-zero train, in one argument")
-    parser.add_argument("--json", type=pathlib.Path, help="write the result here")
     given = parser.parse_args()
-    if given.skip >= given.steps:
-        parser.error(f"--skip {given.skip} leaves none of --steps {given.steps}: take fewer")
-    for path in (given.build / "bin/dynamiccl", given.policy):
-        if not path.exists():
-            parser.error(f"{path} does not exist")
+    trained_steps.check(parser, given)
     return given
-
-
-def checked(command, environment=None):
-    done = subprocess.run(["env", *(environment or []), *command], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"error: {' '.join(map(str, command))} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
 
 
 class Cell:
@@ -62,35 +45,28 @@ class Cell:
     def __init__(self, given, topology, stage, folder):
         self.given, self.topology, self.stage = given, topology, stage
         self.folder = pathlib.Path(folder)
-        self.program = str(given.build / "bin/dynamiccl")
 
-    def train(self, options, steps, seed, environment=None):
-        steps_file = self.folder / "steps.json"
-        trainer = self.given.trainer or self.given.build / "bin/dynamiccl-zero"
-        checked([self.program, "run", "-q", "-n", str(self.given.ranks), "--topology", self.topology, *options, "--",
-                 str(trainer), "train", "--data", self.given.data, "--stage", str(self.stage), "--steps", str(steps),
-                 "--seed", str(seed), "--log-every", "1000000", "--json", str(steps_file),
-                 *self.given.trainer_options.split()], environment)
-        lines = [json.loads(line) for line in steps_file.read_text(encoding="utf-8").splitlines()]
-        return [line["step_ms"] for line in lines if line.get("step", -1) >= self.given.skip]
+    def train(self, options, seed, steps=None, environment=()):
+        train_options = ["--stage", self.stage, "--seed", seed, *self.given.trainer_options.split()]
+        return trained_steps.step_times(self.given, self.topology, options, train_options, steps, environment)
 
     def prepare(self):
-        self.train(["--mode", "observe", "--trace", f"{self.folder}/%r.ctrace"], self.given.skip + 3, 1)
+        self.train(["--mode", "observe", "--trace", f"{self.folder}/%r.ctrace"], 1, self.given.skip + 3)
         traces = [f"{self.folder}/{rank}.ctrace" for rank in range(self.given.ranks)]
-        checked([self.program, "replay", *traces, "--topology", self.topology, "--steps", "2", "4", "--compare",
-                 "--rounds", "3", "--best-rules", f"{self.folder}/best.csv"])
-        self.train(self.options("ours"), self.given.learning_steps, 1, self.environment("ours"))
+        trained_steps.checked([self.given.build / "bin/dynamiccl", "replay", *traces, "--topology", self.topology,
+                               "--steps", 2, 4, "--compare", "--rounds", 3, "--best-rules", f"{self.folder}/best.csv"])
+        self.train(self.options("ours"), 1, self.given.learning_steps, self.environment("ours"))
 
     def options(self, arm):
         if arm == "ours":
-            return ["--mode", "adaptive", "--policy", str(self.given.policy)]
+            return ["--mode", "adaptive", "--policy", self.given.policy]
         return ["--rules", f"{self.folder}/best.csv"] if arm == "best" else []
 
     def environment(self, arm):
         return [f"DYNAMICCL_SITE_STORE={self.folder}/site.dcsite"] if arm == "ours" else []
 
     def turn(self, seed):
-        return {arm: statistics.median(self.train(self.options(arm), self.given.steps, seed, self.environment(arm)))
+        return {arm: statistics.median(self.train(self.options(arm), seed, environment=self.environment(arm)))
                 for arm in ARMS}
 
 
@@ -127,10 +103,7 @@ def main():
             arms = "   ".join(f"{row[arm]['ratio']:.3f} ({row[arm]['low']:.3f} to {row[arm]['high']:.3f})"
                               for arm in ("ours", "best"))
             print(f"{topology:24} {stage:5} {row['default_ms']:11.2f} {100 * row['apart']:8.1f} %   {arms}", flush=True)
-            if given.json:
-                settings = {key: str(value) for key, value in vars(given).items()}
-                given.json.write_text(json.dumps({"settings": settings, "cells": cells}, indent=1) + "\n",
-                                      encoding="utf-8")
+            trained_steps.write_result(given, {"cells": cells})
 
 
 if __name__ == "__main__":

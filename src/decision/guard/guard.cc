@@ -273,6 +273,7 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
       entry.trials = key.TrialsBeside(entry.choice);
     }
     if (reason == GuardReason::kBudgetSpent) entry.trials.clear();
+    if (entry.first_round) entry.known_trials = key.KnownOf(entry.trials);
     proposal.plan.keys.push_back(std::move(entry));
   }
   for (const auto& [code, confirmed] : confirmed_) {

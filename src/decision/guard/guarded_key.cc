@@ -118,9 +118,9 @@ void GuardedKey::TakeTrial(const CollectiveConfig& config, double ns) {
     if (trial.candidate.config != config) continue;
     if (IsTooSlow(trial, ns)) {
       trial.state = Trial::State::kBarred;
-      if (!IsBarred(config)) barred_.push_back(config);
-      return;
+      return Bar(config);
     }
+    if (!IsHarmless(config) && !IsBarred(config)) harmless_.push_back(config);
     // The first call of a config also sets up its connections.
     if (++trial.timed == 1) return;
     if (const auto ratio = trial.pairs.TakeRare(std::log(ns))) TakePair(trial, *ratio);
@@ -168,6 +168,8 @@ void GuardedKey::RestartComparison() {
 }
 
 void GuardedKey::Restart() {
+  if (!choice_.leaves_nccl_alone() && !account_.IsGross() && !IsHarmless(choice_))
+    harmless_.push_back(choice_);
   account_.Restart();
   RestartComparison();
   trials_.clear();
@@ -190,6 +192,15 @@ bool GuardedKey::IsBarred(const CollectiveConfig& config) const {
   return std::find(barred_.begin(), barred_.end(), config) != barred_.end();
 }
 
+bool GuardedKey::IsHarmless(const CollectiveConfig& config) const {
+  return std::find(harmless_.begin(), harmless_.end(), config) != harmless_.end();
+}
+
+void GuardedKey::Bar(const CollectiveConfig& config) {
+  if (!IsBarred(config)) barred_.push_back(config);
+  std::erase(harmless_, config);
+}
+
 std::vector<CollectiveConfig> GuardedKey::OpenTrials() const {
   if (!searching()) return TrialsBeside(choice_);
   std::vector<CollectiveConfig> open;
@@ -205,7 +216,15 @@ std::vector<CollectiveConfig> GuardedKey::TrialsBeside(const CollectiveConfig& c
     if (trials.size() == kMostTrials) break;
     if (!IsBarred(candidate.config) && candidate.config != choice) trials.push_back(candidate.config);
   }
+  std::stable_partition(trials.begin(), trials.end(),
+                        [this](const CollectiveConfig& config) { return IsHarmless(config); });
   return trials;
+}
+
+uint8_t GuardedKey::KnownOf(const std::vector<CollectiveConfig>& trials) const {
+  const auto unknown = std::find_if(trials.begin(), trials.end(),
+                                    [this](const CollectiveConfig& config) { return !IsHarmless(config); });
+  return static_cast<uint8_t>(unknown - trials.begin());
 }
 
 bool GuardedKey::MustStopTrial() const {

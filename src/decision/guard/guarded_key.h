@@ -76,8 +76,11 @@ class GuardedKey {
   bool InDoubt() const;
   // Trials that may still be made; fewer than are in use where one ended.
   std::vector<CollectiveConfig> OpenTrials() const;
-  // What may be tried in a version with this choice.
+  // What may be tried in a version with this choice: what was made before and was not too slow, then the
+  // rest, the best of each first.
   std::vector<CollectiveConfig> TrialsBeside(const CollectiveConfig& choice) const;
+  // How many of these were made before, on whatever fabric, and were never too slow.
+  uint8_t KnownOf(const std::vector<CollectiveConfig>& trials) const;
   // A trial is barred and still in use.
   bool MustStopTrial() const;
   // The best of the trials, once it is shown to be better than the choice.
@@ -105,12 +108,16 @@ class GuardedKey {
   void EndHopeless();
   void RestartComparison();
   bool IsBarred(const CollectiveConfig& config) const;
+  bool IsHarmless(const CollectiveConfig& config) const;
+  void Bar(const CollectiveConfig& config);
 
   TableKey key_;
   CollectiveConfig choice_;
   std::vector<ProbeCandidate> candidates_;
   std::vector<Trial> trials_;
   std::vector<CollectiveConfig> barred_;
+  std::vector<CollectiveConfig>
+      harmless_;  // made or the choice, and never too slow; a change of the fabric does not end it
   KeyAccount account_;
   PairedTimes pairs_;                                  // NCCL's samples with the choice
   BettingTest slower_{-kLeastGain, kWinsorisedRatio};  // of log(NCCL's / choice)

@@ -13,10 +13,10 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c504344;  // "DCPL"
-constexpr uint16_t kVersion = 2;
+constexpr uint16_t kVersion = 3;
 constexpr size_t kHeaderBytes = 24;
 constexpr size_t kChecksumBytes = 8;
-constexpr size_t kKeyBytes = 12;
+constexpr size_t kKeyBytes = 13;
 constexpr size_t kConfigBytes = 3;
 // What the control plane carries with Prepare (docs/formats/control_plane.md).
 constexpr size_t kMostBytes = 7936;
@@ -37,6 +37,7 @@ void PutKey(ByteWriter& out, const KeyPlan& key) {
   out.Put(key.pause);
   PutConfig(out, key.choice);
   out.Put(static_cast<uint8_t>(key.trials.size()));
+  out.Put(key.known_trials);
   for (const CollectiveConfig& trial : key.trials) PutConfig(out, trial);
 }
 
@@ -54,7 +55,8 @@ bool GetConfig(ByteReader& in, Collective collective, CollectiveConfig& config) 
 
 bool GetTrials(ByteReader& in, KeyPlan& key) {
   const auto trials = in.Get<uint8_t>();
-  if (trials > kMostTrials) return false;
+  key.known_trials = in.Get<uint8_t>();
+  if (trials > kMostTrials || key.known_trials > trials) return false;
   key.trials.resize(trials);
   for (CollectiveConfig& trial : key.trials) {
     if (!GetConfig(in, key.key.collective, trial) || trial.leaves_nccl_alone()) return false;
@@ -93,7 +95,10 @@ TablePlan Fitting(TablePlan plan) {
   size_t room = kRoom - kKeyBytes * plan.keys.size();
   for (KeyPlan& key : plan.keys) {
     const size_t bytes = kConfigBytes * key.trials.size();
-    if (bytes > room) key.trials.clear();
+    if (bytes > room) {
+      key.trials.clear();
+      key.known_trials = 0;
+    }
     room -= kConfigBytes * key.trials.size();
   }
   return plan;

@@ -17,6 +17,13 @@ int64_t NumberAt(const KeyPlan& key, uint32_t group, uint32_t since) {
   return int64_t{block} * group + place - (place > choice ? 1 : 0);
 }
 
+// In the pause.
+int KnownTrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t since) {
+  if (key.known_trials == 0) return -1;
+  const int64_t number = NumberAt(key, std::min<uint32_t>(plan.trials_a_choice, key.known_trials), since);
+  return number < 0 ? -1 : static_cast<int>(number % key.known_trials);
+}
+
 // The trial of this call, or -1. A first round of one call each, and the pause, before any is repeated.
 int TrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t ordinal) {
   const auto trials = static_cast<int64_t>(key.trials.size());
@@ -29,8 +36,9 @@ int TrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t ordinal) {
     const int64_t first = NumberAt(key, group, since);
     const auto round = static_cast<uint32_t>((trials + group - 1) / group * (group + 1));
     if (since < round) return first < trials ? static_cast<int>(first) : -1;
-    if (since - round < key.pause) return -1;
-    since -= round + key.pause;
+    since -= round;
+    if (since < key.pause) return KnownTrialAt(plan, key, since);
+    since -= key.pause;
   }
   const int64_t repeat = NumberAt(key, group, since);
   return repeat >= 0 && repeat / trials < kMostRounds ? static_cast<int>(repeat % trials) : -1;

@@ -34,6 +34,7 @@ TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
     key.in_blocks = random() % 4 == 0;
     key.first_round = random() % 2 == 0;
     key.pause = static_cast<uint32_t>(random() % 100);
+    key.known_trials = static_cast<uint8_t>(random() % (key.trials.size() + 1));
     plan.keys.push_back(std::move(key));
   }
   return plan;
@@ -52,8 +53,19 @@ TEST(PlanBytes, PlansSurvive) {
       EXPECT_EQ(KeyCode(read->keys[i].key), KeyCode(plan.keys[i].key));
       EXPECT_EQ(read->keys[i].choice, plan.keys[i].choice);
       EXPECT_EQ(read->keys[i].trials, plan.keys[i].trials);
+      EXPECT_EQ(read->keys[i].known_trials, plan.keys[i].known_trials);
     }
   }
+}
+
+TEST(PlanBytes, MoreKnownTrialsThanTrialsAreRefused) {
+  TablePlan plan;
+  plan.keys.resize(1);
+  plan.keys[0].trials = {{Algorithm::kRing, Protocol::kLL, 4}};
+  plan.keys[0].known_trials = 1;
+  EXPECT_TRUE(DecodePlan(EncodePlan(plan)));
+  plan.keys[0].known_trials = 2;
+  EXPECT_FALSE(DecodePlan(EncodePlan(plan)));
 }
 
 // No two alike, and more than there is room for.

@@ -35,6 +35,21 @@ TEST(TablePlan, EveryTrialIsMadeOnceBeforeAnyIsRepeatedAndThenComesAPause) {
   }
 }
 
+TEST(TablePlan, WhatIsKnownGoesOnInThePause) {
+  const TablePlan plan;
+  KeyPlan key = KeyWith({kTreeLl, kRingLl, {Algorithm::kRing, Protocol::kSimple, 8}});
+  key.known_trials = 2;
+  const uint32_t first_round_ends = plan.trial_from + 4;
+  int made[3] = {};
+  for (uint32_t ordinal = first_round_ends; ordinal < first_round_ends + key.pause; ++ordinal) {
+    const PlannedUse use = UseOf(plan, key, false, {ordinal, ordinal});
+    if (use.use == CallUse::kTrial) ++made[use.trial];
+  }
+  EXPECT_GE(made[0], 6);
+  EXPECT_GE(made[1], 6);
+  EXPECT_EQ(made[2], 0) << "it may have failed";
+}
+
 TEST(TablePlan, TrialsUnderWayGoOnAtOnce) {
   const TablePlan plan;
   KeyPlan key = KeyWith({kTreeLl});

@@ -112,7 +112,7 @@ class CommunicatorRegistry {
   void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
   bool ever_had_one() const { return generation_.load() > 1; }
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);
-  // Null when unknown. The pointer outlives the handle by the next 1,024 removals, which is what lets an
+  // Null when unknown. The pointer outlives the handle by the next 256 removals, which is what lets an
   // abort on another thread run beside a call. One compare when the thread asks for the same handle again.
   Communicator* Find(ncclComm_t handle) {
     const uint64_t generation = generation_.load(std::memory_order_acquire);

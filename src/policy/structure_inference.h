@@ -35,6 +35,8 @@ class StructureTrigger {
   }
   // As new, of another policy. Allocates nothing for one that was read.
   void Restart(const Policy& policy);
+  // Its communicator is gone; see VisitedStates.
+  void GiveMemoryBack() { visited_.GiveMemoryBack(); }
   // All unknown before the first call.
   const RecognisedStructure& recognised() const { return recognised_; }
 

@@ -4,6 +4,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace dynamiccl {
@@ -19,7 +22,8 @@ size_t BucketOf(const StructureState& state) {
 }  // namespace
 
 VisitedStates::VisitedStates() : buckets_(kBuckets, kNowhere) {
-  places_.reserve(kStates);
+  places_.reserve(kStates + 1);
+  places_.emplace_back();
 }
 
 void VisitedStates::Forget() {
@@ -27,8 +31,16 @@ void VisitedStates::Forget() {
   followed_ = false;
   hits_ = 0;
   rest_ = 0;
-  places_.clear();
+  places_.resize(1);
   std::fill(buckets_.begin(), buckets_.end(), kNowhere);
+}
+
+void VisitedStates::GiveMemoryBack() {
+  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(places_.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(places_.data() + places_.capacity()) / page * page;
+  // Advice: where it is not taken the memory stays, and nothing else.
+  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 bool VisitedStates::StartAgain() {
@@ -46,7 +58,7 @@ VisitedStates::Index VisitedStates::Find(const StructureState& state) const {
 }
 
 VisitedStates::Index VisitedStates::Add(const StructureState& state) {
-  if (places_.size() == kStates && !StartAgain()) return kNowhere;
+  if (places_.size() == kStates + 1 && !StartAgain()) return kNowhere;
   const auto added = static_cast<Index>(places_.size());
   Index& bucket = buckets_[BucketOf(state)];
   Place& place = places_.emplace_back();

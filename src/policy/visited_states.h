@@ -78,11 +78,16 @@ class VisitedStates {
   void Arrived(const CollectiveCall& call, const StructureState& state);
   // As new, in the same memory.
   void Forget();
+  // For communicators that are gone: the system gets the memory of the states back, and the addresses stay.
+  // Any thread, also beside one that is inside Follow or Arrived: what that reads is old or zero, and zero is
+  // "not known".
+  void GiveMemoryBack();
 
  private:
   using Index = uint16_t;
-  static constexpr Index kNowhere = 0xffff;
-  static_assert(kStates < kNowhere);
+  // Zero, so that memory which was given back holds no way on. places_[0] is never used.
+  static constexpr Index kNowhere = 0;
+  static_assert(kStates <= 0xffff);
 
   // What the token is made of, where it leads, and what the answer is there.
   struct Step {

@@ -121,6 +121,20 @@ TEST(VisitedStates, WhatNeverRepeatsIsLeftAloneForAWhile) {
   FAIL() << "it did not begin again";
 }
 
+// As a communicator's that is gone, with a call still inside.
+TEST(VisitedStates, MemoryThatWasGivenBackHoldsNoWayOn) {
+  VisitedStates visited;
+  Walk(visited, 1000, 2, 20'000, 1);
+  visited.GiveMemoryBack();
+  for (uint64_t kind = 0; kind < 100; ++kind) EXPECT_EQ(visited.Follow(CallOf(kind)), nullptr);
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    visited.Arrived(CallOf(random() % 3), KnownAutomaton::StateOf(static_cast<uint32_t>(random() % 5000)));
+  }
+  visited.Forget();
+  Walk(visited, 100, 2, 10'000, 2);
+}
+
 TEST(VisitedStates, EveryPartOfACallCounts) {
   const CollectiveCall base = CallOf(1);
   std::vector<CollectiveCall> others(6, base);

@@ -89,16 +89,21 @@ struct Found {
   std::string inside;    // path of an object that has NCCL linked into it
 };
 
-int Look(dl_phdr_info* info, size_t, void* result) {
-  auto& found = *static_cast<Found*>(result);
+void LookAt(const dl_phdr_info* info, Found& found) {
   const std::string path =
       info->dlpi_name == nullptr || *info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name;
-  if (path.find("libdynamiccl") != std::string::npos) return 0;
+  if (path.find("libdynamiccl") != std::string::npos) return;
   if (path.find("libnccl.so") != std::string::npos) {
     found.separate = path;
   } else if (found.inside.empty() && HasNcclInside(path.c_str())) {
     found.inside = path;
   }
+}
+
+// No exception may cross dl_iterate_phdr: the C library's part is unwound by another unwinder than ours,
+// which ends the process.
+int Look(dl_phdr_info* info, size_t, void* result) {
+  Guarded([=] { LookAt(info, *static_cast<Found*>(result)); });
   return 0;
 }
 
@@ -134,7 +139,9 @@ pid_t g_watching = 0;
 void AtExit() {
   Guarded([] {
     ProcessRuntime* const runtime = ProcessRuntime::Existing();
-    if (::getpid() != g_watching || (runtime != nullptr && runtime->communicators().ever_had_one())) return;
+    const bool failed = runtime == nullptr && ProcessRuntime::WasTried();
+    if (::getpid() != g_watching || failed) return;
+    if (runtime != nullptr && runtime->communicators().ever_had_one()) return;
     SetLogLevel(ParseLogLevel(TextSetting(Setting::kLog), LogLevel::kWarn));
     if (::secure_getenv("RANK") != nullptr || UsedGpu()) SayUnseen();
   });
@@ -144,12 +151,14 @@ void AtExit() {
 __attribute__((constructor)) void Watch() {
   const char* const preload = ::secure_getenv("LD_PRELOAD");
   if (preload == nullptr || std::strstr(preload, "libdynamiccl.so") == nullptr) return;
-  for (const Setting asked : {Setting::kPolicy, Setting::kRules, Setting::kTrace}) {
-    if (TextSetting(asked).empty()) continue;
-    g_watching = ::getpid();
-    ::atexit(AtExit);
-    return;
-  }
+  Guarded([] {
+    for (const Setting asked : {Setting::kPolicy, Setting::kRules, Setting::kTrace}) {
+      if (TextSetting(asked).empty()) continue;
+      g_watching = ::getpid();
+      ::atexit(AtExit);
+      return;
+    }
+  });
 }
 
 }  // namespace

@@ -22,4 +22,12 @@ void Guarded(Function&& function) noexcept {
   }
 }
 
+// What `function` returns; false where it throws.
+template <typename Function>
+bool GuardedTrue(Function&& function) noexcept {
+  bool result = false;
+  Guarded([&] { result = function(); });
+  return result;
+}
+
 }  // namespace dynamiccl

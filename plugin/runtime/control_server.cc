@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include "plugin/runtime/c_boundary.h"
 
 namespace dynamiccl {
 namespace {
@@ -91,7 +92,7 @@ void ControlServer::Run() {
     if (!thread_.WaitFor(waiting, NextTimeoutMs())) return;
     std::vector<bool> over(peers_.size());
     for (size_t i = 0; i < peers_.size(); ++i) {
-      if (waiting[i + 1].revents != 0) over[i] = !Receive(peers_[i]);
+      if (waiting[i + 1].revents != 0) over[i] = !GuardedTrue([&] { return Receive(peers_[i]); });
     }
     if (waiting[0].revents != 0) AcceptPeer();
     over.resize(peers_.size());

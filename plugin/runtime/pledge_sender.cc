@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "plugin/runtime/c_boundary.h"
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 #include "src/base/log.h"
@@ -86,7 +87,8 @@ bool PledgeSender::WaitForNews() {
   if (!thread_.WaitFor(waiting, TimeoutMs())) return false;
   size_t i = 0;
   for (Sent& sent : sent_) {
-    if (!sent.fd.valid() || waiting[i++].revents == 0 || Receive(sent)) continue;
+    if (!sent.fd.valid() || waiting[i++].revents == 0) continue;
+    if (GuardedTrue([&] { return Receive(sent); })) continue;
     // Turned away, or the connection broke: once more.
     sent.fd.Reset();
     sent.received.clear();

@@ -15,6 +15,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr auto kAfterFailure = std::chrono::milliseconds(10);
+constexpr int kLookMs = 10;
 
 }  // namespace
 
@@ -28,7 +29,10 @@ PollingThread::PollingThread() {
 
 void PollingThread::Start(std::function<void()> run) {
   const SignalBlock no_signals;  // inherited by the thread: the program's handlers never run on it
-  thread_ = std::thread([run = std::move(run)] { Guarded(run); });
+  thread_ = std::thread([run = std::move(run)] {
+    // Thrown for want of memory: others wait for this thread, so it goes on as soon as it can.
+    while (!GuardedTrue([&] { return run(), true; })) std::this_thread::sleep_for(kAfterFailure);
+  });
 }
 
 void PollingThread::Wake() {
@@ -43,6 +47,8 @@ void PollingThread::Stop() {
 }
 
 bool PollingThread::WaitFor(std::vector<pollfd>& descriptors, int timeout_ms) {
+  // Out of descriptors when it was made: nothing can wake it, so it looks by itself.
+  if (!wake_read_.valid() && (timeout_ms < 0 || timeout_ms > kLookMs)) timeout_ms = kLookMs;
   descriptors.push_back({wake_read_.get(), POLLIN, 0});
   const bool failed = ::poll(descriptors.data(), descriptors.size(), timeout_ms) < 0;
   const bool interrupted = failed && errno == EINTR;

@@ -22,7 +22,7 @@ class PollingThread {
   PollingThread(const PollingThread&) = delete;
   PollingThread& operator=(const PollingThread&) = delete;
 
-  // Once. `run` returns when WaitFor says so.
+  // Once. `run` returns when WaitFor says so; where it throws it is called again.
   void Start(std::function<void()> run);
   // Any thread: the wait that is under way, or the next, ends at once.
   void Wake();

@@ -86,13 +86,24 @@ std::string LibraryVersion() {
 
 ProcessRuntime* ProcessRuntime::Get() noexcept {
   if (g_state.load(std::memory_order_acquire) == State::kNew) {
-    Guarded([] { std::call_once(g_once, Create); });
+    // No exception may cross call_once: the C library's part of it is unwound by another unwinder than ours,
+    // which ends the process.
+    Guarded([] {
+      std::call_once(g_once, [] {
+        Guarded(Create);
+        g_state.store(State::kReady, std::memory_order_release);
+      });
+    });
   }
   return g_runtime.load(std::memory_order_acquire);
 }
 
 ProcessRuntime* ProcessRuntime::Existing() noexcept {
   return g_runtime.load(std::memory_order_acquire);
+}
+
+bool ProcessRuntime::WasTried() noexcept {
+  return g_state.load(std::memory_order_acquire) != State::kNew;
 }
 
 [[gnu::hot]] ProcessRuntime* ProcessRuntime::Watching() noexcept {
@@ -108,7 +119,6 @@ void ProcessRuntime::Create() {
   const bool recording =
       settings.mode == Mode::kObserve && !(settings.trace_path.empty() && settings.metrics_path.empty());
   if (recording || Chooses(settings.mode)) g_watching.store(runtime, std::memory_order_release);
-  g_state.store(State::kReady, std::memory_order_release);
 }
 
 ProcessRuntime::ProcessRuntime() : settings_(ReadJobSettings()) {

@@ -41,6 +41,8 @@ class ProcessRuntime {
   static ProcessRuntime* Get() noexcept;
   // Null also as long as nothing has made it.
   static ProcessRuntime* Existing() noexcept;
+  // Whether a call has asked for it, be it that it could not be made.
+  static bool WasTried() noexcept;
   // The same, but null unless calls are of interest (observe with a trace, frozen): what a call asks first.
   static ProcessRuntime* Watching() noexcept;
 

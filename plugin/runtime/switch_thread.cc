@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "plugin/runtime/c_boundary.h"
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 
@@ -84,7 +85,8 @@ bool SwitchThread::WaitForNews() {
   if (!thread_.WaitFor(waiting, TimeoutMs())) return false;
   size_t i = 0;
   for (Joined& joined : joined_) {
-    if (!joined.fd.valid() || waiting[i++].revents == 0 || Receive(joined)) continue;
+    if (!joined.fd.valid() || waiting[i++].revents == 0) continue;
+    if (GuardedTrue([&] { return Receive(joined); })) continue;
     // What was said may be lost; a rank that is pledged has to hear the verdict.
     joined.fd.Reset();
     joined.received.clear();

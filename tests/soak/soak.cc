@@ -40,10 +40,10 @@ constexpr double kMostRecoverySeconds = 30;
 // and operator is met for the first time, and what is decided for it is kept; 256 communicators that are gone
 // are kept as well, up to 300 KiB each.
 constexpr double kMostSlope = 4096;
-constexpr double kMostSlopeOfLongLife = 512;
+constexpr double kMostSlopeOfLongLife = 1536;
 constexpr double kLongEnough = 45;
 constexpr double kLongLife = 500;
-// Descriptors above the first sample of a process that is at work: a link's request and a file that is read.
+// Descriptors at a process's end above the least that it had: more are open while ranks meet.
 constexpr int kMoreDescriptors = 16;
 
 double SecondsSince(Clock::time_point begun) {
@@ -254,17 +254,19 @@ class Soak {
                             [](const auto& a, const auto& b) { return a.descriptors < b.descriptors; });
     const ProcessSample& middle = samples[samples.size() / 2];
     const double slope = SlopeOf(samples);
-    row.update({{"seconds", samples.back().seconds},
-                {"slope_kib_a_minute", std::round(slope * 10) / 10},
-                {"private_kib", {{"half_time", middle.anon_kib}, {"end", samples.back().anon_kib}}},
-                {"shared_kib", {{"half_time", middle.shared_kib}, {"end", samples.back().shared_kib}}},
-                {"descriptors", {{"least", least->descriptors}, {"most", most->descriptors}}},
-                {"shared_maps", {{"half_time", middle.shared_maps}, {"end", samples.back().shared_maps}}}});
+    row.update(
+        {{"seconds", samples.back().seconds},
+         {"slope_kib_a_minute", std::round(slope * 10) / 10},
+         {"private_kib", {{"half_time", middle.anon_kib}, {"end", samples.back().anon_kib}}},
+         {"shared_kib", {{"half_time", middle.shared_kib}, {"end", samples.back().shared_kib}}},
+         {"descriptors",
+          {{"least", least->descriptors}, {"most", most->descriptors}, {"end", samples.back().descriptors}}},
+         {"shared_maps", {{"half_time", middle.shared_maps}, {"end", samples.back().shared_maps}}}});
     const double lived = samples.back().seconds;
     const double bound = lived < kLongLife ? kMostSlope : kMostSlopeOfLongLife;
     if (lived > kLongEnough && slope > bound && wrong_.empty())
       wrong_ = fmt::format("rank {} grows", process.rank);
-    if (most->descriptors > least->descriptors + kMoreDescriptors && wrong_.empty())
+    if (samples.back().descriptors > least->descriptors + kMoreDescriptors && wrong_.empty())
       wrong_ = fmt::format("rank {} gathers descriptors", process.rank);
     return row;
   }

@@ -8,7 +8,14 @@ foreach(program dynamiccl dynamiccl-agents dynamiccl-zero)
   endif()
 endforeach()
 if(TARGET dynamiccl_preload)
-  install(TARGETS dynamiccl_preload dynamiccl_audit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set(DYNAMICCL_PORTABLE_OBJECTS "" CACHE PATH
+      "Folder of libdynamiccl.so and libdynamiccl-audit.so to install in place of this build's (tools/setup/build_portable.sh).")
+  if(DYNAMICCL_PORTABLE_OBJECTS)
+    install(PROGRAMS ${DYNAMICCL_PORTABLE_OBJECTS}/libdynamiccl.so ${DYNAMICCL_PORTABLE_OBJECTS}/libdynamiccl-audit.so
+            DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  else()
+    install(TARGETS dynamiccl_preload dynamiccl_audit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
   foreach(kind tuner profiler)
     install(CODE "file(CREATE_LINK libdynamiccl.so
       \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libnccl-${kind}-dynamiccl.so\" SYMBOLIC)")
@@ -26,4 +33,22 @@ endif()
 install(FILES traces/nccl_choices/releases.nccl-choices
         DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/traces/nccl_choices)
 install(FILES src/annotate/phase_marker.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamiccl)
+# hostccl's headers, which include each other from the top of the tree there and from their own folder here.
+foreach(header nccl_api.h nccl_function_list.h host_stream.h)
+  file(READ src/nccl_abi/${header} text)
+  string(REPLACE "#include \"src/nccl_abi/" "#include \"" text "${text}")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/installed_headers/${header} CONTENT "${text}" @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/installed_headers/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamiccl/hostccl)
+endforeach()
+# For find_package and pkg-config; none holds a path of this machine.
+include(CMakePackageConfigHelpers)
+configure_package_config_file(packaging/dynamiccl-config.cmake.in ${PROJECT_BINARY_DIR}/dynamiccl-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dynamiccl PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/dynamiccl-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/dynamiccl-config.cmake ${PROJECT_BINARY_DIR}/dynamiccl-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dynamiccl)
+foreach(module dynamiccl dynamiccl-hostccl)
+  configure_file(packaging/${module}.pc.in ${PROJECT_BINARY_DIR}/${module}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${module}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

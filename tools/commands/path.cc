@@ -20,7 +20,8 @@ std::vector<NamedPath> PathsOf(const Installation& installation) {
   const std::filesystem::path folder = std::filesystem::path(installation.preload).parent_path();
   const auto plugin = [&](const char* name) {
     const std::string path = (folder / name).string();
-    return std::filesystem::exists(path) ? path : std::string();
+    // A wheel has no links; NCCL takes the object by its own name too.
+    return std::filesystem::exists(path) ? path : installation.preload;
   };
   return {{"folder", "Folder of the installation", installation.home},
           {"preload", "Object for LD_PRELOAD", installation.preload},

@@ -60,7 +60,8 @@ Result<Installation> FindInstallation(const std::string& home) {
 
 std::string FindDataFile(const Installation& installation, const std::string& relative) {
   const std::string installed = IfExists(fs::path(installation.home) / "share/dynamiccl" / relative);
-  return installed.empty() ? IfExists(fs::path(kSourceFolder) / relative) : installed;
+  if (!installed.empty() || *kSourceFolder == '\0') return installed;
+  return IfExists(fs::path(kSourceFolder) / relative);
 }
 
 }  // namespace dynamiccl

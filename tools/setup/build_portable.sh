@@ -4,6 +4,8 @@
 # 2.17 (CentOS 7, and so Rocky 8 and Ubuntu 18.04) and later, whatever this machine has. The compiler is zig's clang from PyPI, kept in the
 # user's cache; C++'s library is linked statically. Safe to repeat.
 #   tools/setup/build_portable.sh [folder]         default: build/portable; the objects are in folder/lib
+#   DYNAMICCL_PORTABLE_MACHINE=aarch64             for another machine than this one (GH200 and GB200 hosts): default folder
+#                                                  build/portable-aarch64, with same_answers, which tests/portable runs
 #   DYNAMICCL_PORTABLE_GLIBC=2.28                  another release of glibc
 #   DYNAMICCL_JOBS                                 how many compilers at once (default: the cores)
 set -euo pipefail
@@ -14,10 +16,18 @@ fail() {
 }
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-folder="${1:-$root/build/portable}"
+machine="${DYNAMICCL_PORTABLE_MACHINE:-$(uname -m)}"
+targets=(dynamiccl_preload dynamiccl_audit)
+default_folder="$root/build/portable"
+if [[ $machine != "$(uname -m)" ]]; then
+  targets+=(same_answers)
+  default_folder+="-$machine"
+fi
+folder="${1:-$default_folder}"
 glibc="${DYNAMICCL_PORTABLE_GLIBC:-2.17}"
 [[ $glibc =~ ^2\.[0-9]+$ ]] || fail "DYNAMICCL_PORTABLE_GLIBC=$glibc is no release of glibc" "for example 2.17"
-target="$(uname -m)-linux-gnu.$glibc"
+[[ $machine == x86_64 || $machine == aarch64 ]] || fail "no portable objects for $machine" "x86_64 or aarch64"
+target="$machine-linux-gnu.$glibc"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl"
 zig="$cache/zig"
 release=0.17.1 # of ziglang: a fixed compiler gives the same object everywhere
@@ -45,11 +55,11 @@ done
 
 printf '==> building for %s in %s\n' "$target" "$folder"
 cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_TOOLCHAIN_FILE="$root/cmake/toolchains/portable_linux.cmake" \
+  -DCMAKE_SYSTEM_PROCESSOR="$machine" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/toolchains/portable_linux.cmake" \
   -DDYNAMICCL_PORTABLE_TOOLS="$folder/tools" -DDYNAMICCL_PORTABLE_HEADERS="$folder/headers" \
   -DDYNAMICCL_BUILD_TORCH=OFF -DDYNAMICCL_BUILD_TESTS=OFF \
   -DDYNAMICCL_BUILD_BENCH=OFF >/dev/null
-cmake --build "$folder" --parallel "${DYNAMICCL_JOBS:-$(nproc)}" --target dynamiccl_preload dynamiccl_audit
+cmake --build "$folder" --parallel "${DYNAMICCL_JOBS:-$(nproc)}" --target "${targets[@]}"
 for object in libdynamiccl.so libdynamiccl-audit.so; do
   needs="$(objdump -T "$folder/lib/$object" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)"
   printf '==> %s needs %s at most\n' "$folder/lib/$object" "$needs"

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the commands that pages tell a reader to run, as a new user would: a page's blocks in order, in an empty folder.
+
+  run_documents.py [--torch] PAGE...
+
+A block that begins with ```sh run is run by bash, which stops at the first command that fails; ```sh run torch needs PyTorch
+and the backend, and is run with --torch alone. DYNAMICCL_BIN is the program; EXAMPLES, in pages, the folder of the example scripts.
+With --torch, TORCH_PYTHON names the Python whose torchrun is used and TORCH_BACKEND the folder for PYTHONPATH. --print gives the
+commands and what they print, for a transcript.
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BLOCK = re.compile(r"^```sh run( torch)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks_of(page, torch):
+    """(line, commands) of the page's blocks of this kind, in order."""
+    text = page.read_text()
+    return [(text.count("\n", 0, match.start()) + 2, match.group(2))
+            for match in BLOCK.finditer(text) if bool(match.group(1)) == torch]
+
+
+def environment(home):
+    """A user's, with the program on PATH and nothing else of ours."""
+    folders = [os.path.dirname(os.environ["DYNAMICCL_BIN"])]
+    env = {"HOME": home, "LANG": "C.UTF-8", "NO_COLOR": "1",
+           "EXAMPLES": str(ROOT / "zero_workloads/torch_backend/examples")}
+    if os.environ.get("TORCH_PYTHON"):
+        folders.append(os.path.dirname(os.environ["TORCH_PYTHON"]))
+        env["PYTHONPATH"] = os.environ.get("TORCH_BACKEND", "")
+        env["PYTHONDONTWRITEBYTECODE"] = "1"
+    env["PATH"] = ":".join(folders + ["/usr/local/bin", "/usr/bin", "/bin"])
+    return env
+
+
+def run_page(page, torch, show):
+    """True where all of the page's commands succeeded."""
+    blocks = blocks_of(page, torch)
+    if not blocks:
+        print(f"{page}: no block to run", file=sys.stderr)
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(f"{folder}/home")
+        os.mkdir(f"{folder}/work")
+        for line, commands in blocks:
+            script = "set -euo pipefail\n" + ("PS4='$ '; set -x\n" if show else "") + commands
+            done = subprocess.run(["bash", "-c", script], cwd=f"{folder}/work", env=environment(f"{folder}/home"),
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            if show or done.returncode != 0:
+                print(done.stdout)
+            if done.returncode != 0:
+                print(f"{page}:{line}: exit code {done.returncode}", file=sys.stderr)
+                return False
+    print(f"{page.name}: {len(blocks)} blocks ran")
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--torch", action="store_true", help="the blocks that need PyTorch, and no others")
+    parser.add_argument("--print", action="store_true", dest="show", help="what the commands print")
+    parser.add_argument("pages", nargs="+", type=pathlib.Path)
+    options = parser.parse_args()
+    ran = [run_page(page, options.torch, options.show) for page in options.pages]
+    sys.exit(0 if all(ran) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes what users install: a DEB, an archive and a Python wheel, in build/package/packages. All but the C library is linked
+# in; what is loaded into jobs is taken from build/portable (glibc 2.17 and later) where tools/setup/build_portable.sh has
+# made it, else built here, with this machine's glibc. LibTorch is not needed: trainer and agents are not in packages.
+# Safe to repeat.
+#   tools/setup/build_packages.sh [folder]     default: build/package; the packages are in folder/packages
+#   DYNAMICCL_JOBS                             how many compilers at once (default: the cores)
+set -euo pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+folder="${1:-$root/build/package}"
+objects=(-DDYNAMICCL_PORTABLE_OBJECTS= -DDYNAMICCL_ZIGLANG=)
+if [[ -f "$root/build/portable/lib/libdynamiccl.so" ]]; then
+  zig="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl/zig/bin/python3"
+  ziglang="$("$zig" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))')"
+  objects=("-DDYNAMICCL_PORTABLE_OBJECTS=$root/build/portable/lib" "-DDYNAMICCL_ZIGLANG=$ziglang")
+  printf '==> objects of jobs: those of build/portable\n'
+else
+  printf '==> objects of jobs: built here, for this glibc; tools/setup/build_portable.sh makes some for older ones\n'
+fi
+
+printf '==> building in %s\n' "$folder"
+cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDYNAMICCL_SELF_CONTAINED=ON -DDYNAMICCL_BUILD_TORCH=OFF \
+  -DDYNAMICCL_BUILD_TESTS=OFF -DDYNAMICCL_BUILD_BENCH=OFF "${objects[@]}" >/dev/null
+cmake --build "$folder" --parallel "${DYNAMICCL_JOBS:-$(nproc)}"
+rm -rf "$folder/packages"
+(cd "$folder" && cpack >cpack.log 2>&1) || { cat "$folder/cpack.log" >&2; exit 3; }
+rm -rf "$folder/packages/_CPack_Packages" "$folder/wheel"
+cmake --install "$folder" --strip --prefix "$folder/wheel" >/dev/null
+python3 -B "$root/packaging/make_wheel.py" "$folder/wheel" "$folder/packages"
+printf '==> %s\n' "$folder"/packages/*

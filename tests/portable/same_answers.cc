@@ -4,7 +4,9 @@
 // this machine's lines with those of another kind of machine.
 //   same_answers write FILE     writes a policy with this machine's golden vectors
 //   same_answers [FILE]         the digests; FILE must reproduce its golden vectors here
+#define XXH_INLINE_ALL
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <array>
 #include <cstring>
@@ -12,7 +14,6 @@
 #include <random>
 #include <string>
 
-#include <xxhash.h>
 #include "src/base/sha256.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"

@@ -20,7 +20,33 @@
 
 namespace dynamiccl {
 
+// The line of the first character outside ASCII that stands neither in a text of one line nor in a comment;
+// 0: there is none. TOML has no such key, but toml++ 3.3 looks it up in tables of keys to come, and some
+// characters lead it to where its authors promise the compiler that nothing leads.
+inline int LineOfForeignKey(std::string_view text) {
+  int line = 1;
+  char inside = 0;  // the quote that ends the text, or '#'
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      inside = 0;
+    } else if (inside == '"' && c == '\\') {
+      ++i;
+    } else if (inside == 0) {
+      if (static_cast<unsigned char>(c) >= 0x80 && !(i < 3 && text.starts_with("\xef\xbb\xbf"))) return line;
+      if (c == '"' || c == '\'' || c == '#') inside = c;
+    } else if (c == inside && c != '#') {
+      inside = 0;
+    }
+  }
+  return 0;
+}
+
 inline Result<toml::table> ParseToml(std::string_view text, const std::string& source) {
+  if (const int line = LineOfForeignKey(text); line != 0)
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "{}: line {}: a character outside ASCII that is in no quotes", source, line);
   toml::parse_result parsed = toml::parse(text, source);
   if (parsed) return std::move(parsed).table();
   const toml::parse_error& error = parsed.error();

@@ -295,5 +295,14 @@ TEST(TopologyPresets, AreFoundByNameAndReadBack) {
   EXPECT_NE(missing.error().hint.find("two-nodes-ethernet"), std::string::npos);
 }
 
+TEST(TopologyFile, CharactersOfOtherScriptsStandInQuotesAndCommentsAlone) {
+  const std::string good = "version = 1 # Knoten: zw\xc3\xb6lf\nnodes = 2\n";
+  EXPECT_TRUE(ParseTopology(good, "x"));
+  const auto bad = ParseTopology("version = 1\n\xef\xb0\xb0i = 1\n", "x");
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.error().message.find("x: line 2: a character outside ASCII"), std::string::npos)
+      << bad.error().message;
+}
+
 }  // namespace
 }  // namespace dynamiccl

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Site stores. Input: byte 0 = 0: the file; otherwise its bytes without the digest at the end, which is put
+// behind them.
+#include "src/base/sha256.h"
+#include "src/decision/site_store/site_store_file.h"
+#include "tests/fuzz/fuzz_input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace dynamiccl;
+  ByteReader input(fuzz::BytesOf(data, size));
+  const bool seals = input.Get<uint8_t>() != 0;
+  ByteWriter file;
+  file.PutBytes(fuzz::RestOf(input));
+  if (seals) file.Put(Sha256Of(file.buffer()));
+  const auto store = ParseSiteStore(file.buffer(), "fuzz");
+  if (!store) return 0;
+  const auto again = ParseSiteStore(FormatSiteStore(*store), "again");
+  fuzz::Require(again && again->entries() == store->entries(), "what was written is read back");
+  SiteStore aged = *store;
+  aged.Age(1'700'000'000);
+  return 0;
+}

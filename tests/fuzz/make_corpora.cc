@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the seeds of tests/fuzz/corpus that are not text: make_corpora tests/fuzz/corpus
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "src/base/byte_codec.h"
+#include "src/decision/control_messages.h"
+#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/site_store/site_store_file.h"
+#include "src/transport/endpoint.h"
+#include "src/transport/link_messages.h"
+#include "tests/src/decision/site_store/sample_store.h"
+#include "tests/traces/any_trace.h"
+#include "traces/format/measurement_file.h"
+#include "traces/format/trace_archive.h"
+#include "traces/format/trace_json.h"
+#include "traces/format/trace_writer.h"
+#include "traces/import/trace_importer.h"
+#include "zero_workloads/checkpoint/checkpoint_index.h"
+
+namespace dynamiccl {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+class Corpora {
+ public:
+  explicit Corpora(std::string folder) : folder_(std::move(folder)) {}
+
+  // `first`: the byte by which the entry knows what follows.
+  void Put(const std::string& entry, const std::string& name, int first, std::span<const std::byte> bytes) {
+    std::filesystem::create_directories(folder_ + "/" + entry);
+    std::ofstream file(folder_ + "/" + entry + "/" + name, std::ios::binary);
+    if (first >= 0) file.put(static_cast<char>(first));
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  void Put(const std::string& entry, const std::string& name, int first, std::string_view text) {
+    Put(entry, name, first, std::as_bytes(std::span(text)));
+  }
+
+ private:
+  std::string folder_;
+};
+
+// What lies between the header of an authenticated message and its code.
+Bytes BodyOf(const Bytes& message) {
+  return {message.begin() + kMessageHeaderBytes, message.end() - sizeof(Sha256Digest)};
+}
+
+void PutMessages(Corpora& corpora) {
+  const ControlSecret secret{1, 2, 3};
+  const auto put = [&](const char* name, int kind, const Bytes& message) {
+    corpora.Put("control_messages", name, kind, BodyOf(message));
+  };
+  put("pledge", 1, EncodePledge({.member = 1, .n_ranks = 4, .declines = "no policy"}, secret));
+  put("verdict", 2, EncodeVerdict({}, {}, secret));
+  put("join", 3, EncodeJoin({.member = 1, .n_ranks = 4}, secret));
+  put("switch", 4, EncodeSwitch({}, secret));
+  put("digest", 5, EncodeDigest({.checkpoints = {{}, {}}}, secret));
+  put("times", 6, EncodeTimes({.times = {{}, {}}}, secret));
+  put("timing", 7, EncodeTiming({.tells = true, .all_until = 9}, secret));
+  corpora.Put("control_messages", "raw", 0, EncodeJoin({}, secret));
+  std::array<uint8_t, kUniqueIdBytes> id{};
+  id[0] = 1;
+  WriteBlock(id, {.address = "127.0.0.1", .port = 4000, .secret = secret});
+  corpora.Put("control_messages", "unique_id", 8, std::as_bytes(std::span(id)));
+}
+
+void PutBootstrap(Corpora& corpora) {
+  const Endpoint endpoint{"hostccl-1", "host", 7, {1, 2}, {3}};
+  corpora.Put("bootstrap", "endpoint", 0, endpoint.Encode());
+  ByteWriter introduction;  // as src/hostccl/introduction.cc
+  introduction.PutText(endpoint.Encode());
+  introduction.Put(int32_t{8});
+  introduction.Put(std::array<uint8_t, 2>{0, 1});
+  introduction.Put(uint64_t{5});
+  corpora.Put("bootstrap", "introduction", 1, introduction.buffer());
+  corpora.Put("bootstrap", "request", 2, Encode(LinkRequest{}));
+  LinkAnswer answer{"", 1, {LinkJob{2, 3, 4, {LinkRow{0, 1}}}}};
+  answer.jobs[0].rows[0].shape.bandwidth_gbps = 1;
+  corpora.Put("bootstrap", "answer", 3, Encode(answer));
+}
+
+void PutFrames(Corpora& corpora) {
+  ByteWriter frames;
+  const auto frame = [&](uint8_t type, uint8_t protocol, uint16_t bytes, uint64_t value) {
+    frames.Put(uint8_t{7});
+    frames.Put(type);
+    frames.Put(protocol);
+    frames.Put(uint16_t{3});
+    frames.Put(bytes);
+    frames.Put(value);
+    for (uint16_t i = 0; i < bytes; ++i) frames.Put(static_cast<uint8_t>(i));
+  };
+  frame(1, 0, 24, 0);
+  frame(1, 1, 16, 0);
+  frame(1, 2, 128, 0);
+  frame(2, 0, 0, 0);
+  frame(3, 0, 0, 5);
+  frame(4, 0, 0, 0);
+  corpora.Put("relay_frames", "every_type", -1, frames.buffer());
+}
+
+void PutTraces(Corpora& corpora) {
+  Trace trace = AnyTrace(1);
+  for (TraceSection& section : trace.sections) {
+    section.records.resize(std::min<size_t>(section.records.size(), 4));
+  }
+  const std::string path = std::filesystem::temp_directory_path() / "make_corpora.ctrace";
+  if (!WriteTrace(path, trace)) std::exit(1);
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  corpora.Put("trace_file", "three_sections", 0, bytes);
+  corpora.Put("trace_file", "one_section_salvaged", 7, std::string_view(bytes).substr(0, 4096 + 64 + 256));
+  std::filesystem::remove(path);
+  if (!WriteTraceArchive(path, trace)) std::exit(1);
+  std::ifstream archive(path, std::ios::binary);
+  corpora.Put("trace_archive", "three_sections", 0, std::string(std::istreambuf_iterator<char>(archive), {}));
+  std::filesystem::remove(path);
+  ByteWriter blocks;
+  const auto block = [&](uint8_t kind, uint32_t records, uint64_t first, uint16_t length) {
+    blocks.Put(kind);
+    blocks.Put(uint32_t{kind == 3 ? 1u : 0u});
+    blocks.Put(records);
+    blocks.Put(first);
+    blocks.Put(length);
+    for (uint16_t i = 0; i < length; ++i) blocks.Put(static_cast<uint8_t>(i * 7));
+  };
+  block(1, 0, 0, 40);
+  block(2, 2, 0, 104);
+  block(3, 0, 2, 0);
+  corpora.Put("trace_archive", "blocks", 2, blocks.buffer());
+  corpora.Put("trace_archive", "blocks_salvaged", 3, blocks.buffer());
+  const auto json = FormatTraceJson(trace);
+  if (json) corpora.Put("trace_json", "three_sections", -1, json->substr(0, json->find("{\"kind\":\"end\"")));
+}
+
+// From the seed of another entry.
+void PutMeasurements(Corpora& corpora, const std::string& folder) {
+  const auto imported = ImportFile(folder + "/import_config_table/six_columns", "config-table");
+  if (!imported) std::exit(1);
+  const auto text = FormatMeasurements(*imported->measurements);
+  if (text) corpora.Put("measurements", "one_context", -1, text->substr(0, text->find("{\"kind\":\"end\"")));
+}
+
+void PutStates(Corpora& corpora) {
+  const auto store = FormatSiteStore(testing::RandomStore(1, 5));
+  corpora.Put("site_store", "five_entries", 1, std::span(store).first(store.size() - sizeof(Sha256Digest)));
+  corpora.Put("site_store", "whole", 0, store);
+  TablePlan plan;
+  plan.block_calls = 100;
+  for (int i = 0; i < 3; ++i) {
+    KeyPlan key;
+    key.key.collective = static_cast<Collective>(i);
+    key.choice = {Algorithm::kRing, Protocol::kSimple, 4};
+    key.trials = {{Algorithm::kTree, Protocol::kLL, 2}};
+    plan.keys.push_back(key);
+  }
+  corpora.Put("table_plan", "three_keys", -1, EncodePlan(plan));
+  ByteWriter calls;
+  for (uint8_t version = 0; version < 5; ++version) {
+    calls.Put(std::array<uint8_t, 2>{0, version});
+    calls.Put(uint16_t{8});
+    calls.Put(uint16_t{1});
+    calls.Put(std::array<uint8_t, 2>{1, 1});
+    calls.Put(std::array<uint8_t, 3>{1, version, 4});
+    calls.Put(uint64_t{1} << 20);
+    calls.Put(std::array<uint8_t, 4>{0, 1, 7, 3});
+    for (int cell = 0; cell < 21; ++cell) calls.Put(uint8_t{50});
+  }
+  corpora.Put("tuner_calls", "every_version", -1, calls.buffer());
+  ByteWriter policy;
+  for (const uint32_t place : {8u, 200u, 60'000u}) {
+    policy.Put(place);
+    policy.Put(uint8_t{1});
+  }
+  zero::CheckpointIndex index;
+  index.values["step"] = "3";
+  index.states = {"master"};
+  index.tensors = {{"weight", {4, 8}}};
+  index.files = {{"part.0", 128, {7}}};
+  index.ranges = {{0, 0, 0, 0, zero::TensorSlice{}, 0, 32}};
+  const Bytes encoded = zero::EncodeIndex(index);
+  corpora.Put("checkpoint_index", "body", 1, std::span(encoded).subspan(20, encoded.size() - 28));
+  corpora.Put("checkpoint_index", "whole", 0, encoded);
+  corpora.Put("policy_file", "changes", 1, policy.buffer());
+  corpora.Put("policy_file", "no_change", 1, "");
+  corpora.Put("policy_file", "magic", 0, "DYNCCLP1");
+}
+
+}  // namespace
+}  // namespace dynamiccl
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  dynamiccl::Corpora corpora(argv[1]);
+  dynamiccl::PutMessages(corpora);
+  dynamiccl::PutBootstrap(corpora);
+  dynamiccl::PutFrames(corpora);
+  dynamiccl::PutTraces(corpora);
+  dynamiccl::PutStates(corpora);
+  dynamiccl::PutMeasurements(corpora, argv[1]);
+  return 0;
+}

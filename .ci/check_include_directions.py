@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "plugin": LOW + ["src/nccl_plugin", "src/transport", "src/cost_model", "src/fingerprint", "src/policy", "src/decision",
                      "traces/record", "traces/format"],
     "agents": ["src/base", "src/collective", "src/simulator", "src/cost_model", "src/fingerprint", "src/policy",
-               "traces/format", "traces/generators"],
+               "src/decision/guard", "traces/format", "traces/generators"],
     "zero_workloads": ["src/base", "src/nccl_abi", "src/annotate"],
     "tools": SRC + ["traces", "zero_workloads/estimate"],
     "tests": SRC + ["traces", "plugin", "agents", "zero_workloads", "tools"],

@@ -9,6 +9,7 @@
 
 #include "agents/eval_command.h"
 #include "agents/structure_command.h"
+#include "agents/timing_command.h"
 #include "agents/train_command.h"
 
 namespace {
@@ -17,6 +18,7 @@ using dynamiccl::ErrorKind;
 using dynamiccl::Status;
 using dynamiccl::agents::EvalSettings;
 using dynamiccl::agents::StructureSettings;
+using dynamiccl::agents::TimingSettings;
 using dynamiccl::agents::TrainSettings;
 
 enum ExitCode { kOk = 0, kUsage = 2, kEnvironment = 3 };
@@ -109,6 +111,31 @@ CLI::App* AddStructure(CLI::App& app, StructureSettings& settings) {
   return structure;
 }
 
+CLI::App* AddTiming(CLI::App& app, TimingSettings& settings) {
+  CLI::App* timing =
+      app.add_subcommand("timing",
+                         "Says how soon changes of a fabric are noticed from the times of calls, "
+                         "beside simpler ways and a recurrent network, at equal false alarms.");
+  timing->add_option("--runs", settings.study.runs,
+                     "Folder that tools/bench/timing_runs.py made; without it, modelled noise alone.");
+  timing->add_option("--head-iterations", settings.study.head_iterations, "Training steps of the network.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  timing->add_option("--simulated", settings.study.simulated, "Simulated streams of each event and factor.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  timing
+      ->add_option("--quiet-calls", settings.study.modelled_quiet_calls,
+                   "Of modelled noise, to set thresholds on and as many to judge by.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  timing->add_option("--seed", settings.study.seed, "Of simulated streams and the network.")
+      ->capture_default_str();
+  timing->add_option("--json", settings.json,
+                     "Writes the result as JSON to this file; - for standard output.");
+  return timing;
+}
+
 int Finish(const Status& status) {
   if (status) return kOk;
   std::fputs(dynamiccl::Describe(status.error()).c_str(), stderr);
@@ -131,6 +158,8 @@ int main(int argc, char** argv) {
   StructureSettings structure_settings;
   AddEval(app, eval_settings);
   const CLI::App* structure = AddStructure(app, structure_settings);
+  TimingSettings timing_settings;
+  const CLI::App* timing = AddTiming(app, timing_settings);
   app.fallthrough();
   try {
     app.parse(argc, argv);
@@ -140,6 +169,7 @@ int main(int argc, char** argv) {
   try {
     at::set_num_threads(threads);
     if (structure->parsed()) return Finish(StudyStructureCommand(structure_settings));
+    if (timing->parsed()) return Finish(StudyTimingCommand(timing_settings));
     return Finish(train->parsed() ? Train(train_settings) : Evaluate(eval_settings));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

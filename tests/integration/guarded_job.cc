@@ -7,6 +7,9 @@
 //   JOB_TIMES     file in which rank 0 leaves "<bytes> <ns>" of each call, from issue to end
 //   JOB_PAUSE_AT  call before which rank 0 makes the file JOB_PAUSE with its process id and waits until it is
 //   gone
+//   JOB_LATE      "<rank> <call> <microseconds>": from this call on this rank issues each call so much later
+//   JOB_BYTES_FROM  "<call> <sizes>": from this call on these sizes in turn
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/nccl_abi/host_stream.h"
@@ -28,11 +32,40 @@ std::string FromEnvironment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::vector<size_t> Sizes() {
-  std::istringstream words(FromEnvironment("JOB_BYTES"));
+std::vector<size_t> SizesIn(const std::string& text) {
+  std::istringstream words(text);
   std::vector<size_t> sizes;
   for (std::string word; std::getline(words, word, ',');) sizes.push_back(std::stoul(word));
   return sizes;
+}
+
+// What changes in mid-run; calls below 0: never.
+struct Change {
+  long from = -1;
+  std::vector<size_t> sizes;
+};
+Change ChangeOfSizes() {
+  std::istringstream words(FromEnvironment("JOB_BYTES_FROM"));
+  Change change;
+  std::string sizes;
+  if (words >> change.from >> sizes) change.sizes = SizesIn(sizes);
+  return change;
+}
+
+struct Lateness {
+  int rank = -1;
+  long from = 0;
+  long us = 0;
+};
+Lateness LatenessOfJob() {
+  std::istringstream words(FromEnvironment("JOB_LATE"));
+  Lateness late;
+  words >> late.rank >> late.from >> late.us;
+  return late;
+}
+void Wait(long us) {
+  const timespec time{us / 1'000'000, us % 1'000'000 * 1000};
+  ::nanosleep(&time, nullptr);
 }
 
 long long Now() {
@@ -56,25 +89,31 @@ int main(int argc, char** argv) {
   const int n_ranks = std::atoi(FromEnvironment("WORLD_SIZE").c_str());
   const long calls = std::atol(argv[2]);
   const std::string pause = FromEnvironment("JOB_PAUSE_AT");
-  const std::vector<size_t> sizes = Sizes();
+  const std::vector<size_t> sizes = SizesIn(FromEnvironment("JOB_BYTES"));
+  const Change change = ChangeOfSizes();
+  const Lateness late = LatenessOfJob();
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // waits are as long as they are asked to be
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   Check(hostcclStreamCreate(&stream), "hostcclStreamCreate");
   Check(ncclCommInitRank(&comm, n_ranks, UniqueIdByFile(argv[1], rank), rank), "ncclCommInitRank");
   std::vector<float> data(16u << 20);
-  std::vector<long long> times;
+  std::vector<std::pair<size_t, long long>> times;
   for (long call = 0; call < calls; ++call) {
     if (rank == 0 && !pause.empty() && std::atol(pause.c_str()) == call) Pause();
-    const size_t bytes = sizes[static_cast<size_t>(call) % sizes.size()];
+    const bool changed = change.from >= 0 && call >= change.from;
+    const std::vector<size_t>& now = changed ? change.sizes : sizes;
+    const size_t bytes = now[static_cast<size_t>(call) % now.size()];
+    if (rank == late.rank && call >= late.from) Wait(late.us);
     const long long begun = Now();
     Check(ncclAllReduce(data.data(), data.data(), bytes / sizeof(float), ncclFloat32, ncclMax, comm, stream),
           "ncclAllReduce");
     Check(hostcclStreamSynchronize(stream), "hostcclStreamSynchronize");
-    times.push_back(Now() - begun);
+    times.emplace_back(bytes, Now() - begun);
   }
   if (rank == 0) {
     std::ofstream file(FromEnvironment("JOB_TIMES"));
-    for (size_t i = 0; i < times.size(); ++i) file << sizes[i % sizes.size()] << " " << times[i] << "\n";
+    for (const auto& [bytes, ns] : times) file << bytes << " " << ns << "\n";
   }
   Check(ncclCommDestroy(comm), "ncclCommDestroy");
   hostcclStreamDestroy(stream);

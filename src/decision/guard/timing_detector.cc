@@ -8,10 +8,9 @@
 namespace dynamiccl {
 namespace {
 
-constexpr size_t kLearnt = 24;         // calls of a stream before it has a reference
 constexpr double kLeastSpread = 0.02;  // finer clocks and quieter fabrics are not believed
 constexpr double kLeastSkewSpread = 0.1;
-constexpr double kWinsorise = 3;          // spreads
+constexpr double kWinsorise = TimeReference::kWinsorise;
 constexpr double kDrift = 0.5;            // spreads a call that count as no change
 constexpr double kThreshold = 16;         // spreads: six calls of the winsorised most
 constexpr size_t kVerified = 16;          // calls of a verification at least
@@ -22,22 +21,8 @@ constexpr double kNoiseTimes = 5;           // an effect lies so many deviations
 // Ranks that stop telling their times leave an alarm without an answer.
 constexpr size_t kSamplesInVain = 128;
 constexpr int kMostSpans = 8;  // verifications on end while an effect lasts and may still be noise
-constexpr double kFollowRate = 1.0 / 256;
 constexpr double kBlockRate = 1.0 / 32;
 constexpr double kFirstBlockDeviation = 0.03;  // assumed before blocks were seen
-
-double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// Standard deviation of normal noise from the median of absolute deviations.
-double SpreadAround(double middle, const std::vector<double>& values) {
-  std::vector<double> off(values.size());
-  std::transform(values.begin(), values.end(), off.begin(), [=](double x) { return std::abs(x - middle); });
-  return 1.4826 * MedianOf(std::move(off));
-}
 
 // What every quarter of the time shows: a burst that is over, or has just begun, is no change of the fabric.
 double LastingEffect(const std::vector<double>& values) {
@@ -57,24 +42,6 @@ double Winsorised(double spreads) {
 }
 
 }  // namespace
-
-std::optional<double> TimingDetector::Reference::Residual(double value, double least_spread, bool learns) {
-  if (known()) return value - middle;
-  if (!learns) return std::nullopt;
-  learnt.push_back(value);
-  if (learnt.size() < kLearnt) return std::nullopt;
-  middle = MedianOf(learnt);
-  spread = std::max(least_spread, SpreadAround(middle, learnt));
-  learnt = {};
-  return std::nullopt;
-}
-
-void TimingDetector::Reference::Follow(double residual, double least_spread) {
-  middle += kFollowRate * std::clamp(residual, -spread, spread);
-  // 1.25 mean absolute deviations are a standard deviation of normal noise.
-  const double seen = 1.25 * std::min(std::abs(residual), kWinsorise * spread);
-  spread = std::max(least_spread, spread + kFollowRate * (seen - spread));
-}
 
 void TimingDetector::Cusum::Take(double spreads) {
   up = std::max(0.0, up + spreads - kDrift);
@@ -102,7 +69,7 @@ std::optional<RegimeChange> TimingDetector::Take(const TimedSample& sample) {
     return std::nullopt;
   }
   const bool transfer = alarm_ == Alarm::kTransfer;
-  Reference& reference = transfer ? stream.transfer : stream.skew;
+  TimeReference& reference = transfer ? stream.transfer : stream.skew;
   const double value = transfer ? sample.log_transfer : sample.log_skew;
   const double least = transfer ? kLeastSpread : kLeastSkewSpread;
   const auto residual = value < 0 ? std::nullopt : reference.Residual(value, least, sample.is_usual);
@@ -115,29 +82,29 @@ std::optional<RegimeChange> TimingDetector::Take(const TimedSample& sample) {
   last_verified_ns_ = sample.at_ns;
   most_of_stream_ = std::max(most_of_stream_, ++stream.verified);
   verified_.push_back(*residual);
-  verified_units_.push_back(*residual / reference.spread);
+  verified_units_.push_back(*residual / reference.spread());
   return Verify();
 }
 
 void TimingDetector::Watch(const TimedSample& sample, Stream& stream) {
   if (const auto residual = stream.transfer.Residual(sample.log_transfer, kLeastSpread, sample.is_usual)) {
-    const double spreads = Winsorised(*residual / stream.transfer.spread);
+    const double spreads = Winsorised(*residual / stream.transfer.spread());
     transfer_.Take(spreads);
-    transfer_noise_.Take(spreads * stream.transfer.spread);
+    transfer_noise_.Take(spreads * stream.transfer.spread());
     if (sample.is_usual) stream.transfer.Follow(*residual, kLeastSpread);
   }
   if (sample.log_skew >= 0) {
     if (const auto residual = stream.skew.Residual(sample.log_skew, kLeastSkewSpread, sample.is_usual)) {
-      const double spreads = Winsorised(*residual / stream.skew.spread);
+      const double spreads = Winsorised(*residual / stream.skew.spread());
       skew_.Take(spreads);
-      skew_noise_.Take(spreads * stream.skew.spread);
+      skew_noise_.Take(spreads * stream.skew.spread());
       if (sample.is_usual) stream.skew.Follow(*residual, kLeastSkewSpread);
     }
   }
   // A slow fabric also delays arrivals: transfer times are looked at first.
-  if (transfer_.above(kThreshold)) {
+  if (transfer_.above(strictness_ * kThreshold)) {
     alarm_ = Alarm::kTransfer;
-  } else if (skew_.above(kThreshold)) {
+  } else if (skew_.above(strictness_ * kThreshold)) {
     alarm_ = Alarm::kSkew;
   }
 }
@@ -156,7 +123,7 @@ std::optional<RegimeChange> TimingDetector::Verify() {
   const double effect = LastingEffect(verified_);
   const double noise = (transfer ? transfer_noise_ : skew_noise_).Deviation() / std::sqrt(spans_);
   const double least = transfer ? kLeastEffect : kLeastSkewEffect;
-  if (std::abs(effect) >= std::max(least, kNoiseTimes * noise)) {
+  if (std::abs(effect) >= std::max(least, strictness_ * kNoiseTimes * noise)) {
     return Decide(effect, SpreadAround(MedianOf(verified_units_), verified_units_));
   }
   if (std::abs(effect) >= least && spans_ < kMostSpans) {
@@ -191,7 +158,7 @@ void TimingDetector::Dismiss(double effect) {
   // A small one is what is usual from now on; else the same alarm would come again and again.
   const bool small = std::abs(effect) < kLeastEffect;
   for (auto& [id, stream] : streams_)
-    (alarm_ == Alarm::kTransfer ? stream.transfer : stream.skew).middle += small ? effect : 0;
+    (alarm_ == Alarm::kTransfer ? stream.transfer : stream.skew).Shift(small ? effect : 0);
   EndVerification();
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "src/collective/role.h"
+#include "src/decision/guard/time_reference.h"
 
 namespace dynamiccl {
 
@@ -41,6 +42,9 @@ struct RegimeChange {
 
 class TimingDetector {
  public:
+  // `strictness`: times the evidence that an alarm and a verification ask for; studies set it, to compare
+  // ways at equal rates of false alarms.
+  explicit TimingDetector(double strictness = 1) : strictness_(strictness) {}
   // Verification spans at least so long: some steps, where they are known.
   void SetLeastSpan(int64_t ns) { least_span_ns_ = ns; }
   std::optional<RegimeChange> Take(const TimedSample& sample);
@@ -54,19 +58,9 @@ class TimingDetector {
 
  private:
   enum class Alarm : uint8_t { kNone, kTransfer, kSkew };
-  // Reference of one quantity of one stream.
-  struct Reference {
-    std::vector<double> learnt;  // until there are enough
-    double middle = 0;
-    double spread = 0;
-    bool known() const { return spread > 0; }
-    // The residual in logs; none while it is being learnt.
-    std::optional<double> Residual(double value, double least_spread, bool learns);
-    void Follow(double residual, double least_spread);
-  };
   struct Stream {
-    Reference transfer;
-    Reference skew;
+    TimeReference transfer;
+    TimeReference skew;
     size_t verified = 0;  // calls since the alarm
   };
   struct Cusum {
@@ -91,6 +85,7 @@ class TimingDetector {
   void Dismiss(double effect);
   void EndVerification();
 
+  double strictness_;
   std::map<uint64_t, Stream> streams_;
   Cusum transfer_;
   Cusum skew_;

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/timing/change_detector.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "agents/timing/call_residuals.h"
+#include "src/decision/guard/guard.h"
+#include "src/decision/guard/step_period.h"
+#include "src/decision/guard/timing_detector.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+class Shipped : public ChangeDetector {
+ public:
+  explicit Shipped(double strictness) : detector_(strictness) {}
+
+  std::optional<Regime> Take(const TimedCall& call) override {
+    // The span of a verification as in src/decision/guard/guard.cc.
+    steps_.Take(static_cast<uint32_t>(call.key ^ (call.key >> 32)), call.at_ns);
+    detector_.SetLeastSpan(std::min(kVerifiedNs, kVerifiedSteps * steps_.step_ns()));
+    const auto change = detector_.Take(
+        {call.key, call.at_ns, std::log(call.transfer_ns), std::log1p(call.skew_ns / call.transfer_ns)});
+    if (!change) return std::nullopt;
+    return change->regime;
+  }
+
+ private:
+  TimingDetector detector_;
+  StepPeriod steps_;
+};
+
+// Two detectors of one quantity each, and what either of them says: transfers that changed are the fabric,
+// arrivals alone a straggler.
+template <typename OneQuantity>
+class BothQuantities : public ChangeDetector {
+ public:
+  explicit BothQuantities(double threshold) : threshold_(threshold) {}
+
+  std::optional<Regime> Take(const TimedCall& call) override {
+    const auto residual = residuals_.Take(call);
+    if (!residual) return std::nullopt;
+    const double transfer = transfer_.Take(residual->transfer / residual->transfer_unit);
+    const double skew = skew_.Take(residual->skew / residual->skew_unit);
+    if (std::max(transfer, skew) < threshold_) return std::nullopt;
+    residuals_.Forget();
+    transfer_ = skew_ = OneQuantity();
+    return transfer >= threshold_ ? Regime::kDegradedLink : Regime::kStraggler;
+  }
+
+ private:
+  double threshold_;
+  CallResiduals residuals_;
+  OneQuantity transfer_;
+  OneQuantity skew_;
+};
+
+double Winsorised(double spreads) {
+  return std::clamp(spreads, -TimeReference::kWinsorise, TimeReference::kWinsorise);
+}
+
+template <bool winsorised>
+class Cusum {
+ public:
+  double Take(double residual) {
+    const double spreads = winsorised ? Winsorised(residual) : residual;
+    up_ = std::max(0.0, up_ + spreads - kDrift);
+    down_ = std::max(0.0, down_ - spreads - kDrift);
+    return std::max(up_, down_);
+  }
+
+ private:
+  static constexpr double kDrift = 0.5;
+  double up_ = 0;
+  double down_ = 0;
+};
+
+class PageHinkley {
+ public:
+  double Take(double residual) {
+    const double spreads = Winsorised(residual);
+    mean_ += (spreads - mean_) / static_cast<double>(++n_);
+    up_ += spreads - mean_ - kDrift;
+    down_ += mean_ - spreads - kDrift;
+    least_up_ = std::min(least_up_, up_);
+    least_down_ = std::min(least_down_, down_);
+    return std::max(up_ - least_up_, down_ - least_down_);
+  }
+
+ private:
+  static constexpr double kDrift = 0.25;
+  int64_t n_ = 0;
+  double mean_ = 0;
+  double up_ = 0, least_up_ = 0;
+  double down_ = 0, least_down_ = 0;
+};
+
+// Student's t predictive of a normal whose mean and precision have a normal-gamma prior.
+class Bayesian {
+ public:
+  double Take(double spreads) {
+    const double x = std::clamp(spreads, -6.0, 6.0);
+    std::vector<double> next(std::min(runs_.size() + 1, kMost));
+    double begins = 0, total = 0;
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      if (runs_[r] < kNegligible) continue;
+      const double joint = runs_[r] * Predictive(r, x);
+      begins += joint * kHazard;
+      // The longest run stands for all that are longer.
+      next[std::min(r + 1, next.size() - 1)] += joint * (1 - kHazard);
+    }
+    next[0] = begins;
+    for (const double p : next) total += p;
+    for (double& p : next) p = total > 0 ? p / total : 1.0 / static_cast<double>(next.size());
+    runs_ = std::move(next);
+    last_.insert(last_.begin(), x);
+    if (last_.size() > kMost) last_.pop_back();
+    Resum();
+    if (++taken_ < kMost) return 0;
+    const double changed = Share(kLeastRun, kMostRun);
+    return std::log((changed + 1e-300) / (1 - changed + 1e-12)) + kOffset;
+  }
+
+ private:
+  static constexpr size_t kMost = 200;
+  static constexpr double kHazard = 1.0 / 2000;
+  static constexpr size_t kLeastRun = 4, kMostRun = 32;
+  static constexpr double kNegligible = 1e-7;  // shares of runs that are not worth their arithmetic
+  static constexpr double kOffset = 50;        // thresholds are searched above zero
+
+  void Resum() {
+    sums_.resize(last_.size() + 1);
+    squares_.resize(last_.size() + 1);
+    for (size_t i = 0; i < last_.size(); ++i) {
+      sums_[i + 1] = sums_[i] + last_[i];
+      squares_[i + 1] = squares_[i] + last_[i] * last_[i];
+    }
+  }
+  double Predictive(size_t run, double x) const {
+    // Prior: mean 0 of the weight of a tenth of a call, variance 1 of that of two.
+    const size_t of = std::min(run, last_.size());
+    const double n = static_cast<double>(of), sum = of == 0 ? 0 : sums_[of],
+                 square = of == 0 ? 0 : squares_[of];
+    const double weight = 0.1 + n, mean = sum / weight, shape = 1 + n / 2;
+    const double rate = std::max(0.02, 1 + 0.5 * (square - weight * mean * mean));
+    const double variance = rate * (weight + 1) / (shape * weight);
+    const double freedom = 2 * shape;
+    const double off = (x - mean) * (x - mean) / variance;
+    return std::exp(Normaliser(of) - 0.5 * std::log(variance) -
+                    0.5 * (freedom + 1) * std::log1p(off / freedom));
+  }
+  static double Normaliser(size_t n) {
+    static const std::vector<double> kTable = [] {
+      std::vector<double> table(kMost + 1);
+      for (size_t i = 0; i < table.size(); ++i) {
+        const double freedom = 2 + static_cast<double>(i);
+        table[i] = std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2) - 0.5 * std::log(freedom);
+      }
+      return table;
+    }();
+    return kTable[n];
+  }
+  double Share(size_t from, size_t to) const {
+    double share = 0;
+    for (size_t r = from; r <= to && r < runs_.size(); ++r) share += runs_[r];
+    return share;
+  }
+
+  std::vector<double> runs_ = {1};  // probability of a run of so many calls
+  std::vector<double> last_;        // the newest first
+  std::vector<double> sums_, squares_;
+  size_t taken_ = 0;
+};
+
+template <typename Detector>
+class Kind : public DetectorKind {
+ public:
+  Kind(std::string name, double usual, bool tells) : name_(std::move(name)), usual_(usual), tells_(tells) {}
+  std::string name() const override { return name_; }
+  std::unique_ptr<ChangeDetector> Make(double threshold) const override {
+    return std::make_unique<Detector>(threshold);
+  }
+  double usual_threshold() const override { return usual_; }
+  bool tells_regimes() const override { return tells_; }
+
+ private:
+  std::string name_;
+  double usual_;
+  bool tells_;
+};
+
+}  // namespace
+
+std::unique_ptr<DetectorKind> ShippedKind() {
+  return std::make_unique<Kind<Shipped>>("shipped", 1.0, true);
+}
+std::unique_ptr<DetectorKind> CusumKind() {
+  return std::make_unique<Kind<BothQuantities<Cusum<false>>>>("CUSUM, plain", 64, false);
+}
+std::unique_ptr<DetectorKind> WinsorisedCusumKind() {
+  return std::make_unique<Kind<BothQuantities<Cusum<true>>>>("CUSUM, winsorised", 16, false);
+}
+std::unique_ptr<DetectorKind> PageHinkleyKind() {
+  return std::make_unique<Kind<BothQuantities<PageHinkley>>>("Page-Hinkley", 25, false);
+}
+std::unique_ptr<DetectorKind> BayesianKind() {
+  return std::make_unique<Kind<BothQuantities<Bayesian>>>("BOCPD", 52, false);
+}
+
+}  // namespace dynamiccl::agents

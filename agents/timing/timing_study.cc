@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/timing/timing_study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+
+#include "agents/timing/recurrent_head.h"
+#include "agents/timing/simulated_timing.h"
+#include "src/decision/guard/time_reference.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+using Say = std::function<void(const std::string&)>;
+using Kinds = std::vector<std::unique_ptr<DetectorKind>>;
+using Runs = std::vector<TimingRun>;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kFactors[] = {1.25, 1.5, 2};
+constexpr TimingEvent kPutIn[] = {TimingEvent::kDegraded, TimingEvent::kCongested, TimingEvent::kStraggler};
+constexpr size_t kModelledCalls = 2000, kModelledBefore = 800;
+constexpr size_t kResampledCalls = 1400, kResampledBefore = 600;
+constexpr size_t kQuietRun = 10'000;
+constexpr double kSlowedKeys = 0.6;  // of a modelled job
+
+struct Dataset {
+  std::string name;
+  Runs learnt;  // quiet, thresholds are set on
+  Runs held;
+};
+
+uint64_t AlarmsIn(const DetectorKind& kind, double threshold, const Runs& quiet) {
+  uint64_t alarms = 0;
+  for (const TimingRun& run : quiet) alarms += AlarmsOf(kind, threshold, run).size();
+  return alarms;
+}
+
+Runs Only(const Runs& runs, bool quiet) {
+  Runs some;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(some),
+               [=](const TimingRun& run) { return run.quiet() == quiet; });
+  return some;
+}
+
+bool IsOfLearning(const TimingRun& run) {
+  return run.fabric.starts_with("learn-");
+}
+
+// How many times as long a quantity became, median over keys.
+double SeenEffect(const TimingRun& run) {
+  std::map<uint64_t, std::array<std::vector<double>, 2>> by_key;
+  for (size_t i = 0; i < run.calls.size(); ++i) {
+    const TimedCall& call = run.calls[i];
+    const double ns =
+        run.event == TimingEvent::kStraggler ? call.transfer_ns + call.skew_ns : call.transfer_ns;
+    by_key[call.key][i < run.changed ? 0 : 1].push_back(ns);
+  }
+  std::vector<double> ratios;
+  for (auto& [key, times] : by_key) {
+    if (!times[0].empty() && !times[1].empty())
+      ratios.push_back(MedianOf(std::move(times[1])) / MedianOf(std::move(times[0])));
+  }
+  return ratios.empty() ? 1 : MedianOf(std::move(ratios));
+}
+
+EventResult& ResultOf(DetectorStudy& study, const TimingRun& run) {
+  for (EventResult& result : study.events) {
+    if (result.event == run.event && result.factor == run.factor) return result;
+  }
+  study.events.push_back({run.event, run.factor, 1, {}});
+  return study.events.back();
+}
+
+void TakeEvent(const std::vector<Noticed>& alarms, const TimingRun& run, DetectorStudy& study) {
+  const auto first = std::find_if(alarms.begin(), alarms.end(),
+                                  [&](const Noticed& noticed) { return noticed.call >= run.changed; });
+  double delay = kNever;
+  if (first != alarms.end()) {
+    const double calls = static_cast<double>(first->call + 1 - run.changed);
+    delay = std::ceil(calls / static_cast<double>(run.keys()));
+    ++study.said[static_cast<size_t>(run.event)][static_cast<size_t>(first->regime)];
+  }
+  ResultOf(study, run).delays.push_back(delay);
+}
+
+Runs Simulated(int streams, std::mt19937_64& random, const std::function<TimingRun(const PutIn&)>& make) {
+  Runs runs;
+  for (const TimingEvent event : kPutIn) {
+    for (const double factor : kFactors) {
+      for (int i = 0; i < streams; ++i) runs.push_back(make({event, factor, random() % 200, 1}));
+    }
+  }
+  return runs;
+}
+
+Runs ResampledRuns(const Runs& quiet, int streams, std::mt19937_64& random) {
+  if (quiet.empty()) return {};
+  return Simulated(streams, random, [&](PutIn put) {
+    put.before += kResampledBefore;
+    return Resampled(quiet[random() % quiet.size()], put, kResampledCalls, random);
+  });
+}
+
+Runs ModelledRuns(int streams, std::mt19937_64& random) {
+  return Simulated(streams, random, [&](PutIn put) {
+    put.before += kModelledBefore;
+    put.share_of_keys = kSlowedKeys;
+    return Modelled(put, kModelledCalls, random);
+  });
+}
+
+Runs ModelledQuiet(uint64_t calls, std::mt19937_64& random) {
+  Runs runs;
+  for (uint64_t made = 0; made < calls; made += kQuietRun) runs.push_back(Modelled({}, kQuietRun, random));
+  return runs;
+}
+
+void Append(const Runs& more, Runs& runs) {
+  runs.insert(runs.end(), more.begin(), more.end());
+}
+
+// What the recurrent head learns from: nothing that is judged.
+Runs HeadRuns(const Runs& recorded, int streams, std::mt19937_64& random) {
+  Runs runs;
+  std::copy_if(recorded.begin(), recorded.end(), std::back_inserter(runs), IsOfLearning);
+  Append(ResampledRuns(Only(runs, true), streams, random), runs);
+  Append(ModelledRuns(streams, random), runs);
+  Append(ModelledQuiet(20 * kQuietRun, random), runs);
+  return runs;
+}
+
+std::vector<Dataset> DatasetsOf(const TimingStudySettings& settings, const Runs& recorded,
+                                std::mt19937_64& random) {
+  std::vector<Dataset> sets;
+  Runs learnt, held;
+  for (const TimingRun& run : recorded) {
+    if (!IsOfLearning(run)) {
+      held.push_back(run);
+    } else if (run.quiet()) {
+      learnt.push_back(run);
+    }
+  }
+  if (!recorded.empty()) {
+    sets.push_back({"recorded", learnt, held});
+    Runs resampled = Only(held, true);
+    Append(ResampledRuns(resampled, settings.simulated, random), resampled);
+    sets.push_back({"changes put into recorded quiet runs", learnt, std::move(resampled)});
+  }
+  Runs modelled = ModelledQuiet(settings.modelled_quiet_calls, random);
+  Append(ModelledRuns(settings.simulated, random), modelled);
+  sets.push_back({"modelled noise", ModelledQuiet(settings.modelled_quiet_calls, random), modelled});
+  return sets;
+}
+
+Kinds KindsOf(const RecurrentHead& head) {
+  Kinds kinds;
+  kinds.push_back(ShippedKind());
+  kinds.push_back(CusumKind());
+  kinds.push_back(WinsorisedCusumKind());
+  kinds.push_back(PageHinkleyKind());
+  kinds.push_back(BayesianKind());
+  kinds.push_back(RecurrentKind(head));
+  return kinds;
+}
+
+DetectorStudy JudgeNamed(const DetectorKind& kind, const std::string& name, double threshold,
+                         const Dataset& set) {
+  DetectorStudy study = Judge(kind, threshold, set.held);
+  study.name = name;
+  for (const TimingRun& run : set.learnt) study.learnt.calls += run.calls.size();
+  study.learnt.alarms = AlarmsIn(kind, threshold, set.learnt);
+  return study;
+}
+
+DatasetStudy StudyDataset(const Dataset& set, const Kinds& kinds, const Say& say) {
+  DatasetStudy study;
+  study.name = set.name;
+  std::vector<double> loads;
+  for (const TimingRun& run : set.held) {
+    study.runs += run.quiet() ? 0 : 1;
+    loads.push_back(run.load);
+  }
+  study.load = loads.empty() ? 0 : MedianOf(std::move(loads));
+  study.detectors.push_back(JudgeNamed(*kinds.front(), "shipped, as it is", 1, set));
+  for (const auto& kind : kinds) {
+    say(fmt::format("{}: {}", set.name, kind->name()));
+    study.detectors.push_back(JudgeNamed(*kind, kind->name(), ThresholdOf(*kind, set.learnt), set));
+  }
+  return study;
+}
+
+}  // namespace
+
+std::vector<Noticed> AlarmsOf(const DetectorKind& kind, double threshold, const TimingRun& run) {
+  const auto detector = kind.Make(threshold);
+  std::vector<Noticed> alarms;
+  for (size_t i = 0; i < run.calls.size(); ++i) {
+    if (const auto regime = detector->Take(run.calls[i])) alarms.push_back({i, *regime});
+  }
+  return alarms;
+}
+
+double ThresholdOf(const DetectorKind& kind, const std::vector<TimingRun>& quiet) {
+  uint64_t calls = 0;
+  for (const TimingRun& run : quiet) calls += run.calls.size();
+  const uint64_t allowed = calls / kCallsAFalseAlarm;
+  double high = kind.usual_threshold(), low = high / 16;
+  for (int i = 0; i < 16 && AlarmsIn(kind, high, quiet) > allowed; ++i) {
+    low = high;
+    high *= 1.5;
+  }
+  while (high / low > 1.01) {
+    const double middle = std::sqrt(low * high);
+    (AlarmsIn(kind, middle, quiet) > allowed ? low : high) = middle;
+  }
+  return high;
+}
+
+DetectorStudy Judge(const DetectorKind& kind, double threshold, const std::vector<TimingRun>& runs) {
+  DetectorStudy study;
+  study.name = kind.name();
+  study.threshold = threshold;
+  study.tells_regimes = kind.tells_regimes();
+  for (const TimingRun& run : runs) {
+    const std::vector<Noticed> alarms = AlarmsOf(kind, threshold, run);
+    if (!run.quiet()) {
+      TakeEvent(alarms, run, study);
+      continue;
+    }
+    study.held.calls += run.calls.size();
+    study.held.alarms += alarms.size();
+    for (const Noticed& alarm : alarms) ++study.said[0][static_cast<size_t>(alarm.regime)];
+  }
+  for (EventResult& result : study.events) {
+    std::vector<double> effects;
+    for (const TimingRun& run : runs) {
+      if (run.event == result.event && run.factor == result.factor) effects.push_back(SeenEffect(run));
+    }
+    result.seen_effect = MedianOf(std::move(effects));
+  }
+  std::sort(study.events.begin(), study.events.end(), [](const EventResult& a, const EventResult& b) {
+    return std::pair(a.event, a.factor) < std::pair(b.event, b.factor);
+  });
+  return study;
+}
+
+Result<std::vector<DatasetStudy>> StudyTiming(const TimingStudySettings& settings, const Say& say) {
+  Runs recorded;
+  if (!settings.runs.empty()) {
+    DYNAMICCL_TRY(recorded, ReadTimingRuns(settings.runs));
+  }
+  std::mt19937_64 random(settings.seed);
+  say("training the head");
+  HeadTraining training;
+  training.seed = settings.seed;
+  training.iterations = settings.head_iterations;
+  const RecurrentHead head =
+      TrainHead(HeadRuns(recorded, std::max(1, settings.simulated / 3), random), training);
+  const Kinds kinds = KindsOf(head);
+  std::vector<DatasetStudy> study;
+  for (const Dataset& set : DatasetsOf(settings, recorded, random))
+    study.push_back(StudyDataset(set, kinds, say));
+  return study;
+}
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/time_reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace dynamiccl {
+namespace {
+
+constexpr double kFollowRate = 1.0 / 256;
+
+}  // namespace
+
+double MedianOf(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double SpreadAround(double middle, const std::vector<double>& values) {
+  std::vector<double> off(values.size());
+  std::transform(values.begin(), values.end(), off.begin(), [=](double x) { return std::abs(x - middle); });
+  return 1.4826 * MedianOf(std::move(off));
+}
+
+std::optional<double> TimeReference::Residual(double value, double least_spread, bool learns) {
+  if (known()) return value - middle_;
+  if (!learns) return std::nullopt;
+  learnt_.push_back(value);
+  if (learnt_.size() < kLearnt) return std::nullopt;
+  middle_ = MedianOf(learnt_);
+  spread_ = std::max(least_spread, SpreadAround(middle_, learnt_));
+  learnt_ = {};
+  return std::nullopt;
+}
+
+void TimeReference::Follow(double residual, double least_spread) {
+  middle_ += kFollowRate * std::clamp(residual, -spread_, spread_);
+  // 1.25 mean absolute deviations are a standard deviation of normal noise.
+  const double seen = 1.25 * std::min(std::abs(residual), kWinsorise * spread_);
+  spread_ = std::max(least_spread, spread_ + kFollowRate * (seen - spread_));
+}
+
+}  // namespace dynamiccl

@@ -20,6 +20,8 @@ constexpr double kLeastSkewEffect = 0.182;  // log(1.2): skew varies more, and n
 constexpr double kNoiseTimes = 5;           // an effect lies so many deviations of a block's mean off
 // Ranks that stop telling their times leave an alarm without an answer.
 constexpr size_t kSamplesInVain = 128;
+// Fewer calls of a stream have no median of their own.
+constexpr size_t kAlikeVerified = 3;
 constexpr int kMostSpans = 8;  // verifications on end while an effect lasts and may still be noise
 constexpr double kBlockRate = 1.0 / 32;
 constexpr double kFirstBlockDeviation = 0.03;  // assumed before blocks were seen
@@ -82,7 +84,7 @@ std::optional<RegimeChange> TimingDetector::Take(const TimedSample& sample) {
   last_verified_ns_ = sample.at_ns;
   most_of_stream_ = std::max(most_of_stream_, ++stream.verified);
   verified_.push_back(*residual);
-  verified_units_.push_back(*residual / reference.spread());
+  verified_of_.push_back({sample.stream, reference.spread()});
   return Verify();
 }
 
@@ -124,7 +126,7 @@ std::optional<RegimeChange> TimingDetector::Verify() {
   const double noise = (transfer ? transfer_noise_ : skew_noise_).Deviation() / std::sqrt(spans_);
   const double least = transfer ? kLeastEffect : kLeastSkewEffect;
   if (std::abs(effect) >= std::max(least, strictness_ * kNoiseTimes * noise)) {
-    return Decide(effect, SpreadAround(MedianOf(verified_units_), verified_units_));
+    return Decide(effect, SpreadOfVerified());
   }
   if (std::abs(effect) >= least && spans_ < kMostSpans) {
     ++spans_;
@@ -132,6 +134,20 @@ std::optional<RegimeChange> TimingDetector::Verify() {
     Dismiss(effect);
   }
   return std::nullopt;
+}
+
+// How much the verified calls vary beside what is usual, in spreads of their streams. Each stream around its
+// own median: a slower link slows large calls more than small ones, and that is no variation.
+double TimingDetector::SpreadOfVerified() const {
+  std::map<uint64_t, std::vector<double>> of_stream;
+  for (size_t i = 0; i < verified_.size(); ++i) of_stream[verified_of_[i].stream].push_back(verified_[i]);
+  std::vector<double> units;
+  for (size_t i = 0; i < verified_.size(); ++i) {
+    const std::vector<double>& alike = of_stream[verified_of_[i].stream];
+    const double middle = MedianOf(alike.size() < kAlikeVerified ? verified_ : alike);
+    units.push_back((verified_[i] - middle) / verified_of_[i].spread);
+  }
+  return SpreadAround(0, units);
 }
 
 RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
@@ -166,7 +182,7 @@ void TimingDetector::EndVerification() {
   alarm_ = Alarm::kNone;
   transfer_ = skew_ = Cusum();
   verified_.clear();
-  verified_units_.clear();
+  verified_of_.clear();
   most_of_stream_ = 0;
   spans_ = 1;
   since_alarm_ = 0;

@@ -63,6 +63,11 @@ class TimingDetector {
     TimeReference skew;
     size_t verified = 0;  // calls since the alarm
   };
+  // Of a residual that is being verified.
+  struct Source {
+    uint64_t stream = 0;
+    double spread = 0;  // of the stream
+  };
   struct Cusum {
     double up = 0;
     double down = 0;
@@ -81,6 +86,7 @@ class TimingDetector {
   void Watch(const TimedSample& sample, Stream& stream);
   bool VerifiedEnough() const;
   std::optional<RegimeChange> Verify();
+  double SpreadOfVerified() const;
   RegimeChange Decide(double effect, double spreads_apart);
   void Dismiss(double effect);
   void EndVerification();
@@ -92,8 +98,8 @@ class TimingDetector {
   BlockNoise transfer_noise_;
   BlockNoise skew_noise_;
   Alarm alarm_ = Alarm::kNone;
-  std::vector<double> verified_;        // residuals in logs since the alarm
-  std::vector<double> verified_units_;  // the same in spreads
+  std::vector<double> verified_;     // residuals in logs since the alarm
+  std::vector<Source> verified_of_;  // where they come from
   size_t most_of_stream_ = 0;
   int spans_ = 1;           // of which verification takes all
   size_t since_alarm_ = 0;  // samples, of which some have no such time

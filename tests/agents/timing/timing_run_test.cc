@@ -8,6 +8,8 @@
 #include <span>
 
 #include "src/base/sha256.h"
+#include "src/collective/collective.h"
+#include "src/collective/data_type.h"
 #include "traces/format/trace_writer.h"
 
 namespace dynamiccl::agents {

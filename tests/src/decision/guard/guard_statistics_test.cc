@@ -196,6 +196,24 @@ TEST(TimingDetector, TellsCongestionADegradedLinkAndAStragglerApart) {
   EXPECT_EQ(after({1.0, 0.05, 3.0}), std::vector{Regime::kStraggler});
 }
 
+// Keys of unlike spread, of which the slower link slows some more than others: that is no variation.
+TEST(TimingDetector, ADegradedLinkThatSlowsKeysUnequallyIsNoCongestion) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    TimingDetector detector;
+    std::vector<Regime> changes;
+    for (int i = 0; i < 2400; ++i) {
+      const auto key = static_cast<uint64_t>(i % 4);
+      const double slower = i < 2000 ? 0 : 0.3 + 0.2 * static_cast<double>(key);
+      const double noise = 0.02 * static_cast<double>(1 + key) * normal(random);
+      const auto change = detector.Take({key, int64_t{1'000'000} * (i + 1), std::log(1e6) + slower + noise});
+      if (change) changes.push_back(change->regime);
+    }
+    EXPECT_EQ(changes, std::vector{Regime::kDegradedLink}) << seed;
+  }
+}
+
 TEST(TimingDetector, SaysWhenTheFabricIsAsBeforeAgain) {
   std::mt19937_64 random(6);
   TimingDetector detector;

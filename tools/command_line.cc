@@ -10,6 +10,7 @@
 #include "src/base/nearest_name.h"
 #include "tools/exit_code.h"
 #include "tools/launch/shell_quote.h"
+#include "tools/missing_file.h"
 
 namespace dynamiccl {
 namespace {
@@ -67,11 +68,12 @@ std::optional<int> CommandLine::Parse() {
 }
 
 int CommandLine::ReportUsage(const CLI::ParseError& error) {
-  const std::string suggestion = SuggestOption(app_, arguments_);
-  std::string hint = suggestion.empty() ? "" : fmt::format("did you mean {}? ", suggestion);
-  hint += fmt::format("see `dynamiccl {} --help`", text_.name);
   std::string message = error.what();
   std::replace(message.begin(), message.end(), '\n', ' ');
+  const std::string suggestion = SuggestOption(app_, arguments_);
+  std::string hint = suggestion.empty() ? "" : fmt::format("did you mean {}? ", suggestion);
+  const std::string made = HowToMakeMissing(arguments_, message);
+  hint += made.empty() ? fmt::format("see `dynamiccl {} --help`", text_.name) : made;
   const Error described{ErrorKind::kInvalidArgument, fmt::format("dynamiccl {}: {}", text_.name, message),
                         hint};
   fmt::print(stderr, "{}", Describe(described));

@@ -7,6 +7,7 @@
 
 #include "src/base/nearest_name.h"
 #include "tools/exit_code.h"
+#include "tools/missing_file.h"
 #include "tools/version.h"
 
 namespace dynamiccl {
@@ -36,7 +37,7 @@ int PrintHelp(FILE* stream, int exit_code) {
       "Commands (dynamiccl COMMAND --help says more):\n",
       kVersion);
   for (const CommandRow& row : kCommands)
-    fmt::print(stream, "  {:<9} {}\n", row.text.name, row.text.sentence);
+    fmt::print(stream, "  {:<10} {}\n", row.text.name, row.text.sentence);
   return exit_code;
 }
 
@@ -66,11 +67,13 @@ int RunDynamiccl(std::vector<std::string> arguments) {
   if (name == "help") name = std::exchange(arguments, {"--help"}).front();
   const CommandRow* row = FindCommand(name);
   if (row == nullptr) return ReportUnknownCommand(name);
-  CommandLine line(row->text, std::move(arguments));
+  CommandLine line(row->text, arguments);
   const Result<int> result = row->function(line);
   if (result) return *result;
-  fmt::print(stderr, "{}", Describe(result.error()));
-  return ExitCodeOf(result.error().kind);
+  Error error = result.error();
+  if (const std::string made = HowToMakeMissing(arguments, error.message); !made.empty()) error.hint = made;
+  fmt::print(stderr, "{}", Describe(error));
+  return ExitCodeOf(error.kind);
 }
 
 }  // namespace dynamiccl

@@ -51,3 +51,28 @@ setup() {
   [ "$(wc -l <read.txt)" -eq "$(grep -c issued_ns t.jsonl)" ]
   [ "$(grep -c '"AllGather" : container = 2' read.txt)" -eq "$(grep -c '"collective":"AllGather"' t.jsonl)" ]
 }
+
+@test "the timeline of a recorded run is what Perfetto's importer of Chrome's JSON needs" {
+  DYNAMICCL_TIMES=all "$DYNAMICCL_BIN" record -q -o run.ctrace -n 2 --hostccl --mode observe -- \
+    "$DYNAMICCL_BIN" bench all_gather -b 4K -e 64K -f 4 -n 5 > bench.txt
+  "$DYNAMICCL_BIN" trace export run.ctrace --to chrome -o timeline.json
+  python3 - <<'EOF'
+import collections, json
+timeline = json.load(open("timeline.json"))
+events = timeline["traceEvents"]
+slices = [e for e in events if e["ph"] == "X"]
+assert slices and {e["pid"] for e in slices} == {0, 1}, "slices of both ranks"
+for e in events:
+    assert e["ph"] in "XiMstf" and isinstance(e["pid"], int) and isinstance(e["tid"], int) and e["name"], e
+    assert e["ph"] == "M" or (isinstance(e["ts"], (int, float)) and e["ts"] >= 0), e
+assert all(e["dur"] >= 0 and e["args"]["bytes"] >= 0 for e in slices)
+named = {(e["pid"], e["tid"]) for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+assert {(e["pid"], e["tid"]) for e in slices} <= named
+ends = collections.defaultdict(str)
+for e in events:
+    if e["ph"] in "stf":
+        ends[e["id"]] += e["ph"]
+assert ends and all(sorted(way) == ["f", "s"] for way in ends.values()), "an arrow begins and ends once on two ranks"
+assert any(e["args"]["call"] == 0 for e in slices)
+EOF
+}

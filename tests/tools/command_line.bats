@@ -199,3 +199,26 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   [ "$status" -eq 2 ]
   [[ "$output" == *"--output is missing"* ]]
 }
+
+@test "a file that is not there: exit 2, and how such a file is made" {
+  for words in "replay job.ctrace" "simulate job.ctrace" "trace show job.ctrace" "report job.ctrace -o r.html"; do
+    # shellcheck disable=SC2086
+    run dynamiccl $words
+    [ "$status" -eq 2 ]
+    [[ "$output" == *job.ctrace*"hint:"*"dynamiccl record -o run.ctrace -- PROGRAM"* ]] || { echo "$words: $output"; false; }
+  done
+  run dynamiccl headroom absent.measurements
+  [[ "$output" == *"dynamiccl sweep -o run.measurements"* ]]
+  run dynamiccl run --policy absent.dcpolicy -- true
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"dynamiccl train"* ]]
+  run dynamiccl inspect absent.dcsite
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"DYNAMICCL_SITE_STORE"* ]]
+}
+
+@test "the help's sentences stand below each other" {
+  dynamiccl --help | sed -n '/^Commands/,$p' | tail -n +2 > commands.txt
+  [ "$(cut -c1-13 commands.txt | grep -c '^  [a-z]* *$')" -eq "$(wc -l < commands.txt)" ]
+  [ "$(cut -c14 commands.txt | grep -c '[A-Z]')" -eq "$(wc -l < commands.txt)" ]
+}

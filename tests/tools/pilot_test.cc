@@ -4,7 +4,7 @@
 
 #include "tests/traces/any_trace.h"
 #include "tools/pilot/pilot_result.h"
-#include "tools/pilot/step_pace.h"
+#include "tools/report/step_pace.h"
 
 namespace dynamiccl {
 namespace {

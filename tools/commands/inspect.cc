@@ -13,15 +13,12 @@
 #include "tools/explain/assumed_fabric.h"
 #include "tools/report/choice_comparison.h"
 #include "tools/report/json_output.h"
+#include "tools/report/policy_choices.h"
 #include "tools/report/site_store_table.h"
 #include "traces/format/measurement_file.h"
 
 namespace dynamiccl {
 namespace {
-
-// 1 KiB to 64 MiB in octaves: the sizes of the table.
-constexpr uint64_t kSmallest = 1 << 10;
-constexpr uint64_t kLargest = 64 << 20;
 
 struct InspectOptions {
   std::string policy;
@@ -29,46 +26,13 @@ struct InspectOptions {
   bool json = false;
 };
 
-struct InspectedChoice {
-  std::string fabric;
-  Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;
-  ConfigChoice choice;
-};
-
-const char* ReasonText(ChoiceReason reason) {
-  switch (reason) {
-    case ChoiceReason::kPromised:
-      return "every network promises a gain";
-    case ChoiceReason::kNoPromise:
-      return "no config is promised to be faster";
-    case ChoiceReason::kOutsideTraining:
-      return "outside of what training saw";
-    case ChoiceReason::kNothingKnown:
-      return "the cost model cannot price it";
-  }
-  return "";
-}
-
 Result<std::vector<MeasurementContext>> FabricsOf(const InspectOptions& options) {
-  if (options.measurements.empty()) return std::vector{AssumedFabric()};
+  if (options.measurements.empty()) return std::vector{HopperPair()};
   DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(options.measurements));
   return file.contexts;
 }
 
-std::vector<InspectedChoice> ChoicesOn(const Policy& policy, const MeasurementContext& fabric) {
-  std::vector<InspectedChoice> choices;
-  for (int i = 0; i < kTunableCollectives; ++i) {
-    const auto collective = static_cast<Collective>(i);
-    for (uint64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
-      const ConfigQuestion question{collective, bytes, NcclConfigs(collective)};
-      choices.push_back({fabric.topology, collective, bytes, ChooseConfig(policy, fabric.model, question)});
-    }
-  }
-  return choices;
-}
-
-Json ToJson(const InspectedChoice& row) {
+Json ToJson(const PolicyChoice& row) {
   return {{"fabric", row.fabric},
           {"collective", Name(row.collective)},
           {"bytes", row.bytes},
@@ -78,20 +42,20 @@ Json ToJson(const InspectedChoice& row) {
           {"reason", ReasonText(row.choice.reason)}};
 }
 
-void PrintAsJson(const Policy& policy, const std::vector<InspectedChoice>& choices) {
+void PrintAsJson(const Policy& policy, const std::vector<PolicyChoice>& choices) {
   Json rows = Json::array();
-  for (const InspectedChoice& row : choices) rows.push_back(ToJson(row));
+  for (const PolicyChoice& row : choices) rows.push_back(ToJson(row));
   PrintJson({{"schema", 1},
              {"sha256", ToHex(policy.sha256)},
              {"provenance", policy.provenance},
              {"choices", rows}});
 }
 
-void PrintAsText(const Policy& policy, const std::vector<InspectedChoice>& choices) {
+void PrintAsText(const Policy& policy, const std::vector<PolicyChoice>& choices) {
   fmt::print("sha256      {}\n{}\n\n", ToHex(policy.sha256), policy.provenance);
   fmt::print("{:<34} {:<14} {:>6}  {:<20} {:<20} {:>9}  {}\n", "fabric", "collective", "bytes", "choice",
              "NCCL would use", "promised", "why");
-  for (const InspectedChoice& row : choices) {
+  for (const PolicyChoice& row : choices) {
     const bool chosen = !row.choice.config.leaves_nccl_alone();
     fmt::print("{:<34} {:<14} {:>6}  {:<20} {:<20} {:>9}  {}\n", row.fabric, Name(row.collective),
                FormatBytes(row.bytes), Name(row.choice.config), Name(row.choice.default_config),
@@ -133,9 +97,9 @@ Result<int> InspectCommand(CommandLine& line) {
   if (IsSiteStore(options.policy)) return InspectSiteStore(options);
   DYNAMICCL_TRY(const std::unique_ptr<const Policy> policy, ReadPolicyFile(options.policy));
   DYNAMICCL_TRY(const std::vector<MeasurementContext> fabrics, FabricsOf(options));
-  std::vector<InspectedChoice> choices;
+  std::vector<PolicyChoice> choices;
   for (const MeasurementContext& fabric : fabrics) {
-    for (InspectedChoice& choice : ChoicesOn(*policy, fabric)) choices.push_back(std::move(choice));
+    for (PolicyChoice& choice : ChoicesOn(*policy, fabric)) choices.push_back(std::move(choice));
   }
   if (options.json)
     PrintAsJson(*policy, choices);

@@ -15,7 +15,7 @@ constexpr const char* kStyle = R"css(
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1rem;max-width:70rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground)}
 h1{font-size:1.5rem;margin:.5rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--line)}
-h3{font-size:1rem;margin:1rem 0 .25rem}
+h3{font-size:1rem;margin:1.4rem 0 .25rem}h4{font-size:.9rem;margin:.8rem 0 .2rem}
 nav{display:flex;flex-wrap:wrap;gap:.25rem 1rem}nav a,a{color:var(--ours)}
 p,li{max-width:46rem;overflow-wrap:anywhere}.soft{color:var(--soft)}
 .scroll{overflow-x:auto;margin:.5rem 0}
@@ -23,14 +23,16 @@ table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-num
 th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap}
 th{background:var(--band);font-weight:600}.n{text-align:right}
 tr.win{background:var(--win)}tr.loss{background:var(--loss)}tr.held-out{background:var(--held)}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem}
+.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:1rem}
 figure{margin:0;border:1px solid var(--line);border-radius:6px;padding:.5rem}
 figcaption{font-size:.86rem;font-weight:600}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--ink);font:11px system-ui,sans-serif}
-svg .axis{stroke:var(--line);stroke-width:1}
+svg .axis{stroke:var(--line);stroke-width:1}svg .plain{fill:var(--line)}svg .mark{stroke:var(--ink);stroke-width:1;stroke-dasharray:3 2}
+svg text.on-dark{fill:#fff}svg text.on-light{fill:#111}
 svg .default{stroke:var(--default);fill:var(--default)}svg .ours{stroke:var(--ours);fill:var(--ours)}
 svg .best{stroke:var(--best);fill:var(--best)}svg polyline{fill:none!important;stroke-width:2}
 svg polyline.default{stroke-dasharray:5 3}svg polyline.best{stroke-dasharray:2 2}
+@media(max-width:36rem){svg text{font-size:13.5px}}
 @media print{body{max-width:none;font-size:10pt;color:#000;background:#fff}nav{display:none}.scroll{overflow:visible}
 table{font-size:7.5pt}th,td{white-space:normal;padding:.15rem .3rem}figure,tr{break-inside:avoid}}
 )css";

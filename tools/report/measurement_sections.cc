@@ -93,9 +93,12 @@ HtmlSection TopologySection(const std::string& title, const std::vector<SweepCel
 
 }  // namespace
 
-std::vector<HtmlSection> MeasurementSections(const NamedMeasurements& measurements, const DemoResult* demo) {
+std::vector<HtmlSection> MeasurementSections(const NamedMeasurements& measurements, const DemoResult* demo,
+                                             const std::string& only) {
   std::map<std::string, std::vector<SweepCell>> by_topology;
-  for (SweepCell& cell : CellsOf(measurements.file)) by_topology[cell.topology].push_back(std::move(cell));
+  for (SweepCell& cell : CellsOf(measurements.file)) {
+    if (only.empty() || only == cell.topology) by_topology[cell.topology].push_back(std::move(cell));
+  }
   const std::string file = std::filesystem::path(measurements.path).filename().string();
   std::vector<HtmlSection> sections;
   for (const auto& [topology, cells] : by_topology) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/report/report.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
+#include "src/policy/policy_file.h"
 #include "tools/report/choice_comparison.h"
+#include "tools/report/run_report.h"
 #include "tools/report/trace_summary.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_reader.h"
@@ -11,20 +15,82 @@
 namespace dynamiccl {
 namespace {
 
-Status ReadInput(const std::string& path, ReportInputs& inputs) {
-  if (path.ends_with(".ctrace") || path.ends_with(".ctracez")) {
-    DYNAMICCL_TRY(Trace trace, ReadTrace(path));
-    inputs.traces.push_back({path, std::move(trace)});
-  } else if (path.ends_with(".measurements")) {
-    DYNAMICCL_TRY(MeasurementFile file, ReadMeasurementFile(path));
-    inputs.measurements.push_back({path, std::move(file)});
-  } else if (path.ends_with(".json")) {
-    DYNAMICCL_TRY(inputs.demo, ReadDemoResult(path));
-  } else {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "'{}' is nothing that a report is made of", path),
-                    "give the demo.json of a demo, .ctrace files or .measurements files");
-  }
+Status ReadMetrics(const std::string& path, ReportInputs& inputs) {
+  DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
+  const std::vector<MetricLine> lines = ParseMetrics(text);
+  inputs.metrics.insert(inputs.metrics.end(), lines.begin(), lines.end());
   return {};
+}
+
+Status ReadLog(const std::string& path, ReportInputs& inputs) {
+  DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
+  for (const auto& [version, reason] : VersionReasons(text))
+    inputs.version_reasons.try_emplace(version & 0xff, reason);  // as traces hold versions
+  return {};
+}
+
+Status ReadTraceInput(const std::string& path, ReportInputs& inputs) {
+  DYNAMICCL_TRY(Trace trace, ReadTrace(path));
+  inputs.traces.push_back({path, std::move(trace)});
+  return {};
+}
+
+Status ReadSweep(const std::string& path, ReportInputs& inputs) {
+  DYNAMICCL_TRY(MeasurementFile file, ReadMeasurementFile(path));
+  inputs.measurements.push_back({path, std::move(file)});
+  return {};
+}
+
+Status ReadPolicyInput(const std::string& path, ReportInputs& inputs) {
+  DYNAMICCL_TRY(std::unique_ptr<const Policy> policy, ReadPolicyFile(path));
+  inputs.policies.push_back({path, std::move(policy)});
+  return {};
+}
+
+Status ReadDemo(const std::string& path, ReportInputs& inputs) {
+  DYNAMICCL_TRY(inputs.demo, ReadDemoResult(path));
+  return {};
+}
+
+constexpr struct {
+  std::string_view end;
+  Status (*read)(const std::string& path, ReportInputs& inputs);
+} kKinds[] = {{".ctrace", ReadTraceInput},  {".ctracez", ReadTraceInput},
+              {".measurements", ReadSweep}, {".dcpolicy", ReadPolicyInput},
+              {".prom", ReadMetrics},       {".log", ReadLog},
+              {".json", ReadDemo}};
+
+Status ReadInput(const std::string& path, ReportInputs& inputs) {
+  for (const auto& kind : kKinds) {
+    if (path.ends_with(kind.end)) return kind.read(path, inputs);
+  }
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "'{}' is nothing that a report is made of", path),
+      "give .ctrace and .measurements files, a .dcpolicy, the .prom and .log files of a job, or the "
+      "demo.json of a demo");
+}
+
+std::vector<RunReport> RunsOf(const ReportInputs& inputs) {
+  std::vector<RunReport> runs;
+  for (const NamedTrace& trace : inputs.traces)
+    runs.push_back(ReportOfRun(trace, inputs.measurements, inputs.topology));
+  return runs;
+}
+
+void AddRuns(const ReportInputs& inputs, std::vector<HtmlSection>& sections) {
+  const std::vector<RunReport> runs = RunsOf(inputs);
+  if (runs.empty()) return;
+  const GuardAccount guard = GuardAccountOf(inputs.metrics);
+  sections.push_back(RunsSideBySide(runs));
+  sections.push_back(StageFingerprints(runs));
+  for (const RunReport& run : runs) {
+    HtmlSection whole{"", "Run " + run.name, ""};
+    for (const HtmlSection& part :
+         {RunOverview(run), Timeline(run), DecisionsMade(run), ChoicesOverSizes(run), RegretOfRun(run),
+          DefaultAgainstOurs(run), TriggerFirings(run, inputs.version_reasons), GuardSection(run, guard)})
+      whole.html += fmt::format("<h3>{}</h3>\n{}", EscapeHtml(part.title), part.html);
+    sections.push_back(std::move(whole));
+  }
 }
 
 Json MeasurementJson(const NamedMeasurements& measurements) {
@@ -55,11 +121,13 @@ std::string RenderReport(const ReportInputs& inputs) {
   std::vector<HtmlSection> sections;
   if (inputs.demo) sections = DemoSections(*inputs.demo);
   const DemoResult* demo = inputs.demo ? &*inputs.demo : nullptr;
+  AddRuns(inputs, sections);
+  for (const NamedPolicy& policy : inputs.policies)
+    sections.push_back(PolicyMap(policy, inputs.measurements));
   for (const NamedMeasurements& measurements : inputs.measurements) {
-    for (HtmlSection& section : MeasurementSections(measurements, demo))
+    for (HtmlSection& section : MeasurementSections(measurements, demo, inputs.topology))
       sections.push_back(std::move(section));
   }
-  for (const NamedTrace& trace : inputs.traces) sections.push_back(TraceSectionHtml(trace));
   for (size_t i = 0; i < sections.size(); ++i) sections[i].id = fmt::format("part-{}", i + 1);
   return HtmlPage("DynamICCL report", sections);
 }
@@ -70,10 +138,18 @@ Json ReportJson(const ReportInputs& inputs) {
     traces.push_back(SummaryJson(trace.path, SummarizeTrace(trace.trace)));
   Json measurements = Json::array();
   for (const NamedMeasurements& file : inputs.measurements) measurements.push_back(MeasurementJson(file));
+  Json runs = Json::array();
+  for (const RunReport& run : RunsOf(inputs)) runs.push_back(RunJson(run, inputs.version_reasons));
   return {{"schema", 1},
           {"demo", inputs.demo ? Json(nlohmann::json(*inputs.demo)) : Json()},
           {"traces", traces},
+          {"runs", runs},
+          {"guard", GuardJson(GuardAccountOf(inputs.metrics))},
           {"measurements", measurements}};
+}
+
+std::map<std::string, std::string> ReportTables(const ReportInputs& inputs) {
+  return RunTables(RunsOf(inputs), inputs.version_reasons);
 }
 
 }  // namespace dynamiccl

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "tools/report/html.h"
 #include "tools/report/svg_chart.h"
@@ -12,14 +11,11 @@ namespace dynamiccl {
 namespace {
 
 constexpr double kWidth = 460;
-constexpr double kLeft = 64;   // room for "stage 3"
-constexpr double kRight = 92;  // room for the total
+constexpr double kLeast = 64;    // left of the bars
+constexpr double kLetter = 7.2;  // of a name, as large as phones show it
+constexpr double kRight = 92;    // room for the total
 constexpr double kBarHeight = 20;
 constexpr double kPitch = 28;
-constexpr double kTop = 26;  // room for the legend
-
-// Told apart by people with colour blindness too (Okabe and Ito, "Color universal design", 2008).
-constexpr std::array kColors = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"};
 
 double Total(const Bar& bar) {
   double total = 0;
@@ -39,32 +35,30 @@ std::vector<std::string> PartNames(const std::vector<Bar>& bars) {
 }
 
 const char* ColorOf(const std::string& name, const std::vector<std::string>& names) {
-  const auto position = std::find(names.begin(), names.end(), name) - names.begin();
-  return kColors[static_cast<size_t>(position) % kColors.size()];
+  return ChartColor(name, static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
 }
 
-std::string DrawBar(const Bar& bar, double y, double pixels_per_unit, const std::vector<std::string>& names) {
-  std::string svg = fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kLeft - 6, y + 14,
-                                EscapeHtml(bar.name));
-  double x = kLeft;
+double LeftOf(const std::vector<Bar>& bars) {
+  double left = kLeast;
+  for (const Bar& bar : bars) left = std::max(left, kLetter * static_cast<double>(bar.name.size()) + 8);
+  return left;
+}
+
+struct BarPlace {
+  double left = 0;
+  double y = 0;
+  double pixels_per_unit = 0;
+};
+
+std::string DrawBar(const Bar& bar, const BarPlace& place, const std::vector<std::string>& names) {
+  std::string svg = fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", place.left - 6,
+                                place.y + 14, EscapeHtml(bar.name));
+  double x = place.left;
   for (const BarPart& part : bar.parts) {
-    const double width = part.value * pixels_per_unit;
-    svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>", x, y,
-                       width, kBarHeight, ColorOf(part.name, names));
+    const double width = part.value * place.pixels_per_unit;
+    svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>", x,
+                       place.y, width, kBarHeight, ColorOf(part.name, names));
     x += width;
-  }
-  return svg;
-}
-
-std::string Legend(const std::vector<std::string>& names) {
-  std::string svg;
-  double x = 0;
-  for (const std::string& name : names) {
-    svg += fmt::format(
-        "<rect x=\"{:.0f}\" y=\"4\" width=\"11\" height=\"11\" fill=\"{}\"/><text x=\"{:.0f}\" "
-        "y=\"14\">{}</text>",
-        x, ColorOf(name, names), x + 15, EscapeHtml(name));
-    x += 24 + 6.5 * static_cast<double>(name.size());  // 6.5: width of a letter at 11 px
   }
   return svg;
 }
@@ -75,14 +69,16 @@ std::string StackedBars(const std::string& caption, const std::vector<Bar>& bars
   double largest = 0;
   for (const Bar& bar : bars) largest = std::max(largest, Total(bar));
   if (largest <= 0) return {};
-  const double pixels_per_unit = (kWidth - kLeft - kRight) / largest;
+  const double left = LeftOf(bars);
+  const double pixels_per_unit = (kWidth - left - kRight) / largest;
   const std::vector<std::string> names = PartNames(bars);
-  std::string svg = Legend(names);
-  double y = kTop;
+  const ChartLegend legend = LegendOf(names, kWidth);
+  std::string svg = legend.svg;
+  double y = legend.height;
   for (const Bar& bar : bars) {
     const double total = Total(bar);
-    svg += DrawBar(bar, y, pixels_per_unit, names);
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{:.3g} {}</text>", kLeft + total * pixels_per_unit + 5,
+    svg += DrawBar(bar, {left, y, pixels_per_unit}, names);
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{:.3g} {}</text>", left + total * pixels_per_unit + 5,
                        y + 14, total, EscapeHtml(unit));
     y += kPitch;
   }

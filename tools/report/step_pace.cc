@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/pilot/step_pace.h"
+#include "tools/report/step_pace.h"
 
 #include <map>
 #include <vector>

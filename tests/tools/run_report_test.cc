@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/run_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "traces/format/trace.h"
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr CollectiveConfig kRingLl2{Algorithm::kRing, Protocol::kLL, 2};
+constexpr CollectiveConfig kRingSimple4{Algorithm::kRing, Protocol::kSimple, 4};
+
+struct Asked {
+  uint64_t bytes = 1 << 20;
+  CollectiveConfig config;
+  DecidedBy by = DecidedBy::kNccl;
+  uint8_t version = 0;
+  int64_t microseconds = -1;
+};
+
+SectionCalls CallsFrom(const std::vector<Asked>& asked) {
+  SectionCalls section;
+  section.communicators[0] = {.id = 7, .rank = 0, .n_ranks = 2, .n_nodes = 2};
+  for (size_t i = 0; i < asked.size(); ++i) {
+    TraceCall call;
+    call.issued.call = {7, i, asked[i].bytes, Collective::kAllReduce, DataType::kFloat32, ReduceOp::kSum, 0,
+                        1, 2};
+    call.issued.issued_ns = 1'000'000 * static_cast<int64_t>(i);
+    call.issued.duration_ns = asked[i].microseconds < 0 ? -1 : asked[i].microseconds * 1000;
+    call.decision = DecisionView{call.issued.issued_ns, asked[i].config, asked[i].by, asked[i].version};
+    section.calls.push_back(call);
+  }
+  return section;
+}
+
+// The same as a trace, with the path's name.
+NamedTrace TraceFrom(const std::string& path, const std::vector<Asked>& asked) {
+  const SectionCalls calls = CallsFrom(asked);
+  TraceSection section;
+  section.rank = 0;
+  section.closed = true;
+  section.library = "<img src=x>";
+  section.records.push_back(CommunicatorRecord(0, calls.communicators.at(0), 0));
+  for (const TraceCall& call : calls.calls) {
+    TraceRecord record = CallRecord(0, call.issued);
+    if (call.issued.duration_ns >= 0) {
+      record.duration_ns = SaturatedDuration(call.issued.duration_ns);
+      record.duration_source = static_cast<uint8_t>(DurationSource::kKernelStamps);
+    }
+    section.records.push_back(record);
+    section.records.push_back(DecisionRecord(0, call.issued.call, *call.decision));
+  }
+  for (TraceRecord& record : section.records) Seal(record);
+  return {path, {{section}}};
+}
+
+MeasurementFile Sweep() {
+  const auto row = [](const CollectiveConfig& config, bool is_default, float us) {
+    return Measurement{"slow",     Collective::kAllReduce,   1 << 20, config,
+                       is_default, std::vector<float>(8, us)};
+  };
+  MeasurementFile file;
+  CostModelInput model;
+  model.fabric = {.n_ranks = 2, .n_nodes = 2, .max_channels = 4, .intra = {}, .inter = {}};
+  file.contexts = {{"slow", model}};
+  model.fabric.n_nodes = 1;
+  file.contexts.push_back({"one-node", model});
+  file.rows = {row(kRingSimple4, true, 100), row(kRingSimple4, false, 100), row(kRingLl2, false, 50)};
+  return file;
+}
+
+TEST(RunKeys, CountEveryCallOnceAndAddUp) {
+  std::mt19937 random(11);
+  std::vector<Asked> asked;
+  std::map<DecidedBy, int64_t> by;
+  for (int i = 0; i < 2000; ++i) {
+    const auto decider = static_cast<DecidedBy>(random() % kDeciders);
+    asked.push_back({uint64_t{1} << (10 + random() % 8), random() % 2 == 0 ? kRingLl2 : kLeaveNcclAlone,
+                     decider, 0, static_cast<int64_t>(random() % 100)});
+    ++by[decider];
+  }
+  const auto keys = KeysOf(CallsFrom(asked));
+  EXPECT_EQ(keys.size(), 8u);
+  std::map<DecidedBy, int64_t> found;
+  int64_t calls = 0;
+  for (const RunKeyAccount& key : keys) {
+    calls += key.calls;
+    int64_t configs = 0;
+    for (const auto& [config, count] : key.configs) configs += count;
+    EXPECT_EQ(configs, key.calls);
+    for (const auto& [decider, count] : key.decided) found[decider] += count;
+  }
+  EXPECT_EQ(calls, 2000);
+  EXPECT_EQ(found, by);
+}
+
+TEST(RunKeys, TimesOfTrialsAreNeitherOursNorTheDefault) {
+  const auto keys = KeysOf(CallsFrom({{1 << 20, kRingLl2, DecidedBy::kPolicy, 0, 50},
+                                      {1 << 20, kRingSimple4, DecidedBy::kTrial, 0, 900},
+                                      {1 << 20, kLeaveNcclAlone, DecidedBy::kSample, 0, 70},
+                                      {1 << 20, kRingLl2, DecidedBy::kPolicy, 0, -1}}));
+  ASSERT_EQ(keys.size(), 1u);
+  EXPECT_DOUBLE_EQ(keys[0].ours_us.median, 50);
+  EXPECT_EQ(keys[0].ours_us.repeats, 1);
+  EXPECT_DOUBLE_EQ(keys[0].default_us.median, 70);
+  EXPECT_EQ(keys[0].choice, kRingLl2);
+}
+
+TEST(TableVersions, SayWhereEachBeganAndWhatItChanged) {
+  const auto versions = VersionsOf(CallsFrom({{1 << 20, kRingLl2, DecidedBy::kPolicy, 1},
+                                              {1 << 10, kRingLl2, DecidedBy::kPolicy, 1},
+                                              {1 << 20, kRingSimple4, DecidedBy::kTrial, 2},
+                                              {1 << 20, kLeaveNcclAlone, DecidedBy::kGuard, 3},
+                                              {1 << 10, kRingLl2, DecidedBy::kPolicy, 3}}));
+  ASSERT_EQ(versions.size(), 2u);
+  EXPECT_EQ(versions[0].call_number, 2u);
+  EXPECT_TRUE(versions[0].changes.empty()) << "a trial is no choice";
+  EXPECT_EQ(versions[1].version, 3);
+  EXPECT_EQ(versions[1].since_ns, 3'000'000);
+  EXPECT_THAT(versions[1].changes, ElementsAre("AllReduce of 1M: left to NCCL in place of Ring LL x2"));
+}
+
+TEST(Regret, ComparesChoicesDefaultAndBestOnTheFabricOfTheRun) {
+  std::vector<Asked> asked(3, {1 << 20, kRingLl2, DecidedBy::kPolicy});
+  asked.push_back({1 << 20, kLeaveNcclAlone, DecidedBy::kSample});
+  asked.push_back({1 << 20, {Algorithm::kTree, Protocol::kLL, 1}, DecidedBy::kTrial});  // nobody measured it
+  asked.push_back({1 << 12, kRingLl2, DecidedBy::kPolicy});                             // nor this size
+  const auto regrets = RegretsOf(KeysOf(CallsFrom(asked)), Sweep());
+  ASSERT_EQ(regrets.size(), 1u) << "the other topology has one node";
+  EXPECT_EQ(regrets[0].topology, "slow");
+  EXPECT_EQ(regrets[0].calls, 6);
+  EXPECT_EQ(regrets[0].counted_calls, 4);
+  EXPECT_NEAR(regrets[0].chosen_s, 250e-6, 1e-12);
+  EXPECT_NEAR(regrets[0].default_s, 400e-6, 1e-12);
+  EXPECT_NEAR(regrets[0].best_s, 200e-6, 1e-12);
+  EXPECT_NEAR(regrets[0].RegretShare(), 0.25, 1e-9);
+}
+
+TEST(GuardAccount, AddsTheProcessesUp) {
+  const auto account =
+      GuardAccountOf(ParseMetrics("dynamiccl_table_versions_total{reason=\"search\",rank=\"0\"} 2\n"
+                                  "dynamiccl_table_versions_total{reason=\"search\",rank=\"1\"} 1\n"
+                                  "dynamiccl_table_versions_total{reason=\"adopt\",rank=\"0\"} 0\n"
+                                  "dynamiccl_guarded_seconds_total{criticality=\"exposed\",rank=\"0\"} 3\n"
+                                  "dynamiccl_guarded_seconds_total{criticality=\"unknown\",rank=\"0\"} 1\n"
+                                  "dynamiccl_probing_seconds_total{rank=\"0\"} 0.04\n"));
+  EXPECT_TRUE(account.guarded);
+  EXPECT_EQ(account.versions, (std::map<std::string, double>{{"search", 3}}));
+  EXPECT_DOUBLE_EQ(account.total_guarded_s(), 4);
+  EXPECT_DOUBLE_EQ(account.probing_s, 0.04);
+  EXPECT_FALSE(GuardAccountOf({}).guarded);
+}
+
+TEST(VersionReasons, OnlyOfWholeLines) {
+  const auto reasons = VersionReasons(
+      "host:1 [0] NCCL INFO table v2: search; 1 keys, 4 trials\n"
+      "table v2: adopt; 1 keys, 0 trials\n"
+      "table v3: AllReduce of 1048576 bytes, role unknown: NCCL's choice\n"
+      "table v: slower; 1 keys, 0 trials\ntable v99999999999: x; 1 keys, 0 trials\n"
+      "table v4\n\ntable v7: slower than NCCL; 2 keys, 0 trials");
+  EXPECT_EQ(reasons, (std::map<uint32_t, std::string>{{2, "search"}, {7, "slower than NCCL"}}));
+}
+
+TEST(RunReport, SaysOfEachMissingPartHowToGetIt) {
+  const std::string html = RenderReport({.traces = {TraceFrom("run.ctrace", {{}, {}, {}})}});
+  for (const char* how :
+       {"dynamiccl sweep", "DYNAMICCL_MODE=adaptive", "DYNAMICCL_METRICS", "phase_marker.h"})
+    EXPECT_THAT(html, HasSubstr(how));
+}
+
+TEST(RunReport, HasEveryPartAndNoMarkupOfItsInputs) {
+  const std::vector<Asked> asked{{1 << 20, kRingLl2, DecidedBy::kPolicy, 1, 50},
+                                 {1 << 20, kLeaveNcclAlone, DecidedBy::kGuard, 2, 100},
+                                 {1 << 12, kRingSimple4, DecidedBy::kTrial, 2, 10}};
+  const std::string html = RenderReport({.traces = {TraceFrom("<script>.ctrace", asked)},
+                                         .measurements = {{"s.measurements", Sweep()}},
+                                         .version_reasons = {{2, "<b>slow</b>"}}});
+  for (const char* part :
+       {"Fingerprints by stage", "<h3>Timeline", "who made them", "Choices over size and ranks", "<h3>Regret",
+        "Default against ours", "<h3>Trigger firings", "The guard&#39;s account"})
+    EXPECT_THAT(html, HasSubstr(part));
+  for (const char* markup : {"<script", "<img", "<b>"}) EXPECT_THAT(html, Not(HasSubstr(markup)));
+  EXPECT_THAT(html, HasSubstr("left to NCCL in place of Ring LL x2"));
+}
+
+TEST(RunReport, ATraceWithoutProcessesGivesAPage) {
+  const ReportInputs empty{.traces = {{"empty.ctrace", {}}}};
+  EXPECT_THAT(RenderReport(empty), HasSubstr("</html>"));
+  EXPECT_EQ(ReportJson(empty)["runs"].size(), 1u);
+}
+
+TEST(RunTables, HaveAHeadAndQuoteWhatNeedsIt) {
+  const ReportInputs inputs{
+      .traces = {TraceFrom("a,\"b\".ctrace", {{1 << 20, kRingLl2, DecidedBy::kPolicy}})}};
+  const auto tables = ReportTables(inputs);
+  EXPECT_EQ(tables.size(), 4u);
+  EXPECT_THAT(tables.at("keys.csv"),
+              HasSubstr("\r\n\"a,\"\"b\"\".ctrace\",2,2,AllReduce,1048576,1,Ring LL x2,,,0,1,"));
+  for (const auto& [name, text] : tables) EXPECT_THAT(text, testing::StartsWith("run,")) << name;
+}
+
+}  // namespace
+}  // namespace dynamiccl

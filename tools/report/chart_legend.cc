@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colours of a chart's names, and the rows that say which is which.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "tools/report/html.h"
+#include "tools/report/svg_chart.h"
+
+namespace dynamiccl {
+namespace {
+
+struct Color {
+  const char* code;
+  bool dark;
+};
+constexpr std::array<Color, 8> kColors{{{"#0072b2", true},
+                                        {"#e69f00", false},
+                                        {"#009e73", true},
+                                        {"#cc79a7", false},
+                                        {"#56b4e9", false},
+                                        {"#d55e00", true},
+                                        {"#f0e442", false},
+                                        {"#8c6bb1", true}}};
+
+constexpr double kRowHeight = 18;
+constexpr double kLetter = 6.8;  // width at 11 px, generously
+constexpr double kBox = 15;      // the coloured square and the space behind it
+constexpr double kGap = 12;
+
+constexpr std::array<std::string_view, 8> kCollectivesInOrder{
+    "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "SendRecv", "Send", "Recv"};
+
+size_t NumberOf(const std::string& name, size_t place) {
+  const auto found = std::find(kCollectivesInOrder.begin(), kCollectivesInOrder.end(), name);
+  const bool collective = found != kCollectivesInOrder.end();
+  return (collective ? static_cast<size_t>(found - kCollectivesInOrder.begin()) : place) % kColors.size();
+}
+
+}  // namespace
+
+const char* ChartColor(const std::string& name, size_t place) {
+  return kColors[NumberOf(name, place)].code;
+}
+
+bool ChartColorIsDark(const std::string& name, size_t place) {
+  return kColors[NumberOf(name, place)].dark;
+}
+
+ChartLegend LegendOf(const std::vector<std::string>& names, double width) {
+  ChartLegend legend;
+  double x = 0;
+  double y = 4;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const double wide = kBox + kLetter * static_cast<double>(names[i].size());
+    if (x > 0 && x + wide > width) {
+      x = 0;
+      y += kRowHeight;
+    }
+    legend.svg += fmt::format(
+        "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"11\" height=\"11\" fill=\"{}\"/><text x=\"{:.0f}\" "
+        "y=\"{:.0f}\">{}</text>",
+        x, y, ChartColor(names[i], i), x + kBox, y + 10, EscapeHtml(names[i]));
+    x += wide + kGap;
+  }
+  legend.height = y + kRowHeight + 4;
+  return legend;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/run_regret.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dynamiccl {
+namespace {
+
+constexpr double kNearestOctaves = 0.5;
+
+double Octaves(uint64_t a, uint64_t b) {
+  return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+}
+
+const SweepCell* NearestCell(const std::vector<SweepCell>& cells, const std::string& topology,
+                             const RunKey& key) {
+  const SweepCell* nearest = nullptr;
+  for (const SweepCell& cell : cells) {
+    if (cell.topology != topology || cell.collective != key.collective || cell.bytes == 0 || key.bytes == 0)
+      continue;
+    if (nearest == nullptr || Octaves(cell.bytes, key.bytes) < Octaves(nearest->bytes, key.bytes))
+      nearest = &cell;
+  }
+  const bool near = nearest != nullptr && Octaves(nearest->bytes, key.bytes) <= kNearestOctaves;
+  return near ? nearest : nullptr;
+}
+
+// What was answered, by calls; calls that nobody was asked about are NCCL's.
+std::vector<std::pair<CollectiveConfig, int64_t>> ConfigsOf(const RunKeyAccount& account) {
+  auto configs = account.configs;
+  int64_t asked = 0;
+  for (const auto& [config, calls] : configs) asked += calls;
+  if (asked < account.calls) configs.emplace_back(kLeaveNcclAlone, account.calls - asked);
+  return configs;
+}
+
+RegretRow RowOf(const RunKeyAccount& account, const SweepCell& cell) {
+  RegretRow row{account.key, cell.bytes, 0, DefaultOf(cell), {}, BestOf(cell)};
+  double sum_us = 0;
+  int64_t most = 0;
+  for (const auto& [config, calls] : ConfigsOf(account)) {
+    const TimedConfig timed = ChoiceOf(cell, config);
+    if (timed.microseconds.repeats == 0) continue;
+    row.calls += calls;
+    sum_us += timed.microseconds.median * static_cast<double>(calls);
+    if (calls > most) row.chosen = timed;
+    most = std::max(most, calls);
+  }
+  if (row.calls > 0) row.chosen.microseconds.median = sum_us / static_cast<double>(row.calls);
+  return row;
+}
+
+void Add(const RegretRow& row, Regret& regret) {
+  const double seconds = static_cast<double>(row.calls) * 1e-6;
+  regret.counted_calls += row.calls;
+  regret.default_s += row.by_default.microseconds.median * seconds;
+  regret.chosen_s += row.chosen.microseconds.median * seconds;
+  regret.best_s += row.best.microseconds.median * seconds;
+  regret.rows.push_back(row);
+}
+
+}  // namespace
+
+std::vector<Regret> RegretsOf(const std::vector<RunKeyAccount>& keys, const MeasurementFile& file) {
+  const std::vector<SweepCell> cells = CellsOf(file);
+  std::vector<Regret> regrets;
+  for (const MeasurementContext& context : file.contexts) {
+    Regret regret{.topology = context.topology};
+    for (const RunKeyAccount& account : keys) {
+      const Fabric& fabric = context.model.fabric;
+      if (account.key.n_ranks != fabric.n_ranks || account.key.n_nodes != fabric.n_nodes) continue;
+      regret.calls += account.calls;
+      const SweepCell* const cell = NearestCell(cells, context.topology, account.key);
+      if (cell == nullptr) continue;
+      const RegretRow row = RowOf(account, *cell);
+      const bool whole =
+          row.calls > 0 && row.by_default.microseconds.repeats > 0 && row.best.microseconds.repeats > 0;
+      if (whole) Add(row, regret);
+    }
+    if (regret.calls > 0) regrets.push_back(std::move(regret));
+  }
+  return regrets;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/run_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "src/collective/size_class.h"
+#include "tools/report/choice_comparison.h"
+#include "traces/format/section_clock.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr size_t kWarmUpSteps = 2;
+constexpr size_t kWindowCalls = 60;         // of a run without marked steps
+constexpr size_t kMostSlicesOfALane = 400;  // more cannot be told apart
+
+double Milliseconds(int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) * 1e-6;
+}
+
+struct Span {
+  int64_t begin_ns = 0;  // of the first section's clock
+  int64_t end_ns = 0;
+  std::string what;
+};
+
+struct MarkedStep {
+  uint64_t step = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
+  std::map<uint64_t, int64_t> first;
+  for (const StepView& mark : calls.steps) first.emplace(mark.step, mark.marked_ns);
+  std::vector<MarkedStep> steps;
+  for (const auto& [step, marked_ns] : first) {
+    if (!steps.empty()) steps.back().end_ns = marked_ns;
+    steps.push_back({step, marked_ns, marked_ns});
+  }
+  if (!steps.empty()) steps.pop_back();  // nobody knows where the last one ended
+  return steps;
+}
+
+std::optional<Span> MedianStep(const SectionCalls& calls) {
+  std::vector<MarkedStep> steps = StepsOf(calls);
+  if (steps.size() <= kWarmUpSteps) return {};
+  steps.erase(steps.begin(), steps.begin() + kWarmUpSteps);
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end(), [](const MarkedStep& a, const MarkedStep& b) {
+    return a.end_ns - a.begin_ns < b.end_ns - b.begin_ns;
+  });
+  return Span{middle->begin_ns, middle->end_ns,
+              fmt::format("Calls of step {}, of median length", middle->step)};
+}
+
+Span MiddleCalls(const SectionCalls& calls) {
+  const size_t count = std::min(kWindowCalls, calls.calls.size());
+  const size_t first = (calls.calls.size() - count) / 2;
+  const IssuedCall& begin = calls.calls[first].issued;
+  const IssuedCall& last = calls.calls[first + count - 1].issued;
+  return {begin.issued_ns, last.issued_ns + std::max<int64_t>(last.duration_ns, 1),
+          fmt::format("{} calls from the middle of the run", count)};
+}
+
+std::string TextOf(const TraceCall& call) {
+  std::string text =
+      fmt::format("{} of {}", Name(call.issued.call.collective), FormatBytes(call.issued.call.bytes));
+  if (call.decision)
+    text += fmt::format(", {} by {}", Name(call.decision->config), Name(call.decision->decided_by));
+  return text;
+}
+
+void AddLane(const TraceSection& section, const SectionCalls& calls, int64_t begin_ns, int64_t end_ns,
+             StepWindow& window) {
+  const SectionClock clock(section);
+  size_t slices = 0;
+  for (const TraceCall& call : calls.calls) {
+    const int64_t at = clock.RealTime(call.issued.issued_ns);
+    if (at < begin_ns || at >= end_ns || ++slices > kMostSlicesOfALane) continue;
+    const double length = call.issued.duration_ns < 0 ? -1 : Milliseconds(call.issued.duration_ns);
+    window.slices.push_back({window.lanes.size(), Milliseconds(TimeBetween(at, begin_ns)), length,
+                             call.issued.call.collective, TextOf(call)});
+  }
+  window.lanes.push_back(section.rank < 0 ? "process" : fmt::format("rank {}", section.rank));
+}
+
+}  // namespace
+
+BytesOverTime BytesOverTimeOf(const Trace& trace) {
+  BytesOverTime over;
+  if (trace.sections.empty()) return over;
+  const SectionCalls calls = CallsOf(trace.sections.front());
+  if (calls.calls.size() < 2) return over;
+  const int64_t begin = calls.calls.front().issued.issued_ns;
+  const int64_t length = TimeBetween(calls.calls.back().issued.issued_ns, begin);
+  if (length <= 0) return over;
+  over.length_ms = Milliseconds(length);
+  over.parts.resize(kTimelineParts);
+  for (const TraceCall& call : calls.calls) {
+    const double share =
+        static_cast<double>(TimeBetween(call.issued.issued_ns, begin)) / static_cast<double>(length);
+    const auto part = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * (kTimelineParts - 1));
+    over.parts[part][call.issued.call.collective] += call.issued.call.bytes;
+  }
+  return over;
+}
+
+StepWindow StepWindowOf(const Trace& trace) {
+  StepWindow window;
+  if (trace.sections.empty()) return window;
+  const TraceSection& first = trace.sections.front();
+  const SectionCalls calls = CallsOf(first);
+  if (calls.calls.empty()) return window;
+  const Span span = MedianStep(calls).value_or(MiddleCalls(calls));
+  const SectionClock clock(first);
+  const int64_t begin = clock.RealTime(span.begin_ns);
+  const int64_t end = clock.RealTime(span.end_ns);
+  window.what = span.what;
+  window.length_ms = Milliseconds(std::max<int64_t>(TimeBetween(end, begin), 1));
+  for (size_t i = 0; i < trace.sections.size() && i < kShownLanes; ++i) {
+    const TraceSection& section = trace.sections[i];
+    AddLane(section, i == 0 ? calls : CallsOf(section), begin, end, window);
+  }
+  window.hidden_lanes = trace.sections.size() - window.lanes.size();
+  return window;
+}
+
+}  // namespace dynamiccl

@@ -119,3 +119,25 @@ END
   [ "$status" -eq 2 ]
   [[ "$output" == *"NCCL_ALGO was set to Tree"* ]]
 }
+
+@test "an active sweep that is killed goes on, with a torn last record too" {
+  sweep=("$DYNAMICCL_BIN" sweep --hostccl --order active --sizes 1K,64K --repeats 4 --budget 40s -q -o a.measurements)
+  "${sweep[@]}" & pid=$!
+  for _ in $(seq 600); do
+    [ -f a.measurements.journal ] && [ "$(grep -c '"kind":"row"' a.measurements.journal)" -ge 5 ] && break
+    read -rt 0.1 <> <(:) || true
+  done
+  kill -9 $pid
+  wait $pid || true
+  [ ! -f a.measurements ]
+  printf '0123456789abcdef {"kind":"ro' >> a.measurements.journal
+  run "${sweep[@]/1K,64K/1K}"
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"is of another sweep"* ]]
+  run "${sweep[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"goes on after"*"whose last record was torn"* ]]
+  [ ! -f a.measurements.journal ]
+  run "$DYNAMICCL_BIN" sweep --rehearse a.measurements --order grid --budget 1s -q -o b.measurements
+  [ "$status" -eq 0 ]
+}

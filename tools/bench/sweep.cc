@@ -7,17 +7,14 @@
 #include "src/cost_model/tuner_constants.h"
 #include "tools/bench/copy_limit.h"
 #include "tools/bench/forced_config.h"
+#include "tools/bench/sample_length.h"
 #include "tools/bench/sweep_plan.h"
 
 namespace dynamiccl {
 namespace {
 
-// Length of one sample: long against a clock read and a wake-up, short enough that in most samples no other
-// process takes a core. Many short samples and a median stand noise better than few long ones.
-constexpr double kSampleUs = 600;
 // Of all ranks together: beyond a core's own cache, so that another program on the machine is felt.
 constexpr double kProbeBytes = 16 << 20;
-constexpr double kProbeMilliseconds = 1;
 // Copy rates that differ by more mean that the machine changed in between.
 constexpr double kSteadyRatio = 1.3;
 constexpr int kMostAttempts = 3;
@@ -42,14 +39,23 @@ CostTable TableOf(const dynamicclSweepView_t& view) {
   return table;
 }
 
-class Sweep {
+class Sweep : private CellTimer {
  public:
   Sweep(BenchSession& session, const SweepOptions& options, ForcedConfig tuner)
       : session_(session), options_(options), tuner_(std::move(tuner)), probe_(session, kProbeBytes) {}
 
   Result<SweepResult> Run();
+  Result<ChosenSweepResult> RunChosen(const ChoiceOptions& choice, const std::vector<Measurement>& known,
+                                      const SweepObserver& observer);
 
  private:
+  Result<CellVisit> Take(size_t cell) override;
+  Status TakeFirstRanks(std::vector<double>& values) override;
+  Status Connect(PlannedCell& cell);
+  Result<CollectiveConfig> DefaultOf(const PlannedCell& cell);
+  Result<std::vector<PricedCell>> PricedCells();
+  Result<std::vector<std::vector<float>>> KnownSamples(const std::vector<PricedCell>& cells,
+                                                       const std::vector<Measurement>& known);
   Status Prepare();
   Result<CostTable> TableFor(Collective collective, uint64_t bytes);
   Status Calibrate();
@@ -66,6 +72,7 @@ class Sweep {
   std::byte* send_ = nullptr;
   std::byte* receive_ = nullptr;
   std::vector<PlannedCell> cells_;
+  std::vector<bool> connected_;
   std::vector<std::vector<double>> samples_;  // per round, per cell: microseconds of a call
   double round_us_ = 0;
   int disturbed_ = 0;
@@ -185,6 +192,14 @@ Status Sweep::Round(int round) {
   return {};
 }
 
+Result<CollectiveConfig> Sweep::DefaultOf(const PlannedCell& cell) {
+  DYNAMICCL_TRY(const CostTable table, TableFor(cell.collective, cell.bytes));
+  CollectiveConfig config = CheapestConfig(table);
+  config.channels = static_cast<uint8_t>(
+      DefaultChannels(model_, cell.collective, cell.bytes, config.algorithm, config.protocol));
+  return config;
+}
+
 Result<SweepResult> Sweep::Collect() {
   tuner_.ForceNothing();
   SweepResult result{.context = {options_.topology, model_},
@@ -195,10 +210,7 @@ Result<SweepResult> Sweep::Collect() {
     const PlannedCell& cell = cells_[i];
     Measurement row{options_.topology, cell.collective, cell.bytes, cell.config, cell.is_default()};
     if (cell.is_default()) {
-      DYNAMICCL_TRY(const CostTable table, TableFor(cell.collective, cell.bytes));
-      row.config = CheapestConfig(table);
-      row.config.channels = static_cast<uint8_t>(
-          DefaultChannels(model_, cell.collective, cell.bytes, row.config.algorithm, row.config.protocol));
+      DYNAMICCL_TRY(row.config, DefaultOf(cell));
     }
     for (const std::vector<double>& round : samples_)
       row.microseconds.push_back(static_cast<float>(round[i]));
@@ -222,7 +234,100 @@ Result<SweepResult> Sweep::Run() {
   return result;
 }
 
+// The first sample of a cell in this process connects what is needed and is thrown away.
+Status Sweep::Connect(PlannedCell& cell) {
+  DYNAMICCL_TRY(const double time, Time(cell));
+  tuner_.ForceNothing();
+  std::vector<double> slowest{time};
+  DYNAMICCL_CHECK_OK(session_.MaxOverRanks(slowest));
+  cell.iterations = IterationsFor(slowest[0], kSampleUs);
+  return {};
+}
+
+Result<CellVisit> Sweep::Take(size_t index) {
+  const int64_t begin = MonotonicNanoseconds();
+  PlannedCell& cell = cells_[index];
+  if (!connected_[index]) DYNAMICCL_CHECK_OK(Connect(cell));
+  connected_[index] = true;
+  std::vector<double> times(kVisitRepeats);
+  DYNAMICCL_TRY(double before, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    for (double& time : times) {
+      DYNAMICCL_TRY(time, Time(cell));
+    }
+    tuner_.ForceNothing();
+    DYNAMICCL_TRY(const double after, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
+    if (Steady(before, after)) break;
+    before = after;
+  }
+  times.push_back(static_cast<double>(MonotonicNanoseconds() - begin) * 1e-9);
+  DYNAMICCL_CHECK_OK(session_.MaxOverRanks(times));
+  return CellVisit{{times.begin(), times.end() - 1}, times.back()};
+}
+
+Status Sweep::TakeFirstRanks(std::vector<double>& values) {
+  if (values.empty()) return {};
+  if (session_.place().rank != 0) std::fill(values.begin(), values.end(), 0.0);
+  return session_.MaxOverRanks(values);
+}
+
+Result<std::vector<PricedCell>> Sweep::PricedCells() {
+  std::vector<PricedCell> priced;
+  for (const PlannedCell& cell : cells_) {
+    CollectiveConfig config = cell.config;
+    if (cell.is_default()) {
+      DYNAMICCL_TRY(config, DefaultOf(cell));
+    }
+    priced.push_back(PriceCell(model_, cell, config));
+  }
+  return priced;
+}
+
+// Rank 0's knowledge on all ranks.
+Result<std::vector<std::vector<float>>> Sweep::KnownSamples(const std::vector<PricedCell>& cells,
+                                                            const std::vector<Measurement>& known) {
+  std::vector<std::vector<float>> samples(cells.size());
+  for (size_t i = 0; i < cells.size(); ++i) {
+    for (const Measurement& row : known) {
+      if (IsOf(row, cells[i])) samples[i] = row.microseconds;
+    }
+  }
+  std::vector<double> counts, values;
+  for (const std::vector<float>& of_cell : samples) counts.push_back(static_cast<double>(of_cell.size()));
+  DYNAMICCL_CHECK_OK(TakeFirstRanks(counts));
+  for (size_t i = 0; i < cells.size(); ++i) {
+    samples[i].resize(static_cast<size_t>(counts[i]));
+    values.insert(values.end(), samples[i].begin(), samples[i].end());
+  }
+  DYNAMICCL_CHECK_OK(TakeFirstRanks(values));
+  auto value = values.begin();
+  for (std::vector<float>& of_cell : samples) {
+    for (float& us : of_cell) us = static_cast<float>(*value++);
+  }
+  return samples;
+}
+
+Result<ChosenSweepResult> Sweep::RunChosen(const ChoiceOptions& choice, const std::vector<Measurement>& known,
+                                           const SweepObserver& observer) {
+  DYNAMICCL_CHECK_OK(Prepare());
+  DYNAMICCL_CHECK_OK(observer.begun({options_.topology, model_}));
+  DYNAMICCL_TRY(const std::vector<PricedCell> cells, PricedCells());
+  DYNAMICCL_TRY(auto samples, KnownSamples(cells, known));
+  connected_.assign(cells.size(), false);
+  return MeasureChosen(
+      cells, choice, options_.budget_s, *this, samples, [&](size_t cell, const CellVisit& visit) {
+        return observer.visited(RowOf(options_.topology, cells[cell], visit.microseconds), visit.seconds);
+      });
+}
+
 }  // namespace
+
+Result<ChosenSweepResult> RunChosenSweep(BenchSession& session, const SweepOptions& options,
+                                         const ChoiceOptions& choice, const std::vector<Measurement>& known,
+                                         const SweepObserver& observer) {
+  DYNAMICCL_TRY(ForcedConfig tuner, ForcedConfig::Open(options.tuner_path));
+  return Sweep(session, options, std::move(tuner)).RunChosen(choice, known, observer);
+}
 
 Result<SweepResult> RunSweep(BenchSession& session, const SweepOptions& options) {
   DYNAMICCL_TRY(ForcedConfig tuner, ForcedConfig::Open(options.tuner_path));

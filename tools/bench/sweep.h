@@ -4,10 +4,12 @@
 // there.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "tools/bench/bench_session.h"
+#include "tools/bench/chosen_sweep.h"
 #include "traces/format/measurement.h"
 
 namespace dynamiccl {
@@ -35,5 +37,17 @@ struct SweepResult {
 // Fails when the library did not load the plugin or does not ask it (NCCL_ALGO and NCCL_PROTO must not be
 // set).
 Result<SweepResult> RunSweep(BenchSession& session, const SweepOptions& options);
+
+// Told on every rank alike.
+struct SweepObserver {
+  std::function<Status(const MeasurementContext&)> begun;
+  std::function<Status(const Measurement&, double seconds)> visited;  // some repeats of a cell
+};
+
+// Visits cells one by one within the budget instead of all in rounds. `known`: what rank 0 knows of earlier
+// visits. Fails as RunSweep.
+Result<ChosenSweepResult> RunChosenSweep(BenchSession& session, const SweepOptions& options,
+                                         const ChoiceOptions& choice, const std::vector<Measurement>& known,
+                                         const SweepObserver& observer);
 
 }  // namespace dynamiccl

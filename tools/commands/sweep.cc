@@ -13,9 +13,11 @@
 
 #include "src/base/settings.h"
 #include "src/transport/topology.h"
+#include "tools/bench/rehearsed_sweep.h"
 #include "tools/bench/size_list.h"
 #include "tools/bench/sweep.h"
 #include "tools/command_table.h"
+#include "tools/commands/sweep_visits.h"
 #include "tools/exit_code.h"
 #include "tools/launch/machine_description.h"
 #include "tools/launch/temporary_folder.h"
@@ -36,6 +38,9 @@ struct Words {
   std::string sizes = "1K,4K,16K,64K,256K,1M,4M,16M";
   int repeats = 12;
   double budget_s = 60;
+  std::string order = "rounds";
+  uint64_t seed = 1;
+  std::string rehearse;  // a record instead of a library
   std::string output;
   std::string worker;  // set for ranks only
   std::string label;   // name of the topology in the file, for ranks
@@ -60,9 +65,18 @@ void Register(CLI::App& app, Words& words) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("--budget", words.budget_s,
-                 "Time for the whole sweep (60s, 2m); fewer repeats when it does not suffice")
-      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}}))
+                 "Time for the whole sweep (60s, 40m); rounds become fewer when it does not suffice")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}))
       ->default_str("60s");
+  app.add_option("--order", words.order,
+                 "rounds: every config in every round; active: next what promises the most for its time; "
+                 "random, grid: one config after the other. All but rounds go on after a kill")
+      ->check(CLI::IsMember({"rounds", "active", "random", "grid"}))
+      ->capture_default_str();
+  app.add_option("--seed", words.seed, "Of --order random, and of the order of repeats that --rehearse gives")
+      ->capture_default_str();
+  app.add_option("--rehearse", words.rehearse,
+                 "Measures nothing: takes times from this sweep's even repeats, as if they took as long now");
   app.add_option("-o,--output", words.output, "Measurement file to write");
   app.add_option("--worker", words.worker)->group("");
   app.add_option("--label", words.label)->group("");
@@ -85,12 +99,20 @@ Result<std::vector<Collective>> ParseCollectives(const std::string& text) {
   return collectives;
 }
 
+ChoiceOptions ChoiceOf(const Words& words) {
+  return {*ParseSweepOrder(words.order), words.seed, words.repeats};
+}
+
 Result<int> RunAsRank(const Words& words) {
   SweepOptions options{.topology = words.label, .repeats = words.repeats, .budget_s = words.budget_s};
   DYNAMICCL_TRY(options.collectives, ParseCollectives(words.collectives));
   DYNAMICCL_TRY(options.sizes, ParseBytesList(words.sizes));
   if (const char* tuner = std::getenv("NCCL_TUNER_PLUGIN")) options.tuner_path = tuner;
   DYNAMICCL_TRY(const auto session, BenchSession::Open());
+  if (words.order != "rounds") {
+    DYNAMICCL_CHECK_OK(VisitAsRank(*session, options, ChoiceOf(words), words.worker));
+    return kExitOk;
+  }
   DYNAMICCL_TRY(SweepResult result, RunSweep(*session, options));
   if (session->place().rank != 0) return kExitOk;
   spdlog::info("{}: {} rows, {} repeats each, {} groups measured again, {:.1f} s", words.label,
@@ -101,6 +123,10 @@ Result<int> RunAsRank(const Words& words) {
                              .rows = std::move(result.rows)};
   DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.worker, file));
   return kExitOk;
+}
+
+std::string JournalOf(const Words& words) {
+  return words.output + ".journal";
 }
 
 // One launch: a topology with a number of ranks.
@@ -154,8 +180,7 @@ tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
   return MakeError(kind, "sweep of {}: {}", part.label, Describe(outcome));
 }
 
-Result<MeasurementFile> SweepPart(const Words& words, const Part& part, double budget_s,
-                                  const std::string& path) {
+Status LaunchPart(const Words& words, const Part& part, double budget_s, const std::string& path) {
   LaunchOptions launch = words.launch;
   launch.n_ranks = part.n_ranks;
   launch.runtime = {.topology = part.topology, .preload = false};
@@ -176,13 +201,17 @@ Result<MeasurementFile> SweepPart(const Words& words, const Part& part, double b
                                    std::to_string(words.repeats),
                                    "--collectives",
                                    words.collectives,
+                                   "--order",
+                                   words.order,
+                                   "--seed",
+                                   std::to_string(words.seed),
                                    "--budget",
                                    fmt::format("{:.1f}s", budget_s)};
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, std::move(command)));
   plan.environment["NCCL_TUNER_PLUGIN"] = installation.sweep_tuner;
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
   if (!outcome.ok()) return Failure(part, outcome);
-  return ReadMeasurementFile(path);
+  return {};
 }
 
 Status RefusePins() {
@@ -203,21 +232,61 @@ Status RequireWritable(const std::string& path) {
 }
 
 // Into `all`, which holds what was measured before a failure, too.
-Status SweepAll(const Words& words, MeasurementFile& all) {
+Status SweepInRounds(const Words& words, MeasurementFile& all) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("sweep"));
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(words));
   const auto begin = Clock::now();
   for (size_t i = 0; i < parts.size(); ++i) {
     const double spent_s = std::chrono::duration<double>(Clock::now() - begin).count();
     const double budget_s = std::max(1.0, (words.budget_s - spent_s) / static_cast<double>(parts.size() - i));
-    DYNAMICCL_TRY(MeasurementFile file,
-                  SweepPart(words, parts[i], budget_s, folder.File(fmt::format("{}", i))));
+    const std::string path = folder.File(fmt::format("{}", i));
+    DYNAMICCL_CHECK_OK(LaunchPart(words, parts[i], budget_s, path));
+    DYNAMICCL_TRY(MeasurementFile file, ReadMeasurementFile(path));
     all.library = file.library;
     all.machine = file.machine;
     std::move(file.contexts.begin(), file.contexts.end(), std::back_inserter(all.contexts));
     std::move(file.rows.begin(), file.rows.end(), std::back_inserter(all.rows));
   }
   return {};
+}
+
+// What a journal must agree with to be gone on with; more budget is no other plan.
+std::string PlanText(const Words& words, const std::vector<Part>& parts) {
+  std::string text = fmt::format("{} seed {} repeats {} {} {}", words.order, words.seed, words.repeats,
+                                 words.collectives, words.sizes);
+  for (const Part& part : parts) text += fmt::format(" {}:{}r", part.label, part.n_ranks);
+  return text;
+}
+
+Status SweepByVisits(const Words& words, MeasurementFile& all) {
+  DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(words));
+  VisitedSweep sweep{.journal = JournalOf(words),
+                     .plan = PlanText(words, parts),
+                     .topologies = {},
+                     .choice = ChoiceOf(words),
+                     .budget_s = words.budget_s,
+                     .launch = [&](size_t part, double seconds) {
+                       return LaunchPart(words, parts[part], seconds, JournalOf(words));
+                     }};
+  for (const Part& part : parts) sweep.topologies.push_back(part.label);
+  DYNAMICCL_TRY(all, VisitTopologies(sweep));
+  return {};
+}
+
+Status Rehearse(const Words& words, MeasurementFile& all) {
+  if (words.order == "rounds") {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: rounds are not rehearsed"),
+                    "give --order active, random or grid");
+  }
+  DYNAMICCL_TRY(const MeasurementFile recorded, ReadMeasurementFile(words.rehearse));
+  spdlog::info("all of it would take {:.1f} s", RehearsalSeconds(recorded));
+  DYNAMICCL_TRY(all, RehearseSweep(recorded, ChoiceOf(words), words.budget_s));
+  return {};
+}
+
+Status SweepAll(const Words& words, MeasurementFile& all) {
+  if (!words.rehearse.empty()) return Rehearse(words, all);
+  return words.order == "rounds" ? SweepInRounds(words, all) : SweepByVisits(words, all);
 }
 
 // Ratio above 1: the best of the sweep is faster than the default.
@@ -257,6 +326,7 @@ Result<int> SweepCommand(CommandLine& line) {
   if (!file.rows.empty()) {
     DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.output, file));
     spdlog::info("{} rows in {}", file.rows.size(), words.output);
+    if (swept) fs::remove(JournalOf(words));
   }
   if (!swept) return tl::unexpected(swept.error());
   if (!words.quiet) PrintTable(file);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// With L the Cholesky factor of the measured cells' covariance, noise included, and k(x) the covariances of a
+// cell with them: explained(x) = L^-1 k(x), mean(x) = explained(x) . L^-1 y, and covariance(x, x') =
+// k(x, x') - explained(x) . explained(x') (Rasmussen and Williams 2006, algorithm 2.1).
+#include "tools/bench/cell_surrogate.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dynamiccl {
+namespace {
+
+// Octaves. The cost model errs by a factor of 2.8 on emulated links, mostly alike for whole algorithms and
+// protocols; channels matter less.
+constexpr double kCommon = 2.0;
+constexpr double kOfSize = 0.3;
+constexpr double kOfAlgorithm = 0.7;
+constexpr double kOfPair = 0.7;
+constexpr double kOfChannels = 0.4;
+constexpr double kNoise = 0.2;  // of one repeat on a busy machine
+// Lengths over which errors stay alike, octaves of bytes and of channels.
+constexpr double kSizeLength = 3.0;
+constexpr double kChannelLength = 1.5;
+
+double Alike(double a, double b, double length) {
+  const double distance = (a - b) / length;
+  return std::exp(-0.5 * distance * distance);
+}
+
+double Kernel(const PricedCell& a, const PricedCell& b) {
+  const double size = Alike(std::log2(static_cast<double>(a.cell.bytes) + 1),
+                            std::log2(static_cast<double>(b.cell.bytes) + 1), kSizeLength);
+  double sum = kCommon * kCommon + kOfSize * kOfSize * size;
+  if (a.config.algorithm != b.config.algorithm) return sum;
+  sum += kOfAlgorithm * kOfAlgorithm * size;
+  if (a.config.protocol != b.config.protocol) return sum;
+  const double channels =
+      Alike(std::log2(a.config.channels + 1.0), std::log2(b.config.channels + 1.0), kChannelLength);
+  return sum + size * (kOfPair * kOfPair + kOfChannels * kOfChannels * channels);
+}
+
+double Median(std::vector<float> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return std::max<double>(*middle, 1e-3);
+}
+
+double Dot(const std::vector<double>& a, const std::vector<double>& b, size_t length) {
+  double sum = 0;
+  for (size_t i = 0; i < length; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+using Rows = std::vector<std::vector<double>>;
+
+// Solves lower * x = right from the top.
+std::vector<double> SolveLower(const Rows& lower, std::vector<double> right) {
+  for (size_t i = 0; i < right.size(); ++i) right[i] = (right[i] - Dot(lower[i], right, i)) / lower[i][i];
+  return right;
+}
+
+Rows Cholesky(const std::vector<PricedCell>& cells, const std::vector<size_t>& measured,
+              const std::vector<std::vector<float>>& samples) {
+  Rows lower(measured.size());
+  for (size_t i = 0; i < measured.size(); ++i) {
+    lower[i].resize(i + 1);
+    for (size_t j = 0; j < i; ++j) {
+      const double covariance = Kernel(cells[measured[i]], cells[measured[j]]);
+      lower[i][j] = (covariance - Dot(lower[i], lower[j], j)) / lower[j][j];
+    }
+    const double own =
+        Kernel(cells[measured[i]], cells[measured[i]]) + CellSurrogate::NoiseOf(samples[measured[i]].size());
+    lower[i][i] = std::sqrt(std::max(own - Dot(lower[i], lower[i], i), 1e-9));
+  }
+  return lower;
+}
+
+}  // namespace
+
+PricedCell PriceCell(const CostModelInput& model, const PlannedCell& cell, const CollectiveConfig& config) {
+  const double estimate = EstimateCost(model, cell.collective, cell.bytes, config);
+  const double slow_us = 10 + static_cast<double>(cell.bytes) * 1e-3;  // 1 GB/s
+  return {cell, config, estimate > 0 ? estimate : slow_us};
+}
+
+Measurement RowOf(const std::string& topology, const PricedCell& cell, std::vector<float> microseconds) {
+  return {topology,    cell.cell.collective,   cell.cell.bytes,
+          cell.config, cell.cell.is_default(), std::move(microseconds)};
+}
+
+bool IsOf(const Measurement& row, const PricedCell& cell) {
+  return row.collective == cell.cell.collective && row.bytes == cell.cell.bytes &&
+         row.is_default == cell.cell.is_default() && (row.is_default || row.config == cell.config);
+}
+
+double CellSurrogate::NoiseOf(size_t repeats) {
+  return kNoise * kNoise / static_cast<double>(std::max<size_t>(repeats, 1));
+}
+
+CellSurrogate::CellSurrogate(const std::vector<PricedCell>& cells,
+                             const std::vector<std::vector<float>>& samples)
+    : cells_(cells), mean_(cells.size()), explained_(cells.size()) {
+  for (int c = 0; c < kTunableCollectives; ++c) {
+    std::vector<size_t> members, measured;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (static_cast<int>(cells[i].cell.collective) != c) continue;
+      members.push_back(i);
+      if (!samples[i].empty()) measured.push_back(i);
+    }
+    Fit(measured, members, samples);
+  }
+}
+
+void CellSurrogate::Fit(const std::vector<size_t>& measured, const std::vector<size_t>& members,
+                        const std::vector<std::vector<float>>& samples) {
+  const Rows lower = Cholesky(cells_, measured, samples);
+  std::vector<double> residuals;
+  for (const size_t i : measured)
+    residuals.push_back(std::log2(Median(samples[i])) - std::log2(cells_[i].prior_us));
+  residuals = SolveLower(lower, std::move(residuals));
+  for (const size_t member : members) {
+    std::vector<double> covariances;
+    for (const size_t i : measured) covariances.push_back(Kernel(cells_[member], cells_[i]));
+    explained_[member] = SolveLower(lower, std::move(covariances));
+    mean_[member] = std::log2(cells_[member].prior_us) + Dot(explained_[member], residuals, residuals.size());
+  }
+}
+
+double CellSurrogate::Covariance(size_t a, size_t b) const {
+  return Kernel(cells_[a], cells_[b]) - Dot(explained_[a], explained_[b], explained_[a].size());
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/sweep_slices.h"
+
+#include <algorithm>
+
+namespace dynamiccl {
+
+std::optional<Slice> NextSlice(const std::vector<SweptTopology>& topologies, SweepOrder order,
+                               double remaining_s, double shortest_s) {
+  if (remaining_s <= 0) return std::nullopt;
+  double fresh = 0, open = 0;
+  std::optional<size_t> next;
+  for (size_t i = 0; i < topologies.size(); ++i) {
+    const SweptTopology& one = topologies[i];
+    if (one.complete) continue;
+    ++open;
+    fresh += !one.begun;
+    const bool better = !next || (topologies[*next].begun && !one.begun) ||
+                        (topologies[*next].begun && one.promise > topologies[*next].promise);
+    if (better) next = i;
+  }
+  if (!next) return std::nullopt;
+  // Of n topologies of which m are fresh the first half of the budget is left as (n + m) / 2n of it.
+  const double share =
+      order == SweepOrder::kActive ? remaining_s / (open + fresh) : remaining_s / (fresh > 0 ? fresh : open);
+  return Slice{*next, std::min(remaining_s, std::max(share, shortest_s))};
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/format/measurement_json.h"
+
+#include <cmath>
+
+namespace dynamiccl {
+namespace {
+
+Json LinkToJson(const LinkParameters& link) {
+  return {{"latency_us", link.latency_us}, {"bandwidth_gbps", link.bandwidth_gbps}};
+}
+
+Json TableToJson(const double (&table)[kAlgorithms][kProtocols]) {
+  Json rows = Json::array();
+  for (const auto& row : table) rows.push_back(Json(std::vector<double>(std::begin(row), std::end(row))));
+  return rows;
+}
+
+template <typename T>
+T NarrowField(const Json& json, const char* name, int64_t minimum, int64_t maximum) {
+  return static_cast<T>(IntegerField(json, name, minimum, maximum));
+}
+
+LinkParameters LinkField(const Json& json, const char* name) {
+  const Json& link = json.at(name);
+  return {NumberField(link, "latency_us"), NumberField(link, "bandwidth_gbps")};
+}
+
+void TableField(const Json& json, const char* name, double (&table)[kAlgorithms][kProtocols]) {
+  const auto rows = json.at(name).get<std::vector<std::vector<double>>>();
+  if (rows.size() != kAlgorithms)
+    throw LineError{fmt::format("'{}' has {} rows, not {}", name, rows.size(), kAlgorithms)};
+  for (size_t a = 0; a < rows.size(); ++a) {
+    if (rows[a].size() != kProtocols)
+      throw LineError{fmt::format("'{}' has a row that is not {} long", name, kProtocols)};
+    std::copy(rows[a].begin(), rows[a].end(), table[a]);
+  }
+}
+
+// null: not known.
+template <typename T>
+T NamedField(const Json& json, const char* name, std::optional<T> (*parse)(std::string_view),
+             std::optional<T> absent) {
+  const Json& value = json.at(name);
+  const auto parsed = value.is_null() ? absent : parse(value.get<std::string>());
+  if (!parsed) throw LineError{fmt::format("'{}' is {}, which is no {}", name, value.dump(), name)};
+  return *parsed;
+}
+
+}  // namespace
+
+Json ContextToJson(const MeasurementContext& context) {
+  const Fabric& fabric = context.model.fabric;
+  const CostConstants& constants = context.model.constants;
+  return {{"kind", "context"},
+          {"topology", context.topology},
+          {"ranks", fabric.n_ranks},
+          {"nodes", fabric.n_nodes},
+          {"max_channels", fabric.max_channels},
+          {"intra", LinkToJson(fabric.intra)},
+          {"inter", LinkToJson(fabric.inter)},
+          {"base_latency_us", TableToJson(constants.base_latency_us)},
+          {"intra_latency_us", TableToJson(constants.intra_latency_us)},
+          {"inter_latency_us", TableToJson(constants.inter_latency_us)},
+          {"ll_max_bandwidth", constants.ll_max_bandwidth},
+          {"ring_ll128_channel_bandwidth", constants.ring_ll128_channel_bandwidth},
+          {"tree_ll128_channel_bandwidth", constants.tree_ll128_channel_bandwidth},
+          {"tree_channel_bandwidth", constants.tree_channel_bandwidth},
+          {"gpu_corrections", context.model.gpu_corrections}};
+}
+
+// A float as a double prints 9 to 17 digits and comes back as the same float.
+Json RowToJson(const Measurement& row) {
+  Json json = {{"kind", "row"},
+               {"topology", row.topology},
+               {"collective", Name(row.collective)},
+               {"bytes", row.bytes},
+               {"algorithm", nullptr},
+               {"protocol", nullptr},
+               {"channels", row.config.channels},
+               {"default", row.is_default},
+               {"us", row.microseconds}};
+  if (row.config.algorithm != Algorithm::kUndefined) json["algorithm"] = Name(row.config.algorithm);
+  if (row.config.protocol != Protocol::kUndefined) json["protocol"] = Name(row.config.protocol);
+  return json;
+}
+
+MeasurementContext ContextFromJson(const Json& json) {
+  MeasurementContext context;
+  context.topology = json.at("topology").get<std::string>();
+  Fabric& fabric = context.model.fabric;
+  fabric.n_ranks = NarrowField<int32_t>(json, "ranks", 1, INT32_MAX);
+  fabric.n_nodes = NarrowField<int32_t>(json, "nodes", 1, fabric.n_ranks);
+  fabric.max_channels = NarrowField<int32_t>(json, "max_channels", 1, 64);  // 64: NCCL's MAXCHANNELS
+  fabric.intra = LinkField(json, "intra");
+  fabric.inter = LinkField(json, "inter");
+  CostConstants& constants = context.model.constants;
+  TableField(json, "base_latency_us", constants.base_latency_us);
+  TableField(json, "intra_latency_us", constants.intra_latency_us);
+  TableField(json, "inter_latency_us", constants.inter_latency_us);
+  constants.ll_max_bandwidth = NumberField(json, "ll_max_bandwidth");
+  constants.ring_ll128_channel_bandwidth = NumberField(json, "ring_ll128_channel_bandwidth");
+  constants.tree_ll128_channel_bandwidth = NumberField(json, "tree_ll128_channel_bandwidth");
+  constants.tree_channel_bandwidth = NumberField(json, "tree_channel_bandwidth");
+  // Files from before this key are of models with the corrections.
+  context.model.gpu_corrections = json.value("gpu_corrections", true);
+  return context;
+}
+
+Measurement RowFromJson(const Json& json) {
+  Measurement row;
+  row.topology = json.at("topology").get<std::string>();
+  row.collective = NamedField<Collective>(json, "collective", ParseCollective, std::nullopt);
+  row.bytes = NarrowField<uint64_t>(json, "bytes", 0, INT64_MAX);
+  row.config.algorithm = NamedField<Algorithm>(json, "algorithm", ParseAlgorithm, Algorithm::kUndefined);
+  row.config.protocol = NamedField<Protocol>(json, "protocol", ParseProtocol, Protocol::kUndefined);
+  row.config.channels = NarrowField<uint8_t>(json, "channels", 0, 64);
+  row.is_default = json.at("default").get<bool>();
+  for (const Json& value : json.at("us")) {
+    if (!value.is_number() || value.get<double>() < 0)
+      throw LineError{"'us' holds something that is no duration"};
+    row.microseconds.push_back(value.get<float>());
+    if (!std::isfinite(row.microseconds.back()))
+      throw LineError{"'us' holds a number beyond single precision"};
+  }
+  if (row.microseconds.empty()) throw LineError{"'us' is empty"};
+  return row;
+}
+
+}  // namespace dynamiccl

@@ -32,6 +32,9 @@ endif()
 # What releases of NCCL choose by themselves, for `dynamiccl doctor --compare-nccl`.
 install(FILES traces/nccl_choices/releases.nccl-choices
         DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/traces/nccl_choices)
+# The policy that DYNAMICCL_POLICY=starter names; docs/starter_policy.md has the command that made it.
+configure_file(policies/starter.dcpolicy ${PROJECT_BINARY_DIR}/share/dynamiccl/starter.dcpolicy COPYONLY)
+install(FILES policies/starter.dcpolicy DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl)
 install(FILES src/annotate/phase_marker.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamiccl)
 # hostccl's headers, which include each other from the top of the tree there and from their own folder here.
 foreach(header nccl_api.h nccl_function_list.h host_stream.h)

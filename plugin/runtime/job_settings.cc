@@ -109,6 +109,31 @@ void WarnAboutUnknownSettings() {
   }
 }
 
+// Of the object that this code is in, without symbolic links; empty where the loader does not say.
+std::string OwnPath() {
+  static const char inside = 0;
+  Dl_info own{};
+  if (::dladdr(&inside, &own) == 0 || own.dli_fname == nullptr) return {};
+  const std::unique_ptr<char, decltype(&::free)> path(::realpath(own.dli_fname, nullptr), &::free);
+  return path ? path.get() : "";
+}
+
+// The word "starter" is the policy in the share/dynamiccl of this object's installation; anything else is a
+// path.
+std::string PolicyPathOf(const std::string& setting) {
+  if (setting != "starter") return setting;
+  const std::string own = OwnPath();
+  // lib/libdynamiccl.so, or lib/<platform>/libdynamiccl.so.
+  std::string folder = own.substr(0, own.rfind('/'));
+  std::string path;
+  for (int above = 0; above < 2; ++above) {
+    folder = folder.substr(0, folder.rfind('/'));
+    path = folder + "/share/dynamiccl/starter.dcpolicy";
+    if (::access(path.c_str(), F_OK) == 0) break;
+  }
+  return path;
+}
+
 }  // namespace
 
 const char* Name(Mode mode) {
@@ -129,7 +154,7 @@ JobSettings ReadJobSettings() {
   SetLogLevel(ParseLogLevel(TextSetting(Setting::kLog), LogLevel::kWarn));
   WarnAboutUnknownSettings();
   JobSettings settings;
-  settings.policy_path = TextSetting(Setting::kPolicy);
+  settings.policy_path = PolicyPathOf(TextSetting(Setting::kPolicy));
   settings.rules_path = TextSetting(Setting::kRules);
   settings.trace_path = TextSetting(Setting::kTrace);
   settings.decision_log_path = TextSetting(Setting::kDecisionLog);
@@ -159,11 +184,8 @@ std::string OwnPluginName(int nccl_version) {
   constexpr const char* kInProcess = "STATIC_PLUGIN";
   constexpr int kKnowsInProcess = 22200;
   if (nccl_version == 0 || nccl_version >= kKnowsInProcess) return kInProcess;
-  static const char inside = 0;
-  Dl_info own{};
-  if (::dladdr(&inside, &own) == 0 || own.dli_fname == nullptr) return kInProcess;
-  const std::unique_ptr<char, decltype(&::free)> path(::realpath(own.dli_fname, nullptr), &::free);
-  return path ? path.get() : kInProcess;
+  const std::string own = OwnPath();
+  return own.empty() ? kInProcess : own;
 }
 
 std::string PinnedByUser(const JobSettings& settings) {

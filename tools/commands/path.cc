@@ -29,7 +29,9 @@ std::vector<NamedPath> PathsOf(const Installation& installation) {
           {"profiler", "Object for NCCL_PROFILER_PLUGIN", plugin("libnccl-profiler-dynamiccl.so")},
           {"hostccl", "Folder for LD_LIBRARY_PATH with hostccl's libnccl.so.2", installation.hostccl_dir},
           {"agents", "Program that trains policies", installation.agents},
-          {"zero", "Program that trains models", installation.zero}};
+          {"zero", "Program that trains models", installation.zero},
+          {"starter", "Policy that is shipped (DYNAMICCL_POLICY=starter)",
+           FindDataFile(installation, "starter.dcpolicy")}};
 }
 
 Result<int> PrintOne(const NamedPath& wanted, const Installation& installation) {

@@ -9,6 +9,7 @@
 
 #include "src/base/settings.h"
 #include "tools/doctor/check.h"
+#include "tools/launch/installation.h"
 
 namespace dynamiccl {
 namespace {
@@ -54,10 +55,19 @@ std::vector<Finding> CheckValues() {
   return findings;
 }
 
+// As a job takes it: "starter" is the policy of the installation.
+std::string PathIn(Setting setting) {
+  const std::string text = TextSetting(setting);
+  if (setting != Setting::kPolicy || text != "starter") return text;
+  const auto installation = FindInstallation();
+  const std::string shipped = installation ? FindDataFile(*installation, "starter.dcpolicy") : "";
+  return shipped.empty() ? text : shipped;
+}
+
 std::vector<Finding> CheckNamedFiles() {
   std::vector<Finding> findings;
   for (const Setting setting : kReadFiles) {
-    const std::string path = TextSetting(setting);
+    const std::string path = PathIn(setting);
     // The store and the decisions are made by the first job.
     const bool made_later = setting == Setting::kSiteStore || setting == Setting::kDecisions;
     if (path.empty() || (made_later && !std::filesystem::exists(path))) continue;

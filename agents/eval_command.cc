@@ -12,6 +12,7 @@
 #include "agents/evaluation/config_baselines_learned.h"
 #include "agents/evaluation/config_baselines_probing.h"
 #include "agents/evaluation/evaluation_report.h"
+#include "agents/evaluation/hypotheses.h"
 #include "agents/provenance.h"
 #include "agents/train_command.h"
 #include "src/policy/policy_file.h"
@@ -44,6 +45,29 @@ Result<TrainingSplit> SplitFor(const EvalSettings& settings, const Policy& polic
   return split;
 }
 
+// The best that a sweep measured of the very key; where it measured nothing, NCCL is left alone.
+Chooser OwnSweepChooser(const std::vector<SweptKey>& swept) {
+  return {"own sweep", [&swept](const SweptKey& key) {
+            const auto same = [&](const SweptKey& own) {
+              return own.topology == key.topology && own.question.collective == key.question.collective &&
+                     own.question.bytes == key.question.bytes && own.default_choice;
+            };
+            const auto own = std::find_if(swept.begin(), swept.end(), same);
+            return own == swept.end() ? kLeaveNcclAlone : OracleChoice(*own);
+          }};
+}
+
+// Nothing that must be trained or tries. `seen` must outlive them.
+std::vector<Chooser> PlainChoosers(const Policies& policies, const std::vector<SweptKey>& seen) {
+  std::vector<Chooser> choosers{{"default", [](const SweptKey&) { return kLeaveNcclAlone; }},
+                                OwnSweepChooser(seen)};
+  for (const auto& policy : policies) {
+    std::vector<Chooser> own = PolicyChoosers(*policy);
+    std::move(own.begin(), own.end(), std::back_inserter(choosers));
+  }
+  return choosers;
+}
+
 std::vector<Chooser> ChoosersOf(const Policies& policies, const std::vector<SweptKey>& seen,
                                 const std::vector<SweptKey>& judged) {
   std::vector<Chooser> choosers = RuleChoosers(seen);
@@ -65,7 +89,9 @@ Status JudgeMeasurements(const EvalSettings& settings, const Policies& policies,
   DYNAMICCL_TRY(const TrainingSplit split, SplitFor(settings, *policies.front()));
   DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
   const std::vector<SweptKey> keys = KeysOf(files);
-  evaluation.regrets = JudgeChoosersBy(split, keys, ChoosersOf(policies, split.seen, keys));
+  evaluation.regrets = JudgeChoosersBy(
+      split, keys,
+      settings.only_policies ? PlainChoosers(policies, split.seen) : ChoosersOf(policies, split.seen, keys));
   if (!evaluation.regrets.empty()) return {};
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument, "no measured key has a default and two repeats to judge by"),
@@ -102,9 +128,26 @@ Status Print(const EvalSettings& settings, const Evaluation& evaluation) {
   return {};
 }
 
+Status PrintHypotheses(const EvalSettings& settings) {
+  DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
+  std::string structure;
+  if (!settings.structure_json.empty()) {
+    std::ifstream file(settings.structure_json);
+    structure.assign(std::istreambuf_iterator<char>(file), {});
+    if (!file || structure.empty())
+      return MakeError(ErrorKind::kNotFound, "{}: cannot be read", settings.structure_json);
+  }
+  DYNAMICCL_TRY(const std::string page, FormatHypotheses(KeysOf(files), structure));
+  fmt::print("{}", page);
+  return {};
+}
+
 }  // namespace
 
 Status Evaluate(const EvalSettings& settings) {
+  if (settings.hypotheses) return PrintHypotheses(settings);
+  if (settings.policies.empty())
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "no policy to judge"), "give --policy");
   if (settings.traces.empty() && settings.measurements.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "nothing to judge the policy on"),
                     "give --trace, --measurements or both");

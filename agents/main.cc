@@ -42,6 +42,10 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
                     "learns from generated sequences alone.");
   train->add_option("--measurements", settings.measurements, "Sweeps (.measurements).")->required();
   train->add_option("-o,--output", settings.output, "The policy file to write (.dcpolicy).")->required();
+  train->add_option(
+      "--from", settings.from,
+      "Goes on with this policy's config agent on the sweeps given, and keeps its trigger agent: "
+      "for the sweep of a new site.");
   train
       ->add_option("--hold-out-sizes", settings.hold_out.sizes,
                    "Trains without every n-th size class, which eval then shows apart; 0: none.")
@@ -67,9 +71,8 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
 CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
   CLI::App* eval = app.add_subcommand("eval", "Judges a policy on traces and measurements.");
   eval->add_option(
-          "--policy", settings.policies,
-          "The policy file; several files of one training with other seeds give intervals over seeds.")
-      ->required();
+      "--policy", settings.policies,
+      "The policy file; several files of one training with other seeds give intervals over seeds.");
   eval->add_option("--trace", settings.traces, "Traces with labels that training never saw.");
   eval->add_option("--measurements", settings.measurements,
                    "Sweeps; what training held out is known from the policy and shown apart.");
@@ -77,6 +80,13 @@ CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
       "--trained-on", settings.trained_on,
       "Sweeps of the policy's training, where --measurements gives others: all of those are then "
       "held-out topologies, and the baselines learn from these.");
+  eval->add_flag("--only-policies", settings.only_policies,
+                 "Beside the default and the best of the training's own sweep alone: without the "
+                 "baselines, which are trained or tried anew each time.");
+  eval->add_flag("--hypotheses", settings.hypotheses,
+                 "Prints instead what the measurements say of common beliefs about collectives.");
+  eval->add_option("--structure", settings.structure_json,
+                   "What `structure --json` wrote, for the belief about stages.");
   eval->add_option("--json", settings.json, "Writes the result as JSON to this file; - for standard output.");
   return eval;
 }

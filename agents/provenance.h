@@ -13,7 +13,7 @@
 namespace dynamiccl::agents {
 
 struct InputFile {
-  std::string kind;  // "trace" or "measurements"
+  std::string kind;  // "trace", "measurements" or "policy"
   std::string path;
   std::string sha256;
 };

@@ -3,15 +3,18 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "agents/config/boosted_trees.h"
-#include "agents/config/config_training.h"
+#include "agents/config/fine_tuning.h"
+#include "agents/integer_reference.h"
 #include "agents/policy_export.h"
 #include "agents/trigger/trigger_calibration.h"
 #include "agents/trigger/trigger_training.h"
 #include "src/base/clock.h"
 #include "src/policy/boosted_trees.h"
+#include "src/policy/policy_file.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_reader.h"
 
@@ -116,6 +119,50 @@ Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
   return policy;
 }
 
+// The box of the old training and the new one together.
+void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
+  for (size_t i = 0; i < kConfigInputs; ++i) {
+    tensors.domain_min[i] = std::min(tensors.domain_min[i], old.domain_min[i]);
+    tensors.domain_max[i] = std::max(tensors.domain_max[i], old.domain_max[i]);
+  }
+}
+
+Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings) {
+  if (!settings.traces.empty()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--from keeps the policy's trigger agent"),
+                    "give no traces, or train without --from");
+  }
+  Provenance provenance{kProgram, settings.seed, settings.hold_out, {}, {}};
+  DYNAMICCL_TRY(const InputFile base_file, HashInput("policy", settings.from));
+  provenance.inputs.push_back(base_file);
+  DYNAMICCL_TRY(const auto base, ReadPolicyFile(settings.from));
+  DYNAMICCL_TRY(const SplitKeys keys, TrainingKeys(settings, provenance));
+  const std::vector<ConfigSample> samples = SamplesOf(keys.seen);
+  if (samples.empty()) {
+    return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
+  }
+  ConfigNetworks networks = NetworksOf(base->tensors);
+  ConfigTrainingReport report;
+  ContinueTraining(networks, samples, FineTuningSettings(settings.seed), &report);
+  auto policy = std::make_unique<Policy>();
+  policy->tensors = base->tensors;
+  DYNAMICCL_CHECK_OK(ExportConfig(networks, samples, policy->tensors));
+  WidenDomain(base->tensors, policy->tensors);
+  RefreshLeaves(samples, policy->tensors);
+  FillGoldenFeatures(samples, policy->tensors);
+  FillGoldenOutputs(policy->tensors);
+  Note(provenance,
+       fmt::format("config: {} measured configs on top of {}, error a factor of {:.3f} (cost model "
+                   "{:.3f}), {:.1f} s",
+                   samples.size(), settings.from, std::exp2(report.error_octaves),
+                   std::exp2(report.prior_octaves), report.seconds));
+  policy->provenance = FormatProvenance(provenance);
+  policy->training_data_id = TrainingDataId(provenance);
+  policy->min_nccl_version = base->min_nccl_version;
+  policy->max_nccl_version = base->max_nccl_version;
+  return ExportPolicy(settings.output, *policy);
+}
+
 Result<Sha256Digest> TrainAndExport(const TrainSettings& settings) {
   Provenance provenance{kProgram, settings.seed, settings.hold_out, {}, {}};
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
@@ -165,7 +212,8 @@ Result<std::vector<MeasurementFile>> ReadMeasurements(const std::vector<std::str
 
 Status Train(const TrainSettings& settings) {
   const int64_t start = MonotonicNanoseconds();
-  DYNAMICCL_TRY(const Sha256Digest digest, TrainAndExport(settings));
+  DYNAMICCL_TRY(const Sha256Digest digest,
+                settings.from.empty() ? TrainAndExport(settings) : FineTuneAndExport(settings));
   fmt::print("{}: written, sha256 {}, {:.1f} s\n", settings.output, ToHex(digest),
              static_cast<double>(MonotonicNanoseconds() - start) * 1e-9);
   return {};

@@ -14,6 +14,7 @@ struct TrainSettings {
   std::vector<std::string> traces;
   std::vector<std::string> measurements;
   std::string output;
+  std::string from;  // a policy to go on with; its trigger agent is kept as it is
   HoldOut hold_out;
   uint64_t seed = 1;
   int trigger_iterations = 500;

@@ -14,6 +14,7 @@
 
 #include <cmath>
 
+#include "agents/config/fine_tuning.h"
 #include "src/base/clock.h"
 
 namespace dynamiccl::agents {
@@ -63,26 +64,10 @@ SampleTensors ToTensors(const std::vector<ConfigSample>& samples) {
   return tensors;
 }
 
-}  // namespace
-
-at::Tensor ConfigNetworks::Residuals(const at::Tensor& inputs) const {
-  const at::Tensor copies = inputs.unsqueeze(0).expand({kEnsemble, -1, -1});
-  const at::Tensor first =
-      at::baddbmm(bias_1.unsqueeze(1), copies, weights_1.transpose(1, 2)).clamp(0, kActivationCut);
-  const at::Tensor second =
-      at::baddbmm(bias_2.unsqueeze(1), first, weights_2.transpose(1, 2)).clamp(0, kActivationCut);
-  return at::baddbmm(bias_3.view({kEnsemble, 1, 1}), second, weights_3.unsqueeze(2)).squeeze(2);
-}
-
-std::vector<at::Tensor> ConfigNetworks::parameters() const {
-  return {weights_1, bias_1, weights_2, bias_2, weights_3, bias_3};
-}
-
-ConfigNetworks TrainConfig(const std::vector<ConfigSample>& samples, const ConfigTrainingSettings& settings,
-                           ConfigTrainingReport* report) {
+void TrainFurther(ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
+                  const ConfigTrainingSettings& settings, at::Generator& generator,
+                  ConfigTrainingReport* report) {
   const int64_t start = MonotonicNanoseconds();
-  at::Generator generator = at::detail::createCPUGenerator(settings.seed);
-  ConfigNetworks networks = InitialNetworks(generator);
   const SampleTensors all = ToTensors(samples);
   const int64_t rows = all.targets.size(0);
   // Exponential weights of mean 1.
@@ -112,7 +97,35 @@ ConfigNetworks TrainConfig(const std::vector<ConfigSample>& samples, const Confi
   const at::Tensor mean = networks.Residuals(all.inputs).mean(0);
   *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9,
              (mean - all.targets).abs().mean().item<double>(), all.targets.abs().mean().item<double>()};
+}
+
+}  // namespace
+
+at::Tensor ConfigNetworks::Residuals(const at::Tensor& inputs) const {
+  const at::Tensor copies = inputs.unsqueeze(0).expand({kEnsemble, -1, -1});
+  const at::Tensor first =
+      at::baddbmm(bias_1.unsqueeze(1), copies, weights_1.transpose(1, 2)).clamp(0, kActivationCut);
+  const at::Tensor second =
+      at::baddbmm(bias_2.unsqueeze(1), first, weights_2.transpose(1, 2)).clamp(0, kActivationCut);
+  return at::baddbmm(bias_3.view({kEnsemble, 1, 1}), second, weights_3.unsqueeze(2)).squeeze(2);
+}
+
+std::vector<at::Tensor> ConfigNetworks::parameters() const {
+  return {weights_1, bias_1, weights_2, bias_2, weights_3, bias_3};
+}
+
+ConfigNetworks TrainConfig(const std::vector<ConfigSample>& samples, const ConfigTrainingSettings& settings,
+                           ConfigTrainingReport* report) {
+  at::Generator generator = at::detail::createCPUGenerator(settings.seed);
+  ConfigNetworks networks = InitialNetworks(generator);
+  TrainFurther(networks, samples, settings, generator, report);
   return networks;
+}
+
+void ContinueTraining(ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
+                      const ConfigTrainingSettings& settings, ConfigTrainingReport* report) {
+  at::Generator generator = at::detail::createCPUGenerator(settings.seed);
+  TrainFurther(networks, samples, settings, generator, report);
 }
 
 }  // namespace dynamiccl::agents

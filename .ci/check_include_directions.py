@@ -43,7 +43,7 @@ TORCH_FOLDERS = ("agents", "zero_workloads", "tests/agents", "tests/zero_workloa
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Headers that the build writes.
-GENERATED = re.compile(r"(build_paths|version|.*\.pb)\.h$")
+GENERATED = re.compile(r"(build_paths|fuzz_entries|version|.*\.pb)\.h$")
 
 
 def inside(path, folder):

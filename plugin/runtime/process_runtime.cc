@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/runtime/process_runtime.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "plugin/interpose/real_nccl.h"
 #include "plugin/runtime/build_id.h"
 #include "plugin/runtime/c_boundary.h"
+#include "plugin/runtime/fresh_secret.h"
 #include "plugin/runtime/nccl_variable.h"
 #include "src/base/log.h"
 #include "src/base/settings.h"
 #include "src/base/small_file.h"
 #include "src/base/status.h"
-#include "src/base/unique_fd.h"
 #include "src/cost_model/tuner_constants.h"
 #include "src/decision/site_store/site_store_file.h"
 #include "src/policy/config_inference.h"
@@ -46,16 +44,6 @@ void PassThroughInChild() {
 std::span<const uint8_t, kUniqueIdBytes> BytesOf(const ncclUniqueId& id) {
   return std::span<const uint8_t, kUniqueIdBytes>(reinterpret_cast<const uint8_t*>(id.internal),
                                                   kUniqueIdBytes);
-}
-
-bool FillRandomly(ControlSecret& secret) {
-  // Kernels before 3.17 have no getrandom, and glibc a function for it from 2.25 on only.
-  const UniqueFd source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));
-  if (source.valid() &&
-      ::read(source.get(), secret.data(), secret.size()) == static_cast<ssize_t>(secret.size()))
-    return true;
-  Log(LogLevel::kWarn, "ranks cannot agree: /dev/urandom cannot be read ({})", ErrnoText(errno));
-  return false;
 }
 
 // Reading has compared the outputs with the file's; what is attested is computed here, by this machine.

@@ -46,7 +46,7 @@ void DecodeAll(std::span<const std::byte> message) {
 
 void ReadId(std::span<const std::byte> bytes) {
   std::array<uint8_t, kUniqueIdBytes> id{};
-  std::memcpy(id.data(), bytes.data(), std::min(bytes.size(), id.size()));
+  if (!bytes.empty()) std::memcpy(id.data(), bytes.data(), std::min(bytes.size(), id.size()));
   const auto block = ReadBlock(id);
   if (!block) return;
   std::array<uint8_t, kUniqueIdBytes> same{};

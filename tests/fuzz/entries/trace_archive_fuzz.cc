@@ -24,7 +24,8 @@ void PutSealed(ByteWriter& file, Header header) {
 
 std::vector<std::byte> Description(std::span<const std::byte> bytes) {
   TraceHeader header{};
-  std::memcpy(&header, bytes.data(), std::min(bytes.size(), offsetof(TraceHeader, checksum)));
+  if (!bytes.empty())
+    std::memcpy(&header, bytes.data(), std::min(bytes.size(), offsetof(TraceHeader, checksum)));
   std::memcpy(header.magic, kTraceMagic, sizeof(header.magic));
   header.version = kTraceVersion;
   header.checksum = XXH3_64bits(&header, offsetof(TraceHeader, checksum));

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The n-th call that the preloaded object makes of malloc, mmap, open, ... fails, n = 1, 2, ... until it
-// makes so many no more: the job's results stay right, all ranks end with 0 and nothing hangs. Memory is
-// failed in mode observe only: once ranks have agreed on a table, one that cannot decide a call for want of
-// memory differs from the others. Each n up to kEach, then about every third
-// part more; ALL_FAULTS=1: each.
+// makes so many no more: the job's results stay right, all ranks end with 0 and nothing hangs. Each n up to
+// kEach, then about every third part more; ALL_FAULTS=1: each.
 #include <algorithm>
 #include <cstdlib>
 
@@ -68,10 +66,11 @@ TEST_P(FailingCalls, LeaveTheJobAsItIs) {
 }
 
 constexpr Fault kFaults[] = {
-    {"malloc", "observe", false}, {"fallocate", "frozen", true},       {"mmap", "frozen", false},
-    {"mmap", "adaptive", true},   {"send", "frozen", false},           {"send", "adaptive", false},
-    {"open", "frozen", false},    {"open", "adaptive", true},          {"socket", "frozen", false},
-    {"socket", "adaptive", true}, {"pthread_create", "frozen", false}, {"pthread_create", "adaptive", true}};
+    {"malloc", "observe", false},        {"malloc", "frozen", false},         {"malloc", "adaptive", false},
+    {"fallocate", "frozen", true},       {"mmap", "frozen", false},           {"mmap", "adaptive", true},
+    {"send", "frozen", false},           {"send", "adaptive", false},         {"open", "frozen", false},
+    {"open", "adaptive", true},          {"socket", "frozen", false},         {"socket", "adaptive", true},
+    {"pthread_create", "frozen", false}, {"pthread_create", "adaptive", true}};
 INSTANTIATE_TEST_SUITE_P(Calls, FailingCalls, ::testing::ValuesIn(kFaults), [](const auto& fault) {
   return std::string(fault.param.call) + "_" + fault.param.mode + (fault.param.all ? "_all" : "");
 });

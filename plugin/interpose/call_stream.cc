@@ -312,6 +312,7 @@ void MarkInside(ProcessRuntime& runtime, const ThreadCalls& thread) {
 void CloseGroup(ProcessRuntime& runtime, ThreadCalls& thread, bool taken) {
   if (Recorder* const recorder = runtime.recorder()) recorder->Leave();
   if (taken) CountGroup(runtime, thread);
+  for (const GroupInFlight& entry : thread.in_flight) entry.communicator->calls_inside.Leave();
   thread.calls.clear();
   thread.in_flight.clear();
 }
@@ -360,7 +361,7 @@ GroupInFlight* OnlyInFlightOnThisThread() noexcept {
     : runtime_(guard_.outermost() ? ProcessRuntime::Watching() : nullptr) {
   if (runtime_ == nullptr) return;
   Communicator* communicator = runtime_->communicators().Find(comm);
-  if (communicator == nullptr) {
+  if (communicator == nullptr || !communicator->calls_inside.Enter(&t_calls)) {
     runtime_ = nullptr;
     return;
   }

@@ -378,6 +378,7 @@ void CommunicatorGone(ncclComm_t handle) noexcept {
   Guarded([&] {
     const std::shared_ptr<Communicator> communicator = runtime->communicators().Remove(handle);
     if (communicator) runtime->Release(*communicator);
+    runtime->communicators().FreeRemoved();
     runtime->SaveDecisions();
     Recorder* recorder = runtime->recorder();
     if (communicator == nullptr || recorder == nullptr) return;

@@ -7,8 +7,9 @@
 namespace dynamiccl {
 namespace {
 
-// More than a program that gives all its communicators up has, while a call is still inside one of them: 0.3
-// MB each on the rank that leads in mode adaptive, less elsewhere.
+// More than a program that gives all its communicators up has, while a call is still inside one of them. What
+// is kept of one that FreeRemoved has seen to is 4 KiB; 0.3 MB of another, on the rank that leads in mode
+// adaptive.
 constexpr size_t kKeptAfterRemoval = 256;
 
 // What the calling thread is initialising; owned by expected_.
@@ -17,6 +18,15 @@ thread_local Communicator* t_initialising = nullptr;
 bool Fits(const Communicator& communicator, int n_ranks) {
   // A child's size is not known before it exists.
   return !communicator.claimed && (communicator.info.n_ranks == n_ranks || communicator.info.n_ranks == 0);
+}
+
+// What calls alone need.
+void Free(Communicator& communicator) {
+  communicator.structure.reset();
+  communicator.policy.reset();
+  communicator.tables.reset();
+  communicator.times.reset();
+  communicator.feed.reset();
 }
 
 }  // namespace
@@ -96,17 +106,32 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   const std::lock_guard lock(mutex_);
   const auto found = by_handle_.find(handle);
   if (found == by_handle_.end()) return nullptr;
-  std::shared_ptr<Communicator> communicator = std::move(found->second);
-  by_handle_.erase(found);
-  // Most of what it holds; the rest is small, and a call on another thread may still be inside.
-  if (communicator->structure) communicator->structure->GiveMemoryBack();
+  std::shared_ptr<Communicator> communicator = found->second;
+  // First, since memory may be short: a call on another thread may still be inside.
+  not_freed_.push_back(communicator);
   removed_.push_back(communicator);
+  by_handle_.erase(found);
+  // Most of what it holds.
+  if (communicator->structure) communicator->structure->GiveMemoryBack();
   if (removed_.size() > kKeptAfterRemoval) {
     forgotten_.Add(removed_.front()->ledger);
+    std::erase(not_freed_, removed_.front());
     removed_.pop_front();
   }
   generation_.fetch_add(1, std::memory_order_release);
+  communicator->calls_inside.Close();
   return communicator;
+}
+
+void CommunicatorRegistry::FreeRemoved() {
+  const std::lock_guard lock(mutex_);
+  if (not_freed_.empty() || !CallsInside::Settle()) return;
+  std::erase_if(not_freed_, [](const std::shared_ptr<Communicator>& communicator) {
+    // Of others than blocking ones the library asks on threads of its own.
+    if (!communicator->blocking || communicator->calls_inside.any()) return false;
+    Free(*communicator);
+    return true;
+  });
 }
 
 Communicator* CommunicatorRegistry::FindNew(ncclComm_t handle, uint64_t generation) {

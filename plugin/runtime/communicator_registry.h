@@ -17,6 +17,7 @@
 
 #include "plugin/interpose/expected_size_class.h"
 #include "plugin/runtime/call_ledger.h"
+#include "plugin/runtime/calls_inside.h"
 #include "plugin/runtime/switchable_tables.h"
 #include "plugin/runtime/times_report.h"
 #include "src/collective/collective.h"
@@ -81,6 +82,7 @@ struct Communicator {
   ChildCounts children;              // issuing thread
   CallLedger ledger;                 // issuing thread counts
   bool introduced = false;           // issuing thread; false: rank and size are not known yet
+  CallsInside calls_inside;
 };
 
 // What the calls before the next one say that it is for. Unknown where the order of calls and decisions does
@@ -112,6 +114,9 @@ class CommunicatorRegistry {
   void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
   bool ever_had_one() const { return generation_.load() > 1; }
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);
+  // Communicators that are removed and that no call is inside of give back what only calls need: some hundred
+  // KiB each. Where it cannot be told they keep it, until 256 others are removed.
+  void FreeRemoved();
   // Null when unknown. The pointer outlives the handle by the next 256 removals, which is what lets an
   // abort on another thread run beside a call. One compare when the thread asks for the same handle again.
   Communicator* Find(ncclComm_t handle) {
@@ -138,7 +143,8 @@ class CommunicatorRegistry {
   std::vector<std::shared_ptr<Communicator>> expected_;
   std::unordered_map<ncclComm_t, std::shared_ptr<Communicator>> by_handle_;
   std::deque<std::shared_ptr<Communicator>> removed_;
-  CallLedger forgotten_;  // of those that are not even in removed_ any more
+  std::vector<std::shared_ptr<Communicator>> not_freed_;  // of them
+  CallLedger forgotten_;                                  // of those that are not even in removed_ any more
   // Changes when a handle may mean something else.
   std::atomic<uint64_t> generation_{1};
 };

@@ -177,7 +177,10 @@ bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
   if (!pledge || pledge->n_ranks < 1) return false;
   peer.pledged = true;
   peer.communicator = pledge->communicator;
-  Meeting& meeting = MeetingOf(*pledge, secret);
+  peer.member = pledge->member;
+  peer.secret = secret;
+  if (agreed_.Contains(pledge->communicator)) return true;
+  Meeting& meeting = MeetingOf(*pledge);
   if (pledge->about == MeetingAbout::kBirth) meeting.heard.insert(pledge->member);
   Attestation& attestation = meeting.attestation;
   if (!pledge->declines.empty()) attestation.Decline(pledge->member, pledge->declines);
@@ -186,7 +189,7 @@ bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
   return true;
 }
 
-ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge, const ControlSecret& secret) {
+ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   const bool about_situation =
       pledge.about == MeetingAbout::kSituation || pledge.about == MeetingAbout::kSituationWithLeader;
   const int64_t patience = about_situation ? timeout_ns_ / kMostLateSituations : timeout_ns_;
@@ -195,7 +198,6 @@ ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge, co
                                 pledge.about == MeetingAbout::kSituationWithLeader;
   const auto [found, created] = meetings_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
                                                       MonotonicNanoseconds() + patience);
-  found->second.secret = secret;
   found->second.about = pledge.about;
   if (created) EndIfHopeless(pledge, found->second);
   return found->second;
@@ -247,15 +249,33 @@ void ControlServer::CloseWhere(const std::vector<bool>& over) {
   peers_.resize(kept);
 }
 
+const Verdict* ControlServer::VerdictOf(const Peer& peer) const {
+  static const Verdict kYes{.agreed = true};
+  if (!peer.pledged) return nullptr;
+  const auto meeting = meetings_.find(peer.communicator);
+  if (meeting == meetings_.end()) return agreed_.Contains(peer.communicator) ? &kYes : nullptr;
+  const auto& verdict = meeting->second.attestation.verdict();
+  return verdict ? &*verdict : nullptr;
+}
+
+void ControlServer::NoteTold(const Peer& peer) {
+  const auto meeting = meetings_.find(peer.communicator);
+  if (meeting == meetings_.end()) return;
+  meeting->second.told.insert(peer.member);
+  if (!meeting->second.over()) return;
+  agreed_.Add(peer.communicator);
+  meetings_.erase(meeting);
+}
+
 void ControlServer::TellVerdicts() {
   std::vector<bool> told(peers_.size());
   for (size_t i = 0; i < peers_.size(); ++i) {
     const Peer& peer = peers_[i];
-    const auto meeting = peer.pledged ? meetings_.find(peer.communicator) : meetings_.end();
-    if (meeting == meetings_.end() || !meeting->second.attestation.verdict()) continue;
-    const Verdict& verdict = *meeting->second.attestation.verdict();
-    (void)SendAll(peer.fd.get(), EncodeVerdict(peer.communicator, verdict, meeting->second.secret));
+    const Verdict* const verdict = VerdictOf(peer);
+    if (verdict == nullptr) continue;
+    (void)SendAll(peer.fd.get(), EncodeVerdict(peer.communicator, *verdict, peer.secret));
     told[i] = true;
+    NoteTold(peer);
   }
   CloseWhere(told);
 }

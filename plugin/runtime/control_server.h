@@ -3,6 +3,7 @@
 // It makes no CUDA call (one from another thread can invalidate a capture).
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "plugin/runtime/agreed_meetings.h"
 #include "plugin/runtime/polling_thread.h"
 #include "plugin/runtime/socket.h"
 #include "plugin/runtime/switch_leadership.h"
@@ -51,16 +53,27 @@ class ControlServer {
     bool pledged = false;
     bool joined = false;
     ControlToken communicator{};
+    int member = 0;
+    ControlSecret secret{};
   };
   struct Meeting {
-    Meeting(int n_ranks, bool only_with_leader, int64_t deadline)
-        : attestation(n_ranks, only_with_leader), deadline_ns(deadline) {}
+    Meeting(int ranks, bool only_with_leader, int64_t deadline)
+        : attestation(ranks, only_with_leader),
+          deadline_ns(deadline),
+          n_ranks(static_cast<size_t>(std::max(ranks, 1))) {}
     Attestation attestation;
     int64_t deadline_ns;
-    ControlSecret secret{};
+    const size_t n_ranks;
     MeetingAbout about = MeetingAbout::kCommunicator;
     bool ran_out = false;  // all of its time was waited
     std::set<int> heard;   // of a birth: members that pledged or declined, in time or later
+    std::set<int> told;    // of a situation: members that the verdict was sent to
+    // There is one for each key of each communicator, and nothing of it is of use any more.
+    bool over() const {
+      const bool about_situation =
+          about == MeetingAbout::kSituation || about == MeetingAbout::kSituationWithLeader;
+      return about_situation && attestation.verdict()->agreed && told.size() >= n_ranks;
+    }
   };
 
   ControlServer(ListeningSocket listening, int timeout_ms, std::unique_ptr<SwitchLeadership> switching);
@@ -72,7 +85,11 @@ class ControlServer {
   bool TakeFirstMessage(Peer& peer);
   bool TakePledge(Peer& peer, const ControlSecret& secret);
   bool TakeLetters(Peer& peer);
-  Meeting& MeetingOf(const PledgeMessage& pledge, const ControlSecret& secret);
+  Meeting& MeetingOf(const PledgeMessage& pledge);
+  // Null: there is none yet.
+  const Verdict* VerdictOf(const Peer& peer) const;
+  // `peer` was told the verdict.
+  void NoteTold(const Peer& peer);
   // The meeting about the communicator's birth, where a rank never came to it in all of its time.
   const Meeting* MissedBirth(const PledgeMessage& pledge) const;
   void EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting);
@@ -87,8 +104,9 @@ class ControlServer {
   std::map<ControlToken, ControlSecret> secrets_;
   // The thread's own.
   std::vector<Peer> peers_;
-  // Never forgotten: a rank may ask for a verdict at any later time.
+  // Never forgotten: a rank may ask for a verdict at any later time. Those that are over are in agreed_.
   std::map<ControlToken, Meeting> meetings_;
+  AgreedMeetings agreed_;
   const std::unique_ptr<SwitchLeadership> switching_;  // null: tables stay
   bool gave_up_ = false;  // ranks were missing too often: later meetings are refused at once
   bool gave_up_births_ = false;

@@ -64,6 +64,36 @@ TEST_F(ControlPlane, AllRanksGetAYesWhenTheyPledgeTheSame) {
   }
 }
 
+// Of a situation that all ranks agreed on a leader keeps next to nothing, and yet knows it: more of them than
+// are gathered before they are put in order.
+TEST_F(ControlPlane, AYesIsToldAgainHoweverManyCameAfterIt) {
+  Start(kLongMs);
+  constexpr int kSituations = 600;
+  const auto pledge = [](int rank, int situation, const std::string& rules = "r") {
+    PledgeMessage message = Pledge(rank, 2, 1, rules);
+    message.communicator =
+        ControlToken{9, static_cast<uint8_t>(situation), static_cast<uint8_t>(situation >> 8)};
+    message.about = MeetingAbout::kSituation;
+    return message;
+  };
+  const auto ask = [this](const PledgeMessage& message) {
+    return PledgeAndWait(Meeting(), message, kLongMs);
+  };
+  std::thread other([&] {
+    for (int situation = 0; situation < kSituations; ++situation) ask(pledge(1, situation));
+  });
+  for (int situation = 0; situation < kSituations; ++situation) {
+    const auto verdict = ask(pledge(0, situation));
+    EXPECT_TRUE(verdict && verdict->agreed) << situation;
+  }
+  other.join();
+  for (int situation = 0; situation < kSituations; situation += 7) {
+    // Whatever it says now: the verdict is the one that all others have.
+    const auto verdict = ask(pledge(1, situation, "other"));
+    EXPECT_TRUE(verdict && verdict->agreed) << situation;
+  }
+}
+
 TEST_F(ControlPlane, ADifferenceIsANoForAllAtOnce) {
   Start(kLongMs);
   auto first = Ask(Pledge(0, 3));

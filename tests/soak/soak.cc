@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,8 +38,7 @@ constexpr int kRanks = 4;
 // at once where a socket closes; the rest is what a busy machine takes to start a process.
 constexpr double kMostRecoverySeconds = 30;
 // Of private memory, KiB a minute, of a process that lived for kLongEnough. In the first minutes each size
-// and operator is met for the first time, and what is decided for it is kept; 256 communicators that are gone
-// are kept as well, up to 300 KiB each.
+// and operator is met for the first time, and what is decided for it is kept.
 constexpr double kMostSlope = 4096;
 constexpr double kMostSlopeOfLongLife = 1536;
 constexpr double kLongEnough = 45;
@@ -102,6 +102,7 @@ class Soak {
   }
 
   [[noreturn]] void Become(int rank) const {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const std::pair<const char*, std::string> environment[] = {{"RANK", std::to_string(rank)},
                                                                {"WORLD_SIZE", std::to_string(kRanks)},
                                                                {"LD_PRELOAD", DYNAMICCL_TEST_PRELOAD},

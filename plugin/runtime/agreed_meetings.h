@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Meetings that all of their ranks were told the yes of. They are remembered for ever, since a rank whose
+// connection broke asks again at any later time, and a leader has some hundred of each communicator: 16 bytes
+// each.
+#pragma once
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "src/decision/control_messages.h"
+
+namespace dynamiccl {
+
+// One thread.
+class AgreedMeetings {
+ public:
+  void Add(const ControlToken& meeting) {
+    recent_.insert(meeting);
+    if (recent_.size() < kRecent) return;
+    const auto before = static_cast<std::ptrdiff_t>(meetings_.size());
+    meetings_.insert(meetings_.end(), recent_.begin(), recent_.end());
+    std::inplace_merge(meetings_.begin(), meetings_.begin() + before, meetings_.end());
+    recent_.clear();
+  }
+  bool Contains(const ControlToken& meeting) const {
+    return recent_.contains(meeting) || std::binary_search(meetings_.begin(), meetings_.end(), meeting);
+  }
+
+ private:
+  // A set takes 64 bytes for each; the rest is moved once for so many.
+  static constexpr size_t kRecent = 256;
+
+  std::set<ControlToken> recent_;
+  std::vector<ControlToken> meetings_;  // in order
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators that are given up while threads may be inside of them.
+#include "plugin/runtime/communicator_registry.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <random>
+#include <thread>
+
+namespace dynamiccl {
+namespace {
+
+ncclComm_t Handle(uintptr_t number) {
+  return reinterpret_cast<ncclComm_t>(number * 64);
+}
+
+std::weak_ptr<CallFeed> AddWithFeed(CommunicatorRegistry& registry, uintptr_t number) {
+  auto communicator = std::make_shared<Communicator>();
+  communicator->feed = std::make_shared<CallFeed>();
+  const std::weak_ptr<CallFeed> feed = communicator->feed;
+  registry.Add(Handle(number), std::move(communicator));
+  return feed;
+}
+
+TEST(CommunicatorRegistry, WhatIsRemovedGivesBackWhatOnlyCallsNeed) {
+  CommunicatorRegistry registry;
+  const int thread = 0;
+  const auto feed = AddWithFeed(registry, 1);
+  Communicator* const communicator = registry.Find(Handle(1));
+  ASSERT_TRUE(communicator->calls_inside.Enter(&thread));
+  communicator->calls_inside.Leave();
+  if (!CallsInside::Settle()) GTEST_SKIP() << "this system has no membarrier";
+  const auto removed = registry.Remove(Handle(1));
+  registry.FreeRemoved();
+  EXPECT_TRUE(feed.expired());
+  EXPECT_FALSE(removed->calls_inside.Enter(&thread));
+}
+
+TEST(CommunicatorRegistry, WhatACallIsInsideOfIsKeptUntilItHasLeft) {
+  if (!CallsInside::Settle()) GTEST_SKIP() << "this system has no membarrier";
+  CommunicatorRegistry registry;
+  const int thread = 0;
+  const auto feed = AddWithFeed(registry, 1);
+  Communicator* const communicator = registry.Find(Handle(1));
+  ASSERT_TRUE(communicator->calls_inside.Enter(&thread));
+  registry.Remove(Handle(1));
+  registry.FreeRemoved();
+  EXPECT_FALSE(feed.expired());
+  communicator->calls_inside.Leave();
+  registry.FreeRemoved();
+  EXPECT_TRUE(feed.expired());
+}
+
+// A group that is open on one thread, calls on another.
+TEST(CommunicatorRegistry, WhatTwoThreadsWereInsideOfIsKept) {
+  CommunicatorRegistry registry;
+  const int threads[2] = {};
+  const auto feed = AddWithFeed(registry, 1);
+  Communicator* const communicator = registry.Find(Handle(1));
+  ASSERT_TRUE(communicator->calls_inside.Enter(&threads[0]));
+  ASSERT_TRUE(communicator->calls_inside.Enter(&threads[1]));
+  communicator->calls_inside.Leave();
+  registry.Remove(Handle(1));
+  registry.FreeRemoved();
+  EXPECT_FALSE(feed.expired());
+}
+
+// Each thread calls on a communicator of its own; another one gives them up at any moment.
+TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
+  constexpr uintptr_t kThreads = 3;
+  constexpr int kGivenUp = 3000;
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::minstd_rand random(seed);
+  CommunicatorRegistry registry;
+  std::array<std::weak_ptr<CallFeed>, kThreads> feeds;
+  for (uintptr_t i = 0; i < kThreads; ++i) feeds[i] = AddWithFeed(registry, i + 1);
+  std::atomic<bool> over{false};
+  std::atomic<uint64_t> calls{0};
+  std::vector<std::thread> callers;
+  for (uintptr_t i = 0; i < kThreads; ++i) {
+    callers.emplace_back([&, i] {
+      DecidedCall call;
+      while (!over.load()) {
+        Communicator* const communicator = registry.Find(Handle(i + 1));
+        if (communicator == nullptr || !communicator->calls_inside.Enter(&call)) continue;
+        CallFeed* const feed = communicator->feed.get();
+        feed->Push(call);
+        feed->Pop(call);
+        communicator->calls_inside.Leave();
+        calls.fetch_add(1);
+      }
+    });
+  }
+  size_t not_freed = 0;
+  for (int given_up = 0; given_up < kGivenUp; ++given_up) {
+    const uintptr_t which = random() % kThreads;
+    registry.Remove(Handle(which + 1));
+    registry.FreeRemoved();
+    not_freed += feeds[which].expired() ? 0 : 1;
+    feeds[which] = AddWithFeed(registry, which + 1);
+    if (random() % 4 == 0) std::this_thread::yield();
+  }
+  while (calls.load() == 0) std::this_thread::yield();
+  over.store(true);
+  for (std::thread& caller : callers) caller.join();
+  if (CallsInside::Settle()) {
+    EXPECT_LT(not_freed, size_t{kGivenUp} / 2);
+  }
+}
+
+}  // namespace
+}  // namespace dynamiccl

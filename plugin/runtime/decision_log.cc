@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <map>
 #include <mutex>
 
 #include "src/base/log.h"
+#include "src/base/own_file.h"
 
 namespace dynamiccl {
 
@@ -27,11 +27,10 @@ std::shared_ptr<DecisionLog> DecisionLog::At(const std::string& path) {
   const std::lock_guard lock(mutex);
   const auto [found, created] = logs->try_emplace(path);
   if (!created) return found->second;
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (fd.valid()) {
-    found->second.reset(new DecisionLog(std::move(fd)));
+  if (auto fd = CreateOwnFile(path, O_WRONLY | O_APPEND)) {
+    found->second.reset(new DecisionLog(std::move(*fd)));
   } else {
-    Log(LogLevel::kWarn, "no decision log: {}: {}", path, ErrnoText(errno));
+    Log(LogLevel::kWarn, "no decision log: {}", fd.error().message);
   }
   return found->second;
 }

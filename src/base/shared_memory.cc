@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "src/base/own_file.h"
+
 namespace dynamiccl {
 
 Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes) {
@@ -23,6 +25,13 @@ Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes) {
   }
   ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return fd;
+}
+
+bool StaysAsLong(int fd, size_t bytes) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  struct stat info = {};
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(fd, &info) == 0 &&
+         static_cast<size_t>(info.st_size) >= bytes;
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
@@ -73,18 +82,14 @@ Result<SharedMemory> SharedMemory::Create(const std::string& label, size_t bytes
 }
 
 Result<SharedMemory> SharedMemory::FromFd(UniqueFd fd, size_t bytes) {
-  struct stat info = {};
-  if (::fstat(fd.get(), &info) != 0 || static_cast<size_t>(info.st_size) < bytes) {
-    return MakeError(ErrorKind::kInvalidArgument, "a peer's shared memory is {} bytes long, {} expected",
-                     static_cast<long long>(info.st_size), bytes);
+  if (!StaysAsLong(fd.get(), bytes)) {
+    return MakeError(ErrorKind::kInvalidArgument, "a peer's shared memory is not {} bytes that stay", bytes);
   }
   return MapAndKeep(std::move(fd), bytes);
 }
 
 Result<SharedMemory> SharedMemory::CreateFile(const std::string& path, size_t bytes) {
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.valid())
-    return MakeError(ErrorKind::kUnavailable, "cannot create '{}': {}", path, ErrnoText(errno));
+  DYNAMICCL_TRY(UniqueFd fd, CreateOwnFile(path, O_RDWR));
   // Allocate now: a full disk must be an error here, not SIGBUS at the first store into the mapping.
   const int code = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
   if (code != 0) {

@@ -13,6 +13,10 @@ namespace dynamiccl {
 // A memfd of `bytes`, zero-filled and sealed against resizing. `label` shows in /proc/PID/maps.
 Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes);
 
+// Whether `fd` is memory of at least `bytes` that nobody can shorten any more: whoever maps it gets no
+// SIGBUS.
+bool StaysAsLong(int fd, size_t bytes);
+
 // Owns the mapping and, while it is valid, the descriptor. No name ever appears in /dev/shm, so nothing can
 // be left there.
 class SharedMemory {
@@ -24,10 +28,10 @@ class SharedMemory {
 
   // Zero-filled memory of `bytes`, sealed against resizing so that a peer cannot cause SIGBUS.
   static Result<SharedMemory> Create(const std::string& label, size_t bytes);
-  // Maps what a peer created; takes the descriptor. Fails unless the object is at least `bytes` long.
+  // Maps what a peer created; takes the descriptor. Fails unless the object is, and stays, at least `bytes`
+  // long.
   static Result<SharedMemory> FromFd(UniqueFd fd, size_t bytes);
-  // Creates or truncates a file of `bytes` (mode 0600, no symlink followed) and maps it: what survives a
-  // SIGKILL.
+  // Creates a file of this user alone (own_file.h) of `bytes` and maps it: what survives a SIGKILL.
   static Result<SharedMemory> CreateFile(const std::string& path, size_t bytes);
   // Lengthens the file to offset + bytes and maps that part; `offset` is a multiple of the page size. All
   // pages are there when it returns, where the kernel can do that. Keeps no descriptor.

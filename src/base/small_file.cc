@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/base/small_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,7 +25,10 @@ Result<std::string> ReadSmallFile(const std::string& path, size_t most_bytes) {
 
 bool ReplaceFile(const std::string& path, const std::string& text) {
   const std::string beside = path + "." + std::to_string(::getpid());
-  std::FILE* const file = std::fopen(beside.c_str(), "we");
+  // A dead process's, or a link that another user put where its name was foreseen.
+  ::unlink(beside.c_str());
+  const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  std::FILE* const file = fd < 0 ? nullptr : ::fdopen(fd, "w");
   if (file == nullptr) return false;
   bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   written = std::fclose(file) == 0 && written;

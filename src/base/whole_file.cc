@@ -59,7 +59,8 @@ Result<WholeFile> ReadWholeFile(const std::string& path, size_t most_bytes) {
   struct stat info {};
   DYNAMICCL_TRY(const UniqueFd fd, OpenRegular(path, info));
   WholeFile file;
-  file.others_may_write = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  const bool of_another = info.st_uid != 0 && info.st_uid != ::geteuid();
+  file.others_may_write = of_another || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   file.bytes.resize(most_bytes + 1);
   size_t have = 0;
   while (have < file.bytes.size()) {

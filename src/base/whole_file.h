@@ -14,7 +14,7 @@ namespace dynamiccl {
 
 struct WholeFile {
   std::vector<std::byte> bytes;
-  bool others_may_write = false;
+  bool others_may_write = false;  // its group, everybody, or an owner who is neither this user nor root
 };
 
 // A regular file, opened once and copied: later changes have no effect. Of a file longer than `most_bytes`

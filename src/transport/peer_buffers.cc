@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "src/base/shared_memory.h"
 #include "src/transport/descriptor_server.h"
 #include "src/transport/process_token.h"
 
@@ -32,6 +33,10 @@ Result<std::shared_ptr<PeerMapping>> MapGranted(const BufferRef& ref, Deadline d
                      ref.offset, grant.bytes);
   }
   const SharedBufferLayout layout = SharedBufferLayout::For(grant.bytes);
+  if (layout.data_bytes != grant.bytes || !StaysAsLong(grant.fd.get(), layout.total_bytes)) {
+    return MakeError(ErrorKind::kCorrupt, "a peer handed over something else than a buffer of {} bytes",
+                     grant.bytes);
+  }
   DYNAMICCL_TRY(std::byte* const data, MapSharedBuffer(grant.fd.get(), layout));
   return std::make_shared<PeerMapping>(data, layout.data_bytes);
 }

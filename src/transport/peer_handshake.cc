@@ -120,6 +120,8 @@ Result<MemberConnection> AcceptMember(int listener, const std::vector<Endpoint>&
     const Deadline patience{std::min(deadline.at_ns, Deadline::After(kHelloTimeoutMs).at_ns)};
     auto member = Admit(std::move(socket), endpoints, self, patience);
     if (member) return member;
+    if (deadline.RemainingMs() == 0)
+      return MakeError(ErrorKind::kTimeout, "strangers came, but no rank in time");
   }
 }
 

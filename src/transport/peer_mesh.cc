@@ -38,6 +38,16 @@ std::vector<int> NumberHosts(const std::vector<Endpoint>& endpoints) {
   return hosts;
 }
 
+// Every user of the machine can see the listener's name (/proc/net/unix) and connect: those are dropped.
+Result<UniqueFd> AcceptOwnUser(int listener, Deadline deadline) {
+  for (;;) {
+    DYNAMICCL_TRY(UniqueFd socket, Accept(listener, deadline));
+    if (CheckPeerUser(socket.get())) return socket;
+    if (deadline.RemainingMs() == 0)
+      return MakeError(ErrorKind::kTimeout, "strangers came, but no rank in time");
+  }
+}
+
 }  // namespace
 
 Result<MeshListener> MeshListener::Open() {
@@ -117,8 +127,7 @@ Status PeerMesh::ConnectProcesses(int listener, Deadline deadline) {
     sockets_[peer] = std::move(socket);
   }
   for (int expected = Count(Reach::kSameHost, rank_, n_ranks()); expected > 0; --expected) {
-    DYNAMICCL_TRY(UniqueFd socket, Accept(listener, deadline));
-    DYNAMICCL_CHECK_OK(CheckPeerUser(socket.get()));
+    DYNAMICCL_TRY(UniqueFd socket, AcceptOwnUser(listener, deadline));
     uint32_t peer = 0;
     DYNAMICCL_CHECK_OK(ReceiveAll(socket.get(), std::as_writable_bytes(std::span(&peer, 1)), deadline));
     if (peer >= sockets_.size() || reach_[peer] != Reach::kSameHost || sockets_[peer].valid()) {

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,7 +19,11 @@ namespace {
 
 constexpr uint64_t kMagic = 0x315a5652'4c434348;  // "HCCLRVZ1"
 constexpr uint32_t kMaxPayload = 1 << 16;
-constexpr uint32_t kMaxAnswer = 1u << 28;
+constexpr size_t kMaxRefusal = 4096;
+// More than any job has; what a damaged greeting may make the root count to.
+constexpr uint32_t kMostRanks = 1 << 20;
+// Ranks that a refusal names; further ones are counted.
+constexpr size_t kMostNamed = 16;
 // A stranger (a port scanner) that says nothing may hold up the others for this long.
 constexpr int64_t kHelloTimeoutMs = 2000;
 // The root answers at its own deadline; ranks wait a little longer to hear which ranks are missing.
@@ -48,39 +53,57 @@ class Root {
     // The first rank may come at any time: the id may be made long before it is used.
     Deadline deadline{INT64_MAX};
     while (arrivals_.empty() || arrivals_.size() < n_ranks_) {
+      // Strangers who keep coming do not keep it beyond its time.
+      if (deadline.RemainingMs() == 0) return Refuse(ErrorKind::kTimeout, MissingRanks());
       auto socket = Accept(listener_.get(), deadline);
       if (!socket && socket.error().kind == ErrorKind::kTimeout && arrivals_.empty()) continue;
       if (!socket) return Refuse(ErrorKind::kTimeout, MissingRanks());
-      if (auto problem = Admit(std::move(*socket))) return Refuse(ErrorKind::kInvalidArgument, *problem);
+      if (auto problem = Admit(std::move(*socket), deadline))
+        return Refuse(ErrorKind::kInvalidArgument, *problem);
       if (arrivals_.size() == 1 && deadline.at_ns == INT64_MAX) deadline = Deadline::After(timeout_ms_);
     }
     Answer();
   }
 
  private:
-  // Text of a mistake that makes the whole rendezvous fail.
-  std::optional<std::string> Admit(UniqueFd socket) {
-    const Deadline deadline = Deadline::After(kHelloTimeoutMs);
+  // Text of a mistake that makes the whole rendezvous fail: only ranks know the token, so one of them is
+  // wrong.
+  std::optional<std::string> Admit(UniqueFd socket, Deadline end) {
+    const Deadline deadline{std::min(end.at_ns, Deadline::After(kHelloTimeoutMs).at_ns)};
     Hello hello;
     if (!ReceiveAll(socket.get(), std::as_writable_bytes(std::span(&hello, 1)), deadline)) return {};
     if (hello.magic != kMagic || hello.token != token_ || hello.payload_bytes > kMaxPayload) return {};
     Arrival arrival{std::move(socket), std::vector<std::byte>(hello.payload_bytes)};
     if (!ReceiveAll(arrival.socket.get(), arrival.payload, deadline)) return {};
     if (arrivals_.empty()) n_ranks_ = hello.n_ranks;
-    const uint32_t rank = hello.rank;
-    const bool fresh = arrivals_.emplace(rank, std::move(arrival)).second;
-    if (hello.n_ranks != n_ranks_) {
-      return fmt::format("rank {} was started with {} ranks, others with {}", rank, hello.n_ranks, n_ranks_);
+    auto mistake = MistakeOf(hello);
+    // Also one that is wrong: it hears what was.
+    arrivals_.emplace(hello.rank, std::move(arrival));
+    return mistake;
+  }
+
+  std::optional<std::string> MistakeOf(const Hello& hello) const {
+    if (hello.n_ranks > kMostRanks || hello.rank >= hello.n_ranks) {
+      return fmt::format("a process came as rank {} of {}", hello.rank, hello.n_ranks);
     }
-    if (!fresh) return fmt::format("two processes came as rank {}", rank);
+    if (hello.n_ranks != n_ranks_) {
+      return fmt::format("rank {} was started with {} ranks, others with {}", hello.rank, hello.n_ranks,
+                         n_ranks_);
+    }
+    if (arrivals_.contains(hello.rank)) return fmt::format("two processes came as rank {}", hello.rank);
     return {};
   }
 
   std::string MissingRanks() const {
     std::string missing;
-    for (uint32_t rank = 0; rank < n_ranks_; ++rank) {
-      if (!arrivals_.contains(rank)) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+    size_t named = 0;
+    for (uint32_t rank = 0; rank < n_ranks_ && named < kMostNamed; ++rank) {
+      if (arrivals_.contains(rank)) continue;
+      missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+      ++named;
     }
+    const size_t others = n_ranks_ - arrivals_.size() - named;
+    if (others > 0) missing += fmt::format(" and {} more", others);
     return fmt::format("of {} ranks these did not come within {} ms: {}", n_ranks_, timeout_ms_, missing);
   }
 
@@ -118,8 +141,44 @@ class Root {
   RendezvousToken token_;
   int64_t timeout_ms_;
   uint32_t n_ranks_ = 0;
-  std::map<uint32_t, Arrival> arrivals_;
+  std::multimap<uint32_t, Arrival> arrivals_;  // by rank; two of one rank only when that is refused
 };
+
+Status Greet(int socket, const RendezvousTicket& ticket, std::span<const std::byte> payload,
+             Deadline deadline) {
+  Hello hello;
+  hello.token = ticket.token;
+  hello.n_ranks = static_cast<uint32_t>(ticket.n_ranks);
+  hello.rank = static_cast<uint32_t>(ticket.rank);
+  hello.payload_bytes = static_cast<uint32_t>(payload.size());
+  DYNAMICCL_CHECK_OK(SendAll(socket, std::as_bytes(std::span(&hello, 1)), deadline));
+  return SendAll(socket, payload, deadline);
+}
+
+tl::unexpected<Error> RefusalOf(uint32_t code, std::span<const std::byte> body) {
+  const std::string text(reinterpret_cast<const char*>(body.data()), body.size());
+  // A kind that this build does not know is still a refusal.
+  const uint32_t kind = std::min(code - 1, static_cast<uint32_t>(ErrorKind::kInternal));
+  return MakeError(static_cast<ErrorKind>(kind), "rendezvous: {}", text);
+}
+
+Result<std::vector<std::vector<std::byte>>> HearAnswer(int socket, size_t n_ranks, Deadline deadline) {
+  std::array<uint32_t, 2> head{};
+  DYNAMICCL_CHECK_OK(ReceiveAll(socket, std::as_writable_bytes(std::span(head)), deadline));
+  const size_t most = head[0] != 0 ? kMaxRefusal : n_ranks * (sizeof(uint32_t) + kMaxPayload);
+  if (head[1] > most) return MakeError(ErrorKind::kCorrupt, "rendezvous: an answer of {} bytes", head[1]);
+  std::vector<std::byte> body(head[1]);
+  DYNAMICCL_CHECK_OK(ReceiveAll(socket, body, deadline));
+  if (head[0] != 0) return RefusalOf(head[0], body);
+  ByteReader reader(body);
+  std::vector<std::vector<std::byte>> payloads;
+  for (size_t rank = 0; rank < n_ranks; ++rank) {
+    const auto bytes = reader.GetBytes(reader.Get<uint32_t>());
+    payloads.emplace_back(bytes.begin(), bytes.end());
+  }
+  if (reader.ok() && reader.remaining() == 0) return payloads;
+  return MakeError(ErrorKind::kCorrupt, "rendezvous: the root's answer is not that of {} ranks", n_ranks);
+}
 
 }  // namespace
 
@@ -148,32 +207,8 @@ Result<std::vector<std::vector<std::byte>>> MeetAtRendezvous(const RendezvousTic
     return WithHint(Wrap(connected.error(), fmt::format("rank {}: rendezvous", ticket.rank)),
                     "the process that called ncclGetUniqueId must be alive until all ranks have joined");
   }
-  const int socket = connected->get();
-  Hello hello;
-  hello.token = ticket.token;
-  hello.n_ranks = static_cast<uint32_t>(ticket.n_ranks);
-  hello.rank = static_cast<uint32_t>(ticket.rank);
-  hello.payload_bytes = static_cast<uint32_t>(payload.size());
-  DYNAMICCL_CHECK_OK(SendAll(socket, std::as_bytes(std::span(&hello, 1)), deadline));
-  DYNAMICCL_CHECK_OK(SendAll(socket, payload, deadline));
-  std::array<uint32_t, 2> head{};
-  DYNAMICCL_CHECK_OK(ReceiveAll(socket, std::as_writable_bytes(std::span(head)), deadline));
-  if (head[1] > kMaxAnswer)
-    return MakeError(ErrorKind::kCorrupt, "rendezvous: an answer of {} bytes", head[1]);
-  std::vector<std::byte> body(head[1]);
-  DYNAMICCL_CHECK_OK(ReceiveAll(socket, body, deadline));
-  if (head[0] != 0) {
-    const std::string text(reinterpret_cast<const char*>(body.data()), body.size());
-    return MakeError(static_cast<ErrorKind>(head[0] - 1), "rendezvous: {}", text);
-  }
-  ByteReader reader(body);
-  std::vector<std::vector<std::byte>> payloads;
-  for (int rank = 0; rank < ticket.n_ranks; ++rank) {
-    const auto bytes = reader.GetBytes(reader.Get<uint32_t>());
-    payloads.emplace_back(bytes.begin(), bytes.end());
-  }
-  if (!reader.ok()) return MakeError(ErrorKind::kCorrupt, "rendezvous: the root's answer is truncated");
-  return payloads;
+  DYNAMICCL_CHECK_OK(Greet(connected->get(), ticket, payload, deadline));
+  return HearAnswer(connected->get(), static_cast<size_t>(ticket.n_ranks), deadline);
 }
 
 }  // namespace dynamiccl

@@ -16,7 +16,8 @@ namespace dynamiccl {
 using RendezvousToken = std::array<std::byte, 24>;
 
 // Listens on `interface_address` and serves one rendezvous on a thread of its own, which ends when all ranks
-// were answered or `timeout_ms` after the first of them came. Connections without the token are dropped.
+// were answered or `timeout_ms` after the first of them came. Connections without the token are dropped; a
+// rank that cannot be (rank 4 of 4, two of one rank, another number of ranks) ends it, and all hear why.
 Result<TcpAddress> StartRendezvousRoot(const std::string& interface_address, const RendezvousToken& token,
                                        int64_t timeout_ms);
 

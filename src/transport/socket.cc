@@ -235,7 +235,8 @@ Result<UniqueFd> ReceiveDescriptor(int socket, Deadline deadline) {
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  message.msg_controllen = sizeof(control);
+  // Room for one: more than that, which no rank of ours sends, the system closes.
+  message.msg_controllen = CMSG_LEN(sizeof(int));
   const ssize_t received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   const cmsghdr* header = received == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int))) {

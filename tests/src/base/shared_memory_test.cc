@@ -2,8 +2,10 @@
 #include "src/base/shared_memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 namespace dynamiccl {
@@ -30,6 +32,17 @@ TEST(SharedMemory, RefusesAnObjectThatIsTooShort) {
   const auto longer = SharedMemory::FromFd(UniqueFd(::dup(memory->fd())), 8192);
   ASSERT_FALSE(longer);
   EXPECT_EQ(longer.error().kind, ErrorKind::kInvalidArgument);
+}
+
+TEST(SharedMemory, RefusesMemoryThatAPeerCouldShorten) {
+  UniqueFd unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(unsealed.get(), 4096), 0);
+  EXPECT_FALSE(SharedMemory::FromFd(std::move(unsealed), 4096));
+  char name[] = "/tmp/dynamiccl_test_XXXXXX";
+  UniqueFd file(::mkstemp(name));
+  ::unlink(name);
+  ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
+  EXPECT_FALSE(SharedMemory::FromFd(std::move(file), 4096));
 }
 
 TEST(SharedMemory, DoesNotFollowASymlink) {

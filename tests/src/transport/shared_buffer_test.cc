@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <functional>
 #include <span>
+#include <thread>
 
 #include "src/transport/descriptor_server.h"
 #include "src/transport/peer_buffers.h"
@@ -237,6 +239,65 @@ TEST(PeerBuffers, AProcessThatIsGoneIsAPeerFailure) {
   const Status read = ReadPeerMemory(ref, 0, &copy, sizeof(copy));
   ASSERT_FALSE(read.has_value());
   EXPECT_EQ(read.error().kind, ErrorKind::kPeerFailed) << read.error().message;
+}
+
+// What a rank makes of memory of `bytes` that a peer hands over as a buffer of `granted`.
+Result<std::byte*> MapGranted(size_t bytes, bool sealed, uint64_t granted) {
+  static uint64_t process = 0x9a27'0000'0000'0000;
+  const auto listener = ListenAbstract(fmt::format("hostccl-memory-{:016x}", ++process));
+  UniqueFd memory(::memfd_create("granted", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  EXPECT_EQ(::ftruncate(memory.get(), static_cast<off_t>(bytes)), 0);
+  if (sealed) ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  std::thread peer([&] {
+    const auto socket = Accept(listener->get(), Soon());
+    EXPECT_TRUE(SendDescriptor(socket->get(), memory.get()));
+    EXPECT_TRUE(SendAll(socket->get(), std::as_bytes(std::span(&granted, 1)), Soon()));
+  });
+  PeerBuffers buffers;
+  const BufferRef ref{.process = process, .allocation = 1, .offset = 4096, .bytes = 4096};
+  const auto mapped = buffers.Map(ref, Soon());
+  if (mapped) (void)*static_cast<volatile std::byte*>(*mapped + ref.bytes - 1);
+  peer.join();
+  return mapped;
+}
+
+TEST(PeerBuffers, BelieveNoDamagedGrant) {
+  EXPECT_TRUE(MapGranted(12288, true, 8192).has_value());
+  EXPECT_FALSE(MapGranted(12288, false, 8192).has_value()) << "its owner could shorten it";
+  EXPECT_FALSE(MapGranted(8192, true, 8192).has_value()) << "no page for the trailer";
+  EXPECT_FALSE(MapGranted(12288, true, 8191).has_value());
+  EXPECT_FALSE(MapGranted(12288, true, uint64_t{1} << 40).has_value());
+  EXPECT_FALSE(MapGranted(12288, true, UINT64_MAX).has_value());
+  EXPECT_FALSE(MapGranted(12288, true, 4096).has_value()) << "the reference lies beyond it";
+}
+
+// Two descriptors in one message: none stays open unseen.
+TEST(Socket, TakesOneDescriptorOfAMessage) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  char mark = 'd';
+  iovec data{&mark, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+  std::memcpy(CMSG_DATA(header), ends, 2 * sizeof(int));
+  ASSERT_EQ(::sendmsg(ends[0], &message, 0), 1);
+  const int next = ::dup(ends[0]);
+  ::close(next);
+  {
+    const auto taken = ReceiveDescriptor(ends[1], Soon());
+    const int after = ::dup(ends[0]);
+    EXPECT_EQ(after, taken ? next + 1 : next);
+    ::close(after);
+  }
+  for (const int end : ends) ::close(end);
 }
 
 }  // namespace

@@ -49,9 +49,11 @@ endfunction()
 
 if(DYNAMICCL_SANITIZE)
   # Line tables and light optimisation: UBSan's checks at -O2 take g++ 12 four times as long, 37 s for one larger file.
-  set(DYNAMICCL_SANITIZE_LEVEL -Og)
-  if(DYNAMICCL_SANITIZE STREQUAL "thread")
-    set(DYNAMICCL_SANITIZE_LEVEL -O1)
+  if(NOT DYNAMICCL_SANITIZE_LEVEL)
+    set(DYNAMICCL_SANITIZE_LEVEL -Og)
+    if(DYNAMICCL_SANITIZE STREQUAL "thread")
+      set(DYNAMICCL_SANITIZE_LEVEL -O1)
+    endif()
   endif()
   target_compile_options(dynamiccl_options INTERFACE -g1 ${DYNAMICCL_SANITIZE_LEVEL}
                          -fsanitize=${DYNAMICCL_SANITIZE}

@@ -1,10 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
+# For fuzzers, which are built to run for minutes: the headers that most files read, read once. Halves the time.
+# dynamiccl_share_headers(<target>): where this is no build of fuzzers by clang it does nothing.
+set(DYNAMICCL_SHARED_HEADERS OFF)
+if(DYNAMICCL_FUZZ AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(DYNAMICCL_SHARED_HEADERS ON)
+  add_library(dynamiccl_shared_headers OBJECT ${PROJECT_SOURCE_DIR}/tests/fuzz/shared_headers.cc)
+  target_link_libraries(dynamiccl_shared_headers PRIVATE dynamiccl_options)
+  target_include_directories(dynamiccl_shared_headers SYSTEM PRIVATE ${TL_EXPECTED_INCLUDE_DIR})
+  target_precompile_headers(dynamiccl_shared_headers PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/shared_headers.h)
+  # So that ccache finds what was compiled with them.
+  target_compile_options(dynamiccl_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()
+function(dynamiccl_share_headers target)
+  if(DYNAMICCL_SHARED_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM dynamiccl_shared_headers)
+  endif()
+endfunction()
+
 # dynamiccl_library(<name> SOURCES ... DEPS ...): one static library a folder, linking only the layers below it.
 function(dynamiccl_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   if(ARG_SOURCES)
     add_library(${name} STATIC ${ARG_SOURCES})
     target_link_libraries(${name} PUBLIC dynamiccl_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+    dynamiccl_share_headers(${name})
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE dynamiccl_options ${ARG_DEPS})

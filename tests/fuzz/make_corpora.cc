@@ -12,9 +12,11 @@
 #include "src/decision/site_store/site_store_file.h"
 #include "src/transport/endpoint.h"
 #include "src/transport/link_messages.h"
+#include "src/transport/shared_buffer.h"
 #include "tests/src/decision/site_store/sample_store.h"
 #include "tests/traces/any_trace.h"
 #include "traces/format/measurement_file.h"
+#include "traces/format/sweep_journal.h"
 #include "traces/format/trace_archive.h"
 #include "traces/format/trace_json.h"
 #include "traces/format/trace_writer.h"
@@ -104,6 +106,79 @@ void PutFrames(Corpora& corpora) {
   corpora.Put("relay_frames", "every_type", -1, frames.buffer());
 }
 
+// As Hello of rendezvous.cc behind the token.
+void PutHello(ByteWriter& said, uint32_t n_ranks, uint32_t rank, uint32_t payload_bytes) {
+  for (const uint32_t value : {n_ranks, rank, payload_bytes, 0u}) said.Put(value);
+}
+
+void PutRendezvous(Corpora& corpora) {
+  ByteWriter met;
+  met.Put(std::array<uint32_t, 2>{0, 10});
+  met.PutText("a");
+  met.PutText("b");
+  corpora.Put("rendezvous", "answer_to_two", 2, met.buffer());
+  ByteWriter refused;
+  refused.Put(std::array<uint32_t, 2>{6, 4});
+  refused.PutBytes(std::as_bytes(std::span("none", 4)));
+  corpora.Put("rendezvous", "refusal", 0, refused.buffer());
+  const auto put_two = [&](const char* name, uint32_t n_ranks, uint32_t rank) {
+    ByteWriter two;
+    two.Put(uint8_t{1});
+    PutHello(two, 2, 0, 8);
+    two.Put(uint64_t{1});
+    two.Put(uint8_t{1});
+    PutHello(two, n_ranks, rank, 0);
+    corpora.Put("rendezvous", name, 1, two.buffer());
+  };
+  put_two("two_ranks", 2, 1);
+  put_two("one_rank_twice", 2, 0);
+  put_two("another_number_of_ranks", 3, 1);
+  put_two("a_rank_that_cannot_be", 2, 7);
+  ByteWriter many;
+  many.Put(uint8_t{1});
+  PutHello(many, UINT32_MAX, 0, 8);
+  corpora.Put("rendezvous", "very_many_ranks", 1, many.buffer());
+}
+
+void PutHandshake(Corpora& corpora) {
+  const std::array<uint8_t, 16> nonce{1};
+  ByteWriter hello;  // as Hello of peer_handshake.cc
+  hello.Put(uint64_t{0x31524545'504c4348});
+  for (const uint32_t value : {1u, 1u, 2u, 1u}) hello.Put(value);
+  hello.Put(nonce);
+  hello.Put(Sha256Digest{});
+  corpora.Put("peer_handshake", "hello", 0, hello.buffer());
+  ByteWriter challenge;
+  challenge.Put(uint64_t{0x31524545'504c4348});
+  for (const uint32_t value : {1u, 0u}) challenge.Put(value);
+  challenge.Put(nonce);
+  challenge.Put(Sha256Digest{});
+  corpora.Put("peer_handshake", "challenge", 1, challenge.buffer());
+}
+
+void PutSharedMemory(Corpora& corpora) {
+  ByteWriter segment;
+  segment.Put(uint32_t{1} << 26);
+  segment.Put(std::array<uint8_t, 2>{1, 1});
+  corpora.Put("shared_memory", "segment", 0, segment.buffer());
+  const auto put_grant = [&](const char* name, uint32_t bytes, uint8_t seals, uint64_t granted) {
+    ByteWriter grant;
+    grant.Put(bytes);
+    grant.Put(seals);
+    for (const uint64_t value : {granted, uint64_t{4096}, uint64_t{4096}}) grant.Put(value);
+    corpora.Put("shared_memory", name, 1, grant.buffer());
+  };
+  put_grant("grant", 12288, 1, 8192);
+  put_grant("grant_not_sealed", 12288, 0, 8192);
+  put_grant("grant_of_more_than_there_is", 12288, 1, uint64_t{1} << 40);
+  ByteWriter refs;
+  for (const uint8_t options : {15, 3, 1, 0}) {
+    refs.Put(options);
+    refs.Put(BufferRef{.process = 1, .allocation = 1, .offset = 16, .bytes = 32});
+  }
+  corpora.Put("shared_memory", "references", 2, refs.buffer());
+}
+
 void PutTraces(Corpora& corpora) {
   Trace trace = AnyTrace(1);
   for (TraceSection& section : trace.sections) {
@@ -136,6 +211,27 @@ void PutTraces(Corpora& corpora) {
   corpora.Put("trace_archive", "blocks_salvaged", 3, blocks.buffer());
   const auto json = FormatTraceJson(trace);
   if (json) corpora.Put("trace_json", "three_sections", -1, json->substr(0, json->find("{\"kind\":\"end\"")));
+}
+
+// Its lines without the hashes before them.
+std::string LinesOfAJournal() {
+  const std::string path = std::filesystem::temp_directory_path() / "make_corpora.journal";
+  CostModelInput model;
+  model.fabric.n_ranks = 2;
+  model.fabric.n_nodes = 1;
+  model.fabric.max_channels = 4;
+  const Measurement row{
+      "t", Collective::kAllGather, 1024, {Algorithm::kRing, Protocol::kLL, 2}, false, {1.5f, 2.5f}};
+  auto writer = SweepJournalWriter::Create(path, "active t");
+  if (!writer || !writer->AddContext("lib 1", "a machine", {"t", model}) || !writer->AddVisit(row, 0.25) ||
+      !writer->EndSlice("t", 2, 0.125, false)) {
+    std::exit(1);
+  }
+  std::string lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) lines += line.substr(17) + "\n";
+  std::filesystem::remove(path);
+  return lines;
 }
 
 // From the seed of another entry.
@@ -186,6 +282,7 @@ void PutStates(Corpora& corpora) {
   const Bytes encoded = zero::EncodeIndex(index);
   corpora.Put("checkpoint_index", "body", 1, std::span(encoded).subspan(20, encoded.size() - 28));
   corpora.Put("checkpoint_index", "whole", 0, encoded);
+  corpora.Put("sweep_journal", "every_kind", 1, LinesOfAJournal());
   corpora.Put("policy_file", "changes", 1, policy.buffer());
   corpora.Put("policy_file", "no_change", 1, "");
   corpora.Put("policy_file", "magic", 0, "DYNCCLP1");
@@ -200,6 +297,9 @@ int main(int argc, char** argv) {
   dynamiccl::PutMessages(corpora);
   dynamiccl::PutBootstrap(corpora);
   dynamiccl::PutFrames(corpora);
+  dynamiccl::PutRendezvous(corpora);
+  dynamiccl::PutHandshake(corpora);
+  dynamiccl::PutSharedMemory(corpora);
   dynamiccl::PutTraces(corpora);
   dynamiccl::PutStates(corpora);
   dynamiccl::PutMeasurements(corpora, argv[1]);

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds and runs the fuzzers of tests/fuzz for a stated time, and says what they did.
+"""Builds and runs the fuzzers of tests/fuzz for a stated time, and says what they did, one line each.
 
-    tools/fuzz/fuzz.py --seconds 300                      all of them, 300 s of the clock together
-    tools/fuzz/fuzz.py --seconds 3600 --only 'import_'    an hour for those whose names hold this
-    tools/fuzz/fuzz.py --json fuzz.json                   executions and coverage as JSON
+    tools/fuzz/fuzz.py --seconds 300                      all of them, 300 s of the clock together, after the build
+    tools/fuzz/fuzz.py --within 300                       as in CI: with the build, which may take four fifths of it
+    tools/fuzz/fuzz.py --seconds 3600 --only '^settings$' --jobs 1     an hour of one core for one
+    tools/fuzz/fuzz.py --seconds 300 --json fuzz.json --add            executions and coverage as JSON, added up
 
-Inputs that fuzzers found stay in build/fuzz/corpus; an input that broke something lies in build/fuzz/found, and running
+Inputs that fuzzers found stay in build/fuzz/corpus (with --within: build/fuzz-quick); an input that broke something
+lies in build/fuzz/found, and running
 the fuzzer with it as its only argument shows it again. Exit code 0: nothing was found, or there is no clang with
-libFuzzer (said); 1: something was found; 3: the build failed.
+libFuzzer, or the time went into the build (both said as skipped); 1: something was found; 3: the build failed.
 """
 
 import argparse
+import base64
 import concurrent.futures
 import datetime
 import json
@@ -20,24 +23,31 @@ import pathlib
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build" / "fuzz"
+# For hours as fast as they can be; for minutes soon built (both presets of CMake).
+BUILDS = {"fuzz": ROOT / "build" / "fuzz", "fuzz-quick": ROOT / "build" / "fuzz-quick"}
 SEEDS = ROOT / "tests" / "fuzz" / "corpus"
 # What an input may take: far more than any kept one does, and what a job can spare.
 SECONDS_AN_INPUT = 20
 MEBIBYTES = 2048
+# Inputs of at most so many bytes are printed: where nobody can fetch the file, as after CI.
+PRINTED_BYTES = 600
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=300, help="of the clock, for all together, after the build")
+    parser.add_argument("--within", type=int, help="instead: with the build")
     parser.add_argument("--only", default="", help="fuzzers whose names this regular expression matches")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at once")
-    parser.add_argument("--json", help="where to write what they did; without it to stdout")
+    parser.add_argument("--json", help="where to write what they did")
+    parser.add_argument("--add", action="store_true", help="to what that file says of earlier runs")
     parser.add_argument("--no-build", action="store_true", help="run what is built")
     return parser.parse_args()
 
@@ -53,14 +63,40 @@ def has_fuzzer():
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def build(jobs):
-    configure = ["cmake", "-S", str(ROOT), "--preset", "fuzz"]
-    compile_ = ["cmake", "--build", str(BUILD), "--parallel", str(jobs), "--target", "fuzzers"]
-    for command in (configure, compile_):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if done.returncode != 0:
-            print(done.stdout[-4000:], file=sys.stderr)
-            sys.exit(3)
+def run_until(command, end):
+    """The output of what is done at `end`, else None; exits where it fails."""
+    # ccache: the shared headers' macros are the same in all files.
+    environment = dict(os.environ, CCACHE_SLOPPINESS="pch_defines,time_macros")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
+                               start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=max(1, end - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        # ninja removes what is half written.
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate()
+        return None
+    if process.returncode != 0:
+        print(output[-4000:], file=sys.stderr)
+        sys.exit(3)
+    return output
+
+
+def build(preset, names, jobs, seconds):
+    """What can be built in so many seconds: first what needs the least, so that all that is ready can run."""
+    end = time.monotonic() + seconds
+    folder = BUILDS[preset]
+    if run_until(["cmake", "-S", str(ROOT), "--preset", preset], end) is None:
+        return
+    steps = {name: run_until(["ninja", "-C", str(folder), "-n", f"fuzz_{name}"], end) for name in names}
+    for name in sorted(names, key=lambda name: len(steps[name] or "")):
+        if time.monotonic() >= end or run_until(["ninja", "-C", str(folder), f"-j{jobs}", f"fuzz_{name}"], end) is None:
+            return
+
+
+def entries():
+    """Names of all fuzzers, also of those that are not built."""
+    return [path.name for path in sorted(SEEDS.iterdir())]
 
 
 def last_number(pattern, text):
@@ -68,13 +104,13 @@ def last_number(pattern, text):
     return int(found[-1]) if found else 0
 
 
-def run(name, seconds):
+def run(folder, name, seconds):
     """One fuzzer for so many seconds; what it did."""
-    corpus, found = BUILD / "corpus" / name, BUILD / "found" / name
+    corpus, found = folder / "corpus" / name, folder / "found" / name
     corpus.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(found, ignore_errors=True)
     found.mkdir(parents=True)
-    command = [str(BUILD / "fuzz" / f"fuzz_{name}"), f"-max_total_time={seconds}", f"-timeout={SECONDS_AN_INPUT}",
+    command = [str(folder / "fuzz" / f"fuzz_{name}"), f"-max_total_time={seconds}", f"-timeout={SECONDS_AN_INPUT}",
                f"-rss_limit_mb={MEBIBYTES}", "-print_final_stats=1", "-max_len=16384", f"-artifact_prefix={found}/",
                str(corpus), str(SEEDS / name)]
     environment = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1:detect_leaks=1", DYNAMICCL_LOG="error")
@@ -100,33 +136,71 @@ def machine():
     return f"{os.cpu_count()} cores, {model.group(1) if model else platform.machine()}"
 
 
+def tell(folder, name, result):
+    verdict = "FOUND" if result["found"] else "ok"
+    print(f"{verdict:6}{name:26}{result['executions']:>10} executions {result['edges']:>6} edges "
+          f"{result['corpus']:>5} inputs {result['seconds']:>5} s", flush=True)
+    for path in result["found"]:
+        place = folder.relative_to(ROOT)
+        print(f"      {path}\n      hint: {place}/fuzz/fuzz_{name} {path} shows it again; log: "
+              f"{place}/found/{name}/log.txt", flush=True)
+        content = (ROOT / path).read_bytes() if (ROOT / path).is_file() else b""
+        if 0 < len(content) <= PRINTED_BYTES:
+            print(f"      base64: {base64.b64encode(content).decode()}", flush=True)
+
+
+def run_all(folder, names, seconds, jobs):
+    each = max(1, seconds * jobs // len(names))
+    results = {}
+
+    def run_one(name):
+        results[name] = run(folder, name, each)
+        tell(folder, name, results[name])
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(run_one, names))
+    return {name: results[name] for name in names}
+
+
+def write(path, results, add):
+    """Each fuzzer with the date and commit of its last run; with `add`, executions and seconds of all runs."""
+    earlier = json.loads(path.read_text())["fuzzers"] if add and path.exists() else {}
+    for name, result in results.items():
+        for counted in ("executions", "seconds"):
+            result[counted] += earlier.get(name, {}).get(counted, 0)
+        result |= {"date": datetime.date.today().isoformat(), "commit": commit()}
+    path.write_text(json.dumps({"schema": 1, "machine": machine(), "fuzzers": dict(sorted((earlier | results).items()))},
+                               indent=1) + "\n")
+
+
 def main():
     options = arguments()
+    began = time.monotonic()
     if not has_fuzzer():
         print("skipped: fuzzing needs clang with libFuzzer (Debian: clang, libclang-rt-14-dev)")
         return 0
-    if not options.no_build:
-        build(options.jobs)
-    names = sorted(path.name[len("fuzz_"):] for path in (BUILD / "fuzz").glob("fuzz_*"))
-    names = [name for name in names if re.search(options.only, name)]
-    if not names:
+    wanted = [name for name in entries() if re.search(options.only, name)]
+    if not wanted:
         print(f"error: no fuzzer matches '{options.only}'", file=sys.stderr)
         return 2
-    each = max(1, options.seconds * options.jobs // len(names))
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = dict(zip(names, pool.map(lambda name: run(name, each), names)))
-    report = {"schema": 1, "date": datetime.date.today().isoformat(), "commit": commit(), "machine": machine(),
-              "executions": sum(result["executions"] for result in results.values()), "fuzzers": results}
-    text = json.dumps(report, indent=1) + "\n"
+    preset = "fuzz-quick" if options.within else "fuzz"
+    folder = BUILDS[preset]
+    if not options.no_build:
+        build(preset, wanted, options.jobs, options.within * 4 / 5 if options.within else 24 * 3600)
+    names = [name for name in wanted if (folder / "fuzz" / f"fuzz_{name}").exists()]
+    if len(names) < len(wanted):
+        print(f"skipped: not built in time: {', '.join(name for name in wanted if name not in names)}")
+    if not options.no_build:
+        print(f"{len(names)} of {len(wanted)} fuzzers, built in {time.monotonic() - began:.0f} s", flush=True)
+    if not names:
+        return 0
+    seconds = int(began + options.within - time.monotonic()) if options.within else options.seconds
+    results = run_all(folder, names, seconds, options.jobs)
     if options.json:
-        pathlib.Path(options.json).write_text(text)
-    else:
-        print(text, end="")
-    broken = [name for name, result in results.items() if result["found"]]
-    for name in broken:
-        print(f"error: {name}: {', '.join(results[name]['found'])}\n  hint: build/fuzz/fuzz/fuzz_{name} INPUT shows it "
-              f"again; log in build/fuzz/found/{name}/log.txt", file=sys.stderr)
-    print(f"{len(names)} fuzzers, {report['executions']} executions, {len(broken)} found something", file=sys.stderr)
+        write(pathlib.Path(options.json), results, options.add)
+    broken = [name for name in names if results[name]["found"]]
+    print(f"{len(names)} fuzzers, {sum(result['executions'] for result in results.values())} executions, "
+          f"{len(broken)} found something{': ' + ', '.join(broken) if broken else ''}")
     return 1 if broken else 0
 
 

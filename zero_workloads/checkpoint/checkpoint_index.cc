@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <tuple>
 #include <utility>
 
@@ -52,16 +53,24 @@ void PutAll(const std::vector<T>& list, ByteWriter* writer) {
   for (const T& item : list) Put(item, writer);
 }
 
-// No item of a list is shorter than four bytes, so a damaged count ends at the first short read.
+// The reader is not ok any more.
+void Refuse(ByteReader* reader) {
+  reader->GetBytes(SIZE_MAX);
+}
+
+// No item of a list is shorter than four bytes: nothing is reserved for a damaged count.
 uint32_t Count(ByteReader* reader) {
   const auto count = reader->Get<uint32_t>();
-  return count <= reader->remaining() / 4 ? count : 0;
+  if (count <= reader->remaining() / 4) return count;
+  Refuse(reader);
+  return 0;
 }
 
 CheckpointTensor GetTensor(ByteReader* reader) {
   CheckpointTensor tensor{reader->GetText(kLongestText), {}};
-  const auto dimensions = std::min(reader->Get<uint32_t>(), kMostDimensions);
-  for (uint32_t i = 0; i < dimensions; ++i) tensor.shape.push_back(reader->Get<int64_t>());
+  const auto dimensions = reader->Get<uint32_t>();
+  if (dimensions > kMostDimensions) Refuse(reader);
+  for (uint32_t i = 0; i < dimensions && reader->ok(); ++i) tensor.shape.push_back(reader->Get<int64_t>());
   return tensor;
 }
 
@@ -228,6 +237,8 @@ Result<CheckpointIndex> DecodeIndex(std::span<const std::byte> bytes) {
   CheckpointIndex index;
   for (uint32_t left = Count(&reader); left > 0; --left) {
     const std::string name = reader.GetText(kLongestText);
+    // In the order of their names, each once.
+    if (!index.values.empty() && name <= index.values.rbegin()->first) Refuse(&reader);
     index.values[name] = reader.GetText(kLongestText);
   }
   for (uint32_t left = Count(&reader); left > 0; --left) index.states.push_back(reader.GetText(kLongestText));

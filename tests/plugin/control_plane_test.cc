@@ -64,8 +64,7 @@ TEST_F(ControlPlane, AllRanksGetAYesWhenTheyPledgeTheSame) {
   }
 }
 
-// Of a situation that all ranks agreed on a leader keeps next to nothing, and yet knows it: more of them than
-// are gathered before they are put in order.
+// Of each a leader keeps next to nothing; more of them than it gathers before it puts them in order.
 TEST_F(ControlPlane, AYesIsToldAgainHoweverManyCameAfterIt) {
   Start(kLongMs);
   constexpr int kSituations = 600;

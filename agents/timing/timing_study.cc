@@ -23,7 +23,7 @@ using Runs = std::vector<TimingRun>;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kFactors[] = {1.25, 1.5, 2};
 constexpr TimingEvent kPutIn[] = {TimingEvent::kDegraded, TimingEvent::kCongested, TimingEvent::kStraggler};
-constexpr size_t kModelledCalls = 2000, kModelledBefore = 800;
+constexpr size_t kModelledCalls = 5200, kModelledBefore = 4000;
 constexpr size_t kResampledCalls = 1400, kResampledBefore = 600;
 constexpr size_t kQuietRun = 10'000;
 constexpr double kSlowedKeys = 0.6;  // of a modelled job

@@ -13,7 +13,7 @@ constexpr double kLeastSkewSpread = 0.1;
 constexpr double kWinsorise = TimeReference::kWinsorise;
 constexpr double kDrift = 0.5;            // spreads a call that count as no change
 constexpr double kThreshold = 16;         // spreads: six calls of the winsorised most
-constexpr size_t kVerified = 16;          // calls of a verification at least
+constexpr size_t kVerified = BlockNoise::kLeastCalls;  // calls of a verification at least
 constexpr size_t kVerifiedOfStream = 16;  // calls of a job's only key that are enough, however short the time
 constexpr double kLeastEffect = 0.0953;   // log(1.1)
 constexpr double kLeastSkewEffect = 0.182;  // log(1.2): skew varies more, and nothing is revoked for it
@@ -27,8 +27,6 @@ constexpr size_t kAlikeVerified = 3;
 constexpr double kDeviationsOfMeanOff = 1.25;
 constexpr double kMostOff = 6;  // spreads
 constexpr int kMostSpans = 8;   // verifications on end while an effect lasts and may still be noise
-constexpr double kBlockRate = 1.0 / 32;
-constexpr double kFirstBlockDeviation = 0.03;  // assumed before blocks were seen
 
 // What every quarter of the time shows: a burst that is over, or has just begun, is no change of the fabric.
 double LastingEffect(const std::vector<double>& values) {
@@ -52,20 +50,6 @@ double Winsorised(double spreads) {
 void TimingDetector::Cusum::Take(double spreads) {
   up = std::max(0.0, up + spreads - kDrift);
   down = std::max(0.0, down - spreads - kDrift);
-}
-
-void TimingDetector::BlockNoise::Take(double residual) {
-  sum += residual;
-  if (++n < static_cast<int>(kVerified)) return;
-  const double mean = sum / n;
-  const double first = kFirstBlockDeviation * kFirstBlockDeviation;
-  if (variance == 0) variance = first;
-  variance += kBlockRate * (mean * mean - variance);
-  sum = n = 0;
-}
-
-double TimingDetector::BlockNoise::Deviation() const {
-  return variance == 0 ? kFirstBlockDeviation : std::sqrt(variance);
 }
 
 std::optional<RegimeChange> TimingDetector::Take(const TimedSample& sample) {
@@ -127,9 +111,9 @@ std::optional<RegimeChange> TimingDetector::Verify() {
   if (!VerifiedEnough()) return std::nullopt;
   const bool transfer = alarm_ == Alarm::kTransfer;
   const double effect = LastingEffect(verified_);
-  const double noise = (transfer ? transfer_noise_ : skew_noise_).Deviation() / std::sqrt(spans_);
+  const double varies = noise().DeviationOf(verified_.size(), spans_);
   const double least = transfer ? kLeastEffect : kLeastSkewEffect;
-  if (std::abs(effect) >= std::max(least, strictness_ * kNoiseTimes * noise)) {
+  if (std::abs(effect) >= std::max(least, strictness_ * kNoiseTimes * varies)) {
     return Decide(effect, SpreadOfVerified());
   }
   if (std::abs(effect) >= least && spans_ < kMostSpans) {
@@ -173,8 +157,11 @@ RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
 void TimingDetector::Dismiss(double effect) {
   ++dismissed_;
   // What lasted all the while and was no change belongs to the noise; a burst that is over does not.
-  BlockNoise& noise = alarm_ == Alarm::kTransfer ? transfer_noise_ : skew_noise_;
-  noise.variance = std::max(noise.variance, effect * effect / 9);
+  noise().Admit(std::abs(effect) / 3, verified_.size());
+  for (size_t i = 0; i < verified_.size(); ++i) {
+    const double spread = verified_of_[i].spread;
+    noise().Take(spread * Winsorised(verified_[i] / spread));
+  }
   // A small one is what is usual from now on; else the same alarm would come again and again.
   const bool small = std::abs(effect) < kLeastEffect;
   for (auto& [id, stream] : streams_)

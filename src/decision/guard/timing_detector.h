@@ -5,7 +5,7 @@
 //      residual in spreads is winsorised, so that one stall counts little.
 //   2. The residuals of all streams go into one two-sided CUSUM; the arrival skew between ranks into another.
 //   3. An alarm only begins a verification: the next calls must lie off their references, by their median, by
-//      10 % and by what blocks of as many calls were seen to vary by themselves (noise with memory); what
+//      10 % and by what blocks of as many calls were seen to vary by themselves (block_noise.h); what
 //      lasts but may still be noise is looked at for longer.
 //   4. Transfer times that changed mean the fabric: congested where they also spread, a degraded link where
 //      not. Skew alone means a straggler: no choice is to blame, and what is known of the fabric holds.
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "src/collective/role.h"
+#include "src/decision/guard/block_noise.h"
 #include "src/decision/guard/time_reference.h"
 
 namespace dynamiccl {
@@ -74,19 +75,11 @@ class TimingDetector {
     void Take(double spreads);
     bool above(double threshold) const { return up > threshold || down > threshold; }
   };
-  // How much means of blocks of calls vary while nothing is verified.
-  struct BlockNoise {
-    double sum = 0;
-    int n = 0;
-    double variance = 0;
-    void Take(double residual);
-    double Deviation() const;
-  };
-
   void Watch(const TimedSample& sample, Stream& stream);
   bool VerifiedEnough() const;
   std::optional<RegimeChange> Verify();
   double SpreadOfVerified() const;
+  BlockNoise& noise() { return alarm_ == Alarm::kTransfer ? transfer_noise_ : skew_noise_; }
   RegimeChange Decide(double effect, double spreads_apart);
   void Dismiss(double effect);
   void EndVerification();

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/block_noise.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dynamiccl {
+namespace {
+
+constexpr double kFirstDeviation = 0.03;  // assumed before blocks were seen,
+constexpr int kFirstBlocks = 4;           // and counted as so many
+constexpr double kLeastRate = 1.0 / 32;
+constexpr int kEnoughBlocks = 8;
+
+}  // namespace
+
+// True: a block is whole, and its mean is in `sum` until the next call.
+bool BlockNoise::Scale::Take(double value, int of_block) {
+  if (n == of_block) sum = n = 0;
+  sum += value;
+  if (++n < of_block) return false;
+  sum /= n;
+  if (variance == 0) variance = kFirstDeviation * kFirstDeviation;
+  ++blocks;
+  variance += std::max(kLeastRate, 1.0 / (kFirstBlocks + blocks)) * (sum * sum - variance);
+  return true;
+}
+
+void BlockNoise::Take(double residual) {
+  double mean = residual;
+  int of_block = kLeastCalls;
+  for (Scale& scale : scales_) {
+    if (!scale.Take(mean, of_block)) return;
+    mean = scale.sum;
+    of_block = 2;
+  }
+}
+
+double BlockNoise::DeviationOf(size_t calls, int spans) const {
+  const Scale* measured = scales_.data();
+  size_t length = kLeastCalls;
+  for (const Scale& scale : scales_) {
+    const size_t next = kLeastCalls << (&scale - scales_.data());
+    if (next > calls || scale.blocks < kEnoughBlocks) break;
+    measured = &scale;
+    length = next;
+  }
+  const double deviation = measured->variance == 0 ? kFirstDeviation : std::sqrt(measured->variance);
+  const double independent = std::min<double>(spans, static_cast<double>(calls) / static_cast<double>(length));
+  return deviation / std::sqrt(std::max(1.0, independent));
+}
+
+void BlockNoise::Admit(double deviation, size_t calls) {
+  for (size_t i = 0; i < kScales && kLeastCalls << i <= std::max(calls, kLeastCalls); ++i) {
+    scales_[i].variance = std::max(scales_[i].variance, deviation * deviation);
+  }
+}
+
+}  // namespace dynamiccl

@@ -10,27 +10,30 @@ namespace {
 constexpr double kFirstDeviation = 0.03;  // assumed before blocks were seen,
 constexpr int kFirstBlocks = 4;           // and counted as so many
 constexpr double kLeastRate = 1.0 / 32;
+constexpr double kLeastMeanRate = 1.0 / 4096;  // slower than the longest blocks
 constexpr int kEnoughBlocks = 8;
 
 }  // namespace
 
 // True: a block is whole, and its mean is in `sum` until the next call.
-bool BlockNoise::Scale::Take(double value, int of_block) {
+bool BlockNoise::Scale::Take(double value, int of_block, double usual) {
   if (n == of_block) sum = n = 0;
   sum += value;
   if (++n < of_block) return false;
   sum /= n;
   if (variance == 0) variance = kFirstDeviation * kFirstDeviation;
   ++blocks;
-  variance += std::max(kLeastRate, 1.0 / (kFirstBlocks + blocks)) * (sum * sum - variance);
+  variance +=
+      std::max(kLeastRate, 1.0 / (kFirstBlocks + blocks)) * ((sum - usual) * (sum - usual) - variance);
   return true;
 }
 
 void BlockNoise::Take(double residual) {
+  mean_ += std::max(kLeastMeanRate, 1.0 / static_cast<double>(++n_)) * (residual - mean_);
   double mean = residual;
   int of_block = kLeastCalls;
   for (Scale& scale : scales_) {
-    if (!scale.Take(mean, of_block)) return;
+    if (!scale.Take(mean, of_block, mean_)) return;
     mean = scale.sum;
     of_block = 2;
   }
@@ -46,7 +49,8 @@ double BlockNoise::DeviationOf(size_t calls, int spans) const {
     length = next;
   }
   const double deviation = measured->variance == 0 ? kFirstDeviation : std::sqrt(measured->variance);
-  const double independent = std::min<double>(spans, static_cast<double>(calls) / static_cast<double>(length));
+  const double independent =
+      std::min<double>(spans, static_cast<double>(calls) / static_cast<double>(length));
   return deviation / std::sqrt(std::max(1.0, independent));
 }
 

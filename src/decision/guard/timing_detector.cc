@@ -2,6 +2,7 @@
 #include "src/decision/guard/timing_detector.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -11,8 +12,8 @@ namespace {
 constexpr double kLeastSpread = 0.02;  // finer clocks and quieter fabrics are not believed
 constexpr double kLeastSkewSpread = 0.1;
 constexpr double kWinsorise = TimeReference::kWinsorise;
-constexpr double kDrift = 0.5;            // spreads a call that count as no change
-constexpr double kThreshold = 16;         // spreads: six calls of the winsorised most
+constexpr double kDrift = 0.5;                         // spreads a call that count as no change
+constexpr double kThreshold = 16;                      // spreads: six calls of the winsorised most
 constexpr size_t kVerified = BlockNoise::kLeastCalls;  // calls of a verification at least
 constexpr size_t kVerifiedOfStream = 16;  // calls of a job's only key that are enough, however short the time
 constexpr double kLeastEffect = 0.0953;   // log(1.1)
@@ -25,24 +26,29 @@ constexpr size_t kAlikeVerified = 3;
 // The mean of absolute deviations, which sees bursts in half of the calls where their median may not; of
 // normal noise 1.25 of it are a standard deviation. One stall is no burst.
 constexpr double kDeviationsOfMeanOff = 1.25;
-constexpr double kMostOff = 6;  // spreads
-constexpr int kMostSpans = 8;   // verifications on end while an effect lasts and may still be noise
+constexpr double kMostOff = 6;           // spreads
+constexpr double kMostOfMean = 0.693;    // log(2)
+constexpr size_t kQuarterWithMean = 16;  // calls; the mean of fewer tells more of single bursts
+constexpr int kMostSpans = 8;            // verifications on end while an effect lasts and may still be noise
 
 // What every quarter of the time shows: a burst that is over, or has just begun, is no change of the fabric.
-double LastingEffect(const std::vector<double>& values) {
-  double least = 0;
-  for (size_t quarter = 0; quarter < 4; ++quarter) {
-    const auto from = values.begin() + static_cast<std::ptrdiff_t>(values.size() * quarter / 4);
-    const auto to = values.begin() + static_cast<std::ptrdiff_t>(values.size() * (quarter + 1) / 4);
-    const double middle = MedianOf({from, to});
-    if (quarter == 0 || std::abs(middle) < std::abs(least)) least = middle * least < 0 ? 0 : middle;
-    if (middle * least <= 0) return 0;
+double LeastOf(const std::array<double, 4>& quarters) {
+  double least = quarters[0];
+  for (const double off : quarters) {
+    if (off * least <= 0) return 0;
+    if (std::abs(off) < std::abs(least)) least = off;
   }
   return least;
 }
 
 double Winsorised(double spreads) {
   return std::clamp(spreads, -kWinsorise, kWinsorise);
+}
+
+// One stall counts as a call of twice the time, so that means tell of bursts.
+double Limited(double residual, double spread) {
+  const double most = std::max(kMostOff * spread, kMostOfMean);
+  return std::clamp(residual, -most, most);
 }
 
 }  // namespace
@@ -78,16 +84,14 @@ std::optional<RegimeChange> TimingDetector::Take(const TimedSample& sample) {
 
 void TimingDetector::Watch(const TimedSample& sample, Stream& stream) {
   if (const auto residual = stream.transfer.Residual(sample.log_transfer, kLeastSpread, sample.is_usual)) {
-    const double spreads = Winsorised(*residual / stream.transfer.spread());
-    transfer_.Take(spreads);
-    transfer_noise_.Take(spreads * stream.transfer.spread());
+    transfer_.Take(Winsorised(*residual / stream.transfer.spread()));
+    transfer_noise_.Take(Limited(*residual, stream.transfer.spread()));
     if (sample.is_usual) stream.transfer.Follow(*residual, kLeastSpread);
   }
   if (sample.log_skew >= 0) {
     if (const auto residual = stream.skew.Residual(sample.log_skew, kLeastSkewSpread, sample.is_usual)) {
-      const double spreads = Winsorised(*residual / stream.skew.spread());
-      skew_.Take(spreads);
-      skew_noise_.Take(spreads * stream.skew.spread());
+      skew_.Take(Winsorised(*residual / stream.skew.spread()));
+      skew_noise_.Take(Limited(*residual, stream.skew.spread()));
       if (sample.is_usual) stream.skew.Follow(*residual, kLeastSkewSpread);
     }
   }
@@ -107,10 +111,29 @@ bool TimingDetector::VerifiedEnough() const {
   return most_of_stream_ >= spans * kVerifiedOfStream && 4 * most_of_stream_ >= 3 * verified_.size();
 }
 
+// A quarter lies off by its median; transfers also by their mean, where bursts in less than half of the calls
+// leave the median where it was. Skews lean to one side: their mean is not where their median is.
+double TimingDetector::LastingEffect() {
+  std::array<double, 4> off{};
+  for (size_t quarter = 0; quarter < 4; ++quarter) {
+    const size_t from = verified_.size() * quarter / 4, to = verified_.size() * (quarter + 1) / 4;
+    const auto begin = verified_.begin();
+    const double median =
+        MedianOf({begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to)});
+    off[quarter] = median;
+    if (alarm_ != Alarm::kTransfer || to - from < kQuarterWithMean) continue;
+    double beside = 0;
+    for (size_t i = from; i < to; ++i) beside += Limited(verified_[i] - median, verified_of_[i].spread);
+    const double mean = median + beside / static_cast<double>(to - from) - noise().mean();
+    if (std::abs(mean) > std::abs(median)) off[quarter] = mean;
+  }
+  return LeastOf(off);
+}
+
 std::optional<RegimeChange> TimingDetector::Verify() {
   if (!VerifiedEnough()) return std::nullopt;
   const bool transfer = alarm_ == Alarm::kTransfer;
-  const double effect = LastingEffect(verified_);
+  const double effect = LastingEffect();
   const double varies = noise().DeviationOf(verified_.size(), spans_);
   const double least = transfer ? kLeastEffect : kLeastSkewEffect;
   if (std::abs(effect) >= std::max(least, strictness_ * kNoiseTimes * varies)) {
@@ -145,6 +168,7 @@ RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
     fabric_ = spreads_apart > 2 ? Regime::kCongested : Regime::kDegradedLink;
     if (level_ < kLeastEffect) fabric_ = Regime::kNormal;
     streams_.clear();
+    transfer_noise_.Recentre();
   } else {
     late_ranks_ = effect > 0;
     for (auto& [id, stream] : streams_) stream.skew = {};
@@ -158,10 +182,7 @@ void TimingDetector::Dismiss(double effect) {
   ++dismissed_;
   // What lasted all the while and was no change belongs to the noise; a burst that is over does not.
   noise().Admit(std::abs(effect) / 3, verified_.size());
-  for (size_t i = 0; i < verified_.size(); ++i) {
-    const double spread = verified_of_[i].spread;
-    noise().Take(spread * Winsorised(verified_[i] / spread));
-  }
+  for (size_t i = 0; i < verified_.size(); ++i) noise().Take(Limited(verified_[i], verified_of_[i].spread));
   // A small one is what is usual from now on; else the same alarm would come again and again.
   const bool small = std::abs(effect) < kLeastEffect;
   for (auto& [id, stream] : streams_)

@@ -4,7 +4,7 @@
 //   call's
 //      residual in spreads is winsorised, so that one stall counts little.
 //   2. The residuals of all streams go into one two-sided CUSUM; the arrival skew between ranks into another.
-//   3. An alarm only begins a verification: the next calls must lie off their references, by their median, by
+//   3. An alarm only begins a verification: the next calls must lie off their references, by their median or mean, by
 //      10 % and by what blocks of as many calls were seen to vary by themselves (block_noise.h); what
 //      lasts but may still be noise is looked at for longer.
 //   4. Transfer times that changed mean the fabric: congested where they also spread, a degraded link where
@@ -77,6 +77,7 @@ class TimingDetector {
   };
   void Watch(const TimedSample& sample, Stream& stream);
   bool VerifiedEnough() const;
+  double LastingEffect();
   std::optional<RegimeChange> Verify();
   double SpreadOfVerified() const;
   BlockNoise& noise() { return alarm_ == Alarm::kTransfer ? transfer_noise_ : skew_noise_; }

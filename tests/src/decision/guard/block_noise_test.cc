@@ -86,5 +86,18 @@ TEST(BlockNoise, AdmittedNoiseCountsUpToItsLength) {
   EXPECT_DOUBLE_EQ(noise.DeviationOf(128, 1), 0.07);
 }
 
+TEST(BlockNoise, VariesAboutItsMean) {
+  BlockNoise noise;
+  Noise source(0, 1);
+  for (int i = 0; i < 100'000; ++i) noise.Take(0.3 + kSpread * source.Next());
+  EXPECT_NEAR(noise.mean(), 0.3, 0.005);
+  EXPECT_NEAR(noise.DeviationOf(64, 1), kSpread / 8, 0.003);
+  const double varies = noise.DeviationOf(512, 1);
+  noise.Recentre();
+  EXPECT_EQ(noise.DeviationOf(512, 1), varies);
+  noise.Take(-0.2);
+  EXPECT_EQ(noise.mean(), -0.2);
+}
+
 }  // namespace
 }  // namespace dynamiccl

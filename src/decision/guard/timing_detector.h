@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notices that the fabric changed, from the times of one communicator's collectives, on the leader.
-//   1. Each stream of alike calls (key and config) has a reference, median and spread of its log times; a
-//   call's
-//      residual in spreads is winsorised, so that one stall counts little.
+//   1. Each stream of alike calls (key and config) has a reference, median and spread of its log times;
+//      a call's residual in spreads is winsorised, so that one stall counts little.
 //   2. The residuals of all streams go into one two-sided CUSUM; the arrival skew between ranks into another.
-//   3. An alarm only begins a verification: the next calls must lie off their references, by their median or mean, by
-//      10 % and by what blocks of as many calls were seen to vary by themselves (block_noise.h); what
-//      lasts but may still be noise is looked at for longer.
+//   3. An alarm only begins a verification: the next calls must lie off their references, by their median or
+//      mean, by 10 % and by what blocks of as many calls were seen to vary by themselves (block_noise.h);
+//      what lasts but may still be noise is looked at for longer.
 //   4. Transfer times that changed mean the fabric: congested where they also spread, a degraded link where
 //      not. Skew alone means a straggler: no choice is to blame, and what is known of the fabric holds.
 // Source: Page, "Continuous inspection schemes", Biometrika 41 (1954), for CUSUM; verification by effect as

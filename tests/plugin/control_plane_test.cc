@@ -75,9 +75,7 @@ TEST_F(ControlPlane, AYesIsToldAgainHoweverManyCameAfterIt) {
     message.about = MeetingAbout::kSituation;
     return message;
   };
-  const auto ask = [this](const PledgeMessage& message) {
-    return PledgeAndWait(Meeting(), message, kLongMs);
-  };
+  const auto ask = [this](const auto& pledged) { return PledgeAndWait(Meeting(), pledged, kLongMs); };
   std::thread other([&] {
     for (int situation = 0; situation < kSituations; ++situation) ask(pledge(1, situation));
   });

@@ -10,6 +10,7 @@
 #include "plugin/interpose/stream_capture.h"
 #include "plugin/runtime/c_boundary.h"
 #include "src/base/interpolated_clock.h"
+#include "src/base/job_fail_point.h"
 #include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
@@ -150,8 +151,10 @@ void TakeUpStructure(Communicator& communicator, const std::shared_ptr<const Pol
 void EnterTable(GroupInFlight& entry) {
   SwitchableTables* tables = entry.communicator->tables.get();
   if (tables == nullptr) return;
-  if (!entry.facts.simulated && entry.counts && tables->Enter(entry.facts.call_number))
+  if (!entry.facts.simulated && entry.counts && tables->Enter(entry.facts.call_number)) {
+    PassJobFailPoint(JobFailPoint::kFirstCall);
     TakeUpStructure(*entry.communicator, tables->policy());
+  }
   entry.table = tables->current();
 }
 

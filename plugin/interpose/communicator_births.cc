@@ -15,6 +15,7 @@
 #include "plugin/runtime/cta_policy.h"
 #include "plugin/runtime/nccl_variable.h"
 #include "src/base/clock.h"
+#include "src/base/job_fail_point.h"
 #include "src/base/sha256.h"
 
 namespace dynamiccl {
@@ -288,6 +289,7 @@ void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const
   // The environment comes before the program, and is read once, as in NCCL (src/init.cc, envConfigOverride).
   static const auto policy = ParseCtaPolicy(NcclVariable("NCCL_CTA_POLICY").value_or(""));
   if (policy) communicator->zero_ctas = (*policy & NCCL_CTA_POLICY_ZERO) != 0;
+  PassJobFailPoint(JobFailPoint::kInitBegin);
   communicator_ = std::move(communicator);
   AddStructure(*runtime_, *communicator_);
   runtime_->OfferAsPlugins();
@@ -376,6 +378,7 @@ void CommunicatorGone(ncclComm_t handle) noexcept {
   ProcessRuntime* runtime = ProcessRuntime::Get();
   if (runtime == nullptr) return;
   Guarded([&] {
+    PassJobFailPoint(JobFailPoint::kGone);
     const std::shared_ptr<Communicator> communicator = runtime->communicators().Remove(handle);
     if (communicator) runtime->Release(*communicator);
     runtime->communicators().FreeRemoved();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/runtime/changed_policy.h"
 
+#include "src/base/job_fail_point.h"
 #include "src/base/log.h"
 #include "src/policy/policy_file.h"
 
@@ -28,6 +29,7 @@ std::optional<Sha256Digest> PolicyWatch::Changed() {
   }
   if ((*policy)->sha256 == known_) return std::nullopt;
   known_ = (*policy)->sha256;
+  PassJobFailPoint(JobFailPoint::kPolicyChanged);
   return known_;
 }
 
@@ -35,6 +37,7 @@ std::shared_ptr<const Policy> PolicyByDigest::Read(const Sha256Digest& digest) {
   for (const auto& kept : {first_, last_}) {
     if (kept && kept->sha256 == digest) return kept;
   }
+  PassJobFailPoint(JobFailPoint::kPolicyRead);
   auto policy = ReadPolicyFile(path_);
   if (!policy || (*policy)->sha256 != digest) return nullptr;
   last_ = std::move(*policy);

@@ -12,6 +12,7 @@
 
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
+#include "src/base/job_fail_point.h"
 
 namespace dynamiccl {
 namespace {
@@ -51,14 +52,17 @@ std::vector<std::byte> ReceiveMessage(int fd, int64_t deadline_ns) {
 Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& pledge, int leader_ms) {
   const std::vector<std::byte> message = EncodePledge(pledge, meeting.secret);
   const int64_t leader_ns = int64_t{leader_ms} * 1'000'000;
+  PassJobFailPoint(JobFailPoint::kAttestBegin);
   int64_t deadline = MonotonicNanoseconds() + leader_ns;
   bool said = false;
   do {
     auto fd = Connect(meeting.address, meeting.port, std::max(MillisecondsUntil(deadline), 1));
     if (fd && SendAll(fd->get(), message)) {
+      PassJobFailPoint(JobFailPoint::kAttestPledged);
       // Once: a leader that turns this rank away for ever does not keep it for ever.
       if (!std::exchange(said, true)) deadline = MonotonicNanoseconds() + leader_ns + kAnswerNs;
       const std::vector<std::byte> answer = ReceiveMessage(fd->get(), deadline);
+      PassJobFailPoint(JobFailPoint::kAttestVerdict);
       if (!answer.empty()) return DecodeVerdict(answer, pledge.communicator, meeting.secret);
     }
     std::this_thread::sleep_for(kRetry);

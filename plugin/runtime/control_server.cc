@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+
 #include "plugin/runtime/c_boundary.h"
+#include "src/base/job_fail_point.h"
 
 namespace dynamiccl {
 namespace {
@@ -175,6 +177,7 @@ bool ControlServer::TakeLetters(Peer& peer) {
 bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
   const auto pledge = DecodePledge(peer.received, secret);
   if (!pledge || pledge->n_ranks < 1) return false;
+  PassJobFailPoint(JobFailPoint::kServerPledge);
   peer.pledged = true;
   peer.communicator = pledge->communicator;
   peer.member = pledge->member;
@@ -273,6 +276,7 @@ void ControlServer::TellVerdicts() {
     const Peer& peer = peers_[i];
     const Verdict* const verdict = VerdictOf(peer);
     if (verdict == nullptr) continue;
+    PassJobFailPoint(JobFailPoint::kServerVerdict);
     (void)SendAll(peer.fd.get(), EncodeVerdict(peer.communicator, *verdict, peer.secret));
     told[i] = true;
     NoteTold(peer);

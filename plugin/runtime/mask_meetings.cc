@@ -35,7 +35,7 @@ class MaskMeetings final : public MaskExchange {
     // A pledge that comes later than this is too late for the others.
     const int reach_ms = std::max(1, runtime_.settings().attest_timeout_ms / kMostLateSituations);
     return runtime_.pledge_sender().Send(of.meeting, std::move(message), reach_ms,
-                                         {communicator_, &communicator_->gone});
+                                         {communicator_, &communicator_->gone}, of.token == of.meeting.root);
   }
 
  private:

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <vector>
 
+#include "src/base/file_kind.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -26,6 +28,7 @@ std::vector<std::string> ConfigurationFiles() {
 std::optional<std::string> NcclVariable(const std::string& name) {
   if (const char* value = ::secure_getenv(name.c_str())) return value;
   for (const std::string& path : ConfigurationFiles()) {
+    if (!CheckIsFile(path)) continue;
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
       if (line.starts_with(name + "=")) return line.substr(name.size() + 1);

@@ -4,11 +4,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 #include "plugin/runtime/c_boundary.h"
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
+#include "src/base/job_fail_point.h"
 #include "src/base/log.h"
 
 namespace dynamiccl {
@@ -44,7 +46,8 @@ PledgeSender::~PledgeSender() {
 
 std::shared_ptr<PendingVerdict> PledgeSender::Send(const MeetingPoint& meeting, PledgeMessage pledge,
                                                    int reach_ms,
-                                                   std::shared_ptr<const std::atomic<bool>> gone) {
+                                                   std::shared_ptr<const std::atomic<bool>> gone,
+                                                   bool has_rank) {
   auto verdict = std::make_shared<PendingVerdict>();
   {
     const std::lock_guard lock(mutex_);
@@ -57,6 +60,7 @@ std::shared_ptr<PendingVerdict> PledgeSender::Send(const MeetingPoint& meeting, 
     sent.say_ns = now;
     sent.complain_ns = now + kComplainNs;
     sent.gone = std::move(gone);
+    sent.has_rank = has_rank;
     sent.verdict = verdict;
   }
   thread_.Wake();
@@ -133,14 +137,28 @@ void PledgeSender::Say(Sent& sent, int64_t now_ns) {
     if (sent.member.Pledge() && SendAll(fd->get(), EncodePledge(sent.pledge, meeting.secret))) {
       sent.fd = std::move(*fd);
       sent.connected_ns = MonotonicNanoseconds();
+      PassJobFailPoint(JobFailPoint::kMaskPledged);
     }
   } else if (fd.error().kind == ErrorKind::kPeerFailed) {
     alone();  // unless it has pledged
     if (sent.pledge.about == MeetingAbout::kBirth)
       sent.member.Release(fmt::format("the process at {}:{} has ended", meeting.address, meeting.port));
   }
+  ReleaseIfLeaderEnded(sent, !fd && fd.error().kind == ErrorKind::kPeerFailed);
   const int again_ms = sent.member.pledged() ? kAskAgainMs : kReachAgainMs;
   sent.say_ns = MonotonicNanoseconds() + again_ms * kMillisecondNs;
+}
+
+void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {
+  const int64_t now_ns = MonotonicNanoseconds();
+  if (!refused || !sent.has_rank) {
+    sent.refused_ns = 0;
+  } else if (sent.refused_ns == 0) {
+    sent.refused_ns = now_ns;
+  } else if (now_ns - sent.refused_ns >= kLastingNs) {
+    sent.member.Release(fmt::format("the process at {}:{} has ended, and with it the communicator",
+                                    sent.meeting.address, sent.meeting.port));
+  }
 }
 
 void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
@@ -159,6 +177,9 @@ void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
 void PledgeSender::Complain(Sent& sent, int64_t now_ns) const {
   if (sent.complain_ns == 0 || now_ns < sent.complain_ns) return;
   sent.complain_ns = 0;
+  // Of situations there are hundreds, and one that waits says it for all.
+  static std::atomic<bool> said_of_situation{false};
+  if (sent.pledge.about != MeetingAbout::kBirth && said_of_situation.exchange(true)) return;
   const std::string end =
       sent.pledge.about == MeetingAbout::kBirth
           ? fmt::format("the end of that process, or {} s without a connection to it, ends that",
@@ -181,6 +202,7 @@ bool PledgeSender::Receive(Sent& sent) {
   const auto verdict =
       DecodeVerdict(std::span(sent.received).first(*total), sent.pledge.communicator, sent.meeting.secret);
   if (!verdict) return false;
+  PassJobFailPoint(JobFailPoint::kMaskVerdict);
   sent.member.TakeVerdict(*verdict);
   return true;
 }

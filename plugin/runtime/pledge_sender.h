@@ -30,12 +30,12 @@ class PledgeSender {
   //   the leader's verdict; a connection that breaks is made again, and the verdict asked for again
   //   "timed out", when the pledge has not left within `reach_ms`, or the leader's process has ended before
   //   `*gone` and ReleaseGone
-  //   the end of the leader's process, or `apart_ms` without a connection to it that lasts, where the meeting
-  //   is about a birth: that process is a rank of the communicator, and this rank has not begun NCCL's init,
-  //   so that no rank gets out of it with success
+  //   the end of the leader's process, where it `has_rank` in the communicator: that is dead then, and NCCL
+  //   can fail the call as it would without us for a birth the same, or `apart_ms` without a connection to it
+  //   that lasts: this rank has not begun NCCL's init, so that no rank gets out of it with success
   // and by nothing else: a pledge that may have arrived is not resolved by any time-out.
   std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int reach_ms,
-                                       std::shared_ptr<const std::atomic<bool>> gone);
+                                       std::shared_ptr<const std::atomic<bool>> gone, bool has_rank = false);
   // Any thread: looks at once which communicators are gone.
   void ReleaseGone() { thread_.Wake(); }
 
@@ -51,6 +51,8 @@ class PledgeSender {
     int64_t apart_ns = 0;        // of a birth: without a connection that lasts
     std::shared_ptr<const std::atomic<bool>> gone;
     std::shared_ptr<PendingVerdict> verdict;
+    bool has_rank = false;   // the leader's process, in the communicator
+    int64_t refused_ns = 0;  // since when its host refuses connections; 0: it does not
     MeetingMember member;
     UniqueFd fd;  // invalid: to be said (again)
     std::vector<std::byte> received;
@@ -63,6 +65,8 @@ class PledgeSender {
   // Lets one pledge go on; true when it is resolved.
   bool GoOn(Sent& sent);
   void Say(Sent& sent, int64_t now_ns);
+  // Where its host has refused this rank for a second.
+  static void ReleaseIfLeaderEnded(Sent& sent, bool refused);
   // Before NCCL's init no abort can free a rank.
   void ReleaseBirthIfApart(Sent& sent) const;
   void Complain(Sent& sent, int64_t now_ns) const;

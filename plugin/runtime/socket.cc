@@ -13,6 +13,8 @@
 #include <charconv>
 #include <memory>
 
+#include "src/base/job_fail_point.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -82,6 +84,21 @@ int FinishConnect(int fd, const addrinfo& address, int timeout_ms) {
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
+Status SendBytesOf(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      bytes = bytes.subspan(static_cast<size_t>(sent));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      // A message is far smaller than any socket buffer: a peer that lets it fill up is not reading.
+      if (!WaitFor(fd, POLLOUT, 1000)) return MakeError(ErrorKind::kTimeout, "a peer does not read");
+    } else if (errno != EINTR) {
+      return MakeError(ErrorKind::kPeerFailed, "send: {}", ErrnoText(errno));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ListeningSocket> Listen(const std::string& host, uint16_t port) {
@@ -122,18 +139,8 @@ Result<UniqueFd> Connect(const std::string& host, uint16_t port, int timeout_ms)
 }
 
 Status SendAll(int fd, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
-      bytes = bytes.subspan(static_cast<size_t>(sent));
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      // A message is far smaller than any socket buffer: a peer that lets it fill up is not reading.
-      if (!WaitFor(fd, POLLOUT, 1000)) return MakeError(ErrorKind::kTimeout, "a peer does not read");
-    } else if (errno != EINTR) {
-      return MakeError(ErrorKind::kPeerFailed, "send: {}", ErrnoText(errno));
-    }
-  }
-  return {};
+  const SendMessage other = g_send_message.load(std::memory_order_relaxed);
+  return other != nullptr ? other(fd, bytes, SendBytesOf) : SendBytesOf(fd, bytes);
 }
 
 Result<std::pair<std::string, uint16_t>> ParseHostPort(const std::string& text) {

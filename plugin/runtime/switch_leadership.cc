@@ -6,6 +6,7 @@
 
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
+#include "src/base/job_fail_point.h"
 #include "src/base/log.h"
 #include "src/decision/site_store/site_store_file.h"
 
@@ -160,6 +161,7 @@ bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret
   communicator.secret = secret;
   if (!communicator.Seat(fd, join)) return false;
   by_fd_[fd] = join.communicator;
+  PassJobFailPoint(JobFailPoint::kLeaderJoined);
   return true;
 }
 
@@ -272,6 +274,8 @@ int SwitchLeadership::NextTickMs() const {
 void SwitchLeadership::Send(const Communicator& communicator, const ControlToken& token,
                             const SwitchSends& sends) {
   for (const SwitchSend& send : sends) {
+    if (send.message.kind == SwitchKind::kPrepare) PassJobFailPoint(JobFailPoint::kLeaderPrepare);
+    if (send.message.kind == SwitchKind::kVerdict) PassJobFailPoint(JobFailPoint::kLeaderVerdict);
     const auto asked = communicator.asked.find(send.message.version);
     const bool known = asked != communicator.asked.end() && send.message.kind == SwitchKind::kPrepare;
     const SwitchLetter letter{token, send.message, known ? asked->second.table : TableContents{}};
@@ -288,6 +292,7 @@ void SwitchLeadership::Note(Communicator& communicator) {
   const auto outcome = communicator.leader.TakeOutcome();
   if (!outcome) return;
   if (outcome->end == SwitchOutcome::End::kCommitted) {
+    PassJobFailPoint(JobFailPoint::kLeaderCommitted);
     const TableContents& table = communicator.asked[outcome->version].table;
     if (table.leaves_nccl_alone()) {
       communicator.guard.reset();

@@ -9,6 +9,8 @@
 #include "plugin/runtime/c_boundary.h"
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
+#include "src/base/job_fail_point.h"
+#include "src/base/log.h"
 
 namespace dynamiccl {
 namespace {
@@ -19,6 +21,9 @@ constexpr int kRetryMs = 100;
 constexpr int kArmedTickMs = 10;
 // A leader that cannot be reached for so long ends switching for a rank that waits for nothing.
 constexpr int64_t kReachNs = 30'000'000'000;
+// A host that has refused connections to the leader's port for so long has no such process any more: it
+// closes that port at its end alone.
+constexpr int64_t kEndedNs = 1'000'000'000;
 // Between two looks at what was decided: often enough against the seconds that a difference may last, and
 // rarely enough to cost nothing.
 constexpr int kLookMs = 1000;
@@ -111,13 +116,30 @@ bool SwitchThread::GoOn(Joined& joined) {
   const int64_t now = MonotonicNanoseconds();
   if (!joined.fd.valid()) {
     if (now > joined.reach_until_ns && joined.tables->gate().idle()) return false;
+    PassJobFailPoint(JobFailPoint::kSwitchJoin);
     auto fd = Connect(joined.meeting.address, joined.meeting.port, kRetryMs);
+    FreeIfLeaderEnded(joined, !fd && fd.error().kind == ErrorKind::kPeerFailed, now);
     if (fd && SendAll(fd->get(), EncodeJoin(joined.join, joined.meeting.secret))) joined.fd = std::move(*fd);
   }
   const SwitchSends sends = joined.member.Tick(now);
   const bool told = joined.fd.valid() && Send(joined, sends) && SendTimes(joined) && SendDigest(joined, now);
   if (joined.fd.valid() && !told) joined.fd.Reset();
   return true;
+}
+
+void SwitchThread::FreeIfLeaderEnded(Joined& joined, bool refused, int64_t now_ns) {
+  if (!refused) {
+    joined.refused_ns = 0;
+    return;
+  }
+  if (joined.refused_ns == 0) joined.refused_ns = now_ns;
+  CallGate& gate = joined.tables->gate();
+  if (now_ns - joined.refused_ns < kEndedNs || gate.idle() || gate.released()) return;
+  Log(LogLevel::kWarn,
+      "rank {}: the process at {}:{} has ended, and with it a communicator of {} ranks: its verdict is not "
+      "waited for",
+      joined.join.member, joined.meeting.address, joined.meeting.port, joined.join.n_ranks);
+  gate.Release();
 }
 
 bool SwitchThread::Receive(Joined& joined) {
@@ -159,16 +181,23 @@ bool SwitchThread::Hear(Joined& joined, std::span<const std::byte> message) {
   if (!letter) return false;
   const SwitchMessage& said = letter->message;
   if (said.kind == SwitchKind::kPrepare) {
+    PassJobFailPoint(JobFailPoint::kSwitchPrepare);
     const TableContents& table = letter->table;
     const bool usable = table.leaves_nccl_alone()
                             ? joined.tables->OfferNcclsChoice(said.version)
                             : joined.tables->Offer(said.version, policies_.Read(table.policy), table.plan);
     joined.member.Prepare(said, usable);
-    return Send(joined, joined.member.Answer());
+    PassJobFailPoint(JobFailPoint::kSwitchArmed);
+    const bool sent = Send(joined, joined.member.Answer());
+    PassJobFailPoint(JobFailPoint::kSwitchPledged);
+    return sent;
   }
   if (said.kind == SwitchKind::kVerdict) {
+    PassJobFailPoint(JobFailPoint::kSwitchVerdict);
     const uint32_t next = joined.tables->gate().next_version();
-    if (joined.member.TakeVerdict(said.attempt, said.commit)) joined.tables->Committed(next);
+    if (!joined.member.TakeVerdict(said.attempt, said.commit)) return true;
+    joined.tables->Committed(next);
+    PassJobFailPoint(JobFailPoint::kSwitchCommitted);
   }
   return true;
 }

@@ -51,6 +51,7 @@ class SwitchThread {
     int64_t reach_until_ns = 0;  // for reaching the leader (again)
     int64_t look_ns = 0;         // when to look for new checkpoints of decisions
     uint64_t told_until = 0;     // call of the last that the leader was told
+    int64_t refused_ns = 0;      // since when its host refuses connections; 0: it does not
     UniqueFd fd;                 // invalid: not connected
     std::vector<std::byte> received;
   };
@@ -63,6 +64,9 @@ class SwitchThread {
   bool IsPresent(const Joined& joined) const;
   // False when it is over.
   bool GoOn(Joined& joined);
+  // The leader's process has ended, and it was a rank of the communicator, which is dead: nobody waits for
+  // its verdict any more, so that NCCL can fail the calls as it would without us.
+  static void FreeIfLeaderEnded(Joined& joined, bool refused, int64_t now_ns);
   // False when the connection is over.
   bool Receive(Joined& joined);
   bool Hear(Joined& joined, std::span<const std::byte> message);

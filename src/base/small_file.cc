@@ -4,26 +4,34 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
-#include <fstream>
+
+#include "src/base/file_kind.h"
+#include "src/base/job_fail_point.h"
+#include "src/base/unique_fd.h"
 
 namespace dynamiccl {
 
 Result<std::string> ReadSmallFile(const std::string& path, size_t most_bytes) {
-  std::ifstream file(path, std::ios::binary);
+  // O_NONBLOCK: opening a pipe must not wait for a writer.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) return MakeError(ErrorKind::kNotFound, "{}: cannot be read: {}", path, ErrnoText(errno));
+  DYNAMICCL_CHECK_OK(CheckIsFile(fd.get(), path));
   std::string text;
   char buffer[4096];
-  while (file && text.size() <= most_bytes) {
-    file.read(buffer, sizeof(buffer));
-    text.append(buffer, static_cast<size_t>(file.gcount()));
+  while (text.size() <= most_bytes) {
+    const ssize_t got = ::read(fd.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return MakeError(ErrorKind::kNotFound, "{}: cannot be read: {}", path, ErrnoText(errno));
+    if (got == 0) return text;
+    text.append(buffer, static_cast<size_t>(got));
   }
-  if (text.size() > most_bytes)
-    return MakeError(ErrorKind::kInvalidArgument, "{}: longer than {} bytes", path, most_bytes);
-  if (!file.eof()) return MakeError(ErrorKind::kNotFound, "{}: cannot be read", path);
-  return text;
+  return MakeError(ErrorKind::kInvalidArgument, "{}: longer than {} bytes", path, most_bytes);
 }
 
 bool ReplaceFile(const std::string& path, const std::string& text) {
+  if (!CheckReplaceable(path)) return false;
   const std::string beside = path + "." + std::to_string(::getpid());
   // A dead process's, or a link that another user put where its name was foreseen.
   ::unlink(beside.c_str());
@@ -32,7 +40,9 @@ bool ReplaceFile(const std::string& path, const std::string& text) {
   if (file == nullptr) return false;
   bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   written = std::fclose(file) == 0 && written;
+  PassJobFailPoint(JobFailPoint::kFileWritten);
   written = written && std::rename(beside.c_str(), path.c_str()) == 0;
+  PassJobFailPoint(JobFailPoint::kFileRenamed);
   if (!written) ::unlink(beside.c_str());
   return written;
 }

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "src/base/file_kind.h"
+#include "src/base/job_fail_point.h"
 #include "src/base/unique_fd.h"
 
 namespace dynamiccl {
@@ -30,9 +32,7 @@ Result<UniqueFd> OpenRegular(const std::string& path, struct stat& info) {
                      ErrnoText(code));
   }
   if (::fstat(fd.get(), &info) != 0) return Unavailable(path, errno);
-  if (!S_ISREG(info.st_mode)) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: not a regular file", path), "name a file");
-  }
+  DYNAMICCL_CHECK_OK(CheckIsFile(fd.get(), path));
   return fd;
 }
 
@@ -75,8 +75,10 @@ Result<WholeFile> ReadWholeFile(const std::string& path, size_t most_bytes) {
 }
 
 Status WriteWholeFile(const std::string& path, std::span<const std::byte> bytes) {
+  DYNAMICCL_CHECK_OK(CheckReplaceable(path));
   const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
   Status status = WriteAndSync(temporary, bytes);
+  PassJobFailPoint(JobFailPoint::kStoreWritten);
   if (status && std::rename(temporary.c_str(), path.c_str()) != 0) status = Unavailable(path, errno);
   if (status) return {};
   ::unlink(temporary.c_str());

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "src/base/file_kind.h"
+
 namespace dynamiccl {
 
 namespace {
@@ -60,6 +62,7 @@ Result<Topology> LoadTopology(const std::string& name_or_path) {
     if (name_or_path == preset.name) return preset.topology;
     names += std::string(names.empty() ? "" : ", ") + preset.name;
   }
+  DYNAMICCL_CHECK_OK(CheckIsFile(name_or_path));
   std::ifstream file(name_or_path);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {

@@ -85,7 +85,6 @@ TEST_F(ControlPlane, AYesIsToldAgainHoweverManyCameAfterIt) {
   }
   other.join();
   for (int situation = 0; situation < kSituations; situation += 7) {
-    // Whatever it says now: the verdict is the one that all others have.
     const auto verdict = ask(pledge(1, situation, "other"));
     EXPECT_TRUE(verdict && verdict->agreed) << situation;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +31,7 @@ bool g_timed = false;
 void (*g_hook)() = nullptr;
 IdleQuestions g_questions;
 
-void LoadTuner(ncclComm& comm) {
+void LoadTuner(ncclComm& comm, int n_ranks) {
   if (std::getenv("NCCL_TUNER_PLUGIN") == nullptr) return;
   comm.tuner = static_cast<const ncclTuner_v6_t*>(::dlsym(RTLD_DEFAULT, "ncclTunerPlugin_v6"));
   if (comm.tuner == nullptr) return;
@@ -39,7 +40,7 @@ void LoadTuner(ncclComm& comm) {
   model.fabric = {1, 1, 8, {1, 10}, {5, 5}};
   ncclTunerConstants_v5_t constants = dynamiccl::ToTunerConstants(model);
   ncclNvlDomainInfo_v5_t domains{1, 1, 1};
-  comm.tuner->init(&comm.context, 1, 1, 1, nullptr, &domains, &constants);
+  comm.tuner->init(&comm.context, 1, static_cast<size_t>(n_ranks), 1, nullptr, &domains, &constants);
 }
 
 using Table = std::array<float, kTable.size()>;
@@ -70,13 +71,16 @@ DYNAMICCL_EXPORT ncclResult_t ncclGetVersion(int* version) {
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  static std::atomic<uint64_t> made{0};
+  const uint64_t number = ++made;
   std::memset(id, 0, sizeof(*id));
+  std::memcpy(id->internal, &number, sizeof(number));
   return ncclSuccess;
 }
 
-DYNAMICCL_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t* comm, int, ncclUniqueId, int) {
+DYNAMICCL_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t* comm, int n_ranks, ncclUniqueId, int) {
   *comm = new ncclComm();
-  LoadTuner(**comm);
+  LoadTuner(**comm, n_ranks);
   return ncclSuccess;
 }
 

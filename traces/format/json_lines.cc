@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "src/base/file_kind.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -127,6 +129,7 @@ void CheckMagic(const Json& json, const std::string& magic, int version, const c
 }
 
 Result<std::string> ReadWholeFile(const std::string& path) {
+  DYNAMICCL_CHECK_OK(CheckIsFile(path));
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return MakeError(ErrorKind::kNotFound, "cannot open '{}': {}", path, ErrnoText(errno));
   std::ostringstream text;
@@ -137,6 +140,7 @@ Result<std::string> ReadWholeFile(const std::string& path) {
 }
 
 Status WriteWholeFile(const std::string& path, std::string_view content) {
+  DYNAMICCL_TRY(const UniqueFd reader, HoldReader(path));
   std::ofstream stream(path, std::ios::binary | std::ios::trunc);
   stream.write(content.data(), static_cast<std::streamsize>(content.size()));
   stream.close();

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <set>
 
+#include "src/base/file_kind.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -132,6 +134,7 @@ Result<ModelShape> ParseModel(std::string_view text) {
 }
 
 Result<ModelShape> ReadParameterList(const std::string& path) {
+  DYNAMICCL_CHECK_OK(CheckIsFile(path));
   std::ifstream file(path);
   if (!file) return MakeError(ErrorKind::kNotFound, "{}: cannot be read", path);
   ModelShape model;

@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "src/base/clock.h"
+#include "src/base/job_fail_point.h"
 
 namespace dynamiccl {
 namespace {
@@ -108,6 +109,7 @@ Result<std::unique_ptr<Recorder>> Recorder::Open(const RecorderOptions& options)
 
 Status Recorder::CreateFile(const RecorderOptions& options) {
   path_ = options.path;
+  PassJobFailPoint(JobFailPoint::kTraceCreate);
   const uint64_t capacity = std::bit_ceil(std::clamp<uint64_t>(options.records_per_thread, 64, 1 << 24));
   mask_ = capacity - 1;
   const size_t table_bytes = sizeof(SegmentHeader) + kTableRecords * sizeof(TraceRecord);
@@ -118,6 +120,7 @@ Status Recorder::CreateFile(const RecorderOptions& options) {
   table_.records = reinterpret_cast<TraceRecord*>(table_.segment + 1);
   table_.segment->magic = kSegmentMagic;
   FillHeader(options);
+  PassJobFailPoint(JobFailPoint::kTraceHeader);
   return {};
 }
 
@@ -210,6 +213,7 @@ void Recorder::SetDuration(const Slot& slot, DurationSource source, int64_t nano
 
 void Recorder::Close() noexcept {
   if (header_ == nullptr || InForkedChild()) return;
+  PassJobFailPoint(JobFailPoint::kTraceClose);
   header_->closed_at = Anchor();
   std::atomic_ref(header_->closed).store(1, std::memory_order_release);
 }
@@ -238,6 +242,7 @@ Recorder::Ring* Recorder::FindOrMapRing() noexcept {
 }
 
 Status Recorder::MapRing(Ring& ring, int64_t thread_id) {
+  PassJobFailPoint(JobFailPoint::kTraceRing);
   const size_t bytes = header_->segment_bytes;
   const size_t offset = header_->first_segment + n_rings_ * bytes;
   DYNAMICCL_TRY(ring.memory, SharedMemory::ExtendFile(header_memory_.fd(), offset, bytes));
@@ -245,6 +250,7 @@ Status Recorder::MapRing(Ring& ring, int64_t thread_id) {
   ring.records = reinterpret_cast<TraceRecord*>(ring.memory.data() + sizeof(SegmentHeader));
   ring.segment->magic = kSegmentMagic;
   ring.segment->thread_id = thread_id;
+  PassJobFailPoint(JobFailPoint::kTraceRingMapped);
   std::atomic_ref(header_->segments).store(n_rings_ + 1, std::memory_order_release);
   return {};
 }

@@ -72,7 +72,7 @@ class Recorder {
   // Communicators that one process can begin and end in a trace: 255 KiB; more are counted as lost.
   static constexpr uint64_t kTableRecords = 4079;
   // More threads than this that ever call NCCL in one process at a time lose their records (counted).
-  static constexpr uint32_t kMaxRings = 64;
+  static constexpr uint32_t kMaxRings = 1024;
 
   Recorder() = default;
   Status CreateFile(const RecorderOptions& options);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "src/base/byte_codec.h"
+#include "src/base/job_fail_point.h"
 #include "src/base/log.h"
 #include "src/base/sha256.h"
 #include "src/base/unique_fd.h"
@@ -191,6 +192,7 @@ Result<SiteStore> ReadSiteStore(const std::string& path) {
 
 Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t now_s, int64_t patience_ns) {
   DYNAMICCL_TRY(const UniqueFd lock, Lock(path, patience_ns));
+  PassJobFailPoint(JobFailPoint::kStoreLocked);
   auto store = ReadSiteStore(path);
   if (!store && store.error().kind == ErrorKind::kCorrupt) {
     Log(LogLevel::kWarn, "{}; it is kept as {}.damaged and begun anew", store.error().message, path);
@@ -203,7 +205,9 @@ Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t 
   if (!store) return tl::unexpected<Error>(store.error());
   for (const auto& [key, confirmed] : learnt.entries()) store->Learn(key, confirmed);
   store->Age(now_s);
-  return WriteWholeFile(path, FormatSiteStore(*store));
+  DYNAMICCL_CHECK_OK(WriteWholeFile(path, FormatSiteStore(*store)));
+  PassJobFailPoint(JobFailPoint::kStoreRenamed);
+  return {};
 }
 
 }  // namespace dynamiccl

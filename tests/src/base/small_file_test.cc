@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/base/small_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "src/base/file_kind.h"
+#include "src/base/whole_file.h"
 
 namespace dynamiccl {
 namespace {
@@ -49,6 +54,35 @@ TEST_F(SmallFileTest, ReadingSaysWhatIsWrong) {
   const auto missing = ReadSmallFile(folder_ + "/none", 10);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound);
+}
+
+// Pipes would wait for ever, /dev/zero would never end, and a new file in their place would destroy them.
+TEST_F(SmallFileTest, WhatIsNoFileIsNeitherReadNorReplaced) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", folder_ + "/link");
+  std::filesystem::create_symlink(pipe, folder_ + "/link_to_pipe");
+  for (const std::string& path :
+       {pipe, folder_, folder_ + "/link", folder_ + "/link_to_pipe", std::string("/dev/zero")}) {
+    const auto read = ReadSmallFile(path, 100);
+    ASSERT_FALSE(read) << path;
+    EXPECT_NE(read.error().message.find("not a regular file"), std::string::npos) << read.error().message;
+    EXPECT_FALSE(ReplaceFile(path, "x")) << path;
+    EXPECT_FALSE(WriteWholeFile(path, {})) << path;
+  }
+  EXPECT_FALSE(CheckReplaceable("/dev/stdin")) << "a link of the system";
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ + "/link"));
+  EXPECT_EQ(Entries(), 3u) << "something is left beside them";
+}
+
+TEST_F(SmallFileTest, APipeIsWrittenToWhereSomebodyReadsIt) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_FALSE(HoldReader(pipe));
+  const UniqueFd reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));
+  EXPECT_TRUE(HoldReader(pipe).value().valid());
+  EXPECT_FALSE(HoldReader(folder_ + "/none").value().valid());
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/file_kind.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+
+namespace dynamiccl {
+namespace {
+
+const char* NameOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+Status NotAFile(const std::string& path, const char* what) {
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: is {}, not a regular file", path, what),
+                  "name a file");
+}
+
+Status CheckKind(const struct stat& info, const std::string& path) {
+  return S_ISREG(info.st_mode) ? Status() : NotAFile(path, NameOf(info.st_mode));
+}
+
+}  // namespace
+
+Status CheckIsFile(int fd, const std::string& path) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return MakeError(ErrorKind::kUnavailable, "{}: cannot be examined", path);
+  return CheckKind(info, path);
+}
+
+Status CheckIsFile(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) != 0 ? Status() : CheckKind(info, path);
+}
+
+Status CheckReplaceable(const std::string& path) {
+  // Links such as /dev/stdout, whatever they lead to now.
+  const bool of_system = path.starts_with("/dev/") && !path.starts_with("/dev/shm/");
+  if (of_system && std::filesystem::is_symlink(path)) return NotAFile(path, "a link of the system");
+  return CheckIsFile(path);
+}
+
+Result<UniqueFd> HoldReader(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return UniqueFd();
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.valid() || errno != ENXIO) return fd;
+  return WithHint(MakeError(ErrorKind::kUnavailable, "{}: is a pipe that nobody reads", path),
+                  "start its reader first, or name a file");
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linked into the object that tests preload: arms the places of src/base/job_fail_point.h.
+//   FAIL_NOTE=path       each place that a process passes is added there, once a process
+//   FAIL_AT=name:what[:n]  the n-th time that a place is passed, from 1:
+//     kill    SIGKILL    stop  SIGSTOP, and SIGCONT after FAIL_STOP_MS (default 700)
+//   FAIL_MESSAGES=what   to a fourth of the control messages that the process sends, by FAIL_SEED:
+//     late    up to 80 ms later    twice   sent two times
+//     lost    not sent             cut     not sent, and the connection ends
+// `dynamiccl_fail_points` lists the places, one a line.
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <string>
+
+#include "src/base/job_fail_point.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr const char* kNames[] = {
+#define X(id, name) name,
+#include "src/base/job_fail_points.def"
+#undef X
+};
+constexpr size_t kPoints = std::size(kNames);
+
+struct Armed {
+  const char* note = nullptr;
+  std::string at;
+  std::string what;
+  int passes = 1;
+  std::string message;
+  unsigned seed = 1;
+};
+// Before any other object of this file is made.
+Armed& TheArmed() {
+  static Armed armed;
+  return armed;
+}
+
+const char* Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// A process that is stopped cannot wake itself.
+void WakeLater() {
+  const int wait_ms = std::atoi(Variable("FAIL_STOP_MS"));
+  const double seconds = (wait_ms > 0 ? wait_ms : 700) / 1000.0;
+  const std::string command =
+      "sleep " + std::to_string(seconds) + "; kill -CONT " + std::to_string(::getpid());
+  const char* arguments[] = {"sh", "-c", command.c_str(), nullptr};
+  char* nothing[] = {nullptr};
+  pid_t waker = 0;
+  ::posix_spawn(&waker, "/bin/sh", nullptr, nullptr, const_cast<char**>(arguments), nothing);
+}
+
+void Note(JobFailPoint point) {
+  static std::array<std::atomic<bool>, kPoints> noted{};
+  if (TheArmed().note == nullptr || noted[static_cast<size_t>(point)].exchange(true)) return;
+  const std::string line = std::string(kNames[static_cast<size_t>(point)]) + "\n";
+  const int file = ::open(TheArmed().note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (file < 0 || ::write(file, line.data(), line.size()) < 0) std::abort();
+  ::close(file);
+}
+
+void Act(JobFailPoint point) {
+  Note(point);
+  if (TheArmed().at != kNames[static_cast<size_t>(point)]) return;
+  static std::atomic<int> passed{0};
+  if (++passed != TheArmed().passes) return;
+  if (TheArmed().what == "kill") ::raise(SIGKILL);
+  if (TheArmed().what != "stop") return;
+  WakeLater();
+  ::raise(SIGSTOP);
+}
+
+Status Disturb(int fd, std::span<const std::byte> bytes, SendBytes send) {
+  static std::mutex mutex;
+  static std::minstd_rand random(TheArmed().seed);
+  unsigned drawn = 0;
+  {
+    const std::lock_guard lock(mutex);
+    drawn = static_cast<unsigned>(random());
+  }
+  if (drawn % 4 != 0) return send(fd, bytes);
+  if (TheArmed().message == "lost") return {};
+  if (TheArmed().message == "cut") {
+    ::shutdown(fd, SHUT_RDWR);
+    return {};
+  }
+  if (TheArmed().message == "late") ::usleep(drawn / 4 % 80'000);
+  if (TheArmed().message == "twice") {
+    if (const Status first = send(fd, bytes); !first) return first;
+  }
+  return send(fd, bytes);
+}
+
+__attribute__((constructor)) void Arm() {
+  const std::string at = Variable("FAIL_AT");
+  const size_t colon = at.find(':');
+  const size_t second = at.find(':', colon + 1);
+  TheArmed().at = at.substr(0, colon);
+  if (colon != std::string::npos) TheArmed().what = at.substr(colon + 1, second - colon - 1);
+  if (colon != std::string::npos && second != std::string::npos)
+    TheArmed().passes = std::atoi(at.c_str() + second + 1);
+  if (*Variable("FAIL_NOTE") != '\0') TheArmed().note = Variable("FAIL_NOTE");
+  TheArmed().message = Variable("FAIL_MESSAGES");
+  TheArmed().seed = static_cast<unsigned>(std::atoi(Variable("FAIL_SEED"))) + 1;
+  g_act_at_fail_point.store(&Act);
+  if (!TheArmed().message.empty()) g_send_message.store(&Disturb);
+}
+
+}  // namespace
+}  // namespace dynamiccl
+
+extern "C" __attribute__((visibility("default"))) const char* dynamiccl_fail_points() {
+  static std::string all;
+  if (all.empty()) {
+    for (const char* name : dynamiccl::kNames) all += std::string(name) + "\n";
+  }
+  return all.c_str();
+}

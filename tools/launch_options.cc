@@ -29,6 +29,26 @@ std::string DescribeChoice(const RuntimeOptions& runtime) {
   return "no policy: NCCL's own choices";
 }
 
+// Its file is looked up when --home is known.
+void AddPolicy(CLI::App& app, LaunchOptions& options) {
+  const CLI::Validator file(
+      [](std::string& word) { return word == kStarterWord ? std::string() : CLI::ExistingFile(word); },
+      "FILE or starter");
+  app.add_option("--policy", options.runtime.policy,
+                 "Policy file (.dcpolicy) to load the runtime with, or the word starter for the one that is "
+                 "shipped (a file of that name is ./starter)")
+      ->check(file);
+  app.final_callback([&options] {
+    std::string& policy = options.runtime.policy;
+    if (policy != kStarterWord) return;
+    auto found = FindInstallation(options.home).and_then([&](const Installation& installation) {
+      return PolicyFileOf(installation, policy);
+    });
+    if (!found) throw CLI::ValidationError("--policy", found.error().message);
+    policy = *found;
+  });
+}
+
 }  // namespace
 
 void RegisterNcclOptions(CLI::App& app, LaunchOptions& options) {
@@ -43,8 +63,7 @@ void RegisterNcclOptions(CLI::App& app, LaunchOptions& options) {
 void RegisterRankOptions(CLI::App& app, LaunchOptions& options) {
   RuntimeOptions& runtime = options.runtime;
   app.add_option("--topology", runtime.topology, "Topology of hostccl: a TOML file or the name of a preset");
-  app.add_option("--policy", runtime.policy, "Policy file (.dcpolicy) to load the runtime with")
-      ->check(CLI::ExistingFile);
+  AddPolicy(app, options);
   app.add_option("--rules", runtime.rules, "Override rules (CSV or TOML); they win over the policy")
       ->check(CLI::ExistingFile);
   app.add_option("--mode", runtime.mode, "Load the runtime in this mode: off, observe, frozen or adaptive")

@@ -21,6 +21,21 @@ Result<std::vector<std::string>> SiblingCommand(const std::string& path, const s
   return command;
 }
 
+Status NamePolicies(const Installation& installation, const std::string& option,
+                    std::vector<std::string>& words) {
+  bool is_value = false;
+  for (std::string& word : words) {
+    const bool joined = word.starts_with(option + "=");
+    if (joined || (is_value && !word.starts_with("-"))) {
+      const size_t begin = joined ? option.size() + 1 : 0;
+      DYNAMICCL_TRY(const std::string path, PolicyFileOf(installation, word.substr(begin)));
+      word.replace(begin, word.npos, path);
+    }
+    if (word.starts_with("-")) is_value = word == option;
+  }
+  return {};
+}
+
 Status BecomeSibling(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/command_line.h"
+#include "tools/launch/installation.h"
 
 namespace dynamiccl {
 
@@ -13,6 +14,10 @@ namespace dynamiccl {
 // empty path is an error that says that the build lacks the program (exit code 3).
 Result<std::vector<std::string>> SiblingCommand(const std::string& path, const std::string& name,
                                                 CommandLine& line);
+
+// Among the values of `option` the word starter becomes the file that it stands for (installation.h).
+Status NamePolicies(const Installation& installation, const std::string& option,
+                    std::vector<std::string>& words);
 
 // Replaces this process; returns only when that fails.
 Status BecomeSibling(const std::vector<std::string>& command);

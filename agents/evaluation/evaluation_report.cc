@@ -142,7 +142,8 @@ std::string FormatJson(const Evaluation& evaluation) {
   Json config = Json::array(), structure = Json::array();
   for (const RegretSummary& regret : evaluation.regrets) config.push_back(ToJson(regret));
   for (const StructureAccuracy& accuracy : evaluation.structures) structure.push_back(ToJson(accuracy));
-  const Json json = {{"policy_sha256", evaluation.policy_sha256},
+  const Json json = {{"schema", 1},
+                     {"policy_sha256", evaluation.policy_sha256},
                      {"config", std::move(config)},
                      {"structure", std::move(structure)}};
   return json.dump(1) + "\n";

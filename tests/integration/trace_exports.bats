@@ -76,3 +76,26 @@ assert ends and all(sorted(way) == ["f", "s"] for way in ends.values()), "an arr
 assert any(e["args"]["call"] == 0 for e in slices)
 EOF
 }
+
+@test "what is written is told as JSON, on standard output alone" {
+  said() { "$DYNAMICCL_BIN" trace "$@" --json 2>/dev/null | python3 -c 'import json,sys; d = json.load(sys.stdin); assert d["schema"] == 1; print(*(d[k] for k in sys.argv[1:]))' "${keys[@]}"; }
+  records=$("$DYNAMICCL_BIN" trace export t.ctrace --to jsonl | grep -c issued_ns)
+  keys=(output records lost processes)
+  [ "$(said merge t.ctrace -o m.ctrace)" = "m.ctrace $records 0 2" ]
+  [ "$(said recover t.ctrace -o r.ctrace)" = "r.ctrace $records 0 2" ]
+  keys=(output records bytes)
+  [ "$(said archive t.ctrace -o a.ctracez)" = "a.ctracez $records $(stat -c %s a.ctracez)" ]
+  [ "$(said unarchive a.ctracez -o u.ctrace)" = "u.ctrace $records $(stat -c %s t.ctrace)" ]
+  keys=(output format files)
+  [ "$(said export t.ctrace --to csv -o t.csv)" = "t.csv csv [{'name': '', 'bytes': $(stat -c %s t.csv)}]" ]
+  keys=(output framework ranks steps)
+  [ "$(said generate --framework ddp --data-parallel 4 --model gpt:layers=1,hidden=64 -o g.ctrace)" = "g.ctrace ddp 4 3" ]
+  "$DYNAMICCL_BIN" trace generate --explain --framework ddp --json | python3 -c '
+import json, sys
+found = json.load(sys.stdin)
+assert [f["name"] for f in found["frameworks"]] == ["ddp"]
+assert any(s["name"] == "find_unused_parameters" for s in found["frameworks"][0]["settings"]) and found["models"]'
+  run "$DYNAMICCL_BIN" trace export t.ctrace --to csv --json
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"--output"* ]]
+}

@@ -30,6 +30,13 @@ fetch() { # package
   mv "$work/$1.unpacked" "$cache/$1.unpacked"
 }
 
+# Its operator new is its own: it shows none to the program, and takes none of it.
+for object in libdynamiccl.so libdynamiccl-audit.so; do
+  foreign="$(nm -D "$objects/$object" | awk '{print $NF}' | grep -E '^_Z(n|d)[aw]' || true)"
+  [[ -z "$foreign" ]] || { printf 'error: %s shares with the program: %s\n' "$object" "$foreign" >&2; exit 1; }
+done
+nm -D --defined-only "$objects/libdynamiccl.so" | awk '$NF !~ /^(nccl|dynamiccl)/ {print "error: exported: " $NF; bad = 1} END {exit bad}'
+
 program="$work/loads_object"
 "$objects/../tools/zig-cc" -o "$program" "$root/tests/plugin/loads_object.c" -ldl
 

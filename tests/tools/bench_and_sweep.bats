@@ -92,6 +92,35 @@ assert all(r["algorithm"] and r["channels"] >= 1 for r in cells)
 END
 }
 
+@test "a sweep's table is JSON where asked, and the report of a run on its topology says the regret" {
+  bats_require_minimum_version 1.5.0
+  run --separate-stderr "$DYNAMICCL_BIN" sweep --hostccl --topology two-nodes-ethernet --collectives all_reduce --sizes 64K \
+    --repeats 4 --budget 20s -o s.measurements --json
+  [ "$status" -eq 0 ]
+  echo "$output" | python3 -c '
+import json, sys
+found = json.load(sys.stdin)
+assert found["schema"] == 1 and found["output"] == "s.measurements" and found["topologies"] == ["two-nodes-ethernet"]
+row, = found["rows"]
+assert (row["collective"], row["bytes"]) == ("AllReduce", 65536) and row["best_us"]["median"] > 0 and row["default_us"]["repeats"] == 2
+assert found["measured"] == sum(json.loads(line).get("kind") == "row" for line in open("s.measurements")) > 1'
+  for choices in "" "--policy starter"; do # without a tuner nobody is told how many nodes there are
+    # shellcheck disable=SC2086
+    "$DYNAMICCL_BIN" record -q --hostccl -o run.ctrace -n 2 --topology two-nodes-ethernet $choices -- \
+      "$DYNAMICCL_BIN" bench all_reduce -b 64K -e 64K -n 5 -w 1 -g 1 > bench.txt
+    "$DYNAMICCL_BIN" report run.ctrace s.measurements --json > report.json
+    python3 - <<'END'
+import json
+regret, = json.load(open("report.json"))["runs"][0]["regret"]
+row, = [r for r in regret["rows"] if r["bytes"] == 65536]
+assert regret["topology"] == "two-nodes-ethernet" and row["calls"] >= 5, regret
+assert 0 < regret["counted_calls"] <= regret["calls"] and min(regret[k] for k in ("chosen_s", "default_s", "best_s")) > 0, regret
+END
+  done
+  "$DYNAMICCL_BIN" report run.ctrace s.measurements -o report.html
+  grep -q "<h3>Regret" report.html
+}
+
 @test "what the sweep forces is what runs" {
   NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING NCCL_DEBUG_FILE="$PWD/log.%p" run "$DYNAMICCL_BIN" sweep --hostccl \
     --sizes 64K --collectives all_reduce --repeats 2 -o s.measurements

@@ -145,6 +145,25 @@ TEST(Regret, ComparesChoicesDefaultAndBestOnTheFabricOfTheRun) {
   EXPECT_NEAR(regrets[0].RegretShare(), 0.25, 1e-9);
 }
 
+TEST(Regret, TakesEveryFabricOfTheRanksWhereNobodyWasToldTheNodes) {
+  std::vector<RunKeyAccount> keys(1);
+  keys[0].key = {2, 1, Collective::kAllReduce, 1 << 20};
+  keys[0].calls = 3;
+  auto regrets = RegretsOf(keys, Sweep());
+  ASSERT_EQ(regrets.size(), 2u);
+  EXPECT_EQ(regrets[0].topology, "slow");
+  EXPECT_NEAR(regrets[0].chosen_s, 300e-6, 1e-12) << "NCCL's own choices";
+  EXPECT_NEAR(regrets[0].best_s, 150e-6, 1e-12);
+  keys.push_back(keys[0]);
+  keys[1].key.bytes = 1 << 10;
+  keys[1].decided[DecidedBy::kNccl] = 1;
+  regrets = RegretsOf(keys, Sweep());
+  ASSERT_EQ(regrets.size(), 1u);
+  EXPECT_EQ(regrets[0].topology, "one-node");
+  keys[0].key.n_ranks = 4;
+  EXPECT_TRUE(RegretsOf({keys[0]}, Sweep()).empty());
+}
+
 TEST(GuardAccount, AddsTheProcessesUp) {
   const auto account =
       GuardAccountOf(ParseMetrics("dynamiccl_table_versions_total{reason=\"search\",rank=\"0\"} 2\n"

@@ -26,6 +26,27 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   ! grep -q " v1$" elsewhere-0.log
 }
 
+@test "every command that takes a policy takes the word starter, and a file of that name is ./starter" {
+  starter=$("$DYNAMICCL_BIN" path --starter)
+  echo "no policy" > starter
+  "$DYNAMICCL_BIN" run --policy starter --json run.json -- true
+  grep -qF "\"policy\": \"$starter\"" run.json
+  "$DYNAMICCL_BIN" run --policy ./starter --json own.json -- true
+  grep -q '"policy": "/.*/starter"' own.json
+  ! grep -qF "$starter" own.json
+  "$DYNAMICCL_BIN" inspect starter --json > word.json
+  "$DYNAMICCL_BIN" inspect "$starter" --json | cmp - word.json
+  "$DYNAMICCL_BIN" explain starter --bytes 64K > /dev/null
+  run "$DYNAMICCL_BIN" inspect ./starter
+  [ "$status" -ne 0 ]
+  run "$DYNAMICCL_BIN" ctl swap starter --policy "$starter"
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"is shipped, and not replaced"* ]]
+  run "$DYNAMICCL_BIN" run --policy elsewhere -- true
+  [ "$status" -eq 2 ]
+  [[ "$output" == *elsewhere* ]]
+}
+
 @test "on held-out topologies the starter policy is not above the default beyond the bound" {
   command -v xz || skip "no xz"
   [ -x "$("$DYNAMICCL_BIN" path --agents)" ] || skip "no dynamiccl-agents in this build"

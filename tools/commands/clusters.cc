@@ -9,6 +9,7 @@
 #include "tools/clusters/random_clusters.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/report/json_output.h"
 #include "traces/format/measurement_file.h"
 
 namespace dynamiccl {
@@ -18,6 +19,7 @@ struct Words {
   std::vector<std::string> data;
   std::string output;
   std::string published;
+  bool json = false;
   ClusterOptions clusters;
 };
 
@@ -56,6 +58,7 @@ Result<int> ClustersCommand(CommandLine& line) {
       ->capture_default_str();
   app.add_option("--published", words.published,
                  "Write this system's published times as a sweep instead; algorithms must have been forced");
+  app.add_flag("--json", words.json, "Say as JSON what was written");
   if (const auto exit = line.Parse()) return *exit;
   TimedSystems data;
   for (const std::string& path : words.data) DYNAMICCL_CHECK_OK(data.Read(path));
@@ -65,6 +68,14 @@ Result<int> ClustersCommand(CommandLine& line) {
   if (!file) return tl::unexpected<Error>(file.error());
   file->command = line.Quoted();
   DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.output, *file));
+  if (words.json) {
+    PrintJson({{"schema", 1},
+               {"output", words.output},
+               {"topologies", file->contexts.size()},
+               {"rows", file->rows.size()},
+               {"systems", systems.size()}});
+    return kExitOk;
+  }
   fmt::print("{}: {} topologies, {} times, from {} fitted systems\n", words.output, file->contexts.size(),
              file->rows.size(), systems.size());
   return kExitOk;

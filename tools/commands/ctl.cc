@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <strings.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/report/json_output.h"
 #include "tools/running/metrics_reading.h"
 #include "tools/running/policy_swap.h"
@@ -18,7 +20,7 @@ namespace dynamiccl {
 namespace {
 
 struct CtlOptions {
-  std::string fresh;
+  std::string fresh;  // a file, or the word for the policy that is shipped
   std::string policy;
   int process_id = 0;
   bool json = false;
@@ -44,6 +46,13 @@ std::vector<MetricLine> MetricsOf(const RunningProcess& process) {
   return ParseMetrics(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
+// Empty where none is set.
+std::string PolicyOf(const RunningProcess& process) {
+  if (SettingOf(process, "DYNAMICCL_POLICY") != kStarterWord) return process.PathSetting("DYNAMICCL_POLICY");
+  const auto installation = FindInstallation();
+  return installation ? PolicyFileOf(*installation, kStarterWord).value_or("") : "";
+}
+
 // "policy 120, nccl 30", or why nothing is known.
 std::string CountsText(const std::map<std::string, double>& counts, const char* nothing) {
   std::string text;
@@ -66,7 +75,7 @@ Json StatusJson(const RunningProcess& process) {
           {"rank", process.rank},
           {"program", process.program},
           {"mode", ModeOf(metrics, process)},
-          {"policy", process.PathSetting("DYNAMICCL_POLICY")},
+          {"policy", PolicyOf(process)},
           {"trace", process.trace},
           {"metrics", process.PathSetting("DYNAMICCL_METRICS")},
           {"decisions", SumBy(metrics, "dynamiccl_decisions_total", "decided_by")},
@@ -77,7 +86,7 @@ Json StatusJson(const RunningProcess& process) {
 void PrintStatus(const RunningProcess& process) {
   const std::vector<MetricLine> metrics = MetricsOf(process);
   const std::string mode = ModeOf(metrics, process);
-  const std::string policy = process.PathSetting("DYNAMICCL_POLICY");
+  const std::string policy = PolicyOf(process);
   const char* const unknown =
       metrics.empty() ? "not known: start jobs with DYNAMICCL_METRICS=folder/%r.prom" : "none";
   fmt::print("process {}{}: {}\n", process.id, process.rank < 0 ? "" : fmt::format(", rank {}", process.rank),
@@ -115,21 +124,38 @@ Result<std::string> OnePath(const std::set<std::string>& paths) {
 }
 
 // The policy file that the chosen jobs watch.
-Result<std::string> WatchedPolicy(const CtlOptions& options) {
-  if (!options.policy.empty()) return options.policy;
+Result<std::string> WatchedPolicy(const CtlOptions& options, const Installation& installation) {
+  if (!options.policy.empty()) return PolicyFileOf(installation, options.policy);
   std::set<std::string> paths;
   for (const RunningProcess& process : Chosen(options)) {
-    const std::string path = process.PathSetting("DYNAMICCL_POLICY");
+    const std::string path = PolicyOf(process);
     if (!path.empty() && ::strcasecmp(SettingOf(process, "DYNAMICCL_MODE").c_str(), "adaptive") == 0)
       paths.insert(path);
   }
   return OnePath(paths);
 }
 
+// The policy that is shipped is every user's: a swap would change it under other jobs, and for later ones.
+Status RequireOwn(const std::string& path, const Installation& installation) {
+  std::error_code ignored;
+  const auto shipped = PolicyFileOf(installation, kStarterWord);
+  if (!shipped || !std::filesystem::equivalent(path, *shipped, ignored)) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is shipped, and not replaced", path),
+                  "start jobs that shall be swapped with a copy: cp $(dynamiccl path --starter) p.dcpolicy");
+}
+
+Result<PolicySwap> SwapOrRollBack(const CtlOptions& options, const std::string& path,
+                                  const Installation& installation) {
+  DYNAMICCL_CHECK_OK(RequireOwn(path, installation));
+  if (options.fresh.empty()) return RollBackPolicy(path);
+  DYNAMICCL_TRY(const std::string fresh, PolicyFileOf(installation, options.fresh));
+  return SwapPolicy(path, fresh);
+}
+
 Result<int> Change(const CtlOptions& options) {
-  DYNAMICCL_TRY(const std::string path, WatchedPolicy(options));
-  DYNAMICCL_TRY(const PolicySwap swap,
-                options.fresh.empty() ? RollBackPolicy(path) : SwapPolicy(path, options.fresh));
+  DYNAMICCL_TRY(const Installation installation, FindInstallation());
+  DYNAMICCL_TRY(const std::string path, WatchedPolicy(options, installation));
+  DYNAMICCL_TRY(const PolicySwap swap, SwapOrRollBack(options, path, installation));
   if (options.json) {
     PrintJson(
         {{"schema", 1}, {"policy", path}, {"before", ToHex(swap.before)}, {"after", ToHex(swap.after)}});
@@ -151,7 +177,7 @@ Result<int> CtlCommand(CommandLine& line) {
       app.add_subcommand("status", "Say which jobs run with DynamICCL here, and what they decided");
   CLI::App* const swap =
       app.add_subcommand("swap", "Give adaptive jobs another policy, which is checked first");
-  swap->add_option("file", options.fresh, "Policy file to take up")->required();
+  swap->add_option("file", options.fresh, "Policy file to take up, or the word starter")->required();
   CLI::App* const rollback =
       app.add_subcommand("rollback", "Give them back the policy before the last change");
   for (CLI::App* const action : {swap, rollback})

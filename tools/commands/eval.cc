@@ -18,6 +18,7 @@ Result<int> EvalCommand(CommandLine& line) {
   DYNAMICCL_TRY(std::vector<std::string> command,
                 SiblingCommand(installation.agents, "dynamiccl-agents", line));
   command.insert(command.begin() + 1, "eval");
+  DYNAMICCL_CHECK_OK(NamePolicies(installation, "--policy", command));
   DYNAMICCL_CHECK_OK(BecomeSibling(command));
   return kExitEnvironment;
 }

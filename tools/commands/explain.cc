@@ -10,6 +10,7 @@
 #include "tools/exit_code.h"
 #include "tools/explain/assumed_fabric.h"
 #include "tools/explain/explanation.h"
+#include "tools/launch/installation.h"
 #include "tools/report/choice_comparison.h"
 #include "tools/report/json_output.h"
 #include "traces/format/measurement_file.h"
@@ -152,7 +153,7 @@ Json ToJson(const Explanation& explanation, const ConfigQuestion& question,
 }
 
 void Register(CLI::App& app, ExplainOptions& options) {
-  app.add_option("policy", options.policy, "Policy file (.dcpolicy)")->required();
+  app.add_option("policy", options.policy, "Policy file (.dcpolicy), or the word starter")->required();
   app.add_option("--collective", options.collective, "all_reduce, reduce_scatter, ...")
       ->capture_default_str();
   app.add_option("--bytes", options.bytes, "NCCL's total: 64K, 4M")->capture_default_str();
@@ -178,7 +179,9 @@ Result<int> ExplainCommand(CommandLine& line) {
   ExplainOptions options;
   Register(line.app(), options);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_TRY(const std::unique_ptr<const Policy> policy, ReadPolicyFile(options.policy));
+  DYNAMICCL_TRY(const Installation installation, FindInstallation());
+  DYNAMICCL_TRY(const std::string path, PolicyFileOf(installation, options.policy));
+  DYNAMICCL_TRY(const std::unique_ptr<const Policy> policy, ReadPolicyFile(path));
   DYNAMICCL_TRY(const MeasurementContext fabric, FabricOf(options));
   DYNAMICCL_TRY(const ConfigQuestion question, QuestionOf(options));
   OverrideRules rules;

@@ -11,6 +11,7 @@
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/explain/assumed_fabric.h"
+#include "tools/launch/installation.h"
 #include "tools/report/choice_comparison.h"
 #include "tools/report/json_output.h"
 #include "tools/report/policy_choices.h"
@@ -87,13 +88,16 @@ Result<int> InspectSiteStore(const InspectOptions& options) {
 Result<int> InspectCommand(CommandLine& line) {
   InspectOptions options;
   line.app()
-      .add_option("policy", options.policy, "Policy file (.dcpolicy) or site store (.dcsite)")
+      .add_option("policy", options.policy,
+                  "Policy file (.dcpolicy), the word starter, or site store (.dcsite)")
       ->required();
   line.app().add_option(
       "--measurements", options.measurements,
       "Measurement file whose fabrics the table is made for (default: NCCL's own for Hopper)");
   line.app().add_flag("--json", options.json, "As JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const Installation installation, FindInstallation());
+  DYNAMICCL_TRY(options.policy, PolicyFileOf(installation, options.policy));
   if (IsSiteStore(options.policy)) return InspectSiteStore(options);
   DYNAMICCL_TRY(const std::unique_ptr<const Policy> policy, ReadPolicyFile(options.policy));
   DYNAMICCL_TRY(const std::vector<MeasurementContext> fabrics, FabricsOf(options));

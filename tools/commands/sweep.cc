@@ -23,6 +23,7 @@
 #include "tools/launch/temporary_folder.h"
 #include "tools/launch_options.h"
 #include "tools/report/choice_comparison.h"
+#include "tools/report/json_output.h"
 #include "traces/format/measurement_file.h"
 
 namespace dynamiccl {
@@ -45,6 +46,7 @@ struct Words {
   std::string worker;  // set for ranks only
   std::string label;   // name of the topology in the file, for ranks
   bool quiet = false;
+  bool json = false;
   bool all_presets = false;
   LaunchOptions launch;
 };
@@ -82,6 +84,7 @@ void Register(CLI::App& app, Words& words) {
   app.add_option("--label", words.label)->group("");
   RegisterNcclOptions(app, words.launch);
   app.add_flag("-q,--quiet", words.quiet, "No table at the end");
+  app.add_flag("--json", words.json, "The table as JSON");
 }
 
 Result<std::vector<Collective>> ParseCollectives(const std::string& text) {
@@ -305,6 +308,17 @@ void PrintTable(const MeasurementFile& file) {
   }
 }
 
+Json ToJson(const Words& words, const MeasurementFile& file) {
+  Json topologies = Json::array();
+  for (const MeasurementContext& context : file.contexts) topologies.push_back(context.topology);
+  return {{"schema", 1},
+          {"output", words.output},
+          {"library", file.library},
+          {"measured", file.rows.size()},
+          {"topologies", topologies},
+          {"rows", CellsJson(file)}};
+}
+
 }  // namespace
 
 Result<int> SweepCommand(CommandLine& line) {
@@ -329,7 +343,10 @@ Result<int> SweepCommand(CommandLine& line) {
     if (swept) fs::remove(JournalOf(words));
   }
   if (!swept) return tl::unexpected(swept.error());
-  if (!words.quiet) PrintTable(file);
+  if (words.json)
+    PrintJson(ToJson(words, file));
+  else if (!words.quiet)
+    PrintTable(file);
   return kExitOk;
 }
 

@@ -94,14 +94,27 @@ Status WriteFolder(const std::string& folder, const std::vector<ExportedFile>& f
   return {};
 }
 
+Json ToJson(const Exported& exported, const TraceOptions& options) {
+  Json files = Json::array();
+  for (const ExportedFile& file : exported.files)
+    files.push_back({{"name", file.name}, {"bytes", file.content.size()}});
+  return {{"schema", 1},
+          {"output", options.output},
+          {"format", options.to},
+          {"files", files},
+          {"notes", exported.notes}};
+}
+
 Result<int> Export(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
   DYNAMICCL_TRY(const Exported exported, ExportTrace(trace, options.to));
-  for (const std::string& note : exported.notes) spdlog::info("{}", note);
+  if (!options.json)
+    for (const std::string& note : exported.notes) spdlog::info("{}", note);
   const bool one_file = exported.files.size() == 1 && exported.files[0].name.empty();
-  if (!one_file && options.output.empty()) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "'{}' is a folder of several files", options.to),
-                    "name it with --output");
+  if (options.output.empty() && (!one_file || options.json)) {
+    const std::string why = one_file ? "--json is for standard output, and so is the export without --output"
+                                     : fmt::format("'{}' is a folder of several files", options.to);
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}", why), "name it with --output");
   }
   if (!one_file)
     DYNAMICCL_CHECK_OK(WriteFolder(options.output, exported.files));
@@ -109,6 +122,7 @@ Result<int> Export(const TraceOptions& options) {
     std::fwrite(exported.files[0].content.data(), 1, exported.files[0].content.size(), stdout);
   else
     DYNAMICCL_CHECK_OK(WriteTextFile(options.output, exported.files[0].content));
+  if (options.json) PrintJson(ToJson(exported, options));
   return kExitOk;
 }
 
@@ -128,8 +142,10 @@ void Print(const std::string& path, const TraceSummary& summary) {
   }
 }
 
-// Of each rank: equal for a run and its replay.
-Json WithOperations(Json json, const Trace& trace) {
+// Operations are of each rank: equal for a run and its replay.
+Json WithOperations(const Json& summary, const Trace& trace) {
+  Json json{{"schema", 1}};
+  json.update(summary);
   for (const TraceSection& section : trace.sections)
     json["operations"].push_back(fmt::format("{:016x}", OperationHash(CallsOf(section))));
   return json;
@@ -148,6 +164,32 @@ Result<int> Show(const TraceOptions& options) {
   return kExitResultSaysNo;
 }
 
+Json WrittenJson(const std::string& path, uint64_t records) {
+  return {{"schema", 1}, {"output", path}, {"bytes", std::filesystem::file_size(path)}, {"records", records}};
+}
+
+struct RecordCounts {
+  uint64_t whole = 0;
+  uint64_t lost = 0;
+};
+
+RecordCounts CountRecords(const Trace& trace) {
+  RecordCounts counts;
+  for (const TraceSection& section : trace.sections) {
+    counts.whole += section.records.size();
+    counts.lost += section.lost;
+  }
+  return counts;
+}
+
+void PrintWritten(const TraceOptions& options, const Trace& trace) {
+  const RecordCounts counts = CountRecords(trace);
+  Json json = WrittenJson(options.output, counts.whole);
+  json["lost"] = counts.lost;
+  json["processes"] = trace.sections.size();
+  PrintJson(json);
+}
+
 Result<int> Merge(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
   if (const Status agree = CheckRanksAgree(trace); !agree) {
@@ -155,19 +197,17 @@ Result<int> Merge(const TraceOptions& options) {
     return kExitResultSaysNo;
   }
   DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, trace));
+  if (options.json) PrintWritten(options, trace);
   return kExitOk;
 }
 
 Result<int> Recover(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs, TraceReading::kSalvage));
-  size_t records = 0;
-  uint64_t lost = 0;
-  for (const TraceSection& section : trace.sections) {
-    records += section.records.size();
-    lost += section.lost;
-  }
-  spdlog::info("{} records of {} processes are whole, {} are lost", records, trace.sections.size(), lost);
+  const RecordCounts counts = CountRecords(trace);
+  spdlog::info("{} records of {} processes are whole, {} are lost", counts.whole, trace.sections.size(),
+               counts.lost);
   DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, trace));
+  if (options.json) PrintWritten(options, trace);
   return kExitOk;
 }
 
@@ -176,11 +216,13 @@ Result<int> Archive(const TraceOptions& options) {
   const auto bytes = static_cast<double>(std::filesystem::file_size(options.output));
   spdlog::info("{} records, {:.2f} bytes each", records,
                bytes / static_cast<double>(std::max<uint64_t>(records, 1)));
+  if (options.json) PrintJson(WrittenJson(options.output, records));
   return kExitOk;
 }
 
 Result<int> Unarchive(const TraceOptions& options) {
-  DYNAMICCL_CHECK_OK(CopyTraceFiles(options.inputs, options.output, TraceForm::kByName));
+  DYNAMICCL_TRY(const uint64_t records, CopyTraceFiles(options.inputs, options.output, TraceForm::kByName));
+  if (options.json) PrintJson(WrittenJson(options.output, records));
   return kExitOk;
 }
 
@@ -229,14 +271,12 @@ Result<int> TraceCommand(CommandLine& line) {
       ->add_option("-o,--output", options.output,
                    "File to write: a trace, or .measurements where the file holds results")
       ->required();
-  import->add_flag("--json", options.json, "Say as JSON what the file did not tell");
   CLI::App* const exported = AddAction(app, "export", "Write a trace for another tool", options);
   exported->add_option("--to", options.to, "Format. " + ExportFormats())->required();
   exported->add_option("-o,--output", options.output,
                        "File to write (default: standard output), or folder where the format is one");
   CLI::App* const show =
       AddAction(app, "show", "Say what a trace holds and whether its ranks agree", options);
-  show->add_flag("--json", options.json, "As JSON");
   CLI::App* const merge = AddAction(app, "merge", "Put the traces of several ranks into one file", options);
   AddOutput(merge, options);
   CLI::App* const recover =
@@ -247,6 +287,10 @@ Result<int> TraceCommand(CommandLine& line) {
   archive->add_option("-o,--output", options.output, "File to write (.ctracez)")->required();
   CLI::App* const unarchive = AddAction(app, "unarchive", "Write an archive as a trace again", options);
   AddOutput(unarchive, options);
+  import->add_flag("--json", options.json, "Say as JSON what the file did not tell");
+  show->add_flag("--json", options.json, "As JSON");
+  for (CLI::App* const writer : {exported, merge, recover, archive, unarchive})
+    writer->add_flag("--json", options.json, "Say as JSON what was written");
   TraceGenerateOptions generate_options;
   CLI::App* const generate = AddTraceGenerate(app, generate_options);
   if (const auto exit_code = line.Parse()) return *exit_code;

@@ -8,6 +8,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "tools/exit_code.h"
+#include "tools/report/json_output.h"
 #include "traces/format/trace_files.h"
 #include "traces/generators/framework_generator.h"
 #include "traces/generators/generated_trace.h"
@@ -49,6 +50,50 @@ void Explain(const std::string& framework) {
   }
 }
 
+Json RowsJson(std::span<const SettingRow> rows) {
+  Json list = Json::array();
+  for (const SettingRow& row : rows) {
+    list.push_back({{"name", row.name},
+                    {"default", row.standard},
+                    {"choices", row.choices},
+                    {"sentence", row.sentence}});
+  }
+  return list;
+}
+
+Json ExplainedJson(const std::string& framework) {
+  Json frameworks = Json::array();
+  for (const FrameworkGenerator* generator : AllFrameworkGenerators()) {
+    if (!framework.empty() && generator->name() != framework) continue;
+    frameworks.push_back({{"name", generator->name()},
+                          {"sentence", generator->sentence()},
+                          {"source", generator->source()},
+                          {"settings", RowsJson(generator->settings())}});
+  }
+  Json models = Json::array();
+  for (const ModelPreset& preset : AllModelPresets()) {
+    models.push_back(
+        {{"name", preset.name}, {"sentence", preset.sentence}, {"settings", RowsJson(preset.settings)}});
+  }
+  return {{"schema", 1}, {"frameworks", frameworks}, {"models", models}};
+}
+
+void Say(const TraceGenerateOptions& options, const ModelShape& model, const GeneratedRun& run) {
+  if (options.json) {
+    PrintJson({{"schema", 1},
+               {"output", options.output},
+               {"framework", options.framework},
+               {"ranks", options.world.Ranks()},
+               {"parameters", model.parameters.size()},
+               {"elements", model.Elements()},
+               {"steps", run.steps.size()},
+               {"calls_of_last_step", run.steps.back().size()}});
+    return;
+  }
+  spdlog::info("{}: {} parameters of {} elements on {} ranks, {} calls in the last step", options.framework,
+               model.parameters.size(), model.Elements(), options.world.Ranks(), run.steps.back().size());
+}
+
 }  // namespace
 
 CLI::App* AddTraceGenerate(CLI::App& app, TraceGenerateOptions& options) {
@@ -74,12 +119,16 @@ CLI::App* AddTraceGenerate(CLI::App& app, TraceGenerateOptions& options) {
   generate->add_flag("--explain", options.explain,
                      "Print the settings with their defaults, and write nothing");
   generate->add_option("-o,--output", options.output, "File to write (.ctrace, or .jsonl for JSON lines)");
+  generate->add_flag("--json", options.json, "Say as JSON what was written; with --explain, the settings");
   return generate;
 }
 
 Result<int> TraceGenerate(const TraceGenerateOptions& options) {
   if (options.explain) {
-    Explain(options.framework);
+    if (options.json)
+      PrintJson(ExplainedJson(options.framework));
+    else
+      Explain(options.framework);
     return kExitOk;
   }
   if (options.framework.empty() || options.output.empty()) {
@@ -93,8 +142,7 @@ Result<int> TraceGenerate(const TraceGenerateOptions& options) {
   DYNAMICCL_TRY(const GeneratedRun run,
                 GenerateRun(options.framework, model, options.world, settings, options.steps));
   DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, TraceOf(run, options.ranks_per_node)));
-  spdlog::info("{}: {} parameters of {} elements on {} ranks, {} calls in the last step", options.framework,
-               model.parameters.size(), model.Elements(), options.world.Ranks(), run.steps.back().size());
+  Say(options, model, run);
   return kExitOk;
 }
 

@@ -20,6 +20,7 @@ struct TraceGenerateOptions {
   int steps = 3;
   int ranks_per_node = 0;
   bool explain = false;
+  bool json = false;
 };
 
 CLI::App* AddTraceGenerate(CLI::App& app, TraceGenerateOptions& options);

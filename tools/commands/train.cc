@@ -35,6 +35,7 @@ Result<int> TrainCommand(CommandLine& line) {
   DYNAMICCL_TRY(std::vector<std::string> command,
                 SiblingCommand(installation.agents, "dynamiccl-agents", line));
   command.insert(command.begin() + 1, "train");
+  DYNAMICCL_CHECK_OK(NamePolicies(installation, "--from", command));
   DYNAMICCL_CHECK_OK(BecomeSibling(NameInputs(command)));
   return kExitEnvironment;
 }

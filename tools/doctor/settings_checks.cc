@@ -58,10 +58,9 @@ std::vector<Finding> CheckValues() {
 // As a job takes it: "starter" is the policy of the installation.
 std::string PathIn(Setting setting) {
   const std::string text = TextSetting(setting);
-  if (setting != Setting::kPolicy || text != "starter") return text;
+  if (setting != Setting::kPolicy) return text;
   const auto installation = FindInstallation();
-  const std::string shipped = installation ? FindDataFile(*installation, "starter.dcpolicy") : "";
-  return shipped.empty() ? text : shipped;
+  return installation ? PolicyFileOf(*installation, text).value_or(text) : text;
 }
 
 std::vector<Finding> CheckNamedFiles() {

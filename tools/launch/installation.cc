@@ -64,4 +64,12 @@ std::string FindDataFile(const Installation& installation, const std::string& re
   return IfExists(fs::path(kSourceFolder) / relative);
 }
 
+Result<std::string> PolicyFileOf(const Installation& installation, const std::string& word) {
+  if (word != kStarterWord) return word;
+  const std::string shipped = FindDataFile(installation, "starter.dcpolicy");
+  if (!shipped.empty()) return shipped;
+  return WithHint(MakeError(ErrorKind::kNotFound, "no starter.dcpolicy under '{}'", installation.home),
+                  "name a policy file, ./starter where it has that name, or an installation with --home");
+}
+
 }  // namespace dynamiccl

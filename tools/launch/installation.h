@@ -29,4 +29,11 @@ Result<Installation> FindInstallation(const std::string& home = {});
 // is none.
 std::string FindDataFile(const Installation& installation, const std::string& relative);
 
+// The word that stands for the policy that is shipped, wherever a policy file is named; a file of that name
+// in the working folder is "./starter". As jobs take it (plugin/runtime/job_settings.cc).
+inline constexpr const char* kStarterWord = "starter";
+// The file that `word` names: itself, or the policy of the installation. An error where the word is given and
+// the installation has none.
+Result<std::string> PolicyFileOf(const Installation& installation, const std::string& word);
+
 }  // namespace dynamiccl

@@ -87,4 +87,20 @@ std::string Name(const CollectiveConfig& config) {
   return fmt::format("{} {}{}", Name(config.algorithm), Name(config.protocol), channels);
 }
 
+Json CellsJson(const MeasurementFile& file) {
+  Json rows = Json::array();
+  for (const SweepCell& cell : CellsOf(file)) {
+    const TimedConfig by_default = DefaultOf(cell);
+    const TimedConfig best = BestOf(cell);
+    rows.push_back({{"topology", cell.topology},
+                    {"collective", Name(cell.collective)},
+                    {"bytes", cell.bytes},
+                    {"default", Name(by_default.config)},
+                    {"default_us", nlohmann::json(by_default.microseconds)},
+                    {"best", Name(best.config)},
+                    {"best_us", nlohmann::json(best.microseconds)}});
+  }
+  return rows;
+}
+
 }  // namespace dynamiccl

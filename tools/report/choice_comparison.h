@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/report/json_output.h"
 #include "tools/report/timing.h"
 #include "traces/format/measurement.h"
 
@@ -38,5 +39,8 @@ TimedConfig ChoiceOf(const SweepCell& cell, const CollectiveConfig& choice);
 
 // "Ring Simple x4", "Tree LL", "left to NCCL".
 std::string Name(const CollectiveConfig& config);
+
+// Default and best of every cell (docs/formats/report.md, `measurements`).
+Json CellsJson(const MeasurementFile& file);
 
 }  // namespace dynamiccl

@@ -94,19 +94,7 @@ void AddRuns(const ReportInputs& inputs, std::vector<HtmlSection>& sections) {
 }
 
 Json MeasurementJson(const NamedMeasurements& measurements) {
-  Json rows = Json::array();
-  for (const SweepCell& cell : CellsOf(measurements.file)) {
-    const TimedConfig by_default = DefaultOf(cell);
-    const TimedConfig best = BestOf(cell);
-    rows.push_back({{"topology", cell.topology},
-                    {"collective", Name(cell.collective)},
-                    {"bytes", cell.bytes},
-                    {"default", Name(by_default.config)},
-                    {"default_us", nlohmann::json(by_default.microseconds)},
-                    {"best", Name(best.config)},
-                    {"best_us", nlohmann::json(best.microseconds)}});
-  }
-  return {{"path", measurements.path}, {"rows", rows}};
+  return {{"path", measurements.path}, {"rows", CellsJson(measurements.file)}};
 }
 
 }  // namespace

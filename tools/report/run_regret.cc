@@ -51,6 +51,13 @@ RegretRow RowOf(const RunKeyAccount& account, const SweepCell& cell) {
   return row;
 }
 
+// Only a tuner is told how many nodes a communicator spans: a trace in which nobody was asked says 1.
+bool NodesAreKnown(const std::vector<RunKeyAccount>& keys, const RunKey& key) {
+  return key.n_nodes != 1 || std::any_of(keys.begin(), keys.end(), [&](const RunKeyAccount& account) {
+           return account.key.n_ranks == key.n_ranks && account.key.n_nodes == 1 && !account.decided.empty();
+         });
+}
+
 void Add(const RegretRow& row, Regret& regret) {
   const double seconds = static_cast<double>(row.calls) * 1e-6;
   regret.counted_calls += row.calls;
@@ -69,7 +76,8 @@ std::vector<Regret> RegretsOf(const std::vector<RunKeyAccount>& keys, const Meas
     Regret regret{.topology = context.topology};
     for (const RunKeyAccount& account : keys) {
       const Fabric& fabric = context.model.fabric;
-      if (account.key.n_ranks != fabric.n_ranks || account.key.n_nodes != fabric.n_nodes) continue;
+      if (account.key.n_ranks != fabric.n_ranks) continue;
+      if (account.key.n_nodes != fabric.n_nodes && NodesAreKnown(keys, account.key)) continue;
       regret.calls += account.calls;
       const SweepCell* const cell = NearestCell(cells, context.topology, account.key);
       if (cell == nullptr) continue;

@@ -37,8 +37,9 @@ struct Regret {
   double DefaultRegretShare() const { return best_s > 0 ? default_s / best_s - 1 : 0; }
 };
 
-// One for each topology of the file that has the ranks and nodes of one of the keys. Calls about which nobody
-// was asked count as the default.
+// One for each topology of the file that has the ranks and nodes of one of the keys; the ranks alone where
+// the run had no tuner, which is who learns of the nodes. Calls about which nobody was asked count as the
+// default.
 std::vector<Regret> RegretsOf(const std::vector<RunKeyAccount>& keys, const MeasurementFile& file);
 
 }  // namespace dynamiccl

@@ -73,7 +73,8 @@ std::string EstimateText(const EstimateSettings& settings) {
 }
 
 Json EstimateJson(const EstimateSettings& settings) {
-  Json json = {{"parameters", ParametersOf(settings)},
+  Json json = {{"schema", 1},
+               {"parameters", ParametersOf(settings)},
                {"dtype", settings.dtype},
                {"ranks", settings.ranks},
                {"tensor_parallel", settings.tensor_parallel}};

@@ -22,7 +22,8 @@ namespace dynamiccl {
 
 // The line of the first character outside ASCII that stands neither in a text of one line nor in a comment;
 // 0: there is none. TOML has no such key, but toml++ 3.3 looks it up in tables of keys to come, and some
-// characters lead it to where its authors promise the compiler that nothing leads.
+// characters lead it to where its authors promise the compiler that nothing leads. Likewise the line of a
+// control character, which TOML has nowhere: behind one toml++ may take for a key what looks like a text.
 inline int LineOfForeignKey(std::string_view text) {
   int line = 1;
   char inside = 0;  // the quote that ends the text, or '#'
@@ -31,6 +32,8 @@ inline int LineOfForeignKey(std::string_view text) {
     if (c == '\n') {
       ++line;
       inside = 0;
+    } else if ((static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r') || c == 0x7f) {
+      return line;
     } else if (inside == '"' && c == '\\') {
       ++i;
     } else if (inside == 0) {
@@ -46,7 +49,8 @@ inline int LineOfForeignKey(std::string_view text) {
 inline Result<toml::table> ParseToml(std::string_view text, const std::string& source) {
   if (const int line = LineOfForeignKey(text); line != 0)
     return MakeError(ErrorKind::kInvalidArgument,
-                     "{}: line {}: a character outside ASCII that is in no quotes", source, line);
+                     "{}: line {}: a control character, or one outside ASCII that is in no quotes", source,
+                     line);
   toml::parse_result parsed = toml::parse(text, source);
   if (parsed) return std::move(parsed).table();
   const toml::parse_error& error = parsed.error();

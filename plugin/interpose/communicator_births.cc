@@ -380,8 +380,10 @@ void CommunicatorGone(ncclComm_t handle) noexcept {
   Guarded([&] {
     PassJobFailPoint(JobFailPoint::kGone);
     const std::shared_ptr<Communicator> communicator = runtime->communicators().Remove(handle);
-    if (communicator) runtime->Release(*communicator);
-    runtime->communicators().FreeRemoved();
+    if (communicator) {
+      runtime->Release(*communicator);
+      runtime->communicators().Free(communicator);
+    }
     runtime->SaveDecisions();
     Recorder* recorder = runtime->recorder();
     if (communicator == nullptr || recorder == nullptr) return;

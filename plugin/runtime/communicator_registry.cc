@@ -8,7 +8,7 @@ namespace dynamiccl {
 namespace {
 
 // More than a program that gives all its communicators up has, while a call is still inside one of them. What
-// is kept of one that FreeRemoved has seen to is 4 KiB; 0.3 MB of another, on the rank that leads in mode
+// is kept of one that Free was told of is 4 KiB; 0.3 MB of another, on the rank that leads in mode
 // adaptive.
 constexpr size_t kKeptAfterRemoval = 256;
 
@@ -21,7 +21,7 @@ bool Fits(const Communicator& communicator, int n_ranks) {
 }
 
 // What calls alone need.
-void Free(Communicator& communicator) {
+void FreeWhatCallsNeed(Communicator& communicator) {
   communicator.structure.reset();
   communicator.policy.reset();
   communicator.tables.reset();
@@ -108,7 +108,6 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   if (found == by_handle_.end()) return nullptr;
   std::shared_ptr<Communicator> communicator = found->second;
   // First, since memory may be short: a call on another thread may still be inside.
-  not_freed_.push_back(communicator);
   removed_.push_back(communicator);
   by_handle_.erase(found);
   // Most of what it holds.
@@ -123,13 +122,14 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   return communicator;
 }
 
-void CommunicatorRegistry::FreeRemoved() {
+void CommunicatorRegistry::Free(const std::shared_ptr<Communicator>& removed) {
   const std::lock_guard lock(mutex_);
-  if (not_freed_.empty() || !CallsInside::Settle()) return;
+  not_freed_.push_back(removed);
+  if (!CallsInside::Settle()) return;
   std::erase_if(not_freed_, [](const std::shared_ptr<Communicator>& communicator) {
     // Of others than blocking ones the library asks on threads of its own.
     if (!communicator->blocking || communicator->calls_inside.any()) return false;
-    Free(*communicator);
+    FreeWhatCallsNeed(*communicator);
     return true;
   });
 }

@@ -114,9 +114,10 @@ class CommunicatorRegistry {
   void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
   bool ever_had_one() const { return generation_.load() > 1; }
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);
-  // Communicators that are removed and that no call is inside of give back what only calls need: some hundred
-  // KiB each. Where it cannot be told they keep it, until 256 others are removed.
-  void FreeRemoved();
+  // What only calls need of `removed`, some hundred KiB, is given back as soon as no call is inside: now, or
+  // with one that comes later; where it cannot be told, when 256 others are removed. The caller has done all
+  // else that needs it.
+  void Free(const std::shared_ptr<Communicator>& removed);
   // Null when unknown. The pointer outlives the handle by the next 256 removals, which is what lets an
   // abort on another thread run beside a call. One compare when the thread asks for the same handle again.
   Communicator* Find(ncclComm_t handle) {
@@ -143,7 +144,7 @@ class CommunicatorRegistry {
   std::vector<std::shared_ptr<Communicator>> expected_;
   std::unordered_map<ncclComm_t, std::shared_ptr<Communicator>> by_handle_;
   std::deque<std::shared_ptr<Communicator>> removed_;
-  std::vector<std::shared_ptr<Communicator>> not_freed_;  // of them
+  std::vector<std::shared_ptr<Communicator>> not_freed_;  // of them, those that Free was told of
   CallLedger forgotten_;                                  // of those that are not even in removed_ any more
   // Changes when a handle may mean something else.
   std::atomic<uint64_t> generation_{1};

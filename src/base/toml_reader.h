@@ -49,8 +49,8 @@ inline int LineOfForeignKey(std::string_view text) {
 inline Result<toml::table> ParseToml(std::string_view text, const std::string& source) {
   if (const int line = LineOfForeignKey(text); line != 0)
     return MakeError(ErrorKind::kInvalidArgument,
-                     "{}: line {}: a control character, or one outside ASCII that is in no quotes", source,
-                     line);
+                     "{}: line {}: a character outside ASCII that is in no quotes, or a control character",
+                     source, line);
   toml::parse_result parsed = toml::parse(text, source);
   if (parsed) return std::move(parsed).table();
   const toml::parse_error& error = parsed.error();

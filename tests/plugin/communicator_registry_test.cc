@@ -33,7 +33,8 @@ TEST(CommunicatorRegistry, WhatIsRemovedGivesBackWhatOnlyCallsNeed) {
   communicator->calls_inside.Leave();
   if (!CallsInside::Settle()) GTEST_SKIP() << "this system has no membarrier";
   const auto removed = registry.Remove(Handle(1));
-  registry.FreeRemoved();
+  EXPECT_FALSE(feed.expired()) << "who removed it may need it";
+  registry.Free(removed);
   EXPECT_TRUE(feed.expired());
   EXPECT_FALSE(removed->calls_inside.Enter(&thread));
 }
@@ -45,11 +46,11 @@ TEST(CommunicatorRegistry, WhatACallIsInsideOfIsKeptUntilItHasLeft) {
   const auto feed = AddWithFeed(registry, 1);
   Communicator* const communicator = registry.Find(Handle(1));
   ASSERT_TRUE(communicator->calls_inside.Enter(&thread));
-  registry.Remove(Handle(1));
-  registry.FreeRemoved();
+  registry.Free(registry.Remove(Handle(1)));
   EXPECT_FALSE(feed.expired());
   communicator->calls_inside.Leave();
-  registry.FreeRemoved();
+  AddWithFeed(registry, 2);
+  registry.Free(registry.Remove(Handle(2)));
   EXPECT_TRUE(feed.expired());
 }
 
@@ -62,8 +63,7 @@ TEST(CommunicatorRegistry, WhatTwoThreadsWereInsideOfIsKept) {
   ASSERT_TRUE(communicator->calls_inside.Enter(&threads[0]));
   ASSERT_TRUE(communicator->calls_inside.Enter(&threads[1]));
   communicator->calls_inside.Leave();
-  registry.Remove(Handle(1));
-  registry.FreeRemoved();
+  registry.Free(registry.Remove(Handle(1)));
   EXPECT_FALSE(feed.expired());
 }
 
@@ -97,8 +97,7 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
   size_t not_freed = 0;
   for (int given_up = 0; given_up < kGivenUp; ++given_up) {
     const uintptr_t which = random() % kThreads;
-    registry.Remove(Handle(which + 1));
-    registry.FreeRemoved();
+    registry.Free(registry.Remove(Handle(which + 1)));
     not_freed += feeds[which].expired() ? 0 : 1;
     feeds[which] = AddWithFeed(registry, which + 1);
     if (random() % 4 == 0) std::this_thread::yield();

@@ -181,18 +181,17 @@ void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm
 }
 
 CommunicatorBirth::CommunicatorBirth(const InitOf& init, const ncclConfig_t* config) noexcept {
-  const auto& [id, n_ranks, rank] = init;
   if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
   Guarded([&] {
     auto communicator = std::make_shared<Communicator>();
-    const std::span<const uint8_t, kUniqueIdBytes> bytes(reinterpret_cast<const uint8_t*>(id.internal),
+    const std::span<const uint8_t, kUniqueIdBytes> bytes(reinterpret_cast<const uint8_t*>(init.id.internal),
                                                          kUniqueIdBytes);
     communicator->token = TokenOf(bytes);
-    communicator->meeting = runtime_->MeetingOf(id, rank);
-    communicator->member = rank;
-    communicator->process_rank = runtime_->settings().rank >= 0 ? runtime_->settings().rank : rank;
-    communicator->info = {IdOf(communicator->token), rank, n_ranks,
-                          NodesByLauncher(runtime_->settings(), n_ranks)};
+    communicator->meeting = runtime_->MeetingOf(init.id, init.rank);
+    communicator->member = init.rank;
+    communicator->process_rank = runtime_->settings().rank >= 0 ? runtime_->settings().rank : init.rank;
+    communicator->info = {IdOf(communicator->token), init.rank, init.n_ranks,
+                          NodesByLauncher(runtime_->settings(), init.n_ranks)};
     Expect(std::move(communicator), config);
     SetAgreedCtas(config);
   });

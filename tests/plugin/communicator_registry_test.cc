@@ -79,11 +79,12 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
   for (uintptr_t i = 0; i < kThreads; ++i) feeds[i] = AddWithFeed(registry, i + 1);
   std::atomic<bool> over{false};
   std::atomic<uint64_t> calls{0};
+  std::array<std::atomic<uint64_t>, kThreads> turns{};
   std::vector<std::thread> callers;
   for (uintptr_t i = 0; i < kThreads; ++i) {
     callers.emplace_back([&, i] {
       DecidedCall call;
-      while (!over.load()) {
+      for (; !over.load(); turns[i].fetch_add(1)) {
         Communicator* const communicator = registry.Find(Handle(i + 1));
         if (communicator == nullptr || !communicator->calls_inside.Enter(&call)) continue;
         CallFeed* const feed = communicator->feed.get();
@@ -94,6 +95,13 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
       }
     });
   }
+  // What is found outlives 256 removals: no thread may stand still for so many.
+  const auto all_went_on = [&] {
+    for (std::atomic<uint64_t>& turn : turns) {
+      const uint64_t before = turn.load();
+      while (turn.load() < before + 2) std::this_thread::yield();
+    }
+  };
   size_t not_freed = 0;
   for (int given_up = 0; given_up < kGivenUp; ++given_up) {
     const uintptr_t which = random() % kThreads;
@@ -101,6 +109,7 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
     not_freed += feeds[which].expired() ? 0 : 1;
     feeds[which] = AddWithFeed(registry, which + 1);
     if (random() % 4 == 0) std::this_thread::yield();
+    if (given_up % 100 == 99) all_went_on();
   }
   while (calls.load() == 0) std::this_thread::yield();
   over.store(true);

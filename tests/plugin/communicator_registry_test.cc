@@ -16,6 +16,8 @@ ncclComm_t Handle(uintptr_t number) {
   return reinterpret_cast<ncclComm_t>(number * 64);
 }
 
+// Handles are other ones in each test: a thread remembers the last one that it found, as of the process' only
+// registry.
 std::weak_ptr<CallFeed> AddWithFeed(CommunicatorRegistry& registry, uintptr_t number) {
   auto communicator = std::make_shared<Communicator>();
   communicator->feed = std::make_shared<CallFeed>();
@@ -27,12 +29,12 @@ std::weak_ptr<CallFeed> AddWithFeed(CommunicatorRegistry& registry, uintptr_t nu
 TEST(CommunicatorRegistry, WhatIsRemovedGivesBackWhatOnlyCallsNeed) {
   CommunicatorRegistry registry;
   const int thread = 0;
-  const auto feed = AddWithFeed(registry, 1);
-  Communicator* const communicator = registry.Find(Handle(1));
+  const auto feed = AddWithFeed(registry, 11);
+  Communicator* const communicator = registry.Find(Handle(11));
   ASSERT_TRUE(communicator->calls_inside.Enter(&thread));
   communicator->calls_inside.Leave();
   if (!CallsInside::Settle()) GTEST_SKIP() << "this system has no membarrier";
-  const auto removed = registry.Remove(Handle(1));
+  const auto removed = registry.Remove(Handle(11));
   EXPECT_FALSE(feed.expired()) << "who removed it may need it";
   registry.Free(removed);
   EXPECT_TRUE(feed.expired());
@@ -43,14 +45,14 @@ TEST(CommunicatorRegistry, WhatACallIsInsideOfIsKeptUntilItHasLeft) {
   if (!CallsInside::Settle()) GTEST_SKIP() << "this system has no membarrier";
   CommunicatorRegistry registry;
   const int thread = 0;
-  const auto feed = AddWithFeed(registry, 1);
-  Communicator* const communicator = registry.Find(Handle(1));
+  const auto feed = AddWithFeed(registry, 21);
+  Communicator* const communicator = registry.Find(Handle(21));
   ASSERT_TRUE(communicator->calls_inside.Enter(&thread));
-  registry.Free(registry.Remove(Handle(1)));
+  registry.Free(registry.Remove(Handle(21)));
   EXPECT_FALSE(feed.expired());
   communicator->calls_inside.Leave();
-  AddWithFeed(registry, 2);
-  registry.Free(registry.Remove(Handle(2)));
+  AddWithFeed(registry, 22);
+  registry.Free(registry.Remove(Handle(22)));
   EXPECT_TRUE(feed.expired());
 }
 
@@ -58,12 +60,12 @@ TEST(CommunicatorRegistry, WhatACallIsInsideOfIsKeptUntilItHasLeft) {
 TEST(CommunicatorRegistry, WhatTwoThreadsWereInsideOfIsKept) {
   CommunicatorRegistry registry;
   const int threads[2] = {};
-  const auto feed = AddWithFeed(registry, 1);
-  Communicator* const communicator = registry.Find(Handle(1));
+  const auto feed = AddWithFeed(registry, 31);
+  Communicator* const communicator = registry.Find(Handle(31));
   ASSERT_TRUE(communicator->calls_inside.Enter(&threads[0]));
   ASSERT_TRUE(communicator->calls_inside.Enter(&threads[1]));
   communicator->calls_inside.Leave();
-  registry.Free(registry.Remove(Handle(1)));
+  registry.Free(registry.Remove(Handle(31)));
   EXPECT_FALSE(feed.expired());
 }
 
@@ -76,7 +78,7 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
   std::minstd_rand random(seed);
   CommunicatorRegistry registry;
   std::array<std::weak_ptr<CallFeed>, kThreads> feeds;
-  for (uintptr_t i = 0; i < kThreads; ++i) feeds[i] = AddWithFeed(registry, i + 1);
+  for (uintptr_t i = 0; i < kThreads; ++i) feeds[i] = AddWithFeed(registry, 40 + i);
   std::atomic<bool> over{false};
   std::atomic<uint64_t> calls{0};
   std::array<std::atomic<uint64_t>, kThreads> turns{};
@@ -85,7 +87,7 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
     callers.emplace_back([&, i] {
       DecidedCall call;
       for (; !over.load(); turns[i].fetch_add(1)) {
-        Communicator* const communicator = registry.Find(Handle(i + 1));
+        Communicator* const communicator = registry.Find(Handle(40 + i));
         if (communicator == nullptr || !communicator->calls_inside.Enter(&call)) continue;
         CallFeed* const feed = communicator->feed.get();
         feed->Push(call);
@@ -105,9 +107,9 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
   size_t not_freed = 0;
   for (int given_up = 0; given_up < kGivenUp; ++given_up) {
     const uintptr_t which = random() % kThreads;
-    registry.Free(registry.Remove(Handle(which + 1)));
+    registry.Free(registry.Remove(Handle(40 + which)));
     not_freed += feeds[which].expired() ? 0 : 1;
-    feeds[which] = AddWithFeed(registry, which + 1);
+    feeds[which] = AddWithFeed(registry, 40 + which);
     if (random() % 4 == 0) std::this_thread::yield();
     if (given_up % 100 == 99) all_went_on();
   }

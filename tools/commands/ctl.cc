@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "src/base/file_kind.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
@@ -42,6 +43,7 @@ std::string SettingOf(const RunningProcess& process, const char* name) {
 
 std::vector<MetricLine> MetricsOf(const RunningProcess& process) {
   const std::string path = process.PathSetting("DYNAMICCL_METRICS");
+  if (!CheckIsFile(path)) return {};
   std::ifstream file(path);
   return ParseMetrics(std::string(std::istreambuf_iterator<char>(file), {}));
 }

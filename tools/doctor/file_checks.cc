@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/base/file_kind.h"
 #include "src/decision/override_rules.h"
 #include "src/decision/saved_decisions.h"
 #include "src/decision/site_store/site_store_file.h"
@@ -95,6 +96,7 @@ constexpr std::array kKinds = {
 
 // Saved decisions are named as their users like; their first word tells.
 bool HoldsDecisions(const std::string& path) {
+  if (!CheckIsFile(path)) return false;
   std::ifstream file(path);
   std::string word;
   return file >> word && word == "dynamiccl-decisions";

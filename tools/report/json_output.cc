@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "src/base/file_kind.h"
+
 namespace dynamiccl {
 
 void PrintJson(const Json& json) {
@@ -20,6 +22,7 @@ Status WriteJsonFile(const std::string& path, const Json& json) {
 }
 
 Status WriteTextFile(const std::string& path, const std::string& text) {
+  DYNAMICCL_CHECK_OK(CheckReplaceable(path));
   const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
   std::ofstream file(temporary, std::ios::binary);
   file << text;
@@ -32,6 +35,7 @@ Status WriteTextFile(const std::string& path, const std::string& text) {
 }
 
 Result<std::string> ReadTextFile(const std::string& path) {
+  DYNAMICCL_CHECK_OK(CheckIsFile(path));
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file.is_open() || file.bad()) {

@@ -7,6 +7,8 @@
 #include <streambuf>
 #include <vector>
 
+#include "src/base/file_kind.h"
+
 namespace dynamiccl {
 
 // zlib reads a file without gzip's magic as it is.
@@ -51,6 +53,7 @@ GzipStream::GzipStream(GzipStream&&) noexcept = default;
 GzipStream::~GzipStream() = default;
 
 Result<GzipStream> GzipStream::Open(const std::string& path) {
+  DYNAMICCL_CHECK_OK(CheckIsFile(path));
   errno = 0;
   const gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) return MakeError(ErrorKind::kNotFound, "cannot open '{}': {}", path, ErrnoText(errno));

@@ -34,6 +34,19 @@ printf 'aarch64 computes all %s digests as x86_64 does\n' "$(wc -l <"$work/here"
 "$here" >"$work/without"
 ! diff -q "$work/without" "$work/there" >/dev/null || { echo "error: unlike runs compare as equal" >&2; exit 1; }
 
+# As the objects of this machine (tests/plugin/exports_test.cc): the C library of glibc 2.17 and nothing else.
+for object in libdynamiccl.so libdynamiccl-audit.so; do
+  needs="$(objdump -T "$folder/lib/$object" | grep -o 'GLIBC_2[0-9.]*' | sort -Vu)"
+  newest="$(tail -1 <<<"$needs")"
+  [[ -n "$newest" ]] || { echo "error: $object needs no C library" >&2; exit 1; }
+  [[ "$(printf 'GLIBC_2.17\n%s\n' "$newest" | sort -V | tail -1)" == GLIBC_2.17 ]] ||
+    { echo "error: $object needs $newest, not GLIBC_2.17 at most" >&2; exit 1; }
+  others="$(objdump -p "$folder/lib/$object" | sed -n 's/^ *NEEDED *//p' |
+    grep -vE '^(libc|libm|libdl|libpthread|librt|ld-linux-aarch64)\.so\.[0-9]+$' || true)"
+  [[ -z "$others" ]] || { echo "error: $object needs $others" >&2; exit 1; }
+  printf '%s needs %s at most\n' "$object" "$newest"
+done
+
 "$folder/tools/zig-cc" -o "$work/loads_object" "$root/tests/plugin/loads_object.c" -ldl
 "${there[@]}" "$work/loads_object" "$folder/lib/libdynamiccl.so" ncclTunerPlugin_v6
 "${there[@]}" "$work/loads_object" "$folder/lib/libdynamiccl-audit.so" la_symbind64

@@ -13,6 +13,7 @@
 #include "agents/evaluation/config_baselines_probing.h"
 #include "agents/evaluation/evaluation_report.h"
 #include "agents/evaluation/hypotheses.h"
+#include "agents/json_result.h"
 #include "agents/provenance.h"
 #include "agents/train_command.h"
 #include "src/policy/policy_file.h"
@@ -115,17 +116,8 @@ Status JudgeTraces(const EvalSettings& settings, const Policy& policy, Evaluatio
 }
 
 Status Print(const EvalSettings& settings, const Evaluation& evaluation) {
-  if (settings.json == "-") {
-    fmt::print("{}", FormatJson(evaluation));
-    return {};
-  }
-  fmt::print("{}", FormatTables(evaluation));
-  if (settings.json.empty()) return {};
-  std::ofstream file(settings.json);
-  file << FormatJson(evaluation);
-  file.close();
-  if (!file) return MakeError(ErrorKind::kUnavailable, "{}: cannot be written", settings.json);
-  return {};
+  if (!JsonIsTheOutput(settings.json)) fmt::print("{}", FormatTables(evaluation));
+  return WriteJsonResult(settings.json, FormatJson(evaluation));
 }
 
 Status PrintHypotheses(const EvalSettings& settings) {

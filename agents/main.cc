@@ -65,6 +65,8 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
   train->add_option("--config-iterations", settings.config_iterations, "Training steps of the config agent.")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  train->add_option("--json", settings.json,
+                    "Writes what was trained as JSON to this file; - for standard output.");
   return train;
 }
 

@@ -4,9 +4,9 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "agents/evaluation/recorded_jobs.h"
+#include "agents/json_result.h"
 
 namespace dynamiccl::agents {
 
@@ -21,17 +21,8 @@ Status StudyStructureCommand(StructureSettings settings) {
   DYNAMICCL_TRY(const StructureStudy study, StudyStructure(settings.study, [](const std::string& line) {
                   fmt::print(stderr, "{}\n", line);
                 }));
-  if (settings.json == "-") {
-    fmt::print("{}", FormatJson(study));
-    return {};
-  }
-  fmt::print("{}", FormatTables(study));
-  if (settings.json.empty()) return {};
-  std::ofstream file(settings.json);
-  file << FormatJson(study);
-  file.close();
-  if (!file) return MakeError(ErrorKind::kUnavailable, "{}: cannot be written", settings.json);
-  return {};
+  if (!JsonIsTheOutput(settings.json)) fmt::print("{}", FormatTables(study));
+  return WriteJsonResult(settings.json, FormatJson(study));
 }
 
 }  // namespace dynamiccl::agents

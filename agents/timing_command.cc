@@ -4,7 +4,8 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <fstream>
+
+#include "agents/json_result.h"
 
 namespace dynamiccl::agents {
 
@@ -12,13 +13,8 @@ Status StudyTimingCommand(const TimingSettings& settings) {
   DYNAMICCL_TRY(
       const std::vector<DatasetStudy> study,
       StudyTiming(settings.study, [](const std::string& line) { fmt::print(stderr, "{}\n", line); }));
-  fmt::print("{}", settings.json == "-" ? FormatJson(study) : FormatTables(study));
-  if (settings.json.empty() || settings.json == "-") return {};
-  std::ofstream file(settings.json);
-  file << FormatJson(study);
-  file.close();
-  if (!file) return MakeError(ErrorKind::kUnavailable, "{}: cannot be written", settings.json);
-  return {};
+  if (!JsonIsTheOutput(settings.json)) fmt::print("{}", FormatTables(study));
+  return WriteJsonResult(settings.json, FormatJson(study));
 }
 
 }  // namespace dynamiccl::agents

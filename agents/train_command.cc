@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "agents/config/boosted_trees.h"
 #include "agents/config/fine_tuning.h"
 #include "agents/integer_reference.h"
+#include "agents/json_result.h"
 #include "agents/policy_export.h"
 #include "agents/trigger/trigger_calibration.h"
 #include "agents/trigger/trigger_training.h"
@@ -28,12 +31,34 @@ constexpr int kCheckJobs = 2;
 constexpr int kCheckSteps = 6;
 constexpr int kCheckCalls = 128;
 
-// One line to the user and into the provenance.
-void Note(Provenance& provenance, const std::string& text) {
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
-  provenance.notes.push_back(text);
+using Json = nlohmann::ordered_json;
+
+double SecondsSince(int64_t start_ns) {
+  return static_cast<double>(MonotonicNanoseconds() - start_ns) * 1e-9;
 }
+
+// What training has to tell: lines to the user that go into the policy too, and the same as JSON.
+struct TrainingAccount {
+  Provenance provenance;
+  Json json = {{"schema", 1}};
+  std::FILE* talk = stdout;  // stderr where standard output is the JSON
+
+  explicit TrainingAccount(const TrainSettings& settings)
+      : provenance{kProgram, settings.seed, settings.hold_out, {}, {}},
+        talk(JsonIsTheOutput(settings.json) ? stderr : stdout) {}
+
+  void Say(const std::string& text) const {
+    fmt::print(talk, "{}\n", text);
+    std::fflush(talk);
+  }
+  // `fields` may have "seconds": they are said, but equal seeds and inputs must give equal files.
+  void Note(const char* what, Json fields, const std::string& text) {
+    const bool timed = fields.contains("seconds");
+    Say(timed ? fmt::format("{}, {:.1f} s", text, fields["seconds"].get<double>()) : text);
+    provenance.notes.push_back(text);
+    json[what] = std::move(fields);
+  }
+};
 
 Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& paths,
                                                 Provenance& provenance) {
@@ -71,39 +96,52 @@ Result<SplitKeys> TrainingKeys(const TrainSettings& settings, Provenance& proven
 }
 
 TriggerNetwork TrainTriggerAgent(const TrainSettings& settings, const std::vector<CallSequence>& recorded,
-                                 Provenance& provenance) {
+                                 TrainingAccount& account) {
   TriggerTrainingSettings training;
   training.seed = settings.seed;
   training.iterations = settings.trigger_iterations;
   TriggerTrainingReport report;
   TriggerNetwork network = TrainTrigger(recorded, training, &report);
-  Note(provenance,
-       fmt::format("trigger: {} recorded and {} generated sequences, {} iterations, loss {:.3f}, {:.1f} s",
-                   recorded.size(), report.generated, training.iterations, report.loss, report.seconds));
+  account.Note("trigger",
+               {{"recorded", recorded.size()},
+                {"generated", report.generated},
+                {"iterations", training.iterations},
+                {"loss", report.loss},
+                {"seconds", report.seconds}},
+               fmt::format("trigger: {} recorded and {} generated sequences, {} iterations, loss {:.3f}",
+                           recorded.size(), report.generated, training.iterations, report.loss));
   return network;
 }
 
+Json ToJson(size_t configs, const ConfigTrainingReport& report) {
+  return {{"measured_configs", configs},
+          {"error_factor", std::exp2(report.error_octaves)},
+          {"cost_model_error_factor", std::exp2(report.prior_octaves)},
+          {"seconds", report.seconds}};
+}
+
 ConfigNetworks TrainConfigAgent(const TrainSettings& settings, const std::vector<ConfigSample>& samples,
-                                Provenance& provenance) {
+                                TrainingAccount& account) {
   ConfigTrainingSettings training;
   training.seed = settings.seed;
   training.iterations = settings.config_iterations;
   ConfigTrainingReport report;
   ConfigNetworks networks = TrainConfig(samples, training, &report);
-  Note(provenance, fmt::format("config: {} measured configs, {} iterations, error a factor of {:.3f} (cost "
-                               "model {:.3f}), {:.1f} s",
-                               samples.size(), training.iterations, std::exp2(report.error_octaves),
-                               std::exp2(report.prior_octaves), report.seconds));
+  account.Note("config", ToJson(samples.size(), report),
+               fmt::format("config: {} measured configs, {} iterations, error a factor of {:.3f} (cost "
+                           "model {:.3f})",
+                           samples.size(), training.iterations, std::exp2(report.error_octaves),
+                           std::exp2(report.prior_octaves)));
   return networks;
 }
 
 // A policy whose trees alone are filled.
 Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
                                               const std::vector<ConfigSample>& samples,
-                                              Provenance& provenance) {
+                                              TrainingAccount& account) {
   auto policy = std::make_unique<Policy>();
   if (!CanTrainTrees()) {
-    Note(provenance, "trees: none, this build has no XGBoost; the networks decide alone");
+    account.Note("trees", nullptr, "trees: none, this build has no XGBoost; the networks decide alone");
     return policy;
   }
   const int64_t start = MonotonicNanoseconds();
@@ -113,9 +151,11 @@ Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
   double error = 0;
   for (const ConfigSample& sample : samples)
     error += std::abs(PredictTreeResidual(policy->tensors, sample.inputs) / 65536.0 - sample.residual);
-  Note(provenance, fmt::format("trees: {}, error a factor of {:.3f}, {:.1f} s", policy->tensors.trees.count,
-                               std::exp2(error / static_cast<double>(samples.size())),
-                               static_cast<double>(MonotonicNanoseconds() - start) * 1e-9));
+  const double factor = std::exp2(error / static_cast<double>(samples.size()));
+  account.Note(
+      "trees",
+      {{"trees", policy->tensors.trees.count}, {"error_factor", factor}, {"seconds", SecondsSince(start)}},
+      fmt::format("trees: {}, error a factor of {:.3f}", policy->tensors.trees.count, factor));
   return policy;
 }
 
@@ -127,12 +167,12 @@ void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   }
 }
 
-Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings) {
+Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAccount& account) {
   if (!settings.traces.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "--from keeps the policy's trigger agent"),
                     "give no traces, or train without --from");
   }
-  Provenance provenance{kProgram, settings.seed, settings.hold_out, {}, {}};
+  Provenance& provenance = account.provenance;
   DYNAMICCL_TRY(const InputFile base_file, HashInput("policy", settings.from));
   provenance.inputs.push_back(base_file);
   DYNAMICCL_TRY(const auto base, ReadPolicyFile(settings.from));
@@ -151,11 +191,11 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings) {
   RefreshLeaves(samples, policy->tensors);
   FillGoldenFeatures(samples, policy->tensors);
   FillGoldenOutputs(policy->tensors);
-  Note(provenance,
-       fmt::format("config: {} measured configs on top of {}, error a factor of {:.3f} (cost model "
-                   "{:.3f}), {:.1f} s",
-                   samples.size(), settings.from, std::exp2(report.error_octaves),
-                   std::exp2(report.prior_octaves), report.seconds));
+  account.Note("config", ToJson(samples.size(), report),
+               fmt::format("config: {} measured configs on top of {}, error a factor of {:.3f} (cost model "
+                           "{:.3f})",
+                           samples.size(), std::filesystem::path(settings.from).filename().string(),
+                           std::exp2(report.error_octaves), std::exp2(report.prior_octaves)));
   policy->provenance = FormatProvenance(provenance);
   policy->training_data_id = TrainingDataId(provenance);
   policy->min_nccl_version = base->min_nccl_version;
@@ -163,17 +203,44 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings) {
   return ExportPolicy(settings.output, *policy);
 }
 
-Result<Sha256Digest> TrainAndExport(const TrainSettings& settings) {
-  Provenance provenance{kProgram, settings.seed, settings.hold_out, {}, {}};
+struct TrainedNetworks {
+  const TriggerNetwork& trigger;
+  const ConfigNetworks& config;
+};
+
+// How well the policy's integers say what the networks say.
+void NoteAgreement(const TrainedNetworks& networks, const Policy& policy,
+                   const std::vector<CallSequence>& check, const SplitKeys& keys, TrainingAccount& account) {
+  const TriggerAgreement same = CompareTrigger(networks.trigger, policy.tensors, check, kCheckCalls);
+  const std::vector<SweptKey>& compared = keys.held_out.empty() ? keys.seen : keys.held_out;
+  const ConfigAgreement choice = CompareConfig(networks.config, policy.tensors, compared);
+  account.Note(
+      "integers_as_floats",
+      {{"role", same.role},
+       {"phase", same.phase},
+       {"stage", same.stage},
+       {"choice", choice.choice},
+       {"choice_before_gate", choice.cheapest},
+       {"keys", compared.size()},
+       {"keys_held_out", !keys.held_out.empty()}},
+      fmt::format(
+          "integers against floats: same role {:.2f} %, phase {:.2f} %, stage {:.2f} %, choice {:.2f} % "
+          "(before the gate {:.2f} %) of {} {} keys",
+          100 * same.role, 100 * same.phase, 100 * same.stage, 100 * choice.choice, 100 * choice.cheapest,
+          compared.size(), keys.held_out.empty() ? "seen" : "held-out"));
+}
+
+Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccount& account) {
+  Provenance& provenance = account.provenance;
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
   DYNAMICCL_TRY(const SplitKeys keys, TrainingKeys(settings, provenance));
   const std::vector<ConfigSample> samples = SamplesOf(keys.seen);
   if (samples.empty()) {
     return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
   }
-  const TriggerNetwork trigger = TrainTriggerAgent(settings, recorded, provenance);
-  const ConfigNetworks config = TrainConfigAgent(settings, samples, provenance);
-  DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, samples, provenance));
+  const TriggerNetwork trigger = TrainTriggerAgent(settings, recorded, account);
+  const ConfigNetworks config = TrainConfigAgent(settings, samples, account);
+  DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, samples, account));
 
   std::mt19937_64 random(settings.seed + 1);
   JobPlan plan = Completed({});
@@ -183,18 +250,10 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings) {
   DYNAMICCL_TRY(const auto draft,
                 MakePolicy({&trigger, &check, &config, &samples, &trees->tensors}, provenance));
   const CalibrationReport calibrated = CalibrateTrigger(check, {}, draft->tensors);
-  Note(provenance, fmt::format("trigger: thresholds from {} sequences, surprise from {} quiet calls",
-                               check.size(), calibrated.quiet_calls));
-  const TriggerAgreement same = CompareTrigger(trigger, draft->tensors, check, kCheckCalls);
-  const ConfigAgreement choice =
-      CompareConfig(config, draft->tensors, keys.held_out.empty() ? keys.seen : keys.held_out);
-  Note(provenance,
-       fmt::format(
-           "integers against floats: same role {:.2f} %, phase {:.2f} %, stage {:.2f} %, choice {:.2f} % "
-           "(before the gate {:.2f} %) of {} {} keys",
-           100 * same.role, 100 * same.phase, 100 * same.stage, 100 * choice.choice, 100 * choice.cheapest,
-           keys.held_out.empty() ? keys.seen.size() : keys.held_out.size(),
-           keys.held_out.empty() ? "seen" : "held-out"));
+  account.Note("thresholds", {{"sequences", check.size()}, {"quiet_calls", calibrated.quiet_calls}},
+               fmt::format("trigger: thresholds from {} sequences, surprise from {} quiet calls",
+                           check.size(), calibrated.quiet_calls));
+  NoteAgreement({trigger, config}, *draft, check, keys, account);
   draft->provenance = FormatProvenance(provenance);
   return ExportPolicy(settings.output, *draft);
 }
@@ -212,11 +271,19 @@ Result<std::vector<MeasurementFile>> ReadMeasurements(const std::vector<std::str
 
 Status Train(const TrainSettings& settings) {
   const int64_t start = MonotonicNanoseconds();
-  DYNAMICCL_TRY(const Sha256Digest digest,
-                settings.from.empty() ? TrainAndExport(settings) : FineTuneAndExport(settings));
-  fmt::print("{}: written, sha256 {}, {:.1f} s\n", settings.output, ToHex(digest),
-             static_cast<double>(MonotonicNanoseconds() - start) * 1e-9);
-  return {};
+  TrainingAccount account(settings);
+  DYNAMICCL_TRY(const Sha256Digest digest, settings.from.empty() ? TrainAndExport(settings, account)
+                                                                 : FineTuneAndExport(settings, account));
+  const double seconds = SecondsSince(start);
+  account.Say(fmt::format("{}: written, sha256 {}, {:.1f} s", settings.output, ToHex(digest), seconds));
+  account.json["output"] = settings.output;
+  account.json["sha256"] = ToHex(digest);
+  account.json["seed"] = settings.seed;
+  account.json["inputs"] = Json::array();
+  for (const InputFile& input : account.provenance.inputs)
+    account.json["inputs"].push_back({{"kind", input.kind}, {"file", input.path}, {"sha256", input.sha256}});
+  account.json["seconds"] = seconds;
+  return WriteJsonResult(settings.json, account.json.dump(1) + "\n");
 }
 
 }  // namespace dynamiccl::agents

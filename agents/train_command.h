@@ -19,6 +19,7 @@ struct TrainSettings {
   uint64_t seed = 1;
   int trigger_iterations = 500;
   int config_iterations = 1500;
+  std::string json;  // empty: none; "-": standard output, and the talk goes to standard error
 };
 
 // Prints what it does, a line a step.

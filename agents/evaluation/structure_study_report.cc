@@ -152,8 +152,10 @@ std::string FormatJson(const StructureStudy& study) {
                        {"changes", bucket.changes},
                        {"seen_within_2_calls", bucket.seen_within_2}});
   }
-  const Json json = {
-      {"splits", std::move(splits)}, {"changes", std::move(changes)}, {"buckets", std::move(buckets)}};
+  const Json json = {{"schema", 1},
+                     {"splits", std::move(splits)},
+                     {"changes", std::move(changes)},
+                     {"buckets", std::move(buckets)}};
   return json.dump(1) + "\n";
 }
 

@@ -38,7 +38,7 @@ Json FiguresJson() {
                        {"agrees", figure.agrees()},
                        {"remark", figure.remark}});
   }
-  return figures;
+  return {{"schema", 1}, {"figures", std::move(figures)}};
 }
 
 std::string Header(const EstimateSettings& settings) {

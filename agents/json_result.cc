@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/json_result.h"
+
+#include <fmt/core.h>
+
+#include <fstream>
+
+namespace dynamiccl::agents {
+
+Status WriteJsonResult(const std::string& json_option, const std::string& json) {
+  if (json_option.empty()) return {};
+  if (JsonIsTheOutput(json_option)) {
+    fmt::print("{}", json);
+    return {};
+  }
+  std::ofstream file(json_option);
+  file << json;
+  file.close();
+  if (!file) return MakeError(ErrorKind::kUnavailable, "{}: cannot be written", json_option);
+  return {};
+}
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,74 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# dynamiccl-agents as `dynamiccl train` and `eval` start it: what it says as JSON, and that equal inputs give equal files.
+# DYNAMICCL_BIN is the program, TABLE a published table of times.
+
+setup_file() {
+  bats_require_minimum_version 1.5.0
+  export AGENTS SWEEP="$BATS_FILE_TMPDIR/c.measurements"
+  AGENTS="$("$DYNAMICCL_BIN" path --agents)"
+  "$DYNAMICCL_BIN" clusters "$TABLE" -o "$SWEEP" --count 2 --seed 5
+}
+
+setup() { cd "$BATS_TEST_TMPDIR"; }
+
+train() { "$DYNAMICCL_BIN" train "$SWEEP" --trigger-iterations 2 --config-iterations 20 "$@"; }
+
+@test "train --json - says on standard output what was trained, and nothing else there" {
+  train -o p.dcpolicy --json - > said.json 2> talk
+  grep -q '^p.dcpolicy: written' talk
+  "$DYNAMICCL_BIN" inspect p.dcpolicy --json > inspected.json
+  python3 - "$(sha256sum < "$SWEEP")" <<'PYTHON'
+import json, sys
+said, inspected = json.load(open("said.json")), json.load(open("inspected.json"))
+assert next(iter(said)) == "schema" and said["schema"] == 1
+assert said["output"] == "p.dcpolicy" and said["sha256"] == inspected["sha256"]
+swept, = said["inputs"]
+assert swept["kind"] == "measurements" and swept["sha256"] == sys.argv[1].split()[0]
+assert said["trigger"]["iterations"] == 2 and said["trigger"]["loss"] > 0
+assert said["config"]["measured_configs"] > 1000 and said["config"]["error_factor"] > 1
+assert 0.9 < said["integers_as_floats"]["role"] <= 1 and said["seconds"] > 0
+PYTHON
+}
+
+@test "equal seeds and inputs give equal files, another seed another one" {
+  train -o first.dcpolicy --json first.json > talk
+  grep -q '^first.dcpolicy: written' talk
+  train -o second.dcpolicy
+  cmp first.dcpolicy second.dcpolicy
+  train -o other.dcpolicy --seed 2
+  ! cmp -s first.dcpolicy other.dcpolicy
+  python3 -c 'import json; assert json.load(open("first.json"))["schema"] == 1'
+  "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --json - > fitted.json
+  mkdir elsewhere && cp first.dcpolicy elsewhere
+  "$DYNAMICCL_BIN" train "$SWEEP" --from elsewhere/first.dcpolicy -o again.dcpolicy
+  cmp fitted.dcpolicy again.dcpolicy
+  python3 -c 'import json; d = json.load(open("fitted.json")); assert [i["kind"] for i in d["inputs"]] == ["policy", "measurements"], d'
+}
+
+@test "what cannot be trained or written leaves standard output empty" {
+  run --separate-stderr "$DYNAMICCL_BIN" train missing.measurements -o p.dcpolicy --json -
+  [ "$status" -eq 2 ]
+  [ -z "$output" ]
+  [[ "$stderr" == *"missing.measurements"* ]]
+  run --separate-stderr train -o p.dcpolicy --json nowhere/p.json
+  [ "$status" -eq 3 ]
+  [[ "$stderr" == *"nowhere/p.json: cannot be written"* ]]
+}
+
+@test "eval, structure and timing have a schema too" {
+  train -o p.dcpolicy > talk
+  "$DYNAMICCL_BIN" eval --policy p.dcpolicy --measurements "$SWEEP" --only-policies --json - > eval.json
+  "$AGENTS" structure --only-known --iterations 3 --training-jobs 1 --test-jobs 1 --json - > structure.json
+  "$AGENTS" timing --head-iterations 2 --simulated 2 --quiet-calls 2000 --json timing.json > tables
+  [ -s tables ]
+  python3 - <<'PYTHON'
+import json
+for name in ("eval", "structure", "timing"):
+    said = json.load(open(name + ".json"))
+    assert next(iter(said)) == "schema" and said["schema"] == 1, name
+said = json.load(open("structure.json"))
+assert {"splits", "changes", "buckets"} <= said.keys() and said["splits"][0]["who"]
+PYTHON
+  "$DYNAMICCL_BIN" eval --hypotheses --measurements "$SWEEP" --structure structure.json | grep -q 'family llama'
+}

@@ -51,7 +51,8 @@ RegretRow RowOf(const RunKeyAccount& account, const SweepCell& cell) {
   return row;
 }
 
-// Only a tuner is told how many nodes a communicator spans: a trace in which nobody was asked says 1.
+// Only a tuner is told how many nodes a communicator spans: where nobody was asked, a trace of one host says
+// 1, and its nodes may be emulated.
 bool NodesAreKnown(const std::vector<RunKeyAccount>& keys, const RunKey& key) {
   return key.n_nodes != 1 || std::any_of(keys.begin(), keys.end(), [&](const RunKeyAccount& account) {
            return account.key.n_ranks == key.n_ranks && account.key.n_nodes == 1 && !account.decided.empty();

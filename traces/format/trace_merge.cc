@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "src/collective/size_class.h"
+#include "traces/format/nodes_by_host.h"
 #include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
@@ -140,6 +141,7 @@ Result<Trace> MergeTraces(std::vector<Trace> traces) {
     }
   }
   ClearMirroredIfComplete(merged);
+  CountNodesByHost(merged);
   return merged;
 }
 

@@ -9,7 +9,8 @@
 
 namespace dynamiccl {
 
-// All sections, ordered by rank, then process. Two sections of one known rank are an error.
+// All sections, ordered by rank, then process, with nodes counted by host (nodes_by_host.h). Two sections of
+// one known rank are an error.
 Result<Trace> MergeTraces(std::vector<Trace> traces);
 
 // On each communicator all ranks must have issued the same collectives in the same order, or the run was

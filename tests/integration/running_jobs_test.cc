@@ -43,6 +43,7 @@ class RunningJob : public JobTest {
                            {"DYNAMICCL_MODE", "adaptive"},
                            {"DYNAMICCL_TIMES", "0"},
                            {"DYNAMICCL_TRACE", folder_ + "/%r.ctrace"},
+                           {"DYNAMICCL_METRICS", folder_ + "/%r.prom"},
                            {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}};
     running_ = std::async(std::launch::async, [this, options] { return Run(options); });
     while (!Decided(" v1")) std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -92,6 +93,10 @@ TEST_F(RunningJob, IsListedByCtlWithItsPolicyAndTrace) {
     EXPECT_EQ(process["trace"], folder_ + "/" + std::to_string(process["rank"].get<int>()) + ".ctrace");
   }
   EXPECT_EQ(ranks, (std::set<int>{0, 1}));
+  const std::string text = Ask({"ctl", "status"}).output, metrics = folder_ + "/0.prom";
+  if (!std::filesystem::exists(metrics)) {  // as long as the job is younger than 10 s
+    EXPECT_THAT(text, HasSubstr("decisions  not known yet: " + metrics + " is written every 10 s"));
+  }
   EXPECT_TRUE(End().ok());
 }
 

@@ -18,6 +18,22 @@ setup() {
   cmp a.jsonl b.jsonl
 }
 
+@test "import says of our own forms that they need none, and what turns them into a .ctrace" {
+  "$DYNAMICCL_BIN" trace archive t.ctrace -o t.ctracez
+  "$DYNAMICCL_BIN" trace export t.ctrace --to jsonl -o t.jsonl
+  for ours in t.ctrace t.ctracez t.jsonl; do
+    run "$DYNAMICCL_BIN" trace import "$ours" -o other.ctrace
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"a trace of ours"*"trace merge $ours -o FILE"* ]]
+    "$DYNAMICCL_BIN" trace merge "$ours" -o "from_$ours.ctrace" 2>/dev/null
+    cmp t.ctrace "from_$ours.ctrace"
+  done
+  echo nothing > nothing.txt
+  run "$DYNAMICCL_BIN" trace import nothing.txt -o other.ctrace
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no known format"*"--from"* ]]
+}
+
 @test "a damaged archive names the block, and recover takes the rest" {
   "$DYNAMICCL_BIN" trace archive t.ctrace -o t.ctracez
   printf '\xff' | dd of=t.ctracez bs=1 seek=$(($(stat -c %s t.ctracez) - 60)) conv=notrunc 2>/dev/null

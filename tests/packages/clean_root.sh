@@ -53,6 +53,7 @@ here /usr/bin/dynamiccl record -o /tmp/run.ctrace -n 2 -- /usr/bin/dynamiccl ben
 here /usr/bin/dynamiccl trace show /tmp/run.ctrace | tee "$work/shown" | head -5
 grep -q AllReduce "$work/shown" || fail "no AllReduce in the trace"
 here /usr/bin/dynamiccl doctor --compare-nccl 2.28.9 2.32.3 >"$work/log" || { cat "$work/log"; fail "the data that the command needs is not there"; }
+here /usr/bin/dynamiccl zero estimate --parameters 7.5B --ranks 64 | grep -q '^3 .* 1.88 ' || fail "zero estimate"
 for file in share/man/man1/dynamiccl.1 share/bash-completion/completions/dynamiccl share/zsh/site-functions/_dynamiccl \
   share/fish/vendor_completions.d/dynamiccl.fish share/doc/dynamiccl/LICENSE share/doc/dynamiccl/licences/fmt.txt \
   share/doc/dynamiccl/dynamiccl.spdx.json include/dynamiccl/phase_marker.h lib/libnccl-profiler-dynamiccl.so; do

@@ -113,9 +113,25 @@ assert all(f["advice"] for f in found["findings"] if f["verdict"] != "OK")'
   [ "$status" -eq 0 ]
 }
 
+@test "zero estimate works without the trainer, zero train says what is missing" {
+  mkdir -p alone/bin
+  cp "$DYNAMICCL_BIN" alone/bin/dynamiccl
+  run --separate-stderr alone/bin/dynamiccl zero estimate --parameters 7.5B --ranks 64 --json
+  [ "$status" -eq 0 ]
+  python3 -c 'import json,sys; d=json.loads(sys.argv[1]); assert d["schema"]==1; three=d["bytes_by_stage"][3]; assert three["total"]-three["buffers"]==1.875e9, d' "$output"
+  run --separate-stderr alone/bin/dynamiccl zero estimate --parameters many
+  [ "$status" -eq 2 ]
+  [ -z "$output" ]
+  run --separate-stderr alone/bin/dynamiccl zero train -n 2 --stage 1 --data text
+  [ "$status" -eq 3 ]
+  [[ "$stderr" == *"dynamiccl-zero"*"hint:"* ]]
+}
+
 @test "config show prints what is set, and nothing else" {
   [ "$(env -i DYNAMICCL_MODE=observe "$DYNAMICCL_BIN" config show)" = DYNAMICCL_MODE=observe ]
-  [ -z "$(env -i "$DYNAMICCL_BIN" config show)" ]
+  run --separate-stderr env -i "$DYNAMICCL_BIN" config show
+  [ -z "$output" ]
+  [[ "$stderr" == *"nothing is set"* ]]
 }
 
 @test "doctor --compare-nccl says what an upgrade of NCCL changes" {

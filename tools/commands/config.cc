@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl config`: what the environment sets, and whether a job could use it: before the job is started.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdlib>
 
@@ -26,6 +27,7 @@ int Show(bool json) {
     if (!json) fmt::print("{}={}\n", row.name, TextSetting(row.id));
   }
   if (json) PrintJson({{"schema", 1}, {"settings", settings}});
+  if (settings.empty()) spdlog::info("nothing is set; `dynamiccl env` lists what can be");
   return kExitOk;
 }
 

@@ -56,11 +56,19 @@ std::string PolicyOf(const RunningProcess& process) {
 }
 
 // "policy 120, nccl 30", or why nothing is known.
-std::string CountsText(const std::map<std::string, double>& counts, const char* nothing) {
+std::string CountsText(const std::map<std::string, double>& counts, const std::string& nothing) {
   std::string text;
-  for (const auto& [name, count] : counts)
-    text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", name, count);
+  for (const auto& [name, count] : counts) {
+    if (count > 0) text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", name, count);
+  }
   return text.empty() ? nothing : text;
+}
+
+std::string WhereNothingIsCounted(const std::vector<MetricLine>& metrics, const RunningProcess& process) {
+  if (!metrics.empty()) return "none";
+  const std::string path = process.PathSetting("DYNAMICCL_METRICS");
+  return path.empty() ? "not known: start jobs with DYNAMICCL_METRICS=folder/%r.prom"
+                      : "not known yet: " + path + " is written every 10 s";
 }
 
 std::string ModeOf(const std::vector<MetricLine>& metrics, const RunningProcess& process) {
@@ -89,8 +97,7 @@ void PrintStatus(const RunningProcess& process) {
   const std::vector<MetricLine> metrics = MetricsOf(process);
   const std::string mode = ModeOf(metrics, process);
   const std::string policy = PolicyOf(process);
-  const char* const unknown =
-      metrics.empty() ? "not known: start jobs with DYNAMICCL_METRICS=folder/%r.prom" : "none";
+  const std::string unknown = WhereNothingIsCounted(metrics, process);
   fmt::print("process {}{}: {}\n", process.id, process.rank < 0 ? "" : fmt::format(", rank {}", process.rank),
              process.program.substr(0, kProgramWidth));
   fmt::print("  mode       {}\n  policy     {}\n  trace      {}\n",

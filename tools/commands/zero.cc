@@ -1,19 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl zero`: the ZeRO trainer (dynamiccl-zero) as n ranks under the launcher; `zero estimate` and
-// `zero checkpoint`, which have no ranks, in its place; `zero tradeoffs` and `zero capped`, which start
-// several runs.
+// `dynamiccl zero`: the ZeRO trainer (dynamiccl-zero) as n ranks under the launcher; `zero checkpoint`, which
+// has no ranks, in its place; `zero estimate`, which needs no trainer; `zero tradeoffs` and `zero capped`,
+// which start several runs.
+#include <fmt/format.h>
+
 #include "tools/command_table.h"
 #include "tools/commands/zero_studies.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
 #include "tools/launch_options.h"
 #include "tools/sibling_program.h"
+#include "zero_workloads/estimate/estimate_command.h"
 
 namespace dynamiccl {
 
 namespace {
 
-// All words are its own: `estimate` also has ranks, but of a job that is only thought of.
+// Its ranks are those of a job that is only thought of.
+Result<int> Estimate(CommandLine& line) {
+  zero::EstimateCommand command;
+  command.Register(*line.app().add_subcommand("estimate", "What each rank's memory must hold, by stage"));
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const std::string text, command.Run());
+  fmt::print("{}", text);
+  return kExitOk;
+}
+
+// All words are its own.
 Result<int> RunWithoutRanks(CommandLine& line) {
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));
@@ -26,7 +39,8 @@ Result<int> RunWithoutRanks(CommandLine& line) {
 
 Result<int> ZeroCommand(CommandLine& line) {
   const std::string word = line.arguments().empty() ? "" : line.arguments().front();
-  if (word == "estimate" || word == "checkpoint") return RunWithoutRanks(line);
+  if (word == "estimate") return Estimate(line);
+  if (word == "checkpoint") return RunWithoutRanks(line);
   if (word == "tradeoffs") return ZeroTradeoffs(line);
   if (word == "capped") return ZeroCapped(line);
   LaunchOptions options;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "traces/format/trace_archive.h"
+#include "traces/format/trace_header.h"
 #include "traces/import/gzip_stream.h"
 
 namespace dynamiccl {
@@ -16,6 +18,22 @@ std::string KnownFormats() {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", importer->name());
   }
   return names;
+}
+
+// A file that a reader of traces takes as it is: binary, archived, or as JSON lines.
+bool IsOurs(const std::string& head) {
+  return head.starts_with(std::string_view(kTraceMagic, sizeof(kTraceMagic))) ||
+         IsTraceArchive(std::as_bytes(std::span(head))) || head.starts_with(R"({"magic":"dynamiccl-trace")");
+}
+
+Error NotRecognised(const std::string& path, const std::string& head) {
+  if (IsOurs(head)) {
+    return {ErrorKind::kInvalidArgument, path + ": not of another tool: a trace of ours",
+            "every command reads it as it is; `dynamiccl trace merge " + path +
+                " -o FILE` writes it as a .ctrace"};
+  }
+  return {ErrorKind::kInvalidArgument, path + ": no known format",
+          "name it with --from, one of: " + KnownFormats()};
 }
 
 }  // namespace
@@ -42,8 +60,7 @@ Result<Imported> ImportFile(const std::string& path, const std::string& format) 
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "no importer for '{}'", format),
                     "one of: " + KnownFormats());
   }
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no known format", path),
-                  "name it with --from, one of: " + KnownFormats());
+  return tl::unexpected<Error>(NotRecognised(path, head));
 }
 
 }  // namespace dynamiccl

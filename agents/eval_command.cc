@@ -13,6 +13,7 @@
 #include "agents/evaluation/config_baselines_probing.h"
 #include "agents/evaluation/evaluation_report.h"
 #include "agents/evaluation/hypotheses.h"
+#include "agents/evaluation/scenarios.h"
 #include "agents/json_result.h"
 #include "agents/provenance.h"
 #include "agents/train_command.h"
@@ -134,6 +135,12 @@ Status PrintHypotheses(const EvalSettings& settings) {
   return {};
 }
 
+Status PrintScenarios(const EvalSettings& settings, const Policy& policy) {
+  DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
+  fmt::print("{}", FormatScenarios(policy, KeysOf(files)));
+  return {};
+}
+
 }  // namespace
 
 Status Evaluate(const EvalSettings& settings) {
@@ -149,6 +156,7 @@ Status Evaluate(const EvalSettings& settings) {
     DYNAMICCL_TRY(auto policy, ReadPolicyFile(path));
     policies.push_back(std::move(policy));
   }
+  if (settings.scenarios) return PrintScenarios(settings, *policies.front());
   Evaluation evaluation;
   evaluation.policy_sha256 = ToHex(policies.at(0)->sha256);
   DYNAMICCL_CHECK_OK(JudgeMeasurements(settings, policies, evaluation));

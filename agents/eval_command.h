@@ -15,6 +15,7 @@ struct EvalSettings {
   std::vector<std::string> measurements;
   std::vector<std::string> trained_on;  // sweeps of the training that are not in `measurements`
   bool only_policies = false;           // beside the default alone
+  bool scenarios = false;               // prints those of evaluation/scenarios.h instead, of the first policy
   bool hypotheses = false;              // prints that page instead; needs `measurements` only
   std::string structure_json;           // of the structure study, for that page
   std::string json;                     // path, "-" for standard output, empty for none

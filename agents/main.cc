@@ -87,6 +87,8 @@ CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
                  "baselines, which are trained or tried anew each time.");
   eval->add_flag("--hypotheses", settings.hypotheses,
                  "Prints instead what the measurements say of common beliefs about collectives.");
+  eval->add_flag("--scenarios", settings.scenarios,
+                 "Prints instead at which sizes protocols change, and what follows when sizes change.");
   eval->add_option("--structure", settings.structure_json,
                    "What `structure --json` wrote, for the belief about stages.");
   eval->add_option("--json", settings.json, "Writes the result as JSON to this file; - for standard output.");

@@ -53,6 +53,7 @@ class CalledKey {
     return std::log2(us);
   }
   bool over() const { return calls_ >= kProbingCalls; }
+  int calls() const { return calls_; }
   void UseUpWith(size_t arm) {
     while (!over()) Call(arm, false);
   }
@@ -75,6 +76,7 @@ class CalledKey {
 struct Found {
   CollectiveConfig config;
   ProbeCost cost;
+  std::vector<ChoiceFrom> choices;
 };
 using Findings = std::map<KeyId, Found>;
 
@@ -130,7 +132,7 @@ constexpr size_t kBestOfModel = 3;  // beside the policy's best
 class KeySearch {
  public:
   KeySearch(CalledKey& called, size_t in_use, std::vector<Trial> trials)
-      : called_(called), in_use_(in_use), trials_(std::move(trials)) {}
+      : called_(called), in_use_(in_use), trials_(std::move(trials)), choices_{{1, called.Config(in_use)}} {}
 
   Found Run() {
     for (size_t turn = 0; !called_.over(); ++turn) {
@@ -144,7 +146,7 @@ class KeySearch {
       else if (IsHopeless(trials_[index], difference))
         trials_.erase(trials_.begin() + static_cast<std::ptrdiff_t>(index));
     }
-    return {called_.Config(in_use_), called_.cost()};
+    return {called_.Config(in_use_), called_.cost(), choices_};
   }
 
  private:
@@ -166,11 +168,13 @@ class KeySearch {
     }
     others.push_back(before);
     trials_ = std::move(others);
+    choices_.push_back({called_.calls() + 1, called_.Config(in_use_)});
   }
 
   CalledKey& called_;
   size_t in_use_;
   std::vector<Trial> trials_;
+  std::vector<ChoiceFrom> choices_;
 };
 
 // What jobs would try: the key's candidates, and the default where it is not in use.
@@ -194,11 +198,14 @@ Found RunTrials(const Policy* policy, CalledKey& called, size_t in_use) {
   return KeySearch(called, in_use, TrialsOf(policy, called, in_use)).Run();
 }
 
+Found ProbeFrom(const Policy& policy, CalledKey& called, const CollectiveConfig& first) {
+  const size_t arm = called.ArmOf(first);
+  return RunTrials(&policy, called, first.leaves_nccl_alone() || arm == called.arms() ? 0 : arm);
+}
+
 Found ProbeFromPolicy(const Policy& policy, CalledKey& called) {
   const SweptKey& key = called.key();
-  const CollectiveConfig chosen = ChooseConfig(policy, key.model, key.question).config;
-  const size_t arm = called.ArmOf(chosen);
-  return RunTrials(&policy, called, chosen.leaves_nccl_alone() || arm == called.arms() ? 0 : arm);
+  return ProbeFrom(policy, called, ChooseConfig(policy, key.model, key.question).config);
 }
 
 // Mean of three calls.
@@ -229,7 +236,7 @@ Found DescendCoordinates(CalledKey& called) {
     improved = best != before;
   }
   called.UseUpWith(best);
-  return {called.Config(best), called.cost()};
+  return {called.Config(best), called.cost(), {}};
 }
 
 double TrimmedMean(std::vector<double> values) {
@@ -255,7 +262,7 @@ Found TryAllInTurn(CalledKey& called) {
     best = arm;
   }
   called.UseUpWith(best);
-  return {called.Config(best), called.cost()};
+  return {called.Config(best), called.cost(), {}};
 }
 
 // Ridge regression with its inverse kept by rank-one updates (Sherman and Morrison).
@@ -342,7 +349,7 @@ void RunLinUcb(std::vector<LinUcbKey>& keys, Findings& findings) {
   }
   for (LinUcbKey& key : keys) {
     const size_t best = BestByLinUcb(model, key, 0);
-    findings[IdOf(key.called.key())] = {key.called.Config(best + 1), key.called.cost()};
+    findings[IdOf(key.called.key())] = {key.called.Config(best + 1), key.called.cost(), {}};
   }
 }
 
@@ -369,6 +376,12 @@ Chooser RunOnAll(const std::string& name, const std::vector<SweptKey>& keys, uin
 }
 
 }  // namespace
+
+std::vector<ChoiceFrom> SearchedChoices(const Policy& policy, const SweptKey& key,
+                                        const CollectiveConfig& first, uint64_t seed) {
+  CalledKey called(key, seed);
+  return ProbeFrom(policy, called, first).choices;
+}
 
 std::vector<Chooser> ProbingChoosers(const Policy& policy, const std::vector<SweptKey>& keys, uint64_t seed) {
   return {RunOnAll("policy, probes", keys, seed,

@@ -23,4 +23,14 @@ inline constexpr int kProbingCalls = 200;  // of each key
 //   LinUCB              one linear model of the features for all keys of a topology, every call its choice
 std::vector<Chooser> ProbingChoosers(const Policy& policy, const std::vector<SweptKey>& keys, uint64_t seed);
 
+// In use from a call of the key on; calls count from 1.
+struct ChoiceFrom {
+  int call = 1;
+  CollectiveConfig config;
+};
+// What "policy, probes" has in use over the calls of `key`, which has a measured default, when `first` is in
+// use at first. Trials between are not choices.
+std::vector<ChoiceFrom> SearchedChoices(const Policy& policy, const SweptKey& key,
+                                        const CollectiveConfig& first, uint64_t seed);
+
 }  // namespace dynamiccl::agents

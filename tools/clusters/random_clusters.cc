@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/collective/size_class.h"
 #include "src/simulator/closed_form.h"
 #include "src/simulator/library_pick.h"
 #include "src/simulator/path_prior.h"
@@ -18,6 +19,7 @@ constexpr Collective kCollectives[] = {Collective::kAllReduce, Collective::kAllG
                                        Collective::kReduceScatter};
 constexpr int kSizes = 6;
 constexpr double kLeastOctave = 8, kMostOctave = 30;  // 256 bytes to 1 GiB
+constexpr uint64_t kLeastOfEveryClass = 4 << 10, kMostOfEveryClass = 64 << 20;
 
 class Dice {
  public:
@@ -121,6 +123,23 @@ std::vector<float> Repeats(double us, const ClusterOptions& options, Dice& dice)
   return repeats;
 }
 
+std::vector<uint64_t> SomeSizes(Dice& dice) {
+  std::vector<uint64_t> sizes;
+  for (int i = 0; i < kSizes; ++i) {
+    const double width = (kMostOctave - kLeastOctave) / kSizes;
+    const double octave = kLeastOctave + width * (i + dice.Uniform(0, 1));
+    sizes.push_back(static_cast<uint64_t>(std::exp2(octave)) / 128 * 128);
+  }
+  return sizes;
+}
+
+std::vector<uint64_t> EveryClass() {
+  std::vector<uint64_t> sizes;
+  for (SizeClass at = SizeClassOf(kLeastOfEveryClass); LowerBound(at) <= kMostOfEveryClass; ++at.index)
+    sizes.push_back(LowerBound(at));
+  return sizes;
+}
+
 class ClusterSweep {
  public:
   ClusterSweep(const Cluster& cluster, const std::string& topology, int n_ranks)
@@ -133,11 +152,8 @@ class ClusterSweep {
   void Append(const ClusterOptions& options, Dice& dice, MeasurementFile& file) const {
     file.contexts.push_back({topology_, model_});
     for (const Collective collective : kCollectives) {
-      for (int i = 0; i < kSizes; ++i) {
-        const double width = (kMostOctave - kLeastOctave) / kSizes;
-        const double octave = kLeastOctave + width * (i + dice.Uniform(0, 1));
-        AppendKey(collective, static_cast<uint64_t>(std::exp2(octave)) / 128 * 128, options, dice, file);
-      }
+      for (const uint64_t bytes : options.every_class ? EveryClass() : SomeSizes(dice))
+        AppendKey(collective, bytes, options, dice, file);
     }
   }
 

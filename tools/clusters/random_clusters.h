@@ -23,11 +23,15 @@ struct ClusterOptions {
   int repeats = 6;
   double noise = 0.05;     // of a repeat, as a natural logarithm
   double outliers = 0.02;  // share of repeats that take 1.5 to 3 times as long
+  // Every size class from 4 KiB to 64 MiB in place of six sizes at random: shows at which size a best
+  // changes.
+  bool every_class = false;
 };
 
 // `systems` serve in turn; each cluster has two numbers of ranks. Every config that NCCL has kernels for and
-// the cost model prices, at six sizes of each collective; the default is what the cost model picks from the
-// links' true bandwidths. Equal arguments give equal files on machines whose libm rounds alike.
+// the cost model prices, at six sizes of each collective or at all of a range; the default is what the cost
+// model picks from the links' true bandwidths. Equal arguments give equal files on machines whose libm rounds
+// alike.
 Result<MeasurementFile> RandomClusters(std::span<const System> systems, const ClusterOptions& options);
 
 // Forced algorithms of published times as a sweep, each number of ranks a topology: the protocol, which such

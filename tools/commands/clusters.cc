@@ -56,6 +56,8 @@ Result<int> ClustersCommand(CommandLine& line) {
                  "How far the constants are moved, standard deviation as a logarithm")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  app.add_flag("--every-class", words.clusters.every_class,
+               "Every size class from 4 KiB to 64 MiB in place of six sizes at random");
   app.add_option("--published", words.published,
                  "Write this system's published times as a sweep instead; algorithms must have been forced");
   app.add_flag("--json", words.json, "Say as JSON what was written");

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "src/collective/size_class.h"
 #include "src/simulator/path_prior.h"
 #include "traces/format/measurement_file.h"
 
@@ -54,6 +55,23 @@ TEST(RandomClusters, EveryKeyHasADefaultThatIsAmongItsConfigs) {
   for (const auto& [key, names] : configs) {
     EXPECT_TRUE(names.contains("default"));
     EXPECT_GE(names.size(), 7u);
+  }
+}
+
+TEST(RandomClusters, EveryClassHasEachClassOfTheRangeOnceForEveryCollective) {
+  const MeasurementFile file = Made({.count = 1, .every_class = true});
+  std::map<std::pair<std::string, Collective>, std::set<int>> classes;
+  for (const Measurement& row : file.rows) {
+    EXPECT_EQ(row.bytes, LowerBound(SizeClassOf(row.bytes)));
+    classes[{row.topology, row.collective}].insert(SizeClassOf(row.bytes).index);
+  }
+  EXPECT_EQ(classes.size(), 2u * 3);
+  // 14 octaves of four, and the last size.
+  const int first = SizeClassOf(4 << 10).index;
+  for (const auto& [line, indexes] : classes) {
+    EXPECT_EQ(indexes.size(), 14u * 4 + 1);
+    EXPECT_EQ(*indexes.begin(), first);
+    EXPECT_EQ(*indexes.rbegin(), first + 14 * 4);
   }
 }
 

@@ -96,6 +96,8 @@ Result<StudySplit> StudyOne(const StudySettings& settings, const std::string& na
     say(fmt::format("  {}: F1 of role {:.3f}, phase {:.3f}, stage {:.3f} after one step", who.recogniser,
                     judged.role_f1(), judged.phase_f1(), judged.stage_f1()));
   }
+  say(fmt::format("  integers choose as floats: role {:.2f} %, phase {:.2f} %, stage {:.2f} %",
+                  100 * split.agreement.role, 100 * split.agreement.phase, 100 * split.agreement.stage));
   return split;
 }
 

@@ -5,7 +5,6 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/lstm.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adam.h>
@@ -13,6 +12,7 @@
 #include <cmath>
 #include <map>
 
+#include "agents/trigger/bounded_lstm.h"
 #include "src/base/clock.h"
 #include "src/policy/structure_layout.h"
 
@@ -23,6 +23,9 @@ namespace {
 constexpr double kGradientNorm = 1.0;
 // A forget gate that starts open keeps what the first calls said (Jozefowicz et al. 2015).
 constexpr double kForgetBias = 1.0;
+// What the integers hold (docs/formats/policy_file.md, arithmetic). A cell that counts calls grows beyond it;
+// a network that learns without the bound relies on counts that no job would ever see.
+constexpr double kLargestCell = 32767.0 / kTokenOne;
 // The next call is predicted beside what decisions need, not instead of it.
 constexpr double kNextCallWeight = 0.25;
 
@@ -126,14 +129,8 @@ class Sampler {
 }  // namespace
 
 at::Tensor TriggerNetwork::Logits(const at::Tensor& tokens) const {
-  const at::Tensor state = at::zeros({1, tokens.size(0), kStructureHidden});
-  const std::vector<at::Tensor> weights = {input_weights, hidden_weights, gate_bias,
-                                           at::zeros_like(gate_bias)};
-  const auto [output, hidden, cell] =
-      at::lstm(tokens, {state, state}, weights, /*has_biases=*/true, /*num_layers=*/1,
-               /*dropout=*/0.0, /*train=*/true, /*bidirectional=*/false,
-               /*batch_first=*/true);
-  return at::linear(output, head_weights, head_bias);
+  const at::Tensor inputs = at::linear(tokens, input_weights, gate_bias);
+  return at::linear(BoundedLstm(inputs, hidden_weights, kLargestCell), head_weights, head_bias);
 }
 
 std::vector<at::Tensor> TriggerNetwork::parameters() const {

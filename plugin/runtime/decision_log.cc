@@ -27,10 +27,10 @@ std::shared_ptr<DecisionLog> DecisionLog::At(const std::string& path) {
   const std::lock_guard lock(mutex);
   const auto [found, created] = logs->try_emplace(path);
   if (!created) return found->second;
-  if (auto fd = CreateOwnFile(path, O_WRONLY | O_APPEND)) {
-    found->second.reset(new DecisionLog(std::move(*fd)));
+  if (auto file = CreateOwnFile(path, O_WRONLY | O_APPEND)) {
+    found->second.reset(new DecisionLog(std::move(file->fd)));
   } else {
-    Log(LogLevel::kWarn, "no decision log: {}", fd.error().message);
+    Log(LogLevel::kWarn, "no decision log: {}", file.error().message);
   }
   return found->second;
 }

@@ -2,15 +2,26 @@
 #include "src/base/own_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+
+#include "src/base/log.h"
 
 namespace dynamiccl {
 namespace {
 
-Status EmptyOwn(int fd, const std::string& path) {
+// Of two processes that replace one file at once, each may find the other's in between.
+constexpr int kAttempts = 8;
+
+tl::unexpected<Error> Unavailable(const std::string& path, const std::string& why) {
+  return MakeError(ErrorKind::kUnavailable, "cannot create '{}': {}", path, why);
+}
+
+Status CheckOwn(int fd, const std::string& path) {
   struct stat info = {};
   if (::fstat(fd, &info) != 0) return MakeError(ErrorKind::kUnavailable, "'{}': {}", path, ErrnoText(errno));
   if (!S_ISREG(info.st_mode)) return MakeError(ErrorKind::kUnavailable, "'{}' is not a regular file", path);
@@ -19,22 +30,67 @@ Status EmptyOwn(int fd, const std::string& path) {
         MakeError(ErrorKind::kUnavailable, "'{}' belongs to user {}, who could read it", path, info.st_uid),
         "remove it, or name another file");
   }
-  if (::ftruncate(fd, 0) != 0) return MakeError(ErrorKind::kUnavailable, "'{}': {}", path, ErrnoText(errno));
   return {};
+}
+
+// Some file systems have no locks: there each process is alone.
+bool IsHeldByAnother(int fd) {
+  return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+bool IsStillAt(int fd, const std::string& path) {
+  struct stat open = {};
+  struct stat named = {};
+  return ::fstat(fd, &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
+
+// In a process that has closed its standard streams, what is written to them would go into the file.
+Result<std::optional<OwnFile>> MovedFromStandardStreams(UniqueFd fd, const std::string& path) {
+  if (fd.get() <= STDERR_FILENO) fd = UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!fd.valid()) return Unavailable(path, ErrnoText(errno));
+  return OwnFile{std::move(fd), path};
+}
+
+std::string OfThisProcess(const std::filesystem::path& path) {
+  std::filesystem::path stem = path;
+  return fmt::format("{}.{}{}", stem.replace_extension().string(), ::getpid(), path.extension().string());
 }
 
 }  // namespace
 
-Result<UniqueFd> CreateOwnFile(const std::string& path, int flags) {
+Result<std::optional<OwnFile>> ClaimOwnFile(const std::string& path, int flags) {
   flags |= O_CLOEXEC | O_NOFOLLOW;
-  UniqueFd fresh(::open(path.c_str(), flags | O_CREAT | O_EXCL, 0600));
-  if (fresh.valid()) return fresh;
-  // O_NONBLOCK: opening a pipe must not wait for a reader.
-  UniqueFd fd(errno == EEXIST ? ::open(path.c_str(), flags | O_NONBLOCK) : -1);
-  if (!fd.valid())
-    return MakeError(ErrorKind::kUnavailable, "cannot create '{}': {}", path, ErrnoText(errno));
-  DYNAMICCL_CHECK_OK(EmptyOwn(fd.get(), path));
-  return fd;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    UniqueFd fd(::open(path.c_str(), flags | O_CREAT | O_EXCL, 0600));
+    const bool fresh = fd.valid();
+    if (!fresh) {
+      if (errno != EEXIST) return Unavailable(path, ErrnoText(errno));
+      // O_NONBLOCK: opening a pipe must not wait for a reader.
+      fd = UniqueFd(::open(path.c_str(), flags | O_NONBLOCK));
+      if (!fd.valid() && errno == ENOENT) continue;
+      if (!fd.valid()) return Unavailable(path, ErrnoText(errno));
+      DYNAMICCL_CHECK_OK(CheckOwn(fd.get(), path));
+    }
+    if (IsHeldByAnother(fd.get())) return std::nullopt;
+    if (!IsStillAt(fd.get(), path)) continue;
+    // What cannot be removed, as a file that a container was given alone, is emptied.
+    if (!fresh && ::unlink(path.c_str()) == 0) continue;
+    if (!fresh && ::ftruncate(fd.get(), 0) != 0) return Unavailable(path, ErrnoText(errno));
+    return MovedFromStandardStreams(std::move(fd), path);
+  }
+  return Unavailable(path, "other processes replace it all the time");
+}
+
+Result<OwnFile> CreateOwnFile(const std::string& path, int flags) {
+  DYNAMICCL_TRY(std::optional<OwnFile> file, ClaimOwnFile(path, flags));
+  if (file) return std::move(*file);
+  const std::string beside = OfThisProcess(path);
+  DYNAMICCL_TRY(file, ClaimOwnFile(beside, flags));
+  if (!file) return Unavailable(beside, "another process holds it");
+  Log(LogLevel::kWarn, "another process writes '{}'; this one writes '{}' (%r in a name stands for the rank)",
+      path, beside);
+  return std::move(*file);
 }
 
 }  // namespace dynamiccl

@@ -11,8 +11,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "src/base/own_file.h"
-
 namespace dynamiccl {
 
 Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes) {
@@ -88,15 +86,14 @@ Result<SharedMemory> SharedMemory::FromFd(UniqueFd fd, size_t bytes) {
   return MapAndKeep(std::move(fd), bytes);
 }
 
-Result<SharedMemory> SharedMemory::CreateFile(const std::string& path, size_t bytes) {
-  DYNAMICCL_TRY(UniqueFd fd, CreateOwnFile(path, O_RDWR));
+Result<SharedMemory> SharedMemory::OfFile(OwnFile file, size_t bytes) {
   // Allocate now: a full disk must be an error here, not SIGBUS at the first store into the mapping.
-  const int code = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
+  const int code = ::posix_fallocate(file.fd.get(), 0, static_cast<off_t>(bytes));
   if (code != 0) {
-    return MakeError(ErrorKind::kUnavailable, "cannot allocate {} bytes for '{}': {}", bytes, path,
+    return MakeError(ErrorKind::kUnavailable, "cannot allocate {} bytes for '{}': {}", bytes, file.path,
                      ErrnoText(code));
   }
-  return MapAndKeep(std::move(fd), bytes);
+  return MapAndKeep(std::move(file.fd), bytes);
 }
 
 Result<SharedMemory> SharedMemory::ExtendFile(int file, size_t offset, size_t bytes) {

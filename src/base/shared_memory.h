@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "src/base/own_file.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 
@@ -31,8 +32,8 @@ class SharedMemory {
   // Maps what a peer created; takes the descriptor. Fails unless the object is, and stays, at least `bytes`
   // long.
   static Result<SharedMemory> FromFd(UniqueFd fd, size_t bytes);
-  // Creates a file of this user alone (own_file.h) of `bytes` and maps it: what survives a SIGKILL.
-  static Result<SharedMemory> CreateFile(const std::string& path, size_t bytes);
+  // Makes the file `bytes` long and maps it: what survives a SIGKILL.
+  static Result<SharedMemory> OfFile(OwnFile file, size_t bytes);
   // Lengthens the file to offset + bytes and maps that part; `offset` is a multiple of the page size. All
   // pages are there when it returns, where the kernel can do that. Keeps no descriptor.
   static Result<SharedMemory> ExtendFile(int file, size_t offset, size_t bytes);

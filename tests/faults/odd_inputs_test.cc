@@ -108,6 +108,21 @@ TEST_F(OddInputs, OfANcclConfigurationFileLeaveTheJobAsItIs) {
   ExpectJobIsRight("NCCL_CONF_FILE", Path("pipe"), {});
 }
 
+TEST_F(OddInputs, OneNameForAllRanksIsAFileOfEach) {
+  for (const char* variable : {"DYNAMICCL_TRACE", "DYNAMICCL_DECISION_LOG"}) {
+    fs::create_directory(Path(variable));
+    std::ofstream(Path(variable) + "/all.ctrace") << "of an earlier run";
+    const std::string path = Path(variable) + "/all.ctrace";
+    ExpectJobIsRight(variable, path, {});
+    const auto files = std::distance(fs::directory_iterator(Path(variable)), fs::directory_iterator());
+    EXPECT_EQ(files, 2) << variable;
+    if (variable != std::string("DYNAMICCL_TRACE")) continue;
+    const Command shown = RunCommand("trace show " + Path(variable) + "/*.ctrace", folder_);
+    EXPECT_EQ(shown.status, 0) << shown.output;
+    EXPECT_THAT(shown.output, ::testing::HasSubstr("2 ranks")) << shown.output;
+  }
+}
+
 TEST_F(OddInputs, AreRefusedAtTheCommandLine) {
   const std::vector<std::string> readers = {
       "inspect ",    "explain --bytes 1M ", "report ",

@@ -61,13 +61,14 @@ void SendToFile(const std::string& path, int descriptor) {
   if (options.audit) ::setenv("LD_AUDIT", DYNAMICCL_TEST_AUDIT, 1);
   SendToFile(folder + "/output." + std::to_string(rank), STDERR_FILENO);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
-  std::vector<std::string> words{DYNAMICCL_TEST_JOB, folder + "/id", options.rounds};
+  std::vector<std::string> words = options.under;
+  words.insert(words.end(), {DYNAMICCL_TEST_JOB, folder + "/id", options.rounds});
   words.insert(words.end(), options.extras.begin(), options.extras.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   ::alarm(options.seconds);
-  ::execv(DYNAMICCL_TEST_JOB, arguments.data());
+  ::execvp(arguments[0], arguments.data());
   ::_exit(127);
 }
 

@@ -22,6 +22,7 @@ struct JobOptions {
   std::map<int, Environment> environment_of;  // of one rank, on top
   std::vector<int> without_preload;           // ranks that go without the object
   std::map<int, std::string> preload_of;      // of one rank, in place of the object
+  std::vector<std::string> under;             // a program and its arguments, which run the rank
   unsigned seconds = 50;  // a rank that hangs ends then, so that it does not outlive the test
 };
 

@@ -46,6 +46,8 @@ struct Options {
 constexpr int kSizes = 16;
 // Of each size before the measured calls: what ranks offer is exchanged at the first ones.
 constexpr int kSettlingCalls = 6;
+// Calls of a size on a rank before its verdict is there.
+constexpr uint64_t kMostUntilTheyMet = kSettlingCalls;
 
 struct Rank {
   ncclComm_t comm = nullptr;
@@ -135,6 +137,22 @@ int BeJob(const Options& options) {
   return 0;
 }
 
+// The policy has every call of a size on every rank once they have met at its first, or none: where it wants
+// what NCCL's cost model would choose it leaves the call alone.
+int SizesOfThePolicy(const std::map<uint64_t, std::pair<uint64_t, uint64_t>>& of_size, size_t ranks,
+                     std::string& wrong) {
+  int sizes = 0;
+  for (const auto& [bytes, counts] : of_size) {
+    const auto [decisions, by_policy] = counts;
+    if (by_policy == 0) continue;
+    ++sizes;
+    if (by_policy + kMostUntilTheyMet * ranks < decisions || decisions - by_policy < ranks)
+      wrong = fmt::format("of {} decisions on {} bytes the policy made {}", decisions, bytes, by_policy);
+  }
+  if (sizes == 0) wrong = "the policy decided nothing";
+  return sizes;
+}
+
 // Calls of each communicator's rank: as many as were made, each number once.
 nlohmann::json LookAt(const std::string& path, uint64_t calls_of_a_rank, size_t ranks, std::string& wrong) {
   const auto trace = ReadTrace(path);
@@ -145,6 +163,7 @@ nlohmann::json LookAt(const std::string& path, uint64_t calls_of_a_rank, size_t 
   std::map<uint32_t, std::vector<bool>> seen;
   uint64_t decisions = 0;
   uint64_t by_policy = 0;
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> of_size;  // decisions, by the policy
   uint64_t lost = 0;
   uint64_t twice = 0;
   for (const TraceSection& section : trace->sections) {
@@ -152,8 +171,11 @@ nlohmann::json LookAt(const std::string& path, uint64_t calls_of_a_rank, size_t 
     for (const TraceRecord& record : section.records) {
       const auto kind = static_cast<RecordKind>(record.kind);
       if (kind == RecordKind::kDecision) {
+        const uint64_t policys = DecisionOf(record).decided_by == DecidedBy::kPolicy ? 1 : 0;
         ++decisions;
-        by_policy += DecisionOf(record).decided_by == DecidedBy::kPolicy ? 1 : 0;
+        by_policy += policys;
+        ++of_size[record.bytes].first;
+        of_size[record.bytes].second += policys;
       }
       if (kind != RecordKind::kCollective) continue;
       std::vector<bool>& calls = seen[record.communicator];
@@ -171,8 +193,10 @@ nlohmann::json LookAt(const std::string& path, uint64_t calls_of_a_rank, size_t 
   if (seen.size() != ranks) wrong = fmt::format("{} communicators are recorded", seen.size());
   if (recorded != calls_of_a_rank * ranks) wrong = fmt::format("{} calls are recorded", recorded);
   if (lost + twice > 0) wrong = fmt::format("{} records are lost, {} doubled", lost, twice);
-  return {{"calls", recorded},      {"lost", lost},           {"doubled", twice},
-          {"decisions", decisions}, {"by_policy", by_policy}, {"bytes", fs::file_size(path)}};
+  const int sizes = SizesOfThePolicy(of_size, ranks, wrong);
+  return {{"calls", recorded},           {"lost", lost},           {"doubled", twice},
+          {"decisions", decisions},      {"by_policy", by_policy}, {"sizes_decided_by_policy", sizes},
+          {"bytes", fs::file_size(path)}};
 }
 
 void BecomeJob(const Options& options, const std::string& folder) {

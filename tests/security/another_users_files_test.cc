@@ -11,7 +11,7 @@
 #include <string>
 
 #include "plugin/runtime/decision_log.h"
-#include "src/base/shared_memory.h"
+#include "src/base/own_file.h"
 #include "src/base/small_file.h"
 #include "src/base/whole_file.h"
 #include "tests/security/in_a_child.h"
@@ -74,20 +74,20 @@ TEST_F(AnotherUsersFiles, AWholeFileGoesThroughNoLink) {
 }
 
 TEST_F(AnotherUsersFiles, ATraceIsReadByItsUserAlone) {
-  EXPECT_TRUE(SharedMemory::CreateFile(Path("own.ctrace"), 4096).has_value());
+  EXPECT_TRUE(CreateOwnFile(Path("own.ctrace"), O_RDWR).has_value());
   EXPECT_EQ(ModeOf("own.ctrace"), 0600u);
-  EXPECT_TRUE(SharedMemory::CreateFile(Path("own.ctrace"), 4096).has_value()) << "once more";
+  EXPECT_TRUE(CreateOwnFile(Path("own.ctrace"), O_RDWR).has_value()) << "once more";
   EXPECT_EQ(AsAnotherUser([&] { return ::open(Path("own.ctrace").c_str(), O_RDONLY) < 0 ? 0 : 1; }), 0);
   PutLink("link.ctrace");
-  EXPECT_FALSE(SharedMemory::CreateFile(Path("link.ctrace"), 4096).has_value());
+  EXPECT_FALSE(CreateOwnFile(Path("link.ctrace"), O_RDWR).has_value());
   EXPECT_EQ(PreciousText(), "precious");
   PutFile("theirs.ctrace");
-  const auto theirs = SharedMemory::CreateFile(Path("theirs.ctrace"), 4096);
+  const auto theirs = CreateOwnFile(Path("theirs.ctrace"), O_RDWR);
   ASSERT_FALSE(theirs.has_value());
   EXPECT_NE(theirs.error().message.find("belongs to user 65534"), std::string::npos)
       << theirs.error().message;
   ASSERT_EQ(::mkfifo(Path("pipe.ctrace").c_str(), 0600), 0);
-  EXPECT_FALSE(SharedMemory::CreateFile(Path("pipe.ctrace"), 4096).has_value());
+  EXPECT_FALSE(CreateOwnFile(Path("pipe.ctrace"), O_RDWR).has_value());
 }
 
 TEST_F(AnotherUsersFiles, ADecisionLogIsReadByItsUserAlone) {

@@ -42,10 +42,10 @@ def run(command, **options):
     return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, cwd=ROOT, **options)
 
 
-def tests_of(program, pattern):
+def tests_of(program, pattern, **how):
     """Name, time in s, properties, and whether it passed or was skipped, of each test of a gtest program."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        done = run([str(program), f"--gtest_filter={pattern}", f"--gtest_output=json:{file.name}"])
+        done = run([str(program), f"--gtest_filter={pattern}", f"--gtest_output=json:{file.name}"], **how)
         report = json.loads(pathlib.Path(file.name).read_text() or '{"testsuites": []}')
     known = {"name", "file", "line", "status", "result", "timestamp", "time", "classname", "failures", "value_param"}
     tests = []
@@ -59,12 +59,12 @@ def tests_of(program, pattern):
     return tests, done.stdout
 
 
-def test_part(program, pattern):
+def test_part(program, pattern, **environment):
     """A row for each test of a program that is written for what it names."""
     def rows(options):
-        tests, _ = tests_of(options.build / "tests" / program, pattern)
+        tests, _ = tests_of(options.build / "tests" / program, pattern, env=os.environ | environment)
         if all(test["verdict"] == "skipped" for test in tests):
-            raise NotRun("all its tests were skipped: they need root")
+            raise NotRun("all its tests were skipped: they need root, or a program that is not installed")
         return {"columns": ["test", "outcome"], "ok": all(test["verdict"] != "failed" for test in tests),
                 "rows": [[f"`{test['name']}`", test["verdict"]] for test in tests]}
     return rows
@@ -101,6 +101,26 @@ def faults(options):
     return {"columns": ["call that fails, mode", "faults", "outcome: the job ended right"],
             "rows": rows + [["all", str(total), f"{sum(row[2] == 'ok' for row in rows)} of {len(rows)}"]],
             "ok": all(row[2] == "ok" for row in rows)}
+
+
+def guard(options):
+    done = run([str(options.build / "tests" / "simulate_guard"), "--seeds", "2"])
+    rows = [[*line.split(maxsplit=3)[:3], line.split(maxsplit=3)[3]] for line in done.stdout.splitlines() if ":" in line]
+    return {"columns": ["job", "times", "noise", "came of it"], "rows": rows, "ok": done.returncode == 0}
+
+
+def load(options):
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        done = run([str(options.build / "tests" / "load_of_calls"), "--json", file.name])
+        report = json.loads(pathlib.Path(file.name).read_text())
+    recorded, times = report["recorded"], report["call_ns"]
+    rows = [["ranks as threads, communicators", f"{report['ranks']}, {report['communicators']}"],
+            ["calls a minute", f"{report['calls_a_minute']:,.0f}"],
+            ["calls made, recorded, lost", f"{report['calls']:,}, {recorded['calls']:,}, {recorded['lost']:,}"],
+            ["sizes that the policy decides: on all ranks, from their meeting on", f"{recorded['sizes_decided_by_policy']} of 16"]]
+    rows += [[f"a call's time in the {name.replace('_', ' ')}: median, 99 of 100",
+              f"{times[name]['p50'] / 1000:.1f} us, {times[name]['p99'] / 1000:.1f} us"] for name in ("first_tenth", "last_tenth")]
+    return {"columns": ["what", "figure"], "rows": rows + [["wrong", report["wrong"] or "nothing"]], "ok": done.returncode == 0}
 
 
 def refused(options):
@@ -172,7 +192,14 @@ ALL_PARTS = {
                     "ctest --test-dir build/release -R 'Simulation\\.|Explored\\.'", simulations, True),
     "model": ("Model of switching, checked by spin", "tests/src/decision/switching/check_model.sh", model, True),
     "faults": ("The n-th call of a function of the C library fails", "ctest --test-dir build/release -L faults", faults, False),
-    "lost_ranks": ("A rank is lost at every step", "build/release/tests/faults_test", test_part("faults_test", "*"), False),
+    "fail_points": ("A rank is killed or stopped at each named place of the object, on each of three ranks",
+                    "ALL_FAULTS=1 build/release/tests/fail_points_test", test_part("fail_points_test", "*", ALL_FAULTS="1"), False),
+    "odd_inputs": ("Pipes, devices, folders, full and read-only disks where files are named", "build/release/tests/odd_inputs_test",
+                   test_part("odd_inputs_test", "*"), True),
+    "memcheck": ("Jobs under valgrind", "build/release/tests/memcheck_test", test_part("memcheck_test", "*"), True),
+    "load": ("A million calls a minute", "build/release/tests/load_of_calls", load, True),
+    "guard": ("The guard in virtual time", "build/release/tests/simulate_guard --seeds 2", guard, False),
+    "lost_ranks": ("A rank is lost at every step of hostccl", "build/release/tests/faults_test", test_part("faults_test", "*"), False),
     "fuzz": ("Fuzzers", "tools/fuzz/fuzz.py --seconds 3600", fuzz, False),
     "soak": ("Soak: four ranks, random collectives, a policy each second, kills",
              "build/release/tests/soak_a_job --seconds 1800 --kill-every 60", soak, False),

@@ -3,6 +3,7 @@
 // body, commit. A record between head's increment and its commit is torn, and there is at most one a thread.
 #include "traces/record/recorder.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -108,13 +109,14 @@ Result<std::unique_ptr<Recorder>> Recorder::Open(const RecorderOptions& options)
 }
 
 Status Recorder::CreateFile(const RecorderOptions& options) {
-  path_ = options.path;
   PassJobFailPoint(JobFailPoint::kTraceCreate);
   const uint64_t capacity = std::bit_ceil(std::clamp<uint64_t>(options.records_per_thread, 64, 1 << 24));
   mask_ = capacity - 1;
   const size_t table_bytes = sizeof(SegmentHeader) + kTableRecords * sizeof(TraceRecord);
+  DYNAMICCL_TRY(OwnFile file, CreateOwnFile(options.path, O_RDWR));
+  path_ = file.path;
   DYNAMICCL_TRY(header_memory_,
-                SharedMemory::CreateFile(path_, RoundToPages(kTraceHeaderBytes + table_bytes)));
+                SharedMemory::OfFile(std::move(file), RoundToPages(kTraceHeaderBytes + table_bytes)));
   header_ = reinterpret_cast<TraceHeader*>(header_memory_.data());
   table_.segment = reinterpret_cast<SegmentHeader*>(header_memory_.data() + kTraceHeaderBytes);
   table_.records = reinterpret_cast<TraceRecord*>(table_.segment + 1);

@@ -4,7 +4,6 @@
 #include <ATen/ops/from_blob.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,11 +33,10 @@ void MoveAll(const std::string& path, const char* what, int64_t bytes, const Mov
 
 StateFile::StateFile(std::string path, int64_t elements)
     : path_(std::move(path)), bytes_((elements + kBlockElements - 1) / kBlockElements * kDiskBlock) {
-  // Before anything is truncated; held as long as the object lives.
-  lock_ = UniqueFd(open(path_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock_.valid()) Fail(path_, "cannot be created", errno);
-  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) Fail(path_, "is in use by another process", errno);
-  auto map = SharedMemory::CreateFile(path_, static_cast<size_t>(bytes_));
+  auto file = ClaimOwnFile(path_, O_RDWR);
+  if (!file) throw std::runtime_error(file.error().message);
+  if (!*file) throw std::runtime_error(fmt::format("{}: is in use by another process", path_));
+  auto map = SharedMemory::OfFile(std::move(**file), static_cast<size_t>(bytes_));
   if (!map) {
     unlink(path_.c_str());
     throw std::runtime_error(map.error().message);

@@ -49,7 +49,7 @@ class StateFile {
 
   std::string path_;
   int64_t bytes_;
-  UniqueFd lock_, direct_fd_;
+  UniqueFd direct_fd_;
   SharedMemory map_;
   bool direct_ = false;
   at::Tensor mapped_;

@@ -5,9 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 namespace dynamiccl {
 namespace {
 
@@ -43,16 +40,6 @@ TEST(SharedMemory, RefusesMemoryThatAPeerCouldShorten) {
   ::unlink(name);
   ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
   EXPECT_FALSE(SharedMemory::FromFd(std::move(file), 4096));
-}
-
-TEST(SharedMemory, DoesNotFollowASymlink) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("dynamiccl_test_" + std::to_string(::getpid()));
-  std::filesystem::create_directory(folder);
-  std::filesystem::create_symlink("/dev/null", folder / "link");
-  EXPECT_FALSE(SharedMemory::CreateFile(folder / "link", 4096));
-  EXPECT_TRUE(SharedMemory::CreateFile(folder / "file", 4096));
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -38,6 +38,14 @@ target_include_directories(dynamiccl_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(dynamiccl_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
                        # Decisions must be equal on every machine: no contraction of a*b+c, no reassociation.
                        -ffp-contract=off)
+# What is loaded is resolved at once and read-only afterwards; no stack is code.
+target_link_options(dynamiccl_options INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+if(DYNAMICCL_HARDEN)
+  # As distributions compile. The assertions of the standard library end the process: for programs and for tests,
+  # and for a job's object where a wrong index is worse than the end of the job.
+  target_compile_options(dynamiccl_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -D_GLIBCXX_ASSERTIONS
+                         -fstack-protector-strong -fstack-clash-protection -fcf-protection)
+endif()
 # dynamiccl_compile_lightly(<target> ...): for code whose compiling takes longer than all its runs.
 function(dynamiccl_compile_lightly)
   if(NOT DYNAMICCL_SANITIZE)

@@ -2,7 +2,7 @@
 // One rank of a small NCCL job, a plain program without any knowledge of DynamICCL: collectives of several
 // sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
 //   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all] [peers] [stalls]
-//            [grouped] [nonblocking] [shrink] [ctas] [oldctas] [splitdefault] [sums] [several]
+//            [grouped] [nonblocking] [ends] [shrink] [ctas] [oldctas] [splitdefault] [sums] [several]
 // several: three communicators of all ranks made in one group, by rank $JOB_APART one after another, and used
 // one by one and together. A rank with $JOB_LATE_UNTIL begins when that file says "as the program asks".
 // ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and $JOB_NVLS_CTAS, where
@@ -10,9 +10,11 @@
 // oldctas: the same, but the configuration says that it is as short as NCCL 2.14's, before both.
 // splitdefault: split, with a configuration that sets nothing in place of none.
 // shrink: rank $JOB_DIES dies after its rounds; the others go on without it.
+// ends: the process ends as $JOB_ENDS says, with its communicator alive.
 // sums: large sums of numbers that round, the bits of the last ones printed: they tell in which order the
 // ranks' parts were added, and with it the size of chunks. stalls: rounds of 500 small calls with random
 // stalls, and more of them while the file $JOB_GOES_ON exists.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +28,7 @@
 #include <fstream>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -116,7 +119,7 @@ void Round(const Rank& rank, int step) {
   Group(rank, 3000);
 }
 
-void UseAndDestroy(Rank rank, int rounds, bool with_peers = false) {
+void Use(Rank rank, int rounds, bool with_peers = false) {
   CHECK_NCCL(hostcclStreamCreate(&rank.stream));
   for (int step = 0; step < rounds; ++step) {
     if (with_peers) SendToNeighbour(rank);
@@ -124,6 +127,10 @@ void UseAndDestroy(Rank rank, int rounds, bool with_peers = false) {
     Round(rank, step);
   }
   CHECK_NCCL(hostcclStreamDestroy(rank.stream));
+}
+
+void UseAndDestroy(const Rank& rank, int rounds, bool with_peers = false) {
+  Use(rank, rounds, with_peers);
   CHECK_NCCL(ncclCommDestroy(rank.comm));
 }
 
@@ -359,6 +366,21 @@ void UseSeveralOfOneGroup(const std::string& path, const Rank& like, int rounds)
   }
 }
 
+// The process ends as $JOB_ENDS says, with its communicator alive.
+void End() {
+  const std::string how = std::getenv("JOB_ENDS");
+  constexpr int kCode = 7;
+  if (how == "exit") std::exit(kCode);
+  if (how == "exit_of_a_thread") std::thread([] { std::exit(kCode); }).join();
+  if (how == "_exit") ::_exit(kCode);
+  if (how == "quick_exit") std::quick_exit(kCode);
+  if (how == "abort") std::abort();
+  if (how == "exception") throw std::runtime_error("nobody catches this");
+  if (how == "kill") ::raise(SIGKILL);
+  if (how == "segv") ::raise(SIGSEGV);
+  if (how == "exec") ::execl("/bin/sh", "sh", "-c", "exit 7", nullptr);
+}
+
 void SplitAsAsked(const Rank& world, const std::set<std::string>& extras) {
   ncclConfig_t nothing = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
   // What is chosen by whom shows in each size's second call.
@@ -385,6 +407,11 @@ void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
     if (extras.contains("fork")) Fork();
     if (extras.contains("shrink")) {
       DieOrShrinkAndUse(path, world, rounds);
+      continue;
+    }
+    if (extras.contains("ends")) {
+      Use(world, rounds);
+      End();
       continue;
     }
     if (extras.contains("sums")) {

@@ -36,6 +36,8 @@ struct RankRun {
   std::chrono::seconds limit{120};
   // The last rank that runs is stopped (SIGSTOP): let it go on.
   bool continue_last = false;
+  // Or: whoever stops goes on after so long.
+  std::chrono::milliseconds stopped_for{0};
 };
 
 // Of one rank: a wait status, and whether it had to be killed at the limit.
@@ -72,6 +74,21 @@ inline pid_t StartRank(const RankRun& run, int rank, const int (&pipe_ends)[2]) 
   ::_exit(127);
 }
 
+// Stopped ranks, and since when.
+using Stopped = std::map<size_t, std::chrono::steady_clock::time_point>;
+
+// Whether it has ended; notes it where it has only stopped.
+inline bool HasEnded(pid_t child, size_t rank, int& status, Stopped& stopped) {
+  int now = 0;
+  if (::waitpid(child, &now, WNOHANG | WUNTRACED) != child) return false;
+  if (WIFSTOPPED(now)) {
+    stopped[rank] = std::chrono::steady_clock::now();
+    return false;
+  }
+  status = now;
+  return true;
+}
+
 // By rank. The parent must have no threads.
 inline std::vector<RankEnd> RunRanks(const RankRun& run) {
   int pipe_ends[2];
@@ -82,13 +99,18 @@ inline std::vector<RankEnd> RunRanks(const RankRun& run) {
   ::close(pipe_ends[1]);
   std::vector<RankEnd> ends(children.size());
   std::set<size_t> running;
+  Stopped stopped;
   for (size_t rank = 0; rank < children.size(); ++rank) running.insert(rank);
   const auto limit = std::chrono::steady_clock::now() + run.limit;
   while (!running.empty()) {
-    std::erase_if(running, [&](size_t rank) {
-      return ::waitpid(children[rank], &ends[rank].status, WNOHANG) == children[rank];
-    });
+    std::erase_if(running,
+                  [&](size_t rank) { return HasEnded(children[rank], rank, ends[rank].status, stopped); });
     if (running.empty()) break;
+    std::erase_if(stopped, [&](const auto& stop) {
+      return run.stopped_for.count() > 0 &&
+             std::chrono::steady_clock::now() - stop.second > run.stopped_for &&
+             ::kill(children[stop.first], SIGCONT) == 0;
+    });
     if (run.continue_last && running.size() == 1) ::kill(children[*running.begin()], SIGCONT);
     if (std::chrono::steady_clock::now() > limit) {
       for (const size_t rank : running) {

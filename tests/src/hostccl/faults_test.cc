@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank is lost at every step: the others end with ncclRemoteError (or had no more need of it), nobody
-// hangs, and nothing is left behind.
+// hangs, and nothing is left behind. One that only stands still for a while costs that while.
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "src/base/fail_point.h"
 #include "tests/support/rank_processes.h"
@@ -22,17 +24,21 @@ constexpr const char* kTimeoutMs = "1000";
 constexpr int kAllWell = 0;
 constexpr int kRemoteError = 3;
 
-std::vector<RankEnd> LoseRank(int lost, const std::string& failure, bool several_hosts) {
-  const auto place = [&](int rank) {
-    RankPlace result{{{"HOSTCCL_TIMEOUT_MS", kTimeoutMs}}, ""};
-    if (rank == lost) result.environment["HOSTCCL_FAILPOINT"] = failure;
+std::function<RankPlace(int)> Places(int failing, const std::string& failure, bool several_hosts,
+                                     const char* timeout_ms) {
+  return [=](int rank) {
+    RankPlace result{{{"HOSTCCL_TIMEOUT_MS", timeout_ms}}, ""};
+    if (rank == failing) result.environment["HOSTCCL_FAILPOINT"] = failure;
     if (several_hosts) result.environment["HOSTCCL_HOSTID"] = rank == 0 ? "first" : "second";
     return result;
   };
+}
+
+std::vector<RankEnd> LoseRank(int lost, const std::string& failure, bool several_hosts) {
   return RunRanks({.program = DYNAMICCL_RANK_PROGRAM,
                    .n_ranks = kRanks,
                    .behaviour = "life",
-                   .place = place,
+                   .place = Places(lost, failure, several_hosts, kTimeoutMs),
                    .continue_last = failure.find(":stop") != std::string::npos});
 }
 
@@ -81,6 +87,26 @@ TEST_P(Faults, ARankThatLeavesWithoutAWordIsMissed) {
 TEST_P(Faults, AStoppedRankIsMissedAfterTheTimeout) {
   for (const RankEnd& end : LoseRank(1, "launch.begin:stop:2", GetParam())) {
     EXPECT_TRUE(end.exited_with(kRemoteError)) << end.status << (end.hung ? ", hung" : "");
+  }
+}
+
+// As by a debugger, or a machine that is overloaded: all is well once it goes on.
+TEST_P(Faults, AnyRankMayStandStillAtAnyStep) {
+  const auto names = FailPointNames();
+  for (size_t point = 0; point <= static_cast<size_t>(FailPoint::kDestroy); ++point) {
+    for (int still = 0; still < kRanks; ++still) {
+      const auto ends =
+          RunRanks({.program = DYNAMICCL_RANK_PROGRAM,
+                    .n_ranks = kRanks,
+                    .behaviour = "life",
+                    .place = Places(still, std::string(names[point]) + ":stop", GetParam(), "60000"),
+                    .stopped_for = std::chrono::milliseconds(150)});
+      for (size_t rank = 0; rank < ends.size(); ++rank) {
+        EXPECT_TRUE(ends[rank].exited_with(kAllWell))
+            << names[point] << ": rank " << still << " stood still, rank " << rank << " has status "
+            << ends[rank].status << (ends[rank].hung ? ", hung" : "");
+      }
+    }
   }
 }
 

@@ -38,10 +38,17 @@ bool SwitchLeadership::Communicator::Seat(int fd, const JoinMessage& join) {
     return true;
   }
   // Its connection broke. It takes part in no further switch, but may ask how the last one ended.
-  int& place = fds[static_cast<size_t>(known - members.begin())];
-  if (place >= 0) return false;
-  place = fd;
+  fds[static_cast<size_t>(known - members.begin())] = fd;
   return true;
+}
+
+int SwitchLeadership::Communicator::ConnectionOf(int member) const {
+  const auto known = std::find(members.begin(), members.end(), member);
+  return known == members.end() ? -1 : fds[static_cast<size_t>(known - members.begin())];
+}
+
+bool SwitchLeadership::Communicator::nobody_connected() const {
+  return std::all_of(fds.begin(), fds.end(), [](int each) { return each < 0; });
 }
 
 bool SwitchLeadership::Communicator::Request(SwitchReason reason, AskedVersion asked_version) {
@@ -156,6 +163,9 @@ void SwitchLeadership::Save(TableGuard& guard, int64_t patience_ns) {
 
 bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret& secret) {
   if (!watch_ || !own_calls_(join.communicator)) return false;
+  // A rank may know before this process does that its connection broke.
+  const auto known = communicators_.find(join.communicator);
+  if (known != communicators_.end()) Lose(known->second.ConnectionOf(join.member));
   Communicator& communicator =
       communicators_.try_emplace(join.communicator, join.n_ranks, watch_->first()).first->second;
   communicator.secret = secret;
@@ -218,13 +228,21 @@ void SwitchLeadership::Lose(int fd) {
   const int rank = static_cast<int>(place - communicator.fds.begin());
   *place = -1;
   Send(communicator, token, communicator.leader.LoseRank(rank));
-  const bool empty =
-      std::all_of(communicator.fds.begin(), communicator.fds.end(), [](int each) { return each < 0; });
-  if (!empty) return;
-  if (communicator.guard) Save(*communicator.guard, kSaveAtEndNs);
-  communicators_.erase(token);
-  const std::lock_guard lock(mutex_);
-  std::erase_if(guards_, [&](const auto& guard) { return guard->communicator() == token; });
+}
+
+void SwitchLeadership::ForgetThoseThatEnded() {
+  for (auto each = communicators_.begin(); each != communicators_.end();) {
+    const ControlToken token = each->first;
+    // While this process's rank has it, others that are pledged may come again for their verdict.
+    if (!each->second.nobody_connected() || own_calls_(token)) {
+      ++each;
+      continue;
+    }
+    if (each->second.guard) Save(*each->second.guard, kSaveAtEndNs);
+    each = communicators_.erase(each);
+    const std::lock_guard lock(mutex_);
+    std::erase_if(guards_, [&](const auto& guard) { return guard->communicator() == token; });
+  }
 }
 
 void SwitchLeadership::Tick(int64_t now_ns) {
@@ -236,6 +254,7 @@ void SwitchLeadership::Tick(int64_t now_ns) {
   TakeGuards();
   // This is called after every message; with hundreds of communicators that would be too often.
   if (!TakeOffers() && now_ns < tick_ns_) return;
+  ForgetThoseThatEnded();
   const bool saves = now_ns >= save_ns_;
   if (saves) save_ns_ = now_ns + kSaveEveryNs;
   for (auto& [token, communicator] : communicators_) {

@@ -79,6 +79,9 @@ class SwitchLeadership {
     int64_t again_ns = 0;   // a file that some rank did not have is not offered again before
     // False when the rank has no place here.
     bool Seat(int fd, const JoinMessage& join);
+    // -1: none.
+    int ConnectionOf(int member) const;
+    bool nobody_connected() const;
     bool complete() const { return fds.size() == n_ranks; }
     // False when something more urgent waits, a rank is lost, or ranks have decided differently.
     bool Request(SwitchReason reason, AskedVersion asked_version);
@@ -86,6 +89,7 @@ class SwitchLeadership {
     void End(const SwitchOutcome& outcome);
   };
 
+  void ForgetThoseThatEnded();
   void TakeGuards();
   // False when there were none.
   bool TakeOffers();

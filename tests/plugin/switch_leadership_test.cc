@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The leader's end of switching without its thread: connections that break, all at once or unseen by the
+// leader, and ranks that come again for the verdict they are pledged to.
+#include "plugin/runtime/switch_leadership.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "plugin/runtime/socket.h"
+#include "src/base/unique_fd.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr ControlSecret kSecret{7, 7};
+constexpr ControlToken kToken{3};
+constexpr int kRanks = 2;
+
+class SwitchLeadershipTest : public ::testing::Test {
+ protected:
+  SwitchLeadershipTest()
+      : leadership_(std::make_unique<PolicyWatch>("/no/such/policy", Sha256Digest{1}),
+                    [this](const ControlToken&) { return own_calls_; }) {
+    for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(Connect(rank));
+  }
+  ~SwitchLeadershipTest() override {
+    for (int rank = 0; rank < kRanks; ++rank) Break(rank);
+  }
+
+  bool Connect(int rank) {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    Connection& connection = connections_[static_cast<size_t>(rank)];
+    connection = {UniqueFd(ends[0]), UniqueFd(ends[1])};
+    return leadership_.Join(ends[0], {kToken, kToken, rank, kRanks}, kSecret);
+  }
+  // As the control server finds it.
+  void Break(int rank) {
+    Connection& connection = connections_[static_cast<size_t>(rank)];
+    leadership_.Lose(connection.leaders.get());
+    connection = {};
+  }
+  bool Say(int rank, SwitchKind kind, uint64_t attempt) {
+    SwitchMessage message;
+    message.kind = kind;
+    message.attempt = attempt;
+    return leadership_.Hear(connections_[static_cast<size_t>(rank)].leaders.get(),
+                            EncodeSwitch({kToken, message, {}}, kSecret));
+  }
+  // The last that the rank was told.
+  std::optional<SwitchMessage> Told(int rank) {
+    std::vector<std::byte> received(size_t{1} << 16);
+    const ssize_t got =
+        ::recv(connections_[static_cast<size_t>(rank)].ranks.get(), received.data(), received.size(), 0);
+    std::optional<SwitchMessage> last;
+    for (size_t at = 0; got > 0 && at < static_cast<size_t>(got);) {
+      const auto rest = std::span(received).first(static_cast<size_t>(got)).subspan(at);
+      const size_t bytes = MessageBytes(rest).value();
+      last = DecodeSwitch(rest.first(bytes), kToken, kSecret).value().message;
+      at += bytes;
+    }
+    return last;
+  }
+
+  // The attempt that both ranks pledged; only rank 0 was told how it ended.
+  uint64_t CommitUnheardByRankOne() {
+    leadership_.Offer(kToken, {SwitchReason::kOperator, false, {std::byte{1}}, {}});
+    leadership_.Tick(1);
+    const auto prepare = Told(1);
+    EXPECT_TRUE(prepare && prepare->kind == SwitchKind::kPrepare);
+    EXPECT_TRUE(Say(1, SwitchKind::kPledge, prepare->attempt));
+    EXPECT_TRUE(Say(0, SwitchKind::kPledge, prepare->attempt));
+    EXPECT_TRUE(Told(0)->commit);
+    return prepare->attempt;
+  }
+
+  struct Connection {
+    UniqueFd leaders, ranks;
+  };
+  std::optional<uint64_t> own_calls_ = 10;
+  SwitchLeadership leadership_;
+  std::array<Connection, kRanks> connections_;
+};
+
+TEST_F(SwitchLeadershipTest, TellsTheVerdictToARankThatComesAgain) {
+  const uint64_t attempt = CommitUnheardByRankOne();
+  Break(1);
+  ASSERT_TRUE(Connect(1));
+  EXPECT_TRUE(Say(1, SwitchKind::kAsk, attempt));
+  const auto told = Told(1);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->kind, SwitchKind::kVerdict);
+  EXPECT_TRUE(told->commit);
+}
+
+TEST_F(SwitchLeadershipTest, ForgetsNoVerdictWhenAllConnectionsBreakAtOnce) {
+  const uint64_t attempt = CommitUnheardByRankOne();
+  Break(0);
+  Break(1);
+  leadership_.Tick(2'000'000'000);
+  ASSERT_TRUE(Connect(1));
+  EXPECT_TRUE(Say(1, SwitchKind::kAsk, attempt));
+  const auto told = Told(1);
+  ASSERT_TRUE(told) << "rank 1 would wait for ever";
+  EXPECT_TRUE(told->commit);
+}
+
+// A cable that was pulled says nothing: the rank knows before the leader does.
+TEST_F(SwitchLeadershipTest, TakesANewConnectionForOneThatBrokeUnseen) {
+  const uint64_t attempt = CommitUnheardByRankOne();
+  Connection unseen = std::move(connections_[1]);
+  ASSERT_TRUE(Connect(1));
+  EXPECT_TRUE(Say(1, SwitchKind::kAsk, attempt));
+  EXPECT_TRUE(Told(1)->commit);
+  leadership_.Lose(unseen.leaders.get());
+  EXPECT_TRUE(Say(1, SwitchKind::kAsk, attempt)) << "the old connection's end is not the new one's";
+  EXPECT_TRUE(Told(1)->commit);
+}
+
+TEST_F(SwitchLeadershipTest, ForgetsACommunicatorThatItsProcessHasLeft) {
+  (void)CommitUnheardByRankOne();
+  Break(0);
+  Break(1);
+  own_calls_.reset();
+  leadership_.Tick(2'000'000'000);
+  EXPECT_EQ(leadership_.NextTickMs(), -1);
+  EXPECT_FALSE(Connect(1));
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -158,15 +158,21 @@ def soak(options):
     return soak_rows(json.loads(done.stdout))
 
 
+def plain(value):
+    if isinstance(value, dict):
+        return ", ".join(f"{plain(each)} {name.replace('_', ' ')}" for name, each in value.items())
+    return f"{value:,.0f}" if isinstance(value, float) else str(value)
+
+
 def soak_rows(report):
-    leader = report["processes"][0]
+    leader = max((process for process in report["processes"] if process["rank"] == 0), key=lambda process: process["seconds"])
     rows = [["calls, each checked on 4 ranks", f"{report['calls_checked_on_every_rank']:,}"],
             ["seconds", f"{report['seconds']:.0f}"],
             ["policies written, table versions of rank 0", f"{report['policies']}, {report['table_versions_of_rank_0']:.0f}"],
             ["kills, recovered", f"{report['kills']}, {report['recovered']}"],
             ["recovery, median and longest", f"{report['recovery_s']['median']:.2f} s, {report['recovery_s']['longest']:.2f} s"],
             ["left behind in /dev/shm", str(report["left_behind"])]]
-    rows += [[f"rank 0: {key.replace('_', ' ')}", str(value)] for key, value in leader.items() if key != "rank"]
+    rows += [[f"rank 0: {key.replace('_', ' ')}", plain(value)] for key, value in leader.items() if key != "rank"]
     return {"columns": ["what", "figure"], "rows": rows + [["wrong", report["wrong"] or "nothing"]],
             "ok": not report["wrong"]}
 

@@ -19,6 +19,8 @@ constexpr int kAssumedChannels = 16;
 constexpr double kAssumedIntraGbps = 360;
 constexpr double kAssumedInterGbpsPerRank = 48;
 
+constexpr double kMostChannels = 1 << 16;
+
 void Fill(Bandwidths& table, double value) {
   for (auto& row : table) std::fill(std::begin(row), std::end(row), value);
 }
@@ -30,18 +32,26 @@ bool RowsEqual(const Bandwidths& table) {
   return true;
 }
 
-Fabric CarriedFabric(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes) {
+// Ranks on nodes, at least one of both and no node without a rank: the model divides by them.
+struct Shape {
+  Shape(int ranks, int nodes) : n_ranks(std::max(1, ranks)), n_nodes(std::clamp(nodes, 1, n_ranks)) {}
+  int n_ranks;
+  int n_nodes;
+};
+
+Fabric CarriedFabric(const ncclTunerConstants_v5_t& constants, const Shape& shape) {
   const double(&links)[kScales] = constants.perChMaxNVLSTreeBws[0];
   const double(&latencies)[kProtocols] = constants.hwLatencies[kPci][0];
-  return {.n_ranks = n_ranks,
-          .n_nodes = n_nodes,
-          .max_channels = static_cast<int32_t>(links[2]),
+  return {.n_ranks = shape.n_ranks,
+          .n_nodes = shape.n_nodes,
+          .max_channels = static_cast<int32_t>(std::min(links[2], kMostChannels)),
           .intra = {.latency_us = latencies[0], .bandwidth_gbps = links[0]},
           .inter = {.latency_us = latencies[1], .bandwidth_gbps = links[1]}};
 }
 
-Fabric AssumedFabric(const CostConstants& constants, int n_ranks, int n_nodes) {
-  const int ranks_a_node = std::max(1, n_ranks / std::max(1, n_nodes));
+Fabric AssumedFabric(const CostConstants& constants, const Shape& shape) {
+  const auto& [n_ranks, n_nodes] = shape;
+  const int ranks_a_node = n_ranks / n_nodes;
   const auto ring = static_cast<size_t>(Algorithm::kRing);
   return {.n_ranks = n_ranks,
           .n_nodes = n_nodes,
@@ -94,23 +104,25 @@ CostConstants CostConstantsOf(const ncclTunerConstants_v5_t& constants, int capa
 }
 
 CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes) {
+  const Shape shape(n_ranks, n_nodes);
   if (CarriesFabric(constants)) {
-    return {.fabric = CarriedFabric(constants, n_ranks, n_nodes),
+    return {.fabric = CarriedFabric(constants, shape),
             .constants = CostConstantsOf(constants, 0, 0),
             .gpu_corrections = constants.hwLatencies[kPci][0][2] == 0};
   }
-  const int scale = std::clamp(n_nodes, 1, kScales) - 1;
+  const int scale = std::min(shape.n_nodes, int{kScales}) - 1;
   CostModelInput input{.constants = CostConstantsOf(constants, kHopperRow, scale)};
-  input.fabric = AssumedFabric(input.constants, n_ranks, n_nodes);
+  input.fabric = AssumedFabric(input.constants, shape);
   // Between nodes NCCL bounds LL by the processor's row instead; the first row is the lower and the usual
   // one.
-  if (n_nodes > 1) input.constants.ll_max_bandwidth = constants.llMaxBws[0][scale];
+  if (shape.n_nodes > 1) input.constants.ll_max_bandwidth = constants.llMaxBws[0][scale];
   return input;
 }
 
 CostModelInput AssumedCostModel(int n_ranks, int n_nodes) {
-  const CostConstants constants = NcclHopperConstants(n_nodes);
-  return {.fabric = AssumedFabric(constants, n_ranks, n_nodes), .constants = constants};
+  const Shape shape(n_ranks, n_nodes);
+  const CostConstants constants = NcclHopperConstants(shape.n_nodes);
+  return {.fabric = AssumedFabric(constants, shape), .constants = constants};
 }
 
 }  // namespace dynamiccl

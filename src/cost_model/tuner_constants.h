@@ -18,7 +18,7 @@ ncclTunerConstants_v5_t ToTunerConstants(const CostModelInput& input);
 
 // The exact inverse for hostccl's constants. For NVIDIA's NCCL: its latencies, its Hopper caps for that many
 // nodes, and an assumed fabric of DGX class (kAssumed* in the .cc), since NCCL tells a tuner neither its
-// links nor its channels.
+// links nor its channels. Of ranks and nodes that cannot be the nearest that can.
 CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes);
 
 // What is assumed before version 5, which tells a tuner no constants: NVIDIA's for Hopper and that fabric.

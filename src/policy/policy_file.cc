@@ -136,6 +136,21 @@ Status CheckSections(std::span<const std::byte> bytes, const PolicyHeader& heade
   return {};
 }
 
+// What stands between sections has no meaning, so nothing may stand there.
+Status CheckPadding(std::span<const std::byte> bytes, const Layout& layout) {
+  size_t end = sizeof(PolicyHeader) + layout.sections.size() * sizeof(PolicySection);
+  const auto zeros_until = [&](size_t begin) -> Status {
+    for (size_t at = end; at < begin; ++at)
+      if (bytes[at] != std::byte{0}) return Damaged(at, "padding is not zero");
+    return {};
+  };
+  for (const PolicySection& section : layout.sections) {
+    DYNAMICCL_CHECK_OK(zeros_until(section.offset));
+    end = section.offset + section.bytes;
+  }
+  return zeros_until(bytes.size() - kTrailerBytes);
+}
+
 Status CheckTrailer(std::span<const std::byte> bytes, Sha256Digest& digest) {
   const size_t at = bytes.size() - kTrailerBytes;
   digest = Sha256Of(bytes.first(at));
@@ -180,6 +195,7 @@ Result<std::unique_ptr<const Policy>> Parse(std::span<const std::byte> bytes) {
   DYNAMICCL_TRY(const size_t provenance_bytes, ProvenanceBytes(bytes));
   const Layout layout = LayoutFor(provenance_bytes);
   DYNAMICCL_CHECK_OK(CheckSections(bytes, header, layout));
+  DYNAMICCL_CHECK_OK(CheckPadding(bytes, layout));
 
   auto policy = std::make_unique<Policy>();
   DYNAMICCL_CHECK_OK(CheckTrailer(bytes, policy->sha256));

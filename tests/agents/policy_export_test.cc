@@ -67,8 +67,8 @@ TEST_F(PolicyExport, WrongInputsAreNamed) {
   settings = Short("p.dcpolicy");
   settings.hold_out.sizes = 1;
   EXPECT_EQ(Train(settings).error().kind, ErrorKind::kInvalidArgument) << "everything is held out";
-  EXPECT_FALSE(Evaluate({{Path("none.dcpolicy")}, {}, {Path("a.measurements")}, {}, ""}));
-  EXPECT_FALSE(Evaluate({{Path("none.dcpolicy")}, {}, {}, {}, ""}));
+  EXPECT_FALSE(Evaluate({.policies = {Path("none.dcpolicy")}, .measurements = {Path("a.measurements")}}));
+  EXPECT_FALSE(Evaluate({.policies = {Path("none.dcpolicy")}}));
 }
 
 }  // namespace

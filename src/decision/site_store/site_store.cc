@@ -20,6 +20,15 @@ int32_t MeanRatio(const Confirmed& a, const Confirmed& b) {
   return static_cast<int32_t>((a.log2_ratio * a_pairs + b.log2_ratio * b_pairs) / (a_pairs + b_pairs));
 }
 
+// Seconds since it was confirmed; less than none where it was by a clock that was ahead. A store that was
+// written by others may say any time.
+int64_t AgeAt(int64_t now_s, const Confirmed& confirmed) {
+  int64_t age_s = 0;
+  if (!__builtin_sub_overflow(now_s, confirmed.confirmed_s, &age_s)) return age_s;
+  return confirmed.confirmed_s > now_s ? std::numeric_limits<int64_t>::min()
+                                       : std::numeric_limits<int64_t>::max();
+}
+
 }  // namespace
 
 void SiteStore::Learn(const SiteKey& key, const Confirmed& confirmed) {
@@ -39,14 +48,17 @@ void SiteStore::Learn(const SiteKey& key, const Confirmed& confirmed) {
 std::optional<Confirmed> SiteStore::Known(const SiteKey& key, int64_t now_s) const {
   const auto found = entries_.find(key);
   if (found == entries_.end()) return std::nullopt;
-  const int64_t age_s = now_s - found->second.confirmed_s;
+  const int64_t age_s = AgeAt(now_s, found->second);
   if (age_s > kTrustedSeconds || age_s < -kDay) return std::nullopt;
   return found->second;
 }
 
 void SiteStore::Age(int64_t now_s) {
-  std::erase_if(entries_,
-                [=](const auto& entry) { return now_s - entry.second.confirmed_s > kForgottenSeconds; });
+  // Those of the future would never be forgotten, nor trusted.
+  std::erase_if(entries_, [=](const auto& entry) {
+    const int64_t age_s = AgeAt(now_s, entry.second);
+    return age_s > kForgottenSeconds || age_s < -kDay;
+  });
   if (entries_.size() <= kMostSiteEntries) return;
   std::vector<int64_t> times;
   for (const auto& [key, confirmed] : entries_) times.push_back(confirmed.confirmed_s);

@@ -12,7 +12,7 @@ CostModelInput RandomInput(std::mt19937_64& random) {
   std::uniform_real_distribution<double> value(0, 1000);
   CostModelInput input;
   input.fabric.n_ranks = static_cast<int32_t>(2 + random() % 1000);
-  input.fabric.n_nodes = static_cast<int32_t>(1 + random() % 100);
+  input.fabric.n_nodes = 1 + static_cast<int32_t>(random() % 100) % input.fabric.n_ranks;
   input.fabric.max_channels = static_cast<int32_t>(1 + random() % 64);
   input.fabric.intra = {value(random), value(random)};
   input.fabric.inter = {value(random), value(random)};
@@ -75,6 +75,21 @@ TEST(TunerConstants, WithoutThemTheSameFabricIsAssumedAsForNvidiasOwn) {
   EXPECT_EQ(assumed.fabric.n_ranks, 16);
   EXPECT_EQ(assumed.fabric.inter.bandwidth_gbps, 8 * 48);
   EXPECT_EQ(assumed.fabric.intra.latency_us, NcclHopperConstants(2).intra_latency_us[1][0]);
+}
+
+// As NCCL never asks: a division by no nodes would end the job.
+TEST(TunerConstants, RanksAndNodesThatCannotBeAreTheNearestThatCan) {
+  std::mt19937_64 random(2);
+  for (const int n_ranks : {-5, 0, 1, 8}) {
+    for (const int n_nodes : {-5, 0, 1, 2, 100}) {
+      for (const CostModelInput& input :
+           {AssumedCostModel(n_ranks, n_nodes), FromTunerConstants(NvidiaLike(), n_ranks, n_nodes),
+            FromTunerConstants(ToTunerConstants(RandomInput(random)), n_ranks, n_nodes)}) {
+        EXPECT_GE(input.fabric.n_nodes, 1);
+        EXPECT_GE(input.fabric.n_ranks, input.fabric.n_nodes);
+      }
+    }
+  }
 }
 
 }  // namespace

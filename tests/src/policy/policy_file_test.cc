@@ -115,6 +115,22 @@ TEST(PolicyFile, HeaderFaultsNameTheirByteAndCheck) {
   EXPECT_THAT(MessageWith<char>(127, 1), HasSubstr("byte 64: reserved bytes"));
 }
 
+TEST(PolicyFile, NothingMayStandBetweenSections) {
+  const std::vector<std::byte> sample = Sample();
+  size_t gaps = 0;
+  size_t end = sizeof(PolicyHeader) + 25 * sizeof(PolicySection);
+  for (size_t i = 0; i < 25; ++i) {
+    PolicySection section;
+    std::memcpy(&section, sample.data() + sizeof(PolicyHeader) + i * sizeof(section), sizeof(section));
+    for (size_t at = end; at < section.offset; ++at, ++gaps)
+      ASSERT_THAT(MessageWith<char>(at, 'y'), HasSubstr(fmt::format("byte {}: padding is not zero", at)));
+    end = section.offset + section.bytes;
+  }
+  for (size_t at = end; at < sample.size() - kTrailerBytes; ++at, ++gaps)
+    ASSERT_THAT(MessageWith<char>(at, 'y'), HasSubstr("padding is not zero"));
+  EXPECT_GT(gaps, 0u);
+}
+
 TEST(PolicyFile, SectionFaultsNameTheirByteAndCheck) {
   constexpr size_t kFirst = sizeof(PolicyHeader);
   EXPECT_THAT(MessageWith<uint32_t>(kFirst, 9), HasSubstr("byte 128: section 1 has another kind"));

@@ -47,6 +47,31 @@ TEST(SiteStore, OldEntriesAreNotUsedAndLaterForgotten) {
   EXPECT_TRUE(store.entries().empty());
 }
 
+// A clock that was ahead, or whoever wrote the file: not trusted, and in nobody's way.
+TEST(SiteStore, EntriesOfTheFutureAreForgotten) {
+  for (const int64_t time : {kNow + 2 * kDay, std::numeric_limits<int64_t>::max()}) {
+    SiteStore store;
+    store.Learn({}, {kTree, -6000, 10, 1, time});
+    EXPECT_FALSE(store.Known({}, kNow)) << time;
+    store.Age(kNow);
+    EXPECT_TRUE(store.entries().empty()) << time;
+  }
+}
+
+TEST(SiteStore, AnyTimeMayStandInAFile) {
+  constexpr int64_t kTimes[] = {std::numeric_limits<int64_t>::min(), -1, 0,
+                                std::numeric_limits<int64_t>::max()};
+  for (const int64_t confirmed : kTimes) {
+    for (const int64_t now : kTimes) {
+      SiteStore store;
+      store.Learn({}, {kTree, -6000, 10, 1, confirmed});
+      EXPECT_EQ(store.Known({}, now).has_value(),
+                confirmed == now || (confirmed == -1 && now == 0) || (confirmed == 0 && now == -1));
+      store.Age(now);
+    }
+  }
+}
+
 TEST(SiteStore, AnotherPlaceIsAnotherEntry) {
   SiteStore store;
   SiteKey key;

@@ -38,8 +38,9 @@ target_include_directories(dynamiccl_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(dynamiccl_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
                        # Decisions must be equal on every machine: no contraction of a*b+c, no reassociation.
                        -ffp-contract=off)
-# What is loaded is resolved at once and read-only afterwards; no stack is code.
-target_link_options(dynamiccl_options INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+# What is loaded is resolved at once, unless its target has DYNAMICCL_LAZY, and read-only afterwards; no stack is code.
+target_link_options(dynamiccl_options INTERFACE -Wl,-z,relro,-z,noexecstack
+                    -Wl,-z,$<IF:$<BOOL:$<TARGET_PROPERTY:DYNAMICCL_LAZY>>,lazy,now>)
 if(DYNAMICCL_HARDEN)
   # As distributions compile. The assertions of the standard library end the process: for programs and for tests,
   # and for a job's object where a wrong index is worse than the end of the job.

@@ -123,14 +123,9 @@ std::vector<float> Repeats(double us, const ClusterOptions& options, Dice& dice)
   return repeats;
 }
 
-std::vector<uint64_t> SomeSizes(Dice& dice) {
-  std::vector<uint64_t> sizes;
-  for (int i = 0; i < kSizes; ++i) {
-    const double width = (kMostOctave - kLeastOctave) / kSizes;
-    const double octave = kLeastOctave + width * (i + dice.Uniform(0, 1));
-    sizes.push_back(static_cast<uint64_t>(std::exp2(octave)) / 128 * 128);
-  }
-  return sizes;
+uint64_t SomeSize(int place, Dice& dice) {
+  const double width = (kMostOctave - kLeastOctave) / kSizes;
+  return static_cast<uint64_t>(std::exp2(kLeastOctave + width * (place + dice.Uniform(0, 1)))) / 128 * 128;
 }
 
 std::vector<uint64_t> EveryClass() {
@@ -152,8 +147,13 @@ class ClusterSweep {
   void Append(const ClusterOptions& options, Dice& dice, MeasurementFile& file) const {
     file.contexts.push_back({topology_, model_});
     for (const Collective collective : kCollectives) {
-      for (const uint64_t bytes : options.every_class ? EveryClass() : SomeSizes(dice))
-        AppendKey(collective, bytes, options, dice, file);
+      if (options.every_class) {
+        for (const uint64_t bytes : EveryClass()) AppendKey(collective, bytes, options, dice, file);
+        continue;
+      }
+      // Size and times by turns, as committed results were made by these seeds.
+      for (int place = 0; place < kSizes; ++place)
+        AppendKey(collective, SomeSize(place, dice), options, dice, file);
     }
   }
 

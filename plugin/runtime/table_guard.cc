@@ -138,6 +138,7 @@ void TableGuard::Ended(const SwitchOutcome& outcome, const Proposal& proposal, c
 void TableGuard::Say(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
   size_t trials = 0;
   for (const KeyPlan& entry : proposal.plan.keys) {
+    if (proposal.carried.contains(KeyCode(entry.key))) continue;
     trials += entry.trials.size();
     const auto seen = seen_.find(KeyCode(entry.key));
     const bool known = seen != seen_.end();
@@ -148,8 +149,10 @@ void TableGuard::Say(const Proposal& proposal, const TablePlan& before, uint32_t
         LowerBound(entry.key.size_class), Name(entry.key.role), ChoiceName(entry.choice),
         known ? " in place of " + ChoiceName(was) : "", Name(proposal.reason));
   }
-  Log(LogLevel::kInfo, "table v{}: {}; {} keys, {} trials", version, Name(proposal.reason),
-      proposal.plan.keys.size(), trials);
+  const size_t carried = proposal.carried.size();
+  Log(LogLevel::kInfo, "table v{}: {}; {} keys, {} trials{}", version, Name(proposal.reason),
+      proposal.plan.keys.size() - carried, trials,
+      carried == 0 ? "" : fmt::format(", {} other sizes as the nearest of them", carried));
 }
 
 void TableGuard::Restart(std::shared_ptr<const Policy> policy, uint32_t version) {

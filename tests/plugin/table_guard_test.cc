@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "src/base/clock.h"
+#include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/plan_bytes.h"
 #include "src/decision/guard/planned_table.h"
 #include "traces/format/trace_calls.h"
@@ -132,9 +133,12 @@ TEST(TableGuard, UsesWhatTheStoreKnowsBeforeTheFirstCall) {
   ASSERT_TRUE(offer);
   const auto plan = DecodePlan(offer->plan);
   ASSERT_TRUE(plan);
-  ASSERT_EQ(plan->keys.size(), 1u) << "of this place alone";
-  EXPECT_EQ(plan->keys[0].choice, kKnown);
-  EXPECT_TRUE(plan->keys[0].trials.empty());
+  ASSERT_EQ(plan->keys.size(), 1u + 2 * kCarriedClasses) << "with the sizes near it";
+  EXPECT_EQ(KeyCode(plan->keys[0].key), KeyCode(kKey));
+  for (const KeyPlan& entry : plan->keys) {
+    EXPECT_EQ(entry.choice, kKnown) << "of this place alone";
+    EXPECT_TRUE(entry.trials.empty());
+  }
 }
 
 TEST(TableGuard, WhatIsKeptIsNotHandedOutAgain) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/plan_bytes.h"
 
 namespace dynamiccl {
@@ -16,6 +17,8 @@ constexpr uint32_t kTimesBeforeTrials = 16;
 constexpr int64_t kGatherTrialsNs = 1'000'000'000;
 // A search has ended when those still being tried have less than a quarter of the time of the others.
 constexpr double kMostlyDecided = 4;
+// Beside them carried choices would crowd out trials (plan_bytes.h).
+constexpr size_t kMostKeysBesideCarried = 300;
 // So many keys whose choice lost: the policy's choice for keys not seen yet is not believed either.
 constexpr int kLossesOfPolicy = 2;
 
@@ -46,12 +49,17 @@ GuardedKey& Guard::KeyOf(const TableKey& key) {
   if (found != keys_.end()) return found->second;
   GuardedKey& made = keys_.emplace(code, GuardedKey(key)).first->second;
   KeyKnowledge known = knowledge_(key, fabric());
+  made.SetCandidates(std::move(known.candidates));
+  const auto carried = carried_.find(code);
+  if (carried != carried_.end()) {
+    made.Use(carried->second, {});
+  } else if (plan_.others_use_policy) {
+    made.Use(known.policy_choice, {});
+  }
   if (known.confirmed) {
     settled_[code] = true;
-    if (*known.confirmed != known.policy_choice) confirmed_[code] = {key, *known.confirmed};
+    if (*known.confirmed != made.choice()) confirmed_[code] = {key, *known.confirmed};
   }
-  made.SetCandidates(std::move(known.candidates));
-  if (plan_.others_use_policy) made.Use(known.policy_choice, {});
   return made;
 }
 
@@ -257,8 +265,33 @@ bool Guard::InBlocksNext(const GuardedKey& key, GuardReason reason) const {
          !MustRevoke(key);
 }
 
+bool Guard::EndsSearch(const GuardedKey& key, const KeyPlan& entry, GuardReason reason) const {
+  return key.searching() && entry.trials.empty() && reason != GuardReason::kBudgetSpent && !Hidden(key);
+}
+
+void Guard::AddCarried(Proposal& proposal) const {
+  if (!options_.carries || proposal.reason == GuardReason::kRegimeChanged) return;
+  std::vector<KeyPlan> settled;
+  std::set<uint32_t> known;
+  for (const KeyPlan& entry : proposal.plan.keys) {
+    const uint32_t code = KeyCode(entry.key);
+    known.insert(code);
+    const auto key = keys_.find(code);
+    const bool ends = key != keys_.end() && EndsSearch(key->second, entry, proposal.reason);
+    const bool captured = key != keys_.end() && key->second.captured();
+    if ((ends || settled_.contains(code)) && !captured) settled.push_back(entry);
+  }
+  for (KeyPlan& entry : CarriedChoices(settled, known)) {
+    if (proposal.plan.keys.size() >= kMostKeysBesideCarried) return;
+    // It will be used from the key's first call on.
+    if (knowledge_(entry.key, fabric()).confirmed) continue;
+    proposal.carried.insert(KeyCode(entry.key));
+    proposal.plan.keys.push_back(std::move(entry));
+  }
+}
+
 Proposal Guard::Propose(bool revocation, GuardReason reason) {
-  Proposal proposal{revocation, reason, plan_};
+  Proposal proposal{revocation, reason, plan_, {}};
   proposal.plan.keys.clear();
   if (regime_changed()) Relearn();
   proposed_changes_ = regime_changes_;
@@ -286,6 +319,7 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   if (reason == GuardReason::kRegimeChanged || losses >= kLossesOfPolicy) {
     proposal.plan.others_use_policy = false;
   }
+  AddCarried(proposal);
   proposal.plan = Fitting(std::move(proposal.plan));
   return proposal;
 }
@@ -333,10 +367,17 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   revoked_by_loss_ = proposed_losses_;
   answered_changes_ = proposed_changes_;
   if (done.reason == GuardReason::kCompare) block_step_calls_ = effects_.calls_of_step();
+  carried_.clear();
   std::set<uint32_t> listed;
   for (const KeyPlan& entry : plan_.keys) {
-    TakeUp(entry, done.reason);
-    listed.insert(KeyCode(entry.key));
+    const uint32_t code = KeyCode(entry.key);
+    listed.insert(code);
+    // One that was called meanwhile is a key like the others.
+    if (done.carried.contains(code) && !keys_.contains(code)) {
+      carried_[code] = entry.choice;
+    } else {
+      TakeUp(entry, done.reason);
+    }
   }
   TakeUpUnlisted(listed);
   // Steps with another table are no part of the comparison.
@@ -348,9 +389,7 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
 void Guard::TakeUp(const KeyPlan& entry, GuardReason reason) {
   const uint32_t code = KeyCode(entry.key);
   GuardedKey& key = KeyOf(entry.key);
-  // Its trials ended: with a winner, or without.
-  const bool ended = key.searching() && entry.trials.empty();
-  if (ended && reason != GuardReason::kBudgetSpent && !Hidden(key)) settled_[code] = false;
+  if (EndsSearch(key, entry, reason)) settled_[code] = false;
   confirmed_.erase(code);
   const bool has_verdict = effects_.blocks().verdict() != BlockComparison::Verdict::kOpen;
   if (key.in_blocks() && reason == GuardReason::kCompared && has_verdict) compared_.insert(code);

@@ -68,6 +68,8 @@ struct Proposal {
   bool revocation = false;                    // before everything else, and exempt from the spacing
   GuardReason reason = GuardReason::kSearch;  // the gravest
   TablePlan plan;
+  // Of its keys, by KeyCode: never called, with what was settled at a size near it.
+  std::set<uint32_t> carried{};
 };
 
 struct GuardOptions {
@@ -78,6 +80,8 @@ struct GuardOptions {
   // Calls of the communicator from a trial's call to the first call without it: its time becomes known, the
   // ranks agree on a version.
   uint32_t switch_calls = 32;
+  // What was settled at a size goes into the plan for sizes near it that were never called.
+  bool carries = true;
 };
 
 // A key whose search ended, and in which state of the fabric it did.
@@ -147,6 +151,9 @@ class Guard {
   // Entry of a key in the next version: as it is, then as what happened asks for.
   KeyPlan EntryOf(const GuardedKey& key, bool adopt) const;
   bool InBlocksNext(const GuardedKey& key, GuardReason reason) const;
+  // The entry ends the key's trials, with a winner or without.
+  bool EndsSearch(const GuardedKey& key, const KeyPlan& entry, GuardReason reason) const;
+  void AddCarried(Proposal& proposal) const;
   uint32_t PauseOf(const GuardedKey& key) const;
   Proposal Propose(bool revocation, GuardReason reason);
   void TakeUp(const KeyPlan& entry, GuardReason reason);
@@ -181,10 +188,11 @@ class Guard {
     TableKey key;
     CollectiveConfig config;
   };
-  std::map<uint32_t, Confirmed> confirmed_;  // not used yet
-  std::set<uint32_t> compared_;              // by blocks: with these choices steps are no slower
-  std::map<uint32_t, bool> settled_;         // key: by an earlier run
-  Regime fabric_of_keys_ = Regime::kNormal;  // in which they were settled
+  std::map<uint32_t, Confirmed> confirmed_;       // not used yet
+  std::map<uint32_t, CollectiveConfig> carried_;  // that the version in use has for keys without a call
+  std::set<uint32_t> compared_;                   // by blocks: with these choices steps are no slower
+  std::map<uint32_t, bool> settled_;              // key: by an earlier run
+  Regime fabric_of_keys_ = Regime::kNormal;       // in which they were settled
   // Before its last change; the code of a key, then the state of the fabric.
   std::map<std::pair<uint32_t, Regime>, SettledKey> settled_before_;
   TablePlan plan_;

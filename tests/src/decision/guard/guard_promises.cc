@@ -357,9 +357,70 @@ std::vector<Promise> Hidden(const PromiseOptions& options, Timing timing) {
   });
 }
 
+struct Growth {
+  int keys = 0;
+  int good = 0;      // within 5 % of what may be tried, from the first call on
+  double first = 0;  // what their first 24 calls take over the best, summed
+  Spread until;      // calls of a key
+};
+
+constexpr int kGrownSteps = 200;
+constexpr int kFirstSteps = 6;
+constexpr int kCallsOfStep = 4;  // of a key
+
+void AddGrown(const std::vector<double>& ratios, double best, Growth& result) {
+  int good_from = 0;
+  for (int step = 0; step < kGrownSteps; ++step) {
+    const double over = ratios[static_cast<size_t>(step)] / best - 1;
+    if (step < kFirstSteps) result.first += over / kFirstSteps;
+    if (over > 0.05) good_from = step + 1;
+  }
+  ++result.keys;
+  result.good += good_from == 0 ? 1 : 0;
+  result.until.Add(good_from * kCallsOfStep);
+}
+
+void Grow(JobOptions job_options, Growth& result) {
+  job_options.class_step = 16;
+  SimulatedJob job(job_options);
+  job.RunFor(180 * kSecond);
+  const size_t before = job.truth().size();
+  job.Grow(4, 0.1);
+  // By step, of the choice that it begins with.
+  std::vector<std::vector<double>> ratios(before);
+  for (int step = 0; step < kGrownSteps; ++step) {
+    for (size_t i = 0; i < before; ++i)
+      ratios[i].push_back(job.RatioOf(before + i, job.ChoiceOf(before + i)));
+    job.RunSteps(1);
+  }
+  for (size_t i = 0; i < before; ++i) AddGrown(ratios[i], BestToTry(job, before + i), result);
+}
+
+// All sizes double in mid-run. Beside a guard that carries nothing over.
+std::vector<Promise> Growing(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("growing", timing, options, [&](Noise noise, Promise& promise) {
+    Growth carried, not_carried;
+    for (int i = 0; i < options.seeds; ++i) {
+      JobOptions job_options = JobOf(options, timing, noise, i);
+      Grow(job_options, carried);
+      job_options.carries = false;
+      Grow(job_options, not_carried);
+    }
+    const auto say = [](Growth& growth) {
+      return fmt::format(
+          "good at once {} of {} keys, calls until good: median {:.0f}, p75 {:.0f}; first 24 calls "
+          "{:+.1f} %",
+          growth.good, growth.keys, growth.until.At(0.5), growth.until.At(0.75),
+          100 * growth.first / growth.keys);
+    };
+    promise.figures = fmt::format("carried: {}; not carried: {}", say(carried), say(not_carried));
+    promise.kept = carried.good >= not_carried.good && carried.first <= not_carried.first;
+  });
+}
+
 constexpr PromiseCase kCases[] = {{"bad-policy", BadPolicy}, {"slower", Slower}, {"spoilt", Spoilt},
                                   {"degraded", Degraded},    {"quiet", Quiet},   {"store", Store},
-                                  {"straggler", Straggler},  {"hidden", Hidden}};
+                                  {"straggler", Straggler},  {"hidden", Hidden}, {"growing", Growing}};
 
 }  // namespace
 

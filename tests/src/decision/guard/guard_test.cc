@@ -10,6 +10,7 @@
 #include <random>
 
 #include "src/cost_model/cost_model.h"
+#include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/learnt_at_site.h"
 #include "tests/src/decision/guard/guard_promises.h"
 #include "tests/src/decision/guard/simulated_job.h"
@@ -48,6 +49,17 @@ class OneKey {
       if (auto proposal = guard_.Tick(now_ns_)) Commit(std::move(*proposal));
     }
   }
+  // One call of another key, as the version in use has it.
+  void CallOf(const TableKey& key) {
+    guard_.TakeCall({key, CallUse::kChoice, ChoiceFor(key), guard_.version(), now_ns_});
+  }
+  // NCCL's where the version does not list it.
+  CollectiveConfig ChoiceFor(const TableKey& key) const {
+    for (const KeyPlan& entry : guard_.plan().keys) {
+      if (KeyCode(entry.key) == KeyCode(key)) return entry.choice;
+    }
+    return kLeaveNcclAlone;
+  }
   CollectiveConfig choice() const { return entry_.choice; }
   const Guard& guard() const { return guard_; }
   std::vector<GuardReason> reasons;
@@ -63,7 +75,9 @@ class OneKey {
     revocations.push_back(proposal.revocation);
     times_ns.push_back(now_ns_);
     guard_.Committed(guard_.version() + 1, now_ns_);
-    for (const KeyPlan& entry : proposal.plan.keys) entry_ = entry;
+    for (const KeyPlan& entry : proposal.plan.keys) {
+      if (KeyCode(entry.key) == KeyCode(kKey)) entry_ = entry;
+    }
     ordinal_ = 0;
   }
 
@@ -164,8 +178,9 @@ TEST(Guard, WhatIsExpectedIsInUseBeforeTheKeysFirstCall) {
   const auto proposal = guard.Tick(0);
   ASSERT_TRUE(proposal);
   EXPECT_EQ(proposal->reason, GuardReason::kConfirmed);
-  ASSERT_EQ(proposal->plan.keys.size(), 1u);
+  ASSERT_EQ(proposal->plan.keys.size(), 1u) << "of the sizes near it too an earlier run knows more";
   EXPECT_EQ(proposal->plan.keys[0].choice, kGood);
+  EXPECT_TRUE(proposal->carried.empty());
   guard.Committed(2, 0);
   EXPECT_TRUE(guard.Settled(kKey));
   EXPECT_FALSE(guard.Tick(60'000'000'000)) << "nothing is tried on it, and it is not asked for again";
@@ -228,6 +243,41 @@ TEST(Guard, WhatWasSettledOutlivesAChangeOfTheFabric) {
   const SiteStore store = LearntAtSite(job.guard(), {}, 1000);
   EXPECT_EQ(ConfirmedAtSite(store, {}, kKey, Regime::kNormal, 1000), kGood);
   EXPECT_FALSE(ConfirmedAtSite(store, {}, kKey, job.guard().fabric(), 1000));
+}
+
+constexpr TableKey Above(int classes) {
+  return {kKey.collective, {static_cast<uint8_t>(kKey.size_class.index + classes)}, kKey.role};
+}
+constexpr auto kGoodIsFaster = [](const CollectiveConfig& config) {
+  return config == kGood ? kNccl * 7 / 10 : kNccl * 11 / 10;
+};
+
+TEST(Guard, WhatASearchSettledHoldsForSizesNearItBeforeTheirFirstCall) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 1.1}}, {}});
+  job.Calls(100, kGoodIsFaster);
+  ASSERT_EQ(job.reasons.back(), GuardReason::kSearch);
+  EXPECT_TRUE(job.ChoiceFor(Above(1)).leaves_nccl_alone()) << "nothing is settled yet";
+  job.Calls(300, kGoodIsFaster);
+  ASSERT_EQ(job.reasons.back(), GuardReason::kAdopt);
+  EXPECT_EQ(job.ChoiceFor(Above(1)), kGood);
+  EXPECT_EQ(job.ChoiceFor(Above(kCarriedClasses)), kGood);
+  EXPECT_TRUE(job.ChoiceFor(Above(kCarriedClasses + 1)).leaves_nccl_alone());
+  EXPECT_EQ(job.ChoiceFor(Above(-kCarriedClasses)), kGood);
+  EXPECT_EQ(job.guard().keys().size(), 1u) << "no key without a call is guarded";
+  job.CallOf(Above(4));
+  EXPECT_EQ(job.guard().keys().at(KeyCode(Above(4))).choice(), kGood);
+  EXPECT_FALSE(job.guard().Settled(Above(4))) << "it is searched like any other";
+}
+
+TEST(Guard, WhatIsCarriedGoesWithTheFabricThatItWasSettledOn) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 1.1}}, {}});
+  job.Calls(500, kGoodIsFaster);
+  ASSERT_EQ(job.ChoiceFor(Above(2)), kGood);
+  // Only kGood's calls can be slower here: NCCL's always take kNccl.
+  for (int i = 0; i < 200 && job.reasons.back() != GuardReason::kRegimeChanged; ++i)
+    job.Calls(1, [](const CollectiveConfig& config) { return 2 * kGoodIsFaster(config); });
+  ASSERT_EQ(job.reasons.back(), GuardReason::kRegimeChanged);
+  EXPECT_TRUE(job.ChoiceFor(Above(2)).leaves_nccl_alone());
 }
 
 // What was the choice may be the best on the changed fabric too: it is a candidate like any other.

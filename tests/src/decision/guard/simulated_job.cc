@@ -45,7 +45,7 @@ SimulatedJob::SimulatedJob(const JobOptions& options)
     : options_(options),
       random_(options.seed),
       pace_random_(options.seed + 1'000'000),
-      guard_({0.005, options.timing_cost, 32},
+      guard_({0.005, options.timing_cost, 32, options.carries},
              [this](const TableKey& key, Regime) { return Knowledge(key); }) {
   MakeKeys();
   plan_ = guard_.plan();
@@ -55,7 +55,7 @@ SimulatedJob::SimulatedJob(const JobOptions& options)
 void SimulatedJob::MakeKeys() {
   for (int i = 0; i < options_.keys; ++i) {
     TrueKey key;
-    key.key.size_class.index = static_cast<uint8_t>(40 + i);
+    key.key.size_class.index = static_cast<uint8_t>(40 + options_.class_step * i);
     key.nccl_ns = 1e5 * options_.transfer_times * std::exp(Uniform(random_, 0, 3));
     for (int c = 0; c < 12; ++c) key.configs.push_back({ConfigNumber(c), 1, 1});
     DrawRatios(key);
@@ -72,6 +72,12 @@ void SimulatedJob::MakeKeys() {
   std::shuffle(order_.begin(), order_.end(), std::mt19937_64(options_.seed));
 }
 
+size_t SimulatedJob::IndexOf(const TableKey& key) const {
+  const auto found = std::find_if(truth_.begin(), truth_.end(),
+                                  [&](const TrueKey& each) { return KeyCode(each.key) == KeyCode(key); });
+  return static_cast<size_t>(found - truth_.begin());
+}
+
 // Predictions lie off the truth as a cost model's do; most configs are worse than NCCL's choice.
 void SimulatedJob::DrawRatios(TrueKey& key) {
   for (TrueKey::Config& config : key.configs) {
@@ -83,7 +89,9 @@ void SimulatedJob::DrawRatios(TrueKey& key) {
 
 KeyKnowledge SimulatedJob::Knowledge(const TableKey& asked) const {
   KeyKnowledge known;
-  const TrueKey& key = truth_[asked.size_class.index - 40u];
+  const size_t index = IndexOf(asked);
+  if (index == truth_.size()) return known;  // never called
+  const TrueKey& key = truth_[index];
   if (options_.policy_ratio > 0) known.policy_choice = key.configs[11].config;
   const auto best = std::min_element(key.configs.begin(), key.configs.end(),
                                      [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
@@ -214,7 +222,8 @@ void SimulatedJob::Deliver() {
   plan_ = coming_->plan;
   first_call_ = calls_;
   for (const KeyPlan& entry : plan_.keys) {
-    const size_t index = entry.key.size_class.index - 40u;
+    const size_t index = IndexOf(entry.key);
+    if (index == truth_.size()) continue;  // never called
     if (entry.choice != entries_[index].choice) history_[index].changed_at = history_[index].calls;
     entries_[index] = entry;
   }
@@ -244,6 +253,26 @@ void SimulatedJob::ChangeFabric(double factor, double share_of_keys, bool redraw
     factor_[i] *= factor;
     if (redraw) DrawRatios(truth_[i]);
   }
+}
+
+void SimulatedJob::Grow(int classes, double spread) {
+  const size_t before = truth_.size();
+  for (size_t i = 0; i < before; ++i) {
+    TrueKey key = truth_[i];
+    key.key.size_class.index = static_cast<uint8_t>(key.key.size_class.index + classes);
+    key.nccl_ns *= std::exp2(classes / 4.0);
+    for (TrueKey::Config& config : key.configs) config.ratio *= std::exp(Normal(random_, spread));
+    truth_.push_back(std::move(key));
+    KeyPlan entry{truth_.back().key, Knowledge(truth_.back().key).policy_choice, {}};
+    for (const KeyPlan& planned : plan_.keys) {
+      if (KeyCode(planned.key) == KeyCode(entry.key)) entry = planned;
+    }
+    entries_.push_back(std::move(entry));
+  }
+  history_.resize(truth_.size());
+  factor_.resize(truth_.size(), 1.0);
+  ordinals_.resize(truth_.size(), 0);
+  for (size_t& key : order_) key += before;
 }
 
 void SimulatedJob::SpoilChoices(double ratio) {

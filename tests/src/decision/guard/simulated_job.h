@@ -54,6 +54,8 @@ struct JobOptions {
   bool confirmed_best = false;  // an earlier run found the best config of every key
   std::map<uint32_t, CollectiveConfig> confirmed;  // or these, by KeyCode
   double spread = 0.3;                             // how far true ratios lie off the predicted, in logs
+  int class_step = 1;                              // size classes from one key to the next
+  bool carries = true;                             // GuardOptions::carries
 };
 
 // One key as it truly is.
@@ -89,6 +91,10 @@ class SimulatedJob {
   void ChangeFabric(double factor, double share_of_keys, bool redraw);
   // From now on: what is in use on every key takes `ratio` times NCCL's time.
   void SpoilChoices(double ratio);
+  // From now on: every call is of a key that many size classes above its key, of which nothing is known; a
+  // config's ratio there lies `spread` off what it is at the smaller size, in logs. Keys of before stay in
+  // truth() and history(), in front.
+  void Grow(int classes, double spread);
   // From now on: no step is like the one before it.
   void LoseSteps() { has_steps_ = false; }
   void DelayRanks(double skew_share) { skew_share_ = skew_share; }
@@ -117,6 +123,8 @@ class SimulatedJob {
 
  private:
   void MakeKeys();
+  // Of truth_; its size if it is none of the job's keys.
+  size_t IndexOf(const TableKey& key) const;
   void DrawRatios(TrueKey& key);
   // What the program does until the next call.
   double PassedNs(size_t key, const CollectiveConfig& config, double transfer_ns);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/carried_choices.h"
+
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+namespace dynamiccl {
+
+std::vector<KeyPlan> CarriedChoices(std::span<const KeyPlan> settled, const std::set<uint32_t>& known) {
+  struct Carried {
+    KeyPlan entry;
+    int classes = 0;  // above what it was settled at
+  };
+  std::map<uint32_t, Carried> nearest;
+  for (const KeyPlan& from : settled) {
+    for (int classes = -kCarriedClasses; classes <= kCarriedClasses; ++classes) {
+      const int to = from.key.size_class.index + classes;
+      if (to < 0 || to >= kSizeClasses) continue;
+      KeyPlan entry{from.key, from.choice, {}};
+      entry.key.size_class.index = static_cast<uint8_t>(to);
+      const uint32_t code = KeyCode(entry.key);
+      if (known.contains(code)) continue;
+      // Of two that are equally near, the smaller one.
+      const auto rank = [](int by) { return 2 * std::abs(by) + (by < 0 ? 1 : 0); };
+      const auto other = nearest.find(code);
+      if (other == nearest.end() || rank(classes) < rank(other->second.classes))
+        nearest.insert_or_assign(code, Carried{std::move(entry), classes});
+    }
+  }
+  std::vector<KeyPlan> carried;
+  for (auto& [code, each] : nearest) carried.push_back(std::move(each.entry));
+  return carried;
+}
+
+}  // namespace dynamiccl

@@ -121,7 +121,7 @@ std::vector<ChoiceFrom> SearchedFromPolicy(const Policy& policy, const SweptKey&
   return SearchedChoices(policy, key, ChooseConfig(policy, key.model, key.question).config, seed);
 }
 
-// What the search at the smaller size ended with, tried on from there.
+// What the search at the former size ended with, tried on from there.
 std::vector<ChoiceFrom> Carried(const Policy& policy, const Growth& growth) {
   const CollectiveConfig settled = SearchedFromPolicy(policy, growth.before, growth.seed + 1).back().config;
   return SearchedChoices(policy, growth.now, settled, growth.seed);
@@ -154,20 +154,24 @@ constexpr Way kWays[] = {
      [](const Policy& policy, const Growth& growth) {
        return SearchedFromPolicy(policy, growth.now, growth.seed);
      }},
-    {"adaptive, the smaller size's settled choice carried over",
+    {"adaptive, the former size's settled choice carried over",
      [](const Policy& policy, const Growth& growth) {
        return After(kLeaveNcclAlone, kEarlyCalls, Carried(policy, growth));
+     }},
+    {"adaptive, carried over before the change",
+     [](const Policy& policy, const Growth& growth) {
+       return After(kLeaveNcclAlone, 2, Carried(policy, growth));
      }},
     {"adaptive, carried over, with the signal",
      [](const Policy& policy, const Growth& growth) { return Carried(policy, growth); }},
 };
 
-std::vector<Growth> GrowthsOf(const std::vector<KeyLine>& lines, uint64_t factor, uint64_t seed) {
+std::vector<Growth> GrowthsOf(const std::vector<KeyLine>& lines, const SizeChange& change, uint64_t seed) {
   std::vector<Growth> growths;
   for (const KeyLine& line : lines) {
     for (const SweptKey* now : line) {
       for (const SweptKey* before : line) {
-        if (before->question.bytes * factor == now->question.bytes)
+        if (before->question.bytes * change.to == now->question.bytes * change.from)
           growths.push_back({*before, *now, seed * 1000003 + 2 * growths.size()});
       }
     }
@@ -186,12 +190,12 @@ std::string FormatBorders(const std::vector<BorderResult>& results) {
   return text;
 }
 
-std::string FormatGrowth(uint64_t factor, const std::vector<GrowthResult>& results) {
+std::string FormatGrowth(const SizeChange& change, const std::vector<GrowthResult>& results) {
   std::string text = fmt::format(
-      "\n{} changes to calls {} times as large\n\n| way | good from the first call on | call, p75 | never "
+      "\n{} changes to calls {}/{} as large\n\n| way | good from the first call on | call, p75 | never "
       "| "
       "mean regret of the first {} calls |\n|---|---|---|---|---|\n",
-      results.front().changes, factor, kEarlyCalls);
+      results.front().changes, change.to, change.from, kEarlyCalls);
   for (const GrowthResult& result : results) {
     const double all = static_cast<double>(result.changes) / 100;
     text += fmt::format("| {} | {:.1f} % | {:.0f} | {:.1f} % | {:.1f} % |\n", result.way,
@@ -252,8 +256,8 @@ std::vector<BorderResult> JudgeBorders(const std::vector<KeyLine>& lines,
 }
 
 std::vector<GrowthResult> JudgeGrowth(const Policy& policy, const std::vector<KeyLine>& lines,
-                                      uint64_t factor, uint64_t seed) {
-  const std::vector<Growth> growths = GrowthsOf(lines, factor, seed);
+                                      const SizeChange& change, uint64_t seed) {
+  const std::vector<Growth> growths = GrowthsOf(lines, change, seed);
   std::vector<GrowthResult> results;
   if (growths.empty()) return results;
   for (const Way& way : kWays) {
@@ -281,9 +285,9 @@ std::string FormatScenarios(const Policy& policy, const std::vector<SweptKey>& k
                         FormatBorders(JudgeBorders(fine, choosers)));
   }
   const std::vector<KeyLine> lines = LinesOf(keys, 2);
-  for (const uint64_t factor : {2, 4, 16}) {
-    const std::vector<GrowthResult> results = JudgeGrowth(policy, lines, factor, 1);
-    if (!results.empty()) text += FormatGrowth(factor, results);
+  for (const SizeChange& change : {SizeChange{1, 2}, {1, 4}, {1, 16}, {2, 1}, {4, 1}}) {
+    const std::vector<GrowthResult> results = JudgeGrowth(policy, lines, change, 1);
+    if (!results.empty()) text += FormatGrowth(change, results);
   }
   return text;
 }

@@ -49,12 +49,18 @@ struct GrowthResult {
 };
 inline constexpr int kEarlyCalls = 25;
 
-// Every key of a line after the key whose bytes are `factor` times less, where one is: the smaller one was
+// Calls of `from` bytes become calls of `to` bytes, by their ratio.
+struct SizeChange {
+  uint64_t from = 1;
+  uint64_t to = 2;
+};
+
+// Every key of a line after the key of the size that it changes from, where one is: that one was
 // searched for kProbingCalls calls before. Nothing of the new size was called. With the signal its entry
 // stands before its first call; without, that call is the library's own and the entry holds from the second
 // on, or, where it takes a new table version, from kEarlyCalls on.
 std::vector<GrowthResult> JudgeGrowth(const Policy& policy, const std::vector<KeyLine>& lines,
-                                      uint64_t factor, uint64_t seed);
+                                      const SizeChange& change, uint64_t seed);
 
 // Markdown.
 std::string FormatScenarios(const Policy& policy, const std::vector<SweptKey>& keys);

@@ -91,7 +91,7 @@ TEST(Scenarios, AnEntryIsReadyBeforeTheFirstCallOnlyWithTheSignal) {
   // LL is best everywhere, and what the policy chooses.
   const std::vector<SweptKey> keys = Line("t", kSizes, kSizes);
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kLL);
-  const auto results = JudgeGrowth(*policy, LinesOf(keys, 2), 2, 1);
+  const auto results = JudgeGrowth(*policy, LinesOf(keys, 2), {1, 2}, 1);
   const GrowthResult& alone = Named(results, "NCCL's own choice");
   EXPECT_EQ(alone.changes, kSizes - 1);
   EXPECT_EQ(alone.never, kSizes - 1);
@@ -112,17 +112,27 @@ TEST(Scenarios, WhatWasSettledIsWrongBeyondABorder) {
   // LL up to the fourth size, Simple from the fifth on: of 11 changes one crosses.
   const std::vector<SweptKey> keys = Line("t", 4, 4);
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kLL);
-  const auto results = JudgeGrowth(*policy, LinesOf(keys, 2), 2, 1);
+  const auto results = JudgeGrowth(*policy, LinesOf(keys, 2), {1, 2}, 1);
   const GrowthResult& carried = Named(results, "adaptive, carried over, with the signal");
   EXPECT_EQ(carried.changes, kSizes - 1);
   EXPECT_GE(carried.ready, 3u);          // LL before the border
   EXPECT_LT(carried.ready, kSizes - 1);  // and at it
 }
 
+TEST(Scenarios, SizesAlsoBecomeSmaller) {
+  const std::vector<SweptKey> keys = Line("t", kSizes, kSizes);
+  const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kLL);
+  const auto results = JudgeGrowth(*policy, LinesOf(keys, 2), {2, 1}, 1);
+  EXPECT_EQ(Named(results, "frozen").changes, kSizes - 1);
+  const GrowthResult& carried = Named(results, "adaptive, carried over before the change");
+  EXPECT_EQ(carried.ready, 0u) << "a size's first call is NCCL's own";
+  EXPECT_EQ(carried.p75_call, 2) << "and all after it use what was settled";
+}
+
 TEST(Scenarios, WhatGrowsByAFactorThatNoKeyHasIsNoChange) {
   const std::vector<SweptKey> keys = Line("t", 3, 6);
   EXPECT_TRUE(
-      JudgeGrowth(*test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kLL), LinesOf(keys, 2), 3, 1)
+      JudgeGrowth(*test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kLL), LinesOf(keys, 2), {1, 3}, 1)
           .empty());
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "agents/timing/real_change.h"
 #include "agents/timing/recurrent_head.h"
 #include "agents/timing/simulated_timing.h"
 #include "src/decision/guard/time_reference.h"
@@ -34,10 +35,15 @@ struct Dataset {
   Runs held;
 };
 
-uint64_t AlarmsIn(const DetectorKind& kind, double threshold, const Runs& quiet) {
-  uint64_t alarms = 0;
-  for (const TimingRun& run : quiet) alarms += AlarmsOf(kind, threshold, run).size();
-  return alarms;
+void TakeQuiet(const std::vector<Noticed>& alarms, const TimingRun& run, QuietResult& quiet) {
+  quiet.calls += run.calls.size();
+  for (const Noticed& alarm : alarms) ++(ReallyChanged(run, alarm.call) ? quiet.real : quiet.alarms);
+}
+
+QuietResult QuietIn(const DetectorKind& kind, double threshold, const Runs& quiet) {
+  QuietResult result;
+  for (const TimingRun& run : quiet) TakeQuiet(AlarmsOf(kind, threshold, run), run, result);
+  return result;
 }
 
 Runs Only(const Runs& runs, bool quiet) {
@@ -172,8 +178,7 @@ DetectorStudy JudgeNamed(const DetectorKind& kind, const std::string& name, doub
                          const Dataset& set) {
   DetectorStudy study = Judge(kind, threshold, set.held);
   study.name = name;
-  for (const TimingRun& run : set.learnt) study.learnt.calls += run.calls.size();
-  study.learnt.alarms = AlarmsIn(kind, threshold, set.learnt);
+  study.learnt = QuietIn(kind, threshold, set.learnt);
   return study;
 }
 
@@ -185,6 +190,9 @@ DatasetStudy StudyDataset(const Dataset& set, const Kinds& kinds, const Say& say
     study.runs += run.quiet() ? 0 : 1;
     loads.push_back(run.load);
   }
+  const Runs quiet = Only(set.held, true);
+  for (const TimingRun& run : quiet)
+    study.really_changed += ShareReallyChanged(run) / static_cast<double>(quiet.size());
   study.load = loads.empty() ? 0 : MedianOf(std::move(loads));
   study.detectors.push_back(JudgeNamed(*kinds.front(), "shipped, as it is", 1, set));
   for (const auto& kind : kinds) {
@@ -210,13 +218,13 @@ double ThresholdOf(const DetectorKind& kind, const std::vector<TimingRun>& quiet
   for (const TimingRun& run : quiet) calls += run.calls.size();
   const uint64_t allowed = calls / kCallsAFalseAlarm;
   double high = kind.usual_threshold(), low = high / 16;
-  for (int i = 0; i < 16 && AlarmsIn(kind, high, quiet) > allowed; ++i) {
+  for (int i = 0; i < 16 && QuietIn(kind, high, quiet).alarms > allowed; ++i) {
     low = high;
     high *= 1.5;
   }
   while (high / low > 1.01) {
     const double middle = std::sqrt(low * high);
-    (AlarmsIn(kind, middle, quiet) > allowed ? low : high) = middle;
+    (QuietIn(kind, middle, quiet).alarms > allowed ? low : high) = middle;
   }
   return high;
 }
@@ -232,8 +240,7 @@ DetectorStudy Judge(const DetectorKind& kind, double threshold, const std::vecto
       TakeEvent(alarms, run, study);
       continue;
     }
-    study.held.calls += run.calls.size();
-    study.held.alarms += alarms.size();
+    TakeQuiet(alarms, run, study.held);
     for (const Noticed& alarm : alarms) ++study.said[0][static_cast<size_t>(alarm.regime)];
   }
   for (EventResult& result : study.events) {

@@ -25,8 +25,9 @@ struct Estimate {
 
 struct QuietResult {
   uint64_t calls = 0;
-  uint64_t alarms = 0;
-  // In kCallsAFalseAlarm calls; the interval is that of a Poisson count.
+  uint64_t alarms = 0;  // false ones
+  uint64_t real = 0;    // alarms where the machine itself changed (real_change.h), which nobody planned
+  // False ones in kCallsAFalseAlarm calls; the interval is that of a Poisson count.
   Estimate Rate() const;
 };
 
@@ -55,8 +56,9 @@ struct DetectorStudy {
 
 struct DatasetStudy {
   std::string name;
-  size_t runs = 0;  // with an event
-  double load = 0;  // median of the machine's, 0: simulated
+  size_t runs = 0;            // with an event
+  double load = 0;            // median of the machine's, 0: simulated
+  double really_changed = 0;  // share of the calls of held-out quiet runs at which the machine changed
   std::vector<DetectorStudy> detectors;
 };
 
@@ -75,7 +77,7 @@ struct Noticed {
 };
 std::vector<Noticed> AlarmsOf(const DetectorKind& kind, double threshold, const TimingRun& run);
 
-// The least threshold, within a hundredth, whose alarms in `quiet` are at most one in kCallsAFalseAlarm
+// The least threshold, within a hundredth, whose false alarms in `quiet` are at most one in kCallsAFalseAlarm
 // calls.
 double ThresholdOf(const DetectorKind& kind, const std::vector<TimingRun>& quiet);
 

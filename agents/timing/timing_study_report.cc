@@ -37,8 +37,8 @@ std::string FormatRegimes(const DetectorStudy& detector) {
       "\n{}\n\n| true | degraded link | congested | straggler | normal |\n|---|---|---|---|---|\n",
       detector.name);
   for (size_t event = 0; event < detector.said.size(); ++event) {
-    text +=
-        fmt::format("| {} |", event == 0 ? "quiet (false alarms)" : Name(static_cast<TimingEvent>(event)));
+    text += fmt::format("| {} |", event == 0 ? "quiet (false alarms and real changes)"
+                                             : Name(static_cast<TimingEvent>(event)));
     for (const Regime regime : kShown)
       text += fmt::format(" {} |", detector.said[event][static_cast<size_t>(regime)]);
     text += "\n";
@@ -55,7 +55,10 @@ Json ToJson(const Estimate& estimate) {
   return {{"value", Finite(estimate.value)}, {"low", Finite(estimate.low)}, {"high", Finite(estimate.high)}};
 }
 Json ToJson(const QuietResult& quiet) {
-  return {{"calls", quiet.calls}, {"alarms", quiet.alarms}, {"in_20000", ToJson(quiet.Rate())}};
+  return {{"calls", quiet.calls},
+          {"alarms", quiet.alarms},
+          {"real_changes", quiet.real},
+          {"in_20000", ToJson(quiet.Rate())}};
 }
 
 Json ToJson(const DetectorStudy& detector) {
@@ -114,15 +117,18 @@ double EventResult::MissedShare() const {
 std::string FormatTables(const std::vector<DatasetStudy>& study) {
   std::string text;
   for (const DatasetStudy& set : study) {
-    text += fmt::format("\n## {}, {} runs with an event, load {:.1f}\n", set.name, set.runs, set.load);
+    text += fmt::format(
+        "\n## {}, {} runs with an event, load {:.1f}; the machine changed at {:.1f} % of the quiet calls\n",
+        set.name, set.runs, set.load, 100 * set.really_changed);
     text +=
-        "\n| detector | threshold | false alarms in 20,000 calls, learnt on | held out (95 %) "
-        "|\n|---|---|---|---|\n";
+        "\n| detector | threshold | false alarms in 20,000 calls, learnt on | held out (95 %) | real "
+        "changes, "
+        "held out |\n|---|---|---|---|---|\n";
     for (const DetectorStudy& d : set.detectors) {
       const Estimate held = d.held.Rate();
-      text += fmt::format("| {} | {:.2f} | {:.2f} ({} in {}) | {:.2f} ({:.2f} to {:.2f}; {} in {}) |\n",
+      text += fmt::format("| {} | {:.2f} | {:.2f} ({} in {}) | {:.2f} ({:.2f} to {:.2f}; {} in {}) | {} |\n",
                           d.name, d.threshold, d.learnt.Rate().value, d.learnt.alarms, d.learnt.calls,
-                          held.value, held.low, held.high, d.held.alarms, d.held.calls);
+                          held.value, held.low, held.high, d.held.alarms, d.held.calls, d.held.real);
     }
     text +=
         "\n| detector | event | seen effect | runs | median delay, calls of a key (95 %) | p90 | missed |\n"
@@ -141,8 +147,11 @@ std::string FormatJson(const std::vector<DatasetStudy>& study) {
   for (const DatasetStudy& set : study) {
     Json detectors = Json::array();
     for (const DetectorStudy& detector : set.detectors) detectors.push_back(ToJson(detector));
-    sets.push_back(
-        {{"set", set.name}, {"runs", set.runs}, {"load", set.load}, {"detectors", std::move(detectors)}});
+    sets.push_back({{"set", set.name},
+                    {"runs", set.runs},
+                    {"load", set.load},
+                    {"really_changed", set.really_changed},
+                    {"detectors", std::move(detectors)}});
   }
   return Json{{"schema", 1}, {"sets", std::move(sets)}}.dump(1) + "\n";
 }

@@ -4,7 +4,10 @@
 
 #include <cmath>
 
+#include "src/collective/size_class.h"
+#include "src/decision/override_rules.h"
 #include "tools/calibration/choice_map.h"
+#include "tools/calibration/model_rules.h"
 #include "tools/calibration/two_point.h"
 
 namespace dynamiccl {
@@ -98,6 +101,46 @@ TEST(ChoiceMap, ACalibratedDefaultOfTheTrueModelIsNeverMuchWorseThanTheBest) {
   EXPECT_GT(map.usual_share_13, 0.2) << "one channel of LL is a bad default for large messages";
   EXPECT_LE(map.calibrated_share_13, map.usual_share_13);
   EXPECT_NE(Markdown(map).find("12 cells"), std::string::npos);
+}
+
+// What the rules say of a call; leaves NCCL alone where none matches.
+CollectiveConfig ByRules(const OverrideRules& rules, Collective collective, uint64_t bytes) {
+  const OverrideRule* const rule = rules.Match({.collective = collective, .bytes = bytes, .n_ranks = 2});
+  return rule == nullptr ? kLeaveNcclAlone : rule->config;
+}
+
+TEST(RulesOfModel, SayWhatTheModelPicksAtEverySize) {
+  MeasurementFile file;
+  AddRows(file, "pair", Model(2));
+  const FittedModel model = FitModels(file).at(0);
+  const auto rules = OverrideRules::Parse(RulesOfModel(file, model), "calibrated.csv");
+  ASSERT_TRUE(rules.has_value()) << Describe(rules.error());
+  ConfigMask measured;
+  for (const Measurement& row : file.rows)
+    measured.set(ConfigIndex(row.config.algorithm, row.config.protocol));
+  for (const Collective collective : {Collective::kAllReduce, Collective::kAllGather}) {
+    for (uint8_t index = SizeClassOf(256).index; index <= SizeClassOf(1 << 30).index; ++index) {
+      const uint64_t bytes = LowerBound({index});
+      const CollectiveConfig expected =
+          ModelsChoice(model.context.model, collective, bytes, measured & NcclConfigs(collective));
+      EXPECT_EQ(ByRules(*rules, collective, bytes), expected) << Name(collective) << " of " << bytes;
+    }
+    EXPECT_EQ(ByRules(*rules, collective, 0), ByRules(*rules, collective, 256)) << "the ends are open";
+    EXPECT_EQ(ByRules(*rules, collective, uint64_t{1} << 40), ByRules(*rules, collective, 1 << 30));
+  }
+  EXPECT_GT(rules->rules().size(), 2u) << "one choice for all sizes would be no model";
+}
+
+TEST(RulesOfModel, LeaveAloneWhatTheSweepDidNotMeasure) {
+  MeasurementFile file;
+  AddRows(file, "pair", Model(2));
+  const std::string text = RulesOfModel(file, FitModels(file).at(0));
+  EXPECT_EQ(text.find("broadcast"), std::string::npos);
+  EXPECT_EQ(text.find("pat"), std::string::npos);
+  file.rows.clear();
+  const auto none = OverrideRules::Parse(RulesOfModel(file, {.context = file.contexts[0]}), "none.csv");
+  ASSERT_TRUE(none.has_value());
+  EXPECT_TRUE(none->rules().empty());
 }
 
 }  // namespace

@@ -5,16 +5,18 @@
 For each preset and stage a short run is recorded, its calls are replayed under every config (`dynamiccl replay
 --compare --best-rules`), and a long run in mode adaptive fills a site store. Then, for each seed, the arms run in turns:
 
-    default, ours, best, default again
+    default, ours, calibrated, best, default again             the middle ones in another order each time
 
-"ours" is mode adaptive with --policy and that site store, "best" the rules of the replay's fastest configs. A run's
+"ours" is mode adaptive with --policy and that site store, "calibrated" NCCL's cost model with its constants fitted to
+--sweep (docs/hostccl_calibration.md; left out without one), "best" the rules of the replay's fastest configs. A run's
 figure is the median of its steps' times but for the first ones. Stated are, over seeds, the median ratio of an arm to
 the mean of the two default runs of its seed with a 95 % interval (bootstrap over seeds), and how far the two defaults
 are apart: what is not beyond that is noise.
 
-    tools/bench/tuned_step.py --build build --policy p.dcpolicy --data shakespeare/ --json tuned_step.json
+    tools/bench/tuned_step.py --build build --policy p.dcpolicy --data shakespeare/ --sweep map.measurements --json t.json
 """
 import argparse
+import math
 import pathlib
 import random
 import statistics
@@ -22,7 +24,7 @@ import tempfile
 
 import trained_steps
 
-ARMS = ["default", "ours", "best", "default again"]
+COMPARED = {"ours": "ours", "calibrated": "calibrated default", "best": "best of the replay"}
 
 
 def arguments():
@@ -33,9 +35,15 @@ def arguments():
     parser.add_argument("--stages", nargs="+", type=int, default=[0, 1, 2, 3])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--learning-steps", type=int, default=200, help="of the run that fills the site store")
+    parser.add_argument("--sweep", type=pathlib.Path, help="measurements of the topologies, for the calibrated default")
+    parser.add_argument("--calibration", type=pathlib.Path, help="hostccl_calibration (default: the build's)")
     parser.add_argument("--trainer-options", default="", help="more options of dynamiccl-zero train, in one argument")
     given = parser.parse_args()
     trained_steps.check(parser, given)
+    given.calibration = given.calibration or given.build / "bin/hostccl_calibration"
+    if given.sweep and not given.calibration.exists():
+        parser.error(f"{given.calibration} does not exist: ninja -C build hostccl_calibration, and --calibration")
+    given.compared = [arm for arm in COMPARED if arm != "calibrated" or given.sweep]
     return given
 
 
@@ -55,19 +63,23 @@ class Cell:
         traces = [f"{self.folder}/{rank}.ctrace" for rank in range(self.given.ranks)]
         trained_steps.checked([self.given.build / "bin/dynamiccl", "replay", *traces, "--topology", self.topology,
                                "--steps", 2, 4, "--compare", "--rounds", 3, "--best-rules", f"{self.folder}/best.csv"])
+        if self.given.sweep:
+            trained_steps.checked([self.given.calibration, "rules", self.given.sweep, "--topology", self.topology,
+                                   "-o", f"{self.folder}/calibrated.csv"])
         self.train(self.options("ours"), 1, self.given.learning_steps, self.environment("ours"))
 
     def options(self, arm):
         if arm == "ours":
             return ["--mode", "adaptive", "--policy", self.given.policy]
-        return ["--rules", f"{self.folder}/best.csv"] if arm == "best" else []
+        return ["--rules", f"{self.folder}/{arm}.csv"] if arm in self.given.compared else []
 
     def environment(self, arm):
         return [f"DYNAMICCL_SITE_STORE={self.folder}/site.dcsite"] if arm == "ours" else []
 
     def turn(self, seed):
+        between = random.Random(seed).sample(self.given.compared, k=len(self.given.compared))
         return {arm: statistics.median(self.train(self.options(arm), seed, environment=self.environment(arm)))
-                for arm in ARMS}
+                for arm in ["default", *between, "default again"]}
 
 
 def interval(ratios, draws=2000):
@@ -77,10 +89,18 @@ def interval(ratios, draws=2000):
     return medians[int(0.025 * draws)], medians[int(0.975 * draws) - 1]
 
 
-def summary(turns):
+def pooled(cells, arm, draws=2000):
+    """Geometric mean of an arm over the mean of its turn's defaults, all cells, with a 95 % interval."""
+    logs = [math.log(2 * turn[arm] / (turn["default"] + turn["default again"])) for cell in cells for turn in cell["turns"]]
+    generator = random.Random(1)
+    means = sorted(statistics.fmean(generator.choices(logs, k=len(logs))) for _ in range(draws))
+    return [math.exp(value) for value in (statistics.fmean(logs), means[int(0.025 * draws)], means[int(0.975 * draws) - 1])]
+
+
+def summary(turns, compared):
     result = {}
     base = [(turn["default"] + turn["default again"]) / 2 for turn in turns]
-    for arm in ("ours", "best"):
+    for arm in compared:
         ratios = [turn[arm] / of for turn, of in zip(turns, base)]
         low, high = interval(ratios)
         result[arm] = {"ratio": statistics.median(ratios), "low": low, "high": high}
@@ -91,19 +111,24 @@ def summary(turns):
 def main():
     given = arguments()
     cells = []
-    print(f"{'preset':24} stage  default ms  A/A apart   ours                    best of the replay", flush=True)
+    print(f"{'preset':24} stage  default ms  A/A apart   " + "".join(f"{COMPARED[arm]:24}" for arm in given.compared),
+          flush=True)
     for topology in given.topologies:
         for stage in given.stages:
             with tempfile.TemporaryDirectory() as folder:
                 cell = Cell(given, topology, stage, folder)
                 cell.prepare()
                 turns = [cell.turn(seed) for seed in range(1, given.seeds + 1)]
-            row = {"topology": topology, "stage": stage, "turns": turns, **summary(turns)}
+            row = {"topology": topology, "stage": stage, "turns": turns, **summary(turns, given.compared)}
             cells.append(row)
             arms = "   ".join(f"{row[arm]['ratio']:.3f} ({row[arm]['low']:.3f} to {row[arm]['high']:.3f})"
-                              for arm in ("ours", "best"))
+                              for arm in given.compared)
             print(f"{topology:24} {stage:5} {row['default_ms']:11.2f} {100 * row['apart']:8.1f} %   {arms}", flush=True)
             trained_steps.write_result(given, {"cells": cells})
+    all_cells = {arm: pooled(cells, arm) for arm in given.compared}
+    for arm, (mean, low, high) in all_cells.items():
+        print(f"all turns, {COMPARED[arm]}: {mean:.3f} ({low:.3f} to {high:.3f}) of default")
+    trained_steps.write_result(given, {"cells": cells, "pooled": all_cells})
 
 
 if __name__ == "__main__":

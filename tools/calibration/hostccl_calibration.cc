@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hostccl_calibration two-point`: the constants of hostccl's default from a small sweep.
 // `hostccl_calibration map`: the constants fitted to a whole sweep, and the map of the best choice.
+// `hostccl_calibration rules`: what the fitted model picks on one topology, as override rules.
 #include <CLI/CLI.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include <algorithm>
+
 #include "tools/calibration/choice_map.h"
+#include "tools/calibration/model_rules.h"
 #include "tools/calibration/two_point.h"
 #include "traces/format/measurement_file.h"
 
@@ -15,6 +19,8 @@ namespace {
 struct Words {
   std::string input;
   std::string constants;
+  std::string topology;
+  std::string output;
   bool json = false;
 };
 
@@ -63,21 +69,38 @@ Status PrintMap(const Words& words) {
   return {};
 }
 
+Status WriteRules(const Words& words) {
+  DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(words.input));
+  std::string known;
+  for (const FittedModel& model : FitModels(file)) {
+    if (model.context.topology == words.topology)
+      return WriteTextFile(words.output, RulesOfModel(file, model));
+    known += " " + model.context.topology;
+  }
+  return MakeError(ErrorKind::kInvalidArgument, "{}: no topology '{}'. It has:{}", words.input,
+                   words.topology, known);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Constants of hostccl's default choice, and the map of the best one");
   app.require_subcommand(1);
   Words words;
   auto* const two_point = app.add_subcommand("two-point", "Constants from the smallest samples at two sizes");
   auto* const map = app.add_subcommand("map", "Best choice, default and calibrated default of a sweep");
-  for (auto* command : {two_point, map}) {
+  auto* const rules = app.add_subcommand("rules", "The calibrated default of one topology as override rules");
+  for (auto* command : {two_point, map, rules}) {
     command->add_option("sweep", words.input, "A .measurements file of `dynamiccl sweep`")
         ->required()
         ->check(CLI::ExistingFile);
-    command->add_flag("--json", words.json, "Write JSON");
   }
+  for (auto* command : {two_point, map}) command->add_flag("--json", words.json, "Write JSON");
+  rules->add_option("--topology", words.topology, "Topology of the sweep")->required();
+  rules->add_option("-o,--output", words.output, "File to write the rules to (.csv)")->required();
   map->add_option("--constants", words.constants, "File to write the fitted constants to (.measurements)");
   CLI11_PARSE(app, argc, argv);
-  const Status done = two_point->parsed() ? PrintTwoPoint(words) : PrintMap(words);
+  const Status done = two_point->parsed() ? PrintTwoPoint(words)
+                      : map->parsed()     ? PrintMap(words)
+                                          : WriteRules(words);
   if (done) return 0;
   fmt::print(stderr, "{}", Describe(done.error()));
   return 1;

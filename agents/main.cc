@@ -109,7 +109,10 @@ CLI::App* AddStructure(CLI::App& app, StructureSettings& settings) {
       ->capture_default_str();
   structure->add_option("--hold-out", settings.study.hold_out,
                         "Framework groups to hold out in turn; all without it.");
-  structure->add_flag("--only-known", settings.only_known, "No framework is held out.");
+  auto* const only_known =
+      structure->add_flag("--only-known", settings.only_known, "No framework is held out.");
+  structure->add_flag("--only-held-out", settings.only_held_out, "Only the frameworks that are held out.")
+      ->excludes(only_known);
   structure->add_option("--iterations", settings.study.iterations, "Training steps of each network.")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -18,6 +18,7 @@ Status StudyStructureCommand(StructureSettings settings) {
     settings.study.recorded.insert(settings.study.recorded.end(), sequences.begin(), sequences.end());
   }
   if (settings.only_known) settings.study.hold_out = {"none"};
+  settings.study.known = !settings.only_held_out;
   DYNAMICCL_TRY(const StructureStudy study, StudyStructure(settings.study, [](const std::string& line) {
                   fmt::print(stderr, "{}\n", line);
                 }));

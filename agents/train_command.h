@@ -17,7 +17,7 @@ struct TrainSettings {
   std::string from;  // a policy to go on with; its trigger agent is kept as it is
   HoldOut hold_out;
   uint64_t seed = 1;
-  int trigger_iterations = 500;
+  int trigger_iterations = 5000;
   int config_iterations = 1500;
   std::string json;  // empty: none; "-": standard output, and the talk goes to standard error
 };

@@ -168,7 +168,7 @@ Status StudyKnownFrameworks(const StudySettings& settings, const Say& say, Struc
 
 Result<StructureStudy> StudyStructure(const StudySettings& settings, const Say& say) {
   StructureStudy study;
-  DYNAMICCL_CHECK_OK(StudyKnownFrameworks(settings, say, study));
+  if (settings.known) DYNAMICCL_CHECK_OK(StudyKnownFrameworks(settings, say, study));
   for (const FrameworkGroup& group : AllFrameworkGroups()) {
     const bool wanted =
         settings.hold_out.empty() ||

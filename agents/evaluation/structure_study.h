@@ -18,13 +18,14 @@ namespace dynamiccl::agents {
 
 struct StudySettings {
   uint64_t seed = 1;
-  int iterations = 1500;
-  int training_jobs = 12;  // of each framework and family
+  int iterations = 5000;
+  int training_jobs = 150;  // of each framework and family
   int test_jobs = 6;
   std::string family = "llama";          // held out where frameworks are known
   std::vector<std::string> hold_out{};   // names of framework groups; empty: every one in turn
   std::vector<CallSequence> recorded{};  // real jobs, for testing only
   bool control = true;                   // permuted labels too
+  bool known = true;                     // known frameworks, recorded jobs and changes of sizes too
 };
 
 struct StudySplit {

@@ -121,6 +121,7 @@ Json ToJson(const StudySplit& split) {
 std::string FormatTables(const StructureStudy& study) {
   std::string text;
   for (const StudySplit& split : study.splits) text += FormatTable(split);
+  if (study.changes.detectors.empty()) return text;
   text += "\nChanges of sizes\n";
   for (const DetectorResult& d : study.changes.detectors) {
     text += fmt::format(

@@ -23,10 +23,10 @@ at::Tensor Part(const at::Tensor& gates, Gate gate, int64_t count = 1) {
 // What a backward pass needs, call by call.
 struct Steps {
   at::Tensor gates;     // [call, sequence, 4 hidden], activated
-  at::Tensor cells;     // [call + 1, sequence, hidden], cut; the first is empty
+  at::Tensor cells;     // [call + 1, sequence, hidden], cut; the first is before all calls
   at::Tensor free;      // [call, sequence, hidden]: 1 where the cell was within the bound
   at::Tensor squashed;  // [call, sequence, hidden]: tanh of the cell
-  at::Tensor hidden;    // [call + 1, sequence, hidden]; the first is empty
+  at::Tensor hidden;    // [call + 1, sequence, hidden]; the first is before all calls
 };
 
 void Forward(Steps& steps, const at::Tensor& turned_weights, double bound, int64_t call) {
@@ -59,13 +59,18 @@ at::Tensor Backward(const Steps& steps, const at::Tensor& hidden, at::Tensor& ce
 
 struct Layer : torch::autograd::Function<Layer> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& inputs,
-                            const at::Tensor& hidden_weights, double bound) {
+                            const at::Tensor& hidden_weights, double bound, BoundedLstmState* state) {
     const int64_t sequences = inputs.size(0), calls = inputs.size(1), hidden = hidden_weights.size(1);
     Steps steps{inputs.transpose(0, 1).clone(at::MemoryFormat::Contiguous),
                 at::zeros({calls + 1, sequences, hidden}), at::empty({calls, sequences, hidden}),
                 at::empty({calls, sequences, hidden}), at::zeros({calls + 1, sequences, hidden})};
+    if (state != nullptr) {
+      steps.hidden[0].copy_(state->hidden);
+      steps.cells[0].copy_(state->cells);
+    }
     const at::Tensor turned = hidden_weights.t();
     for (int64_t call = 0; call < calls; ++call) Forward(steps, turned, bound, call);
+    if (state != nullptr) *state = {steps.hidden[calls].clone(), steps.cells[calls].clone()};
     context->save_for_backward(
         {steps.gates, steps.cells, steps.free, steps.squashed, steps.hidden, hidden_weights});
     return steps.hidden.narrow(0, 1, calls).transpose(0, 1).contiguous();
@@ -83,14 +88,16 @@ struct Layer : torch::autograd::Function<Layer> {
       later = sums[call].matmul(weights);
     }
     const at::Tensor before = steps.hidden.narrow(0, 0, calls).reshape({-1, hidden});
-    return {sums.transpose(0, 1), sums.reshape({-1, 4 * hidden}).t().matmul(before), at::Tensor()};
+    return {sums.transpose(0, 1), sums.reshape({-1, 4 * hidden}).t().matmul(before), at::Tensor(),
+            at::Tensor()};
   }
 };
 
 }  // namespace
 
-at::Tensor BoundedLstm(const at::Tensor& inputs, const at::Tensor& hidden_weights, double bound) {
-  return Layer::apply(inputs, hidden_weights, bound);
+at::Tensor BoundedLstm(const at::Tensor& inputs, const at::Tensor& hidden_weights, double bound,
+                       BoundedLstmState* state) {
+  return Layer::apply(inputs, hidden_weights, bound, state);
 }
 
 }  // namespace dynamiccl::agents

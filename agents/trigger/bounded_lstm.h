@@ -7,9 +7,17 @@
 
 namespace dynamiccl::agents {
 
+// Hidden states and cells [sequence, hidden].
+struct BoundedLstmState {
+  at::Tensor hidden;
+  at::Tensor cells;
+};
+
 // `inputs` [sequence, call, 4 hidden]: each call's part of the gates' sums (input, forget, cell, output
 // gate), bias included. `hidden_weights` [4 hidden, hidden]. Hidden states [sequence, call, hidden], each
-// sequence from an empty state. A cell at the bound passes no gradient on.
-at::Tensor BoundedLstm(const at::Tensor& inputs, const at::Tensor& hidden_weights, double bound);
+// sequence from an empty state, or from `state`, which becomes that after the last call and passes no
+// gradient on. A cell at the bound passes none either.
+at::Tensor BoundedLstm(const at::Tensor& inputs, const at::Tensor& hidden_weights, double bound,
+                       BoundedLstmState* state = nullptr);
 
 }  // namespace dynamiccl::agents

@@ -2,6 +2,7 @@
 #include "agents/trigger/trigger_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
@@ -9,6 +10,7 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adam.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -26,6 +28,9 @@ constexpr double kForgetBias = 1.0;
 // What the integers hold (docs/formats/policy_file.md, arithmetic). A cell that counts calls grows beyond it;
 // a network that learns without the bound relies on counts that no job would ever see.
 constexpr double kLargestCell = 32767.0 / kTokenOne;
+// Eight times what the tables of sigmoid and tanh round a gate's sum by (structure_layout.h): a network that
+// learns with it does not hang on differences that integers cannot hold (docs/results/agents-structure.md).
+constexpr double kTableNoise = 4.0 / (1 << kTableFractionBits);
 // The next call is predicted beside what decisions need, not instead of it.
 constexpr double kNextCallWeight = 0.25;
 
@@ -33,8 +38,7 @@ at::Tensor Uniform(at::IntArrayRef sizes, double bound, at::Generator& generator
   return at::empty(sizes).uniform_(-bound, bound, generator).requires_grad_(true);
 }
 
-TriggerNetwork InitialNetwork(uint64_t seed) {
-  at::Generator generator = at::detail::createCPUGenerator(seed);
+TriggerNetwork InitialNetwork(at::Generator& generator) {
   const double bound = 1 / std::sqrt(double{kStructureHidden});
   TriggerNetwork network;
   network.input_weights = Uniform({kGateRows, kTokenFeatures}, bound, generator);
@@ -66,6 +70,27 @@ at::Tensor Loss(const at::Tensor& logits, const TriggerBatch& batch) {
               CrossEntropy(logits.narrow(-1, kNextSizeRow, kNextSizeClasses), batch.next_sizes));
 }
 
+constexpr at::Tensor TriggerBatch::*kParts[] = {&TriggerBatch::tokens,           &TriggerBatch::roles,
+                                                &TriggerBatch::phases,           &TriggerBatch::stages,
+                                                &TriggerBatch::next_collectives, &TriggerBatch::next_sizes};
+
+// Calls from `at` on.
+TriggerBatch Narrow(const TriggerBatch& whole, int64_t at, int64_t calls) {
+  TriggerBatch part;
+  for (const auto member : kParts) part.*member = (whole.*member).narrow(1, at, calls);
+  return part;
+}
+
+TriggerBatch Concatenate(const std::vector<TriggerBatch>& sequences) {
+  TriggerBatch batch;
+  for (const auto member : kParts) {
+    std::vector<at::Tensor> parts;
+    for (const TriggerBatch& each : sequences) parts.push_back(each.*member);
+    batch.*member = at::cat(parts);
+  }
+  return batch;
+}
+
 // Labels of the same sequence's other calls, so that their shares stay.
 void PermuteLabels(CallSequence& sequence, std::mt19937_64& random) {
   std::vector<IssuedCall>& calls = sequence.calls;
@@ -78,25 +103,51 @@ void PermuteLabels(CallSequence& sequence, std::mt19937_64& random) {
   for (IssuedCall& issued : calls) issued.labelled_stage = stage;
 }
 
+// The sequences of some 25 jobs of every framework and family are begun in a thousand iterations. More jobs
+// than that are not met; of few a network learns the sizes by heart (docs/results/agents-structure.md).
+int JobsFor(int iterations) {
+  return std::clamp(iterations / 30, 12, 150);
+}
+
+JobPlan PlanOf(const TriggerTrainingSettings& settings) {
+  JobPlan plan = Completed(settings.jobs);
+  if (plan.jobs == 0) plan.jobs = JobsFor(settings.iterations);
+  return plan;
+}
+
 class Sampler {
  public:
   Sampler(const std::vector<CallSequence>& recorded, const TriggerTrainingSettings& settings)
       : random_(settings.seed),
         recorded_(recorded),
-        generated_(RandomJobs(Completed(settings.jobs), random_)),
-        settings_(settings) {
+        generated_(RandomJobs(PlanOf(settings), random_)),
+        settings_(settings),
+        places_(static_cast<size_t>(settings.batch)) {
     for (size_t i = 0; i < generated_.size(); ++i) by_framework_[generated_[i].framework].push_back(i);
   }
 
-  TriggerBatch Next() {
-    std::vector<CallSequence> sequences;
-    for (int i = 0; i < settings_.batch; ++i) {
-      sequences.push_back(!recorded_.empty() && i % 6 == 0 ? Varied(recorded_[random_() % recorded_.size()])
-                                                           : Varied(PickGenerated()));
-      if (settings_.permute_labels) PermuteLabels(sequences.back(), random_);
+  // The next stretch of every sequence of the batch, and their states before it. Where one has ended, another
+  // begins from an empty state.
+  struct Stretch {
+    TriggerBatch batch;
+    BoundedLstmState state;
+  };
+  Stretch Next(const BoundedLstmState& ended) {
+    std::vector<TriggerBatch> parts;
+    Stretch next;
+    next.state = ended;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      Place& place = places_[i];
+      if (place.at >= place.calls) {
+        Refill(i, place);
+        next.state.hidden[static_cast<int64_t>(i)].zero_();
+        next.state.cells[static_cast<int64_t>(i)].zero_();
+      }
+      parts.push_back(Narrow(place.whole, place.at, settings_.length));
+      place.at += settings_.length;
     }
-    const std::vector<size_t> begins(sequences.size());
-    return MakeBatch(sequences, begins, settings_.length);
+    next.batch = Concatenate(parts);
+    return next;
   }
   size_t generated() const { return generated_.size(); }
 
@@ -108,11 +159,32 @@ class Sampler {
     return generated_[framework->second[random_() % framework->second.size()]];
   }
 
-  // Two thirds from their first call, as jobs begin; the others from anywhere. A third as it is, a third in
-  // other sizes, a third in other collectives too.
+  // A sequence of the batch, whole, and how far it is learnt from.
+  struct Place {
+    TriggerBatch whole;
+    int64_t at = 0;
+    int64_t calls = 0;
+  };
+
+  void Refill(size_t index, Place& place) {
+    CallSequence sequence;
+    // One of scalars alone may have lost them all.
+    while (sequence.calls.empty()) {
+      const bool of_recorded = !recorded_.empty() && index % 6 == 0;
+      sequence = Varied(of_recorded ? recorded_[random_() % recorded_.size()] : PickGenerated());
+    }
+    if (settings_.permute_labels) PermuteLabels(sequence, random_);
+    place.at = 0;
+    place.calls = static_cast<int64_t>(sequence.calls.size());
+    const int64_t stretches = (place.calls + settings_.length - 1) / settings_.length;
+    place.whole = MakeBatch({std::move(sequence)}, {0}, static_cast<int>(stretches) * settings_.length);
+  }
+
+  // Most from their first call, as jobs begin; the others from anywhere, as a policy that is swapped does. A
+  // third as it is, a third in other sizes, a third in other collectives too.
   CallSequence Varied(const CallSequence& sequence) {
-    const size_t begin = random_() % 3 != 0 ? 0 : random_() % (sequence.calls.size() / 2 + 1);
-    CallSequence window = Window(sequence, begin, static_cast<size_t>(settings_.length));
+    const size_t begin = random_() % 6 != 0 ? 0 : random_() % (sequence.calls.size() / 2 + 1);
+    CallSequence window = Window(sequence, begin, static_cast<size_t>(settings_.most_calls));
     const uint64_t variation = random_() % 3;
     if (variation == 0) return window;
     if (variation == 2) window = Reinvent(std::move(window), random_);
@@ -124,13 +196,16 @@ class Sampler {
   const std::vector<CallSequence> generated_;
   const TriggerTrainingSettings settings_;
   std::map<std::string, std::vector<size_t>> by_framework_;
+  std::vector<Place> places_;
 };
 
 }  // namespace
 
-at::Tensor TriggerNetwork::Logits(const at::Tensor& tokens) const {
-  const at::Tensor inputs = at::linear(tokens, input_weights, gate_bias);
-  return at::linear(BoundedLstm(inputs, hidden_weights, kLargestCell), head_weights, head_bias);
+at::Tensor TriggerNetwork::Logits(const at::Tensor& tokens, BoundedLstmState* state,
+                                  const at::Tensor& noise) const {
+  at::Tensor inputs = at::linear(tokens, input_weights, gate_bias);
+  if (noise.defined()) inputs = inputs + noise;
+  return at::linear(BoundedLstm(inputs, hidden_weights, kLargestCell, state), head_weights, head_bias);
 }
 
 std::vector<at::Tensor> TriggerNetwork::parameters() const {
@@ -149,9 +224,12 @@ JobPlan Completed(JobPlan plan) {
 TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
                             const TriggerTrainingSettings& settings, TriggerTrainingReport* report) {
   const int64_t start = MonotonicNanoseconds();
-  TriggerNetwork network = InitialNetwork(settings.seed);
+  at::Generator generator = at::detail::createCPUGenerator(settings.seed);
+  TriggerNetwork network = InitialNetwork(generator);
   Sampler sampler(recorded, settings);
   torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(settings.learning_rate));
+  BoundedLstmState state{at::zeros({settings.batch, kStructureHidden}),
+                         at::zeros({settings.batch, kStructureHidden})};
   const int tail = std::max(settings.iterations / 10, 1);
   double tail_loss = 0;
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
@@ -159,9 +237,12 @@ TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
     const double progress = static_cast<double>(iteration) / settings.iterations;
     static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
         .lr(settings.learning_rate * 0.5 * (1 + std::cos(progress * 3.14159265358979)));
-    const TriggerBatch batch = sampler.Next();
+    Sampler::Stretch stretch = sampler.Next(state);
+    state = std::move(stretch.state);
     adam.zero_grad();
-    const at::Tensor loss = Loss(network.Logits(batch.tokens), batch);
+    const at::Tensor noise = at::empty({settings.batch, settings.length, kGateRows})
+                                 .uniform_(-kTableNoise, kTableNoise, generator);
+    const at::Tensor loss = Loss(network.Logits(stretch.batch.tokens, &state, noise), stretch.batch);
     loss.backward();
     torch::nn::utils::clip_grad_norm_(network.parameters(), kGradientNorm);
     adam.step();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "agents/trigger/bounded_lstm.h"
 #include "agents/trigger/framework_sequences.h"
 #include "agents/trigger/trigger_dataset.h"
 
@@ -21,17 +22,22 @@ struct TriggerNetwork {
   at::Tensor head_bias;       // [kHeadRows]
 
   // tokens [sequence, call, kTokenFeatures] to logits [sequence, call, kHeadRows], each sequence from an
-  // empty state.
-  at::Tensor Logits(const at::Tensor& tokens) const;
+  // empty state or from `state`, as BoundedLstm has it. `noise` [sequence, call, kGateRows], where there is
+  // some, is added to the gates' sums.
+  at::Tensor Logits(const at::Tensor& tokens, BoundedLstmState* state = nullptr,
+                    const at::Tensor& noise = {}) const;
   std::vector<at::Tensor> parameters() const;
 };
 
 struct TriggerTrainingSettings {
   uint64_t seed = 1;
-  int iterations = 1500;
+  int iterations = 5000;
   int batch = 48;
-  int length = 128;  // calls of a training sequence
-  JobPlan jobs;      // whose sequences are learnt from; empty lists: every framework, every family
+  int length = 128;       // calls that a gradient goes back over
+  int most_calls = 1024;  // of a sequence; the state goes on from one stretch of `length` calls to the next
+  // Whose sequences are learnt from. Empty lists: every framework, every family; no jobs: as many of each as
+  // the iterations can make use of, up to 150.
+  JobPlan jobs{.jobs = 0};
   double learning_rate = 1e-2;
   // Roles, phases and stages of other calls than the token's: a control that must fail.
   bool permute_labels = false;

@@ -10,6 +10,10 @@
 
 namespace dynamiccl {
 
+// Scalars and short vectors of them (overflow flags, norms, losses): far below any bucket, and of a size that
+// does not grow with the model. An AllReduce of no more is a scalar, whatever it is for.
+inline constexpr uint64_t kTinyBytes = 256;
+
 // kUnknown: not recognised with confidence; decisions use the generic row of the table.
 enum class Role : uint8_t {
   kUnknown = 0,
@@ -17,7 +21,7 @@ enum class Role : uint8_t {
   kGradientReduce = 2,   // AllReduce or ReduceScatter of gradient buckets
   kPostStepGather = 3,   // ZeRO-1/2: updated parameters after the optimizer step
   kActivation = 4,       // tensor parallel, or P_a of ZeRO-R
-  kScalar = 5,           // overflow flags, gradient norms, losses
+  kScalar = 5,           // overflow flags, gradient norms, losses; see kTinyBytes
   kOther = 6,
 };
 inline constexpr int kRoles = 7;

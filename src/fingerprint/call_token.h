@@ -46,10 +46,6 @@ inline constexpr int16_t kTokenLimits[] = {
 inline constexpr int kTokenFeatures = sizeof(kTokenLimits) / sizeof(kTokenLimits[0]);
 static_assert(kTokenFeatures == 16);
 
-// Scalars and short vectors of them (overflow flags, norms, losses): far below any bucket, and of a size that
-// does not grow with the model.
-inline constexpr uint64_t kTinyBytes = 256;
-
 inline constexpr int kTokenFractionBits = 12;
 inline constexpr int kTokenOne = 1 << kTokenFractionBits;
 

@@ -6,6 +6,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/stack.h>
@@ -73,6 +74,19 @@ TEST(BoundedLstm, WithoutAReachedBoundIsLibTorchs) {
                                                  /*bidirectional=*/false, /*batch_first=*/true));
   EXPECT_TRUE(at::allclose(BoundedLstm(layer.inputs, layer.weights, 1e9), output, 1e-5, 1e-6));
   EXPECT_FALSE(at::allclose(BoundedLstm(layer.inputs, layer.weights, 1.0), output, 1e-2, 1e-2));
+}
+
+TEST(BoundedLstm, GoesOnFromAState) {
+  const Layer layer = RandomLayer(3);
+  const at::Tensor whole = BoundedLstm(layer.inputs, layer.weights, 3);
+  BoundedLstmState state{at::zeros({kSequences, kHidden}), at::zeros({kSequences, kHidden})};
+  for (int64_t from = 0; from < kCalls; from += kCalls / 4) {
+    const at::Tensor part = BoundedLstm(layer.inputs.narrow(1, from, kCalls / 4), layer.weights, 3, &state);
+    EXPECT_TRUE(at::allclose(part, whole.narrow(1, from, kCalls / 4), 1e-5, 1e-6)) << from;
+    EXPECT_TRUE(at::equal(state.hidden, part.select(1, part.size(1) - 1)));
+    EXPECT_FALSE(state.hidden.requires_grad()) << "no gradient goes back beyond the stretch";
+  }
+  EXPECT_LE(state.cells.abs().max().item<double>(), 3);
 }
 
 }  // namespace

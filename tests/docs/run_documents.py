@@ -13,11 +13,13 @@ import argparse
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BLOCK_SECONDS = 240
 BLOCK = re.compile(r"^```sh run( torch)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -41,6 +43,18 @@ def environment(home):
     return env
 
 
+def run_block(script, folder, env):
+    """(what it printed, how it ended); what has not ended in BLOCK_SECONDS is killed with all that it started."""
+    job = subprocess.Popen(["bash", "-c", script], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           text=True, errors="replace", start_new_session=True)
+    try:
+        output = job.communicate(timeout=BLOCK_SECONDS)[0]
+        return output, f"exit code {job.returncode}"
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        return job.communicate()[0], f"not ended after {BLOCK_SECONDS} s"
+
+
 def run_page(page, torch, show):
     """True where all of the page's commands succeeded."""
     blocks = blocks_of(page, torch)
@@ -52,12 +66,11 @@ def run_page(page, torch, show):
         os.mkdir(f"{folder}/work")
         for line, commands in blocks:
             script = "set -euo pipefail\n" + ("PS4='$ '; set -x\n" if show else "") + commands
-            done = subprocess.run(["bash", "-c", script], cwd=f"{folder}/work", env=environment(f"{folder}/home"),
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-            if show or done.returncode != 0:
-                print(done.stdout)
-            if done.returncode != 0:
-                print(f"{page}:{line}: exit code {done.returncode}", file=sys.stderr)
+            output, ended = run_block(script, f"{folder}/work", environment(f"{folder}/home"))
+            if show or ended != "exit code 0":
+                print(output)
+            if ended != "exit code 0":
+                print(f"{page}:{line}: {ended}", file=sys.stderr)
                 return False
     print(f"{page.name}: {len(blocks)} blocks ran")
     return True

@@ -119,6 +119,11 @@ CLI::App* AddStructure(CLI::App& app, StructureSettings& settings) {
   structure->add_option("--training-jobs", settings.study.training_jobs, "Of each framework and family.")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  structure
+      ->add_option("--invented", settings.study.invented,
+                   "Learns from jobs of so many frameworks that do not exist too, with habits at random.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   structure->add_option("--test-jobs", settings.study.test_jobs, "Of each framework and family.")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

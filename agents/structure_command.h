@@ -13,9 +13,9 @@ namespace dynamiccl::agents {
 struct StructureSettings {
   StudySettings study;
   std::vector<std::string> jobs;  // see ParseKnownJob
-  bool only_known = false;
-  bool only_held_out = false;  // no framework held out
-  std::string json;            // empty: none; "-": standard output instead of the tables
+  bool only_known = false;        // no framework held out
+  bool only_held_out = false;
+  std::string json;  // empty: none; "-": standard output instead of the tables
 };
 
 Status StudyStructureCommand(StructureSettings settings);

@@ -50,7 +50,9 @@ Result<Trained> Learn(const StudySettings& settings, const JobPlan& plan, bool p
   trained.network = TrainTrigger({}, training, &trained.report);
   trained.policy = std::make_unique<Policy>();
   DYNAMICCL_CHECK_OK(ExportTrigger(trained.network, trained.policy->tensors));
-  CalibrateTrigger(Jobs(plan, kCalibrationJobs, kCalibrationSteps, settings.seed + 1), {},
+  JobPlan calibration = plan;
+  calibration.invented = 0;
+  CalibrateTrigger(Jobs(calibration, kCalibrationJobs, kCalibrationSteps, settings.seed + 1), {},
                    trained.policy->tensors);
   return trained;
 }
@@ -104,12 +106,14 @@ Result<StudySplit> StudyOne(const StudySettings& settings, const std::string& na
 JobPlan PlanOf(const StudySettings& settings) {
   JobPlan plan = Completed({});
   plan.jobs = settings.training_jobs;
+  plan.invented = settings.invented;
   return plan;
 }
 
 Data FamilyHeldOut(const StudySettings& settings) {
   Data data{PlanOf(settings), {}};
   JobPlan test = data.training;
+  test.invented = 0;
   std::erase(data.training.families, settings.family);
   test.families = {settings.family};
   data.test = Jobs(test, settings.test_jobs, kTestSteps, settings.seed + 2);
@@ -119,6 +123,7 @@ Data FamilyHeldOut(const StudySettings& settings) {
 Data FrameworkHeldOut(const StudySettings& settings, const FrameworkGroup& group) {
   Data data{PlanOf(settings), {}};
   JobPlan test = data.training;
+  test.invented = 0;
   test.frameworks = group.generators;
   std::erase_if(data.training.frameworks,
                 [&](std::string_view framework) { return GroupOf(framework) == &group; });

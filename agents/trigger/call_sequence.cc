@@ -5,27 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <tuple>
 
+#include "agents/trigger/random_draws.h"
 #include "src/fingerprint/call_token.h"
 #include "traces/format/trace_calls.h"
 
 namespace dynamiccl::agents {
 namespace {
-
-int64_t Uniform(std::mt19937_64& random, int64_t low, int64_t high) {
-  return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
-}
-bool Coin(std::mt19937_64& random, int one_in) {
-  return random() % static_cast<uint64_t>(one_in) == 0;
-}
-// 2^u with u uniform, in sixteenths of an octave.
-double LogUniform(std::mt19937_64& random, double low, double high) {
-  const auto steps = static_cast<int64_t>((high - low) * 16);
-  return std::exp2(low + static_cast<double>(Uniform(random, 0, steps)) / 16);
-}
 
 bool IsLabelled(const CallSequence& sequence) {
   return std::any_of(sequence.calls.begin(), sequence.calls.end(), [](const IssuedCall& issued) {

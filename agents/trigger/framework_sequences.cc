@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <stdexcept>
+
+#include "agents/trigger/invented_jobs.h"
+#include "agents/trigger/random_draws.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -19,17 +21,6 @@ constexpr int kMostSteps = 64;
 // Settings at random may contradict each other; then others are drawn.
 constexpr int kAttempts = 200;
 
-int64_t Uniform(std::mt19937_64& random, int64_t low, int64_t high) {
-  return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
-}
-bool Coin(std::mt19937_64& random, int one_in) {
-  return random() % static_cast<uint64_t>(one_in) == 0;
-}
-// 2^u with u uniform, in sixteenths of an octave.
-double LogUniform(std::mt19937_64& random, double low, double high) {
-  return std::exp2(low +
-                   static_cast<double>(Uniform(random, 0, static_cast<int64_t>((high - low) * 16))) / 16);
-}
 int64_t Multiple(double value, int64_t of) {
   return std::max(static_cast<int64_t>(value) / of, int64_t{1}) * of;
 }
@@ -260,6 +251,20 @@ std::vector<CallSequence> RandomJob(std::string_view framework, std::string_view
   return sequences;
 }
 
+std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, std::mt19937_64& random) {
+  for (;;) {
+    const std::string name = RandomModel(family, random);
+    const ModelShape model = *ParseModel(name);
+    const InventedHabits habits = DrawHabits(model, random);
+    const GeneratedRun probe = InventedRun(model, habits, 2);
+    if (probe.steps[1].size() > kMostCalls / 2) continue;
+    auto sequences = SequencesOf(InventedRun(model, habits, StepsFor(probe, steps)),
+                                 fmt::format("{} {} ranks {}", kInvented, name, habits.world.Ranks()));
+    for (CallSequence& sequence : sequences) sequence.family = family;
+    return sequences;
+  }
+}
+
 std::vector<CallSequence> RandomJobs(const JobPlan& plan, std::mt19937_64& random) {
   std::vector<CallSequence> all;
   for (const std::string_view framework : plan.frameworks) {
@@ -268,6 +273,16 @@ std::vector<CallSequence> RandomJobs(const JobPlan& plan, std::mt19937_64& rando
       for (int job = 0; job < plan.jobs; ++job) {
         for (CallSequence& sequence : RandomJob(framework, family, plan.steps, random))
           all.push_back(std::move(sequence));
+      }
+    }
+  }
+  for (int framework = 0; framework < plan.invented; ++framework) {
+    for (const std::string_view family : plan.families) {
+      for (int job = 0; job < plan.jobs; ++job) {
+        for (CallSequence& sequence : RandomInventedJob(family, plan.steps, random)) {
+          sequence.framework = fmt::format("{} {}", kInvented, framework);
+          all.push_back(std::move(sequence));
+        }
       }
     }
   }

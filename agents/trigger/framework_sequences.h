@@ -49,11 +49,16 @@ JobShape RandomShape(std::string_view framework, std::string_view family, std::m
 std::vector<CallSequence> RandomJob(std::string_view framework, std::string_view family, int steps,
                                     std::mt19937_64& random);
 
+// The same of a framework that does not exist.
+std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, std::mt19937_64& random);
+
 struct JobPlan {
   std::vector<std::string_view> frameworks;
   std::vector<std::string_view> families;
   int jobs = 12;  // of each framework and family
   int steps = 4;
+  // Beside the frameworks, jobs of so many that do not exist (invented_jobs.h): each job has its own habits.
+  int invented = 0;
 };
 // Pairs that Trains denies are left out.
 std::vector<CallSequence> RandomJobs(const JobPlan& plan, std::mt19937_64& random);

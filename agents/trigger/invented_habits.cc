@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/trigger/invented_habits.h"
+
+#include <algorithm>
+#include <array>
+
+#include "agents/trigger/random_draws.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+// A part of a rank each is a call each: only where ranks are few.
+constexpr int kMostOwners = 16;
+
+DataType RandomType(std::mt19937_64& random) {
+  constexpr std::array kTypes = {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16};
+  return kTypes[random() % kTypes.size()];
+}
+
+Exchange RandomExchange(const WorldShape& world, std::mt19937_64& random) {
+  if (!Coin(random, 3)) return Exchange::kCollective;
+  return world.ShardRanks() <= kMostOwners && Coin(random, 2) ? Exchange::kEachOwner : Exchange::kOneOwner;
+}
+
+Traffic RandomTraffic(const ModelShape& model, const WorldShape& world, DataType type,
+                      std::mt19937_64& random) {
+  Traffic traffic;
+  traffic.pieces = static_cast<Pieces>(random() % 4);
+  traffic.chunk = std::max<int64_t>(
+      static_cast<int64_t>(static_cast<double>(model.Elements()) / LogUniform(random, 0, 6)), 1);
+  traffic.exchange = RandomExchange(world, random);
+  traffic.type = type;
+  traffic.reversed = Coin(random, 2);
+  traffic.grouped = Coin(random, 4);
+  return traffic;
+}
+
+WorldShape RandomWorld(ZeroStage stage, bool transformer, std::mt19937_64& random) {
+  WorldShape world;
+  world.data = static_cast<int>(Coin(random, 4) ? Uniform(random, 2, 17) : 1 << Uniform(random, 1, 7));
+  if (transformer && Coin(random, 2)) world.tensor = 1 << Uniform(random, 1, 3);
+  if (stage != ZeroStage::kStage0 && world.data % 4 == 0 && Coin(random, 5)) world.shard = world.data / 2;
+  return world;
+}
+
+std::vector<ScalarHabit> RandomScalars(std::mt19937_64& random) {
+  constexpr std::array kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat64, DataType::kUint8,
+                                 DataType::kInt32};
+  std::vector<ScalarHabit> scalars(static_cast<size_t>(Uniform(random, 0, 4)));
+  for (ScalarHabit& scalar : scalars) {
+    scalar.moment = static_cast<ScalarHabit::Moment>(random() % 3);
+    scalar.type = kTypes[random() % kTypes.size()];
+    const bool flag = scalar.type == DataType::kUint8 || Coin(random, 5);
+    scalar.op = flag ? ReduceOp::kMax : ReduceOp::kSum;
+    scalar.elements = Coin(random, 3) ? Uniform(random, 2, 8) : 1;
+    scalar.axis = Coin(random, 5) ? Axis::kWorld : Axis::kData;
+  }
+  return scalars;
+}
+
+void DrawGradients(const ModelShape& model, DataType type, std::mt19937_64& random, InventedHabits& habits) {
+  const DataType reduced = Coin(random, 3) ? DataType::kFloat32 : type;
+  habits.gradients = RandomTraffic(model, habits.world, reduced, random);
+  habits.gradients.reversed = !Coin(random, 3);
+  const bool partitioned = habits.stage != ZeroStage::kStage0;
+  if (!partitioned) habits.gradients.exchange = Exchange::kCollective;
+  const bool whole = !partitioned || (habits.stage != ZeroStage::kStage3 && Coin(random, 3));
+  habits.gradient_collective = whole ? Collective::kAllReduce : Collective::kReduceScatter;
+  habits.gradient_op = Coin(random, 3) ? ReduceOp::kAvg : ReduceOp::kSum;
+  habits.micro_steps = Coin(random, 3) ? static_cast<int>(Uniform(random, 2, 4)) : 1;
+  habits.each_pass = habits.stage >= ZeroStage::kStage2 || (!partitioned && Coin(random, 2));
+  habits.after_backward = Coin(random, 4);
+  habits.replicas_at_end = Coin(random, 2);
+}
+
+void DrawGathers(const ModelShape& model, DataType type, std::mt19937_64& random, InventedHabits& habits) {
+  habits.parameters = RandomTraffic(model, habits.world, type, random);
+  habits.gather_in_backward = !Coin(random, 4);
+  habits.prefetch = Coin(random, 2);
+  if (habits.stage == ZeroStage::kStage3 && Coin(random, 3))
+    habits.kept_elements = static_cast<int64_t>(LogUniform(random, 6, 17));
+  habits.updated = RandomTraffic(model, habits.world, type, random);
+  habits.updated_in_forward = habits.stage != ZeroStage::kStage3 && Coin(random, 6);
+}
+
+void DrawActivations(const ModelShape& model, DataType type, std::mt19937_64& random,
+                     InventedHabits& habits) {
+  if (habits.world.tensor == 1) return;
+  habits.activations_forward = static_cast<int>(Uniform(random, 1, 3));
+  habits.activations_backward = static_cast<int>(Uniform(random, 1, 3));
+  habits.activations_split = Coin(random, 2);
+  habits.recompute = Coin(random, 3);
+  habits.sends_batch = Coin(random, 2);
+  habits.head_sums = static_cast<int>(Uniform(random, 0, 3));
+  habits.sums_shared_gradients = Coin(random, 3);
+  habits.activation_type = type;
+  habits.tokens = Uniform(random, 1, 8) * model.transformer->sequence;
+  habits.activation_elements = habits.tokens * model.transformer->hidden;
+}
+
+}  // namespace
+
+InventedHabits DrawHabits(const ModelShape& model, std::mt19937_64& random) {
+  InventedHabits habits;
+  habits.stage = static_cast<ZeroStage>(random() % 4);
+  habits.world = RandomWorld(habits.stage, model.transformer.has_value(), random);
+  habits.blocks_together = static_cast<int>(Coin(random, 3) ? Uniform(random, 2, 4) : 1);
+  const DataType type = RandomType(random);
+  DrawGradients(model, type, random, habits);
+  DrawGathers(model, type, random, habits);
+  DrawActivations(model, type, random, habits);
+  habits.sends_parameters_first = Coin(random, 2);
+  habits.sends_buffers = Coin(random, 4);
+  habits.sends_used_map = Coin(random, 8);
+  habits.scalars = RandomScalars(random);
+  return habits;
+}
+
+ZeroStage StageToTell(const InventedHabits& habits) {
+  const bool first_or_second = habits.stage == ZeroStage::kStage1 || habits.stage == ZeroStage::kStage2;
+  return first_or_second && habits.micro_steps == 1 ? ZeroStage::kUnknown : habits.stage;
+}
+
+}  // namespace dynamiccl::agents

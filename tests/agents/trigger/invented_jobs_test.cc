@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/trigger/invented_jobs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "agents/trigger/framework_sequences.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+constexpr int kJobs = 400;
+
+struct InventedJob {
+  ModelShape model;
+  InventedHabits habits;
+  GeneratedRun run;
+};
+
+InventedJob JobOf(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const char* const models[] = {"gpt:layers=3,hidden=128", "llama:layers=2,hidden=64", "resnet:depth=18"};
+  InventedJob job{*ParseModel(models[seed % 3]), {}, {}};
+  job.habits = DrawHabits(job.model, random);
+  job.run = InventedRun(job.model, job.habits, 3);
+  return job;
+}
+
+bool Has(const std::vector<WireOperation>& step, Role role, Phase phase = Phase::kUnknown) {
+  return std::any_of(step.begin(), step.end(), [&](const WireOperation& operation) {
+    return operation.role == role && (phase == Phase::kUnknown || operation.phase == phase);
+  });
+}
+
+// Over the communicator that the model is divided over; what each owner sends for itself counts as its part.
+int64_t ElementsOf(const std::vector<WireOperation>& step, Role role, Axis axis) {
+  int64_t elements = 0;
+  for (const WireOperation& operation : step)
+    if (operation.role == role && operation.axis == axis) elements += operation.elements;
+  return elements;
+}
+
+int64_t OwnElements(const InventedJob& job) {
+  int64_t elements = 0;
+  for (const ParameterShape& parameter : job.model.parameters) {
+    const bool split = parameter.split != TensorSplit::kNone;
+    elements += std::max<int64_t>(parameter.Elements() / (split ? job.habits.world.tensor : 1), 1);
+  }
+  return elements;
+}
+
+TEST(InventedJobs, EqualSeedsGiveEqualRunsAndOthersOtherHabits) {
+  EXPECT_EQ(JobOf(3).run.steps, JobOf(3).run.steps);
+  std::map<ZeroStage, int> stages;
+  std::map<Exchange, int> exchanges;
+  for (uint64_t seed = 0; seed < kJobs; ++seed) {
+    const InventedJob job = JobOf(seed);
+    ++stages[job.habits.stage];
+    ++exchanges[job.habits.updated.exchange];
+  }
+  for (const auto& [stage, jobs] : stages) EXPECT_GT(jobs, kJobs / 8);
+  EXPECT_EQ(stages.size(), 4u);
+  EXPECT_EQ(exchanges.size(), 3u);
+}
+
+TEST(InventedJobs, EveryCallIsLabelledAndGroupsStayOnOneCommunicator) {
+  for (uint64_t seed = 0; seed < kJobs; ++seed) {
+    const InventedJob job = JobOf(seed);
+    for (const auto& step : job.run.steps) {
+      ASSERT_FALSE(step.empty()) << seed;
+      for (size_t i = 0; i < step.size(); ++i) {
+        EXPECT_NE(step[i].role, Role::kUnknown) << seed;
+        EXPECT_NE(step[i].phase, Phase::kUnknown) << seed;
+        EXPECT_GT(step[i].elements, 0) << seed;
+        if (step[i].index_in_group == 0) continue;
+        ASSERT_GT(i, 0u);
+        EXPECT_EQ(step[i].axis, step[i - 1].axis) << seed;
+        EXPECT_EQ(step[i].index_in_group, step[i - 1].index_in_group + 1) << seed;
+      }
+    }
+  }
+}
+
+TEST(InventedJobs, AStageHasTheGathersThatItsPartsNeed) {
+  for (uint64_t seed = 0; seed < kJobs; ++seed) {
+    const InventedJob job = JobOf(seed);
+    const auto& step = job.run.steps[1];
+    const ZeroStage stage = job.habits.stage;
+    const bool keeps = job.habits.kept_elements > 0;
+    if (!keeps)
+      EXPECT_EQ(Has(step, Role::kParameterGather, Phase::kForward), stage == ZeroStage::kStage3) << seed;
+    EXPECT_EQ(Has(step, Role::kParameterGather, Phase::kBackward) && stage != ZeroStage::kStage3, false)
+        << seed;
+    if (stage == ZeroStage::kStage0) EXPECT_FALSE(Has(step, Role::kPostStepGather)) << seed;
+    if (stage == ZeroStage::kStage1 || stage == ZeroStage::kStage2)
+      EXPECT_TRUE(Has(step, Role::kPostStepGather)) << seed;
+    EXPECT_EQ(Has(step, Role::kActivation), job.habits.world.tensor > 1) << seed;
+  }
+}
+
+// Gradients of every parameter are summed and every updated part is gathered, once a step or once a pass.
+TEST(InventedJobs, EveryParameterIsSummedAndComesBack) {
+  for (uint64_t seed = 0; seed < kJobs; ++seed) {
+    const InventedJob job = JobOf(seed);
+    const auto& step = job.run.steps[1];
+    const Axis axis = job.habits.world.ShardAxis();
+    const int64_t own = OwnElements(job);
+    const int64_t passes = job.habits.each_pass ? job.habits.micro_steps : 1;
+    EXPECT_GE(ElementsOf(step, Role::kGradientReduce, axis), own * passes) << seed;
+    if (job.habits.stage == ZeroStage::kStage1 || job.habits.stage == ZeroStage::kStage2)
+      EXPECT_GE(ElementsOf(step, Role::kPostStepGather, axis), own) << seed;
+    if (job.habits.stage != ZeroStage::kStage3) continue;
+    const int64_t back = ElementsOf(step, Role::kPostStepGather, axis);
+    const int64_t before = ElementsOf(step, Role::kParameterGather, axis);
+    const int64_t gathers = job.habits.micro_steps * (job.habits.gather_in_backward ? 2 : 1);
+    EXPECT_GE(before + back * gathers, own * gathers) << seed;
+  }
+}
+
+TEST(InventedJobs, OfASingleMicroStepTheFirstTwoStagesAreNotToldApart) {
+  InventedHabits habits;
+  habits.stage = ZeroStage::kStage1;
+  EXPECT_EQ(StageToTell(habits), ZeroStage::kUnknown);
+  habits.micro_steps = 2;
+  EXPECT_EQ(StageToTell(habits), ZeroStage::kStage1);
+  habits.stage = ZeroStage::kStage3;
+  habits.micro_steps = 1;
+  EXPECT_EQ(StageToTell(habits), ZeroStage::kStage3);
+}
+
+TEST(InventedJobs, APlanHasThemBesideItsFrameworksJobs) {
+  const JobPlan plan{
+      .frameworks = {"ddp"}, .families = {"gpt", "resnet"}, .jobs = 3, .steps = 2, .invented = 2};
+  std::mt19937_64 random(1);
+  std::map<std::string, size_t> sequences;
+  for (const CallSequence& sequence : RandomJobs(plan, random)) ++sequences[sequence.framework];
+  EXPECT_EQ(sequences.size(), 3u);
+  EXPECT_GE(sequences["invented 0"], 6u);
+  EXPECT_GE(sequences["invented 1"], 6u);
+}
+
+}  // namespace
+}  // namespace dynamiccl::agents

@@ -52,8 +52,8 @@ struct TriggerTrainingReport {
 // `plan` with every framework and family where it names none.
 JobPlan Completed(JobPlan plan);
 
-// Cross entropy of all heads; a third of each batch from `recorded`, most of it rescaled, the rest
-// generated.
+// Cross entropy of all heads; a sixth of each batch from `recorded`, where there are such, the rest
+// generated and invented (settings.jobs); two thirds of all are rescaled.
 TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
                             const TriggerTrainingSettings& settings, TriggerTrainingReport* report);
 

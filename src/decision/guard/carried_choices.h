@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search settled at one size, for larger sizes that were never called: when a batch or a bucket grows,
-// its first calls use what was best at the size below instead of what nobody has tried.
+// What a search settled at one size, for sizes near it that were never called: when a batch or a bucket
+// changes, its first calls use what was best at the size before instead of what nobody has tried.
 #pragma once
 
 #include <set>

@@ -2,10 +2,15 @@
 #include "agents/trigger/bounded_lstm.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace dynamiccl::agents {
 namespace {
@@ -15,9 +20,9 @@ using torch::autograd::variable_list;
 
 enum Gate : int64_t { kInput, kForget, kCandidate, kOutput };
 
-at::Tensor Part(const at::Tensor& gates, Gate gate, int64_t count = 1) {
+at::Tensor Part(const at::Tensor& gates, Gate gate) {
   const int64_t hidden = gates.size(-1) / 4;
-  return gates.narrow(-1, gate * hidden, count * hidden);
+  return gates.narrow(-1, gate * hidden, hidden);
 }
 
 // What a backward pass needs, call by call.
@@ -29,47 +34,110 @@ struct Steps {
   at::Tensor hidden;    // [call + 1, sequence, hidden]; the first is before all calls
 };
 
-void Forward(Steps& steps, const at::Tensor& turned_weights, double bound, int64_t call) {
-  const at::Tensor gates = steps.gates[call], cell = steps.cells[call + 1];
-  gates.addmm_(steps.hidden[call], turned_weights);
-  Part(gates, kInput, 2).sigmoid_();
-  Part(gates, kCandidate).tanh_();
-  Part(gates, kOutput).sigmoid_();
-  cell.copy_(Part(gates, kForget) * steps.cells[call]);
-  cell.addcmul_(Part(gates, kInput), Part(gates, kCandidate));
-  steps.free[call].copy_(cell.abs().le(bound));
-  cell.clamp_(-bound, bound);
-  steps.squashed[call].copy_(cell.tanh());
-  steps.hidden[call + 1].copy_(Part(gates, kOutput) * steps.squashed[call]);
+// One sequence at one call: rows of `hidden` numbers each. LibTorch's operations on so few numbers cost more
+// to begin than to compute, so what lies between its matrix products and its functions is written out.
+struct Cell {
+  int64_t hidden;
+  float* gates;  // four rows
+  const float* before;
+  float* after;
+  float* free;
+  const float* squashed;
+  float* state;
+
+  Cell(const Steps& steps, int64_t call, int64_t sequence)
+      : hidden(steps.hidden.size(2)),
+        gates(steps.gates.data_ptr<float>() + (call * steps.gates.size(1) + sequence) * 4 * hidden) {
+    const int64_t sequences = steps.gates.size(1);
+    const int64_t row = (call * sequences + sequence) * hidden;
+    before = steps.cells.data_ptr<float>() + row;
+    after = steps.cells.data_ptr<float>() + row + sequences * hidden;
+    free = steps.free.data_ptr<float>() + row;
+    squashed = steps.squashed.data_ptr<float>() + row;
+    state = steps.hidden.data_ptr<float>() + row + sequences * hidden;
+  }
+  float* gate(Gate gate) const { return gates + gate * hidden; }
+};
+
+// From activated gates, of which the candidate is still sigmoid of twice its sum.
+void UpdateCell(const Cell& cell, float bound) {
+  const float *in = cell.gate(kInput), *forget = cell.gate(kForget);
+  float* candidate = cell.gate(kCandidate);
+  for (int64_t i = 0; i < cell.hidden; ++i) {
+    candidate[i] = 2 * candidate[i] - 1;
+    const float sum = forget[i] * cell.before[i] + in[i] * candidate[i];
+    cell.free[i] = std::abs(sum) <= bound ? 1.0f : 0.0f;
+    cell.after[i] = std::clamp(sum, -bound, bound);
+  }
 }
 
-// From the gradient of a call's hidden state and of its cell to that of its gates' sums; `cell` becomes the
-// gradient of the cell before.
-at::Tensor Backward(const Steps& steps, const at::Tensor& hidden, at::Tensor& cell, int64_t call) {
-  const at::Tensor gates = steps.gates[call], squashed = steps.squashed[call];
-  const at::Tensor in = Part(gates, kInput), forget = Part(gates, kForget),
-                   candidate = Part(gates, kCandidate), out = Part(gates, kOutput);
-  cell = (cell + hidden * out * (1 - squashed * squashed)) * steps.free[call];
-  const std::vector<at::Tensor> sums = {
-      cell * candidate * in * (1 - in), cell * steps.cells[call] * forget * (1 - forget),
-      cell * in * (1 - candidate * candidate), hidden * squashed * out * (1 - out)};
-  cell = cell * forget;
-  return at::cat(sums, 1);
+// The candidate's sums come doubled: tanh(x) is 2 sigmoid(2 x) - 1, and one function for all gates is one
+// pass over them.
+void Forward(const Steps& steps, const at::Tensor& turned_weights, float bound, int64_t call) {
+  const at::Tensor gates = steps.gates[call];
+  gates.addmm_(steps.hidden[call], turned_weights);
+  gates.sigmoid_();
+  for (int64_t sequence = 0; sequence < gates.size(0); ++sequence)
+    UpdateCell(Cell(steps, call, sequence), bound);
+  at::Tensor squashed = steps.squashed[call];
+  at::tanh_out(squashed, steps.cells[call + 1]);
+  for (int64_t sequence = 0; sequence < gates.size(0); ++sequence) {
+    const Cell cell(steps, call, sequence);
+    const float* out = cell.gate(kOutput);
+    for (int64_t i = 0; i < cell.hidden; ++i) cell.state[i] = out[i] * cell.squashed[i];
+  }
+}
+
+// From the gradient of a hidden state, in two parts, and of its cell to that of its gates' sums; `later`
+// becomes the gradient of the cell before.
+void BackwardCell(const Cell& cell, const float* wanted, const float* hidden, float* later, float* sums) {
+  const float *in = cell.gate(kInput), *forget = cell.gate(kForget), *candidate = cell.gate(kCandidate),
+              *out = cell.gate(kOutput);
+  const int64_t rows = cell.hidden;
+  for (int64_t i = 0; i < rows; ++i) {
+    const float squashed = cell.squashed[i], of_hidden = wanted[i] + hidden[i];
+    const float of_cell = (later[i] + of_hidden * out[i] * (1 - squashed * squashed)) * cell.free[i];
+    sums[i] = of_cell * candidate[i] * in[i] * (1 - in[i]);
+    sums[rows + i] = of_cell * cell.before[i] * forget[i] * (1 - forget[i]);
+    sums[2 * rows + i] = of_cell * in[i] * (1 - candidate[i] * candidate[i]);
+    sums[3 * rows + i] = of_hidden * squashed * out[i] * (1 - out[i]);
+    later[i] = of_cell * forget[i];
+  }
+}
+
+// Gradients of all gates' sums [call, sequence, 4 hidden]; `wanted` [call, sequence, hidden].
+at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tensor& weights) {
+  const int64_t calls = steps.gates.size(0), sequences = steps.gates.size(1), hidden = weights.size(1);
+  const at::Tensor sums = at::empty_like(steps.gates);
+  const at::Tensor of_cell = at::zeros({sequences, hidden});
+  at::Tensor of_hidden = at::zeros({sequences, hidden});
+  for (int64_t call = calls - 1; call >= 0; --call) {
+    for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+      const int64_t row = (call * sequences + sequence) * hidden;
+      BackwardCell(Cell(steps, call, sequence), wanted.data_ptr<float>() + row,
+                   of_hidden.data_ptr<float>() + sequence * hidden,
+                   of_cell.data_ptr<float>() + sequence * hidden, sums.data_ptr<float>() + 4 * row);
+    }
+    at::mm_out(of_hidden, sums[call], weights);
+  }
+  return sums;
 }
 
 struct Layer : torch::autograd::Function<Layer> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& inputs,
                             const at::Tensor& hidden_weights, double bound, BoundedLstmState* state) {
     const int64_t sequences = inputs.size(0), calls = inputs.size(1), hidden = hidden_weights.size(1);
-    Steps steps{inputs.transpose(0, 1).clone(at::MemoryFormat::Contiguous),
-                at::zeros({calls + 1, sequences, hidden}), at::empty({calls, sequences, hidden}),
-                at::empty({calls, sequences, hidden}), at::zeros({calls + 1, sequences, hidden})};
+    const Steps steps{inputs.transpose(0, 1).clone(at::MemoryFormat::Contiguous),
+                      at::zeros({calls + 1, sequences, hidden}), at::empty({calls, sequences, hidden}),
+                      at::empty({calls, sequences, hidden}), at::zeros({calls + 1, sequences, hidden})};
     if (state != nullptr) {
       steps.hidden[0].copy_(state->hidden);
       steps.cells[0].copy_(state->cells);
     }
-    const at::Tensor turned = hidden_weights.t();
-    for (int64_t call = 0; call < calls; ++call) Forward(steps, turned, bound, call);
+    const at::Tensor turned = hidden_weights.t().clone(at::MemoryFormat::Contiguous);
+    Part(steps.gates, kCandidate).mul_(2);
+    Part(turned, kCandidate).mul_(2);
+    for (int64_t call = 0; call < calls; ++call) Forward(steps, turned, static_cast<float>(bound), call);
     if (state != nullptr) *state = {steps.hidden[calls].clone(), steps.cells[calls].clone()};
     context->save_for_backward(
         {steps.gates, steps.cells, steps.free, steps.squashed, steps.hidden, hidden_weights});
@@ -79,14 +147,9 @@ struct Layer : torch::autograd::Function<Layer> {
   static variable_list backward(AutogradContext* context, const variable_list& outputs) {
     const variable_list saved = context->get_saved_variables();
     const Steps steps{saved[0], saved[1], saved[2], saved[3], saved[4]};
-    const at::Tensor &weights = saved[5], wanted = outputs[0].transpose(0, 1);
-    const int64_t calls = steps.gates.size(0), hidden = weights.size(1);
-    const at::Tensor sums = at::empty_like(steps.gates);
-    at::Tensor cell = at::zeros_like(steps.cells[0]), later = cell;
-    for (int64_t call = calls - 1; call >= 0; --call) {
-      sums[call].copy_(Backward(steps, wanted[call] + later, cell, call));
-      later = sums[call].matmul(weights);
-    }
+    const at::Tensor wanted = outputs[0].transpose(0, 1).contiguous();
+    const int64_t calls = steps.gates.size(0), hidden = steps.hidden.size(2);
+    const at::Tensor sums = Backward(steps, wanted, saved[5].contiguous());
     const at::Tensor before = steps.hidden.narrow(0, 0, calls).reshape({-1, hidden});
     return {sums.transpose(0, 1), sums.reshape({-1, 4 * hidden}).t().matmul(before), at::Tensor(),
             at::Tensor()};

@@ -2,10 +2,12 @@
 #include "agents/trigger/trigger_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/nonzero.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adam.h>
@@ -52,9 +54,10 @@ TriggerNetwork InitialNetwork(at::Generator& generator) {
 }
 
 at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
-  return at::cross_entropy_loss(logits.reshape({-1, logits.size(-1)}), targets.reshape({-1}), {},
-                                at::Reduction::Mean,
-                                /*ignore_index=*/-1);
+  // Most calls have a role for one collective in five.
+  const at::Tensor classes = targets.reshape({-1}), told = at::nonzero(classes.ge(0)).squeeze(1);
+  return at::cross_entropy_loss(logits.reshape({-1, logits.size(-1)}).index_select(0, told),
+                                classes.index_select(0, told));
 }
 
 at::Tensor Loss(const at::Tensor& logits, const TriggerBatch& batch) {

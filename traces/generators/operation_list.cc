@@ -27,12 +27,13 @@ void OperationList::ReduceScatter(int64_t elements, DataType type, ReduceOp op, 
 }
 
 void OperationList::AllReduce(int64_t elements, DataType type, ReduceOp op, Role role, Axis axis) {
+  const bool is_tiny = static_cast<uint64_t>(elements) * ElementBytes(type) <= kTinyBytes;
   Add({.collective = Collective::kAllReduce,
        .data_type = type,
        .op = op,
        .axis = axis,
        .elements = elements,
-       .role = role});
+       .role = is_tiny ? Role::kScalar : role});
 }
 
 void OperationList::Broadcast(int64_t elements, DataType type, int root, Role role, Axis axis) {

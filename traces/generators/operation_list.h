@@ -36,6 +36,7 @@ class OperationList {
 
   void AllGather(int64_t elements, DataType type, Role role, Axis axis = Axis::kData);
   void ReduceScatter(int64_t elements, DataType type, ReduceOp op, Role role, Axis axis = Axis::kData);
+  // Of at most kTinyBytes it is a scalar, whatever role is given: nothing on the wire tells it from one.
   void AllReduce(int64_t elements, DataType type, ReduceOp op, Role role, Axis axis = Axis::kData);
   void Broadcast(int64_t elements, DataType type, int root, Role role, Axis axis = Axis::kData);
   void Reduce(int64_t elements, DataType type, ReduceOp op, int root, Role role, Axis axis = Axis::kData);

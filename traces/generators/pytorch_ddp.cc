@@ -129,9 +129,7 @@ void Pass(const GeneratorInput& input, int64_t pass, OperationList& list) {
   }
   if (!unused) return;
   const auto parameters = static_cast<int64_t>(input.model.parameters.size());
-  // One integer a parameter.
-  const bool is_tiny = parameters * int64_t{sizeof(int32_t)} <= static_cast<int64_t>(kTinyBytes);
-  list.AllReduce(parameters, DataType::kInt32, ReduceOp::kSum, is_tiny ? Role::kScalar : Role::kOther);
+  list.AllReduce(parameters, DataType::kInt32, ReduceOp::kSum, Role::kOther);
 }
 
 void Ddp::Step(const GeneratorInput& input, int step, OperationList& list) const {

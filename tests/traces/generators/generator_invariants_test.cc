@@ -96,6 +96,20 @@ size_t Count(const std::vector<WireOperation>& operations, Collective collective
   }));
 }
 
+// ---- labels ----
+
+TEST(GeneratorInvariants, AnAllReduceThatCannotBeToldFromAScalarIsOne) {
+  const auto at_most = static_cast<int64_t>(kTinyBytes / sizeof(float));
+  OperationList list;
+  for (const int64_t elements : {at_most, at_most + 1})
+    list.AllReduce(elements, DataType::kFloat32, ReduceOp::kSum, Role::kGradientReduce);
+  list.ReduceScatter(at_most, DataType::kFloat32, ReduceOp::kSum, Role::kGradientReduce);
+  const std::vector<WireOperation> operations = list.Take();
+  EXPECT_EQ(operations[0].role, Role::kScalar);
+  EXPECT_EQ(operations[1].role, Role::kGradientReduce);
+  EXPECT_EQ(operations[2].role, Role::kGradientReduce) << "no scalar is scattered";
+}
+
 // ---- formulas ----
 
 TEST(GeneratorInvariants, VolumesFollowTheFormulas) {
@@ -254,7 +268,8 @@ TEST(GeneratorInvariants, HybridShardingReducesBetweenTheCopies) {
 }
 
 TEST(GeneratorInvariants, MegatronsActivationsCountAsItsLayersDo) {
-  const ModelShape model = Model("gpt:layers=5,hidden=64,vocabulary=512,sequence=16");
+  const ModelShape model =
+      Model("gpt:layers=5,hidden=64,vocabulary=512,sequence=128");  // more than a scalar for each token
   const WorldShape world{.data = 2, .tensor = 4};
   const auto plain = RunOf("megatron", model, world).steps[2];
   EXPECT_EQ(Count(plain, Collective::kAllReduce, Phase::kForward), 1u + 2 * 5 + 3);
@@ -271,7 +286,7 @@ TEST(GeneratorInvariants, MegatronsActivationsCountAsItsLayersDo) {
   EXPECT_EQ(Count(saved, Collective::kAllGather, Phase::kBackward), 5u);  // the paper's P_a
   for (const WireOperation& operation : saved) {
     if (operation.collective == Collective::kAllGather && operation.role == Role::kActivation) {
-      EXPECT_EQ(operation.elements, 2 * 16 * 64);
+      EXPECT_EQ(operation.elements, 2 * 128 * 64);
     }
   }
 }

@@ -20,7 +20,7 @@ struct StudySettings {
   uint64_t seed = 1;
   int iterations = 5000;
   int training_jobs = 150;  // of each framework and family
-  int invented = 4;         // JobPlan::invented, in training
+  int invented = 8;         // JobPlan::invented, in training
   int test_jobs = 6;
   std::string family = "llama";          // held out where frameworks are known
   std::vector<std::string> hold_out{};   // names of framework groups; empty: every one in turn

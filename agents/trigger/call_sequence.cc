@@ -34,6 +34,12 @@ RoleCollectives RandomCollectives(std::mt19937_64& random) {
   return collectives;
 }
 
+// Which no more ranks do than a node has, or a few nodes.
+bool ExchangesActivations(const CallSequence& sequence) {
+  return std::any_of(sequence.calls.begin(), sequence.calls.end(),
+                     [](const IssuedCall& issued) { return issued.labelled_role == Role::kActivation; });
+}
+
 bool IsReinvented(const IssuedCall& issued) {
   const Role role = issued.labelled_role;
   return issued.call.bytes > kTinyBytes &&
@@ -109,7 +115,7 @@ CallSequence Window(const CallSequence& sequence, size_t begin, size_t length) {
 
 CallSequence Rescale(CallSequence scaled, std::mt19937_64& random) {
   const double factor = LogUniform(random, -4, 6);
-  const auto ranks = static_cast<int32_t>(1 << Uniform(random, 1, 6));
+  const auto ranks = static_cast<int32_t>(1 << Uniform(random, 1, ExchangesActivations(scaled) ? 4 : 7));
   const bool half = Coin(random, 3);
   for (IssuedCall& issued : scaled.calls) {
     CollectiveCall& call = issued.call;

@@ -30,7 +30,8 @@ std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& 
 std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name);
 
 // The same program with another hidden width, world and types: sizes above the scalars times one factor from
-// 1/16 to 64, another number of ranks, at times another element size. Order and labels stay.
+// 1/16 to 64, another number of ranks (few, where activations are exchanged), at times another element size.
+// Order and labels stay.
 CallSequence Rescale(CallSequence scaled, std::mt19937_64& random);
 
 // The program of a framework that there is not: gradients summed by another collective, parameters gathered

@@ -25,13 +25,15 @@ Exchange RandomExchange(const WorldShape& world, std::mt19937_64& random) {
 Traffic RandomTraffic(const ModelShape& model, const WorldShape& world, DataType type,
                       std::mt19937_64& random) {
   Traffic traffic;
-  traffic.pieces = static_cast<Pieces>(random() % 4);
+  traffic.pieces = static_cast<Pieces>(random() % 5);
   traffic.chunk = std::max<int64_t>(
       static_cast<int64_t>(static_cast<double>(model.Elements()) / LogUniform(random, 0, 6)), 1);
+  traffic.exact_chunks = Coin(random, 2);
   traffic.exchange = RandomExchange(world, random);
   traffic.type = type;
   traffic.reversed = Coin(random, 2);
-  traffic.grouped = Coin(random, 4);
+  if (Coin(random, 3)) traffic.grouping = static_cast<Grouping>(Uniform(random, 1, 3));
+  traffic.group_pieces = static_cast<int>(LogUniform(random, 1, 5));
   return traffic;
 }
 
@@ -46,13 +48,14 @@ WorldShape RandomWorld(ZeroStage stage, bool transformer, std::mt19937_64& rando
 std::vector<ScalarHabit> RandomScalars(std::mt19937_64& random) {
   constexpr std::array kTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat64, DataType::kUint8,
                                  DataType::kInt32};
-  std::vector<ScalarHabit> scalars(static_cast<size_t>(Uniform(random, 0, 4)));
+  std::vector<ScalarHabit> scalars(Coin(random, 3) ? 0 : static_cast<size_t>(Uniform(random, 1, 4)));
   for (ScalarHabit& scalar : scalars) {
     scalar.moment = static_cast<ScalarHabit::Moment>(random() % 3);
     scalar.type = kTypes[random() % kTypes.size()];
     const bool flag = scalar.type == DataType::kUint8 || Coin(random, 5);
     scalar.op = flag ? ReduceOp::kMax : ReduceOp::kSum;
     scalar.elements = Coin(random, 3) ? Uniform(random, 2, 8) : 1;
+    if (Coin(random, 6)) scalar.times = static_cast<int>(LogUniform(random, 1, 5));
     scalar.axis = Coin(random, 5) ? Axis::kWorld : Axis::kData;
   }
   return scalars;
@@ -73,14 +76,29 @@ void DrawGradients(const ModelShape& model, DataType type, std::mt19937_64& rand
   habits.replicas_at_end = Coin(random, 2);
 }
 
-void DrawGathers(const ModelShape& model, DataType type, std::mt19937_64& random, InventedHabits& habits) {
-  habits.parameters = RandomTraffic(model, habits.world, type, random);
+void DrawSecondGathers(std::mt19937_64& random, InventedHabits& habits) {
   habits.gather_in_backward = !Coin(random, 4);
-  habits.prefetch = Coin(random, 2);
-  if (habits.stage == ZeroStage::kStage3 && Coin(random, 3))
-    habits.kept_elements = static_cast<int64_t>(LogUniform(random, 6, 17));
-  habits.updated = RandomTraffic(model, habits.world, type, random);
-  habits.updated_in_forward = habits.stage != ZeroStage::kStage3 && Coin(random, 6);
+  if (Coin(random, 3)) habits.whole_blocks = static_cast<int>(LogUniform(random, 0, 4));
+  habits.first_stays_whole = Coin(random, 2);
+  habits.gathered_ahead = Coin(random, 2) ? static_cast<int>(Uniform(random, 1, 3)) : 0;
+  habits.blocks_fetched = static_cast<int>(Coin(random, 4) ? Uniform(random, 2, 4) : 1);
+  habits.second_copies = habits.world.IsHybrid() && habits.stage == ZeroStage::kStage3 && Coin(random, 3);
+}
+
+void DrawGathers(const ModelShape& model, DataType type, std::mt19937_64& random, InventedHabits& habits) {
+  // Half of the frameworks have one unit for all that they do.
+  const bool alike = Coin(random, 2);
+  habits.parameters = alike ? habits.gradients : RandomTraffic(model, habits.world, type, random);
+  habits.parameters.type = type;
+  DrawSecondGathers(random, habits);
+  const bool divided = habits.stage == ZeroStage::kStage3;
+  if (divided && Coin(random, 2)) habits.kept_elements = static_cast<int64_t>(LogUniform(random, 6, 18));
+  // What is kept is small, and its pieces need not be those of the rest.
+  const bool like_gathers = alike && !divided;
+  habits.updated = like_gathers ? habits.parameters : RandomTraffic(model, habits.world, type, random);
+  if (divided && Coin(random, 3)) habits.updated.pieces = Pieces::kParameters;
+  habits.updated_order = Coin(random, 2) ? Order::kBlocks : static_cast<Order>(random() % 4);
+  habits.updated_in_forward = !divided && Coin(random, 6);
 }
 
 void DrawActivations(const ModelShape& model, DataType type, std::mt19937_64& random,
@@ -105,6 +123,7 @@ InventedHabits DrawHabits(const ModelShape& model, std::mt19937_64& random) {
   habits.stage = static_cast<ZeroStage>(random() % 4);
   habits.world = RandomWorld(habits.stage, model.transformer.has_value(), random);
   habits.blocks_together = static_cast<int>(Coin(random, 3) ? Uniform(random, 2, 4) : 1);
+  habits.head_is_apart = Coin(random, 2);
   const DataType type = RandomType(random);
   DrawGradients(model, type, random, habits);
   DrawGathers(model, type, random, habits);
@@ -112,13 +131,16 @@ InventedHabits DrawHabits(const ModelShape& model, std::mt19937_64& random) {
   habits.sends_parameters_first = Coin(random, 2);
   habits.sends_buffers = Coin(random, 4);
   habits.sends_used_map = Coin(random, 8);
+  if (Coin(random, 6)) habits.announced = static_cast<int>(LogUniform(random, 0, 8));
   habits.scalars = RandomScalars(random);
   return habits;
 }
 
 ZeroStage StageToTell(const InventedHabits& habits) {
-  const bool first_or_second = habits.stage == ZeroStage::kStage1 || habits.stage == ZeroStage::kStage2;
-  return first_or_second && habits.micro_steps == 1 ? ZeroStage::kUnknown : habits.stage;
+  if (habits.stage == ZeroStage::kStage3)
+    return habits.gather_in_backward ? ZeroStage::kStage3 : ZeroStage::kUnknown;
+  const bool divided = habits.stage != ZeroStage::kStage0;
+  return divided && habits.micro_steps == 1 ? ZeroStage::kUnknown : habits.stage;
 }
 
 }  // namespace dynamiccl::agents

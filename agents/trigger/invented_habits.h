@@ -14,8 +14,11 @@
 
 namespace dynamiccl::agents {
 
-// What goes out at once.
-enum class Pieces : uint8_t { kParameters, kBlocks, kChunks, kWhole };
+// What goes out at once. Modules are what a framework hooks: a weight with its bias.
+enum class Pieces : uint8_t { kParameters, kModules, kBlocks, kChunks, kWhole };
+
+// Which pieces share an ncclGroup, of those that go out one after the other. kEqual: those of one size.
+enum class Grouping : uint8_t { kNone, kEqual, kCount, kAll };
 
 // kCollective: AllReduce or ReduceScatter, AllGather. kEachOwner: one Reduce or Broadcast for each rank's
 // part. kOneOwner: one for the piece, from or to the rank whose turn it is.
@@ -23,12 +26,17 @@ enum class Exchange : uint8_t { kCollective, kEachOwner, kOneOwner };
 
 struct Traffic {
   Pieces pieces = Pieces::kBlocks;
-  int64_t chunk = 1;  // elements, of kChunks
+  int64_t chunk = 1;          // elements, of kChunks
+  bool exact_chunks = false;  // cut inside of parameters: all of one size
   Exchange exchange = Exchange::kCollective;
   DataType type = DataType::kFloat32;
   bool reversed = false;  // from the last block to the first
-  bool grouped = false;   // the pieces of a block, or of the step's end, in one ncclGroup
+  Grouping grouping = Grouping::kNone;
+  int group_pieces = 2;  // of kCount
 };
+
+// In which order the updated parameters come back. kKinds: alike parameters of all blocks together.
+enum class Order : uint8_t { kBlocks, kReversed, kKinds, kLargestFirst };
 
 struct ScalarHabit {
   enum class Moment : uint8_t { kForwardEnd, kBeforeUpdate, kAfterUpdate };
@@ -36,13 +44,15 @@ struct ScalarHabit {
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   int64_t elements = 1;
+  int times = 1;  // one after the other: of so many groups of parameters
   Axis axis = Axis::kData;
 };
 
 struct InventedHabits {
   ZeroStage stage = ZeroStage::kStage0;
   WorldShape world;
-  int blocks_together = 1;  // blocks of the model that are used as one
+  int blocks_together = 1;     // blocks of the model that are used as one
+  bool head_is_apart = false;  // a block of its own that is used last; otherwise used with the embeddings
   int micro_steps = 1;
 
   Traffic gradients;
@@ -54,15 +64,22 @@ struct InventedHabits {
 
   Traffic parameters;              // stage 3: before use
   bool gather_in_backward = true;  // again
-  bool prefetch = false;           // the next block's before this block's gradients
+  int whole_blocks = 0;            // the last so many stay whole from forward to backward
+  bool first_stays_whole = false;  // and the first
+  int gathered_ahead = 0;          // in the backward, before a block's gradients
+  int blocks_fetched = 1;          // at once: pieces are cut through all of them
+  bool second_copies = false;      // with hybrid sharding: divided over all, but gathered in the backward
+                                   // from a copy that a shard group has
   int64_t kept_elements = 0;       // parameters up to this stay whole and come back after the step
 
-  Traffic updated;                  // stages 1 and 2, and what stage 3 keeps: after the step
+  Traffic updated;  // stages 1 and 2, and what stage 3 keeps: after the step
+  Order updated_order = Order::kBlocks;
   bool updated_in_forward = false;  // each block's before its first use, in the gradients' pieces
 
   bool sends_parameters_first = false;  // before the first step, from rank 0
   bool sends_buffers = false;           // before each forward, from rank 0
   bool sends_used_map = false;          // after each backward
+  int announced = 0;                    // small integers, from rank 0 before each step
   std::vector<ScalarHabit> scalars;
 
   // Tensor parallelism, by block.
@@ -82,6 +99,8 @@ InventedHabits DrawHabits(const ModelShape& model, std::mt19937_64& random);
 
 // A stage that the calls can tell from the others: gradients of several micro-steps that are summed in each
 // are partitioned (2), those that wait for the last are whole (1). Of a single micro-step nothing tells.
+// Parameters that are gathered for the forward and stay until the step are stage 3's to one framework, stage
+// 2's to another.
 ZeroStage StageToTell(const InventedHabits& habits);
 
 }  // namespace dynamiccl::agents

@@ -2,39 +2,59 @@
 #include "agents/trigger/invented_jobs.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 namespace dynamiccl::agents {
 namespace {
 
-using Sizes = std::vector<int64_t>;  // elements, by parameter
+using Sizes = std::vector<int64_t>;  // elements, by message
 
-// The model's blocks in order of use, some joined: unit 0, the root, first.
-std::vector<Sizes> BlocksOf(const ModelShape& model, const InventedHabits& habits) {
-  std::vector<Sizes> blocks;
+// A parameter, or a rank's part of it along the tensor-parallel ranks.
+struct Part {
+  int64_t elements;
+  size_t block;
+  std::string_view module;  // the parameter's name without its last word
+  std::string_view kind;    // and that without the block's: alike in all blocks
+};
+using Parts = std::vector<Part>;
+
+Part PartOf(const ParameterShape& parameter, int tensor_ranks) {
+  const std::string_view name = parameter.name,
+                         module = name.substr(0, std::min(name.rfind('.'), name.size()));
+  const size_t number = name.find_first_of("0123456789");
+  const int64_t parts = parameter.split == TensorSplit::kNone ? 1 : tensor_ranks;
+  return {
+      std::max<int64_t>(parameter.Elements() / parts, 1), 0, module,
+      number == std::string_view::npos ? name : name.substr(std::min(name.find('.', number), name.size()))};
+}
+
+// The model's blocks in order of use, some joined: unit 0, the root, first. Where the head is apart, what the
+// root has behind the blocks is the last one.
+std::vector<Parts> BlocksOf(const ModelShape& model, const InventedHabits& habits) {
+  std::vector<Parts> blocks;
+  Parts head;
   const auto units = UnitsOf(model);
+  const size_t first_of_blocks = units.size() > 1 ? units[1].front() : model.parameters.size();
   for (size_t unit = 0; unit < units.size(); ++unit) {
     if (unit % static_cast<size_t>(habits.blocks_together) == 0) blocks.emplace_back();
     for (const size_t index : units[unit]) {
-      const ParameterShape& parameter = model.parameters[index];
-      const int64_t parts = parameter.split == TensorSplit::kNone ? 1 : habits.world.tensor;
-      blocks.back().push_back(std::max<int64_t>(parameter.Elements() / parts, 1));
+      const bool of_head = habits.head_is_apart && unit == 0 && index > first_of_blocks;
+      (of_head ? head : blocks.back()).push_back(PartOf(model.parameters[index], habits.world.tensor));
     }
   }
-  std::erase_if(blocks, [](const Sizes& block) { return block.empty(); });
+  blocks.push_back(std::move(head));
+  std::erase_if(blocks, [](const Parts& block) { return block.empty(); });
+  for (size_t block = 0; block < blocks.size(); ++block)
+    for (Part& part : blocks[block]) part.block = block;
   return blocks;
 }
 
-int64_t SumOf(const Sizes& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
-}
-
-// Equal pieces of the whole, the last one smaller.
-Sizes Cut(int64_t whole, int64_t chunk) {
-  Sizes pieces(static_cast<size_t>(whole / chunk), chunk);
-  if (whole % chunk != 0) pieces.push_back(whole % chunk);
-  return pieces;
+int64_t SumOf(const Parts& parts) {
+  return std::accumulate(parts.begin(), parts.end(), int64_t{0},
+                         [](int64_t sum, const Part& part) { return sum + part.elements; });
 }
 
 // Where a stream of parameters is cut into messages.
@@ -42,25 +62,17 @@ class PieceCutter {
  public:
   explicit PieceCutter(const Traffic& traffic) : traffic_(traffic) {}
 
-  // Messages that are complete with this block.
-  Sizes Add(const Sizes& block) {
-    switch (traffic_.pieces) {
-      case Pieces::kParameters:
-        return block;
-      case Pieces::kBlocks:
-        return {SumOf(block)};
-      case Pieces::kWhole:
-        open_ += SumOf(block);
-        return {};
-      case Pieces::kChunks:
-        break;
-    }
+  // Messages that are complete with these parameters.
+  Sizes Add(const Parts& parts) {
     Sizes full;
-    for (const int64_t elements : block) {
-      open_ += elements;
-      if (open_ < traffic_.chunk) continue;
-      full.push_back(open_);
-      open_ = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      open_ += parts[i].elements;
+      const bool last = i + 1 == parts.size();
+      if (traffic_.pieces == Pieces::kChunks) {
+        CutChunks(full);
+      } else if (traffic_.pieces != Pieces::kWhole && (last || AreApart(parts[i], parts[i + 1]))) {
+        full.push_back(std::exchange(open_, 0));
+      }
     }
     return full;
   }
@@ -71,9 +83,43 @@ class PieceCutter {
   }
 
  private:
+  bool AreApart(const Part& a, const Part& b) const {
+    if (traffic_.pieces == Pieces::kParameters || a.block != b.block) return true;
+    return traffic_.pieces == Pieces::kModules && a.module != b.module;
+  }
+  void CutChunks(Sizes& full) {
+    while (open_ >= traffic_.chunk) {
+      full.push_back(traffic_.exact_chunks ? traffic_.chunk : open_);
+      open_ -= full.back();
+    }
+  }
+
   const Traffic& traffic_;
   int64_t open_ = 0;
 };
+
+// One past the last message of the ncclGroup that begins at `begin`.
+size_t GroupEnd(const Sizes& pieces, size_t begin, const Traffic& traffic) {
+  size_t end = begin + 1;
+  if (traffic.grouping == Grouping::kAll) end = pieces.size();
+  if (traffic.grouping == Grouping::kCount)
+    end = std::min(begin + static_cast<size_t>(traffic.group_pieces), pieces.size());
+  if (traffic.grouping == Grouping::kEqual)
+    while (end < pieces.size() && pieces[end] == pieces[begin]) ++end;
+  return end;
+}
+
+void Sort(Parts& parts, Order order) {
+  if (order == Order::kReversed) std::reverse(parts.begin(), parts.end());
+  if (order == Order::kLargestFirst)
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const Part& a, const Part& b) { return a.elements > b.elements; });
+  if (order != Order::kKinds) return;
+  std::map<std::string_view, size_t> first;
+  for (size_t i = 0; i < parts.size(); ++i) first.emplace(parts[i].kind, i);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const Part& a, const Part& b) { return first[a.kind] < first[b.kind]; });
+}
 
 class InventedStep {
  public:
@@ -90,29 +136,25 @@ class InventedStep {
   void End();
 
   void SendBatch();
-  void GatherParameters(size_t block);
+  void GatherParameters(size_t block, bool in_backward);
   void GatherUpdated();
-  void Gather(const Sizes& pieces, const Traffic& traffic, Role role);
-  void GatherPiece(int64_t elements, const Traffic& traffic, Role role);
+  void Gather(const Sizes& pieces, const Traffic& traffic, Role role, Axis axis);
+  void GatherPiece(int64_t elements, const Traffic& traffic, Role role, Axis axis);
   void Reduce(const Sizes& pieces);
   void ReducePiece(int64_t elements);
   void Activations(int count);
   void Scalars(ScalarHabit::Moment moment);
 
-  Axis axis() const { return habits_.world.ShardAxis(); }
+  // What the model is divided over.
+  Axis axis() const { return habits_.second_copies ? Axis::kData : habits_.world.ShardAxis(); }
   int ranks() const { return habits_.world.RanksOn(axis()); }
-  int NextOwner() { return next_owner_++ % ranks(); }
-  // Parameters of a block that stage 3 divides.
-  Sizes Divided(const Sizes& block) const {
-    Sizes divided = block;
-    std::erase_if(divided, [&](int64_t elements) { return elements <= habits_.kept_elements; });
-    return divided;
-  }
+  bool HasReplicas() const { return habits_.world.IsHybrid() && !habits_.second_copies; }
+  bool IsKept(const Part& part) const { return part.elements <= habits_.kept_elements; }
 
   const ModelShape& model_;
   const InventedHabits& habits_;
   OperationList& list_;
-  const std::vector<Sizes> blocks_;
+  const std::vector<Parts> blocks_;
   std::vector<bool> gathered_;  // in this backward
   Sizes unsummed_;              // over replicas
   int next_owner_ = 0;
@@ -121,28 +163,34 @@ class InventedStep {
 void InventedStep::Construct() {
   list_.SetPhase(Phase::kOther);
   if (!habits_.sends_parameters_first) return;
-  for (const Sizes& block : blocks_) {
-    const Sizes pieces = habits_.parameters.pieces == Pieces::kParameters ? block : Sizes{SumOf(block)};
-    for (const int64_t elements : pieces) list_.Broadcast(elements, habits_.parameters.type, 0, Role::kOther);
+  for (const Parts& block : blocks_) {
+    if (habits_.parameters.pieces != Pieces::kParameters)
+      list_.Broadcast(SumOf(block), habits_.parameters.type, 0, Role::kOther);
+    else
+      for (const Part& part : block) list_.Broadcast(part.elements, habits_.parameters.type, 0, Role::kOther);
   }
 }
 
-void InventedStep::GatherPiece(int64_t elements, const Traffic& traffic, Role role) {
-  const int64_t padded = RoundUp(elements, ranks());
+void InventedStep::GatherPiece(int64_t elements, const Traffic& traffic, Role role, Axis axis) {
+  const int ranks = habits_.world.RanksOn(axis);
+  const int64_t padded = RoundUp(elements, ranks);
   if (traffic.exchange == Exchange::kCollective) {
-    list_.AllGather(padded, traffic.type, role, axis());
+    list_.AllGather(padded, traffic.type, role, axis);
   } else if (traffic.exchange == Exchange::kOneOwner) {
-    list_.Broadcast(elements, traffic.type, NextOwner(), role, axis());
+    list_.Broadcast(elements, traffic.type, next_owner_++ % ranks, role, axis);
   } else {
-    for (int owner = 0; owner < ranks(); ++owner)
-      list_.Broadcast(padded / ranks(), traffic.type, owner, role, axis());
+    for (int owner = 0; owner < ranks; ++owner)
+      list_.Broadcast(padded / ranks, traffic.type, owner, role, axis);
   }
 }
 
-void InventedStep::Gather(const Sizes& pieces, const Traffic& traffic, Role role) {
-  if (traffic.grouped) list_.BeginGroup();
-  for (const int64_t elements : pieces) GatherPiece(elements, traffic, role);
-  if (traffic.grouped) list_.EndGroup();
+void InventedStep::Gather(const Sizes& pieces, const Traffic& traffic, Role role, Axis axis) {
+  for (size_t at = 0; at < pieces.size();) {
+    const size_t end = GroupEnd(pieces, at, traffic);
+    if (traffic.grouping != Grouping::kNone) list_.BeginGroup();
+    for (; at < end; ++at) GatherPiece(pieces[at], traffic, role, axis);
+    if (traffic.grouping != Grouping::kNone) list_.EndGroup();
+  }
 }
 
 void InventedStep::ReducePiece(int64_t elements) {
@@ -153,19 +201,24 @@ void InventedStep::ReducePiece(int64_t elements) {
   } else if (traffic.exchange == Exchange::kCollective) {
     list_.ReduceScatter(padded, traffic.type, habits_.gradient_op, Role::kGradientReduce, axis());
   } else if (traffic.exchange == Exchange::kOneOwner) {
-    list_.Reduce(elements, traffic.type, habits_.gradient_op, NextOwner(), Role::kGradientReduce, axis());
+    list_.Reduce(elements, traffic.type, habits_.gradient_op, next_owner_++ % ranks(), Role::kGradientReduce,
+                 axis());
   } else {
     for (int owner = 0; owner < ranks(); ++owner)
       list_.Reduce(padded / ranks(), traffic.type, habits_.gradient_op, owner, Role::kGradientReduce, axis());
   }
-  if (habits_.world.IsHybrid()) unsummed_.push_back(padded / ranks());
+  if (HasReplicas()) unsummed_.push_back(padded / ranks());
 }
 
 void InventedStep::Reduce(const Sizes& pieces) {
-  // A group is of one communicator, so that sums over replicas follow it.
-  if (habits_.gradients.grouped) list_.BeginGroup();
-  for (const int64_t elements : pieces) ReducePiece(elements);
-  if (habits_.gradients.grouped) list_.EndGroup();
+  const bool grouped = habits_.gradients.grouping != Grouping::kNone;
+  for (size_t at = 0; at < pieces.size();) {
+    const size_t end = GroupEnd(pieces, at, habits_.gradients);
+    // A group is of one communicator, so that sums over replicas follow it.
+    if (grouped) list_.BeginGroup();
+    for (; at < end; ++at) ReducePiece(pieces[at]);
+    if (grouped) list_.EndGroup();
+  }
   if (habits_.replicas_at_end) return;
   for (const int64_t elements : std::exchange(unsummed_, {}))
     list_.AllReduce(elements, habits_.gradients.type, habits_.gradient_op, Role::kGradientReduce,
@@ -188,7 +241,7 @@ void InventedStep::Activations(int count) {
 
 void InventedStep::Scalars(ScalarHabit::Moment moment) {
   for (const ScalarHabit& scalar : habits_.scalars) {
-    if (scalar.moment == moment)
+    for (int i = 0; scalar.moment == moment && i < scalar.times; ++i)
       list_.AllReduce(scalar.elements, scalar.type, scalar.op, Role::kScalar, scalar.axis);
   }
 }
@@ -203,14 +256,23 @@ void InventedStep::SendBatch() {
     list_.Broadcast(habits_.tokens, DataType::kInt64, 0, Role::kOther, Axis::kTensor);
 }
 
-void InventedStep::GatherParameters(size_t block) {
+// This block, and those that are fetched with it, in the pass' direction.
+void InventedStep::GatherParameters(size_t block, bool in_backward) {
   if (habits_.stage != ZeroStage::kStage3 || gathered_[block]) return;
-  gathered_[block] = true;
+  Parts fetched;
+  for (size_t i = 0; i < static_cast<size_t>(habits_.blocks_fetched); ++i) {
+    const size_t next = in_backward ? block - i : block + i;
+    if (next >= blocks_.size() || gathered_[next]) break;
+    gathered_[next] = true;
+    for (const Part& part : blocks_[next])
+      if (!IsKept(part)) fetched.push_back(part);
+  }
   PieceCutter cutter(habits_.parameters);
-  Sizes pieces = cutter.Add(Divided(blocks_[block]));
+  Sizes pieces = cutter.Add(fetched);
   const Sizes rest = cutter.Rest();
   pieces.insert(pieces.end(), rest.begin(), rest.end());
-  Gather(pieces, habits_.parameters, Role::kParameterGather);
+  Gather(pieces, habits_.parameters, Role::kParameterGather,
+         in_backward && habits_.second_copies ? Axis::kShard : axis());
 }
 
 void InventedStep::Forward(bool gathers_updated) {
@@ -219,11 +281,11 @@ void InventedStep::Forward(bool gathers_updated) {
   gathered_.assign(blocks_.size(), false);
   PieceCutter cutter(habits_.gradients);
   for (size_t block = 0; block < blocks_.size(); ++block) {
-    GatherParameters(block);
-    if (gathers_updated) Gather(cutter.Add(blocks_[block]), habits_.updated, Role::kPostStepGather);
+    GatherParameters(block, false);
+    if (gathers_updated) Gather(cutter.Add(blocks_[block]), habits_.updated, Role::kPostStepGather, axis());
     Activations(habits_.activations_forward);
   }
-  if (gathers_updated) Gather(cutter.Rest(), habits_.updated, Role::kPostStepGather);
+  if (gathers_updated) Gather(cutter.Rest(), habits_.updated, Role::kPostStepGather, axis());
   for (int i = 0; i < habits_.head_sums; ++i)
     list_.AllReduce(habits_.tokens, DataType::kFloat32, i == 0 ? ReduceOp::kMax : ReduceOp::kSum,
                     Role::kActivation, Axis::kTensor);
@@ -231,10 +293,8 @@ void InventedStep::Forward(bool gathers_updated) {
 }
 
 void InventedStep::BackwardBlock(size_t block) {
-  if (habits_.gather_in_backward) {
-    GatherParameters(block);
-    if (habits_.prefetch && block > 0) GatherParameters(block - 1);
-  }
+  const auto ahead = static_cast<size_t>(habits_.gathered_ahead);
+  for (size_t i = 0; i <= std::min(ahead, block); ++i) GatherParameters(block - i, true);
   if (habits_.recompute) Activations(habits_.activations_forward);
   Activations(habits_.activations_backward);
 }
@@ -242,6 +302,9 @@ void InventedStep::BackwardBlock(size_t block) {
 void InventedStep::Backward(bool reduce) {
   list_.SetPhase(Phase::kBackward);
   gathered_.assign(blocks_.size(), !habits_.gather_in_backward);
+  const size_t whole = std::min(static_cast<size_t>(habits_.whole_blocks), blocks_.size());
+  std::fill(gathered_.end() - static_cast<std::ptrdiff_t>(whole), gathered_.end(), true);
+  if (habits_.first_stays_whole) gathered_.front() = true;
   PieceCutter cutter(habits_.gradients);
   Sizes late;
   for (size_t i = 0; i < blocks_.size(); ++i) {
@@ -249,9 +312,9 @@ void InventedStep::Backward(bool reduce) {
     BackwardBlock(block);
     if (!reduce) continue;
     const bool reversed = habits_.gradients.reversed || !habits_.after_backward;
-    Sizes sizes = blocks_[reversed ? block : i];
-    if (reversed) std::reverse(sizes.begin(), sizes.end());
-    const Sizes pieces = cutter.Add(sizes);
+    Parts parts = blocks_[reversed ? block : i];
+    if (reversed) std::reverse(parts.begin(), parts.end());
+    const Sizes pieces = cutter.Add(parts);
     if (!habits_.after_backward) Reduce(pieces);
     if (habits_.after_backward) late.insert(late.end(), pieces.begin(), pieces.end());
   }
@@ -264,25 +327,17 @@ void InventedStep::Backward(bool reduce) {
 }
 
 void InventedStep::GatherUpdated() {
-  std::vector<Sizes> blocks = blocks_;
-  if (habits_.stage == ZeroStage::kStage3) {
-    for (Sizes& block : blocks)
-      std::erase_if(block, [&](int64_t elements) { return elements > habits_.kept_elements; });
+  Parts updated;
+  for (const Parts& block : blocks_) {
+    for (const Part& part : block)
+      if (habits_.stage != ZeroStage::kStage3 || IsKept(part)) updated.push_back(part);
   }
-  Sizes all;
-  for (Sizes& block : blocks) all.insert(all.end(), block.begin(), block.end());
-  if (all.empty()) return;
-  const Traffic& traffic = habits_.updated;
-  Sizes pieces = all;
-  if (traffic.pieces == Pieces::kWhole) pieces = {SumOf(all)};
-  if (traffic.pieces == Pieces::kChunks) pieces = Cut(SumOf(all), traffic.chunk);
-  if (traffic.pieces == Pieces::kBlocks) {
-    pieces.clear();
-    for (const Sizes& block : blocks) pieces.push_back(SumOf(block));
-    std::erase(pieces, 0);
-  }
-  if (traffic.reversed) std::reverse(pieces.begin(), pieces.end());
-  Gather(pieces, traffic, Role::kPostStepGather);
+  Sort(updated, habits_.updated_order);
+  PieceCutter cutter(habits_.updated);
+  Sizes pieces = cutter.Add(updated);
+  const Sizes rest = cutter.Rest();
+  pieces.insert(pieces.end(), rest.begin(), rest.end());
+  Gather(pieces, habits_.updated, Role::kPostStepGather, axis());
 }
 
 void InventedStep::End() {
@@ -302,6 +357,8 @@ void InventedStep::End() {
 }
 
 void InventedStep::Run(int step) {
+  list_.SetPhase(Phase::kForward);
+  list_.Broadcast(habits_.announced, DataType::kInt64, 0, Role::kOther);
   for (int micro = 1; micro <= habits_.micro_steps; ++micro) {
     const bool divided = habits_.stage != ZeroStage::kStage0;
     Forward(divided && habits_.updated_in_forward && step > 0 && micro == 1);

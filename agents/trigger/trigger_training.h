@@ -37,7 +37,7 @@ struct TriggerTrainingSettings {
   int most_calls = 1024;  // of a sequence; the state goes on from one stretch of `length` calls to the next
   // Whose sequences are learnt from. Empty lists: every framework, every family; no jobs: as many of each as
   // the iterations can make use of, up to 150.
-  JobPlan jobs{.jobs = 0, .invented = 4};
+  JobPlan jobs{.jobs = 0, .invented = 8};
   double learning_rate = 1e-2;
   // Roles, phases and stages of other calls than the token's: a control that must fail.
   bool permute_labels = false;

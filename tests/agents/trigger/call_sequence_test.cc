@@ -75,6 +75,17 @@ TEST(Rescale, KeepsOrderLabelsScalarsAndRatios) {
   }
 }
 
+TEST(Rescale, ActivationsStayAmongFewRanks) {
+  std::mt19937_64 random(4);
+  CallSequence sequence{"x", GenerateZeroCalls(Workload(3))};
+  int32_t most = 0;
+  for (int round = 0; round < 50; ++round)
+    most = std::max(most, Rescale(sequence, random).calls[0].call.n_ranks);
+  EXPECT_EQ(most, 128);
+  sequence.calls[0].labelled_role = Role::kActivation;
+  for (int round = 0; round < 50; ++round) EXPECT_LE(Rescale(sequence, random).calls[0].call.n_ranks, 16);
+}
+
 TEST(Reinvent, KeepsRolesPhasesAndSizesAndTellsNoStage) {
   std::mt19937_64 random(3);
   const CallSequence original{"x", GenerateZeroCalls(Workload(3))};

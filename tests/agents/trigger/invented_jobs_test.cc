@@ -35,11 +35,21 @@ bool Has(const std::vector<WireOperation>& step, Role role, Phase phase = Phase:
 }
 
 // Over the communicator that the model is divided over; what each owner sends for itself counts as its part.
-int64_t ElementsOf(const std::vector<WireOperation>& step, Role role, Axis axis) {
+int64_t ElementsOf(const std::vector<WireOperation>& step, Role role, Axis axis,
+                   Phase phase = Phase::kUnknown) {
   int64_t elements = 0;
-  for (const WireOperation& operation : step)
-    if (operation.role == role && operation.axis == axis) elements += operation.elements;
+  for (const WireOperation& operation : step) {
+    const bool counts = phase == Phase::kUnknown || operation.phase == phase;
+    if (counts && operation.role == role && operation.axis == axis) elements += operation.elements;
+  }
   return elements;
+}
+
+// The second step's calls for this.
+std::vector<WireOperation> CallsFor(Role role, const ModelShape& model, const InventedHabits& habits) {
+  std::vector<WireOperation> calls = InventedRun(model, habits, 2).steps[1];
+  std::erase_if(calls, [&](const WireOperation& operation) { return operation.role != role; });
+  return calls;
 }
 
 int64_t OwnElements(const InventedJob& job) {
@@ -105,17 +115,71 @@ TEST(InventedJobs, EveryParameterIsSummedAndComesBack) {
   for (uint64_t seed = 0; seed < kJobs; ++seed) {
     const InventedJob job = JobOf(seed);
     const auto& step = job.run.steps[1];
-    const Axis axis = job.habits.world.ShardAxis();
+    const Axis axis = job.habits.second_copies ? Axis::kData : job.habits.world.ShardAxis();
     const int64_t own = OwnElements(job);
     const int64_t passes = job.habits.each_pass ? job.habits.micro_steps : 1;
-    EXPECT_GE(ElementsOf(step, Role::kGradientReduce, axis), own * passes) << seed;
+    // An AllReduce that is too small to be told from a scalar counts as one.
+    const int64_t summed =
+        ElementsOf(step, Role::kGradientReduce, axis) + ElementsOf(step, Role::kScalar, axis);
+    EXPECT_GE(summed, own * passes) << seed;
     if (job.habits.stage == ZeroStage::kStage1 || job.habits.stage == ZeroStage::kStage2)
       EXPECT_GE(ElementsOf(step, Role::kPostStepGather, axis), own) << seed;
     if (job.habits.stage != ZeroStage::kStage3) continue;
     const int64_t back = ElementsOf(step, Role::kPostStepGather, axis);
-    const int64_t before = ElementsOf(step, Role::kParameterGather, axis);
-    const int64_t gathers = job.habits.micro_steps * (job.habits.gather_in_backward ? 2 : 1);
-    EXPECT_GE(before + back * gathers, own * gathers) << seed;
+    const int64_t before = ElementsOf(step, Role::kParameterGather, axis, Phase::kForward);
+    EXPECT_GE(before + back * job.habits.micro_steps, own * job.habits.micro_steps) << seed;
+  }
+}
+
+TEST(InventedJobs, SmallParametersThatStayWholeComeBackAfterTheStepAlone) {
+  const ModelShape model = *ParseModel("gpt:layers=3,hidden=128");
+  InventedHabits habits;
+  habits.stage = ZeroStage::kStage3;
+  habits.kept_elements = 512;
+  habits.updated.pieces = habits.parameters.pieces = Pieces::kParameters;
+  const auto small =
+      std::count_if(model.parameters.begin(), model.parameters.end(),
+                    [](const ParameterShape& parameter) { return parameter.Elements() <= 512; });
+  const auto after = CallsFor(Role::kPostStepGather, model, habits);
+  EXPECT_EQ(static_cast<int64_t>(after.size()), small);
+  for (const WireOperation& operation : after) EXPECT_LE(operation.elements, 512);
+  for (const WireOperation& operation : CallsFor(Role::kParameterGather, model, habits))
+    EXPECT_GT(operation.elements, 512);
+}
+
+TEST(InventedJobs, AlikeParametersOfAllBlocksShareAGroup) {
+  const ModelShape model = *ParseModel("gpt:layers=3,hidden=128,tied_head=true");
+  InventedHabits habits;
+  habits.stage = ZeroStage::kStage1;
+  habits.updated_order = Order::kKinds;
+  habits.updated = {.pieces = Pieces::kParameters, .grouping = Grouping::kEqual};
+  const auto calls = CallsFor(Role::kPostStepGather, model, habits);
+  EXPECT_EQ(calls.size(), model.parameters.size());
+  // Of each block's twelve parameters all three are in one; neighbours of their size may be too.
+  const auto together = std::count_if(
+      calls.begin(), calls.end(), [](const WireOperation& operation) { return operation.group_size >= 3; });
+  EXPECT_GE(together, 3 * 12);
+}
+
+TEST(InventedJobs, ExactChunksAreOfOneSize) {
+  const ModelShape model = *ParseModel("gpt:layers=3,hidden=128");
+  InventedHabits habits;
+  habits.gradients = {.pieces = Pieces::kChunks, .chunk = 100000, .exact_chunks = true};
+  const auto calls = CallsFor(Role::kGradientReduce, model, habits);
+  ASSERT_EQ(static_cast<int64_t>(calls.size()), (model.Elements() + 99999) / 100000);
+  for (size_t i = 0; i + 1 < calls.size(); ++i) EXPECT_EQ(calls[i].elements, 100000);
+}
+
+TEST(InventedJobs, SecondCopiesAreGatheredFromInTheBackwardAlone) {
+  InventedHabits habits;
+  habits.stage = ZeroStage::kStage3;
+  habits.world = {.data = 8, .tensor = 1, .shard = 4};
+  habits.gradient_collective = Collective::kReduceScatter;
+  habits.second_copies = true;
+  const GeneratedRun run = InventedRun(*ParseModel("gpt:layers=3,hidden=128"), habits, 2);
+  for (const WireOperation& operation : run.steps[1]) {
+    const bool from_copy = operation.role == Role::kParameterGather && operation.phase == Phase::kBackward;
+    EXPECT_EQ(operation.axis, from_copy ? Axis::kShard : Axis::kData);
   }
 }
 
@@ -128,6 +192,13 @@ TEST(InventedJobs, OfASingleMicroStepTheFirstTwoStagesAreNotToldApart) {
   habits.stage = ZeroStage::kStage3;
   habits.micro_steps = 1;
   EXPECT_EQ(StageToTell(habits), ZeroStage::kStage3);
+}
+
+TEST(InventedJobs, ParametersThatStayUntilTheStepTellNoStage) {
+  InventedHabits habits;
+  habits.stage = ZeroStage::kStage3;
+  habits.gather_in_backward = false;
+  EXPECT_EQ(StageToTell(habits), ZeroStage::kUnknown);
 }
 
 TEST(InventedJobs, APlanHasThemBesideItsFrameworksJobs) {

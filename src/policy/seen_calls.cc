@@ -18,12 +18,15 @@ uint64_t ShapeOf(const CollectiveCall& call) {
 }  // namespace
 
 bool SeenCalls::IsNew(const CollectiveCall& call, uint64_t number) {
+  // No room for one more, and what is here is not new: nothing to look for.
+  if (known_ == kShapes) return false;
   const uint64_t shape = ShapeOf(call);
   for (size_t i = 0; i < kShapes; ++i) {
     uint64_t& place = shapes_[((shape >> 1) + i) % kShapes];
     if (place == shape) return false;
     if (place != 0) continue;
     place = shape;
+    ++known_;
     last_new_ = number;
     return true;
   }

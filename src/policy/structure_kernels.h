@@ -48,9 +48,10 @@ struct PackedStructure {
 };
 
 // Activations with kTokenFractionBits fraction bits.
+inline constexpr int32_t kCellLimit = 32767;  // so that instructions for int16 may multiply a cell
 struct LstmState {
   alignas(64) int16_t hidden[kStructureHidden] = {};
-  alignas(64) int32_t cell[kStructureHidden] = {};
+  alignas(64) int32_t cell[kStructureHidden] = {};  // within kCellLimit
 
   friend bool operator==(const LstmState&, const LstmState&) = default;
 };
@@ -68,6 +69,9 @@ struct NextCall {
 struct StructureKernels {
   // `token`: kTokenFeatures values.
   void (*step)(const PackedStructure& network, const int16_t* token, LstmState& state);
+  // The first part of a step, for tests and measurements: `sums`: kGateRows values in the order of gate_bias,
+  // 64-byte aligned.
+  void (*gates)(const PackedStructure& network, const int16_t* token, const LstmState& state, int32_t* sums);
   // `logits`: kPackedHeadRows values, 64-byte aligned.
   void (*logits)(const PackedStructure& network, const LstmState& state, int32_t* logits);
   // `winners`: of each lane the class whose logit leads all others by the lane's margin, plus 1, or 0 where

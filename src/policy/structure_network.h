@@ -43,6 +43,9 @@ class StructureNetwork {
   // What Recognise compares.
   StructureLogits Logits(const LstmState& state) const;
   const StructureThresholds& thresholds() const { return thresholds_; }
+  // For tests and measurements of a part of a step.
+  const StructureKernels& kernels() const { return *kernels_; }
+  const PackedStructure& packed() const { return packed_; }
 
  private:
   PackedStructure packed_{};

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agents cost inside a job: nanoseconds of a step of the structure LSTM, warm and with cold caches,
-// and microseconds of a choice of config.
+// What the agents cost inside a job: nanoseconds of the structure agent, part by part, warm and with cold
+// caches, and microseconds of a choice of config.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "src/base/clock.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"
-#include "src/policy/structure_inference.h"
+#include "tools/bench/inference_parts.h"
 
 namespace dynamiccl {
 namespace {
 
-constexpr int kRounds = 31;           // medians over these
-constexpr int kStepsARound = 20'000;  // warm: a round takes about 5 ms
-constexpr int kColdSteps = 400;
-// Larger than any last-level cache that a core gets for itself.
-constexpr size_t kEvictBytes = 64 << 20;
+constexpr int kRounds = 31;  // of choices
 
 struct Figures {
-  double step_warm_ns = 0;
-  double step_cold_p50_ns = 0, step_cold_p95_ns = 0;
+  VectorSet set = VectorSet::kPortable;
+  std::vector<PartCost> parts;
   double choice_us = 0, choice_worst_us = 0;
 };
+
+const char* NameOf(VectorSet set) {
+  return set == VectorSet::kPortable ? "portable" : "avx2";
+}
 
 template <typename T>
 T Quantile(std::vector<T> values, double q) {
@@ -37,13 +39,22 @@ T Quantile(std::vector<T> values, double q) {
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
-// The program's own policy: weights are random, which changes no time.
+void FillTables(PolicyTensors& tensors) {
+  for (int i = 0; i < kTableEntries; ++i) {
+    const double x = (i - kTableEntries / 2) / static_cast<double>(1 << kTableFractionBits);
+    tensors.sigmoid_table[i] = static_cast<int16_t>(std::lround(32767 / (1 + std::exp(-x))));
+    tensors.tanh_table[i] = static_cast<int16_t>(std::lround(kTokenOne * std::tanh(x)));
+  }
+}
+
+// The program's own policy. Small random weights: a network that forgets, as trained ones do, comes back to
+// where it was when calls repeat.
 std::unique_ptr<const Policy> MakePolicy() {
   auto policy = std::make_unique<Policy>();
   std::mt19937 random(1);
   const auto fill = [&random](auto& array) {
     for (auto& row : array) {
-      for (auto& weight : row) weight = static_cast<int16_t>(static_cast<int>(random() % 4001) - 2000);
+      for (auto& weight : row) weight = static_cast<int16_t>(static_cast<int>(random() % 501) - 250);
     }
   };
   fill(policy->tensors.gate_weights);
@@ -52,44 +63,12 @@ std::unique_ptr<const Policy> MakePolicy() {
     fill(policy->tensors.config_weights_1[network]);
     fill(policy->tensors.config_weights_2[network]);
   }
+  FillTables(policy->tensors);
   policy->tensors.structure = {11, 11, 4096, 4096, 4096, 8, 1 << 16, 256};
   policy->tensors.config = {{12, 12, 12}, 2795};
   std::fill_n(policy->tensors.domain_min, kConfigInputs, int16_t{-32768});
   std::fill_n(policy->tensors.domain_max, kConfigInputs, int16_t{32767});
   return policy;
-}
-
-std::vector<CollectiveCall> SomeCalls() {
-  std::mt19937_64 random(2);
-  std::vector<CollectiveCall> calls(256);
-  for (CollectiveCall& call : calls) {
-    call.collective = static_cast<Collective>(random() % kTunableCollectives);
-    call.bytes = random() >> (24 + random() % 36);
-    call.n_ranks = 8;
-  }
-  return calls;
-}
-
-void MeasureSteps(const Policy& policy, Figures& figures) {
-  const std::vector<CollectiveCall> calls = SomeCalls();
-  StructureTrigger trigger(policy);
-  std::vector<double> warm, cold;
-  for (int round = 0; round < kRounds; ++round) {
-    const int64_t start = MonotonicNanoseconds();
-    for (size_t i = 0; i < kStepsARound; ++i) trigger.Step(calls[i % calls.size()]);
-    warm.push_back(static_cast<double>(MonotonicNanoseconds() - start) / kStepsARound);
-  }
-  std::vector<char> other(kEvictBytes);
-  for (size_t i = 0; i < kColdSteps; ++i) {
-    // Between two calls a job touches its own data.
-    for (size_t byte = 0; byte < other.size(); byte += 64) other[byte] = static_cast<char>(other[byte] + 1);
-    const int64_t start = MonotonicNanoseconds();
-    trigger.Step(calls[i % calls.size()]);
-    cold.push_back(static_cast<double>(MonotonicNanoseconds() - start));
-  }
-  figures.step_warm_ns = Quantile(warm, 0.5);
-  figures.step_cold_p50_ns = Quantile(cold, 0.5);
-  figures.step_cold_p95_ns = Quantile(cold, 0.95);
 }
 
 void MeasureChoices(const Policy& policy, Figures& figures) {
@@ -111,20 +90,42 @@ void MeasureChoices(const Policy& policy, Figures& figures) {
   figures.choice_worst_us = Quantile(times, 0.99);
 }
 
-void Print(const Figures& figures, bool json) {
-  if (json) {
-    const nlohmann::ordered_json object = {{"lstm_step_warm_ns", figures.step_warm_ns},
-                                           {"lstm_step_cold_p50_ns", figures.step_cold_p50_ns},
-                                           {"lstm_step_cold_p95_ns", figures.step_cold_p95_ns},
-                                           {"choice_p50_us", figures.choice_us},
-                                           {"choice_p99_us", figures.choice_worst_us}};
-    fmt::print("{}\n", object.dump());
-    return;
+nlohmann::ordered_json ToJson(const PartCost& cost) {
+  return {{"part", cost.part},
+          {"warm_ns", {{"median", cost.warm_median}, {"p25", cost.warm_low}, {"p75", cost.warm_high}}},
+          {"cold_ns", {{"median", cost.cold_median}, {"p95", cost.cold_p95}}}};
+}
+
+void PrintJson(const Figures& figures) {
+  nlohmann::ordered_json parts = nlohmann::ordered_json::array();
+  for (const PartCost& cost : figures.parts) parts.push_back(ToJson(cost));
+  const nlohmann::ordered_json object = {{"schema", 1},
+                                         {"set", NameOf(figures.set)},
+                                         {"parts", std::move(parts)},
+                                         {"choice_p50_us", figures.choice_us},
+                                         {"choice_p99_us", figures.choice_worst_us}};
+  fmt::print("{}\n", object.dump());
+}
+
+void Print(const Figures& figures) {
+  fmt::print("structure agent, {}, ns{:>26}{:>16}{:>8}{:>8}\n", NameOf(figures.set), "warm", "(quarters)",
+             "cold", "p95");
+  for (const PartCost& cost : figures.parts) {
+    fmt::print("{:<36}{:>10.1f}{:>16}{:>8.0f}{:>8.0f}\n", cost.part, cost.warm_median,
+               fmt::format("({:.1f} to {:.1f})", cost.warm_low, cost.warm_high), cost.cold_median,
+               cost.cold_p95);
   }
-  fmt::print("step of the structure LSTM: {:.0f} ns warm; {:.0f} ns with cold caches (p95 {:.0f})\n",
-             figures.step_warm_ns, figures.step_cold_p50_ns, figures.step_cold_p95_ns);
   fmt::print("choice of a config, 8 channels: {:.1f} us (p99 {:.1f})\n", figures.choice_us,
              figures.choice_worst_us);
+}
+
+// Empty name: the best that runs. None: this machine does not run the named one.
+std::optional<VectorSet> SetNamed(const std::string& name) {
+  std::optional<VectorSet> found;
+  for (const VectorSet set : kVectorSets) {
+    if (Runs(set) && (name.empty() || name == NameOf(set))) found = set;
+  }
+  return found;
 }
 
 }  // namespace
@@ -133,8 +134,11 @@ void Print(const Figures& figures, bool json) {
 int main(int argc, char** argv) {
   CLI::App app{"Measures the agents' inference.", "inference_bench"};
   std::string path;
+  std::string set;
   bool json = false;
   app.add_option("--policy", path, "Policy file to measure with; default: random weights.");
+  app.add_option("--set", set, "Instructions: portable or avx2; default: the best that run.")
+      ->check(CLI::IsMember({"portable", "avx2"}));
   app.add_flag("--json", json, "Prints one JSON object.");
   CLI11_PARSE(app, argc, argv);
   std::unique_ptr<const dynamiccl::Policy> policy;
@@ -148,9 +152,15 @@ int main(int argc, char** argv) {
     }
     policy = std::move(*read);
   }
+  const auto named = dynamiccl::SetNamed(set);
+  if (!named) {
+    std::fputs("this machine does not run --set avx2: leave it out\n", stderr);
+    return 2;
+  }
   dynamiccl::Figures figures;
-  dynamiccl::MeasureSteps(*policy, figures);
+  figures.set = *named;
+  figures.parts = dynamiccl::MeasureInferenceParts(*policy, figures.set);
   dynamiccl::MeasureChoices(*policy, figures);
-  dynamiccl::Print(figures, json);
+  json ? dynamiccl::PrintJson(figures) : dynamiccl::Print(figures);
   return 0;
 }

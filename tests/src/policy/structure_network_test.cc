@@ -59,7 +59,6 @@ class PlainNetwork {
     return logits;
   }
 
- private:
   int64_t GateSum(int row, const CallToken& token, const LstmState& state) const {
     int64_t sum = t_.gate_bias[row];
     for (int i = 0; i < kTokenFeatures; ++i)
@@ -69,8 +68,15 @@ class PlainNetwork {
     return sum;
   }
 
+ private:
   const PolicyTensors& t_;
 };
+
+// Where PackedStructure has a row of the gates.
+int PackedGateRow(int row) {
+  const int gate = row / kStructureHidden, unit = row % kStructureHidden;
+  return unit / kBlockUnits * kBlockRows + gate * kBlockUnits + unit % kBlockUnits;
+}
 
 // The class that leads all others by the margin, plus 1, or 0.
 int PlainWinner(const int32_t* logits, int classes, int32_t margin) {
@@ -122,6 +128,29 @@ CallToken RandomToken(std::mt19937_64& random, bool extreme) {
   return token;
 }
 
+// Of what the weights leave of int32, every second time all.
+int32_t Bias(int64_t largest_sum, int shift, std::mt19937_64& random) {
+  const int64_t room = std::numeric_limits<int32_t>::max() - largest_sum - (int64_t{1} << (shift - 1));
+  const int64_t bias = random() % 2 == 0 ? room : static_cast<int64_t>(random() % 4096) % (room + 1);
+  return static_cast<int32_t>(random() % 2 == 0 ? bias : -bias);
+}
+
+void GiveBiasesAllRoom(PolicyTensors& t, std::mt19937_64& random) {
+  for (int row = 0; row < kGateRows; ++row) {
+    int64_t largest = 0;
+    for (int i = 0; i < kGateColumns; ++i)
+      largest +=
+          std::abs(int64_t{t.gate_weights[row][i]}) * (i < kTokenFeatures ? kTokenLimits[i] : kTokenOne);
+    t.gate_bias[row] =
+        Bias(largest, kTokenFractionBits + t.structure.gate_fraction_bits - kTableFractionBits, random);
+  }
+  for (int row = 0; row < kHeadRows; ++row) {
+    int64_t largest = 0;
+    for (const int16_t weight : t.head_weights[row]) largest += std::abs(int64_t{weight}) * kTokenOne;
+    t.head_bias[row] = Bias(largest, t.structure.head_fraction_bits, random);
+  }
+}
+
 // Weights at the ends of int16's range, as many as sums that fit allow; the tables are random too.
 std::unique_ptr<Policy> MakeExtremePolicy(uint64_t seed) {
   auto policy = test::MakeRandomPolicy(seed);
@@ -141,11 +170,26 @@ std::unique_ptr<Policy> MakeExtremePolicy(uint64_t seed) {
   constexpr int64_t kRoom = (int64_t{1} << 31) - (1 << 25);
   fill(t.gate_weights, kRoom / *std::max_element(std::begin(kTokenLimits), std::end(kTokenLimits)));
   fill(t.head_weights, kRoom / kTokenOne);
-  std::fill(std::begin(t.gate_bias), std::end(t.gate_bias), 0);
-  std::fill(std::begin(t.head_bias), std::end(t.head_bias), 0);
+  GiveBiasesAllRoom(t, random);
   for (int16_t& entry : t.sigmoid_table) entry = static_cast<int16_t>(random() % 32768);
   for (int16_t& entry : t.tanh_table)
     entry = static_cast<int16_t>(static_cast<int>(random() % (2 * kTokenOne + 1)) - kTokenOne);
+  return policy;
+}
+
+// Gates that are wide open and candidates of one: cells run to the ends of their range. The first one stays
+// at the upper end, the second at the lower, whatever comes.
+std::unique_ptr<Policy> MakeSaturatingPolicy(uint64_t seed) {
+  auto policy = test::MakeRandomPolicy(seed);
+  PolicyTensors& t = policy->tensors;
+  std::fill(std::begin(t.sigmoid_table), std::end(t.sigmoid_table), int16_t{32767});
+  std::fill_n(t.tanh_table, kTableEntries / 2, int16_t{-kTokenOne});
+  std::fill_n(t.tanh_table + kTableEntries / 2, kTableEntries / 2, int16_t{kTokenOne});
+  for (int unit = 0; unit < 2; ++unit) {
+    const int candidate = 2 * kStructureHidden + unit;
+    std::fill(std::begin(t.gate_weights[candidate]), std::end(t.gate_weights[candidate]), int16_t{0});
+    t.gate_bias[candidate] = unit == 0 ? 1 << 20 : -(1 << 20);
+  }
   return policy;
 }
 
@@ -230,6 +274,63 @@ TEST_P(StructureNetworkOf, GoldenVectorsOfAPolicyComeOut) {
     network.Step(token, state);
     const StructureLogits logits = network.Logits(state);
     ASSERT_TRUE(std::equal(logits.begin(), logits.end(), t.golden_logits[i])) << "vector " << i;
+  }
+}
+
+TEST_P(StructureNetworkOf, SaturatedCellsGiveThePlainNetworksBits) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const auto policy = MakeSaturatingPolicy(seed);
+    ASSERT_NO_FATAL_FAILURE(ExpectEqualSteps(policy->tensors, random, seed % 2 == 0));
+    // The test is one of saturation.
+    const StructureNetwork network(policy->tensors, GetParam());
+    LstmState state;
+    for (int step = 0; step < 9; ++step) network.Step({}, state);
+    EXPECT_EQ(state.cell[0], kCellLimit);
+    EXPECT_EQ(state.cell[1], -kCellLimit);
+  }
+}
+
+TEST_P(StructureNetworkOf, GateSumsAreThePlainNetworks) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto policy = MakeExtremePolicy(seed);
+    const StructureNetwork network(policy->tensors, GetParam());
+    LstmState state;
+    for (int step = 0; step < 20; ++step) {
+      const CallToken token = RandomToken(random, seed % 2 == 0);
+      alignas(64) int32_t sums[kGateRows];
+      network.kernels().gates(network.packed(), token.data(), state, sums);
+      for (int row = 0; row < kGateRows; ++row) {
+        ASSERT_EQ(sums[PackedGateRow(row)], PlainNetwork(policy->tensors).GateSum(row, token, state)) << row;
+      }
+      network.Step(token, state);
+    }
+  }
+}
+
+// Longer streams than the plain network is fast enough for, zero tokens among them.
+TEST_P(StructureNetworkOf, LongStreamsGiveThePortableBits) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const auto policy = seed % 3 == 0   ? MakeSaturatingPolicy(seed)
+                        : seed % 3 == 1 ? MakeExtremePolicy(seed)
+                                        : test::MakeRandomPolicy(seed);
+    const StructureNetwork network(policy->tensors, GetParam());
+    const StructureNetwork portable(policy->tensors, VectorSet::kPortable);
+    std::mt19937_64 random(seed);
+    LstmState state, expected;
+    NextCall next, expected_next;
+    for (int step = 0; step < 5000; ++step) {
+      const CallToken token = step % 5 == 0 ? CallToken{} : RandomToken(random, step % 2 == 0);
+      network.Step(token, state);
+      portable.Step(token, expected);
+      ASSERT_EQ(state, expected) << "seed " << seed << " step " << step;
+      const StructureWinners winners = network.Recognise(state, next);
+      const StructureWinners expected_winners = portable.Recognise(expected, expected_next);
+      ASSERT_TRUE(std::equal(std::begin(winners.lanes), std::end(winners.lanes), expected_winners.lanes));
+      ASSERT_EQ(next, expected_next) << "seed " << seed << " step " << step;
+    }
   }
 }
 

@@ -49,9 +49,10 @@ std::string AccountTable(const GuardAccount& account) {
   table.AddRow({"cost of trials and timing, estimated", fmt::format("{:.4g} s", account.probing_s)});
   if (all > 0)
     table.AddRow({"of the guarded calls' time", fmt::format("{:.2f} %", 100 * account.probing_s / all)});
-  table.AddRow({fmt::format("budget: {:.0f} % of that time, and {:.0f} calls a key at first",
-                            100 * kProbingBudget, kProbingCreditCalls),
-                ""});
+  table.AddRow(
+      {fmt::format("budget: {:.1f} % of that time, {:.0f} call a key at first, {:.0f} % of what was saved",
+                   100 * kProbingBudget, kProbingCreditCalls, 100 * kProbingOfSavings),
+       ""});
   if (account.timing_s > 0)
     table.AddRow({"host time for taking times", fmt::format("{:.3g} s", account.timing_s)});
   for (const auto& [reason, count] : account.versions)

@@ -19,6 +19,10 @@ constexpr int64_t kGatherTrialsNs = 1'000'000'000;
 constexpr double kMostlyDecided = 4;
 // Beside them carried choices would crowd out trials (plan_bytes.h).
 constexpr size_t kMostKeysBesideCarried = 300;
+// Between two looks at how fast a search may go: a version more often than that costs more than it brings.
+constexpr uint64_t kPaceEveryCalls = 256;
+// What paired samples say of a choice counts as saved from so many pairs on.
+constexpr uint32_t kPairsOfSaving = 8;
 // So many keys whose choice lost: the policy's choice for keys not seen yet is not believed either.
 constexpr int kLossesOfPolicy = 2;
 
@@ -34,9 +38,10 @@ uint64_t StreamOf(const GuardedCall& call) {
 
 std::string_view Name(GuardReason reason) {
   constexpr std::string_view kNames[] = {
-      "slower than NCCL",    "the fabric changed",    "a choice is in doubt", "a trial was too slow",
-      "the budget is spent", "fewer trials are left", "trials begin",         "a trial was better",
-      "confirmed earlier",   "no trial was better",   "steps are compared",   "steps are no slower"};
+      "slower than NCCL",      "the fabric changed",    "a choice is in doubt", "a trial was too slow",
+      "the budget is spent",   "fewer trials are left", "trials begin",         "a trial was better",
+      "confirmed earlier",     "no trial was better",   "steps are compared",   "steps are no slower",
+      "trials can come faster"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -58,7 +63,11 @@ GuardedKey& Guard::KeyOf(const TableKey& key) {
   }
   if (known.confirmed) {
     settled_[code] = true;
-    if (*known.confirmed != made.choice()) confirmed_[code] = {key, *known.confirmed};
+    if (*known.confirmed != made.choice()) {
+      confirmed_[code] = {key, *known.confirmed};
+    } else {
+      made.SetProven();
+    }
   }
   return made;
 }
@@ -99,8 +108,12 @@ void Guard::Account(const GuardedCall& call, GuardedKey& key) {
   const double took_ns = timed ? static_cast<double>(call.transfer_ns) : level.mean();
   total_ns_ += took_ns;
   total_by_level_[static_cast<size_t>(CriticalityOf(call.key))] += took_ns;
-  probing_ns_ += key.TakeTrialCost();
+  const double trial_ns = key.TakeTrialCost();
+  (trial_ns > 0 ? probing_ns_ : refunded_ns_) += std::abs(trial_ns);
   if (timed) probing_ns_ += options_.timing_cost * static_cast<double>(call.transfer_ns);
+  const auto ratio = key.Ratio();
+  const bool saves = ratio && *ratio < 1 && key.pairs() >= kPairsOfSaving && call.config == key.choice();
+  if (saves && call.use == CallUse::kChoice) saved_ns_ += took_ns * (1 / *ratio - 1);
 }
 
 void Guard::Detect(const GuardedCall& call) {
@@ -117,16 +130,54 @@ void Guard::Detect(const GuardedCall& call) {
   if (change && change->of_fabric) ++regime_changes_;
 }
 
+double Guard::CallOfEachKeyNs() const {
+  double sum = 0;
+  for (const auto& [code, key] : keys_) sum += key.account().default_ns();
+  return sum;
+}
+
 double Guard::BudgetNs() const {
-  double credit = 0;
-  for (const auto& [code, key] : keys_) credit += key.account().default_ns();
-  return kProbingBudget * total_ns_ + kProbingCreditCalls * credit;
+  return kProbingBudget * total_ns_ + kProbingCreditCalls * CallOfEachKeyNs() + refunded_ns_ +
+         kProbingOfSavings * saved_ns_;
+}
+
+void Guard::PaceTrials(TablePlan& plan) const {
+  std::vector<TriedKey> tried;
+  for (const KeyPlan& entry : plan.keys) {
+    if (entry.trials.empty()) continue;
+    const GuardedKey& key = keys_.at(KeyCode(entry.key));
+    tried.push_back({static_cast<uint32_t>(entry.trials.size()), key.TrialCostNs(entry.trials),
+                     key.account().total_ns() * key.MayGain(entry.trials), key.calls()});
+  }
+  const TrialFunds funds{CreditNs(), CallOfEachKeyNs(), total_ns_, regime_changes_ > 0, plan.trials_a_choice};
+  const std::vector<uint16_t> rests = RestsBetweenTrials(tried, funds);
+  auto rest = rests.begin();
+  for (KeyPlan& entry : plan.keys) entry.rest = entry.trials.empty() ? uint16_t{0} : *rest++;
+}
+
+// For keys with more than half of the time that is searched.
+bool Guard::CanGoFaster() {
+  if (calls_ < paced_at_ + kPaceEveryCalls) return false;
+  paced_at_ = calls_;
+  TablePlan faster = plan_;
+  for (KeyPlan& entry : faster.keys) {
+    if (!entry.trials.empty()) entry.trials = keys_.at(KeyCode(entry.key)).OpenTrials();
+  }
+  PaceTrials(faster);
+  const uint32_t block = plan_.trials_a_choice + 1;
+  double faster_ns = 0;
+  for (size_t i = 0; i < plan_.keys.size(); ++i) {
+    if (faster.keys[i].trials.empty()) continue;
+    const bool twice = plan_.keys[i].rest + block >= 2 * (faster.keys[i].rest + block);
+    faster_ns += (twice ? 1 : -1) * keys_.at(KeyCode(plan_.keys[i].key)).account().total_ns();
+  }
+  return faster_ns > 0;
 }
 
 bool Guard::WorthTrials(const GuardedKey& key) const {
   if (Hidden(key) || key.in_blocks() || key.captured() || key.timed() < kTimesBeforeTrials) return false;
   if (settled_.contains(KeyCode(key.key()))) return false;
-  if (probing_ns_ > BudgetNs() / 2 || key.OpenTrials().empty()) return false;
+  if (CreditNs() < kProbingCreditCalls / 2 * CallOfEachKeyNs() || key.OpenTrials().empty()) return false;
   return key.account().total_ns() >= options_.least_share * total_ns_;
 }
 
@@ -157,20 +208,20 @@ bool Guard::ComparisonIsOver() const {
 
 std::optional<GuardReason> Guard::WhyRevoke() const {
   if (regime_changed()) return GuardReason::kRegimeChanged;
-  bool searching = false;
+  bool costly = false;
   bool barred = false;
   bool doubt = false;
   size_t trials = 0;
   size_t futile = 0;
   for (const auto& [code, key] : keys_) {
     if (MustRevoke(key)) return GuardReason::kSlowerThanNccl;
-    searching |= key.searching();
+    costly |= IsCostly(key);
     barred |= key.MustStopTrial();
     doubt |= key.InDoubt() && !JudgedBySteps(key);
     trials += key.trials();
     futile += TrialsAreOver(key) ? 0 : key.trials() - key.OpenTrials().size();
   }
-  if (searching && probing_ns_ > BudgetNs()) return GuardReason::kBudgetSpent;
+  if (costly && CreditNs() < 0) return GuardReason::kBudgetSpent;
   if (barred) return GuardReason::kTrialBarred;
   if (doubt) return GuardReason::kDoubt;
   return 3 * futile > trials ? std::optional(GuardReason::kFewerTrials) : std::nullopt;
@@ -179,7 +230,7 @@ std::optional<GuardReason> Guard::WhyRevoke() const {
 Guard::Search Guard::SearchOfKeys() const {
   Search search;
   for (const auto& [code, key] : keys_) {
-    const bool wins = key.Winner() != nullptr && !Hidden(key);
+    const bool wins = Wins(key);
     const bool ends = key.searching() && TrialsAreOver(key);
     search.comparing |= key.in_blocks();
     search.can_compare |= MustCompare(key);
@@ -226,35 +277,55 @@ std::optional<GuardReason> Guard::WhyAdopt(int64_t now_ns) {
 std::optional<Proposal> Guard::Tick(int64_t now_ns) {
   if (proposed_) return std::nullopt;
   if (const auto why = WhyRevoke()) return proposed_ = Propose(true, *why);
+  if (CanGoFaster()) return proposed_ = Propose(true, GuardReason::kFasterTrials);
   if (now_ns < adopt_from_ns_) return std::nullopt;
   if (const auto why = WhyAdopt(now_ns)) return proposed_ = Propose(false, *why);
   return std::nullopt;
 }
 
 // What a switch takes, in calls of the key.
-uint32_t Guard::PauseOf(const GuardedKey& key) const {
+uint16_t Guard::PauseOf(const GuardedKey& key) const {
   const double share = static_cast<double>(key.calls()) / static_cast<double>(std::max<uint64_t>(calls_, 1));
-  return static_cast<uint32_t>(std::ceil(share * options_.switch_calls)) + 4;
+  return static_cast<uint16_t>(std::min(std::ceil(share * options_.switch_calls) + 4, 60'000.0));
 }
 
-KeyPlan Guard::EntryOf(const GuardedKey& key, bool adopt) const {
-  KeyPlan entry{key.key(), key.choice(), {}};
-  entry.pause = PauseOf(key);
+// Its level is known, or its choice was judged.
+bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
+  if (entry.choice != key.choice() || entry.in_blocks || key.InDoubt()) return false;
+  if (!key.choice().leaves_nccl_alone()) return key.calls_of_choice() >= kMiddleCalls;
+  return key.account().default_level().count() >=
+         (entry.trials.empty() ? kCalmCalls / kCalmPeriod : kTimesBeforeTrials);
+}
+
+CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
+  if (MustRevoke(key) || regime_changed()) return kLeaveNcclAlone;
+  if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
-  const bool wins = key.Winner() != nullptr && !Hidden(key);
-  if (MustRevoke(key) || regime_changed()) {
-    entry.choice = kLeaveNcclAlone;
-  } else if (adopt && confirmed != confirmed_.end()) {
-    entry.choice = confirmed->second.config;
-  } else if (adopt && wins) {
-    entry.choice = key.Winner()->candidate.config;
-  } else if (key.searching() && (wins || !TrialsAreOver(key))) {
-    // A winner whose adoption has to wait stays.
-    entry.trials = key.OpenTrials();
-    entry.first_round = !key.all_trials_made();
-  } else if (adopt && !key.searching() && WorthTrials(key)) {
-    entry.trials = key.OpenTrials();
-  }
+  if (confirmed != confirmed_.end()) return confirmed->second.config;
+  return Wins(key) ? key.Winner()->candidate.config : key.choice();
+}
+
+std::vector<CollectiveConfig> Guard::TrialsNext(const GuardedKey& key, const CollectiveConfig& choice,
+                                                GuardReason reason, bool adopt) const {
+  const bool may_try = !key.captured() && CreditNs() > 0;
+  if (regime_changed()) return may_try ? key.TrialsBeside(choice) : std::vector<CollectiveConfig>();
+  if (choice != key.choice()) return {};
+  // A winner whose adoption has to wait stays.
+  if (reason == GuardReason::kBudgetSpent && !Wins(key)) return {};
+  if (reason == GuardReason::kBudgetSpent) return {key.Winner()->candidate.config};
+  const bool goes_on = key.searching() && (Wins(key) || !TrialsAreOver(key));
+  const bool begins = adopt && !key.searching() && WorthTrials(key);
+  return goes_on || begins ? key.OpenTrials() : std::vector<CollectiveConfig>();
+}
+
+KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) const {
+  KeyPlan entry{key.key(), ChoiceNext(key, adopt), {}};
+  entry.trials = TrialsNext(key, entry.choice, reason, adopt);
+  entry.pause = PauseOf(key);
+  entry.in_blocks = InBlocksNext(key, reason);
+  entry.first_round = !key.AllMade(entry.trials);
+  entry.steady = IsSteadyWith(key, entry);
+  if (entry.first_round) entry.known_trials = key.KnownOf(entry.trials);
   return entry;
 }
 
@@ -266,7 +337,8 @@ bool Guard::InBlocksNext(const GuardedKey& key, GuardReason reason) const {
 }
 
 bool Guard::EndsSearch(const GuardedKey& key, const KeyPlan& entry, GuardReason reason) const {
-  return key.searching() && entry.trials.empty() && reason != GuardReason::kBudgetSpent && !Hidden(key);
+  if (reason == GuardReason::kBudgetSpent && !key.search_ended()) return false;
+  return key.searching() && entry.trials.empty() && !Hidden(key);
 }
 
 void Guard::AddCarried(Proposal& proposal) const {
@@ -291,23 +363,16 @@ void Guard::AddCarried(Proposal& proposal) const {
 }
 
 Proposal Guard::Propose(bool revocation, GuardReason reason) {
+  if (regime_changed()) Relearn();
   Proposal proposal{revocation, reason, plan_, {}};
   proposal.plan.keys.clear();
-  if (regime_changed()) Relearn();
   proposed_changes_ = regime_changes_;
   // What blocks say of all their keys together is one loss.
   const bool blocks_lose = effects_.blocks().verdict() == BlockComparison::Verdict::kTableIsSlower;
   int losses = revoked_by_loss_ + (blocks_lose ? 1 : 0);
   for (const auto& [code, key] : keys_) {
     losses += MustRevoke(key) && !(key.in_blocks() && blocks_lose) ? 1 : 0;
-    KeyPlan entry = EntryOf(key, !revocation);
-    entry.in_blocks = InBlocksNext(key, reason);
-    if (reason == GuardReason::kRegimeChanged && !key.captured() && probing_ns_ < BudgetNs()) {
-      entry.trials = key.TrialsBeside(entry.choice);
-    }
-    if (reason == GuardReason::kBudgetSpent) entry.trials.clear();
-    if (entry.first_round) entry.known_trials = key.KnownOf(entry.trials);
-    proposal.plan.keys.push_back(std::move(entry));
+    proposal.plan.keys.push_back(EntryOf(key, reason, !revocation));
   }
   for (const auto& [code, confirmed] : confirmed_) {
     if (!revocation && !keys_.contains(code))
@@ -319,6 +384,7 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   if (reason == GuardReason::kRegimeChanged || losses >= kLossesOfPolicy) {
     proposal.plan.others_use_policy = false;
   }
+  PaceTrials(proposal.plan);
   AddCarried(proposal);
   proposal.plan = Fitting(std::move(proposal.plan));
   return proposal;
@@ -394,7 +460,9 @@ void Guard::TakeUp(const KeyPlan& entry, GuardReason reason) {
   const bool has_verdict = effects_.blocks().verdict() != BlockComparison::Verdict::kOpen;
   if (key.in_blocks() && reason == GuardReason::kCompared && has_verdict) compared_.insert(code);
   if (key.choice() != entry.choice) compared_.erase(code);
+  const bool adopts = key.choice() != entry.choice;
   key.Use(entry.choice, entry.trials);
+  if (adopts) key.SetProven();  // by trials or by an earlier run
   key.SetInBlocks(entry.in_blocks);
 }
 

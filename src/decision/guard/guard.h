@@ -21,15 +21,17 @@
 #include "src/decision/guard/step_effects.h"
 #include "src/decision/guard/step_period.h"
 #include "src/decision/guard/timing_detector.h"
+#include "src/decision/guard/trial_pace.h"
 
 namespace dynamiccl {
 
 // Between two adoptions; revocations never wait.
 inline constexpr int64_t kGuardAdoptionSpacingNs = 5'000'000'000;
-// Share of communication time that trials and timing may cost.
-inline constexpr double kProbingBudget = 0.01;
-// And what they may cost before there is any: calls a key.
-inline constexpr double kProbingCreditCalls = 40;
+// What trials and timing may cost beside kProbingBudget of the communication time, before there is any: calls
+// a key, for all keys together.
+inline constexpr double kProbingCreditCalls = 1;
+// Of what adopted choices are shown to save, so much may be spent on more trials.
+inline constexpr double kProbingOfSavings = 0.5;
 
 // Of blocks in which keys that the program does not wait for are compared; the first step is left out.
 inline constexpr uint32_t kStepsOfBlock = 6;
@@ -50,18 +52,19 @@ using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regim
 enum class GuardReason : uint8_t {
   kSlowerThanNccl,  // a key's choice lost more than allowed, or is slower by the test
   kRegimeChanged,
-  kDoubt,        // samples speak against a choice, not yet enough: they become dense again
-  kTrialBarred,  // a trial above 3x its prediction is taken out
-  kBudgetSpent,  // all trials end
-  kFewerTrials,  // trials that are no gain are taken out, for the others to come sooner
-  kSearch,       // trials begin
-  kAdopt,        // a trial becomes the choice
-  kConfirmed,    // what an earlier run found becomes the choice
-  kSearchEnded,  // no trial was better, or the program does not wait for the key
-  kCompare,      // keys that the program does not wait for are compared by blocks of steps
-  kCompared,     // steps are no slower with the table
+  kDoubt,         // samples speak against a choice, not yet enough: they become dense again
+  kTrialBarred,   // a trial above 3x its prediction is taken out
+  kBudgetSpent,   // all trials end
+  kFewerTrials,   // trials that are no gain are taken out, for the others to come sooner
+  kSearch,        // trials begin
+  kAdopt,         // a trial becomes the choice
+  kConfirmed,     // what an earlier run found becomes the choice
+  kSearchEnded,   // no trial was better, or the program does not wait for the key
+  kCompare,       // keys that the program does not wait for are compared by blocks of steps
+  kCompared,      // steps are no slower with the table
+  kFasterTrials,  // they cost less than was thought, or more can be paid for
 };
-inline constexpr int kGuardReasons = 12;
+inline constexpr int kGuardReasons = 13;
 std::string_view Name(GuardReason reason);
 
 struct Proposal {
@@ -121,6 +124,8 @@ class Guard {
   // Keys that were ever captured: without samples, so without a promise.
   std::vector<TableKey> Unguarded() const;
   double probing_ns() const { return probing_ns_; }
+  // What choices that paired samples show to be faster than NCCL's have saved.
+  double saved_ns() const { return saved_ns_; }
   double total_ns() const { return total_ns_; }
   // Of it, the calls of keys of this level, as it was known then.
   double total_ns(Criticality level) const { return total_by_level_[static_cast<size_t>(level)]; }
@@ -134,7 +139,15 @@ class Guard {
   void TakeStepOf(const GuardedCall& call, const GuardedKey& key);
   void Account(const GuardedCall& call, GuardedKey& key);
   void Detect(const GuardedCall& call);
+  double CallOfEachKeyNs() const;
   double BudgetNs() const;
+  // What trials may cost now.
+  double CreditNs() const { return BudgetNs() - probing_ns_; }
+  bool IsCostly(const GuardedKey& key) const { return key.searching() && !key.only_winner_left(); }
+  // How often trials are made, by what they may cost and what there is to pay for them.
+  void PaceTrials(TablePlan& plan) const;
+  // Trials cost less than was thought, or more can be paid for: they could come twice as often.
+  bool CanGoFaster();
   bool WorthTrials(const GuardedKey& key) const;
   // Judged by steps, not by its own times.
   bool Hidden(const GuardedKey& key) const { return CriticalityOf(key.key()) == Criticality::kHidden; }
@@ -148,13 +161,18 @@ class Guard {
   bool TrialsAreOver(const GuardedKey& key) const { return key.search_ended() || Hidden(key); }
   std::vector<SettledKey> SettledNow() const;
   void Relearn();
-  // Entry of a key in the next version: as it is, then as what happened asks for.
-  KeyPlan EntryOf(const GuardedKey& key, bool adopt) const;
+  bool Wins(const GuardedKey& key) const { return key.Winner() != nullptr && !Hidden(key); }
+  // A key in the next version: as it is, then as what happened asks for.
+  CollectiveConfig ChoiceNext(const GuardedKey& key, bool adopt) const;
+  std::vector<CollectiveConfig> TrialsNext(const GuardedKey& key, const CollectiveConfig& choice,
+                                           GuardReason reason, bool adopt) const;
+  KeyPlan EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) const;
   bool InBlocksNext(const GuardedKey& key, GuardReason reason) const;
   // The entry ends the key's trials, with a winner or without.
   bool EndsSearch(const GuardedKey& key, const KeyPlan& entry, GuardReason reason) const;
   void AddCarried(Proposal& proposal) const;
-  uint32_t PauseOf(const GuardedKey& key) const;
+  uint16_t PauseOf(const GuardedKey& key) const;
+  bool IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const;
   Proposal Propose(bool revocation, GuardReason reason);
   void TakeUp(const KeyPlan& entry, GuardReason reason);
   void TakeUpUnlisted(const std::set<uint32_t>& listed);
@@ -213,6 +231,9 @@ class Guard {
   double total_ns_ = 0;
   std::array<double, kCriticalities> total_by_level_{};
   double probing_ns_ = 0;
+  double refunded_ns_ = 0;  // that trials took less than the choice
+  double saved_ns_ = 0;
+  uint64_t paced_at_ = 0;  // call at which the pace was last looked at
 };
 
 }  // namespace dynamiccl

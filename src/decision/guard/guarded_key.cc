@@ -22,7 +22,19 @@ constexpr double kFutile = -0.01;
 constexpr uint32_t kDoubtPairs = 12;
 constexpr double kDoubtedLoss = 0.03;
 constexpr int kMostDoubts = 16;
+// A choice that nobody measured goes when so many pairs say that it loses so much: one that saves 5 % at 5 %
+// noise is lost once in 1,000 by that, and can still be found by trials.
+constexpr uint32_t kUnprovenPairs = 16;
+constexpr double kUnprovenLoss = 0.01;
+constexpr uint32_t kUnprovenBadPairs = 6;
+constexpr double kUnprovenBad = 0.1;
 constexpr double kFarOut = 1;  // e times more, or less
+// A trial that was not made yet is taken to lose so much of a call at least, as if one pair had said so: of
+// predictions that promise a gain few are right.
+constexpr double kFirstTrialLoss = 0.3;
+// Of noise alone.
+constexpr double kLeastTrialLoss = 0.02;
+constexpr double kLeastMayGain = 0.05;
 // A trial behind the best one by so much, over the root of its pairs, will not be the best: two deviations of
 // the difference of two means at 5 % noise.
 constexpr uint32_t kBehindPairs = 4;
@@ -49,25 +61,36 @@ void GuardedKey::Use(const CollectiveConfig& choice, const std::vector<Collectiv
     account_.Restart();
     RestartComparison();
     trials_.clear();
+    resting_.clear();
+    calls_of_choice_ = 0;
+    proven_ = false;
   }
-  std::vector<Trial> used;
-  for (const CollectiveConfig& config : trials) {
-    const auto under_way = std::find_if(trials_.begin(), trials_.end(),
-                                        [&](const Trial& trial) { return trial.candidate.config == config; });
-    if (under_way != trials_.end()) {
-      used.push_back(*under_way);
-      continue;
-    }
-    const auto known = std::find_if(candidates_.begin(), candidates_.end(),
-                                    [&](const auto& candidate) { return candidate.config == config; });
-    used.emplace_back(known != candidates_.end() ? *known : ProbeCandidate{config, 1});
+  std::move(trials_.begin(), trials_.end(), std::back_inserter(resting_));
+  trials_.clear();
+  for (const CollectiveConfig& config : trials) TakeUpTrial(config);
+}
+
+void GuardedKey::TakeUpTrial(const CollectiveConfig& config) {
+  const auto rested = std::find_if(resting_.begin(), resting_.end(),
+                                   [&](const Trial& trial) { return trial.candidate.config == config; });
+  if (rested == resting_.end()) {
+    trials_.emplace_back(ProbeCandidate{config, PredictedFor(config)});
+    return;
   }
-  trials_ = std::move(used);
+  trials_.push_back(std::move(*rested));
+  resting_.erase(rested);
+}
+
+double GuardedKey::PredictedFor(const CollectiveConfig& config) const {
+  const auto known = std::find_if(candidates_.begin(), candidates_.end(),
+                                  [&](const auto& candidate) { return candidate.config == config; });
+  return known != candidates_.end() ? known->predicted : 1;
 }
 
 void GuardedKey::Take(const GuardedCall& call) {
   ++calls_;
   ++calls_of_version_;
+  ++calls_of_choice_;
   captured_ |= call.captured;
   const bool is_timed = call.transfer_ns > 0 && !call.captured;
   const double ns = is_timed ? static_cast<double>(call.compared_ns()) : -1;
@@ -113,7 +136,7 @@ double GuardedKey::ExcessOf(const GuardedCall& call) const {
 
 void GuardedKey::TakeTrial(const CollectiveConfig& config, double ns) {
   const TimeLevel& choice = ChoiceLevel();
-  if (choice.count() > 0) trial_cost_ns_ += std::max(0.0, ns - choice.mean());
+  if (choice.count() > 0) trial_cost_ns_ += ns - choice.mean();
   for (Trial& trial : trials_) {
     if (trial.candidate.config != config) continue;
     if (IsTooSlow(trial, ns)) {
@@ -173,13 +196,19 @@ void GuardedKey::Restart() {
   account_.Restart();
   RestartComparison();
   trials_.clear();
+  resting_.clear();
   barred_.clear();
   timed_ = 0;
 }
 
 bool GuardedKey::MustRevoke() const {
   if (choice_.leaves_nccl_alone()) return false;
-  return account_.Overspent() || slower_.Below(kWrongRevocation);
+  const auto loses = [this](uint32_t pairs, double loss) {
+    return slower_.count() >= pairs && slower_.mean() < -loss;
+  };
+  const bool in_vain =
+      !proven_ && (loses(kUnprovenPairs, kUnprovenLoss) || loses(kUnprovenBadPairs, kUnprovenBad));
+  return in_vain || account_.Overspent() || slower_.Below(kWrongRevocation);
 }
 
 bool GuardedKey::InDoubt() const {
@@ -214,6 +243,8 @@ std::vector<CollectiveConfig> GuardedKey::TrialsBeside(const CollectiveConfig& c
   std::vector<CollectiveConfig> trials;
   for (const ProbeCandidate& candidate : candidates_) {
     if (trials.size() == kMostTrials) break;
+    const Trial* made = choice == choice_ ? TrialOf(candidate.config) : nullptr;
+    if (made != nullptr && !made->goes_on()) continue;
     if (!IsBarred(candidate.config) && candidate.config != choice) trials.push_back(candidate.config);
   }
   std::stable_partition(trials.begin(), trials.end(),
@@ -246,10 +277,45 @@ bool GuardedKey::search_ended() const {
                       [](const Trial& trial) { return trial.state == Trial::State::kOpen; });
 }
 
-bool GuardedKey::all_trials_made() const {
-  return std::all_of(trials_.begin(), trials_.end(), [](const Trial& trial) {
-    return trial.timed > 0 || trial.state == Trial::State::kBarred;
+const Trial* GuardedKey::TrialOf(const CollectiveConfig& config) const {
+  for (const auto* trials : {&trials_, &resting_}) {
+    for (const Trial& trial : *trials) {
+      if (trial.candidate.config == config) return &trial;
+    }
+  }
+  return nullptr;
+}
+
+bool GuardedKey::AllMade(const std::vector<CollectiveConfig>& trials) const {
+  return std::all_of(trials.begin(), trials.end(), [this](const CollectiveConfig& config) {
+    const Trial* trial = TrialOf(config);
+    return trial != nullptr && (trial->timed > 0 || trial->state == Trial::State::kBarred);
   });
+}
+
+double GuardedKey::RatioOf(const CollectiveConfig& config) const {
+  const Trial* trial = TrialOf(config);
+  if (trial == nullptr || trial->better.count() == 0) return PredictedFor(config);
+  const double first = std::log1p(kFirstTrialLoss);
+  return std::exp((first + trial->ratio_sum) / (1 + trial->better.count()));
+}
+
+double GuardedKey::TrialCostNs(const std::vector<CollectiveConfig>& trials) const {
+  double lost = 0;
+  for (const CollectiveConfig& config : trials) {
+    const Trial* trial = TrialOf(config);
+    const bool shown = trial != nullptr && trial->better.count() > 0;
+    lost += std::max(RatioOf(config) - 1, shown ? -kFirstTrialLoss : kFirstTrialLoss);
+  }
+  const double a_call =
+      std::max(kLeastTrialLoss, lost / static_cast<double>(std::max<size_t>(trials.size(), 1)));
+  return a_call * (ChoiceLevel().count() > 0 ? ChoiceLevel().mean() : account_.default_ns());
+}
+
+double GuardedKey::MayGain(const std::vector<CollectiveConfig>& trials) const {
+  double gain = kLeastMayGain;
+  for (const CollectiveConfig& config : trials) gain = std::max(gain, 1 - RatioOf(config));
+  return gain;
 }
 
 std::optional<double> GuardedKey::Ratio() const {

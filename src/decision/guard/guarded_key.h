@@ -66,8 +66,12 @@ class GuardedKey {
   bool captured() const { return captured_; }
   size_t trials() const { return trials_.size(); }
   bool searching() const { return !trials_.empty(); }
-  // The choice is not NCCL's and costs more than allowed, or is slower than NCCL's by the paired samples.
+  // The choice is not NCCL's and costs more than allowed, or is slower than NCCL's by the paired samples, or
+  // is unproven and they do not speak for it.
   bool MustRevoke() const;
+  // The choice was measured to be better, by this run's trials or by an earlier run's: some pairs against it
+  // do not end it. It holds until the choice changes.
+  void SetProven() { proven_ = true; }
   // Calls of several times NCCL's time on end: too slow even where the program does not wait.
   bool IsGross() const { return !choice_.leaves_nccl_alone() && account_.IsGross(); }
   // The version's dense samples are made, and by the paired ones the choice loses, though not surely: it is
@@ -85,9 +89,16 @@ class GuardedKey {
   bool MustStopTrial() const;
   // The best of the trials, once it is shown to be better than the choice.
   const Trial* Winner() const;
+  // Nothing is tried but what is shown to be better: it costs nothing to go on.
+  bool only_winner_left() const { return trials_.size() == 1 && Winner() != nullptr; }
+  // What these may cost a call each, in nanoseconds, from their predictions and what they showed. Never
+  // little before they showed it.
+  double TrialCostNs(const std::vector<CollectiveConfig>& trials) const;
+  // Share of the choice's time that the best of them may save.
+  double MayGain(const std::vector<CollectiveConfig>& trials) const;
   bool search_ended() const;
-  // Every trial in use has been made at least once.
-  bool all_trials_made() const;
+  // Each of them was made at least once beside this choice.
+  bool AllMade(const std::vector<CollectiveConfig>& trials) const;
   // Time of the choice over NCCL's, by the paired samples of this span; nothing before there are some.
   std::optional<double> Ratio() const;
   uint32_t pairs() const { return slower_.count(); }
@@ -96,11 +107,18 @@ class GuardedKey {
   // The version in use compares the key by blocks of steps.
   bool in_blocks() const { return in_blocks_; }
   void SetInBlocks(bool in_blocks) { in_blocks_ = in_blocks; }
-  // What trials have cost since the last question, in nanoseconds.
+  // What trials have cost since the last question, in nanoseconds; below 0: they took less than the choice.
   double TakeTrialCost();
+  // Calls since the choice last changed.
+  uint32_t calls_of_choice() const { return calls_of_choice_; }
 
  private:
+  void TakeUpTrial(const CollectiveConfig& config);
+  double PredictedFor(const CollectiveConfig& config) const;
   const TimeLevel& ChoiceLevel() const;
+  const Trial* TrialOf(const CollectiveConfig& config) const;
+  // Time over the choice's: as predicted, then as seen.
+  double RatioOf(const CollectiveConfig& config) const;
   void TakeTrial(const CollectiveConfig& config, double ns);
   void TakeCompared(const GuardedCall& call, double log_time);
   bool IsTooSlow(const Trial& trial, double ns) const;
@@ -115,6 +133,7 @@ class GuardedKey {
   CollectiveConfig choice_;
   std::vector<ProbeCandidate> candidates_;
   std::vector<Trial> trials_;
+  std::vector<Trial> resting_;  // of an earlier version with this choice: they go on where they were
   std::vector<CollectiveConfig> barred_;
   std::vector<CollectiveConfig>
       harmless_;  // made or the choice, and never too slow; a change of the fabric does not end it
@@ -124,8 +143,10 @@ class GuardedKey {
   int doubts_ = 0;                                     // of this choice
   uint32_t calls_ = 0;
   uint32_t calls_of_version_ = 0;
+  uint32_t calls_of_choice_ = 0;
   uint32_t timed_ = 0;
   bool captured_ = false;
+  bool proven_ = false;
   bool in_blocks_ = false;
   double trial_cost_ns_ = 0;
 };

@@ -10,8 +10,8 @@
 namespace dynamiccl {
 
 inline constexpr double kTimeBudget = 0.01;
-// Calls at NCCL's time that a choice may lose at first: four bad calls of 10x.
-inline constexpr double kFirstCreditCalls = 40;
+// Calls at NCCL's time that a choice may lose at first. Four calls of 10x revoke it whatever they lost.
+inline constexpr double kFirstCreditCalls = 8;
 // Times of a call count as at most so many times what is expected of it: one stall of the machine is no cost
 // of a choice.
 inline constexpr double kWinsoriseTimes = 4;

@@ -13,7 +13,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c504344;  // "DCPL"
-constexpr uint16_t kVersion = 3;
+constexpr uint16_t kVersion = 4;
 constexpr size_t kHeaderBytes = 24;
 constexpr size_t kChecksumBytes = 8;
 constexpr size_t kKeyBytes = 13;
@@ -22,6 +22,7 @@ constexpr size_t kConfigBytes = 3;
 constexpr size_t kMostBytes = 7936;
 constexpr uint8_t kInBlocks = 1;
 constexpr uint8_t kFirstRound = 2;
+constexpr uint8_t kSteady = 4;
 
 void PutConfig(ByteWriter& out, const CollectiveConfig& config) {
   out.Put(config.algorithm);
@@ -33,8 +34,10 @@ void PutKey(ByteWriter& out, const KeyPlan& key) {
   out.Put(key.key.collective);
   out.Put(key.key.size_class.index);
   out.Put(key.key.role);
-  out.Put(static_cast<uint8_t>((key.in_blocks ? kInBlocks : 0) | (key.first_round ? kFirstRound : 0)));
+  out.Put(static_cast<uint8_t>((key.in_blocks ? kInBlocks : 0) | (key.first_round ? kFirstRound : 0) |
+                               (key.steady ? kSteady : 0)));
   out.Put(key.pause);
+  out.Put(key.rest);
   PutConfig(out, key.choice);
   out.Put(static_cast<uint8_t>(key.trials.size()));
   out.Put(key.known_trials);
@@ -71,8 +74,10 @@ bool GetKey(ByteReader& in, KeyPlan& key) {
   const auto flags = in.Get<uint8_t>();
   key.in_blocks = (flags & kInBlocks) != 0;
   key.first_round = (flags & kFirstRound) != 0;
-  key.pause = in.Get<uint32_t>();
-  if (!in.ok() || flags > (kInBlocks | kFirstRound)) return false;
+  key.steady = (flags & kSteady) != 0;
+  key.pause = in.Get<uint16_t>();
+  key.rest = in.Get<uint16_t>();
+  if (!in.ok() || flags > (kInBlocks | kFirstRound | kSteady)) return false;
   if (static_cast<int>(key.key.collective) >= kTunableCollectives) return false;
   if (static_cast<int>(key.key.role) >= kRoles) return false;
   return GetConfig(in, key.key.collective, key.choice) && GetTrials(in, key);

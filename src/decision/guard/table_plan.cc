@@ -7,13 +7,13 @@ namespace dynamiccl {
 namespace {
 
 // The trials of the first round, one after the other, then those of the rounds in which they are repeated:
-// both in groups of `group`, each with one call of the choice at a place of its own. This call's number among
-// the trials; -1: the choice's.
+// both in groups of `group`, each with one call of the choice at a place of its own and key.rest more after
+// it. This call's number among the trials; -1: the choice's.
 int64_t NumberAt(const KeyPlan& key, uint32_t group, uint32_t since) {
-  const uint32_t block = since / (group + 1);
+  const uint32_t block = since / (group + 1 + key.rest);
   const uint32_t choice = PlaceIn(group + 1, KeyCode(key.key), block);
-  const uint32_t place = since % (group + 1);
-  if (place == choice) return -1;
+  const uint32_t place = since % (group + 1 + key.rest);
+  if (place == choice || place > group) return -1;
   return int64_t{block} * group + place - (place > choice ? 1 : 0);
 }
 
@@ -34,7 +34,7 @@ int TrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t ordinal) {
     if (ordinal < plan.trial_from) return -1;
     since -= plan.trial_from;
     const int64_t first = NumberAt(key, group, since);
-    const auto round = static_cast<uint32_t>((trials + group - 1) / group * (group + 1));
+    const auto round = static_cast<uint32_t>((trials + group - 1) / group * (group + 1 + key.rest));
     if (since < round) return first < trials ? static_cast<int>(first) : -1;
     since -= round;
     if (since < key.pause) return KnownTrialAt(plan, key, since);
@@ -45,17 +45,17 @@ int TrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t ordinal) {
 }
 
 // Denser as long as little is known.
-bool IsDefaultSample(const KeyPlan& key, uint32_t ordinal) {
-  const uint32_t period = ordinal < kDenseCalls    ? kDensePeriod
-                          : ordinal < kMiddleCalls ? kMiddlePeriod
-                                                   : kSparsePeriod;
+bool IsDefaultSample(const KeyPlan& key, bool steady, uint32_t ordinal) {
+  const uint32_t period = steady || ordinal >= kMiddleCalls ? kSparsePeriod
+                          : ordinal < kDenseCalls           ? kDensePeriod
+                                                            : kMiddlePeriod;
   return ordinal % period == PlaceIn(period, KeyCode(key.key) + 1, ordinal / period);
 }
 
 PlannedUse UseAt(const TablePlan& plan, const KeyPlan& key, bool default_samples, uint32_t ordinal) {
   const int trial = TrialAt(plan, key, ordinal);
   if (trial >= 0) return {CallUse::kTrial, trial};
-  if (default_samples && IsDefaultSample(key, ordinal)) return {CallUse::kDefaultSample, -1};
+  if (default_samples && IsDefaultSample(key, key.steady, ordinal)) return {CallUse::kDefaultSample, -1};
   return {};
 }
 
@@ -89,10 +89,14 @@ PlannedUse UseOf(const TablePlan& plan, const KeyPlan& key, bool default_samples
 }
 
 bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, uint32_t ordinal) {
-  if (ordinal < kDenseCalls) return true;
+  const bool at_stake = default_samples || !key.trials.empty();
+  if (at_stake && !key.steady && ordinal < kDenseCalls) return true;
+  if (!at_stake && !key.steady && ordinal < kCalmCalls)
+    return ordinal % kCalmPeriod == PlaceIn(kCalmPeriod, KeyCode(key.key), ordinal / kCalmPeriod);
   if (UseAt(plan, key, default_samples, ordinal).use != CallUse::kChoice) return true;
   // A key at NCCL's choice has no samples beside it, but is watched as often.
-  const bool watched = IsDefaultSample(key, ordinal) || IsDefaultSample(key, ordinal + 1);
+  const bool steady = key.steady || !at_stake;
+  const bool watched = IsDefaultSample(key, steady, ordinal) || IsDefaultSample(key, steady, ordinal + 1);
   return watched || UseAt(plan, key, default_samples, ordinal + 1).use != CallUse::kChoice;
 }
 

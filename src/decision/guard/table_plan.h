@@ -15,10 +15,15 @@ namespace dynamiccl {
 
 // The prior's best five and neighbours in channels.
 inline constexpr int kMostTrials = 8;
-// A key's first calls under a version: all are timed, and one in kDensePeriod is left to NCCL where the
-// choice is not NCCL's own: enough to see within a dozen calls what is several times slower.
+// A key's first calls under a choice that is not NCCL's own: all are timed, and one in kDensePeriod is left
+// to NCCL. So what is not proven yet is used in half of the calls, and what is several times slower is seen
+// within a dozen.
 inline constexpr uint32_t kDenseCalls = 48;
-inline constexpr uint32_t kDensePeriod = 4;
+inline constexpr uint32_t kDensePeriod = 2;
+// At NCCL's choice and without trials nothing is at stake: 24 times, what the timing detector learns from,
+// are spread over so many calls.
+inline constexpr uint32_t kCalmCalls = 96;
+inline constexpr uint32_t kCalmPeriod = 4;
 // Then for a while one in kMiddlePeriod and a call beside it: enough for the test to see what is 1.2x slower.
 inline constexpr uint32_t kMiddleCalls = 192;
 inline constexpr uint32_t kMiddlePeriod = 12;
@@ -41,8 +46,13 @@ struct KeyPlan {
   bool in_blocks = false;
   // Each trial has not been made yet: one call each, then a pause. Otherwise they go on at once.
   bool first_round = true;
+  // The choice was judged under versions before this one: its samples go on as they were, one in
+  // kSparsePeriod.
+  bool steady = false;
   // Calls of the key between that call of a trial and its second: in them a trial that failed is taken out.
-  uint32_t pause = 32;
+  uint16_t pause = 32;
+  // Calls of the choice after each group of trials: what trials may cost a call is spread over them.
+  uint16_t rest = 0;
   // So many of the trials, the first ones, were made before the fabric changed and did no harm: the pause is
   // not theirs.
   uint8_t known_trials = 0;

@@ -72,6 +72,17 @@ TEST(KeyAccount, FourCallsOfTenTimesAreGross) {
   KeyAccount account;
   for (int i = 0; i < 4; ++i) account.TakeDefault(100);
   for (int i = 0; i < 3; ++i) account.TakeChoice(1000);
+  EXPECT_FALSE(account.IsGross());
+  account.TakeChoice(1000);
+  EXPECT_TRUE(account.IsGross());
+  EXPECT_TRUE(account.Overspent());
+}
+
+// Each counts as 4x: the credit of eight calls is used up by the third.
+TEST(KeyAccount, ThreeCallsOfTenTimesAreMoreThanTheCredit) {
+  KeyAccount account;
+  for (int i = 0; i < 4; ++i) account.TakeDefault(100);
+  for (int i = 0; i < 2; ++i) account.TakeChoice(1000);
   EXPECT_FALSE(account.Overspent());
   account.TakeChoice(1000);
   EXPECT_TRUE(account.Overspent());
@@ -91,8 +102,8 @@ TEST(KeyAccount, ALossOfFivePercentIsFoundByItsSum) {
   int calls = 0;
   for (int i = 0; i < 64; ++i) account.TakeDefault(100);
   while (!account.Overspent() && calls < 5000) account.TakeChoice(105), ++calls;
-  // 40 calls of credit and 1 % of the calls so far, at 5 % a call.
-  EXPECT_NEAR(calls, 40 / 0.04, 40);
+  // 8 calls of credit and 1 % of the calls so far, at 5 % a call.
+  EXPECT_NEAR(calls, 8 / 0.04, 20);
 }
 
 TEST(KeyAccount, GainsAreNotSavedUp) {

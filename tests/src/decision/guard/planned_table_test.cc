@@ -33,7 +33,9 @@ TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
     for (size_t trial = random() % (kMostTrials + 1); trial > 0; --trial) key.trials.push_back(any());
     key.in_blocks = random() % 4 == 0;
     key.first_round = random() % 2 == 0;
-    key.pause = static_cast<uint32_t>(random() % 100);
+    key.steady = random() % 2 == 0;
+    key.pause = static_cast<uint16_t>(random() % 100);
+    key.rest = static_cast<uint16_t>(random());
     key.known_trials = static_cast<uint8_t>(random() % (key.trials.size() + 1));
     plan.keys.push_back(std::move(key));
   }
@@ -54,6 +56,9 @@ TEST(PlanBytes, PlansSurvive) {
       EXPECT_EQ(read->keys[i].choice, plan.keys[i].choice);
       EXPECT_EQ(read->keys[i].trials, plan.keys[i].trials);
       EXPECT_EQ(read->keys[i].known_trials, plan.keys[i].known_trials);
+      EXPECT_EQ(read->keys[i].steady, plan.keys[i].steady);
+      EXPECT_EQ(read->keys[i].pause, plan.keys[i].pause);
+      EXPECT_EQ(read->keys[i].rest, plan.keys[i].rest);
     }
   }
 }

@@ -11,7 +11,7 @@ namespace {
 using namespace dynamiccl::testing;
 
 void Print(const Promise& promise) {
-  fmt::print("{:10} {:8} {:8} {:4} jobs: {}\n", promise.name, Name(promise.timing), promise.noise,
+  fmt::print("{:12} {:8} {:8} {:4} jobs: {}\n", promise.name, Name(promise.timing), promise.noise,
              promise.jobs, promise.figures);
 }
 
@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
   app.add_option("--keys", options.keys, "Keys of the job.")->check(CLI::Range(1, 40));
   app.add_option("--quiet-minutes", options.quiet_minutes, "Of each quiet job.")->check(CLI::PositiveNumber);
   app.add_option("--only", only,
-                 "bad-policy, slower, spoilt, degraded, quiet, store, straggler or hidden; empty: all.");
+                 "bad-policy, slower, spoilt, degraded, quiet, store, straggler, hidden, growing, short or "
+                 "short-slower; empty: all.");
   std::string timing_only;
   app.add_option("--timing", timing_only, "all, planned or windows; empty: each of them.");
   CLI11_PARSE(app, argc, argv);

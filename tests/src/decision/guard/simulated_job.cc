@@ -10,7 +10,6 @@ namespace {
 
 constexpr double kNoise = 0.05;
 constexpr double kComputeNoise = 0.02;
-constexpr int64_t kStepNs = 100'000'000;  // without what the program waits for
 
 double Uniform(std::mt19937_64& random, double from, double to) {
   return std::uniform_real_distribution(from, to)(random);
@@ -83,6 +82,7 @@ void SimulatedJob::DrawRatios(TrueKey& key) {
   for (TrueKey::Config& config : key.configs) {
     config.predicted = std::exp(Uniform(random_, -0.2, 1.0));
     config.ratio = config.predicted * std::exp(Normal(random_, options_.spread));
+    if (options_.nothing_to_win) config.ratio = std::max(config.ratio, 1.0);
   }
   if (options_.policy_ratio > 0) key.configs[11].ratio = options_.policy_ratio;
 }
@@ -128,7 +128,7 @@ double SimulatedJob::NoiseOf(int place) {
     noise += std::log(Uniform(random_, 1, 5));
   }
   if (options_.noise == Noise::kBursts) {
-    const double chance = static_cast<double>(kStepNs) / options_.calls_per_step / 20e9;
+    const double chance = static_cast<double>(options_.step_ns) / options_.calls_per_step / 20e9;
     if (Uniform(random_, 0, 1) < chance) burst_until_ns_ = now_ns_ + 300'000'000;
     if (now_ns_ < burst_until_ns_) noise += std::log(1.4);
   }
@@ -193,8 +193,8 @@ void SimulatedJob::Call(size_t index, int place) {
 }
 
 double SimulatedJob::PassedNs(size_t key, const CollectiveConfig& config, double transfer_ns) {
-  double compute_ns =
-      static_cast<double>(kStepNs) / options_.calls_per_step * std::exp(Normal(pace_random_, kComputeNoise));
+  double compute_ns = static_cast<double>(options_.step_ns) / options_.calls_per_step *
+                      std::exp(Normal(pace_random_, kComputeNoise));
   if (key >= static_cast<size_t>(options_.hidden_keys)) {
     late_ns_.push_back(options_.exposed * transfer_ns);
     if (late_ns_.size() <= static_cast<size_t>(options_.waits_late * options_.calls_per_step))
@@ -244,7 +244,7 @@ void SimulatedJob::RunSteps(int steps) {
   for (int i = 0; i < steps; ++i) Step();
 }
 void SimulatedJob::RunFor(int64_t ns) {
-  RunSteps(static_cast<int>(ns / kStepNs));
+  RunSteps(static_cast<int>(ns / options_.step_ns));
 }
 
 void SimulatedJob::ChangeFabric(double factor, double share_of_keys, bool redraw) {

@@ -55,6 +55,8 @@ struct JobOptions {
   std::map<uint32_t, CollectiveConfig> confirmed;  // or these, by KeyCode
   double spread = 0.3;                             // how far true ratios lie off the predicted, in logs
   int class_step = 1;                              // size classes from one key to the next
+  bool nothing_to_win = false;                     // no config is faster than NCCL's choice
+  int64_t step_ns = 100'000'000;                   // without what the program waits for
   bool carries = true;                             // GuardOptions::carries
 };
 

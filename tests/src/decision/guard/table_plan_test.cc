@@ -50,6 +50,24 @@ TEST(TablePlan, WhatIsKnownGoesOnInThePause) {
   EXPECT_EQ(made[2], 0) << "it may have failed";
 }
 
+TEST(TablePlan, TrialsComeAsRarelyAsTheirCostAsks) {
+  const TablePlan plan;
+  KeyPlan key = KeyWith({kTreeLl, kRingLl, {Algorithm::kRing, Protocol::kSimple, 8}});
+  key.rest = 96;
+  for (const bool first_round : {true, false}) {
+    key.first_round = first_round;
+    std::map<int, int> made;
+    uint32_t timed = 0;
+    for (uint32_t ordinal = 0; ordinal < 2024; ++ordinal) {
+      const PlannedUse use = UseOf(plan, key, false, {ordinal, ordinal});
+      if (use.use == CallUse::kTrial) ++made[use.trial];
+      timed += use.use == CallUse::kTrial && IsTimed(plan, key, false, ordinal) ? 1 : 0;
+    }
+    for (const int trial : {0, 1, 2}) EXPECT_NEAR(made[trial], 20, 1) << "one group in 100 calls";
+    EXPECT_EQ(timed, static_cast<uint32_t>(made[0] + made[1] + made[2])) << "every trial is timed";
+  }
+}
+
 TEST(TablePlan, TrialsUnderWayGoOnAtOnce) {
   const TablePlan plan;
   KeyPlan key = KeyWith({kTreeLl});
@@ -100,6 +118,33 @@ TEST(TablePlan, SamplesOfNcclsChoiceAreDenseAtFirstThenOnePercent) {
   EXPECT_NEAR(sparse, 100, 1);
   EXPECT_NEAR(static_cast<double>(timed), 200, 4) << "1 % of the calls";
   EXPECT_EQ(UseOf(plan, key, false, {3, 0}), PlannedUse{}) << "a choice that is NCCL's own needs no samples";
+}
+
+TEST(TablePlan, ASteadyChoiceIsNotSampledAnew) {
+  const TablePlan plan;
+  KeyPlan key = KeyWith({});
+  key.choice = kTreeLl;
+  key.steady = true;
+  int samples = 0;
+  int timed = 0;
+  for (uint32_t ordinal = 0; ordinal < 20'000; ++ordinal) {
+    samples += UseOf(plan, key, true, {ordinal, 0}).use == CallUse::kDefaultSample ? 1 : 0;
+    timed += IsTimed(plan, key, true, ordinal) ? 1 : 0;
+  }
+  EXPECT_EQ(samples, 20'000 / static_cast<int>(kSparsePeriod));
+  EXPECT_LE(timed, 2 * samples + 1);
+}
+
+TEST(TablePlan, NcclsChoiceIsTimedNowAndThenUntilItIsKnown) {
+  const TablePlan plan;
+  const KeyPlan key = KeyWith({});
+  uint32_t timed = 0;
+  for (uint32_t ordinal = 0; ordinal < kCalmCalls; ++ordinal)
+    timed += IsTimed(plan, key, false, ordinal) ? 1 : 0;
+  EXPECT_EQ(timed, kCalmCalls / kCalmPeriod);
+  for (uint32_t ordinal = kCalmCalls; ordinal < 20'000; ++ordinal)
+    timed += IsTimed(plan, key, false, ordinal) ? 1 : 0;
+  EXPECT_NEAR(timed, 24 + 200, 4) << "then 1 % of the calls";
 }
 
 // A step of 40 calls in which the key has 4: with a fixed place a sample would always meet the same of the

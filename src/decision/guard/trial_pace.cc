@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/trial_pace.h"
+
+#include <algorithm>
+
+namespace dynamiccl {
+namespace {
+
+// Calls that a trial takes until it has an answer, most often.
+constexpr double kCallsOfTrial = 4;
+// Once the fabric was seen to change trials come at once, where what they may cost is at most this share of
+// what is left: the choices of before are gone, and the job is known to be long.
+constexpr double kShareAtOnce = 0.5;
+// What trials may cost a call grows by this share with each call a key that is left to pay for them, up to so
+// much of the communication time.
+constexpr double kFasterACreditCall = 0.5;
+constexpr double kMostShareOfTrials = 0.05;
+constexpr double kLongestRest = 4096;
+
+double ShareOfTime(const TrialFunds& funds) {
+  const double credit_calls = std::max(0.0, funds.credit_ns) / std::max(1.0, funds.call_of_each_key_ns);
+  return std::min(kProbingBudget * (1 + kFasterACreditCall * credit_calls), kMostShareOfTrials);
+}
+
+}  // namespace
+
+std::vector<uint16_t> RestsBetweenTrials(const std::vector<TriedKey>& keys, const TrialFunds& funds) {
+  std::vector<uint16_t> rests(keys.size(), 0);
+  double need_ns = 0;
+  double worth_ns = 0;
+  for (const TriedKey& key : keys) {
+    need_ns += kCallsOfTrial * key.trials * key.trial_ns;
+    worth_ns += key.worth_ns;
+  }
+  if (funds.after_change && need_ns <= kShareAtOnce * funds.credit_ns) return rests;
+  const double may_cost_ns = ShareOfTime(funds) * funds.total_ns;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const TriedKey& key = keys[i];
+    const double share = worth_ns > 0 ? key.worth_ns / worth_ns : 1;
+    const double a_call_ns = may_cost_ns * share / std::max(key.calls, 1u);
+    const double group = std::min(funds.group, key.trials);
+    const double calls = group * key.trial_ns / std::max(a_call_ns, 1e-9);
+    rests[i] = static_cast<uint16_t>(std::clamp(calls - group - 1, 0.0, kLongestRest));
+  }
+  return rests;
+}
+
+}  // namespace dynamiccl

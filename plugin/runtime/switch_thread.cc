@@ -24,6 +24,8 @@ constexpr int64_t kReachNs = 30'000'000'000;
 // A host that has refused connections to the leader's port for so long has no such process any more: it
 // closes that port at its end alone.
 constexpr int64_t kEndedNs = 1'000'000'000;
+// Times that are fewer than are told together wait at most so long.
+constexpr int kTellMs = 20;
 // Between two looks at what was decided: often enough against the seconds that a difference may last, and
 // rarely enough to cost nothing.
 constexpr int kLookMs = 1000;
@@ -77,7 +79,8 @@ int SwitchThread::TimeoutMs() const {
   int timeout = joined_.empty() ? -1 : kLookMs;
   for (const Joined& joined : joined_) {
     if (!joined.tables->gate().idle()) return kArmedTickMs;
-    if (!joined.fd.valid()) timeout = kRetryMs;
+    if (!joined.fd.valid()) timeout = std::min(timeout, kRetryMs);
+    if (joined.times && joined.times->tells()) timeout = std::min(timeout, kTellMs);
   }
   return timeout;
 }

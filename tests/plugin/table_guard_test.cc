@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "plugin/runtime/times_report.h"
 #include "src/base/clock.h"
 #include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/plan_bytes.h"
@@ -83,6 +84,18 @@ class GuardedJob {
   int64_t now_ns_ = 0;
   bool refuse_ = false;
 };
+
+TEST(TimesReport, WakesOnceForTimesThatAreToldTogether) {
+  int wakes = 0;
+  TimesReport report([&] { ++wakes; });
+  for (uint64_t call = 0; call < 2 * kTimesToldTogether; ++call) {
+    report.Add({call, Collective::kAllReduce, 1000});
+    EXPECT_EQ(wakes, call + 1 >= kTimesToldTogether ? 1 : 0) << "they were not taken yet";
+  }
+  EXPECT_EQ(report.Take().size(), 2 * kTimesToldTogether);
+  for (uint64_t call = 0; call < kTimesToldTogether; ++call) report.Add({call, Collective::kAllReduce, 1000});
+  EXPECT_EQ(wakes, 2);
+}
 
 TEST(TableGuard, TakesBackAPolicyThatIsTenTimesSlower) {
   GuardedJob job;

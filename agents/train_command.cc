@@ -117,6 +117,8 @@ Json ToJson(size_t configs, const ConfigTrainingReport& report) {
   return {{"measured_configs", configs},
           {"error_factor", std::exp2(report.error_octaves)},
           {"cost_model_error_factor", std::exp2(report.prior_octaves)},
+          {"error_factor_within_keys", std::exp2(report.error_within_keys)},
+          {"cost_model_error_factor_within_keys", std::exp2(report.prior_within_keys)},
           {"seconds", report.seconds}};
 }
 
@@ -129,13 +131,14 @@ ConfigNetworks TrainConfigAgent(const TrainSettings& settings, const std::vector
   ConfigNetworks networks = TrainConfig(samples, training, &report);
   account.Note("config", ToJson(samples.size(), report),
                fmt::format("config: {} measured configs, {} iterations, error a factor of {:.3f} (cost "
-                           "model {:.3f})",
+                           "model {:.3f}), within a key {:.3f} ({:.3f})",
                            samples.size(), training.iterations, std::exp2(report.error_octaves),
-                           std::exp2(report.prior_octaves)));
+                           std::exp2(report.prior_octaves), std::exp2(report.error_within_keys),
+                           std::exp2(report.prior_within_keys)));
   return networks;
 }
 
-// A policy whose trees alone are filled.
+// A policy whose trees alone are filled. `samples` are at the networks' levels.
 Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
                                               const std::vector<ConfigSample>& samples,
                                               TrainingAccount& account) {
@@ -188,7 +191,7 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   policy->tensors = base->tensors;
   DYNAMICCL_CHECK_OK(ExportConfig(networks, samples, policy->tensors));
   WidenDomain(base->tensors, policy->tensors);
-  RefreshLeaves(samples, policy->tensors);
+  RefreshLeaves(AtLevelsOf(networks, samples), policy->tensors);
   FillGoldenFeatures(samples, policy->tensors);
   FillGoldenOutputs(policy->tensors);
   account.Note("config", ToJson(samples.size(), report),
@@ -240,7 +243,7 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   }
   const TriggerNetwork trigger = TrainTriggerAgent(settings, recorded, account);
   const ConfigNetworks config = TrainConfigAgent(settings, samples, account);
-  DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, samples, account));
+  DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, AtLevelsOf(config, samples), account));
 
   std::mt19937_64 random(settings.seed + 1);
   JobPlan plan = Completed({});

@@ -18,7 +18,7 @@ struct TrainSettings {
   HoldOut hold_out;
   uint64_t seed = 1;
   int trigger_iterations = 5000;
-  int config_iterations = 1500;
+  int config_iterations = 3000;
   std::string json;  // empty: none; "-": standard output, and the talk goes to standard error
 };
 

@@ -37,6 +37,16 @@ double MeanResidual(const std::vector<ConfigSample>& samples) {
   return samples.empty() ? 0 : sum / static_cast<double>(samples.size());
 }
 
+// Of mean 1: XGBoost's bound on what a leaf must hold counts them.
+std::vector<float> WeightsOf(const std::vector<ConfigSample>& samples) {
+  double sum = 0;
+  for (const ConfigSample& sample : samples) sum += sample.weight;
+  std::vector<float> weights;
+  for (const ConfigSample& sample : samples)
+    weights.push_back(static_cast<float>(sample.weight * static_cast<double>(samples.size()) / sum));
+  return weights;
+}
+
 Result<Matrix> MatrixOf(const std::vector<ConfigSample>& samples, double base) {
   std::vector<float> inputs, targets;
   for (const ConfigSample& sample : samples) {
@@ -50,6 +60,9 @@ Result<Matrix> MatrixOf(const std::vector<ConfigSample>& samples, double base) {
   Matrix matrix(handle);
   DYNAMICCL_CHECK_OK(
       Check(XGDMatrixSetFloatInfo(handle, "label", targets.data(), targets.size()), "targets"));
+  const std::vector<float> weights = WeightsOf(samples);
+  DYNAMICCL_CHECK_OK(
+      Check(XGDMatrixSetFloatInfo(handle, "weight", weights.data(), weights.size()), "weights"));
   return matrix;
 }
 

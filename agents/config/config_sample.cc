@@ -2,28 +2,39 @@
 #include "agents/config/config_sample.h"
 
 #include <cmath>
+#include <map>
 
 namespace dynamiccl::agents {
 namespace {
 
-double Log2Picoseconds(double microseconds) {
-  return std::log2(microseconds * 1e6);
+// `sample_of` gets the features of a config, its prior and its log2 picoseconds.
+template <typename SampleOf>
+std::vector<ConfigSample> PricedSamples(const std::vector<SweptKey>& keys, SampleOf sample_of) {
+  std::map<size_t, double> keys_of_file;
+  for (const SweptKey& key : keys) ++keys_of_file[key.file];
+  std::vector<ConfigSample> samples;
+  for (size_t number = 0; number < keys.size(); ++number) {
+    const SweptKey& key = keys[number];
+    const ConfigContext context(key.model, key.question);
+    for (const SweptConfig& swept : key.configs) {
+      const ConfigAction action = context.Price(swept.config);
+      if (action.prior <= 0) continue;
+      ConfigSample sample =
+          sample_of(context.Features(action), action.prior / 65536.0, std::log2(swept.time.pick * 1e6));
+      sample.key = number;
+      sample.weight = 1 / std::sqrt(keys_of_file[key.file]);
+      samples.push_back(sample);
+    }
+  }
+  return samples;
 }
 
 }  // namespace
 
 std::vector<ConfigSample> SamplesOf(const std::vector<SweptKey>& keys) {
-  std::vector<ConfigSample> samples;
-  for (const SweptKey& key : keys) {
-    const ConfigContext context(key.model, key.question);
-    for (const SweptConfig& swept : key.configs) {
-      const ConfigAction action = context.Price(swept.config);
-      if (action.prior <= 0) continue;
-      samples.push_back(
-          {context.Features(action), Log2Picoseconds(swept.time.pick) - action.prior / 65536.0});
-    }
-  }
-  return samples;
+  return PricedSamples(keys, [](const ConfigInputs& inputs, double prior, double log2_picoseconds) {
+    return ConfigSample{inputs, log2_picoseconds - prior};
+  });
 }
 
 ConfigInputs WithoutPrior(ConfigInputs inputs) {
@@ -34,16 +45,9 @@ ConfigInputs WithoutPrior(ConfigInputs inputs) {
 }
 
 std::vector<ConfigSample> SamplesWithoutPrior(const std::vector<SweptKey>& keys, double offset) {
-  std::vector<ConfigSample> samples;
-  for (const SweptKey& key : keys) {
-    const ConfigContext context(key.model, key.question);
-    for (const SweptConfig& swept : key.configs) {
-      const ConfigAction action = context.Price(swept.config);
-      if (action.prior <= 0) continue;
-      samples.push_back({WithoutPrior(context.Features(action)), Log2Picoseconds(swept.time.pick) - offset});
-    }
-  }
-  return samples;
+  return PricedSamples(keys, [offset](const ConfigInputs& inputs, double, double log2_picoseconds) {
+    return ConfigSample{WithoutPrior(inputs), log2_picoseconds - offset};
+  });
 }
 
 }  // namespace dynamiccl::agents

@@ -12,9 +12,13 @@ namespace dynamiccl::agents {
 struct ConfigSample {
   ConfigInputs inputs{};
   double residual = 0;  // log2(measured time / cost model's cost)
+  // Configs of one key are compared with each other, so their samples stand together with one number.
+  size_t key = 0;
+  double weight = 1;  // of the key
 };
 
-// One sample a measured config that the cost model can price.
+// One sample a measured config that the cost model can price. A file weighs as the square root of its number
+// of keys: a hundred keys that were measured count beside thousands that were simulated.
 std::vector<ConfigSample> SamplesOf(const std::vector<SweptKey>& keys);
 
 // The same with the cost model unknown to whoever learns: the residual is log2 of the picoseconds less

@@ -7,12 +7,15 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/log.h>
-#include <ATen/ops/randint.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <torch/optim/adam.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <random>
 
 #include "agents/config/fine_tuning.h"
 #include "src/base/clock.h"
@@ -24,8 +27,10 @@ namespace {
 // machine.
 constexpr double kHuberDelta = 0.2;
 constexpr double kActivationCut = double{kActivationLimit} / (1 << kActivationFractionBits);
-// Keeps weights small enough for 16 bits and the ensemble from inventing structure.
-constexpr double kWeightDecay = 1e-4;
+// Keeps weights small enough for 16 bits.
+constexpr double kWeightDecay = 1e-5;
+// Of how long a key takes, beside how its configs differ.
+constexpr double kLevelShare = 0.1;
 
 at::Tensor Uniform(at::IntArrayRef sizes, int64_t inputs, at::Generator& generator) {
   const double bound = std::sqrt(3.0 / static_cast<double>(inputs));
@@ -45,58 +50,125 @@ ConfigNetworks InitialNetworks(at::Generator& generator) {
   return networks;
 }
 
-struct SampleTensors {
-  at::Tensor inputs;   // [row, kConfigInputs]
-  at::Tensor targets;  // [row]
+// The samples as tensors, and where each key's begin.
+struct TrainingRows {
+  at::Tensor inputs;           // [row, kConfigInputs]
+  at::Tensor targets;          // [row]
+  std::vector<int64_t> first;  // row of each key; the number of rows last
+  std::vector<double> weights;
+
+  int64_t keys() const { return static_cast<int64_t>(weights.size()); }
+  int64_t rows() const { return first.back(); }
 };
 
-SampleTensors ToTensors(const std::vector<ConfigSample>& samples) {
+TrainingRows RowsOf(const std::vector<ConfigSample>& samples) {
   const auto rows = static_cast<int64_t>(samples.size());
-  SampleTensors tensors{at::empty({rows, kConfigInputs}), at::empty({rows})};
+  TrainingRows all{at::empty({rows, kConfigInputs}), at::empty({rows}), {}, {}};
   for (int64_t row = 0; row < rows; ++row) {
     const ConfigSample& sample = samples[static_cast<size_t>(row)];
+    if (row == 0 || sample.key != samples[static_cast<size_t>(row - 1)].key) {
+      all.first.push_back(row);
+      all.weights.push_back(sample.weight);
+    }
     for (size_t i = 0; i < kConfigInputs; ++i) {
-      tensors.inputs.data_ptr<float>()[row * kConfigInputs + static_cast<int64_t>(i)] =
+      all.inputs.data_ptr<float>()[row * kConfigInputs + static_cast<int64_t>(i)] =
           static_cast<float>(sample.inputs[i]) / kTokenOne;
     }
-    tensors.targets.data_ptr<float>()[row] = static_cast<float>(sample.residual);
+    all.targets.data_ptr<float>()[row] = static_cast<float>(sample.residual);
   }
-  return tensors;
+  all.first.push_back(rows);
+  return all;
+}
+
+// Whole keys, with all their rows.
+struct Batch {
+  at::Tensor keys;       // [key] their numbers
+  at::Tensor rows;       // [row] theirs among all rows
+  at::Tensor key_place;  // [row] the place of its key in `keys`
+  at::Tensor sizes;      // [key] rows
+};
+
+at::Tensor Whole(const std::vector<int64_t>& values) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<int64_t>());
+  return tensor;
+}
+
+Batch BatchOf(const TrainingRows& all, const std::vector<int64_t>& keys) {
+  std::vector<int64_t> rows, place, sizes;
+  for (size_t k = 0; k < keys.size(); ++k) {
+    const auto key = static_cast<size_t>(keys[k]);
+    for (int64_t row = all.first[key]; row < all.first[key + 1]; ++row) {
+      rows.push_back(row);
+      place.push_back(static_cast<int64_t>(k));
+    }
+    sizes.push_back(all.first[key + 1] - all.first[key]);
+  }
+  return {Whole(keys), Whole(rows), Whole(place), Whole(sizes).to(at::kFloat)};
+}
+
+// [network, key]: the mean over each key's rows of [network, row].
+at::Tensor LevelsOf(const at::Tensor& values, const Batch& batch) {
+  const at::Tensor zeros = at::zeros({values.size(0), batch.sizes.size(0)});
+  return zeros.index_add(1, batch.key_place, values) / batch.sizes;
+}
+
+at::Tensor Huber(const at::Tensor& error) {
+  return at::huber_loss(error, at::zeros_like(error), at::Reduction::None, kHuberDelta);
+}
+
+// Sum over the networks: each has its own gradient, as if trained alone. `weights` [network, key].
+at::Tensor LossOf(const at::Tensor& error, const at::Tensor& weights, const Batch& batch) {
+  const at::Tensor levels = LevelsOf(error, batch);
+  const at::Tensor within = error - levels.index_select(1, batch.key_place);
+  const at::Tensor of_rows = (Huber(within) * weights.index_select(1, batch.key_place)).mean(1).sum();
+  return of_rows + kLevelShare * (Huber(levels) * weights).mean(1).sum();
+}
+
+double MeanSize(const at::Tensor& tensor) {
+  return tensor.abs().mean().item<double>();
+}
+
+ConfigTrainingReport ReportOf(const ConfigNetworks& networks, const TrainingRows& all) {
+  const c10::AutoGradMode no_gradients(false);
+  std::vector<int64_t> keys(static_cast<size_t>(all.keys()));
+  std::iota(keys.begin(), keys.end(), 0);
+  const Batch whole = BatchOf(all, keys);
+  const at::Tensor measured = all.targets.unsqueeze(0);
+  const at::Tensor error = networks.Residuals(all.inputs).mean(0, true) - measured;
+  const auto within = [&](const at::Tensor& values) {
+    return MeanSize(values - LevelsOf(values, whole).index_select(1, whole.key_place));
+  };
+  return {0, MeanSize(error), MeanSize(measured), within(error), within(measured)};
 }
 
 void TrainFurther(ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
                   const ConfigTrainingSettings& settings, at::Generator& generator,
                   ConfigTrainingReport* report) {
   const int64_t start = MonotonicNanoseconds();
-  const SampleTensors all = ToTensors(samples);
-  const int64_t rows = all.targets.size(0);
+  const TrainingRows all = RowsOf(samples);
   // Exponential weights of mean 1.
-  const at::Tensor weights = -at::log(at::empty({kEnsemble, rows}).uniform_(1e-6, 1, generator));
+  const at::Tensor weights = -at::log(at::empty({kEnsemble, all.keys()}).uniform_(1e-6, 1, generator));
+  std::mt19937_64 random(settings.seed);
+  std::discrete_distribution<int64_t> draw(all.weights.begin(), all.weights.end());
+  std::vector<int64_t> keys(
+      static_cast<size_t>(std::max<int64_t>(1, settings.batch * all.keys() / all.rows())));
   torch::optim::Adam adam(networks.parameters(),
                           torch::optim::AdamOptions(settings.learning_rate).weight_decay(kWeightDecay));
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
     const double progress = static_cast<double>(iteration) / settings.iterations;
     static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
         .lr(settings.learning_rate * 0.5 * (1 + std::cos(progress * 3.14159265358979)));
-    at::Tensor inputs = all.inputs, targets = all.targets, weight = weights;
-    if (rows > settings.batch) {
-      const at::Tensor chosen = at::randint(0, rows, {settings.batch}, generator, at::kLong);
-      inputs = inputs.index_select(0, chosen);
-      targets = targets.index_select(0, chosen);
-      weight = weight.index_select(1, chosen);
-    }
+    for (int64_t& key : keys) key = draw(random);
+    const Batch batch = BatchOf(all, keys);
     adam.zero_grad();
-    const at::Tensor predicted = networks.Residuals(inputs);
     const at::Tensor error =
-        at::huber_loss(predicted, targets.expand_as(predicted), at::Reduction::None, kHuberDelta);
-    // Sum over the networks: each has its own gradient, as if trained alone.
-    (error * weight).mean(1).sum().backward();
+        networks.Residuals(all.inputs.index_select(0, batch.rows)) - all.targets.index_select(0, batch.rows);
+    LossOf(error, weights.index_select(1, batch.keys), batch).backward();
     adam.step();
   }
-  const c10::AutoGradMode no_gradients(false);
-  const at::Tensor mean = networks.Residuals(all.inputs).mean(0);
-  *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9,
-             (mean - all.targets).abs().mean().item<double>(), all.targets.abs().mean().item<double>()};
+  *report = ReportOf(networks, all);
+  report->seconds = static_cast<double>(MonotonicNanoseconds() - start) * 1e-9;
 }
 
 }  // namespace
@@ -126,6 +198,22 @@ void ContinueTraining(ConfigNetworks& networks, const std::vector<ConfigSample>&
                       const ConfigTrainingSettings& settings, ConfigTrainingReport* report) {
   at::Generator generator = at::detail::createCPUGenerator(settings.seed);
   TrainFurther(networks, samples, settings, generator, report);
+}
+
+std::vector<ConfigSample> AtLevelsOf(const ConfigNetworks& networks, std::vector<ConfigSample> samples) {
+  if (samples.empty()) return samples;
+  const c10::AutoGradMode no_gradients(false);
+  const TrainingRows all = RowsOf(samples);
+  const at::Tensor predicted = networks.Residuals(all.inputs).mean(0).contiguous();
+  for (size_t key = 0; key + 1 < all.first.size(); ++key) {
+    const int64_t rows = all.first[key + 1] - all.first[key];
+    double off = 0;
+    for (int64_t row = all.first[key]; row < all.first[key + 1]; ++row)
+      off += predicted.const_data_ptr<float>()[row] - samples[static_cast<size_t>(row)].residual;
+    for (int64_t row = all.first[key]; row < all.first[key + 1]; ++row)
+      samples[static_cast<size_t>(row)].residual += off / static_cast<double>(rows);
+  }
+  return samples;
 }
 
 }  // namespace dynamiccl::agents

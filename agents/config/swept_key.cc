@@ -58,6 +58,7 @@ std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files) {
       const auto context = contexts.find(row.topology);
       if (!time || context == contexts.end()) continue;
       SweptKey& key = keys[{file, row.topology, row.collective, row.bytes}];
+      key.file = file;
       key.topology = row.topology;
       key.model = context->second->model;
       key.question.collective = row.collective;

@@ -27,6 +27,7 @@ struct SweptConfig {
 };
 
 struct SweptKey {
+  size_t file = 0;  // its place among the files that were read together
   std::string topology;
   CostModelInput model;
   ConfigQuestion question;                    // allowed: what was measured

@@ -65,14 +65,7 @@ Chooser NoPriorChooser(const std::vector<SweptKey>& seen, uint64_t seed) {
 }
 
 Chooser FittedQChooser(const std::vector<SweptKey>& seen, uint64_t seed) {
-  std::vector<ConfigSample> samples;
-  std::vector<size_t> key_of;
-  for (size_t key = 0; key < seen.size(); ++key) {
-    for (const ConfigSample& sample : SamplesWithoutPrior({seen[key]}, kOffset)) {
-      samples.push_back(sample);
-      key_of.push_back(key);
-    }
-  }
+  const std::vector<ConfigSample> samples = SamplesWithoutPrior(seen, kOffset);
   std::vector<ConfigInputs> inputs;
   for (const ConfigSample& sample : samples) inputs.push_back(sample.inputs);
   std::mt19937_64 random(seed);
@@ -86,7 +79,7 @@ Chooser FittedQChooser(const std::vector<SweptKey>& seen, uint64_t seed) {
     const std::vector<float> costs = Predict(*networks, inputs);
     std::fill(next.begin(), next.end(), std::numeric_limits<double>::infinity());
     for (size_t i = 0; i < costs.size(); ++i)
-      next[key_of[i]] = std::min(next[key_of[i]], static_cast<double>(costs[i]));
+      next[samples[i].key] = std::min(next[samples[i].key], static_cast<double>(costs[i]));
     for (double& least : next) least = std::isfinite(least) ? least : 0;
   }
   return LeastOf("DQN (fitted Q)", networks);

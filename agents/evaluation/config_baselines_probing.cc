@@ -6,77 +6,25 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <random>
+#include <numeric>
 #include <tuple>
 
+#include "agents/evaluation/called_key.h"
 #include "src/policy/config_inference.h"
-#include "src/policy/probe_candidates.h"
 
 namespace dynamiccl::agents {
 namespace {
+
+constexpr std::ptrdiff_t kWindowSteps = 20;
 
 using KeyId = std::tuple<std::string, Collective, uint64_t>;
 KeyId IdOf(const SweptKey& key) {
   return {key.topology, key.question.collective, key.question.bytes};
 }
 
-double MeanPick(const SweptConfig& swept) {
-  double sum = 0;
-  for (const float us : swept.picks) sum += us;
-  return sum / static_cast<double>(swept.picks.size());
-}
-
-// Arm 0 is the default, arm i + 1 the key's config i.
-class CalledKey {
- public:
-  CalledKey(const SweptKey& key, uint64_t seed) : key_(key), random_(seed) {}
-
-  size_t arms() const { return key_.configs.size() + 1; }
-  CollectiveConfig Config(size_t arm) const {
-    return arm == 0 ? kLeaveNcclAlone : key_.configs[arm - 1].config;
-  }
-  // arms() where the config was not measured forced.
-  size_t ArmOf(const CollectiveConfig& config) const {
-    size_t arm = 1;
-    while (arm < arms() && !(Config(arm) == config)) ++arm;
-    return arm;
-  }
-  // The arm of the config that the default is.
-  size_t DefaultsTwin() const { return ArmOf(key_.default_choice->config); }
-  // log2 of the microseconds that this call took. `probe`: the call tried something.
-  double Call(size_t arm, bool probe) {
-    const SweptConfig& swept = arm == 0 ? *key_.default_choice : key_.configs[arm - 1];
-    const double us = swept.picks[random_() % swept.picks.size()];
-    ++calls_;
-    probes_ += probe;
-    spent_ += us;
-    return std::log2(us);
-  }
-  bool over() const { return calls_ >= kProbingCalls; }
-  int calls() const { return calls_; }
-  void UseUpWith(size_t arm) {
-    while (!over()) Call(arm, false);
-  }
-  ProbeCost cost() const {
-    const double usual = MeanPick(*key_.default_choice);
-    const size_t oracle = ArmOf(OracleChoice(key_));
-    const double best = oracle == arms() ? usual : MeanPick(key_.configs[oracle - 1]);
-    return {static_cast<double>(probes_), spent_ / (usual * calls_) - 1, spent_ / (best * calls_) - 1};
-  }
-  const SweptKey& key() const { return key_; }
-
- private:
-  const SweptKey& key_;
-  std::mt19937_64 random_;
-  int calls_ = 0;
-  int probes_ = 0;
-  double spent_ = 0;
-};
-
 struct Found {
   CollectiveConfig config;
   ProbeCost cost;
-  std::vector<ChoiceFrom> choices;
 };
 using Findings = std::map<KeyId, Found>;
 
@@ -93,121 +41,6 @@ Chooser ChooserOf(const std::string& name, Findings findings) {
           }};
 }
 
-// Winsorised differences of log2 times, arm against the one in use.
-struct Trial {
-  size_t arm = 0;
-  double predicted = 0;  // log2 over the one in use
-  int count = 0;
-  double sum = 0, squares = 0;
-
-  void Add(double difference) {
-    const double cut = std::clamp(difference, -kWinsorised, kWinsorised);
-    ++count;
-    sum += cut;
-    squares += cut * cut;
-  }
-  double mean() const { return sum / count; }
-  double error() const {
-    const double variance = std::max(0.0, squares / count - mean() * mean());
-    return std::sqrt(variance / std::max(1, count - 1)) + kLeastError;
-  }
-  static constexpr double kWinsorised = 0.29;  // log2(1.22): one straggling call must not decide
-  static constexpr double kLeastError = 0.001;
-};
-
-// The bounds are those of jobs (src/decision/guard/guarded_key.cc), whose test for adoption is a stricter
-// one.
-constexpr int kLeastPairs = 5;
-constexpr int kMostPairs = 40;
-constexpr int kHopelessPairs = 2, kFutilePairs = 8;
-constexpr double kHopeless = 0.144, kFutile = -0.0144;  // 10 % slower, 1 % faster, log2
-constexpr double kOneSided999 = 3.09;                   // adopting a worse one: one in a thousand
-constexpr double kAdopt = -0.0072;                      // 0.5 % faster, log2
-// Three times as slow as predicted, where at most a halving is believed, log2.
-constexpr double kNeverAgain = 1.585, kMostBelieved = -1;
-constexpr size_t kMostTrials = 8;
-constexpr size_t kBestOfModel = 3;  // beside the policy's best
-
-// One key's calls: every other one tries a candidate against the config in use, until none is left.
-class KeySearch {
- public:
-  KeySearch(CalledKey& called, size_t in_use, std::vector<Trial> trials)
-      : called_(called), in_use_(in_use), trials_(std::move(trials)), choices_{{1, called.Config(in_use)}} {}
-
-  Found Run() {
-    for (size_t turn = 0; !called_.over(); ++turn) {
-      const double usual = called_.Call(in_use_, false);
-      if (trials_.empty() || called_.over()) continue;
-      const size_t index = turn % trials_.size();
-      const double difference = called_.Call(trials_[index].arm, true) - usual;
-      trials_[index].Add(difference);
-      if (IsBetter(trials_[index]))
-        Adopt(trials_[index]);
-      else if (IsHopeless(trials_[index], difference))
-        trials_.erase(trials_.begin() + static_cast<std::ptrdiff_t>(index));
-    }
-    return {called_.Config(in_use_), called_.cost(), choices_};
-  }
-
- private:
-  static bool IsBetter(const Trial& trial) {
-    return trial.count >= kLeastPairs && trial.mean() + kOneSided999 * trial.error() < kAdopt;
-  }
-  static bool IsHopeless(const Trial& trial, double difference) {
-    if (difference > std::max(trial.predicted, kMostBelieved) + kNeverAgain) return true;
-    if (trial.count >= kHopelessPairs && trial.mean() > kHopeless) return true;
-    return trial.count >= kMostPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
-  }
-  // What was in use stays a candidate; differences against it say nothing of those against the new one.
-  void Adopt(const Trial& winner) {
-    const Trial before{in_use_, -winner.predicted};
-    in_use_ = winner.arm;
-    std::vector<Trial> others;
-    for (const Trial& other : trials_) {
-      if (other.arm != in_use_) others.push_back({other.arm, other.predicted + before.predicted});
-    }
-    others.push_back(before);
-    trials_ = std::move(others);
-    choices_.push_back({called_.calls() + 1, called_.Config(in_use_)});
-  }
-
-  CalledKey& called_;
-  size_t in_use_;
-  std::vector<Trial> trials_;
-  std::vector<ChoiceFrom> choices_;
-};
-
-// What jobs would try: the key's candidates, and the default where it is not in use.
-std::vector<Trial> TrialsOf(const Policy* policy, const CalledKey& called, size_t in_use) {
-  const SweptKey& key = called.key();
-  std::vector<Trial> trials;
-  double of_in_use = 0;
-  for (const ProbeCandidate& candidate : ProbeCandidates(policy, key.model, key.question, kBestOfModel)) {
-    const size_t arm = called.ArmOf(candidate.config);
-    const double predicted = std::log2(candidate.predicted);
-    if (arm == in_use) of_in_use = predicted;
-    const bool offered = arm < called.arms() && arm != in_use && arm != called.DefaultsTwin();
-    if (offered && trials.size() < kMostTrials) trials.push_back({arm, predicted});
-  }
-  if (in_use != 0) trials.push_back({0, 0});
-  for (Trial& trial : trials) trial.predicted -= of_in_use;
-  return trials;
-}
-
-Found RunTrials(const Policy* policy, CalledKey& called, size_t in_use) {
-  return KeySearch(called, in_use, TrialsOf(policy, called, in_use)).Run();
-}
-
-Found ProbeFrom(const Policy& policy, CalledKey& called, const CollectiveConfig& first) {
-  const size_t arm = called.ArmOf(first);
-  return RunTrials(&policy, called, first.leaves_nccl_alone() || arm == called.arms() ? 0 : arm);
-}
-
-Found ProbeFromPolicy(const Policy& policy, CalledKey& called) {
-  const SweptKey& key = called.key();
-  return ProbeFrom(policy, called, ChooseConfig(policy, key.model, key.question).config);
-}
-
 // Mean of three calls.
 double ThreeCalls(CalledKey& called, size_t arm) {
   double sum = 0;
@@ -215,7 +48,7 @@ double ThreeCalls(CalledKey& called, size_t arm) {
   return sum / 3;
 }
 
-Found DescendCoordinates(CalledKey& called) {
+CollectiveConfig DescendCoordinates(CalledKey& called) {
   size_t best = 0;
   double least = ThreeCalls(called, 0);
   CollectiveConfig at = called.key().default_choice->config;
@@ -236,7 +69,7 @@ Found DescendCoordinates(CalledKey& called) {
     improved = best != before;
   }
   called.UseUpWith(best);
-  return {called.Config(best), called.cost(), {}};
+  return called.Config(best);
 }
 
 double TrimmedMean(std::vector<double> values) {
@@ -247,7 +80,7 @@ double TrimmedMean(std::vector<double> values) {
   return sum / static_cast<double>(values.size() - 2 * cut);
 }
 
-Found TryAllInTurn(CalledKey& called) {
+CollectiveConfig TryAllInTurn(CalledKey& called) {
   std::vector<std::vector<double>> times(called.arms());
   const size_t rounds = std::max<size_t>(1, kProbingCalls / 2 / called.arms());
   for (size_t round = 0; round < rounds; ++round) {
@@ -262,7 +95,7 @@ Found TryAllInTurn(CalledKey& called) {
     best = arm;
   }
   called.UseUpWith(best);
-  return {called.Config(best), called.cost(), {}};
+  return called.Config(best);
 }
 
 // Ridge regression with its inverse kept by rank-one updates (Sherman and Morrison).
@@ -302,13 +135,14 @@ class LinearModel {
 };
 
 struct LinUcbKey {
-  CalledKey called;
+  CalledKey& called;
   std::vector<LinearModel::Row> rows;  // by config
   std::vector<double> priors;          // log2 microseconds
 };
 
-LinUcbKey PrepareForLinUcb(const SweptKey& key, uint64_t seed) {
-  LinUcbKey prepared{CalledKey(key, seed), {}, {}};
+LinUcbKey PrepareForLinUcb(CalledKey& called) {
+  const SweptKey& key = called.key();
+  LinUcbKey prepared{called, {}, {}};
   const ConfigContext context(key.model, key.question);
   for (const SweptConfig& swept : key.configs) {
     const ConfigAction action = context.Price(swept.config);
@@ -349,29 +183,63 @@ void RunLinUcb(std::vector<LinUcbKey>& keys, Findings& findings) {
   }
   for (LinUcbKey& key : keys) {
     const size_t best = BestByLinUcb(model, key, 0);
-    findings[IdOf(key.called.key())] = {key.called.Config(best + 1), key.called.cost(), {}};
+    findings[IdOf(key.called.key())] = {key.called.Config(best + 1), key.called.cost()};
   }
+}
+
+// The most that a window of steps took over the default's mean, all keys of a topology called once a step.
+double WorstWindow(const std::vector<const CalledKey*>& keys) {
+  std::vector<double> steps(kProbingCalls);
+  double usual = 0;
+  for (const CalledKey* key : keys) {
+    for (size_t step = 0; step < steps.size() && step < key->microseconds().size(); ++step)
+      steps[step] += key->microseconds()[step];
+    usual += key->usual_microseconds();
+  }
+  double worst = -1;
+  for (auto first = steps.begin(); steps.end() - first >= kWindowSteps; ++first)
+    worst = std::max(worst, std::accumulate(first, first + kWindowSteps, 0.0) / (kWindowSteps * usual) - 1);
+  return worst;
+}
+
+void NoteWorstWindows(const std::vector<CalledKey>& called, Findings& findings) {
+  std::map<std::string, std::vector<const CalledKey*>> topologies;
+  for (const CalledKey& key : called) topologies[key.key().topology].push_back(&key);
+  for (const auto& [name, members] : topologies) {
+    const double worst = WorstWindow(members);
+    for (const CalledKey* key : members) findings[IdOf(key->key())].cost.worst_window = worst;
+  }
+}
+
+// Keys that can be called: those with a measured default.
+std::vector<CalledKey> CallableKeys(const std::vector<SweptKey>& keys, uint64_t seed) {
+  std::vector<CalledKey> called;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].default_choice) called.emplace_back(keys[i], seed * 1000003 + i);
+  }
+  return called;
 }
 
 Findings RunLinUcb(const std::vector<SweptKey>& keys, uint64_t seed) {
+  std::vector<CalledKey> called = CallableKeys(keys, seed);
   std::map<std::string, std::vector<LinUcbKey>> topologies;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i].default_choice)
-      topologies[keys[i].topology].push_back(PrepareForLinUcb(keys[i], seed * 1000003 + i));
-  }
+  for (CalledKey& key : called) topologies[key.key().topology].push_back(PrepareForLinUcb(key));
   Findings findings;
   for (auto& [name, members] : topologies) RunLinUcb(members, findings);
+  NoteWorstWindows(called, findings);
   return findings;
 }
 
+// `run` uses up a key's calls and says what it has in use at the end.
 template <typename Run>
 Chooser RunOnAll(const std::string& name, const std::vector<SweptKey>& keys, uint64_t seed, Run run) {
   Findings findings;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (!keys[i].default_choice) continue;
-    CalledKey called(keys[i], seed * 1000003 + i);
-    findings[IdOf(keys[i])] = run(called);
+  std::vector<CalledKey> called = CallableKeys(keys, seed);
+  for (CalledKey& key : called) {
+    const CollectiveConfig config = run(key);
+    findings[IdOf(key.key())] = {config, key.cost()};
   }
+  NoteWorstWindows(called, findings);
   return ChooserOf(name, std::move(findings));
 }
 
@@ -380,16 +248,27 @@ Chooser RunOnAll(const std::string& name, const std::vector<SweptKey>& keys, uin
 std::vector<ChoiceFrom> SearchedChoices(const Policy& policy, const SweptKey& key,
                                         const CollectiveConfig& first, uint64_t seed) {
   CalledKey called(key, seed);
-  return ProbeFrom(policy, called, first).choices;
+  return SearchKey(&policy, called, first);
 }
 
 std::vector<Chooser> ProbingChoosers(const Policy& policy, const std::vector<SweptKey>& keys, uint64_t seed) {
-  return {RunOnAll("policy, probes", keys, seed,
-                   [&](CalledKey& called) { return ProbeFromPolicy(policy, called); }),
-          RunOnAll("cost model, probes", keys, seed,
-                   [](CalledKey& called) { return RunTrials(nullptr, called, 0); }),
+  const auto by_policy = [&](CalledKey& called) {
+    const SweptKey& key = called.key();
+    return SearchKey(&policy, called, ChooseConfig(policy, key.model, key.question).config).back().config;
+  };
+  const auto by_model = [](CalledKey& called) {
+    return SearchKey(nullptr, called, kLeaveNcclAlone).back().config;
+  };
+  const auto by_default = [](CalledKey& called) {
+    called.UseUpWith(0);
+    return kLeaveNcclAlone;
+  };
+  return {RunOnAll("default, called", keys, seed, by_default),
+          RunOnAll("policy, probes", keys, seed, by_policy),
+          RunOnAll("cost model, probes", keys, seed, by_model),
           RunOnAll("coordinate descent", keys, seed, DescendCoordinates),
-          RunOnAll("bandit, 5 % gate", keys, seed, TryAllInTurn), ChooserOf("LinUCB", RunLinUcb(keys, seed))};
+          RunOnAll("bandit, 5 % gate", keys, seed, TryAllInTurn),
+          ChooserOf("LinUCB", RunLinUcb(keys, seed))};
 }
 
 }  // namespace dynamiccl::agents

@@ -6,28 +6,21 @@
 
 #include <vector>
 
+#include "agents/evaluation/key_search.h"
 #include "agents/evaluation/regret.h"
 #include "src/policy/policy.h"
 
 namespace dynamiccl::agents {
 
-inline constexpr int kProbingCalls = 200;  // of each key
-
 // What trying gave, for one seed:
-//   policy, probes      the policy's choice to begin with; the candidates that jobs try
-//                       (src/policy/probe_candidates.h) at every other call against the config in use, taken
-//                       over or dropped by tests after every pair (src/decision/guard is what jobs run)
+//   default, called     nobody tries anything: what the repeats do by themselves
+//   policy, probes      the policy's choice to begin with, then a search beside it (key_search.h)
 //   cost model, probes  the same with the cost model alone
 //   coordinate descent  algorithm and protocol, then channels, three calls each, until nothing improves
 //   bandit, 5 % gate    every config in turn for half of the calls, trimmed means, adopted where 5 % better
 //   LinUCB              one linear model of the features for all keys of a topology, every call its choice
 std::vector<Chooser> ProbingChoosers(const Policy& policy, const std::vector<SweptKey>& keys, uint64_t seed);
 
-// In use from a call of the key on; calls count from 1.
-struct ChoiceFrom {
-  int call = 1;
-  CollectiveConfig config;
-};
 // What "policy, probes" has in use over the calls of `key`, which has a measured default, when `first` is in
 // use at first. Trials between are not choices.
 std::vector<ChoiceFrom> SearchedChoices(const Policy& policy, const SweptKey& key,

@@ -21,18 +21,23 @@ void AppendRegrets(const std::vector<RegretSummary>& regrets, std::string& text)
       "the other\n";
   text += fmt::format(
       "{:<18} {:<22} {:>5} {:>8} {:>16} {:>8} {:>16} {:>8} {:>8} {:>9} {:>8} {:>12} {:>10} {:>8} {:>12} "
-      "{:>8}\n",
+      "{:>8} {:>14} {:>18} {:>14}\n",
       "split", "who", "keys", "mean %", "interval", "time %", "interval", "p95 %", "worst %", "speed-up",
-      "changed", ">5 % slower", "surely so", "1.3x best", "probing cost", "run %");
+      "changed", ">5 % slower", "surely so", "1.3x best", "probing cost", "run %", "20 steps %",
+      "clear keys, won %", "others slower");
   for (const RegretSummary& r : regrets) {
     text += fmt::format(
         "{:<18} {:<22} {:>5} {:>8.1f} {:>16} {:>8.1f} {:>16} {:>8.1f} {:>8.1f} {:>8.3f}x {:>6.0f} % "
-        "{:>10.1f} % {:>10.1f} {:>6.1f} % {:>12} {:>8.1f}\n",
+        "{:>10.1f} % {:>10.1f} {:>6.1f} % {:>12} {:>8.1f} {:>14} {:>18} {:>14}\n",
         Name(r.split), r.chooser, r.keys, 100 * r.mean_regret, Text(r.mean_interval), 100 * r.time_regret,
         Text(r.time_interval), 100 * r.p95_regret, 100 * r.worst_regret, r.speed_up, 100 * r.share_changed,
         100 * r.share_worse, r.surely_worse, 100 * r.share_cliffs,
         r.probes_itself ? fmt::format("{:+.1f} % {:.0f}", 100 * r.cost.over_default, r.cost.probes) : "-",
-        100 * (r.probes_itself ? r.cost.over_oracle : r.mean_regret));
+        100 * (r.probes_itself ? r.cost.over_oracle : r.mean_regret),
+        r.probes_itself ? fmt::format("{:.0f}, {:.0f}", 100 * r.median_window, 100 * r.cost.worst_window)
+                        : "-",
+        fmt::format("{}, {:.0f}", r.clear_keys, 100 * r.clear_gain_kept),
+        fmt::format("{:.1f} of {}", r.others_slower, r.other_keys));
   }
   text += "\n";
 }
@@ -100,7 +105,13 @@ Json ToJson(const RegretSummary& r) {
           {"worst_slowdown", r.worst_slowdown},
           {"probes_a_key", r.cost.probes},
           {"probing_over_default", r.cost.over_default},
-          {"run_over_oracle", r.probes_itself ? r.cost.over_oracle : r.mean_regret}};
+          {"run_over_oracle", r.probes_itself ? r.cost.over_oracle : r.mean_regret},
+          {"worst_20_steps_over_default", r.cost.worst_window},
+          {"median_of_worst_20_steps", r.median_window},
+          {"clear_keys", r.clear_keys},
+          {"share_of_clear_gain", r.clear_gain_kept},
+          {"other_keys", r.other_keys},
+          {"other_keys_slower", r.others_slower}};
 }
 
 Json ToJson(const Recognition& r) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <utility>
 
 namespace dynamiccl::agents {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 constexpr double kWorse = 0.05;
 constexpr double kCliff = 0.3;
 constexpr double kSimultaneous = 0.99;
+constexpr double kClear = 3;               // times the noise
+constexpr double kMedianToSigma = 1.4826;  // of normal noise
 constexpr int kDraws = 1000;
 constexpr uint64_t kDrawSeed = 20;
 
@@ -22,12 +25,17 @@ struct KeyOutcome {
   double standard = 0;
   bool changed = false;
   bool surely_worse = false;
+  double noise = 0;  // natural logarithm
   ProbeCost cost;
   size_t seed = 0;
   size_t block = 0;  // topology
 
   double regret() const { return chosen / best - 1; }
   double over_default() const { return chosen / standard; }
+  // Natural logarithms.
+  double gain() const { return std::log(standard / best); }
+  double gain_of_chosen() const { return std::log(standard / chosen); }
+  bool is_clear() const { return gain() >= kClear * noise && gain() > 0; }
 };
 
 double MeanLog(const std::vector<float>& values) {
@@ -59,6 +67,16 @@ double WidthFor(size_t keys) {
   return high;
 }
 
+// How far the halves of a config's repeats lie apart, natural logarithm.
+double NoiseOf(const SweptKey& key) {
+  std::vector<double> apart;
+  for (const SweptConfig& swept : key.configs)
+    apart.push_back(std::abs(std::log(swept.time.pick / swept.time.value)));
+  const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
+  std::nth_element(apart.begin(), middle, apart.end());
+  return kMedianToSigma * *middle;
+}
+
 const SweptConfig& MeasuredAs(const SweptKey& key, const CollectiveConfig& config) {
   if (!(config == key.default_choice->config)) {
     for (const SweptConfig& swept : key.configs) {
@@ -84,6 +102,7 @@ KeyOutcome OutcomeOf(const SweptKey& key, const Chooser& chooser, double width) 
   outcome.standard = key.default_choice->time.value;
   outcome.changed = !config.leaves_nccl_alone() && !(config == key.default_choice->config);
   outcome.surely_worse = outcome.over_default() > 1 + kWorse && IsSurelyWorse(key, config, width);
+  outcome.noise = NoiseOf(key);
   if (chooser.cost) outcome.cost = chooser.cost(key);
   return outcome;
 }
@@ -129,6 +148,34 @@ void AddIntervals(const std::vector<KeyOutcome>& outcomes, size_t blocks, Regret
   summary.time_interval = MiddleOf(std::move(times));
 }
 
+void AddClearKeys(const std::vector<KeyOutcome>& outcomes, RegretSummary& summary) {
+  double gain = 0, kept = 0;
+  const auto seeds = static_cast<double>(summary.seeds);
+  for (const KeyOutcome& outcome : outcomes) {
+    if (outcome.is_clear()) {
+      gain += outcome.gain();
+      kept += outcome.gain_of_chosen();
+      summary.clear_keys += outcome.seed == 0;
+    } else {
+      summary.other_keys += outcome.seed == 0;
+      summary.others_slower += (-outcome.gain_of_chosen() > kClear * outcome.noise) / seeds;
+    }
+  }
+  summary.clear_gain_kept = gain > 0 ? kept / gain : 0;
+}
+
+// One window for each topology and seed.
+void AddWindows(const std::vector<KeyOutcome>& outcomes, RegretSummary& summary) {
+  std::map<std::pair<size_t, size_t>, double> windows;
+  for (const KeyOutcome& outcome : outcomes)
+    windows[{outcome.seed, outcome.block}] = outcome.cost.worst_window;
+  std::vector<double> sorted;
+  for (const auto& [topology, worst] : windows) sorted.push_back(worst);
+  std::sort(sorted.begin(), sorted.end());
+  summary.cost.worst_window = sorted.back();
+  summary.median_window = sorted[sorted.size() / 2];
+}
+
 RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes, size_t seeds, size_t blocks) {
   RegretSummary summary;
   summary.seeds = seeds;
@@ -156,6 +203,8 @@ RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes, size_t seeds, s
   summary.worst_regret = regrets.back();
   summary.speed_up = std::exp(log_speed_up);
   summary.time_regret = chosen / best - 1;
+  AddClearKeys(outcomes, summary);
+  AddWindows(outcomes, summary);
   AddIntervals(outcomes, blocks, summary);
   return summary;
 }

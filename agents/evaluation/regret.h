@@ -18,6 +18,8 @@ struct ProbeCost {
   double probes = 0;
   double over_default = 0;
   double over_oracle = 0;
+  // The most that 20 steps in a row took over the default's mean, all keys of the topology called in turn.
+  double worst_window = 0;
 };
 
 // Who chooses: a name and a pure function. kLeaveNcclAlone means the library's default. Choosers of one name
@@ -56,7 +58,16 @@ struct RegretSummary {
   double share_cliffs = 0;    // keys that take 1.3 times the best or more
   double worst_slowdown = 0;  // largest (chosen time / default's time - 1)
   bool probes_itself = false;
-  ProbeCost cost;  // mean over keys
+  ProbeCost cost;            // mean over keys; the worst window of all topologies
+  double median_window = 0;  // of the worst windows of each topology
+  // Keys whose gain over the default, picked on one half and timed on the other, is at least three times the
+  // key's noise, and the share of it that the chooser has; of the others, those that the chooser makes slower
+  // than the default by more than three times the noise. Noise: 1.4826 times the median over the key's
+  // configs of how far the two halves of its repeats lie apart.
+  size_t clear_keys = 0;
+  double clear_gain_kept = 0;
+  size_t other_keys = 0;
+  double others_slower = 0;  // mean over seeds
 };
 
 // Valued time in microseconds. A config that the sweep did not measure, or that is the default's own, counts

@@ -41,25 +41,93 @@ void TakeBest(size_t count, Belief belief, std::vector<Priced>& priced) {
   for (size_t i = 0; i < std::min(count, priced.size()); ++i) priced[i].worth_trying = true;
 }
 
+// NCCL's choice, and every other config; none where the cost model cannot price NCCL's choice.
+struct PricedKey {
+  Priced by_default;
+  std::vector<Priced> others;
+
+  double Over(const Priced& one) const { return one.believed - by_default.believed; }
+};
+
+PricedKey PriceAll(const Policy* policy, const CostModelInput& input, const ConfigQuestion& question) {
+  const ConfigContext context(input, question);
+  const ConfigAction by_default = context.Price(context.default_config());
+  if (by_default.prior <= 0) return {};
+  PricedKey key{PriceOf(policy, context, by_default), {}};
+  for (const ConfigAction& action : context.Actions()) {
+    if (action.config != by_default.config) key.others.push_back(PriceOf(policy, context, action));
+  }
+  return key;
+}
+
+// How much one config's being off its prediction says of another's, of at most 1. These, the two below and
+// the margin were chosen on simulated clusters that no result of docs/results is of.
+double Kinship(const CollectiveConfig& a, const CollectiveConfig& b) {
+  const bool algorithm = a.algorithm == b.algorithm, protocol = a.protocol == b.protocol;
+  if (!algorithm || !protocol) return algorithm || protocol ? 0.25 : 0.05;
+  return 1 / (1 + std::abs(std::log2(double{1} * a.channels / b.channels)) / 2);
+}
+constexpr double kCarriedOver = 0.7;   // of what kin are off by
+constexpr double kPriorWeight = 0.35;  // of the prediction, beside kin
+constexpr double kMargin = 1;        // octaves over what is in use that a belief may be wrong by
+
+struct SeenConfig {
+  CollectiveConfig config;
+  double off = 0;  // log2(seen / believed)
+};
+
+// NCCL's choice first, which is off by nothing: all is seen and believed over it.
+std::vector<SeenConfig> SeenOf(const PricedKey& key, const std::vector<TriedConfig>& tried) {
+  std::vector<SeenConfig> seen{{key.by_default.config, 0}};
+  for (const TriedConfig& one : tried) {
+    const auto same = [&](const Priced& known) { return known.config == one.config; };
+    const auto known = std::find_if(key.others.begin(), key.others.end(), same);
+    if (known != key.others.end()) seen.push_back({one.config, std::log2(one.ratio) - key.Over(*known)});
+  }
+  return seen;
+}
+
+double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& seen) {
+  double sum = 0, weights = kPriorWeight;
+  for (const SeenConfig& one : seen) {
+    const double weight = Kinship(config, one.config);
+    sum += weight * one.off;
+    weights += weight;
+  }
+  return kCarriedOver * sum / weights;
+}
+
 }  // namespace
 
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
                                             const ConfigQuestion& question, size_t best_of_model) {
-  const ConfigContext context(input, question);
-  const ConfigAction by_default = context.Price(context.default_config());
-  if (by_default.prior <= 0) return {};
-  const double default_cost = PriceOf(policy, context, by_default).believed;
-  std::vector<Priced> priced;
-  for (const ConfigAction& action : context.Actions()) {
-    if (action.config != by_default.config) priced.push_back(PriceOf(policy, context, action));
-  }
-  TakeBest(best_of_model, &Priced::by_model, priced);
-  TakeBest(kBestOfPrior, &Priced::believed, priced);
+  PricedKey key = PriceAll(policy, input, question);
+  TakeBest(best_of_model, &Priced::by_model, key.others);
+  TakeBest(kBestOfPrior, &Priced::believed, key.others);
   std::vector<ProbeCandidate> candidates;
-  for (const Priced& one : priced) {
-    if (one.worth_trying || IsNeighbour(one.config, priced[0].config))
-      candidates.push_back({one.config, std::exp2(one.believed - default_cost)});
+  for (const Priced& one : key.others) {
+    if (one.worth_trying || IsNeighbour(one.config, key.others[0].config))
+      candidates.push_back({one.config, std::exp2(key.Over(one))});
   }
+  return candidates;
+}
+
+std::vector<ProbeCandidate> FurtherCandidates(const Policy* policy, const CostModelInput& input,
+                                              const ConfigQuestion& question,
+                                              const std::vector<TriedConfig>& tried, double in_use,
+                                              size_t most) {
+  const PricedKey key = PriceAll(policy, input, question);
+  const std::vector<SeenConfig> seen = SeenOf(key, tried);
+  std::vector<ProbeCandidate> candidates;
+  for (const Priced& one : key.others) {
+    const auto same = [&](const SeenConfig& other) { return other.config == one.config; };
+    if (std::any_of(seen.begin(), seen.end(), same)) continue;
+    const double believed = key.Over(one) + OffByKin(one.config, seen);
+    if (believed < std::log2(in_use) + kMargin) candidates.push_back({one.config, std::exp2(believed)});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.predicted < b.predicted; });
+  if (candidates.size() > most) candidates.resize(most);
   return candidates;
 }
 

@@ -25,4 +25,20 @@ struct ProbeCandidate {
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
                                             const ConfigQuestion& question, size_t best_of_model = 0);
 
+// What a config was seen to take, over what NCCL's choice takes.
+struct TriedConfig {
+  CollectiveConfig config;
+  double ratio = 1;
+};
+
+// What to try next, best first and at most `most`, where all of `tried` had their turns: what was seen of a
+// config is believed of its kin too, most of all of the same algorithm and protocol with a similar number of
+// channels. Only what is then believed to take at most twice what is in use, for beliefs are off by as
+// much; what is in use takes `in_use` times as long as NCCL's choice. Neither NCCL's choice nor what was
+// tried is among them.
+std::vector<ProbeCandidate> FurtherCandidates(const Policy* policy, const CostModelInput& input,
+                                              const ConfigQuestion& question,
+                                              const std::vector<TriedConfig>& tried, double in_use,
+                                              size_t most);
+
 }  // namespace dynamiccl

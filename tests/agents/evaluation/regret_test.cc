@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 namespace dynamiccl::agents {
 namespace {
 
@@ -70,6 +73,39 @@ TEST(Regret, SurelyWorseIsWhatNoiseCannotExplain) {
     EXPECT_EQ(summaries[0].share_worse, 1);
     EXPECT_EQ(summaries[0].surely_worse, spread < 0.01 ? 1 : 0);
   }
+}
+
+TEST(Regret, GainsBeyondNoiseAreCountedApart) {
+  SweptKey clear = Key(), noisy = Key();
+  clear.configs = {{kRingLL, {50, 50}}, {kTreeLL, {80, 80}}, {kRingSimple, {100, 100}}};
+  noisy.configs = {{kRingLL, {50, 95}}, {kTreeLL, {95, 140}}, {kRingSimple, {100, 100}}};
+  noisy.question.bytes = 1;
+  const auto by = [&](const CollectiveConfig& config) {
+    return JudgeChoosers({clear, noisy}, {}, {Always(config)}).front();
+  };
+  for (const auto& [config, kept] : {std::pair(kRingLL, 1.0), std::pair(kLeaveNcclAlone, 0.0)}) {
+    const RegretSummary summary = by(config);
+    EXPECT_EQ(summary.clear_keys, 1u);
+    EXPECT_EQ(summary.other_keys, 1u);
+    EXPECT_EQ(summary.clear_gain_kept, kept);
+    EXPECT_EQ(summary.others_slower, 0);
+  }
+  EXPECT_NEAR(by(kTreeLL).clear_gain_kept, std::log(0.8) / std::log(0.5), 1e-12);
+}
+
+TEST(Regret, OneBadWindowOfATopologyIsItsWorst) {
+  Chooser tries = Always(kLeaveNcclAlone, "tries");
+  tries.cost = [](const SweptKey& key) {
+    ProbeCost cost;
+    cost.worst_window = key.topology == "t" ? 0.5 : 0.1;
+    return cost;
+  };
+  SweptKey other = Key(), third = Key();
+  other.topology = "u";
+  third.topology = "v";
+  const auto summaries = JudgeChoosers({Key(), other, third}, {}, {tries});
+  EXPECT_EQ(summaries[0].cost.worst_window, 0.5);
+  EXPECT_EQ(summaries[0].median_window, 0.1);
 }
 
 TEST(Regret, SplitsAreApartAndKeysWithoutADefaultAreLeftOut) {

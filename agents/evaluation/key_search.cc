@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/evaluation/key_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "src/policy/probe_candidates.h"
+
+namespace dynamiccl::agents {
+namespace {
+
+// Winsorised differences of log2 times, arm against the one in use.
+struct Trial {
+  size_t arm = 0;
+  double predicted = 0;  // log2 over the one in use
+  int count = 0;
+  double sum = 0, squares = 0;
+
+  void Add(double difference) {
+    const double cut = std::clamp(difference, -kWinsorised, kWinsorised);
+    ++count;
+    sum += cut;
+    squares += cut * cut;
+  }
+  double mean() const { return sum / count; }
+  double error() const {
+    const double variance = std::max(0.0, squares / count - mean() * mean());
+    return std::sqrt(variance / std::max(1, count - 1)) + kLeastError;
+  }
+  double expected() const { return count > 0 ? mean() : std::max(0.0, predicted); }
+  static constexpr double kWinsorised = 0.29;  // log2(1.22): one straggling call must not decide
+  static constexpr double kLeastError = 0.001;
+};
+
+// The bounds are those of jobs (src/decision/guard/guarded_key.cc), whose test for adoption is a stricter
+// one.
+constexpr int kLeastPairs = 5;
+constexpr int kMostPairs = 40;
+constexpr int kHopelessPairs = 2, kFutilePairs = 8;
+constexpr double kHopeless = 0.144, kFutile = -0.0144;  // 10 % slower, 1 % faster, log2
+constexpr double kOneSided999 = 3.09;                   // adopting a worse one: one in a thousand
+constexpr double kAdopt = -0.0072;                      // 0.5 % faster, log2
+// Three times as slow as predicted, where at most a halving is believed, log2.
+constexpr double kNeverAgain = 1.585, kMostBelieved = -1;
+constexpr size_t kMostTrials = 8;
+constexpr size_t kBestOfModel = 3;  // beside the policy's best
+constexpr size_t kFurtherTrials = 4;
+// What trials may take over NCCL's choice in so many calls in a row, in calls.
+constexpr std::ptrdiff_t kWindow = 20;
+constexpr double kMostExcess = 0.1 * kWindow;
+constexpr double kMostCounted = 3;  // log2: what is beyond eight times was a stall
+
+class KeySearch {
+ public:
+  KeySearch(const Policy* policy, CalledKey& called, size_t first)
+      : policy_(policy), called_(called), in_use_(first), choices_{{1, called.Config(first)}} {
+    AddFirstTrials();
+  }
+
+  std::vector<ChoiceFrom> Run() {
+    for (size_t turn = 0; !called_.over();) {
+      const double usual = called_.Call(in_use_, false);
+      excess_.push_back(std::min(0.0, std::exp2(level_) - 1));
+      if (trials_.empty()) AddFurtherTrials();
+      if (trials_.empty() || called_.over() || IsTooMuchNow(trials_[turn % trials_.size()])) continue;
+      Try(turn % trials_.size(), usual);
+      ++turn;
+    }
+    return choices_;
+  }
+
+ private:
+  // NCCL's own choice too, where another is in use.
+  void AddFirstTrials() {
+    const SweptKey& key = called_.key();
+    for (const ProbeCandidate& candidate : ProbeCandidates(policy_, key.model, key.question, kBestOfModel)) {
+      const size_t arm = called_.ArmOf(candidate.config);
+      const double predicted = std::log2(candidate.predicted);
+      if (arm == in_use_) level_ = predicted;
+      if (IsOffered(arm) && trials_.size() < kMostTrials) trials_.push_back({arm, predicted});
+    }
+    if (in_use_ != 0) trials_.push_back({0, 0});
+    for (Trial& trial : trials_) trial.predicted -= level_;
+  }
+
+  void AddFurtherTrials() {
+    const SweptKey& key = called_.key();
+    if (nothing_left_) return;
+    std::vector<TriedConfig> tried;
+    for (const auto& [arm, level] : levels_) tried.push_back({called_.Config(arm), std::exp2(level)});
+    for (const ProbeCandidate& candidate :
+         FurtherCandidates(policy_, key.model, key.question, tried, std::exp2(level_),
+                           std::numeric_limits<size_t>::max())) {
+      const size_t arm = called_.ArmOf(candidate.config);
+      if (IsOffered(arm) && trials_.size() < kFurtherTrials)
+        trials_.push_back({arm, std::log2(candidate.predicted) - level_});
+    }
+    nothing_left_ = trials_.empty();
+  }
+
+  bool IsOffered(size_t arm) const {
+    return arm < called_.arms() && arm != in_use_ && arm != called_.DefaultsTwin() && !levels_.contains(arm);
+  }
+
+  // It would take what trials may take in a window beyond its bound.
+  bool IsTooMuchNow(const Trial& trial) const {
+    const double expected = std::exp2(std::min(kMostCounted, trial.expected() + level_)) - 1;
+    const auto calls = std::min<std::ptrdiff_t>(kWindow - 1, std::ssize(excess_));
+    double sum = std::max(0.0, expected);
+    for (auto of_call = excess_.end() - calls; of_call != excess_.end(); ++of_call) sum += *of_call;
+    return sum > kMostExcess;
+  }
+
+  void Try(size_t index, double usual) {
+    Trial& trial = trials_[index];
+    const double difference = called_.Call(trial.arm, true) - usual;
+    excess_.push_back(std::exp2(std::min(kMostCounted, difference + level_)) - 1);
+    trial.Add(difference);
+    if (trial.arm == 0)
+      level_ = -trial.mean();
+    else
+      levels_[trial.arm] = level_ + (trial.count > 1 ? trial.mean() : difference);
+    if (IsBetter(trial))
+      Adopt(trial);
+    else if (IsHopeless(trial, difference))
+      trials_.erase(trials_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+
+  static bool IsBetter(const Trial& trial) {
+    return trial.count >= kLeastPairs && trial.mean() + kOneSided999 * trial.error() < kAdopt;
+  }
+  static bool IsHopeless(const Trial& trial, double difference) {
+    if (difference > std::max(trial.predicted, kMostBelieved) + kNeverAgain) return true;
+    if (trial.count >= kHopelessPairs && trial.mean() > kHopeless) return true;
+    return trial.count >= kMostPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
+  }
+
+  // What was in use stays a candidate; differences against it say nothing of those against the new one.
+  void Adopt(const Trial& winner) {
+    const Trial before{in_use_, -winner.predicted};
+    if (in_use_ != 0) levels_[in_use_] = level_;
+    level_ = winner.arm == 0 ? 0 : levels_[winner.arm];
+    in_use_ = winner.arm;
+    std::vector<Trial> others;
+    for (const Trial& other : trials_) {
+      if (other.arm != in_use_) others.push_back({other.arm, other.predicted + before.predicted});
+    }
+    others.push_back(before);
+    trials_ = std::move(others);
+    choices_.push_back({called_.calls() + 1, called_.Config(in_use_)});
+  }
+
+  const Policy* policy_;
+  CalledKey& called_;
+  size_t in_use_;
+  double level_ = 0;                 // log2 of what is in use over NCCL's choice
+  std::map<size_t, double> levels_;  // the same of the arms that were tried
+  std::vector<Trial> trials_;
+  bool nothing_left_ = false;
+  std::vector<double> excess_;  // of each call over NCCL's choice, in calls; gains of what is in use count
+  std::vector<ChoiceFrom> choices_;
+};
+
+}  // namespace
+
+std::vector<ChoiceFrom> SearchKey(const Policy* policy, CalledKey& called, const CollectiveConfig& first) {
+  const size_t arm = called.ArmOf(first);
+  return KeySearch(policy, called, first.leaves_nccl_alone() || arm == called.arms() ? 0 : arm).Run();
+}
+
+}  // namespace dynamiccl::agents

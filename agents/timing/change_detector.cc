@@ -14,7 +14,8 @@ namespace {
 
 class Shipped : public ChangeDetector {
  public:
-  explicit Shipped(double strictness) : detector_(strictness) {}
+  explicit Shipped(double strictness, double early_noise_times = 0)
+      : detector_({.strictness = strictness, .early_noise_times = early_noise_times}) {}
 
   std::optional<Regime> Take(const TimedCall& call) override {
     // The span of a verification as in src/decision/guard/guard.cc.
@@ -173,25 +174,82 @@ class Bayesian {
   size_t taken_ = 0;
 };
 
+class Together : public ChangeDetector {
+ public:
+  Together(double strictness, double cusum)
+      : strictness_(strictness), cusum_threshold_(cusum), shipped_(strictness), cusum_(cusum) {}
+
+  std::optional<Regime> Take(const TimedCall& call) override {
+    const auto verified = shipped_.Take(call);
+    const auto summed = cusum_.Take(call);
+    // One change is said once.
+    if (summed && !verified) shipped_ = Shipped(strictness_);
+    if (verified && !summed) cusum_ = BothQuantities<Cusum<true>>(cusum_threshold_);
+    return verified ? verified : summed;
+  }
+
+ private:
+  double strictness_, cusum_threshold_;
+  Shipped shipped_;
+  BothQuantities<Cusum<true>> cusum_;
+};
+
 template <typename Detector>
 class Kind : public DetectorKind {
  public:
-  Kind(std::string name, double usual, bool tells) : name_(std::move(name)), usual_(usual), tells_(tells) {}
+  Kind(std::string name, double usual, bool tells, bool has_curve = true)
+      : name_(std::move(name)), usual_(usual), tells_(tells), has_curve_(has_curve) {}
   std::string name() const override { return name_; }
   std::unique_ptr<ChangeDetector> Make(double threshold) const override {
     return std::make_unique<Detector>(threshold);
   }
   double usual_threshold() const override { return usual_; }
   bool tells_regimes() const override { return tells_; }
+  bool has_curve() const override { return has_curve_; }
 
  private:
   std::string name_;
   double usual_;
   bool tells_;
+  bool has_curve_;
+};
+
+class KindOfTwo : public DetectorKind {
+ public:
+  KindOfTwo(double strictness, double cusum) : strictness_(strictness), cusum_(cusum) {}
+  std::string name() const override { return "shipped or winsorised CUSUM"; }
+  std::unique_ptr<ChangeDetector> Make(double threshold) const override {
+    return std::make_unique<Together>(threshold * strictness_, threshold * cusum_);
+  }
+  double usual_threshold() const override { return 1; }
+  bool tells_regimes() const override { return true; }
+
+ private:
+  double strictness_, cusum_;
+};
+
+class KindThatEndsEarly : public DetectorKind {
+ public:
+  explicit KindThatEndsEarly(double noise_times) : noise_times_(noise_times) {}
+  std::string name() const override { return "shipped, verified sooner"; }
+  std::unique_ptr<ChangeDetector> Make(double threshold) const override {
+    return std::make_unique<Shipped>(threshold, noise_times_);
+  }
+  double usual_threshold() const override { return 1; }
+  bool tells_regimes() const override { return true; }
+
+ private:
+  double noise_times_;
 };
 
 }  // namespace
 
+std::unique_ptr<DetectorKind> EarlyKind(double noise_times) {
+  return std::make_unique<KindThatEndsEarly>(noise_times);
+}
+std::unique_ptr<DetectorKind> TogetherKind(double strictness, double cusum) {
+  return std::make_unique<KindOfTwo>(strictness, cusum);
+}
 std::unique_ptr<DetectorKind> ShippedKind() {
   return std::make_unique<Kind<Shipped>>("shipped", 1.0, true);
 }
@@ -205,7 +263,7 @@ std::unique_ptr<DetectorKind> PageHinkleyKind() {
   return std::make_unique<Kind<BothQuantities<PageHinkley>>>("Page-Hinkley", 25, false);
 }
 std::unique_ptr<DetectorKind> BayesianKind() {
-  return std::make_unique<Kind<BothQuantities<Bayesian>>>("BOCPD", 52, false);
+  return std::make_unique<Kind<BothQuantities<Bayesian>>>("BOCPD", 52, false, false);
 }
 
 }  // namespace dynamiccl::agents

@@ -174,6 +174,7 @@ class RecurrentDetectors : public DetectorKind {
   }
   double usual_threshold() const override { return 12; }
   bool tells_regimes() const override { return true; }
+  bool has_curve() const override { return false; }
 
  private:
   HeadState state_;

@@ -27,6 +27,25 @@ double MedianTransfer(const TimingRun& run) {
   return MedianOf(std::move(transfers));
 }
 
+// Every rank arrives by itself; rank 0 is late from `changed` on.
+void Arrive(int ranks, double late_ns, TimingRun& run, std::mt19937_64& random) {
+  constexpr double kSkew = 0.05, kStalls = 1.0 / 400;
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  for (size_t i = 0; i < run.calls.size(); ++i) {
+    double first = 0, last = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const double stall = uniform(random) < kStalls ? uniform(random) : 0;
+      double at = (kSkew * normal(random) + stall) * run.calls[i].transfer_ns;
+      if (rank == 0 && i >= run.changed) at += late_ns;
+      first = rank == 0 ? at : std::min(first, at);
+      last = rank == 0 ? at : std::max(last, at);
+    }
+    // The last one waits for nobody: the least of the kernels' times is the transfer.
+    run.calls[i].skew_ns = last - first;
+  }
+}
+
 void Put(const PutIn& put, TimingRun& run, std::mt19937_64& random) {
   run.event = put.event;
   run.factor = put.factor;
@@ -79,6 +98,14 @@ TimingRun Modelled(const PutIn& put, size_t calls, std::mt19937_64& random) {
     now_ns += static_cast<int64_t>(transfer) + 100'000;
   }
   Put(put, run, random);
+  return run;
+}
+
+TimingRun ModelledOfRanks(int ranks, const PutIn& put, size_t calls, std::mt19937_64& random) {
+  TimingRun run = Modelled(put, calls, random);
+  run.ranks = ranks;
+  const bool late = put.event == TimingEvent::kStraggler;
+  Arrive(ranks, late ? (put.factor - 1) * MedianTransfer(run) : 0, run, random);
   return run;
 }
 

@@ -26,4 +26,10 @@ TimingRun Resampled(const TimingRun& quiet, const PutIn& put, size_t calls, std:
 // this kind are judged by; no recorded machine is as quiet.
 TimingRun Modelled(const PutIn& put, size_t calls, std::mt19937_64& random);
 
+// The same job on so many ranks, of which the leader hears what a call's ranks took together: each rank
+// arrives by itself, 5 % of a transfer apart, one call in 400 up to a transfer late, and a kernel lasts from
+// its own arrival to the end of the transfer, which begins with the last one. A straggler is one rank that
+// always is (factor - 1) times the median transfer late.
+TimingRun ModelledOfRanks(int ranks, const PutIn& put, size_t calls, std::mt19937_64& random);
+
 }  // namespace dynamiccl::agents

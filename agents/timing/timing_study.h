@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,12 +55,22 @@ struct DetectorStudy {
   std::array<std::array<uint64_t, kRegimes>, kTimingEvents> said{};
 };
 
+// One kind at several thresholds: what a false alarm less costs in calls.
+struct OperatingCurve {
+  std::string name;
+  std::vector<DetectorStudy> points;  // by threshold
+};
+
 struct DatasetStudy {
   std::string name;
   size_t runs = 0;            // with an event
   double load = 0;            // median of the machine's, 0: simulated
   double really_changed = 0;  // share of the calls of held-out quiet runs at which the machine changed
   std::vector<DetectorStudy> detectors;
+  // Kinds whose thresholds were set so high that their false alarms on the learnt-on fabrics are surely at
+  // most one (AllowedSurely); none where there are too few quiet calls to be sure of it.
+  std::vector<DetectorStudy> surely;
+  std::vector<OperatingCurve> curves;
 };
 
 struct TimingStudySettings {
@@ -77,9 +88,14 @@ struct Noticed {
 };
 std::vector<Noticed> AlarmsOf(const DetectorKind& kind, double threshold, const TimingRun& run);
 
-// The least threshold, within a hundredth, whose false alarms in `quiet` are at most one in kCallsAFalseAlarm
-// calls.
-double ThresholdOf(const DetectorKind& kind, const std::vector<TimingRun>& quiet);
+// The least threshold, within a hundredth, at which `quiet` has at most `allowed` false alarms.
+double ThresholdOf(const DetectorKind& kind, const std::vector<TimingRun>& quiet, uint64_t allowed);
+
+// One false alarm in kCallsAFalseAlarm calls.
+uint64_t AllowedAt(uint64_t calls);
+// The most false alarms whose rate has its upper end at one in kCallsAFalseAlarm calls; none where so few
+// calls cannot say so.
+std::optional<uint64_t> AllowedSurely(uint64_t calls);
 
 // `threshold` on runs with and without events.
 DetectorStudy Judge(const DetectorKind& kind, double threshold, const std::vector<TimingRun>& runs);

@@ -46,6 +46,59 @@ std::string FormatRegimes(const DetectorStudy& detector) {
   return text;
 }
 
+std::string FormatRates(const DetectorStudy& d) {
+  const Estimate held = d.held.Rate();
+  return fmt::format("| {} | {:.2f} | {:.2f} ({} in {}) | {:.2f} ({:.2f} to {:.2f}; {} in {}) | {} |", d.name,
+                     d.threshold, d.learnt.Rate().value, d.learnt.alarms, d.learnt.calls, held.value,
+                     held.low, held.high, d.held.alarms, d.held.calls, d.held.real);
+}
+
+std::string FormatDetectors(const std::vector<DetectorStudy>& detectors) {
+  std::string text =
+      "\n| detector | threshold | false alarms in 20,000 calls, learnt on | held out (95 %) | real changes, "
+      "held out |\n"
+      "|---|---|---|---|---|\n";
+  for (const DetectorStudy& d : detectors) text += FormatRates(d) + "\n";
+  text +=
+      "\n| detector | event | seen effect | runs | median delay, calls of a key (95 %) | p90 | missed |\n"
+      "|---|---|---|---|---|---|---|\n";
+  for (size_t event = 0; event < detectors.front().events.size(); ++event) {
+    for (const DetectorStudy& d : detectors)
+      text += fmt::format("| {} {}\n", d.name, Format(d.events[event]));
+  }
+  return text;
+}
+
+// The events that say what a threshold costs; FormatJson has all.
+bool IsOfCurve(const EventResult& result) {
+  return (result.event == TimingEvent::kDegraded && result.factor <= 1.5) ||
+         (result.factor == 1.5 &&
+          (result.event == TimingEvent::kCongested || result.event == TimingEvent::kStraggler));
+}
+
+std::string FormatCurves(const std::vector<OperatingCurve>& curves) {
+  std::string text =
+      "\n| detector | threshold | false alarms in 20,000 calls, learnt on | held out (95 %) | real |";
+  std::string line = "|---|---|---|---|---|";
+  for (const EventResult& result : curves.front().points.front().events) {
+    if (!IsOfCurve(result)) continue;
+    text += fmt::format(" {} {:.2f}x |", Name(result.event), result.factor);
+    line += "---|";
+  }
+  text += "\n" + line + "\n";
+  for (const OperatingCurve& curve : curves) {
+    for (const DetectorStudy& point : curve.points) {
+      text += FormatRates(point);
+      for (const EventResult& result : point.events) {
+        if (IsOfCurve(result))
+          text += fmt::format(" {}, {:.0f} % |", Calls(result.Quantile(0.5)), 100 * result.MissedShare());
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
 using Json = nlohmann::ordered_json;
 
 Json Finite(double value) {
@@ -75,6 +128,12 @@ Json ToJson(const DetectorStudy& detector) {
   return {{"detector", detector.name},         {"threshold", detector.threshold},
           {"learnt", ToJson(detector.learnt)}, {"held", ToJson(detector.held)},
           {"events", std::move(events)},       {"said", detector.said}};
+}
+
+Json AllToJson(const std::vector<DetectorStudy>& detectors) {
+  Json all = Json::array();
+  for (const DetectorStudy& detector : detectors) all.push_back(ToJson(detector));
+  return all;
 }
 
 }  // namespace
@@ -120,23 +179,10 @@ std::string FormatTables(const std::vector<DatasetStudy>& study) {
     text += fmt::format(
         "\n## {}, {} runs with an event, load {:.1f}; the machine changed at {:.1f} % of the quiet calls\n",
         set.name, set.runs, set.load, 100 * set.really_changed);
-    text +=
-        "\n| detector | threshold | false alarms in 20,000 calls, learnt on | held out (95 %) | real "
-        "changes, "
-        "held out |\n|---|---|---|---|---|\n";
-    for (const DetectorStudy& d : set.detectors) {
-      const Estimate held = d.held.Rate();
-      text += fmt::format("| {} | {:.2f} | {:.2f} ({} in {}) | {:.2f} ({:.2f} to {:.2f}; {} in {}) | {} |\n",
-                          d.name, d.threshold, d.learnt.Rate().value, d.learnt.alarms, d.learnt.calls,
-                          held.value, held.low, held.high, d.held.alarms, d.held.calls, d.held.real);
-    }
-    text +=
-        "\n| detector | event | seen effect | runs | median delay, calls of a key (95 %) | p90 | missed |\n"
-        "|---|---|---|---|---|---|---|\n";
-    for (size_t event = 0; event < set.detectors.front().events.size(); ++event) {
-      for (const DetectorStudy& d : set.detectors)
-        text += fmt::format("| {} {}\n", d.name, Format(d.events[event]));
-    }
+    text += FormatDetectors(set.detectors);
+    text += "\nSurely at most one false alarm on the learnt-on fabrics (95 %):\n";
+    text += set.surely.empty() ? "too few quiet calls to be sure of it\n" : FormatDetectors(set.surely);
+    text += FormatCurves(set.curves);
     for (const DetectorStudy& d : set.detectors) text += d.tells_regimes ? FormatRegimes(d) : "";
   }
   return text;
@@ -145,13 +191,16 @@ std::string FormatTables(const std::vector<DatasetStudy>& study) {
 std::string FormatJson(const std::vector<DatasetStudy>& study) {
   Json sets = Json::array();
   for (const DatasetStudy& set : study) {
-    Json detectors = Json::array();
-    for (const DetectorStudy& detector : set.detectors) detectors.push_back(ToJson(detector));
+    Json curves = Json::array();
+    for (const OperatingCurve& curve : set.curves)
+      curves.push_back({{"detector", curve.name}, {"points", AllToJson(curve.points)}});
     sets.push_back({{"set", set.name},
                     {"runs", set.runs},
                     {"load", set.load},
                     {"really_changed", set.really_changed},
-                    {"detectors", std::move(detectors)}});
+                    {"detectors", AllToJson(set.detectors)},
+                    {"surely", AllToJson(set.surely)},
+                    {"curves", std::move(curves)}});
   }
   return Json{{"schema", 1}, {"sets", std::move(sets)}}.dump(1) + "\n";
 }

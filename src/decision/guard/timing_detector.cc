@@ -96,9 +96,9 @@ void TimingDetector::Watch(const TimedSample& sample, Stream& stream) {
     }
   }
   // A slow fabric also delays arrivals: transfer times are looked at first.
-  if (transfer_.above(strictness_ * kThreshold)) {
+  if (transfer_.above(studied_.strictness * kThreshold)) {
     alarm_ = Alarm::kTransfer;
-  } else if (skew_.above(strictness_ * kThreshold)) {
+  } else if (skew_.above(studied_.strictness * kThreshold)) {
     alarm_ = Alarm::kSkew;
   }
 }
@@ -130,13 +130,25 @@ double TimingDetector::LastingEffect() {
   return LeastOf(off);
 }
 
+// Only says yes: what is not clear is looked at for the whole span.
+std::optional<RegimeChange> TimingDetector::VerifyEarly() {
+  if (studied_.early_noise_times == 0 || verified_.size() < kVerified) return std::nullopt;
+  if (4 * (last_verified_ns_ - first_verified_ns_) < least_span_ns_) return std::nullopt;
+  const double effect = LastingEffect();
+  const double varies = noise().DeviationOf(verified_.size(), 1);
+  const double least = alarm_ == Alarm::kTransfer ? kLeastEffect : kLeastSkewEffect;
+  if (std::abs(effect) < std::max(least, studied_.strictness * studied_.early_noise_times * varies))
+    return std::nullopt;
+  return Decide(effect, SpreadOfVerified());
+}
+
 std::optional<RegimeChange> TimingDetector::Verify() {
-  if (!VerifiedEnough()) return std::nullopt;
+  if (!VerifiedEnough()) return VerifyEarly();
   const bool transfer = alarm_ == Alarm::kTransfer;
   const double effect = LastingEffect();
   const double varies = noise().DeviationOf(verified_.size(), spans_);
   const double least = transfer ? kLeastEffect : kLeastSkewEffect;
-  if (std::abs(effect) >= std::max(least, strictness_ * kNoiseTimes * varies)) {
+  if (std::abs(effect) >= std::max(least, studied_.strictness * kNoiseTimes * varies)) {
     return Decide(effect, SpreadOfVerified());
   }
   if (std::abs(effect) >= least && spans_ < kMostSpans) {

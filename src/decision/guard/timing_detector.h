@@ -42,9 +42,17 @@ struct RegimeChange {
 
 class TimingDetector {
  public:
-  // `strictness`: times the evidence that an alarm and a verification ask for; studies set it, to compare
-  // ways at equal rates of false alarms.
-  explicit TimingDetector(double strictness = 1) : strictness_(strictness) {}
+  struct Studied {
+    // Times the evidence that an alarm and a verification ask for; to compare ways at equal rates of false
+    // alarms.
+    double strictness = 1;
+    // A verification ends after a quarter of its span where the effect is so many deviations of a block's
+    // mean off; 0: never.
+    double early_noise_times = 0;
+  };
+  TimingDetector() = default;
+  // For studies.
+  explicit TimingDetector(const Studied& studied) : studied_(studied) {}
   // Verification spans at least so long: some steps, where they are known.
   void SetLeastSpan(int64_t ns) { least_span_ns_ = ns; }
   std::optional<RegimeChange> Take(const TimedSample& sample);
@@ -76,6 +84,7 @@ class TimingDetector {
   };
   void Watch(const TimedSample& sample, Stream& stream);
   bool VerifiedEnough() const;
+  std::optional<RegimeChange> VerifyEarly();
   double LastingEffect();
   std::optional<RegimeChange> Verify();
   double SpreadOfVerified() const;
@@ -84,7 +93,7 @@ class TimingDetector {
   void Dismiss(double effect);
   void EndVerification();
 
-  double strictness_;
+  Studied studied_;
   std::map<uint64_t, Stream> streams_;
   Cusum transfer_;
   Cusum skew_;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "agents/timing/recurrent_head.h"
 #include "agents/timing/simulated_timing.h"
@@ -17,6 +18,8 @@ namespace {
 std::vector<std::unique_ptr<DetectorKind>> SimpleKinds() {
   std::vector<std::unique_ptr<DetectorKind>> kinds;
   kinds.push_back(ShippedKind());
+  kinds.push_back(EarlyKind(8));
+  kinds.push_back(TogetherKind(1, 32));
   kinds.push_back(CusumKind());
   kinds.push_back(WinsorisedCusumKind());
   kinds.push_back(PageHinkleyKind());
@@ -88,7 +91,7 @@ TEST(ThresholdOf, KeepsTheRateThatWasAskedForWhereItWasSet) {
   std::vector<TimingRun> quiet;
   for (int i = 0; i < 4; ++i) quiet.push_back(Modelled({}, 10'000, random));
   for (const auto& kind : SimpleKinds()) {
-    const double threshold = ThresholdOf(*kind, quiet);
+    const double threshold = ThresholdOf(*kind, quiet, 2);
     uint64_t alarms = 0;
     for (const TimingRun& run : quiet) alarms += AlarmsOf(*kind, threshold, run).size();
     EXPECT_LE(alarms, 2u) << kind->name();
@@ -100,6 +103,35 @@ TEST(QuietResult, IntervalsAreThoseOfAPoissonCount) {
   EXPECT_NEAR((QuietResult{20'000, 0}.Rate().high), 3.69, 0.3);
   EXPECT_NEAR((QuietResult{20'000, 10}.Rate().low), 4.80, 0.05);
   EXPECT_NEAR((QuietResult{20'000, 10}.Rate().high), 18.39, 0.05);
+}
+
+// Of 120,000 calls the upper end of one alarm is 0.93 in 20,000, of two 1.2.
+TEST(AllowedSurely, IsTheMostWhoseUpperEndIsOne) {
+  EXPECT_EQ(AllowedSurely(120'000), 1u);
+  EXPECT_EQ(AllowedSurely(200'000), 3u);
+  EXPECT_EQ(AllowedSurely(50'000), std::nullopt) << "even none is compatible with more than one";
+  EXPECT_EQ(AllowedSurely(0), std::nullopt);
+}
+
+TEST(TogetherKind, SaysWhatEitherSaysAndSaysItOnce) {
+  const TimingRun run = PlainRun(1600, 600, 1.5, false, 11);
+  const auto first = [&](const DetectorKind& kind, double threshold) {
+    const auto alarms = AlarmsOf(kind, threshold, run);
+    return alarms.empty() ? run.calls.size() : alarms.front().call;
+  };
+  constexpr double kNever = 1e6;
+  EXPECT_EQ(first(*TogetherKind(1, kNever), 1), first(*ShippedKind(), 1));
+  EXPECT_EQ(first(*TogetherKind(kNever, 20), 1), first(*WinsorisedCusumKind(), 20));
+  EXPECT_EQ(AlarmsOf(*TogetherKind(1, 20), 1, run).size(), 1u);
+}
+
+TEST(EarlyKind, SaysTheSameSooner) {
+  const TimingRun run = PlainRun(1600, 600, 1.5, false, 12);
+  const auto early = AlarmsOf(*EarlyKind(8), 1, run), shipped = AlarmsOf(*ShippedKind(), 1, run);
+  ASSERT_EQ(early.size(), 1u);
+  ASSERT_EQ(shipped.size(), 1u);
+  EXPECT_LT(early.front().call, shipped.front().call);
+  EXPECT_EQ(early.front().regime, shipped.front().regime);
 }
 
 TEST(EventResult, WhatIsNotNoticedCountsAsNever) {
@@ -127,6 +159,30 @@ TEST(SimulatedTiming, PutsInWhatWasAskedForAndNothingBefore) {
     EXPECT_DOUBLE_EQ(before, 1000.0);
     EXPECT_NEAR(after / 1000, 1.5, event == TimingEvent::kStraggler ? 0.25 : 0.1) << Name(event);
   }
+}
+
+TEST(SimulatedTiming, MoreRanksArriveFurtherApartAndNeverChangeTransfers) {
+  double apart[2] = {};
+  for (const int ranks : {2, 16}) {
+    std::mt19937_64 random(9), same(9);
+    const TimingRun run = ModelledOfRanks(ranks, {}, 4000, random);
+    const TimingRun one = Modelled({}, 4000, same);
+    for (size_t i = 0; i < run.calls.size(); ++i) {
+      ASSERT_EQ(run.calls[i].transfer_ns, one.calls[i].transfer_ns);
+      apart[ranks == 16] += run.calls[i].skew_ns / run.calls[i].transfer_ns / 4000;
+    }
+  }
+  // Of 2 and 16 normal values of deviation 0.05, 0.056 and 0.177, and stalls.
+  EXPECT_NEAR(apart[0], 0.059, 0.01);
+  EXPECT_NEAR(apart[1], 0.19, 0.02);
+}
+
+TEST(SimulatedTiming, OneLateRankOfManyIsWaitedFor) {
+  std::mt19937_64 random(10);
+  const TimingRun run = ModelledOfRanks(16, {TimingEvent::kStraggler, 2, 2000, 1}, 4000, random);
+  double before = 0, after = 0;
+  for (size_t i = 0; i < 4000; ++i) (i < 2000 ? before : after) += run.calls[i].skew_ns;
+  EXPECT_GT(after, 3 * before);
 }
 
 TEST(RecurrentHead, StepsAsLibTorchDoesAllAtOnce) {

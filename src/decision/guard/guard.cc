@@ -137,7 +137,8 @@ double Guard::CallOfEachKeyNs() const {
 }
 
 double Guard::BudgetNs() const {
-  return kProbingBudget * total_ns_ + kProbingCreditCalls * CallOfEachKeyNs() + refunded_ns_ +
+  const double unit_ns = CallOfEachKeyNs();
+  return ProbingBudgetNs(total_ns_, unit_ns) + kProbingCreditCalls * unit_ns + refunded_ns_ +
          kProbingOfSavings * saved_ns_;
 }
 
@@ -292,7 +293,9 @@ uint16_t Guard::PauseOf(const GuardedKey& key) const {
 // Its level is known, or its choice was judged.
 bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
   if (entry.choice != key.choice() || entry.in_blocks || key.InDoubt()) return false;
-  if (!key.choice().leaves_nccl_alone()) return key.calls_of_choice() >= kMiddleCalls;
+  // As long as it is not known whether the program waits for the key, its samples are to show it.
+  if (!key.choice().leaves_nccl_alone())
+    return key.calls_of_choice() >= kMiddleCalls && CriticalityOf(key.key()) != Criticality::kUnknown;
   return key.account().default_level().count() >=
          (entry.trials.empty() ? kCalmCalls / kCalmPeriod : kTimesBeforeTrials);
 }

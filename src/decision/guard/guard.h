@@ -27,7 +27,7 @@ namespace dynamiccl {
 
 // Between two adoptions; revocations never wait.
 inline constexpr int64_t kGuardAdoptionSpacingNs = 5'000'000'000;
-// What trials and timing may cost beside kProbingBudget of the communication time, before there is any: calls
+// What trials and timing may cost beside ProbingBudgetNs, before there is any: calls
 // a key, for all keys together.
 inline constexpr double kProbingCreditCalls = 1;
 // Of what adopted choices are shown to save, so much may be spent on more trials.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace dynamiccl {
@@ -136,7 +137,7 @@ double GuardedKey::ExcessOf(const GuardedCall& call) const {
 
 void GuardedKey::TakeTrial(const CollectiveConfig& config, double ns) {
   const TimeLevel& choice = ChoiceLevel();
-  if (choice.count() > 0) trial_cost_ns_ += ns - choice.mean();
+  if (choice.count() > 0) trial_cost_ns_ += std::min(ns, MostOf(config)) - choice.mean();
   for (Trial& trial : trials_) {
     if (trial.candidate.config != config) continue;
     if (IsTooSlow(trial, ns)) {
@@ -147,6 +148,8 @@ void GuardedKey::TakeTrial(const CollectiveConfig& config, double ns) {
     // The first call of a config also sets up its connections.
     if (++trial.timed == 1) return;
     if (const auto ratio = trial.pairs.TakeRare(std::log(ns))) TakePair(trial, *ratio);
+    // Of a version's rounds some calls make no pair.
+    if (trial.state == Trial::State::kOpen && trial.timed > kMostRounds) trial.state = Trial::State::kFutile;
   }
   EndHopeless();
 }
@@ -293,11 +296,24 @@ bool GuardedKey::AllMade(const std::vector<CollectiveConfig>& trials) const {
   });
 }
 
+// Predictions are of the time over NCCL's.
 double GuardedKey::RatioOf(const CollectiveConfig& config) const {
   const Trial* trial = TrialOf(config);
-  if (trial == nullptr || trial->better.count() == 0) return PredictedFor(config);
+  if (trial == nullptr || trial->better.count() == 0)
+    return PredictedFor(config) * account_.default_ns() / std::max(ChoiceNs(), 1.0);
   const double first = std::log1p(kFirstTrialLoss);
   return std::exp((first + trial->ratio_sum) / (1 + trial->better.count()));
+}
+
+// Once a pair says what is usual of it, one stall of the machine is no cost of a trial.
+double GuardedKey::MostOf(const CollectiveConfig& config) const {
+  const Trial* trial = TrialOf(config);
+  const bool known = trial != nullptr && trial->better.count() > 0;
+  return known ? kWinsoriseTimes * RatioOf(config) * ChoiceNs() : std::numeric_limits<double>::infinity();
+}
+
+double GuardedKey::ChoiceNs() const {
+  return ChoiceLevel().count() > 0 ? ChoiceLevel().mean() : account_.default_ns();
 }
 
 double GuardedKey::TrialCostNs(const std::vector<CollectiveConfig>& trials) const {
@@ -307,9 +323,8 @@ double GuardedKey::TrialCostNs(const std::vector<CollectiveConfig>& trials) cons
     const bool shown = trial != nullptr && trial->better.count() > 0;
     lost += std::max(RatioOf(config) - 1, shown ? -kFirstTrialLoss : kFirstTrialLoss);
   }
-  const double a_call =
-      std::max(kLeastTrialLoss, lost / static_cast<double>(std::max<size_t>(trials.size(), 1)));
-  return a_call * (ChoiceLevel().count() > 0 ? ChoiceLevel().mean() : account_.default_ns());
+  const auto count = static_cast<double>(std::max<size_t>(trials.size(), 1));
+  return std::max(kLeastTrialLoss, lost / count) * ChoiceNs();
 }
 
 double GuardedKey::MayGain(const std::vector<CollectiveConfig>& trials) const {

@@ -115,6 +115,9 @@ class GuardedKey {
  private:
   void TakeUpTrial(const CollectiveConfig& config);
   double PredictedFor(const CollectiveConfig& config) const;
+  double ChoiceNs() const;
+  // What a call of it counts as at most.
+  double MostOf(const CollectiveConfig& config) const;
   const TimeLevel& ChoiceLevel() const;
   const Trial* TrialOf(const CollectiveConfig& config) const;
   // Time over the choice's: as predicted, then as seen.

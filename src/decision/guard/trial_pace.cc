@@ -19,10 +19,17 @@ constexpr double kLongestRest = 4096;
 
 double ShareOfTime(const TrialFunds& funds) {
   const double credit_calls = std::max(0.0, funds.credit_ns) / std::max(1.0, funds.call_of_each_key_ns);
-  return std::min(kProbingBudget * (1 + kFasterACreditCall * credit_calls), kMostShareOfTrials);
+  const bool first = funds.total_ns < kFirstProbingCalls * funds.call_of_each_key_ns;
+  const double budget = first ? kFirstProbingBudget : kProbingBudget;
+  return std::min(budget * (1 + kFasterACreditCall * credit_calls), kMostShareOfTrials);
 }
 
 }  // namespace
+
+double ProbingBudgetNs(double total_ns, double call_of_each_key_ns) {
+  const double first_ns = std::min(total_ns, kFirstProbingCalls * call_of_each_key_ns);
+  return kFirstProbingBudget * first_ns + kProbingBudget * (total_ns - first_ns);
+}
 
 std::vector<uint16_t> RestsBetweenTrials(const std::vector<TriedKey>& keys, const TrialFunds& funds) {
   std::vector<uint16_t> rests(keys.size(), 0);

@@ -9,9 +9,11 @@
 
 namespace dynamiccl {
 
-// Share of communication time that trials and timing may cost: half of the 1 % that a job may lose by
-// adaptive mode.
-inline constexpr double kProbingBudget = 0.005;
+// Share of communication time that trials and timing may cost; and in so many first calls of each key, where
+// the choices that the job began with have not paid for anything yet.
+inline constexpr double kProbingBudget = 0.01;
+inline constexpr double kFirstProbingBudget = 0.005;
+inline constexpr double kFirstProbingCalls = 1000;
 
 // A key with trials.
 struct TriedKey {
@@ -20,6 +22,9 @@ struct TriedKey {
   double worth_ns = 0;  // what its trials may win, of its calls so far
   uint32_t calls = 0;   // so far
 };
+
+// What trials and timing may cost after `total_ns` of communication, beside credits.
+double ProbingBudgetNs(double total_ns, double call_of_each_key_ns);
 
 struct TrialFunds {
   double credit_ns = 0;            // left to pay for trials; below 0: none

@@ -7,53 +7,13 @@
 
 #include "src/decision/guard/learnt_at_site.h"
 #include "src/decision/site_store/site_store_file.h"
+#include "tests/src/decision/guard/promise_jobs.h"
+#include "tests/src/decision/guard/short_job_promises.h"
 
 namespace dynamiccl::testing {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-
-// Times of a GPU's collectives: stamping a kernel was measured to cost 4 to 13 % of it.
-constexpr double kTimingCost = 0.04;
-
-JobOptions JobOf(const PromiseOptions& options, Timing timing, Noise noise, int i) {
-  JobOptions job;
-  job.seed = options.first_seed + static_cast<uint64_t>(i);
-  job.noise = noise;
-  job.timing = timing;
-  job.keys = options.keys;
-  job.calls_per_step = 4 * options.keys;
-  job.timing_cost = timing == Timing::kAll ? 0 : kTimingCost;
-  return job;
-}
-
-// Figures that are gathered over keys and jobs.
-class Spread {
- public:
-  void Add(double value) { values_.push_back(value); }
-  double At(double share) {
-    if (values_.empty()) return 0;
-    std::sort(values_.begin(), values_.end());
-    return values_[static_cast<size_t>(share * static_cast<double>(values_.size() - 1))];
-  }
-  double most() { return At(1); }
-  size_t count() const { return values_.size(); }
-
- private:
-  std::vector<double> values_;
-};
-
-template <class RunOne>
-std::vector<Promise> ForEachNoise(const char* name, Timing timing, const PromiseOptions& options,
-                                  RunOne run_one) {
-  std::vector<Promise> promises;
-  for (const Noise noise : kNoises) {
-    Promise promise{name, timing, Name(noise), options.seeds, {}, true};
-    run_one(noise, promise);
-    promises.push_back(std::move(promise));
-  }
-  return promises;
-}
 
 // What the docs allow: 1 % of the time at NCCL's choice, 1 % for trials and timing, and the first credits.
 double AllowedNs(const SimulatedJob& job) {
@@ -418,76 +378,17 @@ std::vector<Promise> Growing(const PromiseOptions& options, Timing timing) {
   });
 }
 
-constexpr std::array kShortSteps{150, 600, 2000};
-constexpr int kWindowSteps = 20;
-constexpr double kMostOfWindow = 10;
-
-// What a job loses in which NCCL's choice is the best of all, in per cent of NCCL's time.
-struct ShortLoss {
-  std::array<Spread, kShortSteps.size()> after;
-  Spread window;  // the worst of each job
-};
-
-void Lose(const JobOptions& job_options, ShortLoss& result) {
-  SimulatedJob job(job_options);
-  std::vector<double> loss{0}, nccl{0};
-  double worst = 0;
-  for (int step = 1; step <= kShortSteps.back(); ++step) {
-    job.RunSteps(1);
-    loss.push_back(job.LossNs());
-    nccl.push_back(job.NcclNs());
-    const auto from = static_cast<size_t>(std::max(0, step - kWindowSteps));
-    if (step >= kWindowSteps)
-      worst = std::max(worst, (loss.back() - loss[from]) / (nccl.back() - nccl[from]));
-    for (size_t i = 0; i < kShortSteps.size(); ++i) {
-      if (step == kShortSteps[i]) result.after[i].Add(100 * job.LossShare());
-    }
-  }
-  result.window.Add(100 * worst);
-}
-
-struct ShortJobs {
-  const char* name;
-  double policy_ratio;  // JobOptions
-  std::array<double, kShortSteps.size()> most;
-};
-
-// Steps of 100 ms and of 10: what is counted in seconds comes after other numbers of calls.
-std::vector<Promise> Losing(const ShortJobs& jobs, const PromiseOptions& options, Timing timing) {
-  return ForEachNoise(jobs.name, timing, options, [&](Noise noise, Promise& promise) {
-    ShortLoss loss;
-    for (int i = 0; i < options.seeds; ++i) {
-      JobOptions job_options = JobOf(options, timing, noise, i);
-      job_options.nothing_to_win = true;
-      job_options.policy_ratio = jobs.policy_ratio;
-      Lose(job_options, loss);
-      job_options.step_ns /= 10;
-      Lose(job_options, loss);
-    }
-    for (size_t i = 0; i < kShortSteps.size(); ++i) {
-      promise.figures += fmt::format("loss after {} steps: {:.2f} % (median), {:.2f} % at most; ",
-                                     kShortSteps[i], loss.after[i].At(0.5), loss.after[i].most());
-      promise.kept &= loss.after[i].most() <= jobs.most[i];
-    }
-    promise.figures += fmt::format("worst {} steps: {:.2f} % (median), {:.2f} % at most", kWindowSteps,
-                                   loss.window.At(0.5), loss.window.most());
-    promise.kept &= loss.window.most() <= kMostOfWindow;
-  });
-}
-
-std::vector<Promise> Short(const PromiseOptions& options, Timing timing) {
-  return Losing({"short", 0, {1, 1, 1}}, options, timing);
-}
-
-// And the policy's choice is 1.2 times slower on every key: it is tried from the first call on.
-std::vector<Promise> ShortSlower(const PromiseOptions& options, Timing timing) {
-  return Losing({"short-slower", 1.2, {1.5, 1, 1}}, options, timing);
-}
-
-constexpr PromiseCase kCases[] = {
-    {"bad-policy", BadPolicy}, {"slower", Slower}, {"spoilt", Spoilt},           {"degraded", Degraded},
-    {"quiet", Quiet},          {"store", Store},   {"straggler", Straggler},     {"hidden", Hidden},
-    {"growing", Growing},      {"short", Short},   {"short-slower", ShortSlower}};
+constexpr PromiseCase kCases[] = {{"bad-policy", BadPolicy},
+                                  {"slower", Slower},
+                                  {"spoilt", Spoilt},
+                                  {"degraded", Degraded},
+                                  {"quiet", Quiet},
+                                  {"store", Store},
+                                  {"straggler", Straggler},
+                                  {"hidden", Hidden},
+                                  {"growing", Growing},
+                                  {"short", ShortJobs},
+                                  {"short-slower", ShortJobsOfSlowerPolicy}};
 
 }  // namespace
 

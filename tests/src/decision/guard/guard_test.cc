@@ -386,6 +386,40 @@ TEST(Guard, TakesBackWhatIsSlowerWhereTheProgramWaitsLate) {
     EXPECT_TRUE(job.ChoiceOf(key).leaves_nccl_alone()) << key;
 }
 
+// The calls beside them may have no times: then trials make no pair, and the search ends all the same.
+TEST(GuardedKey, ATrialThatMakesNoPairsEndsWithItsRounds) {
+  GuardedKey key(kKey);
+  key.Use(kLeaveNcclAlone, {kGood});
+  GuardedCall call{kKey, CallUse::kTrial, kGood};
+  call.transfer_ns = kNccl;
+  for (uint32_t i = 0; i < kMostRounds; ++i) key.Take(call);
+  EXPECT_FALSE(key.search_ended());
+  key.Take(call);
+  EXPECT_TRUE(key.search_ended());
+  EXPECT_EQ(key.Winner(), nullptr);
+}
+
+TEST(GuardedKey, WhatTrialsShowedOutlivesARest) {
+  GuardedKey key(kKey);
+  key.Use(kLeaveNcclAlone, {kGood, kBad});
+  const auto take = [&](const CollectiveConfig& config, int64_t ns) {
+    GuardedCall call{kKey, config.leaves_nccl_alone() ? CallUse::kChoice : CallUse::kTrial, config};
+    call.transfer_ns = ns;
+    key.Take(call);
+  };
+  for (int i = 0; i < 5; ++i) {
+    take(kLeaveNcclAlone, kNccl);
+    take(kBad, kNccl * 13 / 10);
+    take(kGood, kNccl * 9 / 10);
+  }
+  key.Use(kLeaveNcclAlone, {});
+  EXPECT_FALSE(key.searching());
+  EXPECT_TRUE(key.AllMade({kGood}));
+  EXPECT_LT(key.TrialCostNs({kGood}), 0.05 * kNccl) << "it was seen to be faster";
+  key.SetCandidates({{kBad, 0.9}, {kGood, 0.9}});
+  EXPECT_EQ(key.OpenTrials(), std::vector{kGood}) << "the other was shown to be no gain";
+}
+
 // A link of another speed, a tree's and a ring's shape: NCCL's own choice is no candidate, and there are five
 // and the neighbours.
 TEST(ProbeCandidates, AreTheBestOfThePriorAndNeighboursInChannels) {

@@ -26,12 +26,17 @@ double CostOf(const TriedKey& key, uint16_t rest) {
 TEST(TrialPace, WithoutCreditTrialsCostTheBudgetAlone) {
   const std::vector<TriedKey> keys{KeyOf(0.3), KeyOf(0.3)};
   const auto rests = RestsBetweenTrials(keys, FundsOf(100, 0));
-  for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(CostOf(keys[i], rests[i]), kProbingBudget, 1e-4) << i;
+  for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(CostOf(keys[i], rests[i]), kFirstProbingBudget, 1e-4) << i;
+}
+
+TEST(TrialPace, TheBudgetIsHalfAsLargeInTheFirstThousandCalls) {
+  EXPECT_DOUBLE_EQ(ProbingBudgetNs(500 * 2'000, 2'000), 2.5 * 2'000);
+  EXPECT_DOUBLE_EQ(ProbingBudgetNs(3'000 * 2'000, 2'000), (5 + 20) * 2'000);
 }
 
 TEST(TrialPace, AKeyAloneMaySpendWhatTheOthersDoNot) {
   const auto rests = RestsBetweenTrials({KeyOf(0.3)}, FundsOf(100, 0));
-  EXPECT_NEAR(CostOf(KeyOf(0.3), rests[0]), 2 * kProbingBudget, 2e-4);
+  EXPECT_NEAR(CostOf(KeyOf(0.3), rests[0]), 2 * kFirstProbingBudget, 2e-4);
 }
 
 TEST(TrialPace, TheKeyThatMayWinMostGetsMost) {

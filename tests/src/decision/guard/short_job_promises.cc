@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/src/decision/guard/short_job_promises.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tests/src/decision/guard/promise_jobs.h"
+
+namespace dynamiccl::testing {
+namespace {
+
+constexpr std::array kShortSteps{150, 600, 2000};
+constexpr int kWindowSteps = 20;
+constexpr double kMostOfWindow = 10;
+constexpr double kMostOfWindowAfterChange = 20;
+
+// What a job loses in which NCCL's choice is the best of all, in per cent of NCCL's time.
+struct ShortLoss {
+  std::array<Spread, kShortSteps.size()> after;
+  Spread window;               // the worst of each job, before the fabric was seen to change
+  Spread window_after_change;  // a burst may last longer than what verifies a change
+};
+
+bool SawChange(const SimulatedJob& job) {
+  return std::any_of(job.switches().begin(), job.switches().end(),
+                     [](const auto& each) { return each.reason == GuardReason::kRegimeChanged; });
+}
+
+void Lose(const JobOptions& job_options, ShortLoss& result) {
+  SimulatedJob job(job_options);
+  std::vector<double> loss{0}, nccl{0};
+  double worst[2] = {};  // before a change, after
+  for (int step = 1; step <= kShortSteps.back(); ++step) {
+    job.RunSteps(1);
+    loss.push_back(job.LossNs());
+    nccl.push_back(job.NcclNs());
+    const auto from = static_cast<size_t>(std::max(0, step - kWindowSteps));
+    double& so_far = worst[SawChange(job) ? 1 : 0];
+    if (step >= kWindowSteps)
+      so_far = std::max(so_far, (loss.back() - loss[from]) / (nccl.back() - nccl[from]));
+    for (size_t i = 0; i < kShortSteps.size(); ++i) {
+      if (step == kShortSteps[i]) result.after[i].Add(100 * job.LossShare());
+    }
+  }
+  result.window.Add(100 * worst[0]);
+  if (SawChange(job)) result.window_after_change.Add(100 * worst[1]);
+}
+
+struct JobsToLoseIn {
+  const char* name;
+  double policy_ratio;  // JobOptions
+  std::array<double, kShortSteps.size()> most;
+};
+
+// Steps of 100 ms and of 10: what is counted in seconds comes after other numbers of calls.
+std::vector<Promise> Losing(const JobsToLoseIn& jobs, const PromiseOptions& options, Timing timing) {
+  return ForEachNoise(jobs.name, timing, options, [&](Noise noise, Promise& promise) {
+    ShortLoss loss;
+    for (int i = 0; i < options.seeds; ++i) {
+      JobOptions job_options = JobOf(options, timing, noise, i);
+      job_options.nothing_to_win = true;
+      job_options.policy_ratio = jobs.policy_ratio;
+      Lose(job_options, loss);
+      job_options.step_ns /= 10;
+      Lose(job_options, loss);
+    }
+    for (size_t i = 0; i < kShortSteps.size(); ++i) {
+      promise.figures += fmt::format("loss after {} steps: {:.2f} % (median), {:.2f} % at most; ",
+                                     kShortSteps[i], loss.after[i].At(0.5), loss.after[i].most());
+      promise.kept &= loss.after[i].most() <= jobs.most[i];
+    }
+    promise.figures += fmt::format(
+        "worst {} steps: {:.2f} % (median), {:.2f} % at most, after a change that {} jobs saw {:.2f} %",
+        kWindowSteps, loss.window.At(0.5), loss.window.most(), loss.window_after_change.count(),
+        loss.window_after_change.most());
+    promise.kept &=
+        loss.window.most() <= kMostOfWindow && loss.window_after_change.most() <= kMostOfWindowAfterChange;
+  });
+}
+
+}  // namespace
+
+std::vector<Promise> ShortJobs(const PromiseOptions& options, Timing timing) {
+  return Losing({"short", 0, {1, 1, 1}}, options, timing);
+}
+
+std::vector<Promise> ShortJobsOfSlowerPolicy(const PromiseOptions& options, Timing timing) {
+  return Losing({"short-slower", 1.2, {1.5, 1, 1}}, options, timing);
+}
+
+}  // namespace dynamiccl::testing

@@ -5,9 +5,10 @@
 For each preset and stage a short run is recorded, its calls are replayed under every config (`dynamiccl replay
 --compare --best-rules`), and a long run in mode adaptive fills a site store. Then, for each seed, the arms run in turns:
 
-    default, ours, calibrated, best, default again             the middle ones in another order each time
+    default, ours, before, calibrated, best, default again     the middle ones in another order each time
 
-"ours" is mode adaptive with --policy and that site store, "calibrated" NCCL's cost model with its constants fitted to
+"ours" is mode adaptive with --policy and that site store, "before" the same with the object of --before, another
+installation, and a store of its own (left out without one), "calibrated" NCCL's cost model with its constants fitted to
 --sweep (docs/hostccl_calibration.md; left out without one), "best" the rules of the replay's fastest configs. A run's
 figure is the median of its steps' times but for the first ones. Stated are, over seeds, the median ratio of an arm to
 the mean of the two default runs of its seed with a 95 % interval (bootstrap over seeds), and how far the two defaults
@@ -16,6 +17,7 @@ are apart: what is not beyond that is noise.
     tools/bench/tuned_step.py --build build --policy p.dcpolicy --data shakespeare/ --sweep map.measurements --json t.json
 """
 import argparse
+import copy
 import math
 import pathlib
 import random
@@ -24,7 +26,8 @@ import tempfile
 
 import trained_steps
 
-COMPARED = {"ours": "ours", "calibrated": "calibrated default", "best": "best of the replay"}
+COMPARED = {"ours": "ours", "before": "ours before", "calibrated": "calibrated default", "best": "best of the replay"}
+ADAPTIVE = ["ours", "before"]
 
 
 def arguments():
@@ -37,13 +40,18 @@ def arguments():
     parser.add_argument("--learning-steps", type=int, default=200, help="of the run that fills the site store")
     parser.add_argument("--sweep", type=pathlib.Path, help="measurements of the topologies, for the calibrated default")
     parser.add_argument("--calibration", type=pathlib.Path, help="hostccl_calibration (default: the build's)")
+    parser.add_argument("--before", type=pathlib.Path, help="an installation to compare this build with")
+    parser.add_argument("--arms", nargs="+", choices=COMPARED, default=list(COMPARED), help="which to compare, of those there are")
     parser.add_argument("--trainer-options", default="", help="more options of dynamiccl-zero train, in one argument")
     given = parser.parse_args()
     trained_steps.check(parser, given)
     given.calibration = given.calibration or given.build / "bin/hostccl_calibration"
     if given.sweep and not given.calibration.exists():
         parser.error(f"{given.calibration} does not exist: ninja -C build hostccl_calibration, and --calibration")
-    given.compared = [arm for arm in COMPARED if arm != "calibrated" or given.sweep]
+    if given.before and not (given.before / "bin/dynamiccl").exists():
+        parser.error(f"{given.before}/bin/dynamiccl does not exist")
+    absent = [arm for arm, needs in (("calibrated", given.sweep), ("before", given.before)) if not needs]
+    given.compared = [arm for arm in COMPARED if arm in given.arms and arm not in absent]
     return given
 
 
@@ -54,31 +62,39 @@ class Cell:
         self.given, self.topology, self.stage = given, topology, stage
         self.folder = pathlib.Path(folder)
 
-    def train(self, options, seed, steps=None, environment=()):
-        train_options = ["--stage", self.stage, "--seed", seed, *self.given.trainer_options.split()]
-        return trained_steps.step_times(self.given, self.topology, options, train_options, steps, environment)
+    def train(self, arm, options, seed, steps=None):
+        given = copy.copy(self.given)
+        given.trainer = given.trainer or given.build / "bin/dynamiccl-zero"
+        if arm == "before":
+            given.build = given.before
+        environment = [f"DYNAMICCL_SITE_STORE={self.folder}/{arm}.dcsite"] if arm in ADAPTIVE else []
+        train_options = ["--stage", self.stage, "--seed", seed, *given.trainer_options.split()]
+        return trained_steps.step_times(given, self.topology, options, train_options, steps, environment)
 
     def prepare(self):
-        self.train(["--mode", "observe", "--trace", f"{self.folder}/%r.ctrace"], 1, self.given.skip + 3)
+        if "best" in self.given.compared:
+            self.find_best()
+        if "calibrated" in self.given.compared:
+            trained_steps.checked([self.given.calibration, "rules", self.given.sweep, "--topology", self.topology,
+                                   "-o", f"{self.folder}/calibrated.csv"])
+        for arm in ADAPTIVE:
+            if arm in self.given.compared:
+                self.train(arm, self.options(arm), 1, self.given.learning_steps)
+
+    def find_best(self):
+        self.train("observe", ["--mode", "observe", "--trace", f"{self.folder}/%r.ctrace"], 1, self.given.skip + 3)
         traces = [f"{self.folder}/{rank}.ctrace" for rank in range(self.given.ranks)]
         trained_steps.checked([self.given.build / "bin/dynamiccl", "replay", *traces, "--topology", self.topology,
                                "--steps", 2, 4, "--compare", "--rounds", 3, "--best-rules", f"{self.folder}/best.csv"])
-        if self.given.sweep:
-            trained_steps.checked([self.given.calibration, "rules", self.given.sweep, "--topology", self.topology,
-                                   "-o", f"{self.folder}/calibrated.csv"])
-        self.train(self.options("ours"), 1, self.given.learning_steps, self.environment("ours"))
 
     def options(self, arm):
-        if arm == "ours":
+        if arm in ADAPTIVE:
             return ["--mode", "adaptive", "--policy", self.given.policy]
         return ["--rules", f"{self.folder}/{arm}.csv"] if arm in self.given.compared else []
 
-    def environment(self, arm):
-        return [f"DYNAMICCL_SITE_STORE={self.folder}/site.dcsite"] if arm == "ours" else []
-
     def turn(self, seed):
         between = random.Random(seed).sample(self.given.compared, k=len(self.given.compared))
-        return {arm: statistics.median(self.train(self.options(arm), seed, environment=self.environment(arm)))
+        return {arm: statistics.median(self.train(arm, self.options(arm), seed))
                 for arm in ["default", *between, "default again"]}
 
 

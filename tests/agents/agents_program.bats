@@ -69,6 +69,8 @@ for name in ("eval", "structure", "timing"):
     assert next(iter(said)) == "schema" and said["schema"] == 1, name
 said = json.load(open("structure.json"))
 assert {"splits", "changes", "buckets"} <= said.keys() and said["splits"][0]["who"]
+for judged in json.load(open("timing.json"))["sets"]:
+    assert judged["detectors"] and all(len(curve["points"]) == 6 for curve in judged["curves"])
 PYTHON
   "$DYNAMICCL_BIN" eval --hypotheses --measurements "$SWEEP" --structure structure.json | grep -q 'family llama'
 }

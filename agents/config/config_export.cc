@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "agents/quantisation.h"
 #include "src/policy/config_inference.h"
@@ -14,8 +15,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// log2(1.03) with 16 fraction bits: below 3 % a promise is within the noise of a sweep.
-constexpr int32_t kGate = 2795;
+// log2(1.03) with 16 fraction bits: a promise is no less on the quietest machine.
+constexpr int32_t kLeastGate = 2795;
 constexpr int kMostFractionBits = 14;
 
 void QuantiseAll(const ConfigNetworks& networks, PolicyTensors& t) {
@@ -26,6 +27,23 @@ void QuantiseAll(const ConfigNetworks& networks, PolicyTensors& t) {
   Quantise(networks.bias_2, kActivationFractionBits + bits[1], Flat(t.config_bias_2));
   Quantise(networks.weights_3, bits[2], Flat(t.config_weights_3));
   Quantise(networks.bias_3, kActivationFractionBits + bits[2], Flat(t.config_bias_3));
+}
+
+// What two configs of the same time are measured apart by: the middle of it, samples by their weights.
+int32_t GateOf(const std::vector<ConfigSample>& samples) {
+  std::vector<std::pair<double, double>> noises;
+  double weights = 0;
+  for (const ConfigSample& sample : samples) {
+    noises.emplace_back(sample.noise, sample.weight);
+    weights += sample.weight;
+  }
+  std::sort(noises.begin(), noises.end());
+  double below = 0, middle = 0;
+  for (const auto& [noise, weight] : noises) {
+    if (below < weights / 2) middle = noise;
+    below += weight;
+  }
+  return std::max(kLeastGate, static_cast<int32_t>(std::lround(middle * std::sqrt(2.0) * 65536)));
 }
 
 void FillDomain(const std::vector<ConfigSample>& samples, PolicyTensors& t) {
@@ -75,7 +93,7 @@ Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSamp
   t.config = {{FractionBits(networks.weights_1, kMostFractionBits),
                FractionBits(networks.weights_2, kMostFractionBits),
                FractionBits(networks.weights_3, kMostFractionBits)},
-              kGate};
+              GateOf(samples)};
   // Fewer fraction bits make a layer's sums smaller.
   for (int layer = 0; layer >= 0;) {
     QuantiseAll(networks, t);

@@ -10,6 +10,7 @@
 namespace dynamiccl::agents {
 
 // As ExportTrigger; besides, the gate and the domain.
+// The gate is 3 %, or more where noise of the samples' repeats makes two equal configs look farther apart.
 Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
                     PolicyTensors& tensors);
 

@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agents/config/config_sample.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 namespace dynamiccl::agents {
 namespace {
+
+double MedianOf(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// For normal noise: the deviation from the median absolute one, and a median's error from that.
+double ErrorOfMedian(const std::vector<float>& microseconds) {
+  if (microseconds.size() < 2) return 0;
+  std::vector<double> logs;
+  for (const float us : microseconds) logs.push_back(std::log2(us));
+  const double median = MedianOf(logs);
+  for (double& log : logs) log = std::abs(log - median);
+  return 1.4826 * MedianOf(logs) * 1.2533 / std::sqrt(static_cast<double>(microseconds.size()));
+}
 
 // `sample_of` gets the features of a config, its prior and its log2 picoseconds.
 template <typename SampleOf>
@@ -23,6 +40,7 @@ std::vector<ConfigSample> PricedSamples(const std::vector<SweptKey>& keys, Sampl
           sample_of(context.Features(action), action.prior / 65536.0, std::log2(swept.time.pick * 1e6));
       sample.key = number;
       sample.weight = 1 / std::sqrt(keys_of_file[key.file]);
+      sample.noise = ErrorOfMedian(swept.picks);
       samples.push_back(sample);
     }
   }

@@ -15,6 +15,7 @@ struct ConfigSample {
   // Configs of one key are compared with each other, so their samples stand together with one number.
   size_t key = 0;
   double weight = 1;  // of the key
+  double noise = 0;   // log2: standard error of the measured median, from the spread of its repeats
 };
 
 // One sample a measured config that the cost model can price. A file weighs as the square root of its number

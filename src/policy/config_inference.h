@@ -39,7 +39,7 @@ struct ConfigChoice {
 };
 
 // Among the actions that every network and the trees promise to be better than NCCL's choice by the policy's
-// gate (3 %), the one of least mean predicted time; the first of equals. The trees are asked only about what
+// gate, the one of least mean predicted time; the first of equals. The trees are asked only about what
 // all networks promise. Some 10 us: once a key, off the hot path.
 ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, const ConfigQuestion& question);
 

@@ -4,6 +4,9 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <memory>
+
 #include "agents/config/config_export.h"
 #include "agents/evaluation/config_baselines.h"
 #include "src/policy/policy_checks.h"
@@ -78,6 +81,22 @@ TEST(ConfigTraining, WhereTheCostModelIsRightNcclIsLeftAlone) {
   const auto summaries = JudgeChoosers(keys, {}, {PolicyChooser(policy)});
   EXPECT_LT(summaries[0].share_changed, 0.25);
   EXPECT_LT(summaries[0].share_worse, 0.02);
+}
+
+// Two configs that take the same time differ by this much in a sweep, so a promise of less says nothing.
+TEST(ConfigTraining, ThePromiseAskedForGrowsWithTheNoiseOfTheSweep) {
+  ConfigTrainingSettings settings = Short();
+  settings.iterations = 1;
+  ConfigTrainingReport report;
+  const auto gate = [&](double noise) {
+    const auto samples = SamplesOf(KeysOf({test::MakeSweep({.topologies = 1, .noise = noise})}));
+    const auto policy = std::make_unique<Policy>();
+    EXPECT_TRUE(ExportConfig(TrainConfig(samples, settings, &report), samples, policy->tensors));
+    return std::exp2(policy->tensors.config.gate / 65536.0);
+  };
+  EXPECT_NEAR(gate(0.001), 1.03, 1e-4);
+  EXPECT_GT(gate(0.1), 1.05);
+  EXPECT_GT(gate(0.2), gate(0.1));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ double Kinship(const CollectiveConfig& a, const CollectiveConfig& b) {
 }
 constexpr double kCarriedOver = 0.7;   // of what kin are off by
 constexpr double kPriorWeight = 0.35;  // of the prediction, beside kin
-constexpr double kMargin = 1;        // octaves over what is in use that a belief may be wrong by
+constexpr double kMargin = 1;          // octaves over what is in use that a belief may be wrong by
 
 struct SeenConfig {
   CollectiveConfig config;

@@ -27,7 +27,7 @@ class SeenCalls {
 
  private:
   std::array<uint64_t, kShapes> shapes_{};  // each at its place or behind it; 0: nothing here
-  size_t known_ = 0;  // shapes
+  size_t known_ = 0;                        // shapes
   uint64_t last_new_ = 0;
 };
 

@@ -35,7 +35,7 @@ struct TriedConfig {
 // config is believed of its kin too, most of all of the same algorithm and protocol with a similar number of
 // channels. Only what is then believed to take at most twice what is in use, for beliefs are off by as
 // much; what is in use takes `in_use` times as long as NCCL's choice. Neither NCCL's choice nor what was
-// tried is among them.
+// tried is among them. For the evaluation's search; jobs end theirs with the candidates above.
 std::vector<ProbeCandidate> FurtherCandidates(const Policy* policy, const CostModelInput& input,
                                               const ConfigQuestion& question,
                                               const std::vector<TriedConfig>& tried, double in_use,

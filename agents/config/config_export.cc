@@ -17,7 +17,7 @@ namespace {
 
 // log2(1.03) with 16 fraction bits: a promise is no less on the quietest machine.
 constexpr int32_t kLeastGate = 2795;
-constexpr int kMostFractionBits = 14;
+constexpr int kMaxFractionBits = 14;
 
 void QuantiseAll(const ConfigNetworks& networks, PolicyTensors& t) {
   const int32_t* bits = t.config.fraction_bits;
@@ -90,10 +90,10 @@ struct Leader {
 Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
                     PolicyTensors& t) {
   FillDomain(samples, t);
-  t.config = {{FractionBits(networks.weights_1, kMostFractionBits),
-               FractionBits(networks.weights_2, kMostFractionBits),
-               FractionBits(networks.weights_3, kMostFractionBits)},
-              GateOf(samples)};
+  t.config = {
+      {FractionBits(networks.weights_1, kMaxFractionBits), FractionBits(networks.weights_2, kMaxFractionBits),
+       FractionBits(networks.weights_3, kMaxFractionBits)},
+      GateOf(samples)};
   // Fewer fraction bits make a layer's sums smaller.
   for (int layer = 0; layer >= 0;) {
     QuantiseAll(networks, t);

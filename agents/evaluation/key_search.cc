@@ -38,20 +38,20 @@ struct Trial {
 // The bounds are those of jobs (src/decision/guard/guarded_key.cc), whose test for adoption is a stricter
 // one.
 constexpr int kLeastPairs = 5;
-constexpr int kMostPairs = 40;
+constexpr int kMaxPairs = 40;
 constexpr int kHopelessPairs = 2, kFutilePairs = 8;
 constexpr double kHopeless = 0.144, kFutile = -0.0144;  // 10 % slower, 1 % faster, log2
 constexpr double kOneSided999 = 3.09;                   // adopting a worse one: one in a thousand
 constexpr double kAdopt = -0.0072;                      // 0.5 % faster, log2
 // Three times as slow as predicted, where at most a halving is believed, log2.
-constexpr double kNeverAgain = 1.585, kMostBelieved = -1;
-constexpr size_t kMostTrials = 8;
+constexpr double kNeverAgain = 1.585, kMaxBelieved = -1;
+constexpr size_t kMaxTrials = 8;
 constexpr size_t kBestOfModel = 3;  // beside the policy's best
 constexpr size_t kFurtherTrials = 4;
 // What trials may take over NCCL's choice in so many calls in a row, in calls.
 constexpr std::ptrdiff_t kWindow = 20;
-constexpr double kMostExcess = 0.1 * kWindow;
-constexpr double kMostCounted = 3;  // log2: what is beyond eight times was a stall
+constexpr double kMaxExcess = 0.1 * kWindow;
+constexpr double kMaxCounted = 3;  // log2: what is beyond eight times was a stall
 
 class KeySearch {
  public:
@@ -80,7 +80,7 @@ class KeySearch {
       const size_t arm = called_.ArmOf(candidate.config);
       const double predicted = std::log2(candidate.predicted);
       if (arm == in_use_) level_ = predicted;
-      if (IsOffered(arm) && trials_.size() < kMostTrials) trials_.push_back({arm, predicted});
+      if (IsOffered(arm) && trials_.size() < kMaxTrials) trials_.push_back({arm, predicted});
     }
     if (in_use_ != 0) trials_.push_back({0, 0});
     for (Trial& trial : trials_) trial.predicted -= level_;
@@ -107,17 +107,17 @@ class KeySearch {
 
   // It would take what trials may take in a window beyond its bound.
   bool IsTooMuchNow(const Trial& trial) const {
-    const double expected = std::exp2(std::min(kMostCounted, trial.expected() + level_)) - 1;
+    const double expected = std::exp2(std::min(kMaxCounted, trial.expected() + level_)) - 1;
     const auto calls = std::min<std::ptrdiff_t>(kWindow - 1, std::ssize(excess_));
     double sum = std::max(0.0, expected);
     for (auto of_call = excess_.end() - calls; of_call != excess_.end(); ++of_call) sum += *of_call;
-    return sum > kMostExcess;
+    return sum > kMaxExcess;
   }
 
   void Try(size_t index, double usual) {
     Trial& trial = trials_[index];
     const double difference = called_.Call(trial.arm, true) - usual;
-    excess_.push_back(std::exp2(std::min(kMostCounted, difference + level_)) - 1);
+    excess_.push_back(std::exp2(std::min(kMaxCounted, difference + level_)) - 1);
     trial.Add(difference);
     if (trial.arm == 0)
       level_ = -trial.mean();
@@ -133,9 +133,9 @@ class KeySearch {
     return trial.count >= kLeastPairs && trial.mean() + kOneSided999 * trial.error() < kAdopt;
   }
   static bool IsHopeless(const Trial& trial, double difference) {
-    if (difference > std::max(trial.predicted, kMostBelieved) + kNeverAgain) return true;
+    if (difference > std::max(trial.predicted, kMaxBelieved) + kNeverAgain) return true;
     if (trial.count >= kHopelessPairs && trial.mean() > kHopeless) return true;
-    return trial.count >= kMostPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
+    return trial.count >= kMaxPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
   }
 
   // What was in use stays a candidate; differences against it say nothing of those against the new one.

@@ -38,11 +38,11 @@ size_t BeginOf(const CallSequence& sequence, JudgedCalls calls) {
 
 void Judge(const CallSequence& sequence, size_t at, const RecognisedStructure& known, Role role,
            SequenceResult& result) {
-  constexpr size_t kMostCalls = 256;
+  constexpr size_t kMaxCalls = 256;
   const IssuedCall& issued = sequence.calls[at];
   for (const JudgedCalls calls : {JudgedCalls::kAfterOneStep, JudgedCalls::kAfter64Calls}) {
     const size_t begin = BeginOf(sequence, calls);
-    if (at < begin || at >= begin + kMostCalls) continue;
+    if (at < begin || at >= begin + kMaxCalls) continue;
     Confusions& judged = result.judged[static_cast<size_t>(calls)];
     const bool tunable = static_cast<int>(issued.call.collective) < kTunableCollectives;
     if (tunable) ++judged.role[static_cast<size_t>(issued.labelled_role)][static_cast<size_t>(role)];

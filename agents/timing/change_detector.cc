@@ -102,7 +102,7 @@ class Bayesian {
  public:
   double Take(double spreads) {
     const double x = std::clamp(spreads, -6.0, 6.0);
-    std::vector<double> next(std::min(runs_.size() + 1, kMost));
+    std::vector<double> next(std::min(runs_.size() + 1, kMax));
     double begins = 0, total = 0;
     for (size_t r = 0; r < runs_.size(); ++r) {
       if (runs_[r] < kNegligible) continue;
@@ -116,17 +116,17 @@ class Bayesian {
     for (double& p : next) p = total > 0 ? p / total : 1.0 / static_cast<double>(next.size());
     runs_ = std::move(next);
     last_.insert(last_.begin(), x);
-    if (last_.size() > kMost) last_.pop_back();
+    if (last_.size() > kMax) last_.pop_back();
     Resum();
-    if (++taken_ < kMost) return 0;
-    const double changed = Share(kLeastRun, kMostRun);
+    if (++taken_ < kMax) return 0;
+    const double changed = Share(kLeastRun, kMaxRun);
     return std::log((changed + 1e-300) / (1 - changed + 1e-12)) + kOffset;
   }
 
  private:
-  static constexpr size_t kMost = 200;
+  static constexpr size_t kMax = 200;
   static constexpr double kHazard = 1.0 / 2000;
-  static constexpr size_t kLeastRun = 4, kMostRun = 32;
+  static constexpr size_t kLeastRun = 4, kMaxRun = 32;
   static constexpr double kNegligible = 1e-7;  // shares of runs that are not worth their arithmetic
   static constexpr double kOffset = 50;        // thresholds are searched above zero
 
@@ -153,7 +153,7 @@ class Bayesian {
   }
   static double Normaliser(size_t n) {
     static const std::vector<double> kTable = [] {
-      std::vector<double> table(kMost + 1);
+      std::vector<double> table(kMax + 1);
       for (size_t i = 0; i < table.size(); ++i) {
         const double freedom = 2 + static_cast<double>(i);
         table[i] = std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2) - 0.5 * std::log(freedom);

@@ -23,7 +23,7 @@ constexpr int kGates = 4 * kHeadHidden;
 constexpr size_t kUnlabelled = 4;  // calls after an event that nobody could know
 constexpr size_t kLabelled = 300;  // after it; then the references have followed
 constexpr double kSmoothing = 0.1;
-constexpr double kMostLogOdds = 10;
+constexpr double kMaxLogOdds = 10;
 
 at::Tensor Uniform(at::IntArrayRef sizes, double bound, at::Generator& generator) {
   return at::empty(sizes).uniform_(-bound, bound, generator).requires_grad_(true);
@@ -142,9 +142,9 @@ class Recurrent : public ChangeDetector {
     if (!residual) return std::nullopt;
     const auto shares = state_.Step(InputOf(*residual));
     const double odds = std::log((1 - shares[0] + 1e-9) / (shares[0] + 1e-9));
-    smoothed_ += kSmoothing * (std::clamp(odds, -kMostLogOdds, kMostLogOdds) - smoothed_);
+    smoothed_ += kSmoothing * (std::clamp(odds, -kMaxLogOdds, kMaxLogOdds) - smoothed_);
     for (size_t i = 0; i < shares.size(); ++i) regimes_[i] += kSmoothing * (shares[i] - regimes_[i]);
-    if (smoothed_ + kMostLogOdds < threshold_) return std::nullopt;
+    if (smoothed_ + kMaxLogOdds < threshold_) return std::nullopt;
     const auto likeliest = std::max_element(regimes_.begin() + 1, regimes_.end()) - regimes_.begin();
     Forget();
     return static_cast<Regime>(likeliest);
@@ -154,14 +154,14 @@ class Recurrent : public ChangeDetector {
   void Forget() {
     residuals_.Forget();
     state_.Forget();
-    smoothed_ = -kMostLogOdds;
+    smoothed_ = -kMaxLogOdds;
     regimes_ = {};
   }
 
   CallResiduals residuals_;
   HeadState state_;
   double threshold_;
-  double smoothed_ = -kMostLogOdds;
+  double smoothed_ = -kMaxLogOdds;
   std::array<double, kHeadClasses> regimes_{};
 };
 

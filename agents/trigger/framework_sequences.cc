@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kFamilies[] = {"gpt", "bert", "llama", "resnet"};
 constexpr size_t kLeastCalls = 256;
-constexpr size_t kMostCalls = 2048;
-constexpr int kMostSteps = 64;
+constexpr size_t kMaxCalls = 2048;
+constexpr int kMaxSteps = 64;
 // Settings at random may contradict each other; then others are drawn.
 constexpr int kAttempts = 200;
 
@@ -166,11 +166,11 @@ int StepsFor(const GeneratedRun& probe, int steps) {
   size_t calls = 0;
   for (const auto& step : probe.steps) calls = std::max(calls, step.size());
   const size_t wanted = kLeastCalls / std::max<size_t>(calls, 1) + 1;
-  return std::clamp(static_cast<int>(wanted), steps, kMostSteps);
+  return std::clamp(static_cast<int>(wanted), steps, kMaxSteps);
 }
 
 void Cut(CallSequence& sequence) {
-  if (sequence.calls.size() > kMostCalls) sequence.calls.resize(kMostCalls);
+  if (sequence.calls.size() > kMaxCalls) sequence.calls.resize(kMaxCalls);
   std::erase_if(sequence.step_begins, [&](size_t begin) { return begin >= sequence.calls.size(); });
 }
 
@@ -233,7 +233,7 @@ JobShape RandomShape(std::string_view framework, std::string_view family, std::m
     JobShape shape{framework, RandomModel(family, random), RandomWorld(framework, random), {}};
     shape.settings = RandomSettings(framework, ParseModel(shape.model)->Elements(), random);
     const auto probe = RunOf(shape, 2);
-    if (probe && probe->steps[1].size() <= kMostCalls / 2) return shape;
+    if (probe && probe->steps[1].size() <= kMaxCalls / 2) return shape;
     why = probe ? "its steps are too long" : probe.error().message;
   }
   throw std::logic_error(
@@ -257,7 +257,7 @@ std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, 
     const ModelShape model = *ParseModel(name);
     const InventedHabits habits = DrawHabits(model, random);
     const GeneratedRun probe = InventedRun(model, habits, 2);
-    if (probe.steps[1].size() > kMostCalls / 2) continue;
+    if (probe.steps[1].size() > kMaxCalls / 2) continue;
     auto sequences = SequencesOf(InventedRun(model, habits, StepsFor(probe, steps)),
                                  fmt::format("{} {} ranks {}", kInvented, name, habits.world.Ranks()));
     for (CallSequence& sequence : sequences) sequence.family = family;

@@ -10,7 +10,7 @@ namespace dynamiccl::agents {
 namespace {
 
 // A part of a rank each is a call each: only where ranks are few.
-constexpr int kMostOwners = 16;
+constexpr int kMaxOwners = 16;
 
 DataType RandomType(std::mt19937_64& random) {
   constexpr std::array kTypes = {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16};
@@ -19,7 +19,7 @@ DataType RandomType(std::mt19937_64& random) {
 
 Exchange RandomExchange(const WorldShape& world, std::mt19937_64& random) {
   if (!Coin(random, 3)) return Exchange::kCollective;
-  return world.ShardRanks() <= kMostOwners && Coin(random, 2) ? Exchange::kEachOwner : Exchange::kOneOwner;
+  return world.ShardRanks() <= kMaxOwners && Coin(random, 2) ? Exchange::kEachOwner : Exchange::kOneOwner;
 }
 
 Traffic RandomTraffic(const ModelShape& model, const WorldShape& world, DataType type,

@@ -19,7 +19,7 @@ namespace {
 constexpr int32_t kMargin = 5678;
 // A stage is believed after so many calls: beyond the calls before a first optimizer step of a small model.
 constexpr int32_t kHoldCalls = 8;
-constexpr int kMostFractionBits = 14;
+constexpr int kMaxFractionBits = 14;
 // Until it is calibrated.
 constexpr int32_t kNeverSurprised = 1 << 16;
 // Longer than the runs of equal calls inside a job's first step.
@@ -85,8 +85,8 @@ at::Tensor IntegerLogits(const PolicyTensors& tensors, const std::vector<IssuedC
 Status ExportTrigger(const TriggerNetwork& network, PolicyTensors& t) {
   const at::Tensor gates = at::cat({network.input_weights, network.hidden_weights}, 1);
   FillTables(t);
-  t.structure = {FractionBits(gates, kMostFractionBits),
-                 FractionBits(network.head_weights, kMostFractionBits),
+  t.structure = {FractionBits(gates, kMaxFractionBits),
+                 FractionBits(network.head_weights, kMaxFractionBits),
                  kMargin,
                  kMargin,
                  kMargin,

@@ -29,7 +29,7 @@ struct Entries {
 struct Door {
   const char* symbol;
   RealFunction function;
-  void* entries[kMostNcclCopies];  // the first copy's are the public ones
+  void* entries[kMaxNcclCopies];  // the first copy's are the public ones
 };
 
 #define DOOR_Passed(name)
@@ -46,7 +46,7 @@ struct Door {
 const Door kDoors[] = {DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_DOOR)
                            DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_DOOR)};
 
-static_assert(kMostNcclCopies == 4, "as many as there are columns, and as plugin/audit/audit.c has");
+static_assert(kMaxNcclCopies == 4, "as many as there are columns, and as plugin/audit/audit.c has");
 
 }  // namespace
 }  // namespace dynamiccl
@@ -55,7 +55,7 @@ static_assert(kMostNcclCopies == 4, "as many as there are columns, and as plugin
 extern "C" __attribute__((visibility("default"))) void* dynamicclAuditedDoor(int copy, const char* symbol,
                                                                              void* real) {
   using namespace dynamiccl;  // NOLINT(build/namespaces): a C function
-  if (copy < 1 || copy >= kMostNcclCopies) return nullptr;
+  if (copy < 1 || copy >= kMaxNcclCopies) return nullptr;
   if (symbol == nullptr) {
     ForgetCopy(copy);
     return nullptr;

@@ -11,7 +11,7 @@ namespace {
 // The first release whose ncclConfig_t has bounds on channels; of older programs NCCL does not read them.
 constexpr unsigned kFirstWithCtas = 21700;
 // Many times what any release has had: more is no size.
-constexpr size_t kMostConfigBytes = 4096;
+constexpr size_t kMaxConfigBytes = 4096;
 // ncclConfig_t of the oldest NCCL that is supported, 2.19: any later one takes it and knows what it lacks.
 constexpr unsigned kOldest = 21900;
 constexpr size_t kOldestBytes = 48;
@@ -44,7 +44,7 @@ CtaBounds CtasOf(const ncclConfig_t* config) {
 
 std::string WhyWithoutCtas(const ncclConfig_t* config) {
   if (config == nullptr) return {};
-  const bool fits = config->size >= offsetof(ncclConfig_t, netName) && config->size <= kMostConfigBytes;
+  const bool fits = config->size >= offsetof(ncclConfig_t, netName) && config->size <= kMaxConfigBytes;
   if (!fits || config->magic != NCCL_API_MAGIC || config->version < kFirstWithCtas)
     return "its configuration is that of an NCCL before 2.17, or none";
   return {};

@@ -19,7 +19,7 @@ constexpr const char* kNames[kRealFunctions] = {
 #undef DYNAMICCL_REAL_NAME
 };
 
-std::atomic<void*> g_inside[kMostNcclCopies];  // some address in a copy; null: not known
+std::atomic<void*> g_inside[kMaxNcclCopies];  // some address in a copy; null: not known
 
 // NCCL defines every function as pncclX and, weakly, as ncclX; hostccl and stand-ins may have the second name
 // only.
@@ -77,7 +77,7 @@ void* FindInCopy(int copy, const char* name) {
 
 }  // namespace
 
-std::atomic<void*> real_addresses[kMostNcclCopies][kRealFunctions];
+std::atomic<void*> real_addresses[kMaxNcclCopies][kRealFunctions];
 constinit thread_local int copy_in_use = 0;
 
 const char* NameOf(RealFunction function) {

@@ -18,10 +18,10 @@ enum class RealFunction {
 };
 
 inline constexpr int kRealFunctions = static_cast<int>(RealFunction::kCount);
-inline constexpr int kMostNcclCopies = 4;
+inline constexpr int kMaxNcclCopies = 4;
 
 // Of RealAddress: what was found, which copy this thread is about, and looking for what was not.
-extern std::atomic<void*> real_addresses[kMostNcclCopies][kRealFunctions];
+extern std::atomic<void*> real_addresses[kMaxNcclCopies][kRealFunctions];
 extern constinit thread_local int copy_in_use;
 void* FindRealAddress(RealFunction function) noexcept;
 
@@ -43,7 +43,7 @@ inline void* RealAddress(RealFunction function) noexcept {
 // calling itself. Else null.
 void* RealAddressInside(const void* caller, RealFunction function) noexcept;
 
-// An address of one of the copies 1 to kMostNcclCopies - 1; what else is needed of it is found from there.
+// An address of one of the copies 1 to kMaxNcclCopies - 1; what else is needed of it is found from there.
 // Both allocate nothing and load nothing.
 void SetRealAddress(int copy, RealFunction function, void* address) noexcept;
 void ForgetCopy(int copy) noexcept;

@@ -12,7 +12,7 @@ namespace {
 using IsCapturing = int (*)(cudaStream_t stream, int* status);
 
 // Without a driver every look takes microseconds.
-constexpr int kMostLooks = 64;
+constexpr int kMaxLooks = 64;
 
 IsCapturing FindInDriver() {
   if (::dlsym(RTLD_DEFAULT, "hostcclStreamCreate") != nullptr) return nullptr;
@@ -27,7 +27,7 @@ IsCapturing FindInDriver() {
   static std::atomic<IsCapturing> found{nullptr};
   static std::atomic<int> looked{0};
   IsCapturing ask = found.load(std::memory_order_relaxed);
-  if (ask == nullptr && looked.load(std::memory_order_relaxed) < kMostLooks) {
+  if (ask == nullptr && looked.load(std::memory_order_relaxed) < kMaxLooks) {
     looked.fetch_add(1, std::memory_order_relaxed);
     found.store(ask = FindInDriver(), std::memory_order_relaxed);
   }

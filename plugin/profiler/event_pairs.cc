@@ -25,7 +25,7 @@ void* EventPairs::Join(void* ours, void* theirs) {
   }
   const std::lock_guard lock(mutex_);
   if (ours_.insert_or_assign(theirs, ours).second) order_.push_back(theirs);
-  if (order_.size() > kMost) {
+  if (order_.size() > kMax) {
     ours_.erase(order_.front());
     order_.pop_front();
   }

@@ -26,7 +26,7 @@ class EventPairs {
   // Handles of ours alone are places in here: no other handle has such an address.
   static constexpr size_t kPlaces = 1024;
   // Events of windows that are remembered: two groups of many communicators.
-  static constexpr size_t kMost = 512;
+  static constexpr size_t kMax = 512;
 
   static bool IsOursAlone(const void* kept);
 

@@ -11,12 +11,12 @@
 namespace {
 
 // Of the whole process, 2 s in all: a job that gets no memory for so long ends by itself.
-constexpr int kMostNaps = 2000;
+constexpr int kMaxNaps = 2000;
 constexpr timespec kNap{0, 1'000'000};
 
 void* Awaited(size_t bytes) noexcept {
   static std::atomic<int> naps{0};
-  while (naps.fetch_add(1, std::memory_order_relaxed) < kMostNaps) {
+  while (naps.fetch_add(1, std::memory_order_relaxed) < kMaxNaps) {
     if (void* const memory = std::malloc(bytes)) return memory;
     ::nanosleep(&kNap, nullptr);
   }

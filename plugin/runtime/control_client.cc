@@ -31,7 +31,7 @@ int MillisecondsUntil(int64_t deadline_ns) {
 // The whole answer, empty when the connection or the time ended without one.
 std::vector<std::byte> ReceiveMessage(int fd, int64_t deadline_ns) {
   std::vector<std::byte> received;
-  std::byte buffer[kMostMessageBytes];
+  std::byte buffer[kMaxMessageBytes];
   while (MonotonicNanoseconds() < deadline_ns) {
     pollfd waiting{fd, POLLIN, 0};
     if (::poll(&waiting, 1, MillisecondsUntil(deadline_ns)) < 0 && errno != EINTR) return {};

@@ -16,7 +16,7 @@ namespace {
 // A stranger that connects and says nothing, or too little, is dropped after this.
 constexpr int64_t kSilenceNs = 5'000'000'000;
 // Beyond any job that meets at one process, and below the usual limit of descriptors.
-constexpr size_t kMostPeers = 16384;
+constexpr size_t kMaxPeers = 16384;
 // What a job's end may wait for a file that is not its purpose.
 constexpr auto kKeepingTime = std::chrono::seconds(2);
 
@@ -124,7 +124,7 @@ int ControlServer::NextTimeoutMs() const {
 
 void ControlServer::AcceptPeer() {
   auto fd = Accept(listening_.fd.get());
-  if (!fd || peers_.size() >= kMostPeers) return;
+  if (!fd || peers_.size() >= kMaxPeers) return;
   Peer peer;
   peer.fd = std::move(*fd);
   peer.since_ns = MonotonicNanoseconds();
@@ -132,7 +132,7 @@ void ControlServer::AcceptPeer() {
 }
 
 bool ControlServer::Receive(Peer& peer) {
-  std::byte buffer[kMostMessageBytes];
+  std::byte buffer[kMaxMessageBytes];
   const ssize_t got = ::recv(peer.fd.get(), buffer, sizeof(buffer), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   // A peer says nothing after its pledge.
@@ -195,7 +195,7 @@ bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
 ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   const bool about_situation =
       pledge.about == MeetingAbout::kSituation || pledge.about == MeetingAbout::kSituationWithLeader;
-  const int64_t patience = about_situation ? timeout_ns_ / kMostLateSituations : timeout_ns_;
+  const int64_t patience = about_situation ? timeout_ns_ / kMaxLateSituations : timeout_ns_;
   // A child's leader is a rank of the communicator that it came from. Births are those of unique ids.
   const bool only_with_leader = pledge.communicator == pledge.root || pledge.about == MeetingAbout::kBirth ||
                                 pledge.about == MeetingAbout::kSituationWithLeader;
@@ -233,7 +233,7 @@ void ControlServer::Expire() {
     meeting.ran_out = true;
     if (meeting.about == MeetingAbout::kBirth) {
       gave_up_births_ = true;
-    } else if (meeting.about == MeetingAbout::kCommunicator || ++late_situations_ >= kMostLateSituations) {
+    } else if (meeting.about == MeetingAbout::kCommunicator || ++late_situations_ >= kMaxLateSituations) {
       gave_up_ = true;
     }
   }

@@ -9,8 +9,8 @@ namespace dynamiccl {
 namespace {
 
 // Where a rank initialised the communicator alone and others several at once, these attest at their calls and
-// that one never does. A job has kMostLateSituations in all.
-constexpr int kMostUnanswered = 5;
+// that one never does. A job has kMaxLateSituations in all.
+constexpr int kMaxUnanswered = 5;
 
 class MaskMeetings final : public MaskExchange {
  public:
@@ -33,7 +33,7 @@ class MaskMeetings final : public MaskExchange {
     message.values.place = fmt::format("call {}", pledge.call_number);
     message.values.mask = Describe(pledge.mask);
     // A pledge that comes later than this is too late for the others.
-    const int reach_ms = std::max(1, runtime_.settings().attest_timeout_ms / kMostLateSituations);
+    const int reach_ms = std::max(1, runtime_.settings().attest_timeout_ms / kMaxLateSituations);
     return runtime_.pledge_sender().Send(of.meeting, std::move(message), reach_ms,
                                          {communicator_, &communicator_->gone}, of.token == of.meeting.root);
   }
@@ -60,7 +60,7 @@ std::unique_ptr<MaskAgreement> NewMaskAgreement(ProcessRuntime& runtime,
                                                 std::optional<AttestedValues> attested) {
   if (!communicator->meeting.valid()) return nullptr;
   const int rank = communicator->member;
-  const int most_unanswered = attested ? kMostUnanswered : 0;
+  const int most_unanswered = attested ? kMaxUnanswered : 0;
   return std::make_unique<MaskAgreement>(
       std::make_unique<MaskMeetings>(runtime, std::move(communicator), std::move(attested)),
       [&runtime, rank](const CallSituation& situation, const Verdict& verdict) {

@@ -123,7 +123,7 @@ bool PledgeSender::GoOn(Sent& sent) {
 void PledgeSender::Say(Sent& sent, int64_t now_ns) {
   const MeetingPoint& meeting = sent.meeting;
   const int64_t left_ms = (sent.reach_until_ns - now_ns) / kMillisecondNs;
-  const bool enough = left_ms <= 0 || went_alone_ >= kMostLateSituations;
+  const bool enough = left_ms <= 0 || went_alone_ >= kMaxLateSituations;
   const auto alone = [&] {
     const std::string why = fmt::format("no answer from {}:{}", meeting.address, meeting.port);
     went_alone_ += sent.member.GoAlone(why) ? 1 : 0;
@@ -190,7 +190,7 @@ void PledgeSender::Complain(Sent& sent, int64_t now_ns) const {
 }
 
 bool PledgeSender::Receive(Sent& sent) {
-  std::byte buffer[kMostMessageBytes];
+  std::byte buffer[kMaxMessageBytes];
   const ssize_t got = ::recv(sent.fd.get(), buffer, sizeof(buffer), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   if (got <= 0) return false;

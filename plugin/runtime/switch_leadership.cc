@@ -86,7 +86,7 @@ bool SwitchLeadership::TakeOffers() {
 bool SwitchLeadership::MakeOffer(const ControlToken& token, TableOffer offer) {
   const auto found = communicators_.find(token);
   bool taken =
-      found != communicators_.end() && found->second.complete() && offer.plan.size() <= kMostPlanBytes;
+      found != communicators_.end() && found->second.complete() && offer.plan.size() <= kMaxPlanBytes;
   if (taken) {
     AskedVersion asked{{found->second.policy, std::move(offer.plan)}, offer.ended};
     if (offer.leaves_nccl_alone) asked.table = {};

@@ -146,7 +146,7 @@ void SwitchThread::FreeIfLeaderEnded(Joined& joined, bool refused, int64_t now_n
 }
 
 bool SwitchThread::Receive(Joined& joined) {
-  std::byte buffer[kMostMessageBytes];
+  std::byte buffer[kMaxMessageBytes];
   const ssize_t got = ::recv(joined.fd.get(), buffer, sizeof(buffer), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   if (got <= 0) return false;
@@ -165,8 +165,8 @@ bool SwitchThread::Receive(Joined& joined) {
 bool SwitchThread::SendTimes(Joined& joined) {
   if (!joined.times) return true;
   const std::vector<CallTime> times = joined.times->Take();
-  for (size_t sent = 0; sent < times.size(); sent += kMostTimes) {
-    const auto end = times.begin() + static_cast<std::ptrdiff_t>(std::min(times.size(), sent + kMostTimes));
+  for (size_t sent = 0; sent < times.size(); sent += kMaxTimes) {
+    const auto end = times.begin() + static_cast<std::ptrdiff_t>(std::min(times.size(), sent + kMaxTimes));
     const TimesMessage message{joined.join.communicator,
                                {times.begin() + static_cast<std::ptrdiff_t>(sent), end}};
     if (!SendAll(joined.fd.get(), EncodeTimes(message, joined.meeting.secret))) return false;

@@ -25,7 +25,7 @@ constexpr int64_t kAgainNs = 1'000'000'000;
 constexpr int64_t kSharesEveryNs = 1'000'000'000;
 constexpr double kNewShare = 0.1;
 // Keys of earlier runs that are used before their first calls; beyond this they are used from there on.
-constexpr size_t kMostExpected = 300;
+constexpr size_t kMaxExpected = 300;
 
 void Add(std::atomic<uint64_t>& counter, double by) {
   counter.fetch_add(static_cast<uint64_t>(std::max(0.0, by)), std::memory_order_relaxed);
@@ -80,7 +80,7 @@ void TableGuard::ExpectWhatIsKnown() {
   for (const auto& [key, confirmed] : subject_.store->entries()) {
     if (key.place != subject_.place || key.regime != Regime::kNormal) continue;
     const auto known = ConfirmedAtSite(*subject_.store, subject_.place, key.key, key.regime, now_s);
-    if (!known || ++expected > kMostExpected) continue;
+    if (!known || ++expected > kMaxExpected) continue;
     guard_.Expect(key.key, *known);
   }
 }

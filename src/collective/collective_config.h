@@ -21,6 +21,9 @@ struct CollectiveConfig {
   friend bool operator==(const CollectiveConfig&, const CollectiveConfig&) = default;
 };
 
+// NCCL's MAXCHANNELS since 2.25: no communicator has more. Tuners answer in a signed byte.
+inline constexpr int kMaxNcclChannels = 64;
+
 inline constexpr CollectiveConfig kLeaveNcclAlone{};
 
 }  // namespace dynamiccl

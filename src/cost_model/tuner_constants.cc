@@ -19,7 +19,7 @@ constexpr int kAssumedChannels = 16;
 constexpr double kAssumedIntraGbps = 360;
 constexpr double kAssumedInterGbpsPerRank = 48;
 
-constexpr double kMostChannels = 1 << 16;
+constexpr double kMaxStatedChannels = 1 << 16;
 
 void Fill(Bandwidths& table, double value) {
   for (auto& row : table) std::fill(std::begin(row), std::end(row), value);
@@ -44,7 +44,7 @@ Fabric CarriedFabric(const ncclTunerConstants_v5_t& constants, const Shape& shap
   const double(&latencies)[kProtocols] = constants.hwLatencies[kPci][0];
   return {.n_ranks = shape.n_ranks,
           .n_nodes = shape.n_nodes,
-          .max_channels = static_cast<int32_t>(std::min(links[2], kMostChannels)),
+          .max_channels = static_cast<int32_t>(std::min(links[2], kMaxStatedChannels)),
           .intra = {.latency_us = latencies[0], .bandwidth_gbps = links[0]},
           .inter = {.latency_us = latencies[1], .bandwidth_gbps = links[1]}};
 }

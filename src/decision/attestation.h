@@ -49,7 +49,7 @@ struct Verdict {
 // A rank that is late for a situation's meeting costs the others a wait of a twentieth of the leader's
 // time-out, and does so this often at most: all of these together last as long as the one wait for a
 // communicator.
-inline constexpr int kMostLateSituations = 20;
+inline constexpr int kMaxLateSituations = 20;
 
 // The leader's side of one communicator. `member` is any number unique to a rank of it: its rank, or for a
 // child of a split its rank in the parent.

@@ -266,7 +266,7 @@ std::optional<size_t> MessageBytes(std::span<const std::byte> header) {
   const bool ours = reader.Get<uint32_t>() == kMessageMagic && reader.Get<uint16_t>() == kMessageVersion;
   reader.Get<uint16_t>();
   const size_t total = kMessageHeaderBytes + reader.Get<uint32_t>() + sizeof(Sha256Digest);
-  if (!reader.ok() || !ours || total > kMostMessageBytes) return std::nullopt;
+  if (!reader.ok() || !ours || total > kMaxMessageBytes) return std::nullopt;
   return total;
 }
 
@@ -385,7 +385,7 @@ Result<TimesMessage> DecodeTimes(std::span<const std::byte> message, const Contr
   ByteReader reader(body);
   TimesMessage times;
   times.communicator = reader.Get<ControlToken>();
-  times.times.resize(std::min<size_t>(reader.Get<uint32_t>(), kMostTimes));
+  times.times.resize(std::min<size_t>(reader.Get<uint32_t>(), kMaxTimes));
   bool tunable = true;
   for (CallTime& time : times.times) {
     time.call_number = reader.Get<uint64_t>();

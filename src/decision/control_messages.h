@@ -99,7 +99,7 @@ struct JoinMessage {
 // What a table version is made from, on every rank alike. Nothing of both: NCCL's choice for every call.
 struct TableContents {
   Sha256Digest policy{};
-  std::vector<std::byte> plan;  // what the version says beside its policy; at most kMostPlanBytes
+  std::vector<std::byte> plan;  // what the version says beside its policy; at most kMaxPlanBytes
 
   bool leaves_nccl_alone() const { return policy == Sha256Digest{} && plan.empty(); }
   friend bool operator==(const TableContents&, const TableContents&) = default;
@@ -121,7 +121,7 @@ struct DigestMessage {
 // A rank to the leader: times of its calls (src/decision/guard/timed_calls.h).
 struct TimesMessage {
   ControlToken communicator{};
-  std::vector<CallTime> times;  // at most kMostTimes
+  std::vector<CallTime> times;  // at most kMaxTimes
 };
 
 // The leader to a rank: whether it tells times, and until which call all are to be timed.
@@ -144,10 +144,10 @@ enum class ControlKind : uint16_t {
 };
 
 // A message is at most this long, in two pages: twelve short texts, or a plan.
-inline constexpr size_t kMostMessageBytes = 8192;
+inline constexpr size_t kMaxMessageBytes = 8192;
 // The rest is the message's other fields.
-inline constexpr size_t kMostPlanBytes = kMostMessageBytes - 256;
-inline constexpr size_t kMostTimes = 400;
+inline constexpr size_t kMaxPlanBytes = kMaxMessageBytes - 256;
+inline constexpr size_t kMaxTimes = 400;
 inline constexpr size_t kMessageHeaderBytes = 12;
 
 std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSecret& secret);

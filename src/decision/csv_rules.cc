@@ -9,9 +9,7 @@ namespace {
 
 // The eight columns of NCCL's example and its two optional ones.
 constexpr size_t kRequiredColumns = 8;
-constexpr size_t kMostColumns = 10;
-// NCCL's MAXCHANNELS since 2.25.
-constexpr int64_t kMostChannels = 64;
+constexpr size_t kMaxColumns = 10;
 
 std::string_view Trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r");
@@ -36,7 +34,7 @@ class LineReader {
       : columns_(SplitColumns(line)), name_(name), number_(number) {}
 
   Result<OverrideRule> Read() const {
-    if (columns_.size() < kRequiredColumns || columns_.size() > kMostColumns) {
+    if (columns_.size() < kRequiredColumns || columns_.size() > kMaxColumns) {
       return WithHint(
           MakeError(ErrorKind::kInvalidArgument, "{}:{}: column {}: {} columns, a rule has 8 to 10", name_,
                     number_, columns_.size(), columns_.size()),
@@ -71,7 +69,7 @@ class LineReader {
     }
     const auto protocol = ParseProtocol(columns_[4]);
     if (!protocol || *protocol == Protocol::kUndefined) return Wrong(4, "is not one of ll, ll128, simple");
-    DYNAMICCL_TRY(const int64_t channels, Number<int64_t>(5, -1, kMostChannels));
+    DYNAMICCL_TRY(const int64_t channels, Number<int64_t>(5, -1, kMaxNcclChannels));
     if (channels == 0) return Wrong(5, "channels: write -1 to let NCCL decide, or 1 to 64");
     rule.config = {*algorithm, *protocol, static_cast<uint8_t>(channels < 0 ? 0 : channels)};
     return {};

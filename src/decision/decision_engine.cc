@@ -8,9 +8,6 @@
 namespace dynamiccl {
 namespace {
 
-// NCCL's MAXCHANNELS since 2.25; the field that takes the answer is a signed byte.
-constexpr int kMostChannels = 64;
-
 DecidedBy DeciderOf(const PlannedCall& planned, const CollectiveConfig& policy_choice) {
   switch (planned.use) {
     case CallUse::kTrial:
@@ -109,7 +106,8 @@ Decision DecisionEngine::Planned(const TableKey& key, const CollectiveConfig& po
 }
 
 CollectiveConfig DecisionEngine::WithLegalChannels(CollectiveConfig config) const {
-  const int most = options_.max_channels > 0 ? std::min(options_.max_channels, kMostChannels) : kMostChannels;
+  const int most =
+      options_.max_channels > 0 ? std::min(options_.max_channels, kMaxNcclChannels) : kMaxNcclChannels;
   config.channels = static_cast<uint8_t>(std::min<int>(config.channels, most));
   if (options_.channels_are_pinned) config.channels = 0;
   // Up to 2.30 NCCL uses CollNet's number unchecked: without knowing the communicator's channels, leave it to

@@ -11,7 +11,7 @@ namespace {
 
 // Ranks that look at different times speak of different call numbers; of these the round ones are soon
 // spoken of by all. Bounds the memory of a large job's leader.
-constexpr size_t kMostOpen = 64;
+constexpr size_t kMaxOpen = 64;
 // A line that names every rank of a large job would be unreadable.
 constexpr size_t kNamedRanks = 8;
 
@@ -41,7 +41,7 @@ void DigestComparison::Take(int rank, const DigestCheckpoint& checkpoint, int64_
     if (spoken.said.size() == 2 && alike.n_ranks == 0) spoken.differ_ns = now_ns;
     if (++alike.n_ranks <= kNamedRanks) alike.first.push_back(rank);
   }
-  if (open_.size() > kMostOpen) DropLeastRound();
+  if (open_.size() > kMaxOpen) DropLeastRound();
 }
 
 void DigestComparison::DropLeastRound() {

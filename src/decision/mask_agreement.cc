@@ -9,7 +9,7 @@ constexpr int kMaskBits = kAlgorithms * kProtocols;
 constexpr int kKeyShift = kMaskBits + 1;
 static_assert(kKeyShift + 3 + 8 + 31 <= 64);
 // The last one at the situation's 16,384th call: then it is refused for good.
-constexpr int kMostAttempts = 8;
+constexpr int kMaxAttempts = 8;
 
 uint64_t KeyOf(const CallSituation& situation) {
   return static_cast<uint64_t>(situation.collective) << 39 | uint64_t{situation.size_class.index} << 31 |
@@ -72,7 +72,7 @@ std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, 
   const std::lock_guard lock(mutex_);
   const uint64_t key = KeyOf(situation);
   const bool known = open_.contains(key);
-  if (!known && n_settled_ + open_.size() >= kMostSettled) return std::nullopt;
+  if (!known && n_settled_ + open_.size() >= kMaxSettled) return std::nullopt;
   Open& open = open_[key];
   // A group may ask about a situation more than once: it is one call.
   if (known && call_number == open.last_call) return std::nullopt;
@@ -94,7 +94,7 @@ bool MaskAgreement::TakeVerdict(uint64_t key, Open& open) {
   const Verdict& verdict = open.verdict->Wait();
   all_came_ = all_came_ || !verdict.timed_out;
   if (!verdict.agreed) refused_(open.pledged.situation, verdict);
-  if (verdict.timed_out && open.attempts < kMostAttempts) {
+  if (verdict.timed_out && open.attempts < kMaxAttempts) {
     open.verdict.reset();
     return false;
   }

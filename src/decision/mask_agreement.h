@@ -89,7 +89,7 @@ class MaskAgreement {
   };
   // More situations than this stay with NCCL: programs have dozens.
   static constexpr size_t kSlots = 1024;
-  static constexpr size_t kMostSettled = kSlots * 3 / 4;
+  static constexpr size_t kMaxSettled = kSlots * 3 / 4;
 
   // 0: not settled.
   uint64_t Find(uint64_t key) const;

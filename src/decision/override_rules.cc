@@ -9,7 +9,7 @@ namespace dynamiccl {
 namespace {
 
 // What a person writes fits many times; larger files are not rules.
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMaxBytes = 1 << 20;
 
 template <typename Value>
 bool Holds(const std::optional<Value>& condition, Value value) {
@@ -36,7 +36,7 @@ Result<OverrideRules> OverrideRules::Parse(std::string_view text, const std::str
 }
 
 Result<OverrideRules> OverrideRules::ReadFile(const std::string& path) {
-  DYNAMICCL_TRY(const std::string text, ReadSmallFile(path, kMostBytes));
+  DYNAMICCL_TRY(const std::string text, ReadSmallFile(path, kMaxBytes));
   return Parse(text, path);
 }
 

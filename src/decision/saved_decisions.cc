@@ -18,7 +18,7 @@ constexpr std::string_view kFirstLine = "dynamiccl-decisions 1";
 constexpr std::string_view kPolicy = "policy ";
 constexpr std::string_view kEnd = "end ";
 // 20 shapes with every key of a table, many times over.
-constexpr size_t kMostBytes = 16 << 20;
+constexpr size_t kMaxBytes = 16 << 20;
 constexpr size_t kColumns = 6;
 
 std::string LineOf(const SavedKey& key, const CollectiveConfig& config) {
@@ -125,7 +125,7 @@ Result<SavedDecisions> SavedDecisions::Parse(std::string_view text, const std::s
 }
 
 Result<SavedDecisions> SavedDecisions::ReadFile(const std::string& path) {
-  DYNAMICCL_TRY(const std::string text, ReadSmallFile(path, kMostBytes));
+  DYNAMICCL_TRY(const std::string text, ReadSmallFile(path, kMaxBytes));
   return Parse(text, path);
 }
 

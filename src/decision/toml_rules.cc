@@ -15,10 +15,10 @@ constexpr uint64_t kChunkStep = 512;
 constexpr uint64_t kLeastChunk = 512;
 constexpr uint64_t kLeastLl128Chunk = 2048;
 // NCCL cuts a chunk to its buffer's part, 4 MiB by default, and holds it in an int.
-constexpr uint64_t kMostChunk = uint64_t{1} << 30;
+constexpr uint64_t kMaxChunk = uint64_t{1} << 30;
 
 // NCCL's MAXCHANNELS since 2.25, which it cuts larger bounds to; 32 before.
-constexpr int kMostCtas = 64;
+constexpr int kMaxCtas = 64;
 
 class RulesReader : private TomlReader {
  public:
@@ -63,8 +63,8 @@ class RulesReader : private TomlReader {
     rule.line = static_cast<int>(table.source().begin.line);
     DYNAMICCL_TRY(rule.n_nodes, Condition(table, "nodes"));
     DYNAMICCL_TRY(rule.n_ranks, Condition(table, "ranks"));
-    DYNAMICCL_TRY(rule.ctas.least, OptionalInteger(table, "min_ctas", 1, kMostCtas, 0));
-    DYNAMICCL_TRY(rule.ctas.most, OptionalInteger(table, "max_ctas", 1, kMostCtas, 0));
+    DYNAMICCL_TRY(rule.ctas.least, OptionalInteger(table, "min_ctas", 1, kMaxCtas, 0));
+    DYNAMICCL_TRY(rule.ctas.most, OptionalInteger(table, "max_ctas", 1, kMaxCtas, 0));
     if (rule.ctas.most != 0 && rule.ctas.most < rule.ctas.least)
       return Complain(table.get("max_ctas")->source().begin, "'max_ctas' is smaller than 'min_ctas'");
     rules.push_back(rule);
@@ -101,10 +101,10 @@ class RulesReader : private TomlReader {
     if (config.leaves_nccl_alone())
       return Complain(place, "'chunk_bytes' needs a 'config' with an algorithm and a protocol");
     const uint64_t least = config.protocol == Protocol::kLL128 ? kLeastLl128Chunk : kLeastChunk;
-    if (bytes >= least && bytes <= kMostChunk && bytes % kChunkStep == 0) return bytes;
+    if (bytes >= least && bytes <= kMaxChunk && bytes % kChunkStep == 0) return bytes;
     return Complain(
         place, fmt::format("'chunk_bytes' is {}: it must be a multiple of {} from {} to {} for {}", bytes,
-                           kChunkStep, least, kMostChunk, Name(config.protocol)));
+                           kChunkStep, least, kMaxChunk, Name(config.protocol)));
   }
 
   Result<std::optional<int>> Condition(const toml::table& table, std::string_view key) const {

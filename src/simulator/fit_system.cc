@@ -61,7 +61,7 @@ class Parameters {
     PathCosts costs;
     for (size_t kind = 0; kind < kKinds; ++kind) {
       const double factor = std::exp(x[kind] + x[kKinds * (1 + path) + kind]);
-      costs.*kPathKeys[kind].value = std::min(kMostPathValue, priors_[path].*kPathKeys[kind].value * factor);
+      costs.*kPathKeys[kind].value = std::min(kMaxPathValue, priors_[path].*kPathKeys[kind].value * factor);
     }
     return costs;
   }

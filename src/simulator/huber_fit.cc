@@ -9,7 +9,7 @@ namespace {
 constexpr double kDifference = 1e-6;  // of the Jacobian
 constexpr double kLeastGain = 1e-6;
 constexpr double kFirstDamping = 1e-2;
-constexpr double kMostDamping = 1e8;
+constexpr double kMaxDamping = 1e8;
 // A step that would change a parameter by more is damped further: logarithms stay finite.
 constexpr double kLongestStep = 3;
 
@@ -100,10 +100,10 @@ HuberFit MinimizeHuber(const ResidualFunction& function, std::vector<double> sta
   function(fit.x, residuals);
   fit.loss = Loss(residuals, width);
   double damping = kFirstDamping;
-  for (; fit.iterations < most && damping <= kMostDamping; ++fit.iterations) {
+  for (; fit.iterations < most && damping <= kMaxDamping; ++fit.iterations) {
     const Equations equations = EquationsAt(function, fit.x, residuals, width);
     double gain = 0;
-    for (; damping <= kMostDamping && gain <= 0; damping *= 4) {
+    for (; damping <= kMaxDamping && gain <= 0; damping *= 4) {
       const std::vector<double> step = Step(equations, damping);
       if (step.empty()) continue;
       std::vector<double> tried = fit.x;

@@ -20,8 +20,8 @@ inline constexpr PathKey kPathKeys[] = {
     {"inter_gbps", &PathCosts::inter_gbps, false},    {"channel_gbps", &PathCosts::channel_gbps, false}};
 
 // Largest value of any of them, microseconds or GB/s; the least is 0, and intra_gbps is above it.
-inline constexpr double kMostPathValue = 1e9;
+inline constexpr double kMaxPathValue = 1e9;
 // exp of it is the largest factor that a residual may state.
-inline constexpr double kMostLogFactor = 20;
+inline constexpr double kMaxLogFactor = 20;
 
 }  // namespace dynamiccl

@@ -13,8 +13,8 @@
 namespace dynamiccl {
 namespace {
 
-constexpr size_t kMostBytes = 64 << 20;
-constexpr int kMostRanks = 1 << 20;
+constexpr size_t kMaxBytes = 64 << 20;
+constexpr int kMaxRanks = 1 << 20;
 
 class SystemReader : private TomlReader {
  public:
@@ -28,7 +28,7 @@ class SystemReader : private TomlReader {
     System system;
     DYNAMICCL_TRY(system.name, Text(root, "name"));
     DYNAMICCL_TRY(system.source, Text(root, "source"));
-    DYNAMICCL_TRY(const int64_t ranks, Integer(root, "ranks_per_node", 1, kMostRanks));
+    DYNAMICCL_TRY(const int64_t ranks, Integer(root, "ranks_per_node", 1, kMaxRanks));
     DYNAMICCL_TRY(const int64_t channels, Integer(root, "max_channels", 1, 255));
     system.ranks_per_node = static_cast<int>(ranks);
     system.max_channels = static_cast<int>(channels);
@@ -88,7 +88,7 @@ class SystemReader : private TomlReader {
     }
     for (const PathKey& key : kPathKeys) {
       if (!key.required && !table.contains(key.name)) continue;
-      DYNAMICCL_TRY(costs.*key.value, NumberWithin(table, key.name, 0, kMostPathValue));
+      DYNAMICCL_TRY(costs.*key.value, NumberWithin(table, key.name, 0, kMaxPathValue));
     }
     if (costs.known()) return {};
     return Complain(table.get("intra_gbps")->source().begin, "'intra_gbps' must be above 0");
@@ -109,7 +109,7 @@ class SystemReader : private TomlReader {
       if (key.algorithm == Algorithm::kUndefined)
         return Complain(table.get("protocol")->source().begin, "a protocol without an algorithm");
     }
-    DYNAMICCL_TRY(const int64_t ranks, Integer(table, "ranks", 2, kMostRanks));
+    DYNAMICCL_TRY(const int64_t ranks, Integer(table, "ranks", 2, kMaxRanks));
     key.n_ranks = static_cast<int>(ranks);
     return key;
   }
@@ -136,10 +136,10 @@ class SystemReader : private TomlReader {
       if (!size || *size <= static_cast<int64_t>(residual.bytes))
         return Complain((*bytes)[i].source().begin, "'bytes' must hold ascending integers above 0");
       const auto factor = (*factors)[i].value<double>();
-      if (!factor || !(std::fabs(*factor) <= kMostLogFactor))
+      if (!factor || !(std::fabs(*factor) <= kMaxLogFactor))
         return Complain(
             (*factors)[i].source().begin,
-            fmt::format("'log_factor' must hold numbers from {} to {}", -kMostLogFactor, kMostLogFactor));
+            fmt::format("'log_factor' must hold numbers from {} to {}", -kMaxLogFactor, kMaxLogFactor));
       residual.bytes = static_cast<uint64_t>(*size);
       residual.log_factor = *factor;
       system.residuals.push_back(residual);
@@ -175,7 +175,7 @@ Result<System> ParseSystem(std::string_view text, const std::string& source) {
 }
 
 Result<System> ReadSystemFile(const std::string& path) {
-  DYNAMICCL_TRY(const std::string text, ReadSmallFile(path, kMostBytes));
+  DYNAMICCL_TRY(const std::string text, ReadSmallFile(path, kMaxBytes));
   return ParseSystem(text, path);
 }
 

@@ -21,9 +21,9 @@ constexpr uint64_t kMagic = 0x315a5652'4c434348;  // "HCCLRVZ1"
 constexpr uint32_t kMaxPayload = 1 << 16;
 constexpr size_t kMaxRefusal = 4096;
 // More than any job has; what a damaged greeting may make the root count to.
-constexpr uint32_t kMostRanks = 1 << 20;
+constexpr uint32_t kMaxRanks = 1 << 20;
 // Ranks that a refusal names; further ones are counted.
-constexpr size_t kMostNamed = 16;
+constexpr size_t kMaxNamed = 16;
 // A stranger (a port scanner) that says nothing may hold up the others for this long.
 constexpr int64_t kHelloTimeoutMs = 2000;
 // The root answers at its own deadline; ranks wait a little longer to hear which ranks are missing.
@@ -83,7 +83,7 @@ class Root {
   }
 
   std::optional<std::string> MistakeOf(const Hello& hello) const {
-    if (hello.n_ranks > kMostRanks || hello.rank >= hello.n_ranks) {
+    if (hello.n_ranks > kMaxRanks || hello.rank >= hello.n_ranks) {
       return fmt::format("a process came as rank {} of {}", hello.rank, hello.n_ranks);
     }
     if (hello.n_ranks != n_ranks_) {
@@ -97,7 +97,7 @@ class Root {
   std::string MissingRanks() const {
     std::string missing;
     size_t named = 0;
-    for (uint32_t rank = 0; rank < n_ranks_ && named < kMostNamed; ++rank) {
+    for (uint32_t rank = 0; rank < n_ranks_ && named < kMaxNamed; ++rank) {
       if (arrivals_.contains(rank)) continue;
       missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
       ++named;

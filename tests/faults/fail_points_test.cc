@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank of a job in mode adaptive is killed or stopped at each place of src/base/job_fail_points.def, and
 // control messages are late, doubled or lost: nothing hangs, no file is torn, nothing stays in /dev/shm.
-//   kill                 that rank is gone; the others end within kMostSeconds, with 0 or an error of NCCL's
+//   kill                 that rank is gone; the others end within kMaxSeconds, with 0 or an error of NCCL's
 //   stop for 0.7 s       all ranks end with 0 and right results
 //   messages             the same
 // ALL_FAULTS=1: each place on each rank; without it, some.
@@ -27,10 +27,10 @@ namespace fs = std::filesystem;
 
 constexpr int kRanks = 3;
 // Of a job that loses a rank: hostccl's time-out is 2 s here, the rest is a busy machine.
-constexpr double kMostSeconds = 30;
+constexpr double kMaxSeconds = 30;
 // Where a fourth of the messages is lost on connections that hold: each waits for the leader's time-out
 // of 1.5 s.
-constexpr double kMostSecondsDisturbed = 100;
+constexpr double kMaxSecondsDisturbed = 100;
 
 bool All() {
   return std::getenv("ALL_FAULTS") != nullptr;
@@ -60,7 +60,7 @@ std::set<std::string> SharedNames() {
 class FailPoints : public JobTest {
  protected:
   // A job whose policy file changes once its first decisions are made.
-  JobResult RunWith(const std::map<int, Environment>& of_ranks, double most_seconds = kMostSeconds) {
+  JobResult RunWith(const std::map<int, Environment>& of_ranks, double most_seconds = kMaxSeconds) {
     const std::string path = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
     const std::string decisions = folder_ + "/decisions.";
     for (int rank = 0; rank < kRanks; ++rank) fs::remove(decisions + std::to_string(rank));
@@ -254,7 +254,7 @@ TEST_P(DisturbedMessages, LeaveTheResultsRight) {
       all[rank] = {{"FAIL_MESSAGES", GetParam()},
                    {"FAIL_SEED", std::to_string(seed * kRanks + rank)},
                    {"HOSTCCL_TIMEOUT_MS", "20000"}};
-    const JobResult job = RunWith(all, kMostSecondsDisturbed);
+    const JobResult job = RunWith(all, kMaxSecondsDisturbed);
     EXPECT_TRUE(job.ok()) << GetParam() << ", seed " << seed << ": " << job.exit_codes[0] << " "
                           << job.exit_codes[1] << " " << job.exit_codes[2] << " after " << job.seconds
                           << " s\n"

@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // A hang is longer; a busy machine is not.
-constexpr double kMostJobSeconds = 30;
-constexpr unsigned kMostCommandSeconds = 10;
+constexpr double kMaxJobSeconds = 30;
+constexpr unsigned kMaxCommandSeconds = 10;
 
 struct Command {
   int status = 0;
@@ -33,7 +33,7 @@ Command RunCommand(const std::string& arguments, const std::string& folder) {
   const std::string log = folder + "/command.log";
   const pid_t pid = ::fork();
   if (pid == 0) {
-    ::alarm(kMostCommandSeconds);
+    ::alarm(kMaxCommandSeconds);
     const std::string line =
         std::string("exec ") + DYNAMICCL_TEST_PROGRAM " " + arguments + " > " + log + " 2>&1 < /dev/null";
     ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
@@ -68,7 +68,7 @@ class OddInputs : public JobTest {
                                 {"DYNAMICCL_ATTEST_TIMEOUT_MS", "5000"}},
                                more);
     options.environment[variable] = path;
-    options.seconds = static_cast<unsigned>(kMostJobSeconds);
+    options.seconds = static_cast<unsigned>(kMaxJobSeconds);
     const JobResult job = Run(options);
     const std::string what = variable + "=" + path;
     EXPECT_TRUE(job.ok()) << what << ": " << job.exit_codes[0] << " " << job.exit_codes[1] << " after "

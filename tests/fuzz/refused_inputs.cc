@@ -32,7 +32,7 @@ using Bytes = std::vector<std::byte>;
 using Takes = std::function<bool(std::span<const std::byte>)>;
 
 // Of a longer sample so many places, evenly spread: the rest is more of the same.
-constexpr size_t kMostPlaces = 4096;
+constexpr size_t kMaxPlaces = 4096;
 constexpr ControlSecret kSecret = {1, 2, 3};
 
 Bytes BytesOf(std::string_view text) {
@@ -42,7 +42,7 @@ Bytes BytesOf(std::string_view text) {
 
 // False when something that is not whole was taken, or the whole was not.
 bool Tell(const char* name, const Bytes& sample, const Takes& takes, bool changes_too = true) {
-  const size_t step = std::max<size_t>(1, sample.size() / kMostPlaces);
+  const size_t step = std::max<size_t>(1, sample.size() / kMaxPlaces);
   std::mt19937 random(1);
   size_t cuts = 0;
   size_t changes = 0;

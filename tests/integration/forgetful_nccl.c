@@ -9,7 +9,7 @@
 
 #include "src/nccl_abi/tuner_v6.h"
 
-enum { kMostCells = 64 };
+enum { kMaxCells = 64 };
 
 static const ncclTuner_v6_t* Object(void) {
   return (const ncclTuner_v6_t*)dlsym(RTLD_NEXT, "ncclTunerPlugin_v6");
@@ -30,11 +30,11 @@ static int IsTheOne(ncclFunc_t collType, int numPipeOps) {
 static ncclResult_t GetCollInfo(void* ctx, ncclFunc_t collType, size_t nBytes, int numPipeOps,
                                 float** collCostTable, int numAlgo, int numProto, int regBuff,
                                 int* nChannels) {
-  static float answered[kMostCells];
+  static float answered[kMaxCells];
   static int channels = 0;
   float* table = (float*)collCostTable;
   const size_t cells = (size_t)numAlgo * (size_t)numProto;
-  if (cells > kMostCells) return ncclInternalError;
+  if (cells > kMaxCells) return ncclInternalError;
   if (!IsTheOne(collType, numPipeOps)) {
     const ncclResult_t result = Object()->getCollInfo(ctx, collType, nBytes, numPipeOps, collCostTable,
                                                       numAlgo, numProto, regBuff, nChannels);

@@ -47,7 +47,7 @@ constexpr int kSizes = 16;
 // Of each size before the measured calls: what ranks offer is exchanged at the first ones.
 constexpr int kSettlingCalls = 6;
 // Calls of a size on a rank before its verdict is there.
-constexpr uint64_t kMostUntilTheyMet = kSettlingCalls;
+constexpr uint64_t kMaxUntilTheyMet = kSettlingCalls;
 
 struct Rank {
   ncclComm_t comm = nullptr;
@@ -146,7 +146,7 @@ int SizesOfThePolicy(const std::map<uint64_t, std::pair<uint64_t, uint64_t>>& of
     const auto [decisions, by_policy] = counts;
     if (by_policy == 0) continue;
     ++sizes;
-    if (by_policy + kMostUntilTheyMet * ranks < decisions || decisions - by_policy < ranks)
+    if (by_policy + kMaxUntilTheyMet * ranks < decisions || decisions - by_policy < ranks)
       wrong = fmt::format("of {} decisions on {} bytes the policy made {}", decisions, bytes, by_policy);
   }
   if (sizes == 0) wrong = "the policy decided nothing";

@@ -273,7 +273,7 @@ class LeaderByHand {
       return {};
     }
     UniqueFd fd = std::move(*Accept(listening_.fd.get()));
-    std::vector<std::byte> received(kMostMessageBytes);
+    std::vector<std::byte> received(kMaxMessageBytes);
     size_t n = 0;
     while (n < kMessageHeaderBytes || n < *MessageBytes(std::span(received).first(n))) {
       waiting = {fd.get(), POLLIN, 0};
@@ -471,7 +471,7 @@ TEST_F(ControlPlane, LeadersThatCannotBeReachedCostAJobTwentyShortWaits) {
   MeetingPoint nowhere = Meeting();
   nowhere.address = "192.0.2.1";  // for documentation: no host has it
   PledgeSender sender;
-  for (int attempt = 0; attempt < kMostLateSituations; ++attempt)
+  for (int attempt = 0; attempt < kMaxLateSituations; ++attempt)
     EXPECT_TRUE(sender.Send(nowhere, AboutSituation(0, 2, attempt), 1, nullptr)->Wait().timed_out);
   EXPECT_TRUE(sender.Send(nowhere, AboutSituation(0, 2, 99), kLongMs, nullptr)->Wait().timed_out);
 }

@@ -254,7 +254,7 @@ TEST_F(TableSwitching, RanksThatDecideAlikeAreNotSuspected) {
 TEST_F(TableSwitching, PlanBeyondWhatAMessageHoldsIsNotAskedFor) {
   EXPECT_EQ(OfferPlan(1).end, SwitchOutcome::End::kCommitted);
   std::promise<SwitchOutcome> promise;
-  TableOffer offer{SwitchReason::kOperator, false, std::vector<std::byte>(kMostPlanBytes + 1), {}};
+  TableOffer offer{SwitchReason::kOperator, false, std::vector<std::byte>(kMaxPlanBytes + 1), {}};
   offer.ended = [&](const SwitchOutcome& outcome) { promise.set_value(outcome); };
   EXPECT_TRUE(server_->OfferTable(kToken, offer));
   EXPECT_EQ(promise.get_future().get().end, SwitchOutcome::End::kSuperseded);

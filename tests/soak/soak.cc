@@ -36,11 +36,11 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRanks = 4;
 // After a kill the others must be at work again, with the restarted rank, within this time: the loss is seen
 // at once where a socket closes; the rest is what a busy machine takes to start a process.
-constexpr double kMostRecoverySeconds = 30;
+constexpr double kMaxRecoverySeconds = 30;
 // Of private memory, KiB a minute, of a process that lived for kLongEnough. In the first minutes each size
 // and operator is met for the first time, and what is decided for it is kept.
-constexpr double kMostSlope = 4096;
-constexpr double kMostSlopeOfLongLife = 1536;
+constexpr double kMaxSlope = 4096;
+constexpr double kMaxSlopeOfLongLife = 1536;
 constexpr double kLongEnough = 45;
 constexpr double kLongLife = 500;
 // Descriptors at a process's end above the least that it had: more are open while ranks meet.
@@ -132,7 +132,7 @@ class Soak {
       const SoakState& state = *states_[static_cast<size_t>(rank)];
       return state.generation.load() == generation_ && state.calls.load() > calls[static_cast<size_t>(rank)];
     };
-    while (SecondsSince(begun) < 4 * kMostRecoverySeconds && wrong_.empty()) {
+    while (SecondsSince(begun) < 4 * kMaxRecoverySeconds && wrong_.empty()) {
       bool all = true;
       for (int rank = 0; rank < kRanks; ++rank) all = all && works(rank);
       if (all) return true;
@@ -198,7 +198,7 @@ class Soak {
       int status = 0;
       const auto asked = Clock::now();
       while (::waitpid(rank.pid, &status, WNOHANG) == 0) {
-        if (SecondsSince(asked) > kMostRecoverySeconds) ::kill(rank.pid, SIGKILL);
+        if (SecondsSince(asked) > kMaxRecoverySeconds) ::kill(rank.pid, SIGKILL);
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       }
       if (status != 0 && wrong_.empty())
@@ -264,7 +264,7 @@ class Soak {
           {{"least", least->descriptors}, {"most", most->descriptors}, {"end", samples.back().descriptors}}},
          {"shared_maps", {{"half_time", middle.shared_maps}, {"end", samples.back().shared_maps}}}});
     const double lived = samples.back().seconds;
-    const double bound = lived < kLongLife ? kMostSlope : kMostSlopeOfLongLife;
+    const double bound = lived < kLongLife ? kMaxSlope : kMaxSlopeOfLongLife;
     if (lived > kLongEnough && slope > bound && wrong_.empty())
       wrong_ = fmt::format("rank {} grows", process.rank);
     if (samples.back().descriptors > least->descriptors + kMoreDescriptors && wrong_.empty())
@@ -280,7 +280,7 @@ class Soak {
     std::sort(recoveries_.begin(), recoveries_.end());
     const double longest = recoveries_.empty() ? 0 : recoveries_.back();
     const double median = recoveries_.empty() ? 0 : recoveries_[recoveries_.size() / 2];
-    if (longest > kMostRecoverySeconds && wrong_.empty()) wrong_ = "a recovery took too long";
+    if (longest > kMaxRecoverySeconds && wrong_.empty()) wrong_ = "a recovery took too long";
     return {{"schema", 1},
             {"ranks", kRanks},
             {"seconds", lasted},

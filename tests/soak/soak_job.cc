@@ -26,7 +26,7 @@ using dynamiccl::testing::SerialReference;
 using dynamiccl::testing::SoakState;
 using dynamiccl::testing::Values;
 
-constexpr size_t kMostElements = 20'000;
+constexpr size_t kMaxElements = 20'000;
 // Calls between two questions whether the job is to end.
 constexpr int kCallsOfARound = 50;
 // Rounds between two splits of the communicator.
@@ -67,7 +67,7 @@ Call NextCall(std::minstd_rand& random, int n_ranks) {
   call.root = static_cast<int>(random() % static_cast<unsigned>(n_ranks));
   const bool parts =
       call.collective == Collective::kAllGather || call.collective == Collective::kReduceScatter;
-  const size_t most = kMostElements / (parts ? static_cast<size_t>(n_ranks) : 1);
+  const size_t most = kMaxElements / (parts ? static_cast<size_t>(n_ranks) : 1);
   // All sizes from one element on are about as likely.
   call.count = 1 + random() % (most >> random() % 12);
   call.data = static_cast<uint32_t>(random());

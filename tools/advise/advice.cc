@@ -13,7 +13,7 @@ namespace dynamiccl {
 namespace {
 
 // Below it the job that is simulated is not the one that was recorded.
-constexpr double kMostCalls = 0.999;
+constexpr double kMaxCalls = 0.999;
 
 double Ms(int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-6;
@@ -69,7 +69,7 @@ std::string FormatAdvice(const Advice& advice, const RecordedStep& step, const S
   std::string text = fmt::format("{} ranks, {} a node; {}, as {}\n", step.ranks, step.ranks_per_node,
                                  advice.recognised.what, job.framework);
   for (const std::string& note : advice.recognised.notes) text += fmt::format("note: {}\n", note);
-  if (advice.share_of_calls < kMostCalls)
+  if (advice.share_of_calls < kMaxCalls)
     text += fmt::format("note: only {:.0f} % of the recorded calls are what this job would issue\n",
                         100 * advice.share_of_calls);
   text += fmt::format(

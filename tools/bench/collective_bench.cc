@@ -340,8 +340,8 @@ Result<std::vector<double>> TimeSingles(BenchSession& session, const BenchCall& 
 
 int SinglesFor(double call_us) {
   constexpr double kTargetUs = 50e3;
-  constexpr double kMost = 1000;
-  return static_cast<int>(std::clamp(kTargetUs / std::max(call_us, 0.1), 10.0, kMost));
+  constexpr double kMax = 1000;
+  return static_cast<int>(std::clamp(kTargetUs / std::max(call_us, 0.1), 10.0, kMax));
 }
 
 Status RunCollectiveBench(BenchSession& session, const BenchOptions& options, const BenchObserver& observer) {

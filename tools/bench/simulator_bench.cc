@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kRounds = 21;
 constexpr size_t kCalls = 1 << 16;  // a round
-constexpr uint64_t kMostBytes = uint64_t{1} << 32;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 32;
 
 struct Call {
   Collective collective;
@@ -35,7 +35,7 @@ System MakeSystem() {
       system.path(algorithm, protocol) = PriorCosts(algorithm, protocol);
   }
   for (int ranks = 8; ranks <= 1024; ranks *= 2) {
-    for (uint64_t bytes = 8; bytes <= kMostBytes; bytes *= 2) {
+    for (uint64_t bytes = 8; bytes <= kMaxBytes; bytes *= 2) {
       system.residuals.push_back(
           {.n_ranks = ranks, .bytes = bytes, .log_factor = static_cast<double>(bytes % 7) / 10});
     }
@@ -48,7 +48,7 @@ std::vector<Call> MakeCalls(bool stated) {
   std::vector<Call> calls;
   while (calls.size() < kCalls) {
     const auto collective = static_cast<Collective>(random() % kTunableCollectives);
-    Call call{collective, 1 + (random() % kMostBytes >> (random() % 32)), kLeaveNcclAlone};
+    Call call{collective, 1 + (random() % kMaxBytes >> (random() % 32)), kLeaveNcclAlone};
     if (stated) {
       const bool tree = collective == Collective::kAllReduce && random() % 2 == 0;
       call.config = {tree ? Algorithm::kTree : Algorithm::kRing, static_cast<Protocol>(random() % kProtocols),

@@ -5,7 +5,7 @@ namespace dynamiccl {
 namespace {
 
 // A list longer than this is a mistyped step, not a benchmark.
-constexpr size_t kMostSizes = 10000;
+constexpr size_t kMaxSizes = 10000;
 
 }  // namespace
 
@@ -35,8 +35,8 @@ Result<std::vector<uint64_t>> SizesOf(const SizeRange& range) {
                        "sizes do not grow after {}: factor above 1 or step above 0 needed", bytes);
     }
     if (next <= bytes) break;
-    if (sizes.size() > kMostSizes)
-      return MakeError(ErrorKind::kInvalidArgument, "more than {} sizes", kMostSizes);
+    if (sizes.size() > kMaxSizes)
+      return MakeError(ErrorKind::kInvalidArgument, "more than {} sizes", kMaxSizes);
     bytes = next;
   }
   return sizes;

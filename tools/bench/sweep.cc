@@ -17,7 +17,7 @@ namespace {
 constexpr double kProbeBytes = 16 << 20;
 // Copy rates that differ by more mean that the machine changed in between.
 constexpr double kSteadyRatio = 1.3;
-constexpr int kMostAttempts = 3;
+constexpr int kMaxAttempts = 3;
 
 ConfigMask MaskOf(const CostTable& table) {
   ConfigMask mask;
@@ -179,7 +179,7 @@ Status Sweep::Round(int round) {
   for (size_t begin = 0; begin < cells_.size();) {
     const size_t end = GroupEnd(cells_, begin);
     bool steady = false;
-    for (int attempt = 0; attempt < kMostAttempts && !steady; ++attempt) {
+    for (int attempt = 0; attempt < kMaxAttempts && !steady; ++attempt) {
       DYNAMICCL_CHECK_OK(Group(begin, end, round, times));
       DYNAMICCL_TRY(const double after, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
       steady = Steady(before, after);
@@ -251,7 +251,7 @@ Result<CellVisit> Sweep::Take(size_t index) {
   connected_[index] = true;
   std::vector<double> times(kVisitRepeats);
   DYNAMICCL_TRY(double before, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     for (double& time : times) {
       DYNAMICCL_TRY(time, Time(cell));
     }

@@ -45,8 +45,8 @@ std::vector<PlannedCell> PlanSweep(const SweepScope& scope) {
 }
 
 int IterationsFor(double call_us, double target_us) {
-  constexpr int kMost = 32;
-  return std::clamp(static_cast<int>(std::ceil(target_us / std::max(call_us, 0.1))), 1, kMost);
+  constexpr int kMax = 32;
+  return std::clamp(static_cast<int>(std::ceil(target_us / std::max(call_us, 0.1))), 1, kMax);
 }
 
 int RepeatsWithin(double budget_us, double round_us, int wanted) {

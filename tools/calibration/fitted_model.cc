@@ -11,7 +11,7 @@ namespace {
 
 // Factors tried on each constant, from coarse to fine; a pass over all constants repeats while it helps.
 constexpr double kFactors[] = {4, 2, 1.4, 1.15, 1.05, 1.02};
-constexpr int kMostPasses = 40;
+constexpr int kMaxPasses = 40;
 // Below this share of the error a pass no longer helps.
 constexpr double kLeastGain = 1e-4;
 // A constant of 0 cannot be scaled: what a latency starts from then.
@@ -85,7 +85,7 @@ double Fit(CostModelInput& model, const std::vector<Sample>& samples) {
   }
   double error = SquaredError(model, samples);
   for (const double factor : kFactors) {
-    for (int pass = 0; pass < kMostPasses; ++pass) {
+    for (int pass = 0; pass < kMaxPasses; ++pass) {
       const double before = error;
       for (double* value : constants) error = Improve(model, *value, factor, samples, error);
       if (before - error <= kLeastGain * before) break;

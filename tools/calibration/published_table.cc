@@ -18,8 +18,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kTimes[] = {"us", "median_us", "oop_us", "ip_us", "oop_time_us", "ip_time_us"};
-constexpr uint64_t kMostBytes = uint64_t{1} << 50;
-constexpr uint64_t kMostRanks = 1 << 20;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
+constexpr uint64_t kMaxRanks = 1 << 20;
 
 class Table {
  public:
@@ -104,8 +104,8 @@ class Table {
   }
 
   Status TakeRow(const Row& row) {
-    DYNAMICCL_TRY(const uint64_t bytes, Count(row, "bytes", kMostBytes));
-    DYNAMICCL_TRY(const uint64_t ranks, Count(row, "ranks", kMostRanks));
+    DYNAMICCL_TRY(const uint64_t bytes, Count(row, "bytes", kMaxBytes));
+    DYNAMICCL_TRY(const uint64_t ranks, Count(row, "ranks", kMaxRanks));
     uint64_t nodes = 1;
     if (!Field(row, "nodes").empty()) {
       DYNAMICCL_TRY(nodes, Count(row, "nodes", ranks));

@@ -18,8 +18,8 @@ namespace {
 constexpr Collective kCollectives[] = {Collective::kAllReduce, Collective::kAllGather,
                                        Collective::kReduceScatter};
 constexpr int kSizes = 6;
-constexpr double kLeastOctave = 8, kMostOctave = 30;  // 256 bytes to 1 GiB
-constexpr uint64_t kLeastOfEveryClass = 4 << 10, kMostOfEveryClass = 64 << 20;
+constexpr double kLeastOctave = 8, kMaxOctave = 30;  // 256 bytes to 1 GiB
+constexpr uint64_t kLeastOfEveryClass = 4 << 10, kMaxOfEveryClass = 64 << 20;
 
 class Dice {
  public:
@@ -124,13 +124,13 @@ std::vector<float> Repeats(double us, const ClusterOptions& options, Dice& dice)
 }
 
 uint64_t SomeSize(int place, Dice& dice) {
-  const double width = (kMostOctave - kLeastOctave) / kSizes;
+  const double width = (kMaxOctave - kLeastOctave) / kSizes;
   return static_cast<uint64_t>(std::exp2(kLeastOctave + width * (place + dice.Uniform(0, 1)))) / 128 * 128;
 }
 
 std::vector<uint64_t> EveryClass() {
   std::vector<uint64_t> sizes;
-  for (SizeClass at = SizeClassOf(kLeastOfEveryClass); LowerBound(at) <= kMostOfEveryClass; ++at.index)
+  for (SizeClass at = SizeClassOf(kLeastOfEveryClass); LowerBound(at) <= kMaxOfEveryClass; ++at.index)
     sizes.push_back(LowerBound(at));
   return sizes;
 }

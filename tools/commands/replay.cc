@@ -19,7 +19,7 @@ namespace {
 // One to warm up, and two to take a median of.
 constexpr int kComparedPasses = 3;
 // Of one machine, as for the other commands that start ranks.
-constexpr int kMostProcesses = 1024;
+constexpr int kMaxProcesses = 1024;
 
 // Default and best of one topology of a sweep, microseconds.
 using SweptTimes = std::map<std::pair<Collective, SizeClass>, std::pair<double, double>>;
@@ -113,10 +113,10 @@ Result<int> RunSimulated(const ReplayWords& words) {
 Result<int> LaunchRanks(CommandLine& line, ReplayWords& words) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(words.inputs));
   words.launch.n_ranks = ReplayRanks(trace, words.launch.n_ranks);
-  if (words.launch.n_ranks > kMostProcesses) {
+  if (words.launch.n_ranks > kMaxProcesses) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument, "{} ranks are too many processes", words.launch.n_ranks),
-        fmt::format("{} at most; --simulate takes more", kMostProcesses));
+        fmt::format("{} at most; --simulate takes more", kMaxProcesses));
   }
   // What cannot be planned is an error here, before any process is started.
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, words.launch.n_ranks, words.window));

@@ -88,7 +88,7 @@ std::string CallText(const JobCommunicator& communicator, uint64_t call_number) 
   return "not known any more";
 }
 
-constexpr size_t kMostTexts = 8;
+constexpr size_t kMaxTexts = 8;
 
 HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const std::vector<int32_t>& ranks) {
   const JobCommunicator& communicator = job.communicators.at(standing.id);
@@ -97,7 +97,7 @@ HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const s
                                      CallText(communicator, finding.call_number)));
   finding.text.push_back(
       fmt::format("{} issued up to call {}", RankList(standing.ahead), standing.furthest - 1));
-  for (size_t i = 0; i < std::min(ranks.size(), kMostTexts); ++i)
+  for (size_t i = 0; i < std::min(ranks.size(), kMaxTexts); ++i)
     finding.text.push_back(BehindText(job, standing.id, communicator, ranks[i]));
   return finding;
 }

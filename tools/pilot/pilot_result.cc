@@ -45,7 +45,7 @@ std::string VerdictText(const PilotResult& result) {
   if (result.Verdict() == PilotVerdict::kVoid) {
     return fmt::format(
         "Nothing can be said: {}, above {:.0f} %. Repeat on a quieter machine, or with longer runs.", noise,
-        100 * kMostNoise);
+        100 * kMaxNoise);
   }
   return fmt::format("With ours it is {} ({:+.1f} %); {}.", Name(result.Verdict()), percent, noise);
 }
@@ -96,7 +96,7 @@ double PilotResult::Noise() const {
 }
 
 PilotVerdict PilotResult::Verdict() const {
-  if (rounds.empty() || Noise() > kMostNoise) return PilotVerdict::kVoid;
+  if (rounds.empty() || Noise() > kMaxNoise) return PilotVerdict::kVoid;
   if (!ClearlyDiffer(DefaultTiming(), OursTiming())) return PilotVerdict::kEqual;
   return OursTiming().median < DefaultTiming().median ? PilotVerdict::kFaster : PilotVerdict::kSlower;
 }

@@ -19,7 +19,7 @@ struct PilotRound {
 };
 
 // Above this difference between default and default the machine was not quiet enough to say anything.
-inline constexpr double kMostNoise = 0.01;
+inline constexpr double kMaxNoise = 0.01;
 
 enum class PilotVerdict { kFaster, kSlower, kEqual, kVoid };
 

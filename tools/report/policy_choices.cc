@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kSmallest = 1 << 10;
 constexpr uint64_t kLargest = 64 << 20;
 constexpr int kRanksOfNode = 8;
-constexpr int kMostRanks = 1024;
+constexpr int kMaxRanks = 1024;
 
 MeasurementContext HopperFabric(int n_ranks, std::string name) {
   const int nodes = std::max(1, n_ranks / kRanksOfNode);
@@ -58,7 +58,7 @@ MeasurementContext HopperPair() {
 
 std::vector<MeasurementContext> HopperClusters() {
   std::vector<MeasurementContext> fabrics;
-  for (int ranks = 2; ranks <= kMostRanks; ranks *= 2)
+  for (int ranks = 2; ranks <= kMaxRanks; ranks *= 2)
     fabrics.push_back(HopperFabric(ranks, fmt::format("{} ranks, 8 a node (NVLink, InfiniBand)", ranks)));
   return fabrics;
 }

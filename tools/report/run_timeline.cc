@@ -15,8 +15,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr size_t kWarmUpSteps = 2;
-constexpr size_t kWindowCalls = 60;         // of a run without marked steps
-constexpr size_t kMostSlicesOfALane = 400;  // more cannot be told apart
+constexpr size_t kWindowCalls = 60;        // of a run without marked steps
+constexpr size_t kMaxSlicesOfALane = 400;  // more cannot be told apart
 
 double Milliseconds(int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-6;
@@ -81,7 +81,7 @@ void AddLane(const TraceSection& section, const SectionCalls& calls, int64_t beg
   size_t slices = 0;
   for (const TraceCall& call : calls.calls) {
     const int64_t at = clock.RealTime(call.issued.issued_ns);
-    if (at < begin_ns || at >= end_ns || ++slices > kMostSlicesOfALane) continue;
+    if (at < begin_ns || at >= end_ns || ++slices > kMaxSlicesOfALane) continue;
     const double length = call.issued.duration_ns < 0 ? -1 : Milliseconds(call.issued.duration_ns);
     window.slices.push_back({window.lanes.size(), Milliseconds(TimeBetween(at, begin_ns)), length,
                              call.issued.call.collective, TextOf(call)});

@@ -6,7 +6,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr int kFewestRanks = 8, kMostRanks = 4096;
+constexpr int kFewestRanks = 8, kMaxRanks = 4096;
 
 struct Arrangement {
   Algorithm algorithm;
@@ -31,7 +31,7 @@ Result<ScalingPoint> Scaled(FrameworkStep step, const System& system, const Arra
 Result<std::vector<ScalingPoint>> ScaleOut(FrameworkStep step, const System& system) {
   std::vector<ScalingPoint> points;
   for (const Arrangement& arrangement : kArrangements) {
-    for (int ranks = kFewestRanks; ranks <= kMostRanks; ranks *= 2) {
+    for (int ranks = kFewestRanks; ranks <= kMaxRanks; ranks *= 2) {
       const int shard = arrangement.shard_nodes * system.ranks_per_node;
       if (shard > 0 && (shard >= ranks || ranks % shard != 0)) continue;
       DYNAMICCL_TRY(ScalingPoint point, Scaled(step, system, arrangement, ranks));

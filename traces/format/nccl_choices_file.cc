@@ -15,7 +15,6 @@ namespace {
 
 constexpr const char* kMagic = "dynamiccl-nccl-choices";
 constexpr int kVersion = 1;
-constexpr int kMaxChannels = 64;  // NCCL's MAXCHANNELS
 constexpr int kMaxThreads = 1024;
 
 // ---- writing ----
@@ -146,7 +145,7 @@ int IntegerAt(const Json& array, size_t index, int64_t minimum, int64_t maximum)
 NcclGraph GraphFromJson(const Json& json) {
   if (json.size() != 8) throw LineError{fmt::format("a graph has {} fields, not 8", json.size())};
   return {.pattern = IntegerAt(json, 0, 0, 100),
-          .channels = IntegerAt(json, 1, 0, kMaxChannels),
+          .channels = IntegerAt(json, 1, 0, kMaxNcclChannels),
           .intra_gbps = json[2].get<double>(),
           .inter_gbps = json[3].get<double>(),
           .latency_us = json[4].get<double>(),
@@ -186,7 +185,7 @@ NcclCall CallFromJson(const Json& row, const std::vector<NcclPair>& pairs) {
   call.bytes = UnsignedField({{"bytes", row[0]}}, "bytes");
   const auto index = static_cast<size_t>(IntegerAt(row, 1, 0, static_cast<int64_t>(pairs.size()) - 1));
   call.choice = {pairs[index].first, pairs[index].second,
-                 static_cast<uint8_t>(IntegerAt(row, 2, 0, kMaxChannels))};
+                 static_cast<uint8_t>(IntegerAt(row, 2, 0, kMaxNcclChannels))};
   call.threads = IntegerAt(row, 3, 0, kMaxThreads);
   return call;
 }
@@ -217,8 +216,8 @@ void TakeCosts(const Json& json, NcclCalls* calls) {
 
 NcclCommunicator CommunicatorFromJson(const Json& json) {
   NcclCommunicator communicator;
-  communicator.channels = static_cast<int>(IntegerField(json, "channels", 1, kMaxChannels));
-  communicator.nvls_channels = static_cast<int>(IntegerField(json, "nvls_channels", 0, kMaxChannels));
+  communicator.channels = static_cast<int>(IntegerField(json, "channels", 1, kMaxNcclChannels));
+  communicator.nvls_channels = static_cast<int>(IntegerField(json, "nvls_channels", 0, kMaxNcclChannels));
   for (const auto& [name, graph] : json.at("graphs").items())
     communicator.graphs[AlgorithmNamed(name)] = GraphFromJson(graph);
   if (communicator.graphs.contains(Algorithm::kNvls) && communicator.nvls_channels == 0)

@@ -7,7 +7,7 @@ namespace dynamiccl {
 namespace {
 
 // The Linux kernel slews a clock by 500 ppm at most; the rest is for reading two clocks one after the other.
-constexpr double kMostDrift = 500e-6;
+constexpr double kMaxDrift = 500e-6;
 constexpr double kReadingNs = 20'000;
 
 }  // namespace
@@ -17,7 +17,7 @@ SectionClock::SectionClock(const TraceSection& section) : opened_(section.opened
       static_cast<double>(TimeBetween(section.closed_at.monotonic_ns, opened_.monotonic_ns));
   const double real = static_cast<double>(TimeBetween(section.closed_at.realtime_ns, opened_.realtime_ns));
   if (!section.closed || monotonic <= 0) return;
-  was_set_ = std::abs(real - monotonic) > kMostDrift * monotonic + kReadingNs;
+  was_set_ = std::abs(real - monotonic) > kMaxDrift * monotonic + kReadingNs;
   if (!was_set_) drift_ = (real - monotonic) / monotonic;
 }
 

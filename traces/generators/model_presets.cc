@@ -9,7 +9,7 @@ namespace dynamiccl {
 namespace {
 
 // Far beyond what is trained, and products of them still fit into 64 bits.
-constexpr int64_t kMostLayers = 4096, kMostWidth = 1 << 20, kMostRows = 1 << 24;
+constexpr int64_t kMaxLayers = 4096, kMaxWidth = 1 << 20, kMaxRows = 1 << 24;
 
 constexpr SettingRow Size(std::string_view name, std::string_view standard, std::string_view sentence,
                           int64_t most) {
@@ -17,10 +17,10 @@ constexpr SettingRow Size(std::string_view name, std::string_view standard, std:
 }
 
 constexpr std::array kTransformerSettings = {
-    Size("layers", "12", "transformer blocks", kMostLayers),
-    Size("hidden", "768", "width of the residual stream", kMostWidth),
-    Size("vocabulary", "50304", "rows of the embedding", kMostRows),
-    Size("sequence", "1024", "tokens of a sequence", kMostRows),
+    Size("layers", "12", "transformer blocks", kMaxLayers),
+    Size("hidden", "768", "width of the residual stream", kMaxWidth),
+    Size("vocabulary", "50304", "rows of the embedding", kMaxRows),
+    Size("sequence", "1024", "tokens of a sequence", kMaxRows),
 };
 constexpr std::array kGptSettings = {
     kTransformerSettings[0],
@@ -34,22 +34,22 @@ constexpr std::array kGptSettings = {
 constexpr std::array kBertSettings = {
     kTransformerSettings[0],
     kTransformerSettings[1],
-    Size("vocabulary", "30522", "rows of the embedding", kMostRows),
-    Size("sequence", "512", "tokens of a sequence", kMostRows),
+    Size("vocabulary", "30522", "rows of the embedding", kMaxRows),
+    Size("sequence", "512", "tokens of a sequence", kMaxRows),
 };
 constexpr std::array kLlamaSettings = {
-    Size("layers", "32", "transformer blocks", kMostLayers),
-    Size("hidden", "4096", "width of the residual stream", kMostWidth),
-    Size("vocabulary", "32000", "rows of the embedding", kMostRows),
-    Size("sequence", "2048", "tokens of a sequence", kMostRows),
-    Size("feed_forward", "11008", "width inside the feed-forward part", kMostWidth),
-    Size("key_width", "4096", "rows of keys and of values (fewer: grouped queries)", kMostWidth),
+    Size("layers", "32", "transformer blocks", kMaxLayers),
+    Size("hidden", "4096", "width of the residual stream", kMaxWidth),
+    Size("vocabulary", "32000", "rows of the embedding", kMaxRows),
+    Size("sequence", "2048", "tokens of a sequence", kMaxRows),
+    Size("feed_forward", "11008", "width inside the feed-forward part", kMaxWidth),
+    Size("key_width", "4096", "rows of keys and of values (fewer: grouped queries)", kMaxWidth),
 };
 constexpr std::array kResnetSettings = {
     SettingRow{"depth", SettingKind::kChoice, "50", "layers, as torchvision counts them", 1,
                "18,34,50,101,152"},
     Size("width", "64", "channels of the first stage", 1 << 14),
-    Size("classes", "1000", "rows of the last layer", kMostRows),
+    Size("classes", "1000", "rows of the last layer", kMaxRows),
 };
 
 Transformer TransformerOf(const SettingValues& values) {

@@ -51,12 +51,12 @@ std::vector<int64_t> ParseDims(std::string_view text) {
 }
 
 // A parameter beyond this is a mistyped dimension, and sums of them would overflow.
-constexpr int64_t kMostElements = int64_t{1} << 44;
+constexpr int64_t kMaxElements = int64_t{1} << 44;
 
 bool TooLarge(const std::vector<int64_t>& dims) {
   int64_t elements = 1;
   for (const int64_t dim : dims) {
-    if (dim > kMostElements / elements) return true;
+    if (dim > kMaxElements / elements) return true;
     elements *= dim;
   }
   return false;

@@ -5,7 +5,7 @@ namespace dynamiccl {
 namespace {
 
 // A record of a trace keeps a rank in 16 bits (traces/format/trace_record.h).
-constexpr int64_t kMostRanks = 32767;
+constexpr int64_t kMaxRanks = 32767;
 
 }  // namespace
 
@@ -67,9 +67,9 @@ int WorldShape::GroupOn(Axis axis, int rank) const {
 Status Check(const WorldShape& world) {
   if (world.data < 1 || world.tensor < 1 || world.shard < 0)
     return MakeError(ErrorKind::kInvalidArgument, "--data-parallel, --tensor-parallel: less than one rank");
-  if (static_cast<int64_t>(world.data) * world.tensor > kMostRanks) {
+  if (static_cast<int64_t>(world.data) * world.tensor > kMaxRanks) {
     return MakeError(ErrorKind::kInvalidArgument, "{} x {} ranks: a trace has at most {}", world.data,
-                     world.tensor, kMostRanks);
+                     world.tensor, kMaxRanks);
   }
   if (world.shard > 0 && world.data % world.shard != 0) {
     return WithHint(

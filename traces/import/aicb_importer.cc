@@ -181,9 +181,9 @@ class TableParser {
       section_.Unfilled("duration", "none");
       return {};
     }
-    constexpr double kMostMs = 1e9;  // 11 days
+    constexpr double kMaxMs = 1e9;  // 11 days
     const auto ms = NumberIn<double>(elapsed);
-    if (!ms || !(*ms >= 0 && *ms <= kMostMs))
+    if (!ms || !(*ms >= 0 && *ms <= kMaxMs))
       return Fail(fmt::format("'_elapsed_time' is '{}', not a time in milliseconds", elapsed));
     issued.duration_ns = std::llround(*ms * 1e6);
     now_ns_ = issued.issued_ns + std::max<int64_t>(issued.duration_ns, 2);

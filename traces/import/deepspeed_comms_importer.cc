@@ -18,7 +18,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr double kMostMs = 1e9;  // 11 days
+constexpr double kMaxMs = 1e9;  // 11 days
 
 struct NamedCollective {
   std::string_view name;
@@ -78,7 +78,7 @@ std::optional<uint64_t> SizeIn(std::string_view text) {
 
 std::optional<double> MillisecondsIn(std::string_view text) {
   const auto number = NumberIn<double>(Trimmed(text));
-  return number && *number >= 0 && *number <= kMostMs ? number : std::nullopt;
+  return number && *number >= 0 && *number <= kMaxMs ? number : std::nullopt;
 }
 
 // Narrows the number of ranks down from bandwidths that are rounded to 0.01.

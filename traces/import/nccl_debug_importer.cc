@@ -21,7 +21,7 @@ namespace {
 // Lines have no times: this far apart.
 constexpr int64_t kLineNs = 1000;
 // TUNING lines follow their group; what waits longer got none.
-constexpr size_t kMostWaiting = 4096;
+constexpr size_t kMaxWaiting = 4096;
 
 struct LoggedCall {
   ImportedCall call;
@@ -137,7 +137,7 @@ class LoggedRank {
     logged.communicator = KeyOf(logged.communicator);
     groups_[group].push_back(calls_.size());
     if (logged.call.issued.call.collective < Collective::kSendRecv) waiting_.push_back(calls_.size());
-    if (waiting_.size() > kMostWaiting) waiting_.erase(waiting_.begin());
+    if (waiting_.size() > kMaxWaiting) waiting_.erase(waiting_.begin());
     infos_.try_emplace(logged.communicator, InfoOf(logged));
     calls_.push_back(std::move(logged));
   }

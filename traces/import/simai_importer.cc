@@ -15,7 +15,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr size_t kColumns = 12;
-constexpr uint64_t kMostNs = uint64_t{1} << 53;  // 104 days: more in one column is damage
+constexpr uint64_t kMaxNs = uint64_t{1} << 53;  // 104 days: more in one column is damage
 
 // Where ASTRA-sim runs the weight gradient of a layer before its input gradient.
 constexpr std::string_view kWeightGradientFirst[] = {"DATA"};
@@ -148,7 +148,7 @@ class WorkloadParser {
 
   Result<uint64_t> Number(std::string_view text) const {
     const auto number = NumberIn<uint64_t>(text);
-    if (number && *number <= kMostNs) return *number;
+    if (number && *number <= kMaxNs) return *number;
     return Fail(fmt::format("'{}' is not a number of nanoseconds or bytes", text));
   }
 

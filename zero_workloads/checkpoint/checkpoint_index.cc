@@ -19,7 +19,7 @@ constexpr uint64_t kMagic = 0x5845444e494b4344;  // "DCKINDEX"
 constexpr uint32_t kVersion = 1;
 // Nobody's names, shapes or values are longer; keeps a damaged length from being believed.
 constexpr size_t kLongestText = 1 << 20;
-constexpr uint32_t kMostDimensions = 64;
+constexpr uint32_t kMaxDimensions = 64;
 
 using Bytes = std::span<const std::byte>;
 
@@ -69,7 +69,7 @@ uint32_t Count(ByteReader* reader) {
 CheckpointTensor GetTensor(ByteReader* reader) {
   CheckpointTensor tensor{reader->GetText(kLongestText), {}};
   const auto dimensions = reader->Get<uint32_t>();
-  if (dimensions > kMostDimensions) Refuse(reader);
+  if (dimensions > kMaxDimensions) Refuse(reader);
   for (uint32_t i = 0; i < dimensions && reader->ok(); ++i) tensor.shape.push_back(reader->Get<int64_t>());
   return tensor;
 }

@@ -9,7 +9,7 @@ namespace {
 
 // A tensor that is sliced along its second dimension alternates among the files of that many tensor-parallel
 // ranks row by row; 16 of 256 KiB are 4 MiB.
-constexpr size_t kMostOpenFiles = 16;
+constexpr size_t kMaxOpenFiles = 16;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ const StoredRange* CheckpointReader::Find(int64_t tensor, int64_t state, int64_t
 Result<DataFileReader*> CheckpointReader::File(uint32_t number) {
   const auto known = open_.find(number);
   if (known != open_.end()) return &known->second;
-  if (open_.size() >= kMostOpenFiles) open_.clear();
+  if (open_.size() >= kMaxOpenFiles) open_.clear();
   DYNAMICCL_TRY(DataFileReader file,
                 DataFileReader::Open(folder_, index_->files[number], static_cast<uint64_t>(step_)));
   return &open_.emplace(number, std::move(file)).first->second;

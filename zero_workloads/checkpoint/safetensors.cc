@@ -25,7 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The format's own limit for a header.
-constexpr uint64_t kMostHeaderBytes = 100'000'000;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 // Elements in memory at a time.
 constexpr int64_t kPiece = 1 << 18;
 constexpr const char* kMoments[] = {"first_moment.", "second_moment."};
@@ -253,7 +253,7 @@ Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
 Status SafetensorsFile::ReadHeader(uint64_t file_bytes) {
   uint64_t bytes = 0;
   DYNAMICCL_CHECK_OK(ReadBytes(0, std::as_writable_bytes(std::span(&bytes, 1))));
-  if (bytes > kMostHeaderBytes || bytes > file_bytes - sizeof(bytes)) {
+  if (bytes > kMaxHeaderBytes || bytes > file_bytes - sizeof(bytes)) {
     return MakeError(ErrorKind::kCorrupt,
                      "{}: offset 0: a header of {} bytes: not a safetensors file, or "
                      "truncated",

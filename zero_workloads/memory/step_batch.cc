@@ -10,12 +10,12 @@ namespace dynamiccl::zero {
 namespace {
 
 // Of a rank. More rows make a step no faster by then, on any device.
-constexpr int64_t kMostRows = 4096;
+constexpr int64_t kMaxRows = 4096;
 
 }  // namespace
 
 StepBatch::StepBatch(const StepBatchSettings& settings, TakenMemory taken, ProcessGroup* world)
-    : settings_(settings), taken_(std::move(taken)), world_(world), auto_batch_(kMostRows) {}
+    : settings_(settings), taken_(std::move(taken)), world_(world), auto_batch_(kMaxRows) {}
 
 StepSamples StepBatch::Begin(int64_t step) {
   held_ = ReadMemoryCounters().total.current;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kFactor = 2.0;
 // Above it the scaled loss itself would leave fp32's range after a few units.
-constexpr double kMost = 0x1p60;
+constexpr double kMax = 0x1p60;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ bool LossScale::Update(bool overflow) {
   if (!settings_.dynamic) return !overflow;
   if (!overflow) {
     if (++clean_steps_ < settings_.growth_interval) return true;
-    value_ = std::min(value_ * kFactor, kMost);
+    value_ = std::min(value_ * kFactor, kMax);
     clean_steps_ = 0;
     overflows_left_ = settings_.hysteresis;
     return true;

@@ -32,9 +32,9 @@ bool Fits(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t b
 
 int64_t BatchFor(const CheckpointQuestion& question, Checkpoints checkpoints) {
   // Far above any batch that trains; ends the search where batches take next to no memory.
-  constexpr int64_t kMost = 1 << 20;
+  constexpr int64_t kMax = 1 << 20;
   int64_t batch = question.run.batch;
-  while (question.batch_may_grow && batch < kMost && Fits(question, checkpoints, 2 * batch)) batch *= 2;
+  while (question.batch_may_grow && batch < kMax && Fits(question, checkpoints, 2 * batch)) batch *= 2;
   return batch;
 }
 

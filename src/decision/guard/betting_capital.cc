@@ -8,7 +8,7 @@ namespace dynamiccl {
 namespace {
 
 // Share of the capital that one value may take: less than all, or one value could end the game.
-constexpr double kMostStake = 0.9;
+constexpr double kMaxStake = 0.9;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ double BettingTest::NextBet() const {
   const double variance =
       (bound_ * bound_ / 4 + std::max(0.0, squares_ + guess_ * guess_ - n * mean * mean)) / n;
   const double lead = border_ - mean;
-  return std::clamp(lead / (variance + lead * lead), 0.0, kMostStake / (bound_ - border_));
+  return std::clamp(lead / (variance + lead * lead), 0.0, kMaxStake / (bound_ - border_));
 }
 
 void BettingTest::Add(double value) {

@@ -9,7 +9,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr size_t kFirstLook = 4;    // blocks an arm, before noise is known at all
-constexpr int kMostBlocks = 1000;   // noisier programs cannot be told apart in a day
+constexpr int kMaxBlocks = 1000;    // noisier programs cannot be told apart in a day
 constexpr double kGrossErrors = 6;  // standard errors: far beyond what looking after every block makes likely
 constexpr double kTwoSided = 1.96;
 
@@ -33,7 +33,7 @@ double Noise(const std::vector<double>& a, const std::vector<double>& b) {
 int BlocksPerArm(double noise, double effect) {
   constexpr double kPower = 0.84;
   const double ratio = (kTwoSided + kPower) * noise / effect;
-  return static_cast<int>(std::ceil(std::min<double>(kMostBlocks, 2 * ratio * ratio)));
+  return static_cast<int>(std::ceil(std::min<double>(kMaxBlocks, 2 * ratio * ratio)));
 }
 
 void BlockComparison::TakeBlock(bool with_table, double mean_step_ns) {

@@ -18,7 +18,7 @@ constexpr int64_t kGatherTrialsNs = 1'000'000'000;
 // A search has ended when those still being tried have less than a quarter of the time of the others.
 constexpr double kMostlyDecided = 4;
 // Beside them carried choices would crowd out trials (plan_bytes.h).
-constexpr size_t kMostKeysBesideCarried = 300;
+constexpr size_t kMaxKeysBesideCarried = 300;
 // Between two looks at how fast a search may go: a version more often than that costs more than it brings.
 constexpr uint64_t kPaceEveryCalls = 256;
 // What paired samples say of a choice counts as saved from so many pairs on.
@@ -357,7 +357,7 @@ void Guard::AddCarried(Proposal& proposal) const {
     if ((ends || settled_.contains(code)) && !captured) settled.push_back(entry);
   }
   for (KeyPlan& entry : CarriedChoices(settled, known)) {
-    if (proposal.plan.keys.size() >= kMostKeysBesideCarried) return;
+    if (proposal.plan.keys.size() >= kMaxKeysBesideCarried) return;
     // It will be used from the key's first call on.
     if (knowledge_(entry.key, fabric()).confirmed) continue;
     proposal.carried.insert(KeyCode(entry.key));

@@ -22,7 +22,7 @@ constexpr double kFutile = -0.01;
 // A choice is in doubt when so many pairs say that it loses so much, for so many versions at most.
 constexpr uint32_t kDoubtPairs = 12;
 constexpr double kDoubtedLoss = 0.03;
-constexpr int kMostDoubts = 16;
+constexpr int kMaxDoubts = 16;
 // A choice that nobody measured goes when so many pairs say that it loses so much: one that saves 5 % at 5 %
 // noise is lost once in 1,000 by that, and can still be found by trials.
 constexpr uint32_t kUnprovenPairs = 16;
@@ -45,7 +45,7 @@ bool IsFutile(const Trial& trial) {
   const uint32_t count = trial.better.count();
   const auto above = [&](uint32_t pairs, double mean) { return count >= pairs && trial.near_mean() > mean; };
   return above(kHopelessPairs, kHopeless) || above(kClearlyFutilePairs, kClearlyFutile) ||
-         above(kFutilePairs, kFutile) || count >= kMostRounds - 1;
+         above(kFutilePairs, kFutile) || count >= kMaxRounds - 1;
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ void GuardedKey::TakeTrial(const CollectiveConfig& config, double ns) {
     if (++trial.timed == 1) return;
     if (const auto ratio = trial.pairs.TakeRare(std::log(ns))) TakePair(trial, *ratio);
     // Of a version's rounds some calls make no pair.
-    if (trial.state == Trial::State::kOpen && trial.timed > kMostRounds) trial.state = Trial::State::kFutile;
+    if (trial.state == Trial::State::kOpen && trial.timed > kMaxRounds) trial.state = Trial::State::kFutile;
   }
   EndHopeless();
 }
@@ -216,7 +216,7 @@ bool GuardedKey::MustRevoke() const {
 
 bool GuardedKey::InDoubt() const {
   if (choice_.leaves_nccl_alone() || captured_ || in_blocks_) return false;
-  if (calls_of_version_ < kMiddleCalls || doubts_ == kMostDoubts) return false;
+  if (calls_of_version_ < kMiddleCalls || doubts_ == kMaxDoubts) return false;
   return slower_.count() >= kDoubtPairs && slower_.mean() < -kDoubtedLoss;
 }
 
@@ -245,7 +245,7 @@ std::vector<CollectiveConfig> GuardedKey::OpenTrials() const {
 std::vector<CollectiveConfig> GuardedKey::TrialsBeside(const CollectiveConfig& choice) const {
   std::vector<CollectiveConfig> trials;
   for (const ProbeCandidate& candidate : candidates_) {
-    if (trials.size() == kMostTrials) break;
+    if (trials.size() == kMaxTrials) break;
     const Trial* made = choice == choice_ ? TrialOf(candidate.config) : nullptr;
     if (made != nullptr && !made->goes_on()) continue;
     if (!IsBarred(candidate.config) && candidate.config != choice) trials.push_back(candidate.config);

@@ -23,7 +23,7 @@ void PaceWatch::Take(uint64_t stream, int64_t issued_ns) {
 }
 
 void PaceWatch::Ask(uint64_t& asked) {
-  const auto most = kFirstAsked + static_cast<uint64_t>(kMostShare * static_cast<double>(calls_));
+  const auto most = kFirstAsked + static_cast<uint64_t>(kMaxShare * static_cast<double>(calls_));
   if (wants_times() || asked + kAsked > most) return;
   asked += kAsked;
   until_ = calls_ + kAsked;

@@ -22,7 +22,7 @@ class PaceWatch {
   static constexpr uint64_t kAsked = 64;
   // Share of all calls that are asked for at most, and so many before there are enough of them: once because
   // the pace is suspected to have changed, which unsteady programs use up, and once because it has.
-  static constexpr double kMostShare = 0.005;
+  static constexpr double kMaxShare = 0.005;
   static constexpr uint64_t kFirstAsked = 256;
 
   void Ask(uint64_t& asked);

@@ -8,7 +8,7 @@ namespace dynamiccl {
 
 std::optional<double> PairedTimes::TakeCommon(double log_time) {
   if (waiting_) return *std::exchange(waiting_, std::nullopt) - log_time;
-  if (n_recent_ == kMost) {
+  if (n_recent_ == kMax) {
     std::shift_left(recent_.begin(), recent_.end(), 1);
     --n_recent_;
   }

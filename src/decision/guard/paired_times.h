@@ -17,10 +17,10 @@ class PairedTimes {
 
  private:
   // More would reach back further in time for little less noise.
-  static constexpr size_t kMost = 3;
+  static constexpr size_t kMax = 3;
   double Reference() const;
 
-  std::array<double, kMost> recent_{};
+  std::array<double, kMax> recent_{};
   size_t n_recent_ = 0;
   std::optional<double> waiting_;  // a rare call without a common one
 };

@@ -19,7 +19,7 @@ constexpr size_t kChecksumBytes = 8;
 constexpr size_t kKeyBytes = 13;
 constexpr size_t kConfigBytes = 3;
 // What the control plane carries with Prepare (docs/formats/control_plane.md).
-constexpr size_t kMostBytes = 7936;
+constexpr size_t kMaxBytes = 7936;
 constexpr uint8_t kInBlocks = 1;
 constexpr uint8_t kFirstRound = 2;
 constexpr uint8_t kSteady = 4;
@@ -59,7 +59,7 @@ bool GetConfig(ByteReader& in, Collective collective, CollectiveConfig& config) 
 bool GetTrials(ByteReader& in, KeyPlan& key) {
   const auto trials = in.Get<uint8_t>();
   key.known_trials = in.Get<uint8_t>();
-  if (trials > kMostTrials || key.known_trials > trials) return false;
+  if (trials > kMaxTrials || key.known_trials > trials) return false;
   key.trials.resize(trials);
   for (CollectiveConfig& trial : key.trials) {
     if (!GetConfig(in, key.key.collective, trial) || trial.leaves_nccl_alone()) return false;
@@ -90,12 +90,12 @@ uint64_t Checksum(std::span<const std::byte> bytes) {
 }  // namespace
 
 TablePlan Fitting(TablePlan plan) {
-  constexpr size_t kRoom = kMostBytes - kHeaderBytes - kChecksumBytes;
-  constexpr size_t kMostKeys = kRoom / kKeyBytes;
-  if (plan.keys.size() > kMostKeys) {
+  constexpr size_t kRoom = kMaxBytes - kHeaderBytes - kChecksumBytes;
+  constexpr size_t kMaxKeys = kRoom / kKeyBytes;
+  if (plan.keys.size() > kMaxKeys) {
     plan.others_use_policy = false;
     std::erase_if(plan.keys, [](const KeyPlan& key) { return key.choice.leaves_nccl_alone(); });
-    plan.keys.resize(std::min(plan.keys.size(), kMostKeys));
+    plan.keys.resize(std::min(plan.keys.size(), kMaxKeys));
   }
   size_t room = kRoom - kKeyBytes * plan.keys.size();
   for (KeyPlan& key : plan.keys) {
@@ -126,13 +126,13 @@ std::vector<std::byte> EncodePlan(const TablePlan& plan) {
 }
 
 std::optional<TablePlan> DecodePlan(std::span<const std::byte> bytes) {
-  if (bytes.size() < kHeaderBytes + kChecksumBytes || bytes.size() > kMostBytes) return std::nullopt;
+  if (bytes.size() < kHeaderBytes + kChecksumBytes || bytes.size() > kMaxBytes) return std::nullopt;
   ByteReader end(bytes.last(kChecksumBytes));
   if (end.Get<uint64_t>() != Checksum(bytes.first(bytes.size() - kChecksumBytes))) return std::nullopt;
   ByteReader in(bytes.first(bytes.size() - kChecksumBytes));
   if (in.Get<uint32_t>() != kMagic || in.Get<uint16_t>() != kVersion) return std::nullopt;
   TablePlan plan;
-  plan.keys.resize(std::min<size_t>(in.Get<uint16_t>(), kMostBytes / kKeyBytes));
+  plan.keys.resize(std::min<size_t>(in.Get<uint16_t>(), kMaxBytes / kKeyBytes));
   const auto others = in.Get<uint32_t>();
   plan.others_use_policy = others == 1;
   plan.trial_from = in.Get<uint32_t>();

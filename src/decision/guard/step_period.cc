@@ -49,7 +49,7 @@ void StepPeriod::Follow(const Call& call) {
 void StepPeriod::Search() {
   search_again_ = std::min(2 * search_again_, kSeldom);
   search_at_ = taken_ + search_again_;
-  for (size_t window = std::min(taken_, kTimesSeen * kMostCalls); window >= kLeastWindow; window /= 2) {
+  for (size_t window = std::min(taken_, kTimesSeen * kMaxCalls); window >= kLeastWindow; window /= 2) {
     const size_t period = PeriodOf(window);
     if (kTimesSeen * period > window) continue;
     fits_ = true;

@@ -16,7 +16,7 @@ namespace dynamiccl {
 class StepPeriod {
  public:
   // A step has at most so many calls.
-  static constexpr size_t kMostCalls = 2730;
+  static constexpr size_t kMaxCalls = 2730;
 
   // A call of this key was issued; in order.
   void Take(uint32_t key, int64_t issued_ns);
@@ -39,7 +39,7 @@ class StepPeriod {
   size_t PeriodOf(size_t window) const;
 
   static constexpr size_t kFirstSearch = 64;
-  static constexpr size_t kKept = 3 * kMostCalls + 2;
+  static constexpr size_t kKept = 3 * kMaxCalls + 2;
   std::vector<Call> last_;  // a ring
   size_t taken_ = 0;
   size_t period_ = 0;

@@ -41,7 +41,7 @@ int TrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t ordinal) {
     since -= key.pause;
   }
   const int64_t repeat = NumberAt(key, group, since);
-  return repeat >= 0 && repeat / trials < kMostRounds ? static_cast<int>(repeat % trials) : -1;
+  return repeat >= 0 && repeat / trials < kMaxRounds ? static_cast<int>(repeat % trials) : -1;
 }
 
 // Denser as long as little is known.

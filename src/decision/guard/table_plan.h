@@ -14,7 +14,7 @@
 namespace dynamiccl {
 
 // The prior's best five and neighbours in channels.
-inline constexpr int kMostTrials = 8;
+inline constexpr int kMaxTrials = 8;
 // A key's first calls under a choice that is not NCCL's own: all are timed, and one in kDensePeriod is left
 // to NCCL. So what is not proven yet is used in half of the calls, and what is several times slower is seen
 // within a dozen.
@@ -30,7 +30,7 @@ inline constexpr uint32_t kMiddlePeriod = 12;
 // From then on: one sample of NCCL's choice and one call beside it, 1 % of the calls.
 inline constexpr uint32_t kSparsePeriod = 200;
 // Rounds of a key's trials; then they have an answer or none that probing could afford.
-inline constexpr uint32_t kMostRounds = 40;
+inline constexpr uint32_t kMaxRounds = 40;
 
 enum class CallUse : uint8_t {
   kChoice,         // what the version chose for the key
@@ -41,7 +41,7 @@ enum class CallUse : uint8_t {
 struct KeyPlan {
   TableKey key;
   CollectiveConfig choice;               // kLeaveNcclAlone: NCCL's own
-  std::vector<CollectiveConfig> trials;  // at most kMostTrials
+  std::vector<CollectiveConfig> trials;  // at most kMaxTrials
   // The key's calls are hidden behind computation: it is compared as part of the whole table, by blocks.
   bool in_blocks = false;
   // Each trial has not been made yet: one call each, then a pause. Otherwise they go on at once.

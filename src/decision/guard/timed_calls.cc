@@ -13,10 +13,10 @@ constexpr uint64_t kOutOfOrder = 8;
 // A host may run ahead of its device by seconds; what is not known then is taken for lost.
 constexpr int64_t kPatienceNs = 5'000'000'000;
 // Of calls that the leader's own rank has not issued yet, and never will where its decisions were lost.
-constexpr size_t kMostTold = 4096;
+constexpr size_t kMaxTold = 4096;
 
 int Stride(int n_ranks) {
-  return (n_ranks + kMostTellers - 1) / kMostTellers;
+  return (n_ranks + kMaxTellers - 1) / kMaxTellers;
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ void TimedCalls::TakeTimes(int teller, std::span<const CallTime> times) {
     told.ns[place] = std::max(told.ns[place], time.ns);
     ++told.events[place];
   }
-  while (told_.size() > kMostTold) told_.erase(told_.begin());
+  while (told_.size() > kMaxTold) told_.erase(told_.begin());
 }
 
 bool TimedCalls::HasTold(const DecidedCall& call, size_t teller) const {

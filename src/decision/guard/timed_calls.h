@@ -19,7 +19,7 @@
 namespace dynamiccl {
 
 // Ranks that tell times: more would add little to the least of them.
-inline constexpr int kMostTellers = 16;
+inline constexpr int kMaxTellers = 16;
 // How many ranks of a communicator tell times, and which of them a rank is; -1: none.
 int TellersOf(int n_ranks);
 int TellerOf(int rank, int n_ranks);
@@ -49,8 +49,8 @@ class TimedCalls {
  private:
   using CallKey = std::pair<uint64_t, Collective>;
   struct Told {
-    std::array<int64_t, kMostTellers> ns{};       // the longest of a batch's collectives: they share a kernel
-    std::array<uint16_t, kMostTellers> events{};  // how many were told
+    std::array<int64_t, kMaxTellers> ns{};       // the longest of a batch's collectives: they share a kernel
+    std::array<uint16_t, kMaxTellers> events{};  // how many were told
   };
 
   bool Complete(const DecidedCall& call, int64_t now_ns) const;
@@ -60,8 +60,8 @@ class TimedCalls {
   int tellers_;
   std::deque<DecidedCall> calls_;
   std::map<CallKey, Told> told_;
-  std::array<uint64_t, kMostTellers> newest_{};  // call that a rank told of
-  uint64_t taken_ = 0;                           // calls below are over: what is told of them is late
+  std::array<uint64_t, kMaxTellers> newest_{};  // call that a rank told of
+  uint64_t taken_ = 0;                          // calls below are over: what is told of them is late
 };
 
 }  // namespace dynamiccl

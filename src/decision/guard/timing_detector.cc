@@ -26,10 +26,10 @@ constexpr size_t kAlikeVerified = 3;
 // The mean of absolute deviations, which sees bursts in half of the calls where their median may not; of
 // normal noise 1.25 of it are a standard deviation. One stall is no burst.
 constexpr double kDeviationsOfMeanOff = 1.25;
-constexpr double kMostOff = 6;           // spreads
-constexpr double kMostOfMean = 0.693;    // log(2)
+constexpr double kMaxOff = 6;            // spreads
+constexpr double kMaxOfMean = 0.693;     // log(2)
 constexpr size_t kQuarterWithMean = 16;  // calls; the mean of fewer tells more of single bursts
-constexpr int kMostSpans = 8;            // verifications on end while an effect lasts and may still be noise
+constexpr int kMaxSpans = 8;             // verifications on end while an effect lasts and may still be noise
 
 // What every quarter of the time shows: a burst that is over, or has just begun, is no change of the fabric.
 double LeastOf(const std::array<double, 4>& quarters) {
@@ -47,7 +47,7 @@ double Winsorised(double spreads) {
 
 // One stall counts as a call of twice the time, so that means tell of bursts.
 double Limited(double residual, double spread) {
-  const double most = std::max(kMostOff * spread, kMostOfMean);
+  const double most = std::max(kMaxOff * spread, kMaxOfMean);
   return std::clamp(residual, -most, most);
 }
 
@@ -151,7 +151,7 @@ std::optional<RegimeChange> TimingDetector::Verify() {
   if (std::abs(effect) >= std::max(least, studied_.strictness * kNoiseTimes * varies)) {
     return Decide(effect, SpreadOfVerified());
   }
-  if (std::abs(effect) >= least && spans_ < kMostSpans) {
+  if (std::abs(effect) >= least && spans_ < kMaxSpans) {
     ++spans_;
   } else {
     Dismiss(effect);
@@ -168,7 +168,7 @@ double TimingDetector::SpreadOfVerified() const {
   for (size_t i = 0; i < verified_.size(); ++i) {
     const std::vector<double>& alike = of_stream[verified_of_[i].stream];
     const double middle = MedianOf(alike.size() < kAlikeVerified ? verified_ : alike);
-    off += std::min(std::abs(verified_[i] - middle) / verified_of_[i].spread, kMostOff);
+    off += std::min(std::abs(verified_[i] - middle) / verified_of_[i].spread, kMaxOff);
   }
   return kDeviationsOfMeanOff * off / static_cast<double>(verified_.size());
 }

@@ -14,14 +14,14 @@ constexpr double kShareAtOnce = 0.5;
 // What trials may cost a call grows by this share with each call a key that is left to pay for them, up to so
 // much of the communication time.
 constexpr double kFasterACreditCall = 0.5;
-constexpr double kMostShareOfTrials = 0.05;
+constexpr double kMaxShareOfTrials = 0.05;
 constexpr double kLongestRest = 4096;
 
 double ShareOfTime(const TrialFunds& funds) {
   const double credit_calls = std::max(0.0, funds.credit_ns) / std::max(1.0, funds.call_of_each_key_ns);
   const bool first = funds.total_ns < kFirstProbingCalls * funds.call_of_each_key_ns;
   const double budget = first ? kFirstProbingBudget : kProbingBudget;
-  return std::min(budget * (1 + kFasterACreditCall * credit_calls), kMostShareOfTrials);
+  return std::min(budget * (1 + kFasterACreditCall * credit_calls), kMaxShareOfTrials);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ bool Invert(Matrix& matrix, size_t n) {
 WaitedShares::Row WaitedShares::RowOf(const std::map<uint32_t, double>& excess_ns) {
   Row x{};
   for (const auto& [key, ns] : excess_ns) {
-    if (!columns_.contains(key) && columns_.size() == kMostKeys) continue;
+    if (!columns_.contains(key) && columns_.size() == kMaxKeys) continue;
     x[columns_.try_emplace(key, columns_.size()).first->second] = ns;
   }
   return x;
@@ -64,7 +64,7 @@ void WaitedShares::TakeLevelAway(Row& x, double& time) {
     value -= usual;
   };
   away(usual_ns_, time);
-  for (size_t c = 0; c < kMostKeys; ++c) away(usual_[c], x[c]);
+  for (size_t c = 0; c < kMaxKeys; ++c) away(usual_[c], x[c]);
 }
 
 void WaitedShares::TakeSteps(const std::map<uint32_t, double>& excess_ns, double two_steps_ns) {

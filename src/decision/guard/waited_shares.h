@@ -24,7 +24,7 @@ struct WaitedShare {
 class WaitedShares {
  public:
   // Keys beyond so many are not known.
-  static constexpr size_t kMostKeys = 24;
+  static constexpr size_t kMaxKeys = 24;
 
   // What the calls of two steps on end took more than at their keys' choices, in nanoseconds by key, and how
   // long the two took: what is waited for at the end of one shows in the next. Each step comes twice.
@@ -37,7 +37,7 @@ class WaitedShares {
   Criticality LevelOf(uint32_t key) const;
 
  private:
-  using Row = std::array<double, kMostKeys>;
+  using Row = std::array<double, kMaxKeys>;
 
   Row RowOf(const std::map<uint32_t, double>& excess_ns);
   // Makes both the differences from what they were lately.
@@ -49,7 +49,7 @@ class WaitedShares {
   int since_ = 0;  // steps since ForgetLevel
   Row usual_{};
   double usual_ns_ = 0;
-  std::array<Row, kMostKeys> products_{};
+  std::array<Row, kMaxKeys> products_{};
   Row with_time_{};
   double squares_ = 0;
   double steps_ = 0;  // fading like the rest
@@ -57,7 +57,7 @@ class WaitedShares {
   Row slopes_{};
   Row errors_{};
   double deviation_ = 0;  // of a step's time from what is expected; 0: not known
-  std::array<Criticality, kMostKeys> levels_{};
+  std::array<Criticality, kMaxKeys> levels_{};
 };
 
 }  // namespace dynamiccl

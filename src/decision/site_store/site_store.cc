@@ -59,14 +59,14 @@ void SiteStore::Age(int64_t now_s) {
     const int64_t age_s = AgeAt(now_s, entry.second);
     return age_s > kForgottenSeconds || age_s < -kDay;
   });
-  if (entries_.size() <= kMostSiteEntries) return;
+  if (entries_.size() <= kMaxSiteEntries) return;
   std::vector<int64_t> times;
   for (const auto& [key, confirmed] : entries_) times.push_back(confirmed.confirmed_s);
-  const auto oldest_kept = times.begin() + static_cast<std::ptrdiff_t>(kMostSiteEntries - 1);
+  const auto oldest_kept = times.begin() + static_cast<std::ptrdiff_t>(kMaxSiteEntries - 1);
   std::nth_element(times.begin(), oldest_kept, times.end(), std::greater<>());
   const int64_t border = *oldest_kept;
   size_t left_out = 0;
-  const size_t too_many = entries_.size() - kMostSiteEntries;
+  const size_t too_many = entries_.size() - kMaxSiteEntries;
   std::erase_if(entries_,
                 [&](const auto& entry) { return entry.second.confirmed_s < border && ++left_out > 0; });
   // Of those confirmed in the very second of the border any may go.

@@ -52,7 +52,7 @@ struct Confirmed {
 inline constexpr int64_t kTrustedSeconds = 30LL * 24 * 3600;
 inline constexpr int64_t kForgottenSeconds = 180LL * 24 * 3600;
 // Far above the keys of a site's jobs; 1 MiB of file.
-inline constexpr size_t kMostSiteEntries = 16384;
+inline constexpr size_t kMaxSiteEntries = 16384;
 
 class SiteStore {
  public:
@@ -61,7 +61,7 @@ class SiteStore {
   // What a run may begin with at this time; nothing when it is too old, or from the future by more than a day
   // (a clock that was set back).
   std::optional<Confirmed> Known(const SiteKey& key, int64_t now_s) const;
-  // Leaves out what is forgotten, then the oldest above kMostSiteEntries.
+  // Leaves out what is forgotten, then the oldest above kMaxSiteEntries.
   void Age(int64_t now_s);
 
   const std::map<SiteKey, Confirmed>& entries() const { return entries_; }

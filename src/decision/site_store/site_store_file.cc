@@ -26,7 +26,7 @@ constexpr uint32_t kVersion = 1;
 constexpr uint32_t kHeaderBytes = 64;
 constexpr uint32_t kEntryBytes = 64;
 constexpr size_t kTrailerBytes = 32;
-constexpr size_t kMostBytes = kHeaderBytes + kMostSiteEntries * kEntryBytes + kTrailerBytes;
+constexpr size_t kMaxBytes = kHeaderBytes + kMaxSiteEntries * kEntryBytes + kTrailerBytes;
 constexpr char kDamaged[] = "the file is damaged or cut short: delete it, jobs will learn again";
 
 tl::unexpected<Error> Damaged(size_t byte, const std::string& check) {
@@ -97,7 +97,7 @@ const char* FaultOf(const SiteKey& key, const Confirmed& confirmed) {
 
 Result<uint32_t> CheckHeader(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeaderBytes + kTrailerBytes) return Damaged(bytes.size(), "cut short");
-  if (bytes.size() > kMostBytes) return Damaged(kMostBytes, "longer than any site store");
+  if (bytes.size() > kMaxBytes) return Damaged(kMaxBytes, "longer than any site store");
   if (std::memcmp(bytes.data(), kSiteStoreMagic, sizeof(kSiteStoreMagic)) != 0) {
     return Damaged(0, "not a site store (magic)");
   }
@@ -112,7 +112,7 @@ Result<uint32_t> CheckHeader(std::span<const std::byte> bytes) {
     return Damaged(12, "another size of header or entries");
   }
   const auto entries = header.Get<uint32_t>();
-  if (entries > kMostSiteEntries ||
+  if (entries > kMaxSiteEntries ||
       bytes.size() != kHeaderBytes + entries * size_t{kEntryBytes} + kTrailerBytes) {
     return Damaged(20, fmt::format("{} entries do not fill the file", entries));
   }
@@ -184,7 +184,7 @@ Result<SiteStore> ParseSiteStore(std::span<const std::byte> bytes, const std::st
 }
 
 Result<SiteStore> ReadSiteStore(const std::string& path) {
-  const auto file = ReadWholeFile(path, kMostBytes);
+  const auto file = ReadWholeFile(path, kMaxBytes);
   if (!file && file.error().kind == ErrorKind::kNotFound) return SiteStore();
   if (!file) return tl::unexpected<Error>(file.error());
   return ParseSiteStore(file->bytes, path);

@@ -36,7 +36,7 @@ bool SwitchLeader::MayBegin(int64_t now_ns, uint64_t own_calls) const {
 
 uint64_t SwitchLeader::Distance() const {
   const uint64_t calls = std::max(kLeastSwitchDistance, run_ahead_ + kRoundTripsAhead * round_trip_);
-  return std::min(calls << std::min(too_near_, 16), kMostSwitchDistance);
+  return std::min(calls << std::min(too_near_, 16), kMaxSwitchDistance);
 }
 
 SwitchMessage SwitchLeader::Begin(int64_t now_ns, uint64_t own_calls) {
@@ -88,7 +88,7 @@ SwitchMessage SwitchLeader::Abort(SwitchOutcome::End end, int rank) {
   const bool newest = wanted_ && wanted_->version == attempted_.version;
   const bool hopeless = end == SwitchOutcome::End::kRankCannot || end == SwitchOutcome::End::kRankLost;
   const bool tired =
-      newest && ++failures_ >= kMostAdoptionAttempts && attempted_.reason == SwitchReason::kAdoption;
+      newest && ++failures_ >= kMaxAdoptionAttempts && attempted_.reason == SwitchReason::kAdoption;
   if (newest && (hopeless || tired)) wanted_.reset();
   outcome_ = {end, attempted_.version, rank, !newest || hopeless || tired};
   return Verdict(attempt_, false);

@@ -15,13 +15,13 @@ namespace dynamiccl {
 // A boundary lies at least this many calls ahead.
 inline constexpr uint64_t kLeastSwitchDistance = 8;
 // And at most: what a job issues in seconds. More would only put off the switch.
-inline constexpr uint64_t kMostSwitchDistance = 16384;
+inline constexpr uint64_t kMaxSwitchDistance = 16384;
 // An attempt that not all ranks have answered by then is called off.
 inline constexpr int64_t kSwitchAttemptNs = 1'000'000'000;
 // Between two adoptions.
 inline constexpr int64_t kAdoptionSpacingNs = 5'000'000'000;
 // After so many failures an adoption is given up; operators and revocations never are.
-inline constexpr int kMostAdoptionAttempts = 8;
+inline constexpr int kMaxAdoptionAttempts = 8;
 
 // In rising urgency: a request replaces one that is not more urgent than it.
 enum class SwitchReason : uint8_t { kAdoption, kOperator, kRevocation };

@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     ReadId(body);
   } else if (kind == 0) {
     if (MessageBytes(body) == body.size()) DecodeAll(body);
-  } else if (body.size() + kMessageHeaderBytes + sizeof(Sha256Digest) <= kMostMessageBytes) {
+  } else if (body.size() + kMessageHeaderBytes + sizeof(Sha256Digest) <= kMaxMessageBytes) {
     DecodeAll(Authentic(kind, body));
   }
   return 0;

@@ -85,7 +85,7 @@ TEST(SwitchLetter, IsReadAsWritten) {
 
 TEST(SwitchLetter, LargestPlanFitsIntoAMessage) {
   SwitchLetter letter = Letter();
-  letter.table.plan.assign(kMostPlanBytes, std::byte{7});
+  letter.table.plan.assign(kMaxPlanBytes, std::byte{7});
   const auto bytes = EncodeSwitch(letter, kSecret);
   EXPECT_EQ(MessageBytes(bytes), bytes.size());
   EXPECT_EQ(DecodeSwitch(bytes, letter.communicator, kSecret)->table, letter.table);
@@ -130,7 +130,7 @@ TimingMessage Timing() {
 }
 
 TEST(TimesMessage, IsReadAsWrittenUpToTheMostThatFit) {
-  for (const size_t n : {size_t{0}, size_t{1}, kMostTimes}) {
+  for (const size_t n : {size_t{0}, size_t{1}, kMaxTimes}) {
     const auto bytes = EncodeTimes(Times(n), kSecret);
     EXPECT_EQ(MessageBytes(bytes), bytes.size());
     EXPECT_EQ(KindOf(bytes), ControlKind::kTimes);
@@ -148,7 +148,7 @@ TEST(TimesMessage, ThatIsNoneIsNotRead) {
   TimesMessage unknown = Times(2);
   unknown.times[0].collective = Collective::kSend;
   EXPECT_FALSE(DecodeTimes(EncodeTimes(unknown, kSecret), unknown.communicator, kSecret));
-  EXPECT_FALSE(DecodeTimes(EncodeTimes(Times(kMostTimes + 1), kSecret), Times(0).communicator, kSecret));
+  EXPECT_FALSE(DecodeTimes(EncodeTimes(Times(kMaxTimes + 1), kSecret), Times(0).communicator, kSecret));
 }
 
 TEST(SwitchLetter, DamagedCutOrMisdirectedIsNotRead) {
@@ -288,7 +288,7 @@ TEST(ControlMessages, LongTextIsCutRatherThanRefused) {
   PledgeMessage pledge = Pledge();
   pledge.values.pins = std::string(5000, 'x');
   const auto message = EncodePledge(pledge, kSecret);
-  EXPECT_LE(message.size(), kMostMessageBytes);
+  EXPECT_LE(message.size(), kMaxMessageBytes);
   EXPECT_EQ(DecodePledge(message, kSecret)->values.pins, std::string(128, 'x'));
 }
 

@@ -26,9 +26,9 @@ struct RoundResult {
 };
 
 Burst BurstFor(double call_us, double burst_ms) {
-  constexpr double kMost = 20000;
+  constexpr double kMax = 20000;
   const double fitting = burst_ms * 1e3 / std::max(call_us, 0.1);
-  return {static_cast<int>(std::clamp(fitting, 2.0, kMost)),
+  return {static_cast<int>(std::clamp(fitting, 2.0, kMax)),
           static_cast<int>(std::clamp(fitting / 2, 2.0, 1000.0))};
 }
 

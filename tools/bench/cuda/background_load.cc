@@ -14,7 +14,7 @@ namespace {
 // Long against the microseconds of a look at the clock, short against a collective of a megabyte.
 constexpr uint64_t kPeriodNs = 50'000;
 // A row of a benchmark ends well before; a forgotten load does not keep the GPU.
-constexpr uint64_t kMostNs = 120'000'000'000;
+constexpr uint64_t kMaxNs = 120'000'000'000;
 // One block a multiprocessor, of as many threads as a block may have.
 constexpr unsigned kThreads = 1024;
 // Several times the L2 cache of every GPU so far (60 MB on Hopper, 126 MB on Blackwell).
@@ -47,7 +47,7 @@ LoadPlan PlanLoad(const LoadRequest& request, int multiprocessors, int shared_by
   const int most = std::max(multiprocessors - (multiprocessors + 3) / 4, 1);
   const bool computes = request.kind == LoadKind::kCompute;
   const auto wanted = static_cast<int>(std::lround(request.share * multiprocessors));
-  LoadPlan plan{.grid = {.threads = kThreads}, .duty = {kPeriodNs, kPeriodNs, kMostNs}};
+  LoadPlan plan{.grid = {.threads = kThreads}, .duty = {kPeriodNs, kPeriodNs, kMaxNs}};
   plan.grid.blocks = static_cast<unsigned>(computes ? std::clamp(wanted, 1, most) : most);
   // All of its shared memory, so that a multiprocessor takes no second block; the kernel's own few bytes
   // count.

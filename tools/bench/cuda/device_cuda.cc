@@ -18,10 +18,10 @@ namespace {
 
 // Enough threads for every GPU so far; each takes several elements of what is larger.
 constexpr unsigned kThreads = 256;
-constexpr uint64_t kMostBlocks = 4096;
+constexpr uint64_t kMaxBlocks = 4096;
 
 cuda::Grid GridFor(uint64_t elements) {
-  return {static_cast<unsigned>(std::clamp<uint64_t>((elements + kThreads - 1) / kThreads, 1, kMostBlocks)),
+  return {static_cast<unsigned>(std::clamp<uint64_t>((elements + kThreads - 1) / kThreads, 1, kMaxBlocks)),
           kThreads};
 }
 

@@ -392,7 +392,7 @@ TEST(GuardedKey, ATrialThatMakesNoPairsEndsWithItsRounds) {
   key.Use(kLeaveNcclAlone, {kGood});
   GuardedCall call{kKey, CallUse::kTrial, kGood};
   call.transfer_ns = kNccl;
-  for (uint32_t i = 0; i < kMostRounds; ++i) key.Take(call);
+  for (uint32_t i = 0; i < kMaxRounds; ++i) key.Take(call);
   EXPECT_FALSE(key.search_ended());
   key.Take(call);
   EXPECT_TRUE(key.search_ended());

@@ -30,7 +30,7 @@ TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
     const auto configs = EnumerateConfigs(NcclConfigs(key.key.collective), 32);
     const auto any = [&] { return configs[random() % configs.size()]; };
     if (random() % 2 == 0) key.choice = any();
-    for (size_t trial = random() % (kMostTrials + 1); trial > 0; --trial) key.trials.push_back(any());
+    for (size_t trial = random() % (kMaxTrials + 1); trial > 0; --trial) key.trials.push_back(any());
     key.in_blocks = random() % 4 == 0;
     key.first_round = random() % 2 == 0;
     key.steady = random() % 2 == 0;
@@ -94,7 +94,7 @@ TEST(PlanBytes, WhatFitsIsLeftAsItIs) {
 }
 
 TEST(PlanBytes, OfTooManyTrialsTheLastKeysLoseTheirs) {
-  const TablePlan plan = LargePlan(400, kMostTrials);
+  const TablePlan plan = LargePlan(400, kMaxTrials);
   const TablePlan fitting = Fitting(plan);
   const auto read = DecodePlan(EncodePlan(fitting));
   ASSERT_TRUE(read);

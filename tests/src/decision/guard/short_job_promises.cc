@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::array kShortSteps{150, 600, 2000};
 constexpr int kWindowSteps = 20;
-constexpr double kMostOfWindow = 10;
-constexpr double kMostOfWindowAfterChange = 20;
+constexpr double kMaxOfWindow = 10;
+constexpr double kMaxOfWindowAfterChange = 20;
 
 // What a job loses in which NCCL's choice is the best of all, in per cent of NCCL's time.
 struct ShortLoss {
@@ -76,7 +76,7 @@ std::vector<Promise> Losing(const JobsToLoseIn& jobs, const PromiseOptions& opti
         kWindowSteps, loss.window.At(0.5), loss.window.most(), loss.window_after_change.count(),
         loss.window_after_change.most());
     promise.kept &=
-        loss.window.most() <= kMostOfWindow && loss.window_after_change.most() <= kMostOfWindowAfterChange;
+        loss.window.most() <= kMaxOfWindow && loss.window_after_change.most() <= kMaxOfWindowAfterChange;
   });
 }
 

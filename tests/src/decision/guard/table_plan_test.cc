@@ -30,7 +30,7 @@ TEST(TablePlan, EveryTrialIsMadeOnceBeforeAnyIsRepeatedAndThenComesAPause) {
   for (const auto& [trial, ordinals] : made) first_round_ends = std::max(first_round_ends, ordinals[0]);
   for (const auto& [trial, ordinals] : made) {
     EXPECT_GE(ordinals[0], plan.trial_from);
-    EXPECT_EQ(ordinals.size(), kMostRounds + 1);
+    EXPECT_EQ(ordinals.size(), kMaxRounds + 1);
     EXPECT_GT(ordinals[1], first_round_ends + key.pause);
   }
 }
@@ -83,8 +83,8 @@ TEST(TablePlan, TrialsUnderWayGoOnAtOnce) {
 // lost.
 TEST(TablePlan, EveryTrialHasCallsOfTheChoiceBesideIt) {
   const TablePlan plan;
-  const std::vector<CollectiveConfig> all(kMostTrials, kTreeLl);
-  for (size_t trials = 1; trials <= kMostTrials; ++trials) {
+  const std::vector<CollectiveConfig> all(kMaxTrials, kTreeLl);
+  for (size_t trials = 1; trials <= kMaxTrials; ++trials) {
     KeyPlan key = KeyWith({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(trials)});
     key.first_round = false;
     int choices = 0;

@@ -138,7 +138,7 @@ TEST(TimedCallsRandom, EveryCallGetsItsOwnTime) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    const int tellers = 1 + static_cast<int>(random() % kMostTellers);
+    const int tellers = 1 + static_cast<int>(random() % kMaxTellers);
     TimedCalls calls(tellers);
     constexpr uint64_t kCalls = 500;
     std::vector<uint64_t> told(static_cast<size_t>(tellers));
@@ -175,8 +175,8 @@ TEST(Tellers, AreAtMostSixteenAndNumberedFromTheFirst) {
       tellers += teller < 0 ? 0 : 1;
     }
     EXPECT_EQ(tellers, TellersOf(n_ranks)) << n_ranks;
-    EXPECT_LE(tellers, kMostTellers);
-    EXPECT_GE(tellers, std::min(n_ranks, kMostTellers / 2)) << n_ranks;
+    EXPECT_LE(tellers, kMaxTellers);
+    EXPECT_GE(tellers, std::min(n_ranks, kMaxTellers / 2)) << n_ranks;
   }
 }
 

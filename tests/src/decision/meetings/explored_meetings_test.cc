@@ -22,16 +22,16 @@
 namespace dynamiccl::testing {
 namespace {
 
-constexpr size_t kMostRanks = 3;
+constexpr size_t kMaxRanks = 3;
 // All calls are of one situation: the first call pledges, the second takes the verdict, the fourth pledges
 // again where a rank was late, the fifth takes that verdict.
-constexpr size_t kMostCalls = 5;
+constexpr size_t kMaxCalls = 5;
 // About the communicator; then the attempts about the situation.
 constexpr size_t kMeetings = 3;
 
 struct ExploredCase {
   size_t n_ranks = 2;
-  size_t calls = kMostCalls;
+  size_t calls = kMaxCalls;
   bool attested = false;      // from the beginning
   bool leader_apart = false;  // as of a child of a split; else rank 0's process
   bool leader_may_die = false;
@@ -76,12 +76,12 @@ struct Hosted {
 
 template <class Member>
 struct MeetingsState {
-  std::array<MeetingRank<Member>, kMostRanks> ranks;
+  std::array<MeetingRank<Member>, kMaxRanks> ranks;
   std::array<std::optional<Hosted>, kMeetings> hosted;
   // On their way: by meeting and rank; verdicts also by what they say.
   uint32_t pledges = 0;
   uint64_t verdicts = 0;
-  std::array<uint64_t, kMostCalls> decided{};  // mask + 1, by call
+  std::array<uint64_t, kMaxCalls> decided{};  // mask + 1, by call
   bool leader_dead = false;
   bool aborted = false;
   std::string failure;
@@ -201,9 +201,9 @@ class Meetings {
            (verdict ? (1 + static_cast<uint64_t>(SaidBy(*verdict))) << 1 : uint64_t{hosted->pledged} << 8) |
            uint64_t{hosted->asked} << 16;
   }
-  static uint32_t PledgeBit(size_t m, size_t r) { return 1u << (m * kMostRanks + r); }
+  static uint32_t PledgeBit(size_t m, size_t r) { return 1u << (m * kMaxRanks + r); }
   static uint64_t VerdictBit(size_t m, size_t r, Said said) {
-    return uint64_t{1} << ((m * kMostRanks + r) * kSaid + static_cast<size_t>(said));
+    return uint64_t{1} << ((m * kMaxRanks + r) * kSaid + static_cast<size_t>(said));
   }
 
   // ---- the issuing thread ----

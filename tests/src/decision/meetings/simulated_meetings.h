@@ -106,7 +106,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
 
   static SimulatedFaults Draw(SeededRandom& random) {
     SimulatedFaults faults = DrawFaults(random);
-    faults.n_ranks = std::min(faults.n_ranks, kMostSimulatedRanks - 1);  // one place for a leader apart
+    faults.n_ranks = std::min(faults.n_ranks, kMaxSimulatedRanks - 1);  // one place for a leader apart
     if (faults.crashing_rank >= faults.n_ranks) faults.crashing_rank = 0;
     return faults;
   }
@@ -347,12 +347,12 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
   }
 
   static constexpr int64_t kInitPatienceNs = 2'000'000'000;
-  static constexpr int64_t kPatienceNs = kInitPatienceNs / kMostLateSituations;
+  static constexpr int64_t kPatienceNs = kInitPatienceNs / kMaxLateSituations;
   static constexpr int64_t kInitAnswerNs = 1'000'000'000;
   static constexpr int64_t kAskAgainNs = 50'000'000;
   static constexpr uint64_t kCalmCalls = 100;
 
-  std::array<Rank, kMostSimulatedRanks> all_ranks_;
+  std::array<Rank, kMaxSimulatedRanks> all_ranks_;
   std::map<MeetingName, Meeting> meetings_;
   int leader_ = 0;
   uint64_t situations_ = 1;

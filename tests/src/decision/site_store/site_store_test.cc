@@ -90,22 +90,22 @@ TEST(SiteStore, AnotherPlaceIsAnotherEntry) {
 
 TEST(SiteStore, CountsStopAtTheirMost) {
   SiteStore store;
-  constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
-  store.Learn({}, {kTree, -6000, kMost - 1, kMost, kNow});
+  constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
+  store.Learn({}, {kTree, -6000, kMax - 1, kMax, kNow});
   store.Learn({}, {kTree, -6000, 10, 1, kNow});
-  EXPECT_EQ(store.Known({}, kNow)->pairs, kMost);
-  EXPECT_EQ(store.Known({}, kNow)->runs, kMost);
+  EXPECT_EQ(store.Known({}, kNow)->pairs, kMax);
+  EXPECT_EQ(store.Known({}, kNow)->runs, kMax);
 }
 
 TEST(SiteStore, AboveItsMostTheOldestGo) {
   SiteStore store;
-  for (size_t i = 0; i < kMostSiteEntries + 100; ++i) {
+  for (size_t i = 0; i < kMaxSiteEntries + 100; ++i) {
     SiteKey key;
     key.place.nccl_version = static_cast<uint32_t>(i);
     store.Learn(key, {kTree, 0, 1, 1, kNow + static_cast<int64_t>(i / 64)});
   }
   store.Age(kNow);
-  EXPECT_EQ(store.entries().size(), kMostSiteEntries);
+  EXPECT_EQ(store.entries().size(), kMaxSiteEntries);
   for (const auto& [key, confirmed] : store.entries()) EXPECT_GE(confirmed.confirmed_s, kNow + 1);
 }
 

@@ -200,7 +200,7 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
     ++version_;
     unusable_version_ = 0;
     // Time-outs and old messages; then the farthest boundary, and one that was committed before it.
-    deadline_ns_ = now_ + 150'000'000'000 + 3 * static_cast<int64_t>(kMostSwitchDistance) * faults_.call_ns;
+    deadline_ns_ = now_ + 150'000'000'000 + 3 * static_cast<int64_t>(kMaxSwitchDistance) * faults_.call_ns;
   }
 
   void CheckConvergence() override {
@@ -226,7 +226,7 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
   static constexpr uint64_t kStructureBits = UINT32_MAX;
 
   SwitchLeader leader_;
-  std::array<Rank, kMostSimulatedRanks> all_ranks_;
+  std::array<Rank, kMaxSimulatedRanks> all_ranks_;
   const std::span<Rank> ranks_{all_ranks_.data(), static_cast<size_t>(faults_.n_ranks)};
   int64_t request_ns_ = 0;
   uint32_t version_ = 0;

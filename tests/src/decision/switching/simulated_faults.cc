@@ -69,7 +69,7 @@ int64_t SeededRandom::Waiting(int64_t mean) {
 
 SimulatedFaults DrawFaults(SeededRandom& random) {
   SimulatedFaults faults;
-  faults.n_ranks = 2 + static_cast<int>(random.Below(kMostSimulatedRanks - 1));
+  faults.n_ranks = 2 + static_cast<int>(random.Below(kMaxSimulatedRanks - 1));
   faults.call_ns = random.AcrossScales(20 * kMicrosecond, 5 * kMillisecond);
   faults.tick_ns = random.AcrossScales(200 * kMicrosecond, 10 * kMillisecond);
   faults.run_ahead = static_cast<uint64_t>(random.AcrossScales(1, 64));

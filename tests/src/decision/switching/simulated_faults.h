@@ -7,7 +7,7 @@
 
 namespace dynamiccl::testing {
 
-inline constexpr int kMostSimulatedRanks = 8;
+inline constexpr int kMaxSimulatedRanks = 8;
 inline constexpr int64_t kNeverNs = INT64_MAX;
 
 // Integers only: the same numbers on every machine.
@@ -45,8 +45,8 @@ struct SimulatedFaults {
   int interrupted = 0;     // a thread is stopped between two steps that belong together
   int unusable_table = 0;  // of requests: one rank does not have the table
   // A rank cannot be reached from, until: late when it begins with 0.
-  std::array<int64_t, kMostSimulatedRanks> unreachable_from{};
-  std::array<int64_t, kMostSimulatedRanks> unreachable_until{};
+  std::array<int64_t, kMaxSimulatedRanks> unreachable_from{};
+  std::array<int64_t, kMaxSimulatedRanks> unreachable_until{};
   int crashing_rank = -1;
   uint64_t crash_at_message = 0;  // it dies when it is about to send its n-th
   int64_t abort_ns = kNeverNs;    // the program aborts the communicator

@@ -220,17 +220,17 @@ TEST_F(Leader, AdoptsAtMostOnceInFiveSecondsButRevokesAtOnce) {
 TEST_F(Leader, GivesAnAdoptionUpButNotAnOperatorsSwap) {
   leader_.Request({SwitchReason::kAdoption, 1});
   uint64_t calls = 0;
-  for (int attempt = 1; attempt <= kMostAdoptionAttempts; ++attempt) {
+  for (int attempt = 1; attempt <= kMaxAdoptionAttempts; ++attempt) {
     const SwitchMessage prepare = Begin(attempt * kMs, calls);
     calls = prepare.boundary + 1;
     leader_.TakeAnswer(2, Answered(SwitchKind::kRefuse, prepare.attempt, calls), calls);
-    EXPECT_EQ(leader_.TakeOutcome()->request_ended, attempt == kMostAdoptionAttempts);
+    EXPECT_EQ(leader_.TakeOutcome()->request_ended, attempt == kMaxAdoptionAttempts);
   }
   EXPECT_FALSE(leader_.busy());
   leader_.Request({SwitchReason::kOperator, 2});
-  for (int attempt = 0; attempt < 3 * kMostAdoptionAttempts; ++attempt) {
+  for (int attempt = 0; attempt < 3 * kMaxAdoptionAttempts; ++attempt) {
     const SwitchMessage prepare = Begin(attempt * kMs, calls);
-    EXPECT_LE(prepare.boundary, calls + kMostSwitchDistance);
+    EXPECT_LE(prepare.boundary, calls + kMaxSwitchDistance);
     calls = prepare.boundary + 1;
     leader_.TakeAnswer(2, Answered(SwitchKind::kRefuse, prepare.attempt, calls), calls);
   }

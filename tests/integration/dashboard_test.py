@@ -67,10 +67,12 @@ def check_names(board):
     assert shown == documented, f"only shown: {shown - documented}; only documented: {documented - shown}"
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def reserve_port():
+    """A bound socket that never listens: while it is open nobody is given its port, and who names the port may listen."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved, reserved.getsockname()[1]
 
 
 def get(url):
@@ -142,8 +144,9 @@ def main():
     wanted = list(queries(board))
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(f"{folder}/textfile")
-        port = free_port()
-        processes = [start_job(folder), *start_prometheus(folder, free_port(), port)]
+        reserved, port = reserve_port()
+        node_reserved, node_port = reserve_port()
+        processes = [start_job(folder), *start_prometheus(folder, node_port, port)]
         try:
             missing = wait_for_numbers(f"http://127.0.0.1:{port}", wanted, processes)
         finally:

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/zero_workloads/rank_processes.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,10 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <sstream>
-
-#include "src/base/unique_fd.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -30,19 +25,6 @@ std::string ReadText(const fs::path& path) {
 
 }  // namespace
 
-int FreePort() {
-  std::random_device random;
-  while (true) {
-    const int port = std::uniform_int_distribution<int>(10000, 32000)(random);
-    const UniqueFd probe(socket(AF_INET, SOCK_STREAM, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    if (bind(probe.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) return port;
-  }
-}
-
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = (fs::temp_directory_path() / "dynamiccl_zero_XXXXXX").string();
   path_ = mkdtemp(pattern.data());
@@ -54,11 +36,10 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 RankProcesses::RankProcesses(const Launch& launch) {
-  const int port = FreePort();
-  for (int rank = 0; rank < launch.ranks; ++rank) Start(launch, rank, port);
+  for (int rank = 0; rank < launch.ranks; ++rank) Start(launch, rank);
 }
 
-void RankProcesses::Start(const Launch& launch, int rank, int port) {
+void RankProcesses::Start(const Launch& launch, int rank) {
   std::map<std::string, std::string> environment = launch.environment;
   const auto own = launch.rank_environment.find(rank);
   if (own != launch.rank_environment.end()) environment.insert(own->second.begin(), own->second.end());
@@ -67,7 +48,7 @@ void RankProcesses::Start(const Launch& launch, int rank, int port) {
                                                          {"WORLD_SIZE", std::to_string(launch.ranks)},
                                                          {"LOCAL_RANK", std::to_string(rank)},
                                                          {"MASTER_ADDR", "127.0.0.1"},
-                                                         {"MASTER_PORT", std::to_string(port)}});
+                                                         {"MASTER_PORT", std::to_string(port_.number())}});
   }
   // coreutils' timeout ends a rank that hangs; in the foreground it is killed together with its rank.
   std::vector<std::string> words = {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "src/base/reserved_port.h"
+
 namespace dynamiccl::zero {
 
 // A folder that goes away with the object.
@@ -21,10 +23,6 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-// A port that is free now, below the range from which the system takes ports for connections (32768 on): none
-// of the many connections of hostccl can take it in the meantime.
-int FreePort();
 
 struct Launch {
   int ranks = 1;
@@ -52,10 +50,11 @@ class RankProcesses {
  private:
   // The process of the rank itself; 0: it has ended.
   pid_t Process(int rank) const;
-  void Start(const Launch& launch, int rank, int port);
+  void Start(const Launch& launch, int rank);
   std::filesystem::path OutputPath(int rank) const { return folder_ / ("output." + std::to_string(rank)); }
 
   TemporaryFolder folder_;
+  ReservedPort port_ = ReservedPort::Reserve().value();
   std::vector<pid_t> processes_;
 };
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/reserved_port.h"
 #include "tests/support/spawn_threads.h"
-#include "tests/zero_workloads/rank_processes.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -28,7 +28,8 @@ void RunGridThreads(const GridThreads& threads, const std::function<void(Grid&)>
   RankEnvironment environment;
   environment.world = threads.ranks;
   environment.address = "127.0.0.1";
-  environment.port = FreePort();
+  const ReservedPort port = ReservedPort::Reserve().value();
+  environment.port = port.number();
   testing::SpawnThreads(threads.ranks, [&](int number) {
     RankEnvironment own = environment;
     own.rank = own.local_rank = number;

@@ -46,21 +46,23 @@ def arguments():
     return parser.parse_args()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def reserve_port():
+    """A bound socket that never listens: while it is open nobody is given its port, and who names the port may listen."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved, reserved.getsockname()[1]
 
 
 def run_ranks(command, ranks, world):
     """Runs the command `ranks` times, in a world of `world` ranks each; peak resident bytes of the first."""
-    port = str(free_port())
+    reserved, port = reserve_port()
     processes = []
     for rank in range(ranks):
         environment = dict(os.environ, OMP_NUM_THREADS="1")
         if world > 1:
             environment.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world), LOCAL_WORLD_SIZE=str(world),
-                               MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+                               MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         processes.append(subprocess.Popen([part.replace("{rank}", str(rank)) for part in command], env=environment,
                                           stdout=subprocess.DEVNULL))
     peak = 0
@@ -70,6 +72,7 @@ def run_ranks(command, ranks, world):
             raise SystemExit(f"{' '.join(command)}: rank {rank} ended with status {status}")
         if rank == 0:
             peak = usage.ru_maxrss * 1024
+    reserved.close()
     return peak
 
 

@@ -82,7 +82,12 @@ build_programs() {
 # Each rank on a host of its own to NCCL: two ranks share a GPU.
 train() { # NAME PROGRAM STAGE
   local rank port processes=() code=0
-  port="$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(10000 + s.getsockname()[1] % 22000)')"
+  # Holds the port, without listening, until its input ends: nobody else is given it before rank 0 listens there.
+  coproc reserved_port {
+    python3 -c 'import socket, sys; s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); sys.stdin.read()'
+  }
+  read -r port <&"${reserved_port[0]}"
   for rank in 0 1; do
     timeout -k 5 "$limit_s" env RANK="$rank" WORLD_SIZE=2 LOCAL_RANK="$rank" LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" \
       NCCL_HOSTID="zero_$rank" NCCL_NET=Socket NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NVIDIA_TF32_OVERRIDE=0 \
@@ -91,6 +96,8 @@ train() { # NAME PROGRAM STAGE
     processes+=($!)
   done
   for rank in 0 1; do wait "${processes[rank]}" || code=$?; done
+  kill "$reserved_port_PID"
+  wait "$reserved_port_PID" 2>/dev/null
   [[ "$code" -eq 0 ]] || echo "  $1: exit code $code: $(cat "$work/$1"_*.log | grep -m1 -iE 'error|warn')"
 }
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/launch/launch_plan.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 
 #include "src/base/settings.h"
-#include "src/base/unique_fd.h"
 
 namespace dynamiccl {
 namespace {
@@ -64,19 +59,6 @@ EnvironmentChanges RankEnvironment(int rank, int n_ranks, int master_port) {
   if (n_ranks > 1 && std::getenv("OMP_NUM_THREADS") == nullptr)
     changes.emplace("OMP_NUM_THREADS", std::to_string(1));
   return changes;
-}
-
-Result<int> FreePort() {
-  const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  if (!fd.valid() || ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    return MakeError(ErrorKind::kUnavailable, "no free TCP port on 127.0.0.1: {}", ErrnoText(errno));
-  }
-  return ntohs(address.sin_port);
 }
 
 bool MachineHasGpu() {

@@ -45,9 +45,6 @@ Result<EnvironmentChanges> RuntimeEnvironment(const Installation& installation,
 // torchrun's variables for one rank of one machine.
 EnvironmentChanges RankEnvironment(int rank, int n_ranks, int master_port);
 
-// A TCP port that is free now on 127.0.0.1.
-Result<int> FreePort();
-
 // Whether an NVIDIA GPU can be used here: then the job's own NCCL is the default, else hostccl.
 bool MachineHasGpu();
 

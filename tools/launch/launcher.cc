@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
 #include "src/base/clock.h"
+#include "src/base/reserved_port.h"
 #include "tools/exit_code.h"
 #include "tools/launch/child_process.h"
 #include "tools/launch/signal_scope.h"
@@ -36,7 +38,7 @@ class Job {
     bool running = true;
   };
 
-  Status StartRank(int rank, int port);
+  Status StartRank(int rank);
   void Reap();
   void Ended(Child& child, int wait_status);
   void OnSignal(int signal_number);
@@ -48,6 +50,7 @@ class Job {
   bool AnyRunning() const;
 
   const LaunchPlan& plan_;
+  std::optional<ReservedPort> port_;  // where rank 0 listens; reserved until the job has ended
   int64_t started_ns_;
   int64_t kill_at_ns_ = 0;  // 0: nothing is being ended
   bool ending_ = false;
@@ -56,15 +59,15 @@ class Job {
 };
 
 Status Job::Start() {
-  DYNAMICCL_TRY(const int port, FreePort());
+  DYNAMICCL_TRY(port_, ReservedPort::Reserve());
   const int n_processes = std::max(plan_.n_ranks, 1);
-  for (int rank = 0; rank < n_processes; ++rank) DYNAMICCL_CHECK_OK(StartRank(rank, port));
+  for (int rank = 0; rank < n_processes; ++rank) DYNAMICCL_CHECK_OK(StartRank(rank));
   return {};
 }
 
-Status Job::StartRank(int rank, int port) {
+Status Job::StartRank(int rank) {
   EnvironmentChanges environment = plan_.environment;
-  if (plan_.n_ranks > 0) environment.merge(RankEnvironment(rank, plan_.n_ranks, port));
+  if (plan_.n_ranks > 0) environment.merge(RankEnvironment(rank, plan_.n_ranks, port_->number()));
   // A single command keeps the terminal: it may be interactive, and a launcher passes signals on itself.
   const ChildOptions options{.output_path = plan_.output_path, .own_group = plan_.n_ranks > 0};
   DYNAMICCL_TRY(const pid_t pid, StartChild(plan_.command, environment, options));

@@ -37,6 +37,7 @@ Side::Side(Side&& other) noexcept
     : name_(std::move(other.name_)),
       log_(std::move(other.log_)),
       processes_(std::exchange(other.processes_, {})),
+      port_(std::move(other.port_)),
       ranks_(std::move(other.ranks_)) {}
 
 Side::~Side() {
@@ -67,10 +68,10 @@ Status Side::Launch(const SideProgram& program, int n_ranks, const std::string& 
   std::vector<std::string> command = program.command;
   std::replace(command.begin(), command.end(), std::string("@socket"), socket);
   std::replace(command.begin(), command.end(), std::string("@ranks"), std::to_string(n_ranks));
-  DYNAMICCL_TRY(const int port, FreePort());
+  DYNAMICCL_TRY(port_, ReservedPort::Reserve());
   for (int rank = 0; rank < (program.starts_all_ranks ? 1 : n_ranks); ++rank) {
     EnvironmentChanges environment = program.environment;
-    if (!program.starts_all_ranks) environment.merge(RankEnvironment(rank, n_ranks, port));
+    if (!program.starts_all_ranks) environment.merge(RankEnvironment(rank, n_ranks, port_->number()));
     DYNAMICCL_TRY(const pid_t pid, StartChild(command, environment, {.output_path = log_}));
     processes_.push_back(pid);
   }

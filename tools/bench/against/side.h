@@ -6,9 +6,11 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "src/base/reserved_port.h"
 #include "src/collective/data_type.h"
 #include "src/collective/reduce_op.h"
 #include "tools/bench/against/control_line.h"
@@ -73,6 +75,7 @@ class Side {
   std::string name_;
   std::string log_;
   std::vector<pid_t> processes_;
+  std::optional<ReservedPort> port_;  // where rank 0 listens, for as long as the ranks run
   std::vector<ControlLine> ranks_;
 };
 

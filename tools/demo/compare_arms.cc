@@ -62,8 +62,11 @@ Status RunRound(DemoSession& session, const std::vector<Arm>& arms, int round, R
                            .steps = session.plan().compared_steps,
                            .label = CompareLabel(stage, arm.name, round),
                            .runtime = arm.runtime};
-      DYNAMICCL_TRY(TrainedSteps steps, RunTrainer(session, run));
-      runs[{stage, arm.name}].push_back(std::move(steps));
+      auto steps = RunTrainer(session, run);
+      if (steps)
+        runs[{stage, arm.name}].push_back(std::move(*steps));
+      else
+        DYNAMICCL_CHECK_OK(session.GoOnWithout(run.label, steps.error()));
     }
   }
   return {};
@@ -92,9 +95,12 @@ Status CompareArms(DemoSession& session, const std::string& policy, const std::s
     DYNAMICCL_CHECK_OK(RunRound(session, arms, round, runs));
   }
   for (int stage = 0; stage < kZeroStageCount; ++stage) {
-    const TrainedSteps& reference = runs.at({stage, kDefaultArm}).front();
+    const std::vector<TrainedSteps>& by_default = runs[{stage, kDefaultArm}];
+    if (by_default.empty()) continue;
+    const TrainedSteps& reference = by_default.front();
     for (const Arm& arm : arms) {
-      const std::vector<TrainedSteps>& arm_runs = runs.at({stage, arm.name});
+      const std::vector<TrainedSteps>& arm_runs = runs[{stage, arm.name}];
+      if (arm_runs.empty()) continue;
       session.result().step_times.push_back(StepTimesOf(stage, arm.name, arm_runs));
       session.result().losses.push_back(LossesOf(stage, arm.name, reference, arm_runs));
     }

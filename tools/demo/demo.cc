@@ -94,7 +94,9 @@ Status RunDemo(DemoSession& session) {
   AddProvenance(session, swept);
   session.result().findings = FindingsOf(session.result());
   session.BeginStep("report", "writing the report", 1);
-  return WriteReport(session, swept);
+  DYNAMICCL_CHECK_OK(WriteReport(session, swept));
+  session.Complete();
+  return {};
 }
 
 }  // namespace dynamiccl

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/demo/demo_session.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
 
 #include "src/base/clock.h"
+#include "src/base/sha256.h"
 #include "tools/launch/launcher.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/record/recorded_launch.h"
@@ -18,6 +20,9 @@ namespace fs = std::filesystem;
 
 // Far beyond any step of a demo: only a hang gets here.
 constexpr std::chrono::milliseconds kStepLimit = std::chrono::minutes(5);
+
+// A whole demo leaves some 150 MB, most of it traces; below this the disk may fill in the middle.
+constexpr uintmax_t kNeededBytes = 500'000'000;
 
 Status CheckParts(const Installation& installation) {
   struct Part {
@@ -51,13 +56,36 @@ Result<DemoSession> DemoSession::Open(const DemoOptions& options) {
   DYNAMICCL_TRY(session.installation_, FindInstallation(options.home));
   DYNAMICCL_CHECK_OK(CheckParts(session.installation_));
   DYNAMICCL_TRY(session.text_, FindTrainingText(options.text));
-  std::error_code failed;
-  fs::create_directories(session.Output("logs"), failed);
-  if (failed) {
-    return MakeError(ErrorKind::kInvalidArgument, "cannot create '{}': {}", session.Output("logs"),
-                     failed.message());
-  }
+  DYNAMICCL_CHECK_OK(session.OpenFolder());
   return session;
+}
+
+// The folder, for this session alone and with room for what comes, and the journal in it.
+Status DemoSession::OpenFolder() {
+  std::error_code failed;
+  fs::create_directories(Output("logs"), failed);
+  if (failed) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "cannot create '{}': {}", Output("logs"), failed.message()),
+        "name a folder that can be written with -o");
+  }
+  DYNAMICCL_TRY(auto lock, ClaimOwnFile(Output("demo.lock"), O_WRONLY));
+  if (!lock) {
+    return WithHint(MakeError(ErrorKind::kUnavailable, "another demo is running in '{}'", output_dir()),
+                    "wait until it ends, or name another folder with -o");
+  }
+  lock_ = std::move(*lock);
+  const fs::space_info space = fs::space(output_dir(), failed);
+  if (!failed && space.available < kNeededBytes) {
+    return WithHint(MakeError(ErrorKind::kUnavailable, "'{}' has {} MB left; a demo needs {} MB",
+                              output_dir(), space.available / 1'000'000, kNeededBytes / 1'000'000),
+                    "make room there, or name a folder on another disk with -o");
+  }
+  const std::string plan = fmt::format("{} demo on {}", plan_.quick ? "quick" : "whole", text_);
+  DYNAMICCL_TRY(journal_, DemoJournal::Open(Output("demo.journal"), plan));
+  if (journal_->found() > 0)
+    spdlog::info("going on after {} runs that an earlier demo finished here", journal_->found());
+  return {};
 }
 
 void DemoSession::BeginStep(const std::string& name, const std::string& sentence, double remaining_s) {
@@ -75,33 +103,60 @@ double DemoSession::Elapsed() const {
   return static_cast<double>(MonotonicNanoseconds() - started_ns_) * 1e-9;
 }
 
-void DemoSession::Prepare(LaunchPlan& plan) {
-  plan.output_path = Output("logs/" + step_ + ".log");
-  plan.time_limit = kStepLimit;
+// Of everything that the run depends on: earlier runs, what is started how, and the build.
+std::string DemoSession::KeyOf(const DemoRun& run) {
+  std::string facts =
+      fmt::format("{}\n{}\n{}\n{}\n", key_, run.label, run.plan.n_ranks, ShellQuote(run.plan.command));
+  for (const auto& [name, value] : run.plan.environment) facts += fmt::format("{}={}\n", name, value);
+  for (const std::string& file :
+       {run.plan.command.front(), installation_.preload, installation_.hostccl_dir + "/libnccl.so.2"}) {
+    std::error_code ignored;
+    facts += fmt::format("{} {}\n", fs::file_size(file, ignored),
+                         fs::last_write_time(file, ignored).time_since_epoch().count());
+  }
+  return ToHex(Sha256Of(std::as_bytes(std::span(facts))));
 }
 
-Status DemoSession::Judge(const LaunchOutcome& outcome, const LaunchPlan& plan) {
-  if (outcome.interrupted_by != 0) interrupted_by_ = outcome.interrupted_by;
+Status DemoSession::Start(const DemoRun& run) {
+  LaunchOutcome outcome;
+  if (run.trace.empty()) {
+    DYNAMICCL_TRY(outcome, Launch(run.plan));
+  } else {
+    DYNAMICCL_TRY(const RecordedLaunch launch, LaunchRecorded(run.plan, run.trace));
+    outcome = launch.outcome;
+  }
+  interrupted_by_ = outcome.interrupted_by;
   if (outcome.ok()) return {};
   return WithHint(
-      MakeError(ErrorKind::kPeerFailed, "demo, step '{}': {}", step_, Describe(outcome)),
-      fmt::format("see {}\n        the command was: {}", plan.output_path, ShellQuote(plan.command)));
+      MakeError(ErrorKind::kPeerFailed, "demo, step '{}', run '{}': {}", step_, run.label, Describe(outcome)),
+      fmt::format("see {}\n        the command was: {}", run.plan.output_path, ShellQuote(run.plan.command)));
 }
 
-Status DemoSession::Run(LaunchPlan plan) {
-  Prepare(plan);
-  DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
-  return Judge(outcome, plan);
+Status DemoSession::Run(DemoRun run) {
+  key_ = KeyOf(run);
+  if (!run.trace.empty()) run.outputs.push_back(run.trace);
+  DYNAMICCL_TRY(bool finished, journal_->SkipFinished(key_, run.outputs));
+  if (!finished) {
+    run.plan.output_path = Output("logs/" + step_ + ".log");
+    run.plan.time_limit = kStepLimit;
+    Status done = Start(run);
+    if (!done && interrupted_by_ == 0) {
+      Say(fmt::format("{} failed and is started once more: {}", run.label, done.error().message));
+      result_.repeated.push_back(run.label);
+      done = Start(run);
+    }
+    DYNAMICCL_CHECK_OK(done);
+    DYNAMICCL_CHECK_OK(journal_->Finish(key_));
+  }
+  finished_.insert(run.label);
+  return {};
 }
 
-Status DemoSession::RunProgram(std::vector<std::string> command) {
-  return Run({.command = std::move(command)});
-}
-
-Status DemoSession::RunRecorded(LaunchPlan plan, const std::string& trace) {
-  Prepare(plan);
-  DYNAMICCL_TRY(const RecordedLaunch launch, LaunchRecorded(plan, trace));
-  return Judge(launch.outcome, plan);
+Status DemoSession::GoOnWithout(const std::string& label, const Error& error) {
+  if (interrupted_by_ != 0) return tl::unexpected(error);
+  spdlog::warn("{}; going on without {}", error.message, label);
+  result_.missing.push_back({label, error.message});
+  return {};
 }
 
 }  // namespace dynamiccl

@@ -2,9 +2,13 @@
 // One run of the demo: its folder, its log files, its clock, and how its programs are started.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "src/base/own_file.h"
+#include "tools/demo/demo_journal.h"
 #include "tools/demo/demo_plan.h"
 #include "tools/launch/launch_plan.h"
 #include "tools/report/demo_result.h"
@@ -18,10 +22,24 @@ struct DemoOptions {
   std::string home;
 };
 
-// The steps share one session and run one after the other.
+// One program of the demo, or one job of several ranks.
+struct DemoRun {
+  std::string label;  // unique in the demo: "compare-stage2-ours-1"
+  LaunchPlan plan;
+  std::string trace;  // where the calls of its processes go together; empty: they are not recorded
+  std::vector<std::string> outputs;  // further files that it leaves
+};
+
+// The steps share one session and run one after the other, on one thread. The folder belongs to one session
+// at a time.
+//
+// A demo starts some 250 jobs. One that fails is started once more; when it fails again the demo goes on
+// without it where it can, and says so in its result. What has finished is written down, so that a demo that
+// was killed goes on.
 class DemoSession {
  public:
-  // Creates the folder and finds the parts and the text; an error says which is missing and how to get it.
+  // Creates the folder and finds the parts and the text. An error says what is missing and how to get it: a
+  // part of the build, the text, room on the disk, or the folder itself, which another demo may hold.
   static Result<DemoSession> Open(const DemoOptions& options);
 
   const DemoPlan& plan() const { return plan_; }
@@ -38,27 +56,35 @@ class DemoSession {
   // Seconds since Open.
   double Elapsed() const;
 
-  // Runs to the end with the output in the step's log file. A failure names step, log file and next command;
-  // an interrupt is kept for interrupted_by().
-  Status Run(LaunchPlan plan);
-  // The same for a program that is no job: one process, loaded with nothing.
-  Status RunProgram(std::vector<std::string> command);
-  // The same with the processes' calls put together into the trace `trace`, whose pattern the plan's
-  // environment has.
-  Status RunRecorded(LaunchPlan plan, const std::string& trace);
+  // Runs to the end with the output in the step's log file, twice if the first time fails. Does nothing when
+  // an earlier process has done it. A failure names step, log file and command; an interrupt is kept for
+  // interrupted_by().
+  Status Run(DemoRun run);
+  // For a run that the demo can do without: notes in the result that it is missing. An interrupt ends the
+  // demo all the same.
+  Status GoOnWithout(const std::string& label, const Error& error);
+  // Whether the run has been done, in this process or an earlier one.
+  bool Finished(const std::string& label) const { return finished_.contains(label); }
+  // Takes the journal away: the demo is complete.
+  void Complete() { journal_->Remove(); }
 
   int interrupted_by() const { return interrupted_by_; }
 
  private:
   DemoSession() = default;
-  void Prepare(LaunchPlan& plan);
-  Status Judge(const struct LaunchOutcome& outcome, const LaunchPlan& plan);
+  Status OpenFolder();
+  std::string KeyOf(const DemoRun& run);
+  Status Start(const DemoRun& run);
 
   DemoOptions options_;
   DemoPlan plan_;
   Installation installation_;
   std::string text_;
   DemoResult result_;
+  OwnFile lock_;  // held: this session has the folder
+  std::optional<DemoJournal> journal_;
+  std::string key_;  // of the last run
+  std::set<std::string> finished_;
   int64_t started_ns_ = 0;
   std::string step_;
   int step_number_ = 0;

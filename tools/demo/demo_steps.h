@@ -15,7 +15,7 @@ namespace dynamiccl {
 // to 3.
 struct RecordedRuns {
   std::vector<std::string> training;
-  std::vector<std::string> held_out;  // by stage
+  std::vector<std::string> held_out;
 };
 Result<RecordedRuns> RecordRuns(DemoSession& session);
 

@@ -2,6 +2,7 @@
 #include "tools/demo/findings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -133,6 +134,16 @@ void AddTwins(const DemoResult& result, std::vector<std::string>& findings) {
   }
 }
 
+void AddFailures(const DemoResult& result, std::vector<std::string>& findings) {
+  if (!result.repeated.empty()) {
+    findings.push_back(fmt::format("{} of the demo's runs failed and {} started once more: {}.",
+                                   result.repeated.size(), result.repeated.size() == 1 ? "was" : "were",
+                                   fmt::join(result.repeated, ", ")));
+  }
+  for (const NamedText& run : result.missing)
+    findings.push_back(fmt::format("Missing: {}, which failed twice ({}).", run.name, run.text));
+}
+
 }  // namespace
 
 std::vector<std::string> FindingsOf(const DemoResult& result) {
@@ -147,6 +158,7 @@ std::vector<std::string> FindingsOf(const DemoResult& result) {
   AddLosses(result, findings);
   AddRecognition(result, findings);
   AddTwins(result, findings);
+  AddFailures(result, findings);
   return findings;
 }
 

@@ -10,9 +10,12 @@ std::string ShapeText(const TrainingShape& shape) {
                      FormatBytes(static_cast<uint64_t>(shape.bucket_bytes)), shape.seed);
 }
 
-Result<std::string> RecordOne(DemoSession& session, const TrainerRun& run) {
-  DYNAMICCL_CHECK_OK(RunTrainer(session, run));
-  return TracePath(session, run.label);
+// Adds the trace of the run to `traces`, unless the run fails.
+Status RecordOne(DemoSession& session, const TrainerRun& run, std::vector<std::string>& traces) {
+  const auto steps = RunTrainer(session, run);
+  if (!steps) return session.GoOnWithout(run.label, steps.error());
+  traces.push_back(TracePath(session, run.label));
+  return {};
 }
 
 }  // namespace
@@ -26,8 +29,7 @@ Result<RecordedRuns> RecordRuns(DemoSession& session) {
       TrainerRun run{.stage = stage, .shape = plan.training_shapes[i], .steps = plan.recorded_steps};
       run.label = fmt::format("train-{}-stage{}", i, stage);
       run.runtime.mode = "observe";
-      DYNAMICCL_TRY(std::string trace, RecordOne(session, run));
-      runs.training.push_back(std::move(trace));
+      DYNAMICCL_CHECK_OK(RecordOne(session, run, runs.training));
     }
   }
   session.Say("held out: " + ShapeText(plan.held_out_shape));
@@ -35,9 +37,10 @@ Result<RecordedRuns> RecordRuns(DemoSession& session) {
     TrainerRun run{.stage = stage, .shape = plan.held_out_shape, .steps = kWarmUpSteps};
     run.label = fmt::format("held-out-stage{}", stage);
     run.runtime.mode = "observe";
-    DYNAMICCL_TRY(std::string trace, RecordOne(session, run));
-    runs.held_out.push_back(std::move(trace));
+    DYNAMICCL_CHECK_OK(RecordOne(session, run, runs.held_out));
   }
+  if (runs.training.empty() || runs.held_out.empty())
+    return MakeError(ErrorKind::kPeerFailed, "no training run of the demo could be recorded");
   return runs;
 }
 

@@ -84,10 +84,18 @@ Result<SweptConfigs> SweepConfigs(DemoSession& session, const RecordedRuns& runs
                             2 + session.plan().other_topologies.size()));
     const std::string path = session.Output(fmt::format("sweep-{}.measurements", Name(collective)));
     const SweepPart part{collective, sizes, ShareOf(swept.sizes, collective, session.plan().budget.sweep_s)};
-    DYNAMICCL_CHECK_OK(session.RunProgram(SweepCommand(session, part, path)));
+    const std::string label = fmt::format("sweep-{}", Name(collective));
+    const Status done = session.Run(
+        {.label = label, .plan = {.command = SweepCommand(session, part, path)}, .outputs = {path}});
+    if (!done) {
+      DYNAMICCL_CHECK_OK(session.GoOnWithout(label, done.error()));
+      continue;
+    }
     DYNAMICCL_TRY(MeasurementFile file, ReadMeasurementFile(path));
     Append(std::move(file), swept.all);
   }
+  if (swept.all.rows.empty())
+    return MakeError(ErrorKind::kPeerFailed, "no sweep of the demo came to its end");
   swept.all.command = "dynamiccl demo";
   DYNAMICCL_CHECK_OK(WriteMeasurementFile(session.Output("sweep.measurements"), swept.all));
   swept.seen_path = session.Output("agents.measurements");
@@ -108,7 +116,8 @@ Result<std::string> TrainAgents(DemoSession& session, const RecordedRuns& runs, 
            {"--output", policy}}) {
     command.insert(command.end(), {option, value});
   }
-  DYNAMICCL_CHECK_OK(session.RunProgram(std::move(command)));
+  DYNAMICCL_CHECK_OK(
+      session.Run({.label = "train-agents", .plan = {.command = std::move(command)}, .outputs = {policy}}));
   return policy;
 }
 

@@ -67,7 +67,8 @@ Result<TrainedSteps> RunTrainer(DemoSession& session, const TrainerRun& run) {
   runtime.trace = PartPattern(trace);
   LaunchPlan plan{.command = TrainerCommand(session, run, json), .n_ranks = session.plan().n_ranks};
   DYNAMICCL_TRY(plan.environment, RuntimeEnvironment(session.installation(), runtime));
-  DYNAMICCL_CHECK_OK(session.RunRecorded(std::move(plan), trace));
+  DYNAMICCL_CHECK_OK(
+      session.Run({.label = run.label, .plan = std::move(plan), .trace = trace, .outputs = {json}}));
   return ReadTrainedSteps(json);
 }
 

@@ -110,10 +110,12 @@ struct DemoResult {
   std::vector<DecisionCount> decisions;
   std::vector<ImportedRow> imported;
   std::vector<NamedText> provenance;  // machine, versions, commands, seeds
+  std::vector<std::string> repeated;  // runs that failed once and were started again
+  std::vector<NamedText> missing;     // runs that failed twice, and why: the result is without them
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DemoResult, schema, created, quick, findings, choices,
                                                 step_times, losses, recognition, fingerprints, decisions,
-                                                imported, provenance)
+                                                imported, provenance, repeated, missing)
 
 Result<DemoResult> ReadDemoResult(const std::string& path);
 Status WriteDemoResult(const std::string& path, const DemoResult& result);

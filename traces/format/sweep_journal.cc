@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/format/sweep_journal.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "traces/format/measurement_json.h"
@@ -18,11 +11,6 @@ namespace {
 
 constexpr const char* kMagic = "dynamiccl-sweep-journal";
 constexpr int kVersion = 1;
-constexpr size_t kHashLetters = 16;
-
-std::string HashOf(std::string_view text) {
-  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
-}
 
 // What the next record may be depends on what came before.
 class Reader {
@@ -92,13 +80,6 @@ class Reader {
   double visits_s_ = 0;  // of a slice that has not ended
 };
 
-// The JSON of a record, empty where the line is damaged.
-std::string_view TextOf(std::string_view line) {
-  if (line.size() < kHashLetters + 1 || line[kHashLetters] != ' ') return {};
-  const std::string_view text = line.substr(kHashLetters + 1);
-  return HashOf(text) == line.substr(0, kHashLetters) ? text : std::string_view();
-}
-
 // Lines whose hash is right are what a sweep wrote; what they say may still be wrong.
 Status ReadLine(Reader& reader, std::string_view text, bool first, const std::string& place) {
   try {
@@ -114,54 +95,26 @@ Status ReadLine(Reader& reader, std::string_view text, bool first, const std::st
 }  // namespace
 
 Result<SweepJournal> ReadSweepJournal(const std::string& path) {
-  DYNAMICCL_TRY(const std::string content, ReadWholeFile(path));
+  DYNAMICCL_TRY(const HashedLines lines, ReadHashedLines(path));
   Reader reader;
-  size_t offset = 0;
-  int line = 0;
-  bool torn = false;
-  while (offset < content.size()) {
-    ++line;
-    const std::string place = fmt::format("{}:{}", path, line);
-    const size_t newline = content.find('\n', offset);
-    const bool last = newline == std::string::npos || newline + 1 == content.size();
-    const auto text = newline == std::string::npos
-                          ? std::string_view()
-                          : TextOf(std::string_view(content).substr(offset, newline - offset));
-    torn = text.empty();
-    if (torn && last && line > 1) break;
-    if (torn) return MakeError(ErrorKind::kCorrupt, "{}: damaged: the hash is not the record's", place);
-    DYNAMICCL_CHECK_OK(ReadLine(reader, text, line == 1, place));
-    offset = newline + 1;
-  }
-  if (line == 0) return MakeError(ErrorKind::kCorrupt, "{}: empty", path);
+  for (size_t i = 0; i < lines.texts.size(); ++i)
+    DYNAMICCL_CHECK_OK(ReadLine(reader, lines.texts[i], i == 0, fmt::format("{}:{}", path, i + 1)));
   SweepJournal journal = std::move(reader).Journal();
-  journal.whole_bytes = offset;
-  journal.torn = torn;
+  journal.whole_bytes = lines.whole_bytes;
+  journal.torn = lines.torn;
   return journal;
 }
 
 Result<SweepJournalWriter> SweepJournalWriter::Create(const std::string& path, const std::string& plan) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0) return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path, ErrnoText(errno));
-  SweepJournalWriter writer(file, path);
-  DYNAMICCL_CHECK_OK(writer.Write(Json{{"magic", kMagic}, {"version", kVersion}, {"plan", plan}}.dump()));
-  return writer;
+  DYNAMICCL_TRY(HashedLineWriter lines, HashedLineWriter::Create(path));
+  DYNAMICCL_CHECK_OK(lines.Write(Json{{"magic", kMagic}, {"version", kVersion}, {"plan", plan}}.dump()));
+  return SweepJournalWriter(std::move(lines));
 }
 
 Result<SweepJournalWriter> SweepJournalWriter::Continue(const std::string& path,
                                                         const SweepJournal& journal) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file < 0) return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path, ErrnoText(errno));
-  SweepJournalWriter writer(file, path);
-  if (::ftruncate(file, static_cast<off_t>(journal.whole_bytes)) == 0) return writer;
-  return MakeError(ErrorKind::kUnavailable, "cannot cut '{}': {}", path, ErrnoText(errno));
-}
-
-SweepJournalWriter::SweepJournalWriter(SweepJournalWriter&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), path_(std::move(other.path_)) {}
-
-SweepJournalWriter::~SweepJournalWriter() {
-  if (file_ >= 0) ::close(file_);
+  DYNAMICCL_TRY(HashedLineWriter lines, HashedLineWriter::Continue(path, journal.whole_bytes));
+  return SweepJournalWriter(std::move(lines));
 }
 
 Status SweepJournalWriter::AddContext(const std::string& library, const std::string& machine,
@@ -169,32 +122,24 @@ Status SweepJournalWriter::AddContext(const std::string& library, const std::str
   Json json = ContextToJson(context);
   json["library"] = library;
   json["machine"] = machine;
-  return Write(json.dump());
+  return lines_.Write(json.dump());
 }
 
 Status SweepJournalWriter::AddVisit(const Measurement& row, double seconds) {
   Json json = RowToJson(row);
   json["seconds"] = seconds;
-  return Write(json.dump());
+  return lines_.Write(json.dump());
 }
 
 Status SweepJournalWriter::EndSlice(const std::string& topology, double seconds, double promise,
                                     bool complete) {
-  return Write(Json{
+  return lines_.Write(Json{
       {"kind", "slice"},
       {"topology", topology},
       {"seconds", seconds},
       {"promise", promise},
       {"complete",
        complete}}.dump());
-}
-
-Status SweepJournalWriter::Write(const std::string& json) {
-  const std::string line = fmt::format("{} {}\n", HashOf(json), json);
-  const ssize_t written = ::write(file_, line.data(), line.size());
-  if (written == static_cast<ssize_t>(line.size())) return {};
-  return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path_,
-                   written < 0 ? ErrnoText(errno) : "no space left");
 }
 
 }  // namespace dynamiccl

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/base/status.h"
+#include "traces/format/hashed_lines.h"
 #include "traces/format/measurement.h"
 
 namespace dynamiccl {
@@ -25,17 +26,13 @@ struct SweepJournal {
 // kCorrupt. kNotFound without a file.
 Result<SweepJournal> ReadSweepJournal(const std::string& path);
 
-// Appends records to a journal. One process at a time; each record is one write, so that the death of the
-// process tears at most the last. The machine's own death may lose more: nothing is synced.
+// Appends records to a journal, as HashedLineWriter does.
 class SweepJournalWriter {
  public:
   // Begins a journal, over what was there.
   static Result<SweepJournalWriter> Create(const std::string& path, const std::string& plan);
   // Goes on after `journal.whole_bytes`; what is torn is cut off.
   static Result<SweepJournalWriter> Continue(const std::string& path, const SweepJournal& journal);
-  SweepJournalWriter(SweepJournalWriter&& other) noexcept;
-  SweepJournalWriter& operator=(SweepJournalWriter&&) = delete;
-  ~SweepJournalWriter();
 
   Status AddContext(const std::string& library, const std::string& machine,
                     const MeasurementContext& context);
@@ -45,11 +42,9 @@ class SweepJournalWriter {
   Status EndSlice(const std::string& topology, double seconds, double promise, bool complete);
 
  private:
-  explicit SweepJournalWriter(int file, std::string path) : file_(file), path_(std::move(path)) {}
-  Status Write(const std::string& json);
+  explicit SweepJournalWriter(HashedLineWriter lines) : lines_(std::move(lines)) {}
 
-  int file_ = -1;
-  std::string path_;
+  HashedLineWriter lines_;
 };
 
 }  // namespace dynamiccl

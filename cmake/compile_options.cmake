@@ -15,10 +15,12 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type." FORCE)
 endif()
 
+# Paths below the source folder count relative to it: another clone of the same sources finds what this one compiled.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 # For code that runs in every call of a job: g++ clears a struct of 100 bytes by "rep stos", which takes longer than
@@ -38,6 +40,10 @@ target_include_directories(dynamiccl_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(dynamiccl_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
                        # Decisions must be equal on every machine: no contraction of a*b+c, no reassociation.
                        -ffp-contract=off)
+# Files that are compiled together are included by another: g++ then calls every local type of a coroutine one of a header.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(dynamiccl_options INTERFACE -Wno-subobject-linkage)
+endif()
 # What is loaded is resolved at once, unless its target has DYNAMICCL_LAZY, and read-only afterwards; no stack is code.
 target_link_options(dynamiccl_options INTERFACE -Wl,-z,relro,-z,noexecstack
                     -Wl,-z,$<IF:$<BOOL:$<TARGET_PROPERTY:DYNAMICCL_LAZY>>,lazy,now>)

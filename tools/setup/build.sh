@@ -2,17 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 # Configures and builds build/release: everything, or without LibTorch when DYNAMICCL_WITHOUT_TORCH is set.
 # Safe to repeat. Extra arguments go to the build, for instance a target.
+#
+#   build.sh              programs, tests, studies and benchmarks
+#   build.sh programs     what is installed, no more: all that the demo needs
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+build="$root/build/release"
 torch=ON
 [[ -z "${DYNAMICCL_WITHOUT_TORCH:-}" ]] || torch=OFF
-# A LibTorch compile takes up to 1.5 GB: two at a time fit every machine that can train.
-jobs="${DYNAMICCL_JOBS:-$(($(nproc) < 2 ? 1 : $(nproc)))}"
+more=ON
+[[ "${1:-}" != programs ]] || more=OFF
+# A LibTorch compile takes up to 2 GB: two at a time fit every machine that can train.
+jobs="${DYNAMICCL_JOBS:-$(nproc)}"
 
-printf '==> configuring %s\n' "$root/build/release"
-cmake -S "$root" --preset release -DDYNAMICCL_BUILD_TORCH=$torch >"$root/build-configure.log" 2>&1 ||
-  { cat "$root/build-configure.log" >&2; exit 3; }
+# CMake cannot change the compiler of a folder: it would ask again and again, or mix what two compilers made.
+if [[ -f "$build/CMakeCache.txt" ]]; then
+  was="$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' "$build/CMakeCache.txt")"
+  is="$(command -v "${CXX:-c++}" || true)"
+  if [[ -n "${CXX:-}" && -n "$is" && "$(readlink -f "$was")" != "$(readlink -f "$is")" ]] || [[ ! -x "$was" ]]; then
+    printf 'error: %s was built with %s, which is not the compiler now (%s)\n  hint: rm -r %s, or unset CXX\n' \
+      "$build" "$was" "${is:-none}" "$build" >&2
+    exit 3
+  fi
+fi
+
+printf '==> configuring %s\n' "$build"
+cmake -S "$root" --preset release -DDYNAMICCL_BUILD_TORCH=$torch -DDYNAMICCL_BUILD_TESTS=$more -DDYNAMICCL_BUILD_BENCH=$more \
+  -DDYNAMICCL_BUILD_STUDIES=$more >"$root/build-configure.log" 2>&1 || { cat "$root/build-configure.log" >&2; exit 3; }
 rm -f "$root/build-configure.log"
 printf '==> building with %s jobs\n' "$jobs"
-cmake --build "$root/build/release" --parallel "$jobs" -- "$@"
+cmake --build "$build" --parallel "$jobs" -- "$@"

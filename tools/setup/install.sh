@@ -3,12 +3,16 @@
 # Installs what a build needs on Debian 12: packages of packages.txt by apt, LibTorch by pip into .venv.
 # Safe to repeat: what is there already is not touched. Prints each step.
 #
+#   install.sh            what the programs, the tests and the checks need
+#   install.sh programs   what the programs need, no more
+#
 #   DYNAMICCL_WITHOUT_TORCH=1   skip LibTorch (builds the core, the plugin and the tools only)
 #   CMAKE_PREFIX_PATH=DIR       use the LibTorch found there instead of pip's
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 torch_version=2.13.0
+wanted="${1:-all}"
 
 say() { printf '==> %s\n' "$*"; }
 fail() {
@@ -19,7 +23,8 @@ fail() {
 install_packages() {
   local missing=() package
   while read -r package; do
-    [[ -z "$package" || "$package" == \#* ]] && continue
+    [[ "$package" == "[tests]" && "$wanted" == programs ]] && break
+    [[ -z "$package" || "$package" == [\#[]* ]] && continue
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || missing+=("$package")
   done <"$root/tools/setup/packages.txt"
   if [[ ${#missing[@]} -eq 0 ]]; then

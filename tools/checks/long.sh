@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The checks that take longer than CI has: run before a release, and after changes of what they look at. The last results
+# are in docs/results/long-checks.md; --write puts this run's there.
+#
+#   tools/checks/long.sh [--write] [portable] [packages] [fuzz]     default: all three
+#
+# portable   builds the objects for glibc 2.17 and for aarch64, and loads them with old C libraries
+# packages   builds DEB, archive and wheel, and uses them as on another machine
+# fuzz       every fuzzer, for half an hour of the clock together, after the build
+#
+# Needs build/release with its tests (tools/setup/build.sh). Exit code 1 when a check fails; a test that is skipped for
+# want of a tool is counted and named.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+
+write=0 checks=()
+for word in "$@"; do
+  case "$word" in
+    --write) write=1 ;;
+    portable | packages | fuzz) checks+=("$word") ;;
+    *)
+      printf 'error: %s is no check\n  hint: %s [--write] [portable] [packages] [fuzz]\n' "$word" "$0" >&2
+      exit 2
+      ;;
+  esac
+done
+[[ ${#checks[@]} -gt 0 ]] || checks=(portable packages fuzz)
+[[ -f build/release/CTestTestfile.cmake ]] || {
+  printf 'error: there is no build with tests in build/release\n  hint: tools/setup/build.sh\n' >&2
+  exit 3
+}
+
+logs="$(mktemp -d)"
+trap 'rm -rf "$logs"' EXIT
+
+tests() { ctest --test-dir build/release --output-on-failure --no-tests=error -R "$1"; }
+run_portable() {
+  tools/setup/build_portable.sh && DYNAMICCL_PORTABLE_MACHINE=aarch64 tools/setup/build_portable.sh &&
+    tests 'other_machine|old_glibc|PortableObjects'
+}
+run_packages() { tools/setup/build_packages.sh && tests packages_; }
+run_fuzz() { tools/fuzz/fuzz.py --seconds 1800; }
+
+rows=() verdict=0
+for check in "${checks[@]}"; do
+  printf '==> %s\n' "$check"
+  began=$SECONDS
+  "run_$check" 2>&1 | tee "$logs/$check"
+  outcome=passed
+  [[ ${PIPESTATUS[0]} -eq 0 ]] || { outcome=FAILED verdict=1; }
+  summary="$(grep -E 'tests passed|tests failed|executions' "$logs/$check" | tail -n 1 | sed 's/|/ /g')"
+  skipped="$(grep -cE '\*\*\*Skipped' "$logs/$check")"
+  rows+=("| $check | $outcome | $(((SECONDS - began + 59) / 60)) | ${summary:-no summary}; $skipped skipped |")
+done
+
+table() {
+  printf '# Long checks\n\nWhat CI has no time for, run by `tools/checks/long.sh --write`. Last run: %s, version %s at commit %s, %s cores.\n\n' \
+    "$(date -u +%F)" "$(cat VERSION)" "$(git rev-parse --short HEAD)" "$(nproc)"
+  printf '| check | outcome | minutes | summary |\n|---|---|---|---|\n'
+  printf '%s\n' "${rows[@]}"
+}
+table
+[[ $write -eq 0 ]] || table >docs/results/long-checks.md
+exit "$verdict"

@@ -187,6 +187,7 @@ class GuardedKey {
   std::vector<CollectiveConfig> harmless_;
   KeyAccount account_;
   PairedTimes pairs_;  // samples of NCCL's choice beside calls of the choice
+  // Tests log(NCCL's time / the choice's): a mean below -kLeastGain says that NCCL's choice is faster.
   BettingTest slower_{
       -kLeastGain,
       kWinsorisedRatio};  // of log(NCCL's time / the choice's): below -kLeastGain, NCCL's is faster

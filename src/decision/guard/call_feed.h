@@ -30,8 +30,8 @@ struct DecidedCall {
 };
 
 // A ring with one writer and one reader, without allocation, lock or system call, so it may be written while
-// NCCL decides a call. The communicator's leader owns it. When the ring is full the newest call is lost and
-// counted; nothing waits.
+// NCCL decides a call. The communicator's record and its table guard share it (plugin/runtime). When the ring
+// is full the newest call is lost and counted; nothing waits.
 class CallFeed {
  public:
   // Issuing thread only.

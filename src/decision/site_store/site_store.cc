@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// Seconds by which an entry may come from the future: clocks of hosts differ.
+// Seconds by which an entry may come from the future before a clock must have been set back.
 constexpr int64_t kDay = 24 * 3600;
 
 uint32_t SaturatingSum(uint32_t a, uint32_t b) {

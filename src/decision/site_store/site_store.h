@@ -60,8 +60,8 @@ inline constexpr int64_t kForgottenSeconds = 180LL * 24 * 3600;
 // Entries at most: far more than the keys of a site's jobs, and 1 MiB of file.
 inline constexpr size_t kMaxSiteEntries = 16384;
 
-// The entries in memory. A value; one thread at a time. Merging is free of order for entries of equal config,
-// so jobs that end at the same time may add in any order.
+// The entries in memory. A value; one thread at a time. Pairs and runs of equal configs add up, so jobs that
+// end at the same time may add theirs in any order.
 class SiteStore {
  public:
   // Adds what a run confirmed. The same config adds its pairs and runs to what is known; another config

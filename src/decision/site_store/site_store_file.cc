@@ -154,7 +154,7 @@ Result<UniqueFd> Lock(const std::string& path, int64_t patience_ns) {
     return WithHint(MakeError(ErrorKind::kUnavailable, "{}.lock: {}", path, ErrnoText(errno)),
                     "check that its folder exists and may be written to");
   }
-  // 20 ms between two tries: the holder needs a few milliseconds for its file.
+  // Nanoseconds between two tries.
   constexpr int64_t kBetweenTriesNs = 20'000'000;
   for (int64_t waited = 0; waited <= patience_ns; waited += kBetweenTriesNs) {
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writing stops at the first value that JSON cannot hold. Reading checks the end line first of all, so that a
+// cut file gives one clear error.
 #include "traces/format/json_lines.h"
 
 #define XXH_INLINE_ALL

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tables of the cost model are arrays of rows, one for each algorithm with a number for each protocol.
+// Reading checks all sizes and ranges.
 #include "traces/format/measurement_json.h"
 
 #include <cmath>
@@ -10,6 +12,7 @@ Json LinkToJson(const LinkParameters& link) {
   return {{"latency_us", link.latency_us}, {"bandwidth_gbps", link.bandwidth_gbps}};
 }
 
+// One array for each algorithm.
 Json TableToJson(const double (&table)[kAlgorithms][kProtocols]) {
   Json rows = Json::array();
   for (const auto& row : table) rows.push_back(Json(std::vector<double>(std::begin(row), std::end(row))));
@@ -17,6 +20,7 @@ Json TableToJson(const double (&table)[kAlgorithms][kProtocols]) {
 }
 
 template <typename T>
+// An integer in a range that fits T.
 T NarrowField(const Json& json, const char* name, int64_t minimum, int64_t maximum) {
   return static_cast<T>(IntegerField(json, name, minimum, maximum));
 }
@@ -39,6 +43,7 @@ void TableField(const Json& json, const char* name, double (&table)[kAlgorithms]
 
 // null: not known.
 template <typename T>
+// A value by its name; JSON's null gives `absent`, or is an error where that is empty.
 T NamedField(const Json& json, const char* name, std::optional<T> (*parse)(std::string_view),
              std::optional<T> absent) {
   const Json& value = json.at(name);
@@ -102,7 +107,7 @@ MeasurementContext ContextFromJson(const Json& json) {
   constants.ring_ll128_channel_bandwidth = NumberField(json, "ring_ll128_channel_bandwidth");
   constants.tree_ll128_channel_bandwidth = NumberField(json, "tree_ll128_channel_bandwidth");
   constants.tree_channel_bandwidth = NumberField(json, "tree_channel_bandwidth");
-  // Files from before this key are of models with the corrections.
+  // Files from before this key hold models with the corrections.
   context.model.gpu_corrections = json.value("gpu_corrections", true);
   return context;
 }

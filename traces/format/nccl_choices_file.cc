@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Order of the lines: machines, releases, communicators, choices, costs. The last three kinds carry "of", a
+// list of the releases (and collectives) that share the line: most releases choose alike, so the file is a
+// fraction of what it would be otherwise. A reader refuses a line about something that has no line before it.
 #include "traces/format/nccl_choices_file.h"
 
 #include <algorithm>
@@ -15,15 +18,17 @@ namespace {
 
 constexpr const char* kMagic = "dynamiccl-nccl-choices";
 constexpr int kVersion = 1;
+// Threads of a channel at most: a CUDA block has no more.
 constexpr int kMaxThreads = 1024;
 
 // ---- writing ----
 
-// Shortest text of six digits.
+// The value nearest to `value` that has six digits, so that equal costs have equal texts.
 double SixDigits(double value) {
   return std::stod(fmt::format("{:.6g}", value));
 }
 
+// A graph is an array of eight fields, in the order of GraphFromJson.
 Json GraphToJson(const NcclGraph& graph) {
   return Json::array({graph.pattern, graph.channels, graph.intra_gbps, graph.inter_gbps, graph.latency_us,
                       graph.intra_type, graph.inter_type, graph.same_channels});
@@ -53,6 +58,7 @@ Json PairsToJson(const std::vector<NcclPair>& pairs) {
   return names;
 }
 
+// Rows of [bytes, index into "pairs", channels, threads].
 Json ChoicesToJson(const NcclCalls& calls) {
   std::vector<NcclPair> pairs;
   Json rows = Json::array();
@@ -65,6 +71,7 @@ Json ChoicesToJson(const NcclCalls& calls) {
   return {{"kind", "choices"}, {"pairs", PairsToJson(pairs)}, {"rows", rows}};
 }
 
+// Rows of microseconds in the order of "pairs"; null where there is no cost.
 Json CostsToJson(const NcclCalls& calls) {
   Json rows = Json::array();
   for (const NcclCall& call : calls.calls) {
@@ -76,10 +83,11 @@ Json CostsToJson(const NcclCalls& calls) {
   return {{"kind", "costs"}, {"pairs", PairsToJson(calls.pairs)}, {"rows", rows}};
 }
 
-// Lines that are equal but for the release and the collective become one, in the order of their first.
+// Collects lines. Lines that are equal but for the release and the collective become one, in the order of
+// their first.
 class SharedLines {
  public:
-  // `whose`: a release, or a release and a collective.
+  // `whose` is a release, or a release and a collective.
   void Add(const NcclWorld& world, Json json, Json whose) {
     json["world"] = WorldToJson(world);
     const auto [place, fresh] = places_.insert({json.dump(), lines_.size()});
@@ -98,7 +106,7 @@ class SharedLines {
   size_t size() const { return lines_.size(); }
 
  private:
-  std::vector<std::pair<Json, Json>> lines_;  // and whose they are
+  std::vector<std::pair<Json, Json>> lines_;  // each line, and the list of those that share it
   std::unordered_map<std::string, size_t> places_;
 };
 
@@ -118,7 +126,7 @@ Status AppendHead(std::string& text, const NcclChoices& choices) {
   return {};
 }
 
-// In the order in which a reader needs them.
+// The shared lines, in the order in which a reader needs them.
 struct Body {
   SharedLines communicators;
   SharedLines choices;
@@ -225,6 +233,7 @@ NcclCommunicator CommunicatorFromJson(const Json& json) {
   return communicator;
 }
 
+// Reads line by line. Everything that a line refers to must have come before it.
 class Parser {
  public:
   void ReadHeader(const Json& json) { CheckMagic(json, kMagic, kVersion, "file of NCCL's choices"); }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reader and writer of .ctrace sections that keep one block in memory. The content hash covers bytes before
+// and behind itself, so it is computed while bytes pass and written, or compared, at the end of the section.
 #include "traces/format/record_stream.h"
 
 #define XXH_INLINE_ALL
@@ -22,7 +24,7 @@ constexpr size_t kHash = offsetof(TraceHeader, content_hash);
 // TraceHeader::content_hash of a section that comes in pieces.
 class RunningHash {
  public:
-  // With what stands between the header and the first record.
+  // Begins with the bytes between the header's checksum and the first record.
   void Begin(std::span<const std::byte> header, std::span<const std::byte> segment) {
     XXH3_64bits_reset(&state_);
     Update(header.subspan(kBefore, kHash - kBefore));
@@ -36,19 +38,20 @@ class RunningHash {
   XXH3_state_t state_;
 };
 
-// A section's header as it lies on disk: filled up with zeros.
+// A section's header as it lies on disk, filled up with zeros.
 std::vector<std::byte> PaddedHeader(const TraceHeader& header) {
   std::vector<std::byte> bytes(kTraceHeaderBytes);
   std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;
 }
 
+// Writes a .ctrace file: for each section a header and one segment.
 class TraceFile final : public RecordWriter {
  public:
   explicit TraceFile(const std::string& path)
       : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {}
 
-  // The hash stands before what it is of: it is put in when the section ends.
+  // The hash stands before the bytes that it covers, so it is written when the section ends.
   Status BeginSection(const TraceSection& description, uint64_t records) override {
     start_ = stream_.tellp();
     const std::vector<std::byte> header = PaddedHeader(HeaderOf(description, records));
@@ -88,11 +91,12 @@ class TraceFile final : public RecordWriter {
 
   std::string path_;
   std::ofstream stream_;
-  std::streampos start_;  // of the section
+  // Offset of the section.
+  std::streampos start_;
   RunningHash hash_;
 };
 
-// A finished section as this build writes it: one segment of records in order, without a table.
+// True for a finished section as this build writes it: one segment of records in order, without a table.
 bool IsStreamable(const TraceHeader& header) {
   return (header.flags & kTraceFinished) != 0 && header.header_bytes == kTraceHeaderBytes &&
          header.first_segment == kTraceHeaderBytes && header.record_bytes == sizeof(TraceRecord) &&
@@ -102,7 +106,7 @@ bool IsStreamable(const TraceHeader& header) {
          header.section_bytes == kTraceHeaderBytes + header.segment_bytes;
 }
 
-// One section of a .ctrace file after the other.
+// Reads the sections of a .ctrace file one after the other.
 class SectionStream {
  public:
   SectionStream(ByteSource& bytes, RecordSink& sink) : bytes_(bytes), sink_(sink) {}
@@ -165,7 +169,8 @@ class SectionStream {
 
   ByteSource& bytes_;
   RecordSink& sink_;
-  size_t offset_ = 0;  // of the section
+  // Offset of the section.
+  size_t offset_ = 0;
   RunningHash hash_;
   std::vector<TraceRecord> records_;
 };

@@ -74,7 +74,7 @@ Json ContextToJson(const MeasurementContext& context) {
           {"gpu_corrections", context.model.gpu_corrections}};
 }
 
-// A float as a double prints 9 to 17 digits and comes back as the same float.
+// A float is written as a double with 9 to 17 digits and comes back as the same float.
 Json RowToJson(const Measurement& row) {
   Json json = {{"kind", "row"},
                {"topology", row.topology},

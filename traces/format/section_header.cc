@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fields are copied one by one; texts end with a zero byte within their field.
 #include "traces/format/section_header.h"
 
 #define XXH_INLINE_ALL
@@ -11,6 +12,7 @@ namespace dynamiccl {
 namespace {
 
 template <size_t N>
+// Copies as much of the text as leaves room for the zero byte.
 void CopyText(char (&field)[N], const std::string& text) {
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Records are checked by hash before they are parsed: a wrong hash on the last line is a torn write, anywhere
+// else it is damage, and a right hash with wrong content is an error of the writer.
 #include "traces/format/sweep_journal.h"
 
 #include <fcntl.h>
@@ -18,13 +20,14 @@ namespace {
 
 constexpr const char* kMagic = "dynamiccl-sweep-journal";
 constexpr int kVersion = 1;
+// Hexadecimal digits of a hash.
 constexpr size_t kHashLetters = 16;
 
 std::string HashOf(std::string_view text) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
-// What the next record may be depends on what came before.
+// Reads record by record; the records before decide what a record may be.
 class Reader {
  public:
   void Read(const Json& json, bool first) {
@@ -50,7 +53,7 @@ class Reader {
   }
 
  private:
-  // Each slice tells its topology's context again.
+  // Each slice gives its topology's context again; the last one counts.
   void ReadContext(const Json& json) {
     journal_.measured.library = json.at("library").get<std::string>();
     journal_.measured.machine = json.at("machine").get<std::string>();
@@ -64,6 +67,7 @@ class Reader {
       *known = std::move(context);
   }
 
+  // Adds the repeats to the row of their cell. NCCL's own choice is one cell, whatever config it used.
   void ReadVisit(const Json& json) {
     Measurement row = RowFromJson(json);
     visits_s_ += NumberField(json, "seconds");
@@ -89,17 +93,17 @@ class Reader {
   }
 
   SweepJournal journal_;
-  double visits_s_ = 0;  // of a slice that has not ended
+  double visits_s_ = 0;  // seconds of a slice that has not ended
 };
 
-// The JSON of a record, empty where the line is damaged.
+// The JSON of a record; empty if the line is damaged.
 std::string_view TextOf(std::string_view line) {
   if (line.size() < kHashLetters + 1 || line[kHashLetters] != ' ') return {};
   const std::string_view text = line.substr(kHashLetters + 1);
   return HashOf(text) == line.substr(0, kHashLetters) ? text : std::string_view();
 }
 
-// Lines whose hash is right are what a sweep wrote; what they say may still be wrong.
+// A sweep wrote the lines whose hash is right, but their content may still be wrong.
 Status ReadLine(Reader& reader, std::string_view text, bool first, const std::string& place) {
   try {
     reader.Read(Json::parse(text), first);

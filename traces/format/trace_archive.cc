@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The writer collects records until a block is full. The reader checks a block's header, then its payload's
+// hash, then its place in the archive. In salvage, a damaged block is skipped by looking for the next header
+// with a right checksum, byte by byte.
 #include "traces/format/trace_archive.h"
 
 #define XXH_INLINE_ALL
@@ -17,7 +20,8 @@
 namespace dynamiccl {
 namespace {
 
-constexpr size_t kMaxPayload = 8u << 20;  // twice the longest block uncompressed
+// Bytes of a block's payload at most: twice the longest block uncompressed.
+constexpr size_t kMaxPayload = 8u << 20;
 
 template <typename Header>
 void SetChecksum(Header& header) {
@@ -43,6 +47,7 @@ void PutBlock(std::ostream& stream, ArchiveBlockHeader header, std::span<const s
   Put(stream, payload.data(), payload.size());
 }
 
+// A block header without the fields that PutBlock fills in.
 ArchiveBlockHeader BlockOf(ArchiveBlockKind kind, size_t section, size_t records, uint64_t first_record) {
   ArchiveBlockHeader header{};
   header.kind = static_cast<uint32_t>(kind);
@@ -52,7 +57,7 @@ ArchiveBlockHeader BlockOf(ArchiveBlockKind kind, size_t section, size_t records
   return header;
 }
 
-// Puts a trace block by block, keeping the records of one block.
+// Writes a trace block by block and keeps the records of one block.
 class BlockWriter {
  public:
   explicit BlockWriter(std::ostream& stream) : stream_(stream) {
@@ -79,7 +84,7 @@ class BlockWriter {
       if (pending_.size() == kArchiveBlockRecords) EndSection();
     }
   }
-  // Puts what is left of the section's records.
+  // Writes the rest of the section's records.
   void EndSection() {
     if (pending_.empty()) return;
     PutBlock(stream_, BlockOf(ArchiveBlockKind::kRecords, sections_ - 1, pending_.size(), first_),
@@ -94,10 +99,11 @@ class BlockWriter {
   std::ostream& stream_;
   std::vector<TraceRecord> pending_;
   size_t sections_ = 0;
-  uint64_t first_ = 0;    // of the section, index of pending_'s first record
-  uint64_t records_ = 0;  // of all sections
+  uint64_t first_ = 0;    // index in the section of pending_'s first record
+  uint64_t records_ = 0;  // number in all sections
 };
 
+// A BlockWriter to a file.
 class ArchiveFile final : public RecordWriter {
  public:
   explicit ArchiveFile(const std::string& path)
@@ -135,6 +141,7 @@ class ArchiveFile final : public RecordWriter {
 
 // ---- reading ----
 
+// Reads an archive into a sink.
 class ArchiveParser {
  public:
   ArchiveParser(ByteSource& bytes, RecordSink& sink, TraceReading reading)
@@ -171,7 +178,7 @@ class ArchiveParser {
     return {};
   }
 
-  // At offset_; moves it behind the block when all of it is right.
+  // Reads the block at offset_, and moves offset_ behind it when all of it is right.
   Status ReadBlock() {
     DYNAMICCL_TRY(const ArchiveBlockHeader header, BlockHeaderAt(offset_));
     DYNAMICCL_TRY(const auto payload, bytes_.Read(offset_ + sizeof(header), header.payload_bytes));
@@ -197,6 +204,7 @@ class ArchiveParser {
     return header;
   }
 
+  // Moves offset_ to the next block header that is right, or to the end.
   void FindNextBlock() {
     for (++offset_; offset_ + sizeof(ArchiveBlockHeader) <= bytes_.size(); ++offset_) {
       if (BlockHeaderAt(offset_)) return;
@@ -254,6 +262,7 @@ class ArchiveParser {
     return sink_.BeginSection(section, records);
   }
 
+  // True if the section has all of its records.
   bool Complete() const { return !open_ || taken_records_ == wanted_records_; }
 
   Status FinishSection() {
@@ -269,11 +278,11 @@ class ArchiveParser {
   bool ended_ = false;
   uint32_t next_section_ = 0;
   bool open_ = false;            // a section has begun
-  uint64_t wanted_records_ = 0;  // of it
+  uint64_t wanted_records_ = 0;  // number that its description gives
   uint64_t taken_records_ = 0;
 };
 
-// The trace in memory.
+// Collects the trace in memory.
 class TraceSink final : public RecordSink {
  public:
   Status BeginSection(const TraceSection& description, uint64_t) override {
@@ -293,6 +302,7 @@ class TraceSink final : public RecordSink {
   Trace trace;
 };
 
+// Puts the archive's name before an error.
 Status Named(const Status& status, const std::string& name) {
   if (status) return status;
   return WithHint(Wrap(status.error(), name), "`dynamiccl trace recover` takes what is whole");

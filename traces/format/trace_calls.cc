@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Three passes over the records: communicators first, then calls and marks in order, then the tuner's
+// answers.
 #include "traces/format/trace_calls.h"
 
 #define XXH_INLINE_ALL
@@ -12,7 +14,8 @@
 namespace dynamiccl {
 namespace {
 
-using CallKey = std::tuple<uint32_t, uint64_t, uint16_t>;  // communicator, call number, index in group
+// Communicator, call number, index in group.
+using CallKey = std::tuple<uint32_t, uint64_t, uint16_t>;
 
 CallKey KeyOf(const TraceRecord& record) {
   return {record.communicator, record.call_number, record.index_in_group};
@@ -22,9 +25,10 @@ bool IsKind(const TraceRecord& record, RecordKind kind) {
   return record.kind == static_cast<uint16_t>(kind);
 }
 
+// The result in the making.
 struct Builder {
   SectionCalls result;
-  std::map<CallKey, size_t> position;  // of a call in result.calls
+  std::map<CallKey, size_t> position;  // index in result.calls
   int64_t step = -1;
 
   void TakeCall(const TraceRecord& record) {
@@ -33,7 +37,7 @@ struct Builder {
       ++result.without_communicator;
       return;
     }
-    // Sends and receives have no choice, and numbers of their own in a group: they would hide its
+    // Sends and receives have no choice, but numbers of their own in a group, which would hide its
     // collectives.
     if (IsKind(record, RecordKind::kCollective)) position[KeyOf(record)] = result.calls.size();
     result.calls.push_back({.issued = IssuedCallOf(record, communicator->second),
@@ -79,7 +83,7 @@ void AppendOperation(ByteWriter& bytes, const IssuedCall& issued, uint64_t first
 
 SectionCalls CallsOf(const TraceSection& section) {
   Builder builder;
-  // A communicator's number is never used twice by a process, so all of them may be known first.
+  // A process never uses a communicator's number twice, so all of them may be known first.
   for (const TraceRecord& record : section.records) {
     if (IsKind(record, RecordKind::kCommunicator))
       builder.result.communicators[record.communicator] = CommunicatorOf(record);

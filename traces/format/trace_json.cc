@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerations are written by name, and as a number where this build knows no name for it: nothing is lost
-// either way.
+// A section is a line, and each of its records a line after it. Enumerations are written by name, and as a
+// number where this build knows no name for it, so nothing is lost either way.
 #include "traces/format/trace_json.h"
 
 #include <iterator>
@@ -29,19 +29,21 @@ constexpr const char* kKindNames[] = {"None",
 constexpr const char* kDurationSourceNames[] = {"none",          "imported",   "stream",
                                                 "kernel_stamps", "event_pair", "kernel_arrival"};
 
-// Names of an enumeration as a list, for reading and writing alike. `base` is the number of names[0].
+// Names of an enumeration, for reading and writing alike. `base` is the number of names[0].
 struct NameList {
   std::vector<std::string> names;
   int base = 0;
 };
 
 template <typename Enum>
+// The names of `count` values from `base` on.
 NameList NamesOf(int base, int count) {
   NameList list{{}, base};
   for (int i = 0; i < count; ++i) list.names.emplace_back(Name(static_cast<Enum>(base + i)));
   return list;
 }
 
+// The names of all enumerations of a record.
 struct Vocabulary {
   NameList kinds{{std::begin(kKindNames), std::end(kKindNames)}};
   NameList collectives = NamesOf<Collective>(0, kCollectives);
@@ -62,6 +64,7 @@ const Vocabulary& Words() {
   return vocabulary;
 }
 
+// The name of a number, or the number itself where it has none.
 Json NameOrNumber(const NameList& list, int number) {
   const int index = number - list.base;
   if (index < 0 || index >= static_cast<int>(list.names.size())) return number;
@@ -70,6 +73,7 @@ Json NameOrNumber(const NameList& list, int number) {
 
 // A name, or a number of those that the record has room for.
 template <typename T>
+// The number of a name. A number is taken as it is, if the record has room for it.
 T NumberOf(const NameList& list, const Json& json, const char* field) {
   const Json& value = json.at(field);
   if (value.is_number_integer()) {
@@ -83,8 +87,8 @@ T NumberOf(const NameList& list, const Json& json, const char* field) {
   throw LineError{fmt::format("'{}' is \"{}\", which is no {}", field, name, field)};
 }
 
-// One field of a record with its JSON name: X(member, default, name list or nullptr). The kind and labels are
-// apart.
+// One field of a record with its JSON name: X(member, default, name list or nullptr). Kind, time and labels
+// are not among them, because they have forms of their own.
 #define DYNAMICCL_RECORD_FIELDS(X)                 \
   X(call_number, 0, nullptr)                       \
   X(bytes, 0, nullptr)                             \
@@ -107,12 +111,14 @@ T NumberOf(const NameList& list, const Json& json, const char* field) {
   X(duration_ns, 0, nullptr)
 
 template <typename T>
+// Writes a field unless it has its empty value.
 void PutField(Json& json, const char* name, T value, T absent, const NameList* list) {
   if (value == absent) return;
   json[name] = list == nullptr ? Json(value) : NameOrNumber(*list, value);
 }
 
 template <typename T>
+// Reads a field; a missing one has its empty value.
 void TakeField(const Json& json, const char* name, T& value, T absent, const NameList* list) {
   value = absent;
   const auto found = json.find(name);
@@ -156,6 +162,7 @@ TraceRecord RecordFromJson(const Json& json) {
   return record;
 }
 
+// An anchor is [monotonic ns, realtime ns].
 Json AnchorToJson(const ClockAnchor& anchor) {
   return {anchor.monotonic_ns, anchor.realtime_ns};
 }

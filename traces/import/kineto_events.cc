@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file streams by in pieces; of an event, the first members tell whether it matters (Kineto writes
+// The file streams by in pieces. The first members of an event tell whether it matters (Kineto writes
 // category and name first), and the rest of most events is never looked into.
 #include "traces/import/kineto_events.h"
 
@@ -12,6 +12,7 @@
 namespace dynamiccl {
 namespace {
 
+// An argument of an event, and the member that it fills.
 struct NumberArgument {
   std::string_view key;
   int64_t KinetoEvent::*member;
@@ -36,6 +37,7 @@ constexpr TextArgument kTextArguments[] = {{"Collective name", &KinetoEvent::col
                                            {"Process Group ID", &KinetoEvent::group_name},
                                            {"Input type", &KinetoEvent::input_type}};
 
+// What an event is for this reader.
 enum class EventUse { kNone, kComm, kAnnotation, kKernel, kStep, kLaunch };
 
 EventUse UseOf(std::string_view category, std::string_view name) {
@@ -71,6 +73,7 @@ std::string_view Unquoted(std::string_view text) {
   return text.size() >= 2 && text.front() == '"' ? text.substr(1, text.size() - 2) : text;
 }
 
+// Reads one file.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
@@ -103,6 +106,7 @@ class Reader {
     return MakeError(ErrorKind::kCorrupt, "{}: byte {}: {}", path_, offset, what);
   }
 
+  // Reads the head's members about the job.
   Status TakeMember(std::string_view key, std::string_view text, uint64_t offset) {
     if (key == "baseTimeNanoseconds") file_.base_ns = JsonInteger(text).value_or(0);
     if (key != "distributedInfo") return {};
@@ -128,6 +132,7 @@ class Reader {
     file_.groups.push_back(std::move(group));
   }
 
+  // Judges an event as soon as its category and name are known.
   Status TakeEvent(std::string_view text, uint64_t offset) {
     RawEvent raw;
     EventUse use = EventUse::kNone;
@@ -199,6 +204,7 @@ class Reader {
     }
   }
 
+  // The value itself, or the first value inside its arrays.
   static std::string_view FirstScalar(std::string_view value) {
     while (value.starts_with('[')) {
       size_t at = 0;
@@ -207,8 +213,8 @@ class Reader {
     return value;
   }
 
-  // [[3,4],[5]] -> 12. A product beyond 64 bits is no tensor: it counts as absent, as does what has no
-  // dimensions at all.
+  // [[3,4],[5]] -> 12. A product beyond 64 bits is no tensor; it counts as absent, as does a value without
+  // dimensions.
   static int64_t ElementsOfFirstTensor(std::string_view dimensions) {
     size_t first = 0;
     const auto tensor = NextJsonElement(dimensions, first);

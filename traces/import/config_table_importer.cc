@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of times of forced configs as comma-separated text: what a sweep by other means leaves. Grammar:
-// docs/formats/config_table.md. Rows of the same cell and config become its repeats.
+// A table with times of forced configs as comma-separated text: what a sweep by other means leaves. Grammar:
+// docs/formats/config_table.md. Rows of the same cell and config become its repeats. Example:
+//     # measured with our own harness
+//     collective,ranks,bytes,algorithm,protocol,channels,us
+//     AllReduce,8,1048576,Ring,LL128,8,93.2
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,6 +20,7 @@
 namespace dynamiccl {
 namespace {
 
+// The columns that are read; others are the user's own.
 enum Column {
   kTopology,
   kCollective,
@@ -33,8 +37,10 @@ constexpr std::array<std::string_view, kColumns> kNames = {
     "topology", "collective", "ranks", "nodes", "bytes", "algorithm", "protocol", "channels", "us"};
 constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
 
+// Reads line by line into a measurement file.
 class TableParser {
  public:
+  // `path` names topologies and stands in errors.
   explicit TableParser(const std::string& path) : path_(path), stem_(std::filesystem::path(path).stem()) {
     file_.library = "config table " + std::filesystem::path(path).filename().string();
   }
@@ -61,6 +67,7 @@ class TableParser {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
   }
 
+  // Finds the columns by name; one name twice is an error.
   Status TakeHeader(const std::vector<std::string_view>& fields) {
     header_.emplace();
     header_->fill(-1);
@@ -84,6 +91,7 @@ class TableParser {
     return place < 0 ? std::string_view() : fields[static_cast<size_t>(place)];
   }
 
+  // A number from 1 to `most` under a column.
   Result<uint64_t> Count(const std::vector<std::string_view>& fields, Column column, uint64_t most) const {
     const auto value = NumberIn<uint64_t>(Field(fields, column));
     if (value && *value >= 1 && *value <= most) return *value;
@@ -110,6 +118,7 @@ class TableParser {
     return {};
   }
 
+  // The config of a row; without an algorithm, the library's own choice.
   Result<CollectiveConfig> ConfigOf(const std::vector<std::string_view>& fields) {
     CollectiveConfig config = kLeaveNcclAlone;
     const std::string_view algorithm = Field(fields, kAlgorithm);
@@ -135,7 +144,7 @@ class TableParser {
     return config;
   }
 
-  // Its own name and the ranks: one name may stand for several sizes of communicator.
+  // The topology's own name and the ranks: one name may stand for several sizes of communicator.
   Result<std::string> TopologyOf(const std::vector<std::string_view>& fields) {
     DYNAMICCL_TRY(const uint64_t ranks, Count(fields, kRanks, 1 << 20));
     uint64_t nodes = 1;
@@ -156,6 +165,7 @@ class TableParser {
     return name;
   }
 
+  // Adds a time to the row of its cell and config.
   void Append(Measurement row, float microseconds) {
     const auto key = std::tuple(row.topology, row.collective, row.bytes, row.config.algorithm,
                                 row.config.protocol, row.config.channels);
@@ -168,7 +178,8 @@ class TableParser {
   std::string stem_;
   size_t line_number_ = 0;
   size_t width_ = 0;
-  std::optional<std::array<int, kColumns>> header_;  // by Column: its place; -1: not there
+  // By Column: its place; -1: not there. Empty before the header line.
+  std::optional<std::array<int, kColumns>> header_;
   std::map<std::string, uint64_t> nodes_of_;
   std::map<std::tuple<std::string, Collective, uint64_t, Algorithm, Protocol, uint8_t>, size_t> row_of_;
   uint64_t untold_channels_ = 0;

@@ -3,6 +3,12 @@
 // protocol and channels from TUNING, communicators from INIT. A section is one device of one process, which
 // is one rank. Where processes have cut each other's lines and the ranks no longer agree, the rank with most
 // calls is kept alone.
+//
+// The lines of one rank come in this order, and the importer joins choices with calls by their bytes:
+//     AllReduce: opCount 1e sendbuff ... comm 0x3c85b900 [nranks=8] stream 0x3d187ce0
+//     AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..7}
+// NCCL may choose once for several calls of a group that are alike, so a choice may be of the sum of some
+// calls.
 #include <algorithm>
 #include <istream>
 #include <map>
@@ -18,26 +24,32 @@
 namespace dynamiccl {
 namespace {
 
-// Lines have no times: this far apart.
+// Lines have no times: calls stand this many nanoseconds a line apart.
 constexpr int64_t kLineNs = 1000;
-// TUNING lines follow their group; what waits longer got none.
+// Calls that wait for a choice at most. TUNING lines follow their group, so a call that waits longer got
+// none.
 constexpr size_t kMaxWaiting = 4096;
 
+// A call and what joins it with others.
 struct LoggedCall {
   ImportedCall call;
-  uint64_t operation = 0;  // opCount: one for all calls of a group, in newer releases one for each call
-  uint64_t block = 0;      // calls between two lines of TUNING
+  // opCount: one for all calls of a group; in newer releases one for each call.
+  uint64_t operation = 0;
+  // Number of the run of calls between two lines of TUNING.
+  uint64_t block = 0;
+  // "pointer generation", as KeyOf makes it.
   std::string communicator;
   int32_t n_ranks = 1;
 };
 
+// What INIT lines contain about a pointer.
 struct KnownCommunicator {
   CommunicatorInfo info;
   bool told = false;   // an INIT line named its id
-  int generation = 0;  // pointers are used again
+  int generation = 0;  // counts communicators, because pointers are used again
 };
 
-// One device of one process.
+// The lines of one device of one process, and the section that is built from them.
 class LoggedRank {
  public:
   LoggedRank(const DebugPiece& piece) {
@@ -45,6 +57,7 @@ class LoggedRank {
     process_id_ = piece.process_id;
   }
 
+  // Adds an INIT line. Another id at a known pointer is another communicator.
   void Take(const DebugCommunicator& line) {
     KnownCommunicator& known = communicators_[std::string(line.communicator)];
     if (known.told && line.id != 0 && line.id != known.info.id) known = {{}, false, known.generation + 1};
@@ -57,6 +70,7 @@ class LoggedRank {
     if (line.n_ranks > world_) std::tie(world_, rank_) = std::pair(line.n_ranks, line.rank);
   }
 
+  // Adds a call at the time `now_ns`.
   void Take(const DebugCall& line, int64_t now_ns) {
     LoggedCall logged;
     IssuedCall& issued = logged.call.issued;
@@ -82,11 +96,13 @@ class LoggedRank {
     AppendTo(group, std::move(logged));
   }
 
+  // Adds a choice to the call, or the run of calls, that it is about.
   void Take(const DebugChoice& choice) {
     chosen_before_ = true;
     if (!ChooseOne(choice) && !ChooseRun(choice)) ++strayed_choices_;
   }
 
+  // A call of this rank was cut in the log.
   void CountCut() { ++cut_calls_; }
 
   uint64_t calls() const { return calls_.size(); }
@@ -94,6 +110,7 @@ class LoggedRank {
   uint64_t strayed_choices() const { return strayed_choices_; }
   int32_t rank() const { return rank_; }
 
+  // Builds the section, with a count of what the log does not contain.
   RankSection Build(const std::string& library) const {
     RankSection section("nccl-debug", kTraceMirrored);
     section.section().rank = rank_;
@@ -115,6 +132,7 @@ class LoggedRank {
   }
 
  private:
+  // Number of calls without a choice.
   uint64_t Unchosen() const {
     return static_cast<uint64_t>(std::count_if(calls_.begin(), calls_.end(), [](const LoggedCall& call) {
       return call.call.chosen == kLeaveNcclAlone;
@@ -133,6 +151,7 @@ class LoggedRank {
     return groups_.size() - 1;
   }
 
+  // Adds the call to its group; a collective then waits for its choice.
   void AppendTo(size_t group, LoggedCall logged) {
     logged.communicator = KeyOf(logged.communicator);
     groups_[group].push_back(calls_.size());
@@ -142,11 +161,13 @@ class LoggedRank {
     calls_.push_back(std::move(logged));
   }
 
+  // The pointer and how often it was used before.
   std::string KeyOf(const std::string& pointer) const {
     const auto known = communicators_.find(pointer);
     return fmt::format("{} {}", pointer, known == communicators_.end() ? 0 : known->second.generation);
   }
 
+  // The communicator as INIT lines describe it. Without such a line its id comes from its key.
   CommunicatorInfo InfoOf(const LoggedCall& logged) const {
     const auto known = communicators_.find(logged.communicator.substr(0, logged.communicator.find(' ')));
     if (known != communicators_.end() && known->second.info.n_ranks == logged.n_ranks)
@@ -156,7 +177,8 @@ class LoggedRank {
     return {IdOfName("nccl-debug " + logged.communicator), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1};
   }
 
-  // TUNING tells the bytes of one rank for calls that share out, in all releases but some.
+  // True if the choice may be about calls of `bytes` in all. TUNING prints the bytes of one rank for calls
+  // that share out, in all releases but some.
   bool Fits(const DebugChoice& choice, const LoggedCall& logged, uint64_t bytes) const {
     const Collective collective = logged.call.issued.call.collective;
     if (choice.collective && *choice.collective != collective) return false;
@@ -164,6 +186,7 @@ class LoggedRank {
     return choice.bytes == bytes || (shares && choice.bytes * static_cast<uint64_t>(logged.n_ranks) == bytes);
   }
 
+  // Gives the choice to the first waiting call of its size.
   bool ChooseOne(const DebugChoice& choice) {
     for (size_t i = 0; i < waiting_.size(); ++i) {
       const LoggedCall& logged = calls_[waiting_[i]];
@@ -174,8 +197,8 @@ class LoggedRank {
     return false;
   }
 
-  // NCCL decides at once for calls of a group that are alike: in order of falling size, some that follow each
-  // other make up the bytes.
+  // NCCL decides once for calls of a group that are alike: in the order of falling size, some that follow
+  // each other make up the bytes.
   bool ChooseRun(const DebugChoice& choice) {
     std::vector<size_t> sorted = waiting_;
     std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) {
@@ -195,6 +218,7 @@ class LoggedRank {
     return false;
   }
 
+  // True for calls for which NCCL may decide together.
   bool SameKind(size_t a, size_t b) const {
     const auto kind = [&](size_t i) {
       const CollectiveCall& shape = calls_[i].call.issued.call;
@@ -204,8 +228,8 @@ class LoggedRank {
     return kind(a) == kind(b);
   }
 
-  // A group's choices are told when all of it is logged, largest call first: earlier calls of other groups
-  // that were logged before the last choice got no line.
+  // Sets the choice. NCCL prints a group's choices when all of it is logged, largest call first, so earlier
+  // calls of other groups that were logged before the last choice got no line and stop waiting.
   void Choose(const DebugChoice& choice, const std::vector<size_t>& chosen) {
     for (const size_t call : chosen) calls_[call].call.chosen = choice.config;
     if (choice.config.channels == 0) without_channels_ += chosen.size();

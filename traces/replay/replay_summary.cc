@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One pass over the groups adds each call to the row of its kind; the table shows averages per call.
 #include "traces/replay/replay_summary.h"
 
 #include <map>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// All functions add through Add, which drops empty operations and sets the phase.
 #include "traces/generators/operation_list.h"
 
 namespace dynamiccl {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A step is its micro-steps (forward, backward) and the optimizer's step; each issues calls into one list.
 #include "traces/generators/zero_stages.h"
 
 #include "traces/generators/zero_arena.h"
@@ -6,6 +7,7 @@
 namespace dynamiccl {
 namespace {
 
+// Writes the calls of one job.
 class Generator {
  public:
   explicit Generator(const ZeroWorkload& workload);
@@ -26,7 +28,7 @@ class Generator {
 
   const ZeroWorkload workload_;
   const ZeroArena arena_;
-  std::vector<bool> gathered_;  // stage 3
+  std::vector<bool> gathered_;  // stage 3: by unit, in this backward pass
   std::vector<IssuedCall> calls_;
 };
 

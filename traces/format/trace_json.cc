@@ -111,7 +111,8 @@ T NumberOf(const NameList& list, const Json& json, const char* field) {
   X(duration_ns, 0, nullptr)
 
 template <typename T>
-// Writes a field unless it has its empty value.
+// Writes a field unless it has its empty value. Example of a record:
+//     {"kind":"Collective","issued_ns":1000,"bytes":4096,"collective":"AllReduce","data_type":"float32"}
 void PutField(Json& json, const char* name, T value, T absent, const NameList* list) {
   if (value == absent) return;
   json[name] = list == nullptr ? Json(value) : NameOrNumber(*list, value);

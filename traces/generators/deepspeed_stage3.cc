@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSpeed's ZeRO stage 3, with ZeRO++'s hpZ and MiCS. Parameters are gathered where the coordinator says
-// so; gradients are reduced by ReduceScatter of buckets in every micro-step; parameters that stay gathered
-// come back after the step one by one. Norms are summed in float64.
+// DeepSpeed's ZeRO stage 3, with ZeRO++'s hpZ and MiCS. A micro-step is
+//     forward   AllGather where the coordinator gathers, for one module or several at once
+//     backward  the same, and ReduceScatter for each gradient bucket
+//               (MiCS: over the shard group, then AllReduce over the replicas in the last micro-step)
+// and after the last micro-step
+//     AllReduce of the overflow flag (float16), AllReduce in float64 of each sub-group's norm
+//     AllGather for each parameter that stays gathered, one by one
 #include <array>
 
 #include "traces/generators/deepspeed_coordinator.h"
@@ -50,7 +54,7 @@ Status Stage3::Check(const GeneratorInput& input) const {
       "hpz and mics need --shard-group smaller than --data-parallel, and it needs one of them");
 }
 
-// One forward and backward.
+// One forward and backward of a micro-step.
 class Pass {
  public:
   Pass(const GeneratorInput& input, bool recorded, bool last_micro_step, OperationList& list)
@@ -70,6 +74,7 @@ class Pass {
     Flush();
   }
 
+  // The coordinator's limits from the settings.
   static CoordinatorLimits LimitsOf(const SettingValues& settings) {
     return {settings.Integer("prefetch_bucket_size"), settings.Integer("max_live_parameters"),
             settings.Integer("max_reuse_distance"), settings.Integer("param_persistence_threshold")};
@@ -90,10 +95,12 @@ class Pass {
   const std::vector<ModuleShape> modules_;
   GatherCoordinator coordinator_;
   bool in_backward_ = false;
-  int64_t in_bucket_ = 0;      // elements
-  int64_t bucket_padded_ = 0;  // the same, every parameter padded to the ranks
+  int64_t in_bucket_ = 0;      // elements in the open bucket
+  int64_t bucket_padded_ = 0;  // the same, with every parameter padded to the ranks
 };
 
+// One message for all parameters of a gather. hpZ gathers from the second copy, inside the shard group, in
+// the backward.
 void Pass::GatherAll(const std::vector<size_t>& parameters) {
   const bool secondary = in_backward_ && input_.settings.Choice("hybrid") == "hpz";
   const Axis axis = secondary || Mics() ? Axis::kShard : Axis::kData;
@@ -118,6 +125,7 @@ void Pass::Backward(size_t module) {
   coordinator_.AfterUse(modules_[module]);
 }
 
+// Adds a gradient; sends the bucket first if it would exceed its size.
 void Pass::AddGradient(size_t parameter) {
   const int64_t elements = Elements(parameter);
   if (in_bucket_ + elements > input_.settings.Integer("reduce_bucket_size")) Flush();
@@ -146,7 +154,8 @@ void CompareRecords(const ModelShape& model, OperationList& list) {
     list.Broadcast(uses, DataType::kInt64, 0, Role::kOther);
 }
 
-// A sub-group closes once it holds the size, counted in elements of one rank's parts.
+// Number of optimizer sub-groups. A sub-group closes once it holds the size, counted in elements of one
+// rank's parts.
 int64_t SubGroups(const GeneratorInput& input) {
   const int64_t size = input.settings.Integer("sub_group_size");
   int64_t groups = 0, sum = 0;
@@ -160,6 +169,7 @@ int64_t SubGroups(const GeneratorInput& input) {
   return groups;
 }
 
+// The norm of each sub-group, then the gathers of persistent parameters.
 void OptimizerStep(const GeneratorInput& input, OperationList& list) {
   const DataType type = input.settings.Type("dtype");
   list.SetPhase(Phase::kOptimizer);

@@ -36,7 +36,9 @@ Status AppendEndLine(std::string& text, const char* counted, size_t count);
 // The parts of a format that ReadJsonLines asks for: what to do with the first line, and with every line but
 // the first and the end line.
 struct JsonLineCallbacks {
+  // Throws LineError if the first line is not the format's.
   std::function<void(const Json&)> header;
+  // Takes any other line; throws LineError if it is wrong.
   std::function<void(const Json&)> line;
   const char* counted;            // name of the end line's count
   std::function<size_t()> count;  // the number that the end line must give
@@ -52,7 +54,9 @@ double NumberField(const Json& json, const char* name);
 // Throws unless `json` is the header line of `magic` in `version`. `what` names the format in the message.
 void CheckMagic(const Json& json, const std::string& magic, int version, const char* what);
 
+// Reads a regular file into memory. kNotFound if it cannot be opened, kUnavailable if reading fails.
 Result<std::string> ReadWholeFile(const std::string& path);
+// Overwrites a file. On error the file may be incomplete, which its end line shows.
 Status WriteWholeFile(const std::string& path, std::string_view content);
 
 }  // namespace dynamiccl

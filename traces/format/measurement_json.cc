@@ -8,6 +8,7 @@
 namespace dynamiccl {
 namespace {
 
+// Latency in microseconds, bandwidth in GB/s.
 Json LinkToJson(const LinkParameters& link) {
   return {{"latency_us", link.latency_us}, {"bandwidth_gbps", link.bandwidth_gbps}};
 }
@@ -30,6 +31,8 @@ LinkParameters LinkField(const Json& json, const char* name) {
   return {NumberField(link, "latency_us"), NumberField(link, "bandwidth_gbps")};
 }
 
+// Reads a table of the cost model; throws unless it has a row for each algorithm and a column for each
+// protocol.
 void TableField(const Json& json, const char* name, double (&table)[kAlgorithms][kProtocols]) {
   const auto rows = json.at(name).get<std::vector<std::vector<double>>>();
   if (rows.size() != kAlgorithms)
@@ -90,6 +93,7 @@ Json RowToJson(const Measurement& row) {
   return json;
 }
 
+// Ranges are checked here, so that later code may use the values without care.
 MeasurementContext ContextFromJson(const Json& json) {
   MeasurementContext context;
   context.topology = json.at("topology").get<std::string>();
@@ -112,6 +116,7 @@ MeasurementContext ContextFromJson(const Json& json) {
   return context;
 }
 
+// A row without times, or with a time below 0, is an error.
 Measurement RowFromJson(const Json& json) {
   Measurement row;
   row.topology = json.at("topology").get<std::string>();

@@ -34,6 +34,7 @@ Json GraphToJson(const NcclGraph& graph) {
                       graph.intra_type, graph.inter_type, graph.same_channels});
 }
 
+// A world is [machine, nodes, ranks per node].
 Json WorldToJson(const NcclWorld& world) {
   return Json::array({world.machine, world.nodes, world.ranks_per_node});
 }
@@ -48,6 +49,7 @@ Json CommunicatorToJson(const NcclCommunicator& communicator) {
           {"graphs", graphs}};
 }
 
+// A pair is "Ring/LL128".
 std::string PairName(NcclPair pair) {
   return fmt::format("{}/{}", Name(pair.first), Name(pair.second));
 }
@@ -95,6 +97,7 @@ class SharedLines {
     lines_[place->second].second.push_back(std::move(whose));
   }
 
+  // Writes the lines, each with the list of those that share it as "of".
   Status AppendTo(std::string& text) {
     for (auto& [line, owners] : lines_) {
       line["of"] = owners;
@@ -110,6 +113,7 @@ class SharedLines {
   std::unordered_map<std::string, size_t> places_;
 };
 
+// Writes the header line, the machines and the releases.
 Status AppendHead(std::string& text, const NcclChoices& choices) {
   DYNAMICCL_CHECK_OK(AppendJsonLine(text, {{"magic", kMagic}, {"version", kVersion}}));
   for (const auto& [name, machine] : choices.machines) {
@@ -133,6 +137,7 @@ struct Body {
   SharedLines costs;
 };
 
+// Adds the lines of one release's communicator.
 void AddWorld(const std::string& release, const NcclWorld& world, const NcclCommunicator& communicator,
               Body* body) {
   body->communicators.Add(world, CommunicatorToJson(communicator), release);
@@ -146,6 +151,7 @@ void AddWorld(const std::string& release, const NcclWorld& world, const NcclComm
 
 // ---- reading ----
 
+// An element of an array, within bounds.
 int IntegerAt(const Json& array, size_t index, int64_t minimum, int64_t maximum) {
   return static_cast<int>(IntegerField({{"value", array.at(index)}}, "value", minimum, maximum));
 }
@@ -174,6 +180,7 @@ NcclPair PairNamed(const std::string& name) {
   return {config->algorithm, config->protocol};
 }
 
+// Microseconds; null is NaN, which means that there is no cost.
 float CostFromJson(const Json& json) {
   if (json.is_null()) return std::numeric_limits<float>::quiet_NaN();
   const auto cost = json.get<double>();
@@ -187,6 +194,7 @@ std::vector<NcclPair> PairsOf(const Json& json) {
   return pairs;
 }
 
+// Reads [bytes, index into "pairs", channels, threads].
 NcclCall CallFromJson(const Json& row, const std::vector<NcclPair>& pairs) {
   if (row.size() != 4) throw LineError{fmt::format("a choice has {} fields, not 4", row.size())};
   NcclCall call;
@@ -198,6 +206,7 @@ NcclCall CallFromJson(const Json& row, const std::vector<NcclPair>& pairs) {
   return call;
 }
 
+// Sizes must ascend strictly.
 std::vector<NcclCall> ChoicesFromJson(const Json& json) {
   const std::vector<NcclPair> pairs = PairsOf(json);
   std::vector<NcclCall> calls;
@@ -210,6 +219,7 @@ std::vector<NcclCall> ChoicesFromJson(const Json& json) {
   return calls;
 }
 
+// Reads the costs of all sizes, in the order of their choices.
 void TakeCosts(const Json& json, NcclCalls* calls) {
   calls->pairs = PairsOf(json);
   const Json& rows = json.at("rows");
@@ -222,6 +232,7 @@ void TakeCosts(const Json& json, NcclCalls* calls) {
   }
 }
 
+// A communicator with a graph for NVLS must have channels for it.
 NcclCommunicator CommunicatorFromJson(const Json& json) {
   NcclCommunicator communicator;
   communicator.channels = static_cast<int>(IntegerField(json, "channels", 1, kMaxNcclChannels));
@@ -272,6 +283,7 @@ class Parser {
     place->second.constants = json.at("constants").get<std::vector<double>>();
   }
 
+  // The world of a line; its machine must have a line before.
   NcclWorld WorldOf(const Json& json) const {
     const Json& world = json.at("world");
     if (world.size() != 3) throw LineError{"'world' is not [machine, nodes, ranks per node]"};
@@ -282,6 +294,7 @@ class Parser {
     return read;
   }
 
+  // The release of that name; it must have a line before.
   NcclReleaseChoices& ReleaseNamed(const Json& name) {
     const auto found = choices_.releases.find(name.get<std::string>());
     if (found == choices_.releases.end())

@@ -23,6 +23,7 @@ bool Is(const TraceRecord& record, RecordKind kind) {
   return record.kind == static_cast<uint16_t>(kind);
 }
 
+// Adds what one section shows.
 void Count(const TraceSection& section, std::map<uint64_t, Members>& communicators) {
   std::map<uint32_t, uint64_t> ids;
   for (const TraceRecord& record : section.records) {

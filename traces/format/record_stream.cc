@@ -18,6 +18,7 @@
 namespace dynamiccl {
 namespace {
 
+// Offsets between which the content hash covers the header, see TraceHeader::content_hash.
 constexpr size_t kBefore = offsetof(TraceHeader, segments);
 constexpr size_t kHash = offsetof(TraceHeader, content_hash);
 
@@ -84,6 +85,7 @@ class TraceFile final : public RecordWriter {
     stream_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return Written();
   }
+  // An error once any write has failed, for example because the disk is full.
   Status Written() const {
     if (stream_) return {};
     return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path_, ErrnoText(errno));
@@ -119,6 +121,7 @@ class SectionStream {
   }
 
  private:
+  // Passes one section to the sink, block by block.
   Status Section() {
     DYNAMICCL_TRY(const TraceHeader header, Header());
     DYNAMICCL_CHECK_OK(sink_.BeginSection(SectionOf(header), header.records_per_segment));
@@ -135,6 +138,7 @@ class SectionStream {
     return sink_.EndSection(0);
   }
 
+  // Reads and checks the headers in front of the records.
   Result<TraceHeader> Header() {
     constexpr size_t kFront = kTraceHeaderBytes + sizeof(SegmentHeader);
     if (bytes_.size() - offset_ < kFront)
@@ -154,6 +158,7 @@ class SectionStream {
     return header;
   }
 
+  // Passes one block; its records must be complete and in order.
   Status Block(size_t offset, size_t count, int64_t& last_ns) {
     DYNAMICCL_TRY(const auto bytes, bytes_.Read(offset, count * sizeof(TraceRecord)));
     hash_.Update(bytes);

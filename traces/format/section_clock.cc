@@ -15,6 +15,7 @@ constexpr double kReadingNs = 20'000;
 
 }  // namespace
 
+// Without a second anchor, or with one that cannot be right, the drift stays 0.
 SectionClock::SectionClock(const TraceSection& section) : opened_(section.opened) {
   const double monotonic =
       static_cast<double>(TimeBetween(section.closed_at.monotonic_ns, opened_.monotonic_ns));

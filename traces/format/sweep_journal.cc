@@ -23,6 +23,7 @@ constexpr int kVersion = 1;
 // Hexadecimal digits of a hash.
 constexpr size_t kHashLetters = 16;
 
+// XXH3 (64 bits) in hexadecimal.
 std::string HashOf(std::string_view text) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
@@ -47,6 +48,7 @@ class Reader {
       throw LineError{fmt::format("unknown kind '{}'", kind)};
   }
 
+  // The content so far; visits of a slice that did not end count with their own seconds.
   SweepJournal Journal() && {
     journal_.seconds += visits_s_;
     return std::move(journal_);
@@ -84,6 +86,7 @@ class Reader {
       known->microseconds.insert(known->microseconds.end(), row.microseconds.begin(), row.microseconds.end());
   }
 
+  // The slice's seconds replace those of its visits.
   void ReadSlice(const Json& json) {
     const auto topology = json.at("topology").get<std::string>();
     journal_.promises[topology] = NumberField(json, "promise");

@@ -53,6 +53,7 @@ class SweepJournalWriter {
 
  private:
   explicit SweepJournalWriter(int file, std::string path) : file_(file), path_(std::move(path)) {}
+  // Writes one record with its hash.
   Status Write(const std::string& json);
 
   int file_ = -1;

@@ -38,6 +38,7 @@ void Put(std::ostream& stream, const void* data, size_t bytes) {
   stream.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
 }
 
+// Writes a block; fills in its magic, lengths and checksums.
 void PutBlock(std::ostream& stream, ArchiveBlockHeader header, std::span<const std::byte> payload) {
   header.magic = kArchiveBlockMagic;
   header.payload_bytes = payload.size();
@@ -75,6 +76,7 @@ class BlockWriter {
              Compress(std::as_bytes(std::span(&description, 1))));
     first_ = 0;
   }
+  // Collects records, and writes a block whenever one is full.
   void Take(std::span<const TraceRecord> records) {
     while (!records.empty()) {
       const size_t room = kArchiveBlockRecords - pending_.size();
@@ -147,6 +149,7 @@ class ArchiveParser {
   ArchiveParser(ByteSource& bytes, RecordSink& sink, TraceReading reading)
       : bytes_(bytes), sink_(sink), strict_(reading == TraceReading::kStrict) {}
 
+  // Reads the whole archive. In salvage it never stops at damage.
   Status Run() {
     DYNAMICCL_CHECK_OK(ReadHeader());
     while (!ended_ && offset_ < bytes_.size()) {
@@ -166,6 +169,7 @@ class ArchiveParser {
     return MakeError(ErrorKind::kCorrupt, "block at byte {}: {}", offset_, what);
   }
 
+  // A damaged header is no reason to stop a salvage; another version is.
   Status ReadHeader() {
     ArchiveHeader header;
     if (bytes_.size() < sizeof(header)) return Fail("the file ends inside the archive's header");
@@ -190,6 +194,7 @@ class ArchiveParser {
     return {};
   }
 
+  // The block header at `offset`, if it is right and its payload lies inside the file.
   Result<ArchiveBlockHeader> BlockHeaderAt(size_t offset) {
     ArchiveBlockHeader header;
     if (bytes_.size() - offset < sizeof(header)) return Fail("the file ends inside a block's header");
@@ -224,6 +229,7 @@ class ArchiveParser {
     return Fail(fmt::format("a block of unknown kind {}", header.kind));
   }
 
+  // Begins a section with its description.
   Status TakeSection(const ArchiveBlockHeader& header, std::span<const std::byte> payload) {
     if (strict_ && header.section != next_section_) return Fail("a section is missing before this block");
     auto unpacked = Decompress(payload, sizeof(TraceHeader));
@@ -234,6 +240,8 @@ class ArchiveParser {
     return BeginSection(header.section, SectionOf(description), description.records_per_segment);
   }
 
+  // Passes the records of a block. In salvage, records without their section's description begin a section of
+  // unknown rank.
   Status TakeRecords(const ArchiveBlockHeader& header, std::span<const std::byte> payload) {
     const bool of_this_section = next_section_ > 0 && header.section + 1 == next_section_;
     if (strict_ && (!of_this_section || header.first_record != taken_records_))
@@ -246,6 +254,7 @@ class ArchiveParser {
     return sink_.Take(records);
   }
 
+  // The end block states how many sections and records there must have been.
   Status TakeEnd(const ArchiveBlockHeader& header) {
     if (strict_ && (header.section != next_section_ || !Complete()))
       return Fail("blocks are missing before the end");

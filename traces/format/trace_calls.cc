@@ -31,6 +31,7 @@ struct Builder {
   std::map<CallKey, size_t> position;  // index in result.calls
   int64_t step = -1;
 
+  // Adds a call, if its communicator is known.
   void TakeCall(const TraceRecord& record) {
     const auto communicator = result.communicators.find(record.communicator);
     if (communicator == result.communicators.end()) {
@@ -48,6 +49,7 @@ struct Builder {
                             .step = step});
   }
 
+  // Joins an answer with its call; the last answer counts.
   void TakeDecision(const TraceRecord& record) {
     const auto found = position.find(KeyOf(record));
     if (found == position.end())
@@ -56,6 +58,7 @@ struct Builder {
       result.calls[found->second].decision = DecisionOf(record);
   }
 
+  // Later calls belong to this step.
   void TakeStep(const TraceRecord& record) {
     result.steps.push_back(StepOf(record));
     step = static_cast<int64_t>(record.call_number);
@@ -68,6 +71,7 @@ bool IsSilent(const TraceRecord& record) {
          IsKind(record, RecordKind::kDecision);
 }
 
+// Appends the values that OperationHash covers.
 void AppendOperation(ByteWriter& bytes, const IssuedCall& issued, uint64_t first_call_number) {
   const CollectiveCall& call = issued.call;
   bytes.Put(call.call_number - first_call_number);

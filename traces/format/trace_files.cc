@@ -41,6 +41,7 @@ class CountingSink final : public RecordSink {
   RecordSink& to_;
 };
 
+// Streams one file into another and returns the number of records.
 Result<uint64_t> CopyStream(const std::string& from, const std::string& to, bool archive) {
   DYNAMICCL_TRY(const auto writer, archive ? CreateArchive(to) : CreateTrace(to));
   CountingSink sink(*writer);

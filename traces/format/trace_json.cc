@@ -21,6 +21,7 @@ namespace {
 constexpr const char* kMagic = "dynamiccl-trace";
 constexpr int kVersion = 1;
 
+// Names by number, from 0.
 constexpr const char* kKindNames[] = {"None",
 #define DYNAMICCL_RECORD_KIND(name, number) #name,
                                       DYNAMICCL_RECORD_KINDS(DYNAMICCL_RECORD_KIND)
@@ -59,6 +60,7 @@ struct Vocabulary {
   NameList duration_sources{{std::begin(kDurationSourceNames), std::end(kDurationSourceNames)}};
 };
 
+// Made once, at the first use.
 const Vocabulary& Words() {
   static const Vocabulary vocabulary;
   return vocabulary;
@@ -145,6 +147,7 @@ Json RecordToJson(const TraceRecord& record) {
   return json;
 }
 
+// The record is sealed, because text has no checksum.
 TraceRecord RecordFromJson(const Json& json) {
   TraceRecord record{};
   record.kind = NumberOf<uint16_t>(Words().kinds, json, "kind");
@@ -177,6 +180,7 @@ ClockAnchor AnchorField(const Json& json, const char* name) {
   return {anchor[0].get<int64_t>(), anchor[1].get<int64_t>()};
 }
 
+// The line of a section: its description without records.
 Json SectionToJson(const TraceSection& section) {
   return {{"kind", "section"},
           {"rank", section.rank},

@@ -41,6 +41,7 @@ std::string Describe(const IssuedCall& issued) {
                      Name(issued.call.data_type), Name(issued.call.op));
 }
 
+// The sequences of all ranks, by the communicator's id.
 std::map<uint64_t, std::vector<RankSequence>> SequencesByCommunicator(const Trace& trace) {
   std::map<uint64_t, std::vector<RankSequence>> all;
   for (const TraceSection& section : trace.sections) {

@@ -29,6 +29,7 @@ class SectionParser {
   SectionParser(std::span<const std::byte> bytes, size_t offset, TraceReading reading, uint64_t newest)
       : bytes_(bytes.subspan(offset)), strict_(reading == TraceReading::kStrict), newest_(newest) {}
 
+  // Reads the section; call this once.
   Status Run() {
     DYNAMICCL_CHECK_OK(ReadHeader());
     section_ = SectionOf(header_);
@@ -150,6 +151,7 @@ class SectionParser {
   TraceSection section_;
 };
 
+// Reads section after section until the end of the bytes.
 Result<Trace> ParseSections(std::span<const std::byte> bytes, const std::string& name, TraceReading reading,
                             uint64_t newest) {
   Trace trace;

@@ -22,6 +22,7 @@ namespace {
 
 // The columns that are read.
 enum Column { kType, kGroup, kGroupSize, kBytes, kStage, kDestination, kSource, kElapsed, kColumns };
+// Names of the columns in a header line, and those that must be there.
 constexpr std::array<std::string_view, kColumns> kNames = {
     "comm_type", "comm_group", "comm_group_size", "msg_size", "stage", "dst", "src", "_elapsed_time"};
 constexpr Column kRequired[] = {kType, kGroup, kBytes};
@@ -112,6 +113,7 @@ class TableParser {
     return {};
   }
 
+  // Finds the columns by name.
   Status TakeHeader(const std::vector<std::string_view>& fields) {
     place_.fill(-1);
     for (size_t i = 0; i < fields.size(); ++i) {
@@ -206,6 +208,7 @@ class TableParser {
     return {};
   }
 
+  // The communicator of a row; its size is 1 where the row has none.
   Result<uint32_t> GroupOf(const std::vector<std::string_view>& fields, int64_t now_ns) {
     std::string_view group = Field(fields, kGroup);
     if (group.starts_with(kGroupPrefix)) group.remove_prefix(kGroupPrefix.size());
@@ -235,6 +238,7 @@ class TableParser {
   std::map<std::string, uint64_t> left_out_;
 };
 
+// Recognised by its header line.
 class Aicb final : public TraceImporter {
  public:
   std::string_view name() const override { return "aicb"; }

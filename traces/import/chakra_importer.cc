@@ -77,6 +77,7 @@ Status TakeAttribute(const ProtobufField& attribute, CommunicationNode& node) {
   return {};
 }
 
+// Reads a Node; fields that are not needed are passed over.
 Result<CommunicationNode> ParseNode(std::string_view message, uint64_t offset) {
   CommunicationNode node;
   ProtobufFields fields(message, offset);
@@ -117,6 +118,7 @@ class MessageStream {
  private:
   // Reads in pieces: a damaged length must not ask for memory that the file cannot fill.
   Result<bool> ReadWhole(uint64_t length, std::string& message) {
+    // Bytes that are read at a time.
     constexpr uint64_t kPiece = 1 << 20;
     message.clear();
     while (message.size() < length) {
@@ -160,6 +162,7 @@ struct ChakraFile {
   uint64_t bytes = 0;
 };
 
+// Reads the metadata and all nodes.
 Result<ChakraFile> ReadNodes(std::istream& stream) {
   MessageStream messages(stream);
   ChakraFile file;
@@ -234,6 +237,7 @@ class Conversion {
     return static_cast<int64_t>(std::min<uint64_t>(node.start_us, INT64_MAX / 2000)) * 1000;
   }
 
+  // The communicator of a node's group; its size is 1 where the node has none.
   uint32_t GroupOf(const CommunicationNode& node, int64_t now_ns) {
     const bool told = node.group_size > 0 && node.group_size <= UINT16_MAX;
     const auto n_ranks = static_cast<int32_t>(told ? node.group_size : 1);
@@ -249,6 +253,7 @@ class Conversion {
     return number;
   }
 
+  // Appends one call.
   void Append(const CommunicationNode& node) {
     ImportedCall call;
     IssuedCall& issued = call.issued;
@@ -307,6 +312,7 @@ class Conversion {
   uint64_t doubled_ = 0;
 };
 
+// Recognised by its first message.
 class Chakra final : public TraceImporter {
  public:
   std::string_view name() const override { return "chakra"; }

@@ -33,6 +33,7 @@ enum Column {
   kTime,
   kColumns
 };
+// Names of the columns in a header line, and those that must be there.
 constexpr std::array<std::string_view, kColumns> kNames = {
     "topology", "collective", "ranks", "nodes", "bytes", "algorithm", "protocol", "channels", "us"};
 constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
@@ -45,6 +46,7 @@ class TableParser {
     file_.library = "config table " + std::filesystem::path(path).filename().string();
   }
 
+  // Adds a line; comments and empty lines are passed over.
   Status Take(std::string_view line) {
     ++line_number_;
     const size_t first = line.find_first_not_of(" \t\r");
@@ -99,6 +101,7 @@ class TableParser {
         fmt::format("'{}' is '{}', not a number from 1 to {}", kNames[column], Field(fields, column), most));
   }
 
+  // Reads a row into a measurement.
   Status TakeRow(const std::vector<std::string_view>& fields) {
     if (fields.size() != width_)
       return Fail(fmt::format("{} fields under {} columns", fields.size(), width_));
@@ -186,6 +189,7 @@ class TableParser {
   MeasurementFile file_;
 };
 
+// Recognised by its header line.
 class ConfigTable final : public TraceImporter {
  public:
   std::string_view name() const override { return "config-table"; }

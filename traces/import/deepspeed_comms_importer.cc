@@ -69,6 +69,7 @@ const NamedCollective* CollectiveOf(std::string_view name) {
   return nullptr;
 }
 
+// True for an operation that is left out.
 bool MovesNoData(std::string_view name) {
   name = Trimmed(name.substr(0, name.find('|')));
   return std::find(std::begin(kWithoutData), std::end(kWithoutData), name) != std::end(kWithoutData);
@@ -85,6 +86,7 @@ std::optional<uint64_t> SizeIn(std::string_view text) {
   return static_cast<uint64_t>(std::llround(std::ldexp(*number, static_cast<int>(10 * (row - kUnits)))));
 }
 
+// A time from 0 to kMaxMs.
 std::optional<double> MillisecondsIn(std::string_view text) {
   const auto number = NumberIn<double>(Trimmed(text));
   return number && *number >= 0 && *number <= kMaxMs ? number : std::nullopt;
@@ -94,6 +96,7 @@ std::optional<double> MillisecondsIn(std::string_view text) {
 // (1 - r), and each line gives a least and a largest r.
 class RankCount {
  public:
+  // Adds the bandwidths of a line; those too small to tell anything are passed over.
   void Take(double algbw, double busbw) {
     // Half of the last digit that is printed, and a little for the rounding of its binary form.
     constexpr double kHalfDigit = 0.00501;
@@ -176,6 +179,7 @@ class LogParser {
     return {};
   }
 
+  // Adds the bandwidths of a line, if they depend on the number of ranks.
   void TakeBandwidths(const NamedCollective& operation, std::string_view algbw, std::string_view busbw) {
     const auto algorithm = NumberIn<double>(algbw);
     const auto bus = NumberIn<double>(busbw);
@@ -188,6 +192,7 @@ class LogParser {
     return call.bytes * static_cast<uint64_t>(gathers ? std::max(ranks_.ranks(), 1) : 1);
   }
 
+  // A trace of rank 0. Each call is issued when the one before it ended.
   Imported FinishCalls() {
     RankSection section("deepspeed-comms", kTraceMirrored);
     section.section().rank = 0;
@@ -309,6 +314,7 @@ class LogParser {
     return imported;
   }
 
+  // Notes that both results share.
   void AddNotes(Imported& imported) const {
     imported.notes.push_back(
         "sizes are rounded to what the logger prints; times include waiting for other ranks");
@@ -331,6 +337,7 @@ class LogParser {
   uint64_t without_data_ = 0;
 };
 
+// Recognised by the words of a call's line, or of the summary's header.
 class DeepSpeedComms final : public TraceImporter {
  public:
   std::string_view name() const override { return "deepspeed-comms"; }

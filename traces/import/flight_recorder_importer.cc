@@ -199,6 +199,7 @@ class Dump {
     return -1;
   }
 
+  // A call with what the entry contains; missing fields are counted.
   ImportedCall CallOf(const Entry& entry) {
     ImportedCall call;
     call.issued.issued_ns = entry.created_ns;
@@ -227,6 +228,7 @@ class Dump {
     return elements.value_or(0);
   }
 
+  // The trace, with what the dump does not contain.
   Imported Finish() {
     Imported imported;
     TraceSection section = section_.Finish();
@@ -266,6 +268,7 @@ class Dump {
   RankSection section_{"flight-recorder", kTraceMirrored};
 };
 
+// Recognised by two keys that every entry has.
 class FlightRecorder final : public TraceImporter {
  public:
   std::string_view name() const override { return "flight-recorder"; }

@@ -34,6 +34,7 @@ class InspectorLog {
     process_.wall_clock = true;
   }
 
+  // Reads the whole log.
   Result<Imported> Import() {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
     DYNAMICCL_CHECK_OK(stream.EachLine([this](std::string& line) -> Status {
@@ -183,6 +184,7 @@ class InspectorLog {
   ProfiledProcess process_;
 };
 
+// Recognised by the key of its format's version.
 class Inspector final : public TraceImporter {
  public:
   std::string_view name() const override { return "inspector"; }

@@ -167,6 +167,7 @@ class Conversion {
     section_.Append(communicator.number, imported);
   }
 
+  // The element type from the arguments; float where they have none.
   DataType TypeOf(const KinetoEvent& event) {
     if (const auto type = DataTypeOfPyTorch(event.data_type.empty() ? event.input_type : event.data_type))
       return *type;
@@ -187,6 +188,7 @@ class Conversion {
     return static_cast<uint64_t>(elements) * ElementBytes(type);
   }
 
+  // Peer of a send or receive. The trace has no roots, so they become 0.
   int32_t PeerOf(const Call& call) {
     if (call.collective == Collective::kSend) return static_cast<int32_t>(call.event->destination_rank);
     if (call.collective == Collective::kRecv) return static_cast<int32_t>(call.event->source_rank);
@@ -263,6 +265,7 @@ class Conversion {
   uint64_t stray_kernels_ = 0;
 };
 
+// Recognised by the keys of a Chrome trace.
 class Kineto final : public TraceImporter {
  public:
   std::string_view name() const override { return "kineto"; }

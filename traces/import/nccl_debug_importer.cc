@@ -105,6 +105,7 @@ class LoggedRank {
   // A call of this rank was cut in the log.
   void CountCut() { ++cut_calls_; }
 
+  // Number of calls, of calls that were cut, and of choices that fit no call.
   uint64_t calls() const { return calls_.size(); }
   uint64_t cut_calls() const { return cut_calls_; }
   uint64_t strayed_choices() const { return strayed_choices_; }

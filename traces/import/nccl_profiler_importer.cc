@@ -139,6 +139,7 @@ class ProfilerFile {
     return rooted ? 0 : -1;
   }
 
+  // Fills in what NCCL ran; missing values are counted.
   void FillConfig(const Fields& fields, ImportedCall& call) {
     const auto algorithm = ParseAlgorithm(JsonText(fields.algorithm));
     const auto protocol = ParseProtocol(JsonText(fields.protocol));
@@ -234,6 +235,7 @@ class ChromeArray final : public ProfilerFile {
     return {};
   }
 
+  // Adds a channel to the call that is open.
   void TakeChannel(const JsonObject& event, bool begins, int64_t time) {
     if (!open_) return;
     if (begins) {
@@ -305,6 +307,7 @@ class EventLines final : public ProfilerFile {
     return stamp.broken() ? std::nullopt : JsonMicroseconds(stamp["ts"]);
   }
 
+  // Reads the size of a communicator.
   Status TakeCommunicator(const JsonObject& event, const JsonObject& details) {
     const auto id = JsonUnsigned(event["commId"]);
     const auto n_ranks = JsonInteger(details["nranks"]);
@@ -379,6 +382,7 @@ class EventLines final : public ProfilerFile {
   std::vector<std::string> in_groups_;  // for each of calls_: its group's address
 };
 
+// The first character shows which form a file has.
 class NcclProfiler final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-profiler"; }

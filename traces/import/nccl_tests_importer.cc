@@ -27,6 +27,7 @@ struct Token {
   size_t end = 0;  // offset behind the last character
 };
 
+// The words of a line.
 std::vector<Token> Tokens(std::string_view line) {
   std::vector<Token> tokens;
   size_t begin = 0;
@@ -219,6 +220,7 @@ class TextParser {
     return nullptr;
   }
 
+  // Adds a measurement; "N/A" instead of a time is counted.
   void AppendRow(const std::string& topology, uint64_t bytes, std::string_view time) {
     const auto microseconds = Microseconds(time);
     if (!microseconds) {
@@ -252,6 +254,7 @@ class TextParser {
   MeasurementFile imported_;
 };
 
+// Recognised by the lines above a table of results.
 class NcclTests final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-tests"; }

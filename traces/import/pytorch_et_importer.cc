@@ -253,10 +253,12 @@ class ExecutionTrace {
     return Finish();
   }
 
+  // Marks a training step, 1 ms after the call before it.
   void AppendStep(const StepNode& step) {
     section_.AppendStep({.marked_ns = now_ns_ += kUntimedStepNs, .step = step.step});
   }
 
+  // Appends one call, 1 ms after the one before it.
   void AppendCall(const CommNode& comm) {
     now_ns_ += kUntimedStepNs;
     const CommunicatorInfo info = InfoOf(comm);
@@ -348,6 +350,7 @@ class ExecutionTrace {
   RankSection section_{"pytorch-et", kTraceMirrored};
 };
 
+// Recognised by its keys, and by the absence of a Chrome trace's.
 class PyTorchEt final : public TraceImporter {
  public:
   std::string_view name() const override { return "pytorch-et"; }

@@ -80,6 +80,7 @@ struct Workload {
 // Reads the lines of a file.
 class WorkloadParser {
  public:
+  // Reads a whole file; the number of layers must be the one that line 2 gives.
   Result<Workload> Read(std::istream& stream) {
     for (std::string line; std::getline(stream, line);) {
       ++line_number_;
@@ -175,6 +176,7 @@ class Conversion {
  public:
   explicit Conversion(const Workload& workload) : workload_(workload), section_("simai", kTraceMirrored) {}
 
+  // Builds the section.
   Imported Run() {
     section_.section().rank = 0;
     section_.section().world =
@@ -205,6 +207,7 @@ class Conversion {
     return group == "dp" ? data : data / expert;
   }
 
+  // The communicator of a group; its size is 1 where the header does not give it.
   uint32_t GroupOf(const std::string& group) {
     const uint64_t ranks = RanksOf(group);
     const bool told = ranks > 0 && ranks <= UINT16_MAX;
@@ -257,6 +260,7 @@ class Conversion {
   int64_t now_ns_ = 1;
 };
 
+// Recognised by its first word.
 class SimAi final : public TraceImporter {
  public:
   std::string_view name() const override { return "simai"; }

@@ -61,6 +61,7 @@ class RankWriter {
     Append(ProtobufMessage().Text(1, "0.0.4"));
   }
 
+  // Adds the next call of this rank, in order of issue.
   void Add(const TraceCall& call) {
     const int64_t now = TimeBetween(clock_.RealTime(call.issued.issued_ns), start_);
     if (last_ns_ >= 0 && now > last_ns_) AddComputation(now);
@@ -123,6 +124,7 @@ class RankWriter {
     return static_cast<int64_t>(gathers ? call.bytes / static_cast<uint64_t>(call.n_ranks) : call.bytes);
   }
 
+  // Source, destination and, as tag, the number of the call.
   static void AddPeers(ProtobufMessage& node, const TraceCall& call, bool send) {
     const int32_t own = call.issued.rank;
     const int32_t peer = call.issued.root_or_peer;

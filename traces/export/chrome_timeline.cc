@@ -35,6 +35,7 @@ class Timeline {
   }
 
  private:
+  // A process with its threads, calls and step markers.
   void AddSection(size_t process) {
     const TraceSection& section = trace_.sections[process];
     Name("process_name", process, 0, fmt::format("rank {} on {}", section.rank, section.host));
@@ -127,6 +128,7 @@ class Timeline {
 
   static double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000.0; }
 
+  // Microseconds from the start of the timeline.
   double Time(size_t section, int64_t monotonic_ns) const {
     return Microseconds(TimeBetween(clocks_[section].RealTime(monotonic_ns), start_ns_));
   }

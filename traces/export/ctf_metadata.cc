@@ -12,6 +12,7 @@
 namespace dynamiccl {
 namespace {
 
+// Doubled braces are fmt's escapes; the single pairs {} are filled in by MetadataOf.
 constexpr const char* kMetadata = R"(/* CTF 1.8 */
 
 typealias integer {{ size = 8; align = 8; signed = false; byte_order = le; }} := u8;

@@ -128,6 +128,7 @@ class RankSchedule {
     if (place + 1 < of_) Next({Send(bytes, own_ + 1)});
   }
 
+  // Sends a share to every other rank and receives one from each, all at once.
   void AllToAll(uint64_t bytes) {
     std::vector<std::string> ends;
     for (int32_t step = 1; step < of_; ++step) {
@@ -146,6 +147,7 @@ class RankSchedule {
   std::string Receive(uint64_t bytes, int32_t from) {
     return Message(fmt::format("recv {}b from {} tag {}", bytes, JobRank(from), communicator_->tag));
   }
+  // Adds an operation that waits for the lane's `before`; returns its label.
   std::string Message(const std::string& what) {
     const std::string label = Operation(what);
     for (const std::string& before : lane_->before) Requires(label, before);

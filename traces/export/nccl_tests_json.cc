@@ -32,6 +32,7 @@ using RunKey = std::pair<Collective, int32_t>;
 // Microseconds of each call, by row.
 using Run = std::map<RowKey, std::vector<double>>;
 
+// The name of the test without "_perf".
 const char* ProgramOf(Collective collective) {
   switch (collective) {
     case Collective::kBroadcast:
@@ -98,6 +99,7 @@ Json VersionCode(const std::string& library) {
   return major * 10000 + minor * 100 + patch;
 }
 
+// The document of one run.
 Json FileOf(const RunKey& key, const Run& run, const TraceSection& section) {
   Json results = Json::array();
   Json devices = Json::array();

@@ -51,6 +51,7 @@ void GatherCoordinator::GatherNow(const std::vector<size_t>& parameters) {
   gather_(parameters);
 }
 
+// Gathers what the module still lacks, then prefetches for later modules.
 void GatherCoordinator::BeforeUse(const ModuleShape& module) {
   std::vector<size_t> missing;
   for (const size_t parameter : module.parameters) {

@@ -110,6 +110,7 @@ void Pass::GatherAll(const std::vector<size_t>& parameters) {
   list_.AllGather(elements, input_.settings.Type("dtype"), Role::kParameterGather, axis);
 }
 
+// A container is used around its children, as the framework's hooks run.
 void Pass::Forward(size_t module) {
   coordinator_.BeforeUse(modules_[module]);
   for (const size_t child : ChildrenOf(modules_, module)) Forward(child);
@@ -133,6 +134,7 @@ void Pass::AddGradient(size_t parameter) {
   bucket_padded_ += RoundUp(elements, input_.world.RanksOn(Mics() ? Axis::kShard : Axis::kData));
 }
 
+// Sends the open bucket; an empty one sends nothing.
 void Pass::Flush() {
   const DataType type = input_.settings.Type("communication_dtype");
   const Axis axis = Mics() ? Axis::kShard : Axis::kData;
@@ -184,6 +186,7 @@ void OptimizerStep(const GeneratorInput& input, OperationList& list) {
   }
 }
 
+// The second pass of a training compares records once, before it relies on them.
 void Stage3::Step(const GeneratorInput& input, int step, OperationList& list) const {
   const int64_t micro_steps = input.settings.Integer("accumulation_steps");
   for (int64_t micro = 0; micro < micro_steps; ++micro) {

@@ -52,6 +52,7 @@ class DynamicclZero : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
+// Refuses what the trainer refuses.
 Status DynamicclZero::Check(const GeneratorInput& input) const {
   DYNAMICCL_CHECK_OK(RefuseTensorParallel(input));
   const ZeroStage stage = Stage(input);
@@ -144,6 +145,7 @@ TrainerStep::TrainerStep(const GeneratorInput& input, ZeroStage stage, Operation
                       .element_bytes = static_cast<int64_t>(ElementBytes(reduce_type_)),
                       .bucket_per_unit = input.settings.Choice("unit") == "parameter"}) {}
 
+// One AllGather, or one Broadcast from each owner.
 void TrainerStep::Gather(size_t unit, Role role, Axis axis) {
   const int64_t whole = arena_.whole(unit);
   if (input_.settings.Choice("exchange") == "collective" || axis != axis_)
@@ -160,6 +162,7 @@ void TrainerStep::Reduce(size_t unit) {
   }
 }
 
+// Sends a full bucket; `elements` are those of one rank.
 void TrainerStep::Send(int64_t elements) {
   const int ranks = input_.world.RanksOn(axis_);
   if (stage_ == ZeroStage::kStage0) {
@@ -188,6 +191,7 @@ void TrainerStep::Forward() {
   for (size_t unit = 0; unit < arena_.units(); ++unit) Gather(unit, Role::kParameterGather, axis_);
 }
 
+// Gathers a unit once a pass; the root stays gathered from the forward.
 void TrainerStep::GatherForBackward(size_t unit) {
   if (stage_ != ZeroStage::kStage3 || IsRoot(unit) || gathered_[unit]) return;
   gathered_[unit] = true;

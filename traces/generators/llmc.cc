@@ -40,6 +40,7 @@ struct Tensors {
   std::array<int64_t, 12> layer;
 };
 
+// A layer's twelve tensors in the order of llm.c: two norms, attention, feed-forward part, with their biases.
 Tensors TensorsOf(const Transformer& t) {
   const int64_t c = t.hidden;
   return {RoundUp(t.vocabulary, kVocabularyAlignment) * c,
@@ -48,6 +49,7 @@ Tensors TensorsOf(const Transformer& t) {
           {c, c, 3 * c * c, 3 * c, c * c, c, c, c, 4 * c * c, 4 * c, 4 * c * c, c}};
 }
 
+// llm.c trains nothing but GPT-2, and shards only where sizes divide.
 Status Llmc::Check(const GeneratorInput& input) const {
   DYNAMICCL_CHECK_OK(FrameworkGenerator::Check(input));
   if (input.model.name != "gpt" || !input.model.transformer->tied_head) {

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Megatron-LM: data parallelism with the distributed optimizer (ZeRO-1 with true ReduceScatter) or without
-// it, under tensor and sequence parallelism. Gradients lie in one buffer in the reverse order of registration
-// and are reduced in the last micro-step only.
+// it, under tensor and sequence parallelism. Gradients lie in one buffer in the reverse order of
+// registration. A step is
+//     for each micro-step: the activations' collectives, forward and backward (megatron_activations.h),
+//       and AllReduce of the loss
+//     in the last micro-step: ReduceScatter, or AllReduce, of each bucket; all at the end of the backward,
+//       or with overlap_grad_reduce each once it is full
+//     AllReduce of the overflow flag (float16) and of the norm
+//     AllGather for each bucket; with overlap_param_gather in the next step's forward instead
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -178,6 +184,7 @@ class StepWriter {
   size_t to_await_ = 0;
 };
 
+// Sends the gather of the next bucket in the order of the forward.
 void StepWriter::GatherNext() {
   if (to_gather_ == 0) return;
   --to_gather_;
@@ -194,6 +201,7 @@ void StepWriter::AwaitGathersOf(size_t parameters) {
   }
 }
 
+// Waits for each unit's gathers right before it is used.
 void StepWriter::Forward() {
   activations_.Batch();
   activations_.EmbeddingForward();
@@ -223,6 +231,7 @@ void StepWriter::ReduceBucketsUpTo(size_t parameters) {
   }
 }
 
+// With overlap a bucket goes out as soon as the last of its gradients is there.
 void StepWriter::Backward(bool reduce) {
   const size_t parameters = input_.model.parameters.size();
   const bool early = reduce && input_.settings.Flag("overlap_grad_reduce");

@@ -22,6 +22,7 @@ class MegatronActivations {
   void LayerForward();
   // The output layer and the loss over a vocabulary that is split.
   void HeadForward();
+  // The output layer's input gradient is summed over the ranks.
   void HeadBackward();
   // With recomputation the layer's forward comes again first.
   void LayerBackward();
@@ -31,6 +32,7 @@ class MegatronActivations {
   void SharedGradients();
 
  private:
+  // A broadcast of one value for each token.
   void Tokens(DataType type);
   // A collective over all activations of a micro-batch.
   void Activation(Collective collective);

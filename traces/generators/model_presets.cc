@@ -92,6 +92,7 @@ class ShapeList {
   ModelShape& model_;
 };
 
+// Attention and feed-forward layers come in pairs: split by rows, then by columns.
 ModelShape MakeGpt(const SettingValues& values) {
   ModelShape model{"gpt", {}, 0, 0, TransformerOf(values)};
   model.transformer->tied_head = values.Flag("tied_head");
@@ -115,6 +116,7 @@ ModelShape MakeGpt(const SettingValues& values) {
   return model;
 }
 
+// The pooler is not split over tensor-parallel ranks.
 ModelShape MakeBert(const SettingValues& values) {
   ModelShape model{"bert", {}, 0, 0, TransformerOf(values)};
   model.transformer->tied_head = true;

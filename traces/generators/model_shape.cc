@@ -88,6 +88,8 @@ std::vector<std::vector<size_t>> UnitsOf(const ModelShape& model) {
   return units;
 }
 
+// One pass over the parameters: a new unit opens a container, a new leaf name opens a module, and ends are
+// set as children are added.
 std::vector<ModuleShape> ModulesOf(const ModelShape& model) {
   std::vector<ModuleShape> modules{{"", {}, 0}};
   std::optional<size_t> unit;  // the container that is open

@@ -95,6 +95,7 @@ void BroadcastCoalesced(std::span<const int64_t> sizes, DataType type, Operation
     list.Broadcast(SumOf(bucket, sizes) / element, type, 0, Role::kOther);
 }
 
+// Buffers of each type are one message; a model without buffers sends nothing.
 void BroadcastBuffers(const ModelShape& model, OperationList& list) {
   list.Broadcast(model.float_buffers, DataType::kFloat32, 0, Role::kOther);
   list.Broadcast(model.integer_buffers, DataType::kInt64, 0, Role::kOther);
@@ -108,6 +109,7 @@ void BroadcastNewBuckets(const GeneratorInput& input, OperationList& list) {
   list.Broadcast(static_cast<int64_t>(BucketBytes(input, true).size()), DataType::kInt32, 0, Role::kOther);
 }
 
+// Checks that the ranks have the same parameters, then sends rank 0's weights and buffers.
 void Ddp::Construct(const GeneratorInput& input, OperationList& list) const {
   int64_t sizes_and_strides = 0;
   for (const ParameterShape& parameter : input.model.parameters)
@@ -146,6 +148,7 @@ void Ddp::Step(const GeneratorInput& input, int step, OperationList& list) const
 
 // ---- ZeroRedundancyOptimizer ----
 
+// DDP whose optimizer updates a part of the parameters on each rank.
 class ZeroRedundancy : public Ddp {
  public:
   std::string_view name() const override { return "zero-redundancy"; }

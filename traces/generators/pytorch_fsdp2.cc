@@ -83,6 +83,7 @@ int64_t Pass::PaddedElements(size_t unit) const {
   return sum;
 }
 
+// Gathers a unit unless it is still there.
 void Pass::Gather(size_t unit) {
   if (gathered_[unit]) return;
   gathered_[unit] = true;
@@ -97,6 +98,7 @@ void Pass::BackwardUnit(size_t unit) {
   Reduce(unit);
 }
 
+// Sends a unit's gradients; a pass that only accumulates sends nothing.
 void Pass::Reduce(size_t unit) {
   if (!reduce_) return;
   const DataType type = input_.settings.Type("reduce_dtype");

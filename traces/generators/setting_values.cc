@@ -18,6 +18,7 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
   return value;
 }
 
+// True if `text` is one of the comma-separated choices.
 bool IsChoice(std::string_view choices, std::string_view text) {
   while (!choices.empty()) {
     const size_t comma = std::min(choices.find(','), choices.size());

@@ -47,6 +47,7 @@ class SettingValues {
   static Result<SettingValues> Parse(std::span<const SettingRow> rows, const SettingTexts& texts,
                                      std::string_view where);
 
+  // Each returns a value of its kind; the row must have that kind.
   int64_t Integer(std::string_view name) const;
   bool Flag(std::string_view name) const;
   // The type of a setting; one that was left empty has the type of the setting `dtype`.

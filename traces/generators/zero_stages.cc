@@ -80,6 +80,8 @@ void Generator::Forward() {
   for (int unit = 0; unit <= workload_.layers; ++unit) Gather(unit, Role::kParameterGather, Phase::kForward);
 }
 
+// Gathers this unit and the next one, and sends this one's full buckets, in the order that the workload asks
+// for.
 void Generator::BackwardUnit(int unit, bool reduce) {
   const auto gather = [&](int which) {
     if (workload_.stage != 3 || which < 1 || gathered_[static_cast<size_t>(which)]) return;

@@ -43,6 +43,7 @@ size_t EndOfValue(std::string_view text, size_t at) {
   return end == at ? std::string_view::npos : end;
 }
 
+// The inside of a string value; other values stay as they are.
 std::string_view WithoutQuotes(std::string_view value) {
   const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
   return quoted ? value.substr(1, value.size() - 2) : value;
@@ -77,6 +78,7 @@ std::optional<JsonMember> JsonMembers::Break() {
   return std::nullopt;
 }
 
+// Expects '{' or ',', then a key, ':' and a value.
 std::optional<JsonMember> JsonMembers::Next() {
   if (broken_) return std::nullopt;
   const bool first = at_ == 0;

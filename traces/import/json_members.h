@@ -11,6 +11,7 @@
 
 namespace dynamiccl {
 
+// True for the four characters that JSON takes for blank.
 inline bool IsJsonBlank(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }

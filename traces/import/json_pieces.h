@@ -47,14 +47,17 @@ class JsonPieces {
   char Peek();
   // Reads more bytes behind those in the buffer; false at the end of the data, or when a piece is too long.
   bool Refill();
+  // Passes this byte, after blanks, or fails.
   Status Expect(char wanted);
   Status TakeKey(std::string& key);
   // Moves the cursor behind the value. `keep` leaves its text in the buffer from mark_ on.
   Status PassValue(bool keep);
+  // Moves the cursor behind an object or array, a string, or a number or word.
   Status PassBrackets();
   Status PassString();
   Status PassWord();
   std::string_view Kept() const { return {buffer_.data() + mark_, at_ - mark_}; }
+  // Passes the value at the cursor on to the caller.
   Status HandOut(std::string_view key, const OnPiece& on_piece);
   Status ReadMember(const UseOf& use_of, const OnPiece& on_piece);
   Status ReadElements(std::string_view key, const OnPiece& on_piece);

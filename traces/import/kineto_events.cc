@@ -40,6 +40,7 @@ constexpr TextArgument kTextArguments[] = {{"Collective name", &KinetoEvent::col
 // What an event is for this reader.
 enum class EventUse { kNone, kComm, kAnnotation, kKernel, kStep, kLaunch };
 
+// Decides by category and name. "Launch" in the name is a runtime call that launches kernels.
 EventUse UseOf(std::string_view category, std::string_view name) {
   const bool on_gpu = category == "kernel" || category == "Kernel";
   if (name == "record_param_comms") return EventUse::kComm;
@@ -152,6 +153,7 @@ class Reader {
     return use == EventUse::kNone ? Status() : Keep(use, raw, offset);
   }
 
+  // Reads an event that matters and puts it into its list.
   Status Keep(EventUse use, const RawEvent& raw, uint64_t offset) {
     KinetoEvent event;
     const auto begin = JsonMicroseconds(raw.begin.empty() ? "0" : raw.begin);
@@ -176,6 +178,7 @@ class Reader {
     return use == EventUse::kStep ? file_.steps : file_.annotations;
   }
 
+  // Of a launch only the correlation is needed.
   Status TakeArguments(EventUse use, std::string_view arguments, uint64_t offset, KinetoEvent& event) {
     JsonMembers members(arguments);
     while (const auto member = members.Next()) {

@@ -25,6 +25,7 @@ class Conversion {
  public:
   explicit Conversion(const KinetoFile& file) : file_(file), section_("kineto", kTraceMirrored) {}
 
+  // Calls first, then their kernels, then the records.
   Imported Run() {
     ChooseCalls();
     AssignKernels();
@@ -107,6 +108,7 @@ class Conversion {
 
   // ---- communicators ----
 
+  // A communicator as the section numbers it.
   struct Communicator {
     uint32_t number = 0;
     int32_t n_ranks = 1;

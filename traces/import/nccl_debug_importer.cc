@@ -242,6 +242,7 @@ class LoggedRank {
     });
   }
 
+  // Announces the communicator, then appends the group's calls.
   void AppendGroup(RankSection& section, const std::vector<size_t>& group) const {
     std::vector<ImportedCall> calls;
     for (const size_t call : group) calls.push_back(calls_[call].call);
@@ -267,6 +268,7 @@ class LoggedRank {
   std::vector<size_t> waiting_;               // collectives without a choice, the last ones
 };
 
+// Deals the lines of a log out to ranks.
 class LogParser {
  public:
   void Take(std::string_view line) {
@@ -295,7 +297,7 @@ class LogParser {
   }
 
  private:
-  // Texts of processes that were cut may have something in front of the host's name.
+  // The host of a piece. A process that was cut off may have left some text in front of the host's name.
   std::string HostOf(const DebugPiece& piece, bool cut) {
     if (!cut) return *hosts_.insert(std::string(piece.host)).first;
     for (const std::string& host : hosts_) {
@@ -304,6 +306,7 @@ class LogParser {
     return std::string(piece.host);
   }
 
+  // Hands the piece to its rank, as the first kind of line that it can be.
   void TakePiece(const DebugPiece& piece, bool cut) {
     const std::string host = HostOf(piece, cut);
     const auto key = std::tuple(host, piece.process_id, piece.device);
@@ -322,7 +325,7 @@ class LogParser {
       TakeCostTable(piece.text);
   }
 
-  // "NCCL version 2.28.9+cuda12.9", "RCCL version : 2.26.6-Unknown"
+  // Reads "NCCL version 2.28.9+cuda12.9" or "RCCL version : 2.26.6-Unknown".
   void TakeVersion(std::string_view line) {
     constexpr std::string_view kVersion = "CCL version ";
     const size_t at = line.find(kVersion);
@@ -332,7 +335,8 @@ class LogParser {
     if (words.size() > first) library_ = fmt::format("{}CCL {}", line[at - 1], words[first]);
   }
 
-  // "   AllReduce |    25.2/  16.6 |    48.5/ 124.8 | ..." in blocks of three algorithms.
+  // Reads a line of NCCL's cost table: "   AllReduce |    25.2/  16.6 |    48.5/ 124.8 | ..." in blocks of
+  // three algorithms. It goes into the notes only.
   void TakeCostTable(std::string_view text) {
     const size_t bar = text.find('|');
     if (bar == std::string_view::npos || text.find('/') == std::string_view::npos) return;
@@ -354,6 +358,7 @@ class LogParser {
     }
   }
 
+  // The trace of all ranks if they agree, else the rank with most calls alone.
   Imported TogetherOrAlone(const std::vector<const LoggedRank*>& ranks, std::vector<RankSection>& sections) {
     const auto place = std::max_element(ranks.begin(), ranks.end(),
                                         [](const auto* a, const auto* b) { return a->calls() < b->calls(); });
@@ -378,6 +383,7 @@ class LogParser {
     return imported;
   }
 
+  // Says what was left out, and whether replay mirrors the trace.
   void AddNotes(Imported& imported) const {
     uint64_t cut = 0;
     uint64_t strayed = 0;
@@ -409,6 +415,7 @@ class LogParser {
   std::map<Collective, std::string> cost_cells_;
 };
 
+// Recognised by NCCL's prefix of a line.
 class NcclDebug final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-debug"; }

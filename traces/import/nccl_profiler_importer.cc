@@ -278,6 +278,7 @@ class EventLines final : public ProfilerFile {
   }
 
  private:
+  // A channel's event, before its call is known.
   struct Channel {
     std::string parent;
     int64_t begin = 0;
@@ -324,6 +325,7 @@ class EventLines final : public ProfilerFile {
     return {};
   }
 
+  // Numbers a group by its address and time.
   Status TakeGroup(const JsonObject& event) {
     const auto begin = TimeOf(event, "start");
     if (!begin) return Fail("a group without its time");

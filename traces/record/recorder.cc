@@ -49,6 +49,7 @@ void AfterForkInChild() {
   t_cached = {};
 }
 
+// Handlers cannot be removed, so the process registers one for all recorders.
 void RegisterForkHandlerOnce() {
   static const int registered = ::pthread_atfork(nullptr, nullptr, AfterForkInChild);
   (void)registered;
@@ -137,6 +138,7 @@ Status Recorder::CreateFile(const RecorderOptions& options) {
   return {};
 }
 
+// The checksum covers everything before it and is computed last.
 void Recorder::FillHeader(const RecorderOptions& options) {
   TraceHeader& header = *header_;
   std::memcpy(header.magic, kTraceMagic, sizeof(kTraceMagic));

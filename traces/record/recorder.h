@@ -84,9 +84,11 @@ class Recorder {
   void CountLost() noexcept;
   // The calling thread's ring; null if it has none and can get none, or in a forked child.
   Ring* ThisThreadsRing() noexcept;
+  // Takes over the ring of a thread that has ended, or maps a new one. Under the lock.
   Ring* FindOrMapRing() noexcept;
   // Extends the file by a segment and maps it.
   Status MapRing(Ring& ring, int64_t thread_id);
+  // True in a child of the process that opened the file.
   bool InForkedChild() const;
 
   std::string path_;

@@ -33,6 +33,7 @@ std::vector<ReplayRow> SummarizeReplay(const ReplayPlan& plan, const std::vector
 }
 
 std::string FormatReplayRows(const std::vector<ReplayRow>& rows) {
+  // A time that is not known shows as "-".
   const auto known = [](double microseconds) {
     return microseconds < 0 ? std::string("-") : fmt::format("{:.1f}", microseconds);
   };

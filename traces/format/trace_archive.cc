@@ -23,6 +23,7 @@ namespace {
 // Bytes of a block's payload at most: twice the longest block uncompressed.
 constexpr size_t kMaxPayload = 8u << 20;
 
+// A header's checksum covers everything before it.
 template <typename Header>
 void SetChecksum(Header& header) {
   header.checksum = XXH3_64bits(&header, offsetof(Header, checksum));

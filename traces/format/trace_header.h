@@ -18,7 +18,8 @@ inline constexpr char kTraceMagic[8] = {'D', 'C', 'C', 'L', 'T', 'R', 'C', '\n'}
 inline constexpr uint32_t kTraceVersion = 1;
 // A page, so that segments begin on a page.
 inline constexpr uint32_t kTraceHeaderBytes = 4096;
-inline constexpr uint32_t kSegmentMagic = 0x67657364;  // "dseg"
+// A segment without this number has not been begun.
+inline constexpr uint32_t kSegmentMagic = 0x67657364;
 
 // The same moment on both clocks of a machine.
 struct ClockAnchor {
@@ -35,8 +36,8 @@ enum TraceFlags : uint32_t {
   kTraceFinished = 4,
 };
 
-// The header of a section. The first part never changes once it is written; the second part changes while the
-// process records.
+// The header of a section, with a member for each field of the format. The first part never changes once it
+// is written; the second part changes while the process records.
 struct TraceHeader {
   // Written once, and covered by `checksum`.
   char magic[8];

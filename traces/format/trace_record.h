@@ -44,7 +44,8 @@ enum class DurationSource : uint8_t {
   kKernelArrival = 5
 };
 
-// One event. Fields that a kind does not use have the values of EmptyRecord (record_views.h).
+// One event, with a member for each field of the format. Fields that a kind does not use have the values of
+// EmptyRecord (record_views.h).
 struct TraceRecord {
   int64_t issued_ns;        // CLOCK_MONOTONIC; the header anchors it to real time
   uint64_t call_number;     // counted per communicator, see CollectiveCall

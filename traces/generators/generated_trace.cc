@@ -33,6 +33,7 @@ std::set<Axis> AxesOf(const GeneratedRun& run) {
 // Number of nodes by communicator.
 using NodeCounts = std::map<std::pair<Axis, int>, int>;
 
+// Ranks fill nodes in order, `ranks_per_node` on each.
 NodeCounts CountNodes(const GeneratedRun& run, const std::set<Axis>& axes, int ranks_per_node) {
   std::map<std::pair<Axis, int>, std::set<int>> nodes;
   for (int rank = 0; rank < run.world.Ranks(); ++rank) {

@@ -39,7 +39,8 @@ using SettingTexts = std::map<std::string, std::string, std::less<>>;
 // Reads "a=1,b=true" as texts. `where` names the option in errors.
 Result<SettingTexts> ParseSettingTexts(std::string_view text, std::string_view where);
 
-// The values of all rows of a table, each of its kind. Only names of the table may be asked for.
+// The values of all rows of a table, each of its kind. Only names of the table may be asked for. The rows'
+// texts are copied, so the table may go.
 class SettingValues {
  public:
   // Reads texts against a table. `where` ("fsdp2", "--model gpt") begins the errors, which are an unknown

@@ -89,6 +89,7 @@ class Dump {
   }
 
  private:
+  // Reads a member of the dump or one entry.
   Status TakePiece(std::string_view key, std::string_view text, uint64_t offset) {
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded())
@@ -102,6 +103,7 @@ class Dump {
     return {};
   }
 
+  // Versions before 2 have other entries.
   Status CheckVersion(uint64_t position) const {
     if (version_.starts_with("2.")) return {};
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: version '{}' of the flight recorder",

@@ -178,7 +178,7 @@ class Reader {
     return use == EventUse::kStep ? file_.steps : file_.annotations;
   }
 
-  // Of a launch only the correlation is needed.
+  // A launch needs only its correlation.
   Status TakeArguments(EventUse use, std::string_view arguments, uint64_t offset, KinetoEvent& event) {
     JsonMembers members(arguments);
     while (const auto member = members.Next()) {
@@ -191,7 +191,7 @@ class Reader {
     return {};
   }
 
-  // Of an array, the first value counts; of "Input Dims", the product of the first tensor's dimensions.
+  // The first value of an array counts; for "Input Dims" it is the product of the first tensor's dimensions.
   static void TakeArgument(const JsonMember& member, KinetoEvent& event) {
     if (member.key == "Input Dims") {
       event.input_elements = ElementsOfFirstTensor(member.value);

@@ -243,6 +243,7 @@ class Conversion {
     return section;
   }
 
+  // The trace, with what the file does not contain.
   Imported Result() {
     Imported imported;
     const uint64_t calls = calls_.size();

@@ -174,7 +174,7 @@ class LoggedRank {
     if (known != communicators_.end() && known->second.info.n_ranks == logged.n_ranks)
       return known->second.info;
     const int32_t n_ranks = std::min<int32_t>(logged.n_ranks, UINT16_MAX);
-    // Its INIT line is not here.
+    // The log has no INIT line of this communicator.
     return {IdOfName("nccl-debug " + logged.communicator), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1};
   }
 

@@ -49,8 +49,8 @@ struct TraceHeader {
   uint64_t first_segment;  // offset in the section
   // Distance between segments. Each is a SegmentHeader and then the records.
   uint64_t segment_bytes;
+  uint64_t records_per_segment;  // capacity of a ring
   // Capacity of the table of communicators, a segment right after the header; may be 0.
-  uint64_t records_per_segment;
   uint64_t table_records;
   int32_t rank;   // rank of the process in its job; -1: unknown
   int32_t world;  // processes in the job; 0: unknown

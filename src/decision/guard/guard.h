@@ -67,8 +67,8 @@ inline constexpr int64_t kVerifiedNs = 2'000'000'000;
 struct KeyKnowledge {
   CollectiveConfig policy_choice;          // kLeaveNcclAlone: the policy has no choice for the key
   std::vector<ProbeCandidate> candidates;  // what trials may use, best first
-  std::optional<CollectiveConfig>
-      confirmed;  // an earlier run settled on it: it is used at once and the key is not searched
+  // An earlier run settled on it: it is used at once and the key is not searched.
+  std::optional<CollectiveConfig> confirmed;
 };
 // Must answer the same for equal arguments and must not call back into the guard.
 using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regime)>;
@@ -151,8 +151,8 @@ class Guard {
   // `knowledge` is called by TakeCall, Tick and Committed, and must stay valid as long as the guard.
   Guard(GuardOptions options, KnowledgeOf knowledge);
 
-  // Declares what an earlier run confirmed for a key that was not called yet. The next proposal makes it the
-  // choice, so that the key's first call can use it.
+  // Declares what an earlier run confirmed for a key that was not called yet. The next proposal that
+  // may adopt makes it the choice, so that the key's first call can use it.
   void Expect(const TableKey& key, const CollectiveConfig& confirmed);
   // Adds one call of the communicator. Calls come in the order of their numbers, each once.
   void TakeCall(const GuardedCall& call);
@@ -177,7 +177,7 @@ class Guard {
   Criticality CriticalityOf(const TableKey& key) const { return effects_.LevelOf(KeyCode(key)); }
   // A change is suspected, so the caller should time more calls than the plan says.
   bool wants_more_times() const { return detector_.verifying() || pace_.wants_times(); }
-  // Every key that was called, by KeyCode.
+  // Every key that was called or that a committed plan listed, by KeyCode.
   const std::map<uint32_t, GuardedKey>& keys() const { return keys_; }
   // Keys whose calls were captured into a CUDA graph at least once. They have no samples, so nothing is
   // promised for them.

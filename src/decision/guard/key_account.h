@@ -41,7 +41,7 @@ class TimeLevel {
 };
 
 // The account of one key, owned by its GuardedKey on the leader's control thread. Each call of the key is
-// told to it exactly once. It answers whether the choice may stay; it changes nothing by itself.
+// passed to it exactly once. It answers whether the choice may stay; it changes nothing by itself.
 class KeyAccount {
  public:
   // Adds a call that used NCCL's choice. `ns` below 0: the call was not timed and counts at the mean.

@@ -12,8 +12,8 @@ namespace {
 // Bytes of a file at most: many times what a person writes.
 constexpr size_t kMaxBytes = 1 << 20;
 
-template <typename Value>
 // An empty condition holds.
+template <typename Value>
 bool Holds(const std::optional<Value>& condition, Value value) {
   return !condition || *condition == value;
 }

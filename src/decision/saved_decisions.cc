@@ -43,8 +43,8 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
-template <typename Number>
 // Empty unless the whole text is a number of at most `most`.
+template <typename Number>
 std::optional<Number> ParseNumber(std::string_view text, Number most) {
   Number value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -20,8 +20,8 @@ Json TableToJson(const double (&table)[kAlgorithms][kProtocols]) {
   return rows;
 }
 
-template <typename T>
 // An integer in a range that fits T.
+template <typename T>
 T NarrowField(const Json& json, const char* name, int64_t minimum, int64_t maximum) {
   return static_cast<T>(IntegerField(json, name, minimum, maximum));
 }
@@ -44,9 +44,8 @@ void TableField(const Json& json, const char* name, double (&table)[kAlgorithms]
   }
 }
 
-// null: not known.
-template <typename T>
 // A value by its name; JSON's null gives `absent`, or is an error where that is empty.
+template <typename T>
 T NamedField(const Json& json, const char* name, std::optional<T> (*parse)(std::string_view),
              std::optional<T> absent) {
   const Json& value = json.at(name);

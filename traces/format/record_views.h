@@ -124,8 +124,8 @@ inline CommunicatorInfo CommunicatorOf(const TraceRecord& record) {
 // that were stored one by one could not be read together before they have reached the cache.
 class RecordWords {
  public:
-  template <typename T>
   // Sets a field; each at most once, and none may cross a word.
+  template <typename T>
   constexpr RecordWords& Put(size_t offset, T value) {
     const auto bits = static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(value));
     words_[offset / 8] |= bits << (offset % 8 * 8);

@@ -11,8 +11,8 @@
 namespace dynamiccl {
 namespace {
 
-template <size_t N>
 // Copies as much of the text as leaves room for the zero byte.
+template <size_t N>
 void CopyText(char (&field)[N], const std::string& text) {
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));
 }

@@ -36,8 +36,8 @@ struct NameList {
   int base = 0;
 };
 
-template <typename Enum>
 // The names of `count` values from `base` on.
+template <typename Enum>
 NameList NamesOf(int base, int count) {
   NameList list{{}, base};
   for (int i = 0; i < count; ++i) list.names.emplace_back(Name(static_cast<Enum>(base + i)));
@@ -73,9 +73,8 @@ Json NameOrNumber(const NameList& list, int number) {
   return list.names[static_cast<size_t>(index)];
 }
 
-// A name, or a number of those that the record has room for.
-template <typename T>
 // The number of a name. A number is taken as it is, if the record has room for it.
+template <typename T>
 T NumberOf(const NameList& list, const Json& json, const char* field) {
   const Json& value = json.at(field);
   if (value.is_number_integer()) {
@@ -112,16 +111,16 @@ T NumberOf(const NameList& list, const Json& json, const char* field) {
   X(coverage, 0, &Words().coverages)               \
   X(duration_ns, 0, nullptr)
 
-template <typename T>
 // Writes a field unless it has its empty value. Example of a record:
 //     {"kind":"Collective","issued_ns":1000,"bytes":4096,"collective":"AllReduce","data_type":"float32"}
+template <typename T>
 void PutField(Json& json, const char* name, T value, T absent, const NameList* list) {
   if (value == absent) return;
   json[name] = list == nullptr ? Json(value) : NameOrNumber(*list, value);
 }
 
-template <typename T>
 // Reads a field; a missing one has its empty value.
+template <typename T>
 void TakeField(const Json& json, const char* name, T& value, T absent, const NameList* list) {
   value = absent;
   const auto found = json.find(name);

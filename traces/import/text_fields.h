@@ -22,7 +22,6 @@ std::vector<std::string_view> Words(std::string_view line);
 
 // The whole of `text` as a number.
 template <typename T>
-// The whole of `text` as a number.
 std::optional<T> NumberIn(std::string_view text) {
   T value{};
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);

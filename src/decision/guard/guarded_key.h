@@ -182,16 +182,14 @@ class GuardedKey {
   std::vector<Trial> trials_;
   // Trials of earlier versions with this choice that are not in use now; they may go on later.
   std::vector<Trial> resting_;
-  // Configs that were in use and never too slow. A change of the fabric does not clear this list.
   std::vector<CollectiveConfig> barred_;
+  // Configs that were in use and never too slow. A change of the fabric does not clear this list.
   std::vector<CollectiveConfig> harmless_;
   KeyAccount account_;
   PairedTimes pairs_;  // samples of NCCL's choice beside calls of the choice
   // Tests log(NCCL's time / the choice's): a mean below -kLeastGain says that NCCL's choice is faster.
-  BettingTest slower_{
-      -kLeastGain,
-      kWinsorisedRatio};  // of log(NCCL's time / the choice's): below -kLeastGain, NCCL's is faster
-  int doubts_ = 0;        // versions that began in doubt of this choice
+  BettingTest slower_{-kLeastGain, kWinsorisedRatio};
+  int doubts_ = 0;  // versions that began in doubt of this choice
   uint32_t calls_ = 0;
   uint32_t calls_of_version_ = 0;
   uint32_t calls_of_choice_ = 0;

@@ -39,11 +39,9 @@ Criticality CriticalityOf(double share) {
   return share > kExposedAbove ? Criticality::kExposed : Criticality::kPartial;
 }
 
-// Inverse of a symmetric positive definite matrix of n rows, in place, by Gauss and Jordan; false: it is
-// singular.
-template <class Matrix>
 // Replaces a symmetric positive definite matrix of n rows by its inverse, by Gauss-Jordan elimination.
 // Returns false if it is singular.
+template <class Matrix>
 bool Invert(Matrix& matrix, size_t n) {
   for (size_t pivot = 0; pivot < n; ++pivot) {
     const double diagonal = matrix[pivot][pivot];
@@ -122,7 +120,6 @@ void WaitedShares::Rate() {
     if (products_[column][column] <= 1 || errors_[column] > kKnownError) continue;
     const Criticality low = CriticalityOf(slopes_[column] - kMargin);
     const Criticality high = CriticalityOf(slopes_[column] + kMargin);
-    // Both sides of the margin agree, or the level so far is none of the two.
     Criticality& level = levels_[column];
     // Both sides of the margin agree, or the level so far is neither of the two.
     if (low == high || (level != low && level != high)) level = CriticalityOf(slopes_[column]);

@@ -54,7 +54,8 @@ std::string String(std::string_view name, std::string_view value) {
 }
 
 // Writes the nodes of one rank: calls in their order, each after the one before it on its communicator, and
-// between two calls a computation as long as the time from issue to issue.
+// between two calls a computation as long as the time from issue to issue. ExportChakra makes one for each
+// rank and takes its text at the end.
 class RankWriter {
  public:
   explicit RankWriter(const TraceSection& section) : clock_(section), start_(section.opened.realtime_ns) {

@@ -29,7 +29,8 @@ Status CheckKnownTopologies(const MeasurementFile& file) {
   return {};
 }
 
-// Reads line by line; the lines before decide what a line may be.
+// Reads line by line; the lines before decide what a line may be. ReadJsonLines drives it and turns a
+// LineError into an error with the line's number.
 class Parser {
  public:
   void ReadHeader(const Json& json) {

@@ -244,7 +244,8 @@ NcclCommunicator CommunicatorFromJson(const Json& json) {
   return communicator;
 }
 
-// Reads line by line. Everything that a line refers to must have come before it.
+// Reads line by line. Everything that a line refers to must have come before it. ReadJsonLines drives it and
+// turns a LineError into an error with the line's number.
 class Parser {
  public:
   void ReadHeader(const Json& json) { CheckMagic(json, kMagic, kVersion, "file of NCCL's choices"); }

@@ -54,7 +54,8 @@ Status Stage3::Check(const GeneratorInput& input) const {
       "hpz and mics need --shard-group smaller than --data-parallel, and it needs one of them");
 }
 
-// One forward and backward of a micro-step.
+// One forward and backward of a micro-step. It drives a GatherCoordinator through the modules and writes its
+// gathers, and the gradients' buckets, into the list.
 class Pass {
  public:
   Pass(const GeneratorInput& input, bool recorded, bool last_micro_step, OperationList& list)

@@ -73,7 +73,7 @@ Status DynamicclZero::Check(const GeneratorInput& input) const {
   return {};
 }
 
-// One training step of the trainer.
+// One training step of the trainer, written into the list by Run. The settings have been checked before.
 class TrainerStep {
  public:
   TrainerStep(const GeneratorInput& input, ZeroStage stage, OperationList& list);

@@ -63,7 +63,8 @@ Phase PhaseOf(std::string_view stage) {
   return stage.starts_with("step") ? Phase::kOptimizer : Phase::kUnknown;
 }
 
-// Reads line by line into a section.
+// Reads line by line into a section. Import makes one for each file and uses it on one thread. The first
+// wrong line ends the import.
 class TableParser {
  public:
   TableParser() : section_("aicb", kTraceMirrored) { section_.section().rank = 0; }

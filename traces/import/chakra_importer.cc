@@ -91,7 +91,8 @@ Result<CommunicationNode> ParseNode(std::string_view message, uint64_t offset) {
   }
 }
 
-// The messages of a file, each after its length.
+// The messages of a file, each after its length. The stream must outlive it. Errors name the byte; a file
+// that ends between two messages is complete.
 class MessageStream {
  public:
   explicit MessageStream(std::istream& stream) : stream_(stream) {}
@@ -192,7 +193,8 @@ int32_t RankInName(const std::string& path) {
   return number;
 }
 
-// Builds the section from the nodes.
+// Builds the section from the nodes of one file, which it owns. A node that lacks a field is imported with
+// what stands for it, and counted.
 class Conversion {
  public:
   Conversion(ChakraFile file, const std::string& path)

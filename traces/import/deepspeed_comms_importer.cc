@@ -121,7 +121,8 @@ struct LoggedCall {
   double milliseconds;
 };
 
-// Reads a log line by line. Lines of other programs are passed over.
+// Reads a log line by line. Import makes one for each file and uses it on one thread. Lines of other programs
+// are passed over; a line of the logger that does not parse ends the import.
 class LogParser {
  public:
   explicit LogParser(const std::string& path) : path_(path) {}

@@ -61,7 +61,8 @@ int64_t RankOfFile(const std::string& path) {
   return JsonInteger(std::string_view(name).substr(begin, end - begin)).value_or(-1);
 }
 
-// Reads one dump and builds its section.
+// Reads one dump and builds its section. The path must outlive it. Entries of other backends and entries that
+// move no data are counted and left out; broken JSON ends the import.
 class Dump {
  public:
   explicit Dump(const std::string& path) : path_(path), rank_(RankOfFile(path)) {}

@@ -26,7 +26,8 @@ struct Context {
   int64_t dumped_us = 0;
 };
 
-// Reads one log.
+// Reads one log into a ProfiledProcess. The path must outlive it. Calls of an unknown kind are counted and
+// left out; a line that is no JSON ends the import.
 class InspectorLog {
  public:
   explicit InspectorLog(const std::string& path) : path_(path) {

@@ -20,7 +20,8 @@
 namespace dynamiccl {
 namespace {
 
-// Builds the section from the events of one file.
+// Builds the section from the events of one file, which must outlive it. It cannot fail: an event that lacks
+// a field is imported with what stands for it, and counted.
 class Conversion {
  public:
   explicit Conversion(const KinetoFile& file) : file_(file), section_("kineto", kTraceMirrored) {}

@@ -49,7 +49,8 @@ struct KnownCommunicator {
   int generation = 0;  // counts communicators, because pointers are used again
 };
 
-// The lines of one device of one process, and the section that is built from them.
+// The lines of one device of one process, and the section that is built from them. LogParser owns one for
+// each rank. Nothing in a log makes it fail: choices that fit no call are counted.
 class LoggedRank {
  public:
   LoggedRank(const DebugPiece& piece) {
@@ -268,7 +269,8 @@ class LoggedRank {
   std::vector<size_t> waiting_;               // collectives without a choice, the last ones
 };
 
-// Deals the lines of a log out to ranks.
+// Deals the lines of a log out to ranks. Import makes one for each file. Lines of other programs are passed
+// over, and a log without a single call is an error.
 class LogParser {
  public:
   void Take(std::string_view line) {

@@ -57,7 +57,8 @@ struct SeenCall {
   std::string address;  // address of the plugin's event, in the form by lines
 };
 
-// The part that both forms share: from an event's fields to a call, and from all calls to a trace.
+// The part that both forms share: from an event's fields to a call, and from all calls to a trace. One object
+// reads one file; the path must outlive it. A call with a wrong field ends the import.
 class ProfilerFile {
  public:
   explicit ProfilerFile(const std::string& path) : path_(path) { process_.writer = "nccl-profiler"; }

@@ -70,7 +70,8 @@ std::optional<float> Microseconds(std::string_view text) {
   return value;
 }
 
-// Reads one file line by line. A file may hold several tables; each gets topologies of its own.
+// Reads one file line by line. A file may hold several tables; each gets topologies of its own. A table whose
+// test or number of ranks is not known ends the import; lines of other programs are passed over.
 class TextParser {
  public:
   // The file's name may name the test, and names topologies.

@@ -97,7 +97,8 @@ constexpr std::string_view kForcing[] = {
     "NCCL_ALGO=",     "NCCL_PROTO=",    "NCCL_MIN_NCHANNELS=", "NCCL_MAX_NCHANNELS=",
     "NCCL_MIN_CTAS=", "NCCL_MAX_CTAS=", "NCCL_TUNER_PLUGIN="};
 
-// Reads a document of nccl-tests' -J: args, env, devices, results.
+// Reads a document of nccl-tests' -J: args, env, devices, results. The document and the path must outlive it.
+// A result without a size ends the import; one without a time is counted.
 class JsonResults {
  public:
   JsonResults(const Json& document, const std::string& path)
@@ -275,7 +276,8 @@ bool AreResults(const Places& places) {
          (places[kOutTime] >= 0 || (places[kTime] >= 0 && places[kInPlace] >= 0));
 }
 
-// Reads a table line by line.
+// Reads a table line by line. The path must outlive it. The first wrong line ends the import; a time that is
+// missing is counted.
 class TableResults {
  public:
   explicit TableResults(const std::string& path) : path_(path), results_("nccl-tests") {}

@@ -101,7 +101,8 @@ std::optional<int64_t> ElementsOfTensors(const Arguments& arguments, size_t tens
   return ElementsOfShapes(shapes);
 }
 
-// Reads one trace and builds its section.
+// Reads one trace and builds its section. The path must outlive it. Nodes that move no data are counted and
+// left out; broken JSON ends the import.
 class ExecutionTrace {
  public:
   explicit ExecutionTrace(const std::string& path) : path_(path) {}

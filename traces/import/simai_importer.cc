@@ -77,7 +77,8 @@ struct Workload {
   }
 };
 
-// Reads the lines of a file.
+// Reads the lines of a file. The first line that does not parse, and another number of layers than promised,
+// end the import.
 class WorkloadParser {
  public:
   // Reads a whole file; the number of layers must be the one that line 2 gives.

@@ -197,6 +197,7 @@ RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
   RegimeChange change{Regime::kNormal, alarm_ == Alarm::kTransfer, std::exp(effect), first_verified_ns_};
   if (change.of_fabric) {
     level_ += effect;
+    // Calls that vary by more than twice their usual spread mean congestion.
     fabric_ = spreads_apart > 2 ? Regime::kCongested : Regime::kDegradedLink;
     if (level_ < kLeastEffect) fabric_ = Regime::kNormal;
     streams_.clear();
@@ -213,7 +214,8 @@ RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
 void TimingDetector::Dismiss(double effect) {
   ++dismissed_;
   // An effect that lasted all the while and was no change belongs to the noise; a burst that is over does
-  // not.
+  // not. With a third of it as deviation, the same effect is only three deviations the next time, below
+  // kNoiseTimes.
   noise().Admit(std::abs(effect) / 3, verified_.size());
   for (size_t i = 0; i < verified_.size(); ++i) noise().Take(Limited(verified_[i], verified_of_[i].spread));
   // A small effect is usual from now on; else the same alarm would come again and again.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each pledge is compared with one that came before, so the first difference ends the meeting at once; the
+// last of n_ranks equal pledges makes the verdict yes.
 #include "src/decision/attestation.h"
 
 #include <fmt/format.h>
@@ -17,9 +19,11 @@ constexpr Row kRows[] = {
 #undef DYNAMICCL_ATTESTED_ROW
 };
 
-// A line that names every missing rank of a large job would be unreadable.
+// Missing ranks that a message names at most: a line that names every rank of a large job would be
+// unreadable.
 constexpr int kNamedRanks = 8;
 
+// A value as messages show it.
 std::string Shown(const std::string& value) {
   return value.empty() ? "none" : value.substr(0, 128);
 }

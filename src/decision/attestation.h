@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether all ranks of a communicator may use a table: they may when all of them pledged equal values. Pure
-// state, without sockets and clocks.
+// Decides whether all ranks of a communicator may use a table: they may when all of them pledged equal
+// values. This is the leader's side; meeting_member.h is a rank's. Protocol and proof obligations:
+// docs/agreement.md.
 #pragma once
 
 #include <map>
@@ -9,8 +10,9 @@
 
 namespace dynamiccl {
 
-// What must be equal on all ranks before any uses a table, each as short text so that a difference can be
-// shown.
+// The values that must be equal on all ranks before any rank uses a table, each with the words for it in
+// messages. All are short texts, so that a difference can be shown. `place` and `mask` belong to a situation
+// (mask_agreement.h): the call number at which the mask was seen, and the mask.
 #define DYNAMICCL_ATTESTED_VALUES(X)                                                                   \
   X(build, "build of libdynamiccl.so")                                                                 \
   X(mode, "mode")                                                                                      \
@@ -27,6 +29,7 @@ namespace dynamiccl {
     "place in the stream of calls") /* of a situation: number of the call that its mask was seen at */ \
   X(mask, "configurations that NCCL offers") /* of a situation */
 
+// One rank's values. A value that does not apply is empty.
 struct AttestedValues {
 #define DYNAMICCL_ATTESTED_MEMBER(name, sentence) std::string name;
   DYNAMICCL_ATTESTED_VALUES(DYNAMICCL_ATTESTED_MEMBER)
@@ -35,44 +38,48 @@ struct AttestedValues {
   friend bool operator==(const AttestedValues&, const AttestedValues&) = default;
 };
 
-// "policy: 12ab on rank 0, 99fe on rank 3" for the first value that differs; empty when all are equal.
+// Describes the first value that differs, for example "policy: 12ab on rank 0, 99fe on rank 3"; empty when
+// all are equal.
 std::string DescribeDifference(int rank_a, const AttestedValues& a, int rank_b, const AttestedValues& b);
 
+// The outcome of a meeting.
 struct Verdict {
   bool agreed = false;
-  bool timed_out = false;  // ranks were missing: nobody waits again in this job
-  std::string reason;      // why not; empty when agreed
+  bool timed_out = false;  // ranks were missing: no rank waits for them again in this job
+  std::string reason;      // why the ranks did not agree; empty when they did
 
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// A rank that is late for a situation's meeting costs the others a wait of a twentieth of the leader's
-// time-out, and does so this often at most: all of these together last as long as the one wait for a
-// communicator.
+// Late meetings about situations at most. A rank that is late for one costs the others a wait of a twentieth
+// of the leader's time-out, so all of them together last as long as the one wait for a communicator.
 inline constexpr int kMaxLateSituations = 20;
 
-// The leader's side of one communicator. `member` is any number unique to a rank of it: its rank, or for a
-// child of a split its rank in the parent.
+// The leader's side of one meeting, owned by the control server (plugin/runtime), one thread at a time. Pure
+// state, without sockets and clocks. Once there is a verdict it never changes, so every rank that asks learns
+// the same.
 class Attestation {
  public:
-  // `only_with_leader`: no yes unless the leader's process is one of the ranks, whose end is then the end of
-  // the communicator too.
+  // `n_ranks`: ranks that must pledge. `only_with_leader`: there is no yes unless the leader's process is one
+  // of the ranks, whose end is then the end of the communicator too.
   explicit Attestation(int n_ranks, bool only_with_leader = false)
       : n_ranks_(n_ranks), leader_missing_(only_with_leader) {}
 
-  // A rank pledges that it will use its table if, and only if, the verdict is yes. It may say so again, to
-  // ask for the verdict. Pledges after the verdict change nothing.
+  // A rank pledges that it will use its table if, and only if, the verdict is yes. `member` is any number
+  // unique to the rank: its rank, or for a child of a split its rank in the parent. A rank may pledge again,
+  // to ask for the verdict. Pledges after the verdict change nothing.
   void Pledge(int member, int n_ranks, const AttestedValues& values);
   // One of the ranks that pledge is the leader's process.
   void LeaderTakesPart() { leader_missing_ = false; }
-  // A rank takes no part, whatever the others do.
+  // A rank takes no part, so the verdict is no.
   void Decline(int member, const std::string& why);
-  // The time is up.
+  // The time is up: the verdict is no and names the ranks that are missing.
   void Expire();
-  // The same ranks have met before, in vain, and who was missing then is not coming now.
+  // The same ranks have met before in vain. A rank that was missing then is not coming now, so the earlier
+  // verdict is taken over.
   void EndAs(const Verdict& earlier);
 
-  // Once there is one it never changes.
+  // Empty until the meeting has ended.
   const std::optional<Verdict>& verdict() const { return verdict_; }
 
  private:
@@ -81,6 +88,7 @@ class Attestation {
 
   const int n_ranks_;
   bool leader_missing_;
+  // By member; empty once there is a verdict.
   std::map<int, AttestedValues> pledged_;
   std::optional<Verdict> verdict_;
 };

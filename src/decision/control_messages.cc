@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// A message is
+//     magic u32 "DCCM", version u16, kind u16, body bytes u32, body, HMAC-SHA256 of everything before it
+// and a block in a unique id is
+//     magic u32 "DCCB", version u8, purpose u8, port u16, address 16, secret 16, policy or name 16, XXH32 u32
+// all little-endian. The bodies follow in the order of the Encode functions. Authentication is checked before
+// a body is read.
 #include "src/decision/control_messages.h"
 
 #include <arpa/inet.h>
@@ -19,8 +25,10 @@ constexpr uint32_t kMessageMagic = 0x4d434344;  // "DCCM"
 constexpr uint8_t kBlockVersion = 1;
 constexpr uint16_t kMessageVersion = 5;
 constexpr size_t kBlockBytes = 60;
+// Bytes of a text in a message at most; four times as many for the reason of a verdict.
 constexpr size_t kTextLimit = 128;
-// What a unique id with a block is for: a new communicator, or ranks that join one.
+// Purposes of a unique id with a block: a new communicator, ranks that join one, or a new communicator whose
+// ranks meet before NCCL's init.
 constexpr uint8_t kBeginning = 0;
 constexpr uint8_t kGrowing = 1;
 constexpr uint8_t kBeginningWithMeeting = 2;
@@ -30,7 +38,8 @@ uint8_t PurposeOf(const UniqueIdBlock& block) {
   return block.before_init ? kBeginningWithMeeting : kBeginning;
 }
 
-// "::ffff:a.b.c.d" holds IPv4 as well, so one field of 16 bytes serves both.
+// "::ffff:a.b.c.d" holds IPv4 as well, so one field of 16 bytes serves both. False: the address is not
+// numeric.
 bool ToBytes(const std::string& address, uint8_t* bytes) {
   if (::inet_pton(AF_INET6, address.c_str(), bytes) == 1) return true;
   return ::inet_pton(AF_INET6, ("::ffff:" + address).c_str(), bytes) == 1;
@@ -45,7 +54,7 @@ std::string ToAddress(const uint8_t* bytes) {
                                                                               : view);
 }
 
-// First half of SHA-256(label, parts).
+// The first half of SHA-256(label, parts). Labels keep tokens of different kinds apart.
 class HalfDigest {
  public:
   explicit HalfDigest(std::string_view label) { sha_.Update(std::as_bytes(std::span(label))); }
@@ -63,6 +72,7 @@ class HalfDigest {
   Sha256 sha_;
 };
 
+// Puts header and authentication code around a body.
 std::vector<std::byte> Seal(ControlKind kind, std::vector<std::byte> body, const ControlSecret& secret) {
   ByteWriter message;
   message.Put(kMessageMagic);
@@ -74,7 +84,7 @@ std::vector<std::byte> Seal(ControlKind kind, std::vector<std::byte> body, const
   return std::move(message.buffer());
 }
 
-// The body of an authentic message of this kind.
+// Returns the body of an authentic message of this kind.
 Result<std::span<const std::byte>> Open(std::span<const std::byte> message, ControlKind kind,
                                         const ControlSecret& secret) {
   const auto total = MessageBytes(message);
@@ -94,6 +104,7 @@ Result<std::span<const std::byte>> Open(std::span<const std::byte> message, Cont
 
 }  // namespace
 
+// A free tail is all zero.
 bool BlockFits(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
   const auto tail = unique_id.subspan<kUniqueIdBlockOffset>();
   return std::all_of(tail.begin(), tail.end(), [](uint8_t byte) { return byte == 0; });
@@ -328,7 +339,8 @@ Result<JoinMessage> DecodeJoin(std::span<const std::byte> message, const Control
 
 namespace {
 
-// All was read, nothing is left, and what it says is possible and about the communicator that was meant.
+// Checks that everything was read, nothing is left, and `fits`: the values are possible and about the
+// communicator that was meant.
 Status CheckRead(const ByteReader& reader, bool fits, const char* what) {
   if (!reader.ok() || reader.remaining() != 0)
     return MakeError(ErrorKind::kCorrupt, "{} of a wrong length", what);

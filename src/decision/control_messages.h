@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of the control plane: the block in the tail of an ncclUniqueId by which ranks find each other,
-// and the authenticated messages they exchange. Grammar: docs/formats/control_plane.md.
+// and the authenticated messages that they exchange. Grammar: docs/formats/control_plane.md. Pure functions;
+// sockets are in plugin/runtime. Nothing read here is trusted: Decode functions return an error for any byte
+// that does not fit.
 #pragma once
 
 #include <array>
@@ -21,71 +23,81 @@
 
 namespace dynamiccl {
 
-using ControlToken = std::array<uint8_t, 16>;   // names a communicator, equal on its ranks
-using ControlSecret = std::array<uint8_t, 16>;  // shared by the ranks of a communicator and its children
+// Names a communicator; equal on all its ranks.
+using ControlToken = std::array<uint8_t, 16>;
+// The key of messages, shared by the ranks of a communicator and of its children.
+using ControlSecret = std::array<uint8_t, 16>;
 
+// Size of an ncclUniqueId.
 inline constexpr size_t kUniqueIdBytes = 128;
-// NCCL's handle ends before; facts of nine releases: bytes 64 to 127 are carried along and never read.
+// Bytes 64 to 127 carry the block: NCCL's handle ends before them, and nine releases were seen to carry them
+// along and never read them.
 inline constexpr size_t kUniqueIdBlockOffset = 64;
 
-// Where the ranks of a communicator meet, and the key they speak with.
+// Where the ranks of a communicator meet, and the key of their messages.
 struct MeetingPoint {
   std::string address;  // IPv4 or IPv6, numeric
   uint16_t port = 0;
-  ControlToken root{};  // token of the communicator whose unique id this comes from
+  // Token of the communicator whose unique id this comes from.
+  ControlToken root{};
   ControlSecret secret{};
-  bool before_init = false;  // they also meet before NCCL initialises the communicator of the unique id
+  // The ranks also meet before NCCL initialises the communicator of the unique id.
+  bool before_init = false;
 
   bool valid() const { return port != 0; }
 };
 
-// What the block in a unique id says.
+// The content of the block in a unique id.
 struct UniqueIdBlock {
   std::string address;
   uint16_t port = 0;
   ControlSecret secret{};
-  std::array<uint8_t, 16>
-      policy{};  // first half of the policy's digest: tells "another policy" from "no way through"
-  // In an id for ranks that join a communicator (ncclCommGrow): the name it will have. `policy` is not
+  // First half of the policy's digest: it tells a rank with another policy from a rank that cannot be
+  // reached.
+  std::array<uint8_t, 16> policy{};
+  // In an id for ranks that join a communicator (ncclCommGrow): the name that it will have. `policy` is not
   // written then.
   std::optional<ControlToken> grown;
   // In an id for a new communicator: its ranks are to meet before NCCL initialises it.
   bool before_init = false;
 };
 
-// True when bytes 64 to 127 are free.
+// True if bytes 64 to 127 are free.
 bool BlockFits(std::span<const uint8_t, kUniqueIdBytes> unique_id);
-// False, and nothing is written, when bytes 64 to 127 are in use.
+// Writes the block. False, and nothing is written, if bytes 64 to 127 are in use or the address is not
+// numeric.
 bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBlock& block);
-// Empty when there is no block of this version or it is damaged.
+// Reads the block; empty if there is none of this version or it is damaged.
 std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
+// The token of the communicator that is made from this id.
 ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
-// Of a child: `operation` counts the splits of the parent.
+// The token of a child of a split. `operation` counts the splits of the parent.
 ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour);
-// Of the meeting before NCCL initialises the communicator.
+// The token of the meeting before NCCL initialises the communicator.
 ControlToken BirthToken(const ControlToken& communicator);
-// Of the meeting about a situation's mask on a communicator.
+// The token of a meeting about a situation's mask on a communicator.
 ControlToken SituationToken(const ControlToken& communicator, const CallSituation& situation, int attempt);
-// By which ranks that only know the secret name its root.
+// The root for ranks that know only the secret.
 ControlToken RootOfSecret(const ControlSecret& secret);
-// For ids without a block: known to those who hold the id, and to nobody else.
+// The secret for ids without a block: all who hold the id know it, and nobody else does.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
-// What ranks meet about: the leader waits longer for a communicator or its birth, once in a job, than for a
-// situation. The leader's process must be a rank of all but kSituation's, which an attested communicator's
-// situations are, and a child's.
+// What ranks meet about. The leader waits longer for a communicator or its birth, which comes once in a job,
+// than for a situation. The leader's process must be a rank of the communicator, except for kSituation, which
+// is for situations of an attested communicator, and for children.
 enum class MeetingAbout : uint8_t { kCommunicator = 0, kSituation = 1, kBirth = 2, kSituationWithLeader = 3 };
 
+// A rank's pledge in a meeting, or its refusal to take part.
 struct PledgeMessage {
   ControlToken root{};
-  ControlToken communicator{};  // or SituationToken
+  ControlToken communicator{};  // or a SituationToken
   int32_t member = 0;
   int32_t n_ranks = 0;
   std::string declines;  // not empty: this rank takes no part, and why
   AttestedValues values;
   MeetingAbout about = MeetingAbout::kCommunicator;
-  bool of_leader = false;  // this rank's process is the one that all meet at
+  bool of_leader = false;  // this rank's process is the one at which all meet
 };
 
 // A rank of an attested communicator opens the connection on which tables are switched.
@@ -96,20 +108,23 @@ struct JoinMessage {
   int32_t n_ranks = 0;
 };
 
-// What a table version is made from, on every rank alike. Nothing of both: NCCL's choice for every call.
+// The parts from which every rank makes the table of a version. Without both parts: NCCL's choice for every
+// call.
 struct TableContents {
+  // Digest of the policy file; all zero: no policy.
   Sha256Digest policy{};
-  std::vector<std::byte> plan;  // what the version says beside its policy; at most kMaxPlanBytes
+  // The version's plan (guard/plan_bytes.h), at most kMaxPlanBytes.
+  std::vector<std::byte> plan;
 
   bool leaves_nccl_alone() const { return policy == Sha256Digest{} && plan.empty(); }
   friend bool operator==(const TableContents&, const TableContents&) = default;
 };
 
-// What src/decision/switching has to say, and what a new table is made from.
+// A message of src/decision/switching, with the parts of a new table.
 struct SwitchLetter {
   ControlToken communicator{};
   SwitchMessage message;
-  TableContents table;  // kPrepare
+  TableContents table;  // kPrepare only
 };
 
 // What a rank has decided so far on a communicator.
@@ -118,21 +133,22 @@ struct DigestMessage {
   std::vector<DigestCheckpoint> checkpoints;  // at most kKeptCheckpoints
 };
 
-// A rank to the leader: times of its calls (src/decision/guard/timed_calls.h).
+// Times of a rank's calls, sent to the leader (src/decision/guard/timed_calls.h).
 struct TimesMessage {
   ControlToken communicator{};
   std::vector<CallTime> times;  // at most kMaxTimes
 };
 
-// The leader to a rank: whether it tells times, and until which call all are to be timed.
+// The leader's word to a rank on what to time.
 struct TimingMessage {
   ControlToken communicator{};
-  bool tells = false;
-  uint64_t all_until = 0;
+  bool tells = false;      // the rank reports times
+  uint64_t all_until = 0;  // calls before this number are all to be timed
 
   friend bool operator==(const TimingMessage&, const TimingMessage&) = default;
 };
 
+// The kind of a message; the values are part of the format.
 enum class ControlKind : uint16_t {
   kPledge = 1,
   kVerdict = 2,
@@ -143,13 +159,16 @@ enum class ControlKind : uint16_t {
   kTiming = 7
 };
 
-// A message is at most this long, in two pages: twelve short texts, or a plan.
+// Bytes of a message at most: two pages, for twelve short texts or a plan.
 inline constexpr size_t kMaxMessageBytes = 8192;
-// The rest is the message's other fields.
+// Bytes of a plan at most; the rest is for the message's other fields.
 inline constexpr size_t kMaxPlanBytes = kMaxMessageBytes - 256;
+// Times in one message at most. 400 of 17 bytes fit.
 inline constexpr size_t kMaxTimes = 400;
+// Magic, version, kind and length of the body.
 inline constexpr size_t kMessageHeaderBytes = 12;
 
+// Each returns the bytes of a message, authenticated with the secret. Texts that are too long are cut.
 std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSecret& secret);
 std::vector<std::byte> EncodeVerdict(const ControlToken& communicator, const Verdict& verdict,
                                      const ControlSecret& secret);
@@ -160,13 +179,15 @@ std::vector<std::byte> EncodeDigest(const DigestMessage& digest, const ControlSe
 std::vector<std::byte> EncodeTimes(const TimesMessage& message, const ControlSecret& secret);
 std::vector<std::byte> EncodeTiming(const TimingMessage& message, const ControlSecret& secret);
 
-// Of a message whose header is whole; not yet authenticated.
+// The kind of a message whose header is complete; not yet authenticated.
 ControlKind KindOf(std::span<const std::byte> message);
-// Bytes of the whole message that begins with `header`; empty when this is no message of this version.
+// Bytes of the whole message that begins with `header`; empty if this is no message of this version, or too
+// long.
 std::optional<size_t> MessageBytes(std::span<const std::byte> header);
 // The token by which a leader finds the secret of a pledge or a join; not yet authenticated.
 std::optional<ControlToken> RootOf(std::span<const std::byte> message);
-// Errors: another kind, a wrong authentication code, a body that is too short or too long.
+// Each reads an authenticated message. kCorrupt: another kind, a wrong authentication code, another
+// communicator, or a body that is too short or too long.
 Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const ControlSecret& secret);
 Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlToken& communicator,
                               const ControlSecret& secret);

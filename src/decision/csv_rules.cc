@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules in the CSV of NCCL's example tuner (plugins/tuner/example).
+// Rules in the CSV of NCCL's example tuner (plugins/tuner/example), one a line:
+//     collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]
+// -1 means "any" in a condition and "NCCL decides" for channels. Empty lines and lines that begin with # are
+// skipped. Errors read "<name>:<line>: column <n>: ...".
 #include "src/decision/override_rules.h"
 
 #include <charconv>
@@ -7,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// The eight columns of NCCL's example and its two optional ones.
+// The eight columns of NCCL's example, and with its two optional ones.
 constexpr size_t kRequiredColumns = 8;
 constexpr size_t kMaxColumns = 10;
 
@@ -27,7 +30,7 @@ std::vector<std::string_view> SplitColumns(std::string_view line) {
   }
 }
 
-// One line being read: keeps the place for messages.
+// Reads one line; keeps the place for messages. The text and the name must outlive it.
 class LineReader {
  public:
   LineReader(std::string_view line, const std::string& name, int number)
@@ -80,7 +83,8 @@ class LineReader {
     DYNAMICCL_TRY(rule.n_ranks, Condition(7));
     DYNAMICCL_TRY(rule.n_pipe_ops, Condition(8));
     DYNAMICCL_TRY(const std::optional<int> registered, Condition(9));
-    // Buffers may be registered on one rank and not on another: a rule that asks would part the ranks.
+    // Buffers may be registered on one rank and not on another, so a rule with this condition would make
+    // ranks decide differently.
     if (registered)
       return Wrong(9, "regBuff differs between ranks and cannot be a condition: write -1 or leave it out");
     return {};
@@ -97,12 +101,14 @@ class LineReader {
     return value;
   }
 
+  // Empty where the column is missing or -1.
   Result<std::optional<int>> Condition(size_t column) const {
     if (column >= columns_.size() || columns_[column] == "-1") return std::optional<int>{};
     DYNAMICCL_TRY(const int value, Number<int>(column, 0, INT32_MAX));
     return std::optional<int>{value};
   }
 
+  // An error about a column, which quotes what stands there.
   Status Wrong(size_t column, std::string_view what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}:{}: column {}: '{}' {}", name_, number_, column + 1,
                      columns_[column].substr(0, 40), what);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One number for all that a rank has decided on a communicator so far: equal on all ranks as long as they
-// decide alike, and never equal again once they did not. No allocation, lock or system call.
+// A number that stands for everything that a rank has decided on a communicator so far. It is equal on all
+// ranks as long as they decide alike; once they did not, it differs for good (but for a chance of about
+// 2^-64). The ranks report it at round call numbers, and digest_comparison.h compares the reports.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 
 namespace dynamiccl {
 
-// The number before call `call`: of all decisions of lower call numbers.
+// The number before call `call`: it stands for all decisions of lower call numbers.
 struct DigestCheckpoint {
   uint64_t call = 0;
   uint64_t digest = 0;
@@ -22,17 +23,21 @@ struct DigestCheckpoint {
   friend bool operator==(const DigestCheckpoint&, const DigestCheckpoint&) = default;
 };
 
-// Checkpoints are kept at multiples of this: every few milliseconds in a busy job, every few seconds in a
-// quiet one.
+// Checkpoints are kept at multiples of this many calls: every few milliseconds in a busy job, every few
+// seconds in a quiet one.
 inline constexpr uint64_t kCheckpointCalls = 256;
-// Of each power of two the last multiple is kept, so that ranks that look at different times have round call
-// numbers in common: 2^15 * 256 calls are more than a job issues between two looks.
+// Checkpoints kept: for each power of two the last multiple of it, in units of kCheckpointCalls. Ranks that
+// look at different times then have round call numbers in common. 2^15 x 256 calls are more than a job issues
+// between two looks.
 inline constexpr int kKeptCheckpoints = 16;
 
+// The digest of one communicator on one rank, owned by its SwitchableTables (plugin/runtime). The issuing
+// thread writes it while NCCL decides a call, and any thread may read the checkpoints. It uses no lock or
+// system call, and only Behind allocates.
 class DecisionDigest {
  public:
-  // Issuing thread: call `number` begins. One that NCCL refused begins again with its number, as if it had
-  // not been there.
+  // Issuing thread: call `number` begins. A call that NCCL refused begins again with its number, and its
+  // decisions are taken back.
   void Begin(uint64_t number) {
     last_ = kNothing;
     if (number == call_) {
@@ -44,8 +49,8 @@ class DecisionDigest {
     if (number % kCheckpointCalls == 0 && number != 0) Keep();
   }
 
-  // Issuing thread: what was decided about a question of that call, by a table of that version. A question
-  // that NCCL asks again is no second decision.
+  // Issuing thread: adds what a table of that version decided about a question of the call. A question that
+  // NCCL asks again at once is no second decision.
   void Add(const TunerQuestion& question, const CollectiveConfig& config, uint32_t table_version) {
     const uint64_t decided =
         uint64_t{table_version} << 32 | uint64_t{static_cast<uint8_t>(config.algorithm) & 15u} << 28 |
@@ -58,13 +63,13 @@ class DecisionDigest {
     rolling_ = Mix(Mix(rolling_ ^ call_) ^ decided);
   }
 
-  // Any thread: those of the kept checkpoints that lie behind call `after`, in no order.
+  // Any thread: returns the kept checkpoints after call `after`, in no order.
   std::vector<DigestCheckpoint> Behind(uint64_t after) const {
     std::vector<DigestCheckpoint> found;
     for (const Slot& slot : kept_) {
       const uint64_t call = slot.call.load(std::memory_order_acquire);
       const uint64_t digest = slot.digest.load(std::memory_order_acquire);
-      // Written meanwhile: it is there at the next look.
+      // A checkpoint that is being written is there at the next look.
       if (call == kBeingWritten || slot.call.load(std::memory_order_relaxed) != call) continue;
       if (call > after) found.push_back({call, digest});
     }
@@ -72,18 +77,21 @@ class DecisionDigest {
   }
 
  private:
+  // A checkpoint; `call` guards `digest` as in a sequence lock.
   struct Slot {
     std::atomic<uint64_t> call{0};
     std::atomic<uint64_t> digest{0};
   };
 
-  // A bijection, so that two numbers that differ stay different. Constant: splitmix64's.
+  // A bijection, so numbers that differ stay different. The constant is the first one of SplitMix64's
+  // finaliser.
   static constexpr uint64_t Mix(uint64_t word) {
     word *= 0xbf58476d1ce4e5b9;
     return word ^ word >> 32;
   }
 
-  // A reader that sees the new digest sees that the slot is being written, or the new call.
+  // Writes a checkpoint before the decisions of call_. A reader that sees the new digest also sees that the
+  // slot is being written, or the new call.
   void Keep() {
     const int power = std::countr_zero(call_ / kCheckpointCalls);
     Slot& slot = kept_[static_cast<size_t>(power < kKeptCheckpoints ? power : kKeptCheckpoints - 1)];
@@ -95,6 +103,7 @@ class DecisionDigest {
   static constexpr uint64_t kBeingWritten = ~uint64_t{0};
   static constexpr uint64_t kNothing = ~uint64_t{0};
 
+  // The call under way, the digest with and without its decisions, and the last decision.
   uint64_t call_ = ~uint64_t{0};
   uint64_t rolling_ = 0;
   uint64_t before_call_ = 0;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decide = Propose (rules, plan, policy) + a check against what NCCL offers + channels that are legal.
+// ChoosableCells reads the whole cost table for every question, so it works on four cells at a time.
 #include "src/decision/decision_engine.h"
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 namespace dynamiccl {
 namespace {
 
+// Who decided a call of a plan, for logs and traces.
 DecidedBy DeciderOf(const PlannedCall& planned, const CollectiveConfig& policy_choice) {
   switch (planned.use) {
     case CallUse::kTrial:
@@ -24,7 +27,7 @@ bool IsCollnet(Algorithm algorithm) {
   return algorithm == Algorithm::kCollnetDirect || algorithm == Algorithm::kCollnetChain;
 }
 
-// Four cells at a time: every question of NCCL is asked about all of them.
+// Cells of one vector; the table is padded to whole vectors with cells that are not possible.
 constexpr int kLanes = 4;
 constexpr int kCells = kAlgorithms * kProtocols;
 constexpr int kVectors = (kCells + kLanes - 1) / kLanes;
@@ -32,10 +35,12 @@ typedef float Costs __attribute__((vector_size(kLanes * sizeof(float))));
 typedef int32_t Cells __attribute__((vector_size(kLanes * sizeof(int32_t))));
 static_assert(kCells < 31);
 
+// The mask bits of a vector's cells.
 Cells BitsOf(int vector) {
   return Cells{1, 2, 4, 8} << (vector * kLanes);
 }
 
+// The least cost of a possible cell; infinity if there is none.
 float Least(const Costs (&costs)[kVectors]) {
   const Costs none = std::numeric_limits<float>::infinity() - Costs{};
   Costs least = none;
@@ -56,7 +61,7 @@ float Least(const Costs (&costs)[kVectors]) {
   const float best = Least(costs), limit = kPricedOut * best;
   Cells cells{};
   for (int i = 0; i < kVectors; ++i) {
-    // NaN fails all comparisons.
+    // NaN fails all comparisons, so such a cell is not possible.
     cells |= (costs[i] >= 0) & ((costs[i] == best) | (costs[i] < limit)) & BitsOf(i);
   }
   return ConfigMask(static_cast<unsigned>(cells[0] | cells[1] | cells[2] | cells[3]));
@@ -67,7 +72,7 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
 }
 
 [[gnu::hot]] Decision DecisionEngine::Decide(const TunerQuestion& question, const ConfigMask& allowed) {
-  // An entry computed while nothing was agreed would stay.
+  // With nothing allowed no entry may be computed: the table would keep it.
   if (static_cast<int>(question.collective) >= kTunableCollectives || allowed.none()) return {};
   Decision decision = Propose(question, allowed);
   const CollectiveConfig config = decision.asked_for;
@@ -75,7 +80,7 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
     decision.config = WithLegalChannels(config);
     return decision;
   }
-  // Left to NCCL, the call says what NCCL's choice takes.
+  // A call that is left to NCCL shows what NCCL's choice takes.
   if (!config.leaves_nccl_alone()) decision.use = CallUse::kDefaultSample;
   decision.asked_for = kLeaveNcclAlone;
   decision.chunk_bytes = 0;
@@ -110,8 +115,8 @@ CollectiveConfig DecisionEngine::WithLegalChannels(CollectiveConfig config) cons
       options_.max_channels > 0 ? std::min(options_.max_channels, kMaxNcclChannels) : kMaxNcclChannels;
   config.channels = static_cast<uint8_t>(std::min<int>(config.channels, most));
   if (options_.channels_are_pinned) config.channels = 0;
-  // Up to 2.30 NCCL uses CollNet's number unchecked: without knowing the communicator's channels, leave it to
-  // NCCL.
+  // Up to 2.30 NCCL uses CollNet's number unchecked. Without knowing the communicator's channels, the number
+  // is left to NCCL.
   if (options_.max_channels <= 0 && IsCollnet(config.algorithm)) config.channels = 0;
   return config;
 }

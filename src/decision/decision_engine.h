@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to do with one question of NCCL's tuner interface: override rules first, then the policy's table, else
-// nothing.
+// Decides one question of NCCL's tuner interface. The first of these that has an answer wins: override rules,
+// the plan of the table's version, the policy's table. If none has one, or NCCL does not offer the answer on
+// every rank, NCCL's own choice stays.
 #pragma once
 
 #include <memory>
@@ -14,58 +15,67 @@
 
 namespace dynamiccl {
 
-// All fields are equal on all ranks.
+// One question of NCCL. All fields are equal on all ranks.
 struct TunerQuestion {
   Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;  // NCCL's total of the batch
-  int n_pipe_ops = 1;
-  Role role = Role::kUnknown;  // recognised
-  uint64_t call_number = 0;    // of the communicator
+  uint64_t bytes = 0;          // NCCL's total of the batch
+  int n_pipe_ops = 1;          // NCCL's number of operations that it aggregates
+  Role role = Role::kUnknown;  // as recognised
+  uint64_t call_number = 0;    // number of the call on the communicator
   bool is_call = true;         // false: a simulated group, which counts nothing
 };
 
+// The answer to one question, with what led to it.
 struct Decision {
-  CollectiveConfig config;  // kLeaveNcclAlone: NCCL's own choice
+  CollectiveConfig config;  // what NCCL is told; kLeaveNcclAlone: its own choice
   DecidedBy decided_by = DecidedBy::kNccl;
   CallUse use = CallUse::kChoice;  // what the plan of the table's version makes of the call
   CollectiveConfig asked_for;      // `config` before it was fitted to the communicator's channels
-  CollectiveConfig policy_choice;  // what would be asked for without the plan
-  uint64_t chunk_bytes = 0;        // for `config`'s algorithm and protocol; 0: NCCL's
+  CollectiveConfig policy_choice;  // what would have been asked for without the plan
+  uint64_t chunk_bytes = 0;        // chunk size for `config`; 0: NCCL's
 };
 
-// Cells that may be chosen: possible for NCCL and not priced out. NCCL prices what must not be used without
-// an opt-in at hundreds of times the best (fp8 rings x1024, multi-rank PAT at FLT_MAX / 2); 500 keeps clear
-// of both.
+// A cell that costs this many times the best one, or more, may not be chosen. NCCL prices cells that must not
+// be used without an opt-in at hundreds of times the best: fp8 rings at 1024 times, PAT with several ranks at
+// FLT_MAX / 2. 500 keeps clear of both.
 inline constexpr float kPricedOut = 500.0f;
+// Returns the cells of NCCL's cost table that may be chosen: possible for NCCL (a cost of at least 0) and not
+// priced out.
 ConfigMask ChoosableCells(const CostTable& table);
 
+// What an engine decides from, beside the question. Everything is attested to be equal on all ranks.
 struct EngineOptions {
   int n_nodes = 1;
   int n_ranks = 1;
-  int max_channels = 0;                        // of the communicator; 0: unknown
-  bool channels_are_pinned = false;            // the user fixed their number: it stays NCCL's
+  int max_channels = 0;                        // channels of the communicator; 0: unknown
+  bool channels_are_pinned = false;            // the user fixed the number of channels: it stays NCCL's
   std::shared_ptr<const OverrideRules> rules;  // may be null
   EntryFunction policy;                        // may be empty: rules only
-  // Of the table's version, for one engine; null: the policy alone. With one, calls are asked about by the
-  // thread that issues them.
+  // The plan of the table's version, for this engine alone; null: the policy alone. With a plan, only the
+  // thread that issues the communicator's calls may ask about calls.
   std::shared_ptr<PlannedTable> plan;
 };
 
-// Of one communicator. Any thread.
+// The decisions of one table version on one communicator, shared by its SwitchableTables and the tuner
+// session (plugin). Any thread may ask, but see EngineOptions::plan. Equal questions in equal order give
+// equal decisions on all ranks. It does not fail: without an answer the call is left to NCCL.
 class DecisionEngine {
  public:
   explicit DecisionEngine(EngineOptions options);
 
   // Null: the policy alone.
   const PlannedTable* plan() const { return options_.plan.get(); }
-  // `allowed` is what NCCL offers on every rank (mask_agreement.h); the answer is one of it, or nothing.
+  // `allowed` is what NCCL offers on every rank (mask_agreement.h). The answer is one of it, or
+  // kLeaveNcclAlone.
   Decision Decide(const TunerQuestion& question, const ConfigMask& allowed);
 
  private:
-  // All but `config`.
+  // Everything but Decision::config, from rules, plan and policy.
   Decision Propose(const TunerQuestion& question, const ConfigMask& allowed);
+  // What the plan makes of the policy's choice.
   Decision Planned(const TableKey& key, const CollectiveConfig& policy_choice,
                    const TunerQuestion& question) const;
+  // The config with a number of channels that the communicator can have.
   CollectiveConfig WithLegalChannels(CollectiveConfig config) const;
 
   const EngineOptions options_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// An entry is one 32-bit word: bit 31 set, then algorithm, protocol and channels with 8 bits each.
 #include "src/decision/decision_table.h"
 
 #include <algorithm>

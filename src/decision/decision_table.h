@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices of one communicator by (collective, size class, recognised role): each is computed at its key's
-// first call and never changes afterwards, so every later decision is one load.
+// The choices of one communicator by collective, size class and recognised role. Each is computed at its
+// key's first call and never changes afterwards, so every later decision is one load.
 #pragma once
 
 #include <array>
@@ -16,22 +16,25 @@
 
 namespace dynamiccl {
 
+// What an entry is looked up by.
 struct TableKey {
   Collective collective = Collective::kAllReduce;  // one of the tunable ones
   SizeClass size_class;
-  Role role = Role::kUnknown;
+  Role role = Role::kUnknown;  // as recognised
 };
 
-// Computes an entry. Must be a pure function of its arguments and of values that all ranks attested;
+// Computes an entry. It must be a pure function of its arguments and of values that all ranks attested, and
 // thread-safe. `allowed` is what NCCL offers on every rank.
 using EntryFunction = std::function<CollectiveConfig(const TableKey& key, const ConfigMask& allowed)>;
 
+// The table of one policy on one communicator, owned by a DecisionEngine. Any thread. It has a fixed size of
+// 36 KB and never allocates after it was made.
 class DecisionTable {
  public:
   explicit DecisionTable(EntryFunction compute) : compute_(std::move(compute)) {}
 
-  // The entry of `key`; `allowed` counts only when it is the key's first call. Any thread. Threads that ask
-  // for the same new key at once may both compute it, with the same result.
+  // Returns the entry of `key`. `allowed` counts only when this is the key's first call. Threads that ask for
+  // the same new key at once may both compute it, with the same result.
   CollectiveConfig At(const TableKey& key, const ConfigMask& allowed);
 
   // Number of entries that exist.
@@ -41,7 +44,7 @@ class DecisionTable {
   static size_t IndexOf(const TableKey& key);
 
   const EntryFunction compute_;
-  // 0: not computed; else kComputed and the packed config. 36 KB a communicator.
+  // By IndexOf. 0: not computed; else kComputed and the packed config.
   std::array<std::atomic<uint32_t>, size_t{kTunableCollectives} * kSizeClasses * kRoles> entries_{};
 };
 

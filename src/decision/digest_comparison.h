@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the ranks of a communicator have decided alike: compares what they say of equal call numbers, on
-// the leader. Pure state, without sockets and clocks; time is passed in.
+// Compares, on the leader, what the ranks of a communicator report as digests of their decisions
+// (decision_digest.h). Equal digests at a call number mean that all decisions before it were equal. Two
+// different digests at one call number mean that ranks decided differently, and NCCL would hang or give wrong
+// results.
 #pragma once
 
 #include <cstdint>
@@ -13,51 +15,61 @@
 
 namespace dynamiccl {
 
-// Where two ranks differ about a call number, the others have so long to say on which side they are: ranks
-// look once a second.
+// Nanoseconds that the other ranks have to report their digest once two ranks differ at a call number. Ranks
+// look once a second, so 3 s give each of them two more looks.
 inline constexpr int64_t kDigestPatienceNs = 3'000'000'000;
 
 // Some calls from `from` on and before `until` were decided differently.
 struct Divergence {
   uint64_t from = 0;
   uint64_t until = 0;
-  std::vector<int> ranks;  // that differ from most; where there is no most, all that were heard: some of them
-  size_t n_ranks = 0;      // how many these are
-  bool from_most = false;
+  // Ranks that differ from most, at most eight. Where no digest has a majority, all ranks that reported.
+  std::vector<int> ranks;
+  size_t n_ranks = 0;      // number of such ranks, the unnamed ones included
+  bool from_most = false;  // a majority of the reporting ranks agrees
 
   friend bool operator==(const Divergence&, const Divergence&) = default;
 };
 
-// "rank 2 decided otherwise than most ranks in calls 256 to 511". `names`: what ranks are called, by rank.
+// Returns for example "rank 2 decided otherwise than most ranks in calls 256 to 511". `names`: what each rank
+// is called, by rank.
 std::string Describe(const Divergence& divergence, const std::vector<int>& names);
 
+// The comparison for one communicator, owned by its leader's SwitchLeadership (plugin/runtime); control
+// thread only. Pure state, without sockets and clocks; time is an argument. Its memory is limited to 64 call
+// numbers that not all ranks have reported.
 class DigestComparison {
  public:
   explicit DigestComparison(int n_ranks) : n_ranks_(static_cast<size_t>(n_ranks)) {}
 
-  // A rank says each checkpoint once; what it says again counts for nothing.
+  // Adds what a rank reports. A rank reports each checkpoint once; repetitions count for nothing.
   void Take(int rank, const DigestCheckpoint& checkpoint, int64_t now_ns);
-  // Empty as long as none is known.
+  // Returns a difference once it is certain which ranks it is about, or once kDigestPatienceNs have passed.
   std::optional<Divergence> Judge(int64_t now_ns);
 
  private:
-  // Ranks that said the same.
+  // Ranks that reported the same digest.
   struct Alike {
     size_t n_ranks = 0;
-    std::vector<int> first;  // the first of them
+    std::vector<int> first;  // the first of them, for messages
   };
+  // What was reported about one call number.
   struct Spoken {
-    std::vector<bool> heard;  // by rank
+    std::vector<bool> heard;  // by rank: it has reported
     size_t n_heard = 0;
     std::map<uint64_t, Alike> said;  // by digest
-    int64_t differ_ns = 0;           // since when
+    int64_t differ_ns = 0;           // when the second digest arrived
   };
 
+  // Forgets the call number that the fewest ranks will report.
   void DropLeastRound();
+  // Describes the difference at call number `until`.
   Divergence Between(uint64_t until, const Spoken& spoken) const;
 
   const size_t n_ranks_;
-  uint64_t agreed_until_ = 0;  // all ranks have said the same of it
+  // All ranks have reported the same digest for this call number.
+  uint64_t agreed_until_ = 0;
+  // By call number, above agreed_until_.
   std::map<uint64_t, Spoken> open_;
 };
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+// Settled situations live in a hash table with open addressing that readers use without a lock; words are
+// written once. Open situations are few and live in a map under the lock.
 #include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
 namespace {
 
 constexpr int kMaskBits = kAlgorithms * kProtocols;
-// Key: 3 bits collective, 8 size class, 31 operands. Word: key above mask above the bit that is always set.
+// A key has 3 bits for the collective, 8 for the size class and 31 for the operands. A word holds the key
+// above the mask above the bit that is always set.
 constexpr int kKeyShift = kMaskBits + 1;
 static_assert(kKeyShift + 3 + 8 + 31 <= 64);
-// The last one at the situation's 16,384th call: then it is refused for good.
+// Exchanges of one situation at most. The last one is at its 16,384th call; then it is refused for good.
 constexpr int kMaxAttempts = 8;
 
 uint64_t KeyOf(const CallSituation& situation) {
@@ -21,6 +24,7 @@ std::optional<ConfigMask> MaskOf(uint64_t word) {
   return mask.any() ? std::optional(mask) : std::nullopt;
 }
 
+// Fibonacci hashing; the top 10 bits, for kSlots.
 size_t SlotOf(uint64_t key) {
   return static_cast<size_t>((key * 0x9e3779b97f4a7c15) >> 54);  // 10 bits: kSlots
 }
@@ -53,7 +57,7 @@ std::optional<ConfigMask> MaskAgreement::Settled(const CallSituation& situation)
                                                          const ConfigMask& seen) {
   const uint64_t word = Find(KeyOf(situation));
   if (word != 0) return MaskOf(word);
-  // Without the lock: another thread may be asking about another situation.
+  // Waits without the lock, because another thread may be asking about another situation.
   if (const auto awaited = AwaitedBy(situation, call_number)) awaited->Wait();
   return AtOpen(situation, call_number, seen);
 }
@@ -89,7 +93,6 @@ std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, 
   return std::nullopt;
 }
 
-// True when the situation is settled; `open` is gone then.
 bool MaskAgreement::TakeVerdict(uint64_t key, Open& open) {
   const Verdict& verdict = open.verdict->Wait();
   all_came_ = all_came_ || !verdict.timed_out;

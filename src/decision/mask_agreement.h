@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which configurations may be chosen: those that NCCL offers on every rank. A rank learns what NCCL offers
-// only when it is asked about a call, so the masks of each situation are exchanged at one of its calls, which
-// is left to NCCL, and count from a later call of the situation on:
+// Which configurations may be chosen: those that NCCL offers on every rank.
+//
+// A rank learns what NCCL offers only when NCCL asks it about a call. So the ranks exchange their masks for
+// each situation at one of its calls, which is left to NCCL, and the result counts from a later call of the
+// situation on:
 //   call n      this rank sends its mask to the leader and goes on; NCCL's choice
-//   next call   takes the verdict, waiting for it if it is not there yet (the leader gives one within its
+//   next call   takes the verdict, and waits for it if it is not there yet (the leader gives one within its
 //   time, and no time-out of a rank that has pledged decides):
 //     equal on all ranks    the mask holds from this call on, for good
 //     different             NCCL's choice, for good
 //     a rank was late       NCCL's choice; the exchange is tried again at the 4th, 16th, 64th, ... call
-// All ranks make these steps at the same calls, since they count calls alike and a verdict never changes.
+// All ranks make these steps at the same calls, because they count calls alike and a verdict never changes.
 #pragma once
 
 #include <array>
@@ -27,22 +29,25 @@
 
 namespace dynamiccl {
 
-// What NCCL's offer depends on, in values equal on all ranks.
+// Everything that NCCL's offer depends on, in values equal on all ranks.
 struct CallSituation {
   Collective collective = Collective::kAllReduce;  // one of the tunable ones
   SizeClass size_class;
   uint32_t operands = 0;  // digest of data types and operators (AddOperands), below 2^31
 };
 
-// Adds one call's data type and operator to the digest of a group's calls of one collective, 0 at first.
+// Adds one call's data type and operator to the digest of a group's calls of one collective, which is 0 at
+// first. Groups whose calls are all alike have the digest of one call.
 inline uint32_t AddOperands(uint32_t digest, int data_type, int op) {
-  constexpr int kUserOp = 5;  // operators of a user's own all weigh the same
+  // Operators of a user's own all weigh the same.
+  constexpr int kUserOp = 5;
   constexpr uint32_t kMixed = 1u << 30;
   const auto call = static_cast<uint32_t>(1 + data_type * 8 + (op < kUserOp ? op : kUserOp));
   if (digest == 0 || digest == call) return call;
   return ((digest * 31 + call) & (kMixed - 1)) | kMixed;
 }
 
+// One rank's pledge about a situation.
 struct MaskPledge {
   CallSituation situation;
   int attempt = 0;
@@ -50,64 +55,69 @@ struct MaskPledge {
   ConfigMask mask;
 };
 
-// The way to the leader.
+// The way to the leader, which the runtime implements.
 class MaskExchange {
  public:
   virtual ~MaskExchange() = default;
-  // Returns at once. The verdict agrees only when all ranks pledged equal masks at the same call number. It
-  // keeps to the rules of MeetingMember.
+  // Sends the pledge and returns at once. The verdict agrees only when all ranks pledged equal masks at the
+  // same call number. It keeps to the rules of MeetingMember.
   virtual std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) = 0;
 };
 
-// Of one communicator on one rank.
+// The masks of one communicator on one rank, owned by its tuner session (plugin/tuner). Threads may ask at
+// the same time; a settled situation costs one load. A situation that cannot be settled stays with NCCL.
 class MaskAgreement {
  public:
   using Refused = std::function<void(const CallSituation& situation, const Verdict& verdict)>;
-  // `refused` hears of every verdict that is not a yes. `most_unanswered`: until all ranks have come to a
-  // meeting, this rank goes to so many at most, since one of the others may never come and the leader's
-  // patience is for the whole job; 0: no limit.
+  // `refused` is told every verdict that is not a yes. `most_unanswered` limits how many meetings this rank
+  // goes to until all ranks have come to one: one of the others may never come, and the leader's patience is
+  // for the whole job. 0: no limit.
   MaskAgreement(std::unique_ptr<MaskExchange> exchange, Refused refused, int most_unanswered = 0)
       : exchange_(std::move(exchange)), refused_(std::move(refused)), most_unanswered_(most_unanswered) {}
 
-  // The mask that holds on all ranks at this call; empty: NCCL's choice. `seen` is what NCCL offers here.
-  // Calls in program order. Once a situation is settled this is one load; before, it takes a lock, and may
-  // wait for the leader once in a while.
+  // Returns the mask that holds on all ranks at this call; nothing: NCCL's choice. `seen` is what NCCL offers
+  // here. Calls come in program order. Before a situation is settled this takes a lock, and may wait for the
+  // leader once in a while.
   std::optional<ConfigMask> At(const CallSituation& situation, uint64_t call_number, const ConfigMask& seen);
-  // What At would wait for; null when it would not wait.
+  // The verdict for which At would wait; null when it would not wait.
   std::shared_ptr<PendingVerdict> AwaitedBy(const CallSituation& situation, uint64_t call_number);
-  // The same as At for a question about no call: counts nothing, sends nothing.
+  // Answers like At for a question about no call: it counts nothing and sends nothing.
   std::optional<ConfigMask> Settled(const CallSituation& situation) const;
 
  private:
+  // A situation that is not settled.
   struct Open {
-    uint64_t calls = 0;
+    uint64_t calls = 0;  // calls of the situation so far
     uint64_t last_call = 0;
     int attempts = 0;
-    bool due = false;  // held back while this rank stays away
+    bool due = false;  // an exchange is due but held back while this rank stays away
     MaskPledge pledged;
-    std::shared_ptr<PendingVerdict> verdict;  // null: nothing is on the way
+    std::shared_ptr<PendingVerdict> verdict;  // null: no exchange is under way
   };
-  // More situations than this stay with NCCL: programs have dozens.
+  // Slots of the hash table; three quarters of them may be used. Programs have dozens of situations; more
+  // than this stay with NCCL.
   static constexpr size_t kSlots = 1024;
   static constexpr size_t kMaxSettled = kSlots * 3 / 4;
 
-  // 0: not settled.
+  // The word of a settled situation; 0: not settled.
   uint64_t Find(uint64_t key) const;
   void Settle(uint64_t key, const ConfigMask& mask);
   std::optional<ConfigMask> AtOpen(const CallSituation& situation, uint64_t call_number,
                                    const ConfigMask& seen);
+  // Waits for the verdict and applies it; true when the situation is settled, and `open` is gone then.
   bool TakeVerdict(uint64_t key, Open& open);
+  // True while this rank goes to no further meetings.
   bool StaysAway() const { return most_unanswered_ != 0 && !all_came_ && pledges_ >= most_unanswered_; }
 
   const std::unique_ptr<MaskExchange> exchange_;
   const Refused refused_;
   const int most_unanswered_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members down to all_came_
   std::map<uint64_t, Open> open_;
   size_t n_settled_ = 0;
   int pledges_ = 0;
-  bool all_came_ = false;  // to some meeting
-  // A settled situation in one word: key, mask (empty: refused) and a bit that is always set.
+  bool all_came_ = false;  // all ranks came to some meeting
+  // A settled situation in one word: its key, its mask (empty: refused) and a bit that is always set.
   std::array<std::atomic<uint64_t>, kSlots> slots_{};
 };
 

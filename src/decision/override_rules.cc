@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rules are few, so matching is a walk over all of them in the order of the file.
 #include "src/decision/override_rules.h"
 
 #include <algorithm>
@@ -8,9 +9,10 @@
 namespace dynamiccl {
 namespace {
 
-// What a person writes fits many times; larger files are not rules.
+// Bytes of a file at most: many times what a person writes.
 constexpr size_t kMaxBytes = 1 << 20;
 
+// An empty condition holds.
 template <typename Value>
 bool Holds(const std::optional<Value>& condition, Value value) {
   return !condition || *condition == value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Override rules: choices a user writes down, in the CSV of NCCL's example tuner or in TOML, which win over
-// the policy. Grammar: docs/formats/override_rules.md.
+// Override rules: choices that a user writes down, in the CSV of NCCL's example tuner or in TOML. They win
+// over the policy. Grammar: docs/formats/override_rules.md.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,28 @@
 
 namespace dynamiccl {
 
-// What a rule is matched against: values equal on all ranks only.
+// A call as rules see it: only values that are equal on all ranks.
 struct RuleSubject {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total
   int n_nodes = 1;
   int n_ranks = 1;
   int n_pipe_ops = 1;
-  Role role = Role::kUnknown;  // recognised
+  Role role = Role::kUnknown;  // as recognised
 };
 
-// An empty condition matches everything.
+// One rule about calls. An empty condition matches everything.
 struct OverrideRule {
+  // Line of the rule in its file, for messages.
   int line = 0;
   Collective collective = Collective::kAllReduce;
+  // Both bounds belong to the range.
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;
-  CollectiveConfig config;   // kLeaveNcclAlone: NCCL's choice, whatever the policy says
-  uint64_t chunk_bytes = 0;  // for calls with that algorithm and protocol; 0: NCCL's
+  // kLeaveNcclAlone: NCCL's choice, whatever the policy says.
+  CollectiveConfig config;
+  // Chunk size for calls with that algorithm and protocol; 0: NCCL's.
+  uint64_t chunk_bytes = 0;
   std::optional<int> n_nodes;
   std::optional<int> n_ranks;
   std::optional<int> n_pipe_ops;
@@ -52,7 +56,7 @@ struct CtaBounds {
   friend bool operator==(const CtaBounds&, const CtaBounds&) = default;
 };
 
-// What a communicator is initialised with. An empty condition matches everything.
+// One rule about how a communicator is initialised. An empty condition matches everything.
 struct CommunicatorRule {
   int line = 0;
   std::optional<int> n_nodes;
@@ -60,30 +64,33 @@ struct CommunicatorRule {
   CtaBounds ctas;
 };
 
-// What a text of rules says.
+// All rules of a file, in its order.
 struct ParsedRules {
   std::vector<OverrideRule> calls;
   std::vector<CommunicatorRule> communicators;
 };
 
+// The rules of one file. Immutable after parsing, so any thread may use it. The ranks attest the digest of
+// its text.
 class OverrideRules {
  public:
-  // `name` stands in errors, which name line and column. A name that ends in ".toml" means TOML, any other
-  // the CSV.
+  // Reads rules from `text`. `name` stands in errors, which give line and column; a name that ends in ".toml"
+  // means TOML, any other name the CSV. One wrong rule makes all of them an error.
   static Result<OverrideRules> Parse(std::string_view text, const std::string& name);
+  // The same for a file of at most 1 MiB.
   static Result<OverrideRules> ReadFile(const std::string& path);
 
-  // The first rule that matches, as in NCCL's example; null when none does. Owned by this object.
+  // Returns the first rule that matches, as NCCL's example does; null if none does. This object owns it.
   const OverrideRule* Match(const RuleSubject& subject) const;
 
-  // Likewise for a communicator that is to be initialised. `n_nodes` is 0 where nobody knows it yet: then no
-  // rule for a number of nodes matches.
+  // The same for a communicator that is to be initialised. `n_nodes` is 0 if it is not known yet: then no
+  // rule with a number of nodes matches.
   const CommunicatorRule* MatchCommunicator(int n_ranks, int n_nodes) const;
 
   const std::vector<OverrideRule>& rules() const { return parsed_.calls; }
   bool any_about_communicators() const { return !parsed_.communicators.empty(); }
   bool any_chunk_bytes() const;
-  // SHA-256 of the text: what ranks attest.
+  // SHA-256 of the text, which ranks attest.
   const Sha256Digest& digest() const { return digest_; }
 
  private:
@@ -91,7 +98,7 @@ class OverrideRules {
   Sha256Digest digest_{};
 };
 
-// The two notations.
+// Parsers of the two notations; `name` stands in errors.
 Result<std::vector<OverrideRule>> ParseCsvRules(std::string_view text, const std::string& name);
 Result<ParsedRules> ParseTomlRules(std::string_view text, const std::string& name);
 

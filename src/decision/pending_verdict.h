@@ -11,9 +11,12 @@
 
 namespace dynamiccl {
 
+// A one-time event with a value, shared by the thread that talks to the leader and the threads that issue
+// calls. Whoever makes one must resolve it, also on failure and abort: Wait has no time-out, because a rank
+// that has pledged must not decide alone.
 class PendingVerdict {
  public:
-  // The first call counts.
+  // Sets the verdict and wakes all who wait. Only the first call counts.
   void Resolve(Verdict verdict) {
     {
       const std::lock_guard lock(mutex_);
@@ -22,12 +25,13 @@ class PendingVerdict {
     resolved_.notify_all();
   }
 
+  // True if Wait would not block.
   bool ready() {
     const std::lock_guard lock(mutex_);
     return verdict_.has_value();
   }
 
-  // Blocks until it is there.
+  // Blocks until there is a verdict. The reference is valid as long as this object.
   const Verdict& Wait() {
     std::unique_lock lock(mutex_);
     resolved_.wait(lock, [this] { return verdict_.has_value(); });

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A text file: first line, policy line, one line for each entry in the order of the keys, and an end line
+// with the SHA-256 of everything before it. A file that was cut has no end line, so it is not mistaken for a
+// short one.
 #include "src/decision/saved_decisions.h"
 
 #include <fmt/format.h>
@@ -17,7 +20,7 @@ namespace {
 constexpr std::string_view kFirstLine = "dynamiccl-decisions 1";
 constexpr std::string_view kPolicy = "policy ";
 constexpr std::string_view kEnd = "end ";
-// 20 shapes with every key of a table, many times over.
+// Bytes of a file at most: 20 shapes with every key of a table, many times over.
 constexpr size_t kMaxBytes = 16 << 20;
 constexpr size_t kColumns = 6;
 
@@ -40,6 +43,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
+// Empty unless the whole text is a number of at most `most`.
 template <typename Number>
 std::optional<Number> ParseNumber(std::string_view text, Number most) {
   Number value = 0;
@@ -48,14 +52,14 @@ std::optional<Number> ParseNumber(std::string_view text, Number most) {
   return value;
 }
 
-// Null: no size class begins there.
+// The class that begins at this number of bytes; empty if none begins there.
 std::optional<SizeClass> ParseSizeClass(std::string_view text) {
   const auto bytes = ParseNumber<uint64_t>(text, UINT64_MAX);
   if (!bytes || LowerBound(SizeClassOf(*bytes)) != *bytes) return std::nullopt;
   return SizeClassOf(*bytes);
 }
 
-// Empty when the line is right, else what is wrong with it.
+// Adds the entry of a line. Returns what is wrong with the line, or an empty text.
 std::string TakeLine(std::string_view line, SavedDecisions& decisions) {
   const std::vector<std::string_view> columns = Split(line, ' ');
   if (columns.size() != kColumns)
@@ -71,7 +75,7 @@ std::string TakeLine(std::string_view line, SavedDecisions& decisions) {
   const auto role = ParseRole(columns[4]);
   if (!role) return fmt::format("'{}' is no role", columns[4]);
   const auto config = columns[5] == "-" ? kLeaveNcclAlone : ParseConfig(columns[5]);
-  // As Describe writes it: what is equal has equal text.
+  // The text must be as Describe writes it, so that equal entries have equal texts.
   if (!config || Describe(*config) != columns[5])
     return fmt::format("'{}' is no configuration such as Ring/LL128/4, or -", columns[5]);
   const SavedKey key{*ranks, *nodes, {*collective, *size_class, *role}};
@@ -80,7 +84,7 @@ std::string TakeLine(std::string_view line, SavedDecisions& decisions) {
   return "";
 }
 
-// Takes the second line off `body`.
+// Reads the policy line and removes it from `body`.
 Result<SavedDecisions> TakePolicy(std::string_view& body, const std::string& name) {
   const std::string_view line = body.substr(0, body.find('\n'));
   const std::string_view hash = line.starts_with(kPolicy) ? line.substr(kPolicy.size()) : "";
@@ -91,7 +95,7 @@ Result<SavedDecisions> TakePolicy(std::string_view& body, const std::string& nam
   return SavedDecisions(is_hash ? std::string(hash) : "");
 }
 
-// What lies before the end line, if that is right.
+// Returns what lies before the end line, if the end line is right.
 Result<std::string_view> CheckEnd(std::string_view text, const std::string& name) {
   const size_t line = text.size() < 2 ? std::string_view::npos : text.rfind('\n', text.size() - 2);
   const size_t end = line == std::string_view::npos ? 0 : line + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries that decision tables had in a run, as a file that another run uses in place of a policy.
-// Grammar: docs/formats/decisions.md.
+// The entries that decision tables had in a run, as a file that another run uses in place of a policy, so
+// that both decide alike. Grammar: docs/formats/decisions.md.
 #pragma once
 
 #include <map>
@@ -14,7 +14,8 @@
 
 namespace dynamiccl {
 
-// A communicator's shape and a table's key: what an entry depends on, with the policy and the fabric.
+// A communicator's shape and a table's key: everything that an entry depends on beside the policy and the
+// fabric.
 struct SavedKey {
   int n_ranks = 1;
   int n_nodes = 1;
@@ -27,24 +28,29 @@ struct SavedKey {
   friend bool operator==(const SavedKey& a, const SavedKey& b) { return a.AsTuple() == b.AsTuple(); }
 };
 
+// The entries of one file. A value; one thread at a time while it changes. Equal entries have equal texts,
+// whatever the order in which they were set.
 class SavedDecisions {
  public:
-  // `policy_hash`: of the policy that made the entries and that recognises roles; empty: none.
+  // `policy_hash`: SHA-256, in hexadecimal, of the policy that made the entries and that recognises roles;
+  // empty: none.
   explicit SavedDecisions(std::string policy_hash = "") : policy_hash_(std::move(policy_hash)) {}
-  // `name` stands in errors, which read "<name>:<line>: <what>".
+  // Reads a file's text. `name` stands in errors, which read "<name>:<line>: <what>". A file that was cut or
+  // changed is refused by its checksum.
   static Result<SavedDecisions> Parse(std::string_view text, const std::string& name);
+  // The same for a file of at most 16 MiB.
   static Result<SavedDecisions> ReadFile(const std::string& path);
 
   void Set(const SavedKey& key, const CollectiveConfig& config) { configs_[key] = config; }
-  // Leaves NCCL alone where nothing is saved.
+  // Returns the saved choice; kLeaveNcclAlone where nothing is saved.
   CollectiveConfig Of(const SavedKey& key) const;
   const std::map<SavedKey, CollectiveConfig>& configs() const { return configs_; }
 
   const std::string& policy_hash() const { return policy_hash_; }
 
-  // Equal for equal entries; Parse(Text()) gives them back.
+  // Returns the text of the file, from which Parse gives back equal entries.
   std::string Text() const;
-  // SHA-256 of Text(): what ranks attest.
+  // SHA-256 of Text(), which ranks attest.
   Sha256Digest digest() const;
 
  private:

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules in TOML: what the CSV says, and by recognised role.
+// Rules in TOML. They can say everything that the CSV can, and also name roles, chunk sizes and bounds on a
+// communicator's channels. Example:
+//     version = 1
+//     [[rule]]
+//     collective = "allreduce"
+//     max_bytes = "64K"
+//     config = "tree/ll/2"
+//     [[communicator]]
+//     ranks = 8
+//     max_ctas = 16
+// Unknown keys are errors, which give line and column.
 #include "src/base/toml_reader.h"
 #include "src/collective/legal_configs.h"
 #include "src/collective/size_class.h"
@@ -8,18 +18,20 @@
 namespace dynamiccl {
 namespace {
 
-// NCCL cuts a chunk down to whole grains of its protocol, and to no byte at all, which its kernels never get
-// through, where it is below one (calcCollChunking in enqueue.cc). Grains (ncclProtoGrainSize in device.h):
-// Simple 512 bytes, LL 16, LL128 1920.
+// Bytes of which a chunk size must be a multiple, and the least chunk sizes. NCCL cuts a chunk down to whole
+// grains of its protocol (calcCollChunking in enqueue.cc). Where it is smaller than a grain NCCL cuts it to
+// no byte at all, and its kernels then never end. Grains (ncclProtoGrainSize in device.h): Simple 512 bytes,
+// LL 16, LL128 1920.
 constexpr uint64_t kChunkStep = 512;
 constexpr uint64_t kLeastChunk = 512;
 constexpr uint64_t kLeastLl128Chunk = 2048;
-// NCCL cuts a chunk to its buffer's part, 4 MiB by default, and holds it in an int.
+// Bytes of a chunk at most. NCCL cuts a chunk to its buffer's part, 4 MiB by default, and holds it in an int.
 constexpr uint64_t kMaxChunk = uint64_t{1} << 30;
 
-// NCCL's MAXCHANNELS since 2.25, which it cuts larger bounds to; 32 before.
+// NCCL's MAXCHANNELS since 2.25, to which it cuts larger bounds; it was 32 before.
 constexpr int kMaxCtas = 64;
 
+// Reads the whole file; TomlReader gives errors with places.
 class RulesReader : private TomlReader {
  public:
   using TomlReader::TomlReader;
@@ -80,7 +92,7 @@ class RulesReader : private TomlReader {
         fmt::format("'{}' is not one of broadcast, reduce, allgather, reducescatter, allreduce", text));
   }
 
-  // A number, or a text such as "64K".
+  // Reads a number of bytes, or a text such as "64K".
   Result<uint64_t> ReadBytes(const toml::table& table, std::string_view key, uint64_t fallback) const {
     const toml::node* const node = table.get(key);
     if (node == nullptr) return fallback;
@@ -94,6 +106,7 @@ class RulesReader : private TomlReader {
                     fmt::format("'{}' must be a number of bytes such as 65536 or \"64K\"", key));
   }
 
+  // Reads the chunk size, which needs a config to belong to; 0 if there is none.
   Result<uint64_t> ReadChunkBytes(const toml::table& table, const CollectiveConfig& config) const {
     if (!table.contains("chunk_bytes")) return 0;
     const toml::source_position place = table.get("chunk_bytes")->source().begin;
@@ -107,6 +120,7 @@ class RulesReader : private TomlReader {
                            kChunkStep, least, kMaxChunk, Name(config.protocol)));
   }
 
+  // Empty where the key is missing.
   Result<std::optional<int>> Condition(const toml::table& table, std::string_view key) const {
     if (!table.contains(key)) return std::optional<int>{};
     DYNAMICCL_TRY(const int64_t value, Integer(table, key, 1, INT32_MAX));
@@ -123,7 +137,7 @@ class RulesReader : private TomlReader {
     return Complain(table.get("role")->source().begin, fmt::format("'{}' is not one of {}", text, names));
   }
 
-  // "nccl", "ring/ll128" or "ring/ll128/4".
+  // Reads "nccl", "ring/ll128" or "ring/ll128/4".
   Result<CollectiveConfig> ReadConfig(const toml::table& table) const {
     DYNAMICCL_TRY(const std::string text, Text(table, "config"));
     if (text == "nccl") return kLeaveNcclAlone;

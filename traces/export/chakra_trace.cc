@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: mlcommons/chakra, schema/protobuf/et_def.proto, version 0.0.4. Field numbers are that file's.
+// Format: mlcommons/chakra, schema/protobuf/et_def.proto, version 0.0.4. Field numbers are that file's:
+//   Node            id 1, name 2, type 3, dependencies on data 5, start 6, duration 7, attribute 10
+//   AttributeProto  name 1, int32 7, int64 9, bool 27, string 29
+// Each message stands after its length; times are microseconds.
 #include <fmt/format.h>
 
 #include <map>
@@ -15,7 +18,7 @@ namespace {
 
 enum NodeType : uint64_t { kComputation = 4, kSendNode = 5, kReceiveNode = 6, kCollectiveNode = 7 };
 
-// CollectiveCommType
+// CollectiveCommType of a collective.
 uint64_t TypeOf(Collective collective) {
   switch (collective) {
     case Collective::kReduce:
@@ -33,7 +36,7 @@ uint64_t TypeOf(Collective collective) {
   }
 }
 
-// AttributeProto
+// Attributes of each type of value.
 ProtobufMessage Attribute(std::string_view name) {
   return ProtobufMessage().Text(1, name);
 }
@@ -50,14 +53,16 @@ std::string String(std::string_view name, std::string_view value) {
   return Attribute(name).Text(29, value).bytes();
 }
 
-// The nodes of one rank: calls in their order, each after the one before it on its communicator, and between
-// two calls a computation as long as the time from issue to issue.
+// Writes the nodes of one rank: calls in their order, each after the one before it on its communicator, and
+// between two calls a computation as long as the time from issue to issue. ExportChakra makes one for each
+// rank and takes its text at the end.
 class RankWriter {
  public:
   explicit RankWriter(const TraceSection& section) : clock_(section), start_(section.opened.realtime_ns) {
     Append(ProtobufMessage().Text(1, "0.0.4"));
   }
 
+  // Adds the next call of this rank, in order of issue.
   void Add(const TraceCall& call) {
     const int64_t now = TimeBetween(clock_.RealTime(call.issued.issued_ns), start_);
     if (last_ns_ >= 0 && now > last_ns_) AddComputation(now);
@@ -80,6 +85,7 @@ class RankWriter {
     return nanoseconds < 0 ? 0 : static_cast<uint64_t>(nanoseconds) / 1000;
   }
 
+  // A computation from the last call to `until_ns`.
   void AddComputation(int64_t until_ns) {
     const uint64_t id = next_id_++;
     ProtobufMessage node = Node(id, "computation", kComputation);
@@ -89,6 +95,7 @@ class RankWriter {
     computation_ = id;
   }
 
+  // A call depends on the last call of its communicator and on the last computation.
   void AddCall(const TraceCall& call, int64_t now) {
     const CollectiveCall& c = call.issued.call;
     const bool send = c.collective == Collective::kSend;
@@ -112,12 +119,13 @@ class RankWriter {
     Append(node.Text(10, Int32("pg_size", c.n_ranks)));
   }
 
-  // Of an AllGather Chakra tells what one rank contributes, of all others the total.
+  // For an AllGather Chakra has what one rank contributes, for all others the total.
   static int64_t CommSize(const CollectiveCall& call) {
     const bool gathers = call.collective == Collective::kAllGather && call.n_ranks > 0;
     return static_cast<int64_t>(gathers ? call.bytes / static_cast<uint64_t>(call.n_ranks) : call.bytes);
   }
 
+  // Source, destination and, as tag, the number of the call.
   static void AddPeers(ProtobufMessage& node, const TraceCall& call, bool send) {
     const int32_t own = call.issued.rank;
     const int32_t peer = call.issued.root_or_peer;
@@ -130,7 +138,7 @@ class RankWriter {
   std::string text_;
   int64_t last_ns_ = -1;
   uint64_t next_id_ = 1;
-  uint64_t computation_ = 0;              // the last one
+  uint64_t computation_ = 0;              // id of the last one
   std::map<uint64_t, uint64_t> last_on_;  // communicator -> its last node
 };
 

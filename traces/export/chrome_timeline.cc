@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: "Trace Event Format" (Google). Times are microseconds since the earliest section's start.
+// Format: "Trace Event Format" (Google). Times are microseconds since the earliest section's start. Phases
+// used: M names, X slices, i instants, s t f arrows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Formats one trace. All ranks' clocks are aligned by their sections' anchors.
 class Timeline {
  public:
   explicit Timeline(const Trace& trace) : trace_(trace) {
@@ -33,6 +35,7 @@ class Timeline {
   }
 
  private:
+  // A process with its threads, calls and step markers.
   void AddSection(size_t process) {
     const TraceSection& section = trace_.sections[process];
     Name("process_name", process, 0, fmt::format("rank {} on {}", section.rank, section.host));
@@ -51,7 +54,7 @@ class Timeline {
     }
   }
 
-  // Texts of other tools may be no UTF-8.
+  // Texts of other tools may be no UTF-8; bad bytes are replaced.
   void Add(const Json& event) {
     events_ += (events_.empty() ? "\n" : ",\n") + event.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
@@ -60,6 +63,7 @@ class Timeline {
     Add({{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
   }
 
+  // A slice, or an instant where no duration is known.
   void AddCall(size_t process, const TraceCall& call) {
     const CollectiveCall& c = call.issued.call;
     Json event = {{"pid", process},
@@ -77,7 +81,7 @@ class Timeline {
     Add(event);
   }
 
-  // From the rank that issued first to the one that issued last, through the slices of the others.
+  // An arrow from the rank that issued first to the one that issued last, through the slices of the others.
   void AddArrows(const MatchedCall& matched) {
     std::vector<std::pair<double, CallPlace>> slices;
     for (const CallPlace& place : matched.ranks) {
@@ -104,6 +108,7 @@ class Timeline {
     }
   }
 
+  // What a viewer shows beside a selected call.
   static Json Arguments(const TraceCall& call) {
     const CollectiveCall& c = call.issued.call;
     Json arguments = {{"bytes", c.bytes},
@@ -123,6 +128,7 @@ class Timeline {
 
   static double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000.0; }
 
+  // Microseconds from the start of the timeline.
   double Time(size_t section, int64_t monotonic_ns) const {
     return Microseconds(TimeBetween(clocks_[section].RealTime(monotonic_ns), start_ns_));
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One row for each call, in the order of kHeader; absent values are empty fields.
 #include <fmt/format.h>
 
 #include "traces/export/trace_export.h"
@@ -16,7 +17,7 @@ std::string NumberOrEmpty(int64_t value) {
   return value < 0 ? std::string() : std::to_string(value);
 }
 
-// No field holds a comma or a quote: all are numbers and names of the vocabulary.
+// No field needs quotes: all are numbers and names of the vocabulary.
 std::string Row(const TraceCall& call) {
   const IssuedCall& issued = call.issued;
   const CollectiveCall& c = issued.call;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: Common Trace Format 1.8, its metadata in TSDL. The stream is a finished section as it is: one
-// packet whose context is everything before the records, then an event for each record.
+// Format: Common Trace Format 1.8, with its metadata in TSDL. The stream is a finished section as it is: one
+// packet whose context is everything before the records, then an event for each record. So no record is
+// converted, and the order of fields in the metadata is that of TraceRecord.
 #include <fmt/format.h>
 
 #include "src/collective/collective.h"
@@ -11,6 +12,7 @@
 namespace dynamiccl {
 namespace {
 
+// Doubled braces are fmt's escapes; the single pairs {} are filled in by MetadataOf.
 constexpr const char* kMetadata = R"(/* CTF 1.8 */
 
 typealias integer {{ size = 8; align = 8; signed = false; byte_order = le; }} := u8;
@@ -80,6 +82,7 @@ event {{
 }};
 )";
 
+// The enumerations of the metadata, from the same lists as the code.
 std::string Kinds() {
   std::string text;
 #define DYNAMICCL_RECORD_KIND(name, number) \
@@ -99,7 +102,7 @@ std::string Collectives() {
 
 std::string MetadataOf(const TraceSection& section) {
   constexpr int64_t kSecond = 1'000'000'000;
-  // Seconds down, so that the rest is not negative.
+  // Seconds are rounded down, so that the rest is not negative.
   const int64_t offset = SectionClock(section).RealTime(0);
   const int64_t seconds = offset / kSecond - (offset % kSecond < 0 ? 1 : 0);
   return fmt::format(fmt::runtime(kMetadata), kTraceHeaderBytes + sizeof(SegmentHeader), section.rank,

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: the text form of GOAL (Hoefler et al., LogGOPSim, HPDC 2010) that its txt2bin reads: per rank
-// operations with labels, and which one requires which.
+// Format: the text form of GOAL (Hoefler et al., LogGOPSim, HPDC 2010) that its txt2bin reads. Each rank has
+// operations with labels, and which one requires which:
+//     rank 0 {
+//     l1: send 1024b to 1 tag 0
+//     l2: recv 1024b from 1 tag 0
+//     l3: calc 5000
+//     l3 requires l1
+//     }
+// An AllReduce is 2 (n-1) steps of a ring, AllGather and ReduceScatter n-1 steps, Broadcast and Reduce a
+// chain.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +27,7 @@ struct Members {
 };
 using MembersById = std::map<uint64_t, Members>;
 
+// Finds all ranks of each communicator; a missing one is an error.
 Result<MembersById> MembersOf(const std::vector<SectionCalls>& sections) {
   MembersById all;
   std::map<uint64_t, int32_t> sizes;
@@ -47,6 +56,7 @@ class RankSchedule {
  public:
   explicit RankSchedule(const MembersById& members) : members_(members) {}
 
+  // Adds a call as sends and receives.
   void Add(const TraceCall& call) {
     AddCalculation(call.issued.issued_ns);
     const CollectiveCall& c = call.issued.call;
@@ -77,7 +87,7 @@ class RankSchedule {
   const std::string& text() const { return text_; }
 
  private:
-  // Time from issue to issue on the host; calls do not wait for it to end, only to begin.
+  // Adds the time from issue to issue on the host. Calls do not wait for it to end, only to begin.
   void AddCalculation(int64_t issued_ns) {
     if (issues_ > 0 && issued_ns > last_issue_ns_) {
       const std::string label = Operation(fmt::format("calc {}", issued_ns - last_issue_ns_));
@@ -88,8 +98,8 @@ class RankSchedule {
     last_issue_ns_ = issued_ns;
   }
 
-  // What the first operations of the next call wait for. Sends and receives between two collectives run at
-  // once, as in a group: one after the other they would wait for each other.
+  // Sets what the first operations of the next call wait for. Sends and receives between two collectives run
+  // at once, as in a group: one after the other they would wait for each other.
   void Begin(const CollectiveCall& call) {
     lane_ = &lanes_[call.communicator];
     const bool one_sided = call.collective > Collective::kSendRecv;
@@ -102,11 +112,12 @@ class RankSchedule {
     lane_->call_number = call.call_number;
   }
 
+  // One rank's part of the bytes, rounded up.
   uint64_t Share(uint64_t bytes) const {
     return (bytes + static_cast<uint64_t>(of_) - 1) / static_cast<uint64_t>(of_);
   }
 
-  // Each step passes a share on and receives one: a step's send needs what the step before received.
+  // Each step passes a share on and receives one. A step's send needs what the step before received.
   void Ring(uint64_t bytes, int32_t steps) {
     for (int32_t step = 0; step < steps; ++step) Next({Send(bytes, own_ + 1), Receive(bytes, own_ - 1)});
   }
@@ -117,6 +128,7 @@ class RankSchedule {
     if (place + 1 < of_) Next({Send(bytes, own_ + 1)});
   }
 
+  // Sends a share to every other rank and receives one from each, all at once.
   void AllToAll(uint64_t bytes) {
     std::vector<std::string> ends;
     for (int32_t step = 1; step < of_; ++step) {
@@ -126,7 +138,7 @@ class RankSchedule {
     if (!ends.empty()) Next(std::move(ends));
   }
 
-  // What comes next on this communicator waits for these operations.
+  // The next operations on this communicator wait for these.
   void Next(std::vector<std::string> labels) { lane_->before = lane_->ends = std::move(labels); }
 
   std::string Send(uint64_t bytes, int32_t to) {
@@ -135,12 +147,14 @@ class RankSchedule {
   std::string Receive(uint64_t bytes, int32_t from) {
     return Message(fmt::format("recv {}b from {} tag {}", bytes, JobRank(from), communicator_->tag));
   }
+  // Adds an operation that waits for the lane's `before`; returns its label.
   std::string Message(const std::string& what) {
     const std::string label = Operation(what);
     for (const std::string& before : lane_->before) Requires(label, before);
     return label;
   }
 
+  // The rank in the job of a place on the ring.
   size_t JobRank(int32_t inside) const { return communicator_->ranks.at((inside % of_ + of_) % of_); }
 
   std::string Operation(const std::string& what) {
@@ -167,13 +181,14 @@ class RankSchedule {
   int64_t last_issue_ns_ = 0;
   std::string calculation_;  // label of the last one
   std::map<uint64_t, Lane> lanes_;
-  // Of the call that is being added.
+  // About the call that is being added: own rank, number of ranks, communicator and its lane.
   int32_t own_ = 0;
   int32_t of_ = 1;
   const Members* communicator_ = nullptr;
   Lane* lane_ = nullptr;
 };
 
+// A send or receive without a peer cannot be scheduled.
 bool HasPeer(const TraceCall& call) {
   return call.issued.call.collective <= Collective::kSendRecv || call.issued.root_or_peer >= 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: what nccl-tests 2.19 writes with -J, as far as a trace tells it. Times are microseconds.
+// Format: what nccl-tests 2.19 writes with -J, as far as a trace has it. Times are microseconds. A file is
+// one run: a collective on a number of ranks; a row is one size, type, operator and root.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,8 +29,10 @@ struct RowKey {
 };
 // One run of nccl-tests: a program and a number of ranks.
 using RunKey = std::pair<Collective, int32_t>;
-using Run = std::map<RowKey, std::vector<double>>;  // microseconds of each call
+// Microseconds of each call, by row.
+using Run = std::map<RowKey, std::vector<double>>;
 
+// The name of the test without "_perf".
 const char* ProgramOf(Collective collective) {
   switch (collective) {
     case Collective::kBroadcast:
@@ -45,7 +48,8 @@ const char* ProgramOf(Collective collective) {
   }
 }
 
-// The rank that came last has waited for nobody: its time is the collective's.
+// The rank that came last has waited for no other, so its time is the collective's: the least of the
+// durations.
 double TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sections) {
   int64_t least = -1;
   for (const CallPlace& place : matched.ranks) {
@@ -55,11 +59,13 @@ double TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& secti
   return static_cast<double>(least) / 1000.0;
 }
 
+// The summary of a row. Bandwidths are in GB/s.
 Json Mean(uint64_t bytes, double mean, double bus_factor) {
   const double bandwidth = static_cast<double>(bytes) / (mean * 1e3);
   return {{"time", mean}, {"alg_bw", bandwidth}, {"bus_bw", bandwidth * bus_factor}, {"nwrong", nullptr}};
 }
 
+// The single calls of a row.
 Json Each(const std::vector<double>& times, double mean) {
   std::vector<double> sorted = times;
   std::sort(sorted.begin(), sorted.end());
@@ -86,13 +92,14 @@ Json RowOf(const RunKey& run, const RowKey& key, const std::vector<double>& time
           {"out_of_place_per_iter", Each(times, mean)}};
 }
 
-// "NCCL 2.28.9" as NCCL_VERSION_CODE, which is what nccl-tests writes; null for anything else.
+// "NCCL 2.28.9" as NCCL_VERSION_CODE, which nccl-tests writes; null for any other text.
 Json VersionCode(const std::string& library) {
   int major = 0, minor = 0, patch = 0;
   if (std::sscanf(library.c_str(), "NCCL %d.%d.%d", &major, &minor, &patch) != 3) return nullptr;
   return major * 10000 + minor * 100 + patch;
 }
 
+// The document of one run.
 Json FileOf(const RunKey& key, const Run& run, const TraceSection& section) {
   Json results = Json::array();
   Json devices = Json::array();

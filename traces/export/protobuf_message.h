@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One message of protobuf's wire format, written field by field.
+// Writes protobuf's wire format field by field (https://protobuf.dev/programming-guides/encoding), without a
+// schema.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +9,22 @@
 
 namespace dynamiccl {
 
+// One message in the making. Functions return the message, so calls can be chained:
+// ProtobufMessage().Number(1, 7).Text(2, "a").
 class ProtobufMessage {
  public:
-  // int32, int64, uint64, bool and enumerations; written even where it is 0.
+  // A field of int32, int64, uint64, bool or an enumeration; written even where it is 0.
   ProtobufMessage& Number(uint32_t field, uint64_t value) {
     Varint(uint64_t{field} << 3);
     Varint(value);
     return *this;
   }
-  // Strings and messages.
+  // A field that is a string or a message.
   ProtobufMessage& Text(uint32_t field, std::string_view value) {
     Varint(uint64_t{field} << 3 | 2);
     return Delimited(value);
   }
-  // Without a field number, as in a stream of messages.
+  // Length and bytes without a field number, as in a stream of messages.
   ProtobufMessage& Delimited(std::string_view value) {
     Varint(value.size());
     bytes_ += value;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of exporters, and the choice of one by name.
 #include "traces/export/trace_export.h"
 
 #include "traces/format/trace_json.h"

@@ -12,24 +12,29 @@
 
 namespace dynamiccl {
 
+// One file of an export, in memory.
 struct ExportedFile {
-  std::string name;  // path in the folder of the export; empty where the export is one file
+  // Path in the folder of the export; empty where the export is one file.
+  std::string name;
   std::string content;
 };
 
+// The result of an export. The caller writes the files.
 struct Exported {
   std::vector<ExportedFile> files;
   std::vector<std::string> notes;  // what is left out, and why
 };
 
+// One format.
 struct TraceExporter {
   std::string_view name;      // as `dynamiccl trace export --to` spells it
   std::string_view sentence;  // one line for the help
-  bool folder;                // writes several files
+  bool folder;                // the format has several files
   Result<Exported> (*run)(const Trace& trace);
 };
 
 std::span<const TraceExporter> AllExporters();
+// Exports to the format of that name; an unknown name is kInvalidArgument.
 Result<Exported> ExportTrace(const Trace& trace, std::string_view format);
 
 // The rows of AllExporters.
@@ -38,18 +43,20 @@ Result<Exported> ExportTrace(const Trace& trace, std::string_view format);
 // instant where no duration is known), arrows between the ranks of the same collective, a marker for each
 // training step. Ranks are aligned by SectionClock.
 Result<Exported> ExportChromeTimeline(const Trace& trace);
-// RFC 4180 with a header line; one row a call, empty where something is not known.
+// RFC 4180 with a header line; one row a call, empty where a value is not known.
 Result<Exported> ExportCsv(const Trace& trace);
+// The JSON-lines form of a trace, which can be read back.
 Result<Exported> ExportJsonLines(const Trace& trace);
 // Chakra execution traces: length-delimited protobuf, one file a rank.
 Result<Exported> ExportChakra(const Trace& trace);
-// What tuners answered, as rules of NVIDIA's example tuner (docs/formats/override_rules.md).
+// The tuners' answers as rules of NVIDIA's example tuner (docs/formats/override_rules.md).
 Result<Exported> ExportTunerTable(const Trace& trace);
 // Measured durations as the JSON of nccl-tests, one file a collective and communicator size.
 Result<Exported> ExportNcclTests(const Trace& trace);
-// GOAL schedule of LogGOPSim, collectives as the sends and receives of rings.
+// A GOAL schedule for LogGOPSim, with collectives as the sends and receives of rings. Fails unless all ranks
+// of each communicator are in the trace.
 Result<Exported> ExportGoal(const Trace& trace);
-// Common Trace Format 1.8: one folder a rank with its metadata and the section as it is in a .ctrace file.
+// Common Trace Format 1.8: one folder a rank, with its metadata and the section as it is in a .ctrace file.
 Result<Exported> ExportCtf(const Trace& trace);
 
 }  // namespace dynamiccl

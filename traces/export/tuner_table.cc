@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: the CSV of NVIDIA's example tuner, docs/formats/override_rules.md.
+// Format: the CSV of NVIDIA's example tuner, docs/formats/override_rules.md. Sizes that were answered alike
+// become one rule; where a size was answered several times, the last answer counts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 namespace dynamiccl {
 namespace {
 
+// What rules of one group have in common.
 struct Key {
   Collective collective;
   int32_t nodes;
@@ -19,6 +21,7 @@ struct Key {
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
+// The last answer at a size.
 struct Choice {
   int64_t asked_ns;
   CollectiveConfig config;
@@ -32,6 +35,7 @@ std::string LowerCase(std::string_view name) {
   return text;
 }
 
+// The example tuner's spelling of an algorithm.
 std::string_view SpellingOf(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kTree:
@@ -54,6 +58,7 @@ std::string_view SpellingOf(Algorithm algorithm) {
   return "";
 }
 
+// True for a call whose answer can be written as a rule.
 bool IsRule(const TraceCall& call) {
   if (!call.decision || call.issued.call.collective >= Collective::kSendRecv) return false;
   const CollectiveConfig& config = call.decision->config;
@@ -61,7 +66,7 @@ bool IsRule(const TraceCall& call) {
   return !SpellingOf(config.algorithm).empty() && protocol >= 0 && protocol < kProtocols;
 }
 
-// -1: any
+// -1 means any.
 int32_t KnownOrAny(int32_t number) {
   return number >= 1 ? number : -1;
 }
@@ -73,7 +78,7 @@ std::string Row(const Key& key, uint64_t from, uint64_t to, const CollectiveConf
                      KnownOrAny(key.nodes), KnownOrAny(key.ranks));
 }
 
-// A row for each run of neighbouring sizes with one config; nothing is said of sizes between two runs.
+// A row for each run of neighbouring sizes with one config. Sizes between two runs have no rule.
 std::string Rows(const Key& key, const ChoicesBySize& choices) {
   std::string text;
   for (auto first = choices.begin(); first != choices.end();) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads with pread, so the file's position is not used. A file that becomes shorter while it is read is
+// kCorrupt.
 #include "traces/format/byte_source.h"
 
 #include <fcntl.h>

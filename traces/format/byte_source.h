@@ -12,15 +12,17 @@
 
 namespace dynamiccl {
 
+// Read access to a sequence of bytes of known size. One thread at a time.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual size_t size() const = 0;
-  // The bytes from `offset` on, which must lie inside; good until the next call. An error only where the file
-  // cannot be read.
+  // Returns the bytes from `offset` on, which must lie inside the source. They are valid until the next call.
+  // An error means that the file cannot be read.
   virtual Result<std::span<const std::byte>> Read(size_t offset, size_t bytes) = 0;
 };
 
+// A source over memory, which must outlive it. Spans from it stay valid as long as that memory.
 class MemoryBytes final : public ByteSource {
  public:
   explicit MemoryBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -33,8 +35,10 @@ class MemoryBytes final : public ByteSource {
   std::span<const std::byte> bytes_;
 };
 
+// A source over an open file, which this object closes. It keeps one piece in memory at a time.
 class FileBytes final : public ByteSource {
  public:
+  // kNotFound if the file cannot be opened. Its size is taken once, here.
   static Result<FileBytes> Open(const std::string& path);
   size_t size() const override { return size_; }
   Result<std::span<const std::byte>> Read(size_t offset, size_t bytes) override;

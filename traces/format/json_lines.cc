@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writing stops at the first value that JSON cannot hold. Reading goes line by line; a text that does not end
+// in a newline is refused after its header already, so that a long file is not read for nothing.
 #include "traces/format/json_lines.h"
 
 #define XXH_INLINE_ALL
@@ -14,16 +16,18 @@
 namespace dynamiccl {
 namespace {
 
+// XXH3 (64 bits) as 16 hexadecimal digits.
 std::string HashOf(std::string_view text) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
-// nlohmann prints null for NaN and infinity.
+// nlohmann would print null for NaN and infinity, which reads back as another value.
 bool AllFinite(const Json& json) {
   if (json.is_number_float()) return std::isfinite(json.get<double>());
   return !json.is_structured() || std::all_of(json.begin(), json.end(), AllFinite);
 }
 
+// Compares count and hash of the end line with what was read before it.
 void CheckEndLine(const Json& json, std::string_view before, const JsonLineCallbacks& callbacks) {
   const size_t found = callbacks.count();
   const uint64_t wanted = UnsignedField(json, callbacks.counted);
@@ -35,7 +39,7 @@ void CheckEndLine(const Json& json, std::string_view before, const JsonLineCallb
     throw LineError{fmt::format("damaged: hash is {}, the end line says {}", hash, wanted_hash)};
 }
 
-// True for the end line.
+// Hands a line to its callback. True for the end line.
 bool TakeLine(std::string_view line, std::string_view before, const JsonLineCallbacks& callbacks) {
   const Json json = Json::parse(line);
   if (!json.is_object()) throw LineError{"not a JSON object"};
@@ -78,7 +82,7 @@ Status ReadJsonLines(std::string_view text, const std::string& name, const JsonL
   while (offset < text.size() && !ended) {
     ++line;
     const size_t newline = text.find('\n', offset);
-    // Known after the header already: a long file is not read for nothing.
+    // The line number of the error is that of the last line, which has no end.
     if (newline == std::string_view::npos || (line == 2 && text.back() != '\n')) {
       line +=
           static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(offset), text.end(), '\n'));

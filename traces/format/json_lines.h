@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What our text formats share: one JSON object a line, and an end line with a count and a hash, so that a cut
-// or damaged file is never taken for a whole one. Private to traces/format: it shows nlohmann's types.
+// The parts that our text formats share: one JSON object a line, and an end line with a count and a hash, so
+// that a cut or damaged file is never taken for a complete one. Private to traces/format, because it shows
+// nlohmann's types.
+//
+// A file is
+//     {"magic":"dynamiccl-trace","version":1, ...}
+//     {"kind": ...} any number of lines
+//     {"kind":"end","records":2,"xxh3":"..."}
 #pragma once
 
 #include <functional>
@@ -15,37 +21,42 @@ namespace dynamiccl {
 
 using Json = nlohmann::json;
 
-// What is wrong with a line. Thrown by the field readers below and by callbacks of ReadJsonLines, and caught
-// by the latter together with nlohmann's exceptions: none leaves this library.
+// The fault of a line. The field readers below and callbacks of ReadJsonLines throw it. ReadJsonLines catches
+// it, and nlohmann's exceptions, so none leaves this library.
 struct LineError {
   std::string what;
 };
 
-// Appends the object and a newline. Numbers that are not finite and texts that are no UTF-8 have no JSON form
-// and are an error.
+// Appends the object and a newline. Numbers that are not finite and texts that are not UTF-8 have no JSON
+// form and are an error.
 Status AppendJsonLine(std::string& text, const Json& json);
-// {"kind":"end","<counted>":count,"xxh3":hash of `text` so far}
+// Appends {"kind":"end","<counted>":count,"xxh3":hash of `text` so far}.
 Status AppendEndLine(std::string& text, const char* counted, size_t count);
 
-// The two callbacks of a format: the first line, and every line but the first and the end line.
+// The parts of a format that ReadJsonLines asks for: what to do with the first line, and with every line but
+// the first and the end line.
 struct JsonLineCallbacks {
+  // Throws LineError if the first line is not the format's.
   std::function<void(const Json&)> header;
+  // Takes any other line; throws LineError if it is wrong.
   std::function<void(const Json&)> line;
   const char* counted;            // name of the end line's count
-  std::function<size_t()> count;  // what it must say
+  std::function<size_t()> count;  // the number that the end line must give
 };
-// Errors read "<name>:<line>: <what>".
+// Reads a whole text. Errors read "<name>:<line>: <what>"; callbacks may have run before an error.
 Status ReadJsonLines(std::string_view text, const std::string& name, const JsonLineCallbacks& callbacks);
 
-// The value of a key; throws LineError or nlohmann's exception where it is missing, of another type or out of
-// range.
+// Each returns the value of a key. It throws LineError or nlohmann's exception where the key is missing, or
+// its value is of another type or out of range.
 int64_t IntegerField(const Json& json, const char* name, int64_t minimum, int64_t maximum);
 uint64_t UnsignedField(const Json& json, const char* name);
 double NumberField(const Json& json, const char* name);
-// Throws unless `json` is the header line of `magic` in `version`.
+// Throws unless `json` is the header line of `magic` in `version`. `what` names the format in the message.
 void CheckMagic(const Json& json, const std::string& magic, int version, const char* what);
 
+// Reads a regular file into memory. kNotFound if it cannot be opened, kUnavailable if reading fails.
 Result<std::string> ReadWholeFile(const std::string& path);
+// Overwrites a file. On error the file may be incomplete, which its end line shows.
 Status WriteWholeFile(const std::string& path, std::string_view content);
 
 }  // namespace dynamiccl

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A map from (communicator id, call number, index in group), which are equal on all ranks, to the places of a
+// collective.
 #include "traces/format/matched_calls.h"
 
 #include <map>

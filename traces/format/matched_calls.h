@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls of several ranks are the same collective.
+// Finds which calls of several ranks are the same collective.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,14 @@
 
 namespace dynamiccl {
 
+// Where a call is.
 struct CallPlace {
   size_t section = 0;  // index into the sections given
   size_t call = 0;     // index into SectionCalls::calls
 };
 
-// One collective on all ranks that recorded it, in order of sections; Send and Recv are no collectives.
+// One collective on all ranks that recorded it, in the order of sections. Send and Recv are no collectives
+// and are left out.
 struct MatchedCall {
   uint64_t communicator = 0;
   uint64_t call_number = 0;
@@ -23,8 +25,8 @@ struct MatchedCall {
   std::vector<CallPlace> ranks;
 };
 
-// By communicator, then in the order of their calls. A rank that has the same call twice counts with the
-// first.
+// Returns the collectives by communicator, then in the order of their calls. Where a rank has the same call
+// twice, the first one counts.
 std::vector<MatchedCall> MatchCalls(const std::vector<SectionCalls>& sections);
 
 }  // namespace dynamiccl

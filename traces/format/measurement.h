@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sweep measured: times of configs on one fabric. Grammar of the file: docs/formats/measurements.md.
+// The results of a sweep: times of configs on one fabric. Grammar of the file: docs/formats/measurements.md.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace dynamiccl {
 
-// One cell: a collective of a size under one config, every repeat kept so that readers choose their own
-// statistic and can split the repeats into halves (pick on one, value on the other).
+// One cell: a collective of a size under one config. Every repeat is kept, so that readers choose their own
+// statistic and can split the repeats into halves, to pick on one and value on the other.
 struct Measurement {
   std::string topology;  // name, key into MeasurementFile::contexts
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;               // NCCL's total
   CollectiveConfig config;          // algorithm, protocol and channels that were really used
-  bool is_default = false;          // chosen by the library itself, nothing forced
-  std::vector<float> microseconds;  // per repeat: maximum over ranks
+  bool is_default = false;          // chosen by the library itself, with nothing forced
+  std::vector<float> microseconds;  // one for each repeat: the maximum over ranks
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 
-// The fabric a topology stands for, as the decision code will see it.
+// The fabric of a topology, as the decision code sees it.
 struct MeasurementContext {
   std::string topology;
   CostModelInput model;
@@ -33,10 +33,11 @@ struct MeasurementContext {
   friend bool operator==(const MeasurementContext&, const MeasurementContext&) = default;
 };
 
+// One sweep. Each topology of a row has a context.
 struct MeasurementFile {
   std::string library;  // "hostccl 0.1.0"
-  std::string machine;  // processor, cores
-  std::string command;
+  std::string machine;  // processor and cores
+  std::string command;  // the command line that made it
   std::vector<MeasurementContext> contexts;
   std::vector<Measurement> rows;
 

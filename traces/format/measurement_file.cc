@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Header line, contexts, rows, end line. A row may only name a topology whose context came before it.
 #include "traces/format/measurement_file.h"
 
 #include <set>
@@ -11,6 +12,7 @@ namespace {
 constexpr const char* kMagic = "dynamiccl-measurements";
 constexpr int kVersion = 1;
 
+// Each row has a context, and no topology has two.
 Status CheckKnownTopologies(const MeasurementFile& file) {
   std::set<std::string> topologies;
   for (const MeasurementContext& context : file.contexts) {
@@ -27,7 +29,8 @@ Status CheckKnownTopologies(const MeasurementFile& file) {
   return {};
 }
 
-// What has been read so far decides what the next line may be.
+// Reads line by line; the lines before decide what a line may be. ReadJsonLines drives it and turns a
+// LineError into an error with the line's number.
 class Parser {
  public:
   void ReadHeader(const Json& json) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes measurement files (.measurements): text of one JSON object a line with an end line that
-// carries counts and a hash. Grammar: docs/formats/measurements.md.
+// Reads and writes measurement files (.measurements): one JSON object a line, with an end line that carries a
+// count and a hash. Grammar: docs/formats/measurements.md.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@
 
 namespace dynamiccl {
 
-// Every number survives writing and reading bit for bit. A number that is not finite, or a row whose topology
-// has no context, is an error here, so that no file is written that the reader would refuse.
+// Returns the text of a file. Every number survives writing and reading bit for bit. A number that is not
+// finite, or a row whose topology has no context, is an error, so no file is written that the reader would
+// refuse.
 Result<std::string> FormatMeasurements(const MeasurementFile& file);
 Status WriteMeasurementFile(const std::string& path, const MeasurementFile& file);
 
-// `name` stands in errors, which read "<name>:<line>: <what>". Anything unknown, missing, doubled or after
-// the end line is an error: half a sweep must not train an agent.
+// Reads such a text. `name` stands in errors, which read "<name>:<line>: <what>". Anything unknown, missing,
+// doubled or after the end line is an error: half a sweep must not train an agent.
 Result<MeasurementFile> ParseMeasurements(std::string_view text, const std::string& name);
 Result<MeasurementFile> ReadMeasurementFile(const std::string& path);
 

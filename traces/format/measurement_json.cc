@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tables of the cost model are arrays of rows, one for each algorithm with a number for each protocol.
+// Reading checks all sizes and ranges.
 #include "traces/format/measurement_json.h"
 
 #include <cmath>
@@ -6,16 +8,19 @@
 namespace dynamiccl {
 namespace {
 
+// Latency in microseconds, bandwidth in GB/s.
 Json LinkToJson(const LinkParameters& link) {
   return {{"latency_us", link.latency_us}, {"bandwidth_gbps", link.bandwidth_gbps}};
 }
 
+// One array for each algorithm.
 Json TableToJson(const double (&table)[kAlgorithms][kProtocols]) {
   Json rows = Json::array();
   for (const auto& row : table) rows.push_back(Json(std::vector<double>(std::begin(row), std::end(row))));
   return rows;
 }
 
+// An integer in a range that fits T.
 template <typename T>
 T NarrowField(const Json& json, const char* name, int64_t minimum, int64_t maximum) {
   return static_cast<T>(IntegerField(json, name, minimum, maximum));
@@ -26,6 +31,8 @@ LinkParameters LinkField(const Json& json, const char* name) {
   return {NumberField(link, "latency_us"), NumberField(link, "bandwidth_gbps")};
 }
 
+// Reads a table of the cost model; throws unless it has a row for each algorithm and a column for each
+// protocol.
 void TableField(const Json& json, const char* name, double (&table)[kAlgorithms][kProtocols]) {
   const auto rows = json.at(name).get<std::vector<std::vector<double>>>();
   if (rows.size() != kAlgorithms)
@@ -37,7 +44,7 @@ void TableField(const Json& json, const char* name, double (&table)[kAlgorithms]
   }
 }
 
-// null: not known.
+// A value by its name; JSON's null gives `absent`, or is an error where that is empty.
 template <typename T>
 T NamedField(const Json& json, const char* name, std::optional<T> (*parse)(std::string_view),
              std::optional<T> absent) {
@@ -69,7 +76,7 @@ Json ContextToJson(const MeasurementContext& context) {
           {"gpu_corrections", context.model.gpu_corrections}};
 }
 
-// A float as a double prints 9 to 17 digits and comes back as the same float.
+// A float is written as a double with 9 to 17 digits and comes back as the same float.
 Json RowToJson(const Measurement& row) {
   Json json = {{"kind", "row"},
                {"topology", row.topology},
@@ -85,6 +92,7 @@ Json RowToJson(const Measurement& row) {
   return json;
 }
 
+// Ranges are checked here, so that later code may use the values without care.
 MeasurementContext ContextFromJson(const Json& json) {
   MeasurementContext context;
   context.topology = json.at("topology").get<std::string>();
@@ -102,11 +110,12 @@ MeasurementContext ContextFromJson(const Json& json) {
   constants.ring_ll128_channel_bandwidth = NumberField(json, "ring_ll128_channel_bandwidth");
   constants.tree_ll128_channel_bandwidth = NumberField(json, "tree_ll128_channel_bandwidth");
   constants.tree_channel_bandwidth = NumberField(json, "tree_channel_bandwidth");
-  // Files from before this key are of models with the corrections.
+  // Files from before this key hold models with the corrections.
   context.model.gpu_corrections = json.value("gpu_corrections", true);
   return context;
 }
 
+// A row without times, or with a time below 0, is an error.
 Measurement RowFromJson(const Json& json) {
   Measurement row;
   row.topology = json.at("topology").get<std::string>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context and a row of a sweep as JSON, for the formats that hold them. Private to traces/format.
+// A context and a row of a sweep as JSON, for measurement files and sweep journals. Private to traces/format.
 #pragma once
 
 #include "traces/format/json_lines.h"
@@ -7,9 +7,10 @@
 
 namespace dynamiccl {
 
+// The line of a context, and of a row.
 Json ContextToJson(const MeasurementContext& context);
 Json RowToJson(const Measurement& row);
-// Throw LineError or nlohmann's exceptions.
+// The reverse. Both throw LineError or nlohmann's exceptions.
 MeasurementContext ContextFromJson(const Json& json);
 Measurement RowFromJson(const Json& json);
 

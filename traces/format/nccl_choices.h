@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What releases of NVIDIA's NCCL choose by themselves on described machines, and from what: the graphs that
-// NCCL's search found, its cost tables and its choices. Made by tests/real_nccl without a GPU.
+// The choices that releases of NVIDIA's NCCL make by themselves on described machines, with what they follow
+// from: the graphs that NCCL's search found and its cost tables. tests/real_nccl makes them without a GPU.
+// The cost model is checked against them.
 #pragma once
 
 #include <array>
@@ -17,14 +18,16 @@
 
 namespace dynamiccl {
 
+// An algorithm with a protocol.
 using NcclPair = std::pair<Algorithm, Protocol>;
 
 // One collective at one size.
 struct NcclCall {
   uint64_t bytes = 0;       // NCCL's total
   CollectiveConfig choice;  // NCCL's own
-  int threads = 0;          // of a channel, as launched
-  // Of each of NcclCalls::pairs, microseconds; NaN where NCCL does not offer the pair, or tells no cost.
+  int threads = 0;          // threads of a channel, as launched
+  // NCCL's predicted time for each of NcclCalls::pairs. NaN where NCCL does not offer the pair or gives no
+  // cost.
   std::vector<float> microseconds;
 };
 
@@ -33,11 +36,13 @@ struct NcclCalls {
   std::vector<NcclPair> pairs;  // those with a cost at some size
   std::vector<NcclCall> calls;
 
-  // NaN where the pair has none.
+  // The cost of a pair for one of `calls`; NaN where it has none.
   float Cost(const NcclCall& call, NcclPair pair) const;
 };
-bool operator==(const NcclCalls& a, const NcclCalls& b);  // NaN equals NaN
+// Equal also where both costs are NaN.
+bool operator==(const NcclCalls& a, const NcclCalls& b);
 
+// A described machine, and how many of it make up a job.
 struct NcclWorld {
   std::string machine;  // "dgx_h100"
   int nodes = 1;
@@ -52,12 +57,13 @@ struct NcclWorld {
 struct NcclCommunicator {
   int channels = 0;
   int nvls_channels = 0;
-  std::map<Algorithm, NcclGraph> graphs;  // those that were found
+  std::map<Algorithm, NcclGraph> graphs;  // those that NCCL's search found
   std::array<NcclCalls, kTunableCollectives> collectives;
 
   bool operator==(const NcclCommunicator&) const = default;
 };
 
+// A machine as it was described to NCCL.
 struct NcclMachine {
   std::string description;  // "DGX H100"
   int architecture = 0;     // compute capability times ten
@@ -66,6 +72,7 @@ struct NcclMachine {
   bool operator==(const NcclMachine&) const = default;
 };
 
+// Everything that one release chose.
 struct NcclReleaseChoices {
   // ncclTunerConstants_v5_t as the release hands it to a tuner, member by member; empty where it does not.
   std::vector<double> constants;
@@ -74,6 +81,7 @@ struct NcclReleaseChoices {
   bool operator==(const NcclReleaseChoices&) const = default;
 };
 
+// All machines and releases, each by its name.
 struct NcclChoices {
   std::map<std::string, NcclMachine> machines;
   std::map<std::string, NcclReleaseChoices> releases;  // "2.28.9"
@@ -81,7 +89,7 @@ struct NcclChoices {
   bool operator==(const NcclChoices&) const = default;
 };
 
-// "2.9.8" before "2.28.9": the releases in the order of their numbers.
+// The releases in the order of their numbers: "2.9.8" before "2.28.9".
 std::vector<std::string> ReleasesInOrder(const NcclChoices& choices);
 
 }  // namespace dynamiccl

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Order of the lines: machines, releases, communicators, choices, costs. The last three kinds carry "of", a
+// list of the releases (and collectives) that share the line: most releases choose alike, so the file is a
+// fraction of what it would be otherwise. A reader refuses a line about something that has no line before it.
 #include "traces/format/nccl_choices_file.h"
 
 #include <algorithm>
@@ -15,20 +18,23 @@ namespace {
 
 constexpr const char* kMagic = "dynamiccl-nccl-choices";
 constexpr int kVersion = 1;
+// Threads of a channel at most: a CUDA block has no more.
 constexpr int kMaxThreads = 1024;
 
 // ---- writing ----
 
-// Shortest text of six digits.
+// The value nearest to `value` that has six digits, so that equal costs have equal texts.
 double SixDigits(double value) {
   return std::stod(fmt::format("{:.6g}", value));
 }
 
+// A graph is an array of eight fields, in the order of GraphFromJson.
 Json GraphToJson(const NcclGraph& graph) {
   return Json::array({graph.pattern, graph.channels, graph.intra_gbps, graph.inter_gbps, graph.latency_us,
                       graph.intra_type, graph.inter_type, graph.same_channels});
 }
 
+// A world is [machine, nodes, ranks per node].
 Json WorldToJson(const NcclWorld& world) {
   return Json::array({world.machine, world.nodes, world.ranks_per_node});
 }
@@ -43,6 +49,7 @@ Json CommunicatorToJson(const NcclCommunicator& communicator) {
           {"graphs", graphs}};
 }
 
+// A pair is "Ring/LL128".
 std::string PairName(NcclPair pair) {
   return fmt::format("{}/{}", Name(pair.first), Name(pair.second));
 }
@@ -53,6 +60,7 @@ Json PairsToJson(const std::vector<NcclPair>& pairs) {
   return names;
 }
 
+// Rows of [bytes, index into "pairs", channels, threads].
 Json ChoicesToJson(const NcclCalls& calls) {
   std::vector<NcclPair> pairs;
   Json rows = Json::array();
@@ -65,6 +73,7 @@ Json ChoicesToJson(const NcclCalls& calls) {
   return {{"kind", "choices"}, {"pairs", PairsToJson(pairs)}, {"rows", rows}};
 }
 
+// Rows of microseconds in the order of "pairs"; null where there is no cost.
 Json CostsToJson(const NcclCalls& calls) {
   Json rows = Json::array();
   for (const NcclCall& call : calls.calls) {
@@ -76,10 +85,11 @@ Json CostsToJson(const NcclCalls& calls) {
   return {{"kind", "costs"}, {"pairs", PairsToJson(calls.pairs)}, {"rows", rows}};
 }
 
-// Lines that are equal but for the release and the collective become one, in the order of their first.
+// Collects lines. Lines that are equal but for the release and the collective become one, in the order of
+// their first.
 class SharedLines {
  public:
-  // `whose`: a release, or a release and a collective.
+  // `whose` is a release, or a release and a collective.
   void Add(const NcclWorld& world, Json json, Json whose) {
     json["world"] = WorldToJson(world);
     const auto [place, fresh] = places_.insert({json.dump(), lines_.size()});
@@ -87,6 +97,7 @@ class SharedLines {
     lines_[place->second].second.push_back(std::move(whose));
   }
 
+  // Writes the lines, each with the list of those that share it as "of".
   Status AppendTo(std::string& text) {
     for (auto& [line, owners] : lines_) {
       line["of"] = owners;
@@ -98,10 +109,11 @@ class SharedLines {
   size_t size() const { return lines_.size(); }
 
  private:
-  std::vector<std::pair<Json, Json>> lines_;  // and whose they are
+  std::vector<std::pair<Json, Json>> lines_;  // each line, and the list of those that share it
   std::unordered_map<std::string, size_t> places_;
 };
 
+// Writes the header line, the machines and the releases.
 Status AppendHead(std::string& text, const NcclChoices& choices) {
   DYNAMICCL_CHECK_OK(AppendJsonLine(text, {{"magic", kMagic}, {"version", kVersion}}));
   for (const auto& [name, machine] : choices.machines) {
@@ -118,13 +130,14 @@ Status AppendHead(std::string& text, const NcclChoices& choices) {
   return {};
 }
 
-// In the order in which a reader needs them.
+// The shared lines, in the order in which a reader needs them.
 struct Body {
   SharedLines communicators;
   SharedLines choices;
   SharedLines costs;
 };
 
+// Adds the lines of one release's communicator.
 void AddWorld(const std::string& release, const NcclWorld& world, const NcclCommunicator& communicator,
               Body* body) {
   body->communicators.Add(world, CommunicatorToJson(communicator), release);
@@ -138,6 +151,7 @@ void AddWorld(const std::string& release, const NcclWorld& world, const NcclComm
 
 // ---- reading ----
 
+// An element of an array, within bounds.
 int IntegerAt(const Json& array, size_t index, int64_t minimum, int64_t maximum) {
   return static_cast<int>(IntegerField({{"value", array.at(index)}}, "value", minimum, maximum));
 }
@@ -166,6 +180,7 @@ NcclPair PairNamed(const std::string& name) {
   return {config->algorithm, config->protocol};
 }
 
+// Microseconds; null is NaN, which means that there is no cost.
 float CostFromJson(const Json& json) {
   if (json.is_null()) return std::numeric_limits<float>::quiet_NaN();
   const auto cost = json.get<double>();
@@ -179,6 +194,7 @@ std::vector<NcclPair> PairsOf(const Json& json) {
   return pairs;
 }
 
+// Reads [bytes, index into "pairs", channels, threads].
 NcclCall CallFromJson(const Json& row, const std::vector<NcclPair>& pairs) {
   if (row.size() != 4) throw LineError{fmt::format("a choice has {} fields, not 4", row.size())};
   NcclCall call;
@@ -190,6 +206,7 @@ NcclCall CallFromJson(const Json& row, const std::vector<NcclPair>& pairs) {
   return call;
 }
 
+// Sizes must ascend strictly.
 std::vector<NcclCall> ChoicesFromJson(const Json& json) {
   const std::vector<NcclPair> pairs = PairsOf(json);
   std::vector<NcclCall> calls;
@@ -202,6 +219,7 @@ std::vector<NcclCall> ChoicesFromJson(const Json& json) {
   return calls;
 }
 
+// Reads the costs of all sizes, in the order of their choices.
 void TakeCosts(const Json& json, NcclCalls* calls) {
   calls->pairs = PairsOf(json);
   const Json& rows = json.at("rows");
@@ -214,6 +232,7 @@ void TakeCosts(const Json& json, NcclCalls* calls) {
   }
 }
 
+// A communicator with a graph for NVLS must have channels for it.
 NcclCommunicator CommunicatorFromJson(const Json& json) {
   NcclCommunicator communicator;
   communicator.channels = static_cast<int>(IntegerField(json, "channels", 1, kMaxNcclChannels));
@@ -225,6 +244,8 @@ NcclCommunicator CommunicatorFromJson(const Json& json) {
   return communicator;
 }
 
+// Reads line by line. Everything that a line refers to must have come before it. ReadJsonLines drives it and
+// turns a LineError into an error with the line's number.
 class Parser {
  public:
   void ReadHeader(const Json& json) { CheckMagic(json, kMagic, kVersion, "file of NCCL's choices"); }
@@ -263,6 +284,7 @@ class Parser {
     place->second.constants = json.at("constants").get<std::vector<double>>();
   }
 
+  // The world of a line; its machine must have a line before.
   NcclWorld WorldOf(const Json& json) const {
     const Json& world = json.at("world");
     if (world.size() != 3) throw LineError{"'world' is not [machine, nodes, ranks per node]"};
@@ -273,6 +295,7 @@ class Parser {
     return read;
   }
 
+  // The release of that name; it must have a line before.
   NcclReleaseChoices& ReleaseNamed(const Json& name) {
     const auto found = choices_.releases.find(name.get<std::string>());
     if (found == choices_.releases.end())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes NCCL's choices (.nccl-choices): text of one JSON object a line with an end line that
-// carries a count and a hash. What several releases have in common is written once. Grammar:
+// Reads and writes NCCL's choices (.nccl-choices): one JSON object a line, with an end line that carries a
+// count and a hash. Content that several releases have in common is written once. Grammar:
 // docs/formats/nccl_choices.md.
 #pragma once
 
@@ -12,11 +12,12 @@
 
 namespace dynamiccl {
 
-// Costs are kept to six digits.
+// Returns the text of a file. Costs are kept to six digits.
 Result<std::string> FormatNcclChoices(const NcclChoices& choices);
+// Writes a file beside `path` and renames it, so that `path` is never half-written.
 Status WriteNcclChoices(const std::string& path, const NcclChoices& choices);
 
-// `name` stands in errors, which read "<name>:<line>: <what>".
+// Reads such a text. `name` stands in errors, which read "<name>:<line>: <what>".
 Result<NcclChoices> ParseNcclChoices(std::string_view text, const std::string& name);
 Result<NcclChoices> ReadNcclChoices(const std::string& path);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One pass collects, for each communicator, the hosts of its ranks and whether a tuner was asked. A second
+// pass writes the counts and seals the changed records.
 #include "traces/format/nodes_by_host.h"
 
 #include <map>
@@ -10,16 +12,18 @@
 namespace dynamiccl {
 namespace {
 
+// What the sections show about one communicator.
 struct Members {
   std::set<std::string> hosts;
-  int described = 0;
-  bool told = false;  // NCCL told a tuner on one of them
+  int described = 0;  // number of ranks that have a Communicator record
+  bool told = false;  // NCCL gave a tuner on one of the ranks the number
 };
 
 bool Is(const TraceRecord& record, RecordKind kind) {
   return record.kind == static_cast<uint16_t>(kind);
 }
 
+// Adds what one section shows.
 void Count(const TraceSection& section, std::map<uint64_t, Members>& communicators) {
   std::map<uint32_t, uint64_t> ids;
   for (const TraceRecord& record : section.records) {
@@ -36,6 +40,7 @@ void Count(const TraceSection& section, std::map<uint64_t, Members>& communicato
   }
 }
 
+// True where the number of hosts may stand for the number of nodes.
 bool CountsAsNodes(const Members& members, const CommunicatorInfo& info) {
   return !members.told && members.described == info.n_ranks && members.hosts.size() > 1 &&
          !members.hosts.contains("");

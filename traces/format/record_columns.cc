@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fields of neighbouring records are alike, so records are stored field by field. A field that grows steadily
+// is stored as zigzag differences: 0, -1, 1, -2 become 0, 1, 2, 3. The numbers of a field are split into byte
+// planes, so that their high bytes, mostly equal, lie together for zstd.
 #include "traces/format/record_columns.h"
 
 #include <zstd.h>
@@ -11,13 +14,15 @@
 namespace dynamiccl {
 namespace {
 
-// Archives are written once and read often; higher levels gain less than a percent on recorded traces.
+// Archives are written once and read often. Higher levels gain less than a percent on recorded traces.
 constexpr int kZstdLevel = 9;
 
+// A field of the record.
 struct Column {
   size_t offset;
   size_t width;
-  bool delta;  // as the difference to the record before, zigzag: times and counts grow steadily
+  // True: stored as the zigzag difference to the record before it, for times and counts.
+  bool delta;
 };
 
 #define DYNAMICCL_COLUMN(member, delta) \
@@ -37,6 +42,7 @@ constexpr Column kColumns[] = {
 };
 #undef DYNAMICCL_COLUMN
 
+// Bytes of a record in all columns.
 constexpr size_t kPackedBytes = [] {
   size_t bytes = 0;
   for (const Column& column : kColumns) bytes += column.width;
@@ -44,17 +50,19 @@ constexpr size_t kPackedBytes = [] {
 }();
 static_assert(kPackedBytes == offsetof(TraceRecord, checksum), "a field of the record has no column");
 
+// A field of up to eight bytes as a number, and back.
 uint64_t Load(const TraceRecord& record, const Column& column) {
   uint64_t value = 0;
   std::memcpy(&value, reinterpret_cast<const char*>(&record) + column.offset, column.width);
   return value;
 }
 
+// The reverse of Load.
 void Store(TraceRecord& record, const Column& column, uint64_t value) {
   std::memcpy(reinterpret_cast<char*>(&record) + column.offset, &value, column.width);
 }
 
-// Small differences of either sign get small numbers.
+// Small differences of either sign become small numbers.
 uint64_t ZigZag(uint64_t difference) {
   return (difference << 1) ^ (0 - (difference >> 63));
 }
@@ -62,7 +70,7 @@ uint64_t UnZigZag(uint64_t number) {
   return (number >> 1) ^ (0 - (number & 1));
 }
 
-// Byte plane by byte plane: the high bytes of a column, mostly equal, lie together.
+// Writes a column, byte plane by byte plane.
 void PutColumn(std::span<const TraceRecord> records, const Column& column, std::byte* planes) {
   uint64_t before = 0;
   for (size_t i = 0; i < records.size(); ++i) {
@@ -74,6 +82,7 @@ void PutColumn(std::span<const TraceRecord> records, const Column& column, std::
   }
 }
 
+// The reverse of PutColumn.
 void TakeColumn(const std::byte* planes, const Column& column, std::span<TraceRecord> records) {
   uint64_t before = 0;
   for (size_t i = 0; i < records.size(); ++i) {
@@ -89,7 +98,7 @@ void TakeColumn(const std::byte* planes, const Column& column, std::span<TraceRe
 
 std::vector<std::byte> Compress(std::span<const std::byte> bytes) {
   std::vector<std::byte> frame(ZSTD_compressBound(bytes.size()));
-  // Cannot fail: the room is enough for any input.
+  // This cannot fail, because the room is enough for any input.
   frame.resize(ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), kZstdLevel));
   return frame;
 }

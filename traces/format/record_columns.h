@@ -11,15 +11,16 @@
 
 namespace dynamiccl {
 
-// One zstd frame of `bytes`.
+// Returns `bytes` as one zstd frame.
 std::vector<std::byte> Compress(std::span<const std::byte> bytes);
-// `wanted` is how long the result must be; a frame that says another length is an error before memory is
-// taken.
+// Returns the content of a frame. `wanted` is its length in bytes; a frame that states another length is an
+// error before any memory is taken.
 Result<std::vector<std::byte>> Decompress(std::span<const std::byte> frame, size_t wanted);
 
-// Whole records (see IsWhole) as one zstd frame. Checksum and commit follow from the rest and are left out.
+// Returns complete records (see IsWhole) as one zstd frame. Checksum and commit follow from the other fields
+// and are left out.
 std::vector<std::byte> PackRecords(std::span<const TraceRecord> records);
-// Appends `count` whole records to `records`; nothing on error.
+// Appends `count` complete records to `records`; nothing on error.
 Status UnpackRecords(std::span<const std::byte> frame, size_t count, std::vector<TraceRecord>& records);
 
 }  // namespace dynamiccl

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reader and writer of .ctrace sections that keep one block in memory. The content hash covers bytes before
+// and behind itself, so it is computed while bytes pass and written, or compared, at the end of the section.
 #include "traces/format/record_stream.h"
 
 #define XXH_INLINE_ALL
@@ -16,13 +18,14 @@
 namespace dynamiccl {
 namespace {
 
+// Offsets between which the content hash covers the header, see TraceHeader::content_hash.
 constexpr size_t kBefore = offsetof(TraceHeader, segments);
 constexpr size_t kHash = offsetof(TraceHeader, content_hash);
 
 // TraceHeader::content_hash of a section that comes in pieces.
 class RunningHash {
  public:
-  // With what stands between the header and the first record.
+  // Begins with the bytes between the header's checksum and the first record.
   void Begin(std::span<const std::byte> header, std::span<const std::byte> segment) {
     XXH3_64bits_reset(&state_);
     Update(header.subspan(kBefore, kHash - kBefore));
@@ -36,19 +39,20 @@ class RunningHash {
   XXH3_state_t state_;
 };
 
-// A section's header as it lies on disk: filled up with zeros.
+// A section's header as it lies on disk, filled up with zeros.
 std::vector<std::byte> PaddedHeader(const TraceHeader& header) {
   std::vector<std::byte> bytes(kTraceHeaderBytes);
   std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;
 }
 
+// Writes a .ctrace file: for each section a header and one segment.
 class TraceFile final : public RecordWriter {
  public:
   explicit TraceFile(const std::string& path)
       : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {}
 
-  // The hash stands before what it is of: it is put in when the section ends.
+  // The hash stands before the bytes that it covers, so it is written when the section ends.
   Status BeginSection(const TraceSection& description, uint64_t records) override {
     start_ = stream_.tellp();
     const std::vector<std::byte> header = PaddedHeader(HeaderOf(description, records));
@@ -81,6 +85,7 @@ class TraceFile final : public RecordWriter {
     stream_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return Written();
   }
+  // An error once any write has failed, for example because the disk is full.
   Status Written() const {
     if (stream_) return {};
     return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path_, ErrnoText(errno));
@@ -88,11 +93,12 @@ class TraceFile final : public RecordWriter {
 
   std::string path_;
   std::ofstream stream_;
-  std::streampos start_;  // of the section
+  // Offset of the section.
+  std::streampos start_;
   RunningHash hash_;
 };
 
-// A finished section as this build writes it: one segment of records in order, without a table.
+// True for a finished section as this build writes it: one segment of records in order, without a table.
 bool IsStreamable(const TraceHeader& header) {
   return (header.flags & kTraceFinished) != 0 && header.header_bytes == kTraceHeaderBytes &&
          header.first_segment == kTraceHeaderBytes && header.record_bytes == sizeof(TraceRecord) &&
@@ -102,7 +108,7 @@ bool IsStreamable(const TraceHeader& header) {
          header.section_bytes == kTraceHeaderBytes + header.segment_bytes;
 }
 
-// One section of a .ctrace file after the other.
+// Reads the sections of a .ctrace file one after the other.
 class SectionStream {
  public:
   SectionStream(ByteSource& bytes, RecordSink& sink) : bytes_(bytes), sink_(sink) {}
@@ -115,6 +121,7 @@ class SectionStream {
   }
 
  private:
+  // Passes one section to the sink, block by block.
   Status Section() {
     DYNAMICCL_TRY(const TraceHeader header, Header());
     DYNAMICCL_CHECK_OK(sink_.BeginSection(SectionOf(header), header.records_per_segment));
@@ -131,6 +138,7 @@ class SectionStream {
     return sink_.EndSection(0);
   }
 
+  // Reads and checks the headers in front of the records.
   Result<TraceHeader> Header() {
     constexpr size_t kFront = kTraceHeaderBytes + sizeof(SegmentHeader);
     if (bytes_.size() - offset_ < kFront)
@@ -150,6 +158,7 @@ class SectionStream {
     return header;
   }
 
+  // Passes one block; its records must be complete and in order.
   Status Block(size_t offset, size_t count, int64_t& last_ns) {
     DYNAMICCL_TRY(const auto bytes, bytes_.Read(offset, count * sizeof(TraceRecord)));
     hash_.Update(bytes);
@@ -165,7 +174,8 @@ class SectionStream {
 
   ByteSource& bytes_;
   RecordSink& sink_;
-  size_t offset_ = 0;  // of the section
+  // Offset of the section.
+  size_t offset_ = 0;
   RunningHash hash_;
   std::vector<TraceRecord> records_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the records of a trace mean, as values of the vocabulary, and the conversion both ways. Header-only:
-// the recorder's user in a job builds records with it, readers and importers take them apart.
+// The meaning of a trace's records, as values of the vocabulary in src/collective, with the conversion both
+// ways. Each XRecord function makes a record of kind X, and XOf takes one apart. Header-only: the recorder's
+// user in a job builds records with it, readers and importers take them apart. Records are made without
+// allocation. They are not sealed: whoever keeps a record calls Seal.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +22,17 @@
 
 namespace dynamiccl {
 
-// A tuner was asked about the call (communicator, call number, index in group).
+// A tuner was asked about the call with this communicator, call number and index in group.
 struct DecisionView {
   int64_t asked_ns = 0;
-  CollectiveConfig config;  // its answer
+  CollectiveConfig config;  // the tuner's answer
   DecidedBy decided_by = DecidedBy::kNccl;
   uint8_t table_version = 0;
 
   friend bool operator==(const DecisionView&, const DecisionView&) = default;
 };
 
-// The program said where it is in training.
+// The program reported where it is in training.
 struct StepView {
   int64_t marked_ns = 0;
   uint64_t step = 0;
@@ -40,7 +42,7 @@ struct StepView {
   friend bool operator==(const StepView&, const StepView&) = default;
 };
 
-// The program said how much memory its device has left.
+// The program reported how much memory its device has left.
 struct MemoryView {
   int64_t marked_ns = 0;
   uint64_t free_bytes = 0;
@@ -49,7 +51,8 @@ struct MemoryView {
   friend bool operator==(const MemoryView&, const MemoryView&) = default;
 };
 
-// What the guard of a communicator found (src/decision/guard/waited_shares.h).
+// The guard of a communicator measured how much of a key's transfers the program waits for
+// (src/decision/guard/waited_shares.h).
 struct WaitedShareView {
   int64_t found_ns = 0;
   uint32_t communicator = 0;  // the section's own number of it
@@ -61,20 +64,22 @@ struct WaitedShareView {
   friend bool operator==(const WaitedShareView&, const WaitedShareView&) = default;
 };
 
-// What a thread was inside of when the trace was read: a call, or the making of a communicator.
+// A call, or the making of a communicator, that had not returned when the trace was read.
 struct InsideView {
   int64_t since_ns = 0;
   bool birth = false;
-  uint32_t communicator = 0;  // of a call: the section's own number of it
-  CommunicatorInfo born;      // of a birth: id, rank and number of ranks
-  CollectiveCall call;        // the group's first one; its group_size is that of all calls
+  uint32_t communicator = 0;  // for a call: the section's own number of its communicator
+  CommunicatorInfo born;      // for a birth: id, rank and number of ranks
+  CollectiveCall call;        // the group's first call; its group_size counts all calls
   int32_t root_or_peer = -1;
 };
 
+// Phase in bits 0 to 2, role in bits 3 to 5.
 inline uint8_t PackLabels(Phase phase, Role role) {
   return static_cast<uint8_t>((static_cast<unsigned>(phase) & 7u) |
                               ((static_cast<unsigned>(role) & 7u) << 3));
 }
+// Labels of later versions, which this build does not know, become kUnknown.
 inline Phase LabelledPhase(const TraceRecord& record) {
   const unsigned phase = record.labels & 7u;
   return phase < kPhases ? static_cast<Phase>(phase) : Phase::kUnknown;
@@ -88,7 +93,7 @@ inline ZeroStage LabelledStage(const TraceRecord& record) {
                                              : ZeroStage::kUnknown;
 }
 
-// A record with no kind's fields set: unknown config and labels, no root.
+// A record in which no kind's fields are set: unknown config and labels, no root.
 inline TraceRecord EmptyRecord(RecordKind kind, int64_t now_ns) {
   TraceRecord record{};
   record.issued_ns = now_ns;
@@ -115,17 +120,18 @@ inline CommunicatorInfo CommunicatorOf(const TraceRecord& record) {
   return {record.bytes, record.root_or_peer, record.group_size, record.index_in_group};
 }
 
-// A record in words that are made in registers: a recorder copies it at once, and bytes stored one by one
-// could not be read together before they have reached the cache.
+// Builds a record in 64-bit words that stay in registers. A recorder copies the record at once, and bytes
+// that were stored one by one could not be read together before they have reached the cache.
 class RecordWords {
  public:
+  // Sets a field; each at most once, and none may cross a word.
   template <typename T>
   constexpr RecordWords& Put(size_t offset, T value) {
     const auto bits = static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(value));
     words_[offset / 8] |= bits << (offset % 8 * 8);
     return *this;
   }
-  // Word by word, as it will be read.
+  // Stores the record word by word, as it will be read.
   TraceRecord record() const {
     TraceRecord record;
     for (size_t i = 0; i < words_.size(); ++i)
@@ -138,7 +144,7 @@ class RecordWords {
   std::array<uint64_t, sizeof(TraceRecord) / 8> words_{};
 };
 
-// A mark in words that are made in registers, for the same reason; `what` is in the last one.
+// A mark in words, for the same reason. `what` is in the last word, which is stored last.
 using InsideWords = std::array<uint64_t, sizeof(InsideMark) / 8>;
 inline InsideWords WordsOf(const InsideMark& mark) {
   const auto wide = [](auto value) {
@@ -177,11 +183,12 @@ inline TraceRecord CallRecord(uint32_t communicator, const IssuedCall& issued, u
       .record();
 }
 
+// How the call was covered; kUnknown for values of later versions.
 inline Coverage CoverageOf(const TraceRecord& record) {
   return record.coverage < kCoverages ? static_cast<Coverage>(record.coverage) : Coverage::kUnknown;
 }
 
-// `info` is the record's communicator.
+// `info` is the communicator of the record.
 inline IssuedCall IssuedCallOf(const TraceRecord& record, const CommunicatorInfo& info) {
   IssuedCall issued;
   issued.call = {info.id,
@@ -240,6 +247,7 @@ inline StepView StepOf(const TraceRecord& record) {
   return {record.issued_ns, record.call_number, LabelledPhase(record), LabelledStage(record)};
 }
 
+// Free bytes are in `bytes`, all bytes in `call_number`.
 inline TraceRecord MemoryRecord(const MemoryView& memory) {
   TraceRecord record = EmptyRecord(RecordKind::kMemory, memory.marked_ns);
   record.bytes = memory.free_bytes;
@@ -251,7 +259,7 @@ inline MemoryView MemoryOf(const TraceRecord& record) {
   return {record.issued_ns, record.bytes, record.call_number};
 }
 
-// The share in thousandths.
+// The share is in root_or_peer, in thousandths.
 inline TraceRecord WaitedShareRecord(const WaitedShareView& waited) {
   TraceRecord record = EmptyRecord(RecordKind::kWaitedShare, waited.found_ns);
   record.communicator = waited.communicator;
@@ -267,7 +275,7 @@ inline WaitedShareView WaitedShareOf(const TraceRecord& record) {
           record.bytes,     LabelledRole(record), record.root_or_peer / 1000.0};
 }
 
-// `mark` shows something. Sealed by whoever keeps it.
+// `mark` must show something.
 inline TraceRecord InsideRecord(const InsideMark& mark) {
   const bool birth = mark.what == static_cast<uint8_t>(InsideOf::kBirth);
   TraceRecord record = EmptyRecord(birth ? RecordKind::kInsideBirth : RecordKind::kInside, mark.since_ns);
@@ -301,7 +309,8 @@ inline InsideView InsideOfRecord(const TraceRecord& record) {
   return view;
 }
 
-// Durations saturate: 4.29 s is far beyond any collective that is not stuck.
+// Nanoseconds as a record holds them. Durations saturate: 4.29 s is far beyond any collective that is not
+// stuck.
 inline uint32_t SaturatedDuration(int64_t nanoseconds) {
   return static_cast<uint32_t>(std::clamp<int64_t>(nanoseconds, 0, UINT32_MAX));
 }

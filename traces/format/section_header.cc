@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fields are copied one by one; texts end with a zero byte within their field.
 #include "traces/format/section_header.h"
 
 #define XXH_INLINE_ALL
@@ -10,6 +11,7 @@
 namespace dynamiccl {
 namespace {
 
+// Copies as much of the text as leaves room for the zero byte.
 template <size_t N>
 void CopyText(char (&field)[N], const std::string& text) {
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));

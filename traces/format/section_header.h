@@ -7,12 +7,12 @@
 
 namespace dynamiccl {
 
-// The header of the section when finished with so many records, all but content_hash. Texts that are too long
-// are cut.
+// The header of the finished section with `records` records, complete but for content_hash. Texts that are
+// too long are cut.
 TraceHeader HeaderOf(const TraceSection& section, uint64_t records);
 // kCorrupt, with the byte in the section, where magic, version or checksum are not those of a section.
 Status CheckHeader(const TraceHeader& header);
-// The section without its records. `header` may hold anything: nothing beyond it is read.
+// The section without its records. `header` may hold anything; nothing beyond it is read.
 TraceSection SectionOf(const TraceHeader& header);
 
 }  // namespace dynamiccl

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Records are checked by hash before they are parsed: a wrong hash on the last line is a torn write, anywhere
+// else it is damage, and a right hash with wrong content is an error of the writer.
 #include "traces/format/sweep_journal.h"
 
 #include <algorithm>
@@ -12,7 +14,7 @@ namespace {
 constexpr const char* kMagic = "dynamiccl-sweep-journal";
 constexpr int kVersion = 1;
 
-// What the next record may be depends on what came before.
+// Reads record by record; the records before decide what a record may be.
 class Reader {
  public:
   void Read(const Json& json, bool first) {
@@ -32,13 +34,14 @@ class Reader {
       throw LineError{fmt::format("unknown kind '{}'", kind)};
   }
 
+  // The content so far; visits of a slice that did not end count with their own seconds.
   SweepJournal Journal() && {
     journal_.seconds += visits_s_;
     return std::move(journal_);
   }
 
  private:
-  // Each slice tells its topology's context again.
+  // Each slice gives its topology's context again; the last one counts.
   void ReadContext(const Json& json) {
     journal_.measured.library = json.at("library").get<std::string>();
     journal_.measured.machine = json.at("machine").get<std::string>();
@@ -52,6 +55,7 @@ class Reader {
       *known = std::move(context);
   }
 
+  // Adds the repeats to the row of their cell. NCCL's own choice is one cell, whatever config it used.
   void ReadVisit(const Json& json) {
     Measurement row = RowFromJson(json);
     visits_s_ += NumberField(json, "seconds");
@@ -68,6 +72,7 @@ class Reader {
       known->microseconds.insert(known->microseconds.end(), row.microseconds.begin(), row.microseconds.end());
   }
 
+  // The slice's seconds replace those of its visits.
   void ReadSlice(const Json& json) {
     const auto topology = json.at("topology").get<std::string>();
     journal_.promises[topology] = NumberField(json, "promise");
@@ -77,10 +82,10 @@ class Reader {
   }
 
   SweepJournal journal_;
-  double visits_s_ = 0;  // of a slice that has not ended
+  double visits_s_ = 0;  // seconds of a slice that has not ended
 };
 
-// Lines whose hash is right are what a sweep wrote; what they say may still be wrong.
+// A sweep wrote the lines whose hash is right, but their content may still be wrong.
 Status ReadLine(Reader& reader, std::string_view text, bool first, const std::string& place) {
   try {
     reader.Read(Json::parse(text), first);

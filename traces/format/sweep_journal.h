@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sweep has measured so far, written visit by visit, so that a sweep that was killed goes on. Grammar:
-// docs/formats/sweep_journal.md.
+// What a sweep has measured so far, written visit by visit, so that a sweep that was killed can go on.
+// Grammar: docs/formats/sweep_journal.md. Each line is "<hash> <JSON>\n".
 #pragma once
 
 #include <map>
@@ -12,33 +12,40 @@
 
 namespace dynamiccl {
 
+// The content of a journal.
 struct SweepJournal {
-  std::string plan;                        // what is swept, in words: a sweep goes on with its own plan only
-  MeasurementFile measured;                // all repeats of a cell in one row; no command
-  std::map<std::string, double> promises;  // of each topology at the end of its last slice
-  std::map<std::string, bool> complete;    // topologies whose cells have all repeats
-  double seconds = 0;                      // spent so far
-  size_t whole_bytes = 0;                  // without the last record where that is torn
+  // The swept set in words: a sweep goes on only with its own plan.
+  std::string plan;
+  // All repeats of a cell in one row; no command.
+  MeasurementFile measured;
+  // By topology, the promise at the end of its last slice.
+  std::map<std::string, double> promises;
+  // By topology: true when its cells have all repeats.
+  std::map<std::string, bool> complete;
+  double seconds = 0;  // time spent so far
+  // Length of the journal without a last record that is torn.
+  size_t whole_bytes = 0;
   bool torn = false;
 };
 
-// A last record that is cut or damaged is left out, since a write may be cut at any byte; damage before it is
-// kCorrupt. kNotFound without a file.
+// A last record that is cut or damaged is left out, because a write may be cut at any byte. Damage before it
+// is kCorrupt; no file is kNotFound.
 Result<SweepJournal> ReadSweepJournal(const std::string& path);
 
 // Appends records to a journal, as HashedLineWriter does.
 class SweepJournalWriter {
  public:
-  // Begins a journal, over what was there.
+  // Begins a journal and overwrites what was there.
   static Result<SweepJournalWriter> Create(const std::string& path, const std::string& plan);
-  // Goes on after `journal.whole_bytes`; what is torn is cut off.
+  // Goes on after `journal.whole_bytes`; a torn record is cut off.
   static Result<SweepJournalWriter> Continue(const std::string& path, const SweepJournal& journal);
 
+  // Writes the fabric of a topology, at the start of each of its slices.
   Status AddContext(const std::string& library, const std::string& machine,
                     const MeasurementContext& context);
-  // Some repeats of a cell, and what they took.
+  // Writes some repeats of a cell, and the seconds that they took.
   Status AddVisit(const Measurement& row, double seconds);
-  // A slice of the budget has gone to a topology; its seconds replace those of its visits.
+  // A slice of the budget has gone to a topology. Its seconds replace those of its visits.
   Status EndSlice(const std::string& topology, double seconds, double promise, bool complete);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace in memory: for each process that recorded, who it was and its records in order of issue.
+// A trace in memory: for each process that recorded, its description and its records in order of issue.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace dynamiccl {
 
-// What one process recorded. The records' `commit` and `checksum` are in order: see Seal.
+// What one process recorded. The records' `commit` and `checksum` are in order (see Seal).
 struct TraceSection {
-  int32_t rank = -1;  // of the process in its job, -1 unknown
-  int32_t world = 0;  // processes in the job, 0 unknown
+  int32_t rank = -1;  // rank of the process in its job; -1: unknown
+  int32_t world = 0;  // processes in the job; 0: unknown
   int64_t process_id = 0;
   uint32_t flags = 0;  // TraceFlags without kTraceFinished
   std::string host;
@@ -25,22 +25,24 @@ struct TraceSection {
   ClockAnchor opened;
   ClockAnchor closed_at;
   bool closed = false;  // the process ended in order
-  uint64_t lost = 0;    // records that are not here: overwritten, without a ring, torn or damaged
+  // Records that are not here: overwritten, without a ring, torn or damaged.
+  uint64_t lost = 0;
   std::vector<TraceRecord> records;
 
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }
 };
 
+// One section for each process, in order of rank after a merge.
 struct Trace {
   std::vector<TraceSection> sections;
 };
 
 // Sets checksum and commit, as every record of a TraceSection has them.
 void Seal(TraceRecord& record);
-// Whether checksum and commit say that the record is whole.
+// True if checksum and commit show that the record is complete.
 bool IsWhole(const TraceRecord& record);
 
-// TraceHeader::content_hash of a whole section.
+// TraceHeader::content_hash of the bytes of a finished section.
 uint64_t ContentHash(std::span<const std::byte> section);
 
 bool operator==(const TraceSection& a, const TraceSection& b);

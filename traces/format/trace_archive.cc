@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The writer collects records until a block is full. The reader checks a block's header, then its payload's
+// hash, then its place in the archive. In salvage, a damaged block is skipped by looking for the next header
+// with a right checksum, byte by byte.
 #include "traces/format/trace_archive.h"
 
 #define XXH_INLINE_ALL
@@ -17,8 +20,10 @@
 namespace dynamiccl {
 namespace {
 
-constexpr size_t kMaxPayload = 8u << 20;  // twice the longest block uncompressed
+// Bytes of a block's payload at most: twice the longest block uncompressed.
+constexpr size_t kMaxPayload = 8u << 20;
 
+// A header's checksum covers everything before it.
 template <typename Header>
 void SetChecksum(Header& header) {
   header.checksum = XXH3_64bits(&header, offsetof(Header, checksum));
@@ -34,6 +39,7 @@ void Put(std::ostream& stream, const void* data, size_t bytes) {
   stream.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
 }
 
+// Writes a block; fills in its magic, lengths and checksums.
 void PutBlock(std::ostream& stream, ArchiveBlockHeader header, std::span<const std::byte> payload) {
   header.magic = kArchiveBlockMagic;
   header.payload_bytes = payload.size();
@@ -43,6 +49,7 @@ void PutBlock(std::ostream& stream, ArchiveBlockHeader header, std::span<const s
   Put(stream, payload.data(), payload.size());
 }
 
+// A block header without the fields that PutBlock fills in.
 ArchiveBlockHeader BlockOf(ArchiveBlockKind kind, size_t section, size_t records, uint64_t first_record) {
   ArchiveBlockHeader header{};
   header.kind = static_cast<uint32_t>(kind);
@@ -52,7 +59,7 @@ ArchiveBlockHeader BlockOf(ArchiveBlockKind kind, size_t section, size_t records
   return header;
 }
 
-// Puts a trace block by block, keeping the records of one block.
+// Writes a trace block by block and keeps the records of one block.
 class BlockWriter {
  public:
   explicit BlockWriter(std::ostream& stream) : stream_(stream) {
@@ -70,6 +77,7 @@ class BlockWriter {
              Compress(std::as_bytes(std::span(&description, 1))));
     first_ = 0;
   }
+  // Collects records, and writes a block whenever one is full.
   void Take(std::span<const TraceRecord> records) {
     while (!records.empty()) {
       const size_t room = kArchiveBlockRecords - pending_.size();
@@ -79,7 +87,7 @@ class BlockWriter {
       if (pending_.size() == kArchiveBlockRecords) EndSection();
     }
   }
-  // Puts what is left of the section's records.
+  // Writes the rest of the section's records.
   void EndSection() {
     if (pending_.empty()) return;
     PutBlock(stream_, BlockOf(ArchiveBlockKind::kRecords, sections_ - 1, pending_.size(), first_),
@@ -94,10 +102,11 @@ class BlockWriter {
   std::ostream& stream_;
   std::vector<TraceRecord> pending_;
   size_t sections_ = 0;
-  uint64_t first_ = 0;    // of the section, index of pending_'s first record
-  uint64_t records_ = 0;  // of all sections
+  uint64_t first_ = 0;    // index in the section of pending_'s first record
+  uint64_t records_ = 0;  // number in all sections
 };
 
+// A BlockWriter to a file.
 class ArchiveFile final : public RecordWriter {
  public:
   explicit ArchiveFile(const std::string& path)
@@ -135,11 +144,13 @@ class ArchiveFile final : public RecordWriter {
 
 // ---- reading ----
 
+// Reads an archive into a sink.
 class ArchiveParser {
  public:
   ArchiveParser(ByteSource& bytes, RecordSink& sink, TraceReading reading)
       : bytes_(bytes), sink_(sink), strict_(reading == TraceReading::kStrict) {}
 
+  // Reads the whole archive. In salvage it never stops at damage.
   Status Run() {
     DYNAMICCL_CHECK_OK(ReadHeader());
     while (!ended_ && offset_ < bytes_.size()) {
@@ -159,6 +170,7 @@ class ArchiveParser {
     return MakeError(ErrorKind::kCorrupt, "block at byte {}: {}", offset_, what);
   }
 
+  // A damaged header is no reason to stop a salvage; another version is.
   Status ReadHeader() {
     ArchiveHeader header;
     if (bytes_.size() < sizeof(header)) return Fail("the file ends inside the archive's header");
@@ -171,7 +183,7 @@ class ArchiveParser {
     return {};
   }
 
-  // At offset_; moves it behind the block when all of it is right.
+  // Reads the block at offset_, and moves offset_ behind it when all of it is right.
   Status ReadBlock() {
     DYNAMICCL_TRY(const ArchiveBlockHeader header, BlockHeaderAt(offset_));
     DYNAMICCL_TRY(const auto payload, bytes_.Read(offset_ + sizeof(header), header.payload_bytes));
@@ -183,6 +195,7 @@ class ArchiveParser {
     return {};
   }
 
+  // The block header at `offset`, if it is right and its payload lies inside the file.
   Result<ArchiveBlockHeader> BlockHeaderAt(size_t offset) {
     ArchiveBlockHeader header;
     if (bytes_.size() - offset < sizeof(header)) return Fail("the file ends inside a block's header");
@@ -197,6 +210,7 @@ class ArchiveParser {
     return header;
   }
 
+  // Moves offset_ to the next block header that is right, or to the end.
   void FindNextBlock() {
     for (++offset_; offset_ + sizeof(ArchiveBlockHeader) <= bytes_.size(); ++offset_) {
       if (BlockHeaderAt(offset_)) return;
@@ -216,6 +230,7 @@ class ArchiveParser {
     return Fail(fmt::format("a block of unknown kind {}", header.kind));
   }
 
+  // Begins a section with its description.
   Status TakeSection(const ArchiveBlockHeader& header, std::span<const std::byte> payload) {
     if (strict_ && header.section != next_section_) return Fail("a section is missing before this block");
     auto unpacked = Decompress(payload, sizeof(TraceHeader));
@@ -226,6 +241,8 @@ class ArchiveParser {
     return BeginSection(header.section, SectionOf(description), description.records_per_segment);
   }
 
+  // Passes the records of a block. In salvage, records without their section's description begin a section of
+  // unknown rank.
   Status TakeRecords(const ArchiveBlockHeader& header, std::span<const std::byte> payload) {
     const bool of_this_section = next_section_ > 0 && header.section + 1 == next_section_;
     if (strict_ && (!of_this_section || header.first_record != taken_records_))
@@ -238,6 +255,7 @@ class ArchiveParser {
     return sink_.Take(records);
   }
 
+  // The end block states how many sections and records there must have been.
   Status TakeEnd(const ArchiveBlockHeader& header) {
     if (strict_ && (header.section != next_section_ || !Complete()))
       return Fail("blocks are missing before the end");
@@ -254,6 +272,7 @@ class ArchiveParser {
     return sink_.BeginSection(section, records);
   }
 
+  // True if the section has all of its records.
   bool Complete() const { return !open_ || taken_records_ == wanted_records_; }
 
   Status FinishSection() {
@@ -269,11 +288,11 @@ class ArchiveParser {
   bool ended_ = false;
   uint32_t next_section_ = 0;
   bool open_ = false;            // a section has begun
-  uint64_t wanted_records_ = 0;  // of it
+  uint64_t wanted_records_ = 0;  // number that its description gives
   uint64_t taken_records_ = 0;
 };
 
-// The trace in memory.
+// Collects the trace in memory.
 class TraceSink final : public RecordSink {
  public:
   Status BeginSection(const TraceSection& description, uint64_t) override {
@@ -293,6 +312,7 @@ class TraceSink final : public RecordSink {
   Trace trace;
 };
 
+// Puts the archive's name before an error.
 Status Named(const Status& status, const std::string& name) {
   if (status) return status;
   return WithHint(Wrap(status.error(), name), "`dynamiccl trace recover` takes what is whole");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Archives of traces (.ctracez): the same sections and records in compressed blocks, each with checksums, so
 // that damage costs one block. Grammar: docs/formats/trace_archive.md.
+//     ArchiveHeader, then for each section: a kSection block, kRecords blocks; at the end a kEnd block
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,12 @@ namespace dynamiccl {
 
 inline constexpr char kArchiveMagic[8] = {'D', 'C', 'C', 'L', 'A', 'R', 'C', '\n'};
 inline constexpr uint32_t kArchiveVersion = 1;
-// Of a block at most: 4 MiB of records, what reading and writing need beside the trace itself.
+// Records of a block at most. 4 MiB of records are what reading and writing need beside the trace itself.
 inline constexpr uint32_t kArchiveBlockRecords = 65536;
 
 enum class ArchiveBlockKind : uint32_t { kSection = 1, kRecords = 2, kEnd = 3 };
 
+// The first bytes of an archive.
 struct ArchiveHeader {
   char magic[8];
   uint32_t version;
@@ -26,12 +28,14 @@ struct ArchiveHeader {
   uint64_t checksum;  // XXH3 of the bytes before it
 };
 
+// The bytes before the payload of a block.
 struct ArchiveBlockHeader {
   uint32_t magic;
-  uint32_t kind;          // ArchiveBlockKind
-  uint32_t section;       // index, from 0; end: number of sections
-  uint32_t records;       // in this block
-  uint64_t first_record;  // its index in the section; end: records of all sections
+  uint32_t kind;     // ArchiveBlockKind
+  uint32_t section;  // index, from 0; end: number of sections
+  uint32_t records;  // number in this block
+  // Index in the section of the block's first record; end: number of records of all sections.
+  uint64_t first_record;
   uint64_t payload_bytes;
   uint64_t payload_hash;  // XXH3
   uint64_t checksum;      // XXH3 of the bytes before it
@@ -40,21 +44,22 @@ inline constexpr uint32_t kArchiveBlockMagic = 0x6b6c6264;  // "dblk"
 
 static_assert(sizeof(ArchiveHeader) == 24 && sizeof(ArchiveBlockHeader) == 48);
 
+// True if the first bytes of a file are those of an archive.
 bool IsTraceArchive(std::span<const std::byte> head);
 
 class ByteSource;
 class RecordSink;
 
-// Block by block; texts of a section that are too long for TraceHeader are cut.
+// Writes block by block. Texts of a section that are too long for TraceHeader are cut.
 void AppendTraceArchive(std::ostream& stream, const Trace& trace);
 Status WriteTraceArchive(const std::string& path, const Trace& trace);
 
-// Strict: errors read "<name>: block at byte <offset>: <what>". Salvage: blocks that are damaged or missing
-// cost their records, which count as lost; the records of a section whose description is gone come in a
-// section of rank -1.
+// Strict: any damage is an error, which reads "<name>: block at byte <offset>: <what>". Salvage: blocks that
+// are damaged or missing cost their records, which count as lost. Records of a section whose description is
+// gone come in a section of rank -1.
 Result<Trace> ParseTraceArchive(std::span<const std::byte> bytes, const std::string& name,
                                 TraceReading reading);
-// Strict, a block at a time: see record_stream.h.
+// Passes the blocks of an archive to `sink`, one at a time and strictly (record_stream.h).
 Status StreamTraceArchive(ByteSource& bytes, const std::string& name, RecordSink& sink);
 
 }  // namespace dynamiccl

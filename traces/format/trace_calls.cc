@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Three passes over the records: communicators first, then calls and marks in order, then the tuner's
+// answers.
 #include "traces/format/trace_calls.h"
 
 #define XXH_INLINE_ALL
@@ -12,8 +14,10 @@
 namespace dynamiccl {
 namespace {
 
-using CallKey = std::tuple<uint32_t, uint64_t, uint16_t>;  // communicator, call number, index in group
+// Communicator, call number, index in group.
+using CallKey = std::tuple<uint32_t, uint64_t, uint16_t>;
 
+// The key by which answers find their call.
 CallKey KeyOf(const TraceRecord& record) {
   return {record.communicator, record.call_number, record.index_in_group};
 }
@@ -22,18 +26,20 @@ bool IsKind(const TraceRecord& record, RecordKind kind) {
   return record.kind == static_cast<uint16_t>(kind);
 }
 
+// The result in the making.
 struct Builder {
   SectionCalls result;
-  std::map<CallKey, size_t> position;  // of a call in result.calls
+  std::map<CallKey, size_t> position;  // index in result.calls
   int64_t step = -1;
 
+  // Adds a call, if its communicator is known.
   void TakeCall(const TraceRecord& record) {
     const auto communicator = result.communicators.find(record.communicator);
     if (communicator == result.communicators.end()) {
       ++result.without_communicator;
       return;
     }
-    // Sends and receives have no choice, and numbers of their own in a group: they would hide its
+    // Sends and receives have no choice, but numbers of their own in a group, which would hide its
     // collectives.
     if (IsKind(record, RecordKind::kCollective)) position[KeyOf(record)] = result.calls.size();
     result.calls.push_back({.issued = IssuedCallOf(record, communicator->second),
@@ -44,6 +50,7 @@ struct Builder {
                             .step = step});
   }
 
+  // Joins an answer with its call; the last answer counts.
   void TakeDecision(const TraceRecord& record) {
     const auto found = position.find(KeyOf(record));
     if (found == position.end())
@@ -52,6 +59,7 @@ struct Builder {
       result.calls[found->second].decision = DecisionOf(record);
   }
 
+  // Later calls belong to this step.
   void TakeStep(const TraceRecord& record) {
     result.steps.push_back(StepOf(record));
     step = static_cast<int64_t>(record.call_number);
@@ -64,6 +72,7 @@ bool IsSilent(const TraceRecord& record) {
          IsKind(record, RecordKind::kDecision);
 }
 
+// Appends the values that OperationHash covers.
 void AppendOperation(ByteWriter& bytes, const IssuedCall& issued, uint64_t first_call_number) {
   const CollectiveCall& call = issued.call;
   bytes.Put(call.call_number - first_call_number);
@@ -79,7 +88,7 @@ void AppendOperation(ByteWriter& bytes, const IssuedCall& issued, uint64_t first
 
 SectionCalls CallsOf(const TraceSection& section) {
   Builder builder;
-  // A communicator's number is never used twice by a process, so all of them may be known first.
+  // A process never uses a communicator's number twice, so all of them may be known first.
   for (const TraceRecord& record : section.records) {
     if (IsKind(record, RecordKind::kCommunicator))
       builder.result.communicators[record.communicator] = CommunicatorOf(record);

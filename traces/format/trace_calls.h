@@ -13,16 +13,18 @@
 
 namespace dynamiccl {
 
+// One call.
 struct TraceCall {
   IssuedCall issued;
   uint32_t communicator = 0;  // the section's own number of it
   uint32_t stream = 0;
   DurationSource duration_source = DurationSource::kNone;
-  std::optional<DecisionView>
-      decision;       // of the same communicator, call number and index in group; the last one asked
-  int64_t step = -1;  // of the last step mark before the call, -1 without one
+  // The answer for the same communicator, call number and index in group; the last one, if there are several.
+  std::optional<DecisionView> decision;
+  int64_t step = -1;  // step of the last mark before the call; -1: none
 };
 
+// One section, sorted by what its records mean.
 struct SectionCalls {
   std::map<uint32_t, CommunicatorInfo> communicators;
   std::vector<TraceCall> calls;  // in order of issue
@@ -30,18 +32,19 @@ struct SectionCalls {
   std::vector<MemoryView> memory;
   std::vector<InsideView> inside;              // one a thread at most
   std::vector<WaitedShareView> waited_shares;  // in order; later ones replace earlier ones
-  // What could not be used, for messages.
-  uint64_t without_communicator =
-      0;                      // calls on a communicator that the section does not describe; they are left out
-  uint64_t without_call = 0;  // decisions whose call is not here
-  uint64_t unknown_kinds = 0;  // records of later versions
+  // Records that could not be used, for messages: calls on a communicator that the section does not describe,
+  // which are left out; decisions without their call; records of later versions.
+  uint64_t without_communicator = 0;
+  uint64_t without_call = 0;
+  uint64_t unknown_kinds = 0;
 };
 
+// Never fails: records that make no sense are counted.
 SectionCalls CallsOf(const TraceSection& section);
 
-// XXH3 over what was issued, communicator by communicator in the order of their first calls: (call number
-// counted from the first, index, collective, type, op, bytes, root or peer). Equal for a trace and its
-// faithful replay: ids of communicators, times, decisions and labels do not count.
+// XXH3 over what was issued, communicator by communicator in the order of their first calls. Each call counts
+// with its number from the first one on, index, collective, type, op, bytes, and root or peer. The hash is
+// equal for a trace and its faithful replay: ids of communicators, times, decisions and labels do not count.
 uint64_t OperationHash(const SectionCalls& section);
 
 }  // namespace dynamiccl

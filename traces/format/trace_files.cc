@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A single file is streamed where its form allows it. Everything else is read into memory, merged and
+// written.
 #include "traces/format/trace_files.h"
 
 #include <filesystem>
@@ -39,6 +41,7 @@ class CountingSink final : public RecordSink {
   RecordSink& to_;
 };
 
+// Streams one file into another and returns the number of records.
 Result<uint64_t> CopyStream(const std::string& from, const std::string& to, bool archive) {
   DYNAMICCL_TRY(const auto writer, archive ? CreateArchive(to) : CreateTrace(to));
   CountingSink sink(*writer);
@@ -47,6 +50,7 @@ Result<uint64_t> CopyStream(const std::string& from, const std::string& to, bool
   return sink.count;
 }
 
+// True if both paths exist and name the same file: that cannot be streamed into itself.
 bool SameFile(const std::string& a, const std::string& b) {
   std::error_code none;
   return std::filesystem::equivalent(a, b, none);

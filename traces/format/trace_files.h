@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces on disk in any of their forms, several files as one trace: what commands read and write.
+// Traces on disk in any of their forms, and several files as one trace: the functions with which commands
+// read and write.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +12,20 @@
 
 namespace dynamiccl {
 
-// Binary, archive or JSON lines, told apart by content. Several files are merged (see MergeTraces).
+// Reads binary traces, archives or JSON lines, which are told apart by content. Several files are merged (see
+// MergeTraces). One file that cannot be read makes the whole an error.
 Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths,
                              TraceReading reading = TraceReading::kStrict);
 
-// JSON lines where the name ends in ".jsonl", an archive where it ends in ".ctracez", else binary.
+// Writes JSON lines where the name ends in ".jsonl", an archive where it ends in ".ctracez", else the binary
+// form.
 Status WriteTraceFile(const std::string& path, const Trace& trace);
 
+// The form of a copy; kByName: as WriteTraceFile chooses it.
 enum class TraceForm { kArchive, kByName };
 
-// The files as one: an archive, or what WriteTraceFile makes of the name. A single finished binary trace or
-// archive is never in memory as a whole (record_stream.h). Returns how many records. On error nothing is left
-// at `to`.
+// Writes the files as one and returns the number of records. A single finished binary trace or archive is
+// never in memory as a whole (record_stream.h). On error nothing is left at `to`.
 Result<uint64_t> CopyTraceFiles(const std::vector<std::string>& from, const std::string& to, TraceForm form);
 
 }  // namespace dynamiccl

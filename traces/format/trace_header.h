@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers of a .ctrace file: one of a section (what one process recorded) and one of a segment (the ring
-// of one thread). Grammar: docs/formats/trace.md.
+// of one thread). Grammar and offsets: docs/formats/trace.md. A recorder maps the file and writes these
+// structs in place, so a trace can be read while the process runs and after SIGKILL.
+//     section = TraceHeader (padded to 4096 bytes), table of communicators, segments
+//     segment = SegmentHeader (64 bytes), records_per_segment records
 #pragma once
 
 #include <cstddef>
@@ -13,8 +16,10 @@ namespace dynamiccl {
 
 inline constexpr char kTraceMagic[8] = {'D', 'C', 'C', 'L', 'T', 'R', 'C', '\n'};
 inline constexpr uint32_t kTraceVersion = 1;
+// A page, so that segments begin on a page.
 inline constexpr uint32_t kTraceHeaderBytes = 4096;
-inline constexpr uint32_t kSegmentMagic = 0x67657364;  // "dseg"
+// A segment without this number has not been begun.
+inline constexpr uint32_t kSegmentMagic = 0x67657364;
 
 // The same moment on both clocks of a machine.
 struct ClockAnchor {
@@ -22,27 +27,33 @@ struct ClockAnchor {
   int64_t realtime_ns = 0;
 };
 
-// Bits of TraceHeader::flags.
+// Bits of TraceHeader::flags. kTraceMirrored: recorded on one rank only, and replay issues it on every rank.
+// kTraceImported: converted from another tool's file, which may not have filled every field. kTraceFinished:
+// compact, with section_bytes and content_hash; a section without it is a recorder's ring file.
 enum TraceFlags : uint32_t {
-  kTraceMirrored = 1,  // recorded on one rank only: replay issues it on every rank
-  kTraceImported = 2,  // converted from another tool's file, which may not have filled every field
-  kTraceFinished = 4,  // compact, with section_bytes and content_hash; without it a ring file of a recorder
+  kTraceMirrored = 1,
+  kTraceImported = 2,
+  kTraceFinished = 4,
 };
 
+// The header of a section, with a member for each field of the format. The first part never changes once it
+// is written; the second part changes while the process records.
 struct TraceHeader {
-  // Written once, covered by `checksum`.
+  // Written once, and covered by `checksum`.
   char magic[8];
   uint32_t version;
-  uint32_t header_bytes;         // offset of the first segment is first_segment
-  uint32_t record_bytes;         // at least 64; readers skip what they do not know at the end of a record
-  uint32_t flags;                // TraceFlags
-  uint64_t first_segment;        // offset in the section
-  uint64_t segment_bytes;        // distance between segments; each is a SegmentHeader, then the records
+  uint32_t header_bytes;  // offset of the table of communicators
+  // At least 64. Readers skip what they do not know at the end of a record.
+  uint32_t record_bytes;
+  uint32_t flags;          // TraceFlags
+  uint64_t first_segment;  // offset in the section
+  // Distance between segments. Each is a SegmentHeader and then the records.
+  uint64_t segment_bytes;
   uint64_t records_per_segment;  // capacity of a ring
-  uint64_t
-      table_records;  // capacity of the table of communicators, a segment right after the header; may be 0
-  int32_t rank;       // of the process in its job, -1 unknown
-  int32_t world;      // processes in the job, 0 unknown
+  // Capacity of the table of communicators, a segment right after the header; may be 0.
+  uint64_t table_records;
+  int32_t rank;   // rank of the process in its job; -1: unknown
+  int32_t world;  // processes in the job; 0: unknown
   int64_t process_id;
   ClockAnchor opened;
   char host[256];     // text fields end with a zero byte
@@ -50,38 +61,47 @@ struct TraceHeader {
   char writer[64];    // "dynamiccl 0.1.0"
   uint64_t checksum;  // XXH3 of all bytes before it
 
-  // Written while recording.
-  uint32_t segments;  // in use
-  uint32_t closed;    // 1: the process ended in order
-  uint64_t lost;      // records that found no ring
+  // Written while recording: the number of segments in use.
+  uint32_t segments;
+  uint32_t closed;  // 1: the process ended in order
+  uint64_t lost;    // records that found no ring
   ClockAnchor closed_at;
-  uint64_t section_bytes;  // 0: the section reaches to the end of the file (still recording, or killed)
-  uint64_t content_hash;   // XXH3 of bytes 480 to 519 and 528 to the section's end; finished sections only
+  // 0: the section reaches to the end of the file, because its process still records or was killed.
+  uint64_t section_bytes;
+  // XXH3 of bytes 480 to 519 and 528 to the section's end; finished sections only.
+  uint64_t content_hash;
 };
 
-// What a thread is inside of while the library has not returned, so that a hang shows it.
+// What a thread is inside of while the library has not returned. A hang leaves its mark in the file.
 enum class InsideOf : uint8_t { kNothing = 0, kCall = 1, kBirth = 2 };
 
+// The mark of one thread.
 struct InsideMark {
-  int64_t since_ns;      // CLOCK_MONOTONIC, as TraceRecord::issued_ns
-  uint64_t call_number;  // these two as in the record of the call, or of the communicator that is being made
+  int64_t since_ns;  // CLOCK_MONOTONIC, as TraceRecord::issued_ns
+  // call_number and bytes are those of the call's record, or of the record of the communicator that is being
+  // made.
+  uint64_t call_number;
   uint64_t bytes;
   uint32_t communicator;
   int16_t root_or_peer;
-  uint16_t group_size;  // calls of the group, of which the first is shown; or ranks of the communicator
+  // Calls of the group, of which the first is shown; for a birth, ranks of the communicator.
+  uint16_t group_size;
   uint8_t collective;
   uint8_t data_type;
   uint8_t op;
-  uint8_t what;  // InsideOf, stored last
+  uint8_t what;  // InsideOf; stored last
   uint32_t reserved;
 };
 
+// The header of a segment. Only the segment's thread writes it while recording.
 struct SegmentHeader {
   uint32_t magic;
   uint32_t reserved;
   int64_t thread_id;
-  uint64_t head;      // records begun since the start; the ring keeps the last records_per_segment of them
-  InsideMark inside;  // in the line that every record writes to anyway
+  // Records begun since the start. The ring keeps the last records_per_segment of them.
+  uint64_t head;
+  // Lies in the cache line to which every record writes anyway.
+  InsideMark inside;
 };
 
 static_assert(std::is_trivially_copyable_v<TraceHeader> && sizeof(TraceHeader) <= kTraceHeaderBytes);

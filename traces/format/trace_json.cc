@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerations are written by name, and as a number where this build knows no name for it: nothing is lost
-// either way.
+// A section is a line, and each of its records a line after it. Enumerations are written by name, and as a
+// number where this build knows no name for it, so nothing is lost either way.
 #include "traces/format/trace_json.h"
 
 #include <iterator>
@@ -21,6 +21,7 @@ namespace {
 constexpr const char* kMagic = "dynamiccl-trace";
 constexpr int kVersion = 1;
 
+// Names by number, from 0.
 constexpr const char* kKindNames[] = {"None",
 #define DYNAMICCL_RECORD_KIND(name, number) #name,
                                       DYNAMICCL_RECORD_KINDS(DYNAMICCL_RECORD_KIND)
@@ -29,12 +30,13 @@ constexpr const char* kKindNames[] = {"None",
 constexpr const char* kDurationSourceNames[] = {"none",          "imported",   "stream",
                                                 "kernel_stamps", "event_pair", "kernel_arrival"};
 
-// Names of an enumeration as a list, for reading and writing alike. `base` is the number of names[0].
+// Names of an enumeration, for reading and writing alike. `base` is the number of names[0].
 struct NameList {
   std::vector<std::string> names;
   int base = 0;
 };
 
+// The names of `count` values from `base` on.
 template <typename Enum>
 NameList NamesOf(int base, int count) {
   NameList list{{}, base};
@@ -42,6 +44,7 @@ NameList NamesOf(int base, int count) {
   return list;
 }
 
+// The names of all enumerations of a record.
 struct Vocabulary {
   NameList kinds{{std::begin(kKindNames), std::end(kKindNames)}};
   NameList collectives = NamesOf<Collective>(0, kCollectives);
@@ -57,18 +60,20 @@ struct Vocabulary {
   NameList duration_sources{{std::begin(kDurationSourceNames), std::end(kDurationSourceNames)}};
 };
 
+// Made once, at the first use.
 const Vocabulary& Words() {
   static const Vocabulary vocabulary;
   return vocabulary;
 }
 
+// The name of a number, or the number itself where it has none.
 Json NameOrNumber(const NameList& list, int number) {
   const int index = number - list.base;
   if (index < 0 || index >= static_cast<int>(list.names.size())) return number;
   return list.names[static_cast<size_t>(index)];
 }
 
-// A name, or a number of those that the record has room for.
+// The number of a name. A number is taken as it is, if the record has room for it.
 template <typename T>
 T NumberOf(const NameList& list, const Json& json, const char* field) {
   const Json& value = json.at(field);
@@ -83,8 +88,8 @@ T NumberOf(const NameList& list, const Json& json, const char* field) {
   throw LineError{fmt::format("'{}' is \"{}\", which is no {}", field, name, field)};
 }
 
-// One field of a record with its JSON name: X(member, default, name list or nullptr). The kind and labels are
-// apart.
+// One field of a record with its JSON name: X(member, default, name list or nullptr). Kind, time and labels
+// are not among them, because they have forms of their own.
 #define DYNAMICCL_RECORD_FIELDS(X)                 \
   X(call_number, 0, nullptr)                       \
   X(bytes, 0, nullptr)                             \
@@ -106,12 +111,15 @@ T NumberOf(const NameList& list, const Json& json, const char* field) {
   X(coverage, 0, &Words().coverages)               \
   X(duration_ns, 0, nullptr)
 
+// Writes a field unless it has its empty value. Example of a record:
+//     {"kind":"Collective","issued_ns":1000,"bytes":4096,"collective":"AllReduce","data_type":"float32"}
 template <typename T>
 void PutField(Json& json, const char* name, T value, T absent, const NameList* list) {
   if (value == absent) return;
   json[name] = list == nullptr ? Json(value) : NameOrNumber(*list, value);
 }
 
+// Reads a field; a missing one has its empty value.
 template <typename T>
 void TakeField(const Json& json, const char* name, T& value, T absent, const NameList* list) {
   value = absent;
@@ -138,6 +146,7 @@ Json RecordToJson(const TraceRecord& record) {
   return json;
 }
 
+// The record is sealed, because text has no checksum.
 TraceRecord RecordFromJson(const Json& json) {
   TraceRecord record{};
   record.kind = NumberOf<uint16_t>(Words().kinds, json, "kind");
@@ -156,6 +165,7 @@ TraceRecord RecordFromJson(const Json& json) {
   return record;
 }
 
+// An anchor is [monotonic ns, realtime ns].
 Json AnchorToJson(const ClockAnchor& anchor) {
   return {anchor.monotonic_ns, anchor.realtime_ns};
 }
@@ -169,6 +179,7 @@ ClockAnchor AnchorField(const Json& json, const char* name) {
   return {anchor[0].get<int64_t>(), anchor[1].get<int64_t>()};
 }
 
+// The line of a section: its description without records.
 Json SectionToJson(const TraceSection& section) {
   return {{"kind", "section"},
           {"rank", section.rank},

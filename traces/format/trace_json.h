@@ -10,9 +10,9 @@
 
 namespace dynamiccl {
 
-// Fields that a kind of record does not use are left out where they have their empty value.
+// Returns the text. Fields that a kind of record does not use are left out where they have their empty value.
 Result<std::string> FormatTraceJson(const Trace& trace);
-// Strict; errors read "<name>:<line>: <what>".
+// Reads such a text strictly. Errors read "<name>:<line>: <what>".
 Result<Trace> ParseTraceJson(std::string_view text, const std::string& name);
 
 }  // namespace dynamiccl

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The check collects each rank's collectives by communicator, in the order of (call number, index in group),
+// and compares every rank with the first one by walking both sequences in step.
 #include "traces/format/trace_merge.h"
 
 #include <algorithm>
@@ -15,13 +17,14 @@ namespace {
 // What one rank issued on one communicator, in order.
 struct RankSequence {
   int32_t rank = 0;
-  bool may_end_early = false;   // killed
-  bool may_begin_late = false;  // lost records
+  bool may_end_early = false;   // the process was killed
+  bool may_begin_late = false;  // the section lost records
   bool has_point_to_point = false;
   std::vector<IssuedCall> collectives;
 };
 
-using Place = std::pair<uint64_t, uint16_t>;  // call number, index in group
+// Call number and index in group.
+using Place = std::pair<uint64_t, uint16_t>;
 
 Place PlaceOf(const IssuedCall& issued) {
   return {issued.call.call_number, issued.call.index_in_group};
@@ -38,6 +41,7 @@ std::string Describe(const IssuedCall& issued) {
                      Name(issued.call.data_type), Name(issued.call.op));
 }
 
+// The sequences of all ranks, by the communicator's id.
 std::map<uint64_t, std::vector<RankSequence>> SequencesByCommunicator(const Trace& trace) {
   std::map<uint64_t, std::vector<RankSequence>> all;
   for (const TraceSection& section : trace.sections) {
@@ -64,8 +68,8 @@ std::map<uint64_t, std::vector<RankSequence>> SequencesByCommunicator(const Trac
   return all;
 }
 
-// A rank that issued Send or Recv alone in some group counted a call that others did not: then only the order
-// counts.
+// Numbers each rank's collectives by their order. A rank that issued Send or Recv alone in some group counted
+// a call that others did not, so call numbers cannot be compared.
 void NumberByOrder(std::vector<RankSequence>& ranks) {
   for (RankSequence& rank : ranks) {
     for (size_t i = 0; i < rank.collectives.size(); ++i) {
@@ -75,6 +79,7 @@ void NumberByOrder(std::vector<RankSequence>& ranks) {
   }
 }
 
+// The error for a call that `rank` did not issue.
 Status Missing(uint64_t communicator, const RankSequence& rank, const RankSequence& other,
                const IssuedCall& call) {
   return MakeError(ErrorKind::kCorrupt,
@@ -111,7 +116,7 @@ Status CompareRanks(uint64_t communicator, const RankSequence& a, const RankSequ
   return {};
 }
 
-// Imports of one rank are marked for mirroring; with all ranks at hand there is nothing to mirror.
+// Imports of one rank are marked for mirroring. With all ranks at hand there is nothing to mirror.
 void ClearMirroredIfComplete(Trace& trace) {
   const auto sections = static_cast<int32_t>(trace.sections.size());
   const bool complete = std::all_of(

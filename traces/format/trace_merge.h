@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the traces of several ranks together and checks that they tell of the same run.
+// Puts the traces of several ranks together and checks that they are of the same run.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace dynamiccl {
 
-// All sections, ordered by rank, then process, with nodes counted by host (nodes_by_host.h). Two sections of
-// one known rank are an error.
+// Returns all sections, ordered by rank, then host and process, with nodes counted by host (nodes_by_host.h).
+// Two sections of one known rank are an error.
 Result<Trace> MergeTraces(std::vector<Trace> traces);
 
 // On each communicator all ranks must have issued the same collectives in the same order, or the run was
 // broken (NCCL would hang or corrupt data). The error names communicator, call and the two ranks. A rank
-// whose process was killed may have fewer calls at the end, one that lost records fewer at the start; Send
-// and Recv differ by nature and do not count.
+// whose process was killed may have fewer calls at the end, and one that lost records fewer at the start.
+// Send and Recv differ by nature and do not count.
 Status CheckRanksAgree(const Trace& trace);
 
 }  // namespace dynamiccl

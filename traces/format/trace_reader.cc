@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every offset is taken from the file and therefore checked against its length before use: a damaged header
+// Every offset comes from the file, so it is checked against the file's length before use: a damaged header
 // must give an error, never a read outside the file.
 #include "traces/format/trace_reader.h"
 
@@ -15,38 +15,42 @@
 namespace dynamiccl {
 namespace {
 
-constexpr uint32_t kMaxSegments = 4096;     // far above the recorder's own limit
-constexpr uint32_t kMaxRecordBytes = 4096;  // a later version may lengthen records, but not without end
-constexpr uint64_t kMaxSize = 1ull << 48;   // so that products and sums of header fields cannot wrap
+// Limits of header fields. Segments: far above the recorder's own limit.
+constexpr uint32_t kMaxSegments = 4096;
+// A later version may lengthen records, but not without end.
+constexpr uint32_t kMaxRecordBytes = 4096;
+// Bytes of any part at most, so that products and sums of header fields cannot wrap.
+constexpr uint64_t kMaxSize = 1ull << 48;
 
-// One section: reads its header, then its segments.
+// Reads one section: its header, then its segments.
 class SectionParser {
  public:
-  // Of each ring the last `newest` records.
+  // Takes the last `newest` records of each ring.
   SectionParser(std::span<const std::byte> bytes, size_t offset, TraceReading reading, uint64_t newest)
       : bytes_(bytes.subspan(offset)), strict_(reading == TraceReading::kStrict), newest_(newest) {}
 
+  // Reads the section; call this once.
   Status Run() {
     DYNAMICCL_CHECK_OK(ReadHeader());
     section_ = SectionOf(header_);
     DYNAMICCL_CHECK_OK(CheckSize());
     if (header_.table_records > 0)
       ReadSegment(header_.header_bytes, header_.table_records, header_.table_records);
-    // A finished section has its communicators among the records.
+    // A finished section has its communicators among the records, so all are needed.
     const uint64_t newest = finished() ? UINT64_MAX : newest_;
     for (uint32_t i = 0; i < header_.segments; ++i) {
       ReadSegment(header_.first_segment + i * header_.segment_bytes, header_.records_per_segment, newest);
     }
-    // Stable: records of one moment keep the order of their ring, and communicators come before the calls on
-    // them.
+    // The sort is stable: records of one moment keep the order of their ring, and communicators come before
+    // the calls on them.
     std::stable_sort(section_.records.begin(), section_.records.end(),
                      [](const TraceRecord& a, const TraceRecord& b) { return a.issued_ns < b.issued_ns; });
     return {};
   }
 
   TraceSection& section() { return section_; }
-  // Bytes up to the next section.
-  // A damaged length must not send the reader in circles: a section is at least its header.
+  // Bytes up to the next section. A damaged length must not send the reader in circles, so a section is at
+  // least as long as its header.
   size_t length() const {
     if (!finished()) return bytes_.size();
     return std::clamp<size_t>(header_.section_bytes, std::min<size_t>(kTraceHeaderBytes, bytes_.size()),
@@ -67,6 +71,7 @@ class SectionParser {
     return CheckLayout();
   }
 
+  // Bounds each size in the header, so that later sums are safe.
   Status CheckLayout() const {
     const bool sane = header_.header_bytes >= kTraceHeaderBytes && header_.header_bytes <= 1u << 20 &&
                       header_.record_bytes >= sizeof(TraceRecord) &&
@@ -81,6 +86,7 @@ class SectionParser {
     return {};
   }
 
+  // Strict reading only: the section must lie inside the file and have the right content hash.
   Status CheckSize() const {
     if (!strict_) return {};
     const uint64_t end = header_.first_segment + header_.segments * header_.segment_bytes;
@@ -99,13 +105,14 @@ class SectionParser {
     return {};
   }
 
+  // Offset behind the table of communicators; 0 without one.
   uint64_t TableEnd() const {
     return header_.table_records == 0
                ? 0
                : header_.header_bytes + sizeof(SegmentHeader) + header_.table_records * header_.record_bytes;
   }
 
-  // Takes what is whole of the ring at `offset`; what is not counts as lost.
+  // Takes the complete records of the ring at `offset`; the others count as lost.
   void ReadSegment(uint64_t offset, uint64_t capacity, uint64_t newest) {
     SegmentHeader segment;
     if (offset + sizeof(segment) > bytes_.size()) return;
@@ -128,7 +135,7 @@ class SectionParser {
     ReadMark(segment.inside);
   }
 
-  // A finished section has such marks as records.
+  // Makes a record of a thread's mark. A finished section has such marks as records already.
   void ReadMark(const InsideMark& mark) {
     if (finished() || mark.what == static_cast<uint8_t>(InsideOf::kNothing) ||
         mark.what > static_cast<uint8_t>(InsideOf::kBirth))
@@ -144,6 +151,7 @@ class SectionParser {
   TraceSection section_;
 };
 
+// Reads section after section until the end of the bytes.
 Result<Trace> ParseSections(std::span<const std::byte> bytes, const std::string& name, TraceReading reading,
                             uint64_t newest) {
   Trace trace;
@@ -151,7 +159,7 @@ Result<Trace> ParseSections(std::span<const std::byte> bytes, const std::string&
   do {
     SectionParser parser(bytes, offset, reading, newest);
     if (const Status status = parser.Run(); !status) {
-      // A later section that is cut off costs its own records only.
+      // A later section that is cut off costs only its own records.
       if (reading == TraceReading::kSalvage && offset > 0) break;
       const std::string context = offset == 0 ? name : fmt::format("{}: section at byte {}", name, offset);
       auto error = Wrap(status.error(), context);

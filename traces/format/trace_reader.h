@@ -12,17 +12,22 @@
 
 namespace dynamiccl {
 
+// What a reader does with damage.
 enum class TraceReading {
-  kStrict,   // a file that is cut short or whose content hash is wrong is an error
-  kSalvage,  // everything that is whole is taken, from any file whose first header is readable
+  // A file that is cut short, or whose content hash is wrong, is an error.
+  kStrict,
+  // Everything that is complete is taken, from any file whose first header is readable.
+  kSalvage,
 };
 
-// Torn, damaged and overwritten records are never an error: they are counted in TraceSection::lost. Records
-// longer than ours are cut to what we know. Errors read "<path>: byte <offset>: <what>".
+// Reads a file. Torn and overwritten records of a recorder's file are never an error: they are counted in
+// TraceSection::lost. Records longer than ours are cut to what we know. Errors read "<path>: byte <offset>:
+// <what>".
 Result<Trace> ReadTrace(const std::string& path, TraceReading reading = TraceReading::kStrict);
-// Of a recorder's file the last `newest` records of each thread, and all communicators; what is older counts
-// as lost and is not read from the disk. Finished files are read whole. As kSalvage.
+// Reads the last `newest` records of each thread of a recorder's file, and all communicators, as kSalvage.
+// Older records count as lost and are not read from the disk. Finished files are read completely.
 Result<Trace> ReadTraceTail(const std::string& path, uint64_t newest);
+// The same as ReadTrace for bytes in memory; `name` stands in errors.
 Result<Trace> ParseTrace(std::span<const std::byte> bytes, const std::string& name, TraceReading reading);
 
 }  // namespace dynamiccl

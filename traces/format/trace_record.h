@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 64-byte record of a .ctrace file: one cache line, written by one thread, readable after SIGKILL.
-// Grammar: docs/formats/trace.md.
+// Grammar: docs/formats/trace.md. Which fields a kind of record uses, and how, is in record_views.h.
+//
+// A recorder fills the record with commit 0 and stores kCommitMark last, with release order. A reader takes a
+// record only if the mark is there and the checksum is right, so it never takes one that is being written or
+// that another one half overwrote.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +15,7 @@
 
 namespace dynamiccl {
 
-// X(name, number): what a record says. Readers skip numbers that they do not know.
+// X(name, number): the kinds of records. Readers skip numbers that they do not know.
 #define DYNAMICCL_RECORD_KINDS(X)                                                       \
   X(Collective, 1)   /* a collective call was issued at the API */                      \
   X(PointToPoint, 2) /* a Send or Recv was issued */                                    \
@@ -30,7 +34,7 @@ enum class RecordKind : uint16_t {
 #undef DYNAMICCL_RECORD_KIND
 };
 
-// Where duration_ns comes from.
+// How duration_ns was measured.
 enum class DurationSource : uint8_t {
   kNone = 0,
   kImported = 1,
@@ -40,9 +44,11 @@ enum class DurationSource : uint8_t {
   kKernelArrival = 5
 };
 
+// One event, with a member for each field of the format. Fields that a kind does not use have the values of
+// EmptyRecord (record_views.h).
 struct TraceRecord {
   int64_t issued_ns;        // CLOCK_MONOTONIC; the header anchors it to real time
-  uint64_t call_number;     // per communicator, see CollectiveCall
+  uint64_t call_number;     // counted per communicator, see CollectiveCall
   uint64_t bytes;           // NCCL's total; Communicator records: the communicator's id
   uint32_t communicator;    // names a Communicator record of the same file
   uint32_t stream;          // folded stream handle, 0 for the null stream
@@ -67,7 +73,9 @@ struct TraceRecord {
   uint32_t commit;          // kCommitMark, stored last with release order
 };
 
+// The value of TraceRecord::commit in a complete record.
 inline constexpr uint32_t kCommitMark = 0x64636331;
+// The checksum leaves out the fields that are written after the call was issued.
 inline constexpr size_t kChecksummedBytes = 50;
 
 static_assert(sizeof(TraceRecord) == 64 && std::is_trivially_copyable_v<TraceRecord>);

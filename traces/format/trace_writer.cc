@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A finished section is its header, one segment header and the records. The content hash is put into the
+// header at the end.
 #include "traces/format/trace_writer.h"
 
 #include <cstring>

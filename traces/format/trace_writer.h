@@ -11,7 +11,8 @@
 
 namespace dynamiccl {
 
-// Text fields that are too long for the header are cut. Reading the result gives an equal trace.
+// Returns the bytes of a file. Text fields that are too long for the header are cut. Otherwise reading the
+// result gives an equal trace.
 std::vector<std::byte> FormatTrace(const Trace& trace);
 Status WriteTrace(const std::string& path, const Trace& trace);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ColossalAI's low-level ZeRO. Every parameter is padded to the ranks; gradients go out in buckets by
-// AllReduce (stage 1) or ReduceScatter (stage 2); updated parameters come back one by one.
+// ColossalAI's low-level ZeRO. Every parameter is padded to a multiple of the ranks. A step is
+//     AllReduce (stage 1) or ReduceScatter (stage 2) for each gradient bucket
+//     AllReduce of the overflow flag (float16 only), AllReduce of the norm
+//     AllGather for each parameter
 #include <algorithm>
 #include <array>
 
@@ -34,6 +36,7 @@ class ColossalAi : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
+// Sends a gradient bucket.
 void Send(const GeneratorInput& input, int64_t elements, OperationList& list) {
   const DataType type = input.settings.Type("communication_dtype");
   if (input.settings.Choice("stage") == "1")
@@ -42,8 +45,8 @@ void Send(const GeneratorInput& input, int64_t elements, OperationList& list) {
     list.ReduceScatter(elements, type, ReduceOp::kSum, Role::kGradientReduce);
 }
 
-// A bucket is sent before the parameter that would exceed it; what is in it counts with padding, the new one
-// without.
+// A bucket is sent before the parameter that would exceed it. Parameters in the bucket count with padding,
+// the new one without: so the framework counts.
 void ReduceGradients(const GeneratorInput& input, OperationList& list) {
   const SettingValues& settings = input.settings;
   std::vector<int64_t> sizes;

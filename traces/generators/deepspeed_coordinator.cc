@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The queue holds all uses of the pass in order. A module takes its own uses off the front; the prefetcher
+// takes further ones, until prefetch_elements are on their way or live_elements are gathered.
 #include "traces/generators/deepspeed_coordinator.h"
 
 #include <algorithm>
@@ -10,7 +12,8 @@ namespace {
 std::vector<const ModuleShape*> OrderOfUse(const std::vector<ModuleShape>& modules) {
   std::vector<const ModuleShape*> order;
   for (const ModuleShape& module : modules) order.push_back(&module);
-  // Backward: children in reverse, each container's hook before those of its children.
+  // In the backward pass children come in reverse, and each container's hook comes before those of its
+  // children.
   const std::function<void(size_t)> backward = [&](size_t module) {
     order.push_back(&modules[module]);
     const std::vector<size_t> children = ChildrenOf(modules, module);
@@ -48,6 +51,7 @@ void GatherCoordinator::GatherNow(const std::vector<size_t>& parameters) {
   gather_(parameters);
 }
 
+// Gathers what the module still lacks, then prefetches for later modules.
 void GatherCoordinator::BeforeUse(const ModuleShape& module) {
   std::vector<size_t> missing;
   for (const size_t parameter : module.parameters) {
@@ -61,7 +65,7 @@ void GatherCoordinator::BeforeUse(const ModuleShape& module) {
   ++step_;
 }
 
-// What this module needed and no earlier prefetch has taken from the queue leaves it now.
+// The uses of this module that no earlier prefetch has taken from the queue leave it now.
 void GatherCoordinator::DropFromQueue(const ModuleShape& module) {
   const auto waiting = std::count_if(module.parameters.begin(), module.parameters.end(),
                                      [&](size_t parameter) { return last_fetched_for_[parameter] < step_; });
@@ -71,6 +75,7 @@ void GatherCoordinator::DropFromQueue(const ModuleShape& module) {
   }
 }
 
+// Gathers the next uses as one message.
 void GatherCoordinator::Prefetch() {
   const int64_t room = std::min(limits_.live_elements - live_, limits_.prefetch_elements);
   std::vector<size_t> parameters;
@@ -88,7 +93,8 @@ void GatherCoordinator::Prefetch() {
 }
 
 bool GatherCoordinator::IsReusedSoon(size_t parameter) const {
-  if (last_fetched_for_[parameter] > step_) return true;  // the prefetcher has skipped that use
+  // The prefetcher has skipped that use because the parameter was still there.
+  if (last_fetched_for_[parameter] > step_) return true;
   int64_t traversed = 0;
   for (auto step = static_cast<size_t>(step_); step < order_.size(); ++step) {
     if (traversed >= limits_.reuse_elements) return false;
@@ -100,6 +106,7 @@ bool GatherCoordinator::IsReusedSoon(size_t parameter) const {
   return false;
 }
 
+// Releases the module's parameters, but for persistent ones and those that are used again soon.
 void GatherCoordinator::AfterUse(const ModuleShape& module) {
   for (const size_t parameter : module.parameters) {
     if (!available_[parameter]) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which parameters DeepSpeed's ZeRO stage 3 gathers when: fetch before a module's use, prefetch along the
-// recorded order, release after it. A model of PartitionedParameterCoordinator
+// recorded order, release after the use. A model of PartitionedParameterCoordinator
 // (deepspeed/runtime/zero/partitioned_param_coordinator.py, 0.19.8).
 #pragma once
 
@@ -13,6 +13,7 @@
 
 namespace dynamiccl {
 
+// DeepSpeed's settings that steer the coordinator, in elements of the whole parameters.
 struct CoordinatorLimits {
   int64_t prefetch_elements = 0;    // stage3_prefetch_bucket_size
   int64_t live_elements = 0;        // stage3_max_live_parameters
@@ -20,35 +21,43 @@ struct CoordinatorLimits {
   int64_t persistent_elements = 0;  // stage3_param_persistence_threshold
 };
 
+// The coordinator in one pass of a rank. A pure state machine; the caller drives it through the modules in
+// the order of their use, and receives each gather through a callback.
 class GatherCoordinator {
  public:
-  // Receives the parameters of one gather.
+  // Receives the parameters of one gather, by index.
   using Gather = std::function<void(const std::vector<size_t>&)>;
 
-  // `recorded`: a pass before this one has shown the order, so this one prefetches; without it every module
-  // fetches for itself and releases all that it used, persistent ones too.
+  // `recorded`: a pass before this one has shown the order, so this one prefetches. Without it every module
+  // fetches for itself and releases everything that it used, persistent parameters too. `model` outlives this
+  // object.
   GatherCoordinator(const ModelShape& model, const CoordinatorLimits& limits, bool recorded, Gather gather);
 
   GatherCoordinator(const GatherCoordinator&) = delete;
   GatherCoordinator& operator=(const GatherCoordinator&) = delete;
 
-  // In the order in which the framework's hooks run: forward over all modules, then backward in reverse.
+  // Are called in the order in which the framework's hooks run: forward over all modules, then backward in
+  // reverse.
   void BeforeUse(const ModuleShape& module);
   void AfterUse(const ModuleShape& module);
 
+  // True for a parameter so small that it stays gathered.
   static bool IsPersistent(const ParameterShape& parameter, const CoordinatorLimits& limits) {
     return parameter.Elements() <= limits.persistent_elements;
   }
 
  private:
+  // One use of a parameter, in the order that the recorded pass showed.
   struct Use {
     size_t parameter;
     int64_t step;
   };
 
+  // Gathers parameters that are not available.
   void GatherNow(const std::vector<size_t>& parameters);
   void DropFromQueue(const ModuleShape& module);
   void Prefetch();
+  // True if a later module of this pass uses the parameter before reuse_elements others have passed.
   bool IsReusedSoon(size_t parameter) const;
 
   const ModelShape& model_;
@@ -58,9 +67,10 @@ class GatherCoordinator {
   std::vector<ModuleShape> modules_;
   std::vector<const ModuleShape*> order_;
   std::deque<Use> queue_;
-  int64_t step_ = 0;             // modules used so far
+  int64_t step_ = 0;             // number of modules used so far
   int64_t live_ = 0;             // elements gathered and not released
   std::vector<bool> available_;  // by parameter
+  // By parameter: the latest step for which it was taken from the queue.
   std::vector<int64_t> last_fetched_for_;
 };
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSpeed's ZeRO stage 3, with ZeRO++'s hpZ and MiCS. Parameters are gathered where the coordinator says
-// so; gradients are reduced by ReduceScatter of buckets in every micro-step; parameters that stay gathered
-// come back after the step one by one. Norms are summed in float64.
+// DeepSpeed's ZeRO stage 3, with ZeRO++'s hpZ and MiCS. A micro-step is
+//     forward   AllGather where the coordinator gathers, for one module or several at once
+//     backward  the same, and ReduceScatter for each gradient bucket
+//               (MiCS: over the shard group, then AllReduce over the replicas in the last micro-step)
+// and after the last micro-step
+//     AllReduce of the overflow flag (float16), AllReduce in float64 of each sub-group's norm
+//     AllGather for each parameter that stays gathered, one by one
 #include <array>
 
 #include "traces/generators/deepspeed_coordinator.h"
@@ -50,7 +54,8 @@ Status Stage3::Check(const GeneratorInput& input) const {
       "hpz and mics need --shard-group smaller than --data-parallel, and it needs one of them");
 }
 
-// One forward and backward.
+// One forward and backward of a micro-step. It drives a GatherCoordinator through the modules and writes its
+// gathers, and the gradients' buckets, into the list.
 class Pass {
  public:
   Pass(const GeneratorInput& input, bool recorded, bool last_micro_step, OperationList& list)
@@ -70,6 +75,7 @@ class Pass {
     Flush();
   }
 
+  // The coordinator's limits from the settings.
   static CoordinatorLimits LimitsOf(const SettingValues& settings) {
     return {settings.Integer("prefetch_bucket_size"), settings.Integer("max_live_parameters"),
             settings.Integer("max_reuse_distance"), settings.Integer("param_persistence_threshold")};
@@ -90,10 +96,12 @@ class Pass {
   const std::vector<ModuleShape> modules_;
   GatherCoordinator coordinator_;
   bool in_backward_ = false;
-  int64_t in_bucket_ = 0;      // elements
-  int64_t bucket_padded_ = 0;  // the same, every parameter padded to the ranks
+  int64_t in_bucket_ = 0;      // elements in the open bucket
+  int64_t bucket_padded_ = 0;  // the same, with every parameter padded to the ranks
 };
 
+// One message for all parameters of a gather. hpZ gathers from the second copy, inside the shard group, in
+// the backward.
 void Pass::GatherAll(const std::vector<size_t>& parameters) {
   const bool secondary = in_backward_ && input_.settings.Choice("hybrid") == "hpz";
   const Axis axis = secondary || Mics() ? Axis::kShard : Axis::kData;
@@ -103,6 +111,7 @@ void Pass::GatherAll(const std::vector<size_t>& parameters) {
   list_.AllGather(elements, input_.settings.Type("dtype"), Role::kParameterGather, axis);
 }
 
+// A container is used around its children, as the framework's hooks run.
 void Pass::Forward(size_t module) {
   coordinator_.BeforeUse(modules_[module]);
   for (const size_t child : ChildrenOf(modules_, module)) Forward(child);
@@ -118,6 +127,7 @@ void Pass::Backward(size_t module) {
   coordinator_.AfterUse(modules_[module]);
 }
 
+// Adds a gradient; sends the bucket first if it would exceed its size.
 void Pass::AddGradient(size_t parameter) {
   const int64_t elements = Elements(parameter);
   if (in_bucket_ + elements > input_.settings.Integer("reduce_bucket_size")) Flush();
@@ -125,6 +135,7 @@ void Pass::AddGradient(size_t parameter) {
   bucket_padded_ += RoundUp(elements, input_.world.RanksOn(Mics() ? Axis::kShard : Axis::kData));
 }
 
+// Sends the open bucket; an empty one sends nothing.
 void Pass::Flush() {
   const DataType type = input_.settings.Type("communication_dtype");
   const Axis axis = Mics() ? Axis::kShard : Axis::kData;
@@ -146,7 +157,8 @@ void CompareRecords(const ModelShape& model, OperationList& list) {
     list.Broadcast(uses, DataType::kInt64, 0, Role::kOther);
 }
 
-// A sub-group closes once it holds the size, counted in elements of one rank's parts.
+// Number of optimizer sub-groups. A sub-group closes once it holds the size, counted in elements of one
+// rank's parts.
 int64_t SubGroups(const GeneratorInput& input) {
   const int64_t size = input.settings.Integer("sub_group_size");
   int64_t groups = 0, sum = 0;
@@ -160,6 +172,7 @@ int64_t SubGroups(const GeneratorInput& input) {
   return groups;
 }
 
+// The norm of each sub-group, then the gathers of persistent parameters.
 void OptimizerStep(const GeneratorInput& input, OperationList& list) {
   const DataType type = input.settings.Type("dtype");
   list.SetPhase(Phase::kOptimizer);
@@ -174,6 +187,7 @@ void OptimizerStep(const GeneratorInput& input, OperationList& list) {
   }
 }
 
+// The second pass of a training compares records once, before it relies on them.
 void Stage3::Step(const GeneratorInput& input, int step, OperationList& list) const {
   const int64_t micro_steps = input.settings.Integer("accumulation_steps");
   for (int64_t micro = 0; micro < micro_steps; ++micro) {

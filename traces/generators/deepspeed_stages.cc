@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSpeed's ZeRO stages 1 and 2. Neither issues ReduceScatter: gradients are reduced by AllReduce of whole
-// buckets (or by Reduce to the owners), updated parameters come back by one AllGather of the flat group.
-// Without effect on the calls, and so no settings here: contiguous_gradients, allgather_bucket_size (not read
-// where all_gather_into_tensor exists), overlap_comm of stage 2, and clipping (the norm is always computed).
+// DeepSpeed's ZeRO stages 1 and 2. Neither issues ReduceScatter. A step is
+//     AllReduce for each gradient bucket, or one Reduce to each owner of a part of it
+//       (stage 1: in the last micro-step only; stage 2: in each micro-step)
+//     AllReduce of the overflow flag (half precision), AllReduce of the norm
+//     one AllGather of the flat group of parameters
+// Some settings change no call and are no settings here: contiguous_gradients, allgather_bucket_size (not
+// read where all_gather_into_tensor exists), overlap_comm of stage 2, and clipping (the norm is always
+// computed).
 #include <algorithm>
 #include <array>
 
@@ -54,6 +58,7 @@ class Stages1And2 : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 
  private:
+  // True if gradients are reduced as they arrive, which is in the reverse order of registration.
   bool ReducesFromHooks(const GeneratorInput& input) const {
     return stage_ == 2 || input.settings.Flag("overlap_comm");
   }
@@ -67,6 +72,7 @@ int64_t FlatElements(const GeneratorInput& input) {
   return RoundUp(input.model.Elements(), 2 * int64_t{input.world.data});
 }
 
+// The parameters' places, in the order in which their gradients are reduced.
 std::vector<FlatSlice> InOrderOfArrival(const ModelShape& model, bool reverse) {
   std::vector<FlatSlice> slices;
   int64_t begin = 0;
@@ -114,7 +120,7 @@ void Stages1And2::ReduceGradients(const GeneratorInput& input, OperationList& li
 void Stages1And2::Step(const GeneratorInput& input, int, OperationList& list) const {
   const DataType type = input.settings.Type("dtype");
   list.SetPhase(Phase::kBackward);
-  // Stage 2 keeps no whole gradients from one micro-step to the next, so each is reduced.
+  // Stage 2 keeps no whole gradients from one micro-step to the next, so each micro-step reduces.
   const int64_t reductions = stage_ == 1 ? 1 : input.settings.Integer("accumulation_steps");
   for (int64_t i = 0; i < reductions; ++i) ReduceGradients(input, list);
   list.SetPhase(Phase::kOptimizer);

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The project's own trainer (zero_workloads, docs/zero_trainer.md): stages 0 to 3 with constant buckets,
 // hybrid sharding, second copies for backward passes, and the paper's exchange by owners. Settings have the
-// names of its options.
+// names of the trainer's options. A step of stage 3 is
+//     forward    AllGather for each unit
+//     backward   AllGather for each unit but the root, one unit ahead with prefetch;
+//                ReduceScatter for each full bucket; with hybrid sharding AllReduce of it over the replicas
+//     optimizer  AllReduce of loss and squared norm
+// Stages 1 and 2 gather after the optimizer instead, and stage 0 sums buckets by AllReduce.
 #include <array>
 
 #include "traces/generators/framework_generator.h"
@@ -47,6 +52,7 @@ class DynamicclZero : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
+// Refuses what the trainer refuses.
 Status DynamicclZero::Check(const GeneratorInput& input) const {
   DYNAMICCL_CHECK_OK(RefuseTensorParallel(input));
   const ZeroStage stage = Stage(input);
@@ -67,7 +73,7 @@ Status DynamicclZero::Check(const GeneratorInput& input) const {
   return {};
 }
 
-// One training step.
+// One training step of the trainer, written into the list by Run. The settings have been checked before.
 class TrainerStep {
  public:
   TrainerStep(const GeneratorInput& input, ZeroStage stage, OperationList& list);
@@ -94,15 +100,18 @@ class TrainerStep {
   const int64_t micro_steps_;
   bool reduces_each_pass_;
   bool hpz_;
-  Axis axis_;                      // over which the model is divided
-  std::vector<size_t> blocks_;     // the root first: one past its last unit
-  std::vector<int64_t> flats_;     // by unit
-  std::vector<bool> gathered_;     // by unit, in this backward pass
-  std::vector<int64_t> unsummed_;  // buckets that were sent and not summed over replicas yet
+  // The axis over which the model is divided.
+  Axis axis_;
+  // For each block, the root first: one past its last unit.
+  std::vector<size_t> blocks_;
+  std::vector<int64_t> flats_;  // by unit: elements with padding
+  std::vector<bool> gathered_;  // by unit, in this backward pass
+  // Buckets that were sent and are not summed over the replicas yet.
+  std::vector<int64_t> unsummed_;
   ZeroArena arena_;
 };
 
-// Unit by unit; with unit=parameter a unit's parameters are one each.
+// Elements of each unit. With unit=parameter each parameter is a unit of its own.
 std::vector<int64_t> FlatsOf(const GeneratorInput& input, std::vector<size_t>& blocks) {
   const bool by_parameter = input.settings.Choice("unit") == "parameter";
   std::vector<int64_t> flats;
@@ -136,6 +145,7 @@ TrainerStep::TrainerStep(const GeneratorInput& input, ZeroStage stage, Operation
                       .element_bytes = static_cast<int64_t>(ElementBytes(reduce_type_)),
                       .bucket_per_unit = input.settings.Choice("unit") == "parameter"}) {}
 
+// One AllGather, or one Broadcast from each owner.
 void TrainerStep::Gather(size_t unit, Role role, Axis axis) {
   const int64_t whole = arena_.whole(unit);
   if (input_.settings.Choice("exchange") == "collective" || axis != axis_)
@@ -144,7 +154,7 @@ void TrainerStep::Gather(size_t unit, Role role, Axis axis) {
   for (int owner = 0; owner < ranks; ++owner) list_.Broadcast(whole / ranks, type_, owner, role, axis);
 }
 
-// Two buffers alternate: a bucket is settled when a third one opens.
+// Two buffers alternate, so a bucket's sum over the replicas must end when a third bucket opens.
 void TrainerStep::Reduce(size_t unit) {
   for (const BucketPart& bucket : arena_.BucketsOf(unit)) {
     if (bucket.opens && unsummed_.size() == 2) SumOldestOverReplicas();
@@ -152,6 +162,7 @@ void TrainerStep::Reduce(size_t unit) {
   }
 }
 
+// Sends a full bucket; `elements` are those of one rank.
 void TrainerStep::Send(int64_t elements) {
   const int ranks = input_.world.RanksOn(axis_);
   if (stage_ == ZeroStage::kStage0) {
@@ -162,7 +173,7 @@ void TrainerStep::Send(int64_t elements) {
     for (int owner = 0; owner < ranks; ++owner)
       list_.Reduce(elements, reduce_type_, ReduceOp::kSum, owner, Role::kGradientReduce, axis_);
   }
-  // Sums of several passes wait for the last.
+  // Sums of several passes wait for the last one.
   if (!IsReplicated() || AddsUpShards()) return;
   unsummed_.push_back(elements);
   if (!input_.settings.Flag("overlap")) SumOldestOverReplicas();
@@ -173,18 +184,21 @@ void TrainerStep::SumOldestOverReplicas() {
   unsummed_.erase(unsummed_.begin());
 }
 
+// Only stage 3 gathers in the forward.
 void TrainerStep::Forward() {
   list_.SetPhase(Phase::kForward);
   if (stage_ != ZeroStage::kStage3) return;
   for (size_t unit = 0; unit < arena_.units(); ++unit) Gather(unit, Role::kParameterGather, axis_);
 }
 
+// Gathers a unit once a pass; the root stays gathered from the forward.
 void TrainerStep::GatherForBackward(size_t unit) {
   if (stage_ != ZeroStage::kStage3 || IsRoot(unit) || gathered_[unit]) return;
   gathered_[unit] = true;
   Gather(unit, Role::kParameterGather, hpz_ ? Axis::kShard : axis_);
 }
 
+// Blocks come in reverse. A block's gathers come before its reductions.
 void TrainerStep::Backward(bool reduce) {
   list_.SetPhase(Phase::kBackward);
   gathered_.assign(gathered_.size(), false);

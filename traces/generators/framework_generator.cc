@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of generators, the choice of one by name, and the checks before it runs.
 #include "traces/generators/framework_generator.h"
 
 namespace dynamiccl {
 namespace {
 
+// The names of all generators, for messages.
 std::string KnownFrameworks() {
   std::string names;
   for (const FrameworkGenerator* generator : AllFrameworkGenerators())

@@ -16,31 +16,34 @@
 
 namespace dynamiccl {
 
+// What a generator works from. Settings are complete and valid.
 struct GeneratorInput {
   const ModelShape& model;
   const WorldShape& world;
   const SettingValues& settings;
 };
 
-// No clock, no randomness, no state: the same input gives the same operations, and every rank issues them.
+// One framework. Generators have no clock, randomness or state: the same input gives the same operations, and
+// every rank issues them. Any thread may use them.
 class FrameworkGenerator {
  public:
   virtual ~FrameworkGenerator() = default;
-  // As `dynamiccl trace generate --framework` spells it: "fsdp2".
+  // The name as `dynamiccl trace generate --framework` spells it: "fsdp2".
   virtual std::string_view name() const = 0;
   // One line for the help.
   virtual std::string_view sentence() const = 0;
   // The file and the release whose behaviour this is.
   virtual std::string_view source() const = 0;
+  // The settings that change the framework's calls; others have none.
   virtual std::span<const SettingRow> settings() const = 0;
-  // The true label.
+  // The true label of the run.
   virtual ZeroStage Stage(const GeneratorInput& input) const = 0;
-  // What the framework cannot do, beyond what its settings' table says. Without an own answer: neither tensor
-  // parallelism nor hybrid sharding.
+  // An error for what the framework cannot do, beyond what its settings' table says. A generator without its
+  // own Check refuses tensor parallelism and hybrid sharding.
   virtual Status Check(const GeneratorInput& input) const;
-  // Calls before the first step.
+  // Adds the calls before the first step.
   virtual void Construct(const GeneratorInput&, OperationList&) const {}
-  // Step `step`, from 0: the first ones differ where a framework learns from them.
+  // Adds the calls of step `step`, from 0. The first steps may differ, where a framework learns from them.
   virtual void Step(const GeneratorInput& input, int step, OperationList& list) const = 0;
 
  protected:
@@ -48,6 +51,7 @@ class FrameworkGenerator {
   Status RefuseHybridSharding(const GeneratorInput& input) const;
 };
 
+// The operations of a whole job, equal on all ranks.
 struct GeneratedRun {
   std::string framework;
   WorldShape world;
@@ -59,11 +63,11 @@ struct GeneratedRun {
 // Every generator.
 std::span<const FrameworkGenerator* const> AllFrameworkGenerators();
 
-// Errors name the option and say what to do.
+// Generates the construction and `steps` steps. Errors name the option and say what to do.
 Result<GeneratedRun> GenerateRun(std::string_view framework, const ModelShape& model, const WorldShape& world,
                                  const SettingTexts& settings, int steps);
 
-// The rows of AllFrameworkGenerators.
+// The generators, each in a file of its own.
 const FrameworkGenerator& DdpGenerator();
 const FrameworkGenerator& ZeroRedundancyGenerator();
 const FrameworkGenerator& DeepSpeedStage1Generator();

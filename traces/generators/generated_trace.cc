@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every rank issues the same operations, so each section is written from the same lists. Only communicators
+// differ: a rank's place and the id on each axis.
 #include "traces/generators/generated_trace.h"
 
 #include <map>
@@ -9,14 +11,15 @@
 namespace dynamiccl {
 namespace {
 
-// So that order is visible in every view of the trace; no time of a run is meant.
+// Nanoseconds between calls, so that the order is visible in every view of the trace.
 constexpr int64_t kCallSpacingNs = 1'000'000;
 
-// Equal on all ranks, different for every communicator of the job.
+// An id that is equal on all ranks and different for every communicator of the job.
 uint64_t CommunicatorId(Axis axis, int group) {
   return (static_cast<uint64_t>(axis) + 1) << 32 | static_cast<uint32_t>(group);
 }
 
+// The axes on which the run has calls.
 std::set<Axis> AxesOf(const GeneratedRun& run) {
   std::set<Axis> axes;
   const auto add = [&](const std::vector<WireOperation>& operations) {
@@ -27,9 +30,10 @@ std::set<Axis> AxesOf(const GeneratedRun& run) {
   return axes;
 }
 
-// By communicator.
+// Number of nodes by communicator.
 using NodeCounts = std::map<std::pair<Axis, int>, int>;
 
+// Ranks fill nodes in order, `ranks_per_node` on each.
 NodeCounts CountNodes(const GeneratedRun& run, const std::set<Axis>& axes, int ranks_per_node) {
   std::map<std::pair<Axis, int>, std::set<int>> nodes;
   for (int rank = 0; rank < run.world.Ranks(); ++rank) {
@@ -41,6 +45,7 @@ NodeCounts CountNodes(const GeneratedRun& run, const std::set<Axis>& axes, int r
   return counts;
 }
 
+// Writes the section of one rank.
 class SectionWriter {
  public:
   SectionWriter(const GeneratedRun& run, int rank) : run_(run), rank_(rank) {
@@ -78,8 +83,8 @@ class SectionWriter {
   const GeneratedRun& run_;
   const int rank_;
   TraceSection section_;
-  std::map<Axis, uint32_t> numbers_;       // this process' number of a communicator
-  std::map<Axis, uint64_t> call_numbers_;  // of the next group
+  std::map<Axis, uint32_t> numbers_;       // this process' number of each communicator
+  std::map<Axis, uint64_t> call_numbers_;  // call number of the next group
   int64_t now_ns_ = 0;
 };
 
@@ -94,7 +99,7 @@ void SectionWriter::AddCall(const WireOperation& operation) {
   issued.call.group_size = operation.group_size;
   issued.root_or_peer = operation.root;
   issued.issued_ns = now_ns_ += kCallSpacingNs;
-  // As a recorder without a tuner sees it.
+  // The coverage is what a recorder without a tuner sees.
   const bool tunable = static_cast<int>(operation.collective) < kTunableCollectives;
   issued.coverage = tunable ? Coverage::kTunable : Coverage::kPointToPoint;
   issued.labelled_role = operation.role;

@@ -7,7 +7,7 @@
 
 namespace dynamiccl {
 
-// `ranks_per_node` says how many nodes each communicator spans; 0: one node. Times are not those of any run:
+// `ranks_per_node` gives how many nodes each communicator spans; 0: one node. Times are not those of any run:
 // calls stand one millisecond apart, without durations. Equal input gives equal bytes.
 Trace TraceOf(const GeneratedRun& run, int ranks_per_node);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One pass each; the last bucket is whatever remains.
 #include "traces/generators/gradient_buckets.h"
 
 namespace dynamiccl {

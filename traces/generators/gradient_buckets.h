@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two rules by which frameworks fill gradient buckets. Sizes come in the order in which gradients arrive.
+// The two rules by which frameworks fill gradient buckets. Sizes come in the order in which gradients arrive,
+// in any unit that the caps share. Example with a cap of 4 and the sizes 3 2 3: the first rule gives {3 2}
+// {3}, the second {3} {2} {3}.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +14,15 @@ namespace dynamiccl {
 // Positions in the order of arrival.
 using Bucket = std::vector<size_t>;
 
-// A bucket closes once it holds at least its cap: it may end above it, by one parameter (PyTorch,
-// Megatron-LM).
+// A bucket closes once it holds at least its cap, so it may end above it, by one parameter (PyTorch,
+// Megatron-LM). `first_cap` is the cap of the first bucket.
 std::vector<Bucket> BucketsThatReach(std::span<const int64_t> sizes, int64_t first_cap, int64_t cap);
 
-// A bucket is sent before the parameter that would exceed the cap: it stays at or below, unless one parameter
-// alone is larger (DeepSpeed, ColossalAI).
+// A bucket is sent before the parameter that would exceed the cap, so it stays at or below, unless one
+// parameter alone is larger (DeepSpeed, ColossalAI).
 std::vector<Bucket> BucketsWithin(std::span<const int64_t> sizes, int64_t cap);
 
+// The size of a bucket.
 int64_t SumOf(const Bucket& bucket, std::span<const int64_t> sizes);
 
 }  // namespace dynamiccl

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.c: GPT-2 with one communicator. Gradients of a layer go out in one group of twelve calls in the last
-// micro-step, the rest in a group of four; with ZeRO stage 1 updated shards come back tensor by tensor, one
-// group for all layers' tensors of a kind.
+// llm.c: GPT-2 with one communicator. A step is
+//     for each layer one group of twelve ReduceScatters (stage 0: AllReduces), in the last micro-step
+//     AllReduce of the loss
+//     a group of four: word embedding, position embedding, last norm's weight and bias
+//     stage 1: AllReduce of the norm, then AllGather tensor by tensor, in one group for all layers' tensors
+//     of a kind
 #include <array>
 #include <vector>
 
@@ -15,7 +18,7 @@ constexpr std::array kSettings = {
     SettingRow{"stage", SettingKind::kChoice, "1", "ZeRO stage (-z)", 1, "0,1"},
 };
 
-// padded_vocab_size of train_gpt2.py's export.
+// Rows to a multiple of which the vocabulary is padded: padded_vocab_size of train_gpt2.py's export.
 constexpr int64_t kVocabularyAlignment = 128;
 
 class Llmc : public FrameworkGenerator {
@@ -31,12 +34,13 @@ class Llmc : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
-// Elements of the tensors, the two embeddings and the last norm apart from a layer's twelve.
+// Elements of the tensors: the two embeddings, the width of the last norm, and a layer's twelve.
 struct Tensors {
   int64_t word_embedding, position_embedding, width;
   std::array<int64_t, 12> layer;
 };
 
+// A layer's twelve tensors in the order of llm.c: two norms, attention, feed-forward part, with their biases.
 Tensors TensorsOf(const Transformer& t) {
   const int64_t c = t.hidden;
   return {RoundUp(t.vocabulary, kVocabularyAlignment) * c,
@@ -45,6 +49,7 @@ Tensors TensorsOf(const Transformer& t) {
           {c, c, 3 * c * c, 3 * c, c * c, c, c, c, 4 * c * c, 4 * c, 4 * c * c, c}};
 }
 
+// llm.c trains nothing but GPT-2, and shards only where sizes divide.
 Status Llmc::Check(const GeneratorInput& input) const {
   DYNAMICCL_CHECK_OK(FrameworkGenerator::Check(input));
   if (input.model.name != "gpt" || !input.model.transformer->tied_head) {
@@ -62,6 +67,7 @@ Status Llmc::Check(const GeneratorInput& input) const {
       "llm.c would print a line and train without sharding: ask for stage=0, or take another hidden");
 }
 
+// Writes one step.
 class StepWriter {
  public:
   StepWriter(const GeneratorInput& input, OperationList& list)
@@ -87,6 +93,7 @@ class StepWriter {
   }
 
  private:
+  // Sends the gradients of some tensors as one group.
   void Reduce(const std::vector<int64_t>& group) {
     list_.BeginGroup();
     for (const int64_t elements : group) {
@@ -97,6 +104,7 @@ class StepWriter {
     }
     list_.EndGroup();
   }
+  // Gathers `copies` tensors of `elements` each as one group.
   void Gather(int64_t elements, int64_t copies) {
     list_.BeginGroup();
     for (int64_t copy = 0; copy < copies; ++copy) list_.AllGather(elements, type_, Role::kPostStepGather);

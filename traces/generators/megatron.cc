@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Megatron-LM: data parallelism with the distributed optimizer (ZeRO-1 with true ReduceScatter) or without
-// it, under tensor and sequence parallelism. Gradients lie in one buffer in the reverse order of registration
-// and are reduced in the last micro-step only.
+// it, under tensor and sequence parallelism. Gradients lie in one buffer in the reverse order of
+// registration. A step is
+//     for each micro-step: the activations' collectives, forward and backward (megatron_activations.h),
+//       and AllReduce of the loss
+//     in the last micro-step: ReduceScatter, or AllReduce, of each bucket; all at the end of the backward,
+//       or with overlap_grad_reduce each once it is full
+//     AllReduce of the overflow flag (float16) and of the norm
+//     AllGather for each bucket; with overlap_param_gather in the next step's forward instead
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -34,11 +40,12 @@ constexpr std::array kSettings = {
     SettingRow{"clip", SettingKind::kFlag, "true", "the gradients' norm"},
 };
 
-// DistributedDataParallel's default in megatron/core/distributed/distributed_data_parallel.py.
+// Elements of a bucket by default: DistributedDataParallel in
+// megatron/core/distributed/distributed_data_parallel.py takes the larger of both.
 constexpr int64_t kBucketElements = 40'000'000;
 constexpr int64_t kBucketElementsOfARank = 1'000'000;
-// megatron/core/distributed/param_and_grad_buffer.py: a parameter starts at 64 elements, a bucket's end
-// divides by the ranks and by 128.
+// Elements, from megatron/core/distributed/param_and_grad_buffer.py: a parameter starts at a multiple of 64,
+// and a bucket's end divides by the ranks and by 128.
 constexpr int64_t kParameterAlignment = 64;
 constexpr int64_t kBucketAlignment = 128;
 
@@ -63,6 +70,7 @@ Status Refuse(const char* what, const char* hint) {
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "megatron: {}", what), hint);
 }
 
+// Settings that Megatron-LM would refuse, or that would have no effect.
 Status CheckSettings(const SettingValues& settings, bool tensor_parallel) {
   if (settings.Flag("sequence_parallel") && !tensor_parallel)
     return Refuse("sequence_parallel=true with one tensor-parallel rank", "raise --tensor-parallel");
@@ -83,6 +91,7 @@ Status CheckSettings(const SettingValues& settings, bool tensor_parallel) {
   return {};
 }
 
+// The dimension that tensor parallelism splits; 0 for a parameter that is not split.
 int64_t Dividend(const ParameterShape& parameter) {
   if (parameter.split == TensorSplit::kNone) return 0;
   return parameter.dims[parameter.split == TensorSplit::kRows ? 0 : 1];
@@ -108,12 +117,13 @@ Status Megatron::Check(const GeneratorInput& input) const {
   return {};
 }
 
-// Of the gradient buffer. Parameters are counted from the last registered one.
+// A bucket of the gradient buffer. Parameters are counted from the last registered one.
 struct BufferBucket {
-  int64_t elements = 0;  // padded
-  size_t end = 0;        // parameters before it and in it
+  int64_t elements = 0;  // with padding
+  size_t end = 0;        // number of parameters before its end
 };
 
+// Cuts the gradient buffer into buckets. Without overlap_grad_reduce there is one.
 std::vector<BufferBucket> BucketsOf(const GeneratorInput& input) {
   const SettingValues& settings = input.settings;
   const int64_t ranks = input.world.data;
@@ -140,7 +150,7 @@ std::vector<BufferBucket> BucketsOf(const GeneratorInput& input) {
   return buckets;
 }
 
-// One step, with its place in the buffer.
+// Writes one step, with its place in the buffer.
 class StepWriter {
  public:
   StepWriter(const GeneratorInput& input, OperationList& list)
@@ -167,21 +177,22 @@ class StepWriter {
   MegatronActivations activations_;
   const std::vector<BufferBucket> buckets_;
   const std::vector<std::vector<size_t>> units_;
-  size_t reduced_ = 0;  // buckets of this backward
-  // Buckets that are not yet gathered, and not yet waited for. The end of the buffer goes first: forward
-  // order.
+  size_t reduced_ = 0;  // buckets of this backward that were sent
+  // Buckets that are not yet gathered, and not yet waited for. The end of the buffer goes first, which is the
+  // order of the forward.
   size_t to_gather_ = 0;
   size_t to_await_ = 0;
 };
 
+// Sends the gather of the next bucket in the order of the forward.
 void StepWriter::GatherNext() {
   if (to_gather_ == 0) return;
   --to_gather_;
   list_.AllGather(buckets_[to_gather_].elements, input_.settings.Type("dtype"), Role::kPostStepGather);
 }
 
-// The gather of a bucket is waited for when its first parameter is used, and then the next one is sent: one
-// is always ahead.
+// A bucket's gather is waited for when its first parameter is used, and then the next one is sent: one is
+// always ahead.
 void StepWriter::AwaitGathersOf(size_t parameters) {
   const size_t all = input_.model.parameters.size();
   while (to_await_ > 0 && all - buckets_[to_await_ - 1].end < parameters) {
@@ -190,6 +201,7 @@ void StepWriter::AwaitGathersOf(size_t parameters) {
   }
 }
 
+// Waits for each unit's gathers right before it is used.
 void StepWriter::Forward() {
   activations_.Batch();
   activations_.EmbeddingForward();
@@ -206,6 +218,7 @@ void StepWriter::Forward() {
   list_.AllReduce(1, DataType::kFloat32, ReduceOp::kSum, Role::kScalar);
 }
 
+// Sends the buckets that are full once the last `parameters` registered ones have their gradients.
 void StepWriter::ReduceBucketsUpTo(size_t parameters) {
   const bool scatter = input_.settings.Flag("use_distributed_optimizer");
   const DataType type = input_.settings.Type("gradient_dtype");
@@ -218,6 +231,7 @@ void StepWriter::ReduceBucketsUpTo(size_t parameters) {
   }
 }
 
+// With overlap a bucket goes out as soon as the last of its gradients is there.
 void StepWriter::Backward(bool reduce) {
   const size_t parameters = input_.model.parameters.size();
   const bool early = reduce && input_.settings.Flag("overlap_grad_reduce");
@@ -231,6 +245,8 @@ void StepWriter::Backward(bool reduce) {
   if (reduce) ReduceBucketsUpTo(parameters);
 }
 
+// Norm and overflow flag are summed over all ranks with the distributed optimizer, else over the
+// tensor-parallel ones.
 void StepWriter::OptimizerStep() {
   const bool distributed = input_.settings.Flag("use_distributed_optimizer");
   const Axis axis = distributed ? Axis::kWorld : Axis::kTensor;
@@ -251,7 +267,7 @@ void StepWriter::Run(int step) {
   const int64_t micro_steps = input_.settings.Integer("accumulation_steps");
   for (int64_t micro = 1; micro <= micro_steps; ++micro) {
     list_.SetPhase(Phase::kForward);
-    // Step 0 runs without the hooks: nothing has been updated.
+    // Step 0 runs without the hooks, because no parameter has been updated.
     if (micro == 1 && step > 0 && Overlapped()) {
       to_gather_ = to_await_ = buckets_.size();
       GatherNext();

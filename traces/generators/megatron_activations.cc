@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+// Without sequence parallelism each half of a block ends in an AllReduce of its activations, forward and
+// backward. With it, that AllReduce becomes an AllGather before the half and a ReduceScatter after it, and
+// the backward gathers the input once more.
 #include "traces/generators/megatron_activations.h"
 
 namespace dynamiccl {
 namespace {
 
+// True for a learned embedding of positions.
 bool IsPosition(const ParameterShape& parameter) {
   return parameter.name.starts_with("wpe.") || parameter.name.find("position") != std::string::npos;
 }
 
-// Learned positions are added before the activations are split, rotary ones after: then the embedding's sum
-// can be a ReduceScatter.
+// Learned positions are added before the activations are split, rotary ones after. Only in the latter case
+// can the embedding's sum be a ReduceScatter.
 bool HasLearnedPositions(const ModelShape& model) {
   for (const ParameterShape& parameter : model.parameters) {
     if (IsPosition(parameter)) return true;

@@ -7,28 +7,34 @@
 
 namespace dynamiccl {
 
-// Adds to `list` what one micro-batch issues on the tensor-parallel communicator, part by part. With one rank
-// there nothing is issued.
+// Adds to `list` what one micro-batch issues on the tensor-parallel communicator, part by part. The caller
+// calls the parts in the order of a step. With one tensor-parallel rank nothing is issued.
 class MegatronActivations {
  public:
+  // Both arguments outlive this object.
   MegatronActivations(const GeneratorInput& input, OperationList& list);
 
   // The first rank of the group hands the batch to the others.
   void Batch();
+  // Sums the embedding's parts, one part of the vocabulary a rank.
   void EmbeddingForward();
+  // One block: attention, then the feed-forward part.
   void LayerForward();
   // The output layer and the loss over a vocabulary that is split.
   void HeadForward();
+  // The output layer's input gradient is summed over the ranks.
   void HeadBackward();
   // With recomputation the layer's forward comes again first.
   void LayerBackward();
   void EmbeddingBackward();
-  // Sequence parallelism: every rank has seen a part of the tokens only, so the gradients of what it holds
-  // whole (norms, biases of row-parallel layers) are summed, in one message.
+  // Sequence parallelism: every rank has seen only a part of the tokens, so the gradients of parameters that
+  // it holds completely (norms, biases of row-parallel layers) are summed, in one message.
   void SharedGradients();
 
  private:
+  // A broadcast of one value for each token.
   void Tokens(DataType type);
+  // A collective over all activations of a micro-batch.
   void Activation(Collective collective);
 
   const GeneratorInput& input_;

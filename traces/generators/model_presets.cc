@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of known models, parameters in order of registration. Names follow their public implementations:
-// GPT-2 and BERT (Hugging Face transformers), LLaMA (facebookresearch/llama), ResNet (torchvision).
+// Shapes of known models, with parameters in order of registration. Names follow their public
+// implementations: GPT-2 and BERT (Hugging Face transformers), LLaMA (facebookresearch/llama), ResNet
+// (torchvision).
 #include <array>
 
 #include "traces/generators/model_shape.h"
@@ -8,9 +9,10 @@
 namespace dynamiccl {
 namespace {
 
-// Far beyond what is trained, and products of them still fit into 64 bits.
+// Largest values of settings: far beyond what is trained, and products of them still fit into 64 bits.
 constexpr int64_t kMaxLayers = 4096, kMaxWidth = 1 << 20, kMaxRows = 1 << 24;
 
+// A setting that is a size, with its largest value.
 constexpr SettingRow Size(std::string_view name, std::string_view standard, std::string_view sentence,
                           int64_t most) {
   return {name, SettingKind::kInteger, standard, sentence, 1, {}, most};
@@ -57,6 +59,7 @@ Transformer TransformerOf(const SettingValues& values) {
           values.Integer("sequence"), false};
 }
 
+// Adds the parameters of layers to a model.
 class ShapeList {
  public:
   explicit ShapeList(ModelShape& model) : model_(model) {}
@@ -64,7 +67,8 @@ class ShapeList {
   void Weight(const std::string& name, std::vector<int64_t> dims, TensorSplit split = TensorSplit::kNone) {
     model_.parameters.push_back({name + ".weight", std::move(dims), split});
   }
-  // Column parallel: the bias is split with the rows. Row parallel: every rank has the whole bias.
+  // A column-parallel layer splits its bias with the rows; of a row-parallel one every rank has the whole
+  // bias.
   void Linear(const std::string& name, int64_t out, int64_t in, TensorSplit split = TensorSplit::kNone) {
     Weight(name, {out, in}, split);
     model_.parameters.push_back(
@@ -74,6 +78,7 @@ class ShapeList {
     Weight(name, {width});
     model_.parameters.push_back({name + ".bias", {width}});
   }
+  // Running mean and variance are buffers, which DDP sends too.
   void BatchNorm(const std::string& name, int64_t width) {
     Norm(name, width);
     model_.float_buffers += 2 * width;  // running mean and variance
@@ -87,6 +92,7 @@ class ShapeList {
   ModelShape& model_;
 };
 
+// Attention and feed-forward layers come in pairs: split by rows, then by columns.
 ModelShape MakeGpt(const SettingValues& values) {
   ModelShape model{"gpt", {}, 0, 0, TransformerOf(values)};
   model.transformer->tied_head = values.Flag("tied_head");
@@ -110,6 +116,7 @@ ModelShape MakeGpt(const SettingValues& values) {
   return model;
 }
 
+// The pooler is not split over tensor-parallel ranks.
 ModelShape MakeBert(const SettingValues& values) {
   ModelShape model{"bert", {}, 0, 0, TransformerOf(values)};
   model.transformer->tied_head = true;
@@ -156,7 +163,7 @@ ModelShape MakeLlama(const SettingValues& values) {
   return model;
 }
 
-// ResNet 18 and 34 have blocks of two convolutions, the deeper ones of three that widen by 4.
+// ResNet 18 and 34 have blocks of two convolutions; the deeper ones have blocks of three that widen by 4.
 struct ResnetPlan {
   std::array<int, 4> blocks;
   int64_t widening;
@@ -170,7 +177,7 @@ ResnetPlan PlanOf(const std::string& depth) {
   return {{3, 8, 36, 3}, 4};
 }
 
-// `in` channels become `width` times the widening.
+// Adds a block in which `in` channels become `width` times the widening.
 void AddResidualBlock(ShapeList& list, const std::string& block, int64_t in, int64_t width,
                       int64_t widening) {
   const int64_t out = width * widening;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Units and modules follow from the names alone: a part of a name that is a number marks a block.
 #include "traces/generators/model_shape.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ bool IsNumber(std::string_view part) {
   return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Empty for the root.
+// The name up to its first number; empty for the root.
 std::string UnitName(const std::string& parameter) {
   size_t begin = 0;
   while (begin < parameter.size()) {
@@ -30,12 +31,13 @@ std::string UnitName(const std::string& parameter) {
   return {};
 }
 
+// The name without its last part.
 std::string LeafName(const std::string& parameter) {
   const size_t dot = parameter.rfind('.');
   return dot == std::string::npos ? std::string() : parameter.substr(0, dot);
 }
 
-// "1000x2048"; empty if it is not that.
+// The dimensions in "1000x2048"; empty if the text is something else.
 std::vector<int64_t> ParseDims(std::string_view text) {
   std::vector<int64_t> dims;
   while (true) {
@@ -50,9 +52,10 @@ std::vector<int64_t> ParseDims(std::string_view text) {
   }
 }
 
-// A parameter beyond this is a mistyped dimension, and sums of them would overflow.
+// Elements of a parameter at most. More is a mistyped dimension, and sums of such parameters would overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 44;
 
+// True if the product is above kMaxElements, without computing it.
 bool TooLarge(const std::vector<int64_t>& dims) {
   int64_t elements = 1;
   for (const int64_t dim : dims) {
@@ -85,6 +88,8 @@ std::vector<std::vector<size_t>> UnitsOf(const ModelShape& model) {
   return units;
 }
 
+// One pass over the parameters: a new unit opens a container, a new leaf name opens a module, and ends are
+// set as children are added.
 std::vector<ModuleShape> ModulesOf(const ModelShape& model) {
   std::vector<ModuleShape> modules{{"", {}, 0}};
   std::optional<size_t> unit;  // the container that is open

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of a generated training job: its parameters by name and shape, in order of registration. Presets,
-// or any list of parameters from a file.
+// The model of a generated training job: its parameters by name and shape, in order of registration. It comes
+// from a preset, or from any list of parameters in a file.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,11 @@
 
 namespace dynamiccl {
 
-// Along which dimension Megatron's tensor parallelism splits a parameter.
-enum class TensorSplit : uint8_t { kNone, kRows, kColumns };  // dimension 0, dimension 1
+// Along which dimension Megatron's tensor parallelism splits a parameter: kRows is dimension 0, kColumns
+// dimension 1.
+enum class TensorSplit : uint8_t { kNone, kRows, kColumns };
 
+// One parameter.
 struct ParameterShape {
   std::string name;           // "h.3.attn.c_attn.weight", as PyTorch names it
   std::vector<int64_t> dims;  // at least one
@@ -26,7 +28,7 @@ struct ParameterShape {
   int64_t Elements() const;
 };
 
-// The transformer that the parameters belong to: what the collectives of activations follow from.
+// The transformer that the parameters belong to; the collectives of activations follow from it.
 struct Transformer {
   int64_t layers = 0;
   int64_t hidden = 0;
@@ -35,7 +37,8 @@ struct Transformer {
   bool tied_head = false;  // the head shares the embedding's parameter
 };
 
-// Modules run forward in the order in which their parameters are registered, backward in the reverse.
+// A model. Modules run forward in the order in which their parameters are registered, and backward in the
+// reverse.
 struct ModelShape {
   std::string name;
   std::vector<ParameterShape> parameters;
@@ -43,24 +46,26 @@ struct ModelShape {
   int64_t integer_buffers = 0;  // elements of int64 buffers (batch counters)
   std::optional<Transformer> transformer;
 
-  int64_t Elements() const;  // the paper's Psi
+  // Elements of all parameters: the paper's Psi.
+  int64_t Elements() const;
 };
 
-// Parameters that are used together, by index: unit 0 is the root (embeddings, last norm, head), then one
-// unit for each name up to its first number ("h.3", "layer1.0"): a transformer block or a residual block.
+// Parameters that are used together, by index. Unit 0 is the root (embeddings, last norm, head). Then comes
+// one unit for each name up to its first number ("h.3", "layer1.0"): a transformer block or a residual block.
 std::vector<std::vector<size_t>> UnitsOf(const ModelShape& model);
 
-// One leaf module (the name without its last part) or, without own parameters, a unit or the whole model.
+// One leaf module (the name without its last part) or, without its own parameters, a unit or the whole model.
 struct ModuleShape {
   std::string name;
   std::vector<size_t> parameters;
   size_t end = 0;  // index after its last child; own index + 1 for a leaf
 };
-// All of them in order of use: a container stands before its children, the whole model first.
+// All modules in order of use: a container stands before its children, the whole model first.
 std::vector<ModuleShape> ModulesOf(const ModelShape& model);
 // Indices of the direct children.
 std::vector<size_t> ChildrenOf(const std::vector<ModuleShape>& modules, size_t module);
 
+// A known model and the settings of its size.
 struct ModelPreset {
   std::string_view name;
   std::string_view sentence;
@@ -69,11 +74,11 @@ struct ModelPreset {
 };
 std::span<const ModelPreset> AllModelPresets();
 
-// "gpt", "gpt:layers=4,hidden=256": a preset with its settings.
+// Reads a preset with its settings: "gpt", "gpt:layers=4,hidden=256".
 Result<ModelShape> ParseModel(std::string_view text);
 
-// A file with one parameter a line: a name and its dimensions with 'x' between, "fc.weight 1000x2048". Empty
-// lines and lines that begin with '#' do not count. Errors name the line.
+// Reads a file with one parameter a line: a name and its dimensions with 'x' between, "fc.weight 1000x2048".
+// Empty lines and lines that begin with '#' do not count. Errors name the line.
 Result<ModelShape> ReadParameterList(const std::string& path);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// All functions add through Add, which drops empty operations and sets the phase.
 #include "traces/generators/operation_list.h"
 
 namespace dynamiccl {
@@ -59,6 +60,7 @@ void OperationList::BeginGroup() {
   group_begin_ = operations_.size();
 }
 
+// Numbers the operations since BeginGroup.
 void OperationList::EndGroup() {
   const size_t size = operations_.size() - group_begin_;
   for (size_t i = 0; i < size; ++i) {

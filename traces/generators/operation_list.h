@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a generator says that a rank puts on the wire, in program order.
+// The operations that a generator lets a rank put on the wire, in program order.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,42 @@
 
 namespace dynamiccl {
 
-// One collective. Equal on all ranks: none of its values depends on the rank.
+// One collective. It is equal on all ranks: none of its values depends on the rank.
 struct WireOperation {
   Collective collective = Collective::kAllReduce;
   DataType data_type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   Axis axis = Axis::kData;
-  int64_t elements = 0;  // of the whole: what AllGather receives, what ReduceScatter sends
-  int root = -1;         // in the communicator; -1 where the collective has none
+  // Elements of the whole: what AllGather receives, what ReduceScatter sends.
+  int64_t elements = 0;
+  int root = -1;  // rank in the communicator; -1 where the collective has none
   Role role = Role::kUnknown;
   Phase phase = Phase::kUnknown;
-  uint16_t index_in_group = 0;  // of its ncclGroupStart ... ncclGroupEnd
+  uint16_t index_in_group = 0;  // place between ncclGroupStart and ncclGroupEnd
   uint16_t group_size = 1;
 
+  // NCCL's total.
   uint64_t Bytes() const { return static_cast<uint64_t>(elements) * ElementBytes(data_type); }
 
   friend bool operator==(const WireOperation&, const WireOperation&) = default;
 };
 
-// Calls without elements are left out, as the frameworks leave them out.
+// Collects the operations of one step. Calls without elements are left out, as the frameworks leave them out.
 class OperationList {
  public:
-  // Of the operations that follow.
+  // Sets the phase of the operations that follow.
   void SetPhase(Phase phase) { phase_ = phase; }
 
   void AllGather(int64_t elements, DataType type, Role role, Axis axis = Axis::kData);
   void ReduceScatter(int64_t elements, DataType type, ReduceOp op, Role role, Axis axis = Axis::kData);
-  // Of at most kTinyBytes it is a scalar, whatever role is given: nothing on the wire tells it from one.
+  // An AllReduce of at most kTinyBytes is a scalar, whatever role is given: nothing on the wire tells the two
+  // apart.
   void AllReduce(int64_t elements, DataType type, ReduceOp op, Role role, Axis axis = Axis::kData);
   void Broadcast(int64_t elements, DataType type, int root, Role role, Axis axis = Axis::kData);
   void Reduce(int64_t elements, DataType type, ReduceOp op, int root, Role role, Axis axis = Axis::kData);
 
-  // What is added between the two goes out in one ncclGroup; all of it must be on one communicator.
+  // Operations that are added between the two go out in one ncclGroup. All of them must be on one
+  // communicator.
   void BeginGroup();
   void EndGroup();
 
@@ -55,6 +59,7 @@ class OperationList {
   size_t group_begin_ = 0;
 };
 
+// The least multiple of `multiple` that is not below `value`.
 constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }

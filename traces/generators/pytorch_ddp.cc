@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's DistributedDataParallel and, on top of it, ZeroRedundancyOptimizer. Gradients are reduced by
-// AllReduce in buckets that are filled in the order in which they arrive: the reverse of registration.
-// gradient_as_bucket_view and static_graph change memory and checks, not one call: they are no settings here.
+// PyTorch's DistributedDataParallel and, on top of it, ZeroRedundancyOptimizer. A step is
+//     Broadcast of the buffers, if the model has any
+//     backward: AllReduce for each bucket, in the order in which gradients arrive (the reverse of
+//     registration) find_unused_parameters: AllReduce of the used-parameter map ZeroRedundancyOptimizer:
+//     Broadcast of each owner's parameters
+// The first backward has one bucket; the second pass begins with Broadcasts that agree on the new buckets.
+// gradient_as_bucket_view and static_graph change memory and checks, but not one call, and are no settings
+// here.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -12,10 +17,10 @@
 namespace dynamiccl {
 namespace {
 
-// torch/csrc/distributed/c10d/reducer.hpp: kDefaultFirstBucketBytes, kDefaultBucketBytesCap.
+// Bytes, from torch/csrc/distributed/c10d/reducer.hpp: kDefaultBucketBytesCap and kDefaultFirstBucketBytes.
 constexpr std::string_view kDefaultBucketBytes = "26214400";
 constexpr int64_t kDefaultFirstBucketBytes = 1 << 20;
-// torch/nn/parallel/distributed.py: broadcast_bucket_size, of first weights and of buffers.
+// Bytes, from torch/nn/parallel/distributed.py: broadcast_bucket_size, for first weights and buffers.
 constexpr int64_t kBroadcastBucketBytes = 250 << 20;
 
 constexpr std::array kDdpSettings = {
@@ -54,6 +59,7 @@ class Ddp : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
+// Bytes of each parameter, in order of registration.
 std::vector<int64_t> SizesOf(const ModelShape& model, int64_t element_bytes) {
   std::vector<int64_t> sizes;
   for (const ParameterShape& parameter : model.parameters)
@@ -61,7 +67,7 @@ std::vector<int64_t> SizesOf(const ModelShape& model, int64_t element_bytes) {
   return sizes;
 }
 
-// Sizes in bytes of the buckets, in order of launch; `rebuilt` from the second backward on.
+// Bytes of the buckets, in order of launch; `rebuilt` from the second backward on.
 std::vector<int64_t> BucketBytes(const GeneratorInput& input, bool rebuilt) {
   const SettingValues& settings = input.settings;
   std::vector<int64_t> sizes =
@@ -82,26 +88,28 @@ std::vector<int64_t> BucketBytes(const GeneratorInput& input, bool rebuilt) {
   return sums;
 }
 
-// Tensors of one type, joined until a message reaches the broadcast bucket.
+// Sends tensors of one type, joined until a message reaches the broadcast bucket.
 void BroadcastCoalesced(std::span<const int64_t> sizes, DataType type, OperationList& list) {
   const auto element = static_cast<int64_t>(ElementBytes(type));
   for (const Bucket& bucket : BucketsThatReach(sizes, kBroadcastBucketBytes, kBroadcastBucketBytes))
     list.Broadcast(SumOf(bucket, sizes) / element, type, 0, Role::kOther);
 }
 
+// Buffers of each type are one message; a model without buffers sends nothing.
 void BroadcastBuffers(const ModelShape& model, OperationList& list) {
   list.Broadcast(model.float_buffers, DataType::kFloat32, 0, Role::kOther);
   list.Broadcast(model.integer_buffers, DataType::kInt64, 0, Role::kOther);
 }
 
-// What the ranks agree on once the first backward has shown the order of arrival: bucket by parameter, with
-// the number of buckets behind, then the sizes of the buckets.
+// Once the first backward has shown the order of arrival, the ranks agree on buckets: the bucket of each
+// parameter with the number of buckets behind, then the sizes of the buckets.
 void BroadcastNewBuckets(const GeneratorInput& input, OperationList& list) {
   const auto parameters = static_cast<int64_t>(input.model.parameters.size());
   list.Broadcast(parameters + 1, DataType::kInt32, 0, Role::kOther);
   list.Broadcast(static_cast<int64_t>(BucketBytes(input, true).size()), DataType::kInt32, 0, Role::kOther);
 }
 
+// Checks that the ranks have the same parameters, then sends rank 0's weights and buffers.
 void Ddp::Construct(const GeneratorInput& input, OperationList& list) const {
   int64_t sizes_and_strides = 0;
   for (const ParameterShape& parameter : input.model.parameters)
@@ -140,6 +148,7 @@ void Ddp::Step(const GeneratorInput& input, int step, OperationList& list) const
 
 // ---- ZeroRedundancyOptimizer ----
 
+// DDP whose optimizer updates a part of the parameters on each rank.
 class ZeroRedundancy : public Ddp {
  public:
   std::string_view name() const override { return "zero-redundancy"; }
@@ -152,7 +161,7 @@ class ZeroRedundancy : public Ddp {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
-// Elements of the parameters of each rank: the largest first, each to the rank that has least.
+// Elements of the parameters of each rank: the largest parameter first, each to the rank that has least.
 std::vector<std::vector<int64_t>> Owned(const GeneratorInput& input) {
   std::vector<int64_t> sizes = SizesOf(input.model, 1);
   std::stable_sort(sizes.begin(), sizes.end(), std::greater<>());

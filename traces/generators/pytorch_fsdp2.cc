@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's FSDP2: fully_shard on every unit, then on the root. One AllGather and one ReduceScatter a group
-// of parameters, each padded on its first dimension; with a shard group smaller than the data-parallel one
-// hybrid sharding (HSDP), which adds an AllReduce between the copies after each ReduceScatter.
+// PyTorch's FSDP2: fully_shard on every unit, then on the root. A pass is
+//     forward   AllGather for each unit, the root first
+//     backward  AllGather for each unit that was freed, one unit ahead; ReduceScatter for each unit, the root
+//     last
+//               (HSDP: then AllReduce of the shard over the replicas)
+// and after the last pass AllReduce of the norms. Each parameter is padded on its first dimension. A shard
+// group smaller than the data-parallel group means hybrid sharding (HSDP).
 #include <array>
 
 #include "traces/generators/framework_generator.h"
@@ -37,6 +41,7 @@ class Fsdp2 : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
+// One forward and backward of a micro-step.
 class Pass {
  public:
   Pass(const GeneratorInput& input, bool reduce, OperationList& list)
@@ -67,6 +72,7 @@ class Pass {
   std::vector<bool> gathered_;
 };
 
+// Elements of a unit, with each parameter's rows padded to a multiple of the shard ranks.
 int64_t Pass::PaddedElements(size_t unit) const {
   int64_t sum = 0;
   for (const size_t index : units_[unit]) {
@@ -77,6 +83,7 @@ int64_t Pass::PaddedElements(size_t unit) const {
   return sum;
 }
 
+// Gathers a unit unless it is still there.
 void Pass::Gather(size_t unit) {
   if (gathered_[unit]) return;
   gathered_[unit] = true;
@@ -84,16 +91,18 @@ void Pass::Gather(size_t unit) {
                   input_.world.ShardAxis());
 }
 
+// Gathers this unit, then the next one, before this one's gradients go out.
 void Pass::BackwardUnit(size_t unit) {
   Gather(unit);
   if (unit > 1 && input_.settings.Flag("backward_prefetch")) Gather(unit - 1);
   Reduce(unit);
 }
 
+// Sends a unit's gradients; a pass that only accumulates sends nothing.
 void Pass::Reduce(size_t unit) {
   if (!reduce_) return;
   const DataType type = input_.settings.Type("reduce_dtype");
-  // The average of half precision would overflow: it is divided before and after a sum.
+  // The average of half precision would overflow, so PyTorch divides before and after a sum.
   const ReduceOp op = type == DataType::kFloat16 ? ReduceOp::kSum : ReduceOp::kAvg;
   const int64_t elements = PaddedElements(unit);
   list_.ReduceScatter(elements, type, op, Role::kGradientReduce, input_.world.ShardAxis());

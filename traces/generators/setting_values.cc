@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Texts are checked once, when a table is read, so that later look-ups cannot fail. An error gives the value,
+// what was expected, and the setting's sentence as a hint.
 #include "traces/generators/setting_values.h"
 
 #include <algorithm>
@@ -16,6 +18,7 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
   return value;
 }
 
+// True if `text` is one of the comma-separated choices.
 bool IsChoice(std::string_view choices, std::string_view text) {
   while (!choices.empty()) {
     const size_t comma = std::min(choices.find(','), choices.size());
@@ -45,6 +48,7 @@ std::string Expected(const SettingRow& row, std::string_view text) {
   return "a value";
 }
 
+// The names of all rows, for messages.
 std::string Names(std::span<const SettingRow> rows) {
   std::string names;
   for (const SettingRow& row : rows) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);

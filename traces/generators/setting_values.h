@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named settings of a generator or of a model preset: a table says which there are, texts of the user are
-// read against it, strictly.
+// Named settings of a generator or of a model preset. A table says which settings there are, and the user's
+// texts are read against it, strictly.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,44 @@
 
 namespace dynamiccl {
 
+// What a setting's text must be.
 enum class SettingKind : uint8_t { kInteger, kFlag, kDataType, kChoice };
 
-// One row of the table. `standard` is the value without the user's: the framework's own default.
+// One row of the table.
 struct SettingRow {
   std::string_view name;
   SettingKind kind;
-  std::string_view standard;  // an integer, "true" or "false", a data type (empty: as `dtype`), or a choice
+  // The value without the user's, which is the framework's own default: an integer, "true" or "false", a data
+  // type (empty: as `dtype`), or a choice.
+  std::string_view standard;
   std::string_view sentence;
-  int64_t least = 1;                // kInteger: the smallest value that makes sense
-  std::string_view choices = {};    // kChoice: "none,full"
-  int64_t most = int64_t{1} << 44;  // kInteger: larger ones would overflow sums of elements
+  // kInteger: the smallest value that makes sense.
+  int64_t least = 1;
+  // kChoice: the choices with commas between, "none,full".
+  std::string_view choices = {};
+  // kInteger: the largest value; larger ones would overflow sums of elements.
+  int64_t most = int64_t{1} << 44;
 };
 
-// name -> text, as the user wrote it.
+// Name -> text, as the user wrote it.
 using SettingTexts = std::map<std::string, std::string, std::less<>>;
 
-// "a=1,b=true" as texts. `where` names the option in errors.
+// Reads "a=1,b=true" as texts. `where` names the option in errors.
 Result<SettingTexts> ParseSettingTexts(std::string_view text, std::string_view where);
 
-// Every row has a value of its kind. The rows must outlive it, and only their names may be asked for.
+// The values of all rows of a table, each of its kind. Only names of the table may be asked for. The rows'
+// texts are copied, so the table may go.
 class SettingValues {
  public:
-  // `where` ("fsdp2", "--model gpt") begins the errors: an unknown name, a value of another kind.
+  // Reads texts against a table. `where` ("fsdp2", "--model gpt") begins the errors, which are an unknown
+  // name or a value of another kind.
   static Result<SettingValues> Parse(std::span<const SettingRow> rows, const SettingTexts& texts,
                                      std::string_view where);
 
+  // Each returns a value of its kind; the row must have that kind.
   int64_t Integer(std::string_view name) const;
   bool Flag(std::string_view name) const;
-  // A type left empty is that of the setting `dtype`.
+  // The type of a setting; one that was left empty has the type of the setting `dtype`.
   DataType Type(std::string_view name) const;
   const std::string& Choice(std::string_view name) const;
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// A rank is data index x tensor + tensor index; a data index is replica x shard ranks + place in the shard
+// group.
 #include "traces/generators/world_shape.h"
 
 namespace dynamiccl {
 namespace {
 
-// A record of a trace keeps a rank in 16 bits (traces/format/trace_record.h).
+// Ranks of a job at most: a record of a trace keeps a rank in 16 bits (traces/format/trace_record.h).
 constexpr int64_t kMaxRanks = 32767;
 
 }  // namespace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a generated job are arranged, and which communicators follow from it.
+// How the ranks of a generated job are arranged, and which communicators follow from it. Example with 8
+// ranks, data 4, tensor 2, shard 2: rank 5 is (data 2, tensor 1), its tensor group is {4, 5}, its data group
+// is {1, 3, 5, 7}, its shard group is {5, 7} and its replicas are {1, 5}.
 #pragma once
 
 #include <array>
@@ -10,11 +12,11 @@
 
 namespace dynamiccl {
 
-// The ranks of one communicator differ along this axis of the arrangement.
+// The ranks of one communicator differ along one axis of the arrangement.
 enum class Axis : uint8_t {
   kWorld,      // all ranks
-  kData,       // the data-parallel group: ranks that hold the same part of the model
-  kTensor,     // the tensor-parallel group: ranks that share a layer
+  kData,       // ranks that hold the same part of the model
+  kTensor,     // ranks that share a layer
   kShard,      // hybrid sharding: the part of the data-parallel group that holds one copy
   kReplicate,  // hybrid sharding: ranks that hold the same shard
 };
@@ -23,8 +25,8 @@ inline constexpr std::array kAllAxes = {Axis::kWorld, Axis::kData, Axis::kTensor
 
 std::string_view Name(Axis axis);
 
-// Ranks of a tensor-parallel group are neighbours, then those of a sharding group: as Megatron-LM and
-// PyTorch's device meshes arrange them, so that the busiest groups stay inside a node.
+// Ranks of a tensor-parallel group are neighbours, then those of a sharding group. Megatron-LM and PyTorch's
+// device meshes arrange them so too, to keep the busiest groups inside a node.
 struct WorldShape {
   int data = 2;
   int tensor = 1;
@@ -35,12 +37,14 @@ struct WorldShape {
   bool IsHybrid() const { return ShardRanks() < data; }
   // The communicator over which parameters are partitioned.
   Axis ShardAxis() const { return IsHybrid() ? Axis::kShard : Axis::kData; }
+  // Ranks of a communicator of this axis.
   int RanksOn(Axis axis) const;
   // Place of a rank of the world in its communicator of the axis, and which of these communicators it is.
   int RankOn(Axis axis, int rank) const;
   int GroupOn(Axis axis, int rank) const;
 };
 
+// An error where the numbers do not divide or are too large for a trace.
 Status Check(const WorldShape& world);
 
 }  // namespace dynamiccl

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The same arithmetic as zero_workloads/zero/partition.h: a parameter starts on a cache line, and a shard is
+// a whole number of vectors.
 #include "traces/generators/zero_arena.h"
 
 #include <algorithm>
@@ -8,8 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// As zero_workloads/zero/partition.h: a parameter starts on a cache line, a shard is a whole number of
-// vectors.
+// Elements: 32 and 128, as in partition.h.
 constexpr int64_t kParameterAlignment = 32;
 constexpr int64_t kShardAlignment = 128;
 

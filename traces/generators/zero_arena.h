@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the project's own trainer lays a model out over ranks (docs/zero_trainer.md, "Layout in memory"):
-// shards and gradient buckets follow from it.
+// How the project's own trainer lays a model out over ranks (docs/zero_trainer.md, "Layout in memory").
+// Shards and gradient buckets follow from it.
 #pragma once
 
 #include <cstdint>
@@ -9,35 +9,39 @@
 
 namespace dynamiccl {
 
+// The trainer's settings that shape the layout.
 struct ZeroArenaSettings {
-  int ranks = 1;                   // that the model is divided over
-  int64_t bucket_bytes = 4 << 20;  // over all ranks
-  int64_t element_bytes = 4;       // of a gradient in its bucket
+  int ranks = 1;                   // number over which the model is divided
+  int64_t bucket_bytes = 4 << 20;  // bytes of a bucket over all ranks
+  int64_t element_bytes = 4;       // bytes of a gradient in its bucket
   bool bucket_per_unit = false;    // a bucket is one unit, whatever its size
 };
 
 // What one unit's gradients do to a bucket.
 struct BucketPart {
   bool opens = false;  // they are the first in it
-  int64_t full = 0;    // a rank's elements of the bucket, where they are the last in it; else 0
+  // A rank's elements of the bucket, if these gradients are the last in it; else 0.
+  int64_t full = 0;
 };
 
-// Elements of a unit whose parameters have so many each: each starts on a cache line.
+// Elements of a unit whose parameters have so many each, with padding: each parameter starts on a cache line.
 int64_t FlatElements(std::span<const int64_t> parameters);
 
-// A rank's shards one after another, last unit first.
+// A rank's shards one after another, last unit first, because gradients arrive in that order. Buckets are
+// cuts of equal size through this sequence. Immutable.
 class ZeroArena {
  public:
-  // `units`: FlatElements of each, the root first.
+  // `units`: FlatElements of each unit, the root first.
   ZeroArena(std::span<const int64_t> units, const ZeroArenaSettings& settings);
 
   size_t units() const { return shards_.size(); }
-  // Of a rank.
+  // Elements of a rank's shard of a unit.
   int64_t shard(size_t unit) const { return shards_[unit]; }
-  // Of all ranks, with padding.
+  // Elements of a unit on all ranks, with padding.
   int64_t whole(size_t unit) const { return shards_[unit] * settings_.ranks; }
+  // Elements of all shards of a rank.
   int64_t elements() const { return elements_; }
-  // Buckets of which the unit has a part, in order; those of later units are filled before.
+  // The buckets of which the unit has a part, in order. Those of later units are filled before.
   std::vector<BucketPart> BucketsOf(size_t unit) const;
 
  private:

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeRO as its paper describes it (Rajbhandari et al., SC20, sections 5 and 7): the flat model is cut into one
-// partition a rank. P_os: ReduceScatter and AllGather. P_os+g: every partition's gradients are reduced to its
-// owner, in fused buffers of constant size (C_B). P_os+g+p: its owner broadcasts it before its use, in the
-// forward and again in the backward.
+// ZeRO as its paper describes it (Rajbhandari et al., SC20, sections 5 and 7). The flat model is cut into one
+// partition a rank. A step is
+//     P_os (1)      ReduceScatter of all gradients; AllGather of all parameters
+//     P_os+g (2)    Reduce of each partition's gradients to its owner, in fused buffers of constant size
+//     (C_B);
+//                   AllGather of all parameters
+//     P_os+g+p (3)  Broadcast of each partition by its owner, in the forward and again in the backward;
+//                   Reduce as in stage 2
 #include <algorithm>
 #include <array>
 
@@ -30,6 +34,7 @@ class ZeroPaper : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
+// Reduces one partition in buffers of constant size.
 void ReduceToOwner(const GeneratorInput& input, int64_t elements, int owner, OperationList& list) {
   const int64_t wanted = input.settings.Integer("buffer_elements");
   const int64_t buffer = wanted == 0 ? elements : wanted;

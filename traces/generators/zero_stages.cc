@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A step is its micro-steps (forward, backward) and the optimizer's step; each issues calls into one list.
 #include "traces/generators/zero_stages.h"
 
 #include "traces/generators/zero_arena.h"
@@ -6,6 +7,7 @@
 namespace dynamiccl {
 namespace {
 
+// Writes the calls of one job.
 class Generator {
  public:
   explicit Generator(const ZeroWorkload& workload);
@@ -26,7 +28,7 @@ class Generator {
 
   const ZeroWorkload workload_;
   const ZeroArena arena_;
-  std::vector<bool> gathered_;  // stage 3
+  std::vector<bool> gathered_;  // stage 3: by unit, in this backward pass
   std::vector<IssuedCall> calls_;
 };
 
@@ -78,6 +80,8 @@ void Generator::Forward() {
   for (int unit = 0; unit <= workload_.layers; ++unit) Gather(unit, Role::kParameterGather, Phase::kForward);
 }
 
+// Gathers this unit and the next one, and sends this one's full buckets, in the order that the workload asks
+// for.
 void Generator::BackwardUnit(int unit, bool reduce) {
   const auto gather = [&](int which) {
     if (workload_.stage != 3 || which < 1 || gathered_[static_cast<size_t>(which)]) return;

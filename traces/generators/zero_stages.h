@@ -11,6 +11,7 @@
 
 namespace dynamiccl {
 
+// A training job.
 struct ZeroWorkload {
   int stage = 0;  // 0 to 3
   int layers = 4;
@@ -18,20 +19,24 @@ struct ZeroWorkload {
   int64_t sequence = 128;
   int64_t vocabulary = 256;
   int world = 2;
-  int64_t bucket_bytes = 4 << 20;  // of a gradient bucket, over all ranks
+  int64_t bucket_bytes = 4 << 20;  // bytes of a gradient bucket, over all ranks
   DataType data_type = DataType::kFloat32;
   int steps = 4;
-  int micro_steps = 1;   // passes a step (--micro-steps); stages 0 and 1 reduce in the last one only
-  bool prefetch = true;  // stage 3: the gather of the next unit comes before this one's use
-  bool gather_before_reduce =
-      true;  // stage 3, backward: which of the two comes first depends on the autograd engine
-  bool overflow_flag = false;    // an AllReduce by maximum of one element before the norm (mixed precision)
-  bool broadcast_first = false;  // one Broadcast a unit before the first step: equal first weights
+  // Passes a step (--micro-steps). Stages 0 and 1 reduce in the last one only.
+  int micro_steps = 1;
+  // Stage 3: the gather of the next unit comes before this one's use.
+  bool prefetch = true;
+  // Stage 3, backward: which of the two comes first depends on the autograd engine.
+  bool gather_before_reduce = true;
+  // An AllReduce by maximum of one element comes before the norm (mixed precision).
+  bool overflow_flag = false;
+  // One Broadcast a unit comes before the first step, for equal first weights.
+  bool broadcast_first = false;
 };
 
-// The calls of one rank on the data-parallel communicator, in program order. Stage 1 and stage 2 differ only
-// where micro_steps is more than one: otherwise their streams of calls are the same and only their timing
-// differs.
+// Returns the calls of one rank on the data-parallel communicator, in program order. Stage 1 and stage 2
+// differ only where micro_steps is more than one; else their streams of calls are the same and only their
+// timing differs.
 std::vector<IssuedCall> GenerateZeroCalls(const ZeroWorkload& workload);
 
 }  // namespace dynamiccl

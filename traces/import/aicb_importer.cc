@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// AICB's comma-separated workloads and logs of runs as single-rank traces: an optional line "[rank0 ~
-// rank127]", a header line, then a communication a line. Sizes are NCCL's totals (AICB's own bandwidths are
-// computed so), elapsed times are milliseconds, or None in a workload that did not run. A row epoch_end ends
-// the initialisation or a training step.
+// AICB's comma-separated workloads and logs of runs as single-rank traces: an optional line with the ranks, a
+// header line, then one communication a line. Example:
+//     [rank0 ~ rank127]
+//     comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,algbw,busbw,count
+//     CommType.broadcast,CommGroup.dp_group,4,1000,init,None,2,,None,None,None,1
+// Sizes are NCCL's totals (AICB computes its own bandwidths so). Elapsed times are milliseconds, or None in a
+// workload that did not run. A row epoch_end ends the initialisation or a training step. Columns are found by
+// name.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,13 +20,16 @@
 namespace dynamiccl {
 namespace {
 
+// The columns that are read.
 enum Column { kType, kGroup, kGroupSize, kBytes, kStage, kDestination, kSource, kElapsed, kColumns };
+// Names of the columns in a header line, and those that must be there.
 constexpr std::array<std::string_view, kColumns> kNames = {
     "comm_type", "comm_group", "comm_group_size", "msg_size", "stage", "dst", "src", "_elapsed_time"};
 constexpr Column kRequired[] = {kType, kGroup, kBytes};
 constexpr std::string_view kTypePrefix = "CommType.";
 constexpr std::string_view kGroupPrefix = "CommGroup.";
 
+// A collective by AICB's name; all_to_all is made of sends and receives.
 struct NamedCollective {
   std::string_view name;
   Collective collective;
@@ -39,6 +46,7 @@ constexpr NamedCollective kCollectives[] = {
     {"all_gather_into_tensor", Collective::kAllGather},
     {"reduce_scatter_tensor", Collective::kReduceScatter},
 };
+// Rows that move no data are counted and left out.
 constexpr std::string_view kWithoutData[] = {"barrier", "computation"};
 
 std::optional<Collective> CollectiveOf(std::string_view type) {
@@ -48,16 +56,20 @@ std::optional<Collective> CollectiveOf(std::string_view type) {
   return std::nullopt;
 }
 
+// The phase of a stage such as "forward.allgather_fn".
 Phase PhaseOf(std::string_view stage) {
   if (stage.starts_with("forward")) return Phase::kForward;
   if (stage.starts_with("backward")) return Phase::kBackward;
   return stage.starts_with("step") ? Phase::kOptimizer : Phase::kUnknown;
 }
 
+// Reads line by line into a section. Import makes one for each file and uses it on one thread. The first
+// wrong line ends the import.
 class TableParser {
  public:
   TableParser() : section_("aicb", kTraceMirrored) { section_.section().rank = 0; }
 
+  // Adds a line; an error names it.
   Status Take(std::string_view line) {
     ++line_number_;
     if (Trimmed(line).empty()) return {};
@@ -69,6 +81,7 @@ class TableParser {
     return TakeRow(fields);
   }
 
+  // The trace, with what the file does not contain.
   Result<Imported> Finish() {
     if (section_.calls() == 0) return Fail("no communication in this file");
     const uint64_t calls = section_.calls();
@@ -90,7 +103,7 @@ class TableParser {
     return MakeError(ErrorKind::kInvalidArgument, "line {}: {}", line_number_, what);
   }
 
-  // "[rank0 ~ rank127]"
+  // Reads "[rank0 ~ rank127]": the world is one more than the last rank.
   Status TakeRanks(std::string_view line) {
     const size_t last = line.rfind("rank");
     const auto number = last == std::string_view::npos || !line.ends_with(']')
@@ -101,6 +114,7 @@ class TableParser {
     return {};
   }
 
+  // Finds the columns by name.
   Status TakeHeader(const std::vector<std::string_view>& fields) {
     place_.fill(-1);
     for (size_t i = 0; i < fields.size(); ++i) {
@@ -114,13 +128,14 @@ class TableParser {
     return {};
   }
 
-  // "None" and a column that is not there are empty.
+  // The field under a column; empty for "None" and for a column that is not there.
   std::string_view Field(const std::vector<std::string_view>& fields, Column column) const {
     if (place_[column] < 0) return "";
     const std::string_view field = fields[static_cast<size_t>(place_[column])];
     return field == "None" ? "" : field;
   }
 
+  // Reads a row up to its type.
   Status TakeRow(const std::vector<std::string_view>& fields) {
     std::string_view type = Field(fields, kType);
     if (!type.starts_with(kTypePrefix)) return Fail(fmt::format("'{}' is no CommType", type));
@@ -138,6 +153,7 @@ class TableParser {
     return TakeCall(*collective, fields);
   }
 
+  // Reads the other fields of a row that moves data.
   Status TakeCall(Collective collective, const std::vector<std::string_view>& fields) {
     ImportedCall call;
     CollectiveCall& shape = call.issued.call;
@@ -160,6 +176,7 @@ class TableParser {
     return {};
   }
 
+  // Fills in root or peer. A missing root is taken for 0.
   Status FillPeer(const std::vector<std::string_view>& fields, IssuedCall& issued) {
     const Collective collective = issued.call.collective;
     const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
@@ -174,6 +191,7 @@ class TableParser {
     return {};
   }
 
+  // Each call is issued when the one before it ended, or 1 ms after it where there are no times.
   Status FillTimes(std::string_view elapsed, IssuedCall& issued) {
     issued.issued_ns = now_ns_;
     now_ns_ += kUntimedStepNs;
@@ -181,7 +199,8 @@ class TableParser {
       section_.Unfilled("duration", "none");
       return {};
     }
-    constexpr double kMaxMs = 1e9;  // 11 days
+    // 11 days: more is damage.
+    constexpr double kMaxMs = 1e9;
     const auto ms = NumberIn<double>(elapsed);
     if (!ms || !(*ms >= 0 && *ms <= kMaxMs))
       return Fail(fmt::format("'_elapsed_time' is '{}', not a time in milliseconds", elapsed));
@@ -190,6 +209,7 @@ class TableParser {
     return {};
   }
 
+  // The communicator of a row; its size is 1 where the row has none.
   Result<uint32_t> GroupOf(const std::vector<std::string_view>& fields, int64_t now_ns) {
     std::string_view group = Field(fields, kGroup);
     if (group.starts_with(kGroupPrefix)) group.remove_prefix(kGroupPrefix.size());
@@ -197,7 +217,7 @@ class TableParser {
     const auto ranks = NumberIn<uint16_t>(size);
     if (!size.empty() && (!ranks || *ranks == 0))
       return Fail(fmt::format("'comm_group_size' is '{}', not a number of ranks", size));
-    // Sizes differ within a name where AICB forms groups inside groups.
+    // AICB forms groups inside groups under one name, so the size is part of the key.
     const std::string key = fmt::format("{} {}", group, size);
     const size_t known = section_.communicators();
     const uint32_t number =
@@ -219,6 +239,7 @@ class TableParser {
   std::map<std::string, uint64_t> left_out_;
 };
 
+// Recognised by its header line.
 class Aicb final : public TraceImporter {
  public:
   std::string_view name() const override { return "aicb"; }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra execution traces (MLCommons, `<prefix>.<rank>.et`) as single-rank traces: length-delimited protobuf
-// messages, the first GlobalMetadata, the others Node (schema/protobuf/et_def.proto of mlcommons/chakra).
-// A node of type COMM_COLL, COMM_SEND or COMM_RECV that tells its size is a call. Where nodes of the host and
-// of the accelerator both tell sizes, they are the same calls and the accelerator's are taken.
+// Chakra execution traces (MLCommons, `<prefix>.<rank>.et`) as single-rank traces. A file is a sequence of
+// protobuf messages, each after its length as a varint; the first is GlobalMetadata, the others are Node
+// (schema/protobuf/et_def.proto of mlcommons/chakra).
+//
+// A node of type COMM_COLL, COMM_SEND or COMM_RECV with a size is a call. Where nodes of the host and of the
+// accelerator both have sizes, they are the same calls and the accelerator's are taken. Sizes of AllGather
+// are one rank's and become NCCL's total where the group's size is known.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -16,7 +19,7 @@
 namespace dynamiccl {
 namespace {
 
-// Numbers of et_def.proto.
+// Field numbers and node types of et_def.proto.
 enum MetadataField : uint64_t { kMetadataVersion = 1, kMetadataAttribute = 2 };
 enum NodeField : uint64_t { kType = 3, kStart = 6, kDuration = 7, kAttribute = 10 };
 enum AttributeField : uint64_t { kAttributeName = 1, kSint32 = 15, kSint64 = 17, kString = 29 };
@@ -29,24 +32,27 @@ constexpr Collective kCommTypes[] = {
     Collective::kSendRecv,      Collective::kBroadcast, Collective::kSendRecv,  Collective::kReduceScatter,
     Collective::kReduceScatter, Collective::kAllReduce};
 
+// A node with the attributes that matter here.
 struct CommunicationNode {
   uint64_t type = 0;
   uint64_t start_us = 0;
   uint64_t duration_us = 0;
   std::optional<uint64_t> comm_type;
   std::optional<uint64_t> bytes;
-  uint64_t group_size = 0;  // 0: not told
+  uint64_t group_size = 0;  // 0: missing
   std::string group;
   int32_t source = -1;
   int32_t destination = -1;
   bool on_host = false;
 };
 
+// The number in an attribute's value; sint fields are zigzag-coded.
 uint64_t NumberOf(const ProtobufField& value) {
   if (value.number != kSint32 && value.number != kSint64) return value.value;
   return (value.value >> 1) ^ (~(value.value & 1) + 1);
 }
 
+// Reads an attribute, which is a name and a value field, into the node.
 Status TakeAttribute(const ProtobufField& attribute, CommunicationNode& node) {
   std::string_view name;
   ProtobufField value;
@@ -71,6 +77,7 @@ Status TakeAttribute(const ProtobufField& attribute, CommunicationNode& node) {
   return {};
 }
 
+// Reads a Node; fields that are not needed are passed over.
 Result<CommunicationNode> ParseNode(std::string_view message, uint64_t offset) {
   CommunicationNode node;
   ProtobufFields fields(message, offset);
@@ -84,14 +91,15 @@ Result<CommunicationNode> ParseNode(std::string_view message, uint64_t offset) {
   }
 }
 
-// Messages of a file, each after its length.
+// The messages of a file, each after its length. The stream must outlive it. Errors name the byte; a file
+// that ends between two messages is complete.
 class MessageStream {
  public:
   explicit MessageStream(std::istream& stream) : stream_(stream) {}
 
-  uint64_t offset() const { return offset_; }  // of the message
+  uint64_t offset() const { return offset_; }  // byte of the message
 
-  // False at the end of the file.
+  // Reads the next message; false at the end of the file.
   Result<bool> Next(std::string& message) {
     offset_ = next_;
     uint64_t length = 0;
@@ -109,8 +117,9 @@ class MessageStream {
   }
 
  private:
-  // In pieces: a damaged length must not ask for memory that the file cannot fill.
+  // Reads in pieces: a damaged length must not ask for memory that the file cannot fill.
   Result<bool> ReadWhole(uint64_t length, std::string& message) {
+    // Bytes that are read at a time.
     constexpr uint64_t kPiece = 1 << 20;
     message.clear();
     while (message.size() < length) {
@@ -147,12 +156,14 @@ Status CheckMetadata(std::string_view message, uint64_t offset) {
   }
 }
 
+// The nodes of a file that may be calls, and a count of the others.
 struct ChakraFile {
   std::vector<CommunicationNode> nodes;
   uint64_t other_nodes = 0;
   uint64_t bytes = 0;
 };
 
+// Reads the metadata and all nodes.
 Result<ChakraFile> ReadNodes(std::istream& stream) {
   MessageStream messages(stream);
   ChakraFile file;
@@ -172,7 +183,7 @@ Result<ChakraFile> ReadNodes(std::istream& stream) {
   }
 }
 
-// "<prefix>.<rank>.et", also gzipped.
+// The rank in "<prefix>.<rank>.et", also gzipped; -1 without one.
 int32_t RankInName(const std::string& path) {
   std::filesystem::path name = std::filesystem::path(path).filename();
   if (name.extension() == ".gz") name = name.stem();
@@ -182,6 +193,8 @@ int32_t RankInName(const std::string& path) {
   return number;
 }
 
+// Builds the section from the nodes of one file, which it owns. A node that lacks a field is imported with
+// what stands for it, and counted.
 class Conversion {
  public:
   Conversion(ChakraFile file, const std::string& path)
@@ -203,12 +216,14 @@ class Conversion {
   }
 
  private:
+  // True for a node that has a size and, if it is a collective, a known kind.
   static bool Tells(const CommunicationNode& node) {
     if (!node.bytes) return false;
     if (node.type != kCollectiveNode) return true;
     return node.comm_type && *node.comm_type < std::size(kCommTypes);
   }
 
+  // Leaves out nodes without a size, and the host's nodes where the accelerator has its own.
   void KeepCalls() {
     std::vector<CommunicationNode>& nodes = file_.nodes;
     untold_ = std::erase_if(nodes, [](const CommunicationNode& node) { return !Tells(node); });
@@ -218,11 +233,13 @@ class Conversion {
       doubled_ = std::erase_if(nodes, [](const CommunicationNode& node) { return node.on_host; });
   }
 
+  // Start times are in microseconds; a file without them gets 1 ms a call.
   int64_t TimeOf(const CommunicationNode& node) const {
     if (!has_times_) return static_cast<int64_t>(section_.calls() + 1) * kUntimedStepNs;
     return static_cast<int64_t>(std::min<uint64_t>(node.start_us, INT64_MAX / 2000)) * 1000;
   }
 
+  // The communicator of a node's group; its size is 1 where the node has none.
   uint32_t GroupOf(const CommunicationNode& node, int64_t now_ns) {
     const bool told = node.group_size > 0 && node.group_size <= UINT16_MAX;
     const auto n_ranks = static_cast<int32_t>(told ? node.group_size : 1);
@@ -238,6 +255,7 @@ class Conversion {
     return number;
   }
 
+  // Appends one call.
   void Append(const CommunicationNode& node) {
     ImportedCall call;
     IssuedCall& issued = call.issued;
@@ -296,6 +314,7 @@ class Conversion {
   uint64_t doubled_ = 0;
 };
 
+// Recognised by its first message.
 class Chakra final : public TraceImporter {
  public:
   std::string_view name() const override { return "chakra"; }
@@ -303,7 +322,7 @@ class Chakra final : public TraceImporter {
     return "Chakra execution trace of one rank (protobuf, <prefix>.<rank>.et), without algorithm, protocol, "
            "data type and, mostly, group size";
   }
-  // The first message is short, and is all metadata.
+  // The first message is short and holds metadata only.
   bool Recognises(std::string_view head) const override {
     size_t at = 0;
     uint64_t length = 0;

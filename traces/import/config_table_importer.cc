@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of times of forced configs as comma-separated text: what a sweep by other means leaves. Grammar:
-// docs/formats/config_table.md. Rows of the same cell and config become its repeats.
+// A table with times of forced configs as comma-separated text: what a sweep by other means leaves. Grammar:
+// docs/formats/config_table.md. Rows of the same cell and config become its repeats. Example:
+//     # measured with our own harness
+//     collective,ranks,bytes,algorithm,protocol,channels,us
+//     AllReduce,8,1048576,Ring,LL128,8,93.2
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,6 +20,7 @@
 namespace dynamiccl {
 namespace {
 
+// The columns that are read; others are the user's own.
 enum Column {
   kTopology,
   kCollective,
@@ -29,16 +33,21 @@ enum Column {
   kTime,
   kColumns
 };
+// Names of the columns in a header line, and those that must be there.
 constexpr std::array<std::string_view, kColumns> kNames = {
     "topology", "collective", "ranks", "nodes", "bytes", "algorithm", "protocol", "channels", "us"};
 constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
 
+// Reads line by line into a measurement file. Import makes one for each file and uses it on one thread. The
+// first wrong line ends the import.
 class TableParser {
  public:
+  // `path` names topologies and stands in errors.
   explicit TableParser(const std::string& path) : path_(path), stem_(std::filesystem::path(path).stem()) {
     file_.library = "config table " + std::filesystem::path(path).filename().string();
   }
 
+  // Adds a line; comments and empty lines are passed over.
   Status Take(std::string_view line) {
     ++line_number_;
     const size_t first = line.find_first_not_of(" \t\r");
@@ -61,6 +70,7 @@ class TableParser {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
   }
 
+  // Finds the columns by name; one name twice is an error.
   Status TakeHeader(const std::vector<std::string_view>& fields) {
     header_.emplace();
     header_->fill(-1);
@@ -84,6 +94,7 @@ class TableParser {
     return place < 0 ? std::string_view() : fields[static_cast<size_t>(place)];
   }
 
+  // A number from 1 to `most` under a column.
   Result<uint64_t> Count(const std::vector<std::string_view>& fields, Column column, uint64_t most) const {
     const auto value = NumberIn<uint64_t>(Field(fields, column));
     if (value && *value >= 1 && *value <= most) return *value;
@@ -91,6 +102,7 @@ class TableParser {
         fmt::format("'{}' is '{}', not a number from 1 to {}", kNames[column], Field(fields, column), most));
   }
 
+  // Reads a row into a measurement.
   Status TakeRow(const std::vector<std::string_view>& fields) {
     if (fields.size() != width_)
       return Fail(fmt::format("{} fields under {} columns", fields.size(), width_));
@@ -110,6 +122,7 @@ class TableParser {
     return {};
   }
 
+  // The config of a row; without an algorithm, the library's own choice.
   Result<CollectiveConfig> ConfigOf(const std::vector<std::string_view>& fields) {
     CollectiveConfig config = kLeaveNcclAlone;
     const std::string_view algorithm = Field(fields, kAlgorithm);
@@ -135,7 +148,7 @@ class TableParser {
     return config;
   }
 
-  // Its own name and the ranks: one name may stand for several sizes of communicator.
+  // The topology's own name and the ranks: one name may stand for several sizes of communicator.
   Result<std::string> TopologyOf(const std::vector<std::string_view>& fields) {
     DYNAMICCL_TRY(const uint64_t ranks, Count(fields, kRanks, 1 << 20));
     uint64_t nodes = 1;
@@ -156,6 +169,7 @@ class TableParser {
     return name;
   }
 
+  // Adds a time to the row of its cell and config.
   void Append(Measurement row, float microseconds) {
     const auto key = std::tuple(row.topology, row.collective, row.bytes, row.config.algorithm,
                                 row.config.protocol, row.config.channels);
@@ -168,13 +182,15 @@ class TableParser {
   std::string stem_;
   size_t line_number_ = 0;
   size_t width_ = 0;
-  std::optional<std::array<int, kColumns>> header_;  // by Column: its place; -1: not there
+  // By Column: its place; -1: not there. Empty before the header line.
+  std::optional<std::array<int, kColumns>> header_;
   std::map<std::string, uint64_t> nodes_of_;
   std::map<std::tuple<std::string, Collective, uint64_t, Algorithm, Protocol, uint8_t>, size_t> row_of_;
   uint64_t untold_channels_ = 0;
   MeasurementFile file_;
 };
 
+// Recognised by its header line.
 class ConfigTable final : public TraceImporter {
  public:
   std::string_view name() const override { return "config-table"; }

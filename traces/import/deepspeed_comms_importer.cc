@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeepSpeed's communication logger (deepspeed/utils/comms_logging.py). With lines of single calls ("verbose")
-// a trace of one rank:
-//   comm op: all_reduce | time (ms): 1.50 | msg size: 2.0 MB | algbw (Gbps): 11.18 | busbw (Gbps): 9.79
-// else measurements from the table of log_summary: an operation a line, then a size a line with count, total
-// and average latency (ms) and bandwidths. Sizes are rounded to three digits or so. The number of ranks is
-// told only by busbw : algbw = (n-1) : n, and then of the whole job.
+// a log becomes a trace of one rank:
+//     comm op: all_reduce | time (ms): 1.50 | msg size: 2.0 MB | algbw (Gbps): 11.18 | busbw (Gbps): 9.79
+// else it becomes measurements from the table of log_summary, which has an operation a line, then a size a
+// line:
+//     Comm. Op            Message Size        Count     Total Latency(ms)   Avg Latency(ms)   algbw   busbw
+//     all_reduce
+//                         2.0 MB              10        15.00               1.50              11.18   9.79
+// Sizes are rounded to three digits or so. The number of ranks follows only from busbw : algbw = (n-1) : n,
+// and is then that of the whole job.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -18,12 +22,15 @@
 namespace dynamiccl {
 namespace {
 
-constexpr double kMaxMs = 1e9;  // 11 days
+// Milliseconds at most: 11 days, more is damage.
+constexpr double kMaxMs = 1e9;
 
+// A collective by DeepSpeed's name.
 struct NamedCollective {
   std::string_view name;
   Collective collective;
-  bool tells_ranks;  // its bandwidths stand as (n-1) : n
+  // The bandwidths of this operation stand as (n-1) : n.
+  bool tells_ranks;
 };
 constexpr NamedCollective kCollectives[] = {
     {"all_reduce", Collective::kAllReduce, true},
@@ -49,9 +56,11 @@ constexpr NamedCollective kCollectives[] = {
     {"recv", Collective::kRecv, false},
     {"irecv", Collective::kRecv, false},
 };
+// Operations that move no data are counted and left out.
 constexpr std::string_view kWithoutData[] = {"barrier", "monitored_barrier"};
 
-// An operation's name may be followed by " | [Caller Func: ...]".
+// The operation at the beginning of `name`, which may be followed by " | [Caller Func: ...]"; null if it is
+// unknown.
 const NamedCollective* CollectiveOf(std::string_view name) {
   name = Trimmed(name.substr(0, name.find('|')));
   for (const NamedCollective& row : kCollectives) {
@@ -60,12 +69,13 @@ const NamedCollective* CollectiveOf(std::string_view name) {
   return nullptr;
 }
 
+// True for an operation that is left out.
 bool MovesNoData(std::string_view name) {
   name = Trimmed(name.substr(0, name.find('|')));
   return std::find(std::begin(kWithoutData), std::end(kWithoutData), name) != std::end(kWithoutData);
 }
 
-// "2.0 MB", "0B"
+// Bytes of "2.0 MB" or "0B"; the units are powers of 1024.
 std::optional<uint64_t> SizeIn(std::string_view text) {
   constexpr std::string_view kUnits[] = {"B", "KB", "MB", "GB", "TB", "PB"};
   const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
@@ -76,15 +86,19 @@ std::optional<uint64_t> SizeIn(std::string_view text) {
   return static_cast<uint64_t>(std::llround(std::ldexp(*number, static_cast<int>(10 * (row - kUnits)))));
 }
 
+// A time from 0 to kMaxMs.
 std::optional<double> MillisecondsIn(std::string_view text) {
   const auto number = NumberIn<double>(Trimmed(text));
   return number && *number >= 0 && *number <= kMaxMs ? number : std::nullopt;
 }
 
-// Narrows the number of ranks down from bandwidths that are rounded to 0.01.
+// Narrows the number of ranks down from bandwidths that are rounded to 0.01: with r = busbw / algbw, n = 1 /
+// (1 - r), and each line gives a least and a largest r.
 class RankCount {
  public:
+  // Adds the bandwidths of a line; those too small to tell anything are passed over.
   void Take(double algbw, double busbw) {
+    // Half of the last digit that is printed, and a little for the rounding of its binary form.
     constexpr double kHalfDigit = 0.00501;
     if (!(algbw > 1 && busbw > 0) || busbw > algbw + kHalfDigit) return;
     const double low = (busbw - kHalfDigit) / (algbw + kHalfDigit);
@@ -92,7 +106,7 @@ class RankCount {
     least_ = std::max(least_, std::ceil(1 / (1 - low)));
     if (high < 1) most_ = std::min(most_, std::floor(1 / (1 - high)));
   }
-  // 0: not told.
+  // The number of ranks once only one is possible; 0: not known.
   int32_t ranks() const { return least_ == most_ ? static_cast<int32_t>(least_) : 0; }
 
  private:
@@ -100,12 +114,15 @@ class RankCount {
   double most_ = UINT16_MAX;
 };
 
+// A call, or a row of the summary with its average time.
 struct LoggedCall {
   const NamedCollective* operation;
   uint64_t bytes;
   double milliseconds;
 };
 
+// Reads a log line by line. Import makes one for each file and uses it on one thread. Lines of other programs
+// are passed over; a line of the logger that does not parse ends the import.
 class LogParser {
  public:
   explicit LogParser(const std::string& path) : path_(path) {}
@@ -119,6 +136,7 @@ class LogParser {
     return {};
   }
 
+  // A trace if there were single calls, else measurements.
   Result<Imported> Finish() {
     if (calls_.empty() && rows_.empty()) {
       return WithHint(Fail("no call and no summary of DeepSpeed's communication logger"),
@@ -134,7 +152,7 @@ class LogParser {
 
   // ---- single calls ----
 
-  // What stands behind `key` up to the next " | ".
+  // The text behind `key` up to the next " | ".
   static std::string_view Value(std::string_view text, std::string_view key) {
     const size_t at = text.find(key);
     if (at == std::string_view::npos) return "";
@@ -142,6 +160,7 @@ class LogParser {
     return Trimmed(text.substr(0, text.find('|')));
   }
 
+  // Reads the line of a single call.
   Status TakeCall(std::string_view text) {
     if (MovesNoData(text)) {
       ++without_data_;
@@ -161,18 +180,20 @@ class LogParser {
     return {};
   }
 
+  // Adds the bandwidths of a line, if they depend on the number of ranks.
   void TakeBandwidths(const NamedCollective& operation, std::string_view algbw, std::string_view busbw) {
     const auto algorithm = NumberIn<double>(algbw);
     const auto bus = NumberIn<double>(busbw);
     if (operation.tells_ranks && algorithm && bus) ranks_.Take(*algorithm, *bus);
   }
 
-  // DeepSpeed logs the bytes of one rank for an all-gather, the total for the others.
+  // NCCL's total. DeepSpeed logs the bytes of one rank for an all-gather, and the total for the others.
   uint64_t TotalOf(const LoggedCall& call) const {
     const bool gathers = call.operation->collective == Collective::kAllGather;
     return call.bytes * static_cast<uint64_t>(gathers ? std::max(ranks_.ranks(), 1) : 1);
   }
 
+  // A trace of rank 0. Each call is issued when the one before it ended.
   Imported FinishCalls() {
     RankSection section("deepspeed-comms", kTraceMirrored);
     section.section().rank = 0;
@@ -208,6 +229,7 @@ class LogParser {
     return imported;
   }
 
+  // The log names neither roots nor peers.
   static void FillRoot(RankSection& section, IssuedCall& issued) {
     const Collective collective = issued.call.collective;
     const bool peer = collective == Collective::kSend || collective == Collective::kRecv;
@@ -227,13 +249,15 @@ class LogParser {
     return {};
   }
 
+  // A line at the left margin names an operation, or ends the table; an indented one is a size.
   Status TakeTableLine(std::string_view line) {
     const auto words = Words(line);
     if (words.empty()) return {};
     if (line.front() != ' ' && line.front() != '\t') {
       operation_ = CollectiveOf(line);
       skipping_ = MovesNoData(line);
-      in_table_ = operation_ != nullptr || skipping_;  // else other output
+      // Any other word means that other output begins.
+      in_table_ = operation_ != nullptr || skipping_;
       return {};
     }
     if (skipping_) {
@@ -244,6 +268,7 @@ class LogParser {
     return TakeTableRow(words);
   }
 
+  // Reads a size's row: size, unit, count, total and average latency, bandwidths.
   Status TakeTableRow(std::vector<std::string_view> words) {
     if (words.front() == "0B") {
       ++without_data_;
@@ -260,6 +285,7 @@ class LogParser {
     return {};
   }
 
+  // Measurements with one time for each row, the average; NCCL chose by itself.
   Result<Imported> FinishTable() {
     if (ranks_.ranks() == 0) {
       return WithHint(Fail("the bandwidths do not tell the number of ranks"),
@@ -289,6 +315,7 @@ class LogParser {
     return imported;
   }
 
+  // Notes that both results share.
   void AddNotes(Imported& imported) const {
     imported.notes.push_back(
         "sizes are rounded to what the logger prints; times include waiting for other ranks");
@@ -303,7 +330,7 @@ class LogParser {
   size_t line_number_ = 0;
   RankCount ranks_;
   std::vector<LoggedCall> calls_;
-  std::vector<LoggedCall> rows_;  // of the summary, with average times
+  std::vector<LoggedCall> rows_;  // rows of the summary, with average times
   bool in_table_ = false;
   bool skipping_ = false;
   const NamedCollective* operation_ = nullptr;
@@ -311,6 +338,7 @@ class LogParser {
   uint64_t without_data_ = 0;
 };
 
+// Recognised by the words of a call's line, or of the summary's header.
 class DeepSpeedComms final : public TraceImporter {
  public:
   std::string_view name() const override { return "deepspeed-comms"; }

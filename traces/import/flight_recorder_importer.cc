@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dumps of PyTorch's flight recorder in their JSON form (_dump_nccl_trace_json), versions 2.5 to 2.10, as
-// single-rank traces. Only duration_ms, which comes from CUDA events, is taken as a duration: the
-// "discovered" stamps say when a watchdog that looks now and then first saw an event. For the pickled form
-// see flight_recorder_to_json.py beside this file.
+// single-rank traces:
+//     {"version": "2.5", "nccl_version": ..., "pg_config": {name: {"ranks": "[0, 1]"}}, "entries": [
+//       {"profiling_name": "nccl:all_reduce", "process_group": ["0", "default_pg"], "collective_seq_id": 1,
+//        "input_sizes": [[3, 4]], "input_dtypes": ["Float"], "time_created_ns": ..., "duration_ms": 0.5},
+//        ...]}
+// Only duration_ms, which comes from CUDA events, is taken as a duration. The "discovered" stamps are the
+// times at which a watchdog that looks now and then first saw an event. flight_recorder_to_json.py beside
+// this file converts the pickled form.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -17,6 +22,7 @@
 namespace dynamiccl {
 namespace {
 
+// A call as the dump has it.
 struct Entry {
   std::string group;
   Collective collective = Collective::kAllReduce;
@@ -25,8 +31,9 @@ struct Entry {
   std::optional<int64_t> out_elements;
   int64_t created_ns = 0;
   int64_t duration_ns = -1;
-  int64_t sequence = 0;   // equal for collectives that were issued as one
-  int64_t own_rank = -1;  // of sends and receives
+  // Number of the collective; equal for collectives that were issued as one.
+  int64_t sequence = 0;
+  int64_t own_rank = -1;  // of sends and receives: this rank in the group
   int64_t peer = -1;
 };
 
@@ -34,7 +41,7 @@ struct Group {
   std::vector<int64_t> ranks;
 };
 
-// "[0, 1]" as well as [0, 1].
+// The ranks in [0, 1], or in the text "[0, 1]".
 std::vector<int64_t> RanksIn(const Json& value) {
   const Json list = value.is_string() ? Json::parse(value.get<std::string>(), nullptr, false) : value;
   std::vector<int64_t> ranks;
@@ -43,7 +50,8 @@ std::vector<int64_t> RanksIn(const Json& value) {
   return ranks;
 }
 
-// The number behind the last "rank" or '_' of the file's name, as PyTorch names dumps ("nccl_trace_rank_3").
+// The number behind the last "rank" of the file's name, as PyTorch names dumps ("nccl_trace_rank_3"); -1
+// without one.
 int64_t RankOfFile(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const size_t rank = name.rfind("rank");
@@ -53,10 +61,13 @@ int64_t RankOfFile(const std::string& path) {
   return JsonInteger(std::string_view(name).substr(begin, end - begin)).value_or(-1);
 }
 
+// Reads one dump and builds its section. The path must outlive it. Entries of other backends and entries that
+// move no data are counted and left out; broken JSON ends the import.
 class Dump {
  public:
   explicit Dump(const std::string& path) : path_(path), rank_(RankOfFile(path)) {}
 
+  // Entries are read as a stream, the small members whole.
   Result<Imported> Import() {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
     JsonPieces pieces(stream, path_);
@@ -79,6 +90,7 @@ class Dump {
   }
 
  private:
+  // Reads a member of the dump or one entry.
   Status TakePiece(std::string_view key, std::string_view text, uint64_t offset) {
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded())
@@ -92,6 +104,7 @@ class Dump {
     return {};
   }
 
+  // Versions before 2 have other entries.
   Status CheckVersion(uint64_t position) const {
     if (version_.starts_with("2.")) return {};
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: version '{}' of the flight recorder",
@@ -99,6 +112,7 @@ class Dump {
                     "versions 2.x are read, which PyTorch 2.5 and later write");
   }
 
+  // Reads an entry; entries that move no data are counted by name.
   Status TakeEntry(const Json& json, uint64_t offset) {
     const std::string name = TextOf(json, "profiling_name");
     if (name.empty())
@@ -128,7 +142,8 @@ class Dump {
     return {};
   }
 
-  // "nccl:send 0->1", "nccl:recv 0<-1": this rank first, both numbered inside the group.
+  // Reads "nccl:send 0->1" or "nccl:recv 0<-1": this rank comes first, and both are numbered inside the
+  // group.
   static void TakePeers(std::string_view name, Entry& entry) {
     const size_t blank = name.find(' ');
     const size_t arrow = name.find_first_of("-<", blank == name.npos ? name.size() : blank);
@@ -137,6 +152,7 @@ class Dump {
     entry.peer = JsonInteger(name.substr(std::min(arrow + 2, name.size()))).value_or(-1);
   }
 
+  // Orders entries by time and joins those that were issued as one.
   Imported Convert() {
     std::stable_sort(entries_.begin(), entries_.end(),
                      [](const Entry& a, const Entry& b) { return a.created_ns < b.created_ns; });
@@ -152,11 +168,13 @@ class Dump {
     return Finish();
   }
 
+  // True for collectives of one coalesced call.
   static bool IssuedAsOne(const Entry& a, const Entry& b) {
     return a.group == b.group && a.sequence == b.sequence && a.sequence > 0 &&
            a.collective < Collective::kSendRecv && b.collective < Collective::kSendRecv;
   }
 
+  // The communicator of an entry's process group.
   uint32_t CommunicatorOf(const Entry& entry) {
     const std::vector<int64_t>& ranks = groups_[entry.group].ranks;
     if (named_.insert(entry.group).second) {
@@ -173,6 +191,8 @@ class Dump {
     return static_cast<int32_t>(std::clamp<size_t>(ranks.size(), 1, UINT16_MAX));
   }
 
+  // This rank in a group: from the members if the rank is known, else from a send or receive; -1 if neither
+  // is there.
   int64_t RankIn(const std::string& group, const std::vector<int64_t>& ranks) const {
     const auto place = std::find(ranks.begin(), ranks.end(), rank_);
     if (rank_ >= 0 && place != ranks.end()) return std::min<int64_t>(place - ranks.begin(), INT16_MAX);
@@ -182,6 +202,7 @@ class Dump {
     return -1;
   }
 
+  // A call with what the entry contains; missing fields are counted.
   ImportedCall CallOf(const Entry& entry) {
     ImportedCall call;
     call.issued.issued_ns = entry.created_ns;
@@ -200,7 +221,8 @@ class Dump {
     return call;
   }
 
-  // What NCCL counts: of a gather what all ranks have at the end, of a receive what arrives.
+  // The elements that NCCL counts: for a gather all that the ranks have at the end, for a receive what
+  // arrives.
   int64_t ElementsOf(const Entry& entry) {
     const bool by_output =
         entry.collective == Collective::kAllGather || entry.collective == Collective::kRecv;
@@ -209,6 +231,7 @@ class Dump {
     return elements.value_or(0);
   }
 
+  // The trace, with what the dump does not contain.
   Imported Finish() {
     Imported imported;
     TraceSection section = section_.Finish();
@@ -248,6 +271,7 @@ class Dump {
   RankSection section_{"flight-recorder", kTraceMirrored};
 };
 
+// Recognised by two keys that every entry has.
 class FlightRecorder final : public TraceImporter {
  public:
   std::string_view name() const override { return "flight-recorder"; }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A stream buffer over zlib's gzread, which passes a file without gzip's magic on as it is.
 #include "traces/import/gzip_stream.h"
 
 #include <zlib.h>
@@ -11,7 +12,7 @@
 
 namespace dynamiccl {
 
-// zlib reads a file without gzip's magic as it is.
+// Decompresses 256 KiB at a time and remembers the first error.
 class GzipStream::Buffer : public std::streambuf {
  public:
   explicit Buffer(gzFile file) : file_(file), bytes_(256 * 1024) { gzbuffer(file, 256 * 1024); }

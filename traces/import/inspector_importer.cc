@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object a line. Up to format v4.2 every
-// line carries its communicator; from v4.3 on a line with "dump_stats" names it for the lines that follow.
-// Sizes of AllGather and ReduceScatter are one rank's in these files: they become NCCL's totals.
+// Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object a line:
+//     {"header": {"id": "0x7f..", "rank": 2, "n_ranks": 8, "nnodes": 1}, "metadata": {...},
+//      "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": ..., "coll_exec_time_us": ...}}
+// Up to format v4.2 every line carries its communicator. From v4.3 on a line with "dump_stats" names it for
+// the lines that follow. Sizes of AllGather and ReduceScatter are one rank's in these files; they become
+// NCCL's totals.
 #include <algorithm>
 
 #include "src/collective/algorithm.h"
@@ -13,15 +16,18 @@
 namespace dynamiccl {
 namespace {
 
+// Microseconds at most, so that nanoseconds stay within 64 bits.
 constexpr int64_t kLatestUs = INT64_MAX / 4000;
 
-// Of the line, or of the marker before it.
+// The communicator and time of a line, from the line itself or from the marker before it.
 struct Context {
   uint64_t communicator = 0;
   int32_t rank = 0;
   int64_t dumped_us = 0;
 };
 
+// Reads one log into a ProfiledProcess. The path must outlive it. Calls of an unknown kind are counted and
+// left out; a line that is no JSON ends the import.
 class InspectorLog {
  public:
   explicit InspectorLog(const std::string& path) : path_(path) {
@@ -29,6 +35,7 @@ class InspectorLog {
     process_.wall_clock = true;
   }
 
+  // Reads the whole log.
   Result<Imported> Import() {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
     DYNAMICCL_CHECK_OK(stream.EachLine([this](std::string& line) -> Status {
@@ -51,6 +58,7 @@ class InspectorLog {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
   }
 
+  // Reads a line: its communicator if it names one, then its call if it has one.
   Status TakeLine(const std::string& line) {
     const Json json = Json::parse(line, nullptr, false);
     if (!json.is_object()) return Fail("an object of JSON was expected");
@@ -65,6 +73,7 @@ class InspectorLog {
     return {};
   }
 
+  // Reads "header" and "metadata".
   Status TakeContext(const Json& json) {
     const Json& header = json["header"];
     const std::string id = TextOf(header, "id");
@@ -92,7 +101,8 @@ class InspectorLog {
     return ParseCollective(name);
   }
 
-  // The fields of both kinds differ in their prefix only.
+  // Reads a call. The fields of collectives ("coll") and of sends and receives ("p2p") differ only in their
+  // prefix.
   Status TakeCall(const Json& perf, const std::string& kind) {
     if (!context_) return Fail("a call before the header that names its communicator");
     const std::string name = TextOf(perf, kind.c_str());
@@ -124,6 +134,7 @@ class InspectorLog {
     return {};
   }
 
+  // The log names no roots.
   void FillRoot(IssuedCall& issued) {
     if (issued.call.collective != Collective::kBroadcast && issued.call.collective != Collective::kReduce)
       return;
@@ -131,7 +142,8 @@ class InspectorLog {
     process_.Unfilled("root", "0");
   }
 
-  // Without NCCL_INSPECTOR_DUMP_VERBOSE there is no time of issue.
+  // Fills in the time of issue, which is there only with NCCL_INSPECTOR_DUMP_VERBOSE. A duration that was
+  // measured on the host is dropped.
   void FillTimes(const Json& perf, const std::string& kind, IssuedCall& issued) {
     const int64_t began = IntegerOf(FieldOf(perf, "event_trace_ts"), (kind + "_start_ts").c_str(), -1);
     if (began > 0 && began <= kLatestUs) {
@@ -142,12 +154,13 @@ class InspectorLog {
     }
     const std::string source = TextOf(perf, (kind + "_timing_source").c_str());
     if (source == "collective_cpu") {
-      // The time that the host took to enqueue, no transfer's.
+      // The time that the host took to enqueue is no transfer's time.
       issued.duration_ns = -1;
       process_.Unfilled("duration", "none (timed on the host)");
     }
   }
 
+  // Fills in what NCCL ran. Each channel has an event of its own.
   void FillConfig(const Json& perf, ImportedCall& call) {
     const Json& channels = FieldOf(FieldOf(perf, "event_trace_ts"), "kernel_events");
     if (call.issued.call.collective >= Collective::kSendRecv) return;
@@ -172,6 +185,7 @@ class InspectorLog {
   ProfiledProcess process_;
 };
 
+// Recognised by the key of its format's version.
 class Inspector final : public TraceImporter {
  public:
   std::string_view name() const override { return "inspector"; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fields of other tools' JSON, which may be missing or of another type than usual: no such field is an error
-// by itself. Private to traces/import: it shows nlohmann's types.
+// by itself, because releases of those tools differ. Private to traces/import, because it shows nlohmann's
+// types.
 #pragma once
 
 #include <cmath>
@@ -22,12 +23,13 @@ inline const Json& FieldOf(const Json& json, const char* key) {
   return place == json.end() ? null : *place;
 }
 
+// The text of a key; empty where it is missing or no text.
 inline std::string TextOf(const Json& json, const char* key) {
   const Json& value = FieldOf(json, key);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-// Integers, also those written as text or with decimals of zero; nullopt beyond 64 bits.
+// An integer, also one written as text or with decimals of zero; nothing beyond 64 bits.
 inline std::optional<int64_t> IntegerIn(const Json& value) {
   if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) return std::nullopt;
   if (value.is_number_integer()) return value.get<int64_t>();
@@ -35,11 +37,12 @@ inline std::optional<int64_t> IntegerIn(const Json& value) {
   if (!value.is_number_float() || std::abs(value.get<double>()) > 9e15) return std::nullopt;
   return static_cast<int64_t>(value.get<double>());
 }
+// The integer of a key, or `otherwise`.
 inline int64_t IntegerOf(const Json& json, const char* key, int64_t otherwise) {
   return IntegerIn(FieldOf(json, key)).value_or(otherwise);
 }
 
-// Microseconds or other units with decimals; nullopt where it is no finite number within `limit`.
+// Microseconds or other units with decimals; nothing where the value is no finite number within `limit`.
 inline std::optional<double> NumberOf(const Json& json, const char* key, double limit) {
   const Json& value = FieldOf(json, key);
   if (!value.is_number()) return std::nullopt;
@@ -48,7 +51,7 @@ inline std::optional<double> NumberOf(const Json& json, const char* key, double 
 }
 
 // The product of dimensions, the sum over tensors: [[3,4],[5]] -> 17, [[]] -> 1 (a scalar). Nested lists of
-// tensors count too. nullopt for no tensors, for what is no shape, and beyond 2^62.
+// tensors count too. Nothing for no tensors, for values that are no shape, and beyond 2^62.
 inline std::optional<int64_t> ElementsOfShapes(const Json& shapes) {
   if (!shapes.is_array() || shapes.empty()) return std::nullopt;
   int64_t sum = 0;

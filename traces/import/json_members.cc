@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A hand-written scanner: strings and brackets are skipped by their ends, so a value is found without being
+// parsed.
 #include "traces/import/json_members.h"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Behind the closing quote of the string that opens at `at`, npos without one.
+// The place behind the closing quote of the string that opens at `at`; npos without one.
 size_t EndOfString(std::string_view text, size_t at) {
   for (++at; at < text.size(); ++at) {
     if (text[at] == '"') return at + 1;
@@ -17,6 +19,7 @@ size_t EndOfString(std::string_view text, size_t at) {
   return std::string_view::npos;
 }
 
+// The place behind the bracket that closes the one at `at`; npos without one.
 size_t EndOfBrackets(std::string_view text, size_t at) {
   for (int depth = 0; at < text.size();) {
     const char c = text[at];
@@ -31,6 +34,7 @@ size_t EndOfBrackets(std::string_view text, size_t at) {
   return std::string_view::npos;
 }
 
+// The place behind the value that begins at `at`; npos if none does.
 size_t EndOfValue(std::string_view text, size_t at) {
   if (at >= text.size()) return std::string_view::npos;
   if (text[at] == '"') return EndOfString(text, at);
@@ -39,6 +43,7 @@ size_t EndOfValue(std::string_view text, size_t at) {
   return end == at ? std::string_view::npos : end;
 }
 
+// The inside of a string value; other values stay as they are.
 std::string_view WithoutQuotes(std::string_view value) {
   const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
   return quoted ? value.substr(1, value.size() - 2) : value;
@@ -73,6 +78,7 @@ std::optional<JsonMember> JsonMembers::Break() {
   return std::nullopt;
 }
 
+// Expects '{' or ',', then a key, ':' and a value.
 std::optional<JsonMember> JsonMembers::Next() {
   if (broken_) return std::nullopt;
   const bool first = at_ == 0;
@@ -122,7 +128,8 @@ std::optional<uint64_t> JsonUnsigned(std::string_view value) {
 }
 
 std::optional<int64_t> JsonMicroseconds(std::string_view value) {
-  constexpr int64_t kLimit = INT64_MAX / 4000;  // sums of two such times stay within 64 bits
+  // Microseconds at most, so that sums of two such times in nanoseconds stay within 64 bits.
+  constexpr int64_t kLimit = INT64_MAX / 4000;
   value = WithoutQuotes(value);
   const bool negative = value.starts_with('-');
   const size_t point = value.find('.');

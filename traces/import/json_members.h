@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a small JSON object, whose brackets and strings are known to be closed, taken as text. Made
-// for files of millions of events of which few are looked into.
+// The members of a small JSON object as text, without a document in memory. Made for files with millions of
+// events of which few matter. The caller has checked that brackets and strings are closed (json_pieces.h).
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 namespace dynamiccl {
 
+// True for the four characters that JSON takes for blank.
 inline bool IsJsonBlank(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-// `value` is a whole value as the file has it: a string with its quotes, a number, a word, brackets with all
-// inside.
+// A member. `value` is a complete value as the file has it: a string with its quotes, a number, a word, or
+// brackets with everything inside.
 struct JsonMember {
   std::string_view key;
   std::string_view value;
 };
 
-// Walks an object from its first member on.
+// Walks over an object from its first member on. Views point into the text, which must outlive them.
 class JsonMembers {
  public:
   // `object` begins with '{' and ends with the '}' that closes it.
   explicit JsonMembers(std::string_view object) : text_(object) {}
 
-  // The next member; nullopt at the end, or where the text is no object: see `broken`.
+  // The next member; nothing at the end, or where the text is no object: see `broken`.
   std::optional<JsonMember> Next();
-  // Set when the text is not an object's; then `position` is where.
+  // True once the text turned out not to be an object; then `position` is the byte where.
   bool broken() const { return broken_; }
   size_t position() const { return at_; }
 
@@ -44,7 +45,7 @@ class JsonMembers {
   bool broken_ = false;
 };
 
-// All members of a small object at once.
+// All members of a small object at once. Looking up a key takes time in the number of members.
 class JsonObject {
  public:
   explicit JsonObject(std::string_view object) {
@@ -69,16 +70,19 @@ class JsonObject {
   size_t position_ = 0;
 };
 
-// The elements of an array in the same way: "[[3,4],[5]]" gives "[3,4]" and "[5]".
+// The next element of an array, in the same form: "[[3,4],[5]]" gives "[3,4]" and "[5]". `at` is the place
+// between calls and begins at 0. Nothing at the end.
 std::optional<std::string_view> NextJsonElement(std::string_view array, size_t& at);
 
-// The text of a string value, escapes resolved; of any other value its text. Broken escapes stay as they are.
+// The text of a string value, with escapes resolved; of any other value its text. Broken escapes stay as they
+// are.
 std::string JsonText(std::string_view value);
-// An integer, also one written as a string; nullopt for anything else, or beyond 64 bits.
+// An integer, also one written as a string; nothing for any other value, or beyond 64 bits.
 std::optional<int64_t> JsonInteger(std::string_view value);
 std::optional<uint64_t> JsonUnsigned(std::string_view value);
-// Microseconds, with any number of decimals, as nanoseconds without rounding through a double (times since
-// 1970 have 16 digits before the point). Beyond 64 bits it saturates; nullopt for what is no number.
+// Microseconds, with any number of decimals, as nanoseconds. No double is in between, because times since
+// 1970 have 16 digits before the point. Beyond 64 bits the result saturates; nothing for a value that is no
+// number.
 std::optional<int64_t> JsonMicroseconds(std::string_view value);
 
 }  // namespace dynamiccl

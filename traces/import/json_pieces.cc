@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A buffer that slides over the file. Each Pass function moves the cursor behind one kind of value; Refill
+// keeps the bytes from mark_ on while a value is being handed out, and doubles the buffer for a long one.
 #include "traces/import/json_pieces.h"
 
 #include <array>
@@ -10,11 +12,13 @@
 namespace dynamiccl {
 namespace {
 
+// Bytes that are read at a time.
 constexpr size_t kBlock = 256 * 1024;
-// No tool writes one event of this length; a file that seems to have one is damaged.
+// Bytes of a piece at most. No tool writes one event of this length, so a file that seems to have one is
+// damaged.
 constexpr size_t kLongestPiece = 64 * 1024 * 1024;
 
-// What matters while brackets are passed: strings and brackets.
+// The bytes that matter while brackets are passed: strings and brackets.
 constexpr std::array<bool, 256> kStructural = [] {
   std::array<bool, 256> table{};
   for (const char c : {'"', '{', '}', '[', ']'}) table[static_cast<unsigned char>(c)] = true;
@@ -77,7 +81,7 @@ Status JsonPieces::PassString() {
       ++at_;
       return {};
     }
-    // Of an escape the second byte may be a quote: it is passed with the first.
+    // The second byte of an escape may be a quote, so it is passed with the first.
     if (at_ + 1 < end_)
       at_ += 2;
     else if (!Refill())

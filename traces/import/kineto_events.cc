@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file streams by in pieces; of an event, the first members tell whether it matters (Kineto writes
+// The file streams by in pieces. The first members of an event tell whether it matters (Kineto writes
 // category and name first), and the rest of most events is never looked into.
 #include "traces/import/kineto_events.h"
 
@@ -12,6 +12,7 @@
 namespace dynamiccl {
 namespace {
 
+// An argument of an event, and the member that it fills.
 struct NumberArgument {
   std::string_view key;
   int64_t KinetoEvent::*member;
@@ -36,8 +37,10 @@ constexpr TextArgument kTextArguments[] = {{"Collective name", &KinetoEvent::col
                                            {"Process Group ID", &KinetoEvent::group_name},
                                            {"Input type", &KinetoEvent::input_type}};
 
+// What an event is for this reader.
 enum class EventUse { kNone, kComm, kAnnotation, kKernel, kStep, kLaunch };
 
+// Decides by category and name. "Launch" in the name is a runtime call that launches kernels.
 EventUse UseOf(std::string_view category, std::string_view name) {
   const bool on_gpu = category == "kernel" || category == "Kernel";
   if (name == "record_param_comms") return EventUse::kComm;
@@ -71,6 +74,8 @@ std::string_view Unquoted(std::string_view text) {
   return text.size() >= 2 && text.front() == '"' ? text.substr(1, text.size() - 2) : text;
 }
 
+// Reads one file. The path must outlive it. Events that do not concern NCCL are skipped unread, so damage
+// inside one of them may go unnoticed.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
@@ -103,6 +108,7 @@ class Reader {
     return MakeError(ErrorKind::kCorrupt, "{}: byte {}: {}", path_, offset, what);
   }
 
+  // Reads the head's members about the job.
   Status TakeMember(std::string_view key, std::string_view text, uint64_t offset) {
     if (key == "baseTimeNanoseconds") file_.base_ns = JsonInteger(text).value_or(0);
     if (key != "distributedInfo") return {};
@@ -128,6 +134,7 @@ class Reader {
     file_.groups.push_back(std::move(group));
   }
 
+  // Judges an event as soon as its category and name are known.
   Status TakeEvent(std::string_view text, uint64_t offset) {
     RawEvent raw;
     EventUse use = EventUse::kNone;
@@ -147,6 +154,7 @@ class Reader {
     return use == EventUse::kNone ? Status() : Keep(use, raw, offset);
   }
 
+  // Reads an event that matters and puts it into its list.
   Status Keep(EventUse use, const RawEvent& raw, uint64_t offset) {
     KinetoEvent event;
     const auto begin = JsonMicroseconds(raw.begin.empty() ? "0" : raw.begin);
@@ -171,6 +179,7 @@ class Reader {
     return use == EventUse::kStep ? file_.steps : file_.annotations;
   }
 
+  // A launch needs only its correlation.
   Status TakeArguments(EventUse use, std::string_view arguments, uint64_t offset, KinetoEvent& event) {
     JsonMembers members(arguments);
     while (const auto member = members.Next()) {
@@ -183,7 +192,7 @@ class Reader {
     return {};
   }
 
-  // Of an array, the first value counts; of "Input Dims", the product of the first tensor's dimensions.
+  // The first value of an array counts; for "Input Dims" it is the product of the first tensor's dimensions.
   static void TakeArgument(const JsonMember& member, KinetoEvent& event) {
     if (member.key == "Input Dims") {
       event.input_elements = ElementsOfFirstTensor(member.value);
@@ -199,6 +208,7 @@ class Reader {
     }
   }
 
+  // The value itself, or the first value inside its arrays.
   static std::string_view FirstScalar(std::string_view value) {
     while (value.starts_with('[')) {
       size_t at = 0;
@@ -207,8 +217,8 @@ class Reader {
     return value;
   }
 
-  // [[3,4],[5]] -> 12. A product beyond 64 bits is no tensor: it counts as absent, as does what has no
-  // dimensions at all.
+  // [[3,4],[5]] -> 12. A product beyond 64 bits is no tensor; it counts as absent, as does a value without
+  // dimensions.
   static int64_t ElementsOfFirstTensor(std::string_view dimensions) {
     size_t first = 0;
     const auto tensor = NextJsonElement(dimensions, first);

@@ -11,15 +11,16 @@
 
 namespace dynamiccl {
 
-// One event ("ph":"X"). Which arguments are there depends on the PyTorch release; -1 or empty: absent.
+// One event ("ph":"X"). Which arguments are there depends on the PyTorch release; -1 or an empty text means
+// absent. Times are in nanoseconds from KinetoFile::base_ns on.
 struct KinetoEvent {
-  std::string name;  // of annotations and steps
+  std::string name;  // of annotations and steps only
   int64_t begin_ns = 0;
   int64_t duration_ns = 0;
   int64_t thread = 0;
-  int64_t correlation = -1;
+  int64_t correlation = -1;  // links a kernel to its launch
   int64_t stream = -1;
-  int64_t grid = -1;  // blocks of a kernel: NCCL's channels
+  int64_t grid = -1;  // blocks of a kernel, which is NCCL's channels
   std::string collective_name;
   std::string data_type;
   int64_t in_elements = -1;
@@ -30,19 +31,20 @@ struct KinetoEvent {
   int64_t rank_start = -1;
   int64_t rank_stride = -1;
   std::string group_name;
-  int64_t input_elements = -1;  // of the first tensor of "Input Dims"
-  std::string input_type;       // of the first of "Input type"
+  int64_t input_elements = -1;  // elements of the first tensor of "Input Dims"
+  std::string input_type;       // first of "Input type"
 
   int64_t end_ns() const { return begin_ns + duration_ns; }
 };
 
+// A process group as the file's head lists it.
 struct KinetoProcessGroup {
   std::string name;
   int64_t size = 0;
   std::vector<int64_t> ranks;  // may be empty
 };
 
-// Where a kernel was launched.
+// Where a kernel was launched: thread and time of the host's call.
 struct KinetoLaunch {
   int64_t correlation = 0;
   int64_t begin_ns = 0;
@@ -53,21 +55,22 @@ struct KinetoLaunch {
   }
 };
 
+// Everything that the importer needs of a file.
 struct KinetoFile {
   int64_t rank = -1;
   int64_t world = -1;
-  int64_t base_ns = 0;  // added to every time
-  uint64_t bytes = 0;   // of the decompressed file
+  int64_t base_ns = 0;  // is added to every time
+  uint64_t bytes = 0;   // length of the decompressed file
   std::string nccl_version;
   std::vector<KinetoProcessGroup> groups;
-  std::vector<KinetoEvent> comms;        // record_param_comms
+  std::vector<KinetoEvent> comms;        // record_param_comms: the calls with their arguments
   std::vector<KinetoEvent> annotations;  // nccl:*
   std::vector<KinetoEvent> kernels;      // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
   std::vector<KinetoEvent> steps;        // ProfilerStep#n
   std::vector<KinetoLaunch> launches;    // by correlation
 };
 
-// Errors name the file and the byte of the decompressed text.
+// Reads a file. Errors name the file and the byte of the decompressed text.
 Result<KinetoFile> ReadKinetoFile(const std::string& path);
 
 }  // namespace dynamiccl

@@ -4,9 +4,9 @@
 //   2.1 and 2.2       sizes and groups in record_param_comms
 //   2.3 and later     the same, and in the kernels too
 // Calls come from record_param_comms where they carry names, else from the annotations. A kernel belongs to
-// the call during which it was launched (correlation -> launch -> innermost call on that thread). Its name is
-// never read for algorithm or protocol: NCCL runs all protocols through one kernel per collective and type,
-// whatever its name says (generate.py, best_kernel).
+// the call during which it was launched (correlation -> launch -> innermost call on that thread). A kernel's
+// name is never read for algorithm or protocol: NCCL runs all protocols through one kernel per collective and
+// type, whatever its name says (generate.py, best_kernel).
 #include <algorithm>
 #include <map>
 
@@ -20,11 +20,13 @@
 namespace dynamiccl {
 namespace {
 
-// Builds the section from the events; one object a file.
+// Builds the section from the events of one file, which must outlive it. It cannot fail: an event that lacks
+// a field is imported with what stands for it, and counted.
 class Conversion {
  public:
   explicit Conversion(const KinetoFile& file) : file_(file), section_("kineto", kTraceMirrored) {}
 
+  // Calls first, then their kernels, then the records.
   Imported Run() {
     ChooseCalls();
     AssignKernels();
@@ -34,12 +36,14 @@ class Conversion {
   }
 
  private:
+  // A call and the kernels that it launched.
   struct Call {
     const KinetoEvent* event;
     Collective collective;
     std::vector<const KinetoEvent*> kernels;
   };
 
+  // Takes the calls from the better of both kinds of events, ordered by time.
   void ChooseCalls() {
     const bool named = std::any_of(file_.comms.begin(), file_.comms.end(),
                                    [](const KinetoEvent& event) { return !event.collective_name.empty(); });
@@ -56,7 +60,8 @@ class Conversion {
     DropBarriersAroundCalls();
   }
 
-  // Releases differ in whether a barrier shows its AllReduce as a call of its own inside.
+  // Releases differ in whether a barrier shows its AllReduce as a call of its own inside. Such a barrier is
+  // dropped.
   void DropBarriersAroundCalls() {
     std::erase_if(calls_, [&](const Call& outer) {
       if (outer.event->collective_name != "barrier") return false;
@@ -68,6 +73,7 @@ class Conversion {
     });
   }
 
+  // Gives each kernel to its call; kernels without one are counted.
   void AssignKernels() {
     std::map<int64_t, std::vector<size_t>> by_thread;  // indices into calls_, in order of begin
     for (size_t i = 0; i < calls_.size(); ++i) by_thread[calls_[i].event->thread].push_back(i);
@@ -81,6 +87,7 @@ class Conversion {
     }
   }
 
+  // The launch with the kernel's correlation; null if the file has none.
   const KinetoLaunch* LaunchOf(const KinetoEvent& kernel) const {
     const auto launch = std::lower_bound(file_.launches.begin(), file_.launches.end(),
                                          KinetoLaunch{kernel.correlation, 0, 0});
@@ -88,7 +95,7 @@ class Conversion {
     return found ? &*launch : nullptr;
   }
 
-  // The last call on the launch's thread that began before it and had not ended.
+  // The last call on the launch's thread that began before the launch and had not ended; null without one.
   Call* CallAt(const std::map<int64_t, std::vector<size_t>>& by_thread, const KinetoLaunch& launch) {
     const auto thread = by_thread.find(launch.thread);
     if (thread == by_thread.end()) return nullptr;
@@ -102,11 +109,13 @@ class Conversion {
 
   // ---- communicators ----
 
+  // A communicator as the section numbers it.
   struct Communicator {
     uint32_t number = 0;
     int32_t n_ranks = 1;
   };
 
+  // The communicator of the event's process group.
   const Communicator& CommunicatorOf(const KinetoEvent& event) {
     const auto [place, inserted] = communicators_.try_emplace(event.group_name);
     if (inserted) {
@@ -117,6 +126,7 @@ class Conversion {
     return place->second;
   }
 
+  // Size and rank of a group, from the event first, then from the file's list of groups, then the job's.
   CommunicatorInfo GroupInfo(const KinetoEvent& event) {
     std::vector<int64_t> ranks;
     int64_t size = event.group_size;
@@ -134,6 +144,7 @@ class Conversion {
             static_cast<int32_t>(std::min<int64_t>(size, UINT16_MAX)), 1};
   }
 
+  // This rank in the group: from the members, from start and stride, else the rank in the job.
   int64_t RankInGroup(const KinetoEvent& event, const std::vector<int64_t>& ranks) const {
     const auto place = std::find(ranks.begin(), ranks.end(), file_.rank);
     if (place != ranks.end()) return place - ranks.begin();
@@ -144,6 +155,7 @@ class Conversion {
 
   // ---- records ----
 
+  // Appends a call with what its events and kernels contain.
   void AppendCall(const Call& call) {
     const KinetoEvent& event = *call.event;
     const Communicator& communicator = CommunicatorOf(event);
@@ -158,6 +170,7 @@ class Conversion {
     section_.Append(communicator.number, imported);
   }
 
+  // The element type from the arguments; float where they have none.
   DataType TypeOf(const KinetoEvent& event) {
     if (const auto type = DataTypeOfPyTorch(event.data_type.empty() ? event.input_type : event.data_type))
       return *type;
@@ -165,6 +178,7 @@ class Conversion {
     return DataType::kFloat32;
   }
 
+  // NCCL's total: elements from the arguments where they are there, else from the first tensor.
   uint64_t BytesOf(const Call& call, int32_t n_ranks, DataType type) {
     const KinetoEvent& event = *call.event;
     const bool gathers = call.collective == Collective::kAllGather;
@@ -177,6 +191,7 @@ class Conversion {
     return static_cast<uint64_t>(elements) * ElementBytes(type);
   }
 
+  // Peer of a send or receive. The trace has no roots, so they become 0.
   int32_t PeerOf(const Call& call) {
     if (call.collective == Collective::kSend) return static_cast<int32_t>(call.event->destination_rank);
     if (call.collective == Collective::kRecv) return static_cast<int32_t>(call.event->source_rank);
@@ -185,8 +200,8 @@ class Conversion {
     return 0;
   }
 
-  // The span of the call's kernels; their stream; and, for collectives, the grid, which is one block a
-  // channel.
+  // Fills in the span of the call's kernels, their stream and, for collectives, the grid, which is one block
+  // a channel.
   void FillFromKernels(const Call& call, ImportedCall& imported) {
     if (call.kernels.empty()) {
       Unfilled("duration", "none");
@@ -205,6 +220,7 @@ class Conversion {
       imported.chosen.channels = static_cast<uint8_t>(std::clamp<int64_t>(kernel.grid, 0, 64));
   }
 
+  // Marks the steps of "ProfilerStep#12".
   void AppendSteps() {
     for (const KinetoEvent& step : file_.steps) {
       const uint64_t number = std::strtoull(step.name.c_str() + step.name.find('#') + 1, nullptr, 10);
@@ -228,6 +244,7 @@ class Conversion {
     return section;
   }
 
+  // The trace, with what the file does not contain.
   Imported Result() {
     Imported imported;
     const uint64_t calls = calls_.size();
@@ -252,6 +269,7 @@ class Conversion {
   uint64_t stray_kernels_ = 0;
 };
 
+// Recognised by the keys of a Chrome trace.
 class Kineto final : public TraceImporter {
  public:
   std::string_view name() const override { return "kineto"; }

@@ -3,6 +3,12 @@
 // protocol and channels from TUNING, communicators from INIT. A section is one device of one process, which
 // is one rank. Where processes have cut each other's lines and the ranks no longer agree, the rank with most
 // calls is kept alone.
+//
+// The lines of one rank come in this order, and the importer joins choices with calls by their bytes:
+//     AllReduce: opCount 1e sendbuff ... comm 0x3c85b900 [nranks=8] stream 0x3d187ce0
+//     AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..7}
+// NCCL may choose once for several calls of a group that are alike, so a choice may be of the sum of some
+// calls.
 #include <algorithm>
 #include <istream>
 #include <map>
@@ -18,26 +24,33 @@
 namespace dynamiccl {
 namespace {
 
-// Lines have no times: this far apart.
+// Lines have no times: calls stand this many nanoseconds a line apart.
 constexpr int64_t kLineNs = 1000;
-// TUNING lines follow their group; what waits longer got none.
+// Calls that wait for a choice at most. TUNING lines follow their group, so a call that waits longer got
+// none.
 constexpr size_t kMaxWaiting = 4096;
 
+// A call and what joins it with others.
 struct LoggedCall {
   ImportedCall call;
-  uint64_t operation = 0;  // opCount: one for all calls of a group, in newer releases one for each call
-  uint64_t block = 0;      // calls between two lines of TUNING
+  // opCount: one for all calls of a group; in newer releases one for each call.
+  uint64_t operation = 0;
+  // Number of the run of calls between two lines of TUNING.
+  uint64_t block = 0;
+  // "pointer generation", as KeyOf makes it.
   std::string communicator;
   int32_t n_ranks = 1;
 };
 
+// What INIT lines contain about a pointer.
 struct KnownCommunicator {
   CommunicatorInfo info;
   bool told = false;   // an INIT line named its id
-  int generation = 0;  // pointers are used again
+  int generation = 0;  // counts communicators, because pointers are used again
 };
 
-// One device of one process.
+// The lines of one device of one process, and the section that is built from them. LogParser owns one for
+// each rank. Nothing in a log makes it fail: choices that fit no call are counted.
 class LoggedRank {
  public:
   LoggedRank(const DebugPiece& piece) {
@@ -45,6 +58,7 @@ class LoggedRank {
     process_id_ = piece.process_id;
   }
 
+  // Adds an INIT line. Another id at a known pointer is another communicator.
   void Take(const DebugCommunicator& line) {
     KnownCommunicator& known = communicators_[std::string(line.communicator)];
     if (known.told && line.id != 0 && line.id != known.info.id) known = {{}, false, known.generation + 1};
@@ -57,6 +71,7 @@ class LoggedRank {
     if (line.n_ranks > world_) std::tie(world_, rank_) = std::pair(line.n_ranks, line.rank);
   }
 
+  // Adds a call at the time `now_ns`.
   void Take(const DebugCall& line, int64_t now_ns) {
     LoggedCall logged;
     IssuedCall& issued = logged.call.issued;
@@ -82,18 +97,22 @@ class LoggedRank {
     AppendTo(group, std::move(logged));
   }
 
+  // Adds a choice to the call, or the run of calls, that it is about.
   void Take(const DebugChoice& choice) {
     chosen_before_ = true;
     if (!ChooseOne(choice) && !ChooseRun(choice)) ++strayed_choices_;
   }
 
+  // A call of this rank was cut in the log.
   void CountCut() { ++cut_calls_; }
 
+  // Number of calls, of calls that were cut, and of choices that fit no call.
   uint64_t calls() const { return calls_.size(); }
   uint64_t cut_calls() const { return cut_calls_; }
   uint64_t strayed_choices() const { return strayed_choices_; }
   int32_t rank() const { return rank_; }
 
+  // Builds the section, with a count of what the log does not contain.
   RankSection Build(const std::string& library) const {
     RankSection section("nccl-debug", kTraceMirrored);
     section.section().rank = rank_;
@@ -115,6 +134,7 @@ class LoggedRank {
   }
 
  private:
+  // Number of calls without a choice.
   uint64_t Unchosen() const {
     return static_cast<uint64_t>(std::count_if(calls_.begin(), calls_.end(), [](const LoggedCall& call) {
       return call.call.chosen == kLeaveNcclAlone;
@@ -133,6 +153,7 @@ class LoggedRank {
     return groups_.size() - 1;
   }
 
+  // Adds the call to its group; a collective then waits for its choice.
   void AppendTo(size_t group, LoggedCall logged) {
     logged.communicator = KeyOf(logged.communicator);
     groups_[group].push_back(calls_.size());
@@ -142,21 +163,24 @@ class LoggedRank {
     calls_.push_back(std::move(logged));
   }
 
+  // The pointer and how often it was used before.
   std::string KeyOf(const std::string& pointer) const {
     const auto known = communicators_.find(pointer);
     return fmt::format("{} {}", pointer, known == communicators_.end() ? 0 : known->second.generation);
   }
 
+  // The communicator as INIT lines describe it. Without such a line its id comes from its key.
   CommunicatorInfo InfoOf(const LoggedCall& logged) const {
     const auto known = communicators_.find(logged.communicator.substr(0, logged.communicator.find(' ')));
     if (known != communicators_.end() && known->second.info.n_ranks == logged.n_ranks)
       return known->second.info;
     const int32_t n_ranks = std::min<int32_t>(logged.n_ranks, UINT16_MAX);
-    // Its INIT line is not here.
+    // The log has no INIT line of this communicator.
     return {IdOfName("nccl-debug " + logged.communicator), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1};
   }
 
-  // TUNING tells the bytes of one rank for calls that share out, in all releases but some.
+  // True if the choice may be about calls of `bytes` in all. TUNING prints the bytes of one rank for calls
+  // that share out, in all releases but some.
   bool Fits(const DebugChoice& choice, const LoggedCall& logged, uint64_t bytes) const {
     const Collective collective = logged.call.issued.call.collective;
     if (choice.collective && *choice.collective != collective) return false;
@@ -164,6 +188,7 @@ class LoggedRank {
     return choice.bytes == bytes || (shares && choice.bytes * static_cast<uint64_t>(logged.n_ranks) == bytes);
   }
 
+  // Gives the choice to the first waiting call of its size.
   bool ChooseOne(const DebugChoice& choice) {
     for (size_t i = 0; i < waiting_.size(); ++i) {
       const LoggedCall& logged = calls_[waiting_[i]];
@@ -174,8 +199,8 @@ class LoggedRank {
     return false;
   }
 
-  // NCCL decides at once for calls of a group that are alike: in order of falling size, some that follow each
-  // other make up the bytes.
+  // NCCL decides once for calls of a group that are alike: in the order of falling size, some that follow
+  // each other make up the bytes.
   bool ChooseRun(const DebugChoice& choice) {
     std::vector<size_t> sorted = waiting_;
     std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) {
@@ -195,6 +220,7 @@ class LoggedRank {
     return false;
   }
 
+  // True for calls for which NCCL may decide together.
   bool SameKind(size_t a, size_t b) const {
     const auto kind = [&](size_t i) {
       const CollectiveCall& shape = calls_[i].call.issued.call;
@@ -204,8 +230,8 @@ class LoggedRank {
     return kind(a) == kind(b);
   }
 
-  // A group's choices are told when all of it is logged, largest call first: earlier calls of other groups
-  // that were logged before the last choice got no line.
+  // Sets the choice. NCCL prints a group's choices when all of it is logged, largest call first, so earlier
+  // calls of other groups that were logged before the last choice got no line and stop waiting.
   void Choose(const DebugChoice& choice, const std::vector<size_t>& chosen) {
     for (const size_t call : chosen) calls_[call].call.chosen = choice.config;
     if (choice.config.channels == 0) without_channels_ += chosen.size();
@@ -217,6 +243,7 @@ class LoggedRank {
     });
   }
 
+  // Announces the communicator, then appends the group's calls.
   void AppendGroup(RankSection& section, const std::vector<size_t>& group) const {
     std::vector<ImportedCall> calls;
     for (const size_t call : group) calls.push_back(calls_[call].call);
@@ -242,6 +269,8 @@ class LoggedRank {
   std::vector<size_t> waiting_;               // collectives without a choice, the last ones
 };
 
+// Deals the lines of a log out to ranks. Import makes one for each file. Lines of other programs are passed
+// over, and a log without a single call is an error.
 class LogParser {
  public:
   void Take(std::string_view line) {
@@ -270,7 +299,7 @@ class LogParser {
   }
 
  private:
-  // Texts of processes that were cut may have something in front of the host's name.
+  // The host of a piece. A process that was cut off may have left some text in front of the host's name.
   std::string HostOf(const DebugPiece& piece, bool cut) {
     if (!cut) return *hosts_.insert(std::string(piece.host)).first;
     for (const std::string& host : hosts_) {
@@ -279,6 +308,7 @@ class LogParser {
     return std::string(piece.host);
   }
 
+  // Hands the piece to its rank, as the first kind of line that it can be.
   void TakePiece(const DebugPiece& piece, bool cut) {
     const std::string host = HostOf(piece, cut);
     const auto key = std::tuple(host, piece.process_id, piece.device);
@@ -297,7 +327,7 @@ class LogParser {
       TakeCostTable(piece.text);
   }
 
-  // "NCCL version 2.28.9+cuda12.9", "RCCL version : 2.26.6-Unknown"
+  // Reads "NCCL version 2.28.9+cuda12.9" or "RCCL version : 2.26.6-Unknown".
   void TakeVersion(std::string_view line) {
     constexpr std::string_view kVersion = "CCL version ";
     const size_t at = line.find(kVersion);
@@ -307,7 +337,8 @@ class LogParser {
     if (words.size() > first) library_ = fmt::format("{}CCL {}", line[at - 1], words[first]);
   }
 
-  // "   AllReduce |    25.2/  16.6 |    48.5/ 124.8 | ..." in blocks of three algorithms.
+  // Reads a line of NCCL's cost table: "   AllReduce |    25.2/  16.6 |    48.5/ 124.8 | ..." in blocks of
+  // three algorithms. It goes into the notes only.
   void TakeCostTable(std::string_view text) {
     const size_t bar = text.find('|');
     if (bar == std::string_view::npos || text.find('/') == std::string_view::npos) return;
@@ -329,6 +360,7 @@ class LogParser {
     }
   }
 
+  // The trace of all ranks if they agree, else the rank with most calls alone.
   Imported TogetherOrAlone(const std::vector<const LoggedRank*>& ranks, std::vector<RankSection>& sections) {
     const auto place = std::max_element(ranks.begin(), ranks.end(),
                                         [](const auto* a, const auto* b) { return a->calls() < b->calls(); });
@@ -353,6 +385,7 @@ class LogParser {
     return imported;
   }
 
+  // Says what was left out, and whether replay mirrors the trace.
   void AddNotes(Imported& imported) const {
     uint64_t cut = 0;
     uint64_t strayed = 0;
@@ -384,6 +417,7 @@ class LogParser {
   std::map<Collective, std::string> cost_cells_;
 };
 
+// Recognised by NCCL's prefix of a line.
 class NcclDebug final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-debug"; }

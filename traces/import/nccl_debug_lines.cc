@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lines are split into words; a parser expects its keys in the order in which NCCL prints them. Every number
+// must end where its word ends, so a cut line is not taken for a shorter number.
 #include "traces/import/nccl_debug_lines.h"
 
 #include <algorithm>
@@ -18,7 +20,7 @@ std::string_view WordBefore(std::string_view line, size_t& end) {
   return line.substr(end, stop - end);
 }
 
-// "<host>:<pid>:<tid> [<device>]" that ends at `mark`; `begin` is where it starts.
+// "<host>:<pid>:<tid> [<device>]" that ends at `mark`; `begin` becomes its first byte.
 std::optional<DebugPiece> PrefixBefore(std::string_view line, size_t mark, size_t& begin) {
   begin = mark;
   const std::string_view device = WordBefore(line, begin);
@@ -40,7 +42,7 @@ class KeyedWords {
   explicit KeyedWords(std::string_view text) : words_(Words(text)) {}
 
   std::string_view Word() { return at_ < words_.size() ? words_[at_++] : ""; }
-  // The value if the next word is `key`; empty without moving otherwise.
+  // The value if the next word is `key`; else empty, and the walk does not move.
   std::string_view Value(std::string_view key) {
     if (at_ + 1 >= words_.size() || words_[at_] != key) return "";
     at_ += 2;
@@ -71,11 +73,13 @@ std::optional<uint64_t> Hexadecimal(std::string_view text) {
   return value;
 }
 
+// A pointer as NCCL prints it.
 bool IsPointer(std::string_view text) {
   return text == "(nil)" || (text.starts_with("0x") && Hexadecimal(text));
 }
 
-// The functions of newer releases that are sends and receives for a tuner.
+// The collective of a function's name. Functions of newer releases that NCCL builds of sends and receives are
+// SendRecv for a tuner.
 std::optional<Collective> FunctionOf(std::string_view name) {
   if (const auto collective = ParseCollective(name)) return collective;
   for (const std::string_view exchange : {"AlltoAll", "AllToAll", "AllToAllv", "Gather", "Scatter"}) {
@@ -84,19 +88,21 @@ std::optional<Collective> FunctionOf(std::string_view name) {
   return std::nullopt;
 }
 
+// Passes over the buffers of a call.
 bool TakeBuffers(KeyedWords& words) {
   if (!IsPointer(words.Value("sendbuff")) || !IsPointer(words.Value("recvbuff"))) return false;
   const std::string_view accumulator = words.Value("acc");
   return accumulator.empty() || IsPointer(accumulator);
 }
 
-// "[nranks=8]"
+// The number in "[nranks=8]".
 std::optional<int32_t> BracketedRanks(std::string_view word) {
   constexpr std::string_view kStart = "[nranks=";
   if (!word.starts_with(kStart) || !word.ends_with(']')) return std::nullopt;
   return NumberIn<int32_t>(word.substr(kStart.size(), word.size() - kStart.size() - 1));
 }
 
+// An algorithm by name, or by number before 2.24; the same for a protocol below.
 std::optional<Algorithm> AlgorithmOf(std::string_view text) {
   const auto number = NumberIn<int8_t>(text);
   if (!number) return ParseAlgorithm(text);
@@ -111,7 +117,7 @@ std::optional<Protocol> ProtocolOf(std::string_view text) {
   return static_cast<Protocol>(*number);
 }
 
-// "channel{Lo..Hi}={0..3}" as 4. A cut line would give another number: the closing brace must be there.
+// "channel{Lo..Hi}={0..3}" as 4. A cut line would give another number, so the closing brace must be there.
 std::optional<uint8_t> ChannelsOf(std::string_view text) {
   constexpr std::string_view kStart = "channel{Lo..Hi}={";
   const size_t dots = text.rfind("..");

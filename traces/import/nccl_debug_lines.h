@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What single lines of an NCCL_DEBUG=INFO log say, of NCCL 2.19 to 2.32 and RCCL:
-//   <host>:<pid>:<tid> [<device>] NCCL INFO <text>
-// Several processes that write to one file cut each other's lines: a line may hold the starts of several.
+// The meaning of single lines of an NCCL_DEBUG=INFO log, of NCCL 2.19 to 2.32 and RCCL:
+//     <host>:<pid>:<tid> [<device>] NCCL INFO <text>
+// Several processes that write to one file cut each other's lines, so a line may hold the starts of several.
+// The parsers return nothing for a text that is cut or of another kind.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace dynamiccl {
 
-// Who wrote a piece of a line, and what.
+// The text that one process wrote into a line.
 struct DebugPiece {
   std::string_view host;
   int64_t process_id = 0;
@@ -23,10 +24,11 @@ struct DebugPiece {
   std::string_view text;  // behind "NCCL INFO "
 };
 
-// In their order in the line; all but the last are cut. Empty for lines of other programs.
+// The pieces in their order in the line; all but the last are cut. Empty for lines of other programs. The
+// views point into `line`.
 std::vector<DebugPiece> DebugPieces(std::string_view line);
 
-// SUBSYS COLL: "AllReduce: opCount 1e sendbuff ... stream 0x3d187ce0 [task 0 globalrank 0]".
+// A call, from SUBSYS COLL: "AllReduce: opCount 1e sendbuff ... stream 0x3d187ce0 [task 0 globalrank 0]".
 struct DebugCall {
   Collective collective = Collective::kAllReduce;
   uint64_t operation = 0;  // opCount, equal for the calls of a group
@@ -34,33 +36,35 @@ struct DebugCall {
   int32_t data_type = 0;
   int32_t op = 0;
   int32_t root = 0;
-  std::string_view communicator;  // as printed: "0x3c85b900"
+  std::string_view communicator;  // pointer as printed: "0x3c85b900"
   int32_t n_ranks = 0;
   std::string_view stream;
   int32_t job_rank = -1;  // RCCL's globalrank
 };
 std::optional<DebugCall> ParseDebugCall(std::string_view text);
-// Whether the text begins a call, whole or cut.
+// True if the text begins a call, complete or cut.
 bool BeginsDebugCall(std::string_view text);
 
-// SUBSYS TUNING: "AllReduce: 4 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0}", and before 2.24
-// "4 Bytes -> Algo 1 proto 0 time 25.268644".
+// A choice of NCCL, from SUBSYS TUNING: "AllReduce: 4 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0}",
+// and before 2.24 "4 Bytes -> Algo 1 proto 0 time 25.268644".
 struct DebugChoice {
-  std::optional<Collective> collective;  // not told before 2.22
-  uint64_t bytes = 0;                    // of one rank for AllGather and ReduceScatter in most releases
+  std::optional<Collective> collective;  // missing before 2.22
+  // Bytes of one rank for AllGather and ReduceScatter in most releases, else NCCL's total.
+  uint64_t bytes = 0;
   CollectiveConfig config;
 };
 std::optional<DebugChoice> ParseDebugChoice(std::string_view text);
-// "AllReduce [Symmetric]: 8 Bytes -> Kernel ...", "[Copy Engine]": no tuner is asked.
+// True for choices about which no tuner is asked: "AllReduce [Symmetric]: 8 Bytes -> Kernel ...", "[Copy
+// Engine]".
 bool IsChoiceWithoutTuner(std::string_view text);
 
-// SUBSYS INIT: "... comm 0x28e3fc20 rank 4 nranks 16 cudaDev 4 ... commId 0x6cdf408afa1ed52b - Init START",
-// and "comm 0x.. rank 0 nRanks 16 nNodes 2 ...".
+// A communicator, from SUBSYS INIT: "... comm 0x28e3fc20 rank 4 nranks 16 cudaDev 4 ... commId
+// 0x6cdf408afa1ed52b - Init START", and "comm 0x.. rank 0 nRanks 16 nNodes 2 ...".
 struct DebugCommunicator {
   std::string_view communicator;
   int32_t rank = 0;
   int32_t n_ranks = 0;
-  uint64_t id = 0;      // commId, 0: not in this line
+  uint64_t id = 0;      // commId; 0: not in this line
   int32_t n_nodes = 0;  // 0: not in this line
 };
 std::optional<DebugCommunicator> ParseDebugCommunicator(std::string_view text);

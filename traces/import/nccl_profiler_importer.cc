@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output of profiler plugins that write NCCL's own events: the example plugin's array for Chrome's trace
 // viewer (which ends without "]" when the job was killed, and has words without quotes in old releases), and
-// a variant with one JSON object a line. The time of a collective event is what the host took to enqueue it;
-// the transfer lasts from the first channel's start to the last channel's end.
+// a variant with one JSON object a line.
+//     {"name": "AllReduce", "cat": "COLL", "ph": "b", "ts": 1040.0, "args": {"CommHash": ..., "Rank": 3,
+//      "Count": 1048576, "Datatype": "ncclFloat32", "Algorithm": "RING", "Protocol": "SIMPLE", "nChannels":
+//      2}}
+// The time of a collective event is what the host took to enqueue it. The transfer lasts from the first
+// channel's start to the last channel's end.
 #include <algorithm>
 #include <istream>
 #include <map>
@@ -27,6 +31,7 @@ struct ChannelTimes {
   int64_t gpu_begin = INT64_MAX;
   int64_t gpu_end = INT64_MIN;
 
+  // Adds a channel; GPU times of 0 mean that it has none.
   void Add(int64_t host_from, int64_t host_to, int64_t gpu_from, int64_t gpu_to) {
     ++channels;
     host_begin = std::min(host_begin, host_from);
@@ -36,7 +41,7 @@ struct ChannelTimes {
     gpu_begin = std::min(gpu_begin, gpu_from);
     gpu_end = std::max(gpu_end, gpu_to);
   }
-  // Nanoseconds, -1 without channels.
+  // Nanoseconds from the first start to the last end; -1 without channels.
   int64_t Duration() const {
     if (channels == 0) return -1;
     if (on_gpu == channels) return gpu_end - gpu_begin;
@@ -44,15 +49,16 @@ struct ChannelTimes {
   }
 };
 
-// A call before what the whole file says of its communicator is known.
+// A call whose communicator is not known completely before the whole file was read.
 struct SeenCall {
   ProfiledCall profiled;
-  uint64_t count = 0;
+  uint64_t count = 0;  // elements, as the API's argument
   ChannelTimes times;
-  std::string address;  // of the plugin's event, in the lines
+  std::string address;  // address of the plugin's event, in the form by lines
 };
 
-// What both forms share.
+// The part that both forms share: from an event's fields to a call, and from all calls to a trace. One object
+// reads one file; the path must outlive it. A call with a wrong field ends the import.
 class ProfilerFile {
  public:
   explicit ProfilerFile(const std::string& path) : path_(path) { process_.writer = "nccl-profiler"; }
@@ -60,7 +66,7 @@ class ProfilerFile {
   virtual Result<Imported> Import() = 0;
 
  protected:
-  // The name of the operation, and its fields by the names of this form.
+  // The fields of a call as the file has them; the two forms name them differently. Empty: absent.
   struct Fields {
     std::string_view communicator;
     std::string_view rank;
@@ -73,7 +79,7 @@ class ProfilerFile {
     std::string_view peer;
   };
 
-  // nullopt: what is wrong with the fields stands in `wrong`.
+  // Reads a call. Nothing if a field is wrong; `wrong` then says which.
   std::optional<SeenCall> CallOf(std::string_view function, const Fields& fields, std::string& wrong) {
     const auto collective = ParseCollective(JsonText(function));
     const auto communicator = JsonUnsigned(fields.communicator);
@@ -100,7 +106,8 @@ class ProfilerFile {
     return seen;
   }
 
-  // Sets duration and total bytes, now that all lines are read.
+  // Sets duration and total bytes, now that everything is read. `position` and `unit` name the end of the
+  // file.
   Result<Imported> Finish(uint64_t position, const char* unit) {
     if (calls_.empty()) {
       return MakeError(ErrorKind::kInvalidArgument, "{}: {} {}: no collectives and no sends in this file",
@@ -123,6 +130,7 @@ class ProfilerFile {
   std::vector<SeenCall> calls_;
 
  private:
+  // Root or peer; -1 for other collectives.
   int32_t PeerOf(Collective collective, const Fields& fields) {
     const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
     if (!rooted && collective < Collective::kSendRecv) return -1;
@@ -132,6 +140,7 @@ class ProfilerFile {
     return rooted ? 0 : -1;
   }
 
+  // Fills in what NCCL ran; missing values are counted.
   void FillConfig(const Fields& fields, ImportedCall& call) {
     const auto algorithm = ParseAlgorithm(JsonText(fields.algorithm));
     const auto protocol = ParseProtocol(JsonText(fields.protocol));
@@ -143,6 +152,7 @@ class ProfilerFile {
                    static_cast<uint8_t>(std::clamp<int64_t>(channels.value_or(0), 0, 64))};
   }
 
+  // Total bytes of some collectives need the number of ranks, which the file may not contain.
   void FinishCall(SeenCall& seen) {
     IssuedCall& issued = seen.profiled.call.issued;
     const uint64_t id = seen.profiled.communicator;
@@ -156,11 +166,12 @@ class ProfilerFile {
     process_.calls.push_back(seen.profiled);
   }
 
-  std::map<uint64_t, int32_t> highest_rank_;
-  std::set<uint64_t> unsized_;
+  std::map<uint64_t, int32_t> highest_rank_;  // by communicator
+  std::set<uint64_t> unsized_;                // communicators of unknown size
 };
 
-// Events stand inside the event that they belong to: API call, then collective, then its channels.
+// The array for Chrome's viewer. Events stand inside the event that they belong to: API call, then
+// collective, then its channels.
 class ChromeArray final : public ProfilerFile {
  public:
   using ProfilerFile::ProfilerFile;
@@ -182,6 +193,7 @@ class ChromeArray final : public ProfilerFile {
     return MakeError(ErrorKind::kCorrupt, "{}: byte {}: {}", path_, offset, what);
   }
 
+  // Follows the beginnings ("b") and ends ("e") of events.
   Status TakeEvent(std::string_view text, uint64_t offset) {
     const JsonObject event(text);
     if (event.broken()) return Fail(offset + event.position(), "an event was expected");
@@ -207,6 +219,7 @@ class ChromeArray final : public ProfilerFile {
     return {};
   }
 
+  // Begins a call, with the root of the API call around it.
   Status Begin(const JsonObject& event, uint64_t offset, int64_t time) {
     const JsonObject arguments(event["args"]);
     const JsonObject api(api_);
@@ -223,6 +236,7 @@ class ChromeArray final : public ProfilerFile {
     return {};
   }
 
+  // Adds a channel to the call that is open.
   void TakeChannel(const JsonObject& event, bool begins, int64_t time) {
     if (!open_) return;
     if (begins) {
@@ -238,15 +252,16 @@ class ChromeArray final : public ProfilerFile {
   uint64_t groups_ = 0;
   uint64_t group_ = 0;
   int64_t api_ns_ = -1;
-  std::string api_;  // its arguments
+  std::string api_;  // arguments of the API call around the present event
   int64_t channel_begin_ = 0;
   int64_t gpu_begin_ = 0;
   int64_t gpu_end_ = 0;
   uint64_t copy_engine_ = 0;
-  std::optional<SeenCall> open_;
+  std::optional<SeenCall> open_;  // the call that has begun and not ended
 };
 
-// Events name the event that they belong to by its address, which the plugin uses again for later ones.
+// The form by lines. An event names the event that it belongs to by address, and the plugin uses addresses
+// again, so an address means the last event there that began before.
 class EventLines final : public ProfilerFile {
  public:
   using ProfilerFile::ProfilerFile;
@@ -264,6 +279,7 @@ class EventLines final : public ProfilerFile {
   }
 
  private:
+  // A channel's event, before its call is known.
   struct Channel {
     std::string parent;
     int64_t begin = 0;
@@ -287,11 +303,13 @@ class EventLines final : public ProfilerFile {
     return {};
   }
 
+  // The time at an event's "start" or "stop".
   std::optional<int64_t> TimeOf(const JsonObject& event, const char* end) const {
     const JsonObject stamp(event[end].empty() ? "{}" : event[end]);
     return stamp.broken() ? std::nullopt : JsonMicroseconds(stamp["ts"]);
   }
 
+  // Reads the size of a communicator.
   Status TakeCommunicator(const JsonObject& event, const JsonObject& details) {
     const auto id = JsonUnsigned(event["commId"]);
     const auto n_ranks = JsonInteger(details["nranks"]);
@@ -308,6 +326,7 @@ class EventLines final : public ProfilerFile {
     return {};
   }
 
+  // Numbers a group by its address and time.
   Status TakeGroup(const JsonObject& event) {
     const auto begin = TimeOf(event, "start");
     if (!begin) return Fail("a group without its time");
@@ -315,6 +334,7 @@ class EventLines final : public ProfilerFile {
     return {};
   }
 
+  // Reads a collective, send or receive.
   Status TakeCall(const JsonObject& event, const JsonObject& details) {
     std::string wrong;
     auto seen = CallOf(details["func"],
@@ -333,7 +353,7 @@ class EventLines final : public ProfilerFile {
     return {};
   }
 
-  // A channel is that of the last call at its parent's address that began before it.
+  // A channel belongs to the last call at its parent's address that began before it.
   void AssignChannels() {
     std::map<std::string, std::map<int64_t, SeenCall*>> at;
     for (SeenCall& call : calls_) at[call.address][call.profiled.call.issued.issued_ns] = &call;
@@ -349,6 +369,7 @@ class EventLines final : public ProfilerFile {
     if (stray > 0) process_.notes.push_back(fmt::format("{} channels belong to no call", stray));
   }
 
+  // The same for groups and calls.
   void AssignGroups() {
     for (size_t i = 0; i < calls_.size(); ++i) {
       const auto& begins = group_begins_[in_groups_[i]];
@@ -361,9 +382,10 @@ class EventLines final : public ProfilerFile {
   std::vector<Channel> channels_;
   uint64_t groups_ = 0;
   std::map<std::string, std::map<int64_t, uint64_t>> group_begins_;  // address -> time -> number
-  std::vector<std::string> in_groups_;                               // of calls_, the group's address
+  std::vector<std::string> in_groups_;  // for each of calls_: its group's address
 };
 
+// The first character shows which form a file has.
 class NcclProfiler final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-profiler"; }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output of nccl-tests and rccl-tests of all generations as measurement rows. Columns are found by the names
-// in the table's own header line; where a row has fewer values than columns (old alltoall leaves redop
-// blank), by where the values end. Times are kept, bus bandwidth is not: it is computed with the ring's
-// factor whatever the algorithm.
+// Output of nccl-tests and rccl-tests of all generations as measurement rows:
+//     #  Rank  0 Group  0 Pid 1 on  a device  0 [0x01] NVIDIA H100
+//     #       size         count      type   redop    root     time   algbw   busbw #wrong     time  ...
+//          1048576        262144     float     sum      -1    93.20   11.25   19.69      0    92.80  ...
+// Columns are found by the names in the table's own header line. Where a row has fewer values than columns
+// (old alltoall leaves redop blank), a value belongs to the column below which it ends. Times are kept and
+// bus bandwidth is not: it is computed with the ring's factor whatever the algorithm.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -18,11 +21,13 @@
 namespace dynamiccl {
 namespace {
 
+// A word and where it ends.
 struct Token {
   std::string_view text;
   size_t end = 0;  // offset behind the last character
 };
 
+// The words of a line.
 std::vector<Token> Tokens(std::string_view line) {
   std::vector<Token> tokens;
   size_t begin = 0;
@@ -57,6 +62,7 @@ std::string WithoutTags(std::string line) {
   return line;
 }
 
+// A time; nothing for "N/A" and other words.
 std::optional<float> Microseconds(std::string_view text) {
   float value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -64,12 +70,15 @@ std::optional<float> Microseconds(std::string_view text) {
   return value;
 }
 
-// Reads one file line by line.
+// Reads one file line by line. A file may hold several tables; each gets topologies of its own. A table whose
+// test or number of ranks is not known ends the import; lines of other programs are passed over.
 class TextParser {
  public:
+  // The file's name may name the test, and names topologies.
   explicit TextParser(const std::string& path)
       : path_(path), collective_(TestIn(std::filesystem::path(path).filename().string())) {}
 
+  // Reads a line: the test's name, NCCL's version, a comment or a row. Other lines are passed over.
   Status Take(std::string line) {
     ++line_number_;
     line = WithoutTags(std::move(line));
@@ -122,13 +131,15 @@ class TextParser {
     return {};
   }
 
+  // Forgets the table before.
   void StartTable() {
     columns_.clear();
     hosts_.clear();
     ranks_ = 0;
   }
 
-  // "Rank 0 Group 0 Pid 258918 on nid005446 device 0 [0x01] NVIDIA GH200 120GB"
+  // Counts a rank and reads its host and GPU: "Rank 0 Group 0 Pid 258918 on nid005446 device 0 [0x01] NVIDIA
+  // GH200 120GB".
   void TakeRank(const std::vector<Token>& tokens) {
     ++ranks_;
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
@@ -141,6 +152,7 @@ class TextParser {
     }
   }
 
+  // Reads the header line of a table.
   Status TakeColumns(const std::string& line, size_t hash) {
     columns_.clear();
     for (Token token : Tokens(std::string_view(line).substr(hash + 1))) {
@@ -155,10 +167,12 @@ class TextParser {
     return {};
   }
 
+  // Adds a topology and returns its name.
   std::string AddContext(const std::string& suffix) {
     MeasurementContext context;
     context.topology = std::filesystem::path(path_).stem().string();
-    const size_t earlier = imported_.contexts.size() / 2;  // two contexts a table
+    // A table has two contexts.
+    const size_t earlier = imported_.contexts.size() / 2;
     if (earlier > 0) context.topology += fmt::format(" table {}", earlier + 1);
     context.topology += suffix;
     context.model.fabric.n_ranks = ranks_;
@@ -167,6 +181,7 @@ class TextParser {
     return context.topology;
   }
 
+  // Reads a row. An INFO line may begin with a digit too, and is passed over.
   Status TakeRow(const std::string& line) {
     const auto tokens = Tokens(line);
     if (tokens.size() < 4 || !AllDigits(tokens[0].text)) return {};  // an INFO line that begins with a digit
@@ -197,7 +212,8 @@ class TextParser {
     return times;
   }
 
-  // Columns are right-aligned; a value that ends 4 or more characters off belongs to another column.
+  // The value of a column. Columns are right-aligned, and a value that ends 4 or more characters off belongs
+  // to another column.
   static const Token* NearestTo(size_t end, const std::vector<Token>& tokens) {
     for (const Token& token : tokens) {
       if (token.end + 4 > end && token.end < end + 4) return &token;
@@ -205,6 +221,7 @@ class TextParser {
     return nullptr;
   }
 
+  // Adds a measurement; "N/A" instead of a time is counted.
   void AppendRow(const std::string& topology, uint64_t bytes, std::string_view time) {
     const auto microseconds = Microseconds(time);
     if (!microseconds) {
@@ -232,12 +249,13 @@ class TextParser {
   int32_t ranks_ = 0;
   std::string table_;
   std::string in_place_table_;
-  uint64_t rows_ = 0;  // of the file; each gives one or two measurements
+  uint64_t rows_ = 0;  // rows of the file; each gives one or two measurements
   uint64_t empty_ = 0;
   uint64_t untimed_ = 0;  // "N/A" instead of a time
   MeasurementFile imported_;
 };
 
+// Recognised by the lines above a table of results.
 class NcclTests final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-tests"; }
@@ -257,7 +275,7 @@ class NcclTests final : public TraceImporter {
   }
 
  private:
-  // The first line tells the form.
+  // The first line shows which form the file has.
   static Result<Imported> ImportFrom(std::istream& stream, const std::string& path) {
     if (stream.peek() == '{') return ImportTestJson(stream, path);
     TextParser parser(path);

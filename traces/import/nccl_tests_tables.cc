@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Both forms end in `Results`, where times of the same topology, collective and size become the repeats of
+// one row. In-place results get a topology of their own (" in-place"), so that they are not mixed with the
+// others.
 #include "traces/import/nccl_tests_tables.h"
 
 #include <algorithm>
@@ -16,11 +19,12 @@ namespace {
 
 using Json = nlohmann::json;
 
+// A test by its name without '_' and '-'.
 struct NamedTest {
   std::string_view name;
   Collective collective;
 };
-// Longer names first: "reduce" is part of others.
+// Longer names come first, because "reduce" is part of others.
 constexpr NamedTest kTests[] = {{"reducescatter", Collective::kReduceScatter},
                                 {"allreduce", Collective::kAllReduce},
                                 {"allgather", Collective::kAllGather},
@@ -29,6 +33,7 @@ constexpr NamedTest kTests[] = {{"reducescatter", Collective::kReduceScatter},
                                 {"broadcast", Collective::kBroadcast},
                                 {"reduce", Collective::kReduce}};
 
+// The file's name without folder and extension.
 std::string StemOf(const std::string& path) {
   return std::filesystem::path(path).stem().string();
 }
@@ -40,7 +45,7 @@ class Results {
 
   MeasurementFile& file() { return file_; }
 
-  // Rows of the same topology, collective and bytes become repeats.
+  // Adds a time. Rows of the same topology, collective and bytes become repeats.
   void Append(const MeasurementContext& context, Collective collective, uint64_t bytes, float microseconds) {
     if (known_.insert(context.topology).second) file_.contexts.push_back(context);
     const auto key = std::tuple(context.topology, collective, bytes);
@@ -55,8 +60,11 @@ class Results {
     }
     file_.rows[place->second].microseconds.push_back(microseconds);
   }
+  // From now on rows are not NCCL's own choice.
   void SetForced() { is_default_ = false; }
 
+  // The result, with what the file does not contain. `empty`: rows of 0 bytes; `untimed`: times that are not
+  // there.
   Imported Finish(uint64_t empty, uint64_t untimed) {
     Imported imported;
     const uint64_t rows = file_.rows.size();
@@ -77,6 +85,7 @@ class Results {
   std::map<std::tuple<std::string, Collective, uint64_t>, size_t> row_of_;
 };
 
+// Microseconds from 0 to 11 days.
 bool IsTime(double microseconds) {
   return std::isfinite(microseconds) && microseconds >= 0 && microseconds < 1e12;
 }
@@ -88,6 +97,8 @@ constexpr std::string_view kForcing[] = {
     "NCCL_ALGO=",     "NCCL_PROTO=",    "NCCL_MIN_NCHANNELS=", "NCCL_MAX_NCHANNELS=",
     "NCCL_MIN_CTAS=", "NCCL_MAX_CTAS=", "NCCL_TUNER_PLUGIN="};
 
+// Reads a document of nccl-tests' -J: args, env, devices, results. The document and the path must outlive it.
+// A result without a size ends the import; one without a time is counted.
 class JsonResults {
  public:
   JsonResults(const Json& document, const std::string& path)
@@ -116,7 +127,7 @@ class JsonResults {
                      path_, row, what);
   }
 
-  // The strings of an array, whatever else stands there.
+  // The strings of an array; other values in it are passed over.
   std::vector<std::string> Texts(const char* key) const {
     std::vector<std::string> texts;
     const auto list = document_.find(key);
@@ -127,6 +138,7 @@ class JsonResults {
     return texts;
   }
 
+  // Reads the command, the test's name, NCCL's version, and whether the environment forces choices.
   void TakeRun() {
     std::string& command = results_.file().command;
     for (const std::string& word : Texts("args")) command += (command.empty() ? "" : " ") + word;
@@ -134,7 +146,8 @@ class JsonResults {
     if (!collective_) collective_ = TestIn(StemOf(path_));
     const auto version = document_.find("nccl_version");
     if (version != document_.end() && version->is_number_unsigned()) {
-      const auto code = version->get<uint64_t>();  // 22809 is 2.28.9
+      // 22809 is 2.28.9.
+      const auto code = version->get<uint64_t>();
       results_.file().library = fmt::format("NCCL {}.{}.{}", code / 10000, code / 100 % 100, code % 100);
     }
     for (const std::string& variable : Texts("env")) {
@@ -145,7 +158,8 @@ class JsonResults {
     if (!forced_.empty()) results_.SetForced();
   }
 
-  // In `config` in the releases that write it, at the top in others.
+  // Reads ranks, hosts and the GPU's name. They are in `config` in the releases that write it, at the top in
+  // others.
   Status TakeDevices() {
     const Json* devices = Member(document_, "devices");
     const Json* const config = Member(document_, "config");
@@ -167,6 +181,7 @@ class JsonResults {
     return {};
   }
 
+  // The value of a key; null where it is missing or JSON's null.
   static const Json* Member(const Json& object, const char* key) {
     if (!object.is_object()) return nullptr;
     const auto place = object.find(key);
@@ -185,7 +200,7 @@ class JsonResults {
     return TakeTimes(row, "in_place", " in-place", bytes, number);
   }
 
-  // The single iterations where they are told, else the mean.
+  // Takes the single iterations where they are given, else the mean.
   Status TakeTimes(const Json& row, const std::string& key, const char* suffix, uint64_t bytes,
                    size_t number) {
     const Json* const body = Member(row, key.c_str());
@@ -226,7 +241,9 @@ class JsonResults {
 
 // ---- tables ----
 
+// The columns that the importer knows.
 enum Column { kCollective, kRanks, kNodes, kBytes, kTime, kInPlace, kOutTime, kInTime, kColumns };
+// A column's name; several names may mean the same column.
 struct ColumnName {
   std::string_view name;
   Column column;
@@ -236,9 +253,11 @@ constexpr ColumnName kColumnNames[] = {
     {"nodes", kNodes},           {"bytes", kBytes},     {"size", kBytes},   {"time", kTime},
     {"inplace", kInPlace},       {"oop_us", kOutTime},  {"ip_us", kInTime}, {"oop_time_us", kOutTime},
     {"ip_time_us", kInTime}};
+// Columns whose values tell runs apart.
 constexpr std::string_view kRunColumns[] = {"system", "file", "config", "nccl", "aws_ofi_nccl", "job"};
 
-using Places = std::array<int, kColumns>;  // by Column: its place; -1: not there
+// Place of each Column in a line; -1: not there.
+using Places = std::array<int, kColumns>;
 
 Places PlacesIn(const std::vector<std::string_view>& names) {
   Places places;
@@ -251,11 +270,14 @@ Places PlacesIn(const std::vector<std::string_view>& names) {
   return places;
 }
 
+// True if the columns of a header are enough for results.
 bool AreResults(const Places& places) {
   return places[kCollective] >= 0 && places[kRanks] >= 0 && places[kBytes] >= 0 &&
          (places[kOutTime] >= 0 || (places[kTime] >= 0 && places[kInPlace] >= 0));
 }
 
+// Reads a table line by line. The path must outlive it. The first wrong line ends the import; a time that is
+// missing is counted.
 class TableResults {
  public:
   explicit TableResults(const std::string& path) : path_(path), results_("nccl-tests") {}
@@ -265,7 +287,7 @@ class TableResults {
     if (Trimmed(line).empty()) return {};
     const auto fields = CommaFields(line);
     if (width_ == 0) return TakeHeader(fields);
-    // rccl-tests appends to a file of an earlier run.
+    // rccl-tests appends to a file of an earlier run, with a header of its own.
     if (AreResults(PlacesIn(fields))) return TakeHeader(fields);
     if (fields.size() != width_)
       return Fail(fmt::format("{} fields under {} columns", fields.size(), width_));
@@ -321,6 +343,7 @@ class TableResults {
     return TakeTime(context, *collective, bytes, fields, kInTime, true);
   }
 
+  // The topology of a row, named by the columns that tell runs apart, nodes and ranks.
   Result<MeasurementContext> ContextOf(const std::vector<std::string_view>& fields) {
     DYNAMICCL_TRY(const uint64_t ranks, Number(fields, kRanks, 1 << 20));
     uint64_t nodes = 1;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls are sorted by time and dealt out to sections by rank. On each communicator the calls of one group
+// wait until a call of another group comes.
 #include "traces/import/profiled_process.h"
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 namespace dynamiccl {
 namespace {
 
+// True if some communicator has calls of two ranks.
 bool ShowsSeveralRanks(const std::vector<ProfiledCall>& calls) {
   std::map<uint64_t, int32_t> first;
   return std::any_of(calls.begin(), calls.end(), [&](const ProfiledCall& call) {
@@ -14,7 +17,7 @@ bool ShowsSeveralRanks(const std::vector<ProfiledCall>& calls) {
   });
 }
 
-// One section from the calls of one rank, in order of issue.
+// Builds one section from the calls of one rank, in order of issue.
 class SectionOfRank {
  public:
   SectionOfRank(const ProfiledProcess& process, uint32_t flags)
@@ -43,6 +46,7 @@ class SectionOfRank {
   size_t communicators() const { return section_.communicators(); }
 
  private:
+  // Writes the communicator before its first call; the largest one gives the section's rank.
   void Announce(const ProfiledCall& call) {
     const ProfiledCommunicator& told = process_.communicators.at(call.communicator);
     const CommunicatorInfo info{call.communicator, call.rank, std::max(told.n_ranks, 1),
@@ -53,6 +57,7 @@ class SectionOfRank {
     rank_ = call.rank;
   }
 
+  // Appends the group that waits.
   void Flush(std::vector<ProfiledCall>& waiting) {
     if (waiting.empty()) return;
     std::vector<ImportedCall> group;
@@ -69,6 +74,7 @@ class SectionOfRank {
   int32_t world_ = 0;
 };
 
+// The result, with what the file does not contain.
 Imported WithNotes(ProfiledProcess process, Trace trace, size_t communicators) {
   Imported imported;
   const uint64_t calls = process.calls.size();

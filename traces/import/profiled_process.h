@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profiler inside NCCL saw in one process, as sections of a trace. A process usually drives one GPU:
-// one section. Where a communicator shows several of its ranks in the same process, each rank gets a section.
+// The calls that a profiler inside NCCL saw in one process, as sections of a trace. A process usually drives
+// one GPU and gets one section. Where a communicator shows several of its ranks in the same process, each
+// rank gets a section.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +14,41 @@
 
 namespace dynamiccl {
 
+// One call.
 struct ProfiledCall {
   uint64_t communicator = 0;  // NCCL's id, equal on all ranks
-  int32_t rank = 0;           // in the communicator
+  int32_t rank = 0;           // rank in the communicator
   ImportedCall call;
-  uint64_t group =
-      0;  // collectives of one number that follow each other on a communicator were issued as one
+  // Collectives of one number that follow each other on a communicator were issued as one group. 0: alone.
+  uint64_t group = 0;
 };
 
+// A communicator as far as the file describes it; 0: missing.
 struct ProfiledCommunicator {
-  int32_t n_ranks = 0;  // 0: not told
-  int32_t n_nodes = 0;  // 0: not told
+  int32_t n_ranks = 0;
+  int32_t n_nodes = 0;
 };
 
+// Everything that a reader found in a file.
 struct ProfiledProcess {
   std::string writer;
   std::string host;
   int64_t process_id = 0;
-  uint64_t lost = 0;
+  uint64_t lost = 0;        // calls that the profiler dropped
   bool wall_clock = false;  // the times count from 1970
   std::map<uint64_t, ProfiledCommunicator> communicators;
   std::vector<ProfiledCall> calls;
   std::map<std::string, UnfilledField> unfilled;
   std::vector<std::string> notes;
 
+  // Counts a field that the file does not contain, and what stands in its place.
   void Unfilled(const std::string& field, const std::string& instead, uint64_t count = 1) {
     if (count > 0) unfilled.try_emplace(field, UnfilledField{field, 0, instead}).first->second.count += count;
   }
 };
 
-// Orders the calls by time of issue. A section's rank is that in its largest communicator.
+// Orders the calls by time of issue and builds the trace. The rank of a section is its rank in its largest
+// communicator.
 Imported TraceOfProfiledProcess(ProfiledProcess process);
 
 }  // namespace dynamiccl

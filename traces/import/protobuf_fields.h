@@ -12,20 +12,24 @@ namespace dynamiccl {
 
 enum class ProtobufWire : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
+// One field of a message.
 struct ProtobufField {
   uint64_t number = 0;
   ProtobufWire wire = ProtobufWire::kVarint;
-  uint64_t value = 0;      // of varints and fixed-size fields
-  std::string_view bytes;  // of strings, bytes, packed lists and messages; points into the message
-  uint64_t offset = 0;     // of `bytes`, or of the field, in the file
+  uint64_t value = 0;  // of varints and fixed-size fields
+  // Content of strings, bytes, packed lists and messages; points into the message.
+  std::string_view bytes;
+  // Byte of `bytes`, or of the field, in the file.
+  uint64_t offset = 0;
 };
 
-// Walks over a message that starts at byte `offset` of its file, which errors count from.
+// Walks over a message, which must outlive the walk. `offset` is its first byte in the file; errors count
+// from there.
 class ProtobufFields {
  public:
   ProtobufFields(std::string_view message, uint64_t offset) : message_(message), offset_(offset) {}
 
-  // False at the end of the message.
+  // Reads the next field; false at the end of the message.
   Result<bool> Next(ProtobufField& field);
 
  private:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two tables of names. Collectives are looked up without the prefix "nccl:", without '_' and without what
+// follows a blank.
 #include "traces/import/pytorch_calls.h"
 
 #include <string>
@@ -14,8 +16,8 @@ struct NamedCollective {
   Collective collective;
 };
 
-// Without the decorations "nccl:" and "_". Barriers are AllReduces of one element; what PyTorch builds of
-// sends and receives in a group is SendRecv.
+// A barrier is an AllReduce of one element. Calls that PyTorch builds of sends and receives in a group are
+// SendRecv.
 constexpr NamedCollective kCollectiveNames[] = {
     {"allreduce", Collective::kAllReduce},
     {"allreducecoalesced", Collective::kAllReduce},
@@ -45,7 +47,7 @@ struct NamedDataType {
   std::string_view name;
   DataType type;
 };
-// c10::ScalarType and older C++ spellings.
+// Names of c10::ScalarType and older C++ spellings.
 constexpr NamedDataType kDataTypeNames[] = {
     {"Float", DataType::kFloat32},
     {"float", DataType::kFloat32},

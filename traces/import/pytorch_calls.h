@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How PyTorch's profiler, execution traces and flight recorder name collectives, element types and process
-// groups (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
+// The names that PyTorch's profiler, execution traces and flight recorder give to collectives, element types
+// and process groups (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,17 @@
 
 namespace dynamiccl {
 
-// "allreduce", "nccl:all_reduce", "_allgather_base", "nccl:send 0->1" ...; nullopt for what moves no data
-// ("wait", "init", "coalesced"), for other backends ("gloo:all_reduce") and for unknown names.
+// The collective of "allreduce", "nccl:all_reduce", "_allgather_base", "nccl:send 0->1" and so on. Nothing
+// for names that move no data ("wait", "init", "coalesced"), for other backends ("gloo:all_reduce") and for
+// unknown names.
 std::optional<Collective> CollectiveOfPyTorch(std::string_view name);
 
-// c10::ScalarType ("BFloat16") and the C++ spellings of older releases ("c10::Half", "long int").
+// The type of a c10::ScalarType ("BFloat16") or of the C++ spellings of older releases ("c10::Half", "long
+// int").
 std::optional<DataType> DataTypeOfPyTorch(std::string_view name);
 
-// An id for a process group, equal on all ranks of the job: they all know its name and members.
+// An id for a process group. It is equal on all ranks of the job, because all of them know its name and
+// members.
 uint64_t IdOfProcessGroup(std::string_view name, const std::vector<int64_t>& ranks);
 
 }  // namespace dynamiccl

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch host execution traces (ExecutionTraceObserver, what et_replay reads) as single-rank traces. Calls
-// are the record_param_comms nodes, in order of their ids; such a trace has no times. Two layouts: from
-// schema 1.0.3 on, attributes and a table of process groups; before, the operator's arguments only, where
-// the group is a bare number.
+// PyTorch host execution traces (ExecutionTraceObserver, which et_replay reads) as single-rank traces. Calls
+// are the record_param_comms nodes, in order of their ids; such a trace has no times. There are two layouts.
+// From schema 1.0.3 on, nodes have attributes and there is a table of process groups:
+//     {"id": 12, "name": "record_param_comms", "inputs": {"values": [...], "shapes": [...], "types": [...]},
+//      "attrs": [{"name": "collective_name", "value": "allreduce"}, {"name": "pg_name", "value": "0"}, ...]}
+// Before that, nodes have the operator's arguments only, where the group is a bare number.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,10 +18,12 @@
 namespace dynamiccl {
 namespace {
 
+// Names of the nodes that matter.
 constexpr std::string_view kCommNode = "record_param_comms";
 constexpr std::string_view kGroupsNode = "## process_group:init ##";
 constexpr std::string_view kStepNode = "ProfilerStep#";
 
+// A call as the trace has it.
 struct CommNode {
   int64_t id = 0;
   std::string group;
@@ -27,15 +31,17 @@ struct CommNode {
   std::optional<DataType> type;
   std::optional<int64_t> in_elements;
   std::optional<int64_t> out_elements;
-  int64_t rank = -1;  // root of a broadcast or reduce, peer of a send or receive, else this rank in the group
+  // Root of a broadcast or reduce, peer of a send or receive, else this rank in the group.
+  int64_t rank = -1;
   int64_t group_size = 0;
   int64_t rank_start = -1;
   int64_t rank_stride = -1;
 };
 
+// A process group.
 struct ProcessGroup {
   int64_t size = 0;
-  std::vector<int64_t> ranks;  // empty: all of the job
+  std::vector<int64_t> ranks;  // empty: all ranks of the job
 };
 
 struct StepNode {
@@ -50,6 +56,7 @@ struct Arguments {
   const Json& types;
 };
 
+// `inputs_or_outputs` is "inputs" or "outputs".
 Arguments ArgumentsOf(const Json& node, const char* inputs_or_outputs) {
   const std::string name = inputs_or_outputs;
   const Json& field = FieldOf(node, inputs_or_outputs);
@@ -59,7 +66,7 @@ Arguments ArgumentsOf(const Json& node, const char* inputs_or_outputs) {
 }
 
 // The first argument of type String is the collective's name. Before it stand tensors, sequence number, group
-// and rank; behind it, split sizes and the group's first rank, stride and size.
+// and rank; behind it, split sizes and the group's first rank, stride and size. 0: there is none.
 size_t PlaceOfName(const Arguments& inputs) {
   if (!inputs.values.is_array() || !inputs.types.is_array()) return 0;
   const size_t count = std::min(inputs.values.size(), inputs.types.size());
@@ -69,6 +76,7 @@ size_t PlaceOfName(const Arguments& inputs) {
   return 0;
 }
 
+// An element of an array; null where there is none.
 const Json& At(const Json& list, size_t index) {
   static const Json null;
   return list.is_array() && index < list.size() ? list[index] : null;
@@ -84,6 +92,7 @@ std::optional<DataType> TypeOfTensors(const Json& types) {
   return DataTypeOfPyTorch(std::string_view(text).substr(begin, text.find(')', begin) - begin));
 }
 
+// The elements of the first `tensors` arguments.
 std::optional<int64_t> ElementsOfTensors(const Arguments& arguments, size_t tensors) {
   if (!arguments.shapes.is_array()) return std::nullopt;
   Json shapes = Json::array();
@@ -92,6 +101,8 @@ std::optional<int64_t> ElementsOfTensors(const Arguments& arguments, size_t tens
   return ElementsOfShapes(shapes);
 }
 
+// Reads one trace and builds its section. The path must outlive it. Nodes that move no data are counted and
+// left out; broken JSON ends the import.
 class ExecutionTrace {
  public:
   explicit ExecutionTrace(const std::string& path) : path_(path) {}
@@ -118,6 +129,7 @@ class ExecutionTrace {
   }
 
  private:
+  // Looks at a node's name first: most nodes are not parsed.
   Status TakeNode(std::string_view text, uint64_t offset) {
     std::string_view name;
     JsonMembers members(text);
@@ -148,7 +160,7 @@ class ExecutionTrace {
         std::max<int64_t>(JsonInteger(name.substr(kStepNode.size())).value_or(0), 0));
   }
 
-  // The table is JSON inside a string.
+  // Reads the table of process groups, which is JSON inside a string.
   void TakeGroups(const Json& node) {
     const Json& text = At(ArgumentsOf(node, "inputs").values, 0);
     if (!text.is_string()) return;
@@ -163,6 +175,7 @@ class ExecutionTrace {
     }
   }
 
+  // Reads a call; attributes are preferred to arguments.
   void TakeComm(const Json& node) {
     Json attributes = Json::object();
     for (const Json& attribute : FieldOf(node, "attrs").is_array() ? FieldOf(node, "attrs") : Json::array())
@@ -184,6 +197,7 @@ class ExecutionTrace {
     comms_.push_back(std::move(comm));
   }
 
+  // Fills in type and elements.
   static void FillShape(const Json& attributes, const Arguments& inputs, const Arguments& outputs,
                         size_t place, CommNode& comm) {
     comm.type = DataTypeOfPyTorch(TextOf(attributes, "dtype"));
@@ -194,6 +208,8 @@ class ExecutionTrace {
     if (!comm.out_elements) comm.out_elements = ElementsOfTensors(outputs, SIZE_MAX);
   }
 
+  // Fills in rank and group. Without a name the group is numbered by its first use: its address means
+  // something in that process only, but ranks agree on which group came first.
   void FillGroup(const Json& attributes, const Arguments& inputs, size_t place, CommNode& comm) {
     if (place >= 1) comm.rank = IntegerIn(At(inputs.values, place - 1)).value_or(-1);
     comm.group_size = IntegerOf(attributes, "pg_size", IntegerIn(At(inputs.values, place + 5)).value_or(0));
@@ -203,7 +219,7 @@ class ExecutionTrace {
       comm.group = TextOf(attributes, "pg_name");
       return;
     }
-    // A number that means something in that process only: ranks agree on which group came first.
+    // The group's address, two places before the name.
     const int64_t address = place >= 2 ? IntegerIn(At(inputs.values, place - 2)).value_or(0) : 0;
     const auto number = addresses_.try_emplace(address, addresses_.size()).first->second;
     comm.group = fmt::format("unnamed {}", number);
@@ -214,11 +230,13 @@ class ExecutionTrace {
 
   // ---- conversion ----
 
+  // True where CommNode::rank is not this rank.
   static bool RankIsRootOrPeer(Collective collective) {
     return collective == Collective::kBroadcast || collective == Collective::kReduce ||
            collective == Collective::kSend || collective == Collective::kRecv;
   }
 
+  // Orders calls and steps by id, which is the order of issue.
   Imported Convert() {
     std::stable_sort(comms_.begin(), comms_.end(),
                      [](const CommNode& a, const CommNode& b) { return a.id < b.id; });
@@ -236,10 +254,12 @@ class ExecutionTrace {
     return Finish();
   }
 
+  // Marks a training step, 1 ms after the call before it.
   void AppendStep(const StepNode& step) {
     section_.AppendStep({.marked_ns = now_ns_ += kUntimedStepNs, .step = step.step});
   }
 
+  // Appends one call, 1 ms after the one before it.
   void AppendCall(const CommNode& comm) {
     now_ns_ += kUntimedStepNs;
     const CommunicatorInfo info = InfoOf(comm);
@@ -258,6 +278,7 @@ class ExecutionTrace {
     section_.Append(communicator, call);
   }
 
+  // The communicator of a call. The largest group gives the section's rank and world.
   CommunicatorInfo InfoOf(const CommNode& comm) {
     const ProcessGroup& group = groups_[comm.group];
     int64_t size = comm.group_size > 0 ? comm.group_size : group.size;
@@ -275,6 +296,7 @@ class ExecutionTrace {
             1};
   }
 
+  // The rank in the job of a rank in the group.
   static int64_t GlobalRank(const CommNode& comm, const ProcessGroup& group, int64_t rank) {
     if (static_cast<size_t>(rank) < group.ranks.size()) return group.ranks[static_cast<size_t>(rank)];
     const bool strided = comm.rank_start >= 0 && comm.rank_start <= INT16_MAX && comm.rank_stride > 0 &&
@@ -282,6 +304,7 @@ class ExecutionTrace {
     return strided ? comm.rank_start + rank * comm.rank_stride : rank;
   }
 
+  // NCCL's total; 0 where the sizes are unknown.
   uint64_t BytesOf(const CommNode& comm, DataType type, int32_t n_ranks) {
     const bool gathers = comm.collective == Collective::kAllGather;
     const bool by_output = gathers || comm.collective == Collective::kRecv;
@@ -328,6 +351,7 @@ class ExecutionTrace {
   RankSection section_{"pytorch-et", kTraceMirrored};
 };
 
+// Recognised by its keys, and by the absence of a Chrome trace's.
 class PyTorchEt final : public TraceImporter {
  public:
   std::string_view name() const override { return "pytorch-et"; }

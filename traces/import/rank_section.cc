@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Records are appended as calls come and sorted by time at the end. The sort is stable, so records of one
+// moment keep their order.
 #include "traces/import/rank_section.h"
 
 #include <algorithm>
@@ -30,7 +32,7 @@ void RankSection::AppendGroup(uint32_t communicator, std::span<const ImportedCal
     return call.issued.call.collective < Collective::kSendRecv;
   };
   const auto collectives = static_cast<size_t>(std::count_if(calls.begin(), calls.end(), is_collective));
-  uint16_t next_index[2] = {};  // of peers, of collectives
+  uint16_t next_index[2] = {};  // index 0: sends and receives, 1: collectives
   for (ImportedCall call : calls) {
     const bool collective = is_collective(call);
     CollectiveCall& shape = call.issued.call;

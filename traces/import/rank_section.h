@@ -15,26 +15,30 @@
 
 namespace dynamiccl {
 
-// What a file tells of one call. Of `issued`, call number, place in the group and ranks are filled in later.
+// A call as a file describes it. The section fills in call number, place in the group and number of ranks of
+// `issued`.
 struct ImportedCall {
-  IssuedCall issued;        // duration_ns -1: not told
-  CollectiveConfig chosen;  // what the library ran, where the file tells it
+  IssuedCall issued;        // duration_ns -1: the file has none
+  CollectiveConfig chosen;  // what the library ran, where the file names it
   uint32_t stream = 0;
 };
 
+// Builds one section; one thread, used by one importer for one file. It also counts the fields that the file
+// does not contain, so that every importer reports them alike.
 class RankSection {
  public:
-  // `writer` names the format. The section is marked as imported; `flags` are TraceFlags besides.
+  // `writer` names the format. The section is marked as imported; `flags` are further TraceFlags.
   RankSection(std::string_view writer, uint32_t flags);
 
+  // For rank, world, host and other descriptions.
   TraceSection& section() { return section_; }
 
-  // The number of the communicator that the file names by `key`. The first call announces it as `info`, just
-  // before `now_ns`; later ones ignore both.
+  // Returns the number of the communicator that the file names by `key`. The first call announces it as
+  // `info`, just before `now_ns`; later calls ignore both.
   uint32_t Communicator(const std::string& key, const CommunicatorInfo& info, int64_t now_ns);
 
-  // Calls of one group on one communicator. Only collectives advance the communicator's call number, see
-  // CollectiveCall::call_number.
+  // Appends the calls of one group on one communicator. Only collectives advance the communicator's call
+  // number, see CollectiveCall::call_number.
   void AppendGroup(uint32_t communicator, std::span<const ImportedCall> calls);
   void Append(uint32_t communicator, const ImportedCall& call) { AppendGroup(communicator, {&call, 1}); }
   void AppendStep(const StepView& step);
@@ -42,14 +46,16 @@ class RankSection {
   uint64_t calls() const { return calls_; }
   size_t communicators() const { return infos_.size(); }
 
-  // Counts a field that a call or communicator does not tell.
+  // Counts a field that a call or communicator does not have. `instead`: what stands there now.
   void Unfilled(const std::string& field, const std::string& instead, uint64_t count = 1);
 
-  // The section closed at its last call. Call once.
+  // Returns the section, sorted by time and closed at its last call. Call this once.
   TraceSection Finish();
+  // All counted fields, by name.
   std::vector<UnfilledField> TakeUnfilled() const;
 
  private:
+  // Writes the library's choice as a tuner's answer.
   void AppendDecision(uint32_t communicator, const ImportedCall& call);
   void Append(TraceRecord record);
 
@@ -61,14 +67,15 @@ class RankSection {
   uint64_t calls_ = 0;
 };
 
-// What stands for a type that the file does not tell: float, or uint8 where the bytes are no multiple of 4.
+// The type that stands for one that the file does not name: float, or uint8 where the bytes are no multiple
+// of 4.
 DataType UntoldType(uint64_t bytes);
 inline constexpr char kUntoldTypeText[] = "float, or uint8 where 4 does not divide the bytes";
 
-// An id for a communicator of which the file tells only a name: equal on all ranks that know the name.
+// An id for a communicator of which the file has only a name: equal on all ranks that know the name.
 uint64_t IdOfName(std::string_view name);
 
-// Calls of files without times stand this far apart.
+// Nanoseconds between calls of files without times.
 inline constexpr int64_t kUntimedStepNs = 1'000'000;
 
 }  // namespace dynamiccl

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads of ASTRA-sim 1 and SimAI as single-rank traces of one pass: a line with the parallelism, a line
-// with the number of layers, then a layer a line in 12 columns: name, dependency, and for forward, input
-// gradient and weight gradient each computation (ns), collective and bytes; last the update (ns). The calls
-// of a pass are those of the simulator: forward layer by layer, then backward from the last layer.
+// Workloads of ASTRA-sim 1 and SimAI as single-rank traces of one pass:
+//     HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 ep: 2 pp: 1 all_gpus: 16 checkpoints: 0
+//     <number of layers>
+//     <name> <dependency> <ns> <collective> <bytes>  <ns> <collective> <bytes>  <ns> <collective> <bytes>
+//     <ns>
+// A layer has computation, collective and bytes for forward, input gradient and weight gradient each, and
+// last the update. The calls of a pass are those of the simulator: forward layer by layer, then backward from
+// the last layer.
 #include <algorithm>
 #include <array>
 #include <istream>
@@ -15,10 +19,12 @@ namespace dynamiccl {
 namespace {
 
 constexpr size_t kColumns = 12;
-constexpr uint64_t kMaxNs = uint64_t{1} << 53;  // 104 days: more in one column is damage
+// Nanoseconds or bytes of one column at most: 104 days, more is damage.
+constexpr uint64_t kMaxNs = uint64_t{1} << 53;
 
-// Where ASTRA-sim runs the weight gradient of a layer before its input gradient.
+// Policies for which ASTRA-sim runs the weight gradient of a layer before its input gradient.
 constexpr std::string_view kWeightGradientFirst[] = {"DATA"};
+// The parallelisms that a file may begin with.
 constexpr std::string_view kPolicies[] = {"DATA",
                                           "MODEL",
                                           "HYBRID_DATA_MODEL",
@@ -41,6 +47,7 @@ constexpr NamedCollective kCollectives[] = {
     {"BROADCAST", Collective::kBroadcast},
 };
 
+// One of the three parts of a layer.
 struct Part {
   uint64_t compute_ns = 0;
   bool communicates = false;
@@ -51,24 +58,30 @@ struct Part {
 
 enum PartOfLayer { kForwardPart, kInputGradient, kWeightGradient, kParts };
 
+// One line of the file.
 struct Layer {
   std::array<Part, kParts> parts;
   uint64_t update_ns = 0;
 };
 
+// A parsed file.
 struct Workload {
   std::string policy;
-  std::map<std::string, uint64_t, std::less<>> sizes;  // of the header line, by their names
+  std::map<std::string, uint64_t, std::less<>> sizes;  // the numbers of the header line, by their names
   std::vector<Layer> layers;
 
+  // A number of the header line; 0 where it is missing.
   uint64_t size(std::string_view key) const {
     const auto place = sizes.find(key);
     return place == sizes.end() ? 0 : place->second;
   }
 };
 
+// Reads the lines of a file. The first line that does not parse, and another number of layers than promised,
+// end the import.
 class WorkloadParser {
  public:
+  // Reads a whole file; the number of layers must be the one that line 2 gives.
   Result<Workload> Read(std::istream& stream) {
     for (std::string line; std::getline(stream, line);) {
       ++line_number_;
@@ -96,7 +109,7 @@ class WorkloadParser {
     return {};
   }
 
-  // "POLICY key: number key: number ..."; pp_comm stands without a colon in some releases.
+  // Reads "POLICY key: number key: number ..."; pp_comm stands without a colon in some releases.
   Status TakeHeader(const std::vector<std::string_view>& words) {
     workload_.policy = words[0];
     if (std::find(std::begin(kPolicies), std::end(kPolicies), words[0]) == std::end(kPolicies))
@@ -124,6 +137,7 @@ class WorkloadParser {
     return {};
   }
 
+  // Reads the three columns from `first` on. A suffix of the collective names another group than `group`.
   Result<Part> PartOf(const std::vector<std::string_view>& words, size_t first,
                       std::string_view group) const {
     Part part;
@@ -158,10 +172,12 @@ class WorkloadParser {
   uint64_t expected_layers_ = 0;
 };
 
+// Builds the section: time passes by computation alone.
 class Conversion {
  public:
   explicit Conversion(const Workload& workload) : workload_(workload), section_("simai", kTraceMirrored) {}
 
+  // Builds the section.
   Imported Run() {
     section_.section().rank = 0;
     section_.section().world =
@@ -179,7 +195,7 @@ class Conversion {
   }
 
  private:
-  // 0: the header does not tell it.
+  // Ranks of a group, from the sizes of the header; 0: the header does not give them.
   uint64_t RanksOf(const std::string& group) const {
     const uint64_t tensor = workload_.size("model_parallel_NPU_group");
     const uint64_t expert = std::max<uint64_t>(workload_.size("ep"), 1);
@@ -192,6 +208,7 @@ class Conversion {
     return group == "dp" ? data : data / expert;
   }
 
+  // The communicator of a group; its size is 1 where the header does not give it.
   uint32_t GroupOf(const std::string& group) {
     const uint64_t ranks = RanksOf(group);
     const bool told = ranks > 0 && ranks <= UINT16_MAX;
@@ -205,6 +222,7 @@ class Conversion {
     return number;
   }
 
+  // Lets the part's computation pass, then issues its collective.
   void Append(const Part& part, Phase phase) {
     now_ns_ += static_cast<int64_t>(part.compute_ns);
     if (!part.communicates) return;
@@ -243,6 +261,7 @@ class Conversion {
   int64_t now_ns_ = 1;
 };
 
+// Recognised by its first word.
 class SimAi final : public TraceImporter {
  public:
   std::string_view name() const override { return "simai"; }

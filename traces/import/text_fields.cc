@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Blanks are spaces, tabs and carriage returns, so lines of Windows files need no care.
 #include "traces/import/text_fields.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 
-// Where the field that begins at the line's start ends: at a comma outside quotes.
+// The end of the field at the line's start: a comma outside quotes, or the line's end.
 size_t FieldEnd(std::string_view line) {
   const size_t first = line.find_first_not_of(kBlanks);
   if (first == std::string_view::npos || line[first] != '"') return std::min(line.find(','), line.size());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of text taken apart: comma-separated fields, words, numbers.
+// Lines of text taken apart: comma-separated fields, words, numbers. Views point into the text that is passed
+// in.
 #pragma once
 
 #include <charconv>
@@ -9,12 +10,14 @@
 
 namespace dynamiccl {
 
+// The text without blanks around it.
 std::string_view Trimmed(std::string_view text);
 
-// Trimmed fields of a comma-separated line. A field in double quotes may hold commas and loses the quotes.
+// The trimmed fields of a comma-separated line. A field in double quotes may hold commas and loses the
+// quotes; a quote inside such a field is not supported.
 std::vector<std::string_view> CommaFields(std::string_view line);
 
-// What stands between blanks.
+// The words between blanks.
 std::vector<std::string_view> Words(std::string_view line);
 
 // The whole of `text` as a number.

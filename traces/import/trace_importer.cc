@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of importers, and the choice of one by name or by a file's first bytes.
 #include "traces/import/trace_importer.h"
 
 #include <algorithm>
@@ -10,8 +11,10 @@
 namespace dynamiccl {
 namespace {
 
+// Decompressed bytes that importers see when they are asked whether they recognise a file.
 constexpr size_t kHeadBytes = 64 * 1024;
 
+// The names of all formats, for messages.
 std::string KnownFormats() {
   std::string names;
   for (const TraceImporter* importer : AllImporters()) {
@@ -20,7 +23,8 @@ std::string KnownFormats() {
   return names;
 }
 
-// A file that a reader of traces takes as it is: binary, archived, or as JSON lines.
+// True for a file that needs no import, because readers of traces take it as it is: binary, archived, or JSON
+// lines.
 bool IsOurs(const std::string& head) {
   return head.starts_with(std::string_view(kTraceMagic, sizeof(kTraceMagic))) ||
          IsTraceArchive(std::as_bytes(std::span(head))) || head.starts_with(R"({"magic":"dynamiccl-trace")");

@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// A field that the file does not tell, for `count` of the calls or rows; `instead` says what stands there
+// A field that the file does not contain, for `count` of the calls or rows. `instead` says what stands there
 // now.
 struct UnfilledField {
   std::string field;
@@ -26,7 +26,7 @@ struct UnfilledField {
   friend bool operator==(const UnfilledField&, const UnfilledField&) = default;
 };
 
-// Exactly one of trace and measurements is set.
+// The result of an import: either a trace or measurements.
 struct Imported {
   std::optional<Trace> trace;
   std::optional<MeasurementFile> measurements;
@@ -34,26 +34,28 @@ struct Imported {
   std::vector<std::string> notes;  // what was left out, and why
 };
 
+// One format. Importers have no state, so any thread may use them.
 class TraceImporter {
  public:
   virtual ~TraceImporter() = default;
-  // As `dynamiccl trace import --from` spells it: "kineto".
+  // The name as `dynamiccl trace import --from` spells it: "kineto".
   virtual std::string_view name() const = 0;
   // One line for the help.
   virtual std::string_view sentence() const = 0;
-  // Whether a file that begins with `head` (up to 64 KiB, decompressed) looks like this format.
+  // True if a file that begins with `head` (up to 64 KiB, decompressed) looks like this format.
   virtual bool Recognises(std::string_view head) const = 0;
-  // Reads plain or gzipped files. Errors name the file and the byte or line.
+  // Reads a plain or gzipped file. Errors name the file and the byte or line. A field that is missing is no
+  // error: it is reported in Imported::unfilled.
   virtual Result<Imported> Import(const std::string& path) const = 0;
 };
 
 // Every importer, in the order in which they are asked whether they recognise a file.
 std::span<const TraceImporter* const> AllImporters();
 
-// With the importer of that name, or with the first that recognises the file when `format` is empty.
+// Imports with the importer of that name, or with the first that recognises the file when `format` is empty.
 Result<Imported> ImportFile(const std::string& path, const std::string& format);
 
-// The rows of AllImporters.
+// The importers, each in a file of its own.
 const TraceImporter& KinetoImporter();
 const TraceImporter& NcclTestsImporter();
 const TraceImporter& ConfigTableImporter();

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of stores for one record, so that a reader after SIGKILL is never deceived: commit = 0, head + 1,
-// body, commit. A record between head's increment and its commit is torn, and there is at most one a thread.
+// Order of stores for one record, so that a reader after SIGKILL is never deceived:
+//   1. commit = 0
+//   2. head + 1
+//   3. the body and its checksum
+//   4. commit = kCommitMark
+// A record between step 2 and step 4 is torn, and there is at most one a thread. A thread finds its ring
+// through a thread_local pointer that carries the recorder's key.
 #include "traces/record/recorder.h"
 
 #include <fcntl.h>
@@ -23,24 +28,28 @@
 namespace dynamiccl {
 namespace {
 
+// Records ahead of the present one whose cache line is fetched for writing.
 constexpr uint64_t kPrefetchedRecords = 4;
 
 std::atomic<uint64_t> g_next_key{1};
-std::atomic<uint64_t> g_generation{1};  // of the process: a forked child has the next one
+// Generation of the process; a forked child has the next one.
+std::atomic<uint64_t> g_generation{1};
 
+// A thread's ring and the recorder to which it belongs.
 struct CachedRing {
   uint64_t key = 0;
   void* ring = nullptr;
 };
 thread_local CachedRing t_cached;
 
-// The child has one thread, the one that forked: forgetting its ring sends its next Append to the slow path,
+// The child has one thread, the one that forked. Without its cached ring its next Append takes the slow path,
 // which sees the new generation.
 void AfterForkInChild() {
   g_generation.fetch_add(1, std::memory_order_relaxed);
   t_cached = {};
 }
 
+// Handlers cannot be removed, so the process registers one for all recorders.
 void RegisterForkHandlerOnce() {
   static const int registered = ::pthread_atfork(nullptr, nullptr, AfterForkInChild);
   (void)registered;
@@ -50,6 +59,7 @@ int64_t ThreadId() {
   return ::syscall(SYS_gettid);
 }
 
+// Signal 0 checks whether the thread exists.
 bool ThreadEnded(int64_t thread_id) {
   return ::syscall(SYS_tgkill, ::getpid(), thread_id, 0) != 0 && errno == ESRCH;
 }
@@ -59,6 +69,7 @@ void CopyText(char (&field)[N], const std::string& text) {
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));
 }
 
+// The same moment on both clocks, as near as two calls allow.
 ClockAnchor Anchor() {
   return {MonotonicNanoseconds(), RealtimeNanoseconds()};
 }
@@ -69,14 +80,15 @@ size_t RoundToPages(size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-// All but checksum and commit. The record was written a few instructions ago, in words: to be read in larger
-// pieces, it would have to have reached the cache first.
+// Copies everything but checksum and commit. The record was written a few instructions ago, in words. A read
+// in larger pieces would have to wait until those words have reached the cache.
 void CopyBody(const TraceRecord& record, TraceRecord& slot) {
   static_assert(offsetof(TraceRecord, checksum) % sizeof(uint64_t) == 0);
   for (size_t at = 0; at < offsetof(TraceRecord, checksum); at += sizeof(uint64_t)) {
     std::memcpy(reinterpret_cast<char*>(&slot) + at, reinterpret_cast<const char*>(&record) + at,
                 sizeof(uint64_t));
-    asm volatile("" ::: "memory");  // or the compiler makes larger pieces of it
+    // Without this barrier the compiler would join the words into larger pieces.
+    asm volatile("" ::: "memory");
   }
 }
 
@@ -85,7 +97,7 @@ void CopyBody(const TraceRecord& record, TraceRecord& slot) {
                                   const TraceRecord& record) {
   const uint64_t position = segment.head;
   TraceRecord* const slot = records + (position & mask);
-  // The line of a record to come, so that storing it does not wait for memory.
+  // Fetches the line of a record to come, so that storing it does not wait for memory.
   __builtin_prefetch(records + ((position + kPrefetchedRecords) & mask), /*for writing*/ 1);
   std::atomic_ref commit(slot->commit);
   commit.store(0, std::memory_order_relaxed);
@@ -126,6 +138,7 @@ Status Recorder::CreateFile(const RecorderOptions& options) {
   return {};
 }
 
+// The checksum covers everything before it and is computed last.
 void Recorder::FillHeader(const RecorderOptions& options) {
   TraceHeader& header = *header_;
   std::memcpy(header.magic, kTraceMagic, sizeof(kTraceMagic));
@@ -171,6 +184,7 @@ bool Recorder::InForkedChild() const {
   Ring* const ring = ThisThreadsRing();
   if (ring == nullptr) return;
   auto* const place = reinterpret_cast<std::byte*>(&ring->segment->inside);
+  // The last word holds `what`, so a reader that sees it sees the whole mark.
   for (size_t i = 0; i + 1 < mark.size(); ++i)
     std::memcpy(place + i * sizeof(uint64_t), &mark[i], sizeof(uint64_t));
   auto& last = *reinterpret_cast<uint64_t*>(place + (mark.size() - 1) * sizeof(uint64_t));
@@ -206,7 +220,7 @@ void Recorder::SetDuration(const Slot& slot, DurationSource source, int64_t nano
   if (slot.record == nullptr || InForkedChild()) return;
   const auto head =
       std::atomic_ref(const_cast<uint64_t&>(slot.segment->head)).load(std::memory_order_acquire);
-  // 16 records of distance: the owner may be appending while this thread writes.
+  // 16 records of distance, because the owner may be appending while this thread writes.
   if (head > slot.position + mask_ - 16) return;
   std::atomic_ref(slot.record->duration_ns).store(SaturatedDuration(nanoseconds), std::memory_order_relaxed);
   std::atomic_ref(slot.record->duration_source)
@@ -228,7 +242,7 @@ Recorder::Ring* Recorder::ThisThreadsRing() noexcept {
   return ring;
 }
 
-// A ring whose thread has ended is taken over: programs that start a thread a step do not grow the file.
+// A ring whose thread has ended is taken over, so programs that start a thread a step do not grow the file.
 Recorder::Ring* Recorder::FindOrMapRing() noexcept {
   const std::lock_guard lock(mutex_);
   const int64_t thread_id = ThreadId();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a job does into a .ctrace file, from inside the job: each thread has an own ring of records in
+// Writes what a job does into a .ctrace file, from inside the job. Each thread has its own ring of records in
 // the mapped file, so everything committed survives SIGKILL of the process. Linked into the object that is
 // loaded into jobs.
 #pragma once
@@ -18,19 +18,20 @@
 
 namespace dynamiccl {
 
+// How a recorder writes.
 struct RecorderOptions {
-  std::string path;  // of the file, already expanded (ExpandPath)
-  uint64_t records_per_thread =
-      262144;           // rounded up to a power of two, 64 to 2^24; the oldest are overwritten
-  int32_t rank = -1;    // of this process in its job, -1 unknown
-  int32_t world = 0;    // 0 unknown
+  std::string path;  // path of the file, already expanded (ExpandPath)
+  // Records of a thread's ring, rounded up to a power of two from 64 to 2^24. The oldest are overwritten.
+  uint64_t records_per_thread = 262144;
+  int32_t rank = -1;    // rank of this process in its job; -1: unknown
+  int32_t world = 0;    // processes in the job; 0: unknown
   std::string library;  // "NCCL 2.28.9"
 };
 
-// One a process. A thread's first Append maps its ring (file allocation, mmap, a lock); every later one takes
-// no lock, allocates nothing and makes no system call. In a forked child, Append and Close do nothing: the
-// file is the parent's. Threads may still append while and after Close runs; they must not while the object
-// is destroyed, so a job's recorder is best never destroyed.
+// One a process. A thread's first Append maps its ring, which takes file allocation, mmap and a lock. Every
+// later Append takes no lock, allocates nothing and makes no system call. In a forked child, Append and Close
+// do nothing, because the file is the parent's. Threads may still append while and after Close runs. They
+// must not while the object is destroyed, so a job's recorder is best never destroyed.
 class Recorder {
  public:
   // Creates or truncates the file. Fails when it cannot be created or the disk is full.
@@ -39,21 +40,22 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
   ~Recorder();
 
-  // Where a record lies, for what is written later. Copyable; default: nowhere.
+  // Where a record lies, for values that are written later. Copyable; a default Slot lies nowhere.
   struct Slot {
     TraceRecord* record = nullptr;
     const SegmentHeader* segment = nullptr;
     uint64_t position = 0;
   };
 
-  // Stores the record; Communicator and CommunicatorEnd go to a table that is never overwritten, under a
-  // lock. Checksum and commit are filled in here. Never fails: without a ring the record is counted as lost.
+  // Stores the record and fills in checksum and commit. Communicator and CommunicatorEnd go to a table that
+  // is never overwritten, under a lock. Never fails: without a ring the record is counted as lost.
   Slot Append(const TraceRecord& record) noexcept;
-  // The calling thread goes into the library, and comes back from it: what it is inside of stays readable
-  // when it never does. As cheap and as safe as Append; of two marks the later one counts.
+  // The calling thread enters the library with `mark`, and leaves it. If it never returns, its mark stays
+  // readable in the file. Both are as cheap and as safe as Append; of two marks the later one counts.
   void Enter(const InsideWords& mark) noexcept;
   void Leave() noexcept;
-  // Adds a duration to a record of any thread; does nothing when the ring has overwritten it since.
+  // Adds a duration in nanoseconds to a record of any thread. Does nothing when the ring has overwritten the
+  // record since.
   void SetDuration(const Slot& slot, DurationSource source, int64_t nanoseconds) noexcept;
   // Marks the file as ended in order. May be called more than once.
   void Close() noexcept;
@@ -69,28 +71,35 @@ class Recorder {
     SegmentHeader* segment = nullptr;
     TraceRecord* records = nullptr;
   };
-  // Communicators that one process can begin and end in a trace: 255 KiB; more are counted as lost.
+  // Communicators that one process can begin and end in a trace: 255 KiB. More are counted as lost.
   static constexpr uint64_t kTableRecords = 4079;
-  // More threads than this that ever call NCCL in one process at a time lose their records (counted).
+  // Threads that may call NCCL in one process at a time; records of more are counted as lost.
   static constexpr uint32_t kMaxRings = 1024;
 
   Recorder() = default;
+  // Creates the file with its header and the table of communicators.
   Status CreateFile(const RecorderOptions& options);
   void FillHeader(const RecorderOptions& options);
   Slot AppendToTable(const TraceRecord& record) noexcept;
   void CountLost() noexcept;
+  // The calling thread's ring; null if it has none and can get none, or in a forked child.
   Ring* ThisThreadsRing() noexcept;
+  // Takes over the ring of a thread that has ended, or maps a new one. Under the lock.
   Ring* FindOrMapRing() noexcept;
+  // Extends the file by a segment and maps it.
   Status MapRing(Ring& ring, int64_t thread_id);
+  // True in a child of the process that opened the file.
   bool InForkedChild() const;
 
   std::string path_;
-  uint64_t key_ = 0;         // unique in the process: which recorder a thread's cached ring belongs to
-  uint64_t generation_ = 0;  // of the process that opened the file
-  uint64_t mask_ = 0;        // records_per_segment - 1
+  // Unique in the process: it says to which recorder a thread's cached ring belongs.
+  uint64_t key_ = 0;
+  // Generation of the process that opened the file; a forked child has the next one.
+  uint64_t generation_ = 0;
+  uint64_t mask_ = 0;  // records_per_segment - 1
   SharedMemory header_memory_;
   TraceHeader* header_ = nullptr;
-  std::mutex mutex_;  // guards the table, rings_ and n_rings_
+  std::mutex mutex_;  // guards table_, rings_ and n_rings_
   Ring table_;
   Ring rings_[kMaxRings];
   uint32_t n_rings_ = 0;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two sources of a plan: the only section of a trace, mirrored, or the section of this rank. Both give the
+// communicators to create and the calls; the window then leaves calls out on all ranks alike.
 #include "traces/replay/replay_plan.h"
 
 #include <algorithm>
@@ -7,20 +9,22 @@
 namespace dynamiccl {
 namespace {
 
-// Where each rank of the job stands in each communicator of the trace.
-using Membership = std::map<uint64_t, std::map<int32_t, int32_t>>;  // id -> rank of the job -> rank inside
+// Place of each rank of the job in each communicator: id -> rank of the job -> rank inside.
+using Membership = std::map<uint64_t, std::map<int32_t, int32_t>>;
 
+// What a rank repeats.
 struct Source {
-  SectionCalls calls;  // of the section that this rank repeats
+  SectionCalls calls;  // calls of the section that this rank repeats
   std::vector<ReplayCommunicator> communicators;
   std::vector<std::string> notes;
 };
 
+// Every rank repeats the only section.
 Result<Source> MirroredSource(const Trace& trace, const std::vector<SectionCalls>& sections, int32_t rank,
                               int32_t world) {
   Source source{sections[0], {}, {"recorded on one rank: every rank issues its calls"}};
   for (const auto& [number, info] : source.calls.communicators) {
-    // A communicator as large as the recorded job, or larger than ours, is ours.
+    // A communicator as large as the recorded job, or larger than this one, becomes the whole job.
     const bool whole = info.n_ranks >= world || info.n_ranks == trace.sections[0].world;
     const int32_t size = whole ? world : info.n_ranks;
     source.communicators.push_back({info.id, size, rank / size, rank % size});
@@ -36,6 +40,7 @@ Result<Source> MirroredSource(const Trace& trace, const std::vector<SectionCalls
   return source;
 }
 
+// Each rank repeats its own section, and every rank of each communicator must be in the trace.
 Result<Source> RecordedSource(const std::vector<SectionCalls>& sections, int32_t rank, int32_t world) {
   const auto recorded = static_cast<int32_t>(sections.size());
   if (recorded != world) {
@@ -65,14 +70,15 @@ Result<Source> RecordedSource(const std::vector<SectionCalls>& sections, int32_t
   return source;
 }
 
-// What a mirrored rank cannot issue: whom it would send to is known for the recorded rank only.
+// False for calls without elements, and for sends and receives of a mirrored rank: the trace has their peers
+// for the recorded rank only.
 bool Replayable(const TraceCall& call, bool mirrored, int32_t n_ranks) {
   const CollectiveCall& c = call.issued.call;
   const bool one_sided = c.collective == Collective::kSend || c.collective == Collective::kRecv;
   return !(mirrored && one_sided) && CountArgument(c, n_ranks) > 0;
 }
 
-// To the group of the call before it where they were issued as one.
+// Appends the call to the group of the call before it where they were issued as one.
 void AppendCall(ReplayPlan& plan, size_t communicator, const TraceCall& call) {
   const bool same_group =
       !plan.groups.empty() && plan.groups.back().communicator == communicator &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank must issue to repeat a trace: a pure function of the trace, so that all ranks plan the same.
+// The calls that one rank must issue to repeat a trace: a pure function of the trace, so that all ranks plan
+// the same.
 #pragma once
 
 #include <cstdint>
@@ -11,40 +12,42 @@
 
 namespace dynamiccl {
 
-// A communicator to create, the same list in the same order on every rank: all ranks of the job split it off
-// with these arguments.
+// A communicator to create. Every rank has the same list in the same order, because all ranks of the job
+// split each of them off with these arguments.
 struct ReplayCommunicator {
   uint64_t id = 0;
   int32_t n_ranks = 1;
-  int32_t color = -1;  // of this rank; -1: not a member
-  int32_t key = 0;     // its rank inside
+  // Colour of this rank in the split; -1: not a member.
+  int32_t color = -1;
+  int32_t key = 0;  // rank of this process inside
 };
 
-// Calls with one call number on one communicator: issued between GroupStart and GroupEnd when there are
-// several.
+// Calls with one call number on one communicator. Several of them are issued between GroupStart and GroupEnd.
 struct ReplayGroup {
   size_t communicator = 0;  // index into ReplayPlan::communicators
   std::vector<TraceCall> calls;
 };
 
+// The plan of one rank.
 struct ReplayPlan {
   std::vector<ReplayCommunicator> communicators;
   std::vector<ReplayGroup> groups;  // in order of issue
-  std::vector<std::string> notes;   // what is not as it was: mirrored, left out
+  std::vector<std::string> notes;   // what is not as it was recorded: mirrored, left out
 };
 
-// Ranks of a replay: `asked`, or where that is 0 as many as the trace has, 2 for a trace of one.
+// Ranks of a replay: `asked`, or where that is 0 as many as the trace has, and 2 for a trace of one.
 int32_t ReplayRanks(const Trace& trace, int32_t asked);
 
 // A trace of one rank is mirrored: every rank issues its calls, and communicators smaller than the job become
-// blocks of neighbouring ranks. A trace of several ranks needs as many ranks as it has.
+// blocks of neighbouring ranks. A trace of several ranks needs as many ranks as it has; another number is an
+// error.
 Result<ReplayPlan> PlanReplay(const Trace& trace, int32_t rank, int32_t world, const ReplayWindow& window);
 
-// The argument `count` of the API function; whole elements per rank, so a total that does not divide is
-// rounded down.
+// Returns the argument `count` of the API function, in elements. These are whole elements per rank, so a
+// total that does not divide is rounded down.
 uint64_t CountArgument(const CollectiveCall& call, int32_t n_ranks);
 
-// Of what was planned, comparable with OperationHash of the recorded section.
+// The hash of the planned calls, comparable with OperationHash of the recorded section.
 uint64_t OperationHash(const ReplayPlan& plan);
 
 }  // namespace dynamiccl

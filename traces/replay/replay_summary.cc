@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One pass over the groups adds each call to the row of its kind; the table shows averages per call.
 #include "traces/replay/replay_summary.h"
 
 #include <map>
@@ -32,6 +33,7 @@ std::vector<ReplayRow> SummarizeReplay(const ReplayPlan& plan, const std::vector
 }
 
 std::string FormatReplayRows(const std::vector<ReplayRow>& rows) {
+  // A time that is not known shows as "-".
   const auto known = [](double microseconds) {
     return microseconds < 0 ? std::string("-") : fmt::format("{:.1f}", microseconds);
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a replay took beside what was recorded, by stage, collective and size class.
+// The time that a replay took beside the recorded time, by stage, collective and size class.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,26 @@
 
 namespace dynamiccl {
 
+// The calls of one stage, collective and size class. Times are in microseconds.
 struct ReplayRow {
-  ZeroStage stage = ZeroStage::kUnknown;  // the program's label
+  ZeroStage stage = ZeroStage::kUnknown;  // as the program labelled it
   Collective collective = Collective::kAllReduce;
   SizeClass size_class;
   uint64_t calls = 0;
   uint64_t bytes = 0;
-  uint64_t recorded_calls = 0;  // of them with a recorded duration
+  uint64_t recorded_calls = 0;  // calls that have a recorded duration
   double recorded_us = 0;       // sum over those
-  double replayed_us = 0;       // sum over all
-  double default_us = -1;  // of one call of this kind in a sweep, the library's own choice; -1: not known
-  double best_us = -1;     // likewise with the best config
+  double replayed_us = 0;       // sum over all calls
+  // Time of one such call in a sweep, with the library's own choice and with the best config; -1: not known.
+  double default_us = -1;
+  double best_us = -1;
 };
 
-// `group_us[i]` is how long plan.groups[i] took; calls of one group share its time by their bytes.
+// `group_us[i]` is how long plan.groups[i] took. Calls of one group share its time by their bytes, since they
+// ran together.
 std::vector<ReplayRow> SummarizeReplay(const ReplayPlan& plan, const std::vector<double>& group_us);
 
-// A table for people, with a header line.
+// Returns a table for people, with a header line.
 std::string FormatReplayRows(const std::vector<ReplayRow>& rows);
 
 }  // namespace dynamiccl

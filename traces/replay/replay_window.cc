@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The first rank that has a call decides for all ranks whether it is in the window.
 #include "traces/replay/replay_window.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each value x multiplies the capital by 1 + bet (border - x). The bet is lead / (variance + lead^2) with
+// lead = border - mean of the earlier values: approximate GRAPA, which maximises the expected log of the
+// capital.
 #include "src/decision/guard/betting_capital.h"
 
 #include <algorithm>
@@ -7,7 +10,8 @@
 namespace dynamiccl {
 namespace {
 
-// Share of the capital that one value may take: less than all, or one value could end the game.
+// Share of the capital that one value may take at most. With a stake of 1 a single value at the bound would
+// end the game with no capital.
 constexpr double kMaxStake = 0.9;
 
 }  // namespace
@@ -15,7 +19,8 @@ constexpr double kMaxStake = 0.9;
 BettingTest::BettingTest(double border, double bound, double guess)
     : border_(border), bound_(bound), guess_(std::clamp(guess, -bound, bound)) {}
 
-// Depends on earlier values only. One value, the guess, stands for what is not known yet.
+// The bet depends on earlier values only, else the capital would be no supermartingale. One imagined value,
+// the guess, with the variance of bound / 2, stands for what is not known yet.
 double BettingTest::NextBet() const {
   const double n = count_ + 1.0;
   const double mean = (sum_ + guess_) / n;

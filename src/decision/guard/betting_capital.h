@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the mean of bounded values lies below a border, looked at after every value: the probability that
-// it is ever said wrongly is at most delta, however long one looks (the capital of a gambler who bets against
-// "the mean is at least the border" is a non-negative supermartingale, and Ville's inequality bounds its
-// maximum). Needs no distribution, only that the conditional mean does not fall below the border.
+// A sequential test: does the mean of bounded values lie below a border? It may be looked at after every
+// value, and the probability of ever being wrong is still at most delta.
+//
+// Method: a gambler bets against "the mean is at least the border". If that statement is true, the gambler's
+// capital is a non-negative supermartingale that begins at 1, and by Ville's inequality it ever reaches
+// 1/delta with probability at most delta. So a capital of 1/delta is the answer. The test needs no
+// distribution, only bounded values and a conditional mean that does not fall below the border.
+//
 // Source: I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting", Journal of
 // the Royal Statistical Society B 86 (2024), 1-27: capital process, and bets by approximate GRAPA.
 #pragma once
@@ -11,20 +15,26 @@
 
 namespace dynamiccl {
 
+// One such test. A plain value of constant size; one thread. Example: BettingTest(-0.005, 0.2) over log(trial
+// / choice) finds a trial that is at least 0.5 % faster. At 7 % noise it sees a gain of 10 % within 30 pairs
+// in three of four jobs (guard_statistics_test.cc).
 class BettingTest {
  public:
-  // Values are winsorised to [-bound, bound]; -bound < border < bound. The first bet is made on `guess`, of
-  // the mean: a wrong one costs a part of the capital, no error.
+  // Values are limited to [-bound, bound], and -bound < border < bound. `guess` stands for the mean in the
+  // first bet: a wrong guess costs a part of the capital but makes no error.
   BettingTest(double border, double bound, double guess = 0);
 
+  // Adds a value. NaN is not allowed.
   void Add(double value);
-  // The mean is below the border, wrong with at most this probability over all looks.
+  // True if the mean is below the border. Over all looks together this is wrong with probability `delta` at
+  // most. Once true for a delta, it stays true.
   bool Below(double delta) const;
   uint32_t count() const { return count_; }
-  // Of the winsorised values; 0 without any.
+  // Mean of the limited values; 0 without any.
   double mean() const { return count_ == 0 ? 0 : sum_ / count_; }
 
  private:
+  // Share of the distance to the border that the gambler stakes on the next value, at least 0.
   double NextBet() const;
 
   double border_;
@@ -32,7 +42,9 @@ class BettingTest {
   double guess_;
   uint32_t count_ = 0;
   double sum_ = 0;
+  // Sum of squares of the limited values.
   double squares_ = 0;
+  // Logs of the capital now and at its highest: the test holds at any time, so the highest counts.
   double log_capital_ = 0;
   double most_log_capital_ = 0;
 };

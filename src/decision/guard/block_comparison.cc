@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A two-sample test on the logs of block means. It is looked at after every block, but answers only when the
+// needed number of blocks is there, or when the table is slower beyond any doubt. The noise of a block is the
+// pooled standard deviation of both arms.
 #include "src/decision/guard/block_comparison.h"
 
 #include <algorithm>
@@ -8,9 +11,14 @@
 namespace dynamiccl {
 namespace {
 
-constexpr size_t kFirstLook = 4;    // blocks an arm, before noise is known at all
-constexpr int kMaxBlocks = 1000;    // noisier programs cannot be told apart in a day
-constexpr double kGrossErrors = 6;  // standard errors: far beyond what looking after every block makes likely
+// Blocks an arm before the noise is looked at: with fewer it is hardly known.
+constexpr size_t kFirstLook = 4;
+// Blocks an arm at most. Programs so noisy that they need more cannot be told apart in a day.
+constexpr int kMaxBlocks = 1000;
+// Standard errors at which a loss ends the comparison early: far beyond what looking after every block makes
+// likely by chance.
+constexpr double kGrossErrors = 6;
+// Quantile of the normal distribution for 5 % error, two-sided.
 constexpr double kTwoSided = 1.96;
 
 double Mean(const std::vector<double>& values) {
@@ -22,7 +30,7 @@ double SquaresAround(const std::vector<double>& values, double mean) {
                          [=](double sum, double x) { return sum + (x - mean) * (x - mean); });
 }
 
-// Of one block, from both arms.
+// Pooled standard deviation of one block, from both arms.
 double Noise(const std::vector<double>& a, const std::vector<double>& b) {
   const double squares = SquaresAround(a, Mean(a)) + SquaresAround(b, Mean(b));
   return std::sqrt(squares / static_cast<double>(a.size() + b.size() - 2));
@@ -31,6 +39,7 @@ double Noise(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 int BlocksPerArm(double noise, double effect) {
+  // Quantile of the normal distribution for 80 % power.
   constexpr double kPower = 0.84;
   const double ratio = (kTwoSided + kPower) * noise / effect;
   return static_cast<int>(std::ceil(std::min<double>(kMaxBlocks, 2 * ratio * ratio)));

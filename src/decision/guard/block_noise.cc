@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A cascade of block lengths: the mean of a complete block is a value of the next length. The variance of
+// each length is an average that forgets, around the mean of all residuals.
 #include "src/decision/guard/block_noise.h"
 
 #include <algorithm>
@@ -7,15 +9,19 @@
 namespace dynamiccl {
 namespace {
 
-constexpr double kFirstDeviation = 0.03;  // assumed before blocks were seen,
-constexpr int kFirstBlocks = 4;           // and counted as so many
+// Deviation of a block's mean, in logs, before blocks were seen: 3 %, with the weight of 4 blocks.
+constexpr double kFirstDeviation = 0.03;
+constexpr int kFirstBlocks = 4;
+// The variance forgets over 32 blocks.
 constexpr double kLeastRate = 1.0 / 32;
-constexpr double kLeastMeanRate = 1.0 / 4096;  // slower than the longest blocks
+// The mean forgets over 4096 calls: more slowly than the longest blocks, or it would follow them.
+constexpr double kLeastMeanRate = 1.0 / 4096;
+// Blocks of a length that must have been seen before their variance is used.
 constexpr int kEnoughBlocks = 8;
 
 }  // namespace
 
-// True: a block is whole, and its mean is in `sum` until the next call.
+// When a block is complete its mean is in `sum` until the next call.
 bool BlockNoise::Scale::Take(double value, int of_block, double usual) {
   if (n == of_block) sum = n = 0;
   sum += value;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much the means of blocks of calls vary by themselves: in blocks of 16 calls, 32, and so on to 512,
-// since noise with memory averages out more slowly than calls that know nothing of each other. Residuals are
-// in logs of time. One thread.
+// How much the means of blocks of consecutive calls vary by themselves. Noise with memory averages out more
+// slowly than independent noise, so the deviation of a mean of n calls cannot be computed from single calls:
+// it is measured, in blocks of 16, 32, 64 and so on to 512 calls. Residuals are logs of a time over its
+// reference.
 #pragma once
 
 #include <array>
@@ -10,29 +11,38 @@
 
 namespace dynamiccl {
 
+// The noise of one quantity of a communicator's calls, owned by a TimingDetector; one thread, constant size.
+// It assumes 3 % until enough blocks were seen.
 class BlockNoise {
  public:
+  // Calls in the smallest block.
   static constexpr size_t kLeastCalls = 16;
 
+  // Adds the residual of one call. Calls come in order.
   void Take(double residual);
-  // Of the residuals: what their reference, a median, leaves of noise that leans to one side.
+  // Mean of the residuals. It is not 0 where noise leans to one side, because the reference is a median.
   double mean() const { return mean_; }
-  // References have been learnt anew: the mean is another, the noise about it is not.
+  // Begins a new mean because references were learnt anew. The variation about the mean stays.
   void Recentre() { n_ = 0, mean_ = 0; }
-  // Standard deviation of the mean of `calls` calls on end. From the largest blocks that fit in there and of
-  // which enough were seen; what is longer than those is taken for independent, but for no more than `spans`
-  // stretches of time.
+  // Standard deviation of the mean of `calls` consecutive calls. It comes from the largest blocks that fit
+  // into them and of which enough were seen. Longer stretches count as several independent blocks, but as no
+  // more than `spans`.
   double DeviationOf(size_t calls, int spans) const;
-  // A mean of `calls` calls that was found to be noise: blocks up to that length vary by so much at least.
+  // Declares that a mean of `calls` calls lay off by `deviation` and was found to be noise: blocks up to that
+  // length vary by at least as much from now on.
   void Admit(double deviation, size_t calls);
 
  private:
+  // Block lengths 16 x 2^i, so 6 of them reach 512 calls.
   static constexpr size_t kScales = 6;
+  // Blocks of one length.
   struct Scale {
-    double sum = 0;  // of the means of the blocks half as long; at the least scale of residuals
+    // Sum of the means of the blocks half as long; at the smallest length, of residuals.
+    double sum = 0;
     int n = 0;
     int blocks = 0;
     double variance = 0;
+    // Adds one of `of_block` values; true when a block is complete.
     bool Take(double value, int of_block, double usual);
   };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of a communicator's decided calls from the thread that issues them to the leader's control thread:
-// one writer, one reader, without allocation, lock or system call. What does not fit is lost and counted.
+// Carries a communicator's decided calls from the thread that issues them to the leader's control thread.
 #pragma once
 
 #include <array>
@@ -15,23 +14,27 @@ namespace dynamiccl {
 
 // One question about a call, as it was answered on the leader's rank.
 struct DecidedCall {
-  uint64_t number = 0;  // of the call on its communicator
+  uint64_t number = 0;  // number of the call on its communicator
   TableKey key;
   CallUse use = CallUse::kChoice;
-  CollectiveConfig config;         // kLeaveNcclAlone: NCCL's own
-  CollectiveConfig policy_choice;  // of the table, without what the version says beside it
-  ConfigMask allowed;              // what NCCL offers on every rank; empty: not agreed yet
-  uint32_t version = 0;
+  CollectiveConfig config;  // what was answered; kLeaveNcclAlone: NCCL's own
+  // What the table alone would have answered, without what the version's plan says.
+  CollectiveConfig policy_choice;
+  ConfigMask allowed;         // what NCCL offers on every rank; empty: not agreed yet
+  uint32_t version = 0;       // table version that answered
   uint16_t events = 1;        // collectives of this kind in the call
-  bool timed = false;         // the ranks that tell times have their windows open
+  bool timed = false;         // ranks that report times have their windows open
   bool captured = false;      // into a CUDA graph
   bool on_suspicion = false;  // as in GuardedCall
   int64_t issued_ns = 0;
 };
 
+// A ring with one writer and one reader, without allocation, lock or system call, so it may be written while
+// NCCL decides a call. The communicator's record and its table guard share it (plugin/runtime). When the ring
+// is full the newest call is lost and counted; nothing waits.
 class CallFeed {
  public:
-  // The issuing thread.
+  // Issuing thread only.
   void Push(const DecidedCall& call) {
     const uint64_t written = written_.load(std::memory_order_relaxed);
     if (written - read_.load(std::memory_order_acquire) == kPlaces) {
@@ -41,7 +44,7 @@ class CallFeed {
     calls_[written % kPlaces] = call;
     written_.store(written + 1, std::memory_order_release);
   }
-  // The reader; false when there is none.
+  // Control thread only. Returns false, and leaves `call` as it was, if the ring is empty.
   bool Pop(DecidedCall& call) {
     const uint64_t read = read_.load(std::memory_order_relaxed);
     if (read == written_.load(std::memory_order_acquire)) return false;
@@ -49,13 +52,15 @@ class CallFeed {
     read_.store(read + 1, std::memory_order_release);
     return true;
   }
-  // Any thread.
+  // Calls lost so far. Any thread may ask.
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
-  // A tenth of a second, between two looks of the reader, of calls that take 50 us each; 100 KB.
+  // The calls of a tenth of a second, which is the time between two looks of the reader, if each call takes
+  // 50 us. A ring has about 100 KB.
   static constexpr size_t kPlaces = 2048;
 
+  // The writer's and the reader's counters lie on cache lines of their own.
   alignas(64) std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> lost_{0};
   alignas(64) std::atomic<uint64_t> read_{0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search settled at one size, for sizes near it that were never called: when a batch or a bucket
-// changes, its first calls use what was best at the size before instead of what nobody has tried.
+// Carries what a search settled at one size to sizes near it that were never called. When a batch or a bucket
+// changes, its first calls then use what was best at the size before, instead of something that nobody has
+// tried.
 #pragma once
 
 #include <set>
@@ -11,13 +12,13 @@
 
 namespace dynamiccl {
 
-// Two octaves either way. Farther, what suits small messages is ruinous for large ones
+// Size classes either way: two octaves. Farther away, a protocol for small messages is ruinous for large ones
 // (docs/results/agents-scenarios.md).
 inline constexpr int kCarriedClasses = 8;
 
-// Entries for the size classes around each of `settled`, same collective and role: the choice of the nearest
-// one, of two that are equally near the smaller one's. None for keys in `known`, which have entries of their
-// own (by KeyCode; those of `settled` are to be among them). In the order of KeyCode.
+// Returns entries for the size classes around each of `settled`, same collective and role, in the order of
+// KeyCode. Each has the choice of the nearest settled size; of two that are equally near, the smaller one's.
+// Keys in `known` (by KeyCode, those of `settled` included) have entries of their own and get none.
 std::vector<KeyPlan> CarriedChoices(std::span<const KeyPlan> settled, const std::set<uint32_t>& known);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The guard's rules. guard.h outlines the life of a key; docs/guard.md gives the promises and the words.
 #include "src/decision/guard/guard.h"
 
 #include <algorithm>
@@ -11,22 +12,22 @@
 namespace dynamiccl {
 namespace {
 
-// Times of a key before trials begin: NCCL's level must be known to say what 3x is.
+// Timed calls of a key before its trials begin: NCCL's level must be known to say what 3x is.
 constexpr uint32_t kTimesBeforeTrials = 16;
-// What can be tried waits so long for other keys that can.
+// The first key that could begin trials waits 1 s for other keys, so that one version begins many searches.
 constexpr int64_t kGatherTrialsNs = 1'000'000'000;
-// A search has ended when those still being tried have less than a quarter of the time of the others.
+// A search ends when the keys still being tried have less than a quarter of the time of the decided ones.
 constexpr double kMostlyDecided = 4;
-// Beside them carried choices would crowd out trials (plan_bytes.h).
+// Entries of a plan at most before carried ones stop: more would crowd out trials (plan_bytes.h).
 constexpr size_t kMaxKeysBesideCarried = 300;
-// Between two looks at how fast a search may go: a version more often than that costs more than it brings.
+// Calls between two looks at the pace of trials: more versions would cost more than they bring.
 constexpr uint64_t kPaceEveryCalls = 256;
-// What paired samples say of a choice counts as saved from so many pairs on.
+// Pairs from which on a choice's gain counts as saved.
 constexpr uint32_t kPairsOfSaving = 8;
-// So many keys whose choice lost: the policy's choice for keys not seen yet is not believed either.
+// From this many choices that lost, the policy's choice for keys not seen yet is not believed either.
 constexpr int kLossesOfPolicy = 2;
 
-// Calls that should take alike: one key and one config. Never 0.
+// A stream holds calls that should take equally long: one key and one config. Its number is never 0.
 uint64_t StreamOf(const GuardedCall& call) {
   const CollectiveConfig& config = call.config;
   return uint64_t{1} << 48 | uint64_t{KeyCode(call.key)} << 24 |
@@ -156,7 +157,7 @@ void Guard::PaceTrials(TablePlan& plan) const {
   for (KeyPlan& entry : plan.keys) entry.rest = entry.trials.empty() ? uint16_t{0} : *rest++;
 }
 
-// For keys with more than half of the time that is searched.
+// Each key votes with its time: twice as fast counts for, anything less against.
 bool Guard::CanGoFaster() {
   if (calls_ < paced_at_ + kPaceEveryCalls) return false;
   paced_at_ = calls_;
@@ -188,7 +189,8 @@ bool Guard::JudgedBySteps(const GuardedKey& key) const {
 
 bool Guard::MustRevoke(const GuardedKey& key) const {
   if (key.in_blocks() && effects_.blocks().verdict() == BlockComparison::Verdict::kTableIsSlower) return true;
-  // By steps alone only once these were compared: that a program waits late looks as if it did not wait.
+  // A hidden key is judged by steps alone only after a comparison. A program that waits late looks as if it
+  // did not wait.
   return JudgedBySteps(key) ? key.IsGross() : key.MustRevoke();
 }
 
@@ -241,14 +243,14 @@ Guard::Search Guard::SearchOfKeys() const {
     if (!key.searching()) continue;
     search.searching = true;
     (wins || ends ? search.decided_ns : search.open_ns) += key.account().total_ns();
-    // All keys alike: each is to be tuned within so many of its calls, however long they take.
+    // Every key counts once, whatever its time: each is to be tuned within a number of its own calls.
     if (wins || !ends) ++(wins ? search.ready : search.hopeful);
   }
   return search;
 }
 
-// What is ready waits for what is not as long as waiting has cost less than the spacing would: then it would
-// have been as good to adopt at once.
+// What is ready waits as long as waiting has cost less than the spacing of adoptions would cost the keys that
+// are still being tried. Waiting then costs at most as much again as adopting at once.
 bool Guard::WinnersWait(const Search& search, int64_t now_ns) {
   waited_ns_ += search.ready * (now_ns - std::exchange(looked_ns_, now_ns));
   return waited_ns_ < search.hopeful * kGuardAdoptionSpacingNs &&
@@ -284,16 +286,16 @@ std::optional<Proposal> Guard::Tick(int64_t now_ns) {
   return std::nullopt;
 }
 
-// What a switch takes, in calls of the key.
+// A switch takes options_.switch_calls of the communicator; this key makes its share of them.
 uint16_t Guard::PauseOf(const GuardedKey& key) const {
   const double share = static_cast<double>(key.calls()) / static_cast<double>(std::max<uint64_t>(calls_, 1));
   return static_cast<uint16_t>(std::min(std::ceil(share * options_.switch_calls) + 4, 60'000.0));
 }
 
-// Its level is known, or its choice was judged.
+// The key's level is known, or its choice was judged.
 bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
   if (entry.choice != key.choice() || entry.in_blocks || key.InDoubt()) return false;
-  // As long as it is not known whether the program waits for the key, its samples are to show it.
+  // Samples must go on until they show whether the program waits for the key.
   if (!key.choice().leaves_nccl_alone())
     return key.calls_of_choice() >= kMiddleCalls && CriticalityOf(key.key()) != Criticality::kUnknown;
   return key.account().default_level().count() >=
@@ -313,7 +315,7 @@ std::vector<CollectiveConfig> Guard::TrialsNext(const GuardedKey& key, const Col
   const bool may_try = !key.captured() && CreditNs() > 0;
   if (regime_changed()) return may_try ? key.TrialsBeside(choice) : std::vector<CollectiveConfig>();
   if (choice != key.choice()) return {};
-  // A winner whose adoption has to wait stays.
+  // A winner whose adoption has to wait stays in the plan.
   if (reason == GuardReason::kBudgetSpent && !Wins(key)) return {};
   if (reason == GuardReason::kBudgetSpent) return {key.Winner()->candidate.config};
   const bool goes_on = key.searching() && (Wins(key) || !TrialsAreOver(key));
@@ -333,7 +335,7 @@ KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) co
 }
 
 bool Guard::InBlocksNext(const GuardedKey& key, GuardReason reason) const {
-  // All together, with those that were compared before: what each costs may be too little to be seen.
+  // Keys that were compared before take part again: the effect of a single key may be too small to be seen.
   if (reason == GuardReason::kCompare) return CanCompare(key);
   return key.in_blocks() && reason != GuardReason::kCompared && reason != GuardReason::kRegimeChanged &&
          !MustRevoke(key);
@@ -358,7 +360,7 @@ void Guard::AddCarried(Proposal& proposal) const {
   }
   for (KeyPlan& entry : CarriedChoices(settled, known)) {
     if (proposal.plan.keys.size() >= kMaxKeysBesideCarried) return;
-    // It will be used from the key's first call on.
+    // What an earlier run confirmed is used from the key's first call on.
     if (knowledge_(entry.key, fabric()).confirmed) continue;
     proposal.carried.insert(KeyCode(entry.key));
     proposal.plan.keys.push_back(std::move(entry));
@@ -370,7 +372,7 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   Proposal proposal{revocation, reason, plan_, {}};
   proposal.plan.keys.clear();
   proposed_changes_ = regime_changes_;
-  // What blocks say of all their keys together is one loss.
+  // The blocks judge all their keys together, so they count as one loss.
   const bool blocks_lose = effects_.blocks().verdict() == BlockComparison::Verdict::kTableIsSlower;
   int losses = revoked_by_loss_ + (blocks_lose ? 1 : 0);
   for (const auto& [code, key] : keys_) {
@@ -413,8 +415,8 @@ std::vector<SettledKey> Guard::AllSettled() const {
   return all;
 }
 
-// What was learnt of the fabric holds no more, but will when it is again as it was; the version in use stays
-// until the proposed one is.
+// What was settled is kept for a return of the fabric's former state. The version in use stays until the
+// proposed one is committed.
 void Guard::Relearn() {
   for (const SettledKey& settled : SettledNow())
     settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
@@ -441,7 +443,7 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   for (const KeyPlan& entry : plan_.keys) {
     const uint32_t code = KeyCode(entry.key);
     listed.insert(code);
-    // One that was called meanwhile is a key like the others.
+    // A carried key that was called meanwhile is a key like the others.
     if (done.carried.contains(code) && !keys_.contains(code)) {
       carried_[code] = entry.choice;
     } else {
@@ -469,7 +471,7 @@ void Guard::TakeUp(const KeyPlan& entry, GuardReason reason) {
   key.SetInBlocks(entry.in_blocks);
 }
 
-// Keys that were first seen while the plan was on its way, and those of more keys than a plan holds.
+// See guard.h: such keys keep the policy's choice only where the plan says so.
 void Guard::TakeUpUnlisted(const std::set<uint32_t>& listed) {
   for (auto& [code, key] : keys_) {
     if (listed.contains(code)) continue;

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// How one key's samples are judged. Ratios are logs of a trial's time over the choice's, so below 0 is
+// faster.
+//   1. Take sorts a call: a trial goes to TakeTrial; a call of the choice or of NCCL's goes to the account
+//      and to the pairs.
+//   2. TakePair adds the pair's ratio to the trial's test and ends the trial as better or futile.
+//   3. EndHopeless ends trials that another one has left behind.
+//   4. MustRevoke and InDoubt judge the choice itself by pairs with samples of NCCL's choice.
+// Ending a trial early needs no test: the probability of a wrong adoption does not grow by adopting less.
 #include "src/decision/guard/guarded_key.h"
 
 #include <algorithm>
@@ -9,38 +17,45 @@
 namespace dynamiccl {
 namespace {
 
-// A winner has been paired so often: fewer pairs come from one moment.
+// Pairs that a winner must have: fewer come from one moment, in which the fabric may have favoured it.
 constexpr uint32_t kLeastPairs = 5;
-// A trial that so many pairs show to be no gain is not worth more; ending one early costs no error of
-// adoption.
+// A trial is futile when this many pairs have a mean log ratio above the value beside it: 2 pairs 10 %
+// slower, 3 pairs 2 % slower, 8 pairs less than 1 % faster. The fewer pairs, the clearer they must speak.
 constexpr uint32_t kClearlyFutilePairs = 3;
 constexpr double kClearlyFutile = 0.02;
 constexpr uint32_t kHopelessPairs = 2;
 constexpr double kHopeless = 0.1;
 constexpr uint32_t kFutilePairs = 8;
 constexpr double kFutile = -0.01;
-// A choice is in doubt when so many pairs say that it loses so much, for so many versions at most.
+// A choice is in doubt when 12 pairs or more say that it loses 3 %, in at most 16 versions for each choice:
+// doubt that does not end must not go on producing versions (docs/guard.md).
 constexpr uint32_t kDoubtPairs = 12;
 constexpr double kDoubtedLoss = 0.03;
 constexpr int kMaxDoubts = 16;
-// A choice that nobody measured goes when so many pairs say that it loses so much: one that saves 5 % at 5 %
-// noise is lost once in 1,000 by that, and can still be found by trials.
+// A choice that nobody measured is revoked when 16 pairs say that it loses 1 %, or 6 that it loses 10 %
+// (docs/guard.md). A choice that saves 5 % at 5 % noise is lost once in 1,000 by that, and can still be found
+// by trials.
 constexpr uint32_t kUnprovenPairs = 16;
 constexpr double kUnprovenLoss = 0.01;
 constexpr uint32_t kUnprovenBadPairs = 6;
 constexpr double kUnprovenBad = 0.1;
-constexpr double kFarOut = 1;  // e times more, or less
-// A trial that was not made yet is taken to lose so much of a call at least, as if one pair had said so: of
-// predictions that promise a gain few are right.
+// Limit of a log ratio in Trial::ratio_sum: a factor of e either way.
+constexpr double kFarOut = 1;
+// Share of a call that a trial without pairs is taken to lose at least, as if one pair had shown it: few of
+// the predictions that promise a gain are right.
 constexpr double kFirstTrialLoss = 0.3;
-// Of noise alone.
+// Share of a call that a trial costs at least: noise alone costs as much.
 constexpr double kLeastTrialLoss = 0.02;
+// Share of the choice's time that trials may win at least, so that no key's part of the budget is 0.
 constexpr double kLeastMayGain = 0.05;
-// A trial behind the best one by so much, over the root of its pairs, will not be the best: two deviations of
-// the difference of two means at 5 % noise.
+// From 4 pairs on, a trial that is behind the best one by kBehind over the root of its pairs, in logs, will
+// not be the best. At 5 % noise a call, a pair varies by 7 %, so this is two deviations of the difference of
+// two means.
 constexpr uint32_t kBehindPairs = 4;
 constexpr double kBehind = 0.2;
 
+// True where the pairs say that more calls of the trial are not worth it, and at the last round that a
+// version makes.
 bool IsFutile(const Trial& trial) {
   const uint32_t count = trial.better.count();
   const auto above = [&](uint32_t pairs, double mean) { return count >= pairs && trial.near_mean() > mean; };
@@ -50,11 +65,12 @@ bool IsFutile(const Trial& trial) {
 
 }  // namespace
 
+// The prediction is the test's first guess of the mean. Its limit of 0.1 keeps the log finite.
 Trial::Trial(const ProbeCandidate& tried)
     : candidate(tried), better(-kLeastGain, kWinsorisedTrial, std::log(std::max(tried.predicted, 0.1))) {}
 
 void GuardedKey::Use(const CollectiveConfig& choice, const std::vector<CollectiveConfig>& trials) {
-  // Any version's first calls are dense in samples.
+  // The first calls of any new version are dense in samples, so it ends this doubt.
   doubts_ += InDoubt() ? 1 : 0;
   calls_of_version_ = 0;
   if (choice != choice_) {
@@ -100,7 +116,8 @@ void GuardedKey::Take(const GuardedCall& call) {
     if (is_timed) TakeTrial(call.config, ns);
     return;
   }
-  if (call.config != choice_ && !call.config.leaves_nccl_alone()) return;  // an older version's
+  // A call that an older version decided.
+  if (call.config != choice_ && !call.config.leaves_nccl_alone()) return;
   const bool is_default = call.config.leaves_nccl_alone();
   if (call.on_suspicion && is_timed) {
     is_default ? account_.TakeDefault(-1) : account_.TakeChoiceOnSuspicion(ns);
@@ -111,7 +128,7 @@ void GuardedKey::Take(const GuardedCall& call) {
   TakeCompared(call, std::log(ns));
 }
 
-// Beside the calls that it is compared with.
+// A call of the choice completes pairs with trials; a sample of NCCL's choice pairs with calls of the choice.
 void GuardedKey::TakeCompared(const GuardedCall& call, double log_time) {
   const bool is_default = call.config.leaves_nccl_alone();
   if (call.config == choice_) {
@@ -148,13 +165,13 @@ void GuardedKey::TakeTrial(const CollectiveConfig& config, double ns) {
     // The first call of a config also sets up its connections.
     if (++trial.timed == 1) return;
     if (const auto ratio = trial.pairs.TakeRare(std::log(ns))) TakePair(trial, *ratio);
-    // Of a version's rounds some calls make no pair.
+    // Some calls of a version's rounds make no pair, so a trial may have had all its calls with few pairs.
     if (trial.state == Trial::State::kOpen && trial.timed > kMaxRounds) trial.state = Trial::State::kFutile;
   }
   EndHopeless();
 }
 
-// Ending a trial costs no error of adoption, and the others come sooner.
+// The others come sooner when a trial ends.
 void GuardedKey::EndHopeless() {
   const auto behind = [](const Trial& trial, const Trial& best) {
     const uint32_t pairs = std::min(trial.better.count(), best.better.count());
@@ -168,7 +185,8 @@ void GuardedKey::EndHopeless() {
   }
 }
 
-// After some pairs in its favour one slow call is the fabric's, not the config's.
+// After some pairs in its favour one slow call is the fabric's fault, not the config's. A prediction of less
+// than half of NCCL's time is believed as a half only: one far too good would bar its own config.
 bool GuardedKey::IsTooSlow(const Trial& trial, double ns) const {
   const TimeLevel& nccl = account_.default_level();
   if (trial.better.count() >= kClearlyFutilePairs && trial.near_mean() < 0) return false;
@@ -296,7 +314,7 @@ bool GuardedKey::AllMade(const std::vector<CollectiveConfig>& trials) const {
   });
 }
 
-// Predictions are of the time over NCCL's.
+// Predictions are times over NCCL's, and the choice may be faster than NCCL's.
 double GuardedKey::RatioOf(const CollectiveConfig& config) const {
   const Trial* trial = TrialOf(config);
   if (trial == nullptr || trial->better.count() == 0)
@@ -305,7 +323,7 @@ double GuardedKey::RatioOf(const CollectiveConfig& config) const {
   return std::exp((first + trial->ratio_sum) / (1 + trial->better.count()));
 }
 
-// Once a pair says what is usual of it, one stall of the machine is no cost of a trial.
+// Once a pair shows what is usual, a stall of the machine is no cost of the trial.
 double GuardedKey::MostOf(const CollectiveConfig& config) const {
   const Trial* trial = TrialOf(config);
   const bool known = trial != nullptr && trial->better.count() > 0;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a choice has cost one key so far, compared with what NCCL's own choice is estimated to have cost: the
-// promise is cumulative time <= (1 + kTimeBudget) x estimated default, beyond a first credit that lets the
-// first samples be taken. Gains are not saved up for later losses. Times in nanoseconds.
+// The account of one key: what its choice has cost so far, compared with what NCCL's own choice would have
+// cost by estimate. All times are in nanoseconds.
+//
+// The promise is cumulative: time of the choice's calls <= (1 + kTimeBudget) x NCCL's time, beyond a credit
+// of kFirstCreditCalls calls that lets the first samples be taken. NCCL's time is not observed for a call
+// that used the choice, so each call is charged against the upper end of what NCCL's calls were seen to take.
+// Losses add up; a gain reduces earlier losses, but is not saved up for later ones.
 #pragma once
 
 #include <array>
@@ -9,20 +13,25 @@
 
 namespace dynamiccl {
 
+// Share of NCCL's time that a choice may lose for good: the 1 % of docs/guard.md.
 inline constexpr double kTimeBudget = 0.01;
-// Calls at NCCL's time that a choice may lose at first. Four calls of 10x revoke it whatever they lost.
+// Calls at NCCL's time that a choice may lose at first (docs/guard.md). Four calls at 10x NCCL's time revoke
+// the choice whatever they lost.
 inline constexpr double kFirstCreditCalls = 8;
-// Times of a call count as at most so many times what is expected of it: one stall of the machine is no cost
-// of a choice.
+// A time counts as at most this many times what is expected of the call: one stall of the machine is no cost
+// of a choice. Three calls at 10x count as 12 calls and use up the credit (guard_statistics_test.cc).
 inline constexpr double kWinsoriseTimes = 4;
 
-// Mean of a kind of call with its uncertainty; follows slow drift over some hundred calls.
+// The mean time of one kind of call, with its uncertainty. It follows slow drift over some hundred calls. A
+// plain value; one thread.
 class TimeLevel {
  public:
+  // Adds a time above 0. A time above kWinsoriseTimes the mean counts as that.
   void Take(double ns);
+  // Times taken so far, limited to the memory of 512.
   uint32_t count() const { return count_; }
   double mean() const { return mean_; }
-  // Three standard errors above; twice the mean as long as one sample is all.
+  // The mean and three standard errors of the mean; twice the mean while there are fewer than two times.
   double Upper() const;
 
  private:
@@ -31,38 +40,43 @@ class TimeLevel {
   double variance_ = 0;
 };
 
+// The account of one key, owned by its GuardedKey on the leader's control thread. Each call of the key is
+// passed to it exactly once. It answers whether the choice may stay; it changes nothing by itself.
 class KeyAccount {
  public:
-  // One call of the key at NCCL's choice; `ns` below 0: not timed.
+  // Adds a call that used NCCL's choice. `ns` below 0: the call was not timed and counts at the mean.
   void TakeDefault(double ns);
-  // One call at the choice that is not NCCL's.
+  // Adds a call that used the key's choice, where that is not NCCL's. `ns` as above.
   void TakeChoice(double ns);
-  // The same, of a call whose time counts for nothing but how far it is off.
+  // Adds a call of the choice that was timed because calls looked slow. The time counts towards IsGross but
+  // not in the mean, which it would bias.
   void TakeChoiceOnSuspicion(double ns);
 
-  // Estimated loss of the choice's calls, at least 0.
+  // Estimated loss of the choice's calls since Restart, at least 0.
   double excess_ns() const { return excess_ns_; }
-  // The loss is above what is allowed, or the last kGrossCalls timed calls were all above kGrossTimes NCCL's
-  // time.
+  // True if the loss is above the credit and kTimeBudget of the calls since Restart, or if IsGross.
   bool Overspent() const;
-  // The latter alone.
+  // True if the last kGrossCalls timed calls of the choice all took more than kGrossTimes NCCL's time.
   bool IsGross() const { return gross_ >= kGrossCalls; }
   const TimeLevel& default_level() const { return default_; }
   const TimeLevel& choice_level() const { return choice_; }
-  // Estimated time of all calls so far, and what they would have taken at NCCL's choice.
+  // Estimated time of all calls so far, and the time that they would have taken at NCCL's choice.
   double total_ns() const { return total_ns_; }
   double default_total_ns() const { return default_.mean() * static_cast<double>(calls_); }
-  // What NCCL's choice takes, as far as it is known: after Restart that of before, until there is a sample.
+  // Mean time of NCCL's choice. After Restart it is the mean of before until there is a new sample; 0 if
+  // there never was one.
   double default_ns() const { return default_.count() > 0 ? default_.mean() : default_before_ns_; }
-  // The fabric changed, or the choice did: samples of before say nothing. Totals stay.
+  // Forgets levels and losses, because the fabric or the choice changed. Totals stay.
   void Restart();
 
  private:
+  // Four calls in a row above three times NCCL's time revoke a choice at once (docs/guard.md). One call would
+  // be a stall of the machine.
   static constexpr int kGrossCalls = 4;
   static constexpr double kGrossTimes = 3;
 
   void CountGross(double ns);
-  // A single slow call is the machine's: NCCL's few samples may have met none.
+  // Replaces a call that is slow alone by the calls beside it: NCCL's few samples may have met no stall.
   double Lasting(double ns);
 
   TimeLevel default_;
@@ -70,10 +84,11 @@ class KeyAccount {
   uint64_t calls_ = 0;          // in all
   uint64_t calls_of_span_ = 0;  // since Restart
   double total_ns_ = 0;
+  // Mean of NCCL's choice before the last Restart.
   double default_before_ns_ = 0;
   double excess_ns_ = 0;
-  int gross_ = 0;                         // timed calls in a row
-  std::array<double, 2> before_{-1, -1};  // the last two times of the choice
+  int gross_ = 0;                         // gross calls in a row
+  std::array<double, 2> before_{-1, -1};  // the last two times of the choice; below 0: none
 };
 
 }  // namespace dynamiccl

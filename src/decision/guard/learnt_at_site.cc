@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ratios are stored as log2 in units of 1/65536 (docs/formats/site_store.md).
 #include "src/decision/guard/learnt_at_site.h"
 
 #include <cmath>
@@ -6,7 +7,7 @@
 namespace dynamiccl {
 namespace {
 
-// So many pairs with NCCL's samples confirm an earlier run's choice once more.
+// Pairs with NCCL's samples that confirm an earlier run's choice once more; as many as a winner must have.
 constexpr uint32_t kPairsThatConfirm = 5;
 
 int32_t Log2Ratio(const SettledKey& settled) {
@@ -18,7 +19,7 @@ int32_t Log2Ratio(const SettledKey& settled) {
 SiteStore LearntAtSite(const Guard& guard, const SitePlace& place, int64_t now_s) {
   SiteStore learnt;
   for (const SettledKey& settled : guard.AllSettled()) {
-    // What was left to NCCL then has no samples to say so again.
+    // A key that was left to NCCL has no samples that could confirm it again.
     if (settled.by_earlier_run && settled.pairs < kPairsThatConfirm) continue;
     learnt.Learn({place, settled.key, settled.fabric},
                  {settled.choice, Log2Ratio(settled), settled.pairs, 1, now_s});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a guard to the site store and back: what a run has settled, and what a later one begins with.
+// From a guard to the site store and back: what a run has settled, and what a later run begins with. Pure
+// functions; the caller loads and saves the store.
 #pragma once
 
 #include "src/decision/guard/guard.h"
@@ -7,12 +8,12 @@
 
 namespace dynamiccl {
 
-// Keys whose search ended in this run, and keys that an earlier run's choice was used for and that samples of
-// NCCL's choice have confirmed again, each with the state of the fabric that it was in then. Captured keys
-// are not among them. Asked once, at the end of a run: the store adds up.
+// Returns what this run adds to the store: keys whose search ended, and keys whose choice came from an
+// earlier run and was confirmed by new samples, each with its state of the fabric. Captured keys are left
+// out. `now_s` is in seconds of the wall clock. The store adds up, so a guard is asked once for each save.
 SiteStore LearntAtSite(const Guard& guard, const SitePlace& place, int64_t now_s);
 
-// KeyKnowledge::confirmed of a key; nothing where the store does not know, or no longer.
+// Returns KeyKnowledge::confirmed for a key; nothing if the store has no entry, or one that is too old.
 std::optional<CollectiveConfig> ConfirmedAtSite(const SiteStore& store, const SitePlace& place,
                                                 const TableKey& key, Regime regime, int64_t now_s);
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Levels by the free share of the memory, with a margin either way (hysteresis).
 #include "src/decision/guard/memory_level.h"
 
 namespace dynamiccl {
 namespace {
 
-// Allocators begin to return cached blocks at about a tenth left.
+// Free share below which the pressure is high. Allocators begin to return cached blocks at about a tenth
+// left.
 constexpr double kHighBelow = 0.10;
+// Free share below which the pressure is medium.
 constexpr double kMediumBelow = 0.25;
+// Share by which a measurement must be beyond a border before the level changes.
 constexpr double kMemoryMargin = 0.02;
 
 MemoryPressure PressureOf(double free) {

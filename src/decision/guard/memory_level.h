@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How short of memory a device is. The level changes only when the measure is clearly beyond a border, so
-// noise at one makes no new versions.
+// How short of memory a device is, in three levels.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,11 @@ namespace dynamiccl {
 enum class MemoryPressure : uint8_t { kLow = 0, kMedium = 1, kHigh = 2 };
 std::string_view Name(MemoryPressure pressure);
 
+// The level of one device. A plain value; one thread. The level changes only when the measured share is
+// clearly beyond a border, so noise at a border makes no new versions.
 class MemoryLevel {
  public:
+  // Adds a measurement, in bytes. A total of 0 is ignored.
   void Take(uint64_t free_bytes, uint64_t total_bytes);
   MemoryPressure level() const { return level_; }
 

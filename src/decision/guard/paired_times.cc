@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A rare call uses up the common calls before it. If there are none, it waits for the next common call. A
+// second rare call replaces one that waits.
 #include "src/decision/guard/paired_times.h"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ std::optional<double> PairedTimes::TakeRare(double log_time) {
   return log_time - reference;
 }
 
-// Median of one to three.
+// The median of one to three values, without a sort.
 double PairedTimes::Reference() const {
   if (n_recent_ == 1) return recent_[0];
   if (n_recent_ == 2) return (recent_[0] + recent_[1]) / 2;

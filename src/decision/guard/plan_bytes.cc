@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Little-endian, in the order of docs/formats/table_plan.md: a header of 24 bytes, 13 bytes a key with 3 more
+// for each trial, a checksum of 8 bytes. No length field can make a reader allocate more than a message of
+// the largest size needs.
 #include "src/decision/guard/plan_bytes.h"
 
 #include <algorithm>
@@ -18,8 +21,9 @@ constexpr size_t kHeaderBytes = 24;
 constexpr size_t kChecksumBytes = 8;
 constexpr size_t kKeyBytes = 13;
 constexpr size_t kConfigBytes = 3;
-// What the control plane carries with Prepare (docs/formats/control_plane.md).
+// Bytes of a plan at most: what the control plane carries with Prepare (docs/formats/control_plane.md).
 constexpr size_t kMaxBytes = 7936;
+// Flags of a key.
 constexpr uint8_t kInBlocks = 1;
 constexpr uint8_t kFirstRound = 2;
 constexpr uint8_t kSteady = 4;
@@ -44,7 +48,7 @@ void PutKey(ByteWriter& out, const KeyPlan& key) {
   for (const CollectiveConfig& trial : key.trials) PutConfig(out, trial);
 }
 
-// False: no config that NCCL has.
+// Reads a config; false if NCCL has no such config for the collective.
 bool GetConfig(ByteReader& in, Collective collective, CollectiveConfig& config) {
   config.algorithm = in.Get<Algorithm>();
   config.protocol = in.Get<Protocol>();
@@ -56,6 +60,7 @@ bool GetConfig(ByteReader& in, Collective collective, CollectiveConfig& config) 
          NcclConfigs(collective)[ConfigIndex(config.algorithm, config.protocol)];
 }
 
+// Reads a key's trials; false if there are too many, or one is not a config of NCCL's.
 bool GetTrials(ByteReader& in, KeyPlan& key) {
   const auto trials = in.Get<uint8_t>();
   key.known_trials = in.Get<uint8_t>();
@@ -67,6 +72,7 @@ bool GetTrials(ByteReader& in, KeyPlan& key) {
   return true;
 }
 
+// Reads a key; false if a field has a value that does not exist.
 bool GetKey(ByteReader& in, KeyPlan& key) {
   key.key.collective = in.Get<Collective>();
   key.key.size_class.index = in.Get<uint8_t>();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Slots are an array over all keys, so no search is needed while NCCL waits for an answer.
 #include "src/decision/guard/planned_table.h"
 
 #include <utility>
@@ -52,7 +53,7 @@ PlannedCall PlannedTable::At(const TableKey& key, const CollectiveConfig& policy
   const CollectiveConfig choice = ChoiceOf(key, policy_choice);
   slot.samples = !choice.leaves_nccl_alone();
   if (slot.listed == kNotListed) {
-    // Without trials: nothing of it is allocated.
+    // A KeyPlan without trials allocates nothing.
     const KeyPlan unlisted{key, choice, {}};
     return Answer(unlisted, UseOf(plan_, unlisted, slot.samples, place));
   }

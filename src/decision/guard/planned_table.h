@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan made ready for calls: what a key's call uses is two loads and a store away, without allocation or
-// lock. Asked by the thread that issues the communicator's calls, in their order.
+// A table plan made ready for calls. Finding out what a key's call uses is two loads and a store, without
+// allocation or lock.
 #pragma once
 
 #include <array>
@@ -11,37 +11,45 @@
 
 namespace dynamiccl {
 
+// What a call uses and what for.
 struct PlannedCall {
   CollectiveConfig config;
   CallUse use = CallUse::kChoice;
 };
 
+// The plan of one table version on one rank. The version's decision engine owns it, and only the thread that
+// issues the communicator's calls uses it, in the order of the calls. It counts the calls of each key; all
+// ranks count alike because all issue the same calls. It cannot fail: keys that the plan does not list use
+// the policy's choice or NCCL's.
 class PlannedTable {
  public:
+  // Allocates one slot for each possible key: 5 collectives x 7 roles x the size classes.
   explicit PlannedTable(TablePlan plan);
 
-  // `policy_choice` counts for keys that the plan does not list. A key's calls are counted by their call
-  // numbers: to be asked twice within a call changes nothing. Call numbers do not fall.
+  // Returns what the key's call uses. `policy_choice` counts for keys that the plan does not list. Call
+  // numbers do not fall; a second question within one call gets the same answer and counts nothing.
   PlannedCall At(const TableKey& key, const CollectiveConfig& policy_choice, uint64_t call_number);
-  // What the key uses but for samples and trials; counts nothing.
+  // The key's choice, without samples and trials. Counts nothing.
   CollectiveConfig ChoiceOf(const TableKey& key, const CollectiveConfig& policy_choice) const;
-  // Whether the key's next call is to be timed: the profiler's window opens before NCCL asks about the call.
-  // Counts nothing.
+  // True if the key's next call is to be timed. It is asked before the call, because the profiler's window
+  // opens before NCCL asks about the call. Counts nothing.
   bool TimesNext(const TableKey& key) const;
   const TablePlan& plan() const { return plan_; }
 
  private:
   static constexpr uint16_t kNotListed = 0xffff;
+  // One key.
   struct Slot {
     uint16_t listed = kNotListed;  // index in plan_.keys
     bool asked = false;
-    bool samples = false;  // the choice is not NCCL's own
-    uint32_t ordinal = 0;
-    uint64_t last_call = 0;
+    bool samples = false;    // the choice is not NCCL's own
+    uint32_t ordinal = 0;    // calls of the key before the present one
+    uint64_t last_call = 0;  // call number of the last question
   };
   static size_t IndexOf(const TableKey& key);
 
   TablePlan plan_;
+  // Number of the version's first call, and whether it came.
   uint64_t first_call_ = 0;
   bool begun_ = false;
   std::vector<Slot> slots_;  // by IndexOf

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Take collects the calls of a step and End hands the step on: to the shares together with the step before
+// it, and to its block if it is part of a comparison.
 #include "src/decision/guard/step_effects.h"
 
 #include <utility>
@@ -6,6 +8,7 @@
 namespace dynamiccl {
 namespace {
 
+// Steps after the first that a block must have to count: a block cut short by a switch has fewer.
 constexpr int kLeastStepsOfBlock = 2;
 
 }  // namespace
@@ -14,7 +17,7 @@ void StepEffects::Take(const Call& call, const StepPeriod& steps) {
   if (!steps.steady() || steps.calls() != period_) {
     held_ = 0;
     Restart();
-    // What was learnt of other steps says nothing of these.
+    // Shares of other steps say nothing about these.
     if (steps.calls() != 0 && std::exchange(period_, steps.calls()) != steps.calls()) shares_ = {};
     return;
   }
@@ -35,7 +38,7 @@ void StepEffects::Restart() {
 
 void StepEffects::End(const Call& next) {
   calls_of_step_ = next.number - now_.begun_at;
-  // In blocks nothing is drawn by a hash.
+  // In blocks no hash draws what a call uses, so they are no experiment about shares.
   const bool drawn = now_.arm == Arm::kNone && before_ && before_->arm == Arm::kNone;
   if (drawn) {
     for (const auto& [key, ns] : now_.excess_ns) before_->excess_ns[key] += ns;
@@ -55,7 +58,8 @@ void StepEffects::TakeBlockStep(Arm arm, double step_ns) {
   if (counts && block_steps_ >= kLeastStepsOfBlock)
     blocks_.TakeBlock(block_ == Arm::kTable, block_ns_ / block_steps_);
   block_ = arm;
-  block_steps_ = 0;  // the first is left out
+  // The first step of a block is left out.
+  block_steps_ = 0;
   block_ns_ = 0;
 }
 

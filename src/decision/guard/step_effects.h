@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a communicator's calls do to the program's steps: how much of each key's transfers is waited for, and
-// whether steps in blocks are slower with the table than with NCCL's choice. Steps are cut from the calls by
-// their period.
-// Leader only, one thread.
+// What a communicator's calls do to the program's training steps: how much of each key's transfers is waited
+// for (waited_shares.h), and whether steps in blocks are slower with the table than with NCCL's choice
+// (block_comparison.h). Steps are cut from the sequence of calls by their period (step_period.h).
 #pragma once
 
 #include <cstdint>
@@ -15,55 +14,67 @@
 
 namespace dynamiccl {
 
+// The step effects of one communicator, owned by its Guard on the leader's control thread. While steps are
+// not steady it learns nothing; when the period changes, the shares of the former steps are forgotten.
 class StepEffects {
  public:
-  // Which of both the calls of a step that are compared by blocks use.
+  // Which side of a block comparison a step belongs to. kMixed: its calls used both, so it counts for
+  // neither.
   enum class Arm : uint8_t { kNone, kTable, kNccl, kMixed };
 
+  // A call as the effects need it.
   struct Call {
-    uint32_t key = 0;
-    uint64_t number = 0;  // on its communicator
+    uint32_t key = 0;     // KeyCode
+    uint64_t number = 0;  // number of the call on its communicator
     int64_t issued_ns = 0;
-    double excess_ns = 0;  // more than the key's choice takes; 0 where it is the choice or not known
-    Arm arm = Arm::kNone;  // kNone: not compared by blocks
+    // Nanoseconds more than a call of the key's choice takes; 0 for calls of the choice and where it is not
+    // known.
+    double excess_ns = 0;
+    Arm arm = Arm::kNone;  // kNone: the key is not compared by blocks
   };
-  // After `steps` has taken it.
+  // Adds a call, in order, after `steps` has taken it.
   void Take(const Call& call, const StepPeriod& steps);
-  // Steps have come one after the other for so long that they are no stretches of larger ones.
+  // True when steps have followed each other for kHeldCalls calls. Shorter runs may be stretches of equal
+  // calls within a larger step.
   bool steady() const { return held_ >= kHeldCalls; }
-  // Calls of the communicator in a step, those of which the guard hears nothing among them; 0: not known.
+  // Calls of the communicator in one step, counting those that the guard is not told about; 0: not known.
   uint64_t calls_of_step() const { return calls_of_step_; }
-  // kUnknown as long as it is not steady.
+  // The level of a key by its share; kUnknown while steps are not steady.
   Criticality LevelOf(uint32_t key) const { return steady() ? shares_.LevelOf(key) : Criticality::kUnknown; }
   const WaitedShares& shares() const { return shares_; }
   const BlockComparison& blocks() const { return blocks_; }
-  // Another comparison.
+  // Begins another comparison by blocks.
   void RestartBlocks();
-  // Calls from now on are another table's: their steps are others.
+  // Calls from now on use another table, so the step under way and the one before it do not count.
   void Restart();
 
  private:
+  // Calls of steady steps before levels are believed: a stretch of equal calls within a step does not last so
+  // long (docs/guard.md).
   static constexpr size_t kHeldCalls = 1024;
+  // A step under way or complete.
   struct Step {
     int64_t begun_ns = 0;
-    uint64_t begun_at = 0;  // call
+    uint64_t begun_at = 0;  // number of its first call
     Arm arm = Arm::kNone;
     std::map<uint32_t, double> excess_ns;
   };
+  // Ends the step that lasted until the call `next`.
   void End(const Call& next);
+  // Adds a complete step to its block, and a complete block to the comparison.
   void TakeBlockStep(Arm arm, double step_ns);
 
   WaitedShares shares_;
   BlockComparison blocks_;
-  size_t period_ = 0;
-  size_t held_ = 0;  // calls in a row
+  size_t period_ = 0;  // calls of a step that this object has learnt from
+  size_t held_ = 0;    // calls in a row with that period
   uint64_t calls_of_step_ = 0;
-  size_t calls_ = 0;  // of this step
+  size_t calls_ = 0;  // calls of the step under way
   Step now_;
-  std::optional<Step> before_;
-  // The block under way.
+  std::optional<Step> before_;  // the step before it, if that counts
+  // The block under way: its side, its steps after the first one (-1: not begun), and their time.
   Arm block_ = Arm::kNone;
-  int block_steps_ = -1;  // without the first
+  int block_steps_ = -1;
   double block_ns_ = 0;
 };
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Follow checks each call against the period; Search finds a new one. The period of a window comes from the
+// failure function of Knuth, Morris and Pratt, computed over the calls backwards, in time linear in the
+// window.
 #include "src/decision/guard/step_period.h"
 
 #include <algorithm>
@@ -6,12 +9,17 @@
 namespace dynamiccl {
 namespace {
 
+// Calls of the smallest window that is searched.
 constexpr size_t kLeastWindow = 24;
+// A period must be seen this many times: twice may be chance.
 constexpr size_t kTimesSeen = 3;
-constexpr size_t kSeldom = 4096;  // calls between two searches of a program without a period
-// A program that also makes calls of another kind now and then keeps its period, if it resumes it.
+// Calls between two searches of a program without a period.
+constexpr size_t kSeldom = 4096;
+// A program that makes calls of another kind now and then keeps its period if it resumes it within this many
+// steps and calls.
 constexpr size_t kStepsToResume = 3;
 constexpr size_t kCallsToResume = 64;
+// Weight of a new step in the average step time.
 constexpr double kFollowRate = 1.0 / 8;
 
 }  // namespace

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many calls of a communicator make one training step, and how long a step takes, read from the calls
-// alone: programs repeat their calls. The period is the least one that the last calls show three times over
-// (Knuth, Morris and Pratt, "Fast pattern matching in strings", SIAM J. Comput. 6 (1977): a text's least
-// period is its length less its longest border). Stretches of a step can have periods of their own: where
-// a stretch ends the period is looked for again, and that of the widest window counts.
-// Leader only, one thread; times are passed in.
+// alone: programs repeat their calls.
+//
+// The period is the least one that the last calls show three times over. A text's least period is its length
+// less its longest border (Knuth, Morris and Pratt, "Fast pattern matching in strings", SIAM J. Comput. 6
+// (1977)). Stretches of a step, such as equal layers, can have periods of their own: where a stretch ends the
+// period is looked for again, and the period of the widest window counts. Example: calls A B A B C, repeated,
+// have the period 5, although A B has the period 2.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +15,21 @@
 
 namespace dynamiccl {
 
+// The period of one communicator's calls, owned by its Guard on the leader's control thread. A program
+// without a period costs little: searches become rare. When a known period no longer fits, it is kept for a
+// while, so rare calls of another kind do not end it.
 class StepPeriod {
  public:
-  // A step has at most so many calls.
+  // Calls of a step at most: three of them fill a ring of 8192 calls.
   static constexpr size_t kMaxCalls = 2730;
 
-  // A call of this key was issued; in order.
+  // Adds a call of this key (KeyCode) that was issued at `issued_ns`. Calls come in order.
   void Take(uint32_t key, int64_t issued_ns);
-  // Calls of a step; 0: no period is known.
+  // Calls in a step; 0: no period is known.
   size_t calls() const { return period_; }
-  // The last step was like the one before it.
+  // True if the last step had the same calls as the one before it.
   bool steady() const { return period_ > 0 && matched_ >= period_; }
-  // What a step took lately; 0: not known.
+  // Average time of the last steps in nanoseconds; 0: not known.
   int64_t step_ns() const { return static_cast<int64_t>(step_ns_); }
 
  private:
@@ -33,20 +38,25 @@ class StepPeriod {
     int64_t issued_ns = 0;
   };
 
+  // The call `calls` before the last one; at most kKept - 1.
   const Call& Before(size_t calls) const { return last_[(taken_ - 1 - calls) % kKept]; }
+  // Compares the last call with the one a period before.
   void Follow(const Call& call);
+  // Looks for a period in windows of several widths, the widest first.
   void Search();
+  // The least period of the last `window` calls; `window` itself if they have none.
   size_t PeriodOf(size_t window) const;
 
+  // Calls before the first search, and after a call that does not fit.
   static constexpr size_t kFirstSearch = 64;
   static constexpr size_t kKept = 3 * kMaxCalls + 2;
-  std::vector<Call> last_;  // a ring
+  std::vector<Call> last_;  // the last kKept calls, as a ring
   size_t taken_ = 0;
   size_t period_ = 0;
-  size_t matched_ = 0;    // calls in a row that are those of a period before
+  size_t matched_ = 0;    // calls in a row that equal the call a period before
   size_t unmatched_ = 0;  // calls since the period was last steady
-  bool fits_ = false;     // every call since the last search
-  // Some calls after one that does not fit; a search in vain is repeated after twice as many.
+  bool fits_ = false;     // every call since the last search fitted the period
+  // Value of taken_ at the next search. A search in vain is repeated after twice as many calls.
   size_t search_at_ = kFirstSearch;
   size_t search_again_ = kFirstSearch;
   double step_ns_ = 0;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which use a call has, from its ordinal alone. Trials come first: the first round, the pause, the rounds
+// that repeat it. A call that is no trial may be a sample of NCCL's choice. Everything else uses the key's
+// choice.
 #include "src/decision/guard/table_plan.h"
 
 #include <algorithm>
@@ -6,9 +9,9 @@
 namespace dynamiccl {
 namespace {
 
-// The trials of the first round, one after the other, then those of the rounds in which they are repeated:
-// both in groups of `group`, each with one call of the choice at a place of its own and key.rest more after
-// it. This call's number among the trials; -1: the choice's.
+// Number of the trial call at `since` calls after trials began, counted from 0; -1: the call uses the choice.
+// Calls come in blocks of `group` trials, one call of the choice at a random place among them, and key.rest
+// more calls of the choice after them.
 int64_t NumberAt(const KeyPlan& key, uint32_t group, uint32_t since) {
   const uint32_t block = since / (group + 1 + key.rest);
   const uint32_t choice = PlaceIn(group + 1, KeyCode(key.key), block);
@@ -17,14 +20,15 @@ int64_t NumberAt(const KeyPlan& key, uint32_t group, uint32_t since) {
   return int64_t{block} * group + place - (place > choice ? 1 : 0);
 }
 
-// In the pause.
+// The trial at a call of the pause, or -1: only known trials go on there.
 int KnownTrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t since) {
   if (key.known_trials == 0) return -1;
   const int64_t number = NumberAt(key, std::min<uint32_t>(plan.trials_a_choice, key.known_trials), since);
   return number < 0 ? -1 : static_cast<int>(number % key.known_trials);
 }
 
-// The trial of this call, or -1. A first round of one call each, and the pause, before any is repeated.
+// Index of the trial that this call makes, or -1. In a first round each trial is made once, and the pause
+// follows before any is repeated.
 int TrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t ordinal) {
   const auto trials = static_cast<int64_t>(key.trials.size());
   const auto group = static_cast<uint32_t>(std::min<int64_t>(plan.trials_a_choice, trials));
@@ -44,7 +48,7 @@ int TrialAt(const TablePlan& plan, const KeyPlan& key, uint32_t ordinal) {
   return repeat >= 0 && repeat / trials < kMaxRounds ? static_cast<int>(repeat % trials) : -1;
 }
 
-// Denser as long as little is known.
+// True if the call is left to NCCL as a sample. Samples are denser while little is known.
 bool IsDefaultSample(const KeyPlan& key, bool steady, uint32_t ordinal) {
   const uint32_t period = steady || ordinal >= kMiddleCalls ? kSparsePeriod
                           : ordinal < kDenseCalls           ? kDensePeriod
@@ -66,7 +70,8 @@ uint32_t KeyCode(const TableKey& key) {
          key.size_class.index;
 }
 
-// The finaliser of SplitMix64.
+// The finaliser of SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
+// 2014.
 uint32_t PlaceIn(uint32_t period, uint32_t code, uint32_t block) {
   uint64_t mixed = (uint64_t{code} << 32 | block) + 0x9e3779b97f4a7c15;
   mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
@@ -94,7 +99,7 @@ bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, ui
   if (!at_stake && !key.steady && ordinal < kCalmCalls)
     return ordinal % kCalmPeriod == PlaceIn(kCalmPeriod, KeyCode(key.key), ordinal / kCalmPeriod);
   if (UseAt(plan, key, default_samples, ordinal).use != CallUse::kChoice) return true;
-  // A key at NCCL's choice has no samples beside it, but is watched as often.
+  // A key at NCCL's choice has no samples beside it, but is timed as often as one with sparse samples.
   const bool steady = key.steady || !at_stake;
   const bool watched = IsDefaultSample(key, steady, ordinal) || IsDefaultSample(key, steady, ordinal + 1);
   return watched || UseAt(plan, key, default_samples, ordinal + 1).use != CallUse::kChoice;

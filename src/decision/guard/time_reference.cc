@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The reference begins as the median and the scaled median absolute deviation of the first kLearnt values.
+// From then on each value moves both by 1/256 of what it is off, limited so that stalls move them little.
 #include "src/decision/guard/time_reference.h"
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 namespace dynamiccl {
 namespace {
 
+// Weight of a new value: the reference follows drift over about 256 calls of a stream.
 constexpr double kFollowRate = 1.0 / 256;
 
 }  // namespace

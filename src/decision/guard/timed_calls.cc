@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A queue of decided calls and a map of reported times. The oldest call leaves the queue when every teller
+// has reported all its events, has reported a call kOutOfOrder later, or kPatienceNs has passed.
 #include "src/decision/guard/timed_calls.h"
 
 #include <algorithm>
@@ -7,14 +9,16 @@
 namespace dynamiccl {
 namespace {
 
-// A rank that tells of a call so much later has lost what is missing: kernels of a communicator run in their
-// order, their ends are told by several threads.
+// Calls by which reports of one rank may be out of order. Kernels of a communicator run in their order, but
+// several threads report their ends. A rank that reports a call this much later has lost what is missing.
 constexpr uint64_t kOutOfOrder = 8;
-// A host may run ahead of its device by seconds; what is not known then is taken for lost.
+// Nanoseconds after which missing times count as lost: a host may run ahead of its device by seconds.
 constexpr int64_t kPatienceNs = 5'000'000'000;
-// Of calls that the leader's own rank has not issued yet, and never will where its decisions were lost.
+// Reports kept at most. They are of calls that the leader's own rank has not issued yet, or never will where
+// its decisions were lost.
 constexpr size_t kMaxTold = 4096;
 
+// Every Stride-th rank reports times, from rank 0 on.
 int Stride(int n_ranks) {
   return (n_ranks + kMaxTellers - 1) / kMaxTellers;
 }
@@ -32,8 +36,7 @@ int TellerOf(int rank, int n_ranks) {
 }
 
 void TimedCalls::Add(const DecidedCall& call) {
-  // Questions of one call are asked one after the other; two keys of one collective cannot be told apart by
-  // times.
+  // Questions of one call come one after the other. Two keys of one collective cannot be told apart by times.
   for (auto before = calls_.rbegin(); before != calls_.rend() && before->number == call.number; ++before) {
     if (before->key.collective != call.key.collective) continue;
     if (KeyCode(before->key) == KeyCode(call.key)) return;

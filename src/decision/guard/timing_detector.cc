@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The four steps of timing_detector.h in order: Watch feeds the CUSUMs, Take collects residuals once there is
+// an alarm, Verify judges them, Decide or Dismiss ends the verification. Residuals are in logs; "spreads" are
+// residuals over the standard deviation of their stream.
 #include "src/decision/guard/timing_detector.h"
 
 #include <algorithm>
@@ -9,29 +12,45 @@
 namespace dynamiccl {
 namespace {
 
-constexpr double kLeastSpread = 0.02;  // finer clocks and quieter fabrics are not believed
+// Lower limits of a stream's spread, in logs, for transfers and for skew. Finer clocks and quieter fabrics
+// are not believed.
+constexpr double kLeastSpread = 0.02;
 constexpr double kLeastSkewSpread = 0.1;
 constexpr double kWinsorise = TimeReference::kWinsorise;
-constexpr double kDrift = 0.5;                         // spreads a call that count as no change
-constexpr double kThreshold = 16;                      // spreads: six calls of the winsorised most
-constexpr size_t kVerified = BlockNoise::kLeastCalls;  // calls of a verification at least
-constexpr size_t kVerifiedOfStream = 16;  // calls of a job's only key that are enough, however short the time
-constexpr double kLeastEffect = 0.0953;   // log(1.1)
-constexpr double kLeastSkewEffect = 0.182;  // log(1.2): skew varies more, and nothing is revoked for it
-constexpr double kNoiseTimes = 5;           // an effect lies so many deviations of a block's mean off
-// Ranks that stop telling their times leave an alarm without an answer.
+// Spreads a call that count as no change: the usual CUSUM allowance, half of a shift by one spread.
+constexpr double kDrift = 0.5;
+// Spreads at which a CUSUM raises an alarm: seven calls in a row that are off by the limit of 3, less the
+// drift. Alarms are frequent in noise with memory, and cost only a verification (docs/results/guard.md).
+constexpr double kThreshold = 16;
+// Calls that a verification needs at least: the smallest block whose noise is measured.
+constexpr size_t kVerified = BlockNoise::kLeastCalls;
+// Calls of a job's only key that are enough, however short their time is.
+constexpr size_t kVerifiedOfStream = 16;
+// log(1.1): a change below 10 % is no change of the fabric (docs/guard.md).
+constexpr double kLeastEffect = 0.0953;
+// log(1.2): skew varies more than transfers, and nothing is revoked for it.
+constexpr double kLeastSkewEffect = 0.182;
+// An effect must lie off by this many deviations of the mean of a block as long as the verification.
+constexpr double kNoiseTimes = 5;
+// Samples without the time in question that end an alarm without an answer: ranks stopped telling their
+// times.
 constexpr size_t kSamplesInVain = 128;
-// Fewer calls of a stream have no median of their own.
+// Calls that a stream must have to be judged around its own median; fewer have none worth the name.
 constexpr size_t kAlikeVerified = 3;
-// The mean of absolute deviations, which sees bursts in half of the calls where their median may not; of
-// normal noise 1.25 of it are a standard deviation. One stall is no burst.
+// For normal noise 1.25 mean absolute deviations are a standard deviation. The mean of absolute deviations
+// sees bursts in half of the calls, where their median may not.
 constexpr double kDeviationsOfMeanOff = 1.25;
-constexpr double kMaxOff = 6;            // spreads
-constexpr double kMaxOfMean = 0.693;     // log(2)
-constexpr size_t kQuarterWithMean = 16;  // calls; the mean of fewer tells more of single bursts
-constexpr int kMaxSpans = 8;             // verifications on end while an effect lasts and may still be noise
+// A residual counts as at most 6 spreads, or as a factor of 2 (0.693 is log(2)) where that is more. One stall
+// is no burst.
+constexpr double kMaxOff = 6;
+constexpr double kMaxOfMean = 0.693;  // log(2)
+// Calls that a quarter must have for its mean to count: the mean of fewer tells more of single bursts.
+constexpr size_t kQuarterWithMean = 16;
+// Spans that a verification may take while an effect lasts and may still be noise (docs/guard.md).
+constexpr int kMaxSpans = 8;
 
-// What every quarter of the time shows: a burst that is over, or has just begun, is no change of the fabric.
+// The value nearest to 0, or 0 if the signs differ: a burst that is over, or has just begun, shows in some
+// quarters only and is no change of the fabric.
 double LeastOf(const std::array<double, 4>& quarters) {
   double least = quarters[0];
   for (const double off : quarters) {
@@ -45,7 +64,7 @@ double Winsorised(double spreads) {
   return std::clamp(spreads, -kWinsorise, kWinsorise);
 }
 
-// One stall counts as a call of twice the time, so that means tell of bursts.
+// One stall counts as a call of twice the time, so means tell of bursts and not of stalls.
 double Limited(double residual, double spread) {
   const double most = std::max(kMaxOff * spread, kMaxOfMean);
   return std::clamp(residual, -most, most);
@@ -95,7 +114,7 @@ void TimingDetector::Watch(const TimedSample& sample, Stream& stream) {
       if (sample.is_usual) stream.skew.Follow(*residual, kLeastSkewSpread);
     }
   }
-  // A slow fabric also delays arrivals: transfer times are looked at first.
+  // A slow fabric also delays arrivals, so transfer times are looked at first.
   if (transfer_.above(studied_.strictness * kThreshold)) {
     alarm_ = Alarm::kTransfer;
   } else if (skew_.above(studied_.strictness * kThreshold)) {
@@ -107,12 +126,13 @@ bool TimingDetector::VerifiedEnough() const {
   const auto spans = static_cast<size_t>(spans_);
   if (verified_.size() < spans * kVerified) return false;
   if (last_verified_ns_ - first_verified_ns_ >= spans_ * least_span_ns_) return true;
-  // Where nearly all calls are of one key, its calls are what the promise counts.
+  // Where nearly all calls are of one key, the promise counts that key's calls.
   return most_of_stream_ >= spans * kVerifiedOfStream && 4 * most_of_stream_ >= 3 * verified_.size();
 }
 
-// A quarter lies off by its median; transfers also by their mean, where bursts in less than half of the calls
-// leave the median where it was. Skews lean to one side: their mean is not where their median is.
+// A quarter's effect is its median. For transfers it is the mean where that is larger, because bursts in less
+// than half of the calls leave the median where it was. Skews lean to one side: their mean is not where their
+// median is.
 double TimingDetector::LastingEffect() {
   std::array<double, 4> off{};
   for (size_t quarter = 0; quarter < 4; ++quarter) {
@@ -130,7 +150,7 @@ double TimingDetector::LastingEffect() {
   return LeastOf(off);
 }
 
-// Only says yes: what is not clear is looked at for the whole span.
+// Only says yes: an effect that is not clear is watched for the whole span.
 std::optional<RegimeChange> TimingDetector::VerifyEarly() {
   if (studied_.early_noise_times == 0 || verified_.size() < kVerified) return std::nullopt;
   if (4 * (last_verified_ns_ - first_verified_ns_) < least_span_ns_) return std::nullopt;
@@ -159,8 +179,8 @@ std::optional<RegimeChange> TimingDetector::Verify() {
   return std::nullopt;
 }
 
-// How much the verified calls vary beside what is usual, in spreads of their streams. Each stream around its
-// own median: a slower link slows large calls more than small ones, and that is no variation.
+// Each stream varies around its own median. A slower link slows large calls more than small ones, and that
+// difference is no variation.
 double TimingDetector::SpreadOfVerified() const {
   std::map<uint64_t, std::vector<double>> of_stream;
   for (size_t i = 0; i < verified_.size(); ++i) of_stream[verified_of_[i].stream].push_back(verified_[i]);
@@ -177,6 +197,7 @@ RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
   RegimeChange change{Regime::kNormal, alarm_ == Alarm::kTransfer, std::exp(effect), first_verified_ns_};
   if (change.of_fabric) {
     level_ += effect;
+    // Calls that vary by more than twice their usual spread mean congestion.
     fabric_ = spreads_apart > 2 ? Regime::kCongested : Regime::kDegradedLink;
     if (level_ < kLeastEffect) fabric_ = Regime::kNormal;
     streams_.clear();
@@ -192,10 +213,12 @@ RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
 
 void TimingDetector::Dismiss(double effect) {
   ++dismissed_;
-  // What lasted all the while and was no change belongs to the noise; a burst that is over does not.
+  // An effect that lasted all the while and was no change belongs to the noise; a burst that is over does
+  // not. With a third of it as deviation, the same effect is only three deviations the next time, below
+  // kNoiseTimes.
   noise().Admit(std::abs(effect) / 3, verified_.size());
   for (size_t i = 0; i < verified_.size(); ++i) noise().Take(Limited(verified_[i], verified_of_[i].spread));
-  // A small one is what is usual from now on; else the same alarm would come again and again.
+  // A small effect is usual from now on; else the same alarm would come again and again.
   const bool small = std::abs(effect) < kLeastEffect;
   for (auto& [id, stream] : streams_)
     (alarm_ == Alarm::kTransfer ? stream.transfer : stream.skew).Shift(small ? effect : 0);

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices that the fabric changed, from the times of one communicator's collectives, on the leader.
-//   1. Each stream of alike calls (key and config) has a reference, median and spread of its log times;
-//      a call's residual in spreads is winsorised, so that one stall counts little.
-//   2. The residuals of all streams go into one two-sided CUSUM; the arrival skew between ranks into another.
-//   3. An alarm only begins a verification: the next calls must lie off their references, by their median or
-//      mean, by 10 % and by what blocks of as many calls were seen to vary by themselves (block_noise.h);
-//      what lasts but may still be noise is looked at for longer.
-//   4. Transfer times that changed mean the fabric: congested where they also spread, a degraded link where
-//      not. Skew alone means a straggler: no choice is to blame, and what is known of the fabric holds.
+// Notices that the fabric changed, from the times of one communicator's collectives.
+//   1. Each stream of alike calls (one key and one config) has a reference: median and spread of its log
+//      times. A call's residual, in spreads, is limited to 3 so that one stall counts little.
+//   2. The residuals of all streams go into one two-sided CUSUM, and the arrival skew between ranks into
+//      another: up = max(0, up + residual - drift), and the same downwards. An alarm is up or down above a
+//      threshold.
+//   3. An alarm only begins a verification. The next calls must lie off their references by 10 %, by their
+//      median or mean, and by five deviations of what blocks of as many calls vary by themselves
+//      (block_noise.h). An effect that lasts but may still be noise is watched for up to eight times as long.
+//   4. Transfer times that changed mean the fabric: it is congested where they also spread, and a link is
+//      degraded where they do not. Skew alone means a straggler: no choice is to blame, and what is known
+//      about the fabric holds.
+//
 // Source: Page, "Continuous inspection schemes", Biometrika 41 (1954), for CUSUM; verification by effect as
-// published for fail-slow detection in training clusters (Greyhound, USENIX ATC 2025).
-// Leader only, one thread; times are passed in.
+// published for fail-slow detection in training clusters (Greyhound, USENIX ATC 2025). How it compares with
+// other detectors: docs/results/agents-timing.md.
 #pragma once
 
 #include <cstdint>
@@ -24,71 +28,85 @@
 
 namespace dynamiccl {
 
+// One timed call.
 struct TimedSample {
-  uint64_t stream = 0;  // key and config
-  int64_t at_ns = 0;
-  double log_transfer = 0;  // of nanoseconds, least of the ranks that were timed
-  double log_skew = -1;     // log(1 + last minus first arrival / transfer); below 0: not known
-  // False: taken because a change is suspected, so no measure of what is usual.
+  uint64_t stream = 0;      // key and config as one number
+  int64_t at_ns = 0;        // when it was issued
+  double log_transfer = 0;  // log of nanoseconds, least of the ranks that were timed
+  double log_skew = -1;  // log(1 + skew / transfer), skew being last minus first arrival; below 0: not known
+  // False for a call that was timed because a change is suspected: it is no measure of what is usual, so no
+  // reference is learnt from it.
   bool is_usual = true;
 };
 
+// A change that was verified.
 struct RegimeChange {
-  Regime regime = Regime::kNormal;
-  bool of_fabric = true;  // false: ranks became late, or are so no more
-  double effect = 1;      // time over time before; of a straggler: skew over skew before
-  int64_t since_ns = 0;   // when the first call that was verified was issued
+  Regime regime = Regime::kNormal;  // the regime from now on
+  bool of_fabric = true;            // false: ranks became late, or are late no more
+  double effect = 1;                // time over the time before; for a straggler skew over the skew before
+  int64_t since_ns = 0;             // when the first verified call was issued
 };
 
+// The detector of one communicator. Its Guard owns it (and PaceWatch owns another, for gaps between calls);
+// one thread. Times are arguments, so equal samples give equal changes. It reports a change once. Noise that
+// raises an alarm costs only a verification.
 class TimingDetector {
  public:
+  // Settings that studies vary to compare detectors at equal rates of false alarms. Jobs use the defaults.
   struct Studied {
-    // Times the evidence that an alarm and a verification ask for; to compare ways at equal rates of false
-    // alarms.
+    // Multiplies the evidence that an alarm and a verification ask for.
     double strictness = 1;
-    // A verification ends after a quarter of its span where the effect is so many deviations of a block's
-    // mean off; 0: never.
+    // A verification ends after a quarter of its span if the effect is this many deviations of a block's
+    // mean; 0: never early.
     double early_noise_times = 0;
   };
   TimingDetector() = default;
   // For studies.
   explicit TimingDetector(const Studied& studied) : studied_(studied) {}
-  // Verification spans at least so long: some steps, where they are known.
+  // A verification spans at least this many nanoseconds: some training steps, where their time is known.
   void SetLeastSpan(int64_t ns) { least_span_ns_ = ns; }
+  // Adds a timed call, in order. Returns the change if this call completes the verification of one.
   std::optional<RegimeChange> Take(const TimedSample& sample);
-  // An alarm waits for its verification: more calls should be timed.
+  // True while an alarm is being verified: more calls should be timed.
   bool verifying() const { return alarm_ != Alarm::kNone; }
-  // kStraggler while ranks are late, else the fabric's.
+  // The regime as last reported: kStraggler while ranks are late, else the state of the fabric.
   Regime regime() const { return late_ranks_ ? Regime::kStraggler : fabric_; }
   Regime fabric() const { return fabric_; }
-  // Alarms that verification found to be none.
+  // Number of alarms that verification found to be none.
   uint64_t dismissed() const { return dismissed_; }
 
  private:
   enum class Alarm : uint8_t { kNone, kTransfer, kSkew };
+  // What is known about one stream.
   struct Stream {
     TimeReference transfer;
     TimeReference skew;
     size_t verified = 0;  // calls since the alarm
   };
-  // Of a residual that is being verified.
+  // Where a residual that is being verified comes from.
   struct Source {
     uint64_t stream = 0;
-    double spread = 0;  // of the stream
+    double spread = 0;  // spread of that stream
   };
+  // Two-sided CUSUM of residuals in spreads.
   struct Cusum {
     double up = 0;
     double down = 0;
     void Take(double spreads);
     bool above(double threshold) const { return up > threshold || down > threshold; }
   };
+  // Adds a sample while there is no alarm.
   void Watch(const TimedSample& sample, Stream& stream);
+  // True when the verification has the calls and the span that it needs.
   bool VerifiedEnough() const;
   std::optional<RegimeChange> VerifyEarly();
+  // The effect, in logs, that every quarter of the verified calls shows; 0 if they disagree on its sign.
   double LastingEffect();
   std::optional<RegimeChange> Verify();
+  // How much the verified calls vary, in spreads of their streams.
   double SpreadOfVerified() const;
   BlockNoise& noise() { return alarm_ == Alarm::kTransfer ? transfer_noise_ : skew_noise_; }
+  // Ends a verification with a change or without one.
   RegimeChange Decide(double effect, double spreads_apart);
   void Dismiss(double effect);
   void EndVerification();
@@ -100,15 +118,20 @@ class TimingDetector {
   BlockNoise transfer_noise_;
   BlockNoise skew_noise_;
   Alarm alarm_ = Alarm::kNone;
-  std::vector<double> verified_;     // residuals in logs since the alarm
-  std::vector<Source> verified_of_;  // where they come from
+  // Residuals in logs since the alarm, and where each comes from.
+  std::vector<double> verified_;
+  std::vector<Source> verified_of_;
+  // Verified calls of the stream that has most of them.
   size_t most_of_stream_ = 0;
-  int spans_ = 1;           // of which verification takes all
-  size_t since_alarm_ = 0;  // samples, of which some have no such time
+  // Length of the verification in spans; it grows while an effect lasts that may be noise.
+  int spans_ = 1;
+  // Samples in a row without the time in question.
+  size_t since_alarm_ = 0;
   int64_t first_verified_ns_ = 0;
   int64_t last_verified_ns_ = 0;
   int64_t least_span_ns_ = 0;
-  double level_ = 0;  // log of transfer time over that of the normal regime
+  // Log of the transfer time over that of the normal regime, summed over the changes.
+  double level_ = 0;
   Regime fabric_ = Regime::kNormal;
   bool late_ranks_ = false;
   uint64_t dismissed_ = 0;

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The budget for trials in a call of a key is
+//     share of time x total_ns x (the key's part of what can be won) / the key's calls
+// and a group of trials costs group x trial_ns. The rest is the number of calls after which the budget has
+// paid for the group. The share of time grows with the credit that is left.
 #include "src/decision/guard/trial_pace.h"
 
 #include <algorithm>
@@ -6,17 +10,20 @@
 namespace dynamiccl {
 namespace {
 
-// Calls that a trial takes until it has an answer, most often.
+// Calls that a trial most often takes until it has an answer.
 constexpr double kCallsOfTrial = 4;
-// Once the fabric was seen to change trials come at once, where what they may cost is at most this share of
-// what is left: the choices of before are gone, and the job is known to be long.
+// After a change of the fabric trials come at once if they may cost at most this share of the credit: the
+// choices of before are gone, and the job is known to be long.
 constexpr double kShareAtOnce = 0.5;
-// What trials may cost a call grows by this share with each call a key that is left to pay for them, up to so
-// much of the communication time.
+// The share of time grows by this part of itself with each call a key that is left to pay for trials.
 constexpr double kFasterACreditCall = 0.5;
+// The share of time is never more than this: 5 % of the communication time (docs/guard.md), which limits what
+// 20 steps lose while trials last.
 constexpr double kMaxShareOfTrials = 0.05;
+// Calls of the choice after a group of trials at most. A uint16_t of the plan carries it.
 constexpr double kLongestRest = 4096;
 
+// The share of the communication time that trials may cost at present.
 double ShareOfTime(const TrialFunds& funds) {
   const double credit_calls = std::max(0.0, funds.credit_ns) / std::max(1.0, funds.call_of_each_key_ns);
   const bool first = funds.total_ns < kFirstProbingCalls * funds.call_of_each_key_ns;

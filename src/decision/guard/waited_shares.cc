@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Least squares by normal equations: with P the sum of products of excesses and v the sum of excess x time,
+// the shares are s = P^-1 v, the variance of the noise is (sum of time^2 - s'v) / (steps - keys), and the
+// standard error of a share is the root of the variance times its diagonal element of P^-1. All sums forget
+// slowly. Times are limited to three deviations from the model before they count.
 #include "src/decision/guard/waited_shares.h"
 
 #include <algorithm>
@@ -9,17 +13,24 @@
 namespace dynamiccl {
 namespace {
 
-// Most of what is known comes from searches, and those are rare.
+// Weight that a sum keeps at each step: it forgets over 16384 steps. Most of the knowledge comes from
+// searches, and those are rare.
 constexpr double kFade = 1 - 1.0 / 16384;
+// Steps between two solutions of the equations, which are the costly part.
 constexpr uint64_t kSolveEvery = 8;
+// Steps beside one for each key before the equations are solved at all.
 constexpr double kFirstSteps = 24;
-constexpr double kLevelRate = 1.0 / 32;  // what steps are lately
-constexpr double kOutlier = 3;           // deviations; a step that took longer counts as that
+// Usual values forget over 32 steps.
+constexpr double kLevelRate = 1.0 / 32;
+// Deviations to which a step's time is limited: one stalled step says nothing about shares.
+constexpr double kOutlier = 3;
 
-// A quarter of a key's time can vary by who is scheduled when; three quarters waited for is not hidden.
+// Borders of the levels, as shares: a quarter of a key's time can vary by the order in which threads are
+// scheduled, and a key of which three quarters are waited for is not hidden.
 constexpr double kHiddenBelow = 0.25;
 constexpr double kExposedAbove = 0.75;
-// A share is known when it is known to this, and a level is left when the share is this far beyond a border.
+// A share is known when its standard error is at most this. A level is left when the share is kMargin beyond
+// its border.
 constexpr double kKnownError = 0.12;
 constexpr double kMargin = 0.05;
 
@@ -28,8 +39,8 @@ Criticality CriticalityOf(double share) {
   return share > kExposedAbove ? Criticality::kExposed : Criticality::kPartial;
 }
 
-// Inverse of a symmetric positive definite matrix of n rows, in place, by Gauss and Jordan; false: it is
-// singular.
+// Replaces a symmetric positive definite matrix of n rows by its inverse, by Gauss-Jordan elimination.
+// Returns false if it is singular.
 template <class Matrix>
 bool Invert(Matrix& matrix, size_t n) {
   for (size_t pivot = 0; pivot < n; ++pivot) {
@@ -88,7 +99,8 @@ void WaitedShares::Solve() {
   const size_t n = columns_.size();
   if (n == 0 || steps_ < kFirstSteps + static_cast<double>(n)) return;
   auto inverse = products_;
-  // A key without any excess lately: nothing is known of it, and nothing is in its way.
+  // A key without any excess lately would make the matrix singular. With 1 on the diagonal its share is 0,
+  // and it does not disturb the others.
   for (size_t c = 0; c < n; ++c) inverse[c][c] = std::max(inverse[c][c], 1.0);
   if (!Invert(inverse, n)) return;
   double explained = 0;
@@ -98,7 +110,7 @@ void WaitedShares::Solve() {
   }
   const double variance = std::max(0.0, squares_ - explained) / (steps_ - static_cast<double>(n));
   deviation_ = std::sqrt(variance);
-  // Each step comes twice: what is seen is worth half as many.
+  // Each step comes twice, so its evidence counts half.
   for (size_t c = 0; c < n; ++c) errors_[c] = std::sqrt(2 * variance * inverse[c][c]);
   Rate();
 }
@@ -108,8 +120,8 @@ void WaitedShares::Rate() {
     if (products_[column][column] <= 1 || errors_[column] > kKnownError) continue;
     const Criticality low = CriticalityOf(slopes_[column] - kMargin);
     const Criticality high = CriticalityOf(slopes_[column] + kMargin);
-    // Both sides of the margin agree, or the level so far is none of the two.
     Criticality& level = levels_[column];
+    // Both sides of the margin agree, or the level so far is neither of the two.
     if (low == high || (level != low && level != high)) level = CriticalityOf(slopes_[column]);
   }
 }

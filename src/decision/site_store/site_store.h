@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs on this site have learnt and confirmed: by fabric, NCCL version, shape of the communicator and
-// key. A later job begins with it and tries nothing that is known. Values only; site_store_file.h reads and
-// writes it. One thread at a time.
+// What jobs on this site have learnt and confirmed, by fabric, NCCL version, shape of the communicator and
+// key. A later job begins with it and tries nothing that is known. Values only: site_store_file.h reads and
+// writes them.
 #pragma once
 
 #include <array>
@@ -17,9 +17,10 @@
 
 namespace dynamiccl {
 
-// Where something was learnt. `fabric` is a digest of the constants that NCCL measured at init, so another
-// machine, topology or set of variables that change them is another place.
+// Where something was learnt. Another machine, topology, or set of variables that change what NCCL measures
+// is another place.
 struct SitePlace {
+  // Digest of the constants that NCCL measured at init.
   std::array<uint8_t, 16> fabric{};
   uint32_t nccl_version = 0;  // as NCCL_VERSION_CODE
   int32_t n_ranks = 1;
@@ -28,6 +29,7 @@ struct SitePlace {
   auto operator<=>(const SitePlace&) const = default;
 };
 
+// What one entry is about: a key at a place, in a state of the fabric. Entries are ordered by all fields.
 struct SiteKey {
   SitePlace place;
   TableKey key;
@@ -38,30 +40,37 @@ struct SiteKey {
   friend bool operator==(const SiteKey& a, const SiteKey& b) { return a.AsTuple() == b.AsTuple(); }
 };
 
+// What runs found for a SiteKey.
 struct Confirmed {
-  CollectiveConfig config;  // kLeaveNcclAlone: nothing that was tried was better than NCCL's choice
-  int32_t log2_ratio = 0;   // time over that of NCCL's choice, 16 fraction bits
-  uint32_t pairs = 0;       // that showed it
-  uint32_t runs = 0;        // that confirmed it
-  int64_t confirmed_s = 0;  // the last of them, seconds since 1970
+  // kLeaveNcclAlone: nothing that was tried was better than NCCL's choice.
+  CollectiveConfig config;
+  // log2 of the config's time over the time of NCCL's choice, in units of 1/65536 (16 fraction bits).
+  int32_t log2_ratio = 0;
+  uint32_t pairs = 0;       // number of paired samples that showed it
+  uint32_t runs = 0;        // number of runs that confirmed it
+  int64_t confirmed_s = 0;  // time of the last of them, in seconds since 1970
 
   friend bool operator==(const Confirmed&, const Confirmed&) = default;
 };
 
-// Drivers, firmware and neighbours change: after so long a choice is tried again, and later forgotten.
+// Seconds for which an entry is used: 30 days, then the key is searched again. After 180 days it is dropped.
+// Drivers, firmware and neighbours change.
 inline constexpr int64_t kTrustedSeconds = 30LL * 24 * 3600;
 inline constexpr int64_t kForgottenSeconds = 180LL * 24 * 3600;
-// Far above the keys of a site's jobs; 1 MiB of file.
+// Entries at most: far more than the keys of a site's jobs, and 1 MiB of file.
 inline constexpr size_t kMaxSiteEntries = 16384;
 
+// The entries in memory. A value; one thread at a time. Pairs and runs of equal configs add up, so jobs that
+// end at the same time may add theirs in any order.
 class SiteStore {
  public:
-  // A run confirmed this: the same config adds to what is known, another one replaces what is not newer.
+  // Adds what a run confirmed. The same config adds its pairs and runs to what is known; another config
+  // replaces an entry that is not newer.
   void Learn(const SiteKey& key, const Confirmed& confirmed);
-  // What a run may begin with at this time; nothing when it is too old, or from the future by more than a day
-  // (a clock that was set back).
+  // Returns what a run may begin with at this time (seconds since 1970). Nothing if the entry is too old, or
+  // from the future by more than a day, which means that a clock was set back.
   std::optional<Confirmed> Known(const SiteKey& key, int64_t now_s) const;
-  // Leaves out what is forgotten, then the oldest above kMaxSiteEntries.
+  // Drops entries that are to be forgotten, then the oldest ones above kMaxSiteEntries.
   void Age(int64_t now_s);
 
   const std::map<SiteKey, Confirmed>& entries() const { return entries_; }

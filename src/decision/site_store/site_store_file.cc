@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of the checks: size, header, trailer, entries. Each one relies only on those before it.
+// Header of 64 bytes, entries of 64 bytes, SHA-256 of all that. Order of the checks: size, header, trailer,
+// entries. Each one relies only on those before it.
 #include "src/decision/site_store/site_store_file.h"
 
 #include <fcntl.h>
@@ -29,6 +30,7 @@ constexpr size_t kTrailerBytes = 32;
 constexpr size_t kMaxBytes = kHeaderBytes + kMaxSiteEntries * kEntryBytes + kTrailerBytes;
 constexpr char kDamaged[] = "the file is damaged or cut short: delete it, jobs will learn again";
 
+// An error that names the byte and the check that failed.
 tl::unexpected<Error> Damaged(size_t byte, const std::string& check) {
   return WithHint(MakeError(ErrorKind::kCorrupt, "byte {}: {}", byte, check), kDamaged);
 }
@@ -83,7 +85,7 @@ bool IsKnownConfig(Collective collective, const CollectiveConfig& config) {
   return NcclConfigs(collective)[ConfigIndex(config.algorithm, config.protocol)] && config.channels <= 64;
 }
 
-// Empty: the entry may be used.
+// What is wrong with an entry; an empty text if it may be used.
 const char* FaultOf(const SiteKey& key, const Confirmed& confirmed) {
   if (static_cast<int>(key.key.collective) >= kTunableCollectives) return "not a collective that is tuned";
   if (static_cast<int>(key.key.role) >= kRoles || static_cast<int>(key.regime) >= kRegimes) {
@@ -95,6 +97,7 @@ const char* FaultOf(const SiteKey& key, const Confirmed& confirmed) {
   return IsKnownConfig(key.key.collective, confirmed.config) ? "" : "a config that NCCL does not have";
 }
 
+// Returns the number of entries, which fills the file exactly.
 Result<uint32_t> CheckHeader(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeaderBytes + kTrailerBytes) return Damaged(bytes.size(), "cut short");
   if (bytes.size() > kMaxBytes) return Damaged(kMaxBytes, "longer than any site store");
@@ -143,13 +146,15 @@ Result<SiteStore> Parse(std::span<const std::byte> bytes) {
   return store;
 }
 
-// Nothing of a job depends on it: some tries, then without.
+// Takes the lock file. No part of a job depends on the store, so this tries for `patience_ns` and then goes
+// without.
 Result<UniqueFd> Lock(const std::string& path, int64_t patience_ns) {
   UniqueFd fd(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd.valid()) {
     return WithHint(MakeError(ErrorKind::kUnavailable, "{}.lock: {}", path, ErrnoText(errno)),
                     "check that its folder exists and may be written to");
   }
+  // Nanoseconds between two tries.
   constexpr int64_t kBetweenTriesNs = 20'000'000;
   for (int64_t waited = 0; waited <= patience_ns; waited += kBetweenTriesNs) {
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
@@ -201,7 +206,7 @@ Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t 
     }
     store = SiteStore();
   }
-  // Another version's file is left to the build that wrote it.
+  // The file of another format version is left to the build that wrote it.
   if (!store) return tl::unexpected<Error>(store.error());
   for (const auto& [key, confirmed] : learnt.entries()) store->Learn(key, confirmed);
   store->Age(now_s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes site stores (.dcsite). Grammar: docs/formats/site_store.md. What is damaged is refused
+// Reads and writes site stores (.dcsite). Grammar: docs/formats/site_store.md. A damaged file is refused as a
 // whole.
 #pragma once
 
@@ -13,19 +13,22 @@
 
 namespace dynamiccl {
 
+// The first bytes of a site store.
 inline constexpr char kSiteStoreMagic[8] = {'D', 'Y', 'N', 'C', 'S', 'I', 'T', '1'};
 
-// Equal stores give equal bytes.
+// Returns the bytes of a file. Equal stores give equal bytes.
 std::vector<std::byte> FormatSiteStore(const SiteStore& store);
-// `name` stands in errors.
+// Reads such bytes; `name` stands in errors. kCorrupt: damaged or cut short. kUnsupported: another format
+// version.
 Result<SiteStore> ParseSiteStore(std::span<const std::byte> bytes, const std::string& name);
 
-// A file that does not exist is an empty store.
+// Reads a file. A file that does not exist is an empty store.
 Result<SiteStore> ReadSiteStore(const std::string& path);
 
-// Adds what a run has learnt to the file, whatever other jobs have written there meanwhile: under a lock
-// (`path`.lock), read, merged, aged, written beside and renamed. A damaged file is kept as `path`.damaged and
-// begun anew. Gives up when another process holds the lock for `patience_ns`.
+// Adds what a run has learnt to the file, beside whatever other jobs have written there meanwhile. It takes
+// the lock `path`.lock, reads, merges, ages, writes a file beside it and renames that. A damaged file is kept
+// as `path`.damaged and begun anew. Fails with kTimeout when another process holds the lock for
+// `patience_ns`, and leaves the file of another format version as it is. `now_s` is in seconds since 1970.
 Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t now_s,
                       int64_t patience_ns = 1'000'000'000);
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which table version a call of one communicator uses: the one place where the thread that issues calls and
-// the control thread meet. A call costs one store and one load; only the call at an armed boundary, or one
-// behind it, may have to wait.
+// Which table version a call of one communicator uses. The gate is the one place where the thread that issues
+// calls and the control thread meet. A call costs one store and one load; only the call at an armed boundary,
+// or one behind it, may have to wait.
+//
+// Why no call can slip through: the control thread stores `armed_` and then loads `calls_`; the issuing
+// thread stores `calls_` and then loads `armed_`. In the single total order of seq_cst at least one of them
+// sees the other's store. So a rank that pledges because its boundary was not reached is a rank whose issuing
+// thread will see the boundary (tests explore all states: docs/switching.md).
 #pragma once
 
 #include <atomic>
@@ -9,14 +14,16 @@
 
 namespace dynamiccl {
 
-// NCCL's own choice.
+// The version that means NCCL's own choice.
 inline constexpr uint32_t kDefaultTableVersion = 0;
 
+// The gate of one communicator on one rank, owned by its SwitchableTables (plugin/runtime). Each function
+// names its thread. Nothing allocates or locks.
 class CallGate {
  public:
   CallGate() = default;
   explicit CallGate(uint32_t first_version) : active_(first_version) {}
-  // One gate copied from another, for exploring states: no thread may be using either.
+  // Copies a gate, for exploring states. No thread may be using either of them.
   CallGate(const CallGate& other) { *this = other; }
   CallGate& operator=(const CallGate& other) {
     calls_.store(other.calls());
@@ -28,13 +35,12 @@ class CallGate {
   }
 
   // Issuing thread: call `number` begins. Numbers rise by one; a call that NCCL refused begins again with its
-  // number. Must come before TryPass: the control thread arms and then looks whether the boundary was
-  // reached, this thread says so and then looks whether it is armed, so that one of the two always sees the
-  // other. Both need the total order of seq_cst.
+  // number. Must come before TryPass, because this thread announces the call and then looks whether the gate
+  // is armed.
   void Begin(uint64_t number) { calls_.store(number + 1, std::memory_order_seq_cst); }
 
-  // Issuing thread, after Begin: true when `version()` holds for this call, false when it must wait and try
-  // again.
+  // Issuing thread, after Begin: true when `version()` holds for this call, false when the call must wait and
+  // try again.
   bool TryPass(uint64_t number) {
     const uint64_t armed = armed_.load(std::memory_order_seq_cst);
     if (number < armed >> 1) return true;
@@ -48,33 +54,34 @@ class CallGate {
     return true;
   }
 
-  // Issuing thread: of the last call that passed.
+  // Issuing thread: the version of the last call that passed.
   uint32_t version() const { return active_; }
 
-  // Control thread from here on. Calls from `boundary` on wait for Commit or Disarm. Nothing may be armed.
+  // Control thread, as all functions down to Release. Calls from `boundary` on wait for Commit or Disarm.
+  // Nothing may be armed when this is called.
   void Arm(uint64_t boundary, uint32_t next) {
     next_ = next;
     armed_.store(boundary << 1, std::memory_order_seq_cst);
   }
-  // Whether call `boundary` has begun.
+  // True if call `boundary` has begun.
   bool Reached(uint64_t boundary) const { return calls() > boundary; }
   // The calls from the boundary on use the next version.
   void Commit() { armed_.fetch_or(kCommitted, std::memory_order_acq_rel); }
-  // They keep the version they have.
+  // The calls from the boundary on keep the version that they have.
   void Disarm() { armed_.store(kNever, std::memory_order_release); }
-  // Of the last Arm.
+  // The version of the last Arm.
   uint32_t next_version() const { return next_; }
   // False from Arm until Disarm, or until the issuing thread has taken a committed version.
   bool idle() const { return armed_.load(std::memory_order_acquire) == kNever; }
-  // Calls that have begun.
+  // Number of calls that have begun.
   uint64_t calls() const { return calls_.load(std::memory_order_seq_cst); }
 
-  // Any thread: the communicator is aborted. Nobody waits here any more, and what would have waited is left
-  // to NCCL.
+  // Any thread: the communicator is aborted. No call waits here any more; calls that would have waited are
+  // left to NCCL.
   void Release() { released_.store(true, std::memory_order_release); }
   bool released() const { return released_.load(std::memory_order_acquire); }
 
-  // Every word of its state, for exploring states.
+  // Visits every word of the state, for exploring states.
   template <class Visit>
   void VisitState(Visit visit) const {
     visit(calls_.load());
@@ -88,10 +95,12 @@ class CallGate {
   static constexpr uint64_t kNever = ~uint64_t{1};
 
   std::atomic<uint64_t> calls_{0};
-  std::atomic<uint64_t> armed_{kNever};  // boundary << 1, and kCommitted once it is settled
+  // The boundary shifted left by one, with the bit kCommitted once the verdict is a commit.
+  std::atomic<uint64_t> armed_{kNever};
   std::atomic<bool> released_{false};
-  uint32_t next_ = kDefaultTableVersion;    // written before armed_, read after kCommitted was seen
-  uint32_t active_ = kDefaultTableVersion;  // issuing thread
+  // Written before armed_, read after kCommitted was seen.
+  uint32_t next_ = kDefaultTableVersion;
+  uint32_t active_ = kDefaultTableVersion;  // issuing thread only
 };
 
 }  // namespace dynamiccl

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// "The calls of four control round trips": one to prepare, one to spare, and a lost message of each.
+// Round trips that the boundary lies ahead: one to prepare, one to spare, and a lost message of each.
 constexpr uint64_t kRoundTripsAhead = 4;
 // The attempt is called off when this part of the distance is left, so that the abort arrives in time.
 constexpr uint64_t kReservedPart = 4;
@@ -34,6 +34,7 @@ bool SwitchLeader::MayBegin(int64_t now_ns, uint64_t own_calls) const {
   return last_commit_ == 0 || own_calls > committed_from_;
 }
 
+// Each attempt that failed because its boundary was too near doubles the distance.
 uint64_t SwitchLeader::Distance() const {
   const uint64_t calls = std::max(kLeastSwitchDistance, run_ahead_ + kRoundTripsAhead * round_trip_);
   return std::min(calls << std::min(too_near_, 16), kMaxSwitchDistance);
@@ -119,7 +120,7 @@ SwitchSends SwitchLeader::TakeAnswer(int rank, const SwitchMessage& answer, uint
 SwitchSends SwitchLeader::AnswerPeer(int rank, uint64_t attempt) const {
   SwitchSends sends;
   const bool open = attempt == attempt_ && preparing_;
-  // Behind the last commit nobody waits: that commit needed the pledge of all.
+  // No rank waits for an attempt before the last commit: that commit needed the pledges of all.
   if (!open && attempt <= attempt_ && attempt >= last_commit_) {
     sends.Add(rank, Verdict(attempt, attempt == last_commit_));
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leader's part in switching the table of a communicator: it asks all ranks, its own included, to pledge
+// The leader's part in switching the table of a communicator. It asks all ranks, its own included, to pledge
 // themselves to a call number, and gives the verdict. Protocol and proof obligations: docs/switching.md.
-// Control thread only; time is passed in.
 #pragma once
 
 #include <cstdint>
@@ -12,56 +11,66 @@
 
 namespace dynamiccl {
 
-// A boundary lies at least this many calls ahead.
+// Calls that a boundary lies ahead at least: without measurements a leader must leave the ranks some room
+// (docs/switching.md).
 inline constexpr uint64_t kLeastSwitchDistance = 8;
-// And at most: what a job issues in seconds. More would only put off the switch.
+// Calls that a boundary lies ahead at most: what a job issues in seconds. More would only put off the switch.
 inline constexpr uint64_t kMaxSwitchDistance = 16384;
-// An attempt that not all ranks have answered by then is called off.
+// Nanoseconds after which an attempt that not all ranks have answered is called off.
 inline constexpr int64_t kSwitchAttemptNs = 1'000'000'000;
-// Between two adoptions.
+// Nanoseconds between two adoptions (docs/switching.md).
 inline constexpr int64_t kAdoptionSpacingNs = 5'000'000'000;
-// After so many failures an adoption is given up; operators and revocations never are.
+// Failures after which an adoption is given up. Requests of operators and revocations never are.
 inline constexpr int kMaxAdoptionAttempts = 8;
 
-// In rising urgency: a request replaces one that is not more urgent than it.
+// Why tables are switched, in rising urgency. A request replaces one that is not more urgent than itself.
 enum class SwitchReason : uint8_t { kAdoption, kOperator, kRevocation };
 
+// A switch that somebody asked for.
 struct SwitchRequest {
   SwitchReason reason = SwitchReason::kAdoption;
   uint32_t version = 0;  // higher than that of any request before
 };
 
-// How the last attempt that ended did so.
+// How an attempt ended.
 struct SwitchOutcome {
+  // kCommitted: all pledged. kRankPassed: a rank was at the boundary already. kRankCannot: a rank does not
+  // have the table. kRankSilent: a rank did not answer in time. kRankLost: a rank is gone. kSuperseded: a
+  // revocation came in between.
   enum class End : uint8_t { kCommitted, kRankPassed, kRankCannot, kRankSilent, kRankLost, kSuperseded };
   End end = End::kCommitted;
   uint32_t version = 0;
-  int rank = -1;              // that refused, was silent or is lost
-  bool request_ended = true;  // false: it is tried again
+  int rank = -1;              // the rank that refused, was silent or is lost; -1: none
+  bool request_ended = true;  // false: the request is tried again
 };
 
+// The leader's state for one communicator, owned by the leader's SwitchLeadership (plugin/runtime). Control
+// thread only; time is an argument. Functions return the messages to send, and sending may fail: messages are
+// repeated. A verdict never changes, and only an attempt that every rank has pledged commits.
 class SwitchLeader {
  public:
   // The leader is rank 0 of `n_ranks`.
   explicit SwitchLeader(int n_ranks) : answered_(static_cast<size_t>(n_ranks)) {}
 
-  // The next Tick begins it. False when a rank is lost, or a more urgent request waits.
+  // The next Tick begins the request. False, and nothing changes, when a rank is lost or a more urgent
+  // request waits.
   bool Request(const SwitchRequest& request);
-  // kPledge or kRefuse of `rank`. `own_calls`: calls that the leader's own rank has begun.
+  // Takes kPledge or kRefuse of `rank`. `own_calls`: calls that the leader's own rank has begun.
   SwitchSends TakeAnswer(int rank, const SwitchMessage& answer, uint64_t own_calls);
-  // kAsk of `rank`.
+  // Takes kAsk of `rank`.
   SwitchSends AnswerPeer(int rank, uint64_t attempt) const;
-  // The rank's process or connection is gone for good: no further switch.
+  // The rank's process or connection is gone for good. The attempt under way ends, and no further switch is
+  // possible.
   SwitchSends LoseRank(int rank);
-  // Some milliseconds have passed.
+  // Is called every few milliseconds: begins, repeats or calls off an attempt.
   SwitchSends Tick(int64_t now_ns, uint64_t own_calls);
 
   // True while a request waits or an attempt has no verdict.
   bool busy() const { return wanted_.has_value() || preparing_; }
-  // Once for each attempt that ended.
+  // Returns the outcome of an attempt once, after it ended.
   std::optional<SwitchOutcome> TakeOutcome();
 
-  // Every word of its state that its later acts depend on, for exploring states.
+  // Visits every word of the state on which later acts depend, for exploring states.
   template <class Visit>
   void VisitState(Visit visit) const {
     visit(wanted_ ? uint64_t{wanted_->version} << 8 | static_cast<uint64_t>(wanted_->reason) : ~uint64_t{0});
@@ -75,33 +84,39 @@ class SwitchLeader {
   }
 
  private:
+  // True if the waiting request may begin an attempt now.
   bool MayBegin(int64_t now_ns, uint64_t own_calls) const;
+  // Calls from now to the boundary of the next attempt, by what the last attempt measured.
   uint64_t Distance() const;
   SwitchMessage Begin(int64_t now_ns, uint64_t own_calls);
   SwitchMessage Prepare() const;
   SwitchMessage Verdict(uint64_t attempt, bool commit) const;
   SwitchMessage Commit();
   SwitchMessage Abort(SwitchOutcome::End end, int rank);
+  // The first rank that has not answered.
   int FirstSilent() const;
   void Measure(const SwitchMessage& answer, uint64_t own_calls);
 
+  // The request that waits or is being attempted, and the request of attempt_, which may be an older one.
   std::optional<SwitchRequest> wanted_;
-  SwitchRequest attempted_;      // request of attempt_
-  bool preparing_ = false;       // attempt_ has no verdict
-  uint64_t attempt_ = 0;         // the last one begun
-  uint64_t last_commit_ = 0;     // attempt of the last commit
-  uint64_t boundary_ = 0;        // of attempt_
-  uint64_t committed_from_ = 0;  // boundary of the last commit
-  uint64_t distance_ = 0;        // of attempt_
-  std::vector<uint8_t> answered_;
+  SwitchRequest attempted_;
+  bool preparing_ = false;         // attempt_ has no verdict yet
+  uint64_t attempt_ = 0;           // number of the last attempt begun
+  uint64_t last_commit_ = 0;       // number of the last attempt that committed
+  uint64_t boundary_ = 0;          // boundary of attempt_
+  uint64_t committed_from_ = 0;    // boundary of the last commit
+  uint64_t distance_ = 0;          // distance of attempt_'s boundary when it began
+  std::vector<uint8_t> answered_;  // by rank: 1 once it pledged attempt_
   int n_answered_ = 0;
-  int failures_ = 0;  // of wanted_
-  int too_near_ = 0;  // of these, because the boundary was too near
-  bool lost_ = false;
-  // What the distance is made of, in calls of this rank.
+  int failures_ = 0;   // failed attempts of wanted_
+  int too_near_ = 0;   // those that failed because the boundary was too near
+  bool lost_ = false;  // a rank is gone
+  // The distance follows from these, in calls of this rank: when the attempt was asked about, the longest
+  // round trip, and how far a rank was ahead.
   uint64_t asked_at_ = 0;
   uint64_t round_trip_ = 0;
   uint64_t run_ahead_ = 0;
+  // Times: when the attempt began, when to repeat it, and from when on an adoption may begin.
   int64_t begun_ns_ = 0;
   int64_t repeat_ns_ = 0;
   int64_t adopt_from_ns_ = 0;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that make it safe:
-//  1. The gate is armed before the gate's calls are looked at, and these before a pledge is said.
+//  1. The gate is armed before its calls are looked at, and they are looked at before a pledge is sent.
 //  2. A pledged rank drops its boundary on a verdict only. No time-out of its own decides.
-//  3. An attempt that a rank has refused, or has called off towards a peer, it never pledges.
+//  3. A rank never pledges an attempt that it has refused, or has called off towards a peer.
 #include "src/decision/switching/switch_member.h"
 
 namespace dynamiccl {
 namespace {
 
+// Rank of the leader.
 constexpr int kLeader = 0;
 
 }  // namespace
@@ -35,7 +36,7 @@ void SwitchMember::Drop(Refusal why) {
 }
 
 void SwitchMember::Prepare(const SwitchMessage& prepare, bool usable) {
-  // Still without the verdict of an earlier attempt: Answer asks for that one.
+  // If an earlier attempt still has no verdict, Answer asks for that one.
   asked_ = pending() ? pending_ : prepare.attempt;
   if (pending() || prepare.attempt <= heard_) return;
   if (!gate_->idle()) {
@@ -85,13 +86,13 @@ SwitchSends SwitchMember::AnswerPeer(int from, uint64_t attempt) {
   SwitchSends sends;
   if (attempt == pending_) return sends;
   if (attempt > heard_) {
-    // Not pledged, and from now on never: without this rank's pledge it cannot be committed.
+    // Without this rank's pledge the attempt cannot be committed, so from now on the rank never pledges it.
     heard_ = attempt;
     why_ = Refusal::kDecided;
   }
   SwitchMessage verdict = Say(SwitchKind::kVerdict, attempt);
   verdict.commit = attempt == committed_;
-  // Behind a commit of this rank nobody waits: that commit needed the pledge of all.
+  // No rank waits for an attempt before this rank's commit: that commit needed the pledges of all.
   if (attempt >= committed_) sends.Add(from, verdict);
   return sends;
 }

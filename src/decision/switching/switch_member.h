@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank's part in switching the table of a communicator: it arms the boundary, then pledges, then keeps to
-// the verdict. Protocol and proof obligations: docs/switching.md. Control thread only; time is passed in.
+// the verdict. Protocol and proof obligations: docs/switching.md.
 #pragma once
 
 #include "src/decision/switching/call_gate.h"
@@ -8,33 +8,37 @@
 
 namespace dynamiccl {
 
-// A pledge or a question without an answer is said again after this: some round trips of a slow network.
+// Nanoseconds after which a pledge or a question without an answer is sent again: some round trips of a slow
+// network.
 inline constexpr int64_t kSwitchRepeatNs = 50'000'000;
-// A rank that waits at the boundary asks its peers after this: far above a round trip, so the leader's
-// verdict is late or lost.
+// Nanoseconds after which a rank that waits at the boundary asks its peers. That is far above a round trip,
+// so the leader's verdict is late or lost.
 inline constexpr int64_t kSwitchAskNs = 10'000'000;
 
+// The member's state for one communicator on one rank, owned by its SwitchThread (plugin/runtime). Control
+// thread only; time is an argument. A pledged rank drops its boundary only on a verdict, so it may wait as
+// long as the leader is silent and no peer knows the verdict. CallGate::Release ends such a wait.
 class SwitchMember {
  public:
-  // `gate` of this rank's communicator outlives it.
+  // `gate` of this rank's communicator outlives this object.
   explicit SwitchMember(CallGate& gate) : gate_(&gate) {}
-  // The same state at another gate, for exploring states.
+  // Copies the state to another gate, for exploring states.
   SwitchMember(const SwitchMember& other, CallGate& gate) : SwitchMember(other) { gate_ = &gate; }
 
   // The leader's kPrepare arrived. `usable`: this rank has verified the table of that version. Arms the
-  // boundary and says nothing; Answer does, and must come after it.
+  // boundary; Answer must come after it.
   void Prepare(const SwitchMessage& prepare, bool usable);
-  // What this rank says to the leader about the last kPrepare.
+  // Returns what this rank sends to the leader about the last kPrepare: a pledge, a refusal, or nothing.
   SwitchSends Answer();
-  // kVerdict, from the leader or from a peer. True when it committed the attempt that this rank is pledged
-  // to.
+  // Takes kVerdict, from the leader or from a peer. True when it committed the attempt that this rank is
+  // pledged to.
   bool TakeVerdict(uint64_t attempt, bool commit);
-  // A peer's kAsk.
+  // Takes a peer's kAsk. A rank that has not pledged the attempt never will from then on.
   SwitchSends AnswerPeer(int from, uint64_t attempt);
-  // Some milliseconds have passed.
+  // Is called every few milliseconds: repeats the pledge, and asks the peers when this rank waits too long.
   SwitchSends Tick(int64_t now_ns);
 
-  // Every word of its state but the gate, for exploring states.
+  // Visits every word of the state but the gate, for exploring states.
   template <class Visit>
   void VisitState(Visit visit) const {
     for (const uint64_t word : {heard_, pending_, committed_, asked_, boundary_}) visit(word);
@@ -45,19 +49,21 @@ class SwitchMember {
 
  private:
   bool pending() const { return pending_ != 0; }
+  // Makes a message of this rank.
   SwitchMessage Say(SwitchKind kind, uint64_t attempt) const;
   SwitchMessage Refuse(uint64_t attempt, Refusal why) const;
+  // Disarms the gate and forgets the pending attempt.
   void Drop(Refusal why);
 
   CallGate* gate_;
-  uint64_t heard_ = 0;               // highest attempt that this rank has answered or refused for ever
-  uint64_t pending_ = 0;             // attempt for which the gate is armed and no verdict is known; 0: none
+  uint64_t heard_ = 0;               // highest attempt that this rank has answered or refused for good
+  uint64_t pending_ = 0;             // armed attempt without a verdict; 0: none
   uint64_t committed_ = 0;           // attempt of the last committed version
   uint64_t asked_ = 0;               // attempt that Answer is about; 0: none
-  uint64_t boundary_ = 0;            // of pending_
-  bool pledged_ = false;             // for pending_
+  uint64_t boundary_ = 0;            // boundary of pending_
+  bool pledged_ = false;             // this rank pledged pending_
   Refusal why_ = Refusal::kDecided;  // why heard_ was not pledged
-  int64_t repeat_ns_ = 0;            // when to say the pledge again; 0: not planned
+  int64_t repeat_ns_ = 0;            // when to send the pledge again; 0: not planned
   int64_t ask_ns_ = 0;               // when to ask the peers; 0: not waiting
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a communicator say to each other about a switch of tables, as plain values. Bytes and
-// connections are the runtime's.
+// The messages about a switch of tables that the ranks of a communicator exchange, as plain values.
+// src/decision/control_messages.h gives their bytes; plugin/runtime owns the connections.
 #pragma once
 
 #include <array>
@@ -23,32 +23,38 @@ enum class SwitchKind : uint8_t {
 #undef DYNAMICCL_SWITCH_KIND
 };
 
+// Why a rank does not pledge an attempt.
 enum class Refusal : uint8_t {
   kPassed,         // the rank's calls were at the boundary already
   kUnusableTable,  // the rank does not have the table, or has another one
-  kDecided,        // the rank knows, or has told another, that this attempt will not commit
+  kDecided,        // the rank knows, or told a peer, that the attempt will not commit
 };
 
+// One message. Fields that a kind does not use are left at their defaults.
 struct SwitchMessage {
   SwitchKind kind = SwitchKind::kPrepare;
   bool commit = false;                 // kVerdict
   Refusal refusal = Refusal::kPassed;  // kRefuse
-  uint32_t version = 0;                // kPrepare; names a table, whose bytes travel beside
-  uint64_t attempt = 0;                // rises from attempt to attempt of a leader
-  uint64_t boundary = 0;               // kPrepare: the first call of the new version
-  uint64_t calls = 0;                  // kPledge, kRefuse: calls that the sender has begun
+  // kPrepare: names a table, whose bytes travel beside the message.
+  uint32_t version = 0;
+  uint64_t attempt = 0;   // rises from attempt to attempt of a leader
+  uint64_t boundary = 0;  // kPrepare: the first call of the new version
+  // kPledge and kRefuse: number of calls that the sender has begun.
+  uint64_t calls = 0;
 
   friend bool operator==(const SwitchMessage&, const SwitchMessage&) = default;
 };
 
 inline constexpr int kAllRanks = -1;
 
+// A message and the rank that it goes to.
 struct SwitchSend {
   int to = kAllRanks;
   SwitchMessage message;
 };
 
-// What one event makes a machine say; at most a verdict and the next attempt. No allocation.
+// The messages that one event makes a machine send: a verdict and the next attempt at most. It holds three
+// and does not allocate; more must not be added.
 class SwitchSends {
  public:
   void Add(int to, const SwitchMessage& message) { sends_[count_++] = {to, message}; }

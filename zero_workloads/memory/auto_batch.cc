@@ -6,7 +6,8 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Of the free memory: allocators round up and leave holes.
+// Share of the free memory that a step is planned to fill. The rest covers what allocators lose by rounding
+// sizes up and by holes between blocks.
 constexpr double kUsable = 0.9;
 
 }  // namespace

@@ -8,9 +8,12 @@
 namespace dynamiccl::zero {
 namespace {
 
+// Passes every request on and books it. c10::Allocator demands thread safety; the ledger has a mutex, and
+// the allocator below is thread-safe already.
 class CountingAllocator final : public c10::Allocator {
  public:
-  // `below` hands out blocks that its raw deleter frees, as LibTorch's own does.
+  // `below` must hand out blocks that its raw deleter frees, as LibTorch's own allocators do: the deleter
+  // gets no context but the block.
   explicit CountingAllocator(c10::Allocator* below) : below_(below) {}
 
   c10::DataPtr allocate(size_t bytes) override {
@@ -32,7 +35,7 @@ class CountingAllocator final : public c10::Allocator {
   c10::Allocator* below_;
 };
 
-// Never destroyed: tensors in static storage are freed after it would be.
+// The installed layer. It is never destroyed: tensors in static storage are freed after it would be.
 CountingAllocator* the_allocator = nullptr;
 
 c10::DeleterFnPtr CountingAllocator::raw_deleter() const {

@@ -19,6 +19,8 @@ void Add(MemoryUse& use, int64_t bytes) {
   use.peak = std::max(use.peak, use.current);
 }
 
+// The blocks of the process and the sums over them. `by_category` and `total` equal the sums over `blocks_`
+// whenever the mutex is free.
 class Ledger {
  public:
   void Book(const void* block, Block made) {
@@ -72,12 +74,14 @@ class Ledger {
   int64_t period_peak_ = 0;
 };
 
-// Never destroyed: tensors in static storage are freed after it would be.
+// The ledger is never destroyed: tensors in static storage are freed after it would be.
 Ledger& TheLedger() {
   static Ledger* const ledger = new Ledger;
   return *ledger;
 }
 
+// The innermost CountAs of this thread. LibTorch's own threads have none, so their blocks count as working
+// memory.
 thread_local MemoryCategory category_of_thread = MemoryCategory::kWorking;
 
 }  // namespace

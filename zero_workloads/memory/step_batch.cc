@@ -9,7 +9,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Of a rank. More rows make a step no faster by then, on any device.
+// Rows of one rank. Larger batches make a step no more efficient on any device, so the search ends here.
 constexpr int64_t kMaxRows = 4096;
 
 }  // namespace

@@ -11,11 +11,13 @@ namespace {
 
 constexpr std::string_view kFile = "file:";
 
+// The error that Parse returns for `text`, with a hint that shows both forms.
 tl::unexpected<Error> Bad(const std::string& text, const char* why) {
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "--memory-taken {}: {}", text, why),
                   "for example 0:0,20:24M,40:0 (from step 20 on 24 MiB are taken), or file:PATH");
 }
 
+// Parses a non-negative decimal number at the start of `text` and sets `rest` to what follows it.
 bool ParseNumber(std::string_view text, int64_t* value, std::string_view* rest) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   *rest = text.substr(static_cast<size_t>(end - text.data()));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Best fit with splitting and coalescing, as in LibTorch's CUDACachingAllocator (c10/cuda, version 2.13).
 // Names of constants and functions follow that file where they mean the same, to make the comparison easy.
-
 #include "zero_workloads/memory/caching_arena.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of legal transitions of a unit's parameters in stage 3.
 #include "zero_workloads/zero/parameter_state.h"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ struct Transition {
   ParameterState to;
 };
 
+// Every transition that a correct pass makes. Anything else is an error of the engine or of the module's
+// order.
 constexpr Transition kLegal[] = {
     {kPartitioned, kGathering},      // before forward, and again before backward
     {kGathering, kInUse},            // the gather is done

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks the arena by parameters to find its runs, and packs the runs of whole parameters into one AllReduce.
 #include "zero_workloads/zero/whole_parameters.h"
 
 #include <ATen/ops/cat.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parsing and checking of --offload-optimizer, and the choice of the optimizer's class.
 #include "zero_workloads/offload/optimizer_offload.h"
 
 #include <unistd.h>

@@ -45,6 +45,7 @@ class DataFileWriter {
   std::string path_;
   UniqueFd fd_;
   CheckpointFile file_;
+  // Bytes of the block that is not full yet.
   std::vector<std::byte> block_;
 };
 

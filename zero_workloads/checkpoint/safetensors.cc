@@ -85,8 +85,7 @@ uint16_t FloatToBrain(float number) {
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// A list of non-negative numbers below 2^48, whose sums and products with element sizes cannot overflow
-// unnoticed.
+// A list of non-negative numbers below 2^48; no extent or offset of a real file is larger.
 bool IsExtents(const Json& json) {
   return json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& extent) {
            return extent.is_number_unsigned() && extent.get<uint64_t>() < (uint64_t{1} << 48);
@@ -146,7 +145,7 @@ std::vector<Exported> ExportedTensors(const CheckpointIndex& index, bool optimiz
 
 Result<std::string> HeaderOf(const CheckpointReader& checkpoint, const std::vector<Exported>& list,
                              bool bf16) {
-  // "pt" is what readers of the format look for before they take tensors as PyTorch's.
+  // Readers of the format look for "pt" before they treat tensors as PyTorch's.
   Json header = {{"__metadata__", {{"format", "pt"}, {"step", std::to_string(checkpoint.step())}}}};
   uint64_t offset = 0;
   for (const Exported& exported : list) {

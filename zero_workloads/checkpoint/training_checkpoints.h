@@ -37,7 +37,8 @@ struct CheckpointedRun {
   bool writes_whole_parameters = true;
   // Sequences that one optimizer step consumes, over all ranks and micro-steps.
   int64_t rows_per_step = 0;
-  StateValues values;  // "settings" and whatever else identifies the run
+  // "settings" and other values that identify the run.
+  StateValues values;
 };
 
 // The training loop of each rank owns one and calls it on the training thread; all ranks make the same calls

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The printed figures, table by table, with the formula that each of them follows from.
 #include "zero_workloads/estimate/paper_figures.h"
 
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ void AddTable1(std::vector<PaperFigure>& figures) {
   }
 }
 
-// Devices of 32 GB, 64 data-parallel ranks in each row.
+// The largest models on devices of 32 GB, with 64 data-parallel ranks in each row.
 void AddTable2(std::vector<PaperFigure>& figures) {
   struct Row {
     int tensor_parallel;
@@ -62,7 +63,8 @@ void AddTable2(std::vector<PaperFigure>& figures) {
   for (const Row& row : kRows) {
     for (int stage = 0; stage <= 3; ++stage) {
       const double one = MostParameters(kDevice, kMixedPrecisionAdam, stage, 64) / kBillion;
-      // The paper cut the figure of one rank off and multiplied that.
+      // The paper truncated the figure of one rank and multiplied that, so the error grows with the
+      // tensor-parallel degree.
       const double digit = 0.1 * row.tensor_parallel;
       const bool trillions = row.printed[stage] >= 500;
       figures.push_back(
@@ -83,7 +85,7 @@ void AddFigure1(std::vector<PaperFigure>& figures) {
   }
 }
 
-// The 7B model in fp32 with Adam on 8 ranks that introductions to ZeRO and FSDP calculate.
+// The example that introductions to ZeRO and FSDP calculate: 7B parameters in fp32 with Adam on 8 ranks.
 void AddFp32Example(std::vector<PaperFigure>& figures) {
   constexpr double kPrinted[] = {112, 63, 38.5, 14};
   for (int stage = 0; stage <= 3; ++stage) {

@@ -129,7 +129,8 @@ class HostBackend final : public c10d::Backend {
 
   const c10::intrusive_ptr<c10d::Store> store_;
   const c10::intrusive_ptr<Options> options_;
-  // Keeps NCCL calls and their works in one order. Not held while a call waits for peers.
+  // Keeps NCCL calls and their works in one order. Not held while a call waits for peers, except by
+  // shutdown().
   std::mutex mutex_;
   // Shared with the works in flight.
   std::shared_ptr<Communicator> communicator_;

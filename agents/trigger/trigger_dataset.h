@@ -12,8 +12,7 @@ namespace dynamiccl::agents {
 
 struct TriggerBatch {
   at::Tensor tokens;  // float [sequence, call, kTokenFeatures], 1.0 is kTokenOne
-  at::Tensor roles;  // int64 [sequence, call, kTunableCollectives]: role class of the next call if it is that
-                     // collective
+  at::Tensor roles;
   at::Tensor phases;            // int64 [sequence, call]: phase class of the next call
   at::Tensor stages;            // int64 [sequence, call]
   at::Tensor next_collectives;  // int64 [sequence, call]: of the next call, in the same group or the next

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The models of noise, and how a change is applied to finished runs.
 #include "agents/timing/simulated_timing.h"
 
 #include <algorithm>
@@ -10,8 +11,10 @@
 namespace dynamiccl::agents {
 namespace {
 
-constexpr double kMeanBurst = 4;  // calls
+// Calls of a burst or a pause of congestion, on average.
+constexpr double kMeanBurst = 4;
 
+// A random share of the run's keys, rounded up.
 std::set<uint64_t> SlowedKeys(const TimingRun& run, double share, std::mt19937_64& random) {
   std::set<uint64_t> all;
   for (const TimedCall& call : run.calls) all.insert(call.key);
@@ -27,7 +30,7 @@ double MedianTransfer(const TimingRun& run) {
   return MedianOf(std::move(transfers));
 }
 
-// Every rank arrives by itself; rank 0 is late from `changed` on.
+// Replaces the skews by those of independently arriving ranks. Rank 0 is late from the change on.
 void Arrive(int ranks, double late_ns, TimingRun& run, std::mt19937_64& random) {
   constexpr double kSkew = 0.05, kStalls = 1.0 / 400;
   std::normal_distribution<double> normal;
@@ -41,11 +44,12 @@ void Arrive(int ranks, double late_ns, TimingRun& run, std::mt19937_64& random) 
       first = rank == 0 ? at : std::min(first, at);
       last = rank == 0 ? at : std::max(last, at);
     }
-    // The last one waits for nobody: the least of the kernels' times is the transfer.
+    // The last rank waits for nobody, so the least of the kernels' times is the transfer.
     run.calls[i].skew_ns = last - first;
   }
 }
 
+// Applies the change to the run, from call `put.before` on.
 void Put(const PutIn& put, TimingRun& run, std::mt19937_64& random) {
   run.event = put.event;
   run.factor = put.factor;

@@ -68,7 +68,8 @@ int64_t ClassOf(TimingEvent event) {
 // Inputs and labels of those calls of a run that have residuals.
 struct LabelledInputs {
   std::vector<HeadInput> inputs;
-  std::vector<int64_t> labels;  // -1: does not count
+  // Regime of each call; -1 means that the call does not count.
+  std::vector<int64_t> labels;
   size_t changed = 0;
 };
 

@@ -14,7 +14,7 @@
 
 namespace dynamiccl::agents {
 
-// What a policy is made of. All pointers outlive the call; only `trees` may be null.
+// The parts of a policy. All pointers outlive the call; only `trees` may be null.
 struct TrainedAgents {
   const TriggerNetwork* trigger = nullptr;
   // Sequences whose first calls become the trigger agent's golden inputs.

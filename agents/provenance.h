@@ -27,7 +27,7 @@ struct Provenance {
   uint64_t seed = 1;
   HoldOut hold_out;
   std::vector<InputFile> inputs;
-  // What training reported, a line each.
+  // The reports of the training, a line each.
   std::vector<std::string> notes;
 };
 

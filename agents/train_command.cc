@@ -27,6 +27,7 @@
 namespace dynamiccl::agents {
 namespace {
 
+// The name in the policy's provenance.
 constexpr char kProgram[] = "dynamiccl-agents train";
 // Jobs of each framework and model family that no training iteration sees: for the thresholds, and for the
 // comparison of integers with floats.
@@ -217,6 +218,7 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   return ExportPolicy(settings.output, *policy);
 }
 
+// The float networks that integers are compared with.
 struct TrainedNetworks {
   const TriggerNetwork& trigger;
   const ConfigNetworks& config;

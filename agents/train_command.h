@@ -21,7 +21,7 @@ struct TrainSettings {
   // A policy whose config agent is trained further. Its trigger agent is kept as it is. Empty: training from
   // scratch.
   std::string from;
-  // What training must not see, so that it can be judged afterwards.
+  // The part of the sweeps that training must not see, so that it can be judged afterwards.
   HoldOut hold_out;
   // Equal seeds and inputs give equal files with one thread.
   uint64_t seed = 1;

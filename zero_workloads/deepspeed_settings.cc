@@ -266,6 +266,7 @@ class DeepSpeedReader {
 
   // Adds a note for each default that differs from DeepSpeed's and is in effect.
   void NoteDefaults() {
+    // Keys and how the trainer's default differs from DeepSpeed's.
     constexpr std::pair<const char*, const char*> kOther[] = {
         {"optimizer.params.betas", "0.9 and 0.95, where DeepSpeed has 0.9 and 0.999"},
         {"optimizer.params.weight_decay", "0.1, where DeepSpeed has 0"},

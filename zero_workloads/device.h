@@ -28,6 +28,7 @@ Result<at::Device> SelectDevice(int local_rank);
 void CountDeviceMemory();
 
 struct EventState;
+// Destroys the event with the library that made it.
 struct EventDeleter {
   void operator()(EventState* state) const;
 };

@@ -52,6 +52,7 @@ class DeviceMemoryReports final : public c10::MemoryReportingInfoBase {
 
 }  // namespace
 
+// A CUDA event.
 struct EventState {
   cudaEvent_t event = nullptr;
 };

@@ -54,6 +54,7 @@ void KeepFreedMemory() {
 
 }  // namespace
 
+// An event of hostccl.
 struct EventState {
   hostcclEvent_t event = nullptr;
 };

@@ -11,6 +11,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The options that name settings files.
 constexpr const char* kConfig = "--config";
 constexpr const char* kDeepSpeedConfig = "--deepspeed-config";
 

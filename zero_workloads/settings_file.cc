@@ -10,6 +10,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// Reads the options of one parsed document. Errors carry the place in the file.
 class SettingsReader : TomlReader {
  public:
   explicit SettingsReader(const std::string& source) : TomlReader(source), file_(source) {}

@@ -27,7 +27,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// What the functions below need of a run; it lives in Train().
+// The parts of a run that the functions below share; it lives in Train().
 struct Run {
   const TrainingSettings& settings;
   const TextDataset& text;

@@ -113,6 +113,7 @@ int64_t RoundUpTo(int64_t value, int64_t multiple) {
 
 // Checks that the tensor-parallel degree divides everything that tensor parallelism divides.
 Status ValidateTensorDegree(const TrainingSettings& settings) {
+  // A number that the degree must divide, with its name and a hint for messages.
   struct Divided {
     std::string what;
     int64_t count;
@@ -196,6 +197,7 @@ LossScaleSettings TrainingSettings::LossScaling() const {
 }
 
 Status Validate(const TrainingSettings& settings) {
+  // An upper bound that stands for none: no option takes so large a number.
   constexpr double kAny = 1e18;
   const Range ranges[] = {
       {"--stage", static_cast<double>(settings.stage), 0, 3},

@@ -28,7 +28,7 @@ struct TrainingSettings {
   // Batches whose gradients a step averages.
   int64_t micro_steps = 1;
   int64_t bucket_bytes = 4 << 20;
-  // What is gathered and, for "parameter", summed in one call.
+  // "block" or "parameter": the unit that is gathered and, for "parameter", summed in one call.
   std::string unit = "block";
   // "collective", or "owner": one Reduce and one Broadcast for each rank's part.
   std::string exchange = "collective";

@@ -18,6 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Deleters of XGBoost's handles.
 struct FreeMatrix {
   void operator()(void* matrix) const { XGDMatrixFree(matrix); }
 };

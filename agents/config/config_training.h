@@ -40,9 +40,9 @@ struct ConfigTrainingSettings {
 // How well the trained ensemble fits its own samples. Errors are mean absolute values in octaves.
 struct ConfigTrainingReport {
   double seconds = 0;
-  // Of the ensemble's mean against the measurement.
+  // The error of the ensemble's mean against the measurement.
   double error_octaves = 0;
-  // Of the cost model against the measurement.
+  // The error of the cost model against the measurement.
   double prior_octaves = 0;
   // The same two after each key's mean is subtracted from prediction and measurement. What is left decides
   // between the configurations of a key.

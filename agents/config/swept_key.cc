@@ -77,6 +77,7 @@ std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files) {
 }
 
 const char* Name(Split split) {
+  // In the order of the enumerators.
   constexpr const char* kNames[kSplits] = {"seen", "held-out sizes", "held-out ranks", "held-out topology"};
   return kNames[static_cast<size_t>(split)];
 }

@@ -49,7 +49,7 @@ struct SweptKey {
 // out, as are keys without any configuration.
 std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files);
 
-// What training must not see.
+// The keys that training must not see.
 struct HoldOut {
   // Every n-th size class; 0: none.
   int sizes = 0;
@@ -60,6 +60,7 @@ struct HoldOut {
 };
 // The part of the data to which a key belongs.
 enum class Split { kSeen, kHeldOutSize, kHeldOutRanks, kHeldOutTopology };
+// The number of enumerators of Split.
 inline constexpr int kSplits = 4;
 // The part's name for tables, for example "held-out sizes".
 const char* Name(Split split);

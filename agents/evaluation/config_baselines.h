@@ -19,7 +19,7 @@ std::vector<Chooser> AllChoosers(const Policy& policy, const std::vector<SweptKe
 Chooser PolicyChooser(const Policy& policy);
 // The policy's own choosers: as it is, without gate, networks only, trees only.
 std::vector<Chooser> PolicyChoosers(const Policy& policy);
-// Those of AllChoosers that do not depend on a policy.
+// The choosers of AllChoosers that do not depend on a policy.
 std::vector<Chooser> RuleChoosers(const std::vector<SweptKey>& seen);
 
 // A table look-up: the best configuration of the seen key of the same collective that is nearest in octaves

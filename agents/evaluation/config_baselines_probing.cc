@@ -26,6 +26,7 @@ KeyId IdOf(const SweptKey& key) {
   return {key.topology, key.question.collective, key.question.bytes};
 }
 
+// The result of a search at one key.
 struct Found {
   CollectiveConfig config;
   ProbeCost cost;
@@ -109,6 +110,7 @@ CollectiveConfig TryAllInTurn(CalledKey& called) {
 // Ridge regression whose inverse is kept by rank-one updates (Sherman and Morrison 1950).
 class LinearModel {
  public:
+  // The features and a constant.
   static constexpr size_t kSize = kConfigFeatures + 1;
   using Row = std::array<double, kSize>;
 

@@ -134,6 +134,7 @@ Result<std::string> StageRows(const std::string& text) {
 }  // namespace
 
 const char* Name(Verdict verdict) {
+  // In the order of the enumerators.
   constexpr const char* kNames[] = {"true", "false", "level", "cannot tell"};
   return kNames[static_cast<size_t>(verdict)];
 }

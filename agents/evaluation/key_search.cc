@@ -156,8 +156,8 @@ class KeySearch {
     return trial.count >= kMaxPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
   }
 
-  // What was in use remains a candidate. Differences from it do not hold against the new one, so trials start
-  // anew.
+  // The former configuration remains a candidate. Differences from it do not hold against the new one, so
+  // trials start anew.
   void Adopt(const Trial& winner) {
     const Trial before{in_use_, -winner.predicted};
     if (in_use_ != 0) levels_[in_use_] = level_;

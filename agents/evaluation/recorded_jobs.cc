@@ -22,6 +22,7 @@ constexpr size_t kSteadyStep = 2;
 // The model of all recordings.
 constexpr char kModel[] = "gpt:layers=4,hidden=256,vocabulary=8192,sequence=64";
 
+// A recording, the generator of its framework, and the settings that it was recorded with.
 struct WireRecording {
   const char* file;
   const char* framework;

@@ -28,7 +28,8 @@ constexpr uint64_t kDrawSeed = 20;
 
 // One key, one chooser, one seed; times in microseconds.
 struct KeyOutcome {
-  double chosen = 0;  // microseconds
+  // Time of the choice; `best` is the oracle's and `standard` the default's.
+  double chosen = 0;
   double best = 0;
   double standard = 0;
   bool changed = false;

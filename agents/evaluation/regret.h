@@ -13,8 +13,8 @@
 
 namespace dynamiccl::agents {
 
-// What finding a choice cost: the calls that tried something, and by which share all calls, trials included,
-// took longer than the default and than the oracle's choice.
+// The price of finding a choice: the calls that tried something, and by which share all calls, trials
+// included, took longer than the default and than the oracle's choice.
 struct ProbeCost {
   double probes = 0;
   double over_default = 0;

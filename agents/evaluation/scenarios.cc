@@ -136,6 +136,7 @@ struct Way {
   const char* name;
   std::vector<ChoiceFrom> (*choices)(const Policy& policy, const Growth& growth);
 };
+// The ways that are compared, from doing nothing to searching with the signal.
 constexpr Way kWays[] = {
     {"NCCL's own choice",
      [](const Policy&, const Growth&) {

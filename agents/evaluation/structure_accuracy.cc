@@ -39,6 +39,7 @@ size_t BeginOf(const CallSequence& sequence, JudgedCalls calls) {
 
 void Judge(const CallSequence& sequence, size_t at, const RecognisedStructure& known, Role role,
            SequenceResult& result) {
+  // Calls of a sequence that count, so that long sequences do not outweigh others.
   constexpr size_t kMaxCalls = 256;
   const IssuedCall& issued = sequence.calls[at];
   for (const JudgedCalls calls : {JudgedCalls::kAfterOneStep, JudgedCalls::kAfter64Calls}) {
@@ -72,7 +73,7 @@ void JudgeSequence(const CallSequence& sequence, Recogniser recogniser, Structur
   SequenceResult result;
   result.name = sequence.name;
   result.framework = sequence.framework;
-  // What is known before the present group.
+  // The answers before the present group.
   RecognisedStructure known = recogniser.recognised();
   uint64_t group = sequence.calls.front().call.call_number;
   for (size_t at = 0; at < sequence.calls.size(); ++at) {

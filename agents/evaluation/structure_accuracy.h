@@ -67,6 +67,7 @@ struct Confusions {
 // Which calls are judged: those after a job's first step, or those after its first 64 calls. At most 256 of
 // each sequence count, so that long ones do not outweigh the others.
 enum class JudgedCalls : uint8_t { kAfterOneStep, kAfter64Calls };
+// The number of enumerators of JudgedCalls.
 inline constexpr size_t kJudgedCalls = 2;
 
 // The result of one sequence.

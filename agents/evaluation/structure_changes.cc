@@ -36,6 +36,7 @@ struct Changeable {
   // Bytes of one unit of the setting; 0: it is no size of buckets.
   int64_t unit;
 };
+// The frameworks whose sizes can change, with the setting that changes them.
 constexpr Changeable kChangeable[] = {
     {"ddp", "bucket_bytes", 1},
     {"deepspeed1", "reduce_bucket_size", 2},
@@ -206,6 +207,7 @@ ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, i
 
 ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>& quiet,
                           const std::vector<ChangedJob>& changed) {
+  // In the order of Detector.
   constexpr const char* kNames[] = {"LSTM's surprise", "new shape", "both"};
   ChangeReport report;
   for (const Detector detector : {kSurprise, kNewShape, kBoth}) {

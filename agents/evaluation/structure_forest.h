@@ -14,8 +14,8 @@
 
 namespace dynamiccl::agents {
 
-// What the forests see after a call: shares of the last calls by collective and size, and features of the
-// last call.
+// The forests' view after a call: shares of the last calls by collective and size, and features of the last
+// call.
 class CallHistogram {
  public:
   // Calls of the histogram.

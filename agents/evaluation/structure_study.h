@@ -43,7 +43,7 @@ struct StudySplit {
   // "family llama", "framework megatron", "recorded".
   std::string name;
   std::vector<StructureAccuracy> who;
-  // Of integers with floats, on the split's test sequences.
+  // The agreement of integers with floats on the split's test sequences.
   TriggerAgreement agreement;
   double training_seconds = 0;
 };
@@ -51,7 +51,7 @@ struct StudySplit {
 // The results of the whole study.
 struct StructureStudy {
   std::vector<StudySplit> splits;
-  // Of the network of the first split.
+  // The changes as the network of the first split sees them.
   ChangeReport changes;
 };
 
@@ -59,6 +59,7 @@ struct StructureStudy {
 Result<StructureStudy> StudyStructure(const StudySettings& settings,
                                       const std::function<void(const std::string&)>& say);
 
+// The tables for standard output, and the JSON that `eval --structure` reads.
 std::string FormatTables(const StructureStudy& study);
 std::string FormatJson(const StructureStudy& study);
 

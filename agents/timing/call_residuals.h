@@ -13,11 +13,11 @@ namespace dynamiccl::agents {
 
 // How far one call is off, in natural logarithms.
 struct CallResidual {
-  // Of the transfer time, from the key's median.
+  // The transfer time, relative to the key's median.
   double transfer = 0;
   // The key's usual spread of `transfer`.
   double transfer_unit = 1;
-  // Of log(1 + skew / transfer), from the key's median.
+  // log(1 + skew / transfer), relative to the key's median.
   double skew = 0;
   // The key's usual spread of `skew`.
   double skew_unit = 1;
@@ -33,6 +33,7 @@ class CallResiduals {
   void Forget() { keys_.clear(); }
 
  private:
+  // The references of one key.
   struct Key {
     TimeReference transfer;
     TimeReference skew;

@@ -71,6 +71,7 @@ double Winsorised(double spreads) {
 }
 
 template <bool winsorised>
+// Page's cumulative sums in both directions.
 class Cusum {
  public:
   double Take(double residual) {
@@ -87,6 +88,7 @@ class Cusum {
   double down_ = 0;
 };
 
+// The Page-Hinkley test in both directions.
 class PageHinkley {
  public:
   double Take(double residual) {
@@ -193,6 +195,7 @@ class Bayesian {
   size_t taken_ = 0;
 };
 
+// The shipped detector and the winsorised CUSUM side by side.
 class Together : public ChangeDetector {
  public:
   Together(double strictness, double cusum)
@@ -214,6 +217,7 @@ class Together : public ChangeDetector {
 };
 
 template <typename Detector>
+// A kind whose detectors need nothing but a threshold.
 class Kind : public DetectorKind {
  public:
   Kind(std::string name, double usual, bool tells, bool has_curve = true)
@@ -233,6 +237,7 @@ class Kind : public DetectorKind {
   bool has_curve_;
 };
 
+// The kind of Together.
 class KindOfTwo : public DetectorKind {
  public:
   KindOfTwo(double strictness, double cusum) : strictness_(strictness), cusum_(cusum) {}
@@ -247,6 +252,7 @@ class KindOfTwo : public DetectorKind {
   double strictness_, cusum_;
 };
 
+// The kind of the shipped detector with an early end of its verification.
 class KindThatEndsEarly : public DetectorKind {
  public:
   explicit KindThatEndsEarly(double noise_times) : noise_times_(noise_times) {}

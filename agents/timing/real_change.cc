@@ -14,6 +14,7 @@ namespace {
 // Every so many calls are tested by ShareReallyChanged.
 constexpr size_t kEvery = 50;
 
+// The calls from `from` to before `to`.
 struct Span {
   size_t from = 0;
   size_t to = 0;

@@ -176,6 +176,7 @@ class Recurrent : public ChangeDetector {
   std::array<double, kHeadClasses> regimes_{};
 };
 
+// The kind of Recurrent, for one trained head.
 class RecurrentDetectors : public DetectorKind {
  public:
   explicit RecurrentDetectors(const RecurrentHead& head) : state_(head) {}

@@ -67,6 +67,7 @@ class HeadState {
   void Forget();
 
  private:
+  // The parameters as plain arrays, row by row.
   struct Weights {
     std::vector<float> input, hidden, bias, head, head_bias;
   };

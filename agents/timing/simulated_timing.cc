@@ -32,6 +32,7 @@ double MedianTransfer(const TimingRun& run) {
 
 // Replaces the skews by those of independently arriving ranks. Rank 0 is late from the change on.
 void Arrive(int ranks, double late_ns, TimingRun& run, std::mt19937_64& random) {
+  // Shares of a transfer by which arrivals differ, and of calls that stall.
   constexpr double kSkew = 0.05, kStalls = 1.0 / 400;
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform;
@@ -80,6 +81,7 @@ TimingRun Resampled(const TimingRun& quiet, const PutIn& put, size_t calls, std:
 }
 
 TimingRun Modelled(const PutIn& put, size_t calls, std::mt19937_64& random) {
+  // Keys of the job, and calls of its step.
   constexpr size_t kKeys = 10, kStep = 40;
   constexpr double kMemory = 0.9, kMemoryDeviation = 0.04, kNoise = 0.08, kSkew = 0.05;
   std::normal_distribution<double> normal;

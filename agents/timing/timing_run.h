@@ -13,11 +13,13 @@
 
 namespace dynamiccl::agents {
 
-// What happened during a run.
+// The kinds of events that are recorded or put in.
 enum class TimingEvent : uint8_t { kQuiet = 0, kDegraded, kCongested, kStraggler, kOneLink, kSizes };
+// The number of enumerators of TimingEvent.
 inline constexpr int kTimingEvents = 6;
 // The event's name in runs.jsonl.
 std::string_view Name(TimingEvent event);
+// The inverse of Name; kInvalidArgument for an unknown name.
 Result<TimingEvent> ParseTimingEvent(std::string_view name);
 
 // One call as its communicator's leader learns of it (src/decision/guard/timed_calls.h).

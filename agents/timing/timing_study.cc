@@ -23,6 +23,7 @@ using Say = std::function<void(const std::string&)>;
 using Kinds = std::vector<std::unique_ptr<DetectorKind>>;
 using Runs = std::vector<TimingRun>;
 
+// The delay of a change that was not noticed.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // Strengths of the changes that are put in.
 constexpr double kFactors[] = {1.25, 1.5, 2};
@@ -46,7 +47,8 @@ constexpr double kEarlyNoiseTimes = 8;
 // Quiet runs to set thresholds on, and runs to judge on.
 struct Dataset {
   std::string name;
-  Runs learnt;  // quiet, thresholds are set on
+  // Quiet runs on which thresholds are set.
+  Runs learnt;
   Runs held;
 };
 
@@ -152,7 +154,7 @@ void Append(const Runs& more, Runs& runs) {
   runs.insert(runs.end(), more.begin(), more.end());
 }
 
-// What the recurrent head learns from: nothing that is judged.
+// The runs that the recurrent head learns from; none of them is judged.
 Runs HeadRuns(const Runs& recorded, int streams, std::mt19937_64& random) {
   Runs runs;
   std::copy_if(recorded.begin(), recorded.end(), std::back_inserter(runs), IsOfLearning);

@@ -122,6 +122,7 @@ DetectorStudy Judge(const DetectorKind& kind, double threshold, const std::vecto
 Result<std::vector<DatasetStudy>> StudyTiming(const TimingStudySettings& settings,
                                               const std::function<void(const std::string&)>& say);
 
+// The study as Markdown tables, and as JSON.
 std::string FormatTables(const std::vector<DatasetStudy>& study);
 std::string FormatJson(const std::vector<DatasetStudy>& study);
 

@@ -32,6 +32,7 @@ std::string Format(const EventResult& result) {
 }
 
 std::string FormatRegimes(const DetectorStudy& detector) {
+  // The columns of the table.
   constexpr Regime kShown[] = {Regime::kDegradedLink, Regime::kCongested, Regime::kStraggler,
                                Regime::kNormal};
   std::string text = fmt::format(
@@ -156,6 +157,7 @@ double EventResult::Quantile(double share) const {
 }
 
 Estimate EventResult::Median() const {
+  // Draws of the bootstrap.
   constexpr int kDraws = 1000;
   std::mt19937_64 random(1);
   std::vector<double> medians;

@@ -30,7 +30,7 @@ at::Tensor Part(const at::Tensor& gates, Gate gate) {
   return gates.narrow(-1, gate * hidden, hidden);
 }
 
-// What the backward pass needs, call by call, in fp32.
+// The values that the backward pass needs, call by call, in fp32.
 struct Steps {
   // [call, sequence, 4 * hidden], activated.
   at::Tensor gates;

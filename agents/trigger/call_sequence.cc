@@ -27,6 +27,7 @@ using RoleCollectives = std::array<Collective, kRoles>;
 
 // For each role, the collective that its calls become. Entries of other roles are not used.
 RoleCollectives RandomCollectives(std::mt19937_64& random) {
+  // The collectives with which gradients may be summed.
   constexpr std::array kReduces = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce};
   const auto gather = [&] { return Coin(random, 3) ? Collective::kBroadcast : Collective::kAllGather; };
   RoleCollectives collectives{};

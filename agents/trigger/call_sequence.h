@@ -21,7 +21,7 @@ struct CallSequence {
   // Training and test data are split by framework and family; both are empty if unknown. As
   // FrameworkGenerator::name.
   std::string framework{};
-  // Of the model, for example "gpt" or "llama".
+  // The model's family, for example "gpt" or "llama".
   std::string family{};
   // Index of the first call of each step, ascending; empty if steps are not marked. Calls before the first
   // entry belong to construction.
@@ -30,7 +30,7 @@ struct CallSequence {
 
 // Every communicator of the trace once, as its lowest recorded rank saw it, in program order.
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name);
-// Those of AllSequencesOf that have at least one labelled call.
+// The sequences of AllSequencesOf that have at least one labelled call.
 std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name);
 
 // The same program with another hidden width, world and data type. Sizes above those of scalars are

@@ -15,6 +15,7 @@
 namespace dynamiccl::agents {
 namespace {
 
+// The families that traces/generators can build at any size.
 constexpr std::string_view kFamilies[] = {"gpt", "bert", "llama", "resnet"};
 // Calls of the busiest communicator, so that a network sees a job beyond its first steps.
 constexpr size_t kLeastCalls = 256;
@@ -32,6 +33,7 @@ int64_t Multiple(double value, int64_t of) {
 
 std::string RandomModel(std::string_view family, std::mt19937_64& random) {
   if (family == "resnet") {
+    // The depths for which ResNets are defined.
     constexpr int kDepths[] = {18, 34, 50, 101, 152};
     return fmt::format("resnet:depth={},width={},classes={}", kDepths[random() % std::size(kDepths)],
                        Multiple(LogUniform(random, 4, 8), 8), Uniform(random, 10, 1000));

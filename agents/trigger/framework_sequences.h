@@ -27,8 +27,8 @@ const FrameworkGroup* GroupOf(std::string_view framework);
 
 // Model families, named as the presets of traces/generators.
 std::span<const std::string_view> AllFamilies();
-// Whether the framework can train models of the family: Megatron trains transformers only, and llm.c only
-// GPT-2.
+// Returns true if the framework can train models of the family: Megatron trains transformers only, and llm.c
+// only GPT-2.
 bool Trains(std::string_view framework, std::string_view family);
 
 // One sequence for each kind of communicator of the run. The stage is a label only of communicators over
@@ -36,7 +36,7 @@ bool Trains(std::string_view framework, std::string_view family);
 // of a hybrid sharding) cannot reveal it.
 std::vector<CallSequence> SequencesOf(const GeneratedRun& run, const std::string& name);
 
-// What a generator needs for a job.
+// The arguments of a generator for one job.
 struct JobShape {
   std::string_view framework;
   // In the form that ParseModel reads.

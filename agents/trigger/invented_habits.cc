@@ -95,7 +95,7 @@ void DrawGathers(const ModelShape& model, DataType type, std::mt19937_64& random
   DrawSecondGathers(random, habits);
   const bool divided = habits.stage == ZeroStage::kStage3;
   if (divided && Coin(random, 2)) habits.kept_elements = static_cast<int64_t>(LogUniform(random, 6, 18));
-  // What stage 3 keeps whole is small, and its pieces need not be those of the rest.
+  // Stage 3 keeps only small parameters whole, and their pieces need not be those of the rest.
   const bool like_gathers = alike && !divided;
   habits.updated = like_gathers ? habits.parameters : RandomTraffic(model, habits.world, type, random);
   if (divided && Coin(random, 3)) habits.updated.pieces = Pieces::kParameters;

@@ -14,8 +14,8 @@
 
 namespace dynamiccl::agents {
 
-// What one call transfers. A module is what a framework hooks: a weight with its bias. kChunks cuts at a
-// fixed number of elements, kWhole not at all.
+// The pieces that one call transfers. A module is what a framework hooks: a weight with its bias. kChunks
+// cuts at a fixed number of elements, kWhole not at all.
 enum class Pieces : uint8_t { kParameters, kModules, kBlocks, kChunks, kWhole };
 
 // Which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed count, or all.
@@ -47,6 +47,7 @@ enum class Order : uint8_t { kBlocks, kReversed, kKinds, kLargestFirst };
 
 // A small AllReduce that a framework performs in each step, for example of the loss or of an overflow flag.
 struct ScalarHabit {
+  // The place of the call in a step.
   enum class Moment : uint8_t { kForwardEnd, kBeforeUpdate, kAfterUpdate };
   Moment moment = Moment::kBeforeUpdate;
   DataType type = DataType::kFloat32;

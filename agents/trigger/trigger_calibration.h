@@ -18,7 +18,7 @@ struct TriggerCalibration {
   double false_alarms = 1 / 20e3;
 };
 
-// What the calibration was based on.
+// The basis of a calibration.
 struct CalibrationReport {
   // Calls on which the threshold of surprise was set.
   uint64_t quiet_calls = 0;

@@ -51,6 +51,7 @@ struct Tally {
   double share() const { return all == 0 ? 1.0 : static_cast<double>(same) / static_cast<double>(all); }
 };
 
+// One tally for each head.
 struct Tallies {
   Tally role, phase, stage;
 };

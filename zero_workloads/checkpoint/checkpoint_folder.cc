@@ -52,7 +52,7 @@ Status Rename(const std::string& from, const std::string& to) {
 Result<std::vector<std::string>> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code failure;
-  // Not a range-based for: its increment throws.
+  // A range-based for would throw, because it increments without an error code.
   for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();) {
     names.push_back(entry->path().filename().string());
     entry.increment(failure);

@@ -29,7 +29,7 @@ class CheckpointFolder {
   // be read.
   Result<std::vector<int64_t>> Steps() const;
   std::string PathOf(int64_t step) const;
-  // kNotFound, with a list of the existing steps, if that step is not complete.
+  // Returns kNotFound, with a list of the existing steps, if that step is not complete.
   Status CheckHas(int64_t step) const;
   // Where the ranks write their parts of this step.
   std::string PartialPathOf(int64_t step) const;

@@ -240,6 +240,7 @@ std::vector<std::byte> EncodeIndex(const CheckpointIndex& index) {
 
 Result<CheckpointIndex> DecodeIndex(std::span<const std::byte> bytes) {
   DYNAMICCL_CHECK_OK(CheckEnvelope(bytes));
+  // Bytes before the body: magic number, version and length.
   constexpr size_t kHead = sizeof(kMagic) + sizeof(kVersion) + sizeof(uint64_t);
   ByteReader reader(bytes.first(bytes.size() - sizeof(uint64_t)));
   reader.GetBytes(kHead);

@@ -62,7 +62,7 @@ struct CheckpointIndex {
   std::vector<CheckpointFile> files;
   std::vector<StoredRange> ranges;
 
-  // kNotFound, with the name, if there is no such value; kCorrupt if it is not a whole number.
+  // Returns kNotFound, with the name, if there is no such value, and kCorrupt if it is not a whole number.
   Result<int64_t> IntegerValue(const std::string& name) const;
   // Index of the state; -1 if there is none.
   int64_t StateNumber(const std::string& name) const;
@@ -72,14 +72,14 @@ struct CheckpointIndex {
 
 // The index as bytes, with magic number, version, length and a checksum over all of them.
 std::vector<std::byte> EncodeIndex(const CheckpointIndex& index);
-// kCorrupt, with the offset, for bytes that are not an index, of another version, truncated, or changed
-// anywhere.
+// Returns kCorrupt, with the offset, for bytes that are not an index, of another version, truncated, or
+// changed anywhere.
 Result<CheckpointIndex> DecodeIndex(std::span<const std::byte> bytes);
 
 // One index from all ranks' parts. Parts that disagree about a tensor's shape or about a value are kInternal.
 Result<CheckpointIndex> MergeParts(const std::vector<CheckpointIndex>& parts);
-// kCorrupt, with the tensor's name, unless every element of every tensor is stored exactly once in every
-// state.
+// Returns kCorrupt, with the tensor's name, unless every element of every tensor is stored exactly once in
+// every state.
 Status CheckComplete(const CheckpointIndex& index);
 
 }  // namespace dynamiccl::zero

@@ -22,7 +22,7 @@ struct CheckpointSettings {
   // "latest" or a number of steps; empty: the run starts anew.
   std::string resume;
 
-  // What must be equal on all ranks, as text.
+  // The settings that must be equal on all ranks, as text.
   std::string Canonical() const;
 };
 

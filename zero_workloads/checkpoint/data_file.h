@@ -53,8 +53,8 @@ class DataFileWriter {
 // reads in a row from one block load it once.
 class DataFileReader {
  public:
-  // kCorrupt if the file is missing, too short, too long, or of another step than `step`; kUnavailable if it
-  // exists and cannot be read. `file` outlives the reader.
+  // Returns kCorrupt if the file is missing, too short, too long, or of another step than `step`, and
+  // kUnavailable if it exists and cannot be read. `file` outlives the reader.
   static Result<DataFileReader> Open(const std::string& folder, const CheckpointFile& file, uint64_t step);
   Status Read(uint64_t offset, std::span<std::byte> output);
   // Reads and checks all blocks.

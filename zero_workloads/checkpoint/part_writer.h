@@ -42,14 +42,15 @@ struct PartContent {
 
 // Creates the folder if it is missing and writes the rank's files. They are on the disk when this returns.
 Status WritePart(const std::string& folder, const PartContent& content);
-// Whether every rank's part exists in the folder.
+// Returns true if every rank's part exists in the folder.
 bool AllPartsWritten(const std::string& folder, uint32_t world);
 // Writes the index of all parts to the folder and removes the parts. kCorrupt if together they do not cover
 // every tensor.
 Status WriteIndexOfParts(const std::string& folder, uint32_t world);
 // Checks that `index` is complete and writes it as the folder's index.
 Status WriteIndex(const std::string& folder, const CheckpointIndex& index);
-// kCorrupt if the file is missing or damaged, other kinds if it cannot be read. Errors name the file.
+// Returns kCorrupt if the file is missing or damaged, and other kinds if it cannot be read. Errors name the
+// file.
 Result<CheckpointIndex> ReadIndex(const std::string& path);
 
 }  // namespace dynamiccl::zero

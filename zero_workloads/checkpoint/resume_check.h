@@ -17,8 +17,8 @@ namespace dynamiccl::zero {
 Result<std::vector<std::string>> CheckResumable(const std::map<std::string, std::string>& saved,
                                                 const std::map<std::string, std::string>& own);
 
-// kCorrupt, with the name, if a value that an engine takes over is not a number in its range. A missing value
-// is no error, except for a loss scale that is incomplete.
+// Returns kCorrupt, with the name, if a value that an engine takes over is not a number in its range. A
+// missing value is no error, except for a loss scale that is incomplete.
 Status CheckEngineValues(const std::map<std::string, std::string>& values);
 
 }  // namespace dynamiccl::zero

@@ -65,6 +65,7 @@ float BrainToFloat(const std::byte* bytes) {
   return std::bit_cast<float>(static_cast<uint32_t>(Load<uint16_t>(bytes)) << 16);
 }
 
+// The types that Read converts.
 constexpr NumberType kTypes[] = {
     {"F32", 4, Load<float>},
     {"BF16", 2, BrainToFloat},

@@ -34,7 +34,7 @@ class SafetensorsFile {
   // kCorrupt names what is wrong.
   static Result<SafetensorsFile> Open(const std::string& path);
   const std::vector<SafetensorsEntry>& entries() const { return entries_; }
-  // kUnsupported if a tensor that an import takes has a type that Read does not know.
+  // Returns kUnsupported if a tensor that an import takes has a type that Read does not know.
   Status CheckTypes() const;
   // Reads output.size() elements from element `first` on and converts them to fp32. Known types are F64, F32,
   // F16 and BF16.
@@ -52,7 +52,7 @@ class SafetensorsFile {
   std::vector<SafetensorsEntry> entries_;
 };
 
-// What an export writes.
+// The user's choices for an export.
 struct ExportSettings {
   // Numbers as bf16, rounded to nearest even; otherwise fp32.
   bool bf16 = false;

@@ -26,7 +26,7 @@ class CheckpointFailure : public std::runtime_error {
   Error error_;
 };
 
-// What the checkpoints need of the run; the pointers outlive TrainingCheckpoints.
+// The parts of a run that checkpoints need; the pointers outlive TrainingCheckpoints.
 struct CheckpointedRun {
   // All ranks of the run.
   ProcessGroup* group = nullptr;
@@ -56,7 +56,7 @@ class TrainingCheckpoints {
   void AfterStep(int64_t steps_done, bool last);
 
  private:
-  // What a successful Load leaves for Adopt.
+  // A successful Load leaves this for Adopt.
   struct Loaded {
     StateValues values;
     // Settings that differ from the checkpoint's.
@@ -80,7 +80,7 @@ class TrainingCheckpoints {
   void Save(int64_t steps_done);
   // Waits for the save under way, on all ranks.
   void FinishSave();
-  // What this rank writes. With async saving the numbers are copied first.
+  // Collects what this rank writes. With async saving the numbers are copied first.
   PartContent Content(int64_t steps_done);
   StateValues ValuesAt(int64_t steps_done) const;
 

@@ -41,9 +41,9 @@ ModelStates StatesOf(double parameters, const StateBytes& bytes, int stage, int6
 // The largest number of parameters whose states fit into `device_bytes` of each rank.
 double MostParameters(double device_bytes, const StateBytes& bytes, int stage, int64_t ranks);
 
-// What a data-parallel rank sends in a step, in units of the model's parameters, in the limit of many ranks
-// (section 7). An AllReduce is a ReduceScatter and an AllGather, hence 2; stage 3 gathers parameters once
-// more, hence 3.
+// The traffic that a data-parallel rank sends in a step, in units of the model's parameters and in the limit
+// of many ranks (section 7). An AllReduce is a ReduceScatter and an AllGather, hence 2; stage 3 gathers
+// parameters once more, hence 3.
 double CommunicationVolume(int stage);
 
 }  // namespace dynamiccl::zero

@@ -11,7 +11,9 @@
 namespace dynamiccl::zero {
 namespace {
 
+// 10^9: the paper's GB in bytes and its B in parameters.
 constexpr double kBillion = 1e9;
+// The paper's names of the stages, from 0 to 3.
 constexpr const char* kStageNames[] = {"no partition", "P_os", "P_os+g", "P_os+g+p"};
 
 std::string Size(double parameters) {
@@ -24,10 +26,13 @@ double StatesInGb(double parameters, const StateBytes& bytes, int stage, int64_t
 }
 
 void AddTable1(std::vector<PaperFigure>& figures) {
+  // A row of Table 1: a data-parallel degree and the printed GB.
   struct Row {
     int ranks;
-    double printed[3][3];  // model, stage
+    // [model][stage - 1].
+    double printed[3][3];
   };
+  // Parameters of the three models of the table.
   constexpr double kModels[] = {7.5 * kBillion, 128 * kBillion, 1000 * kBillion};
   constexpr Row kRows[] = {{1, {{120, 120, 120}, {2048, 2048, 2048}, {16000, 16000, 16000}}},
                            {4, {{52.5, 41.3, 30}, {896, 704, 512}, {7000, 5500, 4000}}},
@@ -50,15 +55,18 @@ void AddTable1(std::vector<PaperFigure>& figures) {
 
 // The largest models on devices of 32 GB, with 64 data-parallel ranks in each row.
 void AddTable2(std::vector<PaperFigure>& figures) {
+  // A row of Table 2: a tensor-parallel degree and the printed billions of parameters.
   struct Row {
     int tensor_parallel;
-    double printed[4];  // stage
+    // [stage].
+    double printed[4];
   };
   constexpr Row kRows[] = {{1, {2, 7.6, 14.4, 128}},
                            {2, {4, 15.2, 28.8, 256}},
                            {4, {8, 30.4, 57.6, 500}},
                            {8, {16, 60.8, 115.2, 1000}},
                            {16, {32, 121.6, 230.4, 2000}}};
+  // Bytes of a device.
   constexpr double kDevice = 32 * kBillion;
   for (const Row& row : kRows) {
     for (int stage = 0; stage <= 3; ++stage) {
@@ -77,6 +85,7 @@ void AddTable2(std::vector<PaperFigure>& figures) {
 }
 
 void AddFigure1(std::vector<PaperFigure>& figures) {
+  // Printed GB, from stage 0 to 3.
   constexpr double kPrinted[] = {120, 31.4, 16.6, 1.9};
   for (int stage = 0; stage <= 3; ++stage) {
     figures.push_back({"Figure 1", fmt::format("7.5B, 64 ranks, {}", kStageNames[stage]),
@@ -87,6 +96,7 @@ void AddFigure1(std::vector<PaperFigure>& figures) {
 
 // The example that introductions to ZeRO and FSDP calculate: 7B parameters in fp32 with Adam on 8 ranks.
 void AddFp32Example(std::vector<PaperFigure>& figures) {
+  // GB as these introductions print them, from stage 0 to 3.
   constexpr double kPrinted[] = {112, 63, 38.5, 14};
   for (int stage = 0; stage <= 3; ++stage) {
     figures.push_back({"fp32 example", fmt::format("7B, 8 ranks, {}", kStageNames[stage]),
@@ -94,6 +104,7 @@ void AddFp32Example(std::vector<PaperFigure>& figures) {
   }
 }
 
+// The shapes of the paper's 1.5B and 100B models.
 constexpr TransformerShape kGpt2{.layers = 48, .hidden = 1600};
 constexpr TransformerShape k100B{.layers = 125, .hidden = 8192};
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A c10::Allocator that wraps another one. It hands out the other's blocks, so both see the same addresses.
 #include "zero_workloads/memory/counting_allocator.h"
 
 #include <c10/core/CPUAllocator.h>

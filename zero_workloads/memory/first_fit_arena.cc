@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// First fit over a sorted map of holes. Rounding to kArenaAlignment keeps every offset aligned.
 #include "zero_workloads/memory/first_fit_arena.h"
 
 #include <algorithm>

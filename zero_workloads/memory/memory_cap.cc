@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Replaces LibTorch's allocator for host memory by one over a single mapping, whose blocks an arena places.
 #include "zero_workloads/memory/memory_cap.h"
 
 #include <c10/core/CPUAllocator.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A process-wide table from block to size and category, with running sums and peaks. Every allocation takes
+// one mutex and one hash insertion.
 #include "zero_workloads/memory/memory_counters.h"
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// A booked allocation.
 struct Block {
   int64_t bytes = 0;
   MemoryCategory category = MemoryCategory::kWorking;
@@ -87,6 +90,7 @@ thread_local MemoryCategory category_of_thread = MemoryCategory::kWorking;
 }  // namespace
 
 const char* Name(MemoryCategory category) {
+  // In the order of the enumerators.
   constexpr const char* kNames[kMemoryCategories] = {"parameters", "gradients",   "master",      "moments",
                                                      "buckets",    "activations", "checkpoints", "gathered",
                                                      "offload",    "working"};

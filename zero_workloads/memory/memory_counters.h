@@ -18,7 +18,7 @@
 
 namespace dynamiccl::zero {
 
-// What a block of memory is used for.
+// Every booked block belongs to exactly one category, which says what it is used for.
 enum class MemoryCategory : uint8_t {
   // Parameters in the model's type that stay between steps.
   kParameters,

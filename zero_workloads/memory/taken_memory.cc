@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parsing of --memory-taken, and the look-up of a step. Decimal numbers are parsed with std::from_chars,
+// whatever the locale.
 #include "zero_workloads/memory/taken_memory.h"
 
 #include <charconv>
@@ -9,6 +11,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The prefix that distinguishes a file from a schedule.
 constexpr std::string_view kFile = "file:";
 
 // The error that Parse returns for `text`, with a hint that shows both forms.
@@ -29,6 +32,7 @@ bool ParseNumber(std::string_view text, int64_t* value, std::string_view* rest) 
 Result<int64_t> ParseSize(const std::string& text) {
   int64_t value = 0;
   std::string_view unit;
+  // Units and the bits by which they shift a number to the left.
   constexpr std::pair<std::string_view, int> kUnits[] = {{"", 0}, {"K", 10}, {"M", 20}, {"G", 30}};
   if (ParseNumber(text, &value, &unit)) {
     for (const auto& [name, shift] : kUnits) {

@@ -26,6 +26,7 @@ class TakenMemory {
   int64_t At(int64_t step);
 
  private:
+  // From `step` on, `bytes` are taken.
   struct Change {
     int64_t step, bytes;
   };

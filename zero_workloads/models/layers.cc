@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which slices of each parameter a rank lists, and the forward pass of each layer. The communication itself
+// is in parallel/tensor_split.h.
 #include "zero_workloads/models/layers.h"
 
 #include <ATen/TensorOperators.h>

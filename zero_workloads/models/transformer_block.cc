@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Attention and feed-forward network of a GPT-2 block, with the faster of two implementations of attention.
 #include "zero_workloads/models/transformer_block.h"
 
 #include <ATen/TensorOperators.h>

@@ -31,6 +31,7 @@ class FileAdamW final : public AdamW {
   struct Group {
     int64_t begin, length, blocks;
   };
+  // The three files. They are made before the base class, which works on their mappings.
   struct Files {
     Files(int64_t elements, const OptimizerOffload& offload);
     // Files of master, first_moment and second_moment, in this order.
@@ -38,7 +39,8 @@ class FileAdamW final : public AdamW {
   };
   // Memory for the three states of one sub-group, and the transfer that uses it.
   struct Buffer {
-    AdamWStates states;  // room for a sub-group each
+    // Room for one sub-group of each state.
+    AdamWStates states;
     // At most one is valid at a time. The result is the nanoseconds that the transfer took.
     std::future<int64_t> reading, writing;
   };

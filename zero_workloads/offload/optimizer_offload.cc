@@ -13,6 +13,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The form of the option that names a folder.
 constexpr std::string_view kNvmePrefix = "nvme:";
 
 }  // namespace

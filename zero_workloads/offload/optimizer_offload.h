@@ -16,6 +16,7 @@ namespace dynamiccl::zero {
 
 // The value of --offload-optimizer, and its buffer size. Equal on all ranks except for `rank_name`.
 struct OptimizerOffload {
+  // kNone: on the device. kCpu: in pinned host memory. kNvme: in files.
   enum class Place : uint8_t { kNone, kCpu, kNvme };
   Place place = Place::kNone;
   // kNvme: an existing folder, on this rank's host.
@@ -32,7 +33,7 @@ struct OptimizerOffload {
   Status CheckFor(at::Device device) const;
 };
 
-// What moved between the optimizer and its files since the start.
+// Counts the bytes and the time of all transfers between the optimizer and its files since the start.
 struct OffloadTraffic {
   // Size of all three files together.
   int64_t file_bytes = 0;

@@ -38,7 +38,7 @@ class StateFile {
   const std::string& path() const { return path_; }
   // Length of the file: 4 bytes an element, rounded up to whole blocks.
   int64_t bytes() const { return bytes_; }
-  // Whether transfers bypass the page cache.
+  // True if transfers bypass the page cache.
   bool direct() const { return direct_; }
 
   // Moves `blocks` whole blocks from or to element `begin`, a multiple of kBlockElements. `memory` must be

@@ -34,7 +34,7 @@ class LossScale {
   // fall any further: the training cannot go on then.
   [[nodiscard]] bool Update(bool overflow);
 
-  // What another run needs to continue exactly as this one.
+  // The state that another run needs to continue exactly as this one.
   struct State {
     double value = 1.0;
     int64_t clean_steps = 0;

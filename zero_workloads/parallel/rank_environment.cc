@@ -9,6 +9,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// A launcher's name, and its variables for rank, world size and local rank.
 struct Launcher {
   const char* name;
   const char* rank;

@@ -28,6 +28,7 @@ constexpr uint32_t kMagic = 0x445a5201;
 // Pause between two attempts to reach a rank 0 that does not listen yet.
 constexpr std::chrono::milliseconds kRetryPause(20);
 
+// A rank tells rank 0 who it is.
 struct Hello {
   uint32_t magic = kMagic;
   int32_t rank = 0;
@@ -35,6 +36,7 @@ struct Hello {
   uint64_t run_fingerprint = 0;
 };
 
+// Rank 0 answers with the id, or with an error that the rank returns as its own. A longer message is cut off.
 struct Reply {
   uint32_t magic = kMagic;
   int32_t failed = 0;
@@ -50,7 +52,7 @@ int MillisecondsUntil(SteadyTime deadline) {
 
 // Whether the whole structure came before the deadline.
 template <typename T>
-// True if the whole structure came before the deadline and starts with the magic number.
+// Returns true if the whole structure came before the deadline and starts with the magic number.
 bool Receive(int fd, T* value, SteadyTime deadline) {
   size_t have = 0;
   while (have < sizeof(T)) {

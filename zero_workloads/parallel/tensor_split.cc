@@ -21,6 +21,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// Labels of the exchanges for the trace.
 constexpr CallLabel kForward{DYNAMICCL_PHASE_FORWARD, DYNAMICCL_ROLE_ACTIVATION};
 constexpr CallLabel kBackward{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_ACTIVATION};
 
@@ -89,6 +90,7 @@ at::Tensor Rows(const at::Tensor& activations) {
   return activations.reshape({-1, activations.size(-1)});
 }
 
+// ColumnParallelProduct as an autograd function.
 struct ColumnParallelFunction : torch::autograd::Function<ColumnParallelFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const TensorSplit& split) {
@@ -115,6 +117,7 @@ struct ColumnParallelFunction : torch::autograd::Function<ColumnParallelFunction
   }
 };
 
+// SumOfPartials as an autograd function.
 struct PartialSumFunction : torch::autograd::Function<PartialSumFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& partial, const TensorSplit& split) {
     Keep(context, split);

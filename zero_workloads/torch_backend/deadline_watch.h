@@ -21,6 +21,7 @@ class DeadlineWatch {
   void Add(const c10::intrusive_ptr<PendingWork>& work);
 
  private:
+  // A work and its deadline; the reference does not keep the work alive.
   struct Watched {
     std::chrono::steady_clock::time_point deadline;
     c10::weak_intrusive_ptr<PendingWork> work;

@@ -102,7 +102,7 @@ class HostBackend final : public c10d::Backend {
     std::chrono::milliseconds timeout = c10d::kUnsetTimeout;
     PendingWork::Content content = {};
   };
-  // What is issued between startCoalescing and endCoalescing: one NCCL group, and one work.
+  // An open coalescing block, from startCoalescing to endCoalescing: it becomes one NCCL group and one work.
   struct Coalescing {
     // The work of the first call, which later calls join.
     c10::intrusive_ptr<PendingWork> work;

@@ -21,7 +21,7 @@ struct CallText {
   c10d::OpType type = c10d::OpType::UNKNOWN;
   uint64_t sequence = 0;
   std::string group;
-  // What the call moves, for example "float32 x 4096".
+  // The elements that the call moves, for example "float32 x 4096".
   std::string elements;
 };
 

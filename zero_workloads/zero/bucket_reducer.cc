@@ -14,6 +14,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The label of all sums for the trace.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
 // Arena elements of the largest bucket: that of the largest unit, or the asked size for one rank, rounded up

@@ -65,6 +65,7 @@ class BucketReducer {
   const at::Tensor& gradients() const { return gradients_; }
 
  private:
+  // One of the two buffers with what it holds.
   struct Bucket {
     // [world * capacity_] elements, of which the first world * (end - begin) are used.
     at::Tensor buffer;

@@ -17,6 +17,7 @@ namespace {
 
 using torch::nn::Module;
 
+// The label of the broadcasts for the trace: they belong to no phase of a step.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_OTHER};
 
 // A container has no forward() of its own to speak of, so its children are the units.

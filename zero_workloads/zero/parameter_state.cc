@@ -12,6 +12,7 @@ namespace {
 
 using enum ParameterState;
 
+// A permitted step from one state to another.
 struct Transition {
   ParameterState from;
   ParameterState to;

@@ -5,7 +5,7 @@
 
 namespace dynamiccl::zero {
 
-// What memory holds of a unit's parameters on this rank.
+// The states tell how much of a unit's parameters is in this rank's memory, and why.
 enum class ParameterState {
   // Only the shards exist.
   kPartitioned,

@@ -18,6 +18,7 @@ namespace {
 // The key of the highest priority: its fallback sees an operation before autograd does.
 constexpr c10::DispatchKey kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
+// The watch that a storage belongs to, and its unit there.
 struct Watched {
   const ParameterWatch::Read* read = nullptr;
   int unit = 0;

@@ -26,6 +26,7 @@ inline constexpr int64_t kParameterAlignment = 32;
 // rounding could differ, on whatever part of an arena they run.
 inline constexpr int64_t kShardAlignment = 128;
 
+// The least multiple of `multiple` that is not below `value`.
 constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }

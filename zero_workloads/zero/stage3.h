@@ -37,7 +37,7 @@ class Stage3 final : public ZeroEngine {
   void PublishParameters() override;
 
  private:
-  // What stage 3 knows of one unit.
+  // The state of one unit on this rank.
   struct Unit {
     ParameterLife life;
     PendingCollective gather;
@@ -62,7 +62,8 @@ class Stage3 final : public ZeroEngine {
   // Releases the unit's full parameters; the shard stays.
   void Free(int unit);
 
-  std::vector<Unit> life_;  // by unit
+  // One entry for each unit.
+  std::vector<Unit> life_;
 };
 
 }  // namespace dynamiccl::zero

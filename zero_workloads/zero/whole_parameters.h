@@ -33,8 +33,9 @@ std::vector<ArenaRun> ArenaRuns(const std::deque<FlatParameters>& units, const P
 void SumWholeParameters(const at::Tensor& gradients, const std::vector<std::vector<ArenaRun>>& runs,
                         ProcessGroup* group);
 
-// What this tensor rank adds to the squared norm of the gradients: the sum over sliced parameters, and on the
-// first rank of the group over all. `sliced` has the arena's runs of sliced parameters. Returns a scalar.
+// Returns the scalar that this tensor rank adds to the squared norm of the gradients: the sum over sliced
+// parameters, and on the first rank of the group the sum over all. `sliced` has the arena's runs of sliced
+// parameters.
 at::Tensor SquaredNormShare(const at::Tensor& arena, const std::vector<ArenaRun>& sliced,
                             const TensorSplit& split);
 

@@ -115,7 +115,7 @@ class ZeroEngine : public UnitHooks {
   // passes it throws std::logic_error.
   StepOutcome Step(const at::Tensor& loss, double learning_rate);
 
-  // What moved between the optimizer and its files; null where its states are not in files.
+  // The traffic between the optimizer and its files; null if its states are not in files.
   const OffloadTraffic* offload_traffic() const { return TrafficOf(*optimizer_); }
 
   // The state on which the next step depends, for use between steps. Every rank has every state tensor, over
@@ -193,7 +193,7 @@ class ZeroEngine : public UnitHooks {
   void FindSlicedAndWhole();
   // The unit's flat master weights on the host. All ranks of the group call it.
   at::Tensor GatherMaster(int unit);
-  // What each tensor rank has of the unit's flat master weights, on the host. All ranks call it.
+  // Returns each tensor rank's flat master weights of the unit, on the host. All ranks call it.
   std::vector<at::Tensor> GatherSlices(int unit);
   // The unit has its gradients of this pass: adds them up locally, or lets the stage sum them.
   void PassGradients(int unit);

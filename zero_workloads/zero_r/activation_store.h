@@ -57,7 +57,7 @@ class KeptActivation {
   ActivationStore* store_;
   // The shape of the whole input.
   std::vector<int64_t> shape_;
-  // What this rank keeps: one-dimensional and contiguous.
+  // The part that this rank keeps: one-dimensional and contiguous.
   at::Tensor part_;
   // The pool's slot; empty without a pool.
   std::optional<size_t> slot_;

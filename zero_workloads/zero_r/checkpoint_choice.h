@@ -10,7 +10,7 @@
 
 namespace dynamiccl::zero {
 
-// What one rank can compute, move and hold.
+// The speed and the memory of one rank.
 struct Hardware {
   double memory_bytes = 0;
   // Floating-point operations a second.
@@ -49,6 +49,7 @@ struct StepTime {
   // The longer of compute and data-parallel communication, plus what cannot overlap.
   double total() const;
 };
+// The time of a step with `batch` sequences and these checkpoints.
 StepTime StepTimeOf(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t batch);
 // Bytes on the device.
 double MemoryOf(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t batch);

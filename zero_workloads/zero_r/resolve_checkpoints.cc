@@ -12,9 +12,9 @@ int64_t MemoryOfRank(const ResidualSettings& residual) {
   return residual.memory_cap > 0 ? residual.memory_cap : DeviceMemoryBytes();
 }
 
-// What autograd keeps of this model's block, in units of the block's input: the input, two norms, query, key
-// and value (3), the mixed values, the sum after attention, and both sides of the activation function (4
-// each).
+// Autograd keeps these tensors of this model's block, counted in inputs of the block: the input, two norms,
+// query, key and value (3), the mixed values, the sum after attention, and both sides of the activation
+// function (4 each).
 constexpr double kInputsKeptByBlock = 16;
 // Matrix products instead of the fused kernel copy query, key, value and their result, again in units of the
 // input.

@@ -91,8 +91,8 @@ struct TrainingSettings {
   GridSizes groups() const { return {tensor_parallel, shard_group, secondary_group}; }
   // The meaning of `loss_scale` and its companions.
   LossScaleSettings LossScaling() const;
-  // One line with all settings that must be equal on all ranks. Checkpoints store it, so names and order are
-  // stable.
+  // One line of name=value words with all settings that must be equal on all ranks. Checkpoints store it and
+  // compare it by name (checkpoint/resume_check.h).
   std::string Canonical() const;
 };
 

@@ -42,8 +42,8 @@ struct Trial {
   static constexpr double kLeastError = 0.001;
 };
 
-// Pairs before an adoption and at most. These bounds are those of jobs (src/decision/guard/guarded_key.cc),
-// whose test for adoption is stricter.
+// Pairs that an adoption needs, and the most that are tried. These bounds are those of jobs
+// (src/decision/guard/guarded_key.cc), whose test for adoption is stricter.
 constexpr int kLeastPairs = 5;
 constexpr int kMaxPairs = 40;
 // Pairs after which a candidate may be dropped as hopeless, or as futile.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer over LibTorch's allocator of host memory that records every block in memory_counters.h. On CUDA
-// the caching allocator's own trace hooks do the same (device_cuda.cc).
+// A layer over LibTorch's allocator of host memory that records every block in memory_counters.h. On CUDA the
+// caching allocator reports its blocks by itself (device_cuda.cc).
 #pragma once
 
 namespace dynamiccl::zero {

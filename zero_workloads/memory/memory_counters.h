@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts who holds how many bytes of the device's memory. Every allocation of LibTorch is booked under a
-// category when it is made, and taken off when it is freed. The category is that of the innermost CountAs
-// on the allocating thread. Recount moves a tensor's bytes to another category afterwards.
+// category when it is made, and taken off when it is freed. The category is that of the innermost CountAs on
+// the allocating thread. Recount moves a tensor's bytes to another category afterwards.
 //
-// The device seam (device.h) reports allocations: a layer over the allocator on the host, trace hooks on
-// CUDA. All functions may be called from any thread; one mutex guards one ledger for the process.
+// The device seam (device.h) reports allocations: through a layer over the allocator on the host, through the
+// caching allocator's own reports on CUDA. All functions may be called from any thread; one mutex guards one
+// ledger for the process.
 //
 // The categories are those of the ZeRO paper's section 3: model states (parameters, gradients, optimizer
 // states) and residual states (activations, temporary buffers).

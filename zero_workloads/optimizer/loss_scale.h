@@ -16,7 +16,8 @@ struct LossScaleSettings {
   bool dynamic = false;
   // Steps in a row without overflow after which the scale doubles.
   int64_t growth_interval = 1000;
-  // The scale halves at this many overflows since the last growth. More than 1 tolerates a single odd batch.
+  // The scale halves at the overflow of this number since the last growth, and at each further one. More than
+  // 1 tolerates a single odd batch.
   int64_t hysteresis = 2;
   // The scale never falls below this value.
   double least = 1.0;

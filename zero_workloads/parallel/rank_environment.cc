@@ -17,8 +17,7 @@ struct Launcher {
   const char* local_rank;
 };
 
-// Names of the variables, in the order in which launchers are tried. torchrun comes first, since it may run
-// under Slurm.
+// Names of the variables, in the order in which launchers are tried.
 constexpr Launcher kLaunchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
     {"slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},

@@ -30,7 +30,8 @@
 
 namespace dynamiccl::zero {
 
-// How an engine works; equal on all ranks except for the process groups' own ranks.
+// How an engine works; equal on all ranks except for the process groups' own ranks. It is one flat record,
+// although it is large, because the stages read most of it and its parts are checked together.
 struct EngineSettings {
   // The ZeRO stage, 0 to 3.
   int stage = 0;

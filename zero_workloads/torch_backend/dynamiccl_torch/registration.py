@@ -3,7 +3,8 @@
 from datetime import timedelta
 
 NAME = "dynamiccl"
-# hostccl waits this much longer than the group's time-out, so that the backend's error, which names the collective, comes first.
+# hostccl waits this much longer than the group's time-out, so that the backend's error comes first: it names the
+# collective.
 _LIBRARY_GRACE = timedelta(seconds=10)
 
 

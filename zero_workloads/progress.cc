@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats of the reports. Fields of the JSON lines are documented in docs/zero_trainer.md; loss_hex has
-// the exact bits of the loss, for comparisons between runs.
+// The formats of the reports. In the JSON lines, loss_hex has the exact bits of the loss, for comparisons
+// between runs.
 #include "zero_workloads/progress.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads policies, sweeps and traces, and hands them to the judges in agents/evaluation. Which keys training
+// held out is known from the policy's provenance.
 #include "agents/eval_command.h"
 
 #include <fmt/core.h>
@@ -25,8 +27,8 @@ namespace {
 
 using Policies = std::vector<std::unique_ptr<const Policy>>;
 
-// What the policy was trained on, and where a key that is judged belongs: topologies of files that training
-// did not have are held out whole.
+// Which keys the policy was trained on, and to which part a judged key belongs. Topologies from files that
+// training did not have count as held out.
 struct TrainingSplit {
   HoldOut hold_out;
   std::vector<SweptKey> seen;
@@ -47,7 +49,8 @@ Result<TrainingSplit> SplitFor(const EvalSettings& settings, const Policy& polic
   return split;
 }
 
-// The best that a sweep measured of the very key; where it measured nothing, NCCL is left alone.
+// Chooses the best configuration that a sweep measured for the very key. Without such a measurement it leaves
+// NCCL alone.
 Chooser OwnSweepChooser(const std::vector<SweptKey>& swept) {
   return {"own sweep", [&swept](const SweptKey& key) {
             const auto same = [&](const SweptKey& own) {
@@ -59,7 +62,7 @@ Chooser OwnSweepChooser(const std::vector<SweptKey>& swept) {
           }};
 }
 
-// Nothing that must be trained or tries. `seen` must outlive them.
+// The choosers that need neither training nor trials. `seen` must outlive them.
 std::vector<Chooser> PlainChoosers(const Policies& policies, const std::vector<SweptKey>& seen) {
   std::vector<Chooser> choosers{{"default", [](const SweptKey&) { return kLeaveNcclAlone; }},
                                 OwnSweepChooser(seen)};
@@ -70,6 +73,8 @@ std::vector<Chooser> PlainChoosers(const Policies& policies, const std::vector<S
   return choosers;
 }
 
+// All choosers: rules, and for each policy its own choosers and baselines with the policy's number as their
+// seed.
 std::vector<Chooser> ChoosersOf(const Policies& policies, const std::vector<SweptKey>& seen,
                                 const std::vector<SweptKey>& judged) {
   std::vector<Chooser> choosers = RuleChoosers(seen);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-agents eval`: how good a policy is on traces and sweeps, beside simple baselines.
+// `dynamiccl-agents eval`: judges how good a policy is on traces and sweeps, beside simple baselines.
 #pragma once
 
 #include <string>
@@ -9,19 +9,32 @@
 
 namespace dynamiccl::agents {
 
+// The options of the command, as main.cc parses them.
 struct EvalSettings {
-  std::vector<std::string> policies;  // one, or several of other seeds of the same training
+  // Policy files: one, or several of the same training with other seeds, which give intervals over seeds.
+  std::vector<std::string> policies;
+  // Labelled traces on which the trigger agent is judged.
   std::vector<std::string> traces;
+  // Sweeps on which the config agent is judged.
   std::vector<std::string> measurements;
-  std::vector<std::string> trained_on;  // sweeps of the training that are not in `measurements`
-  bool only_policies = false;           // beside the default alone
-  bool scenarios = false;               // prints those of evaluation/scenarios.h instead, of the first policy
-  bool hypotheses = false;              // prints that page instead; needs `measurements` only
-  std::string structure_json;           // of the structure study, for that page
-  std::string json;                     // path, "-" for standard output, empty for none
+  // Sweeps of the training that are not in `measurements`. If there are any, everything in `measurements`
+  // counts as a held-out topology, and the baselines learn from these.
+  std::vector<std::string> trained_on;
+  // Judges only the policies, the default and the best of the training's own sweep, without the slower
+  // baselines.
+  bool only_policies = false;
+  // Prints the page of evaluation/scenarios.h for the first policy, and nothing else.
+  bool scenarios = false;
+  // Prints the page of evaluation/hypotheses.h, and nothing else. Needs only `measurements`.
+  bool hypotheses = false;
+  // Output of `structure --json`, which the page of hypotheses quotes; empty: none.
+  std::string structure_json;
+  // Where the result goes as JSON: a path, "-" for standard output, empty for nowhere.
+  std::string json;
 };
 
-// Prints tables, or the JSON alone where it goes to standard output.
+// Runs the command. Prints tables to standard output, or only the JSON if it goes there. An unreadable input,
+// or one with nothing to judge, is an error with a hint.
 Status Evaluate(const EvalSettings& settings);
 
 }  // namespace dynamiccl::agents

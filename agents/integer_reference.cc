@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fixed-point arithmetic by the format's page: a value v with b fraction bits stands for v / 2^b, and after
+// each product the sum is scaled back with rounding. The LSTM's equations are those of
+// trigger/bounded_lstm.h, with sigmoid and tanh from tables; the config networks have two hidden layers with
+// an activation that is cut at both ends.
 #include "agents/integer_reference.h"
 
 #include <ATen/TensorOperators.h>
@@ -15,17 +19,20 @@ namespace dynamiccl::agents {
 namespace {
 
 template <typename Array>
+// A C array of integers as an int64 tensor of the given sizes.
 at::Tensor Long(const Array& array, at::IntArrayRef sizes) {
   using Element = std::remove_all_extents_t<Array>;
   auto* data = const_cast<Element*>(reinterpret_cast<const Element*>(&array));  // from_blob takes no const
   return at::from_blob(data, sizes, at::CppTypeToScalarType<Element>::value).to(at::kLong);
 }
 
-// Division by 2^bits that rounds halves up.
+// Divides by 2^bits and rounds halves up.
 at::Tensor Scale(const at::Tensor& values, int64_t bits) {
   return at::div(values + (int64_t{1} << (bits - 1)), int64_t{1} << bits, "floor");
 }
 
+// Looks sums up in a table of 2048 entries, of which entry 1024 stands for 0. Sums beyond the table take its
+// last entry.
 at::Tensor LookUp(const at::Tensor& table, const at::Tensor& values, int64_t bits) {
   return table.index_select(0, (Scale(values, bits) + 1024).clamp(0, 2047));
 }
@@ -73,7 +80,7 @@ at::Tensor ReferenceResiduals(const PolicyTensors& t, const at::Tensor& features
   return at::stack(residuals, 1);
 }
 
-// Every leaf at once: a row's leaf is the one whose five comparisons all agree.
+// Computes every leaf at once: a row's leaf is the one for which all five comparisons on its path agree.
 at::Tensor ReferenceTreeResiduals(const PolicyTensors& t, const at::Tensor& features) {
   const at::Tensor nodes = Long(t.tree_nodes, {kTrees, 31, 2}), leaves = Long(t.tree_leaves, {kTrees, 32});
   at::Tensor sum = at::zeros({features.size(0)}, at::kLong) + t.trees.base;

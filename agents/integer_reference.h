@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of docs/formats/policy_file.md once more, in LibTorch's int64 tensors, where nothing can
-// overflow: what src/policy must reproduce bit for bit. It shares no code with src/policy but the layout of
-// the weights.
+// A second implementation of the integer arithmetic in docs/formats/policy_file.md, with LibTorch's int64
+// tensors, where nothing can overflow. src/policy must reproduce its results bit for bit; golden vectors in
+// each policy file check that. It shares no code with src/policy except the layout of the weights.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,16 +10,19 @@
 
 namespace dynamiccl::agents {
 
-// tokens int64 [call, kTokenFeatures] of one sequence from an empty state; logits int64 [call, kHeadRows].
+// The structure LSTM on one sequence from an empty state. `tokens` are int64 [call, kTokenFeatures]; the
+// result is int64 [call, kHeadRows].
 at::Tensor ReferenceLogits(const PolicyTensors& tensors, const at::Tensor& tokens);
 
-// features int64 [row, kConfigInputs]; residuals int64 [row].
+// The trees of the config agent. `features` are int64 [row, kConfigInputs]; the result is int64 [row], with
+// 16 fraction bits.
 at::Tensor ReferenceTreeResiduals(const PolicyTensors& tensors, const at::Tensor& features);
 
-// features int64 [row, kConfigInputs]; residuals int64 [row, kEnsemble].
+// The networks of the config agent. `features` are int64 [row, kConfigInputs]; the result is int64 [row,
+// kEnsemble], with 16 fraction bits.
 at::Tensor ReferenceResiduals(const PolicyTensors& tensors, const at::Tensor& features);
 
-// Fills the golden outputs from the golden inputs.
+// Computes the golden outputs in `tensors` from the golden inputs there.
 void FillGoldenOutputs(PolicyTensors& tensors);
 
 }  // namespace dynamiccl::agents

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the result of a command goes as JSON: nowhere, standard output or a file.
+// Where the result of a command goes as JSON: nowhere, to standard output, or to a file.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace dynamiccl::agents {
 
-// Of a --json option: standard output then holds the JSON and nothing else.
+// True if standard output holds the JSON and must hold nothing else. `json_option` is the value of --json.
 inline bool JsonIsTheOutput(const std::string& json_option) {
   return json_option == "-";
 }
 
-// `json` to what the option names: "-" is standard output, "" nothing, else a file, which is replaced.
-// kUnavailable where it cannot be written.
+// Writes `json` to where the option points: "-" is standard output, "" nowhere, anything else a file, which
+// is replaced. kUnavailable if the file cannot be written.
 Status WriteJsonResult(const std::string& json_option, const std::string& json);
 
 }  // namespace dynamiccl::agents

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program dynamiccl-agents: trains both agents from recorded traces and sweeps, and judges policies.
-// Never loaded into a job.
+// The program dynamiccl-agents: trains both agents from recorded traces and sweeps, and judges policies. It
+// runs offline and is never loaded into a job; jobs load the policy file that it writes. This file declares
+// the options and turns errors into exit codes: 0 success, 2 wrong usage or input, 3 an unsuitable
+// environment.
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The steps from float agents to a file: quantise, fill golden inputs, compute golden outputs, describe the
+// origin, write, read back.
 #include "agents/policy_export.h"
 
 #include <cstdio>
@@ -10,9 +12,11 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Release whose formula src/cost_model follows, as NCCL_VERSION_CODE: 2.30.7.
+// The NCCL release whose cost formula src/cost_model follows, as NCCL_VERSION_CODE: 2.30.7. The agent
+// predicts residuals over that formula, so the policy is valid for this release.
 constexpr uint32_t kPriorNcclVersion = 23007;
 
+// Copies the trees only; the other tensors of `from` are not valid.
 void CopyTrees(const PolicyTensors& from, PolicyTensors& to) {
   to.trees = from.trees;
   std::memcpy(to.tree_nodes, from.tree_nodes, sizeof(to.tree_nodes));

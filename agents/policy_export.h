@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both agents as one policy file that this machine has been seen to compute exactly.
+// Writes both agents as one policy file, after this machine has shown that it computes the file's golden
+// vectors exactly.
 #pragma once
 
 #include <string>
@@ -13,19 +14,24 @@
 
 namespace dynamiccl::agents {
 
+// The parts of a policy. All pointers outlive the call; only `trees` may be null.
 struct TrainedAgents {
   const TriggerNetwork* trigger = nullptr;
+  // Sequences whose first calls become the trigger agent's golden inputs.
   const std::vector<CallSequence>* golden_sequences = nullptr;
   const ConfigNetworks* config = nullptr;
+  // The training samples: golden inputs, domain and gate come from them.
   const std::vector<ConfigSample>* samples = nullptr;
-  const PolicyTensors* trees = nullptr;  // those of TrainTrees; null: networks alone
+  // Tensors whose trees TrainTrees filled; null: the policy has networks only.
+  const PolicyTensors* trees = nullptr;
 };
 
-// Quantised, with the golden outputs of the integer reference.
+// Quantises both agents and adds the golden outputs of the integer reference. An error means that weights do
+// not fit into the format's integers.
 Result<std::unique_ptr<Policy>> MakePolicy(const TrainedAgents& agents, const Provenance& provenance);
 
-// Writes the file, reads it back, and removes it unless all golden vectors are computed bit for bit. Returns
-// its SHA-256.
+// Writes the file and reads it back, which checks all golden vectors bit for bit. If that fails, the file is
+// removed and the error returned. Returns the file's SHA-256.
 Result<Sha256Digest> ExportPolicy(const std::string& path, const Policy& policy);
 
 }  // namespace dynamiccl::agents

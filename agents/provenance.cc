@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Formatting and parsing of a policy's origin. The order of lines is fixed, because equal inputs must give
+// equal files.
 #include "agents/provenance.h"
 
 #define XXH_INLINE_ALL
@@ -15,13 +17,14 @@ namespace dynamiccl::agents {
 namespace {
 
 template <typename Number>
+// The number at the start of `text`; 0 if there is none.
 Number ToNumber(std::string_view text) {
   Number value{};
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
 
-// "<sha256> <name>"
+// Parses "<sha256> <name>".
 InputFile ParseInput(const std::string& kind, const std::string& value) {
   const size_t space = value.find(' ');
   if (space == std::string::npos) return {kind, value, {}};
@@ -51,7 +54,7 @@ std::string FormatProvenance(const Provenance& provenance) {
   for (const std::string& topology : provenance.hold_out.topologies)
     text += fmt::format("hold_out_topology: {}\n", topology);
   for (const InputFile& input : provenance.inputs) {
-    // The name without its folder: where a file lay tells others nothing.
+    // The file's name without its folder: where a file was stored means nothing to others.
     text += fmt::format("{}: {} {}\n", input.kind, input.sha256,
                         std::filesystem::path(input.path).filename().string());
   }

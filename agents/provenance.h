@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy says of its own making: "key: value" lines, read back by evaluations to know what training
-// saw.
+// What a policy file says about its own origin: "key: value" lines. Evaluations read them back to know what
+// training saw.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,32 @@
 
 namespace dynamiccl::agents {
 
+// A file that training read.
 struct InputFile {
-  std::string kind;  // "trace", "measurements" or "policy"
+  // "trace", "measurements" or "policy".
+  std::string kind;
   std::string path;
   std::string sha256;
 };
 
+// The origin of one policy.
 struct Provenance {
+  // The program that made the policy.
   std::string program;
   uint64_t seed = 1;
   HoldOut hold_out;
   std::vector<InputFile> inputs;
-  std::vector<std::string> notes;  // what training reported
+  // The reports of the training, a line each.
+  std::vector<std::string> notes;
 };
 
+// Reads the file and returns its SHA-256. kNotFound, with a hint, if it cannot be read.
 Result<InputFile> HashInput(const std::string& kind, const std::string& path);
+// The text that the policy file stores. Inputs appear with their file names only.
 std::string FormatProvenance(const Provenance& provenance);
-// Lines that it does not know are left out.
+// The inverse of FormatProvenance. Unknown lines are ignored, and so are inputs of kind "policy".
 Provenance ParseProvenance(const std::string& text);
-// XXH3 over the hashes of the inputs.
+// XXH3 over the hashes of the inputs: equal training data give equal numbers.
 uint64_t TrainingDataId(const Provenance& provenance);
 
 }  // namespace dynamiccl::agents

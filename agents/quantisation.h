@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float tensors to integers with a power of two as scale.
+// Converts float tensors to fixed-point integers, with a power of two as scale.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,16 +9,18 @@
 
 namespace dynamiccl::agents {
 
-// The most fraction bits, at most `most`, with which every weight fits into 16 bits; 1 at least.
+// The largest number of fraction bits, from `most` down to 1, with which every weight fits into 16 bits.
 int FractionBits(const at::Tensor& weights, int most);
 
-// Rounds to nearest with `fraction_bits`, cuts to the type's range without its lowest value, and writes row
-// by row. `target` has as many elements as `values`.
+// Multiplies by 2^fraction_bits, rounds to nearest (ties to even) and clamps to the type's range without its
+// lowest value, so that every value can be negated. The result is written in row-major order; `target` must
+// have as many elements as `values`, otherwise std::logic_error.
 void Quantise(const at::Tensor& values, int fraction_bits, std::span<int16_t> target);
 void Quantise(const at::Tensor& values, int fraction_bits, std::span<int32_t> target);
 
 // The elements of a C array of any rank.
 template <typename Array>
+// The elements of a C array of any rank, as one span.
 auto Flat(Array& array) {
   using Element = std::remove_all_extents_t<Array>;
   return std::span<Element>(reinterpret_cast<Element*>(&array), sizeof(Array) / sizeof(Element));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads recorded jobs and runs the study (evaluation/structure_study.h).
 #include "agents/structure_command.h"
 
 #include <fmt/core.h>

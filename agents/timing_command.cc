@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs the timing study (timing/timing_study.h) and prints its tables or JSON.
 #include "agents/timing_command.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-agents timing`: how soon a change of the fabric is noticed at equal false alarms.
+// `dynamiccl-agents timing`: measures how soon a change of the fabric is noticed, at equal rates of false
+// alarms.
 #pragma once
 
 #include <string>
@@ -9,11 +10,14 @@
 
 namespace dynamiccl::agents {
 
+// The options of the command.
 struct TimingSettings {
   TimingStudySettings study;
-  std::string json;  // empty: none; "-": standard output instead of the tables
+  // Where the result goes as JSON; empty: nowhere; "-": standard output instead of the tables.
+  std::string json;
 };
 
+// Runs the study. Progress goes to standard error.
 Status StudyTimingCommand(const TimingSettings& settings);
 
 }  // namespace dynamiccl::agents

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order of a training: read and hash inputs, train the trigger agent, train the config networks, train
+// the trees at the networks' levels, quantise, calibrate the trigger's thresholds on jobs that no training
+// saw, compare integers with floats, write. With --from only the config agent's part is done.
 #include "agents/train_command.h"
 
 #include <fmt/core.h>
@@ -24,11 +27,14 @@
 namespace dynamiccl::agents {
 namespace {
 
+// The name in the policy's provenance.
 constexpr char kProgram[] = "dynamiccl-agents train";
-// Jobs that no training iteration sees, of each framework and model family: for the thresholds and for the
+// Jobs of each framework and model family that no training iteration sees: for the thresholds, and for the
 // comparison of integers with floats.
 constexpr int kCheckJobs = 2;
+// Steps of each job; the thresholds use the calls from the third step on.
 constexpr int kCheckSteps = 6;
+// Calls of each sequence that are compared.
 constexpr int kCheckCalls = 128;
 
 using Json = nlohmann::ordered_json;
@@ -37,21 +43,25 @@ double SecondsSince(int64_t start_ns) {
   return static_cast<double>(MonotonicNanoseconds() - start_ns) * 1e-9;
 }
 
-// What training has to tell: lines to the user that go into the policy too, and the same as JSON.
+// Collects what training reports: lines for the user, which also go into the policy, and the same facts as
+// JSON.
 struct TrainingAccount {
   Provenance provenance;
   Json json = {{"schema", 1}};
-  std::FILE* talk = stdout;  // stderr where standard output is the JSON
+  // Where lines for the user go; stderr if standard output is the JSON.
+  std::FILE* talk = stdout;
 
   explicit TrainingAccount(const TrainSettings& settings)
       : provenance{kProgram, settings.seed, settings.hold_out, {}, {}},
         talk(JsonIsTheOutput(settings.json) ? stderr : stdout) {}
 
+  // Prints a line for the user, and nothing more.
   void Say(const std::string& text) const {
     fmt::print(talk, "{}\n", text);
     std::fflush(talk);
   }
-  // `fields` may have "seconds": they are said, but equal seeds and inputs must give equal files.
+  // Prints a line, keeps it for the policy, and adds `fields` to the JSON. A field "seconds" is printed, but
+  // it stays out of the policy, because equal seeds and inputs must give equal files.
   void Note(const char* what, Json fields, const std::string& text) {
     const bool timed = fields.contains("seconds");
     Say(timed ? fmt::format("{}, {:.1f} s", text, fields["seconds"].get<double>()) : text);
@@ -72,6 +82,7 @@ Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& 
   return sequences;
 }
 
+// The measured keys, divided by what training may see.
 struct SplitKeys {
   std::vector<SweptKey> seen;
   std::vector<SweptKey> held_out;
@@ -138,7 +149,8 @@ ConfigNetworks TrainConfigAgent(const TrainSettings& settings, const std::vector
   return networks;
 }
 
-// A policy whose trees alone are filled. `samples` are at the networks' levels.
+// A policy of which only the trees are filled; without XGBoost not even those. `samples` are at the networks'
+// levels.
 Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
                                               const std::vector<ConfigSample>& samples,
                                               TrainingAccount& account) {
@@ -162,7 +174,7 @@ Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
   return policy;
 }
 
-// The box of the old training and the new one together.
+// Extends the domain to the box around the old training and the new one.
 void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   for (size_t i = 0; i < kConfigInputs; ++i) {
     tensors.domain_min[i] = std::min(tensors.domain_min[i], old.domain_min[i]);
@@ -206,12 +218,13 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   return ExportPolicy(settings.output, *policy);
 }
 
+// The float networks that integers are compared with.
 struct TrainedNetworks {
   const TriggerNetwork& trigger;
   const ConfigNetworks& config;
 };
 
-// How well the policy's integers say what the networks say.
+// Reports how often the policy's integers decide as the float networks do.
 void NoteAgreement(const TrainedNetworks& networks, const Policy& policy,
                    const std::vector<CallSequence>& check, const SplitKeys& keys, TrainingAccount& account) {
   const TriggerAgreement same = CompareTrigger(networks.trigger, policy.tensors, check, kCheckCalls);

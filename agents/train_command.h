@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-agents train`: traces and measurements in, one policy file out.
+// `dynamiccl-agents train`: turns traces and measurements into one policy file.
 #pragma once
 
 #include <string>
@@ -10,22 +10,33 @@
 
 namespace dynamiccl::agents {
 
+// The options of the command.
 struct TrainSettings {
+  // Labelled traces for the trigger agent; without any it learns from generated sequences only.
   std::vector<std::string> traces;
+  // Sweeps for the config agent; at least one.
   std::vector<std::string> measurements;
+  // The policy file to write.
   std::string output;
-  std::string from;  // a policy to go on with; its trigger agent is kept as it is
+  // A policy whose config agent is trained further. Its trigger agent is kept as it is. Empty: training from
+  // scratch.
+  std::string from;
+  // The part of the sweeps that training must not see, so that it can be judged afterwards.
   HoldOut hold_out;
+  // Equal seeds and inputs give equal files with one thread.
   uint64_t seed = 1;
   int trigger_iterations = 5000;
   int config_iterations = 3000;
-  std::string json;  // empty: none; "-": standard output, and the talk goes to standard error
+  // Where the report goes as JSON; empty: nowhere; "-": standard output, and progress then goes to standard
+  // error.
+  std::string json;
 };
 
-// Prints what it does, a line a step.
+// Trains, writes the policy and prints a line for each step. kInvalidArgument if nothing is left to train on,
+// kUnsupported if the cost model can price none of the measured configurations.
 Status Train(const TrainSettings& settings);
 
-// Reading of inputs, for evaluations too.
+// Reads all files or returns the first error. Evaluations use it as well.
 Result<std::vector<MeasurementFile>> ReadMeasurements(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl::agents

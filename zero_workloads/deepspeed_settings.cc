@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSpeed's keys and what they are here. Meanings as in its documentation of 0.19
-// (deepspeed.ai/docs/config-json). A key that is absent leaves the trainer's own default; where DeepSpeed's
-// is another one, a note says so.
+// Translates DeepSpeed's keys into options of this trainer, with the meanings of its documentation for
+// version 0.19 (deepspeed.ai/docs/config-json). A key that is absent leaves the trainer's own default; where
+// DeepSpeed's default differs, a note says so.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -15,20 +15,28 @@ namespace {
 
 using Json = nlohmann::json;
 
+// How a key is translated.
 enum class Meaning {
-  kValue,     // the option's value as it is
-  kFlag,      // true: the option; false: its --no- form
-  kIs,        // only the value that `option` holds is what the trainer does
-  kNoMatter,  // another way to the same result
-  kTogether,  // read with others, by the functions below
+  // The option takes the key's value as it is.
+  kValue,
+  // true gives the option, false its --no- form.
+  kFlag,
+  // The trainer works in one way only: the value that `option` holds. Any other value is an error.
+  kIs,
+  // The key asks for another way to the same result; a note says that it has no effect.
+  kNoMatter,
+  // The key is read together with others, by the Read functions below.
+  kTogether,
 };
 
+// A key by its dotted name.
 struct Key {
   const char* name;
   Meaning meaning;
   const char* option = "";
 };
 
+// Every key that is understood. docs/zero_trainer.md lists them for users.
 constexpr Key kKeys[] = {
     {"zero_optimization.stage", Meaning::kValue, "--stage"},
     {"zero_optimization.overlap_comm", Meaning::kFlag, "--overlap"},
@@ -76,6 +84,8 @@ constexpr Key kKeys[] = {
     {"wall_clock_breakdown", Meaning::kNoMatter},
 };
 
+// Translates one document. JSON values of an unexpected type throw Json::exception, which
+// ReadDeepSpeedSettings turns into an error.
 class DeepSpeedReader {
  public:
   DeepSpeedReader(std::string source, int world) : source_(std::move(source)), world_(world) {}
@@ -86,7 +96,7 @@ class DeepSpeedReader {
     DYNAMICCL_CHECK_OK(ReadPrecision());
     DYNAMICCL_CHECK_OK(ReadBatch());
     DYNAMICCL_CHECK_OK(ReadOffload());
-    // What DeepSpeed takes for "none": its defaults.
+    // The last argument is DeepSpeed's default, which means that the group is not used.
     DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.mics_shard_size", "--shard-group", -1));
     DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.zero_hpz_partition_size", "--secondary-group", 1));
     ReadBucket();
@@ -96,6 +106,7 @@ class DeepSpeedReader {
   }
 
  private:
+  // Stores the leaves of the document by their dotted names.
   void Flatten(const std::string& prefix, const Json& value) {
     if (!value.is_object()) {
       leaves_[prefix] = value;
@@ -121,6 +132,7 @@ class DeepSpeedReader {
 
   // A key that is absent or "auto" has the value `otherwise`.
   template <typename T>
+  // The key's value, or `otherwise` if it is absent or "auto".
   T Get(const std::string& name, T otherwise) const {
     const Json* const value = Find(name);
     return value == nullptr ? otherwise : value->get<T>();
@@ -177,7 +189,7 @@ class DeepSpeedReader {
     return {};
   }
 
-  // A type that is the model's or fp32.
+  // Translates a type that must be the model's or fp32.
   Status ReadType(const std::string& name, const std::string& option, const std::string& model) {
     const std::string type = Get(name, std::string());
     if (type.empty()) return {};
@@ -187,8 +199,8 @@ class DeepSpeedReader {
     return {};
   }
 
-  // DeepSpeed: batch of a step = micro-batch a GPU x accumulation steps x GPUs; two of them give the third.
-  // The GPUs of a tensor group count as one.
+  // DeepSpeed defines: batch of a step = micro-batch of a GPU * accumulation steps * GPUs. Two of these give
+  // the third. The GPUs of a tensor group count as one.
   Status ReadBatch() {
     const int64_t tensor_ranks = std::max<int64_t>(1, Get<int64_t>("tensor_parallel.autotp_size", 1));
     const int64_t ranks = std::max<int64_t>(1, world_ / tensor_ranks);
@@ -252,7 +264,9 @@ class DeepSpeedReader {
     Add("activation_checkpointing", "--activation-checkpoints", {cpu ? "partitioned_cpu" : "partitioned"});
   }
 
+  // Adds a note for each default that differs from DeepSpeed's and is in effect.
   void NoteDefaults() {
+    // Keys and how the trainer's default differs from DeepSpeed's.
     constexpr std::pair<const char*, const char*> kOther[] = {
         {"optimizer.params.betas", "0.9 and 0.95, where DeepSpeed has 0.9 and 0.999"},
         {"optimizer.params.weight_decay", "0.1, where DeepSpeed has 0"},
@@ -269,7 +283,8 @@ class DeepSpeedReader {
 
   std::string source_;
   int world_;
-  std::map<std::string, Json> leaves_;  // by dotted name
+  // By dotted name.
+  std::map<std::string, Json> leaves_;
   FileOptions file_;
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one seam between the trainer and the machine: communication streams, events and storage, on host memory
-// (device_host.cc) or on CUDA (device_cuda.cc); CMake compiles one of the two. Compute is what LibTorch runs:
-// on the host it is done when the call returns, on CUDA it is in LibTorch's current stream.
+// The one seam between the trainer and the machine: communication streams, events and storage, either on host
+// memory (device_host.cc) or on CUDA (device_cuda.cc). CMake compiles one of the two. Compute is what
+// LibTorch runs: on the host it is done when the call returns, on CUDA it is queued in LibTorch's current
+// stream.
+//
+// Functions are called on the thread that trains unless they say otherwise.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,22 +19,23 @@
 
 namespace dynamiccl::zero {
 
-// Where this rank's tensors live. Fails where the machine has no such device. Called once, before the first
-// tensor.
+// Selects where this rank's tensors live. kUnavailable if the machine has no such device. Call it once,
+// before the first tensor.
 Result<at::Device> SelectDevice(int local_rank);
 
-// From here on memory_counters.h knows of all device memory that LibTorch allocates. Called once, on the
-// thread that trains, after SelectDevice and whatever replaces LibTorch's allocator.
+// Makes memory_counters.h count all device memory that LibTorch allocates from now on. Call it once, after
+// SelectDevice and after anything that replaces LibTorch's allocator.
 void CountDeviceMemory();
 
 struct EventState;
+// Destroys the event with the library that made it.
 struct EventDeleter {
   void operator()(EventState* state) const;
 };
-// A point in a communication stream; empty until recorded.
+// A point in a communication stream; null until recorded.
 using Event = std::unique_ptr<EventState, EventDeleter>;
 
-// An ordered queue of communication. Failures throw std::runtime_error.
+// An ordered queue of communication, owned by a ProcessGroup. Failures throw std::runtime_error.
 class Stream {
  public:
   Stream();
@@ -40,42 +44,44 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   cudaStream_t handle() const { return handle_; }
-  // What is issued to this stream from here on starts after the compute issued so far.
+  // Whatever is issued to this stream from now on starts after the compute work issued so far.
   void StartAfterCompute();
+  // An event that happens when everything issued so far is done.
   Event Record();
 
  private:
   cudaStream_t handle_ = nullptr;
 };
 
-// Compute issued from here on starts after the event: the host waits, CUDA queues the wait.
+// Makes compute work that is issued from now on start after the event: the host waits, CUDA queues the wait.
+// A null event has no effect.
 void StartComputeAfter(const Event& event);
-// Returns when the compute issued so far is done.
+// Blocks until the compute work issued so far is done.
 void FinishCompute();
-// `bytes` bytes of host memory that the device copies from and to without a detour (pinned on CUDA).
+// `bytes` bytes of host memory, uint8, which the device copies from and to without a detour (pinned on CUDA).
 at::Tensor HostBuffer(int64_t bytes);
-// Returns when the event has happened. `check` is called while or after waiting and throws when the event
-// will never happen.
+// Blocks until the event has happened; it must not be null. `check` is called during or after the wait, and
+// throws if the event will never happen.
 void WaitOnHost(const Event& event, const std::function<void()>& check);
-// Nanoseconds that compute stood still for communication since the last call.
+// Nanoseconds for which compute waited for communication since the last call.
 int64_t TakeComputeWaitNanoseconds();
 
-// Changes the size of the memory behind a tensor without touching the tensors and autograd records that point
+// Changes the size of the memory behind a tensor without touching the tensors and autograd records that refer
 // to it. 0 frees the memory; growing from 0 leaves the content undefined.
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes);
 
-// A tensor beside the device's memory, one-dimensional, content undefined: in a HostBuffer on CUDA, else in
-// memory that neither CapDeviceMemory nor CountDeviceMemory knows of.
+// A one-dimensional tensor in host memory that is not counted as the device's, with undefined content: a
+// HostBuffer on CUDA, otherwise memory that neither CapDeviceMemory nor CountDeviceMemory sees.
 at::Tensor NewHostTensor(int64_t elements, at::ScalarType type);
 
-// What the device has in all; 0 for host memory, which ranks share with everything else.
+// The device's total memory in bytes; 0 for host memory, which ranks share with everything else.
 int64_t DeviceMemoryBytes();
 
-// Ends with c10::OutOfMemoryError whatever takes this rank's tensors over `bytes`; called before the first
-// tensor. `allocator` is for host memory (memory/memory_cap.h); on CUDA it is LibTorch's.
+// Makes allocations beyond `bytes` for this rank's tensors throw c10::OutOfMemoryError. Call it before the
+// first tensor. `allocator` applies to host memory (memory/memory_cap.h); CUDA has LibTorch's own.
 Status CapDeviceMemory(int64_t bytes, MemoryAllocator allocator);
 
-// Largest resident size of this process (host) or largest allocation on its device (CUDA) so far.
+// The largest resident size of this process (host), or the largest allocation on its device (CUDA), so far.
 int64_t PeakBytes();
 
 }  // namespace dynamiccl::zero

@@ -25,17 +25,18 @@ void Check(cudaError_t result, const char* function) {
     throw std::runtime_error(std::string(function) + ": " + cudaGetErrorString(result));
 }
 
-// Compute's stand-still is the time between two events in the compute stream, around the wait for
-// communication.
+// Compute waits for communication between these two events in the compute stream.
 struct ComputeWait {
   Event begin;
   Event end;
 };
+// The waits since the last TakeComputeWaitNanoseconds.
 std::vector<ComputeWait> compute_waits;
 
 Event RecordIn(cudaStream_t stream);
 
-// LibTorch's caching allocator reports to it; LibTorch hands it on to the threads of a backward pass.
+// LibTorch's caching allocator reports to this object. LibTorch passes it on to the threads of a backward
+// pass.
 class DeviceMemoryReports final : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void* block, int64_t bytes, size_t, size_t, c10::Device device) override {
@@ -51,6 +52,7 @@ class DeviceMemoryReports final : public c10::MemoryReportingInfoBase {
 
 }  // namespace
 
+// A CUDA event.
 struct EventState {
   cudaEvent_t event = nullptr;
 };
@@ -78,7 +80,7 @@ Result<at::Device> SelectDevice(int local_rank) {
     return WithHint(MakeError(ErrorKind::kUnavailable, "no CUDA device: {}", cudaGetErrorString(result)),
                     "build with -DDYNAMICCL_CUDA=OFF for a machine without a GPU");
   }
-  // More ranks than devices share them, as NCCL_MULTI_RANK_GPU_ENABLE allows.
+  // More ranks than devices share the devices, as NCCL_MULTI_RANK_GPU_ENABLE allows.
   const int device = local_rank % devices;
   if (cudaSetDevice(device) != cudaSuccess) {
     return MakeError(ErrorKind::kUnavailable, "cudaSetDevice({}) failed for local rank {}", device,
@@ -88,7 +90,7 @@ Result<at::Device> SelectDevice(int local_rank) {
 }
 
 void CountDeviceMemory() {
-  // For as long as the process lives.
+  // Leaked on purpose: the guard counts for as long as the process lives.
   new c10::DebugInfoGuard(c10::DebugInfoKind::PROFILER_STATE, std::make_shared<DeviceMemoryReports>());
 }
 
@@ -129,7 +131,8 @@ void WaitOnHost(const Event& event, const std::function<void()>& check) {
   StartComputeAfter(event);
   while (cudaEventQuery(event->event) == cudaErrorNotReady) {
     check();
-    // Short against the few milliseconds of a step, long against the microsecond of a query.
+    // 20 us are short compared with the few milliseconds of a step, and long compared with the microsecond of
+    // a query.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   check();
@@ -148,7 +151,8 @@ int64_t TakeComputeWaitNanoseconds() {
 }
 
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
-  // Not ATen's resize: its header wants those of cuBLAS, and it would copy what need not be kept.
+  // ATen's own resize is not used: its header needs that of cuBLAS, and it would copy content that nobody
+  // needs.
   c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
   if (static_cast<int64_t>(storage->nbytes()) == bytes) return;
   storage->set_data_ptr_noswap(storage->allocator()->allocate(static_cast<size_t>(bytes)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device seam on host memory, over hostccl's streams and events.
+// The device seam on host memory, over hostccl's streams and events. Compute is synchronous here, so ordering
+// compute after communication means to wait.
 #include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -20,13 +21,14 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Of the thread that computes; hooks of the backward pass run on it too (LibTorch's CPU engine).
+// Waits of the thread that computes. Hooks of the backward pass run on the same thread (LibTorch's CPU
+// engine).
 thread_local int64_t compute_wait_nanoseconds = 0;
 
-// LibTorch's own alignment of host memory.
+// Bytes; LibTorch's own alignment of host memory.
 constexpr int64_t kHostAlignment = 64;
 
-// At least one line: aligned_alloc takes whole ones alone.
+// At least one line, since aligned_alloc takes whole multiples of the alignment only.
 int64_t RoundUpToLine(int64_t bytes) {
   return std::max(kHostAlignment, (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment);
 }
@@ -36,9 +38,10 @@ void Check(ncclResult_t result, const char* function) {
     throw std::runtime_error(std::string(function) + ": " + ncclGetErrorString(result));
 }
 
-// Units and activations come and go in every step. What glibc gives back to the kernel in between costs a
-// page fault for every 4 KiB when it is wanted again: a sixth of a step of stage 3 at 60 million parameters.
-// Blocks of more than 32 MiB, glibc's limit, still go back. Who steers glibc's memory is left alone.
+// Makes glibc keep freed memory. Units and activations come and go in every step; what glibc returns to the
+// kernel in between costs a page fault for every 4 KiB when it is needed again, a sixth of a step of stage 3
+// at 60 million parameters. Blocks above 32 MiB, glibc's limit, are still returned. A user's own settings for
+// glibc's memory win.
 void KeepFreedMemory() {
 #ifdef __GLIBC__
   for (const char* own : {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"}) {
@@ -51,6 +54,7 @@ void KeepFreedMemory() {
 
 }  // namespace
 
+// An event of hostccl.
 struct EventState {
   hostcclEvent_t event = nullptr;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each rank evaluates its share of the windows without gradients, and one AllReduce sums the losses in fp64.
 #include "zero_workloads/evaluation.h"
 
 #include <ATen/ops/zeros.h>
@@ -16,7 +17,8 @@ double BitsPerByte(const Gpt& model, UnitHooks* hooks, ProcessGroup* group, std:
   const int64_t windows = (static_cast<int64_t>(text.size()) - 2) / shape.sequence + 1;
   const int64_t windows_at_a_time = shape.rows * group->world();
   const at::Tensor nats = at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(shape.device));
-  // As many forward passes on every rank, since stage 3 gathers in each; windows past the end count nothing.
+  // Every rank runs equally many forward passes, since stage 3 gathers parameters in each. Windows beyond the
+  // end of the text count nothing.
   for (int64_t first = 0; first < windows; first += windows_at_a_time) {
     const Batch batch =
         ConsecutiveBatch(text, shape.sequence, first + group->rank() * shape.rows, shape.rows, shape.device);

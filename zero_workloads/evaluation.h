@@ -10,14 +10,17 @@
 
 namespace dynamiccl::zero {
 
+// How the text is cut, and where the computation runs; equal on all ranks.
 struct EvaluationShape {
   int64_t sequence = 128;
-  int64_t rows = 16;  // windows that a rank computes at a time
+  // Windows that a rank computes at a time.
+  int64_t rows = 16;
   at::Device device = at::kCPU;
 };
 
-// The text is cut into windows without overlap, so a byte is predicted from 0 to sequence - 1 bytes before
-// it; every byte but the first counts once. All ranks call it and get the same number.
+// The text, of at least 2 bytes, is cut into windows without overlap. A byte is therefore predicted from
+// between 0 and `sequence` - 1 earlier ones, and every byte but the first counts once. All ranks of `group`
+// call it and get the same number.
 double BitsPerByte(const Gpt& model, UnitHooks* hooks, ProcessGroup* group, std::span<const uint8_t> text,
                    const EvaluationShape& shape);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program dynamiccl-zero: trains a GPT on text with ZeRO stages 0 to 3 over plain NCCL calls, one process
-// a rank; and says beforehand what a run would take of memory.
+// The program dynamiccl-zero. `train` trains a GPT on text with ZeRO stages 0 to 3 over plain NCCL calls, one
+// process a rank; `estimate` predicts the memory of a run; `checkpoint` handles its checkpoints.
+//
+// This file declares the options of `train` and turns errors into exit codes: 0 success, 2 wrong usage or
+// input, 3 an unsuitable environment, 4 a job that failed.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -23,6 +26,7 @@ using dynamiccl::zero::TrainingSettings;
 
 enum ExitCode { kOk = 0, kUsage = 2, kEnvironment = 3, kJobFailed = 4 };
 
+// The kinds of error by who can repair them: the user, the machine's owner, or a rerun.
 ExitCode ExitCodeOf(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kInvalidArgument:
@@ -251,6 +255,7 @@ void AddResidualOptions(CLI::App* train, dynamiccl::zero::ResidualSettings* resi
       ->capture_default_str();
 }
 
+// Prints the error with the rank, if there is one, and returns its exit code.
 int Fail(const dynamiccl::Error& error) {
   const char* rank = std::getenv("RANK");
   const std::string who = rank == nullptr ? "" : std::string("rank ") + rank + ": ";
@@ -258,7 +263,7 @@ int Fail(const dynamiccl::Error& error) {
   return ExitCodeOf(error.kind);
 }
 
-// Puts what settings files say behind the arguments.
+// Appends the options of settings files to the arguments, and prints the files' notes on rank 0.
 dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::string>* arguments) {
   DYNAMICCL_TRY(const dynamiccl::zero::RankEnvironment environment, dynamiccl::zero::ReadRankEnvironment());
   std::vector<std::string> own(arguments->begin() + 1, arguments->end());
@@ -270,7 +275,8 @@ dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::strin
   return {};
 }
 
-// What a preset and a configuration of the paper say, where no option says otherwise.
+// Applies a preset and a configuration of the paper to options that were not given, and refuses a preset that
+// does not fit into memory.
 dynamiccl::Status Complete(const CLI::App& train, const std::string& preset, TrainingSettings* settings) {
   const auto given = [&train](const char* option) { return train.count(option) > 0; };
   DYNAMICCL_TRY(const auto environment, dynamiccl::zero::ReadRankEnvironment());
@@ -285,7 +291,8 @@ dynamiccl::Status Complete(const CLI::App& train, const std::string& preset, Tra
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A checkpoint over the limit on a file's size is an error of the write, with a message.
+  // A checkpoint beyond the limit on a file's size then fails as a write error with a message, instead of
+  // killing the process.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Trains a GPT on text with ZeRO stages 0 to 3 over NCCL.", "dynamiccl-zero");
   app.require_subcommand(1);
@@ -317,7 +324,7 @@ int main(int argc, char** argv) {
     if (!status) return Fail(status.error());
   }
   try {
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them so
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects reversed order
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The formats of the reports. In the JSON lines, loss_hex has the exact bits of the loss, for comparisons
+// between runs.
 #include "zero_workloads/progress.h"
 
 #include <fmt/core.h>
@@ -50,7 +52,7 @@ nlohmann::json ToJson(const OffloadTraffic& offload) {
 }
 
 std::string OffloadText(const OffloadTraffic& offload) {
-  // Bytes a nanosecond are GB a second.
+  // Bytes a nanosecond equal GB a second.
   const auto rate = [](int64_t bytes, int64_t nanoseconds) {
     return static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(1, nanoseconds));
   };
@@ -79,7 +81,7 @@ std::string MemoryText(const MemoryCounters& memory) {
 Result<Progress> Progress::Open(const TrainingSettings& settings, int rank, int world) {
   Progress progress(settings, rank, world);
   if (rank == 0 && !settings.json.empty()) {
-    // A run that goes on adds to what it has written.
+    // A resumed run appends to what it has written.
     progress.json_.open(settings.json, settings.checkpoint.resume.empty() ? std::ios::trunc : std::ios::app);
     if (!progress.json_) {
       return MakeError(ErrorKind::kInvalidArgument, "--json {}: cannot be written: {}", settings.json,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run tells while it runs: lines for people on standard output and JSON lines in a file, both from
-// rank 0 alone.
+// What a run reports while it runs: lines for people on standard output, JSON lines in a file, and events for
+// TensorBoard. Only rank 0 reports.
 #pragma once
 
 #include <cstdint>
@@ -17,39 +17,52 @@
 
 namespace dynamiccl::zero {
 
+// One optimizer step as rank 0 saw it.
 struct StepReport {
   int64_t step = 0;
   StepSamples samples;
-  float loss = 0.0f;  // nats a byte, mean over the ranks and micro-steps
+  // Nats a byte, mean over the ranks and micro-steps.
+  float loss = 0.0f;
   float gradient_norm = 0.0f;
   double loss_scale = 1.0;
-  bool skipped = false;  // gradients overflowed, nothing was changed
+  // Gradients overflowed, and nothing was changed.
+  bool skipped = false;
   double learning_rate = 0.0;
   int64_t nanoseconds = 0;
-  int64_t wait_nanoseconds = 0;  // of rank 0's compute, for communication
+  // Time for which rank 0's compute waited for communication.
+  int64_t wait_nanoseconds = 0;
 };
 
+// The whole run, after its last step.
 struct RunReport {
   std::string parameters_sha256;
-  double held_out_bits_per_byte = 0.0;  // only with evaluate_at_end
+  // Set only with evaluate_at_end.
+  double held_out_bits_per_byte = 0.0;
   int64_t nanoseconds = 0;
-  MemoryCounters memory;   // of rank 0, after the last step
-  OffloadTraffic offload;  // of rank 0; file_bytes is 0 where there are no files
-  int64_t sent_bytes = 0;  // by rank 0 for all steps, as ProcessGroup counts them
+  // Memory of rank 0 after the last step.
+  MemoryCounters memory;
+  // Traffic of rank 0; file_bytes is 0 if there are no files.
+  OffloadTraffic offload;
+  // Sent by rank 0 in all steps, as ProcessGroup counts it.
+  int64_t sent_bytes = 0;
 };
 
+// The reports of one run. Train() owns it and uses it on the training thread. On other ranks every method
+// does nothing.
 class Progress {
  public:
-  // An unwritable JSON path or TensorBoard folder is an error. Other ranks than 0 are silent and touch no
-  // file.
+  // Opens the files on rank 0. A JSON path or TensorBoard folder that cannot be written is an error.
   static Result<Progress> Open(const TrainingSettings& settings, int rank, int world);
 
+  // Prints the run's shape and the text's entropy, which the first losses can be compared with.
   void Begin(int64_t parameters, const TextDataset& text, const std::string& device);
-  // A line for people.
+  // Prints a line for people.
   void Tell(const std::string& line);
+  // Reports a step; a line for people only every `log_every` steps.
   void Step(const StepReport& report);
+  // Reports an evaluation on the held-out text after `step`.
   void Evaluated(int64_t step, double bits_per_byte);
-  // Throws std::runtime_error where JSON lines or events could not be written.
+  // Prints the summary. Throws std::runtime_error if JSON lines or events could not be written.
   void End(const RunReport& report);
 
  private:

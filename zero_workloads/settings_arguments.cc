@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Looks at the arguments before CLI11 parses them, so that options from files are checked like any others.
 #include "zero_workloads/settings_arguments.h"
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The options that name settings files.
 constexpr const char* kConfig = "--config";
 constexpr const char* kDeepSpeedConfig = "--deepspeed-config";
 
@@ -17,7 +19,7 @@ std::string NameOf(const std::string& argument) {
   return argument.substr(0, argument.find('='));
 }
 
-// The value of an option in either of its two forms; empty: not there.
+// The value of an option, given as "--name value" or "--name=value"; empty if it is not given.
 std::string ValueOf(const CLI::App& command, const char* name, const std::vector<std::string>& arguments) {
   const CLI::Option* const wanted = command.get_option(name);
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -67,7 +69,7 @@ Status CheckOption(const CLI::App& command, const FileOption& option) {
                    is_flag ? "is true or false" : "has a value that is not true or false");
 }
 
-// `false` for a flag that has no opposite: it is not given.
+// True for a flag without an opposite that the file sets to `false`: it is simply not passed on.
 bool LeavesFlagOut(const CLI::App& command, const FileOption& option) {
   if (option.option.rfind("--no-", 0) != 0 || command.get_option_no_throw(option.option) != nullptr)
     return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command line that names settings files, with their options in it.
+// Merges the options of settings files into a command line that names the files.
 #pragma once
 
 #include <string>
@@ -13,17 +13,20 @@ class App;
 
 namespace dynamiccl::zero {
 
+// The merged command line.
 struct SettingsArguments {
   std::vector<std::string> arguments;
-  std::vector<std::string> notes;  // what files ask for that makes no difference
+  // Requests of the files that make no difference here, a sentence each.
+  std::vector<std::string> notes;
 };
 
-// Adds --config and --deepspeed-config.
+// Adds --config and --deepspeed-config to the command.
 void AddSettingsFileOptions(CLI::App* command);
 
-// `arguments`: of `command`, without its name. Options of its files come behind them, those that the command
-// line has itself left out. A key that is no option of the command, or has a value where the option takes
-// none or the reverse, is an error that names its place.
+// `arguments` are those of `command`, without its name. Options of its files are appended, except those that
+// the command line has itself. It is an error, which names the place, if a key is no option of the command,
+// has a value where the option takes none, or has none where the option takes one. `world` is the number of
+// ranks.
 Result<SettingsArguments> WithSettingsFiles(const CLI::App& command, std::vector<std::string> arguments,
                                             int world);
 

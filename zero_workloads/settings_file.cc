@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The TOML form: a recursive walk over tables that turns each key into an option with its values as text.
 #include "zero_workloads/settings_file.h"
 
 #include <fstream>
@@ -9,6 +10,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// Reads the options of one parsed document. Errors carry the place in the file.
 class SettingsReader : TomlReader {
  public:
   explicit SettingsReader(const std::string& source) : TomlReader(source), file_(source) {}

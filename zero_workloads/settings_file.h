@@ -10,25 +10,31 @@
 
 namespace dynamiccl::zero {
 
-// An option as a command line would give it, and where it comes from.
+// An option in the form of a command line, and where it comes from.
 struct FileOption {
-  std::string option;               // "--bucket-bytes"
-  std::vector<std::string> values;  // none for a flag
-  std::string origin;               // "run.toml: line 3, column 1", for errors
+  // For example "--bucket-bytes".
+  std::string option;
+  // Empty for a flag.
+  std::vector<std::string> values;
+  // For error messages: "run.toml: line 3, column 1".
+  std::string origin;
 };
 
+// All options of a file, in its order.
 struct FileOptions {
   std::vector<FileOption> options;
-  // What the file asks for that makes no difference here, a sentence each.
+  // Requests of the file that make no difference here, a sentence each.
   std::vector<std::string> notes;
 };
 
-// A key is an option's long name without its dashes (`bucket-bytes` or `bucket_bytes`), its value a number, a
-// text, a truth value for a flag, or a list. Tables are headings only.
+// A key is an option's long name without dashes in front (`bucket-bytes` or `bucket_bytes`). Its value is a
+// number, a text, a list of these, or a truth value for a flag. Tables serve as headings only. kNotFound: the
+// file cannot be read.
 Result<FileOptions> ReadTomlSettings(const std::filesystem::path& path);
 
-// DeepSpeed's configuration (deepspeed.ai/docs/config-json), as far as this trainer does what it asks for;
-// every other key is an error. `world`: ranks of the run, for batch sizes a GPU.
+// Reads DeepSpeed's configuration (deepspeed.ai/docs/config-json) as far as this trainer does what it asks
+// for. Every other key is an error. `world`, the ranks of the run, turns batch sizes for each GPU into those
+// of the run.
 Result<FileOptions> ReadDeepSpeedSettings(const std::filesystem::path& path, int world);
 
 }  // namespace dynamiccl::zero

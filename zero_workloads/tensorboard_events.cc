@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A minimal writer of the few Protocol Buffers messages that scalars need, so that no library is required.
 #include "zero_workloads/tensorboard_events.h"
 
 #include <unistd.h>
@@ -12,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The remainder of each byte, for a CRC that processes a byte at a time.
 constexpr std::array<uint32_t, 256> MakeTable() {
   constexpr uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41 with its bits reversed
   std::array<uint32_t, 256> table{};
@@ -23,7 +25,7 @@ constexpr std::array<uint32_t, 256> MakeTable() {
   return table;
 }
 
-// TFRecord stores checksums so, since a checksum of data that holds checksums is a poor one.
+// TFRecord stores masked checksums, because a checksum over data that contains checksums is weak.
 uint32_t Masked(uint32_t checksum) {
   return std::rotr(checksum, 15) + 0xA282EAD8u;
 }
@@ -36,7 +38,7 @@ std::string LittleEndian(T value) {
   return bytes;
 }
 
-// Protocol Buffers' wire format: a key is field number and type, then the value.
+// The wire format of Protocol Buffers: a key combines field number and type, then the value follows.
 enum WireType { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 
 std::string Varint(uint64_t value) {
@@ -53,7 +55,7 @@ std::string Bytes(int field, const std::string& value) {
   return Key(field, kLengthDelimited) + Varint(value.size()) + value;
 }
 
-// Field numbers of Event, Summary and Summary.Value.
+// Field numbers of the messages Event, Summary and Summary.Value.
 std::string Event(double wall_time) {
   return Key(1, kFixed64) + LittleEndian(wall_time);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scalars for TensorBoard: a file of tensorflow.Event messages (tensorflow/core/util/event.proto) in TFRecord
-// framing (tensorflow/core/lib/io/record_writer.h: length, its checksum, message, its checksum).
+// framing (tensorflow/core/lib/io/record_writer.h): length, its checksum, message, its checksum.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,20 @@
 
 namespace dynamiccl::zero {
 
+// A value and the name of its chart, for example "train/loss".
 struct Scalar {
   std::string tag;
   float value = 0.0f;
 };
 
+// One events file, owned by Progress. After a failed write good() is false and later writes are lost.
 class TensorboardEvents {
  public:
-  // Makes the folder where it is missing, and a new file in it whose name no other run takes. `wall_time`:
-  // seconds since 1970.
+  // Creates the folder if it is missing, and in it a new file with a unique name. `wall_time` is in seconds
+  // since 1970.
   static Result<TensorboardEvents> Open(const std::filesystem::path& folder, double wall_time);
 
-  // One event with all scalars of a step; written through to the file, for who watches it.
+  // Writes one event with all scalars of a step and flushes it, so that TensorBoard sees it at once.
   void Write(int64_t step, double wall_time, std::span<const Scalar> scalars);
   // False once something could not be written.
   bool good() const { return file_.good(); }
@@ -40,7 +42,7 @@ class TensorboardEvents {
   std::ofstream file_;
 };
 
-// CRC-32C (Castagnoli), as RFC 3720 appendix B.4 has it.
+// CRC-32C (Castagnoli), as in RFC 3720, appendix B.4.
 uint32_t Crc32c(std::string_view bytes);
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Assembles a run from its parts (model, engine, hooks, data, checkpoints, progress) and runs the steps. A
+// step is: batch size, forward and backward passes, optimizer, reports, checkpoint, evaluation.
 #include "zero_workloads/trainer.h"
 
 #include <ATen/Parallel.h>
@@ -25,6 +27,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The parts of a run that the functions below share; it lives in Train().
 struct Run {
   const TrainingSettings& settings;
   const TextDataset& text;
@@ -34,7 +37,8 @@ struct Run {
   OptimizerOffload offload;
 };
 
-// Gives the communicators up when an exception leaves its scope.
+// Aborts the communicators when an exception leaves the object's scope, so that peers and threads do not
+// hang.
 class AbortOnException {
  public:
   explicit AbortOnException(Grid* grid) : grid_(grid), exceptions_(std::uncaught_exceptions()) {}
@@ -85,7 +89,8 @@ at::Tensor ForwardPass(const Gpt& model, UnitHooks* hooks, const Batch& batch) {
   return loss;
 }
 
-// Forward and backward passes of a step's micro-steps; returns the mean of their losses.
+// Runs the forward and backward passes of a step's micro-steps and returns the mean of their losses, a
+// scalar.
 at::Tensor RunPasses(const Gpt& model, ZeroEngine* engine, UnitHooks* hooks, const BatchLoader& loader,
                      const StepSamples& samples, int64_t micro_steps) {
   at::Tensor sum;
@@ -98,7 +103,7 @@ at::Tensor RunPasses(const Gpt& model, ZeroEngine* engine, UnitHooks* hooks, con
   return micro_steps == 1 ? sum : sum.div(micro_steps);
 }
 
-// From each rank that holds such a gradient, since none knows the others' parts.
+// Each rank with such a gradient reports it, since no rank knows the others' parts.
 void ReportOverflow(int rank, int64_t step, const StepOutcome& outcome) {
   fmt::print(stderr, "rank {}: step {} skipped: gradients overflow at loss scale {}, first in {}\n", rank,
              step, outcome.loss_scale, outcome.overflow_in);
@@ -116,7 +121,7 @@ CheckpointedRun CheckpointedRunOf(const Run& run, ZeroEngine* engine) {
   return checkpointed;
 }
 
-// The step to go on with.
+// The step at which the run begins. Throws CheckpointFailure if the checkpoint is beyond the run's last step.
 int64_t BeginAt(TrainingCheckpoints* checkpoints, int64_t steps) {
   const int64_t done = checkpoints->Begin();
   if (done <= steps) return done;
@@ -129,7 +134,7 @@ MeasuredGroups MeasuredGroupsOf(const Grid& grid) {
   return {grid.world(), grid.data(), grid.shard(), grid.tensor()};
 }
 
-// The hooks that a run's forward passes take: the engine's own, or with checkpoints between the two.
+// The hooks that a run's forward passes use: the engine's own, or activation checkpoints in front of them.
 class Checkpointing {
  public:
   Checkpointing(const Run& run, UnitHooks* engine) : hooks_(engine) {
@@ -137,7 +142,7 @@ class Checkpointing {
     const CheckpointChoice choice = ResolveCheckpoints(run.settings, MeasuredGroupsOf(*run.grid), options);
     if (run.grid->world()->rank() == 0 && !choice.reason.empty()) fmt::print("{}\n", choice.reason);
     if (choice.checkpoints == Checkpoints::kNone) return;
-    // Slices of a split sequence are divided already.
+    // Slices of a split sequence are partitioned already.
     const TensorSplit split = SplitOf(run);
     ProcessGroup* const divide_over = split.splits_sequence() ? nullptr : split.group;
     ActivationStoreSettings store =
@@ -159,6 +164,7 @@ class Checkpointing {
   UnitHooks* hooks_;
 };
 
+// Validate has parsed `memory_taken` successfully before.
 StepBatch StepBatchOf(const Run& run) {
   const TrainingSettings& settings = run.settings;
   // Validate has parsed it before.
@@ -191,7 +197,7 @@ void RunSteps(const Run& run) {
   TrainingCheckpoints checkpoints(settings.checkpoint, CheckpointedRunOf(run, engine.get()),
                                   [&](const std::string& line) { run.progress->Tell(line); });
 
-  // Before the tensors of this scope go away, no collective may use them any more.
+  // Declared last: before the tensors of this scope go away, no collective may use them any more.
   const AbortOnException abort(run.grid);
   run.progress->Begin(engine->ParameterCount(), run.text, run.device.str());
   const auto evaluate = [&](int64_t step) {
@@ -244,7 +250,7 @@ Status CapMemory(const ResidualSettings& residual) {
                                                   : MemoryAllocator::kFirstFit);
 }
 
-// What must be equal on all ranks: settings and text.
+// Hash of what must be equal on all ranks: settings and text.
 uint64_t RunFingerprint(const TrainingSettings& settings, const TextDataset& text) {
   const std::string canonical = settings.Canonical() + settings.checkpoint.Canonical();
   const uint64_t seed = XXH3_64bits(canonical.data(), canonical.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training run of this rank, from the environment's rank to the last report.
+// One rank's training run, from the environment's rank to the last report.
 #pragma once
 
 #include "src/base/status.h"
@@ -7,7 +7,9 @@
 
 namespace dynamiccl::zero {
 
-// kPeerFailed where a collective failed: the communicator is aborted then, and no thread waits any more.
+// Runs the training that `settings` describe and returns when it is complete. Every rank of the run calls it
+// in a process of its own. kPeerFailed: a collective failed; the communicators are aborted then, and no
+// thread waits any longer.
 Status Train(const TrainingSettings& settings);
 
 }  // namespace dynamiccl::zero

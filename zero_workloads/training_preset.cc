@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Presets are resolved before validation, so that all checks see the final settings.
 #include "zero_workloads/training_preset.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// Bytes; the unit of the messages.
 constexpr double kGb = 1e9;
 
 EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
@@ -23,7 +25,7 @@ EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
   run.ranks = settings.shard_group > 0 ? settings.shard_group : data_ranks;
   run.tensor_parallel = settings.tensor_parallel;
   run.batch = std::max<int64_t>(1, settings.batch / data_ranks);
-  // `auto` takes what fits, down to this.
+  // `auto` falls back to this choice, which takes the least memory.
   run.checkpoints = settings.residual.checkpoints().value_or(Checkpoints::kPartitionedCpu);
   if (settings.bucket_bytes != kOneBucketForAll)
     run.bucket_bytes = static_cast<double>(settings.bucket_bytes);

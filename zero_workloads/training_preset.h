@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --preset of training: a known model's shape, and whether it can be trained here.
+// --preset of `train`: a known model's shape, and whether it can be trained here.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,23 @@
 
 namespace dynamiccl::zero {
 
-// Sets what the preset says and no option was `given` for: the model's shape, the tensor-parallel degree, and
-// the batch, of as many sequences a data rank as the preset has. The vocabulary stays that of bytes. An empty
-// name changes nothing.
+// Sets the preset's values where no option was `given`: the model's shape, the tensor-parallel degree, and a
+// batch of as many sequences for each data rank as the preset has. The vocabulary stays that of bytes. An
+// empty name changes nothing.
 Status TakeModelPreset(const std::string& name, const std::function<bool(const char* option)>& given,
                        int world, TrainingSettings* settings);
 
-// Refuses a preset whose estimate (estimate/memory_estimate.h) is more than there is for the ranks of this
-// machine: --memory-cap or the device's memory for each, or the host's available memory for all of them.
-// Asks `available_bytes` of the host, -1 where it is not known: then nothing is refused.
+// Refuses a preset whose estimate (estimate/memory_estimate.h) exceeds the memory of this machine's ranks.
+// That is --memory-cap or the device's memory for each rank, or else the host's available memory for all of
+// them. `available_bytes` is the latter; -1 means that it is unknown, and then nothing is refused.
 Status CheckPresetFits(const std::string& name, const TrainingSettings& settings, int world, int ranks_here,
                        int64_t available_bytes);
 
-// Of the host, for new allocations without swapping; -1 where it is not known.
+// The host's memory for new allocations without swapping (MemAvailable of /proc/meminfo); -1 if it is
+// unknown.
 int64_t AvailableHostBytes();
-// The ranks that the launcher started on this machine, where it says so (LOCAL_WORLD_SIZE); else `world`.
+// The number of ranks that the launcher started on this machine, if a variable tells it (LOCAL_WORLD_SIZE,
+// ...); else `world`.
 int RanksOnThisMachine(int world);
 
 }  // namespace dynamiccl::zero

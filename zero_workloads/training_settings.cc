@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ranges and words are tables; what depends on several options has a function of its own.
 #include "zero_workloads/training_settings.h"
 
 #include <fmt/ranges.h>
@@ -15,6 +16,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The permitted values of a numeric option, bounds included.
 struct Range {
   const char* option;
   double value;
@@ -22,13 +24,14 @@ struct Range {
   double high;
 };
 
+// The permitted values of an option with names.
 struct Words {
   const char* option;
   const std::string& value;
   std::vector<std::string_view> known;
 };
 
-// A positive number, written in full.
+// True for a positive number with nothing after it.
 bool IsScale(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
@@ -108,8 +111,9 @@ int64_t RoundUpTo(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// What tensor parallelism divides.
+// Checks that the tensor-parallel degree divides everything that tensor parallelism divides.
 Status ValidateTensorDegree(const TrainingSettings& settings) {
+  // A number that the degree must divide, with its name and a hint for messages.
   struct Divided {
     std::string what;
     int64_t count;
@@ -193,6 +197,7 @@ LossScaleSettings TrainingSettings::LossScaling() const {
 }
 
 Status Validate(const TrainingSettings& settings) {
+  // An upper bound that stands for none: no option takes so large a number.
   constexpr double kAny = 1e18;
   const Range ranges[] = {
       {"--stage", static_cast<double>(settings.stage), 0, 3},
@@ -225,7 +230,7 @@ Status Validate(const TrainingSettings& settings) {
       {"--join-timeout", static_cast<double>(settings.join_timeout_seconds), 1, 86400},
   };
   for (const auto& [option, value, low, high] : ranges) {
-    // Written so that NaN fails too.
+    // Written so that NaN fails as well.
     if (value >= low && value <= high) continue;
     const std::string limit =
         high == kAny ? fmt::format("at least {}", low) : fmt::format("{} to {}", low, high);

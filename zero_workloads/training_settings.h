@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a training run is told, and which of it makes no sense.
+// All settings of a training run, and the checks that reject what makes no sense.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,47 @@
 
 namespace dynamiccl::zero {
 
+// A plain record of the options of `train`; main.cc declares the options with their explanations. It is one
+// struct, although it is large, because each field is one option and validation looks at many of them
+// together.
 struct TrainingSettings {
   int stage = 0;
   int64_t steps = 100;
   GptShape model;
-  int64_t batch = 8;        // sequences a micro-step, over all ranks; 0: as many as fit
-  int64_t micro_steps = 1;  // batches whose gradients a step averages
+  // Sequences of a micro-step, over all ranks; 0: as many as fit.
+  int64_t batch = 8;
+  // Batches whose gradients a step averages.
+  int64_t micro_steps = 1;
   int64_t bucket_bytes = 4 << 20;
-  std::string unit = "block";              // what is gathered and, for "parameter", summed at once
-  std::string exchange = "collective";     // or owner: one Reduce and Broadcast for each rank's part
-  int tensor_parallel = 1;                 // ranks that compute one replica of the model together
-  int shard_group = 0;                     // GridSizes::shard
-  int secondary_group = 0;                 // GridSizes::secondary
-  bool sequence_parallel = false;          // they divide the sequence too, where they do not divide layers
-  std::string dtype = "fp32";              // fp32, bf16, fp16
-  std::string reduce_type = "model";       // of gradients while ranks sum them: model (dtype) or fp32
-  std::string accumulation = "default";    // local, sharded; default: local in stages 0 and 1
-  std::string accumulation_type = "fp32";  // of gradients added up locally: fp32 or model
-  std::string loss_scale = "default";      // dynamic, or a number; default: dynamic with fp16, else 1
-  double first_loss_scale = 65536;         // dynamic: to start with
+  // "block" or "parameter": the unit that is gathered and, for "parameter", summed in one call.
+  std::string unit = "block";
+  // "collective", or "owner": one Reduce and one Broadcast for each rank's part.
+  std::string exchange = "collective";
+  // Ranks that compute one replica of the model together.
+  int tensor_parallel = 1;
+  // GridSizes::shard.
+  int shard_group = 0;
+  // GridSizes::secondary.
+  int secondary_group = 0;
+  // Tensor ranks also divide the sequence, where they do not divide layers.
+  bool sequence_parallel = false;
+  // fp32, bf16 or fp16.
+  std::string dtype = "fp32";
+  // Type of gradients while ranks sum them: model (as dtype) or fp32.
+  std::string reduce_type = "model";
+  // local or sharded; the default is local in stages 0 and 1, and sharded in 2 and 3.
+  std::string accumulation = "default";
+  // Type of gradients that are added up locally: fp32 or model.
+  std::string accumulation_type = "fp32";
+  // dynamic or a number; the default is dynamic with fp16, otherwise 1.
+  std::string loss_scale = "default";
+  // Dynamic: the scale to start with.
+  double first_loss_scale = 65536;
   double least_loss_scale = 1;
-  int64_t loss_scale_growth = 1000;   // steps without overflow until the scale doubles
-  int64_t loss_scale_hysteresis = 2;  // overflows until it halves
+  // Dynamic: steps without overflow until the scale doubles.
+  int64_t loss_scale_growth = 1000;
+  // Dynamic: overflows until the scale halves.
+  int64_t loss_scale_hysteresis = 2;
   uint64_t seed = 1;
   TextSource text;
   double learning_rate = 1e-3;
@@ -46,31 +65,40 @@ struct TrainingSettings {
   double clip_norm = 1.0;
   bool overlap = true;
   bool prefetch = true;
-  int threads = 1;         // of LibTorch, a rank
-  int64_t eval_every = 0;  // steps between evaluations on the held-out text; 0: none before the end
+  // LibTorch's threads in each rank.
+  int threads = 1;
+  // Steps between evaluations on the held-out text; 0: none before the end.
+  int64_t eval_every = 0;
   bool evaluate_at_end = false;
-  int64_t log_every = 10;  // steps between progress lines
+  // Steps between progress lines.
+  int64_t log_every = 10;
   int64_t join_timeout_seconds = 30;
-  std::string memory_taken;                // TakenMemory::Parse
-  std::string offload_optimizer = "none";  // OptimizerOffload::Parse
+  // See TakenMemory::Parse.
+  std::string memory_taken;
+  // See OptimizerOffload::Parse.
+  std::string offload_optimizer = "none";
   int64_t offload_buffer_bytes = 16 << 20;
   ResidualSettings residual;
-  std::string json;         // path of JSON lines; empty: none
-  std::string tensorboard;  // folder for TensorBoard's events; empty: none
+  // Path of the JSON lines; empty: none.
+  std::string json;
+  // Folder for TensorBoard's events; empty: none.
+  std::string tensorboard;
   CheckpointSettings checkpoint;
 
-  at::ScalarType type() const;  // that `dtype` names
+  // The type that `dtype` names.
+  at::ScalarType type() const;
   bool accumulates_locally() const;
   GridSizes groups() const { return {tensor_parallel, shard_group, secondary_group}; }
-  // What `loss_scale` and its companions say.
+  // The meaning of `loss_scale` and its companions.
   LossScaleSettings LossScaling() const;
-  // One line with all settings that must be equal on all ranks.
+  // One line of name=value words with all settings that must be equal on all ranks. Checkpoints store it and
+  // compare it by name (checkpoint/resume_check.h).
   std::string Canonical() const;
 };
 
-// What no run can do, whatever its world size and text.
+// An error, with the option and a hint, for settings that no run can have, whatever its world size and text.
 Status Validate(const TrainingSettings& settings);
-// What this number of ranks or this text cannot do.
+// An error for settings that do not suit this number of ranks or this text.
 Status ValidateForRun(const TrainingSettings& settings, int world, const TextDataset& text);
 
 }  // namespace dynamiccl::zero

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// XGBoost sees the inputs as whole numbers, so that a split `x < 17.3` is `x < 18` exactly; leaves are
-// rounded to 16 fraction bits. Its own prediction differs from the policy's by the leaves' rounding alone.
+// XGBoost sees the inputs as whole numbers, so a split `x < 17.3` equals `x < 18`, and thresholds are exact
+// as integers. Leaves are rounded to 16 fraction bits. Therefore XGBoost's own prediction differs from the
+// policy's only by the rounding of leaves.
 #include "agents/config/boosted_trees.h"
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Deleters of XGBoost's handles.
 struct FreeMatrix {
   void operator()(void* matrix) const { XGDMatrixFree(matrix); }
 };
@@ -37,7 +39,7 @@ double MeanResidual(const std::vector<ConfigSample>& samples) {
   return samples.empty() ? 0 : sum / static_cast<double>(samples.size());
 }
 
-// Of mean 1: XGBoost's bound on what a leaf must hold counts them.
+// Weights with mean 1, because XGBoost's min_child_weight compares with their sum.
 std::vector<float> WeightsOf(const std::vector<ConfigSample>& samples) {
   double sum = 0;
   for (const ConfigSample& sample : samples) sum += sample.weight;
@@ -47,6 +49,7 @@ std::vector<float> WeightsOf(const std::vector<ConfigSample>& samples) {
   return weights;
 }
 
+// The samples in XGBoost's form; targets are residuals less `base`.
 Result<Matrix> MatrixOf(const std::vector<ConfigSample>& samples, double base) {
   std::vector<float> inputs, targets;
   for (const ConfigSample& sample : samples) {
@@ -71,7 +74,7 @@ Result<Booster> Boost(const Matrix& matrix, const TreeTrainingSettings& settings
   const DMatrixHandle data[] = {matrix.get()};
   DYNAMICCL_CHECK_OK(Check(XGBoosterCreate(data, 1, &handle), "create"));
   Booster booster(handle);
-  // One thread: sums in one order, so that equal seeds give equal trees.
+  // One thread adds in one order, so that equal seeds give equal trees.
   const std::pair<const char*, std::string> parameters[] = {
       {"objective", "reg:squarederror"},
       {"tree_method", "hist"},
@@ -92,6 +95,7 @@ Result<Booster> Boost(const Matrix& matrix, const TreeTrainingSettings& settings
   return booster;
 }
 
+// The list of trees in XGBoost's JSON model. kInternal if the model has an unknown form.
 Result<Json> TreesOf(const Booster& booster) {
   bst_ulong length = 0;
   const char* text = nullptr;
@@ -104,16 +108,18 @@ Result<Json> TreesOf(const Booster& booster) {
   return model.at(path);
 }
 
+// The smallest whole number for which `x < condition` is false.
 int16_t ThresholdOf(double condition) {
   return static_cast<int16_t>(std::clamp(std::ceil(condition), -32768.0, 32767.0));
 }
 
+// Octaves with 16 fraction bits, clamped to the format's limit.
 int32_t LeafOf(double octaves) {
   const double scaled = std::nearbyint(octaves * 65536);
   return static_cast<int32_t>(std::clamp<double>(scaled, -kTreeLeafLimit, kTreeLeafLimit));
 }
 
-// Copies the trained node `from` to `node` of a whole tree; a leaf fills all that is below it.
+// Copies the trained node `from` to place `node` of a complete tree. A leaf fills everything below its place.
 void CopyNode(const Json& tree, size_t from, int node, int index, PolicyTensors& tensors) {
   const int left = tree.at("left_children").at(from).get<int>();
   const double condition = tree.at("split_conditions").at(from).get<double>();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains the config agent's trees with XGBoost and cuts them into the policy's form. A build without XGBoost
-// has no_boosted_trees.cc instead: its policies are of networks alone.
+// Trains the config agent's gradient-boosted trees with XGBoost (Chen and Guestrin, KDD 2016) and converts
+// them to the policy's form: complete trees of depth kTreeDepth. A build without XGBoost has
+// no_boosted_trees.cc instead, and its policies contain networks only.
 #pragma once
 
 #include <vector>
@@ -11,17 +12,19 @@
 
 namespace dynamiccl::agents {
 
+// Settings of the boosting.
 struct TreeTrainingSettings {
   uint64_t seed = 1;
   int trees = kTrees;
+  // Share of each tree's correction that is applied (XGBoost's eta).
   double learning_rate = 0.1;
 };
 
-// Whether this build can train trees.
+// True if this build can train trees.
 bool CanTrainTrees();
 
-// Fills trees, tree_nodes and tree_leaves. Equal samples and seeds give equal trees. kUnsupported without
-// XGBoost, kInternal with XGBoost's own words.
+// Fills trees, tree_nodes and tree_leaves of `tensors`. Equal samples and seeds give equal trees.
+// kUnsupported without XGBoost; kInternal with XGBoost's own message if it fails.
 Status TrainTrees(const std::vector<ConfigSample>& samples, const TreeTrainingSettings& settings,
                   PolicyTensors& tensors);
 

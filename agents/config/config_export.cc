@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The scale of each layer starts as large as 16 bits allow and shrinks while a sum could overflow.
 #include "agents/config/config_export.h"
 
 #include <ATen/ops/empty.h>
@@ -15,8 +16,9 @@
 namespace dynamiccl::agents {
 namespace {
 
-// log2(1.03) with 16 fraction bits: a promise is no less on the quietest machine.
+// log2(1.03) with 16 fraction bits: even on the quietest machine a predicted gain below 3 % is not acted on.
 constexpr int32_t kLeastGate = 2795;
+// Weights below 2 then fit into 16 bits; FractionBits goes lower for larger ones.
 constexpr int kMaxFractionBits = 14;
 
 void QuantiseAll(const ConfigNetworks& networks, PolicyTensors& t) {
@@ -29,7 +31,8 @@ void QuantiseAll(const ConfigNetworks& networks, PolicyTensors& t) {
   Quantise(networks.bias_3, kActivationFractionBits + bits[2], Flat(t.config_bias_3));
 }
 
-// What two configs of the same time are measured apart by: the middle of it, samples by their weights.
+// How far apart two configurations of equal time are measured: the weighted median of the samples' noise,
+// times sqrt(2) for the difference of two measurements.
 int32_t GateOf(const std::vector<ConfigSample>& samples) {
   std::vector<std::pair<double, double>> noises;
   double weights = 0;
@@ -57,7 +60,7 @@ void FillDomain(const std::vector<ConfigSample>& samples, PolicyTensors& t) {
   }
 }
 
-// With 16 fraction bits, as the integers are.
+// Residuals with 16 fraction bits, as the integers are.
 Residuals FloatResiduals(const ConfigNetworks& networks, const ConfigInputs& inputs) {
   at::Tensor row = at::empty({1, kConfigInputs});
   std::transform(inputs.begin(), inputs.end(), row.data_ptr<float>(), [](int16_t v) { return v / 4096.0f; });
@@ -72,7 +75,7 @@ double MeanOctaves(const Residuals& residuals) {
   return (double{1} * residuals[0] + residuals[1] + residuals[2]) / 3 / 65536;
 }
 
-// The config of least log2 time so far, the first of equals.
+// The configuration with the least predicted time so far; of equals the first.
 struct Leader {
   CollectiveConfig config;
   double least = HUGE_VAL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config ensemble as integers, with the box of its training.
+// Converts the config ensemble to integers, together with the domain of its training.
 #pragma once
 
 #include <vector>
@@ -9,22 +9,29 @@
 
 namespace dynamiccl::agents {
 
-// As ExportTrigger; besides, the gate and the domain.
-// The gate is 3 %, or more where noise of the samples' repeats makes two equal configs look farther apart.
+// Quantises the networks, and fills domain and gate. kInternal if no scale lets the weights fit into 16 bits
+// and every sum into 32.
+//
+// The domain is the box of the samples' inputs. The gate, the least gain for which the agent deviates from
+// NCCL, is 3 %, or more where the noise of the samples' repeats makes equal configurations look further
+// apart.
 Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
                     PolicyTensors& tensors);
 
-// 128 of the samples' inputs, evenly spread.
+// Takes kGoldenPerAgent of the samples' inputs as golden inputs, evenly spread.
 void FillGoldenFeatures(const std::vector<ConfigSample>& samples, PolicyTensors& tensors);
 
-// Float networks against the integers of the same policy, over keys: the share with the same choice, gate and
-// trees included; the share where both put the same config first by mean before any gate, where near-ties
-// count; and the mean difference of predictions.
+// Compares float networks with the integers of the same policy, over keys.
 struct ConfigAgreement {
+  // Share of keys with the same choice, gate and trees included.
   double choice = 1;
+  // Share of keys for which both rank the same configuration first by mean, before any gate. Near-ties count
+  // as different.
   double cheapest = 1;
+  // Mean absolute difference of the predictions, in octaves.
   double difference_octaves = 0;
 };
+// Without keys everything agrees.
 ConfigAgreement CompareConfig(const ConfigNetworks& networks, const PolicyTensors& tensors,
                               const std::vector<SweptKey>& keys);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Prices each measured configuration with the cost model and estimates the noise of its median.
 #include "agents/config/config_sample.h"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ double MedianOf(std::vector<double> values) {
   return *middle;
 }
 
-// For normal noise: the deviation from the median absolute one, and a median's error from that.
+// The standard error of a median for normal noise, in octaves: the standard deviation is 1.4826 times the
+// median absolute deviation, and a median's standard error is sqrt(pi / 2) = 1.2533 times that of a mean.
 double ErrorOfMedian(const std::vector<float>& microseconds) {
   if (microseconds.size() < 2) return 0;
   std::vector<double> logs;
@@ -26,6 +28,7 @@ double ErrorOfMedian(const std::vector<float>& microseconds) {
 
 // `sample_of` gets the features of a config, its prior and its log2 picoseconds.
 template <typename SampleOf>
+// `sample_of` receives the features of a configuration, its prior in octaves and its log2 picoseconds.
 std::vector<ConfigSample> PricedSamples(const std::vector<SweptKey>& keys, SampleOf sample_of) {
   std::map<size_t, double> keys_of_file;
   for (const SweptKey& key : keys) ++keys_of_file[key.file];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the config agent learns from: one measured config of one key, as inputs and the residual over the cost
-// model.
+// What the config agent learns from: a measured configuration of a key, as inputs and as the residual over
+// the cost model.
 #pragma once
 
 #include <vector>
@@ -9,22 +9,29 @@
 
 namespace dynamiccl::agents {
 
+// One measured configuration of one key.
 struct ConfigSample {
   ConfigInputs inputs{};
-  double residual = 0;  // log2(measured time / cost model's cost)
-  // Configs of one key are compared with each other, so their samples stand together with one number.
+  // log2(measured time / the cost model's cost), in octaves.
+  double residual = 0;
+  // The key's number. Configurations of one key are compared with each other, so their samples stand
+  // together.
   size_t key = 0;
-  double weight = 1;  // of the key
-  double noise = 0;   // log2: standard error of the measured median, from the spread of its repeats
+  // The weight of the key.
+  double weight = 1;
+  // Standard error of the measured median in octaves, estimated from the spread of its repeats.
+  double noise = 0;
 };
 
-// One sample a measured config that the cost model can price. A file weighs as the square root of its number
-// of keys: a hundred keys that were measured count beside thousands that were simulated.
+// One sample for each measured configuration that the cost model can price. The weight of a file is the
+// square root of its number of keys, so that a hundred measured keys count beside thousands of simulated
+// ones.
 std::vector<ConfigSample> SamplesOf(const std::vector<SweptKey>& keys);
 
-// The same with the cost model unknown to whoever learns: the residual is log2 of the picoseconds less
-// `offset`, and the inputs that come from the model are 0.
+// The same for a learner that does not know the cost model: the residual is log2 of the picoseconds less
+// `offset`, and inputs that come from the model are 0.
 std::vector<ConfigSample> SamplesWithoutPrior(const std::vector<SweptKey>& keys, double offset);
+// The inputs with those from the cost model set to 0.
 ConfigInputs WithoutPrior(ConfigInputs inputs);
 
 }  // namespace dynamiccl::agents

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adam on minibatches of whole keys. The loss of a batch, with e the error of a row and m its mean over the
+// row's key:
+//
+//   sum over networks of  mean over rows (weight * huber(e - m)) + 0.1 * mean over keys (weight * huber(m))
+//
+// All three networks are trained at once as one batched product; the sum gives each its own gradient.
 #include "agents/config/config_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -23,15 +29,17 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Octaves beyond which an error counts linearly: a fifth is what repeats of the same cell differ by on a busy
-// machine.
+// Octaves beyond which an error counts linearly. 0.2 is the difference between repeats of the same cell on a
+// busy machine.
 constexpr double kHuberDelta = 0.2;
+// The activation's upper bound, as the integers have it.
 constexpr double kActivationCut = double{kActivationLimit} / (1 << kActivationFractionBits);
 // Keeps weights small enough for 16 bits.
 constexpr double kWeightDecay = 1e-5;
-// Of how long a key takes, beside how its configs differ.
+// Weight of a key's level in the loss, compared with the differences between its configurations.
 constexpr double kLevelShare = 0.1;
 
+// Uniform numbers with variance 1 / inputs.
 at::Tensor Uniform(at::IntArrayRef sizes, int64_t inputs, at::Generator& generator) {
   const double bound = std::sqrt(3.0 / static_cast<double>(inputs));
   return at::empty(sizes).uniform_(-bound, bound, generator);
@@ -41,7 +49,7 @@ ConfigNetworks InitialNetworks(at::Generator& generator) {
   ConfigNetworks networks;
   networks.weights_1 = Uniform({kEnsemble, kConfigHidden, kConfigInputs}, kConfigFeatures, generator);
   networks.weights_2 = Uniform({kEnsemble, kConfigHidden, kConfigHidden}, kConfigHidden, generator);
-  // Small: an untrained ensemble is the cost model itself.
+  // Small, so that an untrained ensemble is the cost model itself.
   networks.weights_3 = Uniform({kEnsemble, kConfigHidden}, kConfigHidden, generator) * 0.1;
   networks.bias_1 = at::zeros({kEnsemble, kConfigHidden});
   networks.bias_2 = at::zeros({kEnsemble, kConfigHidden});
@@ -50,11 +58,14 @@ ConfigNetworks InitialNetworks(at::Generator& generator) {
   return networks;
 }
 
-// The samples as tensors, and where each key's begin.
+// All samples as tensors, with the rows of each key together.
 struct TrainingRows {
-  at::Tensor inputs;           // [row, kConfigInputs]
-  at::Tensor targets;          // [row]
-  std::vector<int64_t> first;  // row of each key; the number of rows last
+  // fp32 [row, kConfigInputs].
+  at::Tensor inputs;
+  // fp32 [row]: measured residuals.
+  at::Tensor targets;
+  // The first row of each key, and at the end the number of rows.
+  std::vector<int64_t> first;
   std::vector<double> weights;
 
   int64_t keys() const { return static_cast<int64_t>(weights.size()); }
@@ -80,12 +91,16 @@ TrainingRows RowsOf(const std::vector<ConfigSample>& samples) {
   return all;
 }
 
-// Whole keys, with all their rows.
+// Whole keys with all their rows.
 struct Batch {
-  at::Tensor keys;       // [key] their numbers
-  at::Tensor rows;       // [row] theirs among all rows
-  at::Tensor key_place;  // [row] the place of its key in `keys`
-  at::Tensor sizes;      // [key] rows
+  // int64 [key]: numbers of the keys.
+  at::Tensor keys;
+  // int64 [row]: numbers of the rows among all rows.
+  at::Tensor rows;
+  // int64 [row]: the place of the row's key in `keys`.
+  at::Tensor key_place;
+  // fp32 [key]: the number of rows.
+  at::Tensor sizes;
 };
 
 at::Tensor Whole(const std::vector<int64_t>& values) {
@@ -107,7 +122,7 @@ Batch BatchOf(const TrainingRows& all, const std::vector<int64_t>& keys) {
   return {Whole(keys), Whole(rows), Whole(place), Whole(sizes).to(at::kFloat)};
 }
 
-// [network, key]: the mean over each key's rows of [network, row].
+// The mean over each key's rows: from [network, row] to [network, key].
 at::Tensor LevelsOf(const at::Tensor& values, const Batch& batch) {
   const at::Tensor zeros = at::zeros({values.size(0), batch.sizes.size(0)});
   return zeros.index_add(1, batch.key_place, values) / batch.sizes;
@@ -117,7 +132,7 @@ at::Tensor Huber(const at::Tensor& error) {
   return at::huber_loss(error, at::zeros_like(error), at::Reduction::None, kHuberDelta);
 }
 
-// Sum over the networks: each has its own gradient, as if trained alone. `weights` [network, key].
+// The loss above; `error` is [network, row], `weights` [network, key].
 at::Tensor LossOf(const at::Tensor& error, const at::Tensor& weights, const Batch& batch) {
   const at::Tensor levels = LevelsOf(error, batch);
   const at::Tensor within = error - levels.index_select(1, batch.key_place);
@@ -147,7 +162,7 @@ void TrainFurther(ConfigNetworks& networks, const std::vector<ConfigSample>& sam
                   ConfigTrainingReport* report) {
   const int64_t start = MonotonicNanoseconds();
   const TrainingRows all = RowsOf(samples);
-  // Exponential weights of mean 1.
+  // Exponential weights with mean 1, as a Bayesian bootstrap draws them.
   const at::Tensor weights = -at::log(at::empty({kEnsemble, all.keys()}).uniform_(1e-6, 1, generator));
   std::mt19937_64 random(settings.seed);
   std::discrete_distribution<int64_t> draw(all.weights.begin(), all.weights.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains the config agent: three small networks that predict log2(measured time / cost model's cost) of an
-// action.
+// Trains the config agent: three small networks that predict log2(measured time / the cost model's cost) of
+// an action. The spread of the three shows how far their mean can be trusted (deep ensembles:
+// Lakshminarayanan et al., NeurIPS 2017).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,41 +13,52 @@
 
 namespace dynamiccl::agents {
 
+// The ensemble in fp32; each network has two hidden layers.
 struct ConfigNetworks {
-  at::Tensor weights_1, bias_1;  // [kEnsemble, kConfigHidden, kConfigInputs], [kEnsemble, kConfigHidden]
-  at::Tensor weights_2, bias_2;  // [kEnsemble, kConfigHidden, kConfigHidden], ...
-  at::Tensor weights_3, bias_3;  // [kEnsemble, kConfigHidden], [kEnsemble]
+  // [kEnsemble, kConfigHidden, kConfigInputs] and [kEnsemble, kConfigHidden].
+  at::Tensor weights_1, bias_1;
+  // [kEnsemble, kConfigHidden, kConfigHidden] and [kEnsemble, kConfigHidden].
+  at::Tensor weights_2, bias_2;
+  // [kEnsemble, kConfigHidden] and [kEnsemble].
+  at::Tensor weights_3, bias_3;
 
-  // inputs float [row, kConfigInputs], 1.0 is 4096; residuals [kEnsemble, row].
+  // Predicts octaves, [kEnsemble, row], from inputs [row, kConfigInputs] in which 1.0 stands for the integer
+  // 4096.
   at::Tensor Residuals(const at::Tensor& inputs) const;
   std::vector<at::Tensor> parameters() const;
 };
 
+// Settings of the training.
 struct ConfigTrainingSettings {
   uint64_t seed = 1;
   int iterations = 3000;
-  int batch = 2048;  // rows: so many keys are drawn as have about that number
+  // Rows of a batch: as many whole keys are drawn as have about this number of rows.
+  int batch = 2048;
   double learning_rate = 5e-3;
 };
 
+// How well the trained ensemble fits its own samples. Errors are mean absolute values in octaves.
 struct ConfigTrainingReport {
   double seconds = 0;
-  double error_octaves = 0;  // mean |predicted - measured| of the ensemble's mean, on the samples
-  double prior_octaves = 0;  // mean |measured - cost model| of the same
-  // The same two once each key's mean is taken from what is predicted and from what was measured: what is
-  // left decides between its configs.
+  // The error of the ensemble's mean against the measurement.
+  double error_octaves = 0;
+  // The error of the cost model against the measurement.
+  double prior_octaves = 0;
+  // The same two after each key's mean is subtracted from prediction and measurement. What is left decides
+  // between the configurations of a key.
   double error_within_keys = 0;
   double prior_within_keys = 0;
 };
 
-// Each network sees its own weights of the keys (a Bayesian bootstrap), so that they differ where data is
-// thin. What is learned first is how the configs of a key differ, which is all that a choice needs; how long
-// the key takes at all counts a tenth.
+// Trains an ensemble from scratch. `samples` must not be empty. Each network sees its own random weights of
+// the keys (a Bayesian bootstrap: Rubin 1981), so that the networks differ where data is thin. The loss
+// weighs the difference between the configurations of a key, which is all that a choice needs, ten times as
+// much as the key's own level.
 ConfigNetworks TrainConfig(const std::vector<ConfigSample>& samples, const ConfigTrainingSettings& settings,
                            ConfigTrainingReport* report);
 
-// The samples with the mean residual of each key moved to what the networks predict for it: what trees beside
-// them learn from, so that they too learn what differs within keys, and both say about the same of a time.
+// The samples, with each key's mean residual moved to the one that the networks predict. Trees that learn
+// from these also learn differences within keys, and predict about the same times as the networks.
 std::vector<ConfigSample> AtLevelsOf(const ConfigNetworks& networks, std::vector<ConfigSample> samples);
 
 }  // namespace dynamiccl::agents

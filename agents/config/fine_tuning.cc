@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The networks continue in float; the trees keep their splits and only shift leaves, as one more round of
+// boosting with a shrunken step would.
 #include "agents/config/fine_tuning.h"
 
 #include <ATen/ops/empty.h>
@@ -12,12 +14,15 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Of what is left in a leaf, so much goes into it; a leaf of kTrust samples gets half of that.
+// Share of the remaining residual that goes into a leaf that many samples reach.
 constexpr double kRate = 0.1;
+// A leaf that this many samples reach moves by half of that share.
 constexpr double kTrust = 4;
+// The integer that stands for one octave in a leaf.
 constexpr double kLeafOne = 65536;
 
 template <typename Array>
+// A C array of fixed-point integers as an fp32 tensor.
 at::Tensor Real(const Array& array, at::IntArrayRef sizes, int fraction_bits) {
   at::Tensor tensor = at::empty(sizes);
   float* value = tensor.data_ptr<float>();
@@ -34,7 +39,8 @@ int LeafReached(const PolicyTensors& tensors, int tree, const ConfigInputs& inpu
   return node - kTreeNodes;
 }
 
-// Octaves that each leaf of the tree moves by.
+// Octaves by which each leaf of the tree moves. `leaves` has the leaf of each sample, `left` its remaining
+// residual.
 std::array<double, kTreeLeaves> Moves(const std::vector<int>& leaves, const std::vector<double>& left) {
   std::array<double, kTreeLeaves> sums{}, counts{};
   for (size_t i = 0; i < leaves.size(); ++i) {

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes on with the training of a policy's config agent on the sweep of a new site.
+// Continues the training of a policy's config agent on the sweep of a new site.
 #pragma once
 
 #include "agents/config/config_training.h"
 
 namespace dynamiccl::agents {
 
-// The networks of a policy as floats, which its integers stand for exactly.
+// The networks of a policy in fp32. The integers stand for exactly these numbers.
 ConfigNetworks NetworksOf(const PolicyTensors& tensors);
 
-// Trains `networks` further, in place.
+// Trains `networks` further, in place. `samples` must not be empty.
 void ContinueTraining(ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
                       const ConfigTrainingSettings& settings, ConfigTrainingReport* report);
 
-// Settings with which a few hundred samples move a trained ensemble without tearing it.
+// Fewer iterations and a lower rate than from scratch: a few hundred samples then move a trained ensemble
+// without destroying what it knows.
 ConfigTrainingSettings FineTuningSettings(uint64_t seed);
 
-// Leaves of the trees that samples reach move towards what is left of their residuals, tree after tree, the
-// less the fewer samples reach them. The splits stay.
+// Moves the leaves that samples reach towards what is left of their residuals, tree after tree; the fewer
+// samples reach a leaf, the less it moves. The splits stay.
 void RefreshLeaves(const std::vector<ConfigSample>& samples, PolicyTensors& tensors);
 
 }  // namespace dynamiccl::agents

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For builds without XGBoost.
+// Replaces boosted_trees.cc in builds without XGBoost.
 #include "agents/config/boosted_trees.h"
 
 namespace dynamiccl::agents {

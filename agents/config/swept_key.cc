@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Groups the rows of measurement files by file, topology, collective and size.
 #include "agents/config/swept_key.h"
 
 #include <algorithm>
@@ -16,17 +17,18 @@ double Median(std::vector<float> values) {
   return *middle;
 }
 
-// The repeats with even index (`first` 0) or odd index (1).
+// The repeats with even index (`first` 0) or odd index (`first` 1).
 std::vector<float> HalfOf(const Measurement& row, size_t first) {
   std::vector<float> half;
   for (size_t i = first; i < row.microseconds.size(); i += 2) half.push_back(row.microseconds[i]);
   return half;
 }
 
+// Empty if there are fewer than two repeats, or a median is not positive.
 std::optional<SweptTime> TimeOf(const Measurement& row) {
   if (row.microseconds.size() < 2) return std::nullopt;
   const SweptTime time{Median(HalfOf(row, 0)), Median(HalfOf(row, 1))};
-  // A time of zero has no logarithm and was never measured.
+  // A time of zero has no logarithm and cannot have been measured.
   if (!(time.pick > 0) || !(time.value > 0)) return std::nullopt;
   return time;
 }
@@ -35,6 +37,7 @@ SweptConfig SweptFrom(const Measurement& row, const SweptTime& time) {
   return {row.config, time, HalfOf(row, 0), HalfOf(row, 1)};
 }
 
+// Adds a row to its key: as the library's choice, or as a configuration that is not there yet.
 void Add(SweptKey& key, const Measurement& row, const SweptTime& time) {
   if (row.is_default) {
     key.default_choice = SweptFrom(row, time);
@@ -74,6 +77,7 @@ std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files) {
 }
 
 const char* Name(Split split) {
+  // In the order of the enumerators.
   constexpr const char* kNames[kSplits] = {"seen", "held-out sizes", "held-out ranks", "held-out topology"};
   return kNames[static_cast<size_t>(split)];
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurement files by key: for one collective of one size on one fabric, what each config cost. The repeats
-// are split into halves: agents and oracles pick by one and are valued by the other, so that luck in the
-// first earns nothing.
+// Measurement files by key: what each configuration cost for one collective of one size on one fabric.
+// Repeats are split into two halves: agents and oracles choose by one half and are valued by the other, so
+// that luck in the first half earns nothing.
 #pragma once
 
 #include <optional>
@@ -15,40 +15,58 @@ namespace dynamiccl::agents {
 
 // Medians in microseconds.
 struct SweptTime {
-  double pick = 0;   // of the repeats with even index: training, oracles
-  double value = 0;  // of those with odd index: evaluation only
+  // Over the repeats with even index: for training and oracles.
+  double pick = 0;
+  // Over the repeats with odd index: for evaluation only.
+  double value = 0;
 };
 
+// One measured configuration.
 struct SweptConfig {
   CollectiveConfig config;
   SweptTime time;
-  std::vector<float> picks;   // the repeats that `pick` is the median of: what probing sees
-  std::vector<float> values;  // those of `value`
+  // The repeats behind `pick`, in microseconds: what a probing baseline may see.
+  std::vector<float> picks;
+  // The repeats behind `value`.
+  std::vector<float> values;
 };
 
+// All that was measured for one collective of one size on one fabric.
 struct SweptKey {
-  size_t file = 0;  // its place among the files that were read together
+  // Number of the file among those that were read together.
+  size_t file = 0;
   std::string topology;
   CostModelInput model;
-  ConfigQuestion question;                    // allowed: what was measured
-  std::vector<SweptConfig> configs;           // forced ones, each config once
-  std::optional<SweptConfig> default_choice;  // the library's own
+  // The question to the config agent; `allowed` has the algorithms and protocols that were measured.
+  ConfigQuestion question;
+  // Forced configurations, each once.
+  std::vector<SweptConfig> configs;
+  // The library's own choice, if it was measured.
+  std::optional<SweptConfig> default_choice;
 };
 
-// Cells with fewer than two repeats cannot be split and are left out, as are keys without any config.
+// The keys of all files, in a fixed order. Cells with fewer than two repeats cannot be split and are left
+// out, as are keys without any configuration.
 std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files);
 
-// What training must not see.
+// The keys that training must not see.
 struct HoldOut {
-  int sizes = 0;                        // every n-th size class; 0: none
-  std::vector<std::string> topologies;  // whole; a name that ends in '*' is a beginning
-  int ranks = 0;                        // this number of ranks; 0: none
+  // Every n-th size class; 0: none.
+  int sizes = 0;
+  // Whole topologies by name; a name that ends in '*' is a prefix.
+  std::vector<std::string> topologies;
+  // Keys with this number of ranks; 0: none.
+  int ranks = 0;
 };
+// The part of the data to which a key belongs.
 enum class Split { kSeen, kHeldOutSize, kHeldOutRanks, kHeldOutTopology };
+// The number of enumerators of Split.
 inline constexpr int kSplits = 4;
+// The part's name for tables, for example "held-out sizes".
 const char* Name(Split split);
 
-// A size class is held out by its own number, not by its place in a file: (octave + quarter) mod n == n - 1.
+// The part of a key. A size class is held out by its own number and not by its place in a file: (octave +
+// quarter) mod n == n - 1.
 Split SplitOf(const SweptKey& key, const HoldOut& hold_out);
 
 }  // namespace dynamiccl::agents

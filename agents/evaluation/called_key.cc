@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Replays measured repeats as the times of calls.
 #include "agents/evaluation/called_key.h"
 
 #include <cmath>

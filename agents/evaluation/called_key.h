@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key that is called many times, as a job would: a call of a config takes one of its measured repeats of
-// the picking half at random.
+// A key that is called many times, as a job would call it. A call of a configuration takes the time of one of
+// its measured repeats of the picking half, at random.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +12,37 @@
 
 namespace dynamiccl::agents {
 
-inline constexpr int kProbingCalls = 200;  // of each key
+// Calls of each key in all experiments of this kind.
+inline constexpr int kProbingCalls = 200;
 
+// The calls of one key, used by one baseline. Equal seeds give equal times.
 class CalledKey {
  public:
-  // `key` has a measured default and must outlive this.
+  // `key` must have a measured default and must outlive the object.
   CalledKey(const SweptKey& key, uint64_t seed) : key_(key), random_(seed) {}
 
-  // Arm 0 is the default, arm i + 1 the key's config i.
+  // Arm 0 is the default, arm i + 1 is configuration i of the key.
   size_t arms() const { return key_.configs.size() + 1; }
   CollectiveConfig Config(size_t arm) const {
     return arm == 0 ? kLeaveNcclAlone : key_.configs[arm - 1].config;
   }
-  // arms() where the config was not measured forced.
+  // The arm of the configuration; arms() if it was not measured when forced.
   size_t ArmOf(const CollectiveConfig& config) const;
-  // The arm of the config that the default is.
+  // The arm whose forced configuration equals the library's own choice.
   size_t DefaultsTwin() const { return ArmOf(key_.default_choice->config); }
-  // log2 of the microseconds that this call took. `probe`: the call tried something.
+  // Calls the arm once and returns log2 of its microseconds. `probe` marks a call that tries something.
   double Call(size_t arm, bool probe);
+  // True once all calls are used up.
   bool over() const { return calls() >= kProbingCalls; }
   int calls() const { return static_cast<int>(microseconds_.size()); }
+  // Spends the remaining calls on one arm.
   void UseUpWith(size_t arm);
-  // All but the worst window, which is one of many keys.
+  // The cost of the search, except for the worst window, which concerns many keys.
   ProbeCost cost() const;
-  const std::vector<float>& microseconds() const { return microseconds_; }  // of each call
-  double usual_microseconds() const;                                        // the default's mean
+  // The time of each call so far.
+  const std::vector<float>& microseconds() const { return microseconds_; }
+  // The mean of the default's repeats.
+  double usual_microseconds() const;
   const SweptKey& key() const { return key_; }
 
  private:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each chooser is a closure over what it learned from the seen keys. A choice that was not measured at the
+// judged key counts as the default.
 #include "agents/evaluation/config_baselines.h"
 
 #include <algorithm>
@@ -20,6 +22,7 @@ double Octaves(double a, double b) {
   return std::abs(std::log2(a) - std::log2(b));
 }
 
+// The distance between two keys, in octaves of bytes, ranks and nodes.
 double Distance(const SweptKey& a, const SweptKey& b) {
   const Fabric &f = a.model.fabric, &g = b.model.fabric;
   return Octaves(static_cast<double>(a.question.bytes) + 1, static_cast<double>(b.question.bytes) + 1) +
@@ -33,7 +36,7 @@ bool WasMeasured(const SweptKey& key, const CollectiveConfig& config) {
   return false;
 }
 
-// Mean log(time / default's time) over the keys of the collective; nothing where a key lacks the config.
+// Mean of log(time / default's time) over the keys of the collective; empty if a key lacks the configuration.
 std::optional<double> MeanLogTime(const std::vector<SweptKey>& seen, Collective collective,
                                   const CollectiveConfig& config) {
   double sum = 0;
@@ -64,6 +67,8 @@ CollectiveConfig BestStatic(const std::vector<SweptKey>& seen, Collective collec
 
 // The measured config of least predicted log2 time; NCCL is left alone outside of the training's box.
 template <typename Residual>
+// The measured configuration with the least predicted log2 time. Outside of the training's domain NCCL is
+// left alone.
 CollectiveConfig LeastPredicted(const Policy& policy, const SweptKey& key, Residual residual_of) {
   const ConfigContext context(key.model, key.question);
   CollectiveConfig best = kLeaveNcclAlone;
@@ -80,14 +85,14 @@ CollectiveConfig LeastPredicted(const Policy& policy, const SweptKey& key, Resid
   return best;
 }
 
-// Mean log2(time / default's time) of every config over groups of keys.
+// Sum of log2(time / default's time) of one configuration, and over how many keys.
 struct MeanGain {
   double sum = 0;
   int keys = 0;
 };
 
-// Best config over the keys added: the least mean, among the configs that all of them have; the default where
-// none is faster.
+// Finds the best configuration over the added keys: the least mean among the configurations that all keys
+// have, or the default if none is faster.
 class BestOfMany {
  public:
   void Add(const SweptKey& key) {
@@ -147,7 +152,7 @@ CollectiveConfig ChooseByFactors(const SweptKey& key, const PairFactors& factors
   return best;
 }
 
-// NCCL's number of channels may be none of those measured: the nearest, in octaves.
+// NCCL's number of channels may not have been measured: the nearest one, in octaves, is taken.
 CollectiveConfig NearestMeasured(const SweptKey& key, const CollectiveConfig& config) {
   const SweptConfig* nearest = nullptr;
   for (const SweptConfig& swept : key.configs) {

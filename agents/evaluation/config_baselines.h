@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who chooses configs without asking the job: the policy, and the rules that it must beat. All of them see
-// the same sweep.
+// Choosers of configurations that do not try anything on the job: the policy, and the rules that it must
+// beat. All of them see the same sweep. `policy` and `seen`, the keys of training, must outlive the choosers
+// made from them.
 #pragma once
 
 #include <vector>
@@ -10,27 +11,29 @@
 
 namespace dynamiccl::agents {
 
-// The library's default, the policy with and without its gate, its networks alone and its trees alone, the
-// rules below, and the oracle. `policy` and `seen` (the keys of training) must outlive them.
+// The library's default, the policy with and without its gate, its networks only, its trees only, the rules
+// below, and the oracle.
 std::vector<Chooser> AllChoosers(const Policy& policy, const std::vector<SweptKey>& seen);
 
+// The policy as it decides in jobs.
 Chooser PolicyChooser(const Policy& policy);
-// The policy's own choosers: as it is, without gate, networks alone, trees alone.
+// The policy's own choosers: as it is, without gate, networks only, trees only.
 std::vector<Chooser> PolicyChoosers(const Policy& policy);
-// The rest of AllChoosers, which depends on no policy.
+// The choosers of AllChoosers that do not depend on a policy.
 std::vector<Chooser> RuleChoosers(const std::vector<SweptKey>& seen);
 
-// The best config of the seen key of the same collective that is nearest in octaves of bytes, ranks and
-// nodes.
+// A table look-up: the best configuration of the seen key of the same collective that is nearest in octaves
+// of bytes, ranks and nodes.
 Chooser NearestKeyChooser(const std::vector<SweptKey>& seen);
-// One config a collective: the one with the least mean log time against the default over the seen keys.
+// One configuration for each collective: the one with the least mean log time, relative to the default, over
+// the seen keys.
 Chooser BestStaticChooser(const std::vector<SweptKey>& seen);
-// Rules as NVIDIA's example tuner reads them: for each collective, number of nodes and ranks, ranges of bytes
-// with one config each, the one with the least mean log time against the default over the topologies of that
-// shape. Ranges end half-way, in octaves, between measured sizes.
+// Rules in the form that NVIDIA's example tuner reads: for each collective, number of nodes and number of
+// ranks, ranges of bytes with one configuration each. It is the one with the least mean log time, relative to
+// the default, over the topologies of that shape. Ranges end half-way, in octaves, between measured sizes.
 Chooser CsvRulesChooser(const std::vector<SweptKey>& seen);
-// NCCL's cost model with one factor for each algorithm and protocol, the mean over the topology's seen keys;
-// over all seen keys where the topology was not seen.
+// NCCL's cost model with one factor for each algorithm and protocol: the mean over the topology's seen keys,
+// or over all seen keys if the topology was not seen.
 Chooser CalibratedDefaultChooser(const std::vector<SweptKey>& seen);
 
 }  // namespace dynamiccl::agents

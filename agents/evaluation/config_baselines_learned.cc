@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Both learners train the config agent's networks (config/config_training.h) on other targets.
 #include "agents/evaluation/config_baselines_learned.h"
 
 #include <ATen/TensorOperators.h>
@@ -16,11 +17,15 @@
 namespace dynamiccl::agents {
 namespace {
 
-// log2 picoseconds in the middle of what collectives take (0.3 ms): keeps targets near 0.
+// Subtracted from log2 picoseconds, so that targets lie near 0: 2^28 ps are 0.3 ms, in the middle of what
+// collectives take.
 constexpr double kOffset = 28;
+// The discount of the next call's cost.
 constexpr double kDiscount = 0.95;
+// Iterations of fitted Q, each of which trains anew.
 constexpr int kRounds = 4;
 
+// The ensemble's mean prediction for each row.
 std::vector<float> Predict(const ConfigNetworks& networks, const std::vector<ConfigInputs>& inputs) {
   const c10::AutoGradMode no_gradients(false);
   at::Tensor rows = at::empty({static_cast<int64_t>(inputs.size()), kConfigInputs});
@@ -32,6 +37,7 @@ std::vector<float> Predict(const ConfigNetworks& networks, const std::vector<Con
   return {means.data_ptr<float>(), means.data_ptr<float>() + means.numel()};
 }
 
+// Chooses the measured configuration with the least prediction.
 Chooser LeastOf(const std::string& name, const std::shared_ptr<const ConfigNetworks>& networks) {
   return {name, [networks](const SweptKey& key) {
             const ConfigContext context(key.model, key.question);
@@ -69,7 +75,8 @@ Chooser FittedQChooser(const std::vector<SweptKey>& seen, uint64_t seed) {
   std::vector<ConfigInputs> inputs;
   for (const ConfigSample& sample : samples) inputs.push_back(sample.inputs);
   std::mt19937_64 random(seed);
-  std::vector<double> next(seen.size(), 0.0);  // the least predicted cost of each key
+  // The least predicted cost of each key.
+  std::vector<double> next(seen.size(), 0.0);
   std::shared_ptr<const ConfigNetworks> networks;
   ConfigTrainingReport report;
   for (int round = 0; round < kRounds; ++round) {

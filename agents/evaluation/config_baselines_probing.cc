@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs each search on every key, and keeps what it found and what it cost. LinUCB is the algorithm of Li et
+// al., WWW 2010, with costs instead of rewards.
 #include "agents/evaluation/config_baselines_probing.h"
 
 #include <algorithm>
@@ -15,13 +17,16 @@
 namespace dynamiccl::agents {
 namespace {
 
+// Steps of the window whose worst excess is reported.
 constexpr std::ptrdiff_t kWindowSteps = 20;
 
+// Identifies a key across copies.
 using KeyId = std::tuple<std::string, Collective, uint64_t>;
 KeyId IdOf(const SweptKey& key) {
   return {key.topology, key.question.collective, key.question.bytes};
 }
 
+// The result of a search at one key.
 struct Found {
   CollectiveConfig config;
   ProbeCost cost;
@@ -41,13 +46,15 @@ Chooser ChooserOf(const std::string& name, Findings findings) {
           }};
 }
 
-// Mean of three calls.
+// The mean log2 time of three calls that try the arm.
 double ThreeCalls(CalledKey& called, size_t arm) {
   double sum = 0;
   for (int i = 0; i < 3; ++i) sum += called.Call(arm, true);
   return sum / 3;
 }
 
+// Alternates between algorithm and protocol at the present number of channels, and channels at the present
+// pair.
 CollectiveConfig DescendCoordinates(CalledKey& called) {
   size_t best = 0;
   double least = ThreeCalls(called, 0);
@@ -65,13 +72,14 @@ CollectiveConfig DescendCoordinates(CalledKey& called) {
       best = arm;
     }
     if (best != 0) at = called.Config(best);
-    if (best == before && !improved) break;  // neither coordinate gave anything
+    if (best == before && !improved) break;  // neither coordinate improved anything
     improved = best != before;
   }
   called.UseUpWith(best);
   return called.Config(best);
 }
 
+// The mean of the middle half.
 double TrimmedMean(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t cut = values.size() / 4;
@@ -80,6 +88,7 @@ double TrimmedMean(std::vector<double> values) {
   return sum / static_cast<double>(values.size() - 2 * cut);
 }
 
+// Spends half of the calls on all arms in turn, then holds the best.
 CollectiveConfig TryAllInTurn(CalledKey& called) {
   std::vector<std::vector<double>> times(called.arms());
   const size_t rounds = std::max<size_t>(1, kProbingCalls / 2 / called.arms());
@@ -98,9 +107,10 @@ CollectiveConfig TryAllInTurn(CalledKey& called) {
   return called.Config(best);
 }
 
-// Ridge regression with its inverse kept by rank-one updates (Sherman and Morrison).
+// Ridge regression whose inverse is kept by rank-one updates (Sherman and Morrison 1950).
 class LinearModel {
  public:
+  // The features and a constant.
   static constexpr size_t kSize = kConfigFeatures + 1;
   using Row = std::array<double, kSize>;
 
@@ -108,6 +118,7 @@ class LinearModel {
     for (size_t i = 0; i < kSize; ++i) inverse_[i][i] = 1;
   }
   double Mean(const Row& row) const { return Dot(theta_, row); }
+  // The standard error of the prediction, up to the noise's scale.
   double Width(const Row& row) const { return std::sqrt(std::max(0.0, Dot(row, Times(row)))); }
   void Add(const Row& row, double target) {
     const Row v = Times(row);
@@ -134,10 +145,13 @@ class LinearModel {
   Row moments_{}, theta_{};
 };
 
+// A key with its features, as LinUCB needs it.
 struct LinUcbKey {
   CalledKey& called;
-  std::vector<LinearModel::Row> rows;  // by config
-  std::vector<double> priors;          // log2 microseconds
+  // Features by configuration.
+  std::vector<LinearModel::Row> rows;
+  // The cost model's log2 microseconds by configuration; 0 if it has none.
+  std::vector<double> priors;
 };
 
 LinUcbKey PrepareForLinUcb(CalledKey& called) {
@@ -170,9 +184,10 @@ size_t BestByLinUcb(const LinearModel& model, const LinUcbKey& key, double width
   return best;
 }
 
-// Calls of all keys of the topology in turn, as a training step issues them.
+// Calls all keys of the topology in turn, as a training step issues them.
 void RunLinUcb(std::vector<LinUcbKey>& keys, Findings& findings) {
-  constexpr double kWidth = 0.5;  // octaves, about what the cost model is off by
+  // Octaves; about the error of the cost model.
+  constexpr double kWidth = 0.5;
   LinearModel model;
   for (int call = 0; call < kProbingCalls; ++call) {
     for (LinUcbKey& key : keys) {
@@ -187,7 +202,8 @@ void RunLinUcb(std::vector<LinUcbKey>& keys, Findings& findings) {
   }
 }
 
-// The most that a window of steps took over the default's mean, all keys of a topology called once a step.
+// The largest share by which a window of steps exceeds the default's mean, with all keys of a topology called
+// once a step.
 double WorstWindow(const std::vector<const CalledKey*>& keys) {
   std::vector<double> steps(kProbingCalls);
   double usual = 0;
@@ -211,7 +227,7 @@ void NoteWorstWindows(const std::vector<CalledKey>& called, Findings& findings) 
   }
 }
 
-// Keys that can be called: those with a measured default.
+// The keys that can be called: those with a measured default.
 std::vector<CalledKey> CallableKeys(const std::vector<SweptKey>& keys, uint64_t seed) {
   std::vector<CalledKey> called;
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -232,6 +248,7 @@ Findings RunLinUcb(const std::vector<SweptKey>& keys, uint64_t seed) {
 
 // `run` uses up a key's calls and says what it has in use at the end.
 template <typename Run>
+// `run` uses up a key's calls and returns the configuration in use at the end.
 Chooser RunOnAll(const std::string& name, const std::vector<SweptKey>& keys, uint64_t seed, Run run) {
   Findings findings;
   std::vector<CalledKey> called = CallableKeys(keys, seed);

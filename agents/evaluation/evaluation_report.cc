@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Shares are printed in percent; regret is relative to the oracle.
 #include "agents/evaluation/evaluation_report.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of an evaluation as tables for people and as JSON for reports.
+// The result of an evaluation, as tables for people and as JSON for reports.
 #pragma once
 
 #include <string>
@@ -10,14 +10,16 @@
 
 namespace dynamiccl::agents {
 
+// Everything that `eval` judged; empty lists were not asked for.
 struct Evaluation {
   std::string policy_sha256;
   std::vector<RegretSummary> regrets;
   std::vector<StructureAccuracy> structures;
 };
 
+// Tables for standard output.
 std::string FormatTables(const Evaluation& evaluation);
-// {"policy_sha256", "config": [{...}], "structure": [{...}]}
+// {"policy_sha256", "config": [{...}], "structure": [{...}]}, with a schema number.
 std::string FormatJson(const Evaluation& evaluation);
 
 }  // namespace dynamiccl::agents

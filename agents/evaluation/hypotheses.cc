@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The claims as a table, and a test on log times: the mean advantage over keys with a normal interval from
+// the variance of the means.
 #include "agents/evaluation/hypotheses.h"
 
 #include <fmt/format.h>
@@ -11,10 +13,13 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Gradient buckets and layers below are latency, above are bandwidth; sizes between are in neither claim.
+// Bytes. Buckets and layers up to this size are dominated by latency, from kLarge on by bandwidth; sizes
+// between are in neither claim.
 constexpr uint64_t kSmall = 64 << 10;
 constexpr uint64_t kLarge = 1 << 20;
+// "One or two channels".
 constexpr int kFewChannels = 2;
+// Standard deviations of a two-sided 95 % interval.
 constexpr double kTwoSided95 = 1.96;
 
 bool IsRingSimple(const CollectiveConfig& c) {
@@ -33,6 +38,7 @@ bool HasFewChannels(const CollectiveConfig& c) {
   return c.channels <= kFewChannels;
 }
 
+// The best configuration of one side, by the picking half.
 struct Side {
   const SweptConfig* best = nullptr;
 
@@ -47,7 +53,7 @@ double MeanLog(const std::vector<float>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// Variance of the mean of the logs.
+// The variance of the mean of the logs.
 double VarianceOfMean(const std::vector<float>& values) {
   const double mean = MeanLog(values);
   double squares = 0;
@@ -56,6 +62,7 @@ double VarianceOfMean(const std::vector<float>& values) {
   return values.size() < 2 ? 0 : squares / (n - 1) / n;
 }
 
+// Sums over keys for the mean advantage and its variance.
 struct Sums {
   double advantage = 0, variance = 0, against_default = 0;
 
@@ -66,6 +73,7 @@ struct Sums {
   }
 };
 
+// True if the claim is about the key.
 bool Covers(const ConfigClaim& claim, const SweptKey& key) {
   const auto& of = claim.collectives;
   return std::find(of.begin(), of.end(), key.question.collective) != of.end() &&
@@ -106,7 +114,7 @@ std::string Section(const ConfigClaim& claim,
 
 using Json = nlohmann::json;
 
-// One row a split: how well a forest on the histogram of the last 64 calls tells the stage.
+// One row for each split: how well a forest on the histogram of the last 64 calls recognises the stage.
 Result<std::string> StageRows(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.contains("splits"))
@@ -126,6 +134,7 @@ Result<std::string> StageRows(const std::string& text) {
 }  // namespace
 
 const char* Name(Verdict verdict) {
+  // In the order of the enumerators.
   constexpr const char* kNames[] = {"true", "false", "level", "cannot tell"};
   return kNames[static_cast<size_t>(verdict)];
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A sequential test for each candidate: after every pair (configuration in use, candidate) the mean of
+// winsorised differences of log2 times decides whether it is adopted, dropped, or tried again.
 #include "agents/evaluation/key_search.h"
 
 #include <algorithm>
@@ -12,10 +14,11 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Winsorised differences of log2 times, arm against the one in use.
+// A candidate and its differences of log2 times from the configuration in use.
 struct Trial {
   size_t arm = 0;
-  double predicted = 0;  // log2 over the one in use
+  // log2 of the predicted time over that of the configuration in use.
+  double predicted = 0;
   int count = 0;
   double sum = 0, squares = 0;
 
@@ -26,33 +29,47 @@ struct Trial {
     squares += cut * cut;
   }
   double mean() const { return sum / count; }
+  // The standard error of the mean, with a floor.
   double error() const {
     const double variance = std::max(0.0, squares / count - mean() * mean());
     return std::sqrt(variance / std::max(1, count - 1)) + kLeastError;
   }
+  // The best present guess of the difference.
   double expected() const { return count > 0 ? mean() : std::max(0.0, predicted); }
-  static constexpr double kWinsorised = 0.29;  // log2(1.22): one straggling call must not decide
+  // log2(1.22): one straggling call must not decide.
+  static constexpr double kWinsorised = 0.29;
+  // The floor of the standard error, log2.
   static constexpr double kLeastError = 0.001;
 };
 
-// The bounds are those of jobs (src/decision/guard/guarded_key.cc), whose test for adoption is a stricter
-// one.
+// Pairs that an adoption needs, and the most that are tried. These bounds are those of jobs
+// (src/decision/guard/guarded_key.cc), whose test for adoption is stricter.
 constexpr int kLeastPairs = 5;
 constexpr int kMaxPairs = 40;
+// Pairs after which a candidate may be dropped as hopeless, or as futile.
 constexpr int kHopelessPairs = 2, kFutilePairs = 8;
-constexpr double kHopeless = 0.144, kFutile = -0.0144;  // 10 % slower, 1 % faster, log2
-constexpr double kOneSided999 = 3.09;                   // adopting a worse one: one in a thousand
-constexpr double kAdopt = -0.0072;                      // 0.5 % faster, log2
-// Three times as slow as predicted, where at most a halving is believed, log2.
+// Dropped if 10 % slower, or later if not at least 1 % faster, log2.
+constexpr double kHopeless = 0.144, kFutile = -0.0144;
+// A worse configuration is adopted in one of a thousand cases: the normal quantile of 0.999.
+constexpr double kOneSided999 = 3.09;
+// At least 0.5 % faster, log2.
+constexpr double kAdopt = -0.0072;
+// A single call three times as slow as predicted drops the candidate. Predictions below half of the time in
+// use are not believed. Both are log2.
 constexpr double kNeverAgain = 1.585, kMaxBelieved = -1;
+// Candidates of the first round.
 constexpr size_t kMaxTrials = 8;
-constexpr size_t kBestOfModel = 3;  // beside the policy's best
+// The cost model's best that are tried besides the policy's.
+constexpr size_t kBestOfModel = 3;
+// Candidates of each further round.
 constexpr size_t kFurtherTrials = 4;
-// What trials may take over NCCL's choice in so many calls in a row, in calls.
+// In so many calls in a row, trials may cost kMaxExcess calls over NCCL's choice.
 constexpr std::ptrdiff_t kWindow = 20;
 constexpr double kMaxExcess = 0.1 * kWindow;
-constexpr double kMaxCounted = 3;  // log2: what is beyond eight times was a stall
+// log2: what exceeds eight times was a stall and counts as eight times.
+constexpr double kMaxCounted = 3;
 
+// The search at one key. Levels are log2 times over NCCL's choice.
 class KeySearch {
  public:
   KeySearch(const Policy* policy, CalledKey& called, size_t first)
@@ -73,7 +90,7 @@ class KeySearch {
   }
 
  private:
-  // NCCL's own choice too, where another is in use.
+  // The candidates of jobs; NCCL's own choice is one too, if another is in use.
   void AddFirstTrials() {
     const SweptKey& key = called_.key();
     for (const ProbeCandidate& candidate : ProbeCandidates(policy_, key.model, key.question, kBestOfModel)) {
@@ -101,11 +118,12 @@ class KeySearch {
     nothing_left_ = trials_.empty();
   }
 
+  // True if the arm was measured, is not in use, differs from the default and was not tried.
   bool IsOffered(size_t arm) const {
     return arm < called_.arms() && arm != in_use_ && arm != called_.DefaultsTwin() && !levels_.contains(arm);
   }
 
-  // It would take what trials may take in a window beyond its bound.
+  // True if the trial would exceed what trials may cost in a window.
   bool IsTooMuchNow(const Trial& trial) const {
     const double expected = std::exp2(std::min(kMaxCounted, trial.expected() + level_)) - 1;
     const auto calls = std::min<std::ptrdiff_t>(kWindow - 1, std::ssize(excess_));
@@ -138,7 +156,8 @@ class KeySearch {
     return trial.count >= kMaxPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
   }
 
-  // What was in use stays a candidate; differences against it say nothing of those against the new one.
+  // The former configuration remains a candidate. Differences from it do not hold against the new one, so
+  // trials start anew.
   void Adopt(const Trial& winner) {
     const Trial before{in_use_, -winner.predicted};
     if (in_use_ != 0) levels_[in_use_] = level_;
@@ -156,11 +175,14 @@ class KeySearch {
   const Policy* policy_;
   CalledKey& called_;
   size_t in_use_;
-  double level_ = 0;                 // log2 of what is in use over NCCL's choice
-  std::map<size_t, double> levels_;  // the same of the arms that were tried
+  // Level of what is in use.
+  double level_ = 0;
+  // Levels of the arms that were tried.
+  std::map<size_t, double> levels_;
   std::vector<Trial> trials_;
   bool nothing_left_ = false;
-  std::vector<double> excess_;  // of each call over NCCL's choice, in calls; gains of what is in use count
+  // Excess of each call over NCCL's choice, in calls; gains of what is in use count against it.
+  std::vector<double> excess_;
   std::vector<ChoiceFrom> choices_;
 };
 

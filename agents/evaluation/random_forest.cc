@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// CART without pruning: counting by value makes the search for a split linear in the rows.
 #include "agents/evaluation/random_forest.h"
 
 #include <algorithm>
@@ -8,7 +9,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-using Counts = std::vector<uint32_t>;  // by class
+// Rows by class.
+using Counts = std::vector<uint32_t>;
 
 // Gini impurity times the number of rows.
 double Impurity(const uint32_t* counts, int classes) {
@@ -20,13 +22,15 @@ double Impurity(const uint32_t* counts, int classes) {
   return all == 0 ? 0 : all - squares / all;
 }
 
+// A candidate for dividing a node.
 struct Split {
   double impurity = 0;
   size_t feature = 0;
-  int last_left = -1;  // -1: none
+  // -1: no split was found.
+  int last_left = -1;
 };
 
-// The best place to divide the rows by one feature, if it is better than `best`.
+// Finds the best place to divide the rows by one feature and keeps it if it is better than `best`.
 void TryFeature(const ForestSamples& samples, const std::vector<uint32_t>& rows, size_t feature,
                 Split& best) {
   const auto classes = static_cast<size_t>(samples.classes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random forest for classes over features in 16 steps (Breiman 2001): the strong simple alternative of the
-// evaluation.
+// A random forest for classes (Breiman 2001) over features with 16 steps: the strong simple alternative in
+// the evaluation.
 #pragma once
 
 #include <cstdint>
@@ -10,42 +10,50 @@
 
 namespace dynamiccl::agents {
 
-inline constexpr int kFeatureSteps = 16;  // values are 0 ... 15
+// Features are whole numbers from 0 to 15.
+inline constexpr int kFeatureSteps = 16;
 
 // Rows of equal width, one after the other.
 struct ForestSamples {
   size_t width = 0;
   std::vector<uint8_t> features;
-  std::vector<uint8_t> labels;  // below `classes`
+  // One for each row, below `classes`.
+  std::vector<uint8_t> labels;
   int classes = 0;
 
   size_t rows() const { return labels.size(); }
   std::span<const uint8_t> row(size_t i) const { return {features.data() + i * width, width}; }
 };
 
+// Settings of the training.
 struct ForestSettings {
   int trees = 40;
   int depth = 14;
-  size_t smallest_leaf = 4;  // rows
-  // Of each tree: more rows of the same jobs cost minutes and are hardly other rows.
+  // Rows of a leaf; smaller nodes are not divided.
+  size_t smallest_leaf = 4;
+  // Rows of each tree. More rows of the same jobs would cost minutes and are hardly different rows.
   size_t most_rows = 20'000;
 };
 
+// Immutable after construction, so any thread may classify.
 class RandomForest {
  public:
-  // Each tree on as many rows, up to `most_rows`, drawn with repetition; each split the best (Gini) of
-  // sqrt(width) features. Without a row every answer is class 0.
+  // Trains each tree on up to `most_rows` rows, drawn with replacement. Each split is the best by Gini
+  // impurity among about sqrt(width) random features. Without any row every answer is class 0.
   RandomForest(const ForestSamples& samples, const ForestSettings& settings, std::mt19937_64& random);
 
   // The class that most trees vote for; of equals the lowest.
   int Classify(std::span<const uint8_t> features) const;
 
  private:
+  // A node of a tree; both children are -1 in a leaf.
   struct Node {
     uint16_t feature = 0;
-    uint8_t last_left = 0;  // values up to it go left
+    // Values up to this one go left.
+    uint8_t last_left = 0;
     uint8_t label = 0;
-    int32_t left = -1, right = -1;  // -1: a leaf
+    // Indices of the children.
+    int32_t left = -1, right = -1;
   };
   using Rows = std::vector<uint32_t>;
 
@@ -53,7 +61,8 @@ class RandomForest {
 
   ForestSettings settings_;
   int classes_ = 0;
-  std::mt19937_64* random_ = nullptr;  // while it grows
+  // Valid only while trees grow.
+  std::mt19937_64* random_ = nullptr;
   std::vector<Node> nodes_;
   std::vector<int32_t> roots_;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of recordings with the generators' settings that reproduce them, and the labelling rules.
 #include "agents/evaluation/recorded_jobs.h"
 
 #include <fmt/format.h>
@@ -14,10 +15,14 @@
 namespace dynamiccl::agents {
 namespace {
 
+// Copies of the step in a sequence.
 constexpr int kRepeats = 8;
-constexpr size_t kSteadyStep = 2;  // frameworks learn from the steps before
+// The step that is repeated: frameworks learn from the steps before it.
+constexpr size_t kSteadyStep = 2;
+// The model of all recordings.
 constexpr char kModel[] = "gpt:layers=4,hidden=256,vocabulary=8192,sequence=64";
 
+// A recording, the generator of its framework, and the settings that it was recorded with.
 struct WireRecording {
   const char* file;
   const char* framework;

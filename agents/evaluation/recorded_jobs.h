@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that were recorded, not generated, with labels by what is known of them: for testing only.
+// Jobs that were recorded, not generated, with labels derived from what is known about them. They serve for
+// testing only.
 #pragma once
 
 #include <string>
@@ -11,26 +12,28 @@
 
 namespace dynamiccl::agents {
 
-// PyTorch and DeepSpeed on two ranks as traces/samples/wire_sequences holds them: one step of each, repeated
-// eight times. The calls come from the generators, which golden_sequences_test holds to these recordings call
-// by call.
+// PyTorch and DeepSpeed on two ranks, as recorded in traces/samples/wire_sequences: one step of each,
+// repeated eight times. The calls come from the generators, which golden_sequences_test compares with the
+// recordings call by call.
 std::vector<CallSequence> WireSequences();
 
-// A trace (of `dynamiccl record`, or of another tool by `dynamiccl trace import`) of a job of which it does
-// not say what it was.
+// A trace of a job, made by `dynamiccl record` or imported from another tool by `dynamiccl trace import`,
+// with the facts that the trace does not tell.
 struct KnownJob {
   std::string path;
   ZeroStage stage = ZeroStage::kUnknown;
-  int tensor_ranks = 0;  // of the communicators on which activations are exchanged; 0: none are
+  // Ranks of the communicators on which activations are exchanged; 0: there are none.
+  int tensor_ranks = 0;
 };
-// "stage3=L7B.ctrace", "stage1/8=G13B.ctrace" (8 tensor-parallel ranks).
+// Parses "stage3=L7B.ctrace" or "stage1/8=G13B.ctrace" (8 tensor-parallel ranks).
 Result<KnownJob> ParseKnownJob(const std::string& text);
 
-// Each communicator of the trace. Labels: what reduces more than a scalar is of gradients, what gathers is of
-// parameters (stage 3) or follows the step, broadcasts are other; among the tensor-parallel ranks all but
-// scalars and broadcasts are activations. Bytes of AICB, whose types it does not tell, are taken as float16.
-// A trace with one step has it four times.
+// Each communicator of the trace, labelled by rules: what reduces more than a scalar handles gradients; what
+// gathers handles parameters in stage 3 and otherwise follows the step; broadcasts are "other". Among the
+// tensor-parallel ranks everything except scalars and broadcasts is activations. Data types that a trace of
+// AICB does not tell are taken as float16. A trace with a single step gets it four times.
 std::vector<CallSequence> LabelKnownJob(const Trace& trace, const KnownJob& job);
+// Reads and labels the job's trace.
 Result<std::vector<CallSequence>> ReadKnownJob(const KnownJob& job);
 
 }  // namespace dynamiccl::agents

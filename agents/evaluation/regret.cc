@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Outcomes of all keys, choosers and seeds, and their summaries. The bootstrap draws whole topologies,
+// because keys of one topology are not independent.
 #include "agents/evaluation/regret.h"
 
 #include <algorithm>
@@ -10,29 +12,38 @@
 namespace dynamiccl::agents {
 namespace {
 
-// What counts as worse than the default: repeats of the same cell differ by up to this.
+// The slowdown that counts as worse than the default: repeats of the same cell differ by up to 5 %.
 constexpr double kWorse = 0.05;
+// The regret that counts as a cliff.
 constexpr double kCliff = 0.3;
+// Confidence with which the intervals of all keys hold at once.
 constexpr double kSimultaneous = 0.99;
-constexpr double kClear = 3;               // times the noise
-constexpr double kMedianToSigma = 1.4826;  // of normal noise
+// A gain is clear from so many times the noise on.
+constexpr double kClear = 3;
+// From a median absolute difference to a standard deviation, for normal noise.
+constexpr double kMedianToSigma = 1.4826;
+// Draws of the bootstrap, and its fixed seed.
 constexpr int kDraws = 1000;
 constexpr uint64_t kDrawSeed = 20;
 
+// One key, one chooser, one seed; times in microseconds.
 struct KeyOutcome {
-  double chosen = 0;  // microseconds
+  // Time of the choice; `best` is the oracle's and `standard` the default's.
+  double chosen = 0;
   double best = 0;
   double standard = 0;
   bool changed = false;
   bool surely_worse = false;
-  double noise = 0;  // natural logarithm
+  // Natural logarithm.
+  double noise = 0;
   ProbeCost cost;
   size_t seed = 0;
-  size_t block = 0;  // topology
+  // The number of the topology.
+  size_t block = 0;
 
   double regret() const { return chosen / best - 1; }
   double over_default() const { return chosen / standard; }
-  // Natural logarithms.
+  // Gains as natural logarithms: of the oracle and of the choice.
   double gain() const { return std::log(standard / best); }
   double gain_of_chosen() const { return std::log(standard / chosen); }
   bool is_clear() const { return gain() >= kClear * noise && gain() > 0; }
@@ -44,7 +55,7 @@ double MeanLog(const std::vector<float>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// Variance of the log of one repeat, over all configs of the key.
+// Variance of the log of one repeat, pooled over all configurations of the key.
 double RepeatVariance(const SweptKey& key) {
   double squares = 0, freedom = 0;
   for (const SweptConfig& swept : key.configs) {
@@ -56,7 +67,8 @@ double RepeatVariance(const SweptKey& key) {
   return freedom > 0 ? squares / freedom : HUGE_VAL;
 }
 
-// How many deviations an interval must be wide on each side so that those of `keys` keys all hold.
+// The number of standard deviations on each side with which the intervals of `keys` keys all hold
+// (Bonferroni).
 double WidthFor(size_t keys) {
   const double outside = (1 - kSimultaneous) / 2 / static_cast<double>(keys);
   double low = 0, high = 40;
@@ -67,7 +79,7 @@ double WidthFor(size_t keys) {
   return high;
 }
 
-// How far the halves of a config's repeats lie apart, natural logarithm.
+// How far the halves of a configuration's repeats lie apart, as a natural logarithm.
 double NoiseOf(const SweptKey& key) {
   std::vector<double> apart;
   for (const SweptConfig& swept : key.configs)
@@ -107,7 +119,7 @@ KeyOutcome OutcomeOf(const SweptKey& key, const Chooser& chooser, double width) 
   return outcome;
 }
 
-// Sums of a (block, seed), all that a draw needs.
+// Sums of a pair of block and seed: all that a draw needs.
 struct Sums {
   double keys = 0, regret = 0, chosen = 0, best = 0;
 };
@@ -209,7 +221,7 @@ RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes, size_t seeds, s
   return summary;
 }
 
-// In the order of first appearance.
+// Groups in the order of first appearance.
 std::vector<std::vector<const Chooser*>> ByName(const std::vector<Chooser>& choosers) {
   std::vector<std::vector<const Chooser*>> groups;
   for (const Chooser& chooser : choosers) {

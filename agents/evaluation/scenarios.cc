@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two experiments on lines of keys: the borders between protocols, and the growth of a job's sizes.
 #include "agents/evaluation/scenarios.h"
 
 #include <fmt/format.h>
@@ -17,19 +18,21 @@
 namespace dynamiccl::agents {
 namespace {
 
+// The regret up to which a choice is good.
 constexpr double kGood = 0.05;
+// Sizes that a line needs to have meaningful borders.
 constexpr size_t kLeastSizesOfBorders = 8;
-// A protocol that was not measured at a key.
+// The log time of a protocol that was not measured at a key: larger than any real one.
 constexpr double kUnknown = 100;
 
-// By Protocol.
+// A cost for each Protocol.
 using ProtocolCosts = std::array<double, kProtocols>;
 
 double LogTime(const SweptConfig& swept) {
   return (std::log(swept.time.pick) + std::log(swept.time.value)) / 2;
 }
 
-// Logs, of each protocol's best config.
+// The log time of each protocol's best configuration.
 ProtocolCosts TimesOf(const SweptKey& key) {
   ProtocolCosts costs;
   costs.fill(kUnknown);
@@ -51,7 +54,7 @@ double CostOf(const std::vector<ProtocolCosts>& line, const Borders& borders) {
   return sum;
 }
 
-// The first of equals.
+// The cheapest pair of borders; of equals the first.
 Borders CheapestBorders(const std::vector<ProtocolCosts>& line) {
   Borders best;
   double least = CostOf(line, best);
@@ -83,7 +86,7 @@ double RegretOf(const SweptKey& key, const CollectiveConfig& config) {
   return ValueOf(key, config) / ValueOf(key, OracleChoice(key)) - 1;
 }
 
-// Of the choices in use over the calls of a key, by their first call.
+// Adds one change to the result. `choices` are those in use over the calls of the key, by their first call.
 void AddGrowth(const SweptKey& key, const std::vector<ChoiceFrom>& choices, std::vector<double>& good_from,
                GrowthResult& result) {
   int good = 1;
@@ -101,7 +104,7 @@ void AddGrowth(const SweptKey& key, const std::vector<ChoiceFrom>& choices, std:
   good_from.push_back(good);
 }
 
-// `later` begins at `call`; before it, `first`.
+// `first` until `call`, and from then on `later`.
 std::vector<ChoiceFrom> After(const CollectiveConfig& first, int call, const std::vector<ChoiceFrom>& later) {
   std::vector<ChoiceFrom> choices{{1, first}};
   for (ChoiceFrom choice : later) {
@@ -111,6 +114,7 @@ std::vector<ChoiceFrom> After(const CollectiveConfig& first, int call, const std
   return choices;
 }
 
+// One change of sizes: from the key `before` to the key `now`.
 struct Growth {
   const SweptKey& before;
   const SweptKey& now;
@@ -121,16 +125,18 @@ std::vector<ChoiceFrom> SearchedFromPolicy(const Policy& policy, const SweptKey&
   return SearchedChoices(policy, key, ChooseConfig(policy, key.model, key.question).config, seed);
 }
 
-// What the search at the former size ended with, tried on from there.
+// Continues from what the search at the former size ended with.
 std::vector<ChoiceFrom> Carried(const Policy& policy, const Growth& growth) {
   const CollectiveConfig settled = SearchedFromPolicy(policy, growth.before, growth.seed + 1).back().config;
   return SearchedChoices(policy, growth.now, settled, growth.seed);
 }
 
+// A way in which choices come about.
 struct Way {
   const char* name;
   std::vector<ChoiceFrom> (*choices)(const Policy& policy, const Growth& growth);
 };
+// The ways that are compared, from doing nothing to searching with the signal.
 constexpr Way kWays[] = {
     {"NCCL's own choice",
      [](const Policy&, const Growth&) {

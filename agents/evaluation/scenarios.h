@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy does where a job's sizes change: at which sizes its protocols change beside those of the
-// sweep's best, and how many calls of a new size it takes until the choice is a good one.
+// How a policy behaves when a job's sizes change: at which sizes its protocols change, compared with the
+// sweep's best, and how many calls of a new size it takes until the choice is good.
 #pragma once
 
 #include <string>
@@ -12,29 +12,33 @@
 
 namespace dynamiccl::agents {
 
-// Keys of one topology and collective, by size.
+// The keys of one topology and collective, by ascending size.
 using KeyLine = std::vector<const SweptKey*>;
-// Lines of at least `least_sizes` keys with a measured default; they point into `keys`.
+// All lines of at least `least_sizes` keys with a measured default. They point into `keys`.
 std::vector<KeyLine> LinesOf(const std::vector<SweptKey>& keys, size_t least_sizes);
 
-// Places in a line: LL below the first, Simple from the second on, LL128 between.
+// Places in a line: LL is used below the first, Simple from the second on, LL128 between.
 struct Borders {
   size_t ll_ends = 0;
   size_t simple_begins = 0;
 };
-// The borders of least total log time, each key at its protocol's best config. Robust against noise at single
-// keys.
+// The borders with the least total log time, with each key at its protocol's best configuration. Noise at
+// single keys has little influence.
 Borders BestBorders(const KeyLine& line);
 // The borders that contradict the fewest of a chooser's protocols.
 Borders BordersOf(const KeyLine& line, const Chooser& chooser);
 
-// A chooser's borders beside the best, over the lines whose best one lies inside of the line.
+// A chooser's borders compared with the best, over the lines whose best border lies inside the line.
 struct BorderResult {
   std::string chooser;
-  size_t lines[2] = {};             // by border: LL's end, Simple's begin
-  size_t within_one_class[2] = {};  // not farther than one place of the line
-  double loss = 0;                  // mean over lines of ln(time with the chooser's borders / with the best)
+  // Lines by border: LL's end and Simple's begin.
+  size_t lines[2] = {};
+  // Lines where the chooser's border is at most one place off.
+  size_t within_one_class[2] = {};
+  // Mean over lines of ln(time with the chooser's borders / with the best), for each key.
+  double loss = 0;
 };
+// One result for each chooser.
 std::vector<BorderResult> JudgeBorders(const std::vector<KeyLine>& lines,
                                        const std::vector<Chooser>& choosers);
 
@@ -42,27 +46,32 @@ std::vector<BorderResult> JudgeBorders(const std::vector<KeyLine>& lines,
 struct GrowthResult {
   std::string way;
   size_t changes = 0;
-  size_t ready = 0;         // regret at most 5 % from the first call on
-  size_t never = 0;         // still above after kProbingCalls calls
-  double p75_call = 0;      // from which on it is at most 5 %, of three quarters of the changes
-  double early_regret = 0;  // mean over changes and their first kEarlyCalls calls, trials not counted
+  // Changes with a regret of at most 5 % from the first call on.
+  size_t ready = 0;
+  // Changes still above 5 % after kProbingCalls calls.
+  size_t never = 0;
+  // The call from which on the regret is at most 5 %, at the third quartile of the changes.
+  double p75_call = 0;
+  // Mean over the changes and their first kEarlyCalls calls, trials not counted.
+  double early_regret = 0;
 };
+// The first calls of a new size that early_regret covers.
 inline constexpr int kEarlyCalls = 25;
 
-// Calls of `from` bytes become calls of `to` bytes, by their ratio.
+// Calls of `from` bytes become calls of `to` bytes; only the ratio matters.
 struct SizeChange {
   uint64_t from = 1;
   uint64_t to = 2;
 };
 
-// Every key of a line after the key of the size that it changes from, where one is: that one was
-// searched for kProbingCalls calls before. Nothing of the new size was called. With the signal its entry
-// stands before its first call; without, that call is the library's own and the entry holds from the second
-// on, or, where it takes a new table version, from kEarlyCalls on.
+// Judges every key of a line after the key of the size that it changes from, if the line has one: that key
+// was searched for kProbingCalls calls before, and the new size was never called. With the signal, the entry
+// exists before the first call. Without it, the first call is the library's own, and the entry holds from the
+// second call on, or, if it needs a new table version, from call kEarlyCalls on. One result for each way.
 std::vector<GrowthResult> JudgeGrowth(const Policy& policy, const std::vector<KeyLine>& lines,
                                       const SizeChange& change, uint64_t seed);
 
-// Markdown.
+// The page as Markdown.
 std::string FormatScenarios(const Policy& policy, const std::vector<SweptKey>& keys);
 
 }  // namespace dynamiccl::agents

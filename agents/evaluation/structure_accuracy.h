@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well roles, phases and stages are recognised on labelled sequences, call by call, as a job would see
-// it: what is known before a call against the call's label.
+// How well roles, phases and stages are recognised on labelled sequences, call by call, as in a job: what is
+// known before a call is compared with the call's label.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace dynamiccl::agents {
 
-// Calls with a label: recognised rightly, not recognised, recognised wrongly.
+// Counts of labelled calls by how they were recognised.
 struct Recognition {
   uint64_t right = 0, unknown = 0, wrong = 0;
 
@@ -26,11 +26,14 @@ struct Recognition {
 
 // Calls: [label][recognised].
 template <size_t kClasses>
+// Calls by [label][recognised].
 using Confusion = std::array<std::array<uint64_t, kClasses>, kClasses>;
 
 // Mean over the labels that occur of the harmonic mean of precision and recall; `unknown` is no label, and as
 // an answer it is a miss. 0 without a labelled call.
 template <size_t kClasses>
+// The harmonic mean of precision and recall (F1), averaged over the labels that occur. `unknown` is no label,
+// and as an answer it is a miss. 0 without a labelled call.
 double MacroF1(const Confusion<kClasses>& calls, size_t unknown) {
   double sum = 0;
   int labels = 0;
@@ -49,6 +52,7 @@ double MacroF1(const Confusion<kClasses>& calls, size_t unknown) {
   return labels == 0 ? 0 : sum / labels;
 }
 
+// The confusions of the three questions.
 struct Confusions {
   Confusion<kRoles> role{};
   Confusion<kPhases> phase{};
@@ -60,30 +64,38 @@ struct Confusions {
   void Add(const Confusions& other);
 };
 
-// Which calls are judged: those after a job's first step, or after its first 64 calls, whether that is a step
-// or not; at most 256 of each sequence, so that long ones do not outweigh the others.
+// Which calls are judged: those after a job's first step, or those after its first 64 calls. At most 256 of
+// each sequence count, so that long ones do not outweigh the others.
 enum class JudgedCalls : uint8_t { kAfterOneStep, kAfter64Calls };
+// The number of enumerators of JudgedCalls.
 inline constexpr size_t kJudgedCalls = 2;
 
+// The result of one sequence.
 struct SequenceResult {
   std::string name;
-  std::string framework;  // as CallSequence has it
+  // As in CallSequence.
+  std::string framework;
   ZeroStage true_stage = ZeroStage::kUnknown;
-  ZeroStage recognised_stage = ZeroStage::kUnknown;  // after the last call
+  // After the last call.
+  ZeroStage recognised_stage = ZeroStage::kUnknown;
   Recognition role, phase, stage;
-  std::array<Confusions, kJudgedCalls> judged{};  // by JudgedCalls
+  // By JudgedCalls.
+  std::array<Confusions, kJudgedCalls> judged{};
 };
 
+// The result of one recogniser over all sequences.
 struct StructureAccuracy {
   std::string recogniser;
   Recognition role, phase, stage;
   Confusion<kRoles> role_confusion{};
   Confusion<kZeroStages> stage_confusion{};
-  std::array<Confusions, kJudgedCalls> judged{};  // by JudgedCalls, of all sequences
+  // By JudgedCalls, over all sequences.
+  std::array<Confusions, kJudgedCalls> judged{};
   std::vector<SequenceResult> sequences;
 };
 
-// Sequences whose steps are not marked count as if their first step were its first quarter.
+// Judges a recogniser with a fresh state for each sequence. Sequences without marked steps are judged as if
+// their first quarter were the first step.
 StructureAccuracy JudgePolicy(const Policy& policy, const std::vector<CallSequence>& sequences);
 StructureAccuracy JudgeRules(const std::vector<CallSequence>& sequences);
 StructureAccuracy JudgeForests(const StructureForests& forests, const std::vector<CallSequence>& sequences);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A changed job is two generated runs of one shape, joined on each communicator; the policy's flags on it are
+// compared with the place of the change.
 #include "agents/evaluation/structure_changes.h"
 
 #include <fmt/format.h>
@@ -16,18 +18,25 @@
 namespace dynamiccl::agents {
 namespace {
 
+// Steps before the change, at least, and after it.
 constexpr int kStepsBefore = 8, kStepsAfter = 2;
 // A change before the memory of shapes has settled cannot be told from a job's beginning.
 constexpr size_t kLeastCallsBefore = 512;
+// Random jobs that are tried before giving up.
 constexpr int kAttempts = 400;
 
+// Bytes.
 constexpr int64_t kSmallestBucket = 4 << 10, kLargestBucket = 64 << 20;
+// Random jobs that are tried for a given size of buckets.
 constexpr int kBucketAttempts = 20;
 
+// A framework's setting that changes sizes.
 struct Changeable {
   std::string_view framework, setting;
-  int64_t unit;  // bytes of 1 of the setting, 0: it is no size of buckets
+  // Bytes of one unit of the setting; 0: it is no size of buckets.
+  int64_t unit;
 };
+// The frameworks whose sizes can change, with the setting that changes them.
 constexpr Changeable kChangeable[] = {
     {"ddp", "bucket_bytes", 1},
     {"deepspeed1", "reduce_bucket_size", 2},
@@ -50,7 +59,7 @@ Shape ShapeOf(const CollectiveCall& call) {
   return {call.collective, call.bytes, call.data_type};
 }
 
-// The steps of `after` behind those of `before`, on the communicator that they name alike.
+// The steps of `after` behind those of `before`, on the communicator that both name alike.
 ChangedJob Joined(CallSequence before, const CallSequence& after) {
   ChangedJob job{std::move(before), 0, 1, {}};
   std::set<Shape> known;
@@ -69,7 +78,7 @@ ChangedJob Joined(CallSequence before, const CallSequence& after) {
   return job;
 }
 
-// The sequence of the job on which most of the changed calls lie.
+// The sequence of the job that has most of the calls.
 ChangedJob JoinedLongest(const GeneratedRun& before, const GeneratedRun& after, const std::string& name) {
   const auto one = SequencesOf(before, name), two = SequencesOf(after, name);
   ChangedJob best;
@@ -81,7 +90,7 @@ ChangedJob JoinedLongest(const GeneratedRun& before, const GeneratedRun& after, 
   return best;
 }
 
-// A job with as many steps before the change as make it long enough. `now`: the setting's value after it.
+// A job with enough steps before the change. `now` is the setting's value after it.
 ChangedJob TryChange(JobShape shape, const std::string& setting, int64_t now) {
   const auto probe = RunOf(shape, 2);
   if (!probe) return {};
@@ -94,9 +103,10 @@ ChangedJob TryChange(JobShape shape, const std::string& setting, int64_t now) {
   return JoinedLongest(*before, *after, fmt::format("{} {}", shape.framework, shape.model));
 }
 
+// Parts of the policy that can report a change.
 enum Detector { kSurprise, kNewShape, kBoth, kDetectors };
 
-// A policy of which one part alone can speak.
+// A policy in which only one part can report.
 Policy OnlyPart(const Policy& policy, Detector part) {
   Policy only = policy;
   only.structure_network.reset();
@@ -121,7 +131,7 @@ void AddQuiet(const Policy& policy, const CallSequence& sequence, DetectorResult
   }
 }
 
-// Whether one of the `calls` calls from the changed one on was flagged.
+// True if one of the `calls` calls from the changed one on was flagged.
 bool SeenWithin(const std::vector<bool>& flags, const ChangedJob& job, size_t calls) {
   const auto begin = flags.begin() + static_cast<std::ptrdiff_t>(job.changed);
   const auto count = std::min(calls, static_cast<size_t>(flags.end() - begin));
@@ -197,6 +207,7 @@ ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, i
 
 ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>& quiet,
                           const std::vector<ChangedJob>& changed) {
+  // In the order of Detector.
   constexpr const char* kNames[] = {"LSTM's surprise", "new shape", "both"};
   ChangeReport report;
   for (const Detector detector : {kSurprise, kNewShape, kBoth}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How soon a change of a job's bucket or batch size is seen, and how often one is seen that is none.
+// How soon a change of a job's bucket or batch size is noticed, and how often one is reported that is none.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,35 @@ namespace dynamiccl::agents {
 // A job whose sizes change at one of its steps.
 struct ChangedJob {
   CallSequence sequence;
-  size_t changed = 0;   // index of the first call of a shape that the job did not issue before
-  double factor = 1;    // of the setting that changed
-  std::string setting;  // which one
+  // Index of the first call of a shape that the job did not issue before.
+  size_t changed = 0;
+  // The factor by which the setting changed.
+  double factor = 1;
+  // The setting's name.
+  std::string setting;
 };
 
-// A random job of the framework with its buckets (or micro-batch) made 2 to 8 times larger or smaller after
-// some steps. Frameworks without such a setting throw.
+// A random job of the framework whose buckets (or micro-batch) become 2 to 8 times larger or smaller after
+// some steps. Throws std::logic_error for frameworks without such a setting.
 ChangedJob RandomChangedJob(std::string_view framework, std::string_view family, std::mt19937_64& random);
-// Those with such a setting.
+// The frameworks that have such a setting.
 std::vector<std::string_view> ChangeableFrameworks();
 
-// The same with buckets of so many bytes before and after the change, of a model that fills some of either.
-// `changed` is 0 where no job was found whose calls differ.
+// The same with buckets of `before` bytes and then of `after` bytes, on a model that fills several of either.
+// `changed` is 0 if no job was found whose calls differ.
 ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, int64_t before, int64_t after,
                           std::mt19937_64& random);
-// Those whose buckets have a size.
+// The frameworks whose buckets have a size.
 std::vector<std::string_view> FrameworksWithBuckets();
 
+// Counts of one detector.
 struct DetectorResult {
   std::string detector;
   uint64_t quiet_calls = 0;
   uint64_t false_alarms = 0;
   uint64_t changes = 0;
-  uint64_t seen_within_2 = 0;  // at the changed call or at the one after it
+  // Noticed at the changed call or at the one after it.
+  uint64_t seen_within_2 = 0;
   uint64_t seen_within_16 = 0;
 
   double alarms_in_20000() const {
@@ -53,18 +58,19 @@ struct BucketResult {
   uint64_t seen_within_2 = 0;
 };
 
-// The network's surprise alone, new shapes alone, and both as the policy combines them.
+// The network's surprise alone, new shapes alone, and both combined as in the policy.
 struct ChangeReport {
   std::vector<DetectorResult> detectors;
-  std::vector<BucketResult> buckets;  // 4 KiB to 64 MiB, every second power of two
+  // For 4 KiB to 64 MiB, every second power of two.
+  std::vector<BucketResult> buckets;
 };
 
-// `policy` calibrated. `quiet`: jobs without a change, judged from their third step on.
+// `policy` must be calibrated. `quiet` are jobs without a change, judged from their third step on.
 ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>& quiet,
                           const std::vector<ChangedJob>& changed);
 
-// Up to so many jobs of each framework for each size, from a quarter or four times of it. `family`: of
-// transformers.
+// `jobs` attempts for each framework and size, which comes from a quarter of the size or from four times of
+// it. `family` must be one of transformers.
 std::vector<BucketResult> JudgeBuckets(const Policy& policy, std::string_view family, int jobs,
                                        std::mt19937_64& random);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Features and training rows of the forests.
 #include "agents/evaluation/structure_forest.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Every so many calls of a sequence teach; neighbours hardly differ.
+// Every so many calls of a sequence give a row; neighbours hardly differ.
 constexpr size_t kStride = 3;
 
 uint8_t StepOf(double share) {
@@ -20,12 +21,14 @@ int Octave(uint64_t bytes) {
   return std::max(static_cast<int>(std::bit_width(bytes)) - 1, 0);
 }
 
+// Adds a row unless its label is unknown (-1).
 void AddRow(const std::vector<uint8_t>& features, int label, ForestSamples& samples) {
   if (label < 0) return;
   samples.features.insert(samples.features.end(), features.begin(), features.end());
   samples.labels.push_back(static_cast<uint8_t>(label));
 }
 
+// Training rows of each question.
 struct Samples {
   std::array<ForestSamples, kTunableCollectives> roles;
   ForestSamples phase, stage;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simple learnt alternative to the trigger agent: a histogram of the last calls and a random forest for
+// The simple learned alternative to the trigger agent: a histogram of the last calls, and a random forest for
 // each question.
 #pragma once
 
@@ -14,14 +14,19 @@
 
 namespace dynamiccl::agents {
 
-// What the forests see after a call: shares of the last calls by collective and size, and the last call.
+// The forests' view after a call: shares of the last calls by collective and size, and features of the last
+// call.
 class CallHistogram {
  public:
-  static constexpr size_t kWindow = 64;  // calls
+  // Calls of the histogram.
+  static constexpr size_t kWindow = 64;
+  // Features of the last call: its collective, its size below the largest, the change of size, equal size,
+  // tiny.
   static constexpr size_t kLastCall = kCollectives + 4;
   static constexpr size_t kWidth = std::tuple_size_v<Histogram> + kLastCall;
 
   void Add(const CollectiveCall& call);
+  // kWidth features in kFeatureSteps steps. At least one call must have been added.
   std::vector<uint8_t> Features() const;
 
  private:
@@ -29,13 +34,16 @@ class CallHistogram {
   uint64_t largest_ = 0;
 };
 
+// One forest for each question.
 struct StructureForests {
-  std::vector<RandomForest> roles;  // by collective of the next call
+  // By collective of the next call.
+  std::vector<RandomForest> roles;
   std::unique_ptr<RandomForest> phase, stage;
 };
+// Trains all forests on every third call of the sequences.
 StructureForests TrainForests(const std::vector<CallSequence>& sequences, std::mt19937_64& random);
 
-// Same use as StructureTrigger; it always answers.
+// Used like StructureTrigger; it always answers. The forests must outlive it.
 class ForestRecogniser {
  public:
   explicit ForestRecogniser(const StructureForests& forests) : forests_(&forests) {}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counting, and the forward algorithm.
 #include "agents/evaluation/structure_markov.h"
 
 #include <algorithm>
@@ -11,7 +12,9 @@
 namespace dynamiccl::agents {
 namespace {
 
-constexpr double kPseudoCount = 0.1;  // of every move and symbol, so that nothing is impossible
+// Added to every transition and emission, so that nothing is impossible.
+constexpr double kPseudoCount = 0.1;
+// Kinds of sizes: octaves below the largest call, and tiny.
 constexpr int kSizeKinds = 10;
 
 int SymbolOf(const CollectiveCall& call, const CollectiveCall* before, uint64_t largest) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another simple learnt alternative to the trigger agent: a hidden Markov model whose states are labels
-// (stage, role, phase), counted on labelled sequences and filtered forward.
+// Another simple learned alternative to the trigger agent: a hidden Markov model whose states are labels
+// (stage, role, phase). Its probabilities are counted on labelled sequences, and states are filtered forward
+// (Rabiner, Proc. IEEE 77, 1989).
 #pragma once
 
 #include <map>
@@ -12,10 +13,12 @@
 
 namespace dynamiccl::agents {
 
+// Immutable after construction. Start, transition and emission probabilities have pseudo-counts, so that
+// nothing is impossible.
 class MarkovModel {
  public:
-  // What a call shows: collective, octaves below the largest call so far (8 and more are one), tiny, same as
-  // the call before.
+  // A call shows: its collective, the octaves below the largest call so far (8 and more are one), whether it
+  // is tiny, and whether it equals the call before.
   static constexpr int kSymbols = 6 * 10 * 2;
 
   explicit MarkovModel(const std::vector<CallSequence>& sequences);
@@ -27,11 +30,13 @@ class MarkovModel {
   std::map<State, size_t> index_;
   std::vector<State> states_;
   std::vector<double> start_;
-  std::vector<std::vector<double>> moves_;  // [from][to]
-  std::vector<std::vector<double>> shows_;  // [state][symbol]
+  // Transition probabilities, [from][to].
+  std::vector<std::vector<double>> moves_;
+  // Emission probabilities, [state][symbol].
+  std::vector<std::vector<double>> shows_;
 };
 
-// Same use as StructureTrigger; it always answers.
+// Used like StructureTrigger; it always answers. The model must outlive it.
 class MarkovRecogniser {
  public:
   explicit MarkovRecogniser(const MarkovModel& model) : model_(&model) {}
@@ -39,10 +44,12 @@ class MarkovRecogniser {
   const RecognisedStructure& recognised() const { return recognised_; }
 
  private:
+  // Predicts the next call's roles and phase from one transition ahead.
   void Answer();
 
   const MarkovModel* model_;
-  std::vector<double> now_;  // probability of each state at the last call
+  // Probability of each state at the last call.
+  std::vector<double> now_;
   CollectiveCall previous_;
   uint64_t largest_ = 0;
   bool first_ = true;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules: the first call reveals the stage, a scalar ends a step, and a step that has reduced as many
+// bytes as the one before is in its optimizer phase.
 #include "agents/evaluation/structure_rules.h"
 
 namespace dynamiccl::agents {
@@ -15,13 +17,13 @@ bool IsGradientReduce(const CollectiveCall& call) {
 const RecognisedStructure& StructureRules::Step(const CollectiveCall& call) {
   const bool scalar = call.bytes <= kTinyBytes;
   const bool gather = call.collective == Collective::kAllGather, reduce = IsGradientReduce(call);
-  // What the first call is tells the stage: gradients summed everywhere, gradients divided, or parameters
-  // gathered first.
+  // The first call reveals the stage: gradients are summed everywhere, gradients are partitioned, or
+  // parameters are gathered first.
   if (stage_ == ZeroStage::kUnknown && reduce) {
     stage_ = call.collective == Collective::kAllReduce ? ZeroStage::kStage0 : ZeroStage::kStage2;
   }
   if (stage_ == ZeroStage::kUnknown && gather) stage_ = ZeroStage::kStage3;
-  // A gather among the reductions of one step is of parameters too.
+  // A gather among the reductions of one step handles parameters.
   if (stage_ == ZeroStage::kStage2 && gather && reduce_since_scalar_) stage_ = ZeroStage::kStage3;
 
   if (scalar && reduced_ > 0) reduced_a_step_ = reduced_;

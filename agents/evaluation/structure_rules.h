@@ -8,7 +8,7 @@
 
 namespace dynamiccl::agents {
 
-// Same use as StructureTrigger.
+// Used like StructureTrigger, with a fresh object for each communicator.
 class StructureRules {
  public:
   const RecognisedStructure& Step(const CollectiveCall& call);
@@ -20,8 +20,10 @@ class StructureRules {
   RecognisedStructure recognised_;
   ZeroStage stage_ = ZeroStage::kUnknown;
   bool gather_since_scalar_ = false, reduce_since_scalar_ = false;
-  uint64_t reduced_ = 0;         // bytes of gradients in this step
-  uint64_t reduced_a_step_ = 0;  // in the step before
+  // Bytes of gradients that were reduced in this step.
+  uint64_t reduced_ = 0;
+  // The same in the step before.
+  uint64_t reduced_a_step_ = 0;
 };
 
 }  // namespace dynamiccl::agents

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// For each split: train and calibrate the network, train the alternatives on the same jobs, judge all of them
+// on the same test sequences. Seeds of training, calibration and test jobs differ.
 #include "agents/evaluation/structure_study.h"
 
 #include <fmt/format.h>
@@ -13,16 +15,23 @@ namespace {
 
 using Say = std::function<void(const std::string&)>;
 
-// Jobs for the thresholds: other ones of the training's frameworks and families.
+// Jobs for the thresholds: others than those of the training, of the same frameworks and families.
 constexpr int kCalibrationJobs = 3;
+// Steps of a calibration job.
 constexpr int kCalibrationSteps = 6;
+// Steps of a test job.
 constexpr int kTestSteps = 4;
+// Calls of each sequence on which integers are compared with floats.
 constexpr int kAgreementCalls = 256;
-constexpr int kChangedJobs = 8;  // of each framework with such a setting
-constexpr int kBucketJobs = 4;   // of each framework and size of buckets
+// Changed jobs of each framework that has such a setting.
+constexpr int kChangedJobs = 8;
+// Jobs of each framework and size of buckets.
+constexpr int kBucketJobs = 4;
 
+// One split's jobs.
 struct Data {
-  JobPlan training;  // network, forests and Markov model learn from the same jobs
+  // Network, forests and Markov model learn from the same jobs.
+  JobPlan training;
   std::vector<CallSequence> test;
 };
 
@@ -33,13 +42,14 @@ std::vector<CallSequence> Jobs(JobPlan plan, int jobs, int steps, uint64_t seed)
   return RandomJobs(plan, random);
 }
 
+// A trained network and the policy made from it.
 struct Trained {
   TriggerNetwork network;
   std::unique_ptr<Policy> policy;
   TriggerTrainingReport report;
 };
 
-// Seeds of a split's jobs are apart from those of every other.
+// Trains, quantises and calibrates. The calibration's jobs have a seed of their own.
 Result<Trained> Learn(const StudySettings& settings, const JobPlan& plan, bool permuted) {
   TriggerTrainingSettings training;
   training.seed = settings.seed;
@@ -57,7 +67,7 @@ Result<Trained> Learn(const StudySettings& settings, const JobPlan& plan, bool p
   return trained;
 }
 
-// As the policy, but without "unknown": the likeliest class always.
+// The policy without "unknown": the likeliest class is always the answer.
 Policy AlwaysAnswers(const Policy& policy) {
   Policy always = policy;
   StructureThresholds& thresholds = always.tensors.structure;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the structure trigger agent recognises in jobs unlike those that it learnt from, beside simpler ways:
-// known frameworks on a model family never seen, each framework never seen, recorded jobs, and changes of a
-// job's sizes. Trains once for each split.
+// What the trigger agent recognises in jobs unlike those that it learned from, compared with simpler ways:
+// known frameworks on a model family that it never saw, each framework that it never saw, recorded jobs, and
+// changes of a job's sizes. The network is trained once for each split.
 #pragma once
 
 #include <functional>
@@ -16,36 +16,50 @@
 
 namespace dynamiccl::agents {
 
+// Settings of the study.
 struct StudySettings {
   uint64_t seed = 1;
   int iterations = 5000;
-  int training_jobs = 150;  // of each framework and family
-  int invented = 8;         // JobPlan::invented, in training
+  // Jobs of each framework and family to learn from.
+  int training_jobs = 150;
+  // Invented frameworks in the training (JobPlan::invented).
+  int invented = 8;
+  // Jobs of each framework and family to judge on.
   int test_jobs = 6;
-  std::string family = "llama";          // held out where frameworks are known
-  std::vector<std::string> hold_out{};   // names of framework groups; empty: every one in turn
-  std::vector<CallSequence> recorded{};  // real jobs, for testing only
-  bool control = true;                   // permuted labels too
-  bool known = true;                     // known frameworks, recorded jobs and changes of sizes too
+  // The family that is held out where frameworks are known.
+  std::string family = "llama";
+  // Names of framework groups to hold out; empty: every one in turn.
+  std::vector<std::string> hold_out{};
+  // Real jobs, for testing only.
+  std::vector<CallSequence> recorded{};
+  // Also trains the control with permuted labels.
+  bool control = true;
+  // Also studies known frameworks, recorded jobs and changes of sizes.
+  bool known = true;
 };
 
+// One split of training and test data.
 struct StudySplit {
-  std::string name;  // "family llama", "framework megatron", "recorded"
+  // "family llama", "framework megatron", "recorded".
+  std::string name;
   std::vector<StructureAccuracy> who;
-  // Of integers with floats, on the split's test sequences.
+  // The agreement of integers with floats on the split's test sequences.
   TriggerAgreement agreement;
   double training_seconds = 0;
 };
 
+// The results of the whole study.
 struct StructureStudy {
   std::vector<StudySplit> splits;
-  ChangeReport changes;  // of the network of the first split
+  // The changes as the network of the first split sees them.
+  ChangeReport changes;
 };
 
-// `say`: one line about each thing that takes long.
+// Runs the study. `say` receives a line before each step that takes long.
 Result<StructureStudy> StudyStructure(const StudySettings& settings,
                                       const std::function<void(const std::string&)>& say);
 
+// The tables for standard output, and the JSON that `eval --structure` reads.
 std::string FormatTables(const StructureStudy& study);
 std::string FormatJson(const StructureStudy& study);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The study as tables and as JSON.
 #include <fmt/format.h>
 
 #include <map>
@@ -33,7 +34,7 @@ void AppendSplit(const StudySplit& split, std::string& text) {
   }
 }
 
-// After one step, all sequences of a framework together.
+// After one step, with all sequences of a framework together.
 std::map<std::string, Confusions> ByFramework(const StructureAccuracy& who) {
   std::map<std::string, Confusions> sums;
   for (const SequenceResult& sequence : who.sequences) sums[sequence.framework].Add(sequence.judged[0]);

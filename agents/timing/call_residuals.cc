@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// References follow src/decision/guard/time_reference.h, with the shipped detector's least spreads.
 #include "agents/timing/call_residuals.h"
 
 #include <cmath>
@@ -6,8 +7,10 @@
 namespace dynamiccl::agents {
 namespace {
 
-// As the shipped detector: finer clocks and quieter fabrics are not believed.
+// The least spread of transfers, in natural logarithms (2 %): finer clocks and quieter fabrics are not
+// trusted, as in the shipped detector.
 constexpr double kLeastSpread = 0.02;
+// The least spread of log(1 + skew / transfer).
 constexpr double kLeastSkewSpread = 0.1;
 
 }  // namespace

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each simple detector is a statistic of one quantity; BothQuantities runs it on transfers and on arrivals.
+// The statistics, with r the residual in spreads:
+//
+//   CUSUM         up = max(0, up + r - 0.5), likewise down; alarm where either passes the threshold
+//   Page-Hinkley  up = sum of (r - running mean - 0.25); alarm where up - min(up) passes it
+//   BOCPD         P(run length) by Bayes' rule after each call; alarm on the log odds of a short run
 #include "agents/timing/change_detector.h"
 
 #include <algorithm>
@@ -12,13 +18,14 @@
 namespace dynamiccl::agents {
 namespace {
 
+// The detector of src/decision/guard.
 class Shipped : public ChangeDetector {
  public:
   explicit Shipped(double strictness, double early_noise_times = 0)
       : detector_({.strictness = strictness, .early_noise_times = early_noise_times}) {}
 
   std::optional<Regime> Take(const TimedCall& call) override {
-    // The span of a verification as in src/decision/guard/guard.cc.
+    // The span of a verification, as in src/decision/guard/guard.cc.
     steps_.Take(static_cast<uint32_t>(call.key ^ (call.key >> 32)), call.at_ns);
     detector_.SetLeastSpan(std::min(kVerifiedNs, kVerifiedSteps * steps_.step_ns()));
     const auto change = detector_.Take(
@@ -35,6 +42,7 @@ class Shipped : public ChangeDetector {
 // Two detectors of one quantity each, and what either of them says: transfers that changed are the fabric,
 // arrivals alone a straggler.
 template <typename OneQuantity>
+// Two detectors of one quantity each. Changed transfers mean the fabric, changed arrivals alone a straggler.
 class BothQuantities : public ChangeDetector {
  public:
   explicit BothQuantities(double threshold) : threshold_(threshold) {}
@@ -57,11 +65,13 @@ class BothQuantities : public ChangeDetector {
   OneQuantity skew_;
 };
 
+// Clamps a residual in spreads to what the shipped detector uses.
 double Winsorised(double spreads) {
   return std::clamp(spreads, -TimeReference::kWinsorise, TimeReference::kWinsorise);
 }
 
 template <bool winsorised>
+// Page's cumulative sums in both directions.
 class Cusum {
  public:
   double Take(double residual) {
@@ -72,11 +82,13 @@ class Cusum {
   }
 
  private:
+  // Spreads that are subtracted at each call; a change of twice this size is detected best.
   static constexpr double kDrift = 0.5;
   double up_ = 0;
   double down_ = 0;
 };
 
+// The Page-Hinkley test in both directions.
 class PageHinkley {
  public:
   double Take(double residual) {
@@ -90,6 +102,7 @@ class PageHinkley {
   }
 
  private:
+  // Spreads that are subtracted at each call.
   static constexpr double kDrift = 0.25;
   int64_t n_ = 0;
   double mean_ = 0;
@@ -97,7 +110,8 @@ class PageHinkley {
   double down_ = 0, least_down_ = 0;
 };
 
-// Student's t predictive of a normal whose mean and precision have a normal-gamma prior.
+// Keeps the probability of each run length since the last change. The predictive distribution of a run is
+// Student's t: a normal distribution whose mean and precision have a normal-gamma prior.
 class Bayesian {
  public:
   double Take(double spreads) {
@@ -108,7 +122,7 @@ class Bayesian {
       if (runs_[r] < kNegligible) continue;
       const double joint = runs_[r] * Predictive(r, x);
       begins += joint * kHazard;
-      // The longest run stands for all that are longer.
+      // The longest run stands for all longer ones.
       next[std::min(r + 1, next.size() - 1)] += joint * (1 - kHazard);
     }
     next[0] = begins;
@@ -124,11 +138,16 @@ class Bayesian {
   }
 
  private:
+  // The longest run that is told apart, in calls.
   static constexpr size_t kMax = 200;
+  // Probability of a change at each call.
   static constexpr double kHazard = 1.0 / 2000;
+  // Runs of so many calls count as a recent change.
   static constexpr size_t kLeastRun = 4, kMaxRun = 32;
-  static constexpr double kNegligible = 1e-7;  // shares of runs that are not worth their arithmetic
-  static constexpr double kOffset = 50;        // thresholds are searched above zero
+  // Probabilities of runs below this value are not worth their arithmetic.
+  static constexpr double kNegligible = 1e-7;
+  // Added to the log odds, because thresholds are searched above zero.
+  static constexpr double kOffset = 50;
 
   void Resum() {
     sums_.resize(last_.size() + 1);
@@ -139,7 +158,7 @@ class Bayesian {
     }
   }
   double Predictive(size_t run, double x) const {
-    // Prior: mean 0 of the weight of a tenth of a call, variance 1 of that of two.
+    // The prior has mean 0 with the weight of a tenth of a call, and variance 1 with that of two.
     const size_t of = std::min(run, last_.size());
     const double n = static_cast<double>(of), sum = of == 0 ? 0 : sums_[of],
                  square = of == 0 ? 0 : squares_[of];
@@ -168,12 +187,15 @@ class Bayesian {
     return share;
   }
 
-  std::vector<double> runs_ = {1};  // probability of a run of so many calls
-  std::vector<double> last_;        // the newest first
+  // Probability of a run of so many calls.
+  std::vector<double> runs_ = {1};
+  // The latest residuals, newest first.
+  std::vector<double> last_;
   std::vector<double> sums_, squares_;
   size_t taken_ = 0;
 };
 
+// The shipped detector and the winsorised CUSUM side by side.
 class Together : public ChangeDetector {
  public:
   Together(double strictness, double cusum)
@@ -182,7 +204,7 @@ class Together : public ChangeDetector {
   std::optional<Regime> Take(const TimedCall& call) override {
     const auto verified = shipped_.Take(call);
     const auto summed = cusum_.Take(call);
-    // One change is said once.
+    // One change is reported once.
     if (summed && !verified) shipped_ = Shipped(strictness_);
     if (verified && !summed) cusum_ = BothQuantities<Cusum<true>>(cusum_threshold_);
     return verified ? verified : summed;
@@ -195,6 +217,7 @@ class Together : public ChangeDetector {
 };
 
 template <typename Detector>
+// A kind whose detectors need nothing but a threshold.
 class Kind : public DetectorKind {
  public:
   Kind(std::string name, double usual, bool tells, bool has_curve = true)
@@ -214,6 +237,7 @@ class Kind : public DetectorKind {
   bool has_curve_;
 };
 
+// The kind of Together.
 class KindOfTwo : public DetectorKind {
  public:
   KindOfTwo(double strictness, double cusum) : strictness_(strictness), cusum_(cusum) {}
@@ -228,6 +252,7 @@ class KindOfTwo : public DetectorKind {
   double strictness_, cusum_;
 };
 
+// The kind of the shipped detector with an early end of its verification.
 class KindThatEndsEarly : public DetectorKind {
  public:
   explicit KindThatEndsEarly(double noise_times) : noise_times_(noise_times) {}

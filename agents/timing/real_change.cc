@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Medians by kind of call, before and after.
 #include "agents/timing/real_change.h"
 
 #include <algorithm>
@@ -10,13 +11,16 @@
 namespace dynamiccl::agents {
 namespace {
 
+// Every so many calls are tested by ShareReallyChanged.
 constexpr size_t kEvery = 50;
 
+// The calls from `from` to before `to`.
 struct Span {
   size_t from = 0;
   size_t to = 0;
 };
 
+// The calls before the alarm that are compared.
 Span Before(size_t call) {
   if (call < 3 * kAroundAlarm) return {0, std::min(call / 2, kAroundAlarm)};
   return {call - 2 * kAroundAlarm, call - kAroundAlarm};
@@ -24,6 +28,8 @@ Span Before(size_t call) {
 
 // Median over the kinds of calls of how many times as long they take in `after`; 1 where none is in both.
 template <typename Time>
+// Median over the kinds of calls of the ratio of their times in `after` and `before`; 1 if no kind occurs in
+// both.
 double RatioOf(const TimingRun& run, const Span& before, const Span& after, Time time) {
   std::map<uint64_t, std::array<std::vector<double>, 2>> times;
   for (size_t i = before.from; i < before.to; ++i) times[run.calls[i].key][0].push_back(time(run.calls[i]));

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the machine itself became slower or faster where a detector says so: recorded quiet runs are quiet
-// only as far as nobody changed anything on purpose.
+// Whether the machine itself became slower or faster where a detector raised an alarm. Recorded quiet runs
+// are quiet only as far as nobody changed anything on purpose.
 #pragma once
 
 #include "agents/timing/timing_run.h"
 
 namespace dynamiccl::agents {
 
-// A change that an alarm may rightly report (docs/guard.md: 10 %).
+// The ratio of times from which on an alarm is right (docs/guard.md: 10 %).
 inline constexpr double kRealChange = 1.1;
-// Calls that are compared, on either side.
+// Calls that are compared on either side.
 inline constexpr size_t kAroundAlarm = 200;
 
-// The kAroundAlarm calls from `call` on against as many that end kAroundAlarm before it, between which lies
-// what a detector needs to notice: medians of a kind of calls, the median ratio over the kinds, of transfers
-// or of transfers with the wait for late ranks, is beyond kRealChange either way. None of the calls that
-// raised an alarm at `call` counts but, near the run's begin, where the first half of what came before is
-// taken.
+// Compares the kAroundAlarm calls from `call` on with as many calls that end kAroundAlarm before it; the
+// calls between are those that a detector needs to notice a change. The criterion is the median over kinds of
+// calls of the ratio of their medians, for transfers and for transfers with the wait for late ranks: true if
+// either is off by more than kRealChange. Near the run's start, the first half of the earlier calls is taken
+// instead.
 bool ReallyChanged(const TimingRun& run, size_t call);
 
-// Share of the run's calls, every 50th, at which ReallyChanged says so: what it says where nobody raised an
-// alarm.
+// Share of the run's calls, of which every 50th is tested, for which ReallyChanged is true: its rate where
+// nobody raised an alarm.
 double ShareReallyChanged(const TimingRun& run);
 
 }  // namespace dynamiccl::agents

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Training on windows of runs, and the detector around the trained network. The LSTM's equations are those of
+// trigger/bounded_lstm.h without the bound.
 #include "agents/timing/recurrent_head.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -18,11 +20,17 @@
 namespace dynamiccl::agents {
 namespace {
 
+// The largest norm of the gradients, which bounds an occasional explosion.
 constexpr double kGradientNorm = 1.0;
+// Rows of all gates.
 constexpr int kGates = 4 * kHeadHidden;
-constexpr size_t kUnlabelled = 4;  // calls after an event that nobody could know
-constexpr size_t kLabelled = 300;  // after it; then the references have followed
+// Calls after an event that nobody could recognise yet; they carry no label.
+constexpr size_t kUnlabelled = 4;
+// Calls after an event that carry its label; after these the references have followed the change.
+constexpr size_t kLabelled = 300;
+// Weight of the newest call in the smoothed log odds.
 constexpr double kSmoothing = 0.1;
+// Log odds of a single call are clamped to this size.
 constexpr double kMaxLogOdds = 10;
 
 at::Tensor Uniform(at::IntArrayRef sizes, double bound, at::Generator& generator) {
@@ -57,10 +65,11 @@ int64_t ClassOf(TimingEvent event) {
   }
 }
 
-// Inputs and labels of a run's calls that have residuals.
+// Inputs and labels of those calls of a run that have residuals.
 struct LabelledInputs {
   std::vector<HeadInput> inputs;
-  std::vector<int64_t> labels;  // -1: does not count
+  // Regime of each call; -1 means that the call does not count.
+  std::vector<int64_t> labels;
   size_t changed = 0;
 };
 
@@ -80,6 +89,7 @@ LabelledInputs InputsOf(const TimingRun& run) {
   return labelled;
 }
 
+// Supplies the batches of a training.
 class Windows {
  public:
   Windows(const std::vector<TimingRun>& runs, const HeadTraining& training)
@@ -94,7 +104,7 @@ class Windows {
 
   bool empty() const { return quiet_.empty() || changed_.empty(); }
 
-  // Inputs and labels of a batch: two fifths of it quiet.
+  // Inputs [batch, length, kHeadInputs] and labels [batch, length] of a batch, two fifths of which is quiet.
   std::pair<at::Tensor, at::Tensor> Next() {
     std::vector<float> inputs;
     std::vector<int64_t> labels;
@@ -109,7 +119,7 @@ class Windows {
     const LabelledInputs& run = runs[random_() % runs.size()];
     const auto length = static_cast<size_t>(training_.length);
     size_t begin = random_() % (run.inputs.size() - length);
-    // The event lies somewhere in most windows of a changed run.
+    // Most windows of a changed run contain the event.
     if (!quiet && random_() % 4 != 0)
       begin = std::min(run.inputs.size() - length, run.changed - std::min(run.changed, random_() % length));
     for (size_t i = begin; i < begin + length; ++i) {
@@ -133,6 +143,7 @@ float Sigmoid(float x) {
   return 1 / (1 + std::exp(-x));
 }
 
+// The network as a change detector.
 class Recurrent : public ChangeDetector {
  public:
   Recurrent(const HeadState& state, double threshold) : state_(state), threshold_(threshold) {}
@@ -165,6 +176,7 @@ class Recurrent : public ChangeDetector {
   std::array<double, kHeadClasses> regimes_{};
 };
 
+// The kind of Recurrent, for one trained head.
 class RecurrentDetectors : public DetectorKind {
  public:
   explicit RecurrentDetectors(const RecurrentHead& head) : state_(head) {}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The models of noise, and how a change is applied to finished runs.
 #include "agents/timing/simulated_timing.h"
 
 #include <algorithm>
@@ -10,8 +11,10 @@
 namespace dynamiccl::agents {
 namespace {
 
-constexpr double kMeanBurst = 4;  // calls
+// Calls of a burst or a pause of congestion, on average.
+constexpr double kMeanBurst = 4;
 
+// A random share of the run's keys, rounded up.
 std::set<uint64_t> SlowedKeys(const TimingRun& run, double share, std::mt19937_64& random) {
   std::set<uint64_t> all;
   for (const TimedCall& call : run.calls) all.insert(call.key);
@@ -27,8 +30,9 @@ double MedianTransfer(const TimingRun& run) {
   return MedianOf(std::move(transfers));
 }
 
-// Every rank arrives by itself; rank 0 is late from `changed` on.
+// Replaces the skews by those of independently arriving ranks. Rank 0 is late from the change on.
 void Arrive(int ranks, double late_ns, TimingRun& run, std::mt19937_64& random) {
+  // Shares of a transfer by which arrivals differ, and of calls that stall.
   constexpr double kSkew = 0.05, kStalls = 1.0 / 400;
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform;
@@ -41,11 +45,12 @@ void Arrive(int ranks, double late_ns, TimingRun& run, std::mt19937_64& random) 
       first = rank == 0 ? at : std::min(first, at);
       last = rank == 0 ? at : std::max(last, at);
     }
-    // The last one waits for nobody: the least of the kernels' times is the transfer.
+    // The last rank waits for nobody, so the least of the kernels' times is the transfer.
     run.calls[i].skew_ns = last - first;
   }
 }
 
+// Applies the change to the run, from call `put.before` on.
 void Put(const PutIn& put, TimingRun& run, std::mt19937_64& random) {
   run.event = put.event;
   run.factor = put.factor;
@@ -76,6 +81,7 @@ TimingRun Resampled(const TimingRun& quiet, const PutIn& put, size_t calls, std:
 }
 
 TimingRun Modelled(const PutIn& put, size_t calls, std::mt19937_64& random) {
+  // Keys of the job, and calls of its step.
   constexpr size_t kKeys = 10, kStep = 40;
   constexpr double kMemory = 0.9, kMemoryDeviation = 0.04, kNoise = 0.08, kSkew = 0.05;
   std::normal_distribution<double> normal;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads runs.jsonl, whose last line holds the hash of all others, and the traces that it names by their
+// hashes.
 #include "agents/timing/timing_run.h"
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 namespace dynamiccl::agents {
 namespace {
 
+// In the order of the enumerators.
 constexpr std::array<std::string_view, kTimingEvents> kNames = {"quiet",     "degraded", "congested",
                                                                 "straggler", "one-link", "sizes"};
 
@@ -36,7 +39,7 @@ Json ParseLine(std::string_view line) {
   return Json::parse(line, nullptr, /*allow_exceptions=*/false);
 }
 
-// Lines before the last, which has their number and hash.
+// The lines between the first, which names the format, and the last, which has their hash.
 Result<std::vector<Json>> CheckedLines(const std::string& path, const std::string& text) {
   const auto wrong = [&](const char* what) {
     return MakeError(ErrorKind::kCorrupt, "{}: {}: record the runs again", path, what);

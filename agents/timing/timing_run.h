@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of a job's collectives, and what happened to its fabric or ranks: what timing detectors learn from
-// and are judged on. Read from folders that tools/bench/timing_runs.py makes (docs/formats/timing_runs.md).
+// Times of a job's collectives, and what happened to its fabric or ranks: the data that timing detectors
+// learn from and are judged on. Read from folders that tools/bench/timing_runs.py writes
+// (docs/formats/timing_runs.md).
 #pragma once
 
 #include <cstdint>
@@ -12,37 +13,48 @@
 
 namespace dynamiccl::agents {
 
+// The kinds of events that are recorded or put in.
 enum class TimingEvent : uint8_t { kQuiet = 0, kDegraded, kCongested, kStraggler, kOneLink, kSizes };
+// The number of enumerators of TimingEvent.
 inline constexpr int kTimingEvents = 6;
-// As in runs.jsonl.
+// The event's name in runs.jsonl.
 std::string_view Name(TimingEvent event);
+// The inverse of Name; kInvalidArgument for an unknown name.
 Result<TimingEvent> ParseTimingEvent(std::string_view name);
 
-// One call as its communicator's leader hears of it: see src/decision/guard/timed_calls.h.
+// One call as its communicator's leader learns of it (src/decision/guard/timed_calls.h).
 struct TimedCall {
-  uint64_t key = 0;  // alike calls: collective and bytes
+  // Calls with equal collective and bytes have equal keys.
+  uint64_t key = 0;
   int64_t at_ns = 0;
-  double transfer_ns = 0;  // least of the ranks' kernel times
-  double skew_ns = 0;      // greatest less least
+  // The least of the ranks' kernel times.
+  double transfer_ns = 0;
+  // The greatest kernel time less the least.
+  double skew_ns = 0;
 };
 
+// One recorded or simulated run.
 struct TimingRun {
   std::string fabric;
   TimingEvent event = TimingEvent::kQuiet;
   double factor = 1;
-  size_t changed = 0;  // index of the first call after the event; number of calls where there is none
-  double load = 0;     // of the machine, processes that wanted to run
+  // Index of the first call after the event; the number of calls if there is no event.
+  size_t changed = 0;
+  // Load of the machine: processes that wanted to run.
+  double load = 0;
   int ranks = 0;
   std::vector<TimedCall> calls;
 
   bool quiet() const { return event == TimingEvent::kQuiet; }
-  size_t keys() const;  // kinds of calls before the event
+  // The number of different keys before the event, at least 1.
+  size_t keys() const;
 };
 
-// Calls whose times are known of every rank, by call number. `at_call` in these.
+// The calls whose times are known on every rank, in the order of their call numbers. `at_call` is the call
+// number of the event; -1 means none. Event, fabric and the like are left to the caller.
 TimingRun RunOf(const Trace& trace, int64_t at_call);
 
-// Every run of the folder. A line, trace or hash that is not as the format says is an error that names it.
+// Reads every run of the folder. A line, trace or hash that violates the format is an error that names it.
 Result<std::vector<TimingRun>> ReadTimingRuns(const std::string& folder);
 
 }  // namespace dynamiccl::agents

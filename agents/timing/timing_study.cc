@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The course of the study: train the recurrent head on learning data, assemble data sets (recorded,
+// resampled, modelled), set each detector's threshold on the learning part, judge it on the held-out part.
 #include "agents/timing/timing_study.h"
 
 #include <fmt/format.h>
@@ -21,23 +23,32 @@ using Say = std::function<void(const std::string&)>;
 using Kinds = std::vector<std::unique_ptr<DetectorKind>>;
 using Runs = std::vector<TimingRun>;
 
+// The delay of a change that was not noticed.
 constexpr double kNever = std::numeric_limits<double>::infinity();
+// Strengths of the changes that are put in.
 constexpr double kFactors[] = {1.25, 1.5, 2};
 constexpr TimingEvent kPutIn[] = {TimingEvent::kDegraded, TimingEvent::kCongested, TimingEvent::kStraggler};
+// Calls of a modelled stream and calls before its change, which lets references settle.
 constexpr size_t kModelledCalls = 5200, kModelledBefore = 4000;
+// The same for streams from recorded runs, which are shorter.
 constexpr size_t kResampledCalls = 1400, kResampledBefore = 600;
+// Calls of a modelled quiet run.
 constexpr size_t kQuietRun = 10'000;
-constexpr double kSlowedKeys = 0.6;  // of a modelled job
+// Share of a modelled job's keys that a change slows.
+constexpr double kSlowedKeys = 0.6;
+// Ranks of the modelled job of many ranks.
 constexpr int kManyRanks = 16;
-// Of the threshold that was set on the learnt-on fabrics.
+// Points of an operating curve, as multiples of the threshold that was set on the learning fabrics.
 constexpr double kCurve[] = {0.5, 0.7, 1, 1.4, 2, 2.8};
-// Chosen on modelled noise: no false alarm more there in 200,000 calls than without, and sooner than with 12
-// or 16.
+// Chosen on modelled noise: there it raises no more false alarms in 200,000 calls than without, and detects
+// sooner than 12 or 16.
 constexpr double kEarlyNoiseTimes = 8;
 
+// Quiet runs to set thresholds on, and runs to judge on.
 struct Dataset {
   std::string name;
-  Runs learnt;  // quiet, thresholds are set on
+  // Quiet runs on which thresholds are set.
+  Runs learnt;
   Runs held;
 };
 
@@ -59,11 +70,12 @@ Runs Only(const Runs& runs, bool quiet) {
   return some;
 }
 
+// Fabrics for learning have names that start with "learn-".
 bool IsOfLearning(const TimingRun& run) {
   return run.fabric.starts_with("learn-");
 }
 
-// How many times as long a quantity became, median over keys.
+// The factor by which times became longer after the event: the median over keys.
 double SeenEffect(const TimingRun& run) {
   std::map<uint64_t, std::array<std::vector<double>, 2>> by_key;
   for (size_t i = 0; i < run.calls.size(); ++i) {
@@ -142,7 +154,7 @@ void Append(const Runs& more, Runs& runs) {
   runs.insert(runs.end(), more.begin(), more.end());
 }
 
-// What the recurrent head learns from: nothing that is judged.
+// The runs that the recurrent head learns from; none of them is judged.
 Runs HeadRuns(const Runs& recorded, int streams, std::mt19937_64& random) {
   Runs runs;
   std::copy_if(recorded.begin(), recorded.end(), std::back_inserter(runs), IsOfLearning);
@@ -207,7 +219,8 @@ uint64_t CallsOf(const Runs& runs) {
   return calls;
 }
 
-// Each of the two gets half of the false alarms that are allowed, and what is left then goes to both.
+// Each of the two detectors gets half of the allowed false alarms; the search for a common threshold then
+// distributes what is left.
 std::unique_ptr<DetectorKind> KindOfBoth(const Runs& quiet) {
   const uint64_t half = AllowedAt(CallsOf(quiet)) / 2;
   return TogetherKind(ThresholdOf(*ShippedKind(), quiet, half),
@@ -225,7 +238,7 @@ void StudyKind(const DetectorKind& kind, const Dataset& set, DatasetStudy& study
   const uint64_t calls = CallsOf(set.learnt);
   const double threshold = ThresholdOf(kind, set.learnt, AllowedAt(calls));
   study.detectors.push_back(JudgeNamed(kind, kind.name(), threshold, set));
-  // Thresholds of the others are no measure of evidence that could be asked for twice over.
+  // Thresholds of the others are no measure of evidence that could be doubled.
   if (!kind.has_curve()) return;
   study.curves.push_back(CurveOf(kind, threshold, set));
   if (const auto allowed = AllowedSurely(calls))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The study's results as Markdown tables and as JSON, and the statistics behind them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The p-th of sorted values, infinity where that many were not noticed.
+// The quantile p of sorted values; infinite if that many runs did not notice the change.
 double SortedQuantile(const std::vector<double>& sorted, double p) {
   if (sorted.empty()) return 0;
   const auto place = static_cast<size_t>(p * static_cast<double>(sorted.size()));
@@ -31,6 +32,7 @@ std::string Format(const EventResult& result) {
 }
 
 std::string FormatRegimes(const DetectorStudy& detector) {
+  // The columns of the table.
   constexpr Regime kShown[] = {Regime::kDegradedLink, Regime::kCongested, Regime::kStraggler,
                                Regime::kNormal};
   std::string text = fmt::format(
@@ -69,7 +71,7 @@ std::string FormatDetectors(const std::vector<DetectorStudy>& detectors) {
   return text;
 }
 
-// The events that say what a threshold costs; FormatJson has all.
+// The events that show what a threshold costs; FormatJson has all events.
 bool IsOfCurve(const EventResult& result) {
   return (result.event == TimingEvent::kDegraded && result.factor <= 1.5) ||
          (result.factor == 1.5 &&
@@ -138,7 +140,7 @@ Json AllToJson(const std::vector<DetectorStudy>& detectors) {
 
 }  // namespace
 
-// Garwood's interval by the approximation of Wilson and Hilferty.
+// Garwood's interval of a Poisson count (Biometrika 28, 1936), by the approximation of Wilson and Hilferty.
 Estimate QuietResult::Rate() const {
   if (calls == 0) return {};
   const double scale = static_cast<double>(kCallsAFalseAlarm) / static_cast<double>(calls);
@@ -155,6 +157,7 @@ double EventResult::Quantile(double share) const {
 }
 
 Estimate EventResult::Median() const {
+  // Draws of the bootstrap.
   constexpr int kDraws = 1000;
   std::mt19937_64 random(1);
   std::vector<double> medians;

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Forward and backward pass of the layer, written out as one autograd function. Memory is laid out call by
+// call, so that the product of a call with the hidden weights is one matrix product over all sequences.
+// tanh(x) is computed as 2 sigmoid(2 x) - 1, so that all four gates share one pass of the sigmoid: the
+// candidate's sums are doubled beforehand.
 #include "agents/trigger/bounded_lstm.h"
 
 #include <ATen/TensorOperators.h>
@@ -20,25 +24,34 @@ using torch::autograd::variable_list;
 
 enum Gate : int64_t { kInput, kForget, kCandidate, kOutput };
 
+// The columns of one gate: a view.
 at::Tensor Part(const at::Tensor& gates, Gate gate) {
   const int64_t hidden = gates.size(-1) / 4;
   return gates.narrow(-1, gate * hidden, hidden);
 }
 
-// What a backward pass needs, call by call.
+// The values that the backward pass needs, call by call, in fp32.
 struct Steps {
-  at::Tensor gates;     // [call, sequence, 4 hidden], activated
-  at::Tensor cells;     // [call + 1, sequence, hidden], cut; the first is before all calls
-  at::Tensor free;      // [call, sequence, hidden]: 1 where the cell was within the bound
-  at::Tensor squashed;  // [call, sequence, hidden]: tanh of the cell
-  at::Tensor hidden;    // [call + 1, sequence, hidden]; the first is before all calls
+  // [call, sequence, 4 * hidden], activated.
+  at::Tensor gates;
+  // [call + 1, sequence, hidden], clamped; the first entry is the state before all calls.
+  at::Tensor cells;
+  // [call, sequence, hidden]: 1 where the cell was within the bound, otherwise 0.
+  at::Tensor free;
+  // [call, sequence, hidden]: tanh of the cell.
+  at::Tensor squashed;
+  // [call + 1, sequence, hidden]; the first entry is the state before all calls.
+  at::Tensor hidden;
 };
 
-// One sequence at one call: rows of `hidden` numbers each. LibTorch's operations on so few numbers cost more
-// to begin than to compute, so what lies between its matrix products and its functions is written out.
+// One sequence at one call: pointers to rows of `hidden` numbers. LibTorch's operations cost more to start
+// than to compute on so few numbers, so everything between its matrix products and functions is written as
+// loops.
 struct Cell {
   int64_t hidden;
-  float* gates;  // four rows
+  // Four rows, one for each gate.
+  float* gates;
+  // Cells before and after the call; `state` is the hidden state after it.
   const float* before;
   float* after;
   float* free;
@@ -59,7 +72,7 @@ struct Cell {
   float* gate(Gate gate) const { return gates + gate * hidden; }
 };
 
-// From activated gates, of which the candidate is still sigmoid of twice its sum.
+// Computes the clamped cell from activated gates. The candidate still is the sigmoid of twice its sum.
 void UpdateCell(const Cell& cell, float bound) {
   const float *in = cell.gate(kInput), *forget = cell.gate(kForget);
   float* candidate = cell.gate(kCandidate);
@@ -71,8 +84,7 @@ void UpdateCell(const Cell& cell, float bound) {
   }
 }
 
-// The candidate's sums come doubled: tanh(x) is 2 sigmoid(2 x) - 1, and one function for all gates is one
-// pass over them.
+// One call of all sequences. `turned_weights` is [hidden, 4 * hidden] with the candidate's columns doubled.
 void Forward(const Steps& steps, const at::Tensor& turned_weights, float bound, int64_t call) {
   const at::Tensor gates = steps.gates[call];
   gates.addmm_(steps.hidden[call], turned_weights);
@@ -88,8 +100,9 @@ void Forward(const Steps& steps, const at::Tensor& turned_weights, float bound, 
   }
 }
 
-// From the gradient of a hidden state, in two parts, and of its cell to that of its gates' sums; `later`
-// becomes the gradient of the cell before.
+// Derivatives of one sequence at one call. The gradient of the hidden state comes in two parts: `wanted` from
+// the loss and `hidden` from the next call. `later` is the gradient of the cell, and becomes that of the cell
+// before. `sums` receives the gradients of the four gates' sums.
 void BackwardCell(const Cell& cell, const float* wanted, const float* hidden, float* later, float* sums) {
   const float *in = cell.gate(kInput), *forget = cell.gate(kForget), *candidate = cell.gate(kCandidate),
               *out = cell.gate(kOutput);
@@ -105,7 +118,8 @@ void BackwardCell(const Cell& cell, const float* wanted, const float* hidden, fl
   }
 }
 
-// Gradients of all gates' sums [call, sequence, 4 hidden]; `wanted` [call, sequence, hidden].
+// Gradients of all gates' sums, [call, sequence, 4 * hidden], from the last call to the first. `wanted` is
+// [call, sequence, hidden].
 at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tensor& weights) {
   const int64_t calls = steps.gates.size(0), sequences = steps.gates.size(1), hidden = weights.size(1);
   const at::Tensor sums = at::empty_like(steps.gates);
@@ -123,6 +137,7 @@ at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tens
   return sums;
 }
 
+// The autograd function: the gradients of `hidden_weights` are one matrix product over all calls at the end.
 struct Layer : torch::autograd::Function<Layer> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& inputs,
                             const at::Tensor& hidden_weights, double bound, BoundedLstmState* state) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Extraction of sequences from traces, and the two variations. All random choices come from random_draws.h or
+// from the engine directly, so that a seed gives the same data on every machine.
 #include "agents/trigger/call_sequence.h"
 
 #include <fmt/format.h>
@@ -23,8 +25,9 @@ bool IsLabelled(const CallSequence& sequence) {
 
 using RoleCollectives = std::array<Collective, kRoles>;
 
-// By role: what its calls become; its own name for what stays.
+// For each role, the collective that its calls become. Entries of other roles are not used.
 RoleCollectives RandomCollectives(std::mt19937_64& random) {
+  // The collectives with which gradients may be summed.
   constexpr std::array kReduces = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce};
   const auto gather = [&] { return Coin(random, 3) ? Collective::kBroadcast : Collective::kAllGather; };
   RoleCollectives collectives{};
@@ -34,12 +37,14 @@ RoleCollectives RandomCollectives(std::mt19937_64& random) {
   return collectives;
 }
 
-// Which no more ranks do than a node has, or a few nodes.
+// True if tensor-parallel ranks exchange activations. No more ranks do that than one node has, or a few
+// nodes.
 bool ExchangesActivations(const CallSequence& sequence) {
   return std::any_of(sequence.calls.begin(), sequence.calls.end(),
                      [](const IssuedCall& issued) { return issued.labelled_role == Role::kActivation; });
 }
 
+// True for calls whose collective Reinvent changes: gradients and parameters above the size of scalars.
 bool IsReinvented(const IssuedCall& issued) {
   const Role role = issued.labelled_role;
   return issued.call.bytes > kTinyBytes &&
@@ -49,11 +54,12 @@ bool IsReinvented(const IssuedCall& issued) {
 }  // namespace
 
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name) {
-  // By communicator: the lowest rank that recorded it.
+  // By communicator: the lowest rank that recorded it, and that rank's calls.
   std::map<uint64_t, std::pair<int32_t, CallSequence>> by_communicator;
   for (const TraceSection& section : trace.sections) {
     std::map<uint64_t, CallSequence> own;
-    std::map<uint64_t, int64_t> steps;  // of the communicator's last call
+    // By communicator: the step of its last call.
+    std::map<uint64_t, int64_t> steps;
     for (const TraceCall& call : CallsOf(section).calls) {
       const uint64_t id = call.issued.call.communicator;
       CallSequence& sequence = own[id];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labelled calls of one communicator: what the trigger agent is trained and judged on. From traces, from the
-// generator, and from either by rescaling.
+// Labelled calls of one communicator: what the trigger agent is trained and judged on. Sequences come from
+// traces and from generators, and either kind can be varied by rescaling and reinventing.
 #pragma once
 
 #include <random>
@@ -13,33 +13,37 @@
 
 namespace dynamiccl::agents {
 
+// The calls of one communicator in program order.
 struct CallSequence {
-  std::string name;  // file and communicator, or the generator's parameters
+  // File and communicator, or the generator's parameters; for messages.
+  std::string name;
   std::vector<IssuedCall> calls;
-  // What splits of training and test data go by; empty where it is not known.
-  std::string framework{};  // as FrameworkGenerator::name
-  std::string family{};     // of the model: "gpt", "llama"
-  // Indices of the first calls of the steps, in order; empty where steps are not marked. Calls before the
-  // first one belong to construction.
+  // Training and test data are split by framework and family; both are empty if unknown. As
+  // FrameworkGenerator::name.
+  std::string framework{};
+  // The model's family, for example "gpt" or "llama".
+  std::string family{};
+  // Index of the first call of each step, ascending; empty if steps are not marked. Calls before the first
+  // entry belong to construction.
   std::vector<size_t> step_begins{};
 };
 
 // Every communicator of the trace once, as its lowest recorded rank saw it, in program order.
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name);
-// Those with a labelled call.
+// The sequences of AllSequencesOf that have at least one labelled call.
 std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name);
 
-// The same program with another hidden width, world and types: sizes above the scalars times one factor from
-// 1/16 to 64, another number of ranks (few, where activations are exchanged), at times another element size.
-// Order and labels stay.
+// The same program with another hidden width, world and data type. Sizes above those of scalars are
+// multiplied by one factor from 1/16 to 64. The number of ranks changes (it stays small where activations are
+// exchanged), and sometimes the element size. Order and labels stay.
 CallSequence Rescale(CallSequence scaled, std::mt19937_64& random);
 
-// The program of a framework that there is not: gradients summed by another collective, parameters gathered
-// by another, at times without scalars. Roles and phases stay; the stage is not told any more, since what it
-// is known by may be gone.
+// The program of a framework that does not exist: gradients are summed by another collective, parameters
+// gathered by another, sometimes without scalars. Roles and phases stay. The stage becomes unknown, since its
+// marks may be gone.
 CallSequence Reinvent(CallSequence sequence, std::mt19937_64& random);
 
-// At most `length` calls from call `begin` on.
+// At most `length` calls from call `begin` on; labels stay, marks of steps do not.
 CallSequence Window(const CallSequence& sequence, size_t begin, size_t length);
 
 }  // namespace dynamiccl::agents

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Draws job shapes until a generator accepts one, generates a run, and splits its operations by communicator.
 #include "agents/trigger/framework_sequences.h"
 
 #include <fmt/format.h>
@@ -14,19 +15,25 @@
 namespace dynamiccl::agents {
 namespace {
 
+// The families that traces/generators can build at any size.
 constexpr std::string_view kFamilies[] = {"gpt", "bert", "llama", "resnet"};
+// Calls of the busiest communicator, so that a network sees a job beyond its first steps.
 constexpr size_t kLeastCalls = 256;
+// Calls of a sequence; the rest is cut off.
 constexpr size_t kMaxCalls = 2048;
+// Steps of a job, for jobs with very few calls in a step.
 constexpr int kMaxSteps = 64;
-// Settings at random may contradict each other; then others are drawn.
+// Random settings may contradict each other; others are drawn then, at most this often.
 constexpr int kAttempts = 200;
 
+// `value` rounded down to a multiple of `of`, at least `of` itself.
 int64_t Multiple(double value, int64_t of) {
   return std::max(static_cast<int64_t>(value) / of, int64_t{1}) * of;
 }
 
 std::string RandomModel(std::string_view family, std::mt19937_64& random) {
   if (family == "resnet") {
+    // The depths for which ResNets are defined.
     constexpr int kDepths[] = {18, 34, 50, 101, 152};
     return fmt::format("resnet:depth={},width={},classes={}", kDepths[random() % std::size(kDepths)],
                        Multiple(LogUniform(random, 4, 8), 8), Uniform(random, 10, 1000));
@@ -44,8 +51,8 @@ std::string RandomModel(std::string_view family, std::mt19937_64& random) {
   return text;
 }
 
-// Integers that make sense beside a model of so many elements. By name, since frameworks call alike what is
-// alike.
+// An integer that makes sense for a model of so many elements. It depends on the setting's name, since
+// frameworks name the same things alike.
 int64_t RandomInteger(const SettingRow& row, int64_t elements, std::mt19937_64& random) {
   const std::string_view name = row.name;
   const auto model = static_cast<double>(elements);
@@ -58,7 +65,8 @@ int64_t RandomInteger(const SettingRow& row, int64_t elements, std::mt19937_64& 
   if (name == "first_bucket_bytes") return 0;
   if (name == "max_live_parameters" || name == "max_reuse_distance") return part(-1, 4);
   if (name == "param_persistence_threshold") return Coin(random, 3) ? 0 : Uniform(random, 1, 1 << 17);
-  return part(-1, 6);  // elements of a bucket or group
+  // All other settings are elements of a bucket or group.
+  return part(-1, 6);
 }
 
 std::string RandomText(const SettingRow& row, int64_t elements, std::mt19937_64& random) {
@@ -86,8 +94,8 @@ const FrameworkGenerator& GeneratorOf(std::string_view framework) {
   throw std::logic_error("no such framework");
 }
 
-// Integers and choices always, for what a framework takes for granted is no property of jobs; flags and types
-// stay at the framework's own value half of the time.
+// Integers and choices are always drawn, since a framework's default is no property of a job. Flags and data
+// types keep the framework's default half of the time.
 SettingTexts RandomSettings(std::string_view framework, int64_t elements, std::mt19937_64& random) {
   SettingTexts texts;
   for (const SettingRow& row : GeneratorOf(framework).settings()) {
@@ -107,10 +115,12 @@ WorldShape RandomWorld(std::string_view framework, std::mt19937_64& random) {
   return world;
 }
 
+// True for communicators whose calls reveal the stage.
 bool TellsStage(Axis axis, const WorldShape& world) {
   return axis == Axis::kWorld || axis == Axis::kData || axis == world.ShardAxis();
 }
 
+// Collects one communicator's calls of a run.
 class AxisWriter {
  public:
   AxisWriter(const GeneratedRun& run, Axis axis, const std::string& name) : run_(run), axis_(axis) {
@@ -124,7 +134,7 @@ class AxisWriter {
   }
   void BeginStep() { sequence_.step_begins.push_back(sequence_.calls.size()); }
   CallSequence Take() {
-    // Scalars alone, as over all ranks of Megatron, tell nothing.
+    // Scalars alone, as over all ranks of Megatron, reveal no stage.
     const bool of_the_model =
         std::any_of(sequence_.calls.begin(), sequence_.calls.end(), [](const IssuedCall& issued) {
           return issued.labelled_role != Role::kScalar && issued.labelled_role != Role::kOther;

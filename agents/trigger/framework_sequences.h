@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labelled calls of random jobs of every generated framework: random models, worlds, types, buckets and
-// settings.
+// Labelled calls of random jobs of every generated framework: random models, worlds, data types, bucket sizes
+// and settings. The generators themselves are in traces/generators.
 #pragma once
 
 #include <random>
@@ -14,53 +14,62 @@
 
 namespace dynamiccl::agents {
 
-// Frameworks that are held out together, because they share their code: all stages of DeepSpeed are one.
+// Frameworks that are held out together because they share code; for example all stages of DeepSpeed are one
+// group.
 struct FrameworkGroup {
   std::string_view name;
   std::vector<std::string_view> generators;
 };
+// All groups, in a fixed order.
 std::span<const FrameworkGroup> AllFrameworkGroups();
-// Null: no group has it.
+// The framework's group; null if no group has it.
 const FrameworkGroup* GroupOf(std::string_view framework);
 
-// Model families, as presets of traces/generators.
+// Model families, named as the presets of traces/generators.
 std::span<const std::string_view> AllFamilies();
-// Tensor parallelism is of transformers, and llm.c trains GPT-2 only.
+// Returns true if the framework can train models of the family: Megatron trains transformers only, and llm.c
+// only GPT-2.
 bool Trains(std::string_view framework, std::string_view family);
 
-// One sequence for each kind of communicator of the run. The stage is a label of the communicator over which
-// the model is partitioned or gradients are summed over all ranks; others (tensor parallel, copies of a
-// hybrid sharding) cannot tell it.
+// One sequence for each kind of communicator of the run. The stage is a label only of communicators over
+// which the model is partitioned or gradients are summed over all ranks. Others (tensor parallelism, replicas
+// of a hybrid sharding) cannot reveal it.
 std::vector<CallSequence> SequencesOf(const GeneratedRun& run, const std::string& name);
 
-// What a generator needs for a job.
+// The arguments of a generator for one job.
 struct JobShape {
   std::string_view framework;
-  std::string model;  // as ParseModel reads it
+  // In the form that ParseModel reads.
+  std::string model;
   WorldShape world;
   SettingTexts settings;
 };
+// Generates `steps` steps of the job. An error if model or settings do not fit the framework.
 Result<GeneratedRun> RunOf(const JobShape& shape, int steps);
-// One that RunOf takes.
+// A random shape that RunOf accepts. Throws std::logic_error if it finds none, which would be a defect of the
+// settings' ranges.
 JobShape RandomShape(std::string_view framework, std::string_view family, std::mt19937_64& random);
 
-// A random job of the framework on a random model of the family, of at least `steps` steps and, where a step
-// has few calls, of more: at least 256 calls. Its communicators' sequences; none is longer than 2048 calls.
+// The sequences of a random job of the framework on a random model of the family. The job has at least
+// `steps` steps, and more if a step has few calls: at least 256 calls in all, as far as 64 steps give them.
+// No sequence is longer than 2048 calls.
 std::vector<CallSequence> RandomJob(std::string_view framework, std::string_view family, int steps,
                                     std::mt19937_64& random);
 
-// The same of a framework that does not exist.
+// The same for a framework that does not exist (invented_jobs.h).
 std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, std::mt19937_64& random);
 
+// Which random jobs are made, and how many.
 struct JobPlan {
   std::vector<std::string_view> frameworks;
   std::vector<std::string_view> families;
-  int jobs = 12;  // of each framework and family
+  // Jobs of each framework and family.
+  int jobs = 12;
   int steps = 4;
-  // Beside the frameworks, jobs of so many that do not exist (invented_jobs.h): each job has its own habits.
+  // Number of invented frameworks besides the real ones. Each job of them has habits of its own.
   int invented = 0;
 };
-// Pairs that Trains denies are left out.
+// All jobs of the plan. Pairs that Trains rejects are left out.
 std::vector<CallSequence> RandomJobs(const JobPlan& plan, std::mt19937_64& random);
 
 }  // namespace dynamiccl::agents

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Draws each habit independently of the others. The probabilities only need to give every habit a fair share
+// of jobs.
 #include "agents/trigger/invented_habits.h"
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// A part of a rank each is a call each: only where ranks are few.
+// Ranks up to which a call for each rank's part is drawn; with more, a step would have too many calls.
 constexpr int kMaxOwners = 16;
 
 DataType RandomType(std::mt19937_64& random) {
@@ -86,14 +88,14 @@ void DrawSecondGathers(std::mt19937_64& random, InventedHabits& habits) {
 }
 
 void DrawGathers(const ModelShape& model, DataType type, std::mt19937_64& random, InventedHabits& habits) {
-  // Half of the frameworks have one unit for all that they do.
+  // Half of the frameworks have one unit for everything that they do.
   const bool alike = Coin(random, 2);
   habits.parameters = alike ? habits.gradients : RandomTraffic(model, habits.world, type, random);
   habits.parameters.type = type;
   DrawSecondGathers(random, habits);
   const bool divided = habits.stage == ZeroStage::kStage3;
   if (divided && Coin(random, 2)) habits.kept_elements = static_cast<int64_t>(LogUniform(random, 6, 18));
-  // What is kept is small, and its pieces need not be those of the rest.
+  // Stage 3 keeps only small parameters whole, and their pieces need not be those of the rest.
   const bool like_gathers = alike && !divided;
   habits.updated = like_gathers ? habits.parameters : RandomTraffic(model, habits.world, type, random);
   if (divided && Coin(random, 3)) habits.updated.pieces = Pieces::kParameters;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The habits of a framework that does not exist: what each training technique needs on the wire (gradients
-// summed, parts of parameters gathered, activations exchanged), with which collective, in which pieces and
-// when, drawn apart from each other.
+// The habits of a framework that does not exist. Each training technique needs something on the wire:
+// gradients are summed, parts of parameters gathered, activations exchanged. With which collective, in which
+// pieces and when this happens is drawn independently for each technique.
 #pragma once
 
 #include <random>
@@ -14,93 +14,128 @@
 
 namespace dynamiccl::agents {
 
-// What goes out at once. Modules are what a framework hooks: a weight with its bias.
+// The pieces that one call transfers. A module is what a framework hooks: a weight with its bias. kChunks
+// cuts at a fixed number of elements, kWhole not at all.
 enum class Pieces : uint8_t { kParameters, kModules, kBlocks, kChunks, kWhole };
 
-// Which pieces share an ncclGroup, of those that go out one after the other. kEqual: those of one size.
+// Which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed count, or all.
 enum class Grouping : uint8_t { kNone, kEqual, kCount, kAll };
 
-// kCollective: AllReduce or ReduceScatter, AllGather. kEachOwner: one Reduce or Broadcast for each rank's
-// part. kOneOwner: one for the piece, from or to the rank whose turn it is.
+// How a piece is summed or gathered. kCollective: AllReduce or ReduceScatter, AllGather. kEachOwner: one
+// Reduce or Broadcast for each rank's part. kOneOwner: one for the piece, to or from the rank whose turn it
+// is.
 enum class Exchange : uint8_t { kCollective, kEachOwner, kOneOwner };
 
+// How one technique transfers its data.
 struct Traffic {
   Pieces pieces = Pieces::kBlocks;
-  int64_t chunk = 1;          // elements, of kChunks
-  bool exact_chunks = false;  // cut inside of parameters: all of one size
+  // Elements of a chunk (kChunks).
+  int64_t chunk = 1;
+  // Chunks are cut inside parameters, so that all have one size.
+  bool exact_chunks = false;
   Exchange exchange = Exchange::kCollective;
   DataType type = DataType::kFloat32;
-  bool reversed = false;  // from the last block to the first
+  // From the last block to the first.
+  bool reversed = false;
   Grouping grouping = Grouping::kNone;
-  int group_pieces = 2;  // of kCount
+  // Pieces of a group (Grouping::kCount).
+  int group_pieces = 2;
 };
 
-// In which order the updated parameters come back. kKinds: alike parameters of all blocks together.
+// The order in which updated parameters come back. kKinds: alike parameters of all blocks together.
 enum class Order : uint8_t { kBlocks, kReversed, kKinds, kLargestFirst };
 
+// A small AllReduce that a framework performs in each step, for example of the loss or of an overflow flag.
 struct ScalarHabit {
+  // The place of the call in a step.
   enum class Moment : uint8_t { kForwardEnd, kBeforeUpdate, kAfterUpdate };
   Moment moment = Moment::kBeforeUpdate;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   int64_t elements = 1;
-  int times = 1;  // one after the other: of so many groups of parameters
+  // Repetitions, as for several groups of parameters.
+  int times = 1;
   Axis axis = Axis::kData;
 };
 
+// All habits of one job. It is a plain record that DrawHabits fills and InventedRun reads; its many members
+// are independent choices of a framework's author, which is why it is one struct.
 struct InventedHabits {
   ZeroStage stage = ZeroStage::kStage0;
   WorldShape world;
-  int blocks_together = 1;     // blocks of the model that are used as one
-  bool head_is_apart = false;  // a block of its own that is used last; otherwise used with the embeddings
+  // Blocks of the model that are used as one.
+  int blocks_together = 1;
+  // The head is a block of its own that is used last; otherwise it is used with the embeddings.
+  bool head_is_apart = false;
   int micro_steps = 1;
 
   Traffic gradients;
   Collective gradient_collective = Collective::kAllReduce;
   ReduceOp gradient_op = ReduceOp::kSum;
-  bool each_pass = false;        // gradients are summed in every micro-step, not in the last alone
-  bool after_backward = false;   // and only once the backward has ended
-  bool replicas_at_end = false;  // with hybrid sharding: sums over replicas wait for the step's end
+  // Gradients are summed in every micro-step, not only in the last.
+  bool each_pass = false;
+  // And only after the backward pass has ended.
+  bool after_backward = false;
+  // Hybrid sharding: sums over replicas wait for the end of the step.
+  bool replicas_at_end = false;
 
-  Traffic parameters;              // stage 3: before use
-  bool gather_in_backward = true;  // again
-  int whole_blocks = 0;            // the last so many stay whole from forward to backward
-  bool first_stays_whole = false;  // and the first
-  int gathered_ahead = 0;          // in the backward, before a block's gradients
-  int blocks_fetched = 1;          // at once: pieces are cut through all of them
-  bool second_copies = false;      // with hybrid sharding: divided over all, but gathered in the backward
-                                   // from a copy that a shard group has
-  int64_t kept_elements = 0;       // parameters up to this stay whole and come back after the step
+  // Stage 3: gathers before use.
+  Traffic parameters;
+  // Stage 3: parameters are gathered again in the backward pass.
+  bool gather_in_backward = true;
+  // Stage 3: the last so many blocks stay whole from the forward to the backward pass.
+  int whole_blocks = 0;
+  // And so does the first block.
+  bool first_stays_whole = false;
+  // Blocks that are gathered ahead in the backward pass, before a block's gradients.
+  int gathered_ahead = 0;
+  // Blocks that are gathered at once; pieces are cut across all of them.
+  int blocks_fetched = 1;
+  // Hybrid sharding: parameters are partitioned over all ranks, but in the backward pass gathered from a copy
+  // that a shard group has.
+  bool second_copies = false;
+  // Stage 3: parameters up to this size stay whole and come back after the step.
+  int64_t kept_elements = 0;
 
-  Traffic updated;  // stages 1 and 2, and what stage 3 keeps: after the step
+  // Gathers after the step: of stages 1 and 2, and of what stage 3 keeps whole.
+  Traffic updated;
   Order updated_order = Order::kBlocks;
-  bool updated_in_forward = false;  // each block's before its first use, in the gradients' pieces
+  // Each block's updated parameters come before its first use, in the pieces of its gradients.
+  bool updated_in_forward = false;
 
-  bool sends_parameters_first = false;  // before the first step, from rank 0
-  bool sends_buffers = false;           // before each forward, from rank 0
-  bool sends_used_map = false;          // after each backward
-  int announced = 0;                    // small integers, from rank 0 before each step
+  // Rank 0 broadcasts parameters before the first step.
+  bool sends_parameters_first = false;
+  // Rank 0 broadcasts buffers before each forward pass.
+  bool sends_buffers = false;
+  // After each backward pass the ranks exchange which parameters were used.
+  bool sends_used_map = false;
+  // Small integers that rank 0 broadcasts before each step.
+  int announced = 0;
   std::vector<ScalarHabit> scalars;
 
-  // Tensor parallelism, by block.
+  // Tensor parallelism: exchanges of activations in each block.
   int activations_forward = 2;
   int activations_backward = 2;
-  bool activations_split = false;  // AllGather and ReduceScatter in place of AllReduce
+  // AllGather and ReduceScatter instead of AllReduce, as with sequence parallelism.
+  bool activations_split = false;
   bool recompute = false;
   bool sends_batch = false;
-  int head_sums = 0;  // of a value for each token
+  // Sums over the vocabulary, of one value for each token.
+  int head_sums = 0;
   bool sums_shared_gradients = false;
   DataType activation_type = DataType::kFloat32;
+  // Tokens of a micro-batch.
   int64_t tokens = 0;
   int64_t activation_elements = 0;
 };
 
+// Random habits for a job on this model.
 InventedHabits DrawHabits(const ModelShape& model, std::mt19937_64& random);
 
-// A stage that the calls can tell from the others: gradients of several micro-steps that are summed in each
-// are partitioned (2), those that wait for the last are whole (1). Of a single micro-step nothing tells.
-// Parameters that are gathered for the forward and stay until the step are stage 3's to one framework, stage
-// 2's to another.
+// The stage that a job's calls reveal, or kUnknown. Gradients of several micro-steps that are summed in each
+// are partitioned (stage 2); those that wait for the last are whole (stage 1). With a single micro-step
+// nothing distinguishes the two. Parameters that are gathered for the forward pass and stay until the step
+// are called stage 3 by one framework and stage 2 by another, so they are unknown.
 ZeroStage StageToTell(const InventedHabits& habits);
 
 }  // namespace dynamiccl::agents

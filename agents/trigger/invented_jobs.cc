@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Simulates a training step symbolically: a forward pass over the blocks, a backward pass in reverse, and the
+// end of the step, each emitting operations as the habits say. A stream of parameters is cut into messages by
+// PieceCutter, and messages are joined to NCCL groups by GroupEnd.
 #include "agents/trigger/invented_jobs.h"
 
 #include <algorithm>
@@ -10,14 +13,17 @@
 namespace dynamiccl::agents {
 namespace {
 
-using Sizes = std::vector<int64_t>;  // elements, by message
+// Elements, by message.
+using Sizes = std::vector<int64_t>;
 
 // A parameter, or a rank's part of it along the tensor-parallel ranks.
 struct Part {
   int64_t elements;
   size_t block;
-  std::string_view module;  // the parameter's name without its last word
-  std::string_view kind;    // and that without the block's: alike in all blocks
+  // The parameter's name without its last component.
+  std::string_view module;
+  // The name without the block's number and what precedes it: equal for alike parameters of all blocks.
+  std::string_view kind;
 };
 using Parts = std::vector<Part>;
 
@@ -31,8 +37,8 @@ Part PartOf(const ParameterShape& parameter, int tensor_ranks) {
       number == std::string_view::npos ? name : name.substr(std::min(name.find('.', number), name.size()))};
 }
 
-// The model's blocks in order of use, some joined: unit 0, the root, first. Where the head is apart, what the
-// root has behind the blocks is the last one.
+// The model's blocks in order of use, some of them joined. Unit 0, the root, is first. If the head is apart,
+// the root's parameters that follow the blocks form the last one.
 std::vector<Parts> BlocksOf(const ModelShape& model, const InventedHabits& habits) {
   std::vector<Parts> blocks;
   Parts head;
@@ -57,12 +63,12 @@ int64_t SumOf(const Parts& parts) {
                          [](int64_t sum, const Part& part) { return sum + part.elements; });
 }
 
-// Where a stream of parameters is cut into messages.
+// Decides where a stream of parameters is cut into messages.
 class PieceCutter {
  public:
   explicit PieceCutter(const Traffic& traffic) : traffic_(traffic) {}
 
-  // Messages that are complete with these parameters.
+  // The messages that are complete once these parameters have been added.
   Sizes Add(const Parts& parts) {
     Sizes full;
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -76,7 +82,7 @@ class PieceCutter {
     }
     return full;
   }
-  // What is left, at the end.
+  // The last, incomplete message; call it at the end of the stream.
   Sizes Rest() {
     const int64_t rest = std::exchange(open_, 0);
     return rest == 0 ? Sizes{} : Sizes{rest};
@@ -98,7 +104,7 @@ class PieceCutter {
   int64_t open_ = 0;
 };
 
-// One past the last message of the ncclGroup that begins at `begin`.
+// One past the last message of the ncclGroup that begins at message `begin`.
 size_t GroupEnd(const Sizes& pieces, size_t begin, const Traffic& traffic) {
   size_t end = begin + 1;
   if (traffic.grouping == Grouping::kAll) end = pieces.size();
@@ -121,6 +127,7 @@ void Sort(Parts& parts, Order order) {
                    [&](const Part& a, const Part& b) { return first[a.kind] < first[b.kind]; });
 }
 
+// Emits the operations of one step, or of the construction, into a list. Made anew for each step.
 class InventedStep {
  public:
   InventedStep(const ModelShape& model, const InventedHabits& habits, OperationList& list)
@@ -145,7 +152,7 @@ class InventedStep {
   void Activations(int count);
   void Scalars(ScalarHabit::Moment moment);
 
-  // What the model is divided over.
+  // The axis over which the model is partitioned.
   Axis axis() const { return habits_.second_copies ? Axis::kData : habits_.world.ShardAxis(); }
   int ranks() const { return habits_.world.RanksOn(axis()); }
   bool HasReplicas() const { return habits_.world.IsHybrid() && !habits_.second_copies; }
@@ -155,8 +162,11 @@ class InventedStep {
   const InventedHabits& habits_;
   OperationList& list_;
   const std::vector<Parts> blocks_;
-  std::vector<bool> gathered_;  // in this backward
-  Sizes unsummed_;              // over replicas
+  // By block: gathered in the pass under way.
+  std::vector<bool> gathered_;
+  // Reduced pieces that are not summed over the replicas yet.
+  Sizes unsummed_;
+  // The rank whose turn it is (Exchange::kOneOwner), before the modulus.
   int next_owner_ = 0;
 };
 
@@ -214,7 +224,7 @@ void InventedStep::Reduce(const Sizes& pieces) {
   const bool grouped = habits_.gradients.grouping != Grouping::kNone;
   for (size_t at = 0; at < pieces.size();) {
     const size_t end = GroupEnd(pieces, at, habits_.gradients);
-    // A group is of one communicator, so that sums over replicas follow it.
+    // A group belongs to one communicator, so sums over replicas follow it.
     if (grouped) list_.BeginGroup();
     for (; at < end; ++at) ReducePiece(pieces[at]);
     if (grouped) list_.EndGroup();
@@ -256,7 +266,7 @@ void InventedStep::SendBatch() {
     list_.Broadcast(habits_.tokens, DataType::kInt64, 0, Role::kOther, Axis::kTensor);
 }
 
-// This block, and those that are fetched with it, in the pass' direction.
+// Gathers this block and those that are fetched with it, in the direction of the pass.
 void InventedStep::GatherParameters(size_t block, bool in_backward) {
   if (habits_.stage != ZeroStage::kStage3 || gathered_[block]) return;
   Parts fetched;

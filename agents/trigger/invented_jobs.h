@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of frameworks that do not exist, to learn from beside those that do: a network that knows eleven
-// frameworks by their own patterns has no answer for a twelfth; one that has met each role in many an order,
-// size and collective has more of one (domain randomisation: Tobin et al., IROS 2017).
+// Runs of frameworks that do not exist, to learn from besides those that do. A network that knows eleven
+// frameworks by their own patterns has no answer for a twelfth. One that has met each role in many orders,
+// sizes and collectives generalises better (domain randomisation: Tobin et al., IROS 2017).
 #pragma once
 
 #include "agents/trigger/invented_habits.h"
@@ -9,10 +9,11 @@
 
 namespace dynamiccl::agents {
 
+// The name of all invented frameworks in runs and sequences.
 inline constexpr std::string_view kInvented = "invented";
 
-// Labelled operations of a job with these habits; `framework` of the run is kInvented, and its stage
-// StageToTell.
+// The labelled operations of a job with these habits: construction and `steps` steps. The run's framework is
+// kInvented, and its stage StageToTell(habits).
 GeneratedRun InventedRun(const ModelShape& model, const InventedHabits& habits, int steps);
 
 }  // namespace dynamiccl::agents

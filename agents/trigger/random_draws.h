@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws that are the same on every machine for the same engine state, which those of <random> are not.
+// Random draws that are the same on every machine for the same state of the engine. The distributions of
+// <random> are not.
 #pragma once
 
 #include <cmath>
@@ -8,15 +9,18 @@
 
 namespace dynamiccl::agents {
 
+// A whole number from `low` to `high`, both included. The modulus favours small numbers by less than 2^-40
+// for the ranges used here.
 inline int64_t Uniform(std::mt19937_64& random, int64_t low, int64_t high) {
   return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
 }
 
+// True in one of `one_in` cases.
 inline bool Coin(std::mt19937_64& random, int one_in) {
   return random() % static_cast<uint64_t>(one_in) == 0;
 }
 
-// 2^u with u uniform, in sixteenths of an octave.
+// 2^u with u uniform from `low` to `high`, in sixteenths of an octave.
 inline double LogUniform(std::mt19937_64& random, double low, double high) {
   return std::exp2(low +
                    static_cast<double>(Uniform(random, 0, static_cast<int64_t>((high - low) * 16))) / 16);

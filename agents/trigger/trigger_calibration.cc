@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs the integer network over all sequences, as a job would, and collects for each answer how far the best
+// class led the second. A threshold is then an order statistic of what was collected.
 #include "agents/trigger/trigger_calibration.h"
 
 #include <algorithm>
@@ -9,9 +11,11 @@
 namespace dynamiccl::agents {
 namespace {
 
+// A lead of 8 in the logits, where the best class is e^8 = 3000 times as likely as the second. Logits have
+// the fraction bits of kTokenOne.
 constexpr int32_t kWidestMargin = 8 * kTokenOne;
 
-// An answer: by how much the best class led the second, and whether it was the label.
+// How far the best class led the second, and whether it was the label.
 struct Answer {
   int32_t lead;
   bool right;
@@ -27,12 +31,14 @@ Answer AnswerOf(const StructureLogits& logits, int first, int classes, int label
   return {*best - second, best - begin == label};
 }
 
+// All answers of one head each, and the surprises.
 struct Answers {
   std::vector<Answer> role, phase, stage;
-  std::vector<int32_t> surprises;  // of quiet calls
+  // Negative log-likelihoods of quiet calls.
+  std::vector<int32_t> surprises;
 };
 
-// Labels are of `next`, which begins a group.
+// `next` carries the labels and begins a group.
 void AddAnswers(const StructureLogits& logits, const IssuedCall& next, Answers& answers) {
   const auto collective = static_cast<int>(next.call.collective);
   const bool told_by_size = next.call.collective == Collective::kAllReduce && next.call.bytes <= kTinyBytes;
@@ -50,6 +56,7 @@ void AddAnswers(const StructureLogits& logits, const IssuedCall& next, Answers& 
   }
 }
 
+// Runs one sequence through the network from an empty state.
 void Collect(const StructureNetwork& network, const CallSequence& sequence, Answers& answers) {
   const size_t quiet = sequence.step_begins.size() > 2 ? sequence.step_begins[2] : sequence.calls.size();
   CallTokenizer tokenizer;
@@ -69,7 +76,7 @@ void Collect(const StructureNetwork& network, const CallSequence& sequence, Answ
   }
 }
 
-// The smallest margin at and above which the share of right answers is enough.
+// The smallest margin for which answers that lead by at least as much are right often enough.
 int32_t MarginFor(std::vector<Answer> answers, double share_right) {
   std::sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) { return a.lead > b.lead; });
   int32_t margin = kWidestMargin;
@@ -83,6 +90,7 @@ int32_t MarginFor(std::vector<Answer> answers, double share_right) {
   return std::clamp(margin, 1, kWidestMargin);
 }
 
+// The threshold that at most the permitted share of quiet calls exceeds.
 int32_t SurpriseFor(std::vector<int32_t> surprises, double false_alarms) {
   if (surprises.empty()) return 1 << 16;
   const auto allowed = static_cast<size_t>(false_alarms * static_cast<double>(surprises.size()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trigger agent's thresholds, from sequences that training did not see.
+// Sets the trigger agent's thresholds on sequences that training did not see.
 #pragma once
 
 #include <vector>
@@ -9,17 +9,23 @@
 
 namespace dynamiccl::agents {
 
+// The rates that the thresholds aim at.
 struct TriggerCalibration {
-  double answers_right = 0.95;     // of the calls that are not "unknown"; where no margin does it, the widest
-  double false_alarms = 1 / 20e3;  // flagged calls of quiet sequences, per call
+  // Share of right answers among those that are not "unknown". If no margin reaches it, the widest margin is
+  // set.
+  double answers_right = 0.95;
+  // Calls of quiet sequences that are flagged as surprising, as a share of all calls.
+  double false_alarms = 1 / 20e3;
 };
 
+// The basis of a calibration.
 struct CalibrationReport {
-  uint64_t quiet_calls = 0;  // on which the surprise was calibrated
+  // Calls on which the threshold of surprise was set.
+  uint64_t quiet_calls = 0;
 };
 
-// Sets margins and the surprise in `tensors`, whose weights are there. Quiet are the calls from the third
-// step on: by then a job repeats itself.
+// Sets margins and the threshold of surprise in `tensors`, whose weights must be valid. Calls from the third
+// step on count as quiet: by then a job repeats itself.
 CalibrationReport CalibrateTrigger(const std::vector<CallSequence>& sequences,
                                    const TriggerCalibration& calibration, PolicyTensors& tensors);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tokens come from the same CallTokenizer that jobs use (src/policy), so training sees exactly what a job
+// sees.
 #include "agents/trigger/trigger_dataset.h"
 
 #include <ATen/ops/full.h>
@@ -10,6 +12,7 @@
 namespace dynamiccl::agents {
 namespace {
 
+// Pointers to one sequence's rows in the batch.
 struct Rows {
   float* tokens;
   int64_t* roles;
@@ -19,7 +22,7 @@ struct Rows {
   int64_t* next_sizes;
 };
 
-// Class of a label; "unknown" gives -1, which the loss leaves out.
+// The class of a label. "Unknown" becomes -1, which the loss ignores.
 int64_t RoleClass(Role role) {
   return static_cast<int64_t>(role) - 1;
 }
@@ -30,7 +33,7 @@ int64_t StageClass(ZeroStage stage) {
   return stage == ZeroStage::kUnknown ? -1 : static_cast<int64_t>(stage);
 }
 
-// Targets of the state after calls[at], the last one of its group.
+// Targets of the state after calls[at], the last call of its group. `call` is its place in the batch.
 void FillTargets(const std::vector<IssuedCall>& calls, size_t at, size_t call, const Rows& rows) {
   rows.stages[call] = StageClass(calls[at].labelled_stage);
   const uint64_t group = calls[at + 1].call.call_number;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Quantisation with shrinking scales, as config_export.cc does it, and the comparison with the float network.
 #include "agents/trigger/trigger_export.h"
 
 #include <ATen/ops/cat.h>
@@ -15,16 +16,20 @@
 namespace dynamiccl::agents {
 namespace {
 
-// log(4): the best class is four times as likely as the next.
+// log(4) with 12 fraction bits: the best class is four times as likely as the second. Calibration replaces
+// it.
 constexpr int32_t kMargin = 5678;
-// A stage is believed after so many calls: beyond the calls before a first optimizer step of a small model.
+// Calls after which a stage is believed: more than the calls before a small model's first optimizer step.
 constexpr int32_t kHoldCalls = 8;
+// Weights below 2 then fit into 16 bits; FractionBits goes lower for larger ones.
 constexpr int kMaxFractionBits = 14;
-// Until it is calibrated.
+// A threshold above any surprise, until calibration sets one.
 constexpr int32_t kNeverSurprised = 1 << 16;
-// Longer than the runs of equal calls inside a job's first step.
+// Calls; longer than the runs of equal calls inside a job's first step.
 constexpr int32_t kSettledCalls = 256;
 
+// Sigmoid with kGateOneBits fraction bits and tanh with those of kTokenOne, at multiples of
+// 2^-kTableFractionBits.
 void FillTables(PolicyTensors& t) {
   for (int i = 0; i < kTableEntries; ++i) {
     const double x = (i - kTableEntries / 2) / double{1 << kTableFractionBits};
@@ -39,12 +44,14 @@ int64_t Best(const at::Tensor& logits, int64_t first, int64_t count) {
   return logits.narrow(-1, first, count).argmax(-1).item<int64_t>();
 }
 
+// Counts equal answers of one head.
 struct Tally {
   int64_t same = 0, all = 0;
   void Add(bool equal) { same += equal, ++all; }
   double share() const { return all == 0 ? 1.0 : static_cast<double>(same) / static_cast<double>(all); }
 };
 
+// One tally for each head.
 struct Tallies {
   Tally role, phase, stage;
 };
@@ -66,6 +73,8 @@ void CompareSequence(const at::Tensor& real, const at::Tensor& integer, const Tr
   }
 }
 
+// The integer network's logits, int32 [length, kHeadRows]. Beyond the end of the calls it steps on empty
+// tokens.
 at::Tensor IntegerLogits(const PolicyTensors& tensors, const std::vector<IssuedCall>& calls, int64_t length) {
   at::Tensor logits = at::empty({length, kHeadRows}, at::kInt);
   const StructureNetwork network(tensors);

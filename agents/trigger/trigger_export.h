@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure LSTM as integers.
+// Converts the structure LSTM to integers.
 #pragma once
 
 #include <vector>
@@ -10,17 +10,20 @@
 
 namespace dynamiccl::agents {
 
-// Weights with as many fraction bits as fit into 16 bits and keep every sum below 2^31, the tables, and the
-// thresholds. An error where no scale does.
+// Fills weights, tables of sigmoid and tanh, and thresholds. Weights get as many fraction bits as fit into 16
+// bits and keep every sum below 2^31. kInternal if no scale achieves that. Margins and surprise are
+// preliminary until CalibrateTrigger.
 Status ExportTrigger(const TriggerNetwork& network, PolicyTensors& tensors);
 
-// Golden tokens: the first calls of eight sequences, or of as many as there are, again and again.
+// Golden tokens: the first calls of eight sequences, or of as many as exist, repeated. `sequences` must not
+// be empty.
 void FillGoldenTokens(const std::vector<CallSequence>& sequences, PolicyTensors& tensors);
 
-// Share of calls for which float and integer networks put the same class first, over those with a target.
+// The share of calls with a target for which float and integer networks rank the same class first, by head.
 struct TriggerAgreement {
   double role = 1, phase = 1, stage = 1;
 };
+// Compares the first `length` calls of each sequence.
 TriggerAgreement CompareTrigger(const TriggerNetwork& network, const PolicyTensors& tensors,
                                 const std::vector<CallSequence>& sequences, int length);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Truncated backpropagation through time with Adam. Each place of the batch walks through its own sequence
+// stretch by stretch; when the sequence ends, another begins there from an empty state.
 #include "agents/trigger/trigger_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -23,17 +25,19 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Gradients of an LSTM explode now and then; torch's usual bound.
+// The largest norm of the gradients: those of an LSTM explode occasionally, and clipping the norm bounds the
+// step (Pascanu et al., ICML 2013).
 constexpr double kGradientNorm = 1.0;
-// A forget gate that starts open keeps what the first calls said (Jozefowicz et al. 2015).
+// A forget gate that starts open preserves what the first calls said (Jozefowicz et al. 2015).
 constexpr double kForgetBias = 1.0;
-// What the integers hold (docs/formats/policy_file.md, arithmetic). A cell that counts calls grows beyond it;
-// a network that learns without the bound relies on counts that no job would ever see.
+// The largest cell that the integers hold (docs/formats/policy_file.md, arithmetic). A cell that counts calls
+// would grow beyond it, and a network trained without the bound relies on counts that no job would ever see.
 constexpr double kLargestCell = 32767.0 / kTokenOne;
-// Eight times what the tables of sigmoid and tanh round a gate's sum by (structure_layout.h): a network that
-// learns with it does not hang on differences that integers cannot hold (docs/results/agents-structure.md).
+// Amplitude of uniform noise on the gates' sums: eight times the rounding by the tables of sigmoid and tanh
+// (structure_layout.h). A network that learns with it does not depend on differences that integers cannot
+// hold (docs/results/agents-structure.md).
 constexpr double kTableNoise = 4.0 / (1 << kTableFractionBits);
-// The next call is predicted beside what decisions need, not instead of it.
+// Weight of the prediction of the next call, which must not displace what decisions need.
 constexpr double kNextCallWeight = 0.25;
 
 at::Tensor Uniform(at::IntArrayRef sizes, double bound, at::Generator& generator) {
@@ -53,6 +57,8 @@ TriggerNetwork InitialNetwork(at::Generator& generator) {
   return network;
 }
 
+// Mean over the targets that are not -1. These are selected first: most calls have a role for one collective
+// in five.
 at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
   // Most calls have a role for one collective in five.
   const at::Tensor classes = targets.reshape({-1}), told = at::nonzero(classes.ge(0)).squeeze(1);
@@ -73,11 +79,12 @@ at::Tensor Loss(const at::Tensor& logits, const TriggerBatch& batch) {
               CrossEntropy(logits.narrow(-1, kNextSizeRow, kNextSizeClasses), batch.next_sizes));
 }
 
+// All members of a batch, for operations on each of them.
 constexpr at::Tensor TriggerBatch::*kParts[] = {&TriggerBatch::tokens,           &TriggerBatch::roles,
                                                 &TriggerBatch::phases,           &TriggerBatch::stages,
                                                 &TriggerBatch::next_collectives, &TriggerBatch::next_sizes};
 
-// Calls from `at` on.
+// `calls` calls of all sequences, from call `at` on: views.
 TriggerBatch Narrow(const TriggerBatch& whole, int64_t at, int64_t calls) {
   TriggerBatch part;
   for (const auto member : kParts) part.*member = (whole.*member).narrow(1, at, calls);
@@ -94,7 +101,7 @@ TriggerBatch Concatenate(const std::vector<TriggerBatch>& sequences) {
   return batch;
 }
 
-// Labels of the same sequence's other calls, so that their shares stay.
+// Exchanges labels among the calls of the sequence, so that their shares stay. The stage is drawn at random.
 void PermuteLabels(CallSequence& sequence, std::mt19937_64& random) {
   std::vector<IssuedCall>& calls = sequence.calls;
   for (size_t i = calls.size(); i > 1; --i) {
@@ -106,8 +113,8 @@ void PermuteLabels(CallSequence& sequence, std::mt19937_64& random) {
   for (IssuedCall& issued : calls) issued.labelled_stage = stage;
 }
 
-// The sequences of some 25 jobs of every framework and family are begun in a thousand iterations. More jobs
-// than that are not met; of few a network learns the sizes by heart (docs/results/agents-structure.md).
+// In a thousand iterations the sequences of some 25 jobs of every framework and family are begun. More jobs
+// would not be used; from few jobs a network memorises the sizes (docs/results/agents-structure.md).
 int JobsFor(int iterations) {
   return std::clamp(iterations / 30, 12, 150);
 }
@@ -118,6 +125,7 @@ JobPlan PlanOf(const TriggerTrainingSettings& settings) {
   return plan;
 }
 
+// Supplies the batches of a training, which owns it.
 class Sampler {
  public:
   Sampler(const std::vector<CallSequence>& recorded, const TriggerTrainingSettings& settings)
@@ -129,8 +137,8 @@ class Sampler {
     for (size_t i = 0; i < generated_.size(); ++i) by_framework_[generated_[i].framework].push_back(i);
   }
 
-  // The next stretch of every sequence of the batch, and their states before it. Where one has ended, another
-  // begins from an empty state.
+  // The next stretch of every sequence of the batch, and the states before it. Where a sequence has ended,
+  // another begins from an empty state.
   struct Stretch {
     TriggerBatch batch;
     BoundedLstmState state;
@@ -155,14 +163,14 @@ class Sampler {
   size_t generated() const { return generated_.size(); }
 
  private:
-  // Every framework equally often.
+  // Every framework is drawn equally often, however many sequences it has.
   const CallSequence& PickGenerated() {
     auto framework = by_framework_.begin();
     std::advance(framework, static_cast<std::ptrdiff_t>(random_() % by_framework_.size()));
     return generated_[framework->second[random_() % framework->second.size()]];
   }
 
-  // A sequence of the batch, whole, and how far it is learnt from.
+  // A whole sequence of the batch, and how many of its calls were used.
   struct Place {
     TriggerBatch whole;
     int64_t at = 0;
@@ -171,7 +179,7 @@ class Sampler {
 
   void Refill(size_t index, Place& place) {
     CallSequence sequence;
-    // One of scalars alone may have lost them all.
+    // A sequence of nothing but scalars may have lost all its calls in Reinvent.
     while (sequence.calls.empty()) {
       const bool of_recorded = !recorded_.empty() && index % 6 == 0;
       sequence = Varied(of_recorded ? recorded_[random_() % recorded_.size()] : PickGenerated());
@@ -183,8 +191,9 @@ class Sampler {
     place.whole = MakeBatch({std::move(sequence)}, {0}, static_cast<int>(stretches) * settings_.length);
   }
 
-  // Most from their first call, as jobs begin; the others from anywhere, as a policy that is swapped does. A
-  // third as it is, a third in other sizes, a third in other collectives too.
+  // Most sequences start at their first call, as jobs do; the others start anywhere, as a policy that is
+  // swapped during a job does. A third stays as it is, a third gets other sizes, a third other sizes and
+  // collectives.
   CallSequence Varied(const CallSequence& sequence) {
     const size_t begin = random_() % 6 != 0 ? 0 : random_() % (sequence.calls.size() / 2 + 1);
     CallSequence window = Window(sequence, begin, static_cast<size_t>(settings_.most_calls));

@@ -13,47 +13,61 @@
 
 namespace dynamiccl::agents {
 
-// Parameters in LibTorch's layout (gates: input, forget, cell, output), one bias instead of LibTorch's two.
+// The parameters in LibTorch's layout (gates in the order input, forget, candidate, output), with one bias
+// instead of LibTorch's two. All are fp32.
 struct TriggerNetwork {
-  at::Tensor input_weights;   // [kGateRows, kTokenFeatures]
-  at::Tensor hidden_weights;  // [kGateRows, kStructureHidden]
-  at::Tensor gate_bias;       // [kGateRows]
-  at::Tensor head_weights;    // [kHeadRows, kStructureHidden]
-  at::Tensor head_bias;       // [kHeadRows]
+  // [kGateRows, kTokenFeatures].
+  at::Tensor input_weights;
+  // [kGateRows, kStructureHidden].
+  at::Tensor hidden_weights;
+  // [kGateRows].
+  at::Tensor gate_bias;
+  // [kHeadRows, kStructureHidden]: the rows of all heads.
+  at::Tensor head_weights;
+  // [kHeadRows].
+  at::Tensor head_bias;
 
-  // tokens [sequence, call, kTokenFeatures] to logits [sequence, call, kHeadRows], each sequence from an
-  // empty state or from `state`, as BoundedLstm has it. `noise` [sequence, call, kGateRows], where there is
-  // some, is added to the gates' sums.
+  // Logits [sequence, call, kHeadRows] from tokens [sequence, call, kTokenFeatures]. Each sequence starts
+  // from an empty state or from `state`, as in BoundedLstm. `noise` [sequence, call, kGateRows], if defined,
+  // is added to the gates' sums.
   at::Tensor Logits(const at::Tensor& tokens, BoundedLstmState* state = nullptr,
                     const at::Tensor& noise = {}) const;
   std::vector<at::Tensor> parameters() const;
 };
 
+// Settings of the training.
 struct TriggerTrainingSettings {
   uint64_t seed = 1;
   int iterations = 5000;
+  // Sequences that are learned from at the same time.
   int batch = 48;
-  int length = 128;       // calls that a gradient goes back over
-  int most_calls = 1024;  // of a sequence; the state goes on from one stretch of `length` calls to the next
-  // Whose sequences are learnt from. Empty lists: every framework, every family; no jobs: as many of each as
-  // the iterations can make use of, up to 150.
+  // Calls over which gradients are propagated back (truncated backpropagation through time).
+  int length = 128;
+  // Calls of a sequence that are used; the state carries over from one stretch of `length` calls to the next.
+  int most_calls = 1024;
+  // The generated jobs. Empty lists mean every framework and every family; 0 jobs mean as many of each as the
+  // iterations can use, at most 150.
   JobPlan jobs{.jobs = 0, .invented = 8};
   double learning_rate = 1e-2;
-  // Roles, phases and stages of other calls than the token's: a control that must fail.
+  // A control experiment that must fail: each call gets the role, phase and stage of another call.
   bool permute_labels = false;
 };
 
+// How the training went.
 struct TriggerTrainingReport {
   double seconds = 0;
-  double loss = 0;  // mean of the last tenth
+  // Mean over the last tenth of the iterations.
+  double loss = 0;
+  // Generated sequences.
   size_t generated = 0;
 };
 
-// `plan` with every framework and family where it names none.
+// `plan`, with every framework and family where it names none.
 JobPlan Completed(JobPlan plan);
 
-// Cross entropy of all heads; a sixth of each batch from `recorded`, where there are such, the rest
-// generated and invented (settings.jobs); two thirds of all are rescaled.
+// Minimises the sum of the cross entropies of all heads. A sixth of each batch comes from `recorded`, if
+// there are sequences, the rest is generated and invented (settings.jobs). Two thirds of all sequences are
+// rescaled. Equal seeds and inputs give equal networks with one thread.
 TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
                             const TriggerTrainingSettings& settings, TriggerTrainingReport* report);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One save on a thread of its own: this rank's part, and on rank 0 the commit once all parts are there. Ranks
-// meet in the folder: no communicator is used.
+// One save on a thread of its own: this rank's part, and on rank 0 the commit once all parts exist. Ranks
+// meet in the folder and use no communicator, so training may go on meanwhile.
 #pragma once
 
 #include <chrono>
@@ -15,35 +15,42 @@
 
 namespace dynamiccl::zero {
 
+// A save in progress. TrainingCheckpoints owns it and calls it on the training thread; Run() works on the
+// save's own thread. A failure, exceptions included, becomes the status that the Wait functions and Failure()
+// return.
 class BackgroundSave {
  public:
-  // How long rank 0 looks for a part that its rank has written: a network file system may deny a new file for
-  // some seconds.
+  // How long rank 0 looks for a part that its rank has reported as written. A network file system may deny a
+  // new file for some seconds.
   static constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(10);
 
-  // The numbers that `content` points to stay as they are until WaitForPart returns. `folder` outlives this.
+  // Starts the save. The numbers to which `content` points must not change until WaitForPart returns.
+  // `folder` outlives the object. `keep` is the number of checkpoints that stay after the commit.
   BackgroundSave(const CheckpointFolder& folder, int64_t keep, PartContent content,
                  std::chrono::milliseconds patience = kPatience);
-  // Rank 0 waits for missing parts no longer: without them there is no commit.
+  // Joins the thread. Rank 0 then waits no longer for missing parts, and without them it does not commit.
   ~BackgroundSave();
 
+  // The optimizer steps that the checkpoint contains.
   int64_t step() const { return static_cast<int64_t>(content_.header.step); }
-  // This rank's part is on the disk, or why not.
+  // Waits until this rank's part is on the disk, or returns why it is not.
   Status WaitForPart();
-  // Called when it is known that every rank's WaitForPart succeeded: rank 0's checkpoint is complete, or why
-  // not; other ranks have nothing to wait for.
+  // Call it once every rank's WaitForPart is known to have succeeded. On rank 0 it waits until the checkpoint
+  // is complete, or returns why it is not; other ranks have nothing to wait for.
   Status WaitForCommit();
-  // What has failed so far.
+  // The failure so far, without waiting.
   Status Failure();
 
  private:
+  // Stages of the save in order; WaitFor waits for one of them.
   enum class Progress { kWriting, kPartWritten, kDone };
 
   void Run();
   Status Write();
   Status Commit();
-  // Rank 0: until every part is there. False: given up.
+  // Rank 0: waits until every part exists. False: the destructor gave up.
   Result<bool> AwaitParts(const std::string& partial);
+  // Publishes a stage together with the status so far.
   void Reach(Progress progress, const Status& status);
   Status WaitFor(Progress progress);
 
@@ -54,7 +61,7 @@ class BackgroundSave {
   std::mutex mutex_;
   std::condition_variable changed_;
   Progress progress_ = Progress::kWriting;
-  // Set once every rank has said that its part is written.
+  // Set once every rank has reported its part as written: when rank 0 stops looking for the files.
   std::optional<std::chrono::steady_clock::time_point> look_until_;
   bool given_up_ = false;
   Status status_;

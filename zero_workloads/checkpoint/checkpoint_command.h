@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-zero checkpoint`: what is in a folder of checkpoints, whether it is intact, and weights out of
-// it and into it.
+// `dynamiccl-zero checkpoint`: lists and verifies the checkpoints of a folder, and exports and imports
+// weights as safetensors files.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,10 +10,13 @@
 
 namespace dynamiccl::zero {
 
+// The command's options and their execution. main() owns it: Register() first, then Run() after parsing.
 class CheckpointCommand {
  public:
+  // Adds the subcommands and their options to `app`.
   void Register(CLI::App& app);
-  // Prints to standard output.
+  // Executes the parsed subcommand and prints to standard output. Returns the first error; a damaged
+  // checkpoint is one.
   Status Run();
 
  private:
@@ -21,7 +24,8 @@ class CheckpointCommand {
   Status Verify() const;
   Status Export() const;
   Status Import() const;
-  // The steps that the command is about: --step, or all.
+  // The steps that the command is about: that of --step, or all complete ones. No checkpoint at all is
+  // kNotFound.
   Result<std::vector<int64_t>> Steps() const;
 
   CLI::App* list_ = nullptr;
@@ -29,6 +33,7 @@ class CheckpointCommand {
   CLI::App* export_ = nullptr;
   std::string folder_, file_;
   std::string dtype_ = "fp32";
+  // --step; -1: not given.
   int64_t step_ = -1;
   bool optimizer_state_ = false;
 };

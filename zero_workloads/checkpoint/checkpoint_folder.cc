@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Atomicity rests on rename(2) and fsync of the folder: the sequence in Commit() is sync the content, set
+// newer ones aside, rename, sync the folder, remove old ones. The fail points between these steps let tests
+// interrupt each of them.
 #include "zero_workloads/checkpoint/checkpoint_folder.h"
 
 #include <fcntl.h>
@@ -19,16 +22,17 @@ namespace dynamiccl::zero {
 namespace fs = std::filesystem;
 namespace {
 
+// Prefixes of the names: complete, being written, being removed, set aside.
 constexpr std::string_view kComplete = "step-", kPartial = "partial-step-", kRemoved = "removed-step-";
 constexpr std::string_view kSetAside = "set-aside-step-";
-// Names sort by step up to this many digits; more digits are read as well.
+// Digits of a step in a name, so that names sort by step; more digits are understood as well.
 constexpr int kDigits = 8;
 
 std::string Name(std::string_view prefix, int64_t step) {
   return fmt::format("{}{:0{}}", prefix, step, kDigits);
 }
 
-// -1: another name.
+// The step of a complete checkpoint's name; -1 for any other name.
 int64_t StepOf(const std::string& name) {
   if (!name.starts_with(kComplete)) return -1;
   int64_t step = -1;
@@ -44,11 +48,11 @@ Status Rename(const std::string& from, const std::string& to) {
   return {};
 }
 
-// Names in a folder; none where it does not exist.
+// Names in a folder; none if it does not exist.
 Result<std::vector<std::string>> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code failure;
-  // Not by a range-for: that one's increment throws.
+  // A range-based for would throw, because it increments without an error code.
   for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();) {
     names.push_back(entry->path().filename().string());
     entry.increment(failure);
@@ -97,7 +101,8 @@ Status CheckpointFolder::Claim() {
         MakeError(ErrorKind::kInvalidArgument, "--checkpoint-dir {}: {}", path_, ErrnoText(errno)),
         "name a folder that may be written to, or that can be made");
   }
-  // A file system without locks (ENOLCK, EOPNOTSUPP) keeps nobody out.
+  // A file system without locks (ENOLCK, EOPNOTSUPP) keeps nobody out; the run goes on without the
+  // protection.
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument, "--checkpoint-dir {}: another run writes there", path_),
@@ -118,7 +123,8 @@ Status CheckpointFolder::SetAside(int64_t step) const {
   return Rename(PathOf(step), aside);
 }
 
-// Renamed first, on the disk as well: a removal that is cut short leaves nothing that looks complete.
+// The folder is renamed first, on the disk as well, so that an interrupted removal leaves nothing that looks
+// complete.
 Status CheckpointFolder::Remove(int64_t step) const {
   const std::string removed = path_ + "/" + Name(kRemoved, step);
   DYNAMICCL_CHECK_OK(Rename(PathOf(step), removed));

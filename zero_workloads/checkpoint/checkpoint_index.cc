@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Encoding, decoding and merging of the index. The layout is in docs/formats/checkpoint.md: magic, version,
+// length, the lists in order, and a checksum. Nothing in a decoded index is trusted before IsSound has
+// checked it.
 #include "zero_workloads/checkpoint/checkpoint_index.h"
 
 #define XXH_INLINE_ALL
@@ -15,10 +18,12 @@
 namespace dynamiccl::zero {
 namespace {
 
-constexpr uint64_t kMagic = 0x5845444e494b4344;  // "DCKINDEX"
+// The letters "DCKINDEX" in little-endian order.
+constexpr uint64_t kMagic = 0x5845444e494b4344;
 constexpr uint32_t kVersion = 1;
-// Nobody's names, shapes or values are longer; keeps a damaged length from being believed.
+// Bytes. No name or value is longer; the limit keeps a damaged length from being believed.
 constexpr size_t kLongestText = 1 << 20;
+// No tensor has more dimensions; see kLongestText.
 constexpr uint32_t kMaxDimensions = 64;
 
 using Bytes = std::span<const std::byte>;
@@ -53,12 +58,13 @@ void PutAll(const std::vector<T>& list, ByteWriter* writer) {
   for (const T& item : list) Put(item, writer);
 }
 
-// The reader is not ok any more.
+// Puts the reader into its failed state by asking for more bytes than there are.
 void Refuse(ByteReader* reader) {
   reader->GetBytes(SIZE_MAX);
 }
 
-// No item of a list is shorter than four bytes: nothing is reserved for a damaged count.
+// The length of a list. No item is shorter than four bytes, so a damaged count is refused before memory is
+// reserved.
 uint32_t Count(ByteReader* reader) {
   const auto count = reader->Get<uint32_t>();
   if (count <= reader->remaining() / 4) return count;
@@ -92,7 +98,8 @@ StoredRange GetRange(ByteReader* reader) {
   return range;
 }
 
-// What the rest of the program computes with must make sense, whoever wrote the file.
+// True if the rest of the program may compute with the range, whoever wrote the file: indices exist, the
+// slice fits the tensor, and the bytes lie inside the file.
 bool IsSound(const StoredRange& range, const CheckpointIndex& index) {
   if (range.tensor >= index.tensors.size() || range.state >= index.states.size() ||
       range.file >= index.files.size()) {
@@ -137,7 +144,8 @@ Status CheckEnvelope(Bytes bytes) {
   return {};
 }
 
-// The files of `part` and their ranges, after those that are there.
+// Appends the files of `part` and their ranges to `whole`. `tensors` maps the part's tensor numbers to those
+// of `whole`.
 void AppendRanges(const CheckpointIndex& part, const std::vector<uint32_t>& tensors, CheckpointIndex* whole) {
   const auto first_file = static_cast<uint32_t>(whole->files.size());
   whole->files.insert(whole->files.end(), part.files.begin(), part.files.end());
@@ -148,7 +156,7 @@ void AppendRanges(const CheckpointIndex& part, const std::vector<uint32_t>& tens
   }
 }
 
-// In order of place: whether `next` lies behind `range`, in the same columns or in later ones.
+// True if `next` lies behind `range`: in the same columns and later, or in later columns.
 bool IsBehind(const StoredRange& range, const StoredRange& next) {
   if (next.slice.stride != range.slice.stride) return false;
   if (next.slice.base == range.slice.base) {
@@ -157,7 +165,8 @@ bool IsBehind(const StoredRange& range, const StoredRange& next) {
   return next.slice.base >= range.slice.base + range.slice.run;
 }
 
-// Ranges of one tensor and state: no element twice, and so many that none is missing.
+// Checks the ranges of one tensor and state: sorted by place none may overlap, and then their number tells
+// whether any element is missing.
 Status CheckCovered(const CheckpointTensor& tensor, std::vector<const StoredRange*> ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const auto* a, const auto* b) {
     return std::tie(a->slice.base, a->begin) < std::tie(b->slice.base, b->begin);
@@ -231,13 +240,14 @@ std::vector<std::byte> EncodeIndex(const CheckpointIndex& index) {
 
 Result<CheckpointIndex> DecodeIndex(std::span<const std::byte> bytes) {
   DYNAMICCL_CHECK_OK(CheckEnvelope(bytes));
+  // Bytes before the body: magic number, version and length.
   constexpr size_t kHead = sizeof(kMagic) + sizeof(kVersion) + sizeof(uint64_t);
   ByteReader reader(bytes.first(bytes.size() - sizeof(uint64_t)));
   reader.GetBytes(kHead);
   CheckpointIndex index;
   for (uint32_t left = Count(&reader); left > 0; --left) {
     const std::string name = reader.GetText(kLongestText);
-    // In the order of their names, each once.
+    // Values must be in the order of their names, each once.
     if (!index.values.empty() && name <= index.values.rbegin()->first) Refuse(&reader);
     index.values[name] = reader.GetText(kLongestText);
   }
@@ -282,7 +292,7 @@ Result<CheckpointIndex> MergeParts(const std::vector<CheckpointIndex>& parts) {
   return whole;
 }
 
-// Every pair of tensor and state has a range at least, so that no more is looked at than there are ranges.
+// Every pair of tensor and state needs at least one range, so the work is bounded by the number of ranges.
 Status CheckComplete(const CheckpointIndex& index) {
   std::map<std::pair<size_t, size_t>, std::vector<const StoredRange*>> ranges;
   for (const StoredRange& range : index.ranges) ranges[{range.tensor, range.state}].push_back(&range);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of a checkpoint (docs/formats/checkpoint.md): which bytes of which file hold which elements of
-// which named tensor, and the values that are there once. A rank's part of it has the same form.
+// which named tensor, and values that exist once. A rank's part of the index has the same form.
 #pragma once
 
 #include <cstddef>
@@ -15,55 +15,71 @@
 
 namespace dynamiccl::zero {
 
-// Bytes that one checksum stands for: small enough that a rank which loads little reads little, and 8 bytes
-// of index for each are nothing.
+// Bytes covered by one checksum. Small enough that a rank which loads little reads little; 8 bytes of index
+// for each block are negligible.
 inline constexpr uint64_t kCheckpointBlockBytes = 256 << 10;
 
+// A named tensor of the model.
 struct CheckpointTensor {
   std::string name;
-  std::vector<int64_t> shape;  // of the whole tensor, whoever holds which part of it
+  // The shape of the whole tensor, however its elements are distributed.
+  std::vector<int64_t> shape;
 
   int64_t Elements() const;
   bool operator==(const CheckpointTensor&) const = default;
 };
 
+// A data file, which one rank wrote (data_file.h).
 struct CheckpointFile {
-  std::string name;  // inside the checkpoint's folder
+  // Relative to the checkpoint's folder; it has no slash.
+  std::string name;
   uint64_t bytes = 0;
-  std::vector<uint64_t> block_hashes;  // XXH3 of each kCheckpointBlockBytes
+  // XXH3 of each kCheckpointBlockBytes of the file; the last block may be shorter.
+  std::vector<uint64_t> block_hashes;
 };
 
-// fp32 elements [begin, end) of a slice of a tensor, one after another.
+// Elements [begin, end) of a slice of a tensor, stored one after another as fp32. `tensor`, `state` and
+// `file` are indices into the lists of CheckpointIndex.
 struct StoredRange {
   uint32_t tensor = 0;
   uint32_t state = 0;
   uint32_t file = 0;
-  uint64_t offset = 0;  // bytes
+  // Bytes from the start of the file.
+  uint64_t offset = 0;
   TensorSlice slice;
   int64_t begin = 0;
   int64_t end = 0;
 };
 
+// A decoded index. DecodeIndex guarantees that numbers and ranges are within bounds; CheckComplete that
+// nothing is missing.
 struct CheckpointIndex {
-  std::map<std::string, std::string> values;  // what is there once: step, settings, loss scale, ...
-  std::vector<std::string> states;            // master, first_moment, ...: each has every tensor
+  // Values that exist once: step, settings, loss scale, ...
+  std::map<std::string, std::string> values;
+  // master, first_moment, ...: every state has every tensor.
+  std::vector<std::string> states;
   std::vector<CheckpointTensor> tensors;
   std::vector<CheckpointFile> files;
   std::vector<StoredRange> ranges;
 
-  // kNotFound, and the name, where the checkpoint has no such value.
+  // Returns kNotFound, with the name, if there is no such value, and kCorrupt if it is not a whole number.
   Result<int64_t> IntegerValue(const std::string& name) const;
-  int64_t StateNumber(const std::string& name) const;   // -1: none
-  int64_t TensorNumber(const std::string& name) const;  // -1: none
+  // Index of the state; -1 if there is none.
+  int64_t StateNumber(const std::string& name) const;
+  // Index of the tensor; -1 if there is none.
+  int64_t TensorNumber(const std::string& name) const;
 };
 
+// The index as bytes, with magic number, version, length and a checksum over all of them.
 std::vector<std::byte> EncodeIndex(const CheckpointIndex& index);
-// What is not an index, of another version, truncated or changed in any byte is kCorrupt with the offset.
+// Returns kCorrupt, with the offset, for bytes that are not an index, of another version, truncated, or
+// changed anywhere.
 Result<CheckpointIndex> DecodeIndex(std::span<const std::byte> bytes);
 
-// One index of all ranks' parts. Parts that disagree about a tensor's shape or a value are an error.
+// One index from all ranks' parts. Parts that disagree about a tensor's shape or about a value are kInternal.
 Result<CheckpointIndex> MergeParts(const std::vector<CheckpointIndex>& parts);
-// Every element of every tensor is there once in every state; else kCorrupt, and which tensor.
+// Returns kCorrupt, with the tensor's name, unless every element of every tensor is stored exactly once in
+// every state.
 Status CheckComplete(const CheckpointIndex& index);
 
 }  // namespace dynamiccl::zero

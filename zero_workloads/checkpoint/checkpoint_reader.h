@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any elements of any tensor of a checkpoint, whoever wrote which part of it.
+// Reads any elements of any tensor of a checkpoint, whichever rank wrote them. A run may therefore resume at
+// another world size, stage or tensor-parallel degree.
 #pragma once
 
 #include <map>
@@ -14,32 +15,37 @@
 
 namespace dynamiccl::zero {
 
-// What is damaged is kCorrupt and names file and offset; what cannot be read is kUnavailable. Keeps one block
-// of each of a few files in memory.
+// An open checkpoint, used by one thread. Damage is kCorrupt and names file and offset; what cannot be read
+// is kUnavailable. It keeps one block of each of a few files in memory.
 class CheckpointReader {
  public:
-  // The checkpoint in this folder: `folder`/index and the files that it names.
+  // Reads and checks `folder`/index. The data files are opened when they are needed.
   static Result<CheckpointReader> Open(const std::string& folder);
   const CheckpointIndex& index() const { return *index_; }
   int64_t step() const { return step_; }
+  // Bytes of all data files together.
   uint64_t Bytes() const;
 
-  // Elements [begin, end) of a slice of the tensor.
+  // Writes elements [begin, end) of a slice of the tensor to `output` as fp32. `tensor` and `state` are
+  // numbers of the index.
   Status Read(int64_t tensor, int64_t state, const TensorSlice& slice, int64_t begin, int64_t end,
               float* output);
-  // Reads every file whole.
+  // Reads every file whole and checks every block.
   Status Verify();
 
  private:
   CheckpointReader(std::string folder, std::unique_ptr<CheckpointIndex> index, int64_t step);
-  // The range that has the element; none in an index that is not complete.
+  // The range that has the element of the whole tensor; null only if the index is not complete.
   const StoredRange* Find(int64_t tensor, int64_t state, int64_t element) const;
+  // The open file, which stays valid until the next call.
   Result<DataFileReader*> File(uint32_t number);
 
   std::string folder_;
-  std::unique_ptr<CheckpointIndex> index_;  // open files point into it
+  // Open files and ranges point into the index, so it has a stable address.
+  std::unique_ptr<CheckpointIndex> index_;
   int64_t step_;
-  std::map<std::pair<int64_t, int64_t>, std::vector<const StoredRange*>> ranges_;  // by tensor and state
+  // Ranges by tensor and state.
+  std::map<std::pair<int64_t, int64_t>, std::vector<const StoredRange*>> ranges_;
   std::map<uint32_t, DataFileReader> open_;
 };
 

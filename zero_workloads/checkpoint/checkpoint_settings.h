@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training run is told of checkpoints.
+// The options of a training run that concern checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,24 @@
 
 namespace dynamiccl::zero {
 
+// As parsed from the command line or the settings file; equal on all ranks.
 struct CheckpointSettings {
-  std::string directory;  // empty: no checkpoints
-  int64_t every = 0;      // steps between saves; 0: only after the last step
-  int64_t keep = 3;       // newest checkpoints that stay
-  bool async = false;     // written by a thread while training goes on
-  std::string resume;     // "latest" or a number of steps; empty: start anew
+  // --checkpoint-dir; empty: no checkpoints.
+  std::string directory;
+  // Optimizer steps between saves; 0: only after the last step.
+  int64_t every = 0;
+  // The number of newest checkpoints that stay.
+  int64_t keep = 3;
+  // A thread writes while training goes on.
+  bool async = false;
+  // "latest" or a number of steps; empty: the run starts anew.
+  std::string resume;
 
-  // What must be equal on all ranks.
+  // The settings that must be equal on all ranks, as text.
   std::string Canonical() const;
 };
 
-// Options that make no sense together, or values that make none.
+// An error for values out of range, and for options that make no sense together.
 Status Validate(const CheckpointSettings& settings);
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Blocks are hashed as they are written and verified as they are read. Short reads and writes and EINTR are
+// retried.
 #include "zero_workloads/checkpoint/data_file.h"
 
 #include <fcntl.h>
@@ -17,7 +19,8 @@
 namespace dynamiccl::zero {
 namespace {
 
-constexpr uint64_t kMagic = 0x3141544144'4b4344;  // "DCKDATA1"
+// The letters "DCKDATA1" in little-endian order; the digit is the version.
+constexpr uint64_t kMagic = 0x3141544144'4b4344;
 
 tl::unexpected<Error> CannotWrite(const std::string& path, int code) {
   return WithHint(MakeError(ErrorKind::kUnavailable, "{}: {}", path, ErrnoText(code)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data file of a checkpoint: a header that says which save it belongs to, then numbers; checksums of its
-// blocks are in the index.
+// A data file of a checkpoint: a header that tells which save it belongs to, followed by fp32 numbers. The
+// checksums of its blocks are in the index.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,27 @@
 
 namespace dynamiccl::zero {
 
-// Which save a data file belongs to, so that a file of another step is told apart from a damaged one.
+// Identifies the save, so that a file of another step is told apart from a damaged one.
 struct DataFileHeader {
   uint64_t step = 0;
   uint32_t rank = 0;
   uint32_t world = 0;
 };
+// The encoded header: a magic number of 8 bytes, step, rank and world, and zeros up to this length.
 inline constexpr uint64_t kDataFileHeaderBytes = 32;
 
-// Errors name the file; what was written stays, for whoever owns the folder to remove.
+// Writes one file in blocks of kCheckpointBlockBytes, on one thread. Errors name the file. What was written
+// stays, for the owner of the folder to remove.
 class DataFileWriter {
  public:
+  // Creates or truncates `folder`/`name` and writes the header.
   static Result<DataFileWriter> Create(const std::string& folder, const std::string& name,
                                        const DataFileHeader& header);
   Status Append(std::span<const std::byte> bytes);
   // Bytes so far: the offset of what is appended next.
   uint64_t bytes() const { return file_.bytes; }
-  // Everything is on the disk when this returns.
+  // Syncs the file to the disk and returns its description for the index. The writer cannot be used
+  // afterwards.
   Result<CheckpointFile> Finish();
 
  private:
@@ -41,17 +45,19 @@ class DataFileWriter {
   std::string path_;
   UniqueFd fd_;
   CheckpointFile file_;
+  // Bytes of the block that is not full yet.
   std::vector<std::byte> block_;
 };
 
-// Reads any bytes of a data file by whole blocks, each checked once in a row of reads from it.
+// Reads any bytes of a data file by whole blocks, on one thread. A block is checked when it is loaded, and
+// reads in a row from one block load it once.
 class DataFileReader {
  public:
-  // kCorrupt where the file is missing, too short or too long, or of another step than `step`; kUnavailable
-  // where it is there and cannot be read. `file` outlives the reader.
+  // Returns kCorrupt if the file is missing, too short, too long, or of another step than `step`, and
+  // kUnavailable if it exists and cannot be read. `file` outlives the reader.
   static Result<DataFileReader> Open(const std::string& folder, const CheckpointFile& file, uint64_t step);
   Status Read(uint64_t offset, std::span<std::byte> output);
-  // Reads everything.
+  // Reads and checks all blocks.
   Status Verify();
 
  private:
@@ -62,14 +68,16 @@ class DataFileReader {
   std::string path_;
   UniqueFd fd_;
   const CheckpointFile* file_;
-  uint64_t loaded_;  // blocks(): none
+  // The block in memory; blocks() means none.
+  uint64_t loaded_;
   std::vector<std::byte> block_;
 };
 
-// What is there and cannot be read: kUnavailable, which no older checkpoint makes up for.
+// The error for something that exists and cannot be read: kUnavailable. Resuming then does not fall back to
+// an older checkpoint.
 tl::unexpected<Error> CannotReadCheckpoint(const std::string& path, const std::string& reason);
 
-// A folder's or file's directory entry is on the disk when this returns.
+// Syncs a folder's entries to the disk: a created or renamed file is there after a crash.
 Status SyncFolder(const std::string& folder);
 
 }  // namespace dynamiccl::zero

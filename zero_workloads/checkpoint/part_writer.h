@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank does of a save: its numbers into one data file, its part of the index beside it; and how the
-// parts become the index.
+// What one rank does in a save: it writes its numbers to one data file and its part of the index beside it.
+// Rank 0 then merges the parts into the index.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace dynamiccl::zero {
 
-// Elements [begin, end) of a slice of a tensor, which lie from `offset` on in each state's numbers.
+// Elements [begin, end) of a slice of a tensor. They start at element `offset` of each state's numbers.
 struct OwnedRange {
   CheckpointTensor tensor;
   TensorSlice slice;
@@ -24,28 +24,33 @@ struct OwnedRange {
   int64_t offset = 0;
 };
 
+// One state's numbers on this rank, in fp32.
 struct OwnedState {
   std::string name;
   std::span<const float> numbers;
 };
 
+// Everything that a rank writes. The numbers belong to the caller and must stay unchanged during WritePart.
 struct PartContent {
   DataFileHeader header;
-  std::map<std::string, std::string> values;  // equal on all ranks
+  // Equal on all ranks.
+  std::map<std::string, std::string> values;
   std::vector<OwnedRange> ranges;
-  std::vector<OwnedState> states;  // equal names on all ranks
+  // The same names in the same order on all ranks.
+  std::vector<OwnedState> states;
 };
 
-// Makes the folder where it is missing. What was written is on the disk when this returns.
+// Creates the folder if it is missing and writes the rank's files. They are on the disk when this returns.
 Status WritePart(const std::string& folder, const PartContent& content);
-// Whether every rank's part is in the folder.
+// Returns true if every rank's part exists in the folder.
 bool AllPartsWritten(const std::string& folder, uint32_t world);
-// Puts the index of all parts into the folder, and removes the parts. kCorrupt where they do not make up
+// Writes the index of all parts to the folder and removes the parts. kCorrupt if together they do not cover
 // every tensor.
 Status WriteIndexOfParts(const std::string& folder, uint32_t world);
-// Writes `index` as the folder's.
+// Checks that `index` is complete and writes it as the folder's index.
 Status WriteIndex(const std::string& folder, const CheckpointIndex& index);
-// Errors name the file: kCorrupt where it is missing or damaged, other kinds where it cannot be read.
+// Returns kCorrupt if the file is missing or damaged, and other kinds if it cannot be read. Errors name the
+// file.
 Result<CheckpointIndex> ReadIndex(const std::string& path);
 
 }  // namespace dynamiccl::zero

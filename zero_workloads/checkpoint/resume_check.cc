@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Comparison of two sets of named values, and the checks of --checkpoint options.
 #include "zero_workloads/checkpoint/resume_check.h"
 
 #include <algorithm>
@@ -15,10 +16,11 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 
-// Another value of one of these is another model or another course through the data. Batch and micro-steps
-// may be exchanged for each other: their product is in data.next_row.
+// Another value of one of these means another model or another course through the data. Batch and micro-steps
+// may be traded for each other: their product is in data.next_row.
 constexpr const char* kMustAgree[] = {"layers", "hidden", "heads", "sequence", "seed"};
 
+// The name=value words of the value "settings".
 Values Words(const Values& values) {
   Values words;
   const auto settings = values.find("settings");
@@ -31,7 +33,7 @@ Values Words(const Values& values) {
   return words;
 }
 
-// Both are there and differ.
+// True if both have the value and the values differ.
 bool Differ(const Values& saved, const Values& own, const std::string& name) {
   const auto before = saved.find(name), now = own.find(name);
   return before != saved.end() && now != own.end() && before->second != now->second;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run may go on from a checkpoint: which settings must agree, and which others have changed.
+// Whether a run may resume from a checkpoint: which settings must agree, and which others have changed.
 #pragma once
 
 #include <map>
@@ -10,14 +10,15 @@
 
 namespace dynamiccl::zero {
 
-// `saved` and `own` are values of an index: "settings" (name=value words), "text.xxh3", "data.next_row". What
-// the checkpoint does not have, as after an import, is not compared. Another model, seed, text or place in
-// the data is kInvalidArgument and names it; the result is the other settings that have changed, in words.
+// Compares the values of an index, `saved`, with those of this run, `own`: "settings" (name=value words),
+// "text.xxh3" and "data.next_row". Values that the checkpoint lacks, as after an import, are not compared.
+// Another model, seed, text or position in the data is kInvalidArgument and names it. The result lists the
+// other settings that have changed, for example "stage 1 -> 3".
 Result<std::vector<std::string>> CheckResumable(const std::map<std::string, std::string>& saved,
                                                 const std::map<std::string, std::string>& own);
 
-// The values that an engine takes over are numbers in their ranges; else kCorrupt, and which is not. One that
-// is not there is no error, but for a loss scale with a part missing.
+// Returns kCorrupt, with the name, if a value that an engine takes over is not a number in its range. A
+// missing value is no error, except for a loss scale that is incomplete.
 Status CheckEngineValues(const std::map<std::string, std::string>& values);
 
 }  // namespace dynamiccl::zero

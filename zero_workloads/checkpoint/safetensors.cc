@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The header is untrusted: every extent, offset and length is checked before use. Tensors pass through memory
+// in pieces.
 #include "zero_workloads/checkpoint/safetensors.h"
 
 #include <fcntl.h>
@@ -24,12 +26,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The format's own limit for a header.
+// Bytes; the limit of the format's own reader.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
-// Elements in memory at a time.
+// Elements in memory at a time: 1 MiB in fp32.
 constexpr int64_t kPiece = 1 << 18;
+// Prefixes of the optimizer's states in an exported file.
 constexpr const char* kMoments[] = {"first_moment.", "second_moment."};
 
+// A type of the format and the conversion of one number to fp32.
 struct NumberType {
   const char* name;
   size_t bytes;
@@ -43,7 +47,7 @@ T Load(const std::byte* bytes) {
   return number;
 }
 
-// IEEE 754 binary16: 5 bits of exponent with bias 15, 10 of fraction.
+// IEEE 754 binary16: 5 bits of exponent with bias 15, 10 bits of fraction.
 float HalfToFloat(const std::byte* bytes) {
   const auto bits = Load<uint16_t>(bytes);
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -56,10 +60,12 @@ float HalfToFloat(const std::byte* bytes) {
   return (bits >> 15) != 0 ? -magnitude : magnitude;
 }
 
+// bf16 is the upper half of an fp32 number.
 float BrainToFloat(const std::byte* bytes) {
   return std::bit_cast<float>(static_cast<uint32_t>(Load<uint16_t>(bytes)) << 16);
 }
 
+// The types that Read converts.
 constexpr NumberType kTypes[] = {
     {"F32", 4, Load<float>},
     {"BF16", 2, BrainToFloat},
@@ -73,20 +79,21 @@ const NumberType* TypeOf(const std::string& name) {
   return found == std::end(kTypes) ? nullptr : found;
 }
 
-// Rounded to the nearest, ties to even; NaN stays one.
+// Rounds to nearest, ties to even. A NaN stays one: the set bit keeps its fraction from becoming zero.
 uint16_t FloatToBrain(float number) {
   const auto bits = std::bit_cast<uint32_t>(number);
   if (std::isnan(number)) return static_cast<uint16_t>(bits >> 16 | 0x40);
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+// A list of non-negative numbers below 2^48; no extent or offset of a real file is larger.
 bool IsExtents(const Json& json) {
   return json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& extent) {
            return extent.is_number_unsigned() && extent.get<uint64_t>() < (uint64_t{1} << 48);
          });
 }
 
-// False: not what the format says an entry is.
+// False if `json` is not an entry as the format defines it, or its length does not fit its shape.
 bool ReadEntry(const std::string& name, const Json& json, SafetensorsEntry* entry) {
   if (!json.is_object() || !json.contains("dtype") || !json["dtype"].is_string() || !json.contains("shape") ||
       !IsExtents(json["shape"]) || !json.contains("data_offsets") || !IsExtents(json["data_offsets"]) ||
@@ -139,7 +146,7 @@ std::vector<Exported> ExportedTensors(const CheckpointIndex& index, bool optimiz
 
 Result<std::string> HeaderOf(const CheckpointReader& checkpoint, const std::vector<Exported>& list,
                              bool bf16) {
-  // "pt" is what readers of the format look for before they take tensors as PyTorch's.
+  // Readers of the format look for "pt" before they treat tensors as PyTorch's.
   Json header = {{"__metadata__", {{"format", "pt"}, {"step", std::to_string(checkpoint.step())}}}};
   uint64_t offset = 0;
   for (const Exported& exported : list) {
@@ -207,7 +214,7 @@ Result<CheckpointIndex> WriteTensors(const SafetensorsFile& file, const std::str
   return index;
 }
 
-// The file's content is on the disk before its name is, and its name when this returns.
+// Syncs the content before the rename and the folder after it: the file is on the disk when this returns.
 Status PutInPlace(const std::string& temporary, const std::string& path) {
   const UniqueFd fd(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid() || ::fsync(fd.get()) != 0) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights in the safetensors format (github.com/huggingface/safetensors), out of a checkpoint and into one.
+// Weights in the safetensors format (github.com/huggingface/safetensors): 8 bytes of header length, a JSON
+// header with type, shape and offsets of each tensor, then the numbers. Exported from and imported into
+// checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +15,29 @@
 
 namespace dynamiccl::zero {
 
+// One tensor of a file, as the header describes it.
 struct SafetensorsEntry {
   std::string name;
-  std::string type;  // "F32", "BF16", ...
+  // "F32", "BF16", ... as in the header.
+  std::string type;
   std::vector<int64_t> shape;
-  uint64_t begin = 0, end = 0;  // bytes after the header
+  // Bytes, counted from the end of the header.
+  uint64_t begin = 0, end = 0;
 
   int64_t Elements() const;
 };
 
+// An open file, readable by one thread at a time.
 class SafetensorsFile {
  public:
-  // Checks the header against the format and the file's length; kCorrupt names what is wrong.
+  // Checks the header against the format and the file's length. kNotFound: the file cannot be opened;
+  // kCorrupt names what is wrong.
   static Result<SafetensorsFile> Open(const std::string& path);
   const std::vector<SafetensorsEntry>& entries() const { return entries_; }
-  // Every tensor that an import takes is of a type that Read knows.
+  // Returns kUnsupported if a tensor that an import takes has a type that Read does not know.
   Status CheckTypes() const;
-  // `output.size()` elements from `first` on, as fp32. Types are F64, F32, F16 and BF16.
+  // Reads output.size() elements from element `first` on and converts them to fp32. Known types are F64, F32,
+  // F16 and BF16.
   Status Read(const SafetensorsEntry& entry, int64_t first, std::span<float> output) const;
 
  private:
@@ -39,22 +47,26 @@ class SafetensorsFile {
 
   std::string path_;
   UniqueFd fd_;
+  // Where the numbers start, in bytes from the start of the file.
   uint64_t data_offset_ = 0;
   std::vector<SafetensorsEntry> entries_;
 };
 
+// The user's choices for an export.
 struct ExportSettings {
-  bool bf16 = false;             // else fp32
-  bool optimizer_state = false;  // also the moments, as "first_moment.NAME" and "second_moment.NAME"
+  // Numbers as bf16, rounded to nearest even; otherwise fp32.
+  bool bf16 = false;
+  // Also the moments, as "first_moment.NAME" and "second_moment.NAME".
+  bool optimizer_state = false;
 };
 
-// Tensors in the order of their names, one piece in memory at a time: the same bytes for the same model,
-// whoever wrote which part of the checkpoint. The file appears whole or not at all.
+// Writes the checkpoint's tensors in the order of their names, with one piece in memory at a time. The same
+// model gives the same bytes, whichever ranks wrote the checkpoint. The file appears whole or not at all.
 Status ExportSafetensors(CheckpointReader* checkpoint, const std::string& path,
                          const ExportSettings& settings);
 
-// Makes the checkpoint of step 0 in the folder, with fp32 weights and nothing else. Moments in the file are
-// left out. Returns how many tensors it has.
+// Makes the checkpoint of step 0 in the folder, with fp32 weights only; moments in the file are left out. A
+// folder that has checkpoints is an error. Returns the number of tensors.
 Result<size_t> ImportSafetensors(const SafetensorsFile& file, const std::string& name,
                                  CheckpointFolder* folder);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elements of a slice of a tensor lie in the whole tensor, both in row-major order.
+// Where the elements of a slice of a tensor lie in the whole tensor; both count in row-major order.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,25 @@
 
 namespace dynamiccl::zero {
 
-// Elements. A slice along one dimension is `run` contiguous elements in each `stride`, from `base` on; the
-// whole tensor is one run.
+// A slice along one dimension is `run` contiguous elements in each `stride`, starting at `base`. The whole
+// tensor is one run. All numbers are elements.
+//
+// Example: columns 4 to 7 of a [3, 8] matrix are run 4, stride 8, base 4; local element 5 is global element
+// 13.
 struct TensorSlice {
   int64_t run = 1;
   int64_t stride = 1;
   int64_t base = 0;
 
+  // The place in the whole tensor of element `local` of the slice.
   int64_t GlobalIndex(int64_t local) const { return local / run * stride + base + local % run; }
-  // None: the element is not in the slice.
+  // The place in the slice of element `global` of the whole tensor; empty if the slice does not have it.
   std::optional<int64_t> LocalIndex(int64_t global) const {
     const int64_t column = global % stride - base;
     if (column < 0 || column >= run) return std::nullopt;
     return global / stride * run + column;
   }
-  // How many elements from `local` to at most `end` lie one after another in the whole tensor.
+  // How many elements from `local` on, at most up to `end`, are contiguous in the whole tensor.
   int64_t Contiguous(int64_t local, int64_t end) const {
     const int64_t run_end = (local / run + 1) * run;
     return (end < run_end ? end : run_end) - local;

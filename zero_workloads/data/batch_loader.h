@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bytes of the text are in a batch, and which rows of it this rank computes.
+// Selects the bytes of the text that make up a batch, and the rows of it that this rank computes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,28 +9,36 @@
 
 namespace dynamiccl::zero {
 
-// int64 [rows, sequence]: targets are the bytes that follow the tokens.
+// int64 [rows, sequence] on the loader's device. Each target is the byte that follows its token in the text.
 struct Batch {
   at::Tensor tokens;
   at::Tensor targets;
 };
 
+// The shape of a training batch, and this rank's place among those that share it.
 struct BatchShape {
-  int64_t global_batch = 8;  // rows over all ranks
+  // Rows over all ranks.
+  int64_t global_batch = 8;
   int64_t sequence = 128;
   int rank = 0;
-  int world = 1;  // divides global_batch
+  // Ranks that share a batch; divides global_batch.
+  int world = 1;
 };
 
-// Row `i` of batch `n` starts at a position drawn from the seed and the row's number n x global_batch + i
-// alone: a batch is the same at any world size, two batches in a row are one of twice the size, and a run
-// continued at batch n sees what the uninterrupted run saw. The text outlives the
-// loader.
+// Draws training samples. Row i of batch n starts at a position that depends only on the seed and on the
+// row's number n * global_batch + i. A batch is therefore the same at any world size, two consecutive batches
+// equal one of twice the size, and a run that resumes at batch n sees what the uninterrupted run would have
+// seen.
+//
+// The training loop of each rank owns a loader. It has no state between calls, and the text must outlive it.
+// The text must be longer than a sequence.
 class BatchLoader {
  public:
   BatchLoader(std::span<const uint8_t> text, const BatchShape& shape, uint64_t seed, at::Device device);
+  // This rank's rows of batch `number`, which counts from 0.
   Batch TrainingBatch(int64_t number) const;
-  // This rank's part of the batch of `global_rows` rows, divisible by the world, from row `first` on.
+  // This rank's part of the `global_rows` rows from row `first` on; `global_rows` must be a multiple of the
+  // world size.
   Batch Samples(int64_t first, int64_t global_rows) const;
 
  private:
@@ -40,8 +48,8 @@ class BatchLoader {
   at::Device device_;
 };
 
-// `rows` windows of `sequence` targets each, without overlap, from window `first` on; the text's end cuts
-// what lies past it. Targets past the end are -100, which cross entropy ignores.
+// `rows` windows of `sequence` tokens, without overlap, from window `first` on, as evaluation reads a text.
+// Beyond the end of the text tokens are 0 and targets -100, which cross entropy ignores.
 Batch ConsecutiveBatch(std::span<const uint8_t> text, int64_t sequence, int64_t first, int64_t rows,
                        at::Device device);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Concatenates the training files in the order of the arguments and, within a folder, of their names.
 #include "zero_workloads/data/text_dataset.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace dynamiccl::zero {
 namespace fs = std::filesystem;
 namespace {
 
-// Share of the text that is held out where no file is named: 5 %, the last part.
+// Where no file is named, the last 1/20 of the text (5 %) is held out.
 constexpr size_t kHeldOutDivisor = 20;
 
 Result<std::vector<uint8_t>> ReadBytes(const fs::path& path) {
@@ -29,7 +30,7 @@ Result<std::vector<uint8_t>> ReadBytes(const fs::path& path) {
   return bytes;
 }
 
-// The files of one --data argument; the held-out file is never among them.
+// The files of one --data argument: itself, or the *.txt files of a folder without the held-out file.
 Result<std::vector<fs::path>> ExpandPath(const std::string& path, const std::string& held_out) {
   std::error_code failure;
   if (!fs::is_directory(path, failure)) return std::vector<fs::path>{path};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as bytes: which files are trained on, and which part is held out.
+// Text as bytes: which files are trained on, and which part is held out for evaluation.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,25 @@
 
 namespace dynamiccl::zero {
 
+// Where the text comes from (--data and --held-out).
 struct TextSource {
-  std::vector<std::string>
-      paths;             // files, or folders of which all *.txt files are taken in the order of their names
-  std::string held_out;  // file of the held-out text; empty: the last 5 % of the text
+  // Files, or folders of which all *.txt files are taken in the order of their names.
+  std::vector<std::string> paths;
+  // The file of the held-out text; empty: the last 5 % of the text.
+  std::string held_out;
 };
 
+// The bytes in memory, whole on every rank.
 struct TextDataset {
   std::vector<uint8_t> train;
   std::vector<uint8_t> held_out;
 };
 
-// A missing, unreadable or empty file is an error that names it. The held-out file is left out of a folder's
-// files.
+// Reads all files into memory. A missing, unreadable or empty file is an error that names it. The held-out
+// file is left out when a folder contains it.
 Result<TextDataset> LoadText(const TextSource& source);
 
-// Entropy in bits a byte of the text's byte frequencies: what a model reaches that knows nothing but those.
+// Entropy of the text's byte frequencies, in bits a byte: the loss of a model that knows nothing but these.
 double UnigramEntropy(const std::vector<uint8_t>& text);
 
 }  // namespace dynamiccl::zero

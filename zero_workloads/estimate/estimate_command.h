@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-zero estimate`: its options, and the tables and JSON that it prints.
+// `dynamiccl-zero estimate`: prints the memory that a training run would need, as tables or JSON.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,15 +10,19 @@
 
 namespace dynamiccl::zero {
 
+// The command's options and their execution. main() owns it: Register() first, then Run() after parsing.
 class EstimateCommand {
  public:
   void Register(CLI::App& app);
-  // What is to be printed on standard output.
+  // Returns what is to be printed on standard output, or the first error with a hint.
   Result<std::string> Run();
 
  private:
+  // An error if options contradict each other or lack the model's shape.
   Status CheckWhatGoesTogether() const;
   bool Given(const char* option) const { return app_->count(option) > 0; }
+  // Turns the options into `settings_`: shape, preset, configuration of the paper. Explicit options win over
+  // a preset.
   Status TakeShape();
   Status TakePreset();
   Status TakeConfig();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Puts the formulas of model_states.h and residual_memory.h together for the four stages.
 #include "zero_workloads/estimate/memory_estimate.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// In the order of the enumerators.
 constexpr std::string_view kCheckpointNames[] = {"none", "full", "partitioned", "partitioned_cpu"};
 
 StateBytes BytesOf(const EstimateSettings& settings) {
@@ -19,7 +21,8 @@ double BuffersOf(const EstimateSettings& settings, double parameters) {
   return 2 * std::min(settings.bucket_bytes, parameters * BytesOf(settings).gradient);
 }
 
-// The root (embeddings, last norm, head), the block that computes and the one that is fetched.
+// Bytes of the units that stage 3 holds at once: the root (embeddings, last norm, head), the block that
+// computes and the one that is being gathered.
 double GatheredOf(const EstimateSettings& settings) {
   if (!settings.shape) return 0;
   TransformerShape root = *settings.shape;
@@ -81,6 +84,7 @@ Result<double> ParseParameters(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   const std::string unit(end);
+  // Units of a number of parameters.
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"", 1}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
   for (const auto& [name, worth] : kUnits) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training run would take of each rank's memory, by ZeRO stage, before anything is started.
+// Estimates what a training run takes of each rank's memory, by ZeRO stage, before anything is started: model
+// states (model_states.h), buffers, gathered parameters and activations (residual_memory.h).
 #pragma once
 
 #include <array>
@@ -14,41 +15,58 @@
 
 namespace dynamiccl::zero {
 
+// The run in question; Validate checks it.
 struct EstimateSettings {
-  double parameters = 0;                  // 0: of the shape
-  std::optional<TransformerShape> shape;  // without it nothing is known of activations and units
+  // The number of parameters; 0: that of the shape.
+  double parameters = 0;
+  // Without a shape nothing is known of activations and units.
+  std::optional<TransformerShape> shape;
+  // "fp32", "bf16" or "fp16"; the latter two with fp32 master weights.
   std::string dtype = "bf16";
-  int64_t ranks = 8;  // data-parallel
+  // Data-parallel ranks.
+  int64_t ranks = 8;
   int64_t tensor_parallel = 1;
-  int64_t batch = 1;  // sequences of a rank
+  // Sequences of a rank.
+  int64_t batch = 1;
   Checkpoints checkpoints = Checkpoints::kEveryBlock;
-  double activations_of_block = kActivationsOfBlock;  // in inputs of the block
-  double bucket_bytes = 4 << 20;                      // 0: one fused fp32 buffer for all gradients
-  double device_bytes = 0;                            // 0: not asked
+  // Numbers that a block keeps for its backward pass, in numbers of its input.
+  double activations_of_block = kActivationsOfBlock;
+  // Bytes of a gradient bucket; 0: one fused fp32 buffer for all gradients.
+  double bucket_bytes = 4 << 20;
+  // Memory of a device, to report which stages fit; 0: not asked.
+  double device_bytes = 0;
 };
 
-// Bytes.
+// Bytes on one rank at one stage.
 struct StageEstimate {
   ModelStates states;
-  double buffers = 0;   // two buckets: one fills while the other is summed
-  double gathered = 0;  // stage 3: units whose parameters are there at once
+  // Two buckets: one fills while the other is summed.
+  double buffers = 0;
+  // Stage 3: units whose parameters are in memory at once.
+  double gathered = 0;
   double activations = 0;
-  double on_host = 0;  // checkpoints that were moved there
-  double sent = 0;     // by data parallelism in a step of one micro-step; not memory
+  // Checkpoints that were moved to host memory; not in total().
+  double on_host = 0;
+  // Sent by data parallelism in a step of one micro-step. It is traffic, not memory.
+  double sent = 0;
 
   double total() const { return states.total() + buffers + gathered + activations; }
 };
 
-// What makes no sense, with the option that says it.
+// An error, with the option, for settings that make no sense.
 Status Validate(const EstimateSettings& settings);
 
+// The number of parameters of the whole model.
 double ParametersOf(const EstimateSettings& settings);
+// One estimate for each of the stages 0 to 3. The settings must be valid.
 std::array<StageEstimate, 4> EstimateOf(const EstimateSettings& settings);
 
-// "7.5B", "128M", "1T", or a number: parameters.
+// A number of parameters: "7.5B", "128M", "1T", or a plain number. K, M, B and T are powers of 1000.
 Result<double> ParseParameters(const std::string& text);
-// "none", "full", "partitioned", "partitioned_cpu": as --activation-checkpoints of training.
+// From "none", "full", "partitioned" or "partitioned_cpu", as in --activation-checkpoints; empty for other
+// names.
 std::optional<Checkpoints> ParseCheckpoints(std::string_view name);
+// The name that ParseCheckpoints accepts.
 std::string_view Name(Checkpoints checkpoints);
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The paper's models come from PaperRuns(); GPT-2's are listed here.
 #include "zero_workloads/estimate/model_preset.h"
 
 #include <algorithm>

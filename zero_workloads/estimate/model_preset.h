@@ -10,22 +10,27 @@
 
 namespace dynamiccl::zero {
 
+// A model and the way in which it was run.
 struct ModelPreset {
-  std::string name;  // "100B", "gpt2-xl"
+  // For example "100B" or "gpt2-xl".
+  std::string name;
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t heads = 0;
-  int64_t batch = 1;  // sequences of a data-parallel rank
+  // Sequences of a data-parallel rank.
+  int64_t batch = 1;
   int tensor_parallel = 1;
-  int64_t ranks = 0;        // data-parallel; 0: the model is known without any
-  int64_t sequence = 1024;  // the paper's and GPT-2's
+  // Data-parallel ranks; 0: the model has no run of its own.
+  int64_t ranks = 0;
+  // Tokens; the paper and GPT-2 use the same length.
+  int64_t sequence = 1024;
 };
 
-// Where the paper ran a model in several ways, its first.
+// All presets. Where the paper ran a model in several ways, the preset is the first of them.
 const std::vector<ModelPreset>& ModelPresets();
-// An unknown name is an error with all names.
+// An unknown name is an error that lists all names.
 Result<ModelPreset> FindModelPreset(const std::string& name);
-// "1.5B, 8B, ..., gpt2, ...".
+// All names for messages: "1.5B, 8B, ..., gpt2, ...".
 std::string ModelPresetNames();
 
 }  // namespace dynamiccl::zero

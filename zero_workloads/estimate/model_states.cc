@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each state is divided by the number of ranks from the stage on that partitions it.
 #include "zero_workloads/estimate/model_states.h"
 
 namespace dynamiccl::zero {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The printed figures, table by table, with the formula that each of them follows from.
 #include "zero_workloads/estimate/paper_figures.h"
 
 #include <fmt/format.h>
@@ -10,7 +11,9 @@
 namespace dynamiccl::zero {
 namespace {
 
+// 10^9: the paper's GB in bytes and its B in parameters.
 constexpr double kBillion = 1e9;
+// The paper's names of the stages, from 0 to 3.
 constexpr const char* kStageNames[] = {"no partition", "P_os", "P_os+g", "P_os+g+p"};
 
 std::string Size(double parameters) {
@@ -23,10 +26,13 @@ double StatesInGb(double parameters, const StateBytes& bytes, int stage, int64_t
 }
 
 void AddTable1(std::vector<PaperFigure>& figures) {
+  // A row of Table 1: a data-parallel degree and the printed GB.
   struct Row {
     int ranks;
-    double printed[3][3];  // model, stage
+    // [model][stage - 1].
+    double printed[3][3];
   };
+  // Parameters of the three models of the table.
   constexpr double kModels[] = {7.5 * kBillion, 128 * kBillion, 1000 * kBillion};
   constexpr Row kRows[] = {{1, {{120, 120, 120}, {2048, 2048, 2048}, {16000, 16000, 16000}}},
                            {4, {{52.5, 41.3, 30}, {896, 704, 512}, {7000, 5500, 4000}}},
@@ -47,22 +53,26 @@ void AddTable1(std::vector<PaperFigure>& figures) {
   }
 }
 
-// Devices of 32 GB, 64 data-parallel ranks in each row.
+// The largest models on devices of 32 GB, with 64 data-parallel ranks in each row.
 void AddTable2(std::vector<PaperFigure>& figures) {
+  // A row of Table 2: a tensor-parallel degree and the printed billions of parameters.
   struct Row {
     int tensor_parallel;
-    double printed[4];  // stage
+    // [stage].
+    double printed[4];
   };
   constexpr Row kRows[] = {{1, {2, 7.6, 14.4, 128}},
                            {2, {4, 15.2, 28.8, 256}},
                            {4, {8, 30.4, 57.6, 500}},
                            {8, {16, 60.8, 115.2, 1000}},
                            {16, {32, 121.6, 230.4, 2000}}};
+  // Bytes of a device.
   constexpr double kDevice = 32 * kBillion;
   for (const Row& row : kRows) {
     for (int stage = 0; stage <= 3; ++stage) {
       const double one = MostParameters(kDevice, kMixedPrecisionAdam, stage, 64) / kBillion;
-      // The paper cut the figure of one rank off and multiplied that.
+      // The paper truncated the figure of one rank and multiplied that, so the error grows with the
+      // tensor-parallel degree.
       const double digit = 0.1 * row.tensor_parallel;
       const bool trillions = row.printed[stage] >= 500;
       figures.push_back(
@@ -75,6 +85,7 @@ void AddTable2(std::vector<PaperFigure>& figures) {
 }
 
 void AddFigure1(std::vector<PaperFigure>& figures) {
+  // Printed GB, from stage 0 to 3.
   constexpr double kPrinted[] = {120, 31.4, 16.6, 1.9};
   for (int stage = 0; stage <= 3; ++stage) {
     figures.push_back({"Figure 1", fmt::format("7.5B, 64 ranks, {}", kStageNames[stage]),
@@ -83,8 +94,9 @@ void AddFigure1(std::vector<PaperFigure>& figures) {
   }
 }
 
-// The 7B model in fp32 with Adam on 8 ranks that introductions to ZeRO and FSDP calculate.
+// The example that introductions to ZeRO and FSDP calculate: 7B parameters in fp32 with Adam on 8 ranks.
 void AddFp32Example(std::vector<PaperFigure>& figures) {
+  // GB as these introductions print them, from stage 0 to 3.
   constexpr double kPrinted[] = {112, 63, 38.5, 14};
   for (int stage = 0; stage <= 3; ++stage) {
     figures.push_back({"fp32 example", fmt::format("7B, 8 ranks, {}", kStageNames[stage]),
@@ -92,6 +104,7 @@ void AddFp32Example(std::vector<PaperFigure>& figures) {
   }
 }
 
+// The shapes of the paper's 1.5B and 100B models.
 constexpr TransformerShape kGpt2{.layers = 48, .hidden = 1600};
 constexpr TransformerShape k100B{.layers = 125, .hidden = 8192};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paper's own memory figures (model_states.h) beside what the formulas give: its Tables 1 and 2, Figure
-// 1, and what its text and one well-known walk-through say in passing.
+// The ZeRO paper's own memory figures (model_states.h) beside the results of the formulas: its Tables 1 and
+// 2, Figure 1, figures from its text, and one well-known example for fp32. They show that the formulas here
+// are the paper's.
 #pragma once
 
 #include <string>
@@ -10,46 +11,59 @@
 
 namespace dynamiccl::zero {
 
+// One figure of the paper and its estimate.
 struct PaperFigure {
-  std::string source;  // "Table 1", "section 6.1"
-  std::string what;    // "7.5B, 64 ranks, P_os"
+  // "Table 1", "section 6.1".
+  std::string source;
+  // "7.5B, 64 ranks, P_os".
+  std::string what;
   double estimate = 0;
   double printed = 0;
-  double last_digit = 1;  // worth of one in the printed figure's last digit; printed figures may be cut off
-  std::string unit;       // "GB" is 10^9 bytes, "B" 10^9 parameters
-  std::string remark;     // where the figure does not follow from the formula
+  // The worth of 1 in the printed figure's last digit. Printed figures may be truncated instead of rounded.
+  double last_digit = 1;
+  // "GB" is 10^9 bytes, "B" 10^9 parameters.
+  std::string unit;
+  // Why the figure does not follow from the formula; empty if it does.
+  std::string remark;
 
+  // The estimate and the printed figure differ by at most one unit of the last digit.
   bool agrees() const;
 };
 
-// In the paper's order.
+// All figures, in the paper's order.
 std::vector<PaperFigure> PaperFigures();
 
-// A row of the paper's Tables 5 to 10: what was run for its Figures 2 to 7.
+// A row of the paper's Tables 5 to 10: one run behind its Figures 2 to 7.
 struct PaperRun {
   int figure = 0;
-  std::string model;  // "60B"
-  bool zero = true;   // false: the paper's baseline, Megatron-LM
+  // For example "60B".
+  std::string model;
+  // False: the paper's baseline, Megatron-LM.
+  bool zero = true;
   int gpus = 0;
   int tensor_parallel = 1;
   int layers = 0;
   int hidden = 0;
   int heads = 0;
-  int batch = 0;  // sequences of one data-parallel rank
+  // Sequences of one data-parallel rank.
+  int batch = 0;
   int total_batch = 0;
 
   TransformerShape shape() const { return {.layers = layers, .hidden = hidden}; }
   int data_parallel() const { return gpus / tensor_parallel; }
 };
+// All rows, in the order of the tables.
 const std::vector<PaperRun>& PaperRuns();
 
-// A configuration of the paper's Table 3. All have buffers of constant size (C_B) and memory in contiguous
-// pools (M_D).
+// A configuration of the paper's Table 3. All have buffers of constant size (C_B) and contiguous pools (M_D).
 struct PaperConfig {
-  const char* name;  // "C1"
-  int stage;         // of ZeRO-DP
+  // "C1" to "C5".
+  const char* name;
+  // The stage of ZeRO-DP.
+  int stage;
   Checkpoints checkpoints;
 };
+// C1 to C5.
 const std::vector<PaperConfig>& PaperConfigs();
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The formulas of sections 3.2 and 6 of the ZeRO paper.
 #include "zero_workloads/estimate/residual_memory.h"
 
 #include <cmath>
@@ -6,7 +7,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Elements of what a block reads.
+// Elements of a block's input.
 double BlockInput(const TransformerShape& shape, int64_t batch) {
   return static_cast<double>(shape.hidden) * static_cast<double>(batch) * static_cast<double>(shape.sequence);
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The prediction: rows times the bytes that one row of the latest step took, compared with the usable free
+// memory.
 #include "zero_workloads/memory/auto_batch.h"
 
 #include <algorithm>
@@ -6,7 +8,8 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Of the free memory: allocators round up and leave holes.
+// Share of the free memory that a step is planned to fill. The rest covers what allocators lose by rounding
+// sizes up and by holes between blocks.
 constexpr double kUsable = 0.9;
 
 }  // namespace

@@ -1,37 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many sequences a rank computes at once so that it uses the memory that is free and no more.
-// Book-keeping alone: who calls it measures, and agrees with the other ranks.
+// Chooses how many sequences a rank computes at once, so that a step uses the memory that is free and no
+// more. The class only does arithmetic: its caller, StepBatch, measures memory and agrees on the result
+// with the other ranks.
 #pragma once
 
 #include <cstdint>
 
 namespace dynamiccl::zero {
 
-// Bytes of one rank, between two steps.
+// The memory of one rank between two steps, in bytes.
 struct MemoryState {
-  int64_t cap = 0;    // what this rank may take
-  int64_t taken = 0;  // of the cap, by others
-  int64_t held = 0;   // by tensors that stay
+  // The most that the tensors of this rank may take (--memory-cap).
+  int64_t cap = 0;
+  // The part of the cap that other users of the device occupy (--memory-taken).
+  int64_t taken = 0;
+  // Tensors that stay between steps: parameters, optimizer states, buffers.
+  int64_t held = 0;
 
-  // What a step may add.
+  // The bytes that a step may add; never negative.
   int64_t Free() const { return cap > taken + held ? cap - taken - held : 0; }
 };
 
+// Predicts the memory of a step from the latest measured step, in proportion to its rows. StepBatch owns
+// one on each rank and calls it from the training thread. It has no failure: in doubt it answers 1 row, and
+// whether that row fits is the allocator's to say.
+//
+// Example: a step of 4 rows added 8 MiB, so a row costs 2 MiB. With 20 MiB free, 18 are usable, and Rows()
+// answers 8.
 class AutoBatch {
  public:
-  // `most`: rows of a rank, at least 1.
+  // `most` is the largest number of rows that Rows() may answer; at least 1.
   explicit AutoBatch(int64_t most) : most_(most) {}
 
-  // A step of so many rows of this rank's took so many bytes at its peak beyond what was held before it.
+  // Records a measured step: `rows` rows of this rank raised its memory by `bytes` at the peak, compared
+  // with what it held before the step. Only the latest step counts.
   void Learn(int64_t rows, int64_t bytes);
-  // Powers of two, so that small changes of memory change nothing. 1 before anything was learned and where
-  // not even 1 fits; at most twice what was learned, since the next may take more than in proportion.
+  // The rows of this rank's next step, always a power of two, so that small changes of memory do not change
+  // the batch. The answer is 1 before anything was learned and where not even 1 fits. It is at most twice
+  // the learned rows, since a larger batch may take more than its proportional share.
   int64_t Rows(const MemoryState& state) const;
 
  private:
   int64_t most_;
+  // Rows of the latest step; 0 before the first.
   int64_t learned_rows_ = 0;
-  double bytes_of_row_ = 0.0;  // the latest step's
+  // Bytes that one row of the latest step added at its peak.
+  double bytes_of_row_ = 0.0;
 };
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Best fit with splitting and coalescing, as in LibTorch's CUDACachingAllocator (c10/cuda, version 2.13).
+// Names of constants and functions follow that file where they mean the same, to make the comparison easy.
 #include "zero_workloads/memory/caching_arena.h"
 
 #include <algorithm>
@@ -9,21 +11,31 @@
 namespace dynamiccl::zero {
 namespace {
 
-// CUDACachingAllocator's, by its names.
+// Bytes, with the values of c10/cuda/CUDACachingAllocator. Every size is rounded up to a multiple of this
+// one.
 constexpr int64_t kMinBlockSize = 512;
-constexpr int64_t kSmallSize = int64_t{1} << 20;       // larger ones come from the large pool
-constexpr int64_t kSmallBuffer = int64_t{2} << 20;     // segments of the small pool
-constexpr int64_t kMinLargeAlloc = int64_t{10} << 20;  // from here on a segment of its own
-constexpr int64_t kLargeBuffer = int64_t{20} << 20;    // segments of the large pool below that
+// Requests up to this size come from the small pool, larger ones from the large pool.
+constexpr int64_t kSmallSize = int64_t{1} << 20;
+// Size of every segment of the small pool.
+constexpr int64_t kSmallBuffer = int64_t{2} << 20;
+// Requests from this size on get a segment of their own.
+constexpr int64_t kMinLargeAlloc = int64_t{10} << 20;
+// Size of a segment of the large pool for a request below kMinLargeAlloc.
+constexpr int64_t kLargeBuffer = int64_t{20} << 20;
+// A segment of its own is rounded up to a multiple of this size.
 constexpr int64_t kRoundLarge = int64_t{2} << 20;
 
-// Addresses are not what a device runs out of.
+// Addresses for each byte of memory. A device runs out of memory long before it runs out of virtual
+// addresses; with this many, holes between segments never refuse a segment that the memory has room for.
 constexpr int64_t kAddressesPerByte = 16;
 
+// `multiple` need not be a power of two.
 int64_t RoundUp(int64_t bytes, int64_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
+// The size of the segment that a request of `bytes` makes the allocator ask for (get_allocation_size in
+// LibTorch).
 int64_t SegmentBytes(int64_t bytes) {
   if (bytes <= kSmallSize) return kSmallBuffer;
   return bytes < kMinLargeAlloc ? kLargeBuffer : RoundUp(bytes, kRoundLarge);
@@ -45,6 +57,8 @@ std::optional<int64_t> CachingArena::Allocate(int64_t bytes) {
   const auto block = blocks_.find(fit->second);
   pool.erase(fit);
   block->second.taken = true;
+  // LibTorch's should_split: a small block is split for any remainder, a large one only if more than 1 MiB
+  // remains.
   const int64_t rest = block->second.bytes - wanted;
   if (small ? rest >= kMinBlockSize : rest > kSmallSize) Split(block, wanted);
   taken_ += block->second.bytes;
@@ -117,7 +131,8 @@ void CachingArena::Free(int64_t offset) {
 }
 
 ArenaUse CachingArena::Use() const {
-  // What is not in a segment could become one; segments that are free would be released first.
+  // Memory outside segments could become one new segment. Wholly free segments would be released for it
+  // first.
   int64_t whole = total_ - reserved_, longest = 0;
   for (const auto& [offset, bytes] : segments_) {
     const Block& block = blocks_.at(offset);

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// LibTorch's CUDA caching allocator on memory of a given size (its defaults,
-// c10/cuda/CUDACachingAllocator.cpp of 2.13): blocks are cut best fit from segments, freed blocks join their
-// neighbours in the segment and stay cached, and a segment goes back to the device only when all of it is
-// free and the memory is out. A device's segments have no place: they fit as long as their sum does.
+// Models LibTorch's CUDA caching allocator on memory of a given size, with that allocator's default
+// settings (c10/cuda/CUDACachingAllocator.cpp of 2.13). A CPU run under --memory-cap thereby fragments its
+// memory as a run on a GPU would.
+//
+// The algorithm: the device hands out segments, and blocks are cut from segments. An allocation takes the
+// smallest cached block that fits (best fit) and splits off the rest. A freed block merges with free
+// neighbours in its segment and stays cached. A segment goes back to the device only when all of it is free
+// and the memory is exhausted.
+//
+// Segments have no position on a device, since its virtual addresses are plentiful: a segment fits as long
+// as the sum of all segments stays below the total.
 #pragma once
 
 #include <map>
@@ -13,8 +20,12 @@
 
 namespace dynamiccl::zero {
 
+// The book-keeping of blocks and segments; it touches no memory. Its owner serialises all calls
+// (memory_cap.cc does so with a mutex). Every offset that it returns is below AddressBytes(), which is
+// larger than the total.
 class CachingArena final : public MemoryArena {
  public:
+  // `bytes` is the memory of the modelled device.
   explicit CachingArena(int64_t bytes);
 
   std::optional<int64_t> Allocate(int64_t bytes) override;
@@ -23,25 +34,40 @@ class CachingArena final : public MemoryArena {
   int64_t AddressBytes() const override { return addresses_.AddressBytes(); }
 
  private:
+  // A piece of a segment, either handed out or cached.
   struct Block {
     int64_t bytes = 0;
-    int64_t segment = 0;  // offset of the segment's first block
-    bool small = false;   // which pool it is of
+    // Offset of the first block of its segment.
+    int64_t segment = 0;
+    // The block belongs to the pool of small blocks (at most 1 MiB), else to that of large ones.
+    bool small = false;
     bool taken = false;
   };
-  using Blocks = std::map<int64_t, Block>;  // by offset; a segment's lie one after another
+  // Blocks by offset. Those of one segment are adjacent in the map and cover the segment without gaps.
+  using Blocks = std::map<int64_t, Block>;
 
+  // The set of cached blocks to which a block of this kind belongs when it is free.
   std::set<std::pair<int64_t, int64_t>>& Pool(const Block& block) { return free_[block.small ? 0 : 1]; }
+  // Requests a segment from the device, after ReleaseFreeSegments() if it does not fit. False: it still
+  // does not.
   bool AddSegment(int64_t bytes, bool small);
+  // Returns every segment that is wholly free to the device.
   void ReleaseFreeSegments();
+  // Shortens `block` to `bytes` and caches the rest as a block of its own.
   void Split(Blocks::iterator block, int64_t bytes);
+  // Merges `block` with its free successor in the same segment, if there is one. `block` is in no pool
+  // here.
   void JoinWithNext(Blocks::iterator block);
 
+  // `reserved_` is the sum of all segments, `taken_` that of all blocks in use; both are at most `total_`.
   int64_t total_, reserved_ = 0, taken_ = 0, peak_taken_ = 0, allocations_ = 0;
+  // Places of the segments in an address range larger than the memory.
   FirstFitArena addresses_;
   Blocks blocks_;
-  std::set<std::pair<int64_t, int64_t>> free_[2];  // small and large blocks: bytes, offset
-  std::map<int64_t, int64_t> segments_;            // offset to bytes
+  // Cached blocks as (bytes, offset), so that lower_bound finds the best fit: small ones, then large ones.
+  std::set<std::pair<int64_t, int64_t>> free_[2];
+  // From a segment's offset to its bytes.
+  std::map<int64_t, int64_t> segments_;
 };
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A c10::Allocator that wraps another one. It hands out the other's blocks, so both see the same addresses.
 #include "zero_workloads/memory/counting_allocator.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -8,9 +9,12 @@
 namespace dynamiccl::zero {
 namespace {
 
+// Passes every request on and books it. c10::Allocator demands thread safety; the ledger has a mutex, and
+// the allocator below is thread-safe already.
 class CountingAllocator final : public c10::Allocator {
  public:
-  // `below` hands out blocks that its raw deleter frees, as LibTorch's own does.
+  // `below` must hand out blocks that its raw deleter frees, as LibTorch's own allocators do: the deleter
+  // gets no context but the block.
   explicit CountingAllocator(c10::Allocator* below) : below_(below) {}
 
   c10::DataPtr allocate(size_t bytes) override {
@@ -32,7 +36,7 @@ class CountingAllocator final : public c10::Allocator {
   c10::Allocator* below_;
 };
 
-// Never destroyed: tensors in static storage are freed after it would be.
+// The installed layer. It is never destroyed: tensors in static storage are freed after it would be.
 CountingAllocator* the_allocator = nullptr;
 
 c10::DeleterFnPtr CountingAllocator::raw_deleter() const {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// First fit over a sorted map of holes. Rounding to kArenaAlignment keeps every offset aligned.
 #include "zero_workloads/memory/first_fit_arena.h"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ void FirstFitArena::Free(int64_t offset) {
   const auto block = blocks_.find(offset);
   if (block == blocks_.end())
     throw std::logic_error("no block of the arena starts at " + std::to_string(offset));
+  // The new hole absorbs the hole after it and the hole before it, where they touch.
   int64_t begin = offset, end = offset + block->second;
   taken_ -= block->second;
   blocks_.erase(block);

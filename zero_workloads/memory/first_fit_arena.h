@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One contiguous piece of memory, filled first fit: a block is taken at the lowest place where it fits.
+// One contiguous piece of memory, filled first fit: a block is placed at the lowest offset where it fits.
+// This layout fragments visibly when short-lived and long-lived blocks mix, which is what contiguous pools
+// (M_D in the ZeRO paper, section 6.3) are to prevent.
 #pragma once
 
 #include <map>
@@ -9,9 +11,11 @@
 
 namespace dynamiccl::zero {
 
+// Keeps a sorted map of holes. An allocation is linear in the number of holes, a release logarithmic. The
+// owner serialises all calls; Free() of an unknown offset throws std::logic_error and changes nothing.
 class FirstFitArena final : public MemoryArena {
  public:
-  // `bytes` is rounded down to whole alignments.
+  // `bytes` is rounded down to a multiple of kArenaAlignment.
   explicit FirstFitArena(int64_t bytes);
 
   std::optional<int64_t> Allocate(int64_t bytes) override;
@@ -20,8 +24,10 @@ class FirstFitArena final : public MemoryArena {
   int64_t AddressBytes() const override { return total_; }
 
  private:
-  std::map<int64_t, int64_t> holes_;             // offset to bytes; no two touch
-  std::unordered_map<int64_t, int64_t> blocks_;  // offset to bytes
+  // Free ranges, from offset to bytes. No two of them touch: Free() merges neighbours.
+  std::map<int64_t, int64_t> holes_;
+  // Blocks in use, from offset to bytes.
+  std::unordered_map<int64_t, int64_t> blocks_;
   int64_t total_ = 0, taken_ = 0, peak_taken_ = 0, allocations_ = 0;
 };
 

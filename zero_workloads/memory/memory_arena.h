@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an allocator divides memory of a given size, as book-keeping alone: whoever owns the memory adds its
-// address to the offsets. Two ways, which leave different holes: first_fit_arena.h and caching_arena.h.
+// The interface of an allocator's book-keeping: how it divides memory of a given size into blocks. An arena
+// touches no memory. The owner of the memory adds its base address to the offsets.
+//
+// Two implementations leave different holes: first_fit_arena.h and caching_arena.h.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +10,37 @@
 
 namespace dynamiccl::zero {
 
-// LibTorch's own alignment of host memory (c10::gAlignment): kernels see the same one with and without arena.
+// Bytes. LibTorch aligns host memory the same way (c10::gAlignment), so kernels see one alignment with and
+// without an arena.
 inline constexpr int64_t kArenaAlignment = 64;
 
-// Bytes.
+// How an arena is filled, in bytes.
 struct ArenaUse {
   int64_t total = 0;
-  int64_t free = 0;          // not in a block
-  int64_t largest_free = 0;  // the longest block that could be had now
+  // Bytes in no block. They need not be contiguous.
+  int64_t free = 0;
+  // The largest block that could be allocated now. Much less than `free` means that the memory is
+  // fragmented.
+  int64_t largest_free = 0;
+  // The largest sum of blocks in use so far.
   int64_t peak_taken = 0;
-  int64_t allocations = 0;  // so far, those that failed not counted
+  // Successful allocations so far.
+  int64_t allocations = 0;
 };
 
-// One thread at a time.
+// Divides a fixed amount of memory into blocks. Objects are not thread-safe: the owner lets one thread in
+// at a time.
 class MemoryArena {
  public:
   virtual ~MemoryArena() = default;
-  // Offset of `bytes` > 0, rounded up as the allocator does. None where there is no place.
+  // Reserves `bytes` > 0, rounded up as the modelled allocator does, and returns the offset. Empty if no
+  // place is left.
   virtual std::optional<int64_t> Allocate(int64_t bytes) = 0;
-  // What Allocate returned and nothing else; another offset throws std::logic_error.
+  // Releases the block at `offset`, which must come from Allocate(). Any other offset throws
+  // std::logic_error.
   virtual void Free(int64_t offset) = 0;
   virtual ArenaUse Use() const = 0;
-  // All offsets are below it: of addresses, not of memory.
+  // The upper bound of all offsets. The owner maps this many addresses; they may be more than the memory.
   virtual int64_t AddressBytes() const = 0;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Replaces LibTorch's allocator for host memory by one over a single mapping, whose blocks an arena places.
 #include "zero_workloads/memory/memory_cap.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -20,6 +21,8 @@ double Mebibytes(int64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(int64_t{1} << 20);
 }
 
+// A c10::Allocator over one mapping, whose blocks a MemoryArena places. Any thread may allocate and free: a
+// mutex guards the arena.
 class ArenaAllocator final : public c10::Allocator {
  public:
   ArenaAllocator(void* memory, std::unique_ptr<MemoryArena> arena)
@@ -44,6 +47,8 @@ class ArenaAllocator final : public c10::Allocator {
   }
 
  private:
+  // The address of a new block. Throws c10::OutOfMemoryError where the arena has no place, and calls the
+  // memory fragmented if its free bytes would have sufficed.
   void* Take(int64_t bytes) {
     const std::lock_guard lock(mutex_);
     const std::optional<int64_t> offset = arena_->Allocate(bytes);
@@ -68,7 +73,8 @@ std::unique_ptr<MemoryArena> NewArena(int64_t bytes, MemoryAllocator allocator) 
   return std::make_unique<FirstFitArena>(bytes);
 }
 
-// Never destroyed: tensors in static storage are freed after it would be.
+// The installed allocator; null without a cap. It is never destroyed: tensors in static storage are freed
+// after it would be.
 ArenaAllocator* the_allocator = nullptr;
 
 c10::DeleterFnPtr ArenaAllocator::raw_deleter() const {
@@ -80,7 +86,8 @@ c10::DeleterFnPtr ArenaAllocator::raw_deleter() const {
 Status CapHostTensors(int64_t bytes, MemoryAllocator allocator) {
   if (the_allocator != nullptr) return MakeError(ErrorKind::kInternal, "the memory is capped already");
   std::unique_ptr<MemoryArena> arena = NewArena(bytes, allocator);
-  // Pages that are never touched cost nothing.
+  // The kernel provides pages on first use, and MAP_NORESERVE claims no swap space: the range costs nothing
+  // until tensors touch it.
   void* const memory = mmap(nullptr, static_cast<size_t>(arena->AddressBytes()), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cap on the host memory of this rank's tensors, so that a run can fail as on a small device: for want of
-// memory, or for want of a contiguous piece of it. What LibTorch's kernels take beside tensors is not
-// counted.
+// Caps the host memory of this rank's tensors, so that a CPU run can fail as on a small device: because
+// memory is exhausted, or because no contiguous piece is long enough. Memory that LibTorch's kernels use
+// besides tensors is not counted.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,20 @@
 
 namespace dynamiccl::zero {
 
+// How the capped memory is divided into blocks (--memory-allocator).
 enum class MemoryAllocator : uint8_t {
-  kFirstFit,  // one piece, lowest place that fits (first_fit_arena.h)
-  kCaching,   // as LibTorch's on CUDA (caching_arena.h)
+  // One piece; a block goes to the lowest place that fits (first_fit_arena.h).
+  kFirstFit,
+  // As LibTorch does on CUDA (caching_arena.h).
+  kCaching,
 };
 
-// Tensors allocated from here on live in the arena; older ones stay where they are. An allocation that does
-// not fit throws c10::OutOfMemoryError with total, free and largest free block. Called at most once, by the
-// first thread, before a layer over LibTorch's allocator is put in.
+// Makes tensors that are allocated from now on live in an arena of `bytes`; older tensors stay where they
+// are. An allocation that does not fit throws c10::OutOfMemoryError, whose message gives the total, the
+// free memory and the largest free block. Call it at most once, on the main thread, before
+// CountHostAllocations. An error means that the address range could not be mapped, and nothing has changed.
 Status CapHostTensors(int64_t bytes, MemoryAllocator allocator);
-// Of the arena; nothing without a cap. Any thread.
+// The present use of the arena; empty without a cap. Any thread may call it.
 std::optional<ArenaUse> CappedUse();
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A process-wide table from block to size and category, with running sums and peaks. Every allocation takes
+// one mutex and one hash insertion.
 #include "zero_workloads/memory/memory_counters.h"
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// A booked allocation.
 struct Block {
   int64_t bytes = 0;
   MemoryCategory category = MemoryCategory::kWorking;
@@ -19,6 +22,8 @@ void Add(MemoryUse& use, int64_t bytes) {
   use.peak = std::max(use.peak, use.current);
 }
 
+// The blocks of the process and the sums over them. `by_category` and `total` equal the sums over `blocks_`
+// whenever the mutex is free.
 class Ledger {
  public:
   void Book(const void* block, Block made) {
@@ -72,17 +77,20 @@ class Ledger {
   int64_t period_peak_ = 0;
 };
 
-// Never destroyed: tensors in static storage are freed after it would be.
+// The ledger is never destroyed: tensors in static storage are freed after it would be.
 Ledger& TheLedger() {
   static Ledger* const ledger = new Ledger;
   return *ledger;
 }
 
+// The innermost CountAs of this thread. LibTorch's own threads have none, so their blocks count as working
+// memory.
 thread_local MemoryCategory category_of_thread = MemoryCategory::kWorking;
 
 }  // namespace
 
 const char* Name(MemoryCategory category) {
+  // In the order of the enumerators.
   constexpr const char* kNames[kMemoryCategories] = {"parameters", "gradients",   "master",      "moments",
                                                      "buckets",    "activations", "checkpoints", "gathered",
                                                      "offload",    "working"};

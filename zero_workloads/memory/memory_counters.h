@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds how many bytes of the device's memory: every allocation of LibTorch's is booked under a category
-// when it is made, and taken off when it is freed. The category is that of the innermost CountAs of the
-// thread; Recount moves a tensor's bytes afterwards. The device seam (device.h) reports the allocations. Any
-// thread.
+// Counts who holds how many bytes of the device's memory. Every allocation of LibTorch is booked under a
+// category when it is made, and taken off when it is freed. The category is that of the innermost CountAs on
+// the allocating thread. Recount moves a tensor's bytes to another category afterwards.
+//
+// The device seam (device.h) reports allocations: through a layer over the allocator on the host, through the
+// caching allocator's own reports on CUDA. All functions may be called from any thread; one mutex guards one
+// ledger for the process.
+//
+// The categories are those of the ZeRO paper's section 3: model states (parameters, gradients, optimizer
+// states) and residual states (activations, temporary buffers).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,46 +19,67 @@
 
 namespace dynamiccl::zero {
 
+// Every booked block belongs to exactly one category, which says what it is used for.
 enum class MemoryCategory : uint8_t {
-  kParameters,   // of the model's type, that stay between steps
-  kGradients,    // where autograd leaves them, and their sums
-  kMaster,       // fp32 weights of the optimizer
-  kMoments,      // first and second
-  kBuckets,      // of gradients, and what a reduction needs beside them
-  kActivations,  // what forward passes allocated and autograd still holds
-  kCheckpoints,  // inputs of blocks that are computed again
-  kGathered,     // parameters of other ranks' shards, in use
-  kOffload,      // ring of buffers between the optimizer and where its states are
-  kWorking,      // everything else: temporaries of backward passes and of the optimizer, the batch
+  // Parameters in the model's type that stay between steps.
+  kParameters,
+  // Gradients where autograd leaves them, and their sums.
+  kGradients,
+  // The optimizer's fp32 copy of the weights.
+  kMaster,
+  // The optimizer's first and second moments, fp32.
+  kMoments,
+  // Gradient buckets, and temporaries that a reduction needs besides them.
+  kBuckets,
+  // What forward passes allocated and autograd still holds.
+  kActivations,
+  // Kept inputs of blocks that the backward pass computes again.
+  kCheckpoints,
+  // Stage 3: parameters of other ranks' shards while they are in use.
+  kGathered,
+  // Buffers on the way between the optimizer and states that lie elsewhere.
+  kOffload,
+  // Everything else: temporaries of backward passes and of the optimizer, the batch.
+  kWorking,
 };
+// The number of enumerators above; arrays by category have this length.
 inline constexpr size_t kMemoryCategories = 10;
 
-// As in JSON lines and tables.
+// The category's name as JSON lines and tables print it, for example "master".
 const char* Name(MemoryCategory category);
 
-// Bytes.
+// Bytes in use, now and at most since the process started.
 struct MemoryUse {
   int64_t current = 0;
   int64_t peak = 0;
 };
 
+// A consistent snapshot of all counters.
 struct MemoryCounters {
   std::array<MemoryUse, kMemoryCategories> by_category;
-  int64_t activations_kept = 0;  // the most that lay between a forward pass and its backward pass
-  MemoryUse total;               // its peak is that of the sum, not the sum of peaks
+  // The largest amount of activations that lay between a forward pass and its backward pass.
+  int64_t activations_kept = 0;
+  // The peak is that of the sum. Categories peak at different times, so the sum of their peaks is larger.
+  MemoryUse total;
 
   const MemoryUse& operator[](MemoryCategory category) const {
     return by_category[static_cast<size_t>(category)];
   }
 };
 
+// Copies the counters under the lock.
 MemoryCounters ReadMemoryCounters();
-// Called between a forward pass and its backward pass.
+// Updates `activations_kept`. The trainer calls it between a forward pass and its backward pass.
 void NoteActivationsKept();
-// The largest total since the last call; the next period begins with what is there now.
+// Returns the largest total since the last call, in bytes. The next period starts with the present total.
+// Two callers would take each other's periods: StepBatch alone calls it, around each step.
 int64_t TakePeriodPeak();
 
-// What this thread allocates in the object's life belongs to the category.
+// Books what this thread allocates during the object's life under `category`. Objects nest, and the
+// innermost one counts. It must be destroyed on the thread that made it, in reverse order.
+//
+//   const CountAs category(MemoryCategory::kBuckets);
+//   buffer = at::empty({elements}, options);
 class CountAs {
  public:
   explicit CountAs(MemoryCategory category);
@@ -64,13 +91,15 @@ class CountAs {
   MemoryCategory outer_;
 };
 
-// The tensor's memory belongs to the category from now on. Memory that was not booked (mapped, borrowed)
-// stays so.
+// Moves the tensor's whole storage to the category. Undefined tensors and memory that was not booked
+// (mapped or borrowed) are ignored.
 void Recount(const at::Tensor& tensor, MemoryCategory category);
 
-// From the allocator's hook. Bytes as asked for on the host, as given on CUDA (multiples of 512). Blocks that
-// were made before the hook was there are not known, and freeing them changes nothing.
+// Called by the allocator's hook for a new block; null is ignored. `bytes` are those asked for on the host,
+// and those given on CUDA (multiples of 512).
 void BookAllocation(const void* block, int64_t bytes);
+// Called by the allocator's hook before it releases the block. A block from before the hook was installed
+// is unknown, and its release changes nothing.
 void BookFree(const void* block);
 
 }  // namespace dynamiccl::zero

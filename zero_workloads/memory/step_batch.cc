@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Measures the memory that a step adds, predicts the rows that fit, and takes the minimum over all ranks.
 #include "zero_workloads/memory/step_batch.h"
 
 #include <ATen/ops/full.h>
@@ -9,7 +10,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Of a rank. More rows make a step no faster by then, on any device.
+// Rows of one rank. Larger batches make a step no more efficient on any device, so the search ends here.
 constexpr int64_t kMaxRows = 4096;
 
 }  // namespace
@@ -33,6 +34,7 @@ void StepBatch::End() {
   if (settings_.rows == 0) auto_batch_.Learn(rows_of_rank_, TakePeriodPeak() - held_);
 }
 
+// fp32 holds the rows exactly, since they are at most kMaxRows.
 int64_t StepBatch::AgreedRows(const MemoryState& state) {
   const at::Tensor rows = at::full({1}, static_cast<double>(auto_batch_.Rows(state)),
                                    at::TensorOptions().dtype(at::kFloat).device(settings_.device));

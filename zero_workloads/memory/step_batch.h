@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples a step trains on: as many as were asked for, or with --batch auto as many as fit into the
-// memory that is free on the rank that has least. Tells the level of memory through src/annotate.
+// Decides which samples a step trains on: as many as were asked for, or with --batch auto as many as fit
+// into the free memory of the rank that has least. It also reports the memory level through src/annotate,
+// where the tuner reads it.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +13,53 @@
 
 namespace dynamiccl::zero {
 
+// The samples of one step, as every rank knows them.
 struct StepSamples {
-  int64_t first = 0;  // of the run's samples, which are taken one after another
-  int64_t rows = 0;   // of a micro-step, over all ranks
+  // Index of the first sample. Steps take the run's samples one after another.
+  int64_t first = 0;
+  // Sequences of one micro-step, over all ranks.
+  int64_t rows = 0;
 };
 
+// Equal on all ranks, apart from `memory_cap` and `device`.
 struct StepBatchSettings {
-  int64_t rows = 0;  // of a micro-step, over all ranks; 0: as many as fit
+  // Sequences of one micro-step over all ranks; 0 means as many as fit.
+  int64_t rows = 0;
   int64_t micro_steps = 1;
-  int data_ranks = 1;      // that share the rows
-  int64_t memory_cap = 0;  // of this rank; 0: not known, and then `rows` is not 0
+  // The ranks that share the rows: the data-parallel degree.
+  int data_ranks = 1;
+  // Bytes that this rank may use; 0 means unknown, and then `rows` must not be 0.
+  int64_t memory_cap = 0;
   at::Device device = at::kCPU;
 };
 
+// The batch of one rank's training loop, which owns it and calls it on the training thread. All ranks
+// choose the same rows, since the minimum over the ranks decides. A failed AllReduce throws as ProcessGroup
+// does.
 class StepBatch {
  public:
-  // All ranks of `world` take part; it outlives the object.
+  // Every rank of `world` constructs one. `world` must outlive the object.
   StepBatch(const StepBatchSettings& settings, TakenMemory taken, ProcessGroup* world);
 
-  // All ranks call both, around each step. With rows to be found, one AllReduce of one number (the minimum
-  // over the ranks).
+  // All ranks call Begin() before each step and End() after it. If the rows are to be found, Begin()
+  // performs one AllReduce of a single fp32 number (the minimum over the ranks).
   StepSamples Begin(int64_t step);
+  // Learns from the step's peak of memory if the rows are to be found.
   void End();
 
  private:
+  // The rows that every rank has memory for: a collective call.
   int64_t AgreedRows(const MemoryState& state);
 
   StepBatchSettings settings_;
   TakenMemory taken_;
   ProcessGroup* world_;
   AutoBatch auto_batch_;
+  // Bytes in use when the step began.
   int64_t held_ = 0;
-  int64_t next_sample_ = 0, rows_of_rank_ = 0;  // with rows to be found
+  // Used only if the rows are to be found: the next unused sample, and this rank's rows in the current
+  // step.
+  int64_t next_sample_ = 0, rows_of_rank_ = 0;
 };
 
 }  // namespace dynamiccl::zero

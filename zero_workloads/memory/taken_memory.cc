@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parsing of --memory-taken, and the look-up of a step. Decimal numbers are parsed with std::from_chars,
+// whatever the locale.
 #include "zero_workloads/memory/taken_memory.h"
 
 #include <charconv>
@@ -9,13 +11,16 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The prefix that distinguishes a file from a schedule.
 constexpr std::string_view kFile = "file:";
 
+// The error that Parse returns for `text`, with a hint that shows both forms.
 tl::unexpected<Error> Bad(const std::string& text, const char* why) {
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "--memory-taken {}: {}", text, why),
                   "for example 0:0,20:24M,40:0 (from step 20 on 24 MiB are taken), or file:PATH");
 }
 
+// Parses a non-negative decimal number at the start of `text` and sets `rest` to what follows it.
 bool ParseNumber(std::string_view text, int64_t* value, std::string_view* rest) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   *rest = text.substr(static_cast<size_t>(end - text.data()));
@@ -27,6 +32,7 @@ bool ParseNumber(std::string_view text, int64_t* value, std::string_view* rest) 
 Result<int64_t> ParseSize(const std::string& text) {
   int64_t value = 0;
   std::string_view unit;
+  // Units and the bits by which they shift a number to the left.
   constexpr std::pair<std::string_view, int> kUnits[] = {{"", 0}, {"K", 10}, {"M", 20}, {"G", 30}};
   if (ParseNumber(text, &value, &unit)) {
     for (const auto& [name, shift] : kUnits) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others take of a rank's memory, told from outside while the run goes on: by a schedule of steps, or by
-// a file that anyone may write.
+// Memory of a rank that other programs occupy, as a test or an operator prescribes it while the run goes
+// on: by a schedule of steps, or by a file that anyone may write. Runs use it to show how the batch follows
+// free memory.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +12,35 @@
 
 namespace dynamiccl::zero {
 
+// The value of --memory-taken. StepBatch owns one and asks it before each step, on the training thread.
 class TakenMemory {
  public:
-  // "0:0,20:24M,40:0": from step 20 on 24 MiB are taken; or "file:PATH", whose first word is a size and is
-  // read before every step. Empty: nothing is ever taken. K, M and G are powers of 1024.
+  // Accepts "0:0,20:24M,40:0" (from step 20 on 24 MiB are taken, from step 40 on nothing) with rising
+  // steps, or "file:PATH" with a file whose first word is a size. The empty text means that nothing is ever
+  // taken. K, M and G are powers of 1024. An error says which entry is wrong, or that the file cannot be
+  // read.
   static Result<TakenMemory> Parse(const std::string& text);
 
-  // Bytes. A file that is gone or says nothing understandable keeps what it said last, 0 before.
+  // The bytes taken during `step`, in either form. Steps must not decrease from call to call. A file is
+  // read at each call; if it is gone or holds no size, its latest valid value stays (0 before the first).
   int64_t At(int64_t step);
 
  private:
+  // From `step` on, `bytes` are taken.
   struct Change {
     int64_t step, bytes;
   };
 
+  // The file; empty with a schedule.
   std::string path_;
-  std::vector<Change> schedule_;  // by step
+  // Sorted by step.
+  std::vector<Change> schedule_;
+  // The latest answer.
   int64_t last_ = 0;
 };
 
-// "24M", "1G", "4096": bytes.
+// Bytes from a number with an optional unit K, M or G (powers of 1024): "24M", "1G", "4096". Negative
+// numbers, other units and overflow are errors.
 Result<int64_t> ParseSize(const std::string& text);
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The forward pass: x = token embedding + position embedding; x = block(x) for each block; logits =
+// head(norm(x)); loss = cross entropy in fp32. `hooks` are called before a unit's parameters are first read
+// and after their last use.
 #include "zero_workloads/models/gpt.h"
 
 #include <ATen/TensorOperators.h>

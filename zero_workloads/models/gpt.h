@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte-level GPT with learned positions and an untied head, whole or one tensor rank's share of it. Of ZeRO
-// it knows nothing; who divides its parameters among data ranks watches its units through UnitHooks.
+// A byte-level GPT with learned positions and an untied head, either whole or one tensor rank's share of
+// it. The model knows nothing of ZeRO: whoever divides its parameters among data ranks follows its units
+// through UnitHooks.
+//
+// The architecture is GPT-2's: token and position embeddings, pre-LayerNorm blocks, a last LayerNorm, and a
+// linear head that turns each position's hidden vector into logits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,27 +19,39 @@
 
 namespace dynamiccl::zero {
 
+// The size of a model; the same on all ranks. `heads` must divide `hidden`.
 struct GptShape {
   int64_t layers = 4;
   int64_t hidden = 128;
   int64_t heads = 4;
-  int64_t sequence = 128;    // longest input
-  int64_t vocabulary = 256;  // bytes
+  // The longest input, in tokens: the position embedding has this many rows.
+  int64_t sequence = 128;
+  // The number of different tokens; 256 for bytes.
+  int64_t vocabulary = 256;
 };
 
-// Unit 0 is embeddings, last norm and head; unit i is block i - 1.
+// The layers of one rank. The training process owns one and calls it on its training thread. Parameters are
+// undefined after construction: an engine (zero/zero_engine.h) binds them through Units() before the first
+// forward pass.
+//
+// Unit 0, the root, is embeddings, last norm and head; unit i is block i - 1.
 class Gpt {
  public:
-  // With a group in `split` the model is divided among its ranks: their number divides heads, hidden and
-  // vocabulary, and every sequence where the sequence is split.
+  // With a group in `split` the model is divided among its ranks. Their number must divide heads, hidden
+  // and vocabulary, and every sequence length if the sequence is split.
   explicit Gpt(const GptShape& shape, const TensorSplit& split = {});
-  Gpt(const Gpt&) = delete;  // slots point into the layers
+  // Slots point into the layers, so the object has a fixed address.
+  Gpt(const Gpt&) = delete;
   Gpt& operator=(const Gpt&) = delete;
 
+  // The units with their parameters, in the order of the forward pass. Slots in it stay valid as long as
+  // the model.
   std::vector<ModelUnit> Units();
 
-  // `tokens` and `targets` are int64 [batch, sequence]. Cross entropy in nats and fp32: the mean over all
-  // targets, or one value a target; equal on all ranks of a tensor group, which get the same tokens.
+  // `tokens` and `targets` are int64 [batch, sequence]; a target is the token that follows. Both functions
+  // return the cross entropy in nats as fp32: MeanLoss a scalar, the mean over all targets, LossPerToken
+  // one value a target, [batch * sequence]. The result is equal on all ranks of a tensor group. These ranks
+  // must pass the same tokens and make the call together, since its layers communicate.
   at::Tensor MeanLoss(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;
   at::Tensor LossPerToken(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;
 

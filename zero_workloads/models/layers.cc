@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which slices of each parameter a rank lists, and the forward pass of each layer. The communication itself
+// is in parallel/tensor_split.h.
 #include "zero_workloads/models/layers.h"
 
 #include <ATen/TensorOperators.h>
@@ -9,7 +11,8 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The own slice, along `dimension`, of the parameter that `whole` describes.
+// Turns the slot of a whole parameter into that of this rank's slice along `dimension`. Without a group it
+// returns the slot unchanged.
 ParameterSlot SliceOf(ParameterSlot whole, int dimension, const TensorSplit& split) {
   if (split.group == nullptr) return whole;
   whole.global_shape = whole.shape;
@@ -20,13 +23,14 @@ ParameterSlot SliceOf(ParameterSlot whole, int dimension, const TensorSplit& spl
   return whole;
 }
 
-// The own rows of a layer's weight or bias, which has `parts` equal parts that are each divided.
+// The slot of this rank's rows of a weight or bias that has `parts` equal parts. The global shape gets a
+// leading dimension of `parts`, because a rank's rows are not contiguous in the whole parameter.
 ParameterSlot OwnRowsOf(ParameterSlot whole, int64_t parts, const TensorSplit& split) {
   if (parts == 1 || split.group == nullptr) return SliceOf(std::move(whole), 0, split);
   whole.shape[0] /= parts;
   whole.shape.insert(whole.shape.begin(), parts);
   ParameterSlot own = SliceOf(std::move(whole), 1, split);
-  own.shape[1] *= parts;  // the layer sees one dimension
+  own.shape[1] *= parts;  // the layer sees one dimension of rows
   own.shape.erase(own.shape.begin());
   return own;
 }
@@ -68,7 +72,7 @@ void TokenEmbedding::ListParameters(const std::string& prefix, ParameterList* li
 at::Tensor TokenEmbedding::forward(const at::Tensor& tokens) const {
   if (split_.group == nullptr) return at::embedding(weight_, tokens);
   const at::Tensor row = tokens - split_.share_begin(shape_.rows);
-  // Another rank has the row.
+  // Tokens whose row another rank has.
   const at::Tensor elsewhere = row.lt(0).logical_or(row.ge(split_.share(shape_.rows)));
   const at::Tensor partial = at::embedding(weight_, row.masked_fill(elsewhere, 0));
   return SumOfPartials(partial.masked_fill(elsewhere.unsqueeze(-1), 0), split_);

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers with parameters that a transformer is made of, each divided among the ranks of a tensor group or
-// whole (Shoeybi et al. 2019, section 3). Own layers and not torch::nn's, because those allocate their
-// parameters on construction; these take any tensor that is bound to them, of any device and type.
+// The layers with parameters that make up a transformer, each either whole or divided among the ranks of a
+// tensor group, as in Megatron-LM (Shoeybi et al. 2019, section 3). A linear layer that divides its outputs
+// is followed by one that divides its inputs, so that a pair needs one sum over the group in each
+// direction.
+//
+// torch::nn's layers are not used, because they allocate their parameters on construction. These take any
+// tensor that is bound to them, of any device and type.
+//
+// All layers share one contract. ListParameters appends slots whose names start with `prefix`. An engine
+// binds the tensors. forward() may then be called on the training thread; with a tensor group every rank of
+// it calls together. Activations are [batch, sequence, width] in the parameters' type.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,15 +21,19 @@
 
 namespace dynamiccl::zero {
 
+// The size of a whole linear layer, before it is divided.
 struct LinearShape {
   int64_t inputs = 0;
   int64_t outputs = 0;
-  float deviation = 0.0f;  // of the weight's first values
-  int64_t parts = 1;  // equal parts of the outputs, each of which is divided among ranks: query, key, value
+  // Standard deviation of the weight's first values.
+  float deviation = 0.0f;
+  // The outputs consist of this many equal parts, and each part is divided among the ranks. A projection to
+  // query, key and value has 3, so that a rank gets matching heads of each.
+  int64_t parts = 1;
 };
 
-// y = x W^T + b where a rank has a part of the outputs. Every rank takes the same x, or its slice of the
-// sequence.
+// y = x W^T + b, where a rank computes its part of the outputs. The weight is [outputs / ranks, inputs],
+// the bias [outputs / ranks]. Every rank passes the same x, or its slice of the sequence.
 class ColumnParallelLinear {
  public:
   ColumnParallelLinear(const LinearShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
@@ -36,8 +48,9 @@ class ColumnParallelLinear {
   at::Tensor weight_, bias_;
 };
 
-// y = x W^T + b where a rank has a part of the inputs: as the layer above gives them. Every rank gets the
-// same y, or its slice of the sequence; every rank has the whole bias.
+// y = x W^T + b, where a rank has a part of the inputs, as ColumnParallelLinear leaves them. The weight is
+// [outputs, inputs / ranks]; every rank has the whole bias, [outputs]. Every rank gets the same y, or its
+// slice of the sequence.
 class RowParallelLinear {
  public:
   RowParallelLinear(const LinearShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
@@ -50,7 +63,8 @@ class RowParallelLinear {
   at::Tensor weight_, bias_;
 };
 
-// Over the last dimension, with epsilon 1e-5 as in GPT-2. Every rank has it whole.
+// Normalises over the last dimension, with epsilon 1e-5 as in GPT-2. Every rank has the whole weight and
+// bias, [width].
 class LayerNorm {
  public:
   explicit LayerNorm(int64_t width) : width_(width) {}
@@ -62,18 +76,21 @@ class LayerNorm {
   at::Tensor weight_, bias_;
 };
 
+// A table of `rows` vectors of `width`; `deviation` is the standard deviation of its first values.
 struct EmbeddingShape {
   int64_t rows = 0;
   int64_t width = 0;
   float deviation = 0.0f;
 };
 
-// A rank has a part of the rows. Every rank gets the same output, or its slice of the sequence.
+// Looks tokens up in a table whose rows are divided among the ranks. A rank contributes zeros for tokens of
+// other ranks, and the sum over the group gives every rank the same output, or its slice of the sequence.
 class TokenEmbedding {
  public:
   TokenEmbedding(const EmbeddingShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
   void ListParameters(const std::string& prefix, ParameterList* list);
-  // `tokens` are int64 [batch, sequence], whole on every rank.
+  // `tokens` are int64 [batch, sequence], and whole on every rank. Returns [batch, sequence, width], or the
+  // own slice of the sequence.
   at::Tensor forward(const at::Tensor& tokens) const;
 
  private:
@@ -82,12 +99,13 @@ class TokenEmbedding {
   at::Tensor weight_;
 };
 
-// Every rank has it whole and adds it to what it has of the sequence.
+// One learned vector for each position. Every rank has the whole table and adds the rows of its own slice.
 class PositionEmbedding {
  public:
   PositionEmbedding(const EmbeddingShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
   void ListParameters(const std::string& prefix, ParameterList* list);
-  // The rows for a sequence of this length, or for the own slice of it.
+  // The rows for a whole sequence of this length, or for the own slice of it: [sequence, width] or
+  // [sequence / ranks, width].
   at::Tensor forward(int64_t sequence) const;
 
  private:

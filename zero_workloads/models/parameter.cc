@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// First values from Philox4x32-10 (Salmon et al., SC 2011): key = seed, subsequence = hash of the name,
-// counter = index.
+// First values come from the counter-based generator Philox4x32-10 (Salmon et al., SC 2011): the key is the
+// seed, the subsequence a hash of the parameter's name, the counter the index of the element. Box-Muller
+// turns two uniform numbers into a normal one. No generator has a state that ranks would have to share.
 #include "zero_workloads/models/parameter.h"
 
 #include <ATen/core/PhiloxRNGEngine.h>
@@ -16,7 +17,8 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Box-Muller on two of the four 32-bit numbers of one counter value; (0, 1] keeps the logarithm finite.
+// Box-Muller on two of the four 32-bit numbers of one counter value. `u` lies in (0, 1], which keeps the
+// logarithm finite.
 float Normal(uint64_t seed, uint64_t subsequence, int64_t index) {
   at::Philox4_32 engine(seed, subsequence, static_cast<uint64_t>(index));
   const double u = (engine() + 1.0) * 0x1p-32;
@@ -45,15 +47,15 @@ int64_t ParameterSlot::GlobalIndex(int64_t index) const {
   const std::span whole(global_shape);
   const size_t dimension = static_cast<size_t>(slice_dimension);
   const int64_t inner = Product(whole.subspan(dimension + 1));
-  const int64_t slice =
-      Elements() / Product(whole.first(dimension));  // elements of one index of the outer dimensions
+  // Elements of the slice for one index of the outer dimensions.
+  const int64_t slice = Elements() / Product(whole.first(dimension));
   return index / slice * whole[dimension] * inner + slice_begin * inner + index % slice;
 }
 
 at::Tensor ParameterSlot::Assemble(std::span<const at::Tensor> slices) const {
   if (!sliced()) return slices.front().flatten();
   std::vector<int64_t> extents = global_shape;
-  extents[static_cast<size_t>(slice_dimension)] = -1;  // each slice's own
+  extents[static_cast<size_t>(slice_dimension)] = -1;  // slices may differ in extent
   std::vector<at::Tensor> parts;
   for (const at::Tensor& slice : slices) parts.push_back(slice.view(extents));
   return at::cat(parts, slice_dimension).flatten();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a layer says about one of its parameters: its name, shape, first values and the member that holds the
+// How a layer describes one of its parameters: name, shape, first values, and the member that holds the
 // tensor.
 #pragma once
 
@@ -12,41 +12,51 @@
 
 namespace dynamiccl::zero {
 
-// First values of a parameter: `mean` + `deviation` * normal numbers.
+// First values of a parameter: `mean` + `deviation` * a standard normal number. A deviation of 0 gives
+// constants.
 struct Initialisation {
   float mean = 0.0f;
   float deviation = 0.0f;
 };
 
-// Layers own the tensor member; who lays parameters out in memory binds it before the first forward pass.
+// One parameter, or this rank's slice of it. The layer owns the member to which `tensor` points; whoever
+// lays parameters out in memory binds it before the first forward pass.
+//
+// Example: rank 1 of 2 has rows 128 to 255 of an embedding [256, 64]. Its shape is {128, 64}, its global
+// shape {256, 64}, its slice dimension 0 and its slice begin 128.
 struct ParameterSlot {
-  std::string name;  // unique in the model, for example "block.3.attention.project.weight"
+  // Unique in the model, for example "block.3.attention.project.weight".
+  std::string name;
+  // The shape of what this rank holds.
   std::vector<int64_t> shape;
   Initialisation initialisation;
   at::Tensor* tensor = nullptr;
-  // Of the whole parameter, where this rank holds a slice of it (tensor parallelism): from `slice_begin` on
-  // along `slice_dimension` of `global_shape`, as long as `shape` has elements for. Empty and -1: this is the
-  // whole parameter.
+  // With tensor parallelism a rank may hold a slice: it starts at `slice_begin` along `slice_dimension` of
+  // `global_shape` and has the extent that `shape` says. An empty shape and dimension -1 mean that this
+  // rank holds the whole parameter.
   std::vector<int64_t> global_shape = {};
   int slice_dimension = -1;
   int64_t slice_begin = 0;
-  // First values of a parameter that has them already, fp32 and flat; undefined: they are drawn.
+  // First values of a parameter that has them already: fp32, flat, on the host. Undefined: they are drawn
+  // at random.
   at::Tensor values = {};
 
+  // The number of elements that this rank holds.
   int64_t Elements() const;
   bool sliced() const { return slice_dimension >= 0; }
-  // Elements of the whole parameter, and where in it, in row-major order, element `index` of this slot lies.
+  // The number of elements of the whole parameter.
   int64_t GlobalElements() const;
+  // The place of element `index` of this slot in the whole parameter; both count in row-major order.
   int64_t GlobalIndex(int64_t index) const;
-  // The whole parameter, flat, of the values that the ranks of a tensor group have, in their order.
+  // Puts the slices of all ranks of the tensor group, in rank order, together to the whole parameter, flat.
   at::Tensor Assemble(std::span<const at::Tensor> slices) const;
 };
 
 using ParameterList = std::vector<ParameterSlot>;
 
-// Writes elements [begin, end) of the slot's first values. A value depends on seed, name and index in the
-// whole parameter alone (counter-based random numbers), so that any division of the work among ranks gives
-// the same model.
+// Writes elements [begin, end) of the slot's first values to `values`. A value depends only on the seed,
+// the name and the index in the whole parameter (counter-based random numbers). Any division of the work
+// among ranks therefore yields the same model.
 void FillInitialValues(const ParameterSlot& parameter, uint64_t seed, int64_t begin, int64_t end,
                        float* values);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Attention and feed-forward network of a GPT-2 block, with the faster of two implementations of attention.
 #include "zero_workloads/models/transformer_block.h"
 
 #include <ATen/TensorOperators.h>
@@ -14,19 +15,19 @@
 
 namespace dynamiccl::zero {
 
-// GPT-2's deviation of every weight that does not feed the residual stream.
+// Standard deviation of every weight that does not feed the residual stream, as in GPT-2.
 constexpr float kWeightDeviation = 0.02f;
 
 bool UsesNaiveAttention(at::Device device, at::ScalarType type) {
-  // LibTorch's fused kernel is twice as fast as matrix products in fp32 on a CPU, and three times slower in
-  // bf16, where the matrix products have instructions of their own (measured with torch 2.13 at 8 x 8 heads x
-  // 128 x 32).
+  // On a CPU, LibTorch's fused kernel is twice as fast as matrix products in fp32, but three times slower
+  // in bf16, where matrix products have instructions of their own. Measured with torch 2.13 at 8 x 8 heads
+  // x 128 x 32.
   return device.is_cpu() && type != at::kFloat;
 }
 
 at::Tensor NaiveCausalAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   const int64_t length = query.size(-2), width = query.size(-1);
-  // -inf and not a large number: -1e9 does not fit into half precision.
+  // The mask is -infinity and not a large number, since -1e9 does not fit into half precision.
   const at::Tensor mask =
       at::full({length, length}, -std::numeric_limits<double>::infinity(), query.options()).triu(1);
   const at::Tensor scores =
@@ -48,6 +49,7 @@ void Attention::ListParameters(const std::string& prefix, ParameterList* list) {
 at::Tensor Attention::forward(const at::Tensor& input) const {
   const at::Tensor projected = query_key_value_.forward(input);
   const int64_t batch = projected.size(0), length = projected.size(1);
+  // [batch, length, 3 * hidden] becomes [3, batch, heads of this rank, length, head width].
   const at::Tensor qkv = projected.view({batch, length, 3, -1, head_width_}).permute({2, 0, 3, 1, 4});
   const at::Tensor mixed =
       UsesNaiveAttention(input.device(), input.scalar_type())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pre-LayerNorm transformer block of GPT-2: x + attention(norm(x)), then x + feed_forward(norm(x)).
+// One pre-LayerNorm transformer block, as in GPT-2: x = x + attention(norm(x)), then x = x +
+// feed_forward(norm(x)). All functions take and return [batch, sequence, hidden] in the model's type.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,14 +11,17 @@
 
 namespace dynamiccl::zero {
 
+// The size of a block before it is divided among the ranks of a tensor group.
 struct BlockShape {
   int64_t hidden = 0;
   int64_t heads = 0;
-  // Starts the two layers that feed the residual stream: 0.02 / sqrt(2 * layers) in GPT-2.
+  // Standard deviation of the first weights of the two layers that feed the residual stream. GPT-2 uses
+  // 0.02 / sqrt(2 * layers), so that the stream's variance does not grow with depth.
   float output_deviation = 0.0f;
 };
 
-// Causal self-attention over [batch, sequence, hidden]; a rank of a tensor group has its share of the heads.
+// Causal self-attention. A rank of a tensor group computes its share of the heads, and the projection at
+// the end sums over the group.
 class Attention {
  public:
   Attention(const BlockShape& shape, const TensorSplit& split);
@@ -25,11 +29,14 @@ class Attention {
   at::Tensor forward(const at::Tensor& input) const;
 
  private:
+  // hidden / heads; a rank's number of heads follows from the projection's width.
   int64_t head_width_;
   ColumnParallelLinear query_key_value_;
   RowParallelLinear project_;
 };
 
+// Two linear layers with a GELU between them (tanh approximation, as in GPT-2); the inner width is 4 *
+// hidden.
 class FeedForward {
  public:
   FeedForward(const BlockShape& shape, const TensorSplit& split);
@@ -41,11 +48,12 @@ class FeedForward {
   RowParallelLinear contract_;
 };
 
+// One unit of the model. Gpt owns the blocks; the training thread calls them.
 class TransformerBlock {
  public:
   TransformerBlock(const BlockShape& shape, const TensorSplit& split);
   void ListParameters(const std::string& prefix, ParameterList* list);
-  // With a split sequence, of the own slice to the own slice.
+  // With a split sequence, input and output are this rank's slice of the sequence.
   at::Tensor forward(const at::Tensor& input) const;
 
  private:
@@ -55,10 +63,13 @@ class TransformerBlock {
   FeedForward feed_forward_;
 };
 
-// Whether attention is computed by the function below and not by LibTorch's fused kernel.
+// True: attention runs as NaiveCausalAttention; false: as LibTorch's fused kernel. The choice is one of
+// speed.
 bool UsesNaiveAttention(at::Device device, at::ScalarType type);
 
-// softmax(q k^T / sqrt(d) + mask) v from plain matrix products; q, k, v are [batch, heads, sequence, width].
+// softmax(q k^T / sqrt(width) + mask) v from plain matrix products (Vaswani et al. 2017, equation 1). The
+// arguments and the result are [batch, heads, sequence, width]. It materialises all scores: heads *
+// sequence^2 numbers for each row of the batch.
 at::Tensor NaiveCausalAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
 
 }  // namespace dynamiccl::zero

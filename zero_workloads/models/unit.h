@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a model is divided into units, and what its forward pass says of them.
+// How a model is divided into units, and what its forward pass tells about them. A unit is the granularity
+// at which ZeRO gathers and frees parameters and at which activations are checkpointed.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,26 +13,29 @@
 
 namespace dynamiccl::zero {
 
-// Parameters that are used together. Those of the root, the first units, are used from the first to the last
-// operation.
+// Parameters that are used together, for example those of one block. The root, the first unit or units, is
+// in use from the first to the last operation of a pass.
 struct ModelUnit {
   std::string name;
   ParameterList parameters;
   bool is_root = false;
 };
 
-// A unit's output from its input. Lives no longer than the model.
+// Computes a unit's output from its input. It must not outlive the model.
 using UnitForward = std::function<at::Tensor(const at::Tensor&)>;
 
+// Receives the events of a forward pass. A model calls the hooks on the thread that computes, for each unit
+// in order: BeforeForward, Forward, AfterForward. An engine implements them to have parameters in place;
+// wrappers such as CheckpointedUnits pass them on. Exceptions leave the forward pass.
 class UnitHooks {
  public:
   virtual ~UnitHooks() = default;
-  // Before the first use of the unit's parameters in a forward pass.
+  // Called before the unit's parameters are first used in a forward pass.
   virtual void BeforeForward(int unit) = 0;
-  // After the last use; `output` is what the next unit reads. The root has no output of its own: an undefined
-  // tensor.
+  // Called after their last use. `output` is what the next unit reads. The root has no output of its own
+  // and passes an undefined tensor.
   virtual void AfterForward(int unit, const at::Tensor& output) = 0;
-  // Between the two, for units with one input and one output: computes the output. Whoever keeps less than
+  // Computes the output of a unit that has one input and one output. An implementation that keeps less than
   // autograd does may call `forward` once more in the backward pass.
   virtual at::Tensor Forward(int /*unit*/, const UnitForward& forward, const at::Tensor& input) {
     return forward(input);

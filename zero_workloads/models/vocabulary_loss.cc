@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// The algorithm, with the vocabulary's columns divided among ranks:
+//
+//   m      = max over ranks and columns of the logits       (one AllReduce, maximum)
+//   s      = sum over ranks and columns of exp(logit - m)   (one AllReduce, together with t)
+//   t      = logit of the target - m, 0 on ranks without it
+//   loss   = log s - t
+//   d loss / d logit = exp(logit - m) / s, less 1 at the target
+//
+// Shifting by the maximum keeps the exponentials in range. The backward pass needs no communication.
 #include "zero_workloads/models/vocabulary_loss.h"
 
 #include <ATen/TensorOperators.h>
@@ -13,17 +22,18 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kIgnoredTarget = -100;  // torch's default ignore_index
+// A target that does not count: torch's default `ignore_index`.
+constexpr int64_t kIgnoredTarget = -100;
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_FORWARD, DYNAMICCL_ROLE_ACTIVATION};
 
-// The largest logit of each target over all ranks: [targets, 1].
+// The largest logit of each target over all ranks: [targets, 1]. A collective call.
 at::Tensor LargestLogit(const at::Tensor& logits, ProcessGroup* group) {
   const at::Tensor largest = logits.amax(-1, /*keepdim=*/true);
   group->Await(group->AllReduce(largest, kLabel, ncclMax));
   return largest;
 }
 
-// One loss a target.
+// The loss of each target, [targets], as an autograd function.
 struct VocabularyLossFunction : torch::autograd::Function<VocabularyLossFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits, const at::Tensor& targets,
                             const TensorSplit& split) {
@@ -34,7 +44,7 @@ struct VocabularyLossFunction : torch::autograd::Function<VocabularyLossFunction
     const at::Tensor shifted = logits - LargestLogit(logits, split.group);
     const at::Tensor target_logit = shifted.gather(1, own_column).squeeze(-1).masked_fill(elsewhere, 0);
     const at::Tensor exponentials = shifted.exp_();
-    // Both sums in one call.
+    // Both sums travel in one AllReduce.
     const at::Tensor sums = at::stack({exponentials.sum(-1), target_logit});
     split.group->Await(split.group->AllReduce(sums, kLabel));
     const at::Tensor ignored = targets.eq(kIgnoredTarget);
@@ -42,7 +52,8 @@ struct VocabularyLossFunction : torch::autograd::Function<VocabularyLossFunction
     return (sums[0].log() - sums[1]).masked_fill(ignored, 0);
   }
 
-  // softmax - 1 at the target, which no rank has to ask another for.
+  // softmax, less 1 at the target, times the incoming gradient. Each rank has all that it needs for its
+  // columns.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &softmax = saved[0], &own_column = saved[1], &elsewhere = saved[2], &ignored = saved[3];

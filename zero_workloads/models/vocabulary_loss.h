@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that is divided among the ranks of a tensor group: a rank has the logits of
-// its part, and only three numbers a target cross between ranks (Shoeybi et al. 2019, section 3).
+// Cross entropy over a vocabulary that is divided among the ranks of a tensor group. A rank has the logits
+// of its part, and only three numbers a target are exchanged between ranks (Shoeybi et al. 2019, section
+// 3).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,8 +10,10 @@
 
 namespace dynamiccl::zero {
 
-// `logits`: fp32 [targets, own part of the vocabulary]; `targets`: int64. In nats, the mean over the targets
-// or one value a target (at::Reduction), equal on all ranks; a target of -100 counts nothing, as in torch.
+// `logits` are fp32 [targets, own part of the vocabulary], `targets` int64 [targets] with indices into the
+// whole vocabulary. Returns the loss in nats, equal on all ranks: the mean over the targets, or one value a
+// target, as `reduction` (at::Reduction) says. A target of -100 counts as absent, as in torch. All ranks of
+// the group call it; without a group it is torch's cross entropy.
 at::Tensor VocabularyLoss(const at::Tensor& logits, const at::Tensor& targets, int64_t reduction,
                           const TensorSplit& split);
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The pipeline of a step, with sub-groups 0, 1, 2, ... over three buffers:
+//
+//   read 0 | update 0 | update 1 | update 2
+//          | read 1   | read 2   | read 3
+//          |          | write 0  | write 1
+//
+// Buffers start at multiples of the disk's block, so that transfers can bypass the page cache.
 #include "zero_workloads/offload/file_adamw.h"
 
 #include <ATen/ops/empty.h>
@@ -12,6 +19,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// Master weights, first and second moments.
 constexpr int64_t kStates = 3;
 
 std::string PathOf(const OptimizerOffload& offload, const char* state) {
@@ -52,7 +60,7 @@ FileAdamW::FileAdamW(std::unique_ptr<Files> files, int64_t elements, const Optim
   group_elements_ = std::max<int64_t>(1, blocks) * kBlockElements;
   const CountAs category(MemoryCategory::kOffload);
   const int64_t buffers = kStates * static_cast<int64_t>(ring_.size());
-  // One block more, so that the first buffer can start at a block's multiple.
+  // One block more than needed, so that the first buffer can start at a multiple of a block.
   memory_ = HostBuffer((buffers * group_elements_ + kBlockElements) * 4).view(at::kFloat);
   const auto address = reinterpret_cast<uintptr_t>(memory_.data_ptr());
   int64_t begin = static_cast<int64_t>((kDiskBlock - address % kDiskBlock) % kDiskBlock) / 4;
@@ -64,7 +72,7 @@ FileAdamW::FileAdamW(std::unique_ptr<Files> files, int64_t elements, const Optim
   traffic_.direct = files_->of[0].direct();
 }
 
-// A transfer that is under way still uses the ring; its failure no longer matters.
+// A transfer under way still uses the ring. Its failure no longer matters.
 FileAdamW::~FileAdamW() {
   for (Buffer& buffer : ring_) {
     if (buffer.reading.valid()) buffer.reading.wait();
@@ -122,6 +130,7 @@ void FileAdamW::Step(const at::Tensor& gradients, double learning_rate, const at
     const auto [begin, length, blocks] = GroupAt(number);
     Update(BufferOf(number).states.Slice(0, length), gradients.narrow(0, begin, length), learning_rate,
            parameters.defined() ? parameters.narrow(0, begin, length) : parameters);
+    // The update must be complete before the write reads the buffer.
     FinishCompute();
     StartWriting(number);
   }

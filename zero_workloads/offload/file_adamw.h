@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW whose states are in files. A step goes through them in sub-groups, over a ring of three buffers: one
-// is filled with the next sub-group while the optimizer works on the second and the third goes back to the
-// files.
+// AdamW whose states lie in files, as ZeRO-Infinity keeps them on NVMe (Rajbhandari et al., SC 2021). A step
+// walks through the states in sub-groups over a ring of three buffers: one is filled with the next sub-group
+// while the optimizer works on the second and the third is written back.
 #pragma once
 
 #include <array>
@@ -13,26 +13,35 @@
 
 namespace dynamiccl::zero {
 
+// Owned by ZeroEngine and called on its training thread; each transfer runs on a thread of its own. A failed
+// read or write throws std::runtime_error from Step. The step is then partly done, and the run must end.
 class FileAdamW final : public AdamW {
  public:
+  // Creates three files in `offload.folder`, filled with zeros, and the ring. Throws std::runtime_error if a
+  // file cannot be made.
   FileAdamW(int64_t elements, const OptimizerOffload& offload, const AdamWSettings& settings);
+  // Waits for transfers under way and removes the files.
   ~FileAdamW() override;
 
   void Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters) override;
   const OffloadTraffic& traffic() const { return traffic_; }
 
  private:
-  // Sub-group `number` of a step.
+  // Sub-group `number` of a step: its first element, its elements, and the disk blocks that hold them.
   struct Group {
     int64_t begin, length, blocks;
   };
+  // The three files. They are made before the base class, which works on their mappings.
   struct Files {
     Files(int64_t elements, const OptimizerOffload& offload);
-    std::array<StateFile, 3> of;  // master, first_moment, second_moment
+    // Files of master, first_moment and second_moment, in this order.
+    std::array<StateFile, 3> of;
   };
+  // Memory for the three states of one sub-group, and the transfer that uses it.
   struct Buffer {
-    AdamWStates states;  // room for a sub-group each
-    // One is valid at a time: nanoseconds that the transfer took.
+    // Room for one sub-group of each state.
+    AdamWStates states;
+    // At most one is valid at a time. The result is the nanoseconds that the transfer took.
     std::future<int64_t> reading, writing;
   };
 
@@ -40,16 +49,19 @@ class FileAdamW final : public AdamW {
             const AdamWSettings& settings);
   Group GroupAt(int64_t number) const;
   Buffer& BufferOf(int64_t number) { return ring_[static_cast<size_t>(number % 3)]; }
+  // Starts reading sub-group `number` into its buffer, once the buffer's last write is done.
   void StartReading(int64_t number);
   void AwaitReading(int64_t number);
+  // Starts writing sub-group `number` back.
   void StartWriting(int64_t number);
   void AwaitWriting(Buffer& buffer);
-  // The transfer's result; its failure is thrown here.
+  // Waits for a transfer and returns its result; a failure of the transfer is thrown here.
   int64_t Await(std::future<int64_t>& transfer);
 
   std::unique_ptr<Files> files_;
   int64_t elements_, group_elements_;
-  at::Tensor memory_;  // of the ring
+  // The ring's memory: three buffers of three states.
+  at::Tensor memory_;
   std::array<Buffer, 3> ring_;
   OffloadTraffic traffic_;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parsing and checking of --offload-optimizer, and the choice of the optimizer's class.
 #include "zero_workloads/offload/optimizer_offload.h"
 
 #include <unistd.h>
@@ -12,6 +13,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The form of the option that names a folder.
 constexpr std::string_view kNvmePrefix = "nvme:";
 
 }  // namespace

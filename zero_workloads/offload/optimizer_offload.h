@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the optimizer's states are: on the device, in host memory of a run on GPUs, or in files. The numbers
-// are the same to the bit wherever they are.
+// Where the optimizer's states lie: on the device, in host memory of a run on GPUs, or in files. The numbers
+// are the same to the bit wherever they lie.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,32 +14,43 @@
 
 namespace dynamiccl::zero {
 
+// The value of --offload-optimizer, and its buffer size. Equal on all ranks except for `rank_name`.
 struct OptimizerOffload {
+  // kNone: on the device. kCpu: in pinned host memory. kNvme: in files.
   enum class Place : uint8_t { kNone, kCpu, kNvme };
   Place place = Place::kNone;
-  std::string folder;               // kNvme
-  std::string rank_name;            // kNvme: files are FOLDER/RANK_NAME.master.f32 and so on
-  int64_t buffer_bytes = 16 << 20;  // of one state in a sub-group that is on its way
+  // kNvme: an existing folder, on this rank's host.
+  std::string folder;
+  // kNvme: the files are FOLDER/RANK_NAME.master.f32, .first_moment.f32 and .second_moment.f32.
+  std::string rank_name;
+  // Bytes of one state in a sub-group that is being transferred. FileAdamW needs 9 such buffers.
+  int64_t buffer_bytes = 16 << 20;
 
-  // "none", "cpu" or "nvme:FOLDER".
+  // Accepts "none", "cpu" or "nvme:FOLDER"; anything else is an error with these as a hint.
   static Result<OptimizerOffload> Parse(const std::string& text);
-  // A folder that is not there, or host memory of a run that is on the host already.
+  // An error if the folder does not exist or cannot be written, or if `cpu` is asked of a run that is on the
+  // CPU already.
   Status CheckFor(at::Device device) const;
 };
 
-// What went between the optimizer and the files.
+// Counts the bytes and the time of all transfers between the optimizer and its files since the start.
 struct OffloadTraffic {
-  int64_t file_bytes = 0;  // of all three files
-  bool direct = false;     // past the page cache
+  // Size of all three files together.
+  int64_t file_bytes = 0;
+  // Transfers bypass the page cache.
+  bool direct = false;
   int64_t read_bytes = 0, written_bytes = 0;
-  int64_t read_nanoseconds = 0, written_nanoseconds = 0;  // of the threads that read and write
-  int64_t waited_nanoseconds = 0;                         // of the optimizer, for them
+  // Sums over the threads that read and write.
+  int64_t read_nanoseconds = 0, written_nanoseconds = 0;
+  // Time for which the optimizer waited for these threads.
+  int64_t waited_nanoseconds = 0;
 };
 
-// `elements` zeros for each state. Failures throw std::runtime_error.
+// An optimizer with `elements` zeros for each state, in the place that `offload` names. Throws
+// std::runtime_error if files cannot be made.
 std::unique_ptr<AdamW> MakeAdamW(int64_t elements, const OptimizerOffload& offload,
                                  const AdamWSettings& settings, at::Device device);
-// Null where the states are not in files.
+// Null if the optimizer's states are not in files. The result lives as long as the optimizer.
 const OffloadTraffic* TrafficOf(const AdamW& optimizer);
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// One file with two descriptors: a mapping for access between steps, and an O_DIRECT descriptor for the
+// transfers of a step. The kernel keeps the two coherent; a direct write drops the pages of its range from
+// the cache.
 #include "zero_workloads/offload/state_file.h"
 
 #include <ATen/ops/from_blob.h>
@@ -19,6 +22,7 @@ namespace {
 
 // Moves `bytes` with pread or pwrite, which may do less than they were asked for.
 template <typename Move>
+// Moves `bytes` with pread or pwrite, which may move less than they were asked for.
 void MoveAll(const std::string& path, const char* what, int64_t bytes, const Move& move) {
   for (int64_t done = 0; done < bytes;) {
     const ssize_t moved = move(done);
@@ -50,7 +54,8 @@ StateFile::~StateFile() {
   unlink(path_.c_str());
 }
 
-// A file system that takes the flag may still refuse the first read.
+// Falls back to the cached descriptor. A file system that accepts the flag may still refuse the first read,
+// so one block is read to find out.
 void StateFile::OpenDirect() {
   direct_fd_ = UniqueFd(open(path_.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW));
   if (!direct_fd_.valid() || bytes_ == 0) return;

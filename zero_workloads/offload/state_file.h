@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fp32 numbers in a file instead of in memory, for as long as this process needs them: scratch space without
-// a header, which nobody reads afterwards. Whole blocks go past the page cache (O_DIRECT) where the file
-// system allows that.
+// fp32 numbers in a file instead of in memory, for as long as this process needs them. The file is scratch
+// space without a header; nobody reads it afterwards. Transfers of whole blocks bypass the page cache
+// (O_DIRECT) where the file system allows it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,31 +15,35 @@
 
 namespace dynamiccl::zero {
 
-// Bytes; O_DIRECT wants offsets, lengths and memory in multiples of the device's block, which are 512 or
-// 4096.
+// Bytes. O_DIRECT demands offsets, lengths and memory addresses in multiples of the device's block, which is
+// 512 or 4096.
 inline constexpr int64_t kDiskBlock = 4096;
+// fp32 elements in a block.
 inline constexpr int64_t kBlockElements = kDiskBlock / 4;
 
-// Failures throw std::runtime_error with the file and the system's reason.
+// One file of one state, owned by FileAdamW. Failures throw std::runtime_error with the path and the system's
+// reason.
 class StateFile {
  public:
-  // Zeros. The space is taken at once: a full disk fails here. A file of another running process is an error,
-  // one that a process left behind is overwritten.
+  // Creates the file filled with zeros and claims its space at once, so that a full disk fails here. A file
+  // of another running process is an error; one that a process left behind is overwritten.
   StateFile(std::string path, int64_t elements);
-  // The file is removed.
+  // Removes the file.
   ~StateFile();
   StateFile(const StateFile&) = delete;
   StateFile& operator=(const StateFile&) = delete;
 
-  // The file as a tensor, through the page cache: for who looks at it between steps.
+  // The file as an fp32 tensor of `elements`, through the page cache: for readers and writers between steps.
   const at::Tensor& mapped() const { return mapped_; }
   const std::string& path() const { return path_; }
   // Length of the file: 4 bytes an element, rounded up to whole blocks.
   int64_t bytes() const { return bytes_; }
+  // True if transfers bypass the page cache.
   bool direct() const { return direct_; }
 
-  // From element `begin`, a multiple of kBlockElements, whole blocks. `memory` starts at a block's multiple.
-  // Any thread; reads and writes of one range do not overlap in time.
+  // Moves `blocks` whole blocks from or to element `begin`, a multiple of kBlockElements. `memory` must be
+  // aligned to kDiskBlock. Any thread may call them, but a read and a write of one range must not overlap in
+  // time.
   void Read(int64_t begin, int64_t blocks, float* memory) const;
   void Write(int64_t begin, int64_t blocks, const float* memory) const;
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The fused kernel works where the gradients are. States that lie elsewhere (pinned host memory) are copied
+// there slice by slice and back; on the same device the copies are the states themselves.
 #include "zero_workloads/optimizer/adamw.h"
 
 #include <ATen/ops/_fused_adamw.h>
@@ -58,6 +60,7 @@ void AdamW::Step(const at::Tensor& gradients, double learning_rate, const at::Te
     Update(states_.Slice(begin, length), gradients.narrow(0, begin, length), learning_rate,
            parameters.defined() ? parameters.narrow(0, begin, length) : parameters);
   }
+  // The copies to the host are asynchronous: they must end before anyone reads the states.
   if (master().device() != gradients.device()) FinishCompute();
 }
 

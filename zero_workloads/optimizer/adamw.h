@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW (Loshchilov and Hutter 2019) in fp32 on one flat tensor of master weights, by LibTorch's fused
-// kernel.
+// AdamW in fp32 on one flat tensor of master weights, computed by LibTorch's fused kernel. For a step t with
+// learning rate a and gradient g (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019,
+// algorithm 2, with the decay scaled by the learning rate as in torch):
+//
+//   w  = w - a * weight_decay * w
+//   m  = beta1 * m + (1 - beta1) * g
+//   v  = beta2 * v + (1 - beta2) * g^2
+//   w  = w - a * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,41 +18,50 @@
 
 namespace dynamiccl::zero {
 
+// The constants of the formula; equal on all ranks.
 struct AdamWSettings {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
-  double weight_decay = 0.1;  // of every parameter
+  // Applies to every parameter, biases and norms included.
+  double weight_decay = 0.1;
 };
 
-// fp32, of one length.
+// Master weights w and moments m and v: fp32, one-dimensional, of equal length.
 struct AdamWStates {
   at::Tensor master, first_moment, second_moment;
 
+  // Views of elements [begin, begin + length).
   AdamWStates Slice(int64_t begin, int64_t length) const;
 };
 
+// The optimizer of one rank, over the elements that the rank updates. ZeroEngine owns it and calls it on the
+// training thread. It has no failure of its own; FileAdamW (offload/) throws when its files fail.
 class AdamW {
  public:
-  // Zeros on `device`; whoever fills the master weights does it in place. They may lie elsewhere than where
-  // the gradients are: then `slice_elements` at a time are brought there and back, a multiple of
-  // kShardAlignment (zero/partition.h), which keeps the rounding; 0: all at once.
+  // Takes `states` as they are; whoever fills the master weights does so in place. The states may lie on
+  // another device than the gradients. Then `slice_elements` at a time are copied to the gradients' device
+  // and back, where 0 means all at once. A multiple of kShardAlignment (zero/partition.h) keeps the rounding
+  // independent of slicing.
   AdamW(AdamWStates states, const AdamWSettings& settings, int64_t slice_elements = 0);
   virtual ~AdamW() = default;
+  // States of `elements` zeros each.
   static AdamWStates ZeroStates(int64_t elements, const at::TensorOptions& options);
 
-  // Between steps.
+  // The master weights, for reading and writing between steps.
   const at::Tensor& master() const { return states_.master; }
+  // The three states by name, for checkpoints.
   std::vector<StateTensor> States() const;
+  // The number of steps taken: the t of the formula.
   int64_t steps() const;
   void set_steps(int64_t steps);
-  // `gradients` are fp32 and of the same length; `parameters`, where defined, gets the new master weights in
-  // its type, and lies where the gradients do.
+  // Performs one step. `gradients` are fp32 and as long as the states. `parameters`, if defined, receives the
+  // new master weights in its own type and lies on the gradients' device.
   virtual void Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters);
 
  protected:
   void CountStep() { steps_.add_(1); }
-  // Of a slice, as Step does.
+  // Updates one slice as Step does; the caller has counted the step.
   void Update(const AdamWStates& slice, const at::Tensor& gradients, double learning_rate,
               const at::Tensor& parameters) const;
 
@@ -54,8 +69,10 @@ class AdamW {
 
  private:
   AdamWSettings settings_;
+  // Elements copied at a time; 0: all.
   int64_t slice_elements_;
-  at::Tensor steps_;  // one number: the kernel wants a tensor
+  // fp32 scalar, because the fused kernel takes the step count as a tensor.
+  at::Tensor steps_;
 };
 
 }  // namespace dynamiccl::zero

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learning rate of a step: linear warm-up, then half a cosine down to a tenth of the peak.
+// The learning rate of a step: linear warm-up, then half a cosine period down to a tenth of the peak.
 #pragma once
 
 #include <cstdint>
 
 namespace dynamiccl::zero {
 
+// A pure function of the step, equal on all ranks. With s warm-up steps and n steps the rate is peak * (step
+// + 1) / s during warm-up, and peak * (0.1 + 0.9 * (1 + cos(pi * p)) / 2) after it, where p = (step - s) / (n
+// - s).
 struct LearningRateSchedule {
   double peak = 1e-3;
   int64_t warmup_steps = 0;
   int64_t steps = 1;
 
-  // `step` counts from 0.
+  // `step` counts from 0. Steps beyond the last keep the final rate.
   double At(int64_t step) const;
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The scale's state machine. Growth resets the allowance of overflows; an overflow resets the count of good
+// steps.
 #include "zero_workloads/optimizer/loss_scale.h"
 
 #include <algorithm>
@@ -6,8 +8,9 @@
 namespace dynamiccl::zero {
 namespace {
 
+// Growth and decay are powers of two, so that scaling changes no mantissa.
 constexpr double kFactor = 2.0;
-// Above it the scaled loss itself would leave fp32's range after a few units.
+// Beyond this scale the scaled loss itself would leave the range of fp32 at a few units of loss.
 constexpr double kMax = 0x1p60;
 
 }  // namespace

@@ -1,32 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// By what the loss is multiplied before the backward pass, so that small gradients do not vanish in half
-// precision: doubled while all goes well, halved when gradients overflow (Micikevicius et al., ICLR 2018,
-// section 3.2).
+// Dynamic loss scaling for training in half precision. The loss is multiplied by the scale before the
+// backward pass, so that small gradients do not vanish. The scale doubles after a run of good steps and
+// halves when gradients overflow (Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3.2).
 #pragma once
 
 #include <cstdint>
 
 namespace dynamiccl::zero {
 
+// Equal on all ranks.
 struct LossScaleSettings {
-  double first = 1.0;              // 1 and not dynamic: no scaling
-  bool dynamic = false;            // else `first` throughout
-  int64_t growth_interval = 1000;  // steps without overflow until the scale doubles
-  int64_t hysteresis = 2;          // overflows since the last growth until the scale halves
+  // The first scale. 1 and not dynamic means no scaling.
+  double first = 1.0;
+  // False: the scale stays at `first`.
+  bool dynamic = false;
+  // Steps in a row without overflow after which the scale doubles.
+  int64_t growth_interval = 1000;
+  // The scale halves at the overflow of this number since the last growth, and at each further one. More than
+  // 1 tolerates a single odd batch.
+  int64_t hysteresis = 2;
+  // The scale never falls below this value.
   double least = 1.0;
 };
 
-// The same on all ranks as long as they report the same overflows.
+// The scale of one engine, which updates it once a step. It is equal on all ranks as long as they report the
+// same overflows, which ZeroEngine guarantees by deciding on summed values.
 class LossScale {
  public:
   explicit LossScale(const LossScaleSettings& settings);
 
   double value() const { return value_; }
   bool enabled() const { return settings_.dynamic || settings_.first != 1.0; }
-  // Says how the step went. False: gradients overflow though the scale cannot fall any more.
+  // Reports whether the gradients of the step overflowed. Returns false if they did although the scale cannot
+  // fall any further: the training cannot go on then.
   [[nodiscard]] bool Update(bool overflow);
 
-  // What another run needs in order to go on as this one.
+  // The state that another run needs to continue exactly as this one.
   struct State {
     double value = 1.0;
     int64_t clean_steps = 0;
@@ -38,8 +47,10 @@ class LossScale {
  private:
   LossScaleSettings settings_;
   double value_;
-  int64_t clean_steps_ = 0;  // since the last overflow or growth
-  int64_t overflows_left_;   // until the scale falls
+  // Steps since the last overflow or growth.
+  int64_t clean_steps_ = 0;
+  // Overflows until the scale falls.
+  int64_t overflows_left_;
 };
 
 }  // namespace dynamiccl::zero

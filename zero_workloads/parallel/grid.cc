@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each group is one ncclCommSplit, with the group's number as colour and the place in it as key.
 #include "zero_workloads/parallel/grid.h"
 
 namespace dynamiccl::zero {
@@ -13,6 +14,7 @@ Status CheckTensorDegree(int tensor_degree, int world) {
 
 namespace {
 
+// For hints: "1, 2, 4, 8".
 std::string Divisors(int number) {
   std::string text;
   for (int divisor = 1; divisor <= number; ++divisor) {

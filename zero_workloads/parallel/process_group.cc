@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Thin calls of NCCL. An error has one of two origins: NCCL refuses the call at once, or it fails later,
+// which ncclCommGetAsyncError reports while the caller waits.
 #include "zero_workloads/parallel/process_group.h"
 
 #include <utility>
@@ -8,7 +10,7 @@ namespace {
 
 Status NcclStatus(ncclResult_t result, const char* function) {
   if (result == ncclSuccess) return {};
-  // The library refuses its own settings or the launch; everything else is a machine or peer that fails.
+  // NCCL refuses its own settings or arguments; everything else is a failing machine or peer.
   const bool refused = result == ncclInvalidArgument || result == ncclInvalidUsage;
   return WithHint(MakeError(refused ? ErrorKind::kInvalidArgument : ErrorKind::kPeerFailed, "{}: {} ({})",
                             function, ncclGetErrorString(result), ncclGetLastError(nullptr)),
@@ -156,7 +158,8 @@ void ProcessGroup::Guard(const PendingCollective& collective, const std::functio
   try {
     wait();
   } catch (const std::runtime_error& failure) {
-    ThrowOnAsyncError(collective.function);  // NCCL's reason says more than the stream's
+    // NCCL's reason says more than the stream's.
+    ThrowOnAsyncError(collective.function);
     throw CollectiveFailure(fmt::format("{}: {}", collective.function, failure.what()));
   }
   ThrowOnAsyncError(collective.function);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One NCCL communicator with its stream: collectives on tensors, each with the label that a trace may record.
+// One NCCL communicator with a stream of its own: collectives on tensors, each with a label that a trace may
+// record.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,42 +17,57 @@
 
 namespace dynamiccl::zero {
 
-// A collective that failed: which NCCL function, and NCCL's text for it. Ends the job (exit code 4).
+// A collective that failed, with the NCCL function and NCCL's text. It ends the job (exit code 4).
 class CollectiveFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// What a call is for; goes to the trace through src/annotate and changes nothing else.
+// The purpose of a call. It reaches the trace through src/annotate and changes nothing else.
 struct CallLabel {
   dynamicclPhase_t phase = DYNAMICCL_PHASE_OTHER;
   dynamicclRole_t role = DYNAMICCL_ROLE_OTHER;
 };
 
-// How a sum reaches the owner of each part, and a part everybody else.
+// How a sum reaches the owner of each part, and a part all other ranks.
 enum class Exchange {
-  kCollective,  // one ReduceScatter, one AllGather
-  // One Reduce to each part's owner, one Broadcast from it, as the ZeRO paper describes it (section 5).
+  // One ReduceScatter, one AllGather.
+  kCollective,
+  // One Reduce to the owner of each part, and one Broadcast from it, as the ZeRO paper describes it (section
+  // 5).
   kOwner,
 };
 
-// A collective that was issued: when it is done, and its NCCL function for messages. Empty where nothing was
-// issued.
+// An issued collective: an event that tells when it is done, and its NCCL function for messages. The event is
+// null if nothing was issued.
 struct PendingCollective {
   Event event;
   const char* function = nullptr;
 };
 
-// Every rank calls the same functions in the same order. Tensors are contiguous, live until the returned
-// collective is done, and hold world-size multiples where NCCL asks for it. Used by one thread at a time;
-// failures throw CollectiveFailure.
+// A communicator of one rank, used by one thread at a time. All its ranks must call the same functions in the
+// same order. Tensors must be contiguous, live until the returned collective is done, and have a multiple of
+// world() elements where NCCL requires it. Failures throw CollectiveFailure; after one only Abort() may be
+// called.
+//
+// Collectives are asynchronous. They start after the compute work issued before them, and Await orders later
+// compute work after them:
+//
+//   const PendingCollective sum = group->AllReduce(gradients, label);
+//   ...  // other compute
+//   group->Await(sum);  // compute issued from here on sees the sums
+//
+// It is one class, despite its many methods, because they are one communicator's vocabulary and share its
+// stream.
 class ProcessGroup {
  public:
+  // The group of all ranks. Every rank calls it; it blocks until all have joined, or returns an error after
+  // `join.timeout`. `zero_stage` goes into the labels.
   static Result<std::unique_ptr<ProcessGroup>> Create(const RankEnvironment& environment, int zero_stage,
                                                       const JoinSettings& join);
   ~ProcessGroup();
-  // A group of the ranks that pass the same `color`, in the order of `key`; its labels name the same stage.
-  // All ranks of this group call it.
+  // A group of the ranks that pass the same `color`, ordered by `key`; its labels name the same stage. All
+  // ranks of this group call it.
   Result<std::unique_ptr<ProcessGroup>> Split(int color, int key);
 
   int rank() const { return rank_; }
@@ -60,39 +76,47 @@ class ProcessGroup {
   // full size for a ReduceScatter, an AllGather or a Broadcast (mean over the ranks), twice that for an
   // AllReduce.
   int64_t sent_bytes() const { return sent_bytes_; }
-  // The step that labels name from now on.
+  // Sets the step that labels name from now on.
   void SetStep(int64_t step) { step_ = step; }
-  // Of ReduceScatter and AllGather from now on; the same on all ranks.
+  // Sets how ReduceScatter and AllGather work from now on; must be the same on all ranks.
   void SetExchange(Exchange exchange) { exchange_ = exchange; }
 
-  // Sums in place, or takes the largest.
+  // Sums over the ranks in place, or takes the maximum or minimum.
   PendingCollective AllReduce(const at::Tensor& tensor, const CallLabel& label,
                               ncclRedOp_t operation = ncclSum);
-  // `output` gets this rank's 1/world of the sum.
+  // `output` receives this rank's part of the sum, 1/world of `input`.
   PendingCollective ReduceScatter(const at::Tensor& input, const at::Tensor& output, const CallLabel& label);
+  // `output` receives the inputs of all ranks in rank order.
   PendingCollective AllGather(const at::Tensor& input, const at::Tensor& output, const CallLabel& label);
-  // Every rank's tensor becomes `root`'s.
+  // Every rank's tensor becomes that of rank `root`.
   PendingCollective Broadcast(const at::Tensor& tensor, int root, const CallLabel& label);
 
-  // Compute issued from here on sees the result.
+  // Compute work that is issued from here on sees the result. Does not block on CUDA.
   void Await(const PendingCollective& collective);
-  // The result is there when this returns.
+  // Blocks until the result is there.
   void AwaitOnHost(const PendingCollective& collective);
 
-  // Gives the communicator up so that no call of any thread hangs. The only call allowed after a failure.
+  // Aborts the communicator so that no call of any thread hangs. The only call that is allowed after a
+  // failure.
   void Abort();
 
  private:
   ProcessGroup(ncclComm_t communicator, int rank, int world, int zero_stage)
       : communicator_(communicator), rank_(rank), world_(world), zero_stage_(zero_stage) {}
+  // Records an event after the call, or throws if NCCL refused the call.
   PendingCollective Issue(ncclResult_t result, const char* function);
+  // ReduceScatter as one Reduce for each rank.
   PendingCollective ReduceToOwners(const at::Tensor& input, const at::Tensor& output);
+  // AllGather as one Broadcast from each rank.
   PendingCollective BroadcastByOwners(const at::Tensor& input, const at::Tensor& output);
+  // Marks the call for the trace and orders it after the compute work issued so far.
   void Prepare(const CallLabel& label);
-  // `times`: how often the tensor's other ranks' parts are sent.
+  // Counts a call on `full` bytes; `times` is how often each rank sends the parts of the others.
   void CountSent(const at::Tensor& full, int times);
-  // Runs `wait`; what goes wrong in it becomes a CollectiveFailure that names the collective.
+  // Runs `wait` and turns its failure, or an asynchronous error of the communicator, into a
+  // CollectiveFailure.
   void Guard(const PendingCollective& collective, const std::function<void()>& wait);
+  // Throws if NCCL reports an error of an earlier call.
   void ThrowOnAsyncError(const char* function);
 
   ncclComm_t communicator_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table of launchers and one pass over it: the first launcher that set a rank or a world size counts.
 #include "zero_workloads/parallel/rank_environment.h"
 
 #include <charconv>
@@ -8,6 +9,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// A launcher's name, and its variables for rank, world size and local rank.
 struct Launcher {
   const char* name;
   const char* rank;
@@ -15,7 +17,7 @@ struct Launcher {
   const char* local_rank;
 };
 
-// In the order in which they are asked.
+// Names of the variables, in the order in which launchers are tried.
 constexpr Launcher kLaunchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
     {"slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
@@ -23,7 +25,7 @@ constexpr Launcher kLaunchers[] = {
     {"pmi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
 };
 
-// torchrun's default port.
+// torchrun's default for MASTER_PORT.
 constexpr int kDefaultPort = 29500;
 
 Result<int> ReadNumber(const char* name, int low, int high) {
@@ -51,7 +53,8 @@ Status ReadMeetingPoint(RankEnvironment* environment) {
   if (std::getenv("MASTER_PORT") != nullptr) {
     DYNAMICCL_TRY(environment->port, ReadNumber("MASTER_PORT", 1, 65534));
   }
-  // With this variable torchrun's agent itself listens at MASTER_PORT; the next port is ours.
+  // With this variable set, torchrun's agent itself listens at MASTER_PORT; the next port is free for this
+  // program.
   const char* agent_store = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   if (agent_store != nullptr && std::strcmp(agent_store, "True") == 0) ++environment->port;
   return {};
@@ -64,7 +67,8 @@ Result<RankEnvironment> ReadRankEnvironment() {
   for (const Launcher& launcher : kLaunchers) {
     if (std::getenv(launcher.rank) == nullptr && std::getenv(launcher.world) == nullptr) continue;
     environment.launcher = launcher.name;
-    // 1 << 20: more ranks than any cluster has, and small enough for every product of ranks and bytes.
+    // 2^20 ranks are more than any cluster has, and few enough that products of ranks and bytes do not
+    // overflow.
     DYNAMICCL_TRY(environment.world, ReadNumber(launcher.world, 1, 1 << 20));
     DYNAMICCL_TRY(environment.rank, ReadNumber(launcher.rank, 0, environment.world - 1));
     if (std::getenv(launcher.local_rank) != nullptr) {

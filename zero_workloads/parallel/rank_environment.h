@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank this process is, from the variables that launchers set.
+// Which rank this process is, from the environment variables that launchers set.
 #pragma once
 
 #include <string>
@@ -8,17 +8,22 @@
 
 namespace dynamiccl::zero {
 
+// A process's place in the run, and where ranks meet.
 struct RankEnvironment {
   int rank = 0;
   int world = 1;
+  // The rank among the processes of its machine; selects the GPU.
   int local_rank = 0;
-  std::string launcher = "none";  // whose variables were read
-  std::string address;            // where rank 0 is met; empty at world size 1
+  // The launcher whose variables were read.
+  std::string launcher = "none";
+  // Host name or address of rank 0; empty at world size 1.
+  std::string address;
   int port = 0;
 };
 
-// torchrun's variables first, then Slurm's, Open MPI's, and PMI's (MPICH, Intel MPI); none of them: one rank.
-// A set that is incomplete, not a number or out of range is an error that names the variable.
+// Looks for torchrun's variables first, then for those of Slurm, Open MPI and PMI (MPICH, Intel MPI). Without
+// any the process is the only rank. An incomplete set, or a value that is no number or out of range, is an
+// error that names the variable.
 Result<RankEnvironment> ReadRankEnvironment();
 
 }  // namespace dynamiccl::zero

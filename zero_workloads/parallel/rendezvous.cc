@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wire: a rank sends Hello; rank 0 answers every rank with Reply when all have come or none will. Both ends
-// are the same program, so the structures travel as they lie in memory; the magic holds a version and the
-// byte order.
+// The protocol: a rank sends Hello; rank 0 answers every rank with Reply once all have come or none will.
+// Both ends are the same program, so the structures travel as they lie in memory. The magic number holds a
+// version and reveals a different byte order.
 #include "zero_workloads/parallel/rendezvous.h"
 
 #include <arpa/inet.h>
@@ -23,10 +23,12 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-constexpr uint32_t kMagic = 0x445a5201;  // "DZR", version 1
-// Between two attempts to reach a rank 0 that does not listen yet.
+// The letters "DZR" and version 1.
+constexpr uint32_t kMagic = 0x445a5201;
+// Pause between two attempts to reach a rank 0 that does not listen yet.
 constexpr std::chrono::milliseconds kRetryPause(20);
 
+// A rank tells rank 0 who it is.
 struct Hello {
   uint32_t magic = kMagic;
   int32_t rank = 0;
@@ -34,6 +36,7 @@ struct Hello {
   uint64_t run_fingerprint = 0;
 };
 
+// Rank 0 answers with the id, or with an error that the rank returns as its own. A longer message is cut off.
 struct Reply {
   uint32_t magic = kMagic;
   int32_t failed = 0;
@@ -49,6 +52,7 @@ int MillisecondsUntil(SteadyTime deadline) {
 
 // Whether the whole structure came before the deadline.
 template <typename T>
+// Returns true if the whole structure came before the deadline and starts with the magic number.
 bool Receive(int fd, T* value, SteadyTime deadline) {
   size_t have = 0;
   while (have < sizeof(T)) {
@@ -63,6 +67,7 @@ bool Receive(int fd, T* value, SteadyTime deadline) {
 
 // A few hundred bytes: they always fit into the socket's buffer.
 template <typename T>
+// The structures have a few hundred bytes, which always fit into an empty socket buffer.
 bool SendAll(int fd, const T& value) {
   return send(fd, &value, sizeof(T), MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(T));
 }
@@ -106,7 +111,7 @@ std::string MissingRanks(const std::map<int, UniqueFd>& present, int world) {
   return list;
 }
 
-// Whether a rank that called belongs to this run.
+// An error if a rank that called does not belong to this run.
 Status Compare(const Hello& own, const Hello& hello, const std::map<int, UniqueFd>& present) {
   if (hello.world != own.world) {
     return MakeError(ErrorKind::kInvalidArgument,
@@ -123,8 +128,8 @@ Status Compare(const Hello& own, const Hello& hello, const std::map<int, UniqueF
   return {};
 }
 
-// Takes in ranks until all are there or something is wrong; the ranks that came are in `present` in either
-// case.
+// Accepts ranks until all are present or something is wrong. In either case the ranks that came are in
+// `present`.
 Status Gather(int listener, const Hello& own, SteadyTime deadline, std::map<int, UniqueFd>* present) {
   while (static_cast<int>(present->size()) < own.world - 1) {
     pollfd waiting{listener, POLLIN, 0};
@@ -138,7 +143,7 @@ Status Gather(int listener, const Hello& own, SteadyTime deadline, std::map<int,
     // A connection that does not speak this protocol (a port scanner) is dropped.
     if (!peer.valid() || !Receive(peer.get(), &hello, deadline)) continue;
     const Status fits = Compare(own, hello, *present);
-    // The odd one is kept under a key that no rank has, so that it gets an answer too.
+    // The rank that does not fit is kept under a key that no rank has, so that it receives an answer too.
     (*present)[fits ? hello.rank : -1] = std::move(peer);
     DYNAMICCL_CHECK_OK(fits);
   }
@@ -184,7 +189,8 @@ Result<UniqueFd> Connect(const RankEnvironment& own, SteadyTime deadline) {
 Result<ncclUniqueId> Join(const RankEnvironment& own, const Hello& hello, SteadyTime deadline) {
   DYNAMICCL_TRY(const UniqueFd server, Connect(own, deadline));
   Reply reply;
-  // Rank 0 answers at its own deadline, which may be later than ours by the start of the processes.
+  // Rank 0 answers at its own deadline, which may be later than this one by the time between the processes'
+  // starts.
   const SteadyTime patience = deadline + std::chrono::seconds(5);
   if (!SendAll(server.get(), hello) || !Receive(server.get(), &reply, patience)) {
     return MakeError(ErrorKind::kPeerFailed, "rank 0 at {}:{} gave no answer to rank {}", own.address,

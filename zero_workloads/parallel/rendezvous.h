@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks hand NCCL's unique id around before NCCL runs: every rank calls rank 0 over TCP and gets the same
-// bytes.
+// How ranks exchange NCCL's unique id before NCCL runs: every rank connects to rank 0 over TCP and receives
+// the same bytes.
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,17 @@
 
 namespace dynamiccl::zero {
 
+// How ranks meet; equal on all ranks.
 struct JoinSettings {
+  // How long rank 0 waits for the others, and they for it (--join-timeout).
   std::chrono::milliseconds timeout{30000};
-  uint64_t run_fingerprint = 0;  // of what must be equal on all ranks: options and data
+  // Hash of what must be equal on all ranks: options and data.
+  uint64_t run_fingerprint = 0;
 };
 
-// `id` is rank 0's; other ranks' argument is ignored. All ranks get rank 0's id, or all ranks that came get
-// an error that names the missing ranks (kTimeout), a rank that came twice or a rank with another world size
-// or fingerprint (kInvalidArgument).
+// Every rank calls it; `id` counts on rank 0 only. Either all ranks receive rank 0's id, or all that came
+// receive an error: kTimeout names the missing ranks, kInvalidArgument a rank that came twice or has another
+// world size or fingerprint.
 Result<ncclUniqueId> ExchangeUniqueId(const RankEnvironment& environment, const ncclUniqueId& id,
                                       const JoinSettings& join);
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Communication by operation, without and with a split sequence:
+//
+//                           forward                     backward
+//   ColumnParallelProduct   nothing  / AllGather        AllReduce of the gradient / AllGather, ReduceScatter
+//   SumOfPartials           AllReduce / ReduceScatter   nothing / AllGather
+//
+// Sums in the backward pass overlap with the product that computes the weight's gradient.
 #include "zero_workloads/parallel/tensor_split.h"
 
 #include <ATen/ops/empty.h>
@@ -14,10 +21,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// Labels of the exchanges for the trace.
 constexpr CallLabel kForward{DYNAMICCL_PHASE_FORWARD, DYNAMICCL_ROLE_ACTIVATION};
 constexpr CallLabel kBackward{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_ACTIVATION};
 
-// A context keeps plain values; the group outlives every backward pass.
+// An autograd context keeps plain values only. The group outlives every backward pass.
 void Keep(AutogradContext* context, const TensorSplit& split) {
   context->saved_data["group"] = reinterpret_cast<int64_t>(split.group);
   context->saved_data["sequence_parallel"] = split.sequence_parallel;
@@ -28,7 +36,7 @@ TensorSplit Kept(AutogradContext* context) {
           context->saved_data["sequence_parallel"].toBool()};
 }
 
-// An AllGather along the sequence that is under way.
+// An AllGather along the sequence that is under way; the object keeps its tensors alive.
 class SequenceGather {
  public:
   SequenceGather(const at::Tensor& slice, ProcessGroup* group, const CallLabel& label)
@@ -37,7 +45,8 @@ class SequenceGather {
     pending_ = group->AllGather(slice_, gathered_, label);
   }
 
-  // [batch, sequence, width]; NCCL puts the ranks first, the batch is outside of the sequence.
+  // Returns [batch, sequence, width]. NCCL puts the ranks first, but the batch must be outside of the
+  // sequence.
   at::Tensor Await() {
     group_->Await(pending_);
     return gathered_.transpose(0, 1).reshape({slice_.size(0), -1, slice_.size(2)});
@@ -49,8 +58,8 @@ class SequenceGather {
   PendingCollective pending_;
 };
 
-// A sum over the ranks that is under way: whole, or with a split sequence each rank's slice. Overwrites
-// `partial` in the first case.
+// A sum over the ranks that is under way: of the whole tensor, or with a split sequence of each rank's slice.
+// In the first case `partial` is overwritten.
 class PartialSum {
  public:
   PartialSum(const at::Tensor& partial, const TensorSplit& split, const CallLabel& label)
@@ -81,10 +90,11 @@ at::Tensor Rows(const at::Tensor& activations) {
   return activations.reshape({-1, activations.size(-1)});
 }
 
+// ColumnParallelProduct as an autograd function.
 struct ColumnParallelFunction : torch::autograd::Function<ColumnParallelFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const TensorSplit& split) {
-    // Of a split sequence the own slice is kept and gathered again in the backward pass.
+    // With a split sequence only the own slice is kept; the backward pass gathers the rest again.
     context->save_for_backward({input, weight});
     Keep(context, split);
     if (!split.splits_sequence()) return at::linear(input, weight, bias);
@@ -107,6 +117,7 @@ struct ColumnParallelFunction : torch::autograd::Function<ColumnParallelFunction
   }
 };
 
+// SumOfPartials as an autograd function.
 struct PartialSumFunction : torch::autograd::Function<PartialSumFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& partial, const TensorSplit& split) {
     Keep(context, split);

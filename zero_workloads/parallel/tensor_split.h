@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What crosses between the ranks of a tensor group in the forward and the backward pass (Shoeybi et al. 2019,
-// section 3; with sequence parallelism Korthikanti et al. 2022, section 4.2.2). Activations are
-// [batch, sequence, width]. All ranks call the same functions in the same order.
+// What the ranks of a tensor group exchange in the forward and the backward pass: Megatron-LM's f and g
+// operators (Shoeybi et al. 2019, section 3), and with sequence parallelism those of Korthikanti et al. 2022,
+// section 4.2.2. Activations are [batch, sequence, width]. All ranks of the group must call the same
+// functions in the same order.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,28 +11,30 @@
 
 namespace dynamiccl::zero {
 
-// How a model's layers are divided.
+// How a model's layers are divided. It is a value; the group outlives the model.
 struct TensorSplit {
-  ProcessGroup* group = nullptr;  // null: one rank computes the layers whole
-  // Between the divided layers a rank has 1/degree of the sequence, and of the activations.
+  // Null: one rank computes whole layers.
+  ProcessGroup* group = nullptr;
+  // Between divided layers a rank has 1/degree of the sequence, and so of the activations.
   bool sequence_parallel = false;
 
   int64_t degree() const { return group == nullptr ? 1 : group->world(); }
   int64_t rank() const { return group == nullptr ? 0 : group->rank(); }
-  // The own ones of `count` things that the group divides.
+  // This rank's number of `count` things that the group divides evenly.
   int64_t share(int64_t count) const { return count / degree(); }
+  // The first of this rank's things.
   int64_t share_begin(int64_t count) const { return rank() * share(count); }
   bool splits_sequence() const { return group != nullptr && sequence_parallel; }
 };
 
-// Into a divided layer: input W^T + b with the own rows of W and b. Every rank's input is the same; with a
-// split sequence it is the own slice, and the layer sees all of them. The input's gradient is summed over the
-// ranks while that of the weight is computed.
+// Enters a divided layer: input W^T + b with this rank's rows of W and b, [batch, sequence, outputs /
+// degree]. The input is equal on all ranks, or with a split sequence this rank's slice, which is gathered. In
+// the backward pass the input's gradient is summed over the ranks while that of the weight is computed.
 at::Tensor ColumnParallelProduct(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                                  const TensorSplit& split);
 
-// Out of a divided layer: the sum of all ranks' `partial`; with a split sequence the own slice of the sum.
-// `partial` may be overwritten.
+// Leaves a divided layer: the sum of all ranks' `partial`, or with a split sequence this rank's slice of the
+// sum. `partial` may be overwritten.
 at::Tensor SumOfPartials(const at::Tensor& partial, const TensorSplit& split);
 
 }  // namespace dynamiccl::zero

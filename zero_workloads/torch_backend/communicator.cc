@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// NCCL's unique id travels through torch's store; the destructor avoids deadlocks between streams' threads.
 #include "zero_workloads/torch_backend/communicator.h"
 
 #include <c10/util/Exception.h>
@@ -11,7 +12,7 @@
 namespace dynamiccl::torch_backend {
 namespace {
 
-// Set for good on the threads of communicators' streams.
+// Set once and for all on the threads of communicators' streams.
 thread_local bool on_a_streams_thread = false;
 
 void Check(ncclResult_t result, const char* function) {
@@ -19,7 +20,7 @@ void Check(ncclResult_t result, const char* function) {
                    ncclGetLastError(nullptr), "); NCCL_DEBUG=WARN shows NCCL's own reason");
 }
 
-// Rank 0 makes the id; the others wait for it as long as the store's own time-out says.
+// Rank 0 creates the id; the others wait for it as long as the store's own time-out allows.
 ncclUniqueId AgreeOnId(c10d::Store& store, const std::string& key, int rank) {
   ncclUniqueId id{};
   if (rank == 0) {
@@ -61,7 +62,8 @@ Communicator::~Communicator() {
   if (!on_a_streams_thread)
     end();
   else
-    std::thread(end).detach();  // a stream's thread cannot wait for itself, nor two of them for each other
+    // A stream's thread cannot wait for itself, and two of them cannot wait for each other.
+    std::thread(end).detach();
 }
 
 void Communicator::WhenDone(std::function<void()> function) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One NCCL communicator and the stream that its calls are issued to.
+// One NCCL communicator and the hostccl stream to which its calls are issued.
 #pragma once
 
 #include <functional>
@@ -11,40 +11,42 @@
 
 namespace dynamiccl::torch_backend {
 
-// Any thread. NCCL's failures throw c10::DistBackendError.
+// Shared by the backend and by the works in flight; the last of them destroys it. Any thread may call it.
+// NCCL's failures throw c10::DistBackendError.
 class Communicator {
  public:
-  // Collective over `size` ranks, which meet at `key` of the store; waits for all of them.
+  // Collective over `size` ranks, which meet at `key` of the store. Returns when all have joined.
   Communicator(c10d::Store& store, const std::string& key, int rank, int size);
-  // The ranks of `parent` with one `color`, in its order. Collective over all of the parent.
+  // The ranks of `parent` that pass the same `color`, in its order. Collective over all ranks of the parent.
   Communicator(Communicator& parent, int color);
-  // Waits for what was issued. The communicator's last user destroys it; where that is a call of WhenDone,
-  // another thread does the waiting.
+  // Waits for what was issued. If the last user is a function of WhenDone, another thread does the waiting,
+  // because a stream's thread cannot wait for itself.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  // Throws when the communicator was aborted.
+  // Throws if the communicator was aborted.
   ncclComm_t handle();
   cudaStream_t stream() const { return stream_; }
-  // Whether all that was issued is done.
+  // True if everything that was issued is done.
   bool Idle() const { return hostcclStreamQuery(stream_) == ncclSuccess; }
 
-  // Runs `function` on the stream's thread when all that was issued is done, and destroys it there.
+  // Runs `function` on the stream's thread when everything issued so far is done, and destroys it there.
   void WhenDone(std::function<void()> function);
 
-  // Ends what is in flight, on this rank and for peers that wait for it. The first reason stays.
+  // Ends calls in flight, on this rank and for peers that wait for it. The first reason is kept.
   void Abort(const std::string& reason);
-  // Why calls fail, empty while they do not: the reason of an abort, or NCCL's own error.
+  // Why calls fail: the reason of an abort, or NCCL's own error. Empty while they do not fail.
   std::string Failure();
-  // NCCL's text for a call that was refused.
+  // NCCL's text for a call that it refused.
   std::string Refusal(ncclResult_t result);
 
-  // Takes part in a split of `parent` without a communicator of its own.
+  // Takes part in a split of `parent` without joining any of the new communicators.
   static void LeaveOut(Communicator& parent);
 
  private:
-  std::mutex mutex_;  // held when handle_ is used beside calls: the abort takes it away
+  // Held while handle_ is used other than by calls, since an abort takes the handle away.
+  std::mutex mutex_;
   ncclComm_t handle_ = nullptr;
   cudaStream_t stream_ = nullptr;
   std::string aborted_because_;

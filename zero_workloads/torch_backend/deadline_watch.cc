@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A list that is cleaned when it has doubled, and a thread that sleeps until its earliest deadline.
 #include "zero_workloads/torch_backend/deadline_watch.h"
 
 #include <algorithm>
@@ -6,8 +7,8 @@
 namespace dynamiccl::torch_backend {
 namespace {
 
-// Between two looks for finished works the list doubles, so that looking costs a call the same however many
-// are in flight. 256 entries of 16 bytes are a page.
+// Entries beyond twice the unfinished works before the list is cleaned: each call then pays a constant share
+// of cleaning, however many are in flight. 256 entries of 16 bytes are a page.
 constexpr size_t kSpareWorks = 256;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends communicators whose calls are not done in time: nobody may be waiting for them, or only for their
-// future.
+// Aborts communicators whose calls are not done in time. Waiting callers cannot be relied on for that: a
+// program may wait for nothing, or only for a future.
 #pragma once
 
 #include <condition_variable>
@@ -12,14 +12,16 @@
 
 namespace dynamiccl::torch_backend {
 
-// Any thread. Its thread starts with the first work that is not done at once, and sleeps until a deadline.
+// The deadlines of one backend's works, which owns the watch. Any thread may add works. The watch's own
+// thread starts with the first work that is not done at once, and sleeps until the next deadline.
 class DeadlineWatch {
  public:
   ~DeadlineWatch();
-  // Does not keep the work: whoever is to complete it does.
+  // Watches the work without keeping it alive: whoever will complete the work does that.
   void Add(const c10::intrusive_ptr<PendingWork>& work);
 
  private:
+  // A work and its deadline; the reference does not keep the work alive.
   struct Watched {
     std::chrono::steady_clock::time_point deadline;
     c10::weak_intrusive_ptr<PendingWork> work;
@@ -29,8 +31,11 @@ class DeadlineWatch {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Watched> works_;  // as issued
-  size_t forget_at_ = 0;        // this many works: finished ones are looked for
+  // In the order of issue.
+  std::vector<Watched> works_;
+  // At this many works, finished ones are removed from the list.
+  size_t forget_at_ = 0;
+  // The deadline that the thread sleeps for; an earlier one must wake it.
   std::chrono::steady_clock::time_point wakes_at_ = std::chrono::steady_clock::time_point::max();
   bool stopping_ = false;
   std::thread thread_;

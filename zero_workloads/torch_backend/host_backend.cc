@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Life cycle, issuing and coalescing. The operations themselves are in collectives.cc, tensor_lists.cc and
+// point_to_point.cc.
 #include "zero_workloads/torch_backend/host_backend.h"
 
 #include <c10/util/Exception.h>
@@ -17,7 +19,7 @@ c10::intrusive_ptr<c10d::Backend::Options> OptionsOf(const HostBackend::Membersh
   return options;
 }
 
-// "float32 x 1024", of the first tensor where there are several.
+// "float32 x 1024", for the first tensor if there are several.
 std::string ElementsText(const std::vector<at::Tensor>& tensors) {
   if (tensors.empty()) return "no tensor";
   const std::string first = c10::str(TypeName(tensors[0]), " x ", tensors[0].numel());
@@ -63,7 +65,7 @@ c10::intrusive_ptr<c10d::Backend> HostBackend::split(const c10::intrusive_ptr<c1
   const auto mine = std::find(ranks.begin(), ranks.end(), getRank());
   if (mine == ranks.end()) {
     Communicator::LeaveOut(*communicator_);
-    return nullptr;
+    return nullptr;  // endCoalescing returns the block's work
   }
   TORCH_CHECK_VALUE(std::is_sorted(ranks.begin(), ranks.end()), "split: ranks are to be in ascending order");
   Membership membership{static_cast<int>(mine - ranks.begin()),
@@ -75,7 +77,7 @@ c10::intrusive_ptr<c10d::Backend> HostBackend::split(const c10::intrusive_ptr<c1
     const auto& global = options_->global_ranks_in_group;
     membership.global_ranks.push_back(global.empty() ? rank : global.at(rank));
   }
-  // Every part is named by its lowest rank, which no other part holds.
+  // The colour of a part is its lowest rank, which no other part contains.
   auto communicator = std::make_shared<Communicator>(*communicator_, ranks.front());
   return c10::intrusive_ptr<Backend>::reclaim(
       new HostBackend(store, std::move(membership), std::move(communicator)));

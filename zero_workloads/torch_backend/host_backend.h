@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.distributed's backend "dynamiccl": each operation as plain NCCL calls on host memory. A client of
-// NCCL's C API like any other, so that whatever is loaded at that border sees PyTorch's own traffic.
+// The backend "dynamiccl" of torch.distributed: each operation as plain NCCL calls on host memory. It is a
+// client of NCCL's C API like any other, so a library loaded at that border sees PyTorch's own traffic.
 //
-// A group has one communicator; its calls run one after another in the order of issue, beside the caller.
-// Calls that are done when NCCL returns are complete at once. Send and receive outside a coalescing block
-// have a communicator for each pair of ranks, as in PyTorch's NCCL backend: a message that nobody receives
-// yet holds up nothing but its pair.
+// A group has one communicator. Its calls run one after another in the order of issue, beside the caller;
+// calls that are done when NCCL returns are complete at once. Send and receive outside a coalescing block use
+// a communicator for each pair of ranks, as in PyTorch's NCCL backend, so that a message nobody receives yet
+// delays nothing but its pair.
 #pragma once
 
 #include <map>
@@ -18,12 +18,20 @@
 
 namespace dynamiccl::torch_backend {
 
+// One process group of one rank; torch owns it. Any thread may call it, but all ranks must issue the same
+// collectives in the same order. Arguments that NCCL cannot handle throw ValueError or TypeError before
+// anything is issued; failures of NCCL throw c10::DistBackendError, from the call or from its work.
+//
+// It has many methods because c10d::Backend has: each operation of torch.distributed is one virtual function.
+// They are implemented in three files by kind.
 class HostBackend final : public c10d::Backend {
  public:
+  // This rank's place in the group.
   struct Membership {
     int rank = 0;
     int size = 1;
     std::string group_name;
+    // Ranks of the members in the default group; empty if they are the same as in this group.
     std::vector<uint64_t> global_ranks;
     std::chrono::milliseconds timeout = kBackendDefaultTimeout;
   };
@@ -31,7 +39,7 @@ class HostBackend final : public c10d::Backend {
   using TensorLists = std::vector<std::vector<at::Tensor>>;
   using WorkHandle = c10::intrusive_ptr<c10d::Work>;
 
-  // Collective over the group: returns when all have joined.
+  // Collective over the group: returns when all ranks have joined.
   HostBackend(c10::intrusive_ptr<c10d::Store> store, Membership membership);
   ~HostBackend() override;
 
@@ -40,11 +48,16 @@ class HostBackend final : public c10d::Backend {
   bool supportsSplitting() const override { return true; }
   bool supportsCoalescing() const override { return true; }
   void setTimeout(std::chrono::milliseconds timeout) override { options_->timeout = timeout; }
-  void setSequenceNumberForGroup() override {}  // starts at 0 on every rank
+  // Nothing to agree on: the number starts at 0 on every rank.
+  void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
+  // COMM_ERROR once the communicator was aborted or NCCL reports an error.
   c10d::ErrorType getError() override;
+  // Ends all calls in flight, on this rank and its peers. The group cannot be used afterwards.
   void abort() override;
+  // Waits for everything that was issued.
   void shutdown() override;
+  // Collective over this group. Returns null on ranks that are not in `ranks`, which must be ascending.
   c10::intrusive_ptr<Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
                                     const std::vector<int>& ranks,
                                     const c10::intrusive_ptr<Options>& opts) override;
@@ -52,7 +65,7 @@ class HostBackend final : public c10d::Backend {
   void startCoalescing() override;
   WorkHandle endCoalescing() override;
 
-  // collectives.cc: one tensor in, one out.
+  // Implemented in collectives.cc: one tensor in, one out.
   WorkHandle broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
   WorkHandle allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
   WorkHandle allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) override;
@@ -67,7 +80,7 @@ class HostBackend final : public c10d::Backend {
                                              const c10d::ReduceScatterOptions& opts) override;
   WorkHandle barrier(const c10d::BarrierOptions& opts) override;
 
-  // tensor_lists.cc: a tensor for each rank.
+  // Implemented in tensor_lists.cc: a tensor for each rank.
   WorkHandle allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) override;
   WorkHandle reduce_scatter(Tensors& outputs, TensorLists& inputs,
                             const c10d::ReduceScatterOptions& opts) override;
@@ -77,40 +90,51 @@ class HostBackend final : public c10d::Backend {
                            std::vector<int64_t>& input_splits, const c10d::AllToAllOptions& opts) override;
   WorkHandle alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) override;
 
-  // point_to_point.cc
+  // Implemented in point_to_point.cc: messages between two ranks.
   WorkHandle send(Tensors& tensors, int destination, int tag) override;
   WorkHandle recv(Tensors& tensors, int source, int tag) override;
 
  private:
+  // An operation before it is issued.
   struct Call {
     const char* operation;
     c10d::OpType type;
     std::chrono::milliseconds timeout = c10d::kUnsetTimeout;
     PendingWork::Content content = {};
   };
-  // What is issued between startCoalescing and endCoalescing: one NCCL group, one work.
+  // An open coalescing block, from startCoalescing to endCoalescing: it becomes one NCCL group and one work.
   struct Coalescing {
-    c10::intrusive_ptr<PendingWork> work;  // of the first call
+    // The work of the first call, which later calls join.
+    c10::intrusive_ptr<PendingWork> work;
   };
+  // Issues the NCCL calls of an operation.
   using NcclCalls = std::function<ncclResult_t(ncclComm_t communicator, cudaStream_t stream)>;
 
-  // Issues `calls`, as one group where they are several, on the group's communicator.
+  // Issues `calls` on the group's communicator, as one NCCL group if there are several.
   WorkHandle Issue(Call call, bool several, const NcclCalls& calls);
+  // The same on any communicator. Returns null inside a coalescing block.
   WorkHandle IssueOn(const std::shared_ptr<Communicator>& communicator, Call call, bool several,
                      const NcclCalls& calls);
   static void IssueToNccl(Communicator& communicator, const char* operation, bool several,
                           const NcclCalls& calls);
+  // A work with the next sequence number.
   c10::intrusive_ptr<PendingWork> NewWork(Call call);
-  // Throws for a rank that the group does not have.
+  // Throws ValueError for a rank that the group does not have.
   void CheckRank(const char* operation, const char* name, int64_t rank) const;
+  // Sends or receives through the pair's channel, or inside a coalescing block through the group's
+  // communicator.
   WorkHandle Message(Call call, int peer, const std::function<NcclCalls(int peer)>& calls);
   HostBackend(c10::intrusive_ptr<c10d::Store> store, Membership membership,
               std::shared_ptr<Communicator> communicator);
 
   const c10::intrusive_ptr<c10d::Store> store_;
   const c10::intrusive_ptr<Options> options_;
-  std::mutex mutex_;  // NCCL calls and their works in one order; not held while peers are awaited
-  std::shared_ptr<Communicator> communicator_;  // shared with the works in flight
+  // Keeps NCCL calls and their works in one order. Not held while a call waits for peers, except by
+  // shutdown().
+  std::mutex mutex_;
+  // Shared with the works in flight.
+  std::shared_ptr<Communicator> communicator_;
+  // Channels by peer rank, made at the first message.
   std::map<int, std::unique_ptr<PairChannel>> pairs_;
   std::optional<Coalescing> coalescing_;
   std::atomic<uint64_t> sequence_{0};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tables of types and operators. Messages name the operation and a way out.
 #include "zero_workloads/torch_backend/nccl_operands.h"
 
 #include <ATen/ops/scalar_tensor.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors and operators of torch.distributed as NCCL takes them.
+// Translates tensors and operators of torch.distributed into those of NCCL, and rejects what NCCL does not
+// support.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,21 +13,23 @@
 
 namespace dynamiccl::torch_backend {
 
+// A tensor's memory as an NCCL call takes it; valid as long as the tensor.
 struct NcclElements {
   void* data = nullptr;
   size_t count = 0;
   ncclDataType_t type = ncclUint8;
 };
 
-// "float32", as Python says it.
+// The type's name in Python, for example "float32".
 std::string TypeName(const at::Tensor& tensor);
 // For calls that only move data: a type that NCCL lacks travels as bytes.
 NcclElements MovedElements(const at::Tensor& tensor);
-// For calls that compute: ValueError for a type or operator that NCCL lacks. bool is a byte of 0 or 1, on
-// which SUM and MAX are "or", PRODUCT and MIN are "and". `operation` is for messages.
+// For calls that compute: ValueError for a type that NCCL lacks. bool is a byte of 0 or 1, on which SUM and
+// MAX mean "or", PRODUCT and MIN mean "and". `operation` is for messages.
 NcclElements ReducedElements(const char* operation, const at::Tensor& tensor);
 
-// NCCL's operator for a call on tensors of one type; a pre-multiplied sum is made for one communicator.
+// NCCL's operator for a call on tensors of one type. A pre-multiplied sum is created for one communicator,
+// and destroyed with the object. The constructor throws ValueError for an operator that NCCL lacks.
 class ReduceOperator {
  public:
   ReduceOperator(const char* operation, const c10d::ReduceOp& op, const at::Tensor& tensor,
@@ -41,17 +44,18 @@ class ReduceOperator {
 
   ncclRedOp_t op_ = ncclSum;
   ncclComm_t communicator_;
+  // The operator was created by NCCL and must be destroyed.
   bool made_ = false;
 };
 
-// CPU memory without gaps, which NCCL moves as it lies: for calls whose result has the shape of the input.
-// Strides are to be equal on all ranks. ValueError otherwise.
+// ValueError unless the tensor is CPU memory without gaps, which NCCL moves as it lies. It suffices for calls
+// whose result has the shape of the input; strides must be equal on all ranks.
 void CheckDense(const char* operation, const at::Tensor& tensor);
-// Row-major besides: for calls that cut or join tensors.
+// ValueError unless the tensor is also row-major: for calls that cut or join tensors.
 void CheckContiguous(const char* operation, const at::Tensor& tensor);
-// Contiguous, and all of the type of `like` (TypeError otherwise).
+// The same for each tensor, and TypeError unless all have the type of `like`.
 void CheckContiguous(const char* operation, const std::vector<at::Tensor>& tensors, const at::Tensor& like);
-// The list forms of torch.distributed take one tensor a process. ValueError otherwise.
+// The list forms of torch.distributed take one tensor a process; ValueError for another number.
 const at::Tensor& OnlyTensor(const char* operation, const std::vector<at::Tensor>& tensors);
 
 }  // namespace dynamiccl::torch_backend

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A hostccl stream serves as the channel's thread: host functions queued on it run in order.
 #include "zero_workloads/torch_backend/pair_channel.h"
 
 #include <utility>
@@ -29,7 +30,7 @@ std::shared_ptr<Communicator> PairChannel::Meeting::Meet() {
 }
 
 std::shared_ptr<Communicator> PairChannel::Ready() {
-  if (hostcclStreamQuery(queue_) != ncclSuccess) return nullptr;  // earlier messages are still to be issued
+  if (hostcclStreamQuery(queue_) != ncclSuccess) return nullptr;  // earlier messages are not issued yet
   const std::lock_guard lock(meeting_->mutex);
   return meeting_->communicator;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two ranks of a group: a communicator of their own, made when both have come to their first
-// message, while their programs go on.
+// Messages between two ranks of a group, over a communicator of their own. It is created when both have
+// reached their first message, while their programs go on.
 #pragma once
 
 #include <functional>
@@ -13,25 +13,29 @@
 
 namespace dynamiccl::torch_backend {
 
-// Calls come from one thread at a time.
+// One pair's channel, owned by HostBackend, which serialises the calls. Until both ranks have met, messages
+// wait on the channel's own thread.
 class PairChannel {
  public:
   using Issue = std::function<void(const std::shared_ptr<Communicator>& communicator)>;
 
-  // The two ranks meet at `key` of the store as ranks 0 and 1.
+  // The two ranks meet at `key` of the store, as ranks 0 and 1.
   PairChannel(c10::intrusive_ptr<c10d::Store> store, std::string key, int rank);
-  // Waits for messages that are on their way. A peer that never came is not waited for.
+  // Waits for messages under way, but not for a peer that never came.
   ~PairChannel();
 
-  // The communicator where a message can be issued now; null before both have come.
+  // The communicator if a message can be issued at once; null before both ranks have met, or while earlier
+  // messages wait.
   std::shared_ptr<Communicator> Ready();
-  // Issues a message on the channel's own thread, in order; `work` fails when that does.
+  // Issues a message later, on the channel's own thread and in order; `work` fails if the issuing does.
   void Defer(c10::intrusive_ptr<PendingWork> work, Issue issue);
+  // Aborts the communicator, if it exists.
   void Abort(const std::string& reason);
+  // Waits for issued messages; returns at once before both ranks have met.
   void Synchronize();
 
  private:
-  // Shared with what the channel's thread still has to do when the channel itself is gone.
+  // Shared with the channel's thread, which may still have messages to issue when the channel itself is gone.
   struct Meeting {
     c10::intrusive_ptr<c10d::Store> store;
     std::string key;
@@ -39,8 +43,10 @@ class PairChannel {
     std::mutex mutex;
     std::shared_ptr<Communicator> communicator;
 
+    // Blocks until the peer has come, and returns the pair's communicator.
     std::shared_ptr<Communicator> Meet();
   };
+  // A message that waits on the channel's thread.
   struct Deferred {
     std::shared_ptr<Meeting> meeting;
     c10::intrusive_ptr<PendingWork> work;

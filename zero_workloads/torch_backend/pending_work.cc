@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// States of a work: constructed, perhaps deferred, launched, ended. Completion comes from the stream's
+// thread; an ending by deadline or abort comes from another thread, and the first ending wins.
 #include "zero_workloads/torch_backend/pending_work.h"
 
 #include <ATen/core/ivalue.h>
@@ -46,7 +48,7 @@ void PendingWork::Launch(std::shared_ptr<Communicator> communicator) {
     Complete();
     return;
   }
-  // The stream's thread completes the work, whoever else has let go of it by then.
+  // The stream's thread completes the work even if everyone else has released it by then.
   on.WhenDone([self = c10::intrusive_ptr<PendingWork>::reclaim_copy(this)] { self->Complete(); });
   if (deferred_) return;  // somebody may be waiting already
   hostcclEventCreate(&done_);
@@ -113,7 +115,7 @@ bool PendingWork::wait(std::chrono::milliseconds timeout) {
     std::unique_lock lock(mutex_);
     cv_.wait(lock, [this] { return completed_; });
   } else if (done_ != nullptr) {
-    hostcclEventSynchronize(done_);  // looks for a while before it sleeps
+    hostcclEventSynchronize(done_);  // spins for a while before it sleeps
   }
   Rethrow();
   return true;

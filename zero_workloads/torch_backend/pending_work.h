@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that was issued: what torch.distributed returns as Work.
+// An issued call: what torch.distributed returns as Work.
 #pragma once
 
 #include <atomic>
@@ -14,19 +14,23 @@
 
 namespace dynamiccl::torch_backend {
 
-// What a call is about, for messages and for the profiler.
+// Describes a call, for messages and for the profiler.
 struct CallText {
-  const char* operation = "";  // torch.distributed's name
+  // The name in torch.distributed.
+  const char* operation = "";
   c10d::OpType type = c10d::OpType::UNKNOWN;
   uint64_t sequence = 0;
   std::string group;
-  std::string elements;  // what it moves, in words
+  // The elements that the call moves, for example "float32 x 4096".
+  std::string elements;
 };
 
+// A call in flight. The caller, the stream's thread and possibly a watch share it; any thread may wait for
+// it. It ends once, with success or with an exception that wait() throws.
 class PendingWork final : public c10d::Work {
  public:
-  // `outputs` are its result, `kept` lives until it is done. `after` runs when NCCL is done: copies into the
-  // caller's tensors.
+  // `outputs` are the call's result; `inputs` and `kept` stay alive until it is done. `after` runs when NCCL
+  // is done, and copies into the caller's tensors.
   struct Content {
     std::vector<at::Tensor> inputs, outputs, kept;
     std::function<void()> after;
@@ -35,35 +39,39 @@ class PendingWork final : public c10d::Work {
               std::chrono::milliseconds timeout);
   ~PendingWork() override;
 
-  // More calls under the same work (coalescing), before Launch.
+  // Adds another call to the same work (coalescing). Only before Launch.
   void Add(Content content);
-  // Before the caller gets it: Launch or Fail will follow on another thread.
+  // Call it before the caller gets the work, if Launch or Fail will follow on another thread.
   void Defer() { deferred_ = true; }
-  // Everything was issued to the communicator's stream: from here on the work becomes done by itself.
+  // Everything was issued to the communicator's stream: from now on the work completes by itself.
   void Launch(std::shared_ptr<Communicator> communicator);
-  // Done without success. The first ending counts.
+  // Ends the work without success. Only the first ending counts.
   void Fail(std::exception_ptr error) { End(std::move(error)); }
 
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
-  // The deadline has passed: ends the communicator, or the work alone where nothing was issued yet.
+  // The deadline has passed: aborts the communicator, or ends the work alone if nothing was issued yet.
   void Expire();
-  // "all_reduce number 7 of group default_pg (float32 x 4096) on rank 1"
+  // "all_reduce number 7 of group default_pg (float32 x 4096) on rank 1".
   std::string Describe() const;
 
-  // With a time: throws when it is over, and the work goes on. Without: the group's time-out bounds it.
+  // With a time-out: throws when it is over, and the work goes on. Without: the group's time-out bounds the
+  // wait.
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   void synchronize() override { wait(); }
   void abort() override;
   std::vector<at::Tensor> result() override { return outputs_; }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
   uint64_t getSequencenumber() const override { return text_.sequence; }
-  // Called by the last owner's intrusive_ptr where a DeadlineWatch still knows the work.
+  // The last owner's intrusive_ptr calls it if a DeadlineWatch still has a weak reference to the work.
   void release_resources() override;
 
  private:
+  // Runs on the stream's thread when NCCL is done, or at once.
   void Complete();
   void End(std::exception_ptr error);
+  // Completes the future, if one was asked for.
   void SettleFuture();
+  // Throws the work's exception, if it ended with one.
   void Rethrow();
   std::shared_ptr<Communicator> IssuedTo();
 
@@ -74,9 +82,10 @@ class PendingWork final : public c10d::Work {
   std::vector<at::Tensor> kept_;
   std::vector<std::function<void()>> after_;
   bool deferred_ = false;
-  hostcclEvent_t done_ = nullptr;  // null where it was done at once, or deferred
+  // Null if the work was done at once, or deferred.
+  hostcclEvent_t done_ = nullptr;
   std::atomic<bool> ended_{false};
-  // Guarded by mutex_. The communicator is shared with the backend and every other work in flight.
+  // Guarded by mutex_, as are the two members below. Shared with the backend and all other works in flight.
   std::shared_ptr<Communicator> communicator_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   bool settled_ = false;

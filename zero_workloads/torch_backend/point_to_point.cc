@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Send and receive.
+// Send and receive. Inside a coalescing block they go through the group's communicator as one NCCL group;
+// outside, through the pair's channel.
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -20,14 +21,14 @@ const at::Tensor& CheckMessage(const char* operation, const std::vector<at::Tens
 
 }  // namespace
 
-// `calls` makes the NCCL call from the peer's rank in the communicator that it goes to.
+// `calls` makes the NCCL call from the peer's rank in the communicator that carries the message.
 HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
                                              const std::function<NcclCalls(int peer)>& calls) {
   CheckRank(call.operation, "rank", peer);
   TORCH_CHECK_VALUE(peer != getRank(), call.operation, ": rank ", peer, " is this rank");
   const int rank_in_pair = getRank() < peer ? 0 : 1;
   std::unique_lock lock(mutex_);
-  if (coalescing_) {  // one NCCL group for all of the block
+  if (coalescing_) {  // the whole block is one NCCL group
     lock.unlock();
     return Issue(std::move(call), false, calls(peer));
   }

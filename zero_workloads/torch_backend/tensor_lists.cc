@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations with a tensor for each rank. Where the tensors are of one size, gathering and reducing go
-// through one flat tensor and one NCCL collective, as in PyTorch's NCCL backend; else they are a group of one
-// call a rank.
+// The operations with a tensor for each rank. If the tensors have one size, gathering and reducing go through
+// one flat tensor and one NCCL collective, as in PyTorch's NCCL backend; otherwise they are a group with one
+// call for each rank.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
@@ -18,7 +18,8 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// One contiguous tensor for each of `size` ranks, all of the type of `like`.
+// The only list, with one contiguous tensor for each of `size` ranks, all of the type of `like`. Throws
+// otherwise.
 const Tensors& ForEachRank(const char* operation, const std::vector<Tensors>& lists, int size,
                            const at::Tensor& like) {
   TORCH_CHECK_VALUE(lists.size() == 1, operation, ": takes one list a process, got ", lists.size());
@@ -42,7 +43,7 @@ at::Tensor FlatFor(const Tensors& tensors) {
   return at::empty({static_cast<int64_t>(tensors.size()) * tensors[0].numel()}, tensors[0].options());
 }
 
-// The flat tensor's parts into the tensors. Plain copies: the stream's thread has no business with autograd.
+// Copies the flat tensor's parts to the tensors. Plain copies: the stream's thread must not involve autograd.
 void CopyOut(const at::Tensor& flat, const Tensors& tensors) {
   const auto* from = static_cast<const std::byte*>(flat.const_data_ptr());
   for (const at::Tensor& tensor : tensors) {
@@ -77,7 +78,7 @@ ncclResult_t Receive(const at::Tensor& tensor, int peer, ncclComm_t communicator
   return ncclRecv(elements.data, elements.count, elements.type, peer, communicator, stream);
 }
 
-// The rows of `tensor` that belong to each rank: `splits`, or equal parts without any.
+// The rows of `tensor` for each rank, as `splits` says, or equal parts without splits.
 Tensors PartsOf(const char* operation, const at::Tensor& tensor, std::vector<int64_t> splits, int size) {
   CheckContiguous(operation, tensor);
   TORCH_CHECK_VALUE(tensor.dim() > 0, operation, ": a tensor without dimensions cannot be cut");

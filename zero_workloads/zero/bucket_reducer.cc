@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A bucket goes through: open (OpenAt), filled by one or more units (Add), sent (Send), settled (Settle).
+// Settling happens late, when the buffer is needed again or the pass ends, so that the reduction overlaps
+// with the backward pass.
 #include "zero_workloads/zero/bucket_reducer.h"
 
 #include <ATen/ops/empty.h>
@@ -11,9 +14,11 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The label of all sums for the trace.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
-// Arena elements of the largest bucket.
+// Arena elements of the largest bucket: that of the largest unit, or the asked size for one rank, rounded up
+// to kShardAlignment.
 int64_t Capacity(const Partition& partition, const BucketSettings& settings, int64_t element_bytes) {
   if (settings.by_unit) {
     int64_t largest = 0;
@@ -43,6 +48,7 @@ BucketReducer::BucketReducer(const Partition& partition, ProcessGroup* group, co
 }
 
 void BucketReducer::OpenAt(int64_t position, const UnitPartition& unit) {
+  // Buckets of constant size start at multiples of the capacity, buckets by unit at the unit's offset.
   const int64_t begin = settings_.by_unit ? unit.arena_offset : position / capacity_ * capacity_;
   if (position != begin) return;
   const int64_t length = settings_.by_unit ? unit.shard_elements : capacity_;
@@ -60,6 +66,8 @@ void BucketReducer::Add(int unit, const FlatParameters& parameters) {
     const Bucket& bucket = buckets_[current_];
     const int64_t length = bucket.end - bucket.begin, here = position - bucket.begin;
     const int64_t take = std::min(shard_elements - done, length - here);
+    // The bucket needs the same piece of every rank's shard: rank r's shard starts at r * shard_elements of
+    // the unit.
     for (int64_t rank = 0; rank < partition_.world(); ++rank) {
       parameters.CopyGradients(rank * shard_elements + done,
                                bucket.buffer.narrow(0, rank * length + here, take));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums gradients over the ranks in buckets of constant size. A bucket is a slice of the arena: for each rank
-// the gradients of its part of that slice, one rank after another, as ReduceScatter wants them. Two buffers
-// alternate, so that one is filled while the other is reduced; where one holds the whole arena it is the only
-// one.
+// Sums gradients over the ranks in buckets of constant size, the C_B of the ZeRO paper (Rajbhandari et al.
+// 2020, section 6.2): memory for fused calls does not grow with the model.
+//
+// A bucket is a slice [begin, end) of the arena (partition.h). It holds the gradients of that slice of every
+// rank's arena, one rank after another, which is the layout that ReduceScatter expects. Two buffers
+// alternate, so that one is filled while the other is reduced. If one bucket holds the whole arena, there is
+// only one buffer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,62 +20,85 @@
 
 namespace dynamiccl::zero {
 
+// Which ranks receive which sums.
 enum class ReduceKind {
-  kAllReduce,      // every rank gets the sum of all arenas: stage 0
-  kReduceScatter,  // a rank gets the sum of its own arena: stages 1 to 3
+  // Stage 0: every rank receives the sums of all arenas.
+  kAllReduce,
+  // Stages 1 to 3: a rank receives the sums of its own arena.
+  kReduceScatter,
 };
 
+// Equal on all ranks, since all must make the same calls.
 struct BucketSettings {
   ReduceKind kind = ReduceKind::kReduceScatter;
-  int64_t bucket_bytes = 0;  // over all ranks; rounded up to whole shard alignments
-  bool by_unit = false;      // a bucket is one unit, whatever its size: no fusion, `bucket_bytes` is not used
-  bool overlap = true;       // false: waits for each bucket before going on
-  bool poison = false;       // a bucket that was sent and read holds NaN until it is filled again
-  // Hybrid sharding: the ranks that hold the same shard, over which a bucket's sums are summed again once
-  // they are awaited, while later buckets are filled; null: there are none.
+  // Bytes of a bucket over all ranks, rounded up so that a rank's part is a multiple of kShardAlignment.
+  int64_t bucket_bytes = 0;
+  // A bucket is one unit, whatever its size: gradients are not fused, and `bucket_bytes` is not used.
+  bool by_unit = false;
+  // False: the reducer waits for each bucket before it returns.
+  bool overlap = true;
+  // For tests: a bucket that was sent and read holds NaN until it is filled again.
+  bool poison = false;
+  // Hybrid sharding: the ranks that hold the same shard. The sums of a bucket are summed over them once they
+  // have arrived, while later buckets are filled. Null: there are no replicas.
   ProcessGroup* replicas = nullptr;
 };
 
+// Reduces the gradients of one backward pass after another. The engine owns it and calls it on the thread of
+// the backward pass. All ranks must add the same units in the same order, or the collectives do not match; a
+// failed call throws as ProcessGroup does.
 class BucketReducer {
  public:
-  // All arguments outlive the reducer. `options` are those of the gradients.
+  // The partition, the group and the replicas outlive the reducer. `options` are those of the gradients while
+  // they are summed. Allocates the buffers and the sums at once.
   BucketReducer(const Partition& partition, ProcessGroup* group, const BucketSettings& settings,
                 const at::TensorOptions& options);
 
-  // Takes the unit's gradients; full buckets are sent. Units come in arena order, each once a pass.
+  // Copies the unit's gradients into buckets and sends each bucket that is full. Units must come in arena
+  // order, each once a pass.
   void Add(int unit, const FlatParameters& parameters);
-  // Waits until all sums of this pass are there. Every unit was added, or none.
+  // Waits until all sums of this pass have arrived. Either every unit was added before, or none.
   void Finish();
 
-  // Sum over ranks, and over replicas, of the latest pass: the own arena, or with kAllReduce all ranks'
-  // arenas one after another.
+  // The sums of the latest pass over ranks and replicas, [arena elements]; with kAllReduce those of all
+  // ranks' arenas, one after another, [world * arena elements]. Valid from Finish() until the next Add().
   const at::Tensor& gradients() const { return gradients_; }
 
  private:
+  // One of the two buffers with what it holds.
   struct Bucket {
-    at::Tensor buffer;           // room for world x capacity
-    int64_t begin = 0, end = 0;  // slice of the arena that it holds
+    // [world * capacity_] elements, of which the first world * (end - begin) are used.
+    at::Tensor buffer;
+    // The slice of the arena that the bucket holds.
+    int64_t begin = 0, end = 0;
     PendingCollective pending;
   };
 
-  // Begins the bucket that holds this position of the unit, where it begins there.
+  // Begins a new bucket if one starts at this arena position of the unit; otherwise the present one goes on.
   void OpenAt(int64_t position, const UnitPartition& unit);
+  // Starts the reduction of the present bucket and turns to the other buffer.
   void Send();
+  // Waits for the bucket's reduction, if one is pending, and moves its sums to `gradients_`.
   void Settle(Bucket* bucket);
-  // Of a bucket whose ReduceScatter is done.
+  // Starts the sum over the replicas for a bucket whose ReduceScatter is done.
   void SumOverReplicas(const Bucket& bucket);
+  // Waits for all sums over replicas that this pass has started.
   void AwaitReplicas();
-  // All ranks' sums from a bucket that was AllReduced.
+  // Copies all ranks' sums from a bucket that was AllReduced to `gradients_`.
   void KeepSums(const Bucket& bucket);
 
   const Partition& partition_;
   ProcessGroup* group_;
   BucketSettings settings_;
-  int64_t capacity_;  // arena elements in a bucket
+  // Arena elements in a full bucket.
+  int64_t capacity_;
   at::Tensor gradients_;
   std::array<Bucket, 2> buckets_;
-  std::vector<PendingCollective> replica_sums_;  // of this pass
-  size_t buffers_ = 2;                           // in use
+  // Pending sums over replicas in this pass.
+  std::vector<PendingCollective> replica_sums_;
+  // The number of buffers in use, 1 or 2.
+  size_t buffers_ = 2;
+  // Index of the buffer that is being filled.
   size_t current_ = 0;
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Replaces a model's hooks by observation. The watch reports which units each operation reads; the engine
+// turns this into BeforeForward, AfterForward and BeforeBackward calls on ZeroEngine.
 #include "zero_workloads/zero/engine.h"
 
 #include <torch/nn/module.h>
@@ -15,14 +17,16 @@ namespace {
 
 using torch::nn::Module;
 
+// The label of the broadcasts for the trace: they belong to no phase of a step.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_OTHER};
 
+// A container has no forward() of its own to speak of, so its children are the units.
 bool IsContainer(Module& module) {
   return module.as<torch::nn::SequentialImpl>() != nullptr ||
          module.as<torch::nn::ModuleListImpl>() != nullptr;
 }
 
-// The modules that are units, with their names, in the order of registration.
+// Lists the modules that are units, with their names, in the order of registration.
 void ListUnits(Module& module, const std::string& prefix,
                std::vector<std::pair<std::string, Module*>>* units) {
   for (const auto& child : module.named_children()) {
@@ -50,7 +54,7 @@ void Engine::TakeRankZerosValues(Module& module, ProcessGroup* group, ProcessGro
   const c10::NoGradGuard no_gradients;
   for (const std::vector<at::Tensor>& tensors : {module.parameters(), module.buffers()}) {
     for (const at::Tensor& tensor : tensors) {
-      // NCCL has no type for every buffer (bool, int16): bytes are the same for all.
+      // NCCL has no type for some buffers (bool, int16), so all tensors travel as bytes.
       at::Tensor bytes = tensor.contiguous();
       const at::Tensor flat = bytes.flatten().view(at::kByte);
       for (ProcessGroup* const over : {group, replicas}) {
@@ -64,12 +68,12 @@ void Engine::TakeRankZerosValues(Module& module, ProcessGroup* group, ProcessGro
 std::vector<ModelUnit> Engine::Divide(Module& module) {
   std::vector<std::pair<std::string, Module*>> modules;
   ListUnits(module, "", &modules);
-  // Last in the order: what belongs to no unit yet.
+  // The module itself comes last and takes the parameters that belong to no unit yet.
   modules.emplace_back("", &module);
   std::vector<ModelUnit> units;
   std::set<const c10::TensorImpl*> seen;
   for (const auto& [name, owner] : modules) {
-    // As root counts what comes first: it stays from the forward to the backward pass.
+    // The first unit counts as the root: it stays in memory from the forward to the backward pass.
     ModelUnit unit{name, {}, units.empty()};
     for (const auto& item : owner->named_parameters()) {
       // Tied parameters belong to the unit that names them first.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeRO for any torch::nn::Module, without changes to it:
+// ZeRO for any torch::nn::Module, without changes to the module:
 //
 //   zero::Engine engine(*module, group, settings);
 //   const at::Tensor loss = engine.Forward([&] { return torch::mse_loss(module->forward(input), target); });
 //   engine.Backward(loss);
 //   engine.Step(loss, learning_rate);
 //
-// Each child of the module is a unit (those of a Sequential or ModuleList apart), and so are the parameters
-// that belong to no child. In stage 3 a unit's parameters are gathered when an operation is about to read
-// them (parameter_watch.h), and given up when an operation reads others.
+// Each child of the module is a unit; the children of a Sequential or ModuleList are units of their own. The
+// parameters that belong to no child form the last unit. In stage 3 a unit's parameters are gathered when an
+// operation is about to read them (parameter_watch.h), and freed when an operation reads those of other
+// units.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,17 +28,21 @@ class Module;
 
 namespace dynamiccl::zero {
 
+// Wraps a ZeroEngine for modules that call no hooks. The program owns it and calls it on its training thread;
+// every rank makes the same calls. A failed collective throws as ProcessGroup does, and the engine cannot be
+// used afterwards.
 class Engine {
  public:
-  // The module's parameters and buffers get the values of rank 0 of the first replica; its tensors stay the
-  // same tensors, with memory of the engine's and of `settings.type`. Buffers are not kept equal afterwards.
-  // Module and group outlive the engine, and in stage 3 parameters may be read inside Forward and Backward
-  // only. A module without trainable parameters throws std::invalid_argument.
+  // All ranks construct one together: parameters and buffers receive the values of rank 0 of the first
+  // replica. The module's tensors stay the same tensors, but their memory belongs to the engine and has the
+  // type `settings.type`. Buffers are not kept equal afterwards. Module and group outlive the engine. In
+  // stage 3 parameters may be read inside Forward and Backward only. A module without trainable parameters
+  // throws std::invalid_argument.
   Engine(torch::nn::Module& module, ProcessGroup* group, const EngineSettings& settings);
 
-  // Runs a forward pass, for training or, under c10::NoGradGuard, for its result alone.
+  // Runs a forward pass and returns its result. Under c10::NoGradGuard no backward pass may follow.
   at::Tensor Forward(const std::function<at::Tensor()>& pass);
-  // As ZeroEngine's. Parameters that the pass did not use count with a gradient of zero.
+  // As ZeroEngine::Backward. A parameter that the pass did not use counts with a gradient of zero.
   void Backward(const at::Tensor& loss);
   StepOutcome Step(const at::Tensor& loss, double learning_rate) {
     return engine_->Step(loss, learning_rate);
@@ -47,19 +52,23 @@ class Engine {
   std::string ParameterDigest() { return engine_->ParameterDigest(); }
 
  private:
+  // Divides the module into units and copies its present values as the first values of each slot.
   std::vector<ModelUnit> Divide(torch::nn::Module& module);
-  // Of the group, and of its first replica.
+  // Broadcasts parameters and buffers from rank 0, first over the group, then over the replicas.
   void TakeRankZerosValues(torch::nn::Module& module, ProcessGroup* group, ProcessGroup* replicas);
-  // An operation is about to read parameters of the units.
+  // Called by the watch when an operation is about to read parameters of `units`.
   void Read(const std::vector<int>& units);
-  // The forward pass goes on with other units.
+  // Frees the units read so far, except `units`: the forward pass has moved on to these.
   void GiveUpAllBut(const std::vector<int>& units);
 
-  std::deque<at::Tensor> tensors_;  // handles of the module's parameters, to which units point
+  // Handles of the module's parameters. Slots point to them, so their addresses must not change.
+  std::deque<at::Tensor> tensors_;
   std::unique_ptr<ZeroEngine> engine_;
   ParameterWatch watch_;
+  // The pass under way is a backward pass.
   bool backward_ = false;
-  std::vector<int> reading_;  // what was read last in this pass
+  // The units that the latest operation of this pass read.
+  std::vector<int> reading_;
 };
 
 }  // namespace dynamiccl::zero

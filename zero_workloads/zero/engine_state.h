@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine's next step depends on, as a checkpoint sees it: tensors over places that belong to named
-// parameters, and a few values.
+// The state on which an engine's next step depends, as a checkpoint sees it: tensors whose elements belong to
+// named parameters, and a few single values. A checkpoint can therefore be read at another stage and world
+// size than it was written with.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,23 +13,25 @@
 
 namespace dynamiccl::zero {
 
-// fp32, one-dimensional and contiguous; overwritten in place by who restores it.
+// One state for all elements that a rank holds: fp32, one-dimensional and contiguous. Whoever restores it
+// overwrites it in place.
 struct StateTensor {
-  std::string name;  // the same at any stage and world size
+  // "master", "first_moment" or "second_moment", at any stage and world size.
+  std::string name;
   at::Tensor values;
 };
 
-// Elements [begin, end) of a parameter's slot, which lie from `offset` on in every state tensor.
+// Elements [begin, end) of a parameter's slot lie at [offset, offset + end - begin) of every state tensor.
 struct StateRange {
   const ParameterSlot* parameter = nullptr;
   int64_t begin = 0;
   int64_t end = 0;
   int64_t offset = 0;
-  // Of all ranks of the engine's group that hold it, one does: it writes the range.
+  // True on exactly one of the ranks that hold the range: this rank writes it to a checkpoint.
   bool owned = false;
 };
 
-// What there is once, and equal on all ranks: optimizer steps, loss scale.
+// Values that exist once and are equal on all ranks, as text by name: optimizer steps, loss scale.
 using StateValues = std::map<std::string, std::string>;
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Layout and gradients of one unit. The layers' tensors are detached views of the flat tensor, each a leaf of
+// autograd with a gradient of its own; CopyGradients brings these together when a bucket needs them.
 #include "zero_workloads/zero/flat_parameters.h"
 
 #include <ATen/ops/zeros.h>
@@ -14,7 +16,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Runs a function after autograd has stored a parameter's gradient.
+// Calls a function after autograd has stored a parameter's gradient.
 class AfterGradient : public torch::autograd::PostAccumulateGradHook {
  public:
   explicit AfterGradient(std::function<void()> function) : function_(std::move(function)) {}

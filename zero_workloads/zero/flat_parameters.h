@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of one unit in one flat tensor, to which the layers' tensors are views.
+// The parameters of one unit in one flat tensor, of which the layers' tensors are views. Collectives then
+// handle a whole unit in one call, and a shard is a contiguous range.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,55 +12,64 @@
 
 namespace dynamiccl::zero {
 
+// Memory and gradients of one unit on one rank. The engine owns one for each unit, at a fixed address, and
+// calls it on the training thread; gradients become ready on the thread of the backward pass. Each parameter
+// starts at a multiple of kParameterAlignment, and the gaps are padding that holds zeros.
 class FlatParameters {
  public:
-  // Computes the places of the unit's parameters; Bind makes the memory.
+  // Computes where the unit's parameters lie. Memory comes with Bind.
   explicit FlatParameters(ModelUnit unit);
 
-  // Flat length without padding at the end.
+  // The flat length without padding at the end.
   int64_t elements() const { return elements_; }
   const at::Tensor& flat() const { return flat_; }
   const ModelUnit& unit() const { return unit_; }
 
-  // Allocates `padded_elements` zeros and binds the layers' tensors to their places; a tensor that is there
-  // already stays the same tensor, with other memory.
+  // Allocates `padded_elements` zeros and makes the layers' tensors views of their places. A tensor that
+  // exists already stays the same tensor, with other memory.
   void Bind(int64_t padded_elements, const at::TensorOptions& options);
-  // Calls `ready` on the thread of the backward pass once every parameter of the unit has its gradient of
-  // this pass.
+  // Arranges that `ready` is called on the thread of the backward pass as soon as every parameter of the unit
+  // has its gradient of this pass. Call it once, after Bind.
   void OnGradientsReady(std::function<void()> ready);
-  // A new pass: gradients of an earlier one that some parameters did not get are not waited for.
+  // Starts a new pass: gradients that the earlier pass did not produce are no longer waited for.
   void StartPass() { gradients_ready_ = 0; }
 
   // First values of flat elements [begin, end), zero in the padding, as a new fp32 tensor on the host.
   at::Tensor InitialValues(uint64_t seed, int64_t begin, int64_t end) const;
-  // M_D: from the next pass on the gradients are copied to `home` as soon as autograd has made each, and stay
-  // there; or, with `sums`, AccumulateGradients adds up there. elements() long.
+  // M_D (ZeRO paper, section 6.3): from the next pass on each gradient is copied to its place in `home` as
+  // soon as autograd has made it. `home` has elements() elements.
   void KeepGradientsIn(const at::Tensor& home) { gradient_home_ = home; }
+  // M_D: AccumulateGradients adds up in `sums`, which has elements() elements, and allocates nothing.
   void SumGradientsIn(const at::Tensor& sums) { sums_home_ = sums; }
-  // Adds the gradients to the unit's own sums, of `type`, and drops them. CopyGradients reads the sums from
-  // then on.
+  // Adds the pass's gradients to the unit's own sums, of `type`, and drops them. CopyGradients reads the sums
+  // from then on.
   void AccumulateGradients(at::ScalarType type);
-  // Copies gradients of flat elements [begin, begin + output.numel()) to `output`, in its type, zeros into
-  // the padding.
+  // Copies the gradients of flat elements [begin, begin + output.numel()) to `output`, converted to its type.
+  // Padding and missing gradients become zeros.
   void CopyGradients(int64_t begin, const at::Tensor& output) const;
-  // The gradients and their sums.
+  // Frees the gradients and their sums; memory of the pool stays.
   void DropGradients();
 
-  // Calls visit(parameter, begin, end) for each parameter with elements in flat [begin, end): the range
-  // inside the parameter.
+  // Calls visit(parameter, begin, end) for each parameter with elements in flat range [begin, end). The range
+  // that visit gets is relative to the parameter.
   void ForEachParameter(int64_t begin, int64_t end,
                         const std::function<void(size_t parameter, int64_t begin, int64_t end)>& visit) const;
+  // Where the parameter starts in the flat tensor.
   int64_t offset(size_t parameter) const { return offsets_[parameter]; }
 
  private:
+  // Copies a parameter's gradient to `gradient_home_` and frees autograd's memory.
   void MoveHome(size_t parameter);
 
   ModelUnit unit_;
   std::vector<int64_t> offsets_;
   int64_t elements_ = 0;
   at::Tensor flat_;
-  at::Tensor gradient_sums_;  // over the flat elements without padding at the end; undefined: none
-  at::Tensor gradient_home_, sums_home_;  // undefined: memory is allocated for each pass
+  // [elements()]; undefined: nothing was accumulated.
+  at::Tensor gradient_sums_;
+  // [elements()]; undefined: each pass allocates its own memory.
+  at::Tensor gradient_home_, sums_home_;
+  // Parameters that have their gradient of this pass.
   size_t gradients_ready_ = 0;
 };
 

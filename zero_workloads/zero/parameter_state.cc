@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of legal transitions of a unit's parameters in stage 3.
 #include "zero_workloads/zero/parameter_state.h"
 
 #include <algorithm>
@@ -11,11 +12,14 @@ namespace {
 
 using enum ParameterState;
 
+// A permitted step from one state to another.
 struct Transition {
   ParameterState from;
   ParameterState to;
 };
 
+// Every transition that a correct pass makes. Anything else is an error of the engine or of the module's
+// order.
 constexpr Transition kLegal[] = {
     {kPartitioned, kGathering},      // before forward, and again before backward
     {kGathering, kInUse},            // the gather is done

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life cycle of a unit's parameters in stage 3 as a table of legal transitions.
+// The life cycle of a unit's parameters in stage 3, as a table of legal transitions. A wrong order of events
+// is then an exception and not a wrong result.
 #pragma once
 
 namespace dynamiccl::zero {
 
+// The states tell how much of a unit's parameters is in this rank's memory, and why.
 enum class ParameterState {
-  kPartitioned,    // only the shards exist
-  kGathering,      // memory is there, the gather is under way
-  kInUse,          // forward or backward computes with the full parameters
-  kGradientReady,  // backward is done with them; the gradients wait for their bucket
-  kUpdated,        // the shards hold the values after the optimizer step
+  // Only the shards exist.
+  kPartitioned,
+  // Memory is allocated, and the gather is under way.
+  kGathering,
+  // A forward or backward pass computes with the full parameters.
+  kInUse,
+  // The backward pass is done with them, and the gradients wait for their bucket.
+  kGradientReady,
+  // The shards hold the values after the optimizer step.
+  kUpdated,
 };
 
+// For messages, for example "in use".
 const char* ParameterStateName(ParameterState state);
 
-// A unit's present state; starts partitioned.
+// The present state of one unit, which starts as partitioned. Stage3 owns one for each unit.
 class ParameterLife {
  public:
   ParameterState state() const { return state_; }
   bool Is(ParameterState state) const { return state_ == state; }
-  // Throws std::logic_error that names both states where the table has no such step.
+  // Throws std::logic_error that names both states if the table has no such transition. The state then stays.
   void MoveTo(ParameterState next);
 
  private:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One unit for each parameter: the indices of units translate through a prefix sum over the units'
+// parameters.
 #include "zero_workloads/zero/parameter_units.h"
 
 namespace dynamiccl::zero {
@@ -31,8 +33,8 @@ void ParameterUnitHooks::BeforeForward(int unit) {
 
 void ParameterUnitHooks::AfterForward(int unit, const at::Tensor& output) {
   const size_t index = static_cast<size_t>(unit);
-  // The last first: hooks on the output run in this order, and the backward pass goes from the last to the
-  // first.
+  // From last to first: hooks on the output run in the order of registration, and the backward pass goes from
+  // the last unit to the first.
   for (int parameter = first_[index + 1]; parameter-- > first_[index];)
     engine_->AfterForward(parameter, output);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model whose every parameter is a unit of its own: one collective a parameter, as a ZeRO without fused
-// buffers would have it.
+// A model in which every parameter is a unit of its own: one collective for each parameter, as a ZeRO without
+// fused buffers would have it. Runs use it to measure what fusing gains.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,11 @@
 
 namespace dynamiccl::zero {
 
+// Splits each unit into one unit a parameter, in the same order. A parameter of the root stays in the root.
 std::vector<ModelUnit> UnitPerParameter(const std::vector<ModelUnit>& units);
 
-// Tells an engine over UnitPerParameter(units) what a model says of `units`.
+// Translates the events of a model with `units` for an engine that was built over UnitPerParameter(units). It
+// lives beside the model's hooks and runs on the thread of the forward pass.
 class ParameterUnitHooks final : public UnitHooks {
  public:
   // `engine` outlives the object.
@@ -21,7 +23,8 @@ class ParameterUnitHooks final : public UnitHooks {
   void AfterForward(int unit, const at::Tensor& output) override;
 
  private:
-  std::vector<int> first_;  // by unit, and one past the last: its first parameter's unit
+  // By unit, the engine's unit of its first parameter; one more entry marks the end.
+  std::vector<int> first_;
   UnitHooks* engine_;
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The dispatcher calls WatchedOperation for every operation on a thread that has the key included. The lookup
+// by storage costs a shared lock and a hash lookup for each tensor argument.
 #include "zero_workloads/zero/parameter_watch.h"
 
 #include <ATen/core/stack.h>
@@ -13,15 +15,17 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Highest in priority: it sees an operation before autograd does.
+// The key of the highest priority: its fallback sees an operation before autograd does.
 constexpr c10::DispatchKey kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
+// The watch that a storage belongs to, and its unit there.
 struct Watched {
   const ParameterWatch::Read* read = nullptr;
   int unit = 0;
 };
 
-// By storage, for all watches of the process: a backward pass may run on a thread that knows nothing of them.
+// Watched storages of all watches in the process. They are global because a backward pass may run on a thread
+// that knows nothing of the watches.
 struct Storages {
   std::shared_mutex mutex;
   std::unordered_map<const c10::StorageImpl*, Watched> watched;
@@ -32,7 +36,7 @@ Storages& AllStorages() {
   return storages;
 }
 
-// What one operation reads of each watch.
+// Collects what one operation reads, by watch, and then reports it.
 class Found {
  public:
   void Look(const at::Tensor& tensor) {
@@ -66,6 +70,8 @@ class Found {
   std::map<const ParameterWatch::Read*, std::vector<int>> units_;
 };
 
+// Reports the tensors among the operation's arguments, then runs the operation. The key is excluded
+// meanwhile, so that operations inside it are not seen.
 void WatchedOperation(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard unwatched(kKey);
   Found found;

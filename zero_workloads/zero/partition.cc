@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rounds each unit up so that all shards have the same aligned length, and stacks the shards in backward
+// order.
 #include "zero_workloads/zero/partition.h"
 
 namespace dynamiccl::zero {

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which rank holds which part of the model. Every unit's parameters lie flat one after another, padded to a
-// multiple of the world size; rank r's shard is the r-th of `world` equal contiguous parts. The shards of one
-// rank, unit after unit in the order in which a backward pass completes them (last block first, root last),
-// form its arena: gradients, master weights and optimizer state of a rank are each one tensor over the arena.
-// Gradient buckets are slices of the arena.
+// multiple of the world size. Rank r's shard of the unit is the r-th of `world` equal contiguous parts.
+//
+// The shards of one rank form its arena, unit after unit in the order in which a backward pass completes
+// them: last block first, root last. A rank's gradients, master weights and optimizer states are each one
+// tensor over the arena, and gradient buckets are slices of the arena.
+//
+// Example with 2 ranks and units 0 to 2, where a unit's flat tensor is the shard of rank 0 followed by that
+// of rank 1:
+//
+//   unit 0: [a0 a1]   unit 1: [b0 b1]   unit 2: [c0 c1]
+//   arena of rank 0: c0 b0 a0           arena of rank 1: c1 b1 a1
 #pragma once
 
 #include <cstdint>
@@ -12,30 +19,35 @@
 
 namespace dynamiccl::zero {
 
-// Elements. A parameter starts on a cache line in fp32 and bf16, so that kernels see the same alignment in
-// every stage.
+// Elements. A parameter starts on a cache line (64 bytes) in fp32 and bf16, so kernels see the same alignment
+// in every stage.
 inline constexpr int64_t kParameterAlignment = 32;
-// A shard's length is a multiple of it: vector loops then have no scalar rest, whose rounding could differ,
-// whatever part of an arena they are run on.
+// Elements. A shard's length is a multiple of this number. Vector loops then have no scalar remainder, whose
+// rounding could differ, on whatever part of an arena they run.
 inline constexpr int64_t kShardAlignment = 128;
 
+// The least multiple of `multiple` that is not below `value`.
 constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// Where a unit lies, in elements.
 struct UnitPartition {
   int64_t shard_elements = 0;
-  int64_t arena_offset = 0;  // of this unit's shard in the arena
+  // The start of this unit's shard in the arena.
+  int64_t arena_offset = 0;
 };
 
+// Immutable, and equal on all ranks, since it depends only on the model and the world size.
 class Partition {
  public:
-  // `unit_elements`: flat length of each unit without padding at its end; unit 0 is the root.
+  // `unit_elements` has the flat length of each unit without padding at its end; unit 0 is the root.
   Partition(std::span<const int64_t> unit_elements, int world);
 
   int world() const { return world_; }
   int units() const { return static_cast<int>(units_.size()); }
   const UnitPartition& unit(int unit) const { return units_[static_cast<size_t>(unit)]; }
+  // The flat length of the unit with padding: `world` shards.
   int64_t flat_elements(int index) const { return unit(index).shard_elements * world_; }
   int64_t arena_elements() const { return arena_elements_; }
 

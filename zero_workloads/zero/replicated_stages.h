@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages in which every rank keeps all parameters: plain data parallelism (0), divided optimizer state
-// (1), and divided optimizer state and gradients (2).
+// The stages in which every rank keeps all parameters: plain data parallelism (0), partitioned optimizer
+// states (1), and partitioned optimizer states and gradients (2). See sections 5.1 and 5.2 of the ZeRO paper
+// (Rajbhandari et al. 2020).
 #pragma once
 
 #include <vector>
@@ -9,7 +10,8 @@
 
 namespace dynamiccl::zero {
 
-// AllReduce of each bucket during the backward pass of the last micro-step; every rank updates everything.
+// Plain data parallelism: AllReduce of each bucket during the backward pass of the last micro-step. Every
+// rank performs the whole optimizer step.
 class Stage0 final : public ZeroEngine {
  public:
   Stage0(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings)
@@ -20,8 +22,8 @@ class Stage0 final : public ZeroEngine {
   void PublishParameters() override;
 };
 
-// P_os: all gradients are kept until the last micro-step's backward pass is over, then ReduceScatter of each
-// bucket; a rank updates its shard, and AllGathers bring all shards to all ranks.
+// P_os: all gradients are kept until the backward pass of the last micro-step is over, and each bucket is
+// then reduced by ReduceScatter. A rank updates its shard, and AllGathers bring all shards to all ranks.
 class Stage1 : public ZeroEngine {
  public:
   Stage1(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
@@ -34,11 +36,12 @@ class Stage1 : public ZeroEngine {
   void PublishParameters() override;
 
  private:
-  std::vector<PendingCollective> gathers_;  // by unit
+  // By unit, the gather of the latest step until BeforeForward has awaited it.
+  std::vector<PendingCollective> gathers_;
 };
 
-// P_os+g: as stage 1, but buckets are reduced during the backward pass of every micro-step, and a unit's
-// gradients are freed once they are in one.
+// P_os+g: as stage 1, but buckets are reduced during the backward pass of every micro-step. A unit's
+// gradients are freed once they are in a bucket.
 class Stage2 final : public Stage1 {
  public:
   using Stage1::Stage1;

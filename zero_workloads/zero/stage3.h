@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// P_os+g+p: every rank keeps only its shard of the parameters. A unit is gathered before its forward pass,
-// freed after it, gathered again before its backward pass, and freed when its gradients are in a bucket. The
-// root stays from the start of the forward pass to its end of the backward pass, since its first and last
-// operations are the model's. With a secondary group a unit that is freed after its forward pass leaves 1/n
-// of itself on each of that group's n ranks, in memory that stays, and the gather before its backward pass is
-// among those.
+// P_os+g+p: every rank keeps only its shard of the parameters (ZeRO paper, section 5.3).
+//
+// A unit's parameters are gathered before its forward pass and freed after it; they are gathered again before
+// its backward pass and freed once its gradients are in a bucket. The root stays from the start of the
+// forward pass to the end of the backward pass, since its operations are the model's first and last.
+//
+// With a secondary group (hpZ of ZeRO++, Wang et al. 2023) a second copy of the parameters stays among n
+// nearby ranks. When a unit is freed after its forward pass, each of the n ranks keeps 1/n of it, and the
+// gather before the backward pass is among those ranks.
 #pragma once
 
 #include <vector>
@@ -14,12 +17,15 @@
 
 namespace dynamiccl::zero {
 
+// The engine of stage 3, created by ZeroEngine::Create. Hooks run on the thread of the pass. Events in an
+// impossible order throw std::logic_error (parameter_state.h).
 class Stage3 final : public ZeroEngine {
  public:
   Stage3(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
   void BeforeForward(int unit) override;
   void AfterForward(int unit, const at::Tensor& output) override;
   void BeforeBackward(int unit) override;
+  // The unit's full parameters are in memory and may be read.
   bool IsInUse(int unit) const override {
     return life_[static_cast<size_t>(unit)].life.Is(ParameterState::kInUse);
   }
@@ -31,25 +37,33 @@ class Stage3 final : public ZeroEngine {
   void PublishParameters() override;
 
  private:
+  // The state of one unit on this rank.
   struct Unit {
     ParameterLife life;
     PendingCollective gather;
-    ProcessGroup* gathers_over = nullptr;  // of `gather`
-    at::Tensor secondary;                  // this rank's part of the second copy; undefined before the first
-    bool secondary_is_new = false;         // it holds the values of this step
+    // The group of `gather`.
+    ProcessGroup* gathers_over = nullptr;
+    // This rank's part of the second copy, [flat elements / n]; undefined before the first forward pass.
+    at::Tensor secondary;
+    // The part holds the values of this step.
+    bool secondary_is_new = false;
   };
 
   bool IsRoot(int unit) const { return parameters(unit).unit().is_root; }
-  // Starts the gather unless it is under way already.
+  // Allocates the unit's memory and starts the gather, unless one is under way already. `phase` labels the
+  // call, and decides whether the secondary copy may serve.
   void Gather(int unit, dynamicclPhase_t phase);
+  // Waits for the unit's gather and marks the unit as in use.
   void StartUse(int unit);
-  // Before the unit is freed.
+  // Copies this rank's part of the unit to the second copy, once a step, before the unit is freed.
   void KeepSecondary(int unit);
-  // Gives the parameters up after a backward pass; not all units were in it.
+  // Frees the parameters after a backward pass; a unit that took no part in it is left alone.
   void EndBackward(int unit);
+  // Releases the unit's full parameters; the shard stays.
   void Free(int unit);
 
-  std::vector<Unit> life_;  // by unit
+  // One entry for each unit.
+  std::vector<Unit> life_;
 };
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks the arena by parameters to find its runs, and packs the runs of whole parameters into one AllReduce.
 #include "zero_workloads/zero/whole_parameters.h"
 
 #include <ATen/ops/cat.h>
@@ -7,6 +8,7 @@
 namespace dynamiccl::zero {
 namespace {
 
+// The label of the sum for the trace.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
 }  // namespace
@@ -36,7 +38,8 @@ void SumWholeParameters(const at::Tensor& gradients, const std::vector<std::vect
       parts.push_back(arenas.select(0, static_cast<int64_t>(arena)).narrow(0, begin, length));
     }
   }
-  if (parts.empty()) return;  // so has every rank of the tensor group: their arenas are laid out alike
+  // Every rank of the tensor group returns here or none, since their arenas are laid out alike.
+  if (parts.empty()) return;
   const at::Tensor sum = at::cat(parts);
   group->Await(group->AllReduce(sum, kLabel));
   int64_t position = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor parallelism divides most parameters; norms, position embeddings and biases of row-parallel layers
-// every rank of the tensor group holds whole. Where those lie in an arena, and what their gradients need: a
-// sum over the group where each rank has seen its slice of the sequence only, and to count once in the norm.
+// Tensor parallelism divides most parameters. Norms, position embeddings and biases of row-parallel layers
+// are whole on every rank of the tensor group. This file finds where they lie in an arena and treats their
+// gradients: with a split sequence each rank has seen only its slice, so their gradients need a sum over the
+// group, and in the norm they must count once.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,17 +22,20 @@ struct ArenaRun {
   int64_t length = 0;
 };
 
-// The runs of data rank `rank`'s arena that belong to sliced parameters, or to whole ones.
+// The runs of data rank `rank`'s arena that belong to sliced parameters (`sliced`), or to whole ones, in
+// arena order within each unit.
 std::vector<ArenaRun> ArenaRuns(const std::deque<FlatParameters>& units, const Partition& partition,
                                 int64_t rank, bool sliced);
 
-// Sums `gradients`, one arena after another, over the tensor group where a whole parameter has them: one
-// call. `runs` by arena.
+// Sums `gradients` over the tensor group where a whole parameter has them, in one AllReduce. `gradients` is
+// fp32 and holds one or more arenas one after another; `runs` has the runs of whole parameters by arena. All
+// ranks of the group call it.
 void SumWholeParameters(const at::Tensor& gradients, const std::vector<std::vector<ArenaRun>>& runs,
                         ProcessGroup* group);
 
-// What this tensor rank adds to the squared norm: of sliced parameters, and on the first rank of the group of
-// all. `sliced`: the arena's runs of sliced parameters.
+// Returns the scalar that this tensor rank adds to the squared norm of the gradients: the sum over sliced
+// parameters, and on the first rank of the group the sum over all. `sliced` has the arena's runs of sliced
+// parameters.
 at::Tensor SquaredNormShare(const at::Tensor& arena, const std::vector<ArenaRun>& sliced,
                             const TensorSplit& split);
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The parts of a step that all stages share. Gradients travel as sums: Backward leaves in the reducer the sum
+// over ranks of the scaled gradients, and Step divides once by ranks * micro-steps * loss scale, together
+// with clipping. The norm comes from each rank's own arena, so every stage adds up the same numbers in the
+// same order.
 #include "zero_workloads/zero/zero_engine.h"
 
 #include <ATen/ops/empty.h>
@@ -18,7 +22,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Added to the norm before dividing, as torch's clip_grad_norm_ does.
+// Added to the norm before the division, as torch's clip_grad_norm_ does.
 constexpr double kClipEpsilon = 1e-6;
 
 std::span<const std::byte> Bytes(const at::Tensor& tensor) {
@@ -80,8 +84,8 @@ void ZeroEngine::FindSlicedAndWhole() {
   }
 }
 
-// Fills the unit's part of the master weights, and its flat parameters where the stage keeps those between
-// steps.
+// Fills the unit's part of the master weights. Also fills its flat parameters, where the stage keeps them
+// between steps.
 void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
   const auto [shard_elements, arena_offset] = partition_->unit(unit);
@@ -105,8 +109,8 @@ void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   if (!stays) ResizeStorage(parameters.flat(), 0);
 }
 
-// Gradients that are added up live from the first micro-step to the last, those of stage 1 until the backward
-// pass is over. All others are in a bucket before the next unit's arise.
+// Gradients that are added up live from the first micro-step to the last, and those of stage 1 until the
+// backward pass is over. All others are in a bucket before those of the next unit arise, and need no pool.
 void ZeroEngine::ReserveGradients() {
   if (!accumulates_locally() && settings_.stage != 1) return;
   const at::ScalarType type = accumulates_locally() ? settings_.accumulation_type : settings_.type;
@@ -202,7 +206,8 @@ void ZeroEngine::AccumulateShard() {
 }
 
 at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const {
-  // The ranks of a tensor group have the same loss, replicas the same gradients; the first one says it.
+  // The ranks of a tensor group have the same loss, and replicas the same gradients: the first of them
+  // contributes.
   const at::Tensor share = settings_.tensor.rank() == 0 ? loss.detach() : at::zeros_like(loss);
   if (replica_rank() > 0) return at::stack({share, at::zeros_like(share)});
   if (settings_.tensor.group == nullptr) return at::stack({share, own_gradients.square().sum()});
@@ -211,7 +216,7 @@ at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& 
 
 StepOutcome ZeroEngine::Outcome(const at::Tensor& loss, const at::Tensor& gradients) {
   const int64_t arena = partition_->arena_elements();
-  // Every stage adds up the same numbers in the same order: those of the own arena.
+  // The own arena only, so that every stage adds up the same numbers in the same order.
   const at::Tensor own = holds_all_arenas() ? gradients.narrow(0, group_->rank() * arena, arena) : gradients;
   const at::Tensor scalars = ShareOfScalars(loss, own);
   const bool alone = settings_.tensor.group == nullptr && settings_.replicas == nullptr;
@@ -222,7 +227,7 @@ StepOutcome ZeroEngine::Outcome(const at::Tensor& loss, const at::Tensor& gradie
   outcome.loss_scale = loss_scale_.value();
   outcome.loss = sums.const_data_ptr<float>()[0] / static_cast<float>(data_ranks());
   outcome.gradient_norm = std::sqrt(sums.const_data_ptr<float>()[1]) / static_cast<float>(GradientFactor());
-  // Every rank sees the same two sums, so all skip or none.
+  // Every rank sees the same two sums, so all ranks skip or none does.
   outcome.skipped = !std::isfinite(outcome.loss) || !std::isfinite(outcome.gradient_norm);
   if (outcome.skipped) outcome.overflow_in = FirstNotFinite(own);
   return outcome;
@@ -279,7 +284,7 @@ int64_t ZeroEngine::ParameterCount() const {
   return count;
 }
 
-// The unit's flat master weights on the host.
+// Returns the unit's flat master weights on the host.
 at::Tensor ZeroEngine::GatherMaster(int unit) {
   const at::Tensor& master = optimizer_->master();
   const auto [shard_elements, arena_offset] = partition_->unit(unit);

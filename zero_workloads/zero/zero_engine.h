@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ZeRO stages share: flat parameters, the shard of optimizer state, gradient sums and the optimizer
-// step. A stage says when gradients are summed, who holds which parameters when, and how updated parameters
-// reach their users.
+// What the stages of ZeRO share: flat parameters, the shard of optimizer states, the sums of gradients, and
+// the optimizer step (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+// Models", SC 2020, section 5). A stage decides when gradients are summed, which rank holds which parameters
+// when, and how updated parameters reach their users.
+//
+// One step with m micro-steps, on every rank:
+//
+//   m times: model forward (calls the hooks); engine.Backward(loss)   fills and reduces buckets
+//   engine.Step(mean loss, learning rate)                             norm, clipping, AdamW, publication
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,87 +30,117 @@
 
 namespace dynamiccl::zero {
 
+// How an engine works; equal on all ranks except for the process groups' own ranks. It is one flat record,
+// although it is large, because the stages read most of it and its parts are checked together.
 struct EngineSettings {
+  // The ZeRO stage, 0 to 3.
   int stage = 0;
+  // Bytes of a gradient bucket over all ranks (C_B).
   int64_t bucket_bytes = 4 << 20;
-  bool bucket_per_unit = false;  // a unit's gradients are summed in one call, whatever their size
-  bool overlap = true;   // gradient sums during the backward pass, gathers of updated parameters during the
-                         // next forward pass
-  bool prefetch = true;  // stage 3: gathers the next unit while this one computes
-  // For tests: memory that is given up, or not yet gathered, holds NaN instead of being freed, so that
-  // whoever reads it is found out.
+  // A unit's gradients are summed in one call, whatever their size.
+  bool bucket_per_unit = false;
+  // Gradients are summed during the backward pass, and updated parameters gathered during the next forward
+  // pass.
+  bool overlap = true;
+  // Stage 3: the next unit is gathered while this one computes.
+  bool prefetch = true;
+  // For tests: memory that is given up, or not yet gathered, holds NaN instead of being freed, so that a
+  // premature or late read shows in the result.
   bool poison = false;
-  int64_t micro_steps = 1;  // backward passes before each optimizer step
-  // Gradients of several passes are added up before the ranks' sums, not after; stages 0 and 1 always do.
+  // Backward passes before each optimizer step.
+  int64_t micro_steps = 1;
+  // Gradients of several passes are added up before they are summed over the ranks, not after. Stages 0 and 1
+  // always do so.
   bool accumulate_locally = false;
-  bool contiguous_gradients =
-      false;  // M_D: gradients that outlive their unit's backward pass lie in one pool
+  // M_D: gradients that outlive their unit's backward pass lie in one pool.
+  bool contiguous_gradients = false;
   uint64_t seed = 1;
-  at::ScalarType type = at::kFloat;  // of parameters, activations and gradients; master weights are fp32
-  at::ScalarType reduce_type = at::kFloat;        // of gradients while they are summed over ranks
-  at::ScalarType accumulation_type = at::kFloat;  // of gradients added up locally
+  // The type of parameters, activations and gradients. Master weights are always fp32.
+  at::ScalarType type = at::kFloat;
+  // The type in which gradients are summed over ranks.
+  at::ScalarType reduce_type = at::kFloat;
+  // The type in which gradients are added up locally.
+  at::ScalarType accumulation_type = at::kFloat;
   LossScaleSettings loss_scale;
-  TensorSplit tensor;  // how the model is divided beside ZeRO; its group is orthogonal to the engine's
-  ProcessGroup* world = nullptr;  // with a tensor group or replicas: all ranks, which agree on loss and norm
+  // How the model is divided besides ZeRO; its group is orthogonal to the engine's.
+  TensorSplit tensor;
+  // All ranks, which agree on loss and norm. Needed with a tensor group or with replicas.
+  ProcessGroup* world = nullptr;
   // Hybrid sharding, stages 1 to 3: the ranks that have the same place in their engine's group. The engine
-  // divides over its group and is replicated over these; null: it is not.
+  // partitions over its group and is replicated over these. Null: it is not replicated.
   ProcessGroup* replicas = nullptr;
-  // Stage 3: neighbours in the engine's group that hold a second copy of the parameters together, which
-  // backward passes gather from (ZeRO++'s hpZ); null: they gather from the engine's group.
+  // Stage 3: neighbours in the engine's group that together hold a second copy of the parameters, from which
+  // backward passes gather (ZeRO++'s hpZ). Null: they gather from the engine's group.
   ProcessGroup* secondary = nullptr;
   at::Device device = at::kCPU;
+  // The largest norm of the mean gradient; larger gradients are scaled down to it.
   double clip_norm = 1.0;
   AdamWSettings adamw;
   OptimizerOffload offload;
 };
 
+// The result of a step, equal on all ranks except for `overflow_in`.
 struct StepOutcome {
-  float loss = 0.0f;           // mean over the ranks and micro-steps
-  float gradient_norm = 0.0f;  // of the mean gradient, before clipping
-  double loss_scale = 1.0;     // of this step
-  // Gradients were not finite: nothing was changed, on no rank, and the loss scale may have fallen.
+  // Mean over the ranks and micro-steps.
+  float loss = 0.0f;
+  // L2 norm of the mean gradient, before clipping.
+  float gradient_norm = 0.0f;
+  // The scale with which this step was computed.
+  double loss_scale = 1.0;
+  // The gradients were not finite. No rank changed anything, and the loss scale may have fallen.
   bool skipped = false;
-  std::string
-      overflow_in;  // skipped: the first parameter with such a gradient in this rank's part, empty if none
+  // If skipped: the first parameter with such a gradient in this rank's part; empty if it has none.
+  std::string overflow_in;
 };
 
+// One rank's engine. The training process owns it, and every rank makes the same calls in the same order on
+// its training thread; parts of Backward may run on autograd's thread. At one world size and with one
+// micro-step, losses and parameters are equal to the bit for all stages and bucket sizes
+// (docs/zero_trainer.md). A failed collective throws as ProcessGroup does.
+//
+// It is one class, although it is large, because stages differ only in the few virtual functions below while
+// sharing all state: splitting the state from the step would only add forwarding.
 class ZeroEngine : public UnitHooks {
  public:
-  // Binds the parameters of the model's units and gives them their first values. Model and group outlive the
-  // engine.
+  // Makes the engine of `settings.stage`, binds the parameters of the model's units and gives them their
+  // first values. Model and group outlive the engine. A stage other than 0 to 3 throws std::logic_error.
   static std::unique_ptr<ZeroEngine> Create(std::vector<ModelUnit> model, ProcessGroup* group,
                                             const EngineSettings& settings);
 
-  // Called micro_steps times, each after a forward pass, before each Step.
+  // Runs the backward pass of `loss`, a scalar, and takes the gradients. Call it micro_steps times before
+  // each Step, each time after a forward pass.
   void Backward(const at::Tensor& loss);
-  // Clips, updates and publishes the parameters. `loss` is this rank's, mean over the micro-steps. A norm
-  // that is not finite skips the step where the loss is scaled and the scale can still fall, else it throws
-  // std::runtime_error on all ranks, as does a loss that is not finite.
+  // Clips the gradients, updates the parameters and publishes them. `loss` is this rank's mean over the
+  // micro-steps. If the loss or the norm is not finite, the step is skipped where the loss is scaled and the
+  // scale can still fall; otherwise it throws std::runtime_error on all ranks. Before micro_steps backward
+  // passes it throws std::logic_error.
   StepOutcome Step(const at::Tensor& loss, double learning_rate);
 
-  // Null where the optimizer's states are not in files.
+  // The traffic between the optimizer and its files; null if its states are not in files.
   const OffloadTraffic* offload_traffic() const { return TrafficOf(*optimizer_); }
 
-  // Between steps, what the next one depends on. Every rank has every state tensor, over its own places.
+  // The state on which the next step depends, for use between steps. Every rank has every state tensor, over
+  // the elements that it holds.
   std::vector<StateTensor> StateTensors() const;
   std::vector<StateRange> StateRanges() const;
   StateValues Values() const;
-  // All state tensors were overwritten: takes the values as well, and brings the new parameters to where the
-  // next forward pass needs them. All ranks call it.
+  // Call it after all state tensors were overwritten: it takes `values` over as well and brings the new
+  // parameters to where the next forward pass needs them. All ranks call it.
   void StateReplaced(const StateValues& values);
 
-  // Trainable numbers of the whole model, without padding.
+  // The number of trainable elements in the whole model, without padding.
   int64_t ParameterCount() const;
-  // SHA-256 over all master weights, gathered, in the order of parameter names: equal for any stage, world
-  // size, tensor degree, bucket. All ranks call it.
+  // SHA-256, in hexadecimal, over all master weights in the order of parameter names. It is equal for any
+  // stage, world size, tensor-parallel degree and bucket size that computed the same values. All ranks call
+  // it.
   std::string ParameterDigest();
 
   void BeforeForward(int) override {}
   void AfterForward(int, const at::Tensor&) override {}
-  // Before the first use of the unit's parameters in a backward pass, where AfterForward had no output to see
-  // it by.
+  // Called before the unit's parameters are first used in a backward pass, if AfterForward got no output that
+  // would announce it.
   virtual void BeforeBackward(int) {}
-  // The unit's parameters are there and were not given up since.
+  // True if the unit's full parameters are in memory and were not given up since; only stage 3 answers true.
   virtual bool IsInUse(int) const { return false; }
   const FlatParameters& parameters(int unit) const { return parameters_[static_cast<size_t>(unit)]; }
   int units() const { return partition_->units(); }
@@ -112,26 +148,27 @@ class ZeroEngine : public UnitHooks {
  protected:
   ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
 
-  // Called in the backward pass, when autograd is through with the unit: its gradients are to be summed.
+  // Called in the backward pass when autograd has finished the unit: its gradients are to be summed over
+  // ranks.
   virtual void GradientsReady(int unit) = 0;
-  // The same for a pass whose gradients stay on this rank, added to the unit's sums.
+  // The same in a pass whose gradients stay on this rank and are added to the unit's sums.
   virtual void GradientsKept(int) {}
-  // Called after the backward pass.
+  // Called after each backward pass, except those whose gradients stay on this rank.
   virtual void AfterBackward() {}
   // Called after the optimizer step: brings the new master weights to where the next forward pass needs them.
   virtual void PublishParameters() = 0;
 
-  // Hands the unit's gradients to the reducer and frees them, both once all later units' were handed over.
+  // Hands the unit's gradients to the reducer and frees them, as soon as all later units were handed over.
   void ReduceGradients(int unit);
-  // The own shard of the unit in a tensor over the arena.
+  // The own shard of the unit in a tensor over the arena: a view.
   at::Tensor Shard(const at::Tensor& arena, int unit) const;
-  // Copies the master weights to the shard of parameters in the model's type, unless the step has done it; in
-  // fp32 they are one tensor, if the optimizer's states are where parameters are.
+  // Copies the master weights to the shard of parameters in the model's type, unless the step has done so. In
+  // fp32 both are one tensor, if the optimizer's states lie on the parameters' device.
   void RefreshParameterShard();
 
-  // Among the ranks that hold the same shard; what they have alike counts on the first.
+  // This rank's place among the ranks that hold the same shard. What they have in common counts on the first.
   int replica_rank() const { return settings_.replicas == nullptr ? 0 : settings_.replicas->rank(); }
-  // Whose mean gradient a step takes.
+  // The number of ranks over which a step averages gradients.
   int64_t data_ranks() const {
     return int64_t{group_->world()} * (settings_.replicas == nullptr ? 1 : settings_.replicas->world());
   }
@@ -140,50 +177,69 @@ class ZeroEngine : public UnitHooks {
 
   ProcessGroup* group_;
   EngineSettings settings_;
-  std::deque<FlatParameters> parameters_;  // a unit each; addresses stay
+  // One entry a unit, at a stable address.
+  std::deque<FlatParameters> parameters_;
   std::unique_ptr<Partition> partition_;
   std::unique_ptr<BucketReducer> reducer_;
-  std::unique_ptr<AdamW> optimizer_;  // over the own arena, in stage 0 over all arenas, one after another
-  at::Tensor parameter_shard_;        // of the own arena in the model's type; not used in stage 0
+  // Over the own arena; in stage 0 over all arenas, one after another.
+  std::unique_ptr<AdamW> optimizer_;
+  // The own arena's parameters in the model's type; not used in stage 0.
+  at::Tensor parameter_shard_;
 
  private:
   void InitialiseUnit(int unit, const at::Tensor& master);
+  // Makes the pool of contiguous gradients, if this stage keeps gradients beyond their unit's backward pass.
   void ReserveGradients();
+  // Fills `sliced_runs_` and `whole_runs_`; without a tensor group both stay empty.
   void FindSlicedAndWhole();
+  // The unit's flat master weights on the host. All ranks of the group call it.
   at::Tensor GatherMaster(int unit);
-  // Of a unit: what each tensor rank has of the flat master weights, on the host.
+  // Returns each tensor rank's flat master weights of the unit, on the host. All ranks call it.
   std::vector<at::Tensor> GatherSlices(int unit);
+  // The unit has its gradients of this pass: adds them up locally, or lets the stage sum them.
   void PassGradients(int unit);
   // Ends the pass for units of which not every parameter was used.
   void PassRemainingUnits();
-  // The stage reduces in each pass and adds the sums up afterwards.
+  // The stage reduces gradients in each pass and adds up the sums.
   bool accumulates_shards() const { return settings_.micro_steps > 1 && !accumulates_locally(); }
-  // Adds the sums of this pass to those of the step's earlier passes; after the last, sums over the replicas.
+  // Adds the sums of this pass to those of the step's earlier passes. After the last pass it sums over the
+  // replicas.
   void AccumulateShard();
   bool accumulates_locally() const {
     return settings_.micro_steps > 1 && (settings_.stage < 2 || settings_.accumulate_locally);
   }
-  // Loss and norm over all ranks, from this rank's loss and the sums of gradients.
+  // Loss and norm over all ranks, from this rank's loss and sums of gradients. A collective call.
   StepOutcome Outcome(const at::Tensor& loss, const at::Tensor& gradients);
-  // What the sums of gradients are larger by than the mean gradient.
+  // The sums of gradients are larger than the mean gradient by this factor: ranks, micro-steps and loss
+  // scale.
   double GradientFactor() const;
-  // Of this rank's part of `gradients`.
+  // Name of the first parameter in this rank's part of `gradients` with an infinite or undefined element; may
+  // be empty.
   std::string FirstNotFinite(const at::Tensor& gradients) const;
 
-  bool parameter_shard_written_ = false;  // by the step that is under way
-  // Loss and squared norm, what this rank adds to either.
+  // The step under way has already written the parameter shard.
+  bool parameter_shard_written_ = false;
+  // [2]: what this rank adds to the loss and to the squared norm.
   at::Tensor ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const;
 
-  std::vector<std::vector<ArenaRun>> whole_runs_;  // with a split sequence: of the arenas that are held
-  std::vector<ArenaRun> sliced_runs_;              // with a tensor group: of the own arena
+  // With a split sequence: runs of whole parameters in each arena that this rank holds.
+  std::vector<std::vector<ArenaRun>> whole_runs_;
+  // With a tensor group: runs of sliced parameters in the own arena.
+  std::vector<ArenaRun> sliced_runs_;
   LossScale loss_scale_;
-  std::vector<bool> passed_;     // by unit: has its gradients in this pass
-  std::vector<bool> reducible_;  // by unit: waits for later units
+  // By unit: the unit has its gradients of this pass.
+  std::vector<bool> passed_;
+  // By unit: its gradients are ready but wait for later units.
+  std::vector<bool> reducible_;
+  // The unit that the reducer expects next.
   int next_to_reduce_ = 0;
-  int64_t passes_ = 0;                             // backward passes of this step that are over
-  std::unique_ptr<ContiguousPool> gradient_pool_;  // null: gradients are allocated in each pass
-  at::Tensor
-      accumulated_;  // fp32, over the own arena; not used with one micro-step, nor when added up locally
+  // Backward passes of this step that are over.
+  int64_t passes_ = 0;
+  // Null: gradients are allocated in each pass.
+  std::unique_ptr<ContiguousPool> gradient_pool_;
+  // fp32, over the own arena: the sums of the step's passes so far. Not used with one micro-step, nor when
+  // gradients are added up locally.
+  at::Tensor accumulated_;
 };
 
 }  // namespace dynamiccl::zero

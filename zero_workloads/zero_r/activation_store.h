@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the inputs of blocks wait between a forward pass and the backward pass that computes the blocks
-// again: whole on every rank, divided over the tensor-parallel group (P_a), and in host memory (P_a+cpu).
+// Keeps the inputs of blocks between a forward pass and the backward pass that computes the blocks again:
+// whole on every rank, partitioned over the tensor-parallel group (P_a), or in host memory (P_a+cpu). See the
+// ZeRO paper, sections 4.2.1 and 6.1.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,17 +16,21 @@
 
 namespace dynamiccl::zero {
 
+// How inputs are kept; equal on all ranks of the group.
 struct ActivationStoreSettings {
-  ProcessGroup* divide_over =
-      nullptr;  // P_a: the ranks that hold the same inputs; null: each keeps the whole
+  // P_a: the ranks that hold the same inputs, each of which keeps a part. Null: each rank keeps the whole.
+  ProcessGroup* divide_over = nullptr;
+  // The kept parts lie in host memory.
   bool on_host = false;
-  // M_D: room for `pool_slots` inputs of `input_elements` is taken on construction. 0: each is allocated.
+  // M_D: room for `pool_slots` inputs of `input_elements` is taken on construction. 0: each input is
+  // allocated.
   int64_t pool_slots = 0;
   int64_t input_elements = 0;
-  at::TensorOptions options;  // of the inputs
+  // Type and device of the inputs.
+  at::TensorOptions options;
 };
 
-// Bytes of the kept parts of inputs, on this rank. A pool's unused slots and guards are not in it.
+// Bytes of the kept parts of inputs on this rank. Unused slots and guards of a pool do not count.
 struct ActivationBytes {
   int64_t on_device = 0;
   int64_t on_host = 0;
@@ -33,15 +38,15 @@ struct ActivationBytes {
 
 class ActivationStore;
 
-// What is kept of one input; gives its place back when it goes away. The store outlives it.
+// One kept input. Destroying it returns its place to the store, which must outlive it.
 class KeptActivation {
  public:
   KeptActivation(KeptActivation&& other) noexcept;
   KeptActivation& operator=(KeptActivation&&) = delete;
   ~KeptActivation();
 
-  // The input, without gradient history: what was kept to the bit. All ranks of the group that divides it
-  // call it in the same order.
+  // The input as it was, to the bit, without gradient history. If it is partitioned, all ranks of the group
+  // must call Restore in the same order, since it performs an AllGather.
   at::Tensor Restore() const;
 
  private:
@@ -50,32 +55,42 @@ class KeptActivation {
       : store_(store), shape_(std::move(shape)) {}
 
   ActivationStore* store_;
-  std::vector<int64_t> shape_;  // of the input
-  at::Tensor part_;             // one-dimensional, contiguous
-  std::optional<size_t> slot_;  // of the pool
+  // The shape of the whole input.
+  std::vector<int64_t> shape_;
+  // The part that this rank keeps: one-dimensional and contiguous.
+  at::Tensor part_;
+  // The pool's slot; empty without a pool.
+  std::optional<size_t> slot_;
 };
 
+// The kept inputs of one rank. The training run owns it; forward and backward passes call it on their thread,
+// one at a time.
 class ActivationStore {
  public:
   explicit ActivationStore(const ActivationStoreSettings& settings);
   ActivationStore(const ActivationStore&) = delete;
   ActivationStore& operator=(const ActivationStore&) = delete;
 
-  // `input` is contiguous and, where it is divided, equal on all ranks of the group and a multiple of their
-  // number long. Throws std::logic_error where it is not, and where the pool has no room.
+  // Keeps `input`, which must be contiguous. If it is partitioned, it must be equal on all ranks of the
+  // group, and its number of elements a multiple of theirs. Throws std::logic_error otherwise, or if the pool
+  // has no room.
   KeptActivation Keep(const at::Tensor& input);
 
+  // Bytes kept now, and at most so far.
   ActivationBytes kept() const { return kept_; }
   ActivationBytes peak() const { return peak_; }
-  // Throws std::logic_error where something wrote past a slot of the pool.
+  // Throws std::logic_error if something wrote beyond a slot of the pool.
   void CheckGuards() const;
 
  private:
   friend class KeptActivation;
+  // This rank's part of the input, flat: a view.
   at::Tensor OwnPart(const at::Tensor& input) const;
-  // Memory for the part: a slot of the pool, or of its own.
+  // Memory for a part: a slot of the pool, or memory of its own.
   at::Tensor Place(int64_t elements, KeptActivation* kept);
+  // The whole input from all ranks' parts: a collective call.
   at::Tensor Gather(const at::Tensor& part, const std::vector<int64_t>& shape) const;
+  // Adds the part to the kept bytes (sign 1) or removes it (sign -1).
   void Count(const at::Tensor& part, int sign);
 
   ActivationStoreSettings settings_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run should keep activations, checkpoint them, divide the checkpoints (P_a) or move them to host
-// memory (P_a+cpu): sections 4.2.1, 6.1 and 8 of the ZeRO paper (estimate/model_states.h) as one comparison
-// of times among what fits.
+// Chooses whether a run keeps activations, checkpoints them, partitions the checkpoints (P_a) or moves them
+// to host memory (P_a+cpu). It compares the estimated time of the choices that fit into memory, after
+// sections 4.2.1, 6.1 and 8 of the ZeRO paper (estimate/model_states.h).
 #pragma once
 
 #include <string>
@@ -10,17 +10,23 @@
 
 namespace dynamiccl::zero {
 
-// Of one rank.
+// The speed and the memory of one rank.
 struct Hardware {
   double memory_bytes = 0;
-  double flops = 0;             // a second
-  double tensor_bandwidth = 0;  // bytes a second, to the ranks of its tensor-parallel group
-  double data_bandwidth = 0;    // to those of its data-parallel group
-  double host_bandwidth = 0;    // between the device and host memory, one way
+  // Floating-point operations a second.
+  double flops = 0;
+  // Bytes a second, to the ranks of the tensor-parallel group.
+  double tensor_bandwidth = 0;
+  // Bytes a second, to the ranks over which ZeRO partitions.
+  double data_bandwidth = 0;
+  // Bytes a second between device and host memory, one way.
+  double host_bandwidth = 0;
 };
 
+// The run for which checkpoints are chosen.
 struct CheckpointQuestion {
-  EstimateSettings run;  // needs a shape; its checkpoints are what is asked
+  // Must have a shape. Its own choice of checkpoints is ignored.
+  EstimateSettings run;
   int stage = 0;
   Hardware hardware;
   // The batch may be doubled as long as it fits: data-parallel communication is paid once a step, whatever
@@ -28,32 +34,42 @@ struct CheckpointQuestion {
   bool batch_may_grow = false;
 };
 
-// Seconds of a step on one rank. Compute is 2 operations a parameter and token forward, 4 backward, 2 for the
-// recomputation; a block is 2 AllReduces of its input forward, 2 backward, 2 in the recomputation, and with
-// P_a 1 AllGather; each checkpoint moves to the host and back. Gradients and parameters move beside compute.
+// Seconds of a step on one rank. The model of the time, for P parameters, T tokens and I the bytes of a
+// block's input:
+//
+// Compute takes 2 P T operations forward, 4 P T backward and 2 P T for a recomputation. Each block needs 2
+// AllReduces of I forward, 2 backward and 2 in the recomputation, and with P_a 1 AllGather. With P_a+cpu each
+// checkpoint moves to the host and back. Gradients and parameters move beside compute.
 struct StepTime {
   double compute = 0;
   double tensor = 0;
   double data = 0;
   double host = 0;
 
+  // The longer of compute and data-parallel communication, plus what cannot overlap.
   double total() const;
 };
+// The time of a step with `batch` sequences and these checkpoints.
 StepTime StepTimeOf(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t batch);
 // Bytes on the device.
 double MemoryOf(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t batch);
 
-// Operations of a step for each byte of checkpoints: linear in the hidden size, whatever the batch and the
-// division. Moving checkpoints costs this many operations' time at (operations a second) / bandwidth.
+// Operations of a step for each byte of checkpoints, which is linear in the hidden size whatever the batch
+// and the division (the paper's section 4.2.1). Moving checkpoints costs (operations a second) / bandwidth
+// operations a byte.
 double ArithmeticIntensity(const TransformerShape& shape, double element_bytes);
 
+// The answer to a CheckpointQuestion.
 struct CheckpointChoice {
   Checkpoints checkpoints = Checkpoints::kNone;
-  int64_t batch = 0;   // of this rank; the asked one unless it may grow
-  bool fits = true;    // false: nothing does, and this takes least
-  std::string reason;  // one line
+  // Sequences of this rank; those of the question unless the batch may grow.
+  int64_t batch = 0;
+  // False: no choice fits, and this one takes the least memory.
+  bool fits = true;
+  // One line for people.
+  std::string reason;
 };
-// The least time a sequence among what fits.
+// The choice with the least time for each sequence among those that fit.
 CheckpointChoice ChooseCheckpoints(const CheckpointQuestion& question);
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The block runs without gradients, and its output gets an autograd node that recomputes it when the gradient
+// arrives.
 #include "zero_workloads/zero_r/checkpointed_units.h"
 
 #include <c10/core/GradMode.h>
@@ -16,8 +18,9 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// The backward pass of a unit: its forward pass once more, now with gradients, and the backward pass of that,
-// inside the one that called. Gradients of the unit's parameters arrive there, as without checkpoints.
+// The backward pass of a unit: its forward pass once more, now with gradients, then the backward pass of
+// that, nested in the one that called. Gradients of the unit's parameters accumulate there, as without
+// checkpoints.
 class RecomputedUnit final : public torch::autograd::Node {
  public:
   RecomputedUnit(UnitForward forward, KeptActivation kept)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation checkpointing: of each block only the input is kept, and the backward pass computes the block
-// again before it needs what is inside. Numbers do not change, since the same operations run on the same
-// bits; the model draws no random numbers, so that there is no generator to rewind.
+// Activation checkpointing (Chen et al. 2016): only the input of each block is kept, and the backward pass
+// computes the block again before it needs what is inside. The result does not change, since the same
+// operations run on the same bits; the model draws no random numbers, so there is no generator to rewind.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,17 +11,18 @@
 
 namespace dynamiccl::zero {
 
-// Goes between a model and the hooks of its engine. A unit that is computed again has its parameters where
-// the engine puts them for the unit's backward pass: before the hook of the unit's output runs nothing is
-// computed, and its gradients are there only afterwards.
+// Stands between a model and the hooks of its engine, on the thread of the pass. A recomputed unit finds its
+// parameters where the engine puts them for the unit's backward pass: the recomputation starts after the hook
+// of the unit's output has run, and the unit's gradients appear only after it.
 class CheckpointedUnits final : public UnitHooks {
  public:
-  // Engine and store outlive this, and the graphs of its forward passes.
+  // Engine and store must outlive this object and the autograd graphs of its forward passes.
   CheckpointedUnits(UnitHooks* engine, ActivationStore* store) : engine_(engine), store_(store) {}
 
   void BeforeForward(int unit) override { engine_->BeforeForward(unit); }
   void AfterForward(int unit, const at::Tensor& output) override { engine_->AfterForward(unit, output); }
-  // Without gradients it is the engine's. `input` must take a gradient, or nothing would run backward.
+  // Without gradients it passes the call on. `input` must require a gradient, or nothing would run backward;
+  // otherwise it throws std::logic_error.
   at::Tensor Forward(int unit, const UnitForward& forward, const at::Tensor& input) override;
 
  private:

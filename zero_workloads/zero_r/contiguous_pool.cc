@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Layout: guard, slot 0, guard, slot 1, ..., guard. A guard fills at least one cache line and the slot's
+// rounding.
 #include "zero_workloads/zero_r/contiguous_pool.h"
 
 #include <ATen/ops/all.h>
@@ -11,9 +13,9 @@
 namespace dynamiccl::zero {
 namespace {
 
-// A cache line, LibTorch's alignment of host memory; slots start on one.
+// Bytes. One cache line and LibTorch's alignment of host memory, so that every slot is aligned.
 constexpr int64_t kGuardBytes = 64;
-// No byte of a zero, a one or a small integer.
+// This byte occurs in no zero, one or small integer of any type, so that ordinary values do not hide a write.
 constexpr int64_t kGuardByte = 0xA5;
 
 bool Intact(const at::Tensor& guard) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// M_D: memory for tensors that live long among many that do not, taken once and in one piece, so that they
-// leave no holes between the others. Guards before and after each slot show who wrote past its end.
+// M_D of the ZeRO paper (section 6.3): memory for tensors that live long among many that live shortly. It is
+// taken once and in one piece, so that these tensors leave no holes between the others. Guards before and
+// after each slot reveal writes beyond its end.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,30 +12,34 @@
 
 namespace dynamiccl::zero {
 
+// A fixed set of slots in one allocation. Its owner uses the slots on one thread at a time. CheckGuards
+// throws if memory was overwritten; nothing else fails after construction.
 class ContiguousPool {
  public:
-  // A one-dimensional tensor of that many elements; content undefined.
+  // Returns a one-dimensional tensor of so many elements, with undefined content.
   using NewTensor = std::function<at::Tensor(int64_t elements)>;
 
-  // One slot of each length, in elements. `allocate` is called once, here.
+  // Makes one slot of each length, in elements. `allocate` is called here only: once for 0 elements, to learn
+  // the type, and once for the pool.
   ContiguousPool(const std::vector<int64_t>& slot_elements, const NewTensor& allocate);
 
   size_t slots() const { return slots_.size(); }
-  // A one-dimensional tensor of the slot's length; with a version counter of its own, so that autograd may
-  // save one slot while another is written.
+  // A one-dimensional tensor of the slot's length. It has its own version counter, so that autograd may save
+  // one slot while another is written.
   const at::Tensor& slot(size_t index) const { return slots_[index]; }
   int64_t bytes() const { return memory_.nbytes(); }
 
-  // Throws std::logic_error that names the slot with a changed guard. On CUDA it waits for the device.
+  // Throws std::logic_error that names the slot if a guard changed. On CUDA it waits for the device.
   void CheckGuards() const;
 
  private:
-  // `elements` of the pool from `begin` on.
+  // `elements` elements of the pool from `begin` on, without a link to the pool's version counter.
   at::Tensor Alias(int64_t begin, int64_t elements) const;
 
   at::Tensor memory_;
   std::vector<at::Tensor> slots_;
-  std::vector<at::Tensor> guards_;  // guard i lies before slot i, the last one after the last slot
+  // Guard i lies before slot i, the last one after the last slot.
+  std::vector<at::Tensor> guards_;
 };
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each figure is the fastest of some rounds. One AllReduce (maximum) over seconds a unit finds the slowest
+// rank; memory travels negated, so that the maximum is the least.
 #include "zero_workloads/zero_r/measured_hardware.h"
 
 #include <ATen/ops/full.h>
@@ -16,13 +18,14 @@
 namespace dynamiccl::zero {
 namespace {
 
-// A matrix product of 2^28 operations and copies of 4 MiB: long against a clock's tick and a launch, short
-// against a training step.
+// A matrix product of 2 * 512^3 = 2^28 operations, and copies of 2^20 elements (4 MiB in fp32): long compared
+// with a clock tick and a kernel launch, short compared with a training step.
 constexpr int64_t kSide = 512;
 constexpr int64_t kElements = 1 << 20;
+// Measured rounds after one that warms up.
 constexpr int kRounds = 3;
 
-// The fastest of some rounds, after one that warms up. `work` returns a tensor that depends on all of it.
+// The fastest round. `work` returns a tensor that depends on everything measured.
 double Seconds(const std::function<at::Tensor()>& work) {
   double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round <= kRounds; ++round) {
@@ -44,7 +47,8 @@ double SecondsPerHostByte(const at::TensorOptions& options) {
   return Seconds([&] { return here.copy_(there.copy_(here)); }) / (2.0 * static_cast<double>(here.nbytes()));
 }
 
-// A gather's bytes come from all other ranks.
+// The bytes of an AllGather come from all other ranks. A single rank has no communication: the smallest
+// positive time stands for infinite bandwidth.
 double SecondsPerByte(ProcessGroup* group, const at::TensorOptions& options) {
   if (group == nullptr || group->world() == 1) return std::numeric_limits<double>::min();
   const at::Tensor part = at::zeros({kElements / group->world()}, options);

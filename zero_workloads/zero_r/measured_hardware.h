@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine's ranks can compute and move, measured in some milliseconds: what
-// --activation-checkpoints auto weighs.
+// Measures what this machine's ranks can compute and move, in some milliseconds. --activation-checkpoints
+// auto decides on these figures.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,15 +10,18 @@
 
 namespace dynamiccl::zero {
 
+// The groups over which bandwidth is measured.
 struct MeasuredGroups {
   ProcessGroup* world = nullptr;
   ProcessGroup* data = nullptr;
-  ProcessGroup* shard = nullptr;   // over which ZeRO divides
-  ProcessGroup* tensor = nullptr;  // null: no tensor parallelism
+  // The ranks over which ZeRO partitions.
+  ProcessGroup* shard = nullptr;
+  // Null: there is no tensor parallelism.
+  ProcessGroup* tensor = nullptr;
 };
 
-// The slowest rank's figures, on all ranks; every rank calls it. `memory_bytes` is this rank's; the least of
-// them comes back.
+// Returns the slowest rank's figures on all ranks; every rank of the world calls it. `memory_bytes` is this
+// rank's memory, and the least of all ranks comes back. `options` are those of activations.
 Hardware MeasureHardware(const MeasuredGroups& groups, double memory_bytes, const at::TensorOptions& options);
 
 }  // namespace dynamiccl::zero

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks of the ZeRO-R options, each with a hint that names a valid choice.
 #include "zero_workloads/zero_r/residual_settings.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Less than any model takes; catches a number without its unit.
+// Bytes. Every model takes more; the limit catches a number whose unit was forgotten.
 constexpr int64_t kLeastMemoryCap = 1 << 20;
 
 Status Reject(std::string message, std::string hint) {

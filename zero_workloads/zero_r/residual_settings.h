@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training run is told of ZeRO-R: activation checkpoints, contiguous pools, and the paper's
-// configurations of both ZeRO-DP and ZeRO-R.
+// The options of a training run that concern ZeRO-R: activation checkpoints, contiguous pools, and the
+// paper's configurations C1 to C5, which combine ZeRO-DP and ZeRO-R (the paper's Table 3).
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,36 @@
 
 namespace dynamiccl::zero {
 
-// --bucket-bytes all: one bucket that holds the gradients of the whole model, what C_B is measured against.
+// The value of --bucket-bytes all: one bucket holds the gradients of the whole model. C_B is measured against
+// it. The number exceeds any model but does not overflow in the arithmetic of buckets.
 inline constexpr int64_t kOneBucketForAll = int64_t{1} << 59;
 
+// As parsed from the command line or the settings file; Validate checks it.
 struct ResidualSettings {
-  std::string activation_checkpoints = "none";  // none, full, partitioned, partitioned_cpu, auto
-  bool contiguous_pools = false;                // M_D
-  std::string config;                           // C1 to C5, or empty
-  int64_t memory_cap = 0;  // bytes that the tensors of a rank may take; 0: what the machine has
+  // none, full, partitioned, partitioned_cpu or auto.
+  std::string activation_checkpoints = "none";
+  // M_D: gradients and checkpoints lie in contiguous pools.
+  bool contiguous_pools = false;
+  // C1 to C5, or empty.
+  std::string config;
+  // Bytes that the tensors of a rank may take; 0: as many as the machine has.
+  int64_t memory_cap = 0;
 
-  std::string memory_allocator = "first_fit";  // of the cap: first_fit, caching
+  // How the capped memory is divided: first_fit or caching.
+  std::string memory_allocator = "first_fit";
 
-  // Nothing where `activation_checkpoints` is auto.
+  // Empty if `activation_checkpoints` is auto.
   std::optional<Checkpoints> checkpoints() const;
-  // What of it must be equal on all ranks.
+  // The part that must be equal on all ranks, as text.
   std::string Canonical() const;
 };
 
-// What makes no sense at this tensor-parallel degree.
+// An error for values that do not exist or make no sense at this tensor-parallel degree.
 Status Validate(const ResidualSettings& settings, int tensor_parallel);
 
-// Sets what the configuration `residual->config` says: the ZeRO-DP stage and its part of ZeRO-R. `given`
-// tells whether the user set an option himself; one that says something else is an error.
+// Applies the configuration `residual->config`: sets the ZeRO-DP stage and its part of ZeRO-R. `given` tells
+// whether the user set an option explicitly; an explicit option that contradicts the configuration is an
+// error.
 Status TakePaperConfig(const std::function<bool(const char* option)>& given, int64_t bucket_bytes, int* stage,
                        ResidualSettings* residual);
 

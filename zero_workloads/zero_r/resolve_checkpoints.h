@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which activation checkpoints a run has: those it was told, or with --activation-checkpoints auto those that
-// its model, its memory and this machine's speeds ask for.
+// Determines the activation checkpoints of a run: those that were asked for, or with --activation-checkpoints
+// auto those that suit its model, its memory and the measured speed of the machine.
 #pragma once
 
 #include "zero_workloads/training_settings.h"
@@ -9,14 +9,14 @@
 
 namespace dynamiccl::zero {
 
-// An error where auto cannot know how much memory a rank has.
+// An error if auto was asked for and nothing tells how much memory a rank has.
 Status CheckMemoryIsKnown(const ResidualSettings& residual);
 
-// Every rank calls it and gets the same. With auto, `reason` says why; else it is empty.
+// Every rank calls it and gets the same answer. `reason` is empty unless the choice was automatic.
 CheckpointChoice ResolveCheckpoints(const TrainingSettings& settings, const MeasuredGroups& groups,
                                     const at::TensorOptions& options);
 
-// Of a run with `rows` sequences a rank and micro-step.
+// The settings of the store for a run with `rows` sequences a rank and micro-step.
 ActivationStoreSettings StoreSettingsOf(const TrainingSettings& settings, Checkpoints checkpoints,
                                         int64_t rows, ProcessGroup* tensor, const at::TensorOptions& options);
 

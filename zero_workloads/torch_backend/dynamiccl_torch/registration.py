@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the name "dynamiccl" known to torch.distributed. Imports nothing of torch before it is called."""
+"""Registers the backend "dynamiccl" with torch.distributed. It imports nothing of torch before register() is called."""
 from datetime import timedelta
 
 NAME = "dynamiccl"
-# Beyond the group's time-out, so that ours, which names the collective, comes first.
+# hostccl waits this much longer than the group's time-out, so that the backend's error comes first: it names the
+# collective.
 _LIBRARY_GRACE = timedelta(seconds=10)
 
 

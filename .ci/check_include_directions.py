@@ -12,6 +12,12 @@ LOW = ["src/base", "src/collective", "src/nccl_abi", "src/annotate"]
 SRC = LOW + ["src/nccl_plugin", "src/transport", "src/cost_model", "src/fingerprint", "src/hostccl", "src/policy", "src/decision",
              "src/simulator"]
 
+# The trainer's folders, from the bottom up: each may use those before it. What stands beside the folders uses them all.
+TRAINER = ["estimate", "data", "memory", "device", "parallel", "models", "optimizer", "offload", "zero_r", "zero", "checkpoint"]
+TRAINER_LOW = ["src/base", "src/nccl_abi", "src/annotate"]
+TRAINER_ROWS = {f"zero_workloads/{folder}": TRAINER_LOW + [f"zero_workloads/{lower}" for lower in TRAINER[:number]]
+                for number, folder in enumerate(TRAINER)}
+
 # folder: what it may include beside itself. The longest matching folder counts. Standing alone means nothing else.
 MAY_INCLUDE = {
     "src/base": [],
@@ -33,7 +39,9 @@ MAY_INCLUDE = {
                      "traces/record", "traces/format"],
     "agents": ["src/base", "src/collective", "src/simulator", "src/cost_model", "src/fingerprint", "src/policy",
                "src/decision/guard", "traces/format", "traces/generators"],
-    "zero_workloads": ["src/base", "src/nccl_abi", "src/annotate"],
+    "zero_workloads": TRAINER_LOW,
+    "zero_workloads/torch_backend": TRAINER_LOW,
+    **TRAINER_ROWS,
     "tools": SRC + ["traces", "zero_workloads/estimate"],
     "tests": SRC + ["traces", "plugin", "agents", "zero_workloads", "tools"],
 }

@@ -19,7 +19,6 @@ endfunction()
 
 # dynamiccl_compile_together(<target>): files of the target whose local names do not clash become one translation unit; see
 # cmake/unity_groups.py. The groups are made when the whole tree has been read, by one call.
-option(DYNAMICCL_COMPILE_TOGETHER "Compile files of a folder together: a third of the time for the whole, more for one file." ON)
 set_property(GLOBAL PROPERTY DYNAMICCL_TOGETHER)
 function(dynamiccl_compile_together target)
   set_property(GLOBAL APPEND PROPERTY DYNAMICCL_TOGETHER ${target})

@@ -11,7 +11,7 @@
 #include <numbers>
 #include <stdexcept>
 
-#include "zero_workloads/device.h"
+#include "zero_workloads/device/device.h"
 #include "zero_workloads/memory/memory_cap.h"
 
 namespace dynamiccl::zero {

@@ -19,10 +19,10 @@
 #include "zero_workloads/optimizer/learning_rate_schedule.h"
 #include "zero_workloads/parallel/grid.h"
 #include "zero_workloads/progress.h"
+#include "zero_workloads/resolve_checkpoints.h"
 #include "zero_workloads/zero/parameter_units.h"
 #include "zero_workloads/zero/zero_engine.h"
 #include "zero_workloads/zero_r/checkpointed_units.h"
-#include "zero_workloads/zero_r/resolve_checkpoints.h"
 
 namespace dynamiccl::zero {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "zero_workloads/device.h"
+#include "zero_workloads/device/device.h"
 #include "zero_workloads/estimate/memory_estimate.h"
 #include "zero_workloads/estimate/model_preset.h"
 

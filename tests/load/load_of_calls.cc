@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace dynamiccl;
-using Clock = std::chrono::steady_clock;
+using MonotonicClock = std::chrono::steady_clock;
 
 struct Options {
   int communicators = 64;
@@ -75,12 +75,12 @@ void MakeCalls(Rank& rank, const Options& options, std::barrier<>& together) {
   const auto measured = static_cast<int>(options.seconds / period.count());
   rank.latency_ns.reserve(static_cast<size_t>(measured));
   std::mt19937 random(static_cast<unsigned>(reinterpret_cast<uintptr_t>(&rank) >> 4));
-  const auto begun = Clock::now() + period * std::uniform_real_distribution<double>(0, 1)(random);
+  const auto begun = MonotonicClock::now() + period * std::uniform_real_distribution<double>(0, 1)(random);
   for (int i = 0; i < measured; ++i) {
     std::this_thread::sleep_until(begun + i * period);
-    const auto start = Clock::now();
+    const auto start = MonotonicClock::now();
     Call(rank, i);
-    rank.latency_ns.push_back(static_cast<uint32_t>((Clock::now() - start).count()));
+    rank.latency_ns.push_back(static_cast<uint32_t>((MonotonicClock::now() - start).count()));
   }
 }
 
@@ -118,7 +118,7 @@ int BeJob(const Options& options) {
       MakeCalls(ranks[i], options, together);
     });
   }
-  const auto begun = Clock::now();
+  const auto begun = MonotonicClock::now();
   for (std::thread& thread : threads) thread.join();
   uint64_t calls = 0;
   uint64_t measured = 0;
@@ -130,7 +130,7 @@ int BeJob(const Options& options) {
   const nlohmann::json report = {
       {"calls", calls},
       {"measured_calls", measured},
-      {"seconds_in_all", std::chrono::duration<double>(Clock::now() - begun).count()},
+      {"seconds_in_all", std::chrono::duration<double>(MonotonicClock::now() - begun).count()},
       {"calls_of_a_rank", ranks.front().calls},
       {"call_ns", {{"first_tenth", LatencyOf(ranks, 0, 0.1)}, {"last_tenth", LatencyOf(ranks, 0.9, 1)}}}};
   std::ofstream(options.child + "/report") << report;

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace dynamiccl;
 using namespace dynamiccl::testing;
-using Clock = std::chrono::steady_clock;
+using MonotonicClock = std::chrono::steady_clock;
 
 constexpr int kRanks = 4;
 // After a kill the others must be at work again, with the restarted rank, within this time: the loss is seen
@@ -46,14 +46,14 @@ constexpr double kLongLife = 500;
 // Descriptors at a process's end above the least that it had: more are open while ranks meet.
 constexpr int kMoreDescriptors = 16;
 
-double SecondsSince(Clock::time_point begun) {
-  return std::chrono::duration<double>(Clock::now() - begun).count();
+double SecondsSince(MonotonicClock::time_point begun) {
+  return std::chrono::duration<double>(MonotonicClock::now() - begun).count();
 }
 
 struct RankProcess {
   int rank = 0;
   pid_t pid = 0;
-  Clock::time_point begun;
+  MonotonicClock::time_point begun;
   std::vector<ProcessSample> samples;
 };
 
@@ -74,7 +74,7 @@ class Soak {
     SwapPolicy();
     for (int rank = 0; rank < kRanks; ++rank) ranks_.push_back(Start(rank));
     if (!AwaitWork()) wrong_ = "the job did not begin";
-    begun_ = Clock::now();
+    begun_ = MonotonicClock::now();
     double next_second = 1;
     double next_kill = kill_every_;
     while (wrong_.empty() && SecondsSince(begun_) < seconds_) {
@@ -98,7 +98,7 @@ class Soak {
   RankProcess Start(int rank) {
     const pid_t pid = ::fork();
     if (pid == 0) Become(rank);
-    return {rank, pid, Clock::now(), {}};
+    return {rank, pid, MonotonicClock::now(), {}};
   }
 
   [[noreturn]] void Become(int rank) const {
@@ -125,7 +125,7 @@ class Soak {
 
   // Until every rank has made calls on the communicator of this generation.
   bool AwaitWork() {
-    const auto begun = Clock::now();
+    const auto begun = MonotonicClock::now();
     std::vector<uint64_t> calls;
     for (const SoakState* state : states_) calls.push_back(state->calls.load());
     const auto works = [&](int rank) {
@@ -180,7 +180,7 @@ class Soak {
     RankProcess& process = ranks_[static_cast<size_t>(rank)];
     ::kill(process.pid, SIGKILL);
     ::waitpid(process.pid, nullptr, 0);
-    const auto killed = Clock::now();
+    const auto killed = MonotonicClock::now();
     ended_.push_back(std::move(process));
     ++kills_;
     ++generation_;
@@ -196,7 +196,7 @@ class Soak {
     std::ofstream(folder_ + "/stop") << "\n";
     for (RankProcess& rank : ranks_) {
       int status = 0;
-      const auto asked = Clock::now();
+      const auto asked = MonotonicClock::now();
       while (::waitpid(rank.pid, &status, WNOHANG) == 0) {
         if (SecondsSince(asked) > kMaxRecoverySeconds) ::kill(rank.pid, SIGKILL);
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -212,7 +212,7 @@ class Soak {
 
   // Names in /dev/shm that were not there before, a while later: other programs make some as well.
   static size_t CountLeft(const std::set<std::string>& before) {
-    const auto asked = Clock::now();
+    const auto asked = MonotonicClock::now();
     size_t left = 0;
     do {
       const auto after = SharedNames();
@@ -299,7 +299,7 @@ class Soak {
   const double seconds_;
   const double kill_every_;
   std::string folder_;
-  Clock::time_point begun_;
+  MonotonicClock::time_point begun_;
   uint64_t generation_ = 1;
   std::vector<SoakState*> states_;
   std::vector<RankProcess> ranks_;

@@ -13,10 +13,10 @@
 #include "tests/zero_workloads/rank_processes.h"
 #include "zero_workloads/data/text_dataset.h"
 #include "zero_workloads/optimizer/learning_rate_schedule.h"
+#include "zero_workloads/parallel/partition.h"
 #include "zero_workloads/parallel/rank_environment.h"
 #include "zero_workloads/parallel/rendezvous.h"
 #include "zero_workloads/zero/parameter_state.h"
-#include "zero_workloads/zero/partition.h"
 
 namespace dynamiccl::zero {
 namespace {

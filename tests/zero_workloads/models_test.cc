@@ -10,8 +10,8 @@
 #include "zero_workloads/data/batch_loader.h"
 #include "zero_workloads/models/gpt.h"
 #include "zero_workloads/optimizer/adamw.h"
+#include "zero_workloads/parallel/partition.h"
 #include "zero_workloads/zero/flat_parameters.h"
-#include "zero_workloads/zero/partition.h"
 
 namespace dynamiccl::zero {
 namespace {

@@ -30,7 +30,7 @@ namespace dynamiccl {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using MonotonicClock = std::chrono::steady_clock;
 
 struct Words {
   std::vector<std::string> topologies;
@@ -238,9 +238,9 @@ Status RequireWritable(const std::string& path) {
 Status SweepInRounds(const Words& words, MeasurementFile& all) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("sweep"));
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(words));
-  const auto begin = Clock::now();
+  const auto begin = MonotonicClock::now();
   for (size_t i = 0; i < parts.size(); ++i) {
-    const double spent_s = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double spent_s = std::chrono::duration<double>(MonotonicClock::now() - begin).count();
     const double budget_s = std::max(1.0, (words.budget_s - spent_s) / static_cast<double>(parts.size() - i));
     const std::string path = folder.File(fmt::format("{}", i));
     DYNAMICCL_CHECK_OK(LaunchPart(words, parts[i], budget_s, path));

@@ -18,7 +18,7 @@ namespace {
 // A launch and its connections take about a second.
 constexpr double kShortestSlice = 5;
 
-using Clock = std::chrono::steady_clock;
+using MonotonicClock = std::chrono::steady_clock;
 
 // Begins the journal, or makes sure that it is this sweep's.
 Status OpenJournal(const VisitedSweep& sweep) {
@@ -65,7 +65,7 @@ Result<MeasurementFile> VisitTopologies(const VisitedSweep& sweep) {
 
 Status VisitAsRank(BenchSession& session, const SweepOptions& options, const ChoiceOptions& choice,
                    const std::string& path) {
-  const auto begin = Clock::now();
+  const auto begin = MonotonicClock::now();
   std::vector<Measurement> known;
   std::optional<SweepJournalWriter> writer;
   if (session.place().rank == 0) {
@@ -85,7 +85,7 @@ Status VisitAsRank(BenchSession& session, const SweepOptions& options, const Cho
                                }};
   DYNAMICCL_TRY(const ChosenSweepResult result, RunChosenSweep(session, options, choice, known, observer));
   if (!writer) return {};
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double seconds = std::chrono::duration<double>(MonotonicClock::now() - begin).count();
   spdlog::info("{}: {:.1f} s, {}", options.topology, seconds,
                result.complete ? "every config has all repeats"
                                : fmt::format("a second more promises {:.2g} octaves", result.promise));

@@ -68,13 +68,13 @@ build_programs() {
   printf '%s\n' "${shared[@]}" | cuda_words="$(declare -p cuda_include)" xargs -P "$(nproc)" -I{} \
     bash -c 'eval "$cuda_words"; compile {}' || return 3
   for source in "${shared[@]}"; do
-    [[ "$source" == zero_workloads/device_*.cc ]] || objects+=("$work/objects/${source//\//_}.o")
+    [[ "$source" == zero_workloads/device/device_*.cc ]] || objects+=("$work/objects/${source//\//_}.o")
   done
   libraries=(-L"$torch/lib" "-Wl,-rpath,$torch/lib" -ltorch -ltorch_cpu -lc10 -ldl -lrt -pthread)
-  g++ -o "$work/zero_cuda" "${objects[@]}" "$work/objects/zero_workloads_device_cuda.cc.o" -Wl,--no-as-needed "${libraries[@]}" \
+  g++ -o "$work/zero_cuda" "${objects[@]}" "$work/objects/zero_workloads_device_device_cuda.cc.o" -Wl,--no-as-needed "${libraries[@]}" \
     -ltorch_cuda -lc10_cuda -L"$(cudart_folder)" -Wl,-rpath,"$(cudart_folder)" "$(cudart_folder)"/libcudart.so.1[23] \
     "$nccl/lib/libnccl.so.2" -Wl,-rpath,"$nccl/lib" || return 3
-  g++ -o "$work/zero_cpu" "${objects[@]}" "$work/objects/zero_workloads_device_host.cc.o" -Wl,--no-as-needed "${libraries[@]}" \
+  g++ -o "$work/zero_cpu" "${objects[@]}" "$work/objects/zero_workloads_device_device_host.cc.o" -Wl,--no-as-needed "${libraries[@]}" \
     "$home/lib/hostccl/libnccl.so.2" -Wl,-rpath,"$home/lib/hostccl" || return 3
   cuda_program="$work/zero_cuda" cpu_program="$work/zero_cpu"
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same arithmetic as zero_workloads/zero/partition.h: a parameter starts on a cache line, and a shard is
-// a whole number of vectors.
+// The same arithmetic as zero_workloads/parallel/partition.h: a parameter starts on a cache line, and a shard
+// is a whole number of vectors.
 #include "traces/generators/zero_arena.h"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "src/base/clock.h"
-#include "zero_workloads/device.h"
+#include "zero_workloads/device/device.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "zero_workloads/offload/file_adamw.h"
-#include "zero_workloads/zero/partition.h"
+#include "zero_workloads/parallel/partition.h"
 
 namespace dynamiccl::zero {
 namespace {

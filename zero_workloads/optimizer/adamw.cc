@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "zero_workloads/device.h"
+#include "zero_workloads/device/device.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {

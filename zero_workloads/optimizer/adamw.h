@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "zero_workloads/zero/engine_state.h"
+#include "zero_workloads/models/engine_state.h"
 
 namespace dynamiccl::zero {
 
@@ -41,8 +41,8 @@ class AdamW {
  public:
   // Takes `states` as they are; whoever fills the master weights does so in place. The states may lie on
   // another device than the gradients. Then `slice_elements` at a time are copied to the gradients' device
-  // and back, where 0 means all at once. A multiple of kShardAlignment (zero/partition.h) keeps the rounding
-  // independent of slicing.
+  // and back, where 0 means all at once. A multiple of kShardAlignment (parallel/partition.h) keeps the
+  // rounding independent of slicing.
   AdamW(AdamWStates states, const AdamWSettings& settings, int64_t slice_elements = 0);
   virtual ~AdamW() = default;
   // States of `elements` zeros each.

@@ -11,7 +11,7 @@
 
 #include "src/annotate/phase_marker.h"
 #include "src/base/status.h"
-#include "zero_workloads/device.h"
+#include "zero_workloads/device/device.h"
 #include "zero_workloads/parallel/rank_environment.h"
 #include "zero_workloads/parallel/rendezvous.h"
 

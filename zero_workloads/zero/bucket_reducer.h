@@ -14,9 +14,9 @@
 #include <span>
 #include <vector>
 
+#include "zero_workloads/parallel/partition.h"
 #include "zero_workloads/parallel/process_group.h"
 #include "zero_workloads/zero/flat_parameters.h"
-#include "zero_workloads/zero/partition.h"
 
 namespace dynamiccl::zero {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of ZeroEngine that checkpoints use: which elements this rank holds, and the values beside the
 // tensors.
-#include "zero_workloads/zero/engine_state.h"
+#include "zero_workloads/models/engine_state.h"
 
 #include "zero_workloads/zero/zero_engine.h"
 

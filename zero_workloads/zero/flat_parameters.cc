@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "zero_workloads/memory/memory_counters.h"
-#include "zero_workloads/zero/partition.h"
+#include "zero_workloads/parallel/partition.h"
 
 namespace dynamiccl::zero {
 namespace {

@@ -10,9 +10,9 @@
 #include <deque>
 #include <vector>
 
+#include "zero_workloads/parallel/partition.h"
 #include "zero_workloads/parallel/tensor_split.h"
 #include "zero_workloads/zero/flat_parameters.h"
-#include "zero_workloads/zero/partition.h"
 
 namespace dynamiccl::zero {
 

@@ -16,15 +16,15 @@
 #include <memory>
 #include <string>
 
+#include "zero_workloads/models/engine_state.h"
 #include "zero_workloads/models/unit.h"
 #include "zero_workloads/offload/optimizer_offload.h"
 #include "zero_workloads/optimizer/adamw.h"
 #include "zero_workloads/optimizer/loss_scale.h"
+#include "zero_workloads/parallel/partition.h"
 #include "zero_workloads/parallel/process_group.h"
 #include "zero_workloads/zero/bucket_reducer.h"
-#include "zero_workloads/zero/engine_state.h"
 #include "zero_workloads/zero/flat_parameters.h"
-#include "zero_workloads/zero/partition.h"
 #include "zero_workloads/zero/whole_parameters.h"
 #include "zero_workloads/zero_r/contiguous_pool.h"
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "zero_workloads/device.h"
+#include "zero_workloads/device/device.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
-#include "zero_workloads/device.h"
+#include "zero_workloads/device/device.h"
 
 namespace dynamiccl::zero {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Translates a training run into the question of checkpoint_choice.h, with figures of this trainer's own
 // model where they differ from the paper's GPT-2.
-#include "zero_workloads/zero_r/resolve_checkpoints.h"
+#include "zero_workloads/resolve_checkpoints.h"
 
-#include "zero_workloads/device.h"
+#include "zero_workloads/device/device.h"
 
 namespace dynamiccl::zero {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the memory that a step adds, predicts the rows that fit, and takes the minimum over all ranks.
-#include "zero_workloads/memory/step_batch.h"
+#include "zero_workloads/step_batch.h"
 
 #include <ATen/ops/full.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounds each unit up so that all shards have the same aligned length, and stacks the shards in backward
 // order.
-#include "zero_workloads/zero/partition.h"
+#include "zero_workloads/parallel/partition.h"
 
 namespace dynamiccl::zero {
 

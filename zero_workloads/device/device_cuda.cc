@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "zero_workloads/device.h"
+#include "zero_workloads/device/device.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {

@@ -17,7 +17,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "build" / "release" / "bin" / "dynamiccl"
+BUILT = ROOT / "build" / "release" / "bin" / "dynamiccl"
 
 
 def churn(count):
@@ -37,9 +37,9 @@ def churn(count):
             count.value += 200
 
 
-def launch(ranks):
+def launch(program, ranks):
     """The job's error output; None when it ended well."""
-    job = [PROGRAM, "bench", "all_reduce", "-g", str(ranks), "-b", "8", "-e", "8", "-n", "1", "-w", "0"]
+    job = [program, "bench", "all_reduce", "-g", str(ranks), "-b", "8", "-e", "8", "-n", "1", "-w", "0"]
     done = subprocess.run(job, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else (done.stderr or done.stdout).strip()
 
@@ -49,6 +49,7 @@ def main():
     parser.add_argument("--launches", type=int, default=2000)
     parser.add_argument("--churners", type=int, default=8)
     parser.add_argument("--ranks", default="2,4", help="numbers of ranks, in turns")
+    parser.add_argument("--program", type=pathlib.Path, default=BUILT, help="the dynamiccl to start (default: build/release's)")
     given = parser.parse_args()
     ranks = [int(number) for number in given.ranks.split(",")]
     count = multiprocessing.Value("q", 0)
@@ -56,7 +57,7 @@ def main():
     for churner in churners:
         churner.start()
     began = time.monotonic()
-    failures = [failure for i in range(given.launches) if (failure := launch(ranks[i % len(ranks)])) is not None]
+    failures = [failure for i in range(given.launches) if (failure := launch(given.program, ranks[i % len(ranks)])) is not None]
     seconds = time.monotonic() - began
     for failure in failures[:5]:
         print(failure, file=sys.stderr)

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session whose installation is empty files: what it starts are shell scripts of the test.
+#include "tools/demo/demo_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class DemoSessionTest : public ::testing::Test {
+ protected:
+  DemoSessionTest() : folder_(fs::path(::testing::TempDir()) / "demo_session") {
+    fs::remove_all(folder_);
+    for (const char* part : {"lib/libdynamiccl.so", "lib/hostccl/libnccl.so.2", "bin/dynamiccl",
+                             "bin/dynamiccl-agents", "bin/dynamiccl-zero", "text.txt"}) {
+      fs::create_directories((folder_ / part).parent_path());
+      std::ofstream(folder_ / part) << "x";
+    }
+  }
+  ~DemoSessionTest() override { fs::remove_all(folder_); }
+
+  Result<DemoSession> Open() const {
+    return DemoSession::Open({.quick = true,
+                              .text = (folder_ / "text.txt").string(),
+                              .output_dir = (folder_ / "demo").string(),
+                              .home = folder_.string()});
+  }
+  // A run that writes its label into the file "order" each time that it is started, and then does what
+  // `script` says.
+  DemoRun RunOf(const std::string& label, const std::string& script = "true") const {
+    const std::string order = (folder_ / "order").string();
+    return {.label = label,
+            .plan = {.command = {"/bin/sh", "-c", "echo " + label + " >> " + order + "; " + script}},
+            .outputs = {}};
+  }
+  std::vector<std::string> Order() const {
+    std::ifstream file(folder_ / "order");
+    return {std::istream_iterator<std::string>(file), {}};
+  }
+  // Fails in its first `times` starts.
+  std::string FailFirst(int times) const {
+    const std::string count = (folder_ / "count").string();
+    return "echo >> " + count + "; test $(wc -l < " + count + ") -gt " + std::to_string(times);
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(DemoSessionTest, ARunThatFailsIsStartedOnceMoreAndTheResultSaysSo) {
+  auto session = Open();
+  ASSERT_TRUE(session.has_value()) << session.error().message;
+  session->BeginStep("record", "a step", 1);
+  EXPECT_TRUE(session->Run(RunOf("a", FailFirst(1))).has_value());
+  EXPECT_THAT(Order(), ElementsAre("a", "a"));
+  EXPECT_THAT(session->result().repeated, ElementsAre("a"));
+  EXPECT_TRUE(session->Finished("a"));
+}
+
+TEST_F(DemoSessionTest, ARunThatFailsTwiceIsAnErrorThatNamesItAndTheDemoGoesOnWithoutIt) {
+  DemoSession session = Open().value();
+  session.BeginStep("record", "a step", 1);
+  const Status done = session.Run(RunOf("a", FailFirst(2)));
+  ASSERT_FALSE(done.has_value());
+  EXPECT_THAT(done.error().message, HasSubstr("run 'a'"));
+  EXPECT_THAT(done.error().hint, HasSubstr("logs/record.log"));
+  EXPECT_TRUE(session.GoOnWithout("a", done.error()).has_value());
+  ASSERT_EQ(session.result().missing.size(), 1U);
+  EXPECT_EQ(session.result().missing.front().name, "a");
+  EXPECT_FALSE(session.Finished("a"));
+  EXPECT_TRUE(session.Run(RunOf("b")).has_value());
+}
+
+TEST_F(DemoSessionTest, GoesOnWhereAnEarlierOneWasKilled) {
+  {
+    DemoSession session = Open().value();
+    session.BeginStep("record", "a step", 1);
+    ASSERT_TRUE(session.Run(RunOf("a")).has_value());
+    ASSERT_TRUE(session.Run(RunOf("b")).has_value());
+  }
+  DemoSession session = Open().value();
+  session.BeginStep("record", "a step", 1);
+  for (const char* label : {"a", "b", "c"}) EXPECT_TRUE(session.Run(RunOf(label)).has_value());
+  EXPECT_THAT(Order(), ElementsAre("a", "b", "c"));
+  EXPECT_TRUE(session.Finished("a")) << "in the earlier process";
+  EXPECT_THAT(session.result().repeated, IsEmpty());
+}
+
+TEST_F(DemoSessionTest, AnotherBuildBeginsAnew) {
+  {
+    DemoSession session = Open().value();
+    session.BeginStep("record", "a step", 1);
+    ASSERT_TRUE(session.Run(RunOf("a")).has_value());
+  }
+  std::ofstream(folder_ / "lib/libdynamiccl.so") << "built again";
+  DemoSession session = Open().value();
+  session.BeginStep("record", "a step", 1);
+  ASSERT_TRUE(session.Run(RunOf("a")).has_value());
+  EXPECT_THAT(Order(), ElementsAre("a", "a"));
+}
+
+TEST_F(DemoSessionTest, ACompleteDemoIsNotGoneOnWith) {
+  {
+    DemoSession session = Open().value();
+    session.BeginStep("record", "a step", 1);
+    ASSERT_TRUE(session.Run(RunOf("a")).has_value());
+    session.Complete();
+  }
+  DemoSession session = Open().value();
+  session.BeginStep("record", "a step", 1);
+  ASSERT_TRUE(session.Run(RunOf("a")).has_value());
+  EXPECT_THAT(Order(), ElementsAre("a", "a"));
+}
+
+TEST_F(DemoSessionTest, ASecondDemoInTheSameFolderIsRefused) {
+  const DemoSession first = Open().value();
+  const auto second = Open();
+  ASSERT_FALSE(second.has_value());
+  EXPECT_THAT(second.error().message, HasSubstr("another demo is running"));
+  EXPECT_THAT(second.error().hint, HasSubstr("-o"));
+}
+
+TEST_F(DemoSessionTest, AFolderThatCannotBeMadeIsNamed) {
+  std::ofstream(folder_ / "demo") << "a file";
+  const auto session = Open();
+  ASSERT_FALSE(session.has_value());
+  EXPECT_THAT(session.error().message, HasSubstr("demo"));
+  EXPECT_THAT(session.error().hint, HasSubstr("-o"));
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -3,7 +3,7 @@
 // around each call.
 //
 // Reading the clock serialises the processor: the reading waits for all earlier instructions and holds up all
-// later ones. Reading the processor's cycle counter does neither. So the clock is read at most every 50 us,
+// later ones. Reading the processor's cycle counter does neither. So the clock is read once in 50 us,
 // and in between the time is
 //
 // now = ns of the last reading + (counter now - counter then) * rate

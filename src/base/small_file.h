@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small text files that are read and replaced as a whole: metrics, decisions, /proc entries.
+// Small text files that are read and replaced as a whole: rules, saved decisions, metrics.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's tuner plugin interface, version 4 (NCCL 2.24 to 2.27): symbol ncclTunerPlugin_v4, a constant object.
+// It adds the argument regBuff.
 #pragma once
 
 #include "src/nccl_abi/tuner_types.h"
@@ -8,6 +9,7 @@
 extern "C" {
 #endif
 
+// What the symbol holds. See tuner_v5.h for the calls.
 typedef struct {
   const char* name;
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);

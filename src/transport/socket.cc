@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// System calls behind socket.h. All waiting goes through WaitFor, which knows deadlines and cancellation.
 #include "src/transport/socket.h"
 
 #include <fcntl.h>
@@ -20,16 +21,16 @@
 namespace dynamiccl {
 namespace {
 
-// More ranks than this on one host wait in connect() until earlier ones were accepted.
+// Connections that may wait to be accepted. With more ranks on one host the later ones wait in connect().
 constexpr int kBacklog = 1024;
 
 tl::unexpected<Error> SystemError(const std::string& what) {
   return MakeError(ErrorKind::kUnavailable, "{}: {}", what, ErrnoText(errno));
 }
 
-// Of the CancelScope in force; null: none.
+// The flag of the CancelScope in force on this thread; null without one.
 thread_local const std::atomic<bool>* t_cancelled = nullptr;
-// How long a cancelled wait goes on at most.
+// Milliseconds that a cancelled wait goes on at most.
 constexpr int kCancelPollMs = 20;
 
 // Waits until `events` (POLLIN or POLLOUT) holds or the peer hung up.
@@ -235,7 +236,7 @@ Result<UniqueFd> ReceiveDescriptor(int socket, Deadline deadline) {
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  // Room for one: more than that, which no rank of ours sends, the system closes.
+  // Room for one descriptor. The kernel closes further ones, which no rank of ours sends.
   message.msg_controllen = CMSG_LEN(sizeof(int));
   const ssize_t received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   const cmsghdr* header = received == 1 ? CMSG_FIRSTHDR(&message) : nullptr;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks arguments, defers set-up to the end of the group, and puts what was made into handles.
+// communicator_init.h does the work itself.
 #include "src/hostccl/communicator_api.h"
 
 #include <algorithm>
@@ -25,7 +27,7 @@ ncclResult_t RefuseInit(const InitError& error) {
   return error.result;
 }
 
-// A handle of its own for what a blocking call, or a call on a parent, has made.
+// Puts a communicator that a blocking call, or a call on a parent, has made into a new handle.
 ncclResult_t Publish(InitResult made, bool blocking, ncclComm_t* comm) {
   if (!made) return RefuseInit(made.error());
   if (*made == nullptr) return ncclSuccess;
@@ -35,7 +37,8 @@ ncclResult_t Publish(InitResult made, bool blocking, ncclComm_t* comm) {
   return ncclSuccess;
 }
 
-// Runs `make` at the group's end and puts the communicator into a handle: a non-blocking one exists before.
+// Runs `make` at the group's end and puts the communicator into a handle. A non-blocking handle exists from
+// now on.
 ncclResult_t MakeInto(ncclComm_t* comm, bool blocking, const Communicator* in_order_on,
                       std::function<InitResult()> make) {
   *comm = nullptr;
@@ -54,7 +57,7 @@ ncclResult_t MakeInto(ncclComm_t* comm, bool blocking, const Communicator* in_or
   return ResultFor(handle, result);
 }
 
-// Runs `work` at the group's end; the handle's state tells how it goes.
+// Runs `work` at the group's end. The handle's state tells how it went.
 ncclResult_t RunOn(ncclComm_t comm, const Communicator& communicator, std::function<ncclResult_t()> work) {
   return IssueSetup({comm, &communicator, std::move(work)});
 }
@@ -64,8 +67,8 @@ void Free(ncclComm_t comm) {
   FreeHandle(comm);
 }
 
-// NCCL's own functions return ncclSuccess for a non-blocking parent that has begun a child; its state tells
-// the rest.
+// NCCL's functions return ncclSuccess for a non-blocking parent that has begun to make a child; its state
+// tells the rest.
 ncclResult_t BegunOn(ncclResult_t result) {
   return result == ncclInProgress ? ncclSuccess : result;
 }
@@ -224,7 +227,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
   if (!IsLive(comm) || flags != NCCL_REVOKE_DEFAULT) {
     return RefuseArgument(fmt::format("ncclCommRevoke: no live handle, or flags {:#x} are not 0", flags));
   }
-  // What a call in the background has launched is ended with the rest.
+  // Wait for a call in the background first, so that what it launched is ended with the rest.
   WaitForJob(*comm);
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The state of a thread's group, and what its end does: run the setups, then launch the calls.
 #include "src/hostccl/group.h"
 
 #include <algorithm>
@@ -15,10 +16,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// What one thread has collected since its outermost ncclGroupStart.
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
-  std::optional<bool> blocking;     // of its communicators; unknown without any
+  std::optional<bool> blocking;     // whether its communicators block; unset without any
   std::vector<ncclComm_t> handles;  // the non-blocking ones
   GroupCalls calls;
   GroupEvents events;
@@ -27,7 +29,7 @@ struct Group {
 
 thread_local Group current;
 
-// Notes the communicator of a call. NCCL does not mix the two kinds in a group.
+// Notes the communicator of a call. As in NCCL a group cannot mix blocking and non-blocking communicators.
 void NoteHandle(ncclComm_t handle) {
   const bool blocking = handle == nullptr || handle->blocking;
   if (current.blocking.value_or(blocking) != blocking) {
@@ -43,7 +45,8 @@ void NoteHandle(ncclComm_t handle) {
 
 using Setups = std::vector<PendingSetup>;
 
-// Setups of one communicator use its sockets: one list each, in order.
+// Setups of one communicator use its sockets, so they form one sequence; each other setup is a sequence
+// alone.
 std::vector<Setups> Sequences(Setups setups) {
   std::vector<Setups> sequences;
   for (PendingSetup& setup : setups) {
@@ -67,7 +70,7 @@ ncclResult_t RunInOrder(const Setups& setups) {
   return ncclSuccess;
 }
 
-// `cancelled`: null when nobody can end the waits.
+// Runs each sequence on a thread of its own. `cancelled` is null when nobody can end the waits.
 ncclResult_t RunSetups(Setups setups, const std::atomic<bool>* cancelled) {
   const std::vector<Setups> sequences = Sequences(std::move(setups));
   std::vector<ncclResult_t> results(sequences.size(), ncclSuccess);
@@ -94,6 +97,7 @@ void SetStates(const std::vector<ncclComm_t>& handles, ncclResult_t state) {
   for (ncclComm_t handle : handles) handle->state.store(state, std::memory_order_release);
 }
 
+// Runs the group on a new thread and lets its handles' states tell the result.
 ncclResult_t RunInBackground(Group group) {
   const std::vector<ncclComm_t> handles = group.handles;
   auto job = std::make_shared<BackgroundJob>();
@@ -108,7 +112,8 @@ ncclResult_t RunInBackground(Group group) {
   return ncclInProgress;
 }
 
-// The group that ends here, or nothing when it is an inner one or cannot run; `result` says which.
+// Ends the innermost group. Returns the group that is to run, or nothing when an outer one is still open or
+// it cannot run; `result` says which.
 std::optional<Group> Close(ncclResult_t& result) {
   result = ncclInvalidUsage;
   if (current.depth == 0) {

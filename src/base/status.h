@@ -37,8 +37,8 @@ struct Error {
   std::string hint;
 };
 
-template <typename T>
 // A value or an Error. Status has no value: `return {};` means success.
+template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 

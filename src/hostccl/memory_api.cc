@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Registration of buffers and windows. A window whose memory comes from ncclMemAlloc on all ranks is
+// "shared": calls in it count as registered when a tuner is asked.
 #include "src/hostccl/memory_api.h"
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// The flags of nccl.h 2.32, and those of them that only GPU kernels can use.
 constexpr int kWindowFlags =
     NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING | NCCL_WIN_GIN_ONLY | NCCL_WIN_CFT_COUNTED;
 constexpr int kDeviceOnlyFlags = NCCL_WIN_GIN_ONLY | NCCL_WIN_CFT_COUNTED;
@@ -36,13 +39,13 @@ Status CheckWindow(const void* buffer, size_t bytes, const ncclWindow_t* window,
   return {};
 }
 
-// What a rank tells the others of its window.
+// What a rank tells the others about its window.
 struct WindowFacts {
   int32_t flags = 0;
   uint8_t shared = 0;
 };
 
-// Whether it is memory of ncclMemAlloc on all ranks.
+// Whether the window is memory of ncclMemAlloc on all ranks.
 Result<bool> AgreeOnWindow(const Communicator& communicator, const WindowFacts& mine) {
   if (communicator.mesh() == nullptr) return mine.shared != 0;
   ByteWriter message;
@@ -127,7 +130,8 @@ ncclResult_t WindowAddress(ncclComm_t comm, ncclWindow_t window, void** address)
   return ncclSuccess;
 }
 
-// Nothing can be suspended: what a communicator holds is what it receives into.
+// Nothing can be suspended here. What a communicator holds is the memory in which it receives, so
+// "persistent" and "total" are that, and the other statistics are 0.
 ncclResult_t MemoryStatistic(ncclComm_t comm, ncclCommMemStat_t statistic, uint64_t* value) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions: version and errors, communicators, groups.
+// NCCL's C functions for version and errors, communicators, and groups. Each only converts its arguments and
+// calls communicator_api.h or group.h.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -45,7 +46,7 @@ ncclResult_t InitOne(ncclComm_t* comm, int n_ranks, const ncclUniqueId& id, int 
   return InitRank(comm, {n_ranks, rank, 0, std::span(&id, 1), config});
 }
 
-// A question that an initialised communicator answers.
+// Answers a question that an initialised communicator can answer.
 ncclResult_t Ask(ncclComm_t comm, int* answer, int (Communicator::*question)() const) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -78,7 +79,7 @@ const char* pncclGetErrorString(ncclResult_t result) {
   return result >= 0 && result < ncclNumResults ? kTexts[result] : "unknown result code";
 }
 
-// Valid until the thread asks again.
+// The text is valid until the thread asks again.
 const char* pncclGetLastError(ncclComm_t comm) {
   static thread_local std::string text;
   const bool exists = IsLive(comm) && comm->state != ncclInProgress && comm->communicator != nullptr;

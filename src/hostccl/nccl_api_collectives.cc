@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions that move data.
+// NCCL's C functions that move data. Each only collects its arguments; api_call.h validates and issues the
+// call.
 #include "src/hostccl/api_call.h"
 #include "src/hostccl/nccl_export.h"
 
@@ -53,7 +54,7 @@ ncclResult_t pncclBroadcastConfig(const void* sendbuff, void* recvbuff, size_t c
       {Collective::kBroadcast, sendbuff, recvbuff, count, datatype, ncclSum, root, comm, stream, config});
 }
 
-// Through the public symbol, as NVIDIA's library does: an interposer sees both.
+// Calls the public symbol, as NVIDIA's library does: an interposer sees both calls.
 ncclResult_t pncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
                         cudaStream_t stream) {
   return ncclBroadcast(buff, buff, count, datatype, root, comm, stream);

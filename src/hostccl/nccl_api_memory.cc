@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions for memory: allocation, registration, windows, statistics.
+// NCCL's C functions for memory: allocation, registration, windows, statistics. See memory_api.h and
+// src/transport/shared_buffer.h.
 #include "src/hostccl/api_call.h"
 #include "src/hostccl/memory_api.h"
 #include "src/hostccl/nccl_export.h"

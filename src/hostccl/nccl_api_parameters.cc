@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions that show parameters.
+// NCCL's C functions that show parameters (2.30.4 and later). See parameters.h.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -35,6 +35,7 @@ ncclResult_t RefuseParameter(const char* problem) {
   return Refuse(Error{ErrorKind::kInvalidArgument, fmt::format("ncclParam: {}", problem), {}});
 }
 
+// The parameter's value as a number of this type; an error when it does not fit.
 template <typename Number>
 ncclResult_t GetNumber(ncclParamHandle_t handle, Number* out) {
   if (!IsParameter(handle) || out == nullptr) return RefuseParameter("no such handle, or a null place");
@@ -46,7 +47,7 @@ ncclResult_t GetNumber(ncclParamHandle_t handle, Number* out) {
   return ncclSuccess;
 }
 
-// Valid until the thread asks again.
+// A text that is valid until the thread asks again.
 const std::string& KeptText(const ncclParamHandle& parameter) {
   static thread_local std::string text;
   text = TextOf(parameter);
@@ -93,7 +94,7 @@ ncclResult_t pncclParamGetStr(ncclParamHandle_t h, const char** out) {
   return ncclSuccess;
 }
 
-// The bytes of the text, without a final zero.
+// Copies the bytes of the text, without a terminating zero.
 ncclResult_t pncclParamGet(ncclParamHandle_t h, void* out, int maxLen, int* len) {
   if (!IsParameter(h) || out == nullptr || len == nullptr) {
     return RefuseParameter("no such handle, or a null place");

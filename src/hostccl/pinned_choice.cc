@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parsing of NCCL_ALGO, NCCL_PROTO and the channel limits, with NCCL's messages.
 #include "src/hostccl/pinned_choice.h"
 
 #include <algorithm>
@@ -22,10 +23,10 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
-// One bit per algorithm or protocol, for each collective.
+// One bit for each algorithm or protocol, by collective.
 using Bits = std::array<unsigned, kTunableCollectives>;
 
-// Number of an element's name, or nothing: ParseAlgorithm or ParseProtocol as an index.
+// The number of an element's name, or nothing: ParseAlgorithm or ParseProtocol as an index.
 using ParseElement = std::optional<int> (*)(std::string_view);
 
 std::optional<int> AlgorithmIndex(std::string_view name) {
@@ -88,7 +89,7 @@ std::string Variable(const char* name) {
   return value;
 }
 
-// 0: not set or not a positive number.
+// 0 when the variable is not set or not a number from 1 to 1024.
 int PositiveVariable(const char* name) {
   const std::string text = Variable(name);
   if (text.empty()) return 0;
@@ -100,7 +101,7 @@ int PositiveVariable(const char* name) {
   return 0;
 }
 
-// The stricter of two limits where 0 means none.
+// The stricter of two limits, where 0 means none.
 int Stricter(int a, int b, bool larger_is_stricter) {
   if (a == 0 || b == 0) return a + b;
   return larger_is_stricter ? std::max(a, b) : std::min(a, b);

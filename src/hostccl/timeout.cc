@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The time-out that a program asked for, beside the user's setting.
 #include "src/hostccl/timeout.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// No variable of the environment: children inherit those, and changing one beside threads that read it is
+// Not an environment variable: child processes inherit those, and changing one while other threads read it is
 // undefined.
 std::atomic<int64_t> asked_for_ms{0};
 

@@ -22,9 +22,9 @@ namespace dynamiccl {
 // Arrival time of a message that was not posted yet.
 inline constexpr int64_t kNotPosted = std::numeric_limits<int64_t>::max();
 
-template <uint64_t kCount>
 // The posting end of a channel with kCount slots. The rank's connection table owns it; one thread at a time.
 // It owns none of its pointers, and nothing in it can fail or block.
+template <uint64_t kCount>
 class SendEnd {
  public:
   SendEnd() = default;
@@ -73,8 +73,8 @@ class SendEnd {
   uint64_t released_ = 0;
 };
 
-template <uint64_t kCount>
 // The receiving end, under the same rules as SendEnd.
+template <uint64_t kCount>
 class ReceiveEnd {
  public:
   ReceiveEnd() = default;

@@ -41,9 +41,8 @@ struct alignas(128) Ll128Line {
 };
 static_assert(sizeof(Ll128Line) == 128);
 
-// What is posted and what is released, each on a cache line of its own because another core writes it.
-template <uint64_t kCount>
 // The counters of one protocol. Each lies on a cache line of its own because another core writes it.
+template <uint64_t kCount>
 struct FifoCounters {
   // Slots posted so far; written by the sender.
   alignas(64) std::atomic<uint64_t> tail;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of algorithms. docs/algorithms.md explains each of them and derives the costs in the summaries.
 #include "src/hostccl/algorithms/algorithm_registry.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ constexpr AlgorithmEntry kEntries[] = {
      "1 step, reads S(n-1)/n bytes in peers' memory"},
 };
 
-// The algorithm field is not used: rank order replaces whatever was chosen.
+// The algorithm field has no meaning here: rank order replaces whatever was chosen.
 constexpr AlgorithmEntry kOrdered[] = {
     {Collective::kAllReduce,
      Algorithm::kUndefined,
@@ -60,6 +61,7 @@ std::span<const AlgorithmEntry> AllAlgorithms() {
 
 bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes) {
   switch (algorithm) {
+    // One node, because the switch that NVLS stands for does not reach further.
     case Algorithm::kNvls:
       return n_nodes == 1 && n_ranks > 1;
     case Algorithm::kNvlsTree:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one-pass algorithms for few bytes: the data goes with the announcement, so a call has one step, and no
-// rank waits for another to have finished reading (docs/algorithms.md).
+// The one-pass algorithms for few bytes. The data go with the announcement, so a call has one step, and no
+// rank waits for another one to have finished reading (docs/algorithms.md; buffer_board.h says why that is
+// safe).
 #include <cstring>
 #include <vector>
 
@@ -9,7 +10,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The sum of the members' parcels from `at` on, in the order of ranks and rounded once, as NodeSum's.
+// Sums the members' parcels from `at` on, in the order of ranks and rounded once, as NodeSum does.
 void SumCarried(NodeExchange& node, const Reduction& reduction, size_t at, std::byte* output, size_t count) {
   const auto inputs = node.Carried(at);
   std::vector<ElementValue> values;

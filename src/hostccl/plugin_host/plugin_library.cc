@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The search for a plugin's library, with NCCL's lines in the log.
 #include "src/hostccl/plugin_host/plugin_library.h"
 
 #include <dlfcn.h>

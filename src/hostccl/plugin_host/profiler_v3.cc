@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler version 3: version 4 without the communicator and without time stamps. Of the states it knows only
-// those of proxies, which hostccl does not have.
+// Adapter for profiler version 3: as version 4, without the communicator in init and without time stamps. Of
+// the states it knows only those of proxies, which hostccl does not have, so states are dropped.
 #include "src/nccl_abi/profiler_v3.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"

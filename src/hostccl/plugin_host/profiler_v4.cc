@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler version 4: version 5 without API events, with the hash behind the mask.
+// Adapter for profiler version 4: as version 5, without API events, and with the hash behind the mask in
+// init. Of the states it gets the end of a kernel only.
 #include "src/nccl_abi/profiler_v4.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"

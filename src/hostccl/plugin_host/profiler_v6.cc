@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler version 6: version 7 without user tags, kernel variants and kernel phases.
+// Adapter for profiler version 6: as version 7, without user tags, kernel variants and kernel phases.
 #include "src/nccl_abi/profiler_v6.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"

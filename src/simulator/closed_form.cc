@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The formulas of closed_form.h, and the table of prices for one shape of communicator. Residuals are
+// evaluated once for each size class, so that a question costs a few multiplications.
 #include "src/simulator/closed_form.h"
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 namespace dynamiccl {
 namespace {
 
+// Bytes in a microsecond at 1e9 bytes a second.
 constexpr double kBytesPerUsOfGbps = 1e3;
 
 int CeilLog2(int value) {
@@ -26,6 +29,7 @@ PathTerms RingTerms(Collective collective, int n_ranks, int n_nodes) {
           .volume = passes * share};
 }
 
+// Microseconds a byte over the slowest link.
 double InverseBus(const PathCosts& costs, int n_nodes) {
   const bool slower_between = n_nodes > 1 && costs.inter_gbps > 0 && costs.inter_gbps < costs.intra_gbps;
   return 1 / (kBytesPerUsOfGbps * (slower_between ? costs.inter_gbps : costs.intra_gbps));
@@ -103,7 +107,8 @@ void CollectiveTimes::AddPath(const System& system, Collective collective, Algor
 
 void CollectiveTimes::AddResiduals(const System& system, Collective collective) {
   const auto c = static_cast<size_t>(collective);
-  // A row for each config first: until all are there, this still answers with the formulas alone.
+  // The rows are computed before any of them is used: until then Microseconds still answers by the formulas
+  // alone, on which the residuals build.
   std::vector<int> rows;
   for (const Path& path : paths_[c]) rows.push_back(RowOf(system, collective, path.config));
   int open[kAlgorithms + 1];

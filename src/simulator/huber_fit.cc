@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Levenberg-Marquardt with iteratively reweighted residuals: each iteration solves (J'WJ + damping * diag)
+// step = -J'Wr, where W gives residuals beyond the width less weight. A step that does not lower the loss is
+// tried again with four times the damping.
 #include "src/simulator/huber_fit.h"
 
 #include <cmath>
@@ -6,11 +9,14 @@
 namespace dynamiccl {
 namespace {
 
+// Step of the numerical Jacobian.
 constexpr double kDifference = 1e-6;  // of the Jacobian
+// Share of the loss; the search ends when a step gains less.
 constexpr double kLeastGain = 1e-6;
+// Damping at the start, and the value at which the search gives up.
 constexpr double kFirstDamping = 1e-2;
 constexpr double kMaxDamping = 1e8;
-// A step that would change a parameter by more is damped further: logarithms stay finite.
+// A step that would change a parameter by more is damped further, so that logarithms stay finite.
 constexpr double kLongestStep = 3;
 
 using Matrix = std::vector<std::vector<double>>;
@@ -21,7 +27,8 @@ double Loss(const std::vector<double>& residuals, double width) {
   return sum;
 }
 
-// Solves the positive definite system in place by Cholesky's method; false where it is not.
+// Solves the system by Cholesky's method, with the result in `right`; false where the matrix is not positive
+// definite.
 bool Solve(Matrix matrix, std::vector<double>& right) {
   const size_t n = right.size();
   for (size_t i = 0; i < n; ++i) {
@@ -43,7 +50,7 @@ bool Solve(Matrix matrix, std::vector<double>& right) {
   return true;
 }
 
-// The weighted normal equations at one point: J'WJ and -J'Wr.
+// The weighted normal equations at one point: J'WJ (lower half) and -J'Wr.
 struct Equations {
   Matrix matrix;
   std::vector<double> right;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// NCCL's own choice on a simulated system. See library_pick.h.
 #include "src/simulator/library_pick.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 namespace dynamiccl {
 namespace {
 
+// The path whose bandwidths stand for the links.
 const PathCosts& LinkPath(const System& system) {
   const PathCosts* best = &system.path(Algorithm::kRing, Protocol::kSimple);
   if (best->known()) return *best;

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Interpolation of residuals.
+//
+// Beyond the measured rank counts the nearest column counts, and it fades by residual_reach for each
+// doubling. Between two columns their residuals are weighted so that the weights fade in the same way and
+// reach 1 at the columns (Weight). The share 1 - formula_share of the formulas' bend is taken out, which
+// leaves a straight line between the measured times, in logarithms of ranks and time.
 #include "src/simulator/residual_surface.h"
 
 #include <algorithm>
@@ -51,6 +57,7 @@ double ResidualSurface::LogFormula(const CollectiveTimes& formulas, double bytes
 }
 
 ResidualSurface::Seen ResidualSurface::See(const Column& column, int n_ranks, uint64_t bytes) const {
+  // Cliffs of large messages keep their bytes a rank from one rank count to another.
   const bool drifts = system_.drift_bytes_per_rank > 0 &&
                       bytes / static_cast<uint64_t>(n_ranks) >= system_.drift_bytes_per_rank;
   const double there =

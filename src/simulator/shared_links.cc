@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Bookkeeping of transfers and links. Speeds are recomputed only for the transfers that a change can reach
+// over crowded links (Reached).
 #include "src/simulator/shared_links.h"
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Uses that fill a link exactly add up to a little more than its capacity.
+// Relative. Uses that fill a link exactly add up to slightly more than its capacity.
 constexpr double kRounding = 1e-9;
 
 }  // namespace
@@ -108,7 +110,7 @@ void SharedLinks::Share(const std::vector<size_t>& links, int64_t now) {
 }
 
 void SharedLinks::SetSpeeds(const std::vector<size_t>& transfers, int64_t now) {
-  std::map<size_t, size_t> index;  // of a crowded link among the capacities
+  std::map<size_t, size_t> index;  // from a crowded link to its place among the capacities
   std::vector<double> capacities;
   std::vector<std::vector<LinkUse>> uses(transfers.size());
   for (size_t i = 0; i < transfers.size(); ++i) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The checks of a job before it is simulated, from sizes to programs to membership; each relies on those
+// before it.
 #include "src/simulator/simulated_job.h"
 
 #include <cmath>
@@ -18,7 +20,7 @@ Status CheckDemand(const TransferDemand& demand, size_t number) {
   return right ? Status{} : Reject("collective {}: times and bytes must be 0 or more", number);
 }
 
-// Which collectives are issued so far, and the last one of each layout.
+// Which collectives a program has issued so far, and the last one of each layout.
 struct Issued {
   std::vector<bool> collectives;
   std::vector<int64_t> last_of_layout;

@@ -20,6 +20,7 @@ struct NamedAlgorithm {
   Collective collective = Collective::kAllReduce;  // the collective of a symmetric kernel
 };
 
+// The name of a symmetric kernel of one collective.
 constexpr NamedAlgorithm Symmetric(std::string_view name, Collective collective) {
   return {name, Algorithm::kUndefined, Protocol::kUndefined, collective};
 }
@@ -96,6 +97,8 @@ NameSet ParseTerm(std::string_view term) {
 
 }  // namespace
 
+// White space is removed first, as NCCL does. Names of other collectives' kernels are valid and select
+// nothing.
 std::optional<AlgorithmSelection> ParseAlgorithmSelection(std::string_view text, Collective collective) {
   std::string packed;
   for (const char letter : text) {

@@ -12,6 +12,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// The data type of a call; a number that NCCL 2.32 does not have is an error.
 Result<DataType> CheckType(ncclDataType_t type) {
   if (type < 0 || type >= ncclNumTypes) {
     return MakeError(ErrorKind::kInvalidArgument, "data type {} does not exist", static_cast<int>(type));
@@ -56,6 +57,7 @@ Status ReadOperator(const CollectiveArguments& arguments, Communicator& communic
                    Name(operation.data_type));
 }
 
+// Whether the communicator may still move data: not revoked, not finalized, not failed, not aborted.
 Status CheckHealthy(ncclComm_t handle, const Communicator& communicator) {
   if (communicator.interrupted()) {
     return MakeError(ErrorKind::kUnsupported,
@@ -69,6 +71,7 @@ Status CheckHealthy(ncclComm_t handle, const Communicator& communicator) {
                    "are left");
 }
 
+// Validates a collective and describes it for the group.
 Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   PendingCollective pending;
   DYNAMICCL_TRY(pending.communicator, CheckCommunicator(arguments.comm));
@@ -99,6 +102,7 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   return pending;
 }
 
+// Validates a send or receive and describes it for the group.
 Result<PendingTransfer> Check(const TransferArguments& arguments) {
   PendingTransfer pending;
   DYNAMICCL_TRY(pending.communicator, CheckCommunicator(arguments.comm));
@@ -165,6 +169,8 @@ Status CheckGroupedBuffers(const GroupedCall& call, int rank) {
   return {};
 }
 
+// Validates AlltoAll, Gather or Scatter and takes it apart into transfers. The first transfer carries the
+// event.
 Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   const CollectiveArguments& given = call.arguments;
   DYNAMICCL_TRY(const auto communicator, CheckCommunicator(given.comm));
@@ -188,12 +194,14 @@ Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   return pending;
 }
 
+// Issues all transfers as one group, so that no order of them can deadlock.
 ncclResult_t Issue(std::vector<PendingTransfer> transfers) {
   GroupStart();
   for (PendingTransfer& transfer : transfers) hostccl::Issue(std::move(transfer));
   return GroupEnd();
 }
 
+// The path of every call: validate, check the stream, drop calls of zero elements, issue.
 template <typename Arguments>
 ncclResult_t CheckAndIssue(const Arguments& arguments, cudaStream_t stream, size_t count) {
   auto pending = Check(arguments);

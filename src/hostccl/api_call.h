@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks what programs hand to the NCCL functions that move data, and issues the call. The C functions
 // (nccl_api_collectives.cc) only collect their arguments and call one function of this file.
+//
+// The way of a call through hostccl:
+// ncclAllReduce          nccl_api_collectives.cc   collects the arguments
+//   CallCollective       api_call.cc               validates them
+//   Issue                group.cc                  waits for the end of the group
+//   LaunchGroup          group_plan.cc             merges calls, asks the planner (planner.cc) for
+//   configurations Dispatch             group_plan.cc             runs inline, or enqueues on a stream
+//   (host_stream.cc) Launch::Run          launch.cc                 polls the lanes of all channels
+//   (channel_lane.cc) RingAllReduce        algorithms/               moves chunks by primitives
+//   (primitives.h) SimplePrimitives     protocols/                moves slots or lines through FIFOs
+//   (src/transport)
 #pragma once
 
 #include <memory>
@@ -44,6 +55,7 @@ ncclResult_t CallTransfer(const TransferArguments& arguments);
 
 // The collectives that NCCL carries out as a group of Send and Recv.
 enum class GroupedCollective { kAlltoAll, kGather, kScatter };
+// As CallCollective, for one of these three.
 ncclResult_t CallGrouped(GroupedCollective grouped, const CollectiveArguments& arguments);
 
 // The arguments of ncclRedOpCreatePreMulSum.
@@ -52,7 +64,10 @@ struct PreMulSumArguments {
   ncclDataType_t data_type = ncclFloat;
   ncclScalarResidence_t residence = ncclScalarHostImmediate;
 };
+// Makes an operator that multiplies each rank's input by a factor before the sum. A factor on the host is
+// read now, one in device memory when a collective runs.
 ncclResult_t CreatePreMulSum(ncclComm_t comm, const PreMulSumArguments& arguments, ncclRedOp_t* op);
+// Forgets an operator; calls that were issued with it keep its factor.
 ncclResult_t DestroyOperator(ncclComm_t comm, ncclRedOp_t op);
 
 // Logs the error, which ncclGetLastError then returns, notes it for the open group, and converts it to NCCL's

@@ -33,6 +33,7 @@ class BackgroundJob {
 
  private:
   std::atomic<bool> cancelled_{false};
+  // Set last by the thread, after `report` has returned.
   std::atomic<bool> done_{false};
   std::thread thread_;
 };

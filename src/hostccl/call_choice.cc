@@ -10,8 +10,10 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// All bits that CTAPolicy may have.
 constexpr int kCtaPolicies = NCCL_CTA_POLICY_DEFAULT | NCCL_CTA_POLICY_EFFICIENCY | NCCL_CTA_POLICY_ZERO;
 
+// The members that NCCL checks before it uses anything of the structure.
 Status CheckValues(const ncclCollConfig_t& config) {
   if (config.magic != NCCL_API_MAGIC) {
     return MakeError(ErrorKind::kInvalidArgument,

@@ -12,12 +12,14 @@ namespace dynamiccl::hostccl {
 struct CallChoice {
   ConfigMask selection;  // pairs that may be chosen; an empty mask means all
   bool forced = true;    // whether a selection that cannot be satisfied is an error
-  int min_channels = 0;  // 0: not set
+  // Limits of the call, from minCTAs and maxCTAs; 0 for none.
+  int min_channels = 0;
   int max_channels = 0;
   // Whether the call is planned alone instead of being merged with its neighbours. minCTAs, maxCTAs,
   // nvlsCTAs, algSelection, CTAPolicy and the event have this effect in NCCL.
   bool isolated = false;
-  uint64_t user_tag = 0;  // for profiler plugins
+  // userProfilerTag, which profiler plugins see.
+  uint64_t user_tag = 0;
   // An event to record in stream order before the call runs; null for none.
   cudaEvent_t launch_event = nullptr;
 };

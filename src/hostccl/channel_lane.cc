@@ -21,6 +21,7 @@ namespace {
 using AnyPrimitives =
     std::variant<std::monostate, SimplePrimitives, LlPrimitives, std::unique_ptr<Ll128Primitives>>;
 
+// Makes the primitives of a protocol in `place`, which replaces what was there.
 Primitives& MakePrimitives(AnyPrimitives& place, Protocol protocol, Connection* channel,
                            const Reduction& reduction, size_t chunk_bytes) {
   if (protocol == Protocol::kLL128) {

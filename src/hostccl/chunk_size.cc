@@ -39,6 +39,7 @@ uint64_t ChunksOf(const ChunkSizeQuery& query, size_t chunk) {
   return query.bytes / (query.config.channels * chunk);
 }
 
+// Three thresholds, from large to small chunks: 8, 4 and 1 chunks for each level of the tree.
 size_t TreeSimple(const ChunkSizeQuery& query) {
   const auto depth = static_cast<uint64_t>(TreeDepth(query));
   size_t chunk = kSlotBytes;
@@ -48,6 +49,7 @@ size_t TreeSimple(const ChunkSizeQuery& query) {
   return chunk;
 }
 
+// Two thresholds. NCCL counts the levels across nodes and a tenth of the ranks of a node.
 size_t TreeLl128(const ChunkSizeQuery& query) {
   const double ranks_per_node = static_cast<double>(query.n_ranks) / query.n_nodes;
   const double steps = 1 + FloorLog2(query.n_nodes) + 0.1 * ranks_per_node;
@@ -59,6 +61,7 @@ size_t TreeLl128(const ChunkSizeQuery& query) {
   return chunk;
 }
 
+// One threshold: enough chunks for all steps to be under way.
 size_t Pat(const ChunkSizeQuery& query) {
   const uint64_t chunks =
       query.collective == Collective::kAllGather ? kPatAllGatherChunks : kPatReduceScatterChunks;

@@ -117,6 +117,7 @@ void Communicator::CompleteCollectiveLaunch(uint64_t launch) {
   if (parts_.relay != nullptr) parts_.relay->doorbell()->Ring();
 }
 
+// Closes all sockets. Peers notice that this rank is gone, and waits on the sockets end.
 void Communicator::CutConnections() {
   if (mesh() != nullptr) mesh()->Shutdown();
   if (parts_.relay != nullptr) parts_.relay->Shutdown();

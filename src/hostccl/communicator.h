@@ -165,11 +165,15 @@ class Communicator {
   uint64_t NextShrink() { return shrinks_++; }
 
  private:
+  // Steps of the constructor: the table of connections, and the exchanges of this node.
   void Connect();
+  // Closes the sockets of mesh and relay, which tells the peers.
   void CutConnections();
   void JoinNode();
   std::vector<int> NodesOfRanks() const;
 
+  // Fixed at construction, except for the planner and the profiler, which are set once before the first
+  // launch.
   Parts parts_;
   std::unique_ptr<Planner> planner_;
   std::shared_ptr<ProfilerSession> profiler_;
@@ -180,17 +184,22 @@ class Communicator {
   std::vector<Connection> connections_;
   std::vector<std::vector<int>> ranks_by_node_;
   int node_index_ = 0;
+  // For the launch in progress.
   PeerBuffers peer_buffers_;
   NodeExchange::Scratch piece_scratch_;
   std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel
+  // Counters that are equal on all ranks because all ranks make the same calls.
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;
   uint64_t shrinks_ = 0;
+  // The order of launches. The mutex guards last_launch_ and inline_gauge_.
   std::mutex launch_mutex_;
   LastLaunch last_launch_;
   InlineGauge inline_gauge_;
+  // Tables that guard themselves; any thread.
   RegisteredWindows windows_;
   ReductionOperators operators_;
+  // Health; any thread. The mutex guards failure_.
   std::atomic<bool> aborted_{false};
   std::atomic<bool> interrupted_{false};
   std::atomic<ncclResult_t> async_error_{ncclSuccess};

@@ -21,6 +21,7 @@ ncclResult_t RefuseArgument(std::string message) {
   return Refuse(Error{ErrorKind::kInvalidArgument, std::move(message), {}});
 }
 
+// Logs a failed initialisation and notes it for the open group.
 ncclResult_t RefuseInit(const InitError& error) {
   Warn("{}", error.message);
   NoteGroupError(error.result);
@@ -73,6 +74,7 @@ ncclResult_t BegunOn(ncclResult_t result) {
   return result == ncclInProgress ? ncclSuccess : result;
 }
 
+// `excluded` is sorted. The calling rank must not be among the excluded ones, and at least one rank must be.
 ncclResult_t CheckExcluded(const Communicator& parent, const std::vector<int>& excluded) {
   if (excluded.empty()) return RefuseArgument("ncclCommShrink: no rank is excluded");
   if (excluded.front() < 0 || excluded.back() >= parent.n_ranks()) {
@@ -96,6 +98,7 @@ ncclResult_t GetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
+// With several ids, rank i retires id i: all ranks meet at the first, so the others need no service any more.
 ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments) {
   const int n_ranks = arguments.n_ranks;
   const int rank = arguments.rank;
@@ -117,6 +120,7 @@ ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments) {
   });
 }
 
+// The ranks are made side by side by the group's end, since each waits for the others.
 ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices) {
   if (comms == nullptr || count < 1) return RefuseArgument(fmt::format("ncclCommInitAll: {} ranks", count));
   ncclUniqueId id{};
@@ -130,6 +134,7 @@ ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices) {
   return GroupEnd();
 }
 
+// The parent's handle is busy until the child exists; the child's handle is made by the work itself.
 ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, const ncclConfig_t* config) {
   const auto parent = CheckCommunicator(comm);
   if (!parent) return Refuse(parent.error());
@@ -145,6 +150,7 @@ ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, co
   }));
 }
 
+// With NCCL_SHRINK_ABORT the calls in flight are ended first; the parent then moves no data any more.
 ncclResult_t Shrink(ncclComm_t comm, const ShrinkArguments& arguments, ncclComm_t* new_comm) {
   const auto parent = CheckCommunicator(comm);
   if (!parent) return Refuse(parent.error());
@@ -179,6 +185,7 @@ ncclResult_t GetGrowId(ncclComm_t comm, ncclUniqueId* id) {
   return result;
 }
 
+// New ranks join as in ncclCommInitRank. Existing ranks first share the id over the old communicator.
 ncclResult_t Grow(ncclComm_t comm, const GrowArguments& arguments, ncclComm_t* new_comm) {
   if (new_comm == nullptr) return RefuseArgument("ncclCommGrow: the new handle is null");
   if (comm == nullptr) {
@@ -241,6 +248,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
                    }));
 }
 
+// A handle whose initialisation failed can be destroyed as well. One whose job still runs cannot.
 ncclResult_t Destroy(ncclComm_t comm) {
   PassFailPoint(FailPoint::kDestroy);
   if (comm == nullptr) return ncclSuccess;
@@ -252,6 +260,7 @@ ncclResult_t Destroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
+// The job is cancelled and waited for before the communicator is aborted, since it may be making it.
 ncclResult_t Abort(ncclComm_t comm) {
   if (comm == nullptr) return ncclSuccess;
   if (!IsLive(comm)) return RefuseArgument("ncclCommAbort: the communicator handle was destroyed");

@@ -44,6 +44,7 @@ constexpr Range kRanges[] = {
     {"nvlsHostMode", &ncclConfig_t::nvlsHostMode, 0, INT_MAX},
 };
 
+// Members that are not set pass.
 Status CheckRanges(const ncclConfig_t& config) {
   for (const Range& range : kRanges) {
     const int value = config.*range.member;

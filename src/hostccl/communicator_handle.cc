@@ -23,6 +23,7 @@ HandlePool& Pool() {
   return *pool;
 }
 
+// A new handle, or the one that has been dead for the longest time.
 ncclComm_t TakeHandle() {
   HandlePool& pool = Pool();
   const std::lock_guard lock(pool.mutex);
@@ -32,6 +33,7 @@ ncclComm_t TakeHandle() {
   return handle;
 }
 
+// A reference to the latest job, so that it lives while the caller waits for it.
 std::shared_ptr<BackgroundJob> JobOf(ncclComm& handle) {
   const std::lock_guard lock(handle.job_mutex);
   return handle.job;

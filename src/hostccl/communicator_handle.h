@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ncclComm_t points at: the communicator once it exists, and what ncclCommGetAsyncError says about it.
+//
+// NewHandle -> live --(non-blocking call)--> state ncclInProgress --> state = the job's result
+// live --ncclCommFinalize or ncclCommRevoke--> finalized: no more data calls
+// live --ncclCommDestroy or ncclCommAbort--> FreeHandle -> dead: every call refuses it
 #pragma once
 
 #include <atomic>
@@ -35,6 +39,7 @@ struct ncclComm {
 
 namespace dynamiccl::hostccl {
 
+// A live handle without a communicator.
 ncclComm_t NewHandle(bool blocking);
 // The handle's job must have ended. The communicator lives on while queued work refers to it.
 void FreeHandle(ncclComm_t handle);

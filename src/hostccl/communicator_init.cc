@@ -215,6 +215,7 @@ class Assembly {
   Deadline deadline_;
 };
 
+// Chains values into one number that is equal on all ranks which hash the same values.
 uint64_t Hash(const auto& value, uint64_t seed) {
   return XXH3_64bits_withSeed(&value, sizeof(value), seed);
 }
@@ -288,6 +289,7 @@ Status RetireUniqueId(const ncclUniqueId& id) {
   return {};
 }
 
+// The id of the communicator, NCCL's commHash, is a hash of the rendezvous token.
 InitResult InitCommunicator(const InitRequest& request) {
   DYNAMICCL_TRY(const UniqueIdHandle handle, HandleOf(request.id));
   DYNAMICCL_TRY(const CommunicatorSettings settings, CommunicatorSettings::FromEnvironment());
@@ -313,6 +315,9 @@ InitResult InitCommunicator(const InitRequest& request) {
   return assembly.Build();
 }
 
+// Every rank sends {i32 colour, i32 key, listener's name}. Ranks with the same colour are sorted by key and
+// then by rank in the parent. The listener is opened before the exchange, so that peers can connect at once
+// afterwards.
 InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) {
   struct Member {
     int32_t key = 0;
@@ -350,6 +355,7 @@ InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) 
   return MakeChild(parent, members, std::move(listener), request.config);
 }
 
+// The survivors know each other without an exchange; they meet at a door because the mesh may be broken.
 InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> excluded,
                               const ncclConfig_t& config) {
   Members members{Hash(parent.NextShrink(), ~parent.info().id), {}, {}};

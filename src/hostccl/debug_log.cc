@@ -99,6 +99,7 @@ std::string ShortHostName() {
   return std::string(name, ::strcspn(name, "."));
 }
 
+// Reads the variables. NCCL_DEBUG_FILE counts only above the level VERSION, as in NCCL.
 void Configure(DebugState& state) {
   state.host = ShortHostName();
   const char* const level = std::getenv("NCCL_DEBUG");
@@ -145,6 +146,7 @@ void SetLogDevice(int device) {
   t_device = device;
 }
 
+// A WARN is written whatever subsystems it carries.
 bool DebugEnabled(ncclDebugLogLevel level, unsigned long subsystems) {
   const DebugState& state = State();
   if (level == NCCL_LOG_WARN) return state.level >= NCCL_LOG_WARN;

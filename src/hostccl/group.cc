@@ -62,6 +62,7 @@ std::vector<Setups> Sequences(Setups setups) {
   return sequences;
 }
 
+// Stops at the first failure.
 ncclResult_t RunInOrder(const Setups& setups) {
   for (const PendingSetup& setup : setups) {
     const ncclResult_t result = setup.run();
@@ -88,6 +89,7 @@ ncclResult_t RunSetups(Setups setups, const std::atomic<bool>* cancelled) {
   return failed == results.end() ? ncclSuccess : *failed;
 }
 
+// Setups first: calls of the same group may use the communicators that they make.
 ncclResult_t RunGroup(Group group, const std::atomic<bool>* cancelled) {
   const ncclResult_t result = RunSetups(std::move(group.setups), cancelled);
   return result == ncclSuccess ? LaunchGroup(std::move(group.calls)) : result;
@@ -155,6 +157,7 @@ ncclResult_t GroupSimulate(float* microseconds) {
   return result == ncclSuccess ? EstimateGroup(calls, *microseconds) : result;
 }
 
+// A single blocking call without events, the most frequent kind, skips the bookkeeping of groups.
 ncclResult_t Issue(PendingCollective collective) {
   const bool blocking = collective.handle == nullptr || collective.handle->blocking;
   const bool has_events =

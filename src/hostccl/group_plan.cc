@@ -160,6 +160,8 @@ void RunAfterLast(HostStream& main, Communicator& communicator, const std::share
   last = {done, &main, brief};
 }
 
+// Runs a launch inline or enqueues it on its first stream. The other streams of its calls wait for it, and it
+// waits for what they had queued: calls stay in order on every stream.
 ncclResult_t Dispatch(LaunchDraft draft) {
   std::vector<std::shared_ptr<HostStream>> streams;
   for (cudaStream_t handle : draft.streams) {
@@ -275,6 +277,7 @@ class CallEvents {
   std::vector<const Communicator*> seen_;
 };
 
+// All events are recorded before the first launch, in the order of the calls.
 ncclResult_t RecordCallEvents(const GroupCalls& calls) {
   CallEvents events;
   for (const PendingCollective& call : calls.collectives) {
@@ -291,6 +294,7 @@ ncclResult_t RecordCallEvents(const GroupCalls& calls) {
 
 }  // namespace
 
+// A plugin's error on one call does not keep the others from being planned; it is returned at the end.
 ncclResult_t ChooseConfigs(Communicator& communicator, std::span<CollectiveOperation> operations) {
   ncclResult_t refused = ncclSuccess;
   const auto choose = [&](const PlannedBatch&, const CollectiveConfig& config, auto first, auto last) {

@@ -81,6 +81,7 @@ class HostStream {
   void WakeIfSleeping();
   void KeepError(ncclResult_t result);
 
+  // The mutex guards queue_, sleeping_ and stopping_.
   std::mutex mutex_;
   std::condition_variable filled_;
   std::deque<Work> queue_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether it is worth trying to run a call on the calling thread.
+// Decides whether it is worth trying to run a call on the calling thread. A call that runs inline saves
+// waking the stream's thread, about 20 us; a call that gives up first has wasted its patience, as much again
+// (progress_wait.h).
 #pragma once
 
 #include <algorithm>

@@ -48,6 +48,7 @@ Result<Introduction> Introduction::Decode(std::span<const std::byte> bytes) {
   return MakeError(ErrorKind::kCorrupt, "a rank introduced itself with a message that cannot be read");
 }
 
+// Every rank compares with rank 0, so all ranks name the same difference.
 Status CheckEqualSettings(const std::vector<Introduction>& ranks) {
   for (size_t rank = 1; rank < ranks.size(); ++rank) {
     const char* const setting = FirstDifference(ranks[0], ranks[rank]);

@@ -23,6 +23,7 @@ Error InvalidArgument(std::string message) {
   return {ErrorKind::kInvalidArgument, std::move(message), {}};
 }
 
+// The checks that need no other rank.
 Status CheckWindow(const void* buffer, size_t bytes, const ncclWindow_t* window, int flags) {
   if (buffer == nullptr || bytes == 0 || window == nullptr) {
     return MakeError(ErrorKind::kInvalidArgument,
@@ -96,6 +97,7 @@ ncclResult_t DeregisterBuffer(ncclComm_t comm, void* handle) {
   return Refuse(InvalidArgument("ncclCommDeregister: the handle is not one of this communicator"));
 }
 
+// *window is null until all ranks have agreed.
 ncclResult_t RegisterWindow(ncclComm_t comm, void* buffer, size_t bytes, ncclWindow_t* window, int flags) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -112,6 +114,7 @@ ncclResult_t RegisterWindow(ncclComm_t comm, void* buffer, size_t bytes, ncclWin
   return ResultFor(comm, IssueSetup({comm, communicator->get(), run}));
 }
 
+// Local, without the other ranks. A null window is accepted.
 ncclResult_t DeregisterWindow(ncclComm_t comm, ncclWindow_t window) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());

@@ -12,11 +12,13 @@ namespace dynamiccl::hostccl {
 
 // Notes a buffer of this rank. It has no effect except that Deregister accepts the handle.
 ncclResult_t RegisterBuffer(ncclComm_t comm, void* buffer, size_t bytes, void** handle);
+// Forgets a buffer; ncclInvalidArgument for a handle that RegisterBuffer did not give.
 ncclResult_t DeregisterBuffer(ncclComm_t comm, void* handle);
 
 // Collective: every rank of the communicator registers a buffer; sizes may differ, flags may not. The work is
 // deferred to the end of a group, and *window is written then.
 ncclResult_t RegisterWindow(ncclComm_t comm, void* buffer, size_t bytes, ncclWindow_t* window, int flags);
+// Forgets a window on this rank. Null is accepted; ncclInvalidArgument for another communicator's window.
 ncclResult_t DeregisterWindow(ncclComm_t comm, ncclWindow_t window);
 // The address that was registered.
 ncclResult_t WindowAddress(ncclComm_t comm, ncclWindow_t window, void** address);

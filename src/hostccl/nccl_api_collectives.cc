@@ -99,6 +99,7 @@ ncclResult_t pncclAllGatherConfig(const void* sendbuff, void* recvbuff, size_t s
       {Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype, ncclSum, 0, comm, stream, config});
 }
 
+// NCCL implements these three as groups of Send and Recv, and so does hostccl.
 ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                            ncclComm_t comm, cudaStream_t stream) {
   return CallGrouped(GroupedCollective::kAlltoAll,
@@ -137,6 +138,7 @@ ncclResult_t pncclScatterConfig(const void* sendbuff, void* recvbuff, size_t cou
                                                    ncclSum, root, comm, stream, config});
 }
 
+// The buffer is only read.
 ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                        cudaStream_t stream) {
   return CallTransfer({true, const_cast<void*>(sendbuff), count, datatype, peer, comm, stream});

@@ -56,6 +56,7 @@ const std::string& KeptText(const ncclParamHandle& parameter) {
 
 }  // namespace
 
+// The handle points into a table that lives as long as the process.
 ncclResult_t pncclParamBind(ncclParamHandle_t* out, const char* key) {
   const ncclParamHandle* const found = FindParameter(key);
   if (out == nullptr || found == nullptr) return RefuseParameter("no such key, or a null place");
@@ -107,6 +108,7 @@ ncclResult_t pncclParamGet(ncclParamHandle_t h, void* out, int maxLen, int* len)
   return ncclSuccess;
 }
 
+// The text is valid until the thread asks again.
 ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* valueLen) {
   const ncclParamHandle* const found = FindParameter(key);
   if (found == nullptr || value == nullptr) return RefuseParameter("no such key, or a null place");
@@ -116,6 +118,7 @@ ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* va
   return ncclSuccess;
 }
 
+// The table is valid until the thread asks again.
 ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
   if (table == nullptr || tableLen == nullptr) return RefuseParameter("a null place");
   static thread_local std::vector<const char*> keys;
@@ -126,6 +129,7 @@ ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
   return ncclSuccess;
 }
 
+// Writes all parameters to the log, under the subsystem ENV.
 void pncclParamDumpAll() {
   for (const ncclParamHandle& parameter : AllParameters()) {
     Info(NCCL_SUBSYS_ENV, "{} = {}", parameter.name, TextOf(parameter));

@@ -67,6 +67,7 @@ HOSTCCL_TOPOLOGY_FUNCTION(Team, TeamRail, (ncclComm_t comm))
 HOSTCCL_TOPOLOGY_FUNCTION(int, TeamRankToWorld, (ncclComm_t comm, Team team, int rank))
 HOSTCCL_TOPOLOGY_FUNCTION(int, TeamRankToLsa, (ncclComm_t comm, Team team, int rank))
 
+// Fills in as much of the structure as the program says it has. Everything about GPUs stays 0.
 ncclResult_t pncclCommQueryProperties(ncclComm_t comm, void* properties) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -104,6 +105,7 @@ Team pncclTeamRail(ncclComm_t comm) {
   return TeamOf(comm, true);
 }
 
+// The arithmetic of nccl_device.h: members of a team are `stride` apart.
 int pncclTeamRankToWorld(ncclComm_t comm, Team team, int rank) {
   const auto communicator = CheckCommunicator(comm);
   return communicator ? (*communicator)->rank() + (rank - team.rank) * team.stride : -1;

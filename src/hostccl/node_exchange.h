@@ -154,21 +154,26 @@ class NodeExchange {
     std::byte* recv = nullptr;
   };
 
+  // Shared memory of a member for this channel.
   BufferBoard& board(size_t member) const { return members_[member].header->boards[channel_]; }
   Parcel& parcel(size_t member, uint64_t step) const {
     return members_[member].header->parcels[channel_][step % kParcels];
   }
+  // Publishes the next announcement of this rank and rings the peers.
   void PostAnnouncement();
   bool AllAnnounced() const;
+  // Conditions that Until asks. PollAnnounced also maps the buffers once all members have announced them.
   bool PollAnnounced(int64_t arrival_ns);
   bool PollCarried(int64_t /*arrival_ns*/) { return AllAnnounced(); }
   bool PollArrived(int64_t /*arrival_ns*/) { return true; }
   bool PollEnter(int64_t arrival_ns);
   bool PollFinish(int64_t arrival_ns);
+  // Decides how each member's buffers are reached: by address, by mapping, or by the system's copies.
   void ReachAll();
   void Reach(size_t member);
   std::byte* Map(const BufferRef& ref);
   void RingPeers();
+  // Makes the communicator fail with the first error.
   void Check(const Status& status);
 
   Communicator& communicator_;

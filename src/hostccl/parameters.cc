@@ -21,6 +21,7 @@ constexpr ncclParamHandle kOfNccl[] = {
     {"NCCL_DEBUG_FILE", ""},
 };
 
+// NCCL's variables first, then hostccl's in the order of settings.def.
 std::vector<ncclParamHandle> Collect() {
   std::vector<ncclParamHandle> all(std::begin(kOfNccl), std::end(kOfNccl));
   for (const SettingRow& row : AllSettings()) {

@@ -16,6 +16,7 @@ struct ncclParamHandle {
 
 namespace dynamiccl::hostccl {
 
+// The table of all parameters. Its addresses are the handles, so it never changes.
 std::span<const ncclParamHandle> AllParameters();
 // Null for a key that does not exist.
 const ncclParamHandle* FindParameter(const char* key);

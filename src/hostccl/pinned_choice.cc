@@ -13,6 +13,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// Splits and keeps empty parts, which are errors in NCCL's grammar.
 std::vector<std::string> Split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {
@@ -39,6 +40,7 @@ std::optional<int> ProtocolIndex(std::string_view name) {
   return protocol ? std::optional<int>(static_cast<int>(*protocol)) : std::nullopt;
 }
 
+// One list: the bits of its elements, or all others after a leading ^.
 Result<unsigned> ParseList(std::string list, ParseElement parse, const std::string& whole) {
   const bool exclude = !list.empty() && list[0] == '^';
   if (exclude) list.erase(0, 1);
@@ -54,6 +56,8 @@ Result<unsigned> ParseList(std::string list, ParseElement parse, const std::stri
   return exclude ? ~bits : bits;
 }
 
+// A whole variable. Without a function the first entry counts for all collectives; later entries replace it
+// for one.
 Result<Bits> ParseVariable(const std::string& text, ParseElement parse) {
   Bits bits;
   bits.fill(~0u);
@@ -82,6 +86,7 @@ Result<Bits> ParseVariable(const std::string& text, ParseElement parse) {
   return bits;
 }
 
+// The variable's text, logged as NCCL does when it is set.
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return {};

@@ -18,6 +18,7 @@ struct PinnedNames {
   std::string algorithms;
   std::string protocols;
 };
+// Reads the variables now; what is set is logged.
 PinnedNames PinnedFromEnvironment();
 
 // The allowed pairs, by collective.

@@ -30,6 +30,7 @@ constexpr float kOptInMicroseconds = std::numeric_limits<float>::max() / 2;
 // at least this much (seen with 2.32.3).
 constexpr uint64_t kLeastFirstBytes = 1024;
 
+// The collectives for which NCCL has symmetric kernels, about which 2.31 and later ask first.
 bool HasSymmetricKernels(Collective collective) {
   return collective == Collective::kAllReduce || collective == Collective::kAllGather ||
          collective == Collective::kReduceScatter;
@@ -138,6 +139,7 @@ class TunedPlanner final : public Planner {
   ChoiceMemory memory_;
 };
 
+// Table, tuner, choice, channels. When nothing is left, the message names what the user set.
 PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   const auto index = static_cast<size_t>(batch.collective);
   if (index >= kTunableCollectives) return Fail(ncclInternalError, "planner asked for a point-to-point call");
@@ -177,6 +179,7 @@ CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
   return table;
 }
 
+// One question; an error of the plugin fails the user's call, as in NCCL.
 PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, const CostTable& table) {
   TunerAnswer answer = parts_.tuner->Ask(question, table);
   if (answer.result == ncclSuccess) return answer;

@@ -2,6 +2,9 @@
 // Decides which configuration a merged batch of calls runs with: the cost model's choice, the tuner plugin's,
 // or what the user pinned. Every communicator has one planner on each rank. All ranks get the same answers as
 // long as they have the same environment, fabric and plugin: nothing that is measured locally enters.
+//
+// Order of precedence: NCCL_ALGO and NCCL_PROTO, then the call's algSelection, then the tuner's cost table,
+// then the model. The channel limits of the call lie within those of the communicator.
 #pragma once
 
 #include <cstdint>

@@ -72,6 +72,7 @@ class LaunchEvents {
   ~LaunchEvents();
 
  private:
+  // Each starts its events if the plugin wants one of their kinds.
   void StartLaunch(int mask, void* group_api, cudaStream_t stream);
   void StartCollective(CollectiveOperation& operation);
   void StartTransfer(Transfer& transfer, bool sends);
@@ -103,6 +104,7 @@ class KernelChannelEvent {
   }
 
  private:
+  // The slow paths, taken only while a plugin wants the events.
   void Start(const ProfilerSession* session, const TaskEvents& events, int channel);
   void StampPiece();
   void Stop();

@@ -32,6 +32,7 @@ Result<int64_t> TimeoutMs() {
 
 }  // namespace dynamiccl::hostccl
 
+// Keeps the largest value; concurrent calls are safe.
 ncclResult_t hostcclRaiseTimeout(int64_t milliseconds) {
   if (milliseconds < 1) return ncclInvalidArgument;
   auto& longest = dynamiccl::hostccl::asked_for_ms;

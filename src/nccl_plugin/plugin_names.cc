@@ -19,10 +19,12 @@ const PluginKind kProfilerPlugin{"PROFILER", "NCCL_PROFILER_PLUGIN", "libnccl-pr
 
 namespace {
 
+// NCCL compares only as many letters as the value has, so "s" already means STATIC_PLUGIN.
 bool IsStatic(const std::string& name) {
   return ::strncasecmp(name.c_str(), "STATIC_PLUGIN", name.size()) == 0;
 }
 
+// "lib<something>.so" is taken as a file name and not as the NAME of a plugin.
 bool IsFileName(const std::string& name) {
   return name.rfind("lib", 0) == 0 && name.size() > 3 && name.rfind(".so") == name.size() - 3;
 }
@@ -39,6 +41,7 @@ std::vector<std::string> PluginCandidates(const PluginKind& kind, const char* va
   return {name, fmt::format("{}-{}.so", prefix, name)};
 }
 
+// Each name of the list contributes its own candidates, in order.
 std::vector<std::string> NetPluginCandidates(const char* value) {
   if (value == nullptr || *value == '\0') return PluginCandidates(kNetPlugin, value);
   std::vector<std::string> all;

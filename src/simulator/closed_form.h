@@ -71,8 +71,11 @@ class CollectiveTimes {
   };
   using Factors = std::vector<float>;  // by size class
 
+  // Adds a path if the system knows it and the algorithm can do the collective.
   void AddPath(const System& system, Collective collective, Algorithm algorithm, Protocol protocol);
+  // Evaluates the residuals of a collective's paths and open choices.
   void AddResiduals(const System& system, Collective collective);
+  // Adds a row of factors for a configuration; -1 when it has no residual.
   int RowOf(const System& system, Collective collective, const CollectiveConfig& config);
   double Factor(int row, SizeClass size_class) const {
     return row < 0 ? 1.0 : static_cast<double>(factors_[static_cast<size_t>(row)][size_class.index]);

@@ -147,6 +147,7 @@ void Simulation::QueueLoads() {
   }
 }
 
+// Nodes of one class have the same loads, so looking at the first one is enough.
 void Simulation::SetLoad(int64_t now) {
   for (size_t node_class = 0; node_class < classes_.nodes.size(); ++node_class) {
     double share = 0;
@@ -174,6 +175,7 @@ void Simulation::Compute(RankState& rank, size_t rank_class, int64_t value) {
   rank.timing.compute_ns += whole;
 }
 
+// Runs one class of ranks until it must wait or its program ends.
 Status Simulation::Advance(size_t rank_class) {
   RankState& rank = ranks_[rank_class];
   for (; rank.next_action < rank.program->actions.size(); ++rank.next_action) {
@@ -190,6 +192,7 @@ Status Simulation::Advance(size_t rank_class) {
   return {};
 }
 
+// A rank issues a collective. All ranks of a communicator must issue the same demand at the same place.
 Status Simulation::Arrive(size_t rank_class, size_t collective) {
   RankState& rank = ranks_[rank_class];
   const size_t number = CommunicatorOf(rank_class, collective), place = rank.place[collective];
@@ -211,6 +214,7 @@ Status Simulation::Arrive(size_t rank_class, size_t collective) {
   return {};
 }
 
+// Schedules the next transfer of a communicator if all ranks are there and no other transfer is under way.
 void Simulation::BeginNext(size_t number) {
   CommunicatorState& communicator = communicators_[number];
   if (communicator.busy || communicator.next == communicator.collectives.size()) return;
@@ -252,6 +256,7 @@ bool Simulation::Await(size_t rank_class, size_t collective) {
   return true;
 }
 
+// A transfer has ended: starts the next one and lets the waiting ranks go on.
 Status Simulation::End(size_t number, int64_t now) {
   CommunicatorState& communicator = communicators_[number];
   communicator.collectives[communicator.next++].ended = now;
@@ -263,6 +268,7 @@ Status Simulation::End(size_t number, int64_t now) {
   return {};
 }
 
+// Ends come before events of the same time: a link that becomes free is free for what begins then.
 Status Simulation::RunEvents() {
   while (true) {
     const int64_t end = links_.NextEnd();
@@ -283,6 +289,7 @@ Status Simulation::RunEvents() {
   }
 }
 
+// A collective that never ran means that the ranks wait for each other.
 Status Simulation::CheckAllFinished() const {
   for (size_t number = 0; number < communicators_.size(); ++number) {
     const CommunicatorState& communicator = communicators_[number];
@@ -310,6 +317,7 @@ RankTiming Simulation::TimingOf(int32_t observed) const {
   return timing;
 }
 
+// Each class counts as often as it has members.
 SimulationResult Simulation::Summary() const {
   SimulationResult result{.rank_classes = classes_.ranks.size()};
   for (const RankState& rank : ranks_)

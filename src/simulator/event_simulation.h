@@ -30,6 +30,7 @@ struct RankTiming {
 
 // What to observe, and how to simulate.
 struct SimulationOptions {
+  // Ranks whose timings are returned; each must be a rank of the job.
   std::vector<int32_t> observed_ranks = {0};
   bool ranks_apart = false;  // simulate every rank separately: the same result, slower
 };

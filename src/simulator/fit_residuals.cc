@@ -33,6 +33,7 @@ constexpr double kHuberWidth = 0.1;
 
 using Key = std::tuple<Collective, Algorithm, Protocol, int, uint64_t>;
 
+// The mean of the two middle values for an even number; 0 for none.
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t n = values.size();
@@ -106,6 +107,7 @@ double LossWithout(const System& system, std::span<const TimedCell> cells, const
   return loss;
 }
 
+// The candidate with the least loss; 0, no drift, wins ties.
 uint64_t BestDrift(System system, std::span<const TimedCell> cells, const std::set<int>& counts) {
   uint64_t best = 0;
   double best_loss = 0;
@@ -125,6 +127,7 @@ bool FillsNodes(const System& system, const TimedCell& cell) {
   return cell.n_nodes == system.NodesFor(cell.n_ranks);
 }
 
+// The drift is judged on inner rank counts only: the outermost ones would have to be extrapolated.
 void FitResiduals(System& system, std::span<const TimedCell> cells) {
   std::set<int> counts;
   for (const TimedCell& cell : cells) {

@@ -141,6 +141,7 @@ class Fit {
   // A random number from -1 to 1. The distributions of the standard library differ between libraries.
   static double Uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-52 - 1; }
 
+  // The logarithm of the predicted time: that of the cheapest path that the cell may have run on.
   double LogTime(const FitCell& fitted, const std::vector<PathCosts>& costs) const {
     double best = -1;
     for (const Candidate& candidate : fitted.candidates) {
@@ -166,6 +167,7 @@ class Fit {
   std::vector<FitCell> cells_;
 };
 
+// kInvalidArgument for a cell from which nothing can be learned.
 Status CheckCell(const TimedCell& cell) {
   const bool shaped = cell.n_ranks >= 2 && cell.n_nodes >= 1 && cell.n_nodes <= cell.n_ranks;
   if (shaped && cell.us > 0 && std::isfinite(cell.us)) return {};
@@ -175,6 +177,7 @@ Status CheckCell(const TimedCell& cell) {
                    Name(cell.collective), cell.bytes, cell.n_ranks, cell.n_nodes, cell.us);
 }
 
+// The most channels of any cell stand for "all channels".
 int MostChannels(std::span<const TimedCell> cells) {
   int most = 1;
   for (const TimedCell& cell : cells) most = std::max<int>(most, cell.config.channels);

@@ -21,6 +21,7 @@ constexpr double kLongestStep = 3;
 
 using Matrix = std::vector<std::vector<double>>;
 
+// The sum over all residuals.
 double Loss(const std::vector<double>& residuals, double width) {
   double sum = 0;
   for (const double residual : residuals) sum += HuberLoss(residual, width);
@@ -56,6 +57,7 @@ struct Equations {
   std::vector<double> right;
 };
 
+// Evaluates the function once for each parameter.
 Equations EquationsAt(const ResidualFunction& function, std::vector<double> x,
                       const std::vector<double>& residuals, double width) {
   const size_t n = x.size();
@@ -100,6 +102,7 @@ double HuberLoss(double residual, double width) {
   return size <= width ? size * size / 2 : width * (size - width / 2);
 }
 
+// The damping falls after a step that helped and rises while steps do not.
 HuberFit MinimizeHuber(const ResidualFunction& function, std::vector<double> start, double width, int most) {
   HuberFit fit{.x = std::move(start)};
   std::vector<double> residuals;

@@ -14,6 +14,7 @@ using ResidualFunction = std::function<void(std::span<const double> x, std::vect
 
 // Where the search ended.
 struct HuberFit {
+  // The best point, its loss, and the number of iterations used.
   std::vector<double> x;
   double loss = 0;
   int iterations = 0;

@@ -33,6 +33,7 @@ ConfigMask KnownPaths(const System& system) {
   return mask;
 }
 
+// Latencies of the links are left at 0: NCCL's constants contain them.
 CostModelInput LibraryView(const System& system, int n_ranks, int n_nodes) {
   const PathCosts& links = LinkPath(system);
   CostModelInput view{.fabric = {.n_ranks = n_ranks, .n_nodes = n_nodes, .max_channels = system.max_channels},

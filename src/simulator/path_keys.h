@@ -16,6 +16,7 @@ struct PathKey {
   bool required;  // others are 0 where absent
 };
 
+// The order is that of the file and of the fit's parameters.
 inline constexpr PathKey kPathKeys[] = {
     {"base_us", &PathCosts::base_us, true},           {"intra_hop_us", &PathCosts::intra_hop_us, true},
     {"inter_hop_us", &PathCosts::inter_hop_us, true}, {"intra_gbps", &PathCosts::intra_gbps, true},

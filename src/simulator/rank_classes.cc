@@ -34,6 +34,7 @@ std::vector<Colour> Number(const std::vector<Signature>& signatures) {
   return colours;
 }
 
+// Number of colours.
 size_t Count(const std::vector<Colour>& colours) {
   return colours.empty() ? 0 : static_cast<size_t>(*std::ranges::max_element(colours)) + 1;
 }
@@ -62,11 +63,15 @@ class Refinement {
   int32_t NodeOf(int32_t rank) const { return rank / job_.ranks_per_node; }
   // Collects the communicators, and who is in them.
   void FindGroups();
+  // First colours of ranks: program, slowness, and the rank itself where all are apart.
   void StartRanks(bool apart);
+  // First colours of nodes: the loads on that node alone.
   void StartNodes();
+  // One round of refinement for each kind.
   void ColourGroups();
   void ColourNodes();
   void ColourRanks();
+  // The colours as classes, each represented by its first member.
   JobClasses Classes() const;
   void AddNodes(JobClasses& classes) const;
   void AddGroups(JobClasses& classes) const;

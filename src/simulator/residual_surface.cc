@@ -50,12 +50,14 @@ double ResidualSurface::Weight(double near, double far) const {
   return std::pow(reach, near) * (1 - std::pow(reach, 2 * far)) / (1 - std::pow(reach, 2 * (near + far)));
 }
 
+// 0 where the formulas know no path, so that the bend vanishes.
 double ResidualSurface::LogFormula(const CollectiveTimes& formulas, double bytes) const {
   const double time =
       formulas.Microseconds(collective_, static_cast<uint64_t>(std::max(1.0, bytes)), config_);
   return time > 0 ? std::log(time) : 0;
 }
 
+// Looks a size up in one column. Where cliffs drift, the size is scaled to the same bytes a rank.
 ResidualSurface::Seen ResidualSurface::See(const Column& column, int n_ranks, uint64_t bytes) const {
   // Cliffs of large messages keep their bytes a rank from one rank count to another.
   const bool drifts = system_.drift_bytes_per_rank > 0 &&

@@ -43,6 +43,7 @@ void SharedLinks::SetShare(size_t link, int64_t now, double share) {
   Share({link}, now);
 }
 
+// Removes entries that a change of speed or an end has made stale.
 void SharedLinks::DropStaleEnds() {
   while (!ends_.empty()) {
     const Transfer& transfer = transfers_[ends_.top().transfer];
@@ -89,6 +90,7 @@ bool SharedLinks::UpdateCrowded(size_t link) {
   return was || one.crowded;
 }
 
+// The transfers that a change on these links can affect: breadth-first over crowded links.
 std::vector<size_t> SharedLinks::Reached(const std::vector<size_t>& links) {
   std::set<size_t> seen, reached;
   std::vector<size_t> open(links);
@@ -109,6 +111,7 @@ void SharedLinks::Share(const std::vector<size_t>& links, int64_t now) {
   if (!links.empty()) SetSpeeds(Reached(links), now);
 }
 
+// Only crowded links limit anybody, so only they enter the computation.
 void SharedLinks::SetSpeeds(const std::vector<size_t>& transfers, int64_t now) {
   std::map<size_t, size_t> index;  // from a crowded link to its place among the capacities
   std::vector<double> capacities;
@@ -131,6 +134,7 @@ void SharedLinks::SetSpeeds(const std::vector<size_t>& transfers, int64_t now) {
   }
 }
 
+// Rounded up to whole nanoseconds, so that a transfer never ends before its bytes have passed.
 void SharedLinks::QueueEnd(size_t number, int64_t now) {
   Transfer& transfer = transfers_[number];
   const auto lasts = static_cast<int64_t>(std::ceil(transfer.left_ns / transfer.speed));

@@ -74,8 +74,11 @@ class SharedLinks {
   // them.
   void Share(const std::vector<size_t>& links, int64_t now);
   std::vector<size_t> Reached(const std::vector<size_t>& links);
+  // Gives these transfers their fair speeds and queues their new ends.
   void SetSpeeds(const std::vector<size_t>& transfers, int64_t now);
+  // Queues the end of a transfer at its present speed.
   void QueueEnd(size_t number, int64_t now);
+  // Removes outdated entries from the front of the queue.
   void DropStaleEnds();
 
   std::vector<Link> links_;

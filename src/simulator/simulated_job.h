@@ -34,6 +34,7 @@ enum class ActionKind : uint8_t {
   kWait,     // waits until collective number `value` has ended
 };
 
+// One step of a rank's program.
 struct Action {
   ActionKind kind = ActionKind::kCompute;
   int64_t value = 0;

@@ -75,11 +75,13 @@ struct System {
 
 // The text of the file, ended by a line with its hash. Every number survives writing and reading bit for bit.
 std::string FormatSystem(const System& system);
+// Refuses a system that reading would refuse; replaces the file in one step.
 Status WriteSystemFile(const std::string& path, const System& system);
 
 // `source` names the text in errors, which state line and column. kCorrupt for a file that is truncated or
 // damaged.
 Result<System> ParseSystem(std::string_view text, const std::string& source);
+// Reads a file of at most 64 MiB; kNotFound when it cannot be read, otherwise as ParseSystem.
 Result<System> ReadSystemFile(const std::string& path);
 
 }  // namespace dynamiccl

@@ -37,6 +37,7 @@ void AddPath(std::string& text, Algorithm algorithm, Protocol protocol, const Pa
   for (const PathKey& key : kPathKeys) text += fmt::format("{} = {}\n", key.name, Number(costs.*key.value));
 }
 
+// Whether two residuals differ in size and factor only.
 bool SameColumn(const Residual& a, const Residual& b) {
   return a.collective == b.collective && a.algorithm == b.algorithm && a.protocol == b.protocol &&
          a.n_ranks == b.n_ranks;

@@ -48,6 +48,7 @@ double NetworkGbps(const System& system) {
   return gbps;
 }
 
+// Prices are prepared once for each shape.
 const CollectiveTimes& SystemDemands::TimesOf(int n_ranks, int n_nodes) {
   const auto known = times_.find({n_ranks, n_nodes});
   if (known != times_.end()) return known->second;

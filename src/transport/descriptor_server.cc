@@ -24,6 +24,7 @@ constexpr int64_t kRequestMs = 1000;
 // Milliseconds. The wait on an idle listener needs some end; an hour costs nothing.
 constexpr int64_t kIdleMs = 3'600'000;
 
+// The abstract name of a process's socket.
 std::string ServerName(uint64_t process) {
   return fmt::format("hostccl-memory-{:016x}", process);
 }
@@ -36,6 +37,7 @@ UniqueFd& Listener() {
   return *listener;
 }
 
+// Serves one request; any error closes the connection.
 Status Answer(int socket) {
   const Deadline deadline = Deadline::After(kRequestMs);
   DYNAMICCL_CHECK_OK(CheckPeerUser(socket));

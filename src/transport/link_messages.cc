@@ -35,6 +35,7 @@ LinkTarget GetTarget(ByteReader& reader) {
   return target;
 }
 
+// All fields of the table, in its order.
 void PutShape(ByteWriter& writer, const LinkShape& shape) {
   for (const LinkField& field : LinkFieldTable()) writer.Put(shape.*field.value);
 }

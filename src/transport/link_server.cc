@@ -78,6 +78,7 @@ void AddWire(LinkJob& job, EmulatedLinks::Wire& wire, int64_t now_ns) {
   job.rows.back().bytes += wire.state->bytes.load(std::memory_order_relaxed);
 }
 
+// The job's clocks, and a row for each link.
 LinkJob Show(const EmulatedLinks& links, int64_t now_ns) {
   LinkJob job;
   job.n_ranks = links.n_ranks();
@@ -141,6 +142,7 @@ Status ServeLinks(const std::shared_ptr<const EmulatedLinks>& links) {
   return server.listener.valid() ? Status{} : Start(server);
 }
 
+// A reset is an order without fields. A time that would overflow means "until reset".
 LinkAnswer AnswerLinkRequest(const LinkRequest& request, const std::vector<Job>& jobs) {
   LinkAnswer answer;
   const int64_t now_ns = MonotonicNanoseconds();

@@ -24,6 +24,7 @@ constexpr int64_t kHelloTimeoutMs = 2000;
 
 using Nonce = std::array<uint8_t, 16>;
 
+// The listener's first message.
 struct Challenge {
   uint64_t magic = kMagic;
   uint32_t version = kVersion;
@@ -32,6 +33,7 @@ struct Challenge {
 };
 static_assert(sizeof(Challenge) == 32);
 
+// The connector's answer.
 struct Hello {
   uint64_t magic = kMagic;
   uint32_t version = kVersion;

@@ -45,6 +45,7 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 48);
 
+// A rank that came, and waits for the answer.
 struct Arrival {
   UniqueFd socket;
   std::vector<std::byte> payload;
@@ -172,6 +173,7 @@ tl::unexpected<Error> RefusalOf(uint32_t code, std::span<const std::byte> body) 
   return MakeError(static_cast<ErrorKind>(kind), "rendezvous: {}", text);
 }
 
+// Reads the root's answer. Its size is checked before memory is allocated for it.
 Result<std::vector<std::vector<std::byte>>> HearAnswer(int socket, size_t n_ranks, Deadline deadline) {
   std::array<uint32_t, 2> head{};
   DYNAMICCL_CHECK_OK(ReceiveAll(socket, std::as_writable_bytes(std::span(head)), deadline));

@@ -24,6 +24,7 @@ namespace {
 // Connections that may wait to be accepted. With more ranks on one host the later ones wait in connect().
 constexpr int kBacklog = 1024;
 
+// kUnavailable with the text of errno.
 tl::unexpected<Error> SystemError(const std::string& what) {
   return MakeError(ErrorKind::kUnavailable, "{}: {}", what, ErrnoText(errno));
 }
@@ -54,6 +55,7 @@ Result<UniqueFd> NewSocket(int domain) {
   return fd;
 }
 
+// A name in the abstract namespace: sun_path begins with a zero byte, and the length ends it.
 struct AbstractAddress {
   sockaddr_un address{};
   socklen_t length = 0;
@@ -126,6 +128,8 @@ Result<TcpListener> ListenTcp(const std::string& interface) {
   return TcpListener{std::move(fd), {ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)}};
 }
 
+// Connects without blocking, so that the deadline and cancellation apply, and then makes the socket blocking
+// again.
 Result<UniqueFd> ConnectTcp(const TcpAddress& address, Deadline deadline) {
   DYNAMICCL_TRY(UniqueFd fd, NewSocket(AF_INET));
   const int flags = ::fcntl(fd.get(), F_GETFL);
@@ -204,6 +208,7 @@ Status ReceiveAll(int socket, std::span<std::byte> bytes, Deadline deadline) {
   return {};
 }
 
+// A descriptor travels as SCM_RIGHTS beside at least one byte of data.
 Status SendDescriptor(int socket, int descriptor) {
   char mark = 'd';
   iovec data{&mark, 1};

@@ -7,6 +7,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// One row for each pair. Costs count steps on the longest path, and bytes on the wire for each rank.
 constexpr AlgorithmEntry kEntries[] = {
     {Collective::kAllReduce, Algorithm::kRing, {RingAllReduce, nullptr}, "2(n-1) steps, 2S(n-1)/n bytes"},
     {Collective::kAllReduce,

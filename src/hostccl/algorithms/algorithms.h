@@ -36,6 +36,7 @@ Lane NvlsTreeDown(Primitives& tree, const ChannelWork& work);
 
 // HOSTCCL_SUM=rank_order: these replace every algorithm that reduces.
 Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work);
+// The result is the same for every algorithm, protocol and number of channels.
 Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work);
 Lane OrderedReduce(Primitives& peers, const ChannelWork& work);
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The share of one collective call that one channel carries, as an algorithm sees it, and how the share is
 // cut into chunks.
+//
+// A ReduceScatter of 3 ranks over 2 channels, as rank 1 sees its send buffer (one block for each rank):
+//   block 0          block 1          block 2
+//   |ch 0 . ch 1|    |ch 0 . ch 1|    |ch 0 . ch 1|
+//    begin..end of channel 0 is the same range of elements in every block
 #pragma once
 
 #include <algorithm>

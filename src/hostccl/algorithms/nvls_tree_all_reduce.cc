@@ -56,10 +56,12 @@ class HeadShare {
   int heads_;
 };
 
+// A single peer.
 Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }
 
+// What this rank reads and writes in the call: its input and its output.
 size_t TouchedBytes(const ChannelWork& work) {
   return 2 * work.count * work.element_bytes;
 }

@@ -26,6 +26,7 @@ void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece
   }
 }
 
+// Works on the members' buffers where they are; the ring takes over where they cannot be reached.
 Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;

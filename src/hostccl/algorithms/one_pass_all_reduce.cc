@@ -9,6 +9,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// Works on the members' buffers where they are. Each piece is summed into all mapped outputs in one pass,
+// then copied to the members whose buffers are not mapped.
 Lane AllReduceInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;

@@ -30,6 +30,7 @@ void SumCarried(NodeExchange& node, const Reduction& reduction, size_t at, std::
 
 }  // namespace
 
+// Every rank sums all parcels for itself, in the same order, so all get the same bits.
 Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work) {
   NodeExchange& node = *work.node;
   const size_t count = work.end - work.begin;
@@ -39,6 +40,7 @@ Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work) {
   SumCarried(node, slots.reduction(), 0, work.Output(work.begin), count);
 }
 
+// A parcel has the sender's part of every rank's block, one after the other.
 Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work) {
   NodeExchange& node = *work.node;
   const size_t count = work.end - work.begin;
@@ -52,6 +54,7 @@ Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work) {
   SumCarried(node, slots.reduction(), static_cast<size_t>(work.rank) * bytes, work.Output(work.begin), count);
 }
 
+// A parcel has the sender's block.
 Lane CarriedAllGather(Primitives& /*slots*/, const ChannelWork& work) {
   NodeExchange& node = *work.node;
   const size_t bytes = (work.end - work.begin) * work.element_bytes;

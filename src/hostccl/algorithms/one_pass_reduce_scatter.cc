@@ -8,6 +8,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// Works on the members' buffers where they are. Peers only read, so no output is announced.
 Lane ReduceScatterInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;

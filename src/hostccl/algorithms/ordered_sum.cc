@@ -46,6 +46,7 @@ class OrderedAccumulator {
   std::vector<std::byte> received_;
 };
 
+// A single peer.
 Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }

@@ -40,6 +40,7 @@ class Gathered {
 
 }  // namespace
 
+// In each phase a rank sends to the rank `span` after it and receives from the one `span` before it.
 Lane PatAllGather(Primitives& peers, const ChannelWork& work) {
   ChunkRounds rounds(work, 1, peers.MaxChunk());
   Aggregation message(work, peers.MaxChunk());

@@ -12,6 +12,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// The first candidate that opens; RTLD_LOCAL, so that two plugins cannot see each other's symbols.
 std::optional<DynamicLibrary> OpenFirst(const PluginKind& kind, const std::vector<std::string>& candidates) {
   for (const std::string& name : candidates) {
     auto library =

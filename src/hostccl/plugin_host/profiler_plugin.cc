@@ -22,6 +22,7 @@ struct LoadedProfiler {
   ProfilerInterface interface;
 };
 
+// Opens the library and takes the newest version; null, with a line in the log, when there is none.
 std::shared_ptr<const ProfilerInterface> Load() {
   auto library = OpenPluginLibrary(kProfilerPlugin);
   if (!library) return nullptr;

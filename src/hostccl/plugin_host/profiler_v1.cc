@@ -41,6 +41,7 @@ void CopyColl(const NewestDescriptor& event, Descriptor& old) {
   old.coll.proto = NumberOf<Protocol>(ParseProtocol, event.coll.proto);
 }
 
+// Returns false for events that version 1 does not know; they get a null handle.
 bool Convert(const NewestDescriptor& event, Descriptor& old) {
   old = FlatHead<Descriptor>(event);
   switch (event.type) {
@@ -67,6 +68,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
+// There is no state that version 1 knows and hostccl sends.
 ncclResult_t IgnoreState(void*, ncclProfilerEventState_t, ncclProfilerEventStateArgs_v7_t*) {
   return ncclSuccess;
 }

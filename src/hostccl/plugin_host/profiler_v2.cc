@@ -27,6 +27,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
+// There is no state that version 2 knows and hostccl sends.
 ncclResult_t IgnoreState(void*, ncclProfilerEventState_t, ncclProfilerEventStateArgs_v7_t*) {
   return ncclSuccess;
 }

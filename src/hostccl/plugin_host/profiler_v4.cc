@@ -18,6 +18,7 @@ ncclResult_t Init(void** context, uint64_t id, int* mask, const char* name, int 
   return found->init(context, mask, name, id, n_nodes, n_ranks, rank, logger);
 }
 
+// Returns false for events that version 4 does not know; they get a null handle.
 bool Convert(const NewestDescriptor& event, Descriptor& old) {
   old = FlatHead<Descriptor>(event);
   switch (event.type) {
@@ -46,6 +47,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
+// States of other events do not exist in this version and are dropped.
 ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                               ncclProfilerEventStateArgs_v7_t* arguments) {
   if (state != ncclProfilerKernelChStop) return ncclSuccess;

@@ -16,6 +16,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return ConvertWithParents(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
+// Kernel phases are unknown to this version.
 ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                               ncclProfilerEventStateArgs_v7_t* arguments) {
   if (state == ncclProfilerKernelPhaseStop) return ncclSuccess;

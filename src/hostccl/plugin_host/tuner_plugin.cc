@@ -17,6 +17,7 @@ struct LoadedTuner {
   TunerInterface interface;
 };
 
+// Opens the library and takes the newest version; null, with a line in the log, when there is none.
 std::shared_ptr<const TunerInterface> Load() {
   auto library = OpenPluginLibrary(kTunerPlugin);
   if (!library) return nullptr;

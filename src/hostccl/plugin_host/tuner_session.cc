@@ -19,6 +19,8 @@ bool Accepted(ncclResult_t result) {
 
 }  // namespace
 
+// The plugin gets the model as constants. Only if it changed them are they read back: Hopper's row, in the
+// column of the number of nodes, as NCCL would use them.
 ncclResult_t TunerSession::Open(const CommunicatorInfo& info, CostModelInput& model,
                                 std::optional<TunerSession>& session) {
   auto tuner = AcquireTuner();

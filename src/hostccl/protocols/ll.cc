@@ -21,6 +21,7 @@ uint32_t Flag(uint64_t step) {
   return static_cast<uint32_t>(step) | uint32_t{1} << 31;
 }
 
+// Number of lines that `bytes` need.
 size_t Lines(size_t bytes) {
   return (bytes + kLlLineData - 1) / kLlLineData;
 }
@@ -71,6 +72,8 @@ bool LlPrimitives::Advance() {
   return true;
 }
 
+// Two cases need no combining: a block that is only received goes straight to its destination, and one that
+// is only sent is stored from its source.
 bool LlPrimitives::MoveBlock(size_t count) {
   std::array<Block, kMaxPeers> received;
   Block combined;

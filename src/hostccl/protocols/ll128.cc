@@ -19,6 +19,7 @@ uint64_t Flag(uint64_t step) {
   return step + 1;
 }
 
+// Number of lines that `bytes` need.
 size_t Lines(size_t bytes) {
   return (bytes + kLl128LineData - 1) / kLl128LineData;
 }

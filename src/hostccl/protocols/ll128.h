@@ -40,6 +40,7 @@ class Ll128Primitives final : public Primitives {
   bool combines() const { return step_.src != nullptr || from_[1] != nullptr || step_.is_final; }
   // The result of the block in one piece of memory.
   const std::byte* CombineBlock(size_t count);
+  // Stores the block as lines for each receiving peer.
   void SendBlock(const std::byte* data, size_t bytes);
   // Posts and releases the slot after its last block.
   void FinishSlot(size_t count);

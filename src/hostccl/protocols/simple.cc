@@ -30,6 +30,7 @@ size_t SimplePrimitives::ChunkGrainBytes() const {
   return kPieceGranule;
 }
 
+// Both sides cut the chunk in the same way, since the size of a piece follows from the chunk alone.
 void SimplePrimitives::OnStart() {
   const size_t half =
       (step_.count * reduction_.element_bytes / kPiecesPerChunk + kPieceGranule - 1) / kPieceGranule;
@@ -38,6 +39,7 @@ void SimplePrimitives::OnStart() {
   arrived_ns_ = 0;
 }
 
+// `arrival - kAheadNs` applies to pure receives only; a piece that is passed on must have arrived.
 bool SimplePrimitives::Ready() {
   if (step_.receives) {
     for (Connection* peer : from_) {

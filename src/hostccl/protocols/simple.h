@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Simple protocol: whole slots with credits. The counter that announces a slot is stored after the slot's
-// data.
+// data. It has the least overhead for each byte and the highest latency of the three protocols.
 #pragma once
 
 #include "src/hostccl/primitives.h"

@@ -18,6 +18,7 @@ constexpr size_t kAssumedL2Bytes = size_t{2} << 20;
 // Bytes. A copy to several outputs goes in blocks that stay in the first-level cache.
 constexpr size_t kCopyBlockBytes = 8 << 10;
 
+// The sets are ordered, so the last one that runs is the widest.
 KernelSet Widest() {
   KernelSet widest = KernelSet::kPortable;
   for (const KernelSet set : kKernelSets) widest = Runs(set) ? set : widest;
@@ -30,6 +31,7 @@ KernelSet UsedSet() {
   return used;
 }
 
+// Types whose compute type is fp32.
 bool IsWidened(DataType type) {
   return type == DataType::kFloat16 || type == DataType::kBfloat16 || type == DataType::kFloat8e4m3 ||
          type == DataType::kFloat8e5m2;
@@ -81,6 +83,7 @@ Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<E
           multiplier};
 }
 
+// The divisor of avg stays with the wide reduction, so that the division comes before the rounding.
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks) {
   const TypeKernels kernels = KernelsOf(UsedSet(), type, op);
   const DataType wide = IsWidened(type) ? DataType::kFloat32 : type;

@@ -47,7 +47,6 @@ class Launch::PlanRun {
 
   bool Poll() {
     bool moved = false;
-    // What a departed peer posted before it ended is still in our memory.
     for (const auto& lane : lanes_) moved |= lane->Poll();
     if (moved) std::erase_if(lanes_, [](const auto& lane) { return lane->done(); });
     if (lanes_.empty()) Complete();

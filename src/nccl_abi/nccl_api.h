@@ -81,9 +81,10 @@ typedef enum {
   ncclNumTypes = 12
 } ncclDataType_t;
 
-// Which memory ncclCommMemStat reports.
+// Where the scalar of a user-made operator lies.
 typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarResidence_t;
 
+// Which memory ncclCommMemStats reports.
 typedef enum {
   ncclStatGpuMemSuspend = 0,
   ncclStatGpuMemSuspended = 1,

@@ -3,9 +3,9 @@
 // header needs no library: its symbols are weak, so a call costs one compare and does nothing when DynamICCL
 // is not loaded. Markers go into traces and metrics and nowhere else; decisions never see them.
 //
-// dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, /*zero_stage=*/2, step);
-// dynamiccl::annotate::MarkRole(DYNAMICCL_ROLE_GRADIENT_REDUCE);
-// ncclReduceScatter(...);
+//   dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, /*zero_stage=*/2, step);
+//   dynamiccl::annotate::MarkRole(DYNAMICCL_ROLE_GRADIENT_REDUCE);
+//   ncclReduceScatter(...);
 #pragma once
 
 #ifdef __cplusplus

@@ -2,10 +2,10 @@
 // Little-endian writing and reading of fixed-size values. Every binary file format and every control message
 // of the project is encoded here, so that a format page (docs/formats) and its code agree byte for byte.
 //
-// ByteWriter writer;                     ByteReader reader(bytes);
-// writer.Put(uint32_t{7});               const auto number = reader.Get<uint32_t>();
-// writer.PutText("ring");                const std::string name = reader.GetText(64);
-// Send(writer.buffer());                 if (!reader.ok()) return damaged;
+//   ByteWriter writer;                     ByteReader reader(bytes);
+//   writer.Put(uint32_t{7});               const auto number = reader.Get<uint32_t>();
+//   writer.PutText("ring");                const std::string name = reader.GetText(64);
+//   Send(writer.buffer());                 if (!reader.ok()) return damaged;
 #pragma once
 
 #include <bit>

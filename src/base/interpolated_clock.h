@@ -6,7 +6,7 @@
 // later ones. Reading the processor's cycle counter does neither. So the clock is read once in 50 us,
 // and in between the time is
 //
-// now = ns of the last reading + (counter now - counter then) * rate
+//   now = ns of the last reading + (counter now - counter then) * rate
 //
 // The counter is used only where the kernel keeps its own clocks by it (clocksource "tsc"), which it does
 // when the counter runs at one rate and in step on all cores. Elsewhere every call reads the clock.

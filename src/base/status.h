@@ -2,11 +2,11 @@
 // The error type of fallible functions: what went wrong, where, and what to do next. Code without LibTorch
 // throws no exceptions across a public header; it returns a Status or a Result.
 //
-// Result<int> Port(const std::string& text) {
-//   DYNAMICCL_TRY(const int64_t port, ParseInteger(text));  // returns the error if there is one
-//   if (port > 65535) return MakeError(ErrorKind::kInvalidArgument, "port {} is above 65535", port);
-//   return static_cast<int>(port);
-// }
+//   Result<int> Port(const std::string& text) {
+//     DYNAMICCL_TRY(const int64_t port, ParseInteger(text));  // returns the error if there is one
+//     if (port > 65535) return MakeError(ErrorKind::kInvalidArgument, "port {} is above 65535", port);
+//     return static_cast<int>(port);
+//   }
 #pragma once
 
 #include <fmt/format.h>

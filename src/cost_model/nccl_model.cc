@@ -82,8 +82,8 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
     time.latency_us = input.same_channels ? base + hop : base + steps * hop;
     return time;
   }
-  // Of all steps, those that cross nodes pay the network's hop; the others are at least as long as the
-  // network takes on the processor.
+  // The steps that cross nodes pay the network's hop; each other step takes at least as long as the network
+  // does on the processor.
   const int inter_steps = (collective == Collective::kAllReduce ? 2 : 1) * (input.n_nodes - 1);
   const double overhead = protocol == Protocol::kSimple ? 3 * input.net_overhead_us : input.net_overhead_us;
   if (input.n_nodes > 1) intra = std::max(intra, overhead);

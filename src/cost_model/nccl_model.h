@@ -3,7 +3,7 @@
 // cost_model.h fills the graphs from a Fabric; nccl_own_choice.h and tests fill them from what NVIDIA's
 // library printed.
 //
-// time = latency * plateau * batches + bytes / (bandwidth * share by size)
+//   time = latency * plateau * batches + bytes / (bandwidth * share by size)
 //
 // Source: NCCL 2.30.7, src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime (Apache-2.0), in own
 // words.

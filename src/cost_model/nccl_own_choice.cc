@@ -118,10 +118,10 @@ bool OffersPatToTuners(const NcclCommunicatorFacts& facts) {
   return facts.release >= kRewritten && facts.n_nodes > 1 && facts.n_ranks > facts.n_nodes &&
          GraphOf(facts, Algorithm::kNvls).channels == facts.n_ranks / facts.n_nodes;
 }
-// That price: FLT_MAX / 2.
-constexpr float kTunersOnly = 1.70141173e38f;  // FLT_MAX / 2
+// The cost at which PAT is offered to tuners only: FLT_MAX / 2.
+constexpr float kTunersOnly = 1.70141173e38f;
 
-// Of equal costs NCCL up to 2.30 takes the first, later releases the last.
+// Of several equal costs NCCL up to 2.30 takes the first, later releases the last.
 CollectiveConfig Cheapest(const CostTable& table, bool last_of_equals) {
   CollectiveConfig best = CheapestConfig(table);
   if (!last_of_equals || best.leaves_nccl_alone()) return best;
@@ -214,8 +214,8 @@ uint64_t ShareOf(const NcclCommunicatorFacts& facts, const Dealing& dealing, uin
   return std::max(dealing.least_traffic, std::max(dealing.least_traffic, traffic) / asked);
 }
 
-// Number of channels that get a share of the call: scheduleCollTasksToPlan of enqueue.cc. Before 2.23 the
-// first channel's share was rounded down to whole cells, since then up.
+// Number of the channels asked for that get a share of the call: scheduleCollTasksToPlan of enqueue.cc.
+// Before 2.23 the first channel's share was rounded down to whole cells, since then up.
 int DealtChannels(const NcclCommunicatorFacts& facts, const Dealing& dealing, int asked, int limit) {
   const uint64_t cells = DivideUp(dealing.data_bytes, dealing.cell_bytes);
   const uint64_t share = ShareOf(facts, dealing, static_cast<uint64_t>(std::min(asked, limit)));

@@ -3,13 +3,13 @@
 // decision side reads it back, so that both compute the same table. hostccl has neither PCI nor NVLSTree, so
 // their cells carry the fabric:
 //
-// baseLatencies                       base_latency_us
-// hwLatencies[NVLINK], [NET]          intra_latency_us, inter_latency_us
-// hwLatencies[PCI][0][0], [0][1]      latency of the intra and of the inter links
-// hwLatencies[PCI][0][2]              1 without NCCL's corrections for GPU clusters, else 0
-// llMaxBws, perChMax*                 the same value in every cell
-// perChMaxNVLSTreeBws[*][0], [1]      bandwidth of the intra and of the inter links
-// perChMaxNVLSTreeBws[*][2]           number of channels
+//   baseLatencies                       base_latency_us
+//   hwLatencies[NVLINK], [NET]          intra_latency_us, inter_latency_us
+//   hwLatencies[PCI][0][0], [0][1]      latency of the intra and of the inter links
+//   hwLatencies[PCI][0][2]              1 without NCCL's corrections for GPU clusters, else 0
+//   llMaxBws, perChMax*                 the same value in every cell
+//   perChMaxNVLSTreeBws[*][0], [1]      bandwidth of the intra and of the inter links
+//   perChMaxNVLSTreeBws[*][2]           number of channels
 //
 // All rows of a bandwidth table are equal, which NVIDIA's own constants never are. That tells the two apart.
 #pragma once

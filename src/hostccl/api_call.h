@@ -3,15 +3,14 @@
 // (nccl_api_collectives.cc) only collect their arguments and call one function of this file.
 //
 // The way of a call through hostccl:
-// ncclAllReduce          nccl_api_collectives.cc   collects the arguments
-//   CallCollective       api_call.cc               validates them
-//   Issue                group.cc                  waits for the end of the group
-//   LaunchGroup          group_plan.cc             merges calls, asks the planner (planner.cc) for
-//   configurations Dispatch             group_plan.cc             runs inline, or enqueues on a stream
-//   (host_stream.cc) Launch::Run          launch.cc                 polls the lanes of all channels
-//   (channel_lane.cc) RingAllReduce        algorithms/               moves chunks by primitives
-//   (primitives.h) SimplePrimitives     protocols/                moves slots or lines through FIFOs
-//   (src/transport)
+//   ncclAllReduce      nccl_api_collectives.cc  collects the arguments
+//   CallCollective     api_call.cc              validates them
+//   Issue              group.cc                 waits for the end of the group
+//   LaunchGroup        group_plan.cc            merges calls, asks the planner (planner.cc)
+//   Dispatch           group_plan.cc            runs inline, or enqueues on a stream (host_stream.cc)
+//   Launch::Run        launch.cc                polls the lanes of all channels (channel_lane.cc)
+//   RingAllReduce      algorithms/              moves chunks by primitives (primitives.h)
+//   SimplePrimitives   protocols/               moves slots or lines through FIFOs (src/transport)
 #pragma once
 
 #include <memory>

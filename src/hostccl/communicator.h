@@ -172,8 +172,7 @@ class Communicator {
   void JoinNode();
   std::vector<int> NodesOfRanks() const;
 
-  // Fixed at construction, except for the planner and the profiler, which are set once before the first
-  // launch.
+  // Fixed at construction; planner and profiler are set once, before the first launch.
   Parts parts_;
   std::unique_ptr<Planner> planner_;
   std::shared_ptr<ProfilerSession> profiler_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ncclComm_t points at: the communicator once it exists, and what ncclCommGetAsyncError says about it.
 //
-// NewHandle -> live --(non-blocking call)--> state ncclInProgress --> state = the job's result
-// live --ncclCommFinalize or ncclCommRevoke--> finalized: no more data calls
-// live --ncclCommDestroy or ncclCommAbort--> FreeHandle -> dead: every call refuses it
+//   NewHandle -> live --(non-blocking call)--> state ncclInProgress --> state = the job's result
+//   live --ncclCommFinalize or ncclCommRevoke--> finalized: no more data calls
+//   live --ncclCommDestroy or ncclCommAbort--> FreeHandle -> dead: every call refuses it
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct ncclComm {
   bool blocking = true;
   // Null while it is being made, and for good when that failed.
   std::shared_ptr<dynamiccl::hostccl::Communicator> communicator;
-  // Of a non-blocking handle: the result of its latest call, ncclInProgress while that runs.
+  // For a non-blocking handle: the result of its latest call, ncclInProgress while that call runs.
   std::atomic<ncclResult_t> state{ncclSuccess};
   std::atomic<bool> finalized{false};
   // True from ncclCommGetUniqueId until a ncclCommGrow has used that id.

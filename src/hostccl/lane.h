@@ -2,10 +2,10 @@
 // An algorithm at work on one channel: a C++20 coroutine that suspends where it must wait for a peer. One
 // thread polls all lanes of a launch in turn (launch.h); a lane never blocks that thread.
 //
-// Lane Example(Primitives& primitives, const ChannelWork& work) {
-//   co_await primitives.Send(work.send, count);  // suspends while the peer has no free slot
-//   co_await primitives.Recv(work.recv, count);  // suspends until the data have arrived
-// }
+//   Lane Example(Primitives& primitives, const ChannelWork& work) {
+//     co_await primitives.Send(work.send, count);  // suspends while the peer has no free slot
+//     co_await primitives.Recv(work.recv, count);  // suspends until the data have arrived
+//   }
 #pragma once
 
 #include <coroutine>

@@ -2,8 +2,8 @@
 // How hostccl defines NCCL's C functions. As in NVIDIA's library each is a strong pncclX with a weak alias
 // ncclX, so that a preloaded library may define ncclX and forward to pncclX.
 //
-// HOSTCCL_WEAK(AllReduce)                               // ncclAllReduce = pncclAllReduce
-// ncclResult_t pncclAllReduce(const void* sendbuff, ...) { ... }
+//   HOSTCCL_WEAK(AllReduce)                               // ncclAllReduce = pncclAllReduce
+//   ncclResult_t pncclAllReduce(const void* sendbuff, ...) { ... }
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -3,16 +3,16 @@
 // memory, read and write them piece by piece, and part when all have finished. There is one exchange for each
 // communicator and channel.
 //
-// co_await node.Announce(own);              // all have announced
-// for each piece:
-//   co_await node.Enter(node.BookIncoming(bytes));  // the piece may be touched
-//   ... node.Input(...), node.Output(...) ...
-//   node.Leave();
-// co_await node.Finish();                   // nobody touches this rank's buffers any more
+//   co_await node.Announce(own);              // all have announced
+//   for each piece:
+//     co_await node.Enter(node.BookIncoming(bytes));  // the piece may be touched
+//     ... node.Input(...), node.Output(...) ...
+//     node.Leave();
+//   co_await node.Finish();                   // nobody touches this rank's buffers any more
 //
 // A call with few bytes carries them with the announcement instead (Carries):
 //
-// fill node.NextParcel(); co_await node.Carry(multiplier); read node.Carried()
+//   fill node.NextParcel(); co_await node.Carry(multiplier); read node.Carried()
 #pragma once
 
 #include <array>

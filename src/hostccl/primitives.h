@@ -3,10 +3,10 @@
 // moves one chunk between local buffers and the connected peers. `co_await` it in a Lane; it suspends while a
 // peer's data or credit is missing.
 //
-// Send                to <- src                   RecvReduceSend      to <- src op from
-// CopySend            dst, to <- src              RecvReduceCopy      dst <- src op from
-// Recv                dst <- from                 RecvReduceCopySend  dst, to <- src op from
-// RecvCopySend        dst, to <- from
+//   Send                to <- src                   RecvReduceSend      to <- src op from
+//   CopySend            dst, to <- src              RecvReduceCopy      dst <- src op from
+//   Recv                dst <- from                 RecvReduceCopySend  dst, to <- src op from
+//   RecvCopySend        dst, to <- from
 #pragma once
 
 #include <array>

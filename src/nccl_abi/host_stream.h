@@ -39,7 +39,7 @@ ncclResult_t hostcclEventQuery(hostcclEvent_t event);
 // Makes later work of `stream` wait for the event's latest record. The caller itself does not wait.
 ncclResult_t hostcclStreamWaitEvent(cudaStream_t stream, hostcclEvent_t event);
 // Stores the time, in nanoseconds of CLOCK_MONOTONIC, at which the captured work was done. ncclInProgress
-// until then.
+// until then; ncclInvalidArgument for an event that was never recorded.
 ncclResult_t hostcclEventTime(hostcclEvent_t event, int64_t* nanoseconds);
 
 #ifdef __cplusplus

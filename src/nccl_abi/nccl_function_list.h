@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of nccl.h, declared in this one place as a list of
 //
-// F(since, door, result type, name without "nccl", (parameters), (arguments))
+//   F(since, door, result type, name without "nccl", (parameters), (arguments))
 //
 // `since` is the release that brought the function (22203: 2.22.3; 21900: 2.19 or before). `door` says what
 // the object that is loaded into jobs does with it (plugin/interpose):
 //
-// Passed             nothing: the program reaches the library
-// Moves              moves data: noted and counted, then forwarded
-// MovesAsConfigured  the same, with a configuration for this call as last argument
-// MovesFromInside    moves data, and the library itself calls it through its public name
-// Named              makes or ends communicators or groups: plugin/interpose has a function of its own
+//   Passed             nothing: the program reaches the library
+//   Moves              moves data: noted and counted, then forwarded
+//   MovesAsConfigured  the same, with a configuration for this call as last argument
+//   MovesFromInside    moves data, and the library itself calls it through its public name
+//   Named              makes or ends communicators or groups: plugin/interpose has a function of its own
 //
 // A user of the list defines a macro with these six parameters and hands it in, for example to declare the
 // functions (nccl_api.h) or to hold their addresses (nccl_function_table.h). The file includes nothing, so

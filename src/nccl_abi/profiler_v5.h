@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 // Describes an event that begins. `type` is one ncclProfile* bit and says which member of the union holds the
-// details; the member has the event's name. NCCL's memory: valid during the call only, and so are the texts.
+// details; the member has the name of the event. The memory is NCCL's and valid during the call only.
 typedef struct {
   uint64_t type;    // one ncclProfile* bit: which member of the union counts
   void* parentObj;  // handle of the event that this one belongs to

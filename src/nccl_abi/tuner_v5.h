@@ -30,8 +30,8 @@ typedef struct {
   double perChMaxNVLSTreeBws[4][3];
 } ncclTunerConstants_v5_t;
 
-// What the symbol holds. NCCL calls the functions of one communicator from one thread at a time, for several
-// communicators from several threads.
+// What the symbol holds. NCCL may call the functions from several threads at once, for different
+// communicators.
 typedef struct {
   const char* name;
   // Called once per communicator and rank. In: commId (equal on all ranks), nRanks, nNodes, logFunction,
@@ -45,7 +45,8 @@ typedef struct {
   // fails the user's collective, whatever NCCL's header says.
   ncclResult_t (*getCollInfo)(void* ctx, ncclFunc_t collType, size_t nBytes, int numPipeOps,
                               float** collCostTable, int numAlgo, int numProto, int regBuff, int* nChannels);
-  // Called once when the communicator ends; frees what init made.
+  // Called when the communicator ends; frees what init made. NCCL does not call it for communicators that
+  // live until the process exits.
   ncclResult_t (*finalize)(void* ctx);
 } ncclTuner_v5_t;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a .dcpolicy file, little-endian (docs/formats/policy_file.md):
-// PolicyHeader (128) | PolicySection (48) x section_count | sections, each aligned to 64 | SHA-256 (32)
+//   PolicyHeader (128) | PolicySection (48) x section_count | sections, each aligned to 64 | SHA-256 (32)
 #pragma once
 
 #include <cstddef>

@@ -7,8 +7,8 @@
 // other CPUs.
 //
 // One step, for each unit, with i, f, g, o = sums of weights times (token, hidden state) plus bias:
-// cell   = sigmoid(f) * cell + sigmoid(i) * tanh(g)
-// hidden = sigmoid(o) * tanh(cell)
+//   cell   = sigmoid(f) * cell + sigmoid(i) * tanh(g)
+//   hidden = sigmoid(o) * tanh(cell)
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ struct PackedStructure {
 };
 
 // Activations have kTokenFractionBits fraction bits. This limit lets instructions for int16 multiply a cell.
-inline constexpr int32_t kCellLimit = 32767;  // so that instructions for int16 may multiply a cell
+inline constexpr int32_t kCellLimit = 32767;
 // The state between two steps; a plain value.
 struct LstmState {
   alignas(64) int16_t hidden[kStructureHidden] = {};

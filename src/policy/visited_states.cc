@@ -14,7 +14,7 @@ namespace dynamiccl {
 namespace {
 
 // A power of two; one state for each bucket when all places are used.
-constexpr size_t kBuckets = VisitedStates::kStates;  // a power of two: one state a bucket when all are full
+constexpr size_t kBuckets = VisitedStates::kStates;
 
 // The hidden state suffices for the hash: the cells follow from it closely enough.
 size_t BucketOf(const StructureState& state) {

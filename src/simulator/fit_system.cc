@@ -21,7 +21,7 @@ namespace {
 
 // 10 % of a time, within which machines repeat themselves. Larger misses count linearly, so that outliers do
 // not decide.
-constexpr double kHuberWidth = 0.1;  // 10 % of a time: what machines repeat to
+constexpr double kHuberWidth = 0.1;
 // Weights by which the logarithms of factors are pulled to 0, beside the misses' logarithms.
 constexpr double kPullOfKinds = 0.02;
 constexpr double kPullOfPaths = 0.3;

@@ -2,7 +2,7 @@
 // Fits a system to measured times. First the constants of each path are fitted by Huber's loss on the
 // logarithm of the time, from several starts; then what remains becomes residuals.
 //
-// constant = (NCCL's own) * (one factor for all paths of this kind) * (a factor of this path's own)
+//   constant = (NCCL's own) * (one factor for all paths of this kind) * (a factor of this path's own)
 //
 // The factors of kinds are free. A path's own factors are pulled to 1, so that with few measurements the
 // paths keep the relation that NCCL gives them. For an algorithm whose protocol is not known LL and Simple

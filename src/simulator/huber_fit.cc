@@ -10,7 +10,7 @@ namespace dynamiccl {
 namespace {
 
 // Step of the numerical Jacobian.
-constexpr double kDifference = 1e-6;  // of the Jacobian
+constexpr double kDifference = 1e-6;
 // Share of the loss; the search ends when a step gains less.
 constexpr double kLeastGain = 1e-6;
 // Damping at the start, and the value at which the search gives up.

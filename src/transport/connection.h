@@ -3,10 +3,10 @@
 // slots (Simple) and once for each kind of lines (LL, LL128). The ends only keep counters and ring doorbells;
 // copying the data is the protocols' work (src/hostccl/protocols).
 //
-// sender                                   receiver
-// while (!end.HasCredit()) wait;           while (end.Arrival() > now) wait;
-// write slot end.step() % kCount;          read slot end.step() % kCount;
-// end.Post(bytes);                         end.Release();
+//   sender                                   receiver
+//   while (!end.HasCredit()) wait;           while (end.Arrival() > now) wait;
+//   write slot end.step() % kCount;          read slot end.step() % kCount;
+//   end.Post(bytes);                         end.Release();
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A one-way channel from one rank to one other rank in shared memory, for all three protocols:
-// Simple  4 slots of 128 KiB, announced by a counter
-// LL      8 slots of lines {4 bytes of data, 4 bytes of flag}
-// LL128   8 slots of lines {120 bytes of data, 8 bytes of flag}
+//   Simple  4 slots of 128 KiB, announced by a counter
+//   LL      8 slots of lines {4 bytes of data, 4 bytes of flag}
+//   LL128   8 slots of lines {120 bytes of data, 8 bytes of flag}
 // There is one sender and one receiver. The FIFO lies in the receiver's segment and starts as zeros.
 // connection.h has the two ends.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handshake, little-endian:
-// listener  -> connector  {magic, version, nonce}                                  32 bytes
-// connector -> listener   {magic, version, purpose, from, to, nonce, proof}        72 bytes
-// listener  -> connector  {proof}                                                  32 bytes
+//   listener  -> connector  {magic, version, nonce}                                  32 bytes
+//   connector -> listener   {magic, version, purpose, from, to, nonce, proof}        72 bytes
+//   listener  -> connector  {proof}                                                  32 bytes
 // A proof is an HMAC-SHA-256 over everything that both sides sent, keyed by both secrets. The fresh nonces
 // keep an old conversation from being replayed.
 #include "src/transport/peer_handshake.h"

@@ -5,7 +5,7 @@
 // the peer could see it; the relay carries what was posted over TCP into the peer's own segment. Credits come
 // back in the same way. So protocols and algorithms do not know whether a peer is remote.
 //
-// rank A: Post() -> shadow of B -> relay of A == TCP ==> relay of B -> segment of B -> rank B: Release()
+//   rank A: Post() -> shadow of B -> relay of A == TCP ==> relay of B -> segment of B -> rank B: Release()
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two messages, little-endian:
-// rank -> root  {u64 magic, token, u32 n_ranks, u32 rank, u32 size, u32 unused, payload}
-// root -> rank  {u32 0, u32 size, n_ranks x (u32 size, payload)}  or  {u32 error kind + 1, u32 size, text}
+//   rank -> root  {u64 magic, token, u32 n_ranks, u32 rank, u32 size, u32 unused, payload}
+//   root -> rank  {u32 0, u32 size, n_ranks x (u32 size, payload)}  or  {u32 error kind + 1, u32 size, text}
 // The root collects greetings until all ranks have come, and then answers all of them at once.
 #include "src/transport/rendezvous.h"
 
@@ -140,8 +140,6 @@ class Root {
   // Rank 0, in whose process this mostly runs, comes last: it may end the process once it has its answer.
   void SendToAll(std::span<const std::byte> bytes) {
     const Deadline deadline = Deadline::After(kHelloTimeoutMs);
-    // A rank that died after its hello is found by the others when they connect to it.
-    // Rank 0, in whose process this mostly runs, comes last: it may end the process once it has its answer.
     for (auto arrival = arrivals_.rbegin(); arrival != arrivals_.rend(); ++arrival) {
       (void)SendAll(arrival->second.socket.get(), bytes, deadline);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory in which one rank receives, laid out as
-// SegmentHeader | Fifo[from rank][channel] | JobClock | LinkState[LinkStates(n_ranks)]
+//   SegmentHeader | Fifo[from rank][channel] | JobClock | LinkState[LinkStates(n_ranks)]
 // Every rank makes one for each communicator and maps those of its peers. Untouched pages take no memory.
 #pragma once
 

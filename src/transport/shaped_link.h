@@ -2,7 +2,7 @@
 // An emulated link: it computes when a message that is posted now arrives at the other end. It moves no data;
 // receivers wait for the arrival time (connection.h).
 //
-// arrival = max(now, time at which the link is free) + bytes / bandwidth + latency + jitter
+//   arrival = max(now, time at which the link is free) + bytes / bandwidth + latency + jitter
 #pragma once
 
 #include <cstddef>

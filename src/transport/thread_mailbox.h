@@ -31,7 +31,7 @@ class ThreadMailbox {
   static std::shared_ptr<ThreadMailbox> Find(const std::string& name);
   ~ThreadMailbox();
 
-  // Adds a message of rank `from`. Never blocks.
+  // Adds a message of rank `from`. It does not wait for the receiver.
   void Put(int from, std::span<const std::byte> message);
   // Waits for the oldest message of rank `from`. `sender` is the mailbox of that rank. kPeerFailed when there
   // is no message and `sender` was left, kTimeout at the deadline.

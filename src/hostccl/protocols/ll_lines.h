@@ -2,7 +2,7 @@
 // Lines of the LL protocol: 8 bytes, with 4 bytes of data in the lower half and the flag in the upper half.
 // Each line is valid by itself, so lines need no order among each other, and one access may store or load
 // several whole lines.
-// bits 63..32  flag (step | 2^31)      bits 31..0  data
+//   bits 63..32  flag (step | 2^31)      bits 31..0  data
 #pragma once
 
 #include <atomic>

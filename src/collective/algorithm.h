@@ -22,11 +22,12 @@ enum class Algorithm : int8_t {
 // Rows of NCCL's cost table.
 inline constexpr int kAlgorithms = 7;
 
-// As NCCL_ALGO spells it: "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT".
+// Returns the name as NCCL_ALGO spells it: "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS",
+// "NVLSTree", "PAT".
 std::string_view Name(Algorithm algorithm);
 // Accepts any case and ignores underscores, since NCCL's log writes "NVLS_TREE". Nullopt for an unknown name.
 std::optional<Algorithm> ParseAlgorithm(std::string_view name);
-// As NCCL's TUNING line spells it: "TREE", "RING", "NVLS_TREE".
+// Returns the name as NCCL's TUNING line spells it: "TREE", "RING", "NVLS_TREE".
 std::string_view LogName(Algorithm algorithm);
 
 }  // namespace dynamiccl

@@ -40,7 +40,7 @@ struct IssuedCall {
   int32_t root_or_peer = -1;
   int64_t issued_ns = 0;     // CLOCK_MONOTONIC
   int64_t duration_ns = -1;  // -1: not measured
-  // What the program said with the markers of src/annotate; kUnknown without markers.
+  // This is what the program said with the markers of src/annotate; it is kUnknown without markers.
   Role labelled_role = Role::kUnknown;
   Phase labelled_phase = Phase::kUnknown;
   ZeroStage labelled_stage = ZeroStage::kUnknown;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is chosen for a collective: algorithm, protocol and number of channels.
+// The choice that is made for a collective consists of an algorithm, a protocol and a number of channels.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about a communicator once it is initialised.
+// This file lists what is known about a communicator once it is initialised.
 #pragma once
 
 #include <cstdint>

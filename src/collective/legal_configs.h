@@ -26,11 +26,11 @@ constexpr size_t ConfigIndex(Algorithm algorithm, Protocol protocol) {
 // operations. What a communicator really offers is a subset.
 ConfigMask NcclConfigs(Collective collective);
 
-// For example "Tree:LL,Simple Ring:LL,LL128,Simple"; "nothing" for an empty mask. At most 128 characters for
-// masks of NcclConfigs.
+// Returns for example "Tree:LL,Simple Ring:LL,LL128,Simple", and "nothing" for an empty mask. At most 128
+// characters for masks of NcclConfigs.
 std::string Describe(const ConfigMask& mask);
 
-// For example "Ring/LL128/4"; "-" for leaving NCCL alone.
+// Returns for example "Ring/LL128/4", and "-" for leaving NCCL alone.
 std::string Describe(const CollectiveConfig& config);
 // Reads what Describe wrote, in any case. Without a channel count ("ring/ll128") channels is 0. Nullopt for
 // anything else, "-" included.

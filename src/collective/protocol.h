@@ -13,11 +13,11 @@ namespace dynamiccl {
 enum class Protocol : int8_t { kUndefined = -1, kLL = 0, kLL128 = 1, kSimple = 2 };
 inline constexpr int kProtocols = 3;
 
-// As NCCL_PROTO spells it: "LL", "LL128", "Simple".
+// Returns the name as NCCL_PROTO spells it: "LL", "LL128", "Simple".
 std::string_view Name(Protocol protocol);
 // Accepts any case. Nullopt for an unknown name.
 std::optional<Protocol> ParseProtocol(std::string_view name);
-// As NCCL's TUNING line spells it: "LL", "LL128", "SIMPLE".
+// Returns the name as NCCL's TUNING line spells it: "LL", "LL128", "SIMPLE".
 std::string_view LogName(Protocol protocol);
 
 }  // namespace dynamiccl

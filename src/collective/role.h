@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call is for the program (role), where in a training step it stands (phase), which ZeRO stage it
-// belongs to, and how the fabric is (regime). As recognised values they are part of a DecisionKey; as labels
-// they are the trainer's truth and exist in traces only.
+// This file defines what a call is for the program (role), where in a training step it stands (phase), which
+// ZeRO stage it belongs to, and how the fabric is (regime). As recognised values they are part of a
+// DecisionKey; as labels they are the trainer's truth and exist in traces only.
 #pragma once
 
 #include <cstdint>

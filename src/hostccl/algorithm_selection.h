@@ -15,7 +15,7 @@
 
 namespace dynamiccl::hostccl {
 
-// What a selection names for one collective.
+// Holds what a selection names for one collective.
 struct AlgorithmSelection {
   ConfigMask configs;      // pairs of the cost table
   bool symmetric = false;  // it names a symmetric kernel that NCCL has for the collective; hostccl has none

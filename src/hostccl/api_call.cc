@@ -93,7 +93,7 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   DYNAMICCL_TRY(operation.choice, ReadCallConfig(arguments.config, arguments.collective));
   operation.events.user_tag = operation.choice.user_tag;
   if (!Reduces(arguments.collective)) {
-    // As NCCL does: data that are only moved are planned and moved as bytes.
+    // Data that are only moved are planned and moved as bytes, as in NCCL.
     operation.count *= ElementBytes(operation.data_type);
     operation.data_type = DataType::kInt8;
   }

@@ -54,7 +54,7 @@ ncclResult_t CallTransfer(const TransferArguments& arguments);
 
 // The collectives that NCCL carries out as a group of Send and Recv.
 enum class GroupedCollective { kAlltoAll, kGather, kScatter };
-// As CallCollective, for one of these three.
+// Does as CallCollective, for one of these three.
 ncclResult_t CallGrouped(GroupedCollective grouped, const CollectiveArguments& arguments);
 
 // The arguments of ncclRedOpCreatePreMulSum.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program asks for one collective call by its ncclCollConfig_t (NCCL 2.31 and later).
+// A program asks for a configuration of one collective call by its ncclCollConfig_t (NCCL 2.31 and later).
 #pragma once
 
 #include "src/base/status.h"

@@ -11,7 +11,7 @@
 
 namespace dynamiccl::hostccl {
 
-// What the rule depends on; equal on all ranks. `config` must be complete.
+// Holds what the rule depends on; it is equal on all ranks. `config` must be complete.
 struct ChunkSizeQuery {
   Collective collective = Collective::kAllReduce;
   CollectiveConfig config;

@@ -53,8 +53,8 @@ struct CommunicatorSettings {
 // A failure is sticky: after Fail, Abort or Interrupt the launches in flight end soon and no new one starts.
 class Communicator {
  public:
-  // What set-up (communicator_init.cc) hands over. `link_ranks` maps ranks to those of `links`, which belong
-  // to another communicator after a split.
+  // Holds what set-up (communicator_init.cc) hands over. `link_ranks` maps ranks to those of `links`, which
+  // belong to another communicator after a split.
   struct Parts {
     CommunicatorInfo info;
     int device = 0;
@@ -126,12 +126,12 @@ class Communicator {
   ncclResult_t async_error() const { return async_error_.load(std::memory_order_acquire); }
   // The message that Fail was given; empty while healthy. Any thread.
   std::string failure() const;
-  // For ncclCommAbort, from another thread: everybody who waits in this communicator returns soon, and peers
-  // are told.
+  // Serves ncclCommAbort, from another thread: everybody who waits in this communicator returns soon, and
+  // peers are told.
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
-  // For ncclCommRevoke: as Abort, but peers are not told, and the communicator can still be split, shrunk or
-  // grown.
+  // Serves ncclCommRevoke: it does as Abort, but peers are not told, and the communicator can still be split,
+  // shrunk or grown.
   void Interrupt();
   bool interrupted() const { return interrupted_.load(std::memory_order_acquire); }
 
@@ -183,7 +183,7 @@ class Communicator {
   std::vector<Connection> connections_;
   std::vector<std::vector<int>> ranks_by_node_;
   int node_index_ = 0;
-  // For the launch in progress.
+  // Both serve the launch in progress.
   PeerBuffers peer_buffers_;
   NodeExchange::Scratch piece_scratch_;
   std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel

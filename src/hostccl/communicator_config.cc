@@ -20,7 +20,7 @@ struct Range {
 // NCCL's MAXCHANNELS.
 constexpr int kNcclChannels = 64;
 
-// What NCCL 2.32 accepts.
+// NCCL 2.32 accepts these values.
 constexpr Range kRanges[] = {
     {"blocking", &ncclConfig_t::blocking, 0, 1},
     {"cgaClusterSize", &ncclConfig_t::cgaClusterSize, 0, INT_MAX},

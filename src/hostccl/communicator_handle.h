@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ncclComm_t points at: the communicator once it exists, and what ncclCommGetAsyncError says about it.
+// An ncclComm_t points at a handle, which holds the communicator once it exists, and what
+// ncclCommGetAsyncError says about it.
 //
 //   NewHandle -> live --(non-blocking call)--> state ncclInProgress --> state = the job's result
 //   live --ncclCommFinalize or ncclCommRevoke--> finalized: no more data calls
@@ -26,7 +27,7 @@ struct ncclComm {
   bool blocking = true;
   // Null while it is being made, and for good when that failed.
   std::shared_ptr<dynamiccl::hostccl::Communicator> communicator;
-  // For a non-blocking handle: the result of its latest call, ncclInProgress while that call runs.
+  // A non-blocking handle keeps the result of its latest call here, ncclInProgress while that call runs.
   std::atomic<ncclResult_t> state{ncclSuccess};
   std::atomic<bool> finalized{false};
   // True from ncclCommGetUniqueId until a ncclCommGrow has used that id.
@@ -51,11 +52,12 @@ bool IsLive(ncclComm_t handle);
 // non-blocking call is still in progress, kPeerFailed when its initialisation failed.
 Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle);
 
-// What ncclCommGetAsyncError gives for a live handle.
+// Returns what ncclCommGetAsyncError gives for a live handle.
 ncclResult_t StateOf(const ncclComm& handle);
 
-// What a call on this handle returns to the program when it ended with `result`. For a blocking, null or dead
-// handle that is `result`; a non-blocking handle keeps an error as its state and otherwise returns its state.
+// Returns what a call on this handle returns to the program when it ended with `result`. For a blocking, null
+// or dead handle that is `result`; a non-blocking handle keeps an error as its state and otherwise returns
+// its state.
 ncclResult_t ResultFor(ncclComm_t handle, ncclResult_t result);
 
 // Makes waits of the handle's job, if there is one, end soon.

@@ -13,7 +13,7 @@
 
 namespace dynamiccl::hostccl {
 
-// What an NCCL call returns, and the text of the log: an error of ours, or a plugin's own result.
+// Holds what an NCCL call returns, and the text of the log: an error of ours, or a plugin's own result.
 struct InitError {
   InitError(ncclResult_t given, std::string text) : result(given), message(std::move(text)) {}
   InitError(const Error& error);  // NOLINT(google-explicit-constructor): errors become it on the way out
@@ -28,7 +28,7 @@ using InitResult = tl::expected<std::shared_ptr<Communicator>, InitError>;
 // are; the interposer writes into them.
 Result<ncclUniqueId> MakeUniqueId();
 
-// What one rank needs to know to join.
+// Holds what one rank needs to know to join.
 struct InitRequest {
   int n_ranks = 1;
   int rank = 0;

@@ -16,7 +16,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// What one thread has collected since its outermost ncclGroupStart.
+// Holds what one thread has collected since its outermost ncclGroupStart.
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;

@@ -44,8 +44,8 @@ void GroupStart();
 // an open group. If a call inside the group was refused, its error is returned and nothing of the group runs.
 // ncclInProgress when the group goes on in the background.
 ncclResult_t GroupEnd();
-// As GroupEnd, but the data-moving calls of the outermost group are not launched: *microseconds gets the time
-// that the cost model expects for them, and stays unchanged when there are none.
+// Does as GroupEnd, but the data-moving calls of the outermost group are not launched: *microseconds gets the
+// time that the cost model expects for them, and stays unchanged when there are none.
 ncclResult_t GroupSimulate(float* microseconds);
 
 // Adds a call to the open group, or runs it as a group of its own. The arguments must have been validated.

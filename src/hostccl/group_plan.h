@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the calls of a group to launches on streams: which calls are merged into batches, which configuration
-// each batch runs with, and which calls must run side by side.
+// Turns the calls of a group into launches on streams. It decides which calls are merged into batches, which
+// configuration each batch runs with, and which calls must run side by side.
 #pragma once
 
 #include <span>

@@ -52,7 +52,7 @@ class HostStream {
   // Claims an idle stream for a caller that runs the next work itself. Work that is enqueued meanwhile waits
   // until Release or HandOver, one of which must follow.
   bool TryClaim();
-  // As TryClaim, for a caller that knows that the stream's work is about to end: it tries for `ns`
+  // Does as TryClaim, for a caller that knows that the stream's work is about to end: it tries for `ns`
   // nanoseconds.
   bool ClaimSoon(int64_t ns);
   // The claimed work is done, with this result.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a new communicator tell each other first: where to reach them, and the settings that must
+// The ranks of a new communicator first tell each other where to reach them, and the settings that must
 // be equal.
 #pragma once
 

@@ -17,7 +17,8 @@
 
 namespace dynamiccl::hostccl {
 
-// What a suspended lane waits for. The object that is waited for owns itself; the lane only points at it.
+// A suspended lane waits for one of these. The object that is waited for owns itself; the lane only points at
+// it.
 class Awaited {
  public:
   virtual ~Awaited() = default;
@@ -37,7 +38,7 @@ class Awaited {
 // Owns the frame of a coroutine and destroys it. Movable, not copyable; one thread at a time.
 class Lane {
  public:
-  // What the compiler needs of a coroutine type. `awaited` is set at each suspension.
+  // Holds what the compiler needs of a coroutine type. `awaited` is set at each suspension.
   struct promise_type {
     Lane get_return_object() { return Lane(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
@@ -63,7 +64,7 @@ class Lane {
   bool done() const { return !handle_ || handle_.done(); }
   // Runs until the next wait or the end. Only while not done.
   void Resume() { handle_.resume(); }
-  // What the lane waits for; null before its first wait. Only while not done.
+  // Returns what the lane waits for; null before its first wait. May be called only while not done.
   Awaited* awaited() const { return handle_.promise().awaited; }
   // Goes on if what the lane waits for has come. Returns whether anything moved. Only while not done.
   bool Poll() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the end of a group asks a stream to run, and running it. All channels of all calls are lanes of one
-// progress loop on one thread.
+// This file defines what the end of a group asks a stream to run, and runs it. All channels of all calls are
+// lanes of one progress loop on one thread.
 #pragma once
 
 #include <list>
@@ -72,8 +72,8 @@ class Launch {
 
   // Runs until all plans are done or have failed; returns the first failure.
   ncclResult_t Run();
-  // As Run, but gives up and returns nothing once a peer makes it wait for about as long as handing over to
-  // another thread takes. Run can continue from there.
+  // Does as Run, but gives up and returns nothing once a peer makes it wait for about as long as handing over
+  // to another thread takes. Run can continue from there.
   std::optional<ncclResult_t> RunBriefly();
 
  private:

@@ -40,7 +40,7 @@ Status CheckWindow(const void* buffer, size_t bytes, const ncclWindow_t* window,
   return {};
 }
 
-// What a rank tells the others about its window.
+// Holds what a rank tells the others about its window.
 struct WindowFacts {
   int32_t flags = 0;
   uint8_t shared = 0;

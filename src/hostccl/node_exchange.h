@@ -59,8 +59,8 @@ struct NodeMember {
 // boards, parcels and mappings are valid.
 class NodeExchange {
  public:
-  // By member: room for a piece of its private memory. The channels of a communicator share it and work on
-  // their pieces one after the other, so that it stays in the second-level cache.
+  // Holds for each member room for a piece of its private memory. The channels of a communicator share it and
+  // work on their pieces one after the other, so that it stays in the second-level cache.
   using Scratch = std::vector<std::unique_ptr<std::byte[]>>;
 
   // `members` has at least this rank; their segments are shared only if `one_host`. `communicator` owns the

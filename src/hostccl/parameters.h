@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-// What an ncclParamHandle_t points at. It lives as long as the process.
+// An ncclParamHandle_t points at one of these. It lives as long as the process.
 struct ncclParamHandle {
   const char* name;
   const char* default_value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user pinned by NCCL's own variables: NCCL_ALGO, NCCL_PROTO, and the limits on channels. The
+// Users can pin a choice by NCCL's own variables: NCCL_ALGO, NCCL_PROTO, and the limits on channels. The
 // grammar is that of NCCL 2.24 and later: "[function:]list;function:list". Lists are separated by commas, a
 // leading ^ excludes, and only the first entry may lack a function. Example: "ring;allreduce:tree,ring".
 #pragma once

@@ -270,7 +270,7 @@ ChannelLimits LimitsOf(const PlannerOptions& options) {
 // Channels of the communicator: what the fabric has, within the limits, and at least one.
 int ChannelsWithin(const Fabric& fabric, const ChannelLimits& limits) {
   const int channels = limits.max == 0 ? fabric.max_channels : std::min(fabric.max_channels, limits.max);
-  // As in NCCL a minimum only adds channels to the communicator, and hostccl has already set up all it can.
+  // A minimum, as in NCCL, only adds channels to the communicator, and hostccl has already set up all it can.
   return std::clamp(channels, 1, std::max(1, fabric.max_channels));
 }
 

@@ -24,7 +24,7 @@
 
 namespace dynamiccl::hostccl {
 
-// What an NCCL call returns, and the line of the log, which has already been written as NCCL WARN.
+// Holds what an NCCL call returns, and the line of the log, which has already been written as NCCL WARN.
 struct PlanError {
   ncclResult_t result = ncclInternalError;
   std::string message;
@@ -33,13 +33,13 @@ struct PlanError {
 template <typename T>
 using PlanResult = tl::expected<T, PlanError>;
 
-// What the communicator's configuration says about planning.
+// Holds what the communicator's configuration says about planning.
 struct PlannerOptions {
   // ncclConfig_t's minCTAs and maxCTAs as given (NCCL_CONFIG_UNDEF_INT: not set). NCCL_MIN_CTAS,
   // NCCL_MAX_CTAS and the older NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS override them.
   int min_ctas = NCCL_CONFIG_UNDEF_INT;
   int max_ctas = NCCL_CONFIG_UNDEF_INT;
-  // As ncclCommCuDevice reports it; shown in the log.
+  // The device as ncclCommCuDevice reports it; the log shows it.
   int device = 0;
   EmulatedRelease emulated = EmulatedRelease::k230;
 };
@@ -83,7 +83,7 @@ class Planner {
   // Bytes of a chunk for one call: the default, or what a tuner of version 6 wants (not clamped). Errors as
   // for Choose.
   virtual PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) = 0;
-  // What the cost model expects the batch to take with this configuration.
+  // The cost model expects the batch to take this long with the configuration.
   virtual float Microseconds(const PlannedBatch& batch, const CollectiveConfig& config) const = 0;
 
   // Writes NCCL's TUNING line for one scheduled call, on rank 0 of the communicator and only when the log

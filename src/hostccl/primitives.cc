@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the primitives of all protocols share. See primitives.h.
+// This file holds what the primitives of all protocols share. See primitives.h.
 #include "src/hostccl/primitives.h"
 
 #include <algorithm>

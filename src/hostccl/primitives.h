@@ -79,7 +79,7 @@ class Primitives : public Awaited {
     return Start({src, dst, count, true, true, true, is_result});
   }
 
-  // As RecvReduceCopy; `step` says whether the sum ends here and whether `src` is a partial sum.
+  // Does as RecvReduceCopy; `step` says whether the sum ends here and whether `src` is a partial sum.
   Awaiter RecvReducePartial(ChunkStep step) {
     step.receives = true;
     return Start(step);

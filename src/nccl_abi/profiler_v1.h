@@ -69,7 +69,7 @@ typedef union {
   } proxyCtrl;
 } ncclProfilerEventStateArgs_v1_t;
 
-// What the symbol holds: 48 bytes, a name and five functions. They are called from several threads at once.
+// The symbol holds 48 bytes, a name and five functions. They are called from several threads at once.
 // Event handles are what startEvent gave; null means that the event is not followed.
 typedef struct {
   const char* name;

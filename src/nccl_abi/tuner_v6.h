@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-// What the symbol holds: 40 bytes. See tuner_v5.h for the first four members.
+// The symbol holds 40 bytes. See tuner_v5.h for the first four members.
 typedef struct {
   const char* name;
   ncclResult_t (*init)(void** ctx, uint64_t commId, size_t nRanks, size_t nNodes,

@@ -74,8 +74,8 @@ uint64_t ConfigSchemaHash();
 // log2 of the time in picoseconds, with 16 fraction bits; `microseconds` must be positive.
 int32_t Log2Cost(double microseconds);
 
-// What is asked; equal on all ranks. `allowed` is what the communicator's NCCL offers; pairs for which NCCL
-// has no kernel are ignored.
+// Holds what is asked; it is equal on all ranks. `allowed` is what the communicator's NCCL offers; pairs for
+// which NCCL has no kernel are ignored.
 struct ConfigQuestion {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total
@@ -94,7 +94,8 @@ class ConfigContext {
  public:
   ConfigContext(const CostModelInput& input, const ConfigQuestion& question);
 
-  // What NCCL would use, with its number of channels; kLeaveNcclAlone where nothing is possible.
+  // NCCL would use this configuration, with its number of channels; kLeaveNcclAlone where nothing is
+  // possible.
   const CollectiveConfig& default_config() const { return default_; }
   // Every allowed configuration that the cost model can price. Of equal predictions the earlier one wins, so
   // the order matters.

@@ -21,7 +21,7 @@ int32_t MeanOf(const PolicyTensors& tensors, const Residuals& residuals, int32_t
   return tensors.trees.count == 0 ? MeanOf(residuals) : (MeanOf(residuals) + trees) / 2;
 }
 
-// What is predicted for one action.
+// Holds what is predicted for one action.
 struct Prediction {
   int32_t prior = 0;
   Residuals residuals{};

@@ -90,7 +90,7 @@ struct PolicyTensors {
   int16_t domain_max[kConfigInputs];
 
   TreeScales trees;
-  // For each node: the index of a feature in ConfigInputs, and the threshold in that feature's fixed point.
+  // A node holds the index of a feature in ConfigInputs, and the threshold in that feature's fixed point.
   int16_t tree_nodes[kTrees][kTreeNodes][2];
   int32_t tree_leaves[kTrees][kTreeLeaves];  // log2, 16 fraction bits
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the values of a policy must satisfy beyond being undamaged: thresholds in range, sums that cannot
-// overflow, golden vectors that this machine reproduces.
+// This file checks what the values of a policy must satisfy beyond being undamaged: thresholds in range, sums
+// that cannot overflow, golden vectors that this machine reproduces.
 #pragma once
 
 #include "src/base/status.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which configurations are worth trying on a key, from predictions. The candidates are
+// This file finds from predictions which configurations are worth trying on a key. The candidates are
 // - the best five by the prior (NCCL's cost model, corrected by the policy where it was trained),
 // - the next channel counts on both sides of the best one,
 // - and, where there are calls enough to try more, the best by the cost model alone, which knows better where
@@ -30,18 +30,18 @@ struct ProbeCandidate {
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
                                             const ConfigQuestion& question, size_t best_of_model = 0);
 
-// What a configuration was measured to take, over the time of NCCL's choice.
+// Holds the time that a configuration was measured to take, over the time of NCCL's choice.
 struct TriedConfig {
   CollectiveConfig config;
   double ratio = 1;
 };
 
-// What to try next when all of `tried` have been measured; best first, at most `most`. A measurement also
-// corrects the prediction of similar configurations, most of all those of the same algorithm and protocol
-// with a similar number of channels. Candidates are those whose corrected prediction is at most twice the
-// time of what is in use, because predictions are off by as much. `in_use` is that time over the time of
-// NCCL's choice. Neither NCCL's choice nor what was tried is among them. The evaluation's search uses it;
-// jobs end theirs with the candidates above.
+// Returns what to try next when all of `tried` have been measured; best first, at most `most`. A measurement
+// also corrects the prediction of similar configurations, most of all those of the same algorithm and
+// protocol with a similar number of channels. Candidates are those whose corrected prediction is at most
+// twice the time of what is in use, because predictions are off by as much. `in_use` is that time over the
+// time of NCCL's choice. Neither NCCL's choice nor what was tried is among them. The evaluation's search uses
+// it; jobs end theirs with the candidates above.
 std::vector<ProbeCandidate> FurtherCandidates(const Policy* policy, const CostModelInput& input,
                                               const ConfigQuestion& question,
                                               const std::vector<TriedConfig>& tried, double in_use,

@@ -59,7 +59,7 @@ void Gates(const PackedStructure& network, const int16_t* token, const LstmState
     SumBlock(network, inputs, block, sums + block * kBlockRows);
 }
 
-// From 16 sums to steps from the middle of a table, cut to the table's range. The 16 values of two vectors
+// Turns 16 sums into steps from the middle of a table, cut to the table's range. The 16 values of two vectors
 // are in the order in which the pack instruction leaves them: 0 to 3, 8 to 11, 4 to 7, 12 to 15. Unpacking
 // undoes this order, so only the hidden state has to be put in order at the end.
 inline __m256i EntriesOf(__m256i first, __m256i second, int shift) {

@@ -15,7 +15,7 @@ namespace dynamiccl {
 // The logits in the order of the file's rows.
 using StructureLogits = std::array<int32_t, kHeadRows>;
 
-// By lane: the winning class plus 1, or 0 where none leads by its margin.
+// Each lane holds the winning class plus 1, or 0 where none leads by its margin.
 struct StructureWinners {
   alignas(64) int32_t lanes[kHeadLanes];
 };
@@ -46,7 +46,7 @@ class StructureNetwork {
   // The values that Recognise compares.
   StructureLogits Logits(const LstmState& state) const;
   const StructureThresholds& thresholds() const { return thresholds_; }
-  // For tests and measurements of a part of a step.
+  // Tests and measurements of a part of a step use these two.
   const StructureKernels& kernels() const { return *kernels_; }
   const PackedStructure& packed() const { return packed_; }
 

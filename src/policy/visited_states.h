@@ -18,9 +18,9 @@
 
 namespace dynamiccl {
 
-// What is recognised after a call, about the next one.
+// Holds what is recognised after a call, about the next one.
 struct RecognisedStructure {
-  // By Collective: the role of the next call if it is that collective.
+  // Indexed by Collective, this is the role of the next call if it is that collective.
   std::array<Role, kTunableCollectives> next_role{};
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
@@ -80,11 +80,11 @@ class VisitedStates {
   }
   // Reports that `call` led to `state` from where Follow did not know it.
   void Arrived(const CollectiveCall& call, const StructureState& state);
-  // As new, in the same memory.
+  // Makes it as new, in the same memory.
   void Forget();
-  // For communicators that are gone: gives the memory of the states back to the system, while the addresses
-  // stay valid. Any thread, also beside one that is inside Follow or Arrived: that one reads old values or
-  // zeros, and zero means "not known".
+  // To be called for communicators that are gone: gives the memory of the states back to the system, while
+  // the addresses stay valid. Any thread, also beside one that is inside Follow or Arrived: that one reads
+  // old values or zeros, and zero means "not known".
   void GiveMemoryBack();
 
  private:

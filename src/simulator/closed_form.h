@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective costs on a system, in closed form: no events, a few multiplications a call. Which
-// configuration NCCL would pick is computed by src/cost_model; here every configuration has a price, and so
-// has leaving the choice open.
+// This file computes what a collective costs on a system in closed form: no events, a few multiplications a
+// call. Which configuration NCCL would pick is computed by src/cost_model; here every configuration has a
+// price, and so has leaving the choice open.
 //
 //   time = (latency + volume / bus) * residual
 //

@@ -110,8 +110,8 @@ class Simulation {
   const JobClasses classes_;
   SharedLinks links_;
   std::vector<CommunicatorState> communicators_;
-  // By communicator class: the classes of nodes on which it is, and how many of its communicators are on each
-  // node.
+  // Lists for each communicator class the classes of nodes on which it is, and how many of its communicators
+  // are on each node.
   std::vector<std::vector<std::pair<size_t, int32_t>>> networks_of_;
   std::vector<RankState> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;

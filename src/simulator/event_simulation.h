@@ -28,7 +28,7 @@ struct RankTiming {
   std::vector<CollectiveTiming> collectives;  // by number in the rank's program
 };
 
-// What to observe, and how to simulate.
+// Says what to observe, and how to simulate.
 struct SimulationOptions {
   // Ranks whose timings are returned; each must be a rank of the job.
   std::vector<int32_t> observed_ranks = {0};

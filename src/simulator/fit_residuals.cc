@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What measured times leave of the formulas: the table of residuals, and the parameters by which it is read
-// between rank counts (system.h).
+// This file fits what measured times leave of the formulas: the table of residuals, and the parameters by
+// which it is read between rank counts (system.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -28,7 +28,7 @@ constexpr double kReachOfTwo = 0.3;
 // Rank counts needed: two give no line to go by, and three do not tell where cliffs drift.
 constexpr size_t kLeastForLine = 3;
 constexpr size_t kLeastForDrift = 4;
-// As in fit_system.cc: 10 % of a time.
+// The floor is 10 % of a time, as in fit_system.cc.
 constexpr double kHuberWidth = 0.1;
 
 using Key = std::tuple<Collective, Algorithm, Protocol, int, uint64_t>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL would pick on a system by its own cost model (src/cost_model). The model is told the bandwidths
-// of the links and believes its own constants for the rest. What the pick really costs is answered by
-// CollectiveTimes, from what was measured.
+// This file finds what NCCL would pick on a system by its own cost model (src/cost_model). The model is told
+// the bandwidths of the links and believes its own constants for the rest. What the pick really costs is
+// answered by CollectiveTimes, from what was measured.
 #pragma once
 
 #include "src/collective/legal_configs.h"

@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// What a transfer uses of a link at full speed, in the unit of the link's capacity.
+// Holds how much a transfer uses of a link at full speed, in the unit of the link's capacity.
 struct LinkUse {
   size_t link = 0;
   double used = 0;

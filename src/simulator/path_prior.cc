@@ -18,7 +18,7 @@ struct Row {
   double share[kProtocols];  // of the bus
 };
 
-// For PAT intra_us is its work for each rank.
+// In PAT's row intra_us is its work for each rank.
 constexpr Row kRows[] = {{Algorithm::kTree, {6.8, 14, 8.4}, {0.6, 1.25, 4}, {5, 8.5, 14}, {0.25, 0.8, 0.9}},
                          {Algorithm::kRing, {6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4, 14}, {0.45, 0.9, 1}},
                          {Algorithm::kNvls, {0, 0, 8}, {0, 0, 25}, {0, 0, 18}, {0, 0, 0.85}},

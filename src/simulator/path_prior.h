@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a path costs before anything was measured: the relations from which fits start and to which they fall
-// back.
+// This file says what a path costs before anything was measured: the relations from which fits start and to
+// which they fall back.
 #pragma once
 
 #include "src/simulator/system.h"

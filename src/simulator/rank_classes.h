@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks of a job cannot be told apart. They do the same at the same time, so one of them is simulated
-// for all. The classes are the coarsest equitable partition of ranks, communicators and nodes, found by
-// colour refinement.
+// This file finds which ranks of a job cannot be told apart. They do the same at the same time, so one of
+// them is simulated for all. The classes are the coarsest equitable partition of ranks, communicators and
+// nodes, found by colour refinement.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ Status CheckDemand(const TransferDemand& demand, size_t number) {
   return right ? Status{} : Reject("collective {}: times and bytes must be 0 or more", number);
 }
 
-// Which collectives a program has issued so far, and the last one of each layout.
+// Records which collectives a program has issued so far, and the last one of each layout.
 struct Issued {
   std::vector<bool> collectives;
   std::vector<int64_t> last_of_layout;

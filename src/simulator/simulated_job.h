@@ -10,8 +10,8 @@
 
 namespace dynamiccl {
 
-// What one collective asks of the links. Undisturbed it takes latency_ns + transfer_ns from the arrival of
-// its last rank.
+// Holds what one collective asks of the links. Undisturbed it takes latency_ns + transfer_ns from the arrival
+// of its last rank.
 struct TransferDemand {
   int64_t latency_ns = 0;    // passes whatever else is on the links
   int64_t transfer_ns = 0;   // at full speed
@@ -27,7 +27,7 @@ struct SimulatedCollective {
   TransferDemand demand;
 };
 
-// What a rank does next. `value` is the action's argument.
+// Says what a rank does next. `value` is the action's argument.
 enum class ActionKind : uint8_t {
   kCompute,  // computes for `value` nanoseconds
   kIssue,    // collective number `value` may run from now on, after the earlier ones of its communicator

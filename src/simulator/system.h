@@ -57,8 +57,8 @@ struct System {
   // Between two measured rank counts: the share of the formulas' own growth, from 0 to 1. The rest is a
   // straight line from one measured time to the other, in logarithms of ranks and time.
   double formula_share = 1;
-  // What is left of a residual's logarithm one doubling of the ranks away from where it was measured, from 0
-  // to 1: how far cliffs reach.
+  // This share is left of a residual's logarithm one doubling of the ranks away from where it was measured,
+  // from 0 to 1: how far cliffs reach.
   double residual_reach = 1;
   // Cliffs at sizes with at least this many bytes a rank keep their bytes a rank from one rank count to
   // another; all others keep their size. 0: all keep their size.

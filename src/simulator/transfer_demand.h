@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives ask of a system's links: the closed form (closed_form.h), split into latency and transfer
-// for the event-driven simulation. On idle links the simulation puts the same time together again.
+// This file says what collectives ask of a system's links: the closed form (closed_form.h), split into
+// latency and transfer for the event-driven simulation. On idle links the simulation puts the same time
+// together again.
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which coroutines run a collective with an algorithm: one row for each pair that hostccl has. To add an
-// algorithm, write its coroutine (algorithms.h), add a row here, and list the pair in SupportedConfigs
-// (hostccl_constants.h).
+// The registry says which coroutines run a collective with an algorithm. It has one row for each pair that
+// hostccl has. To add an algorithm, write its coroutine (algorithms.h), add a row here, and list the pair in
+// SupportedConfigs (hostccl_constants.h).
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ const AlgorithmEntry* FindAlgorithm(Collective collective, Algorithm algorithm);
 // Whether the algorithm exists on a communicator of this shape, as in NCCL.
 bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes);
 
-// What runs under HOSTCCL_SUM=rank_order in place of the chosen algorithm; null for collectives that do not
-// reduce.
+// Returns what runs under HOSTCCL_SUM=rank_order in place of the chosen algorithm; null for collectives that
+// do not reduce.
 const AlgorithmEntry* FindOrderedAlgorithm(Collective collective);
 
 }  // namespace dynamiccl::hostccl

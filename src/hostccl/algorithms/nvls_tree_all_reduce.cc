@@ -61,7 +61,7 @@ Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }
 
-// What this rank reads and writes in the call: its input and its output.
+// Returns how many bytes this rank reads and writes in the call: its input and its output.
 size_t TouchedBytes(const ChannelWork& work) {
   return 2 * work.count * work.element_bytes;
 }
@@ -147,8 +147,8 @@ Lane HeadThroughSlots(Primitives& slots, const ChannelWork& work, const TreeNeig
   }
 }
 
-// For nodes whose members cannot reach each other's memory: inputs and results go through slots, chunk by
-// chunk. The messages between the nodes stay the same, since other nodes may not need this.
+// This is for nodes whose members cannot reach each other's memory: inputs and results go through slots,
+// chunk by chunk. The messages between the nodes stay the same, since other nodes may not need this.
 Lane NvlsTreeThroughSlots(Primitives& slots, const ChannelWork& work) {
   const HeadShare place(work, slots.MaxChunk());
   const NodeExchange& node = *work.node;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the one-pass algorithms share: which elements a rank of the node works on, in which pieces, and the
-// sum over all ranks' buffers (docs/algorithms.md).
+// This file holds what the one-pass algorithms share: which elements a rank of the node works on, in which
+// pieces, and the sum over all ranks' buffers (docs/algorithms.md).
 #pragma once
 
 #include <array>

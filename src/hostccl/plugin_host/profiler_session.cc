@@ -59,7 +59,7 @@ void ProfilerSession::RecordTime(void* handle, ncclProfilerEventState_t state, i
 
 void ProfilerSession::Finalize() {
   if (profiler_ == nullptr) return;
-  // As in NCCL, a plugin that set no context is not told.
+  // A plugin that set no context is not told, as in NCCL.
   if (context_ != nullptr) profiler_->functions.finalize(context_);
   profiler_.reset();
 }

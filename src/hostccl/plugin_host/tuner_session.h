@@ -20,7 +20,7 @@ struct TunerQuestion {
   bool registered = false;  // regBuff
 };
 
-// What the plugin made of one question.
+// Holds what the plugin made of one question.
 struct TunerAnswer {
   ncclResult_t result = ncclSuccess;
   CostTable table;   // entries that came in as impossible stay impossible

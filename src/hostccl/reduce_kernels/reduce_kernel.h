@@ -30,7 +30,7 @@ struct Combination {
   std::byte* const* outputs = nullptr;
   size_t n_outputs = 0;  // 1 to 64
   size_t count = 0;      // elements
-  // By input: the factor by which it is multiplied, and then rounded to the data type, before it is combined;
+  // Each entry is the factor by which that input is multiplied, and then rounded, before it is combined;
   // null for none. The whole list is null when no input has a factor.
   const ElementValue* const* multipliers = nullptr;
   // Bit k: output k is not read soon and is written past the caches. The stores are ordered when the call
@@ -40,11 +40,11 @@ struct Combination {
 
 // A pass. `divisor` divides the result before it is rounded (integers: towards zero); 1 means no division.
 using CombineKernel = void (*)(const Combination& combination, int divisor);
-// Conversion to and from the compute type, which is fp32 for fp16, bf16 and fp8; other types are their own.
+// They convert to and from the compute type, which is fp32 for fp16, bf16 and fp8; other types are their own.
 using WidenKernel = void (*)(void* wide, const void* narrow, size_t count);
 using NarrowKernel = void (*)(void* narrow, const void* wide, size_t count);
 
-// What a lane needs to combine elements of one call. A plain value.
+// Holds what a lane needs to combine elements of one call. A plain value.
 struct Reduction {
   CombineKernel combine = nullptr;
   size_t element_bytes = 1;

@@ -68,8 +68,8 @@ class ByteReader {
   std::span<const std::byte> GetBytes(size_t count) {
     return Take(count) ? bytes_.subspan(offset_ - count, count) : std::span<const std::byte>{};
   }
-  // A text that PutText wrote. A length above `limit` counts as damage, so a forged length cannot cause a
-  // large allocation.
+  // Returns a text that PutText wrote. A length above `limit` counts as damage, so a forged length cannot
+  // cause a large allocation.
   std::string GetText(size_t limit) {
     const auto length = Get<uint32_t>();
     if (length > limit) ok_ = false;

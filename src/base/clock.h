@@ -7,11 +7,11 @@
 
 namespace dynamiccl {
 
-// Nanoseconds of CLOCK_MONOTONIC, comparable between the processes of one machine. One call takes about 20 to
-// 60 ns.
+// Returns the nanoseconds of CLOCK_MONOTONIC, comparable between the processes of one machine. One call takes
+// about 20 to 60 ns.
 int64_t MonotonicNanoseconds();
-// Nanoseconds since 1970 (CLOCK_REALTIME). Use it only to anchor traces in calendar time: it may be set back,
-// so it must not measure durations.
+// Returns the nanoseconds since 1970 (CLOCK_REALTIME). Use it only to anchor traces in calendar time: it may
+// be set back, so it must not measure durations.
 int64_t RealtimeNanoseconds();
 
 // A source of monotonic nanoseconds that tests replace by one they advance themselves. The owner outlives

@@ -20,7 +20,7 @@
 
 namespace dynamiccl {
 
-// The time-stamp counter on x86-64; 0 on other processors, where KernelTrustsCounter() is false.
+// Returns the time-stamp counter on x86-64; 0 on other processors, where KernelTrustsCounter() is false.
 inline uint64_t ProcessorCounter() {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -46,8 +46,8 @@ class CounterAnchor {
 
   // False while there is no reading to extrapolate from: the caller must read the clock.
   bool usable() const { return bound_ != 0; }
-  // Nanoseconds at `counter`; -1 when `counter` lies outside the range of the extrapolation and the clock
-  // must be read.
+  // Returns the nanoseconds at `counter`; -1 when `counter` lies outside the range of the extrapolation and
+  // the clock must be read.
   int64_t At(uint64_t counter) const {
     // The difference is unsigned: a counter that went back gives a huge value, which is above the bound.
     const uint64_t passed = counter - counter_;
@@ -90,8 +90,8 @@ class InterpolatedClock {
   int64_t last_ = 0;
 };
 
-// Whether the kernel keeps its clocks by the processor's counter. It reads one file below /sys; false when it
-// cannot.
+// Returns whether the kernel keeps its clocks by the processor's counter. It reads one file below /sys; false
+// when it cannot.
 bool KernelTrustsCounter();
 
 }  // namespace dynamiccl

@@ -20,7 +20,7 @@ using LogSink = void (*)(LogLevel level, std::string_view line);
 // writes "dynamiccl: <line>" to standard error, up to the level of SetLogLevel (kWarn at start).
 void SetLogSink(LogSink sink);
 void SetLogLevel(LogLevel level);
-// Whether a line of this level would reach the sink. Ask before formatting something expensive.
+// Returns whether a line of this level would reach the sink. Ask before formatting something expensive.
 bool LogEnabled(LogLevel level);
 // Logs a finished line. Prefer Log(), which formats only when the level is enabled.
 void LogLine(LogLevel level, std::string_view line);

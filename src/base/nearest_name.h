@@ -9,8 +9,8 @@
 
 namespace dynamiccl {
 
-// Levenshtein distance: the smallest number of inserted, removed or replaced characters that turns `a` into
-// `b`.
+// Returns the Levenshtein distance: the smallest number of inserted, removed or replaced characters that
+// turns `a` into `b`.
 size_t EditDistance(std::string_view a, std::string_view b);
 
 // The known name with the smallest distance, the first one among equals; empty when `known` is empty.

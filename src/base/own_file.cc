@@ -43,7 +43,7 @@ bool IsHeldByAnother(int fd) {
   return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-// Whether `path` still names the file that `fd` is open on: same device, same inode.
+// Returns whether `path` still names the file that `fd` is open on: same device, same inode.
 bool IsStillAt(int fd, const std::string& path) {
   struct stat open = {};
   struct stat named = {};

@@ -34,12 +34,12 @@ struct SettingRow {
 std::span<const SettingRow> AllSettings();
 const SettingRow& Row(Setting setting);
 
-// The variable's text, or its default. It is read anew at each call, with secure_getenv: setuid programs see
-// the default.
+// Returns the variable's text, or its default. It is read anew at each call, with secure_getenv: setuid
+// programs see the default.
 std::string TextSetting(Setting setting);
-// As TextSetting, parsed as a decimal number. The error names the variable and its text.
+// Parses the text of TextSetting as a decimal number. The error names the variable and its text.
 Result<int64_t> IntegerSetting(Setting setting);
-// As TextSetting; anything but 0 or 1 is an error that names the variable.
+// Parses the text of TextSetting; anything but 0 or 1 is an error that names the variable.
 Result<bool> BoolSetting(Setting setting);
 
 // A variable in the environment that has one of our prefixes but is not in the table, most likely a typing
@@ -48,7 +48,7 @@ struct UnknownSetting {
   std::string name;
   std::string nearest;
 };
-// "DYNAMICCL_" and "HOSTCCL_".
+// Returns "DYNAMICCL_" and "HOSTCCL_".
 std::span<const char* const> SettingPrefixes();
 // `environment` is a null-terminated list of "NAME=value" as in environ; null counts as empty.
 std::vector<UnknownSetting> UnknownSettings(const char* const* environment);
@@ -56,7 +56,7 @@ std::vector<UnknownSetting> UnknownSettings(const char* const* environment);
 // Replaces %h by the host name, %p by this process's id and %r by `rank`. Any other text, a lone % included,
 // stays.
 std::string ExpandPath(const std::string& pattern, int rank);
-// The same for another process on this host.
+// Returns the same for another process on this host.
 std::string ExpandPath(const std::string& pattern, int rank, int process_id);
 
 }  // namespace dynamiccl

@@ -34,9 +34,9 @@ class Sha256 {
   uint64_t total_bytes_ = 0;
 };
 
-// Digest of one contiguous message.
+// Returns the digest of one contiguous message.
 Sha256Digest Sha256Of(std::span<const std::byte> bytes);
-// Keyed digest that authenticates control messages; a key may have any length.
+// Returns the keyed digest that authenticates control messages; a key may have any length.
 Sha256Digest HmacSha256(std::span<const std::byte> key, std::span<const std::byte> message);
 
 // Compares in time that does not depend on the contents, so that a forger learns nothing from the duration.

@@ -16,8 +16,8 @@ namespace dynamiccl {
 // Fails with kUnavailable.
 Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes);
 
-// Whether `fd` is a memfd of at least `bytes` that is sealed against shrinking. Only then can no peer make
-// this process fail with SIGBUS by shortening it.
+// Returns whether `fd` is a memfd of at least `bytes` that is sealed against shrinking. Only then can no peer
+// make this process fail with SIGBUS by shortening it.
 bool StaysAsLong(int fd, size_t bytes);
 
 // Owns one mapping and, unless it came from ExtendFile, its descriptor; both go when it is destroyed.

@@ -9,8 +9,8 @@
 
 namespace dynamiccl {
 
-// The file's contents. Errors name the path: kNotFound when it cannot be opened or read, kInvalidArgument
-// when it is no regular file or longer than `most_bytes`.
+// Returns the file's contents. Errors name the path: kNotFound when it cannot be opened or read,
+// kInvalidArgument when it is no regular file or longer than `most_bytes`.
 Result<std::string> ReadSmallFile(const std::string& path, size_t most_bytes);
 
 // Writes a temporary file beside `path` and renames it, so that a reader sees the old or the new text and

@@ -51,17 +51,18 @@ tl::unexpected<Error> MakeError(ErrorKind kind, fmt::format_string<Args...> form
 // The same error with a next step for the user in place of its hint.
 tl::unexpected<Error> WithHint(tl::unexpected<Error> error, std::string hint);
 
-// The same error with "`context`: " before its message: how a caller adds the file or rank that it belongs
-// to.
+// Returns the same error with "`context`: " before its message: how a caller adds the file or rank that it
+// belongs to.
 tl::unexpected<Error> Wrap(const Error& error, const std::string& context);
 
-// The kind in words, for example "invalid argument".
+// Returns the kind in words, for example "invalid argument".
 const char* ErrorKindName(ErrorKind kind);
 
-// "error: <message>\n  hint: <hint>\n", as the programs print it; the second line is left out without a hint.
+// Returns "error: <message>\n  hint: <hint>\n", as the programs print it; the second line is left out without
+// a hint.
 std::string Describe(const Error& error);
 
-// The system's text for an errno value. Unlike strerror it is thread-safe.
+// Returns the system's text for an errno value. Unlike strerror it is thread-safe.
 std::string ErrnoText(int code);
 
 }  // namespace dynamiccl

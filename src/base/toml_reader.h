@@ -74,7 +74,7 @@ class TomlReader {
   explicit TomlReader(const std::string& source) : source_(source) {}
 
  protected:
-  // An error "<source>: line L, column C: <what>".
+  // Returns an error "<source>: line L, column C: <what>".
   tl::unexpected<Error> Complain(const toml::source_position& at, const std::string& what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}, column {}: {}", source_, at.line, at.column,
                      what);
@@ -107,7 +107,7 @@ class TomlReader {
     return static_cast<int>(value);
   }
 
-  // A number, integer or not. The key must exist: callers check that first.
+  // Returns a number, integer or not. The key must exist: callers check that first.
   Result<double> Number(const toml::table& table, std::string_view key) const {
     const toml::node* const node = table.get(key);
     const auto value = node->is_number() ? node->value<double>() : std::nullopt;
@@ -128,7 +128,7 @@ class TomlReader {
     return {};
   }
 
-  // A required text.
+  // Returns a required text.
   Result<std::string> Text(const toml::table& table, std::string_view key) const {
     const toml::node* const node = table.get(key);
     if (node == nullptr) return Complain(table.source().begin, fmt::format("key '{}' is missing", key));

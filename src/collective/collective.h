@@ -24,7 +24,7 @@ enum class Collective : uint8_t {
 inline constexpr int kTunableCollectives = 5;
 inline constexpr int kCollectives = 8;
 
-// NCCL's spelling: "AllReduce".
+// Returns NCCL's spelling: "AllReduce".
 std::string_view Name(Collective collective);
 // Accepts NCCL's spelling and that of nccl-tests ("all_reduce"), in any case. Nullopt for an unknown name.
 std::optional<Collective> ParseCollective(std::string_view name);

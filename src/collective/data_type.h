@@ -25,15 +25,15 @@ enum class DataType : uint8_t {
 };
 inline constexpr int kDataTypes = 12;
 
-// Bytes of one element; 0 for a number outside the enum, such as a type of a later release.
+// Returns the bytes of one element; 0 for a number outside the enum, such as a type of a later release.
 constexpr size_t ElementBytes(DataType type) {
   constexpr uint8_t kBytes[kDataTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
   const auto index = static_cast<size_t>(type);
   return index < kDataTypes ? kBytes[index] : 0;
 }
-// The spelling of nccl-tests: "float", "half", "bfloat16", "int8" ...
+// Returns the spelling of nccl-tests: "float", "half", "bfloat16", "int8" ...
 std::string_view Name(DataType type);
-// NCCL's spelling: "ncclFloat32".
+// Returns NCCL's spelling: "ncclFloat32".
 std::string_view NcclName(DataType type);
 // Accepts both spellings and NCCL's without its prefix ("float32"), in any case. Nullopt for an unknown name.
 std::optional<DataType> ParseDataType(std::string_view name);

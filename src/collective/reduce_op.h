@@ -12,7 +12,7 @@ namespace dynamiccl {
 enum class ReduceOp : uint8_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4 };
 inline constexpr int kReduceOps = 5;
 
-// The spelling of nccl-tests: "sum", "prod", "max", "min", "avg".
+// Returns the spelling of nccl-tests: "sum", "prod", "max", "min", "avg".
 std::string_view Name(ReduceOp op);
 // Accepts any case. Nullopt for an unknown name.
 std::optional<ReduceOp> ParseReduceOp(std::string_view name);

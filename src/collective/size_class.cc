@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Binary logarithm of a unit ("K": 10); -1 for an unknown one.
+// Returns the binary logarithm of a unit ("K": 10); -1 for an unknown one.
 int ShiftOf(std::string_view unit) {
   if (unit.size() == 2 && std::tolower(static_cast<unsigned char>(unit[1])) == 'b') unit.remove_suffix(1);
   if (unit.empty()) return 0;

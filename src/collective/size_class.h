@@ -23,12 +23,12 @@ struct SizeClass {
 // 64 octaves of 64-bit sizes with four classes each.
 inline constexpr int kSizeClasses = 256;
 
-// Class of a message of `bytes`; 0 and 1 byte share class 0.
+// Returns the class of a message of `bytes`; 0 and 1 byte share class 0.
 SizeClass SizeClassOf(uint64_t bytes);
-// Smallest number of bytes in the class. For every class c that SizeClassOf returns,
+// Returns the smallest number of bytes in the class. For every class c that SizeClassOf returns,
 // SizeClassOf(LowerBound(c)) == c.
 uint64_t LowerBound(SizeClass size_class);
-// The range with its upper bound excluded: "1M..1.25M".
+// Returns the range with its upper bound excluded: "1M..1.25M".
 std::string Name(SizeClass size_class);
 
 // Binary units, rounded to at most two digits after the point: "1K", "1.5M", "17".

@@ -20,7 +20,7 @@ constexpr int kSlowBusThreads = 256;
 // Bytes that each thread should have before one more channel pays (threadThresholds of tuning.cc).
 constexpr int kThreadThreshold[kProtocols] = {8, 8, 64};
 
-// GB/s of a ring or tree: that of the slowest kind of link it uses.
+// Returns GB/s of a ring or tree: that of the slowest kind of link it uses.
 double LinkBandwidth(const Fabric& fabric) {
   return fabric.n_nodes > 1 ? std::min(fabric.intra.bandwidth_gbps, fabric.inter.bandwidth_gbps)
                             : fabric.intra.bandwidth_gbps;
@@ -38,8 +38,9 @@ AlgorithmGraph MulticastGraph(const CostModelInput& input, AlgorithmGraph graph)
   return graph;
 }
 
-// Input of NCCL's formula for a number of channels that share the links evenly. Two terms of the formula are
-// zero: the link latencies are part of the constants already, and the network of a Fabric needs no processor.
+// Returns the input of NCCL's formula for a number of channels that share the links evenly. Two terms of the
+// formula are zero: the link latencies are part of the constants already, and the network of a Fabric needs
+// no processor.
 NcclModelInput ModelOf(const CostModelInput& input, int channels) {
   const double reachable = channels * input.constants.tree_channel_bandwidth;
   const double bus = channels < input.fabric.max_channels ? std::min(LinkBandwidth(input.fabric), reachable)

@@ -45,8 +45,8 @@ struct CostModelInput {
   friend bool operator==(const CostModelInput&, const CostModelInput&) = default;
 };
 
-// Constants of NCCL 2.30.7 for Hopper GPUs, with NVLink inside a node and a network between nodes. NCCL has
-// separate caps for 1, 2 and more nodes.
+// Returns the constants of NCCL 2.30.7 for Hopper GPUs, with NVLink inside a node and a network between
+// nodes. NCCL has separate caps for 1, 2 and more nodes.
 CostConstants NcclHopperConstants(int n_nodes);
 
 // Expected microseconds by [algorithm][protocol]. A negative entry is impossible for the collective or not

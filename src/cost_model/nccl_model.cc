@@ -46,13 +46,13 @@ double At(const double (&table)[kAlgorithms][kProtocols], Algorithm algorithm, P
   return table[static_cast<size_t>(algorithm)][static_cast<size_t>(protocol)];
 }
 
-// GB/s of all channels. With more than two nodes the links between nodes count.
+// Returns GB/s of all channels. With more than two nodes the links between nodes count.
 double BusBandwidth(const NcclModelInput& input, const AlgorithmGraph& graph) {
   return graph.channels * (input.n_nodes <= 2 ? graph.intra_bandwidth : graph.inter_bandwidth);
 }
 
-// Microseconds of one hop between nodes. With one rank a node every hop leaves the node, and NCCL takes the
-// Tree's row for all algorithms. Simple pays the network's latency twice.
+// Returns the microseconds of one hop between nodes. With one rank a node every hop leaves the node, and NCCL
+// takes the Tree's row for all algorithms. Simple pays the network's latency twice.
 double InterHop(const NcclModelInput& input, Algorithm algorithm, Protocol protocol) {
   const Algorithm row = input.n_ranks == input.n_nodes ? Algorithm::kTree : algorithm;
   const double hop = At(input.constants.inter_latency_us, row, protocol) + input.graph_latency_us;
@@ -119,7 +119,7 @@ ModelledTime PatTime(const NcclModelInput& input) {
           .bandwidth_gbps = 0.75 * BusBandwidth(input, input.pat)};
 }
 
-// GB/s of one channel over the node's links. One channel's worth of heads is not reached.
+// Returns GB/s of one channel over the node's links. One channel's worth of heads is not reached.
 double NvlsChannelBandwidth(const NcclModelInput& input, Collective collective) {
   const double reached =
       input.nvls_corrected ? input.nvls_efficiency * (input.nvls.channels - 1) / input.nvls.channels : 1.0;
@@ -128,7 +128,7 @@ double NvlsChannelBandwidth(const NcclModelInput& input, Collective collective) 
          (collective == Collective::kAllReduce ? 2.0 : (ranks - 1) / ranks);
 }
 
-// From bus to algorithm bandwidth of an AllReduce: n / (2 (n - 1)).
+// Returns the factor from bus to algorithm bandwidth of an AllReduce: n / (2 (n - 1)).
 double AllReduceShare(const NcclModelInput& input) {
   return static_cast<double>(input.n_ranks) / RingSteps(input, Collective::kAllReduce);
 }
@@ -175,7 +175,7 @@ double NodePlateau(const NcclModelInput& input, Collective collective, uint64_t 
   return 1 + (input.plateau_factor - 1) * (1 - missing) * (lane_bytes >= kLargeLane ? 0.75 : 1.0);
 }
 
-// NCCL's "plateau effect": the factor on the latency of larger messages over rings.
+// Returns NCCL's "plateau effect": the factor on the latency of larger messages over rings.
 double Plateau(const NcclModelInput& input, Collective collective, uint64_t bytes, Algorithm algorithm,
                Protocol protocol) {
   const bool copies = collective == Collective::kBroadcast || collective == Collective::kReduce;

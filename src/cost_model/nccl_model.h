@@ -75,7 +75,7 @@ struct ModelledTime {
   double bandwidth_gbps = 0;  // algorithm bandwidth: bytes of the call / time
 };
 
-// Latency and bandwidth as NCCL prints them at init with NCCL_DEBUG_SUBSYS=TUNING.
+// Returns the latency and bandwidth as NCCL prints them at init with NCCL_DEBUG_SUBSYS=TUNING.
 ModelledTime BaseTime(const NcclModelInput& input, Collective collective, Algorithm algorithm,
                       Protocol protocol);
 

@@ -35,7 +35,7 @@ constexpr int kNvlinkRow = 0;
 constexpr int kPciRow = 1;
 constexpr int kAmdRow = 1;
 
-// Row of the GPU generation in the bandwidth tables: Volta, Ampere, Hopper, Blackwell.
+// Returns the row of the GPU generation in the bandwidth tables: Volta, Ampere, Hopper, Blackwell.
 int CapabilityRow(int architecture) {
   return architecture >= kBlackwell ? 3 : architecture >= kHopper ? 2 : architecture >= 80 ? 1 : 0;
 }

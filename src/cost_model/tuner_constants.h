@@ -22,10 +22,10 @@ namespace dynamiccl {
 // Encodes the input for a tuner of version 5 or later.
 ncclTunerConstants_v5_t ToTunerConstants(const CostModelInput& input);
 
-// The exact inverse for hostccl's constants. For NVIDIA's NCCL it takes NCCL's latencies, its Hopper caps for
-// that many nodes, and an assumed fabric of DGX class (kAssumed* in the .cc), because NCCL tells a tuner
-// neither its links nor its channels. Impossible numbers of ranks and nodes are replaced by the nearest
-// possible ones.
+// Inverts ToTunerConstants exactly for hostccl's constants. For NVIDIA's NCCL it takes NCCL's latencies, its
+// Hopper caps for that many nodes, and an assumed fabric of DGX class (kAssumed* in the .cc), because NCCL
+// tells a tuner neither its links nor its channels. Impossible numbers of ranks and nodes are replaced by the
+// nearest possible ones.
 CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes);
 
 // For tuners before version 5, which are told no constants: NVIDIA's constants for Hopper, and the assumed
@@ -38,7 +38,7 @@ inline constexpr int kHopperRow = 2;
 // for two, 2 for more.
 CostConstants CostConstantsOf(const ncclTunerConstants_v5_t& constants, int capability, int scale);
 
-// Whether ToTunerConstants made these constants, that is, whether they come from hostccl.
+// Returns whether ToTunerConstants made these constants, that is, whether they come from hostccl.
 bool CarriesFabric(const ncclTunerConstants_v5_t& constants);
 
 }  // namespace dynamiccl

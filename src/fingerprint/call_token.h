@@ -54,7 +54,7 @@ inline constexpr int kTokenOne = 1 << kTokenFractionBits;
 
 using CallToken = std::array<int16_t, kTokenFeatures>;
 
-// The canonical text of the schema, and its XXH3 hash, which policy files carry.
+// Returns the canonical text of the schema, and its XXH3 hash, which policy files carry.
 std::string_view TokenSchemaText();
 uint64_t TokenSchemaHash();
 

@@ -51,7 +51,8 @@ struct Running {
   }
 };
 
-// The share of one channel. Shares are whole granules, so that every channel but the last has aligned pieces.
+// Returns the share of one channel. Shares are whole granules, so that every channel but the last has aligned
+// pieces.
 ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& operation, int channel) {
   ChannelWork work;
   work.send = operation.send;

@@ -28,8 +28,8 @@ int FloorLog2(int n) {
   return static_cast<int>(std::bit_width(static_cast<unsigned>(n))) - 1;
 }
 
-// Levels between a leaf and the root: those across nodes plus those inside a node. hostccl's tree inside a
-// node is binary; NCCL's is a chain.
+// Returns the levels between a leaf and the root: those across nodes plus those inside a node. hostccl's tree
+// inside a node is binary; NCCL's is a chain.
 int TreeDepth(const ChunkSizeQuery& query) {
   return FloorLog2(query.n_nodes) + FloorLog2(query.n_ranks / query.n_nodes);
 }

@@ -20,12 +20,12 @@ struct ChunkSizeQuery {
   int n_nodes = 1;
 };
 
-// The largest chunk of a protocol: half a FIFO, as NCCL's chunkSteps are half its steps. A FIFO then holds
-// one chunk while the next one is filled, also when all ranks send before they receive.
+// Returns the largest chunk of a protocol: half a FIFO, as NCCL's chunkSteps are half its steps. A FIFO then
+// holds one chunk while the next one is filled, also when all ranks send before they receive.
 size_t MostChunkBytes(Protocol protocol);
 
-// Bytes of data in a chunk; equal on all ranks, at most MostChunkBytes. The protocol aligns the size to its
-// grain.
+// Returns the bytes of data in a chunk; equal on all ranks, at most MostChunkBytes. The protocol aligns the
+// size to its grain.
 size_t DefaultChunkBytes(const ChunkSizeQuery& query);
 
 }  // namespace dynamiccl::hostccl

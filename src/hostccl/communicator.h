@@ -80,11 +80,11 @@ class Communicator {
   const std::vector<int>& link_ranks() const { return parts_.link_ranks; }
   const ncclConfig_t& config() const { return parts_.config; }
   PeerMesh* mesh() const { return parts_.mesh.get(); }
-  // Whether the peer's memory can be mapped here or read with process_vm_readv.
+  // Returns whether the peer's memory can be mapped here or read with process_vm_readv.
   bool same_host(int peer) const { return mesh() == nullptr || mesh()->same_host(peer); }
   Planner& planner() const { return *planner_; }
   void set_planner(std::unique_ptr<Planner> planner) { planner_ = std::move(planner); }
-  // Null without a profiler plugin. Groups share it, because their API events may outlast a call.
+  // Returns null without a profiler plugin. Groups share it, because their API events may outlast a call.
   const std::shared_ptr<ProfilerSession>& profiler() const { return profiler_; }
   void set_profiler(std::shared_ptr<ProfilerSession> profiler) { profiler_ = std::move(profiler); }
   SegmentHeader& header(int rank) const { return parts_.segments[static_cast<size_t>(rank)]->header(); }
@@ -92,26 +92,26 @@ class Communicator {
   std::span<const int> ring() const { return ring_; }
   int ring_position() const { return ring_position_; }
   const TreeNeighbours& tree(int which) const { return trees_[static_cast<size_t>(which)]; }
-  // The connections of a channel, indexed by peer. For the launch in progress only.
+  // Returns the connections of a channel, indexed by peer. For the launch in progress only.
   Connection* channel(int index) {
     return &connections_[static_cast<size_t>(index) * parts_.segments.size()];
   }
 
-  // The exchange with the other ranks of this node on one channel. For the launch in progress only, and only
-  // with more than one rank.
+  // Returns the exchange with the other ranks of this node on one channel. For the launch in progress only,
+  // and only with more than one rank.
   NodeExchange& node_exchange(int channel) { return *node_exchanges_[static_cast<size_t>(channel)]; }
-  // The ranks of each node; nodes are in the order of their first ranks. node_index() is the node of this
-  // rank.
+  // Returns the ranks of each node; nodes are in the order of their first ranks. node_index() is the node of
+  // this rank.
   std::span<const std::vector<int>> ranks_by_node() const { return ranks_by_node_; }
   int node_index() const { return node_index_; }
   PeerBuffers& peer_buffers() { return peer_buffers_; }
-  // Whether ranks may read and write each other's private memory; equal on all ranks.
+  // Returns whether ranks may read and write each other's private memory; equal on all ranks.
   bool copies_between_processes() const { return parts_.copies_between_processes; }
   // Returns when no peer touches this rank's buffers any more. Called after a failure, before the program may
   // free them. It waits at most 0.5 s for a peer in another process.
   void WithdrawBuffers();
 
-  // Number of the next launch with collectives, from 1; equal on all ranks.
+  // Returns the number of the next launch with collectives, from 1; equal on all ranks.
   uint64_t BeginCollectiveLaunch() {
     if (!parts_.is_split) parts_.links->NoteCall(static_cast<int64_t>(collective_launches_ + 1));
     return ++collective_launches_;
@@ -135,8 +135,8 @@ class Communicator {
   void Interrupt();
   bool interrupted() const { return interrupted_.load(std::memory_order_acquire); }
 
-  // Whether the address lies in a window of ncclCommWindowRegister that is memory of ncclMemAlloc on all
-  // ranks. Equal on all ranks as long as they use the same windows.
+  // Returns whether the address lies in a window of ncclCommWindowRegister that is memory of ncclMemAlloc on
+  // all ranks. Equal on all ranks as long as they use the same windows.
   bool InWindow(const void* address) const { return windows_.InSharedWindow(address); }
   RegisteredWindows& windows() { return windows_; }
   ReductionOperators& operators() { return operators_; }
@@ -160,7 +160,8 @@ class Communicator {
   InlineGauge& inline_gauge() { return inline_gauge_; }
   // Blocks until all that was launched has ended. Any thread.
   void WaitForLaunches();
-  // Numbers of the communicators made from this one. Each kind is equal on the ranks that take part.
+  // Returns the numbers of the communicators made from this one. Each kind is equal on the ranks that take
+  // part.
   uint64_t NextSplit() { return splits_++; }
   uint64_t NextShrink() { return shrinks_++; }
 
@@ -206,7 +207,7 @@ class Communicator {
   std::string failure_;
 };
 
-// NCCL's number for a kind of error.
+// Returns NCCL's number for a kind of error.
 ncclResult_t ToNcclResult(ErrorKind kind);
 
 }  // namespace dynamiccl::hostccl

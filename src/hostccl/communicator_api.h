@@ -10,7 +10,7 @@
 
 namespace dynamiccl::hostccl {
 
-// A new id; this process serves its rendezvous.
+// Makes a new id; this process serves its rendezvous.
 ncclResult_t GetUniqueId(ncclUniqueId* id);
 
 // The arguments of the ncclCommInit* functions.

@@ -40,12 +40,12 @@ struct ncclComm {
 
 namespace dynamiccl::hostccl {
 
-// A live handle without a communicator.
+// Returns a live handle without a communicator.
 ncclComm_t NewHandle(bool blocking);
 // The handle's job must have ended. The communicator lives on while queued work refers to it.
 void FreeHandle(ncclComm_t handle);
 
-// Whether NewHandle made the handle and FreeHandle has not freed it. Null is not live.
+// Returns whether NewHandle made the handle and FreeHandle has not freed it. Null is not live.
 bool IsLive(ncclComm_t handle);
 
 // The communicator of a handle that may be used now. kInvalidArgument when the handle is not live or its last

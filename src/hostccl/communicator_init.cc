@@ -142,8 +142,8 @@ class Assembly {
   }
   bool HasSeveralHosts() const { return NumberOfHosts() > 1; }
 
-  // The segment of a rank: its own, that of a thread of this process, a mapping of another process's, or a
-  // new one as the shadow of a remote rank.
+  // Returns the segment of a rank: its own, that of a thread of this process, a mapping of another process's,
+  // or a new one as the shadow of a remote rank.
   Result<std::shared_ptr<Segment>> MemoryOf(int rank, const std::shared_ptr<Segment>& own,
                                             UniqueFd descriptor, std::span<const std::byte> address) const {
     switch (parts_.mesh->reach(rank)) {

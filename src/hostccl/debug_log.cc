@@ -79,7 +79,8 @@ unsigned long BitOf(const std::string& name) {
   return 0;
 }
 
-// "INIT,COLL" or "^NET". A leading ^ starts from all subsystems and takes the named ones away, as in NCCL.
+// Parses a mask such as "INIT,COLL" or "^NET". A leading ^ starts from all subsystems and takes the named
+// ones away, as in NCCL.
 unsigned long MaskFromText(std::string text) {
   const bool invert = !text.empty() && text[0] == '^';
   if (invert) text.erase(0, 1);

@@ -19,7 +19,7 @@ void SetLogDevice(int device);
 // Reads NCCL_DEBUG and its companions again. Any thread.
 void ReloadDebugSettings();
 
-// Whether a line of this level and these subsystems is written. Any thread.
+// Returns whether a line of this level and these subsystems is written. Any thread.
 bool DebugEnabled(ncclDebugLogLevel level, unsigned long subsystems);
 
 // Writes "<host>:<pid>:<tid> [<device>] NCCL INFO <text>". A WARN is also kept for LastWarning(), whatever

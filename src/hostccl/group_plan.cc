@@ -92,8 +92,8 @@ struct OwnedLaunch {
   Launch launch;
 };
 
-// Whether the calling thread may run the launch itself: one communicator's calls with few bytes. Larger calls
-// take longer than handing them over, and the program may want to compute meanwhile.
+// Returns whether the calling thread may run the launch itself: one communicator's calls with few bytes.
+// Larger calls take longer than handing them over, and the program may want to compute meanwhile.
 bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
   if (plans.size() != 1) return false;
   const CommunicatorPlan& plan = plans.front();
@@ -193,7 +193,7 @@ std::vector<LaunchEvents> StartEvents(LaunchDraft& draft) {
   return events;
 }
 
-// Whether the buffers that all ranks use in the call lie in shared windows.
+// Returns whether the buffers that all ranks use in the call lie in shared windows.
 bool LiesInWindows(const CollectiveOperation& operation, const Communicator& communicator) {
   const bool sends = operation.collective == Collective::kBroadcast || communicator.InWindow(operation.send);
   const bool receives = operation.collective == Collective::kReduce || communicator.InWindow(operation.recv);

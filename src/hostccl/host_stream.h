@@ -21,7 +21,7 @@ namespace dynamiccl::hostccl {
 class Completion {
  public:
   bool done() const { return state_.load(std::memory_order_acquire) != 0; }
-  // Nanoseconds of CLOCK_MONOTONIC; valid once done.
+  // Returns the nanoseconds of CLOCK_MONOTONIC; valid once done.
   int64_t done_ns() const { return done_ns_; }
   // Yields for a while, then sleeps until it is done.
   void Wait() const;
@@ -74,7 +74,7 @@ class HostStream {
 
   void Run();
   bool Next(Work& work);
-  // Whether the stream's thread may take the next work.
+  // Returns whether the stream's thread may take the next work.
   bool Runnable() const {
     return !queue_.empty() && (pending_.load(std::memory_order_acquire) & kClaimed) == 0;
   }
@@ -92,8 +92,8 @@ class HostStream {
   std::thread worker_;  // last member, so that it starts when the rest exists
 };
 
-// The stream behind a handle, or the process-wide stream for a null handle; null for a handle that is not a
-// live stream. Shared, so that a stream destroyed by another thread stays valid while it is used.
+// Returns the stream behind a handle, or the process-wide stream for a null handle; null for a handle that is
+// not a live stream. Shared, so that a stream destroyed by another thread stays valid while it is used.
 std::shared_ptr<HostStream> FindStream(cudaStream_t handle);
 
 }  // namespace dynamiccl::hostccl

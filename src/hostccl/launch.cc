@@ -23,8 +23,8 @@ constexpr int64_t kHealthyNs = 200'000;
 // briefly.
 constexpr int64_t kSeveralCommunicatorsNs = 100'000;
 
-// Whether there is a core for each rank. A split communicator shares the machine with all ranks of the
-// communicator that it came from, so those count.
+// Returns whether there is a core for each rank. A split communicator shares the machine with all ranks of
+// the communicator that it came from, so those count.
 bool MaySpin(std::span<const CommunicatorPlan> plans) {
   static const int cores = UsableCores();
   return std::all_of(plans.begin(), plans.end(), [](const CommunicatorPlan& plan) {

@@ -83,11 +83,11 @@ class Launch {
   bool PollAll();
   // Removes the plans that have ended.
   void DropDone();
-  // The earliest arrival of all lanes; kNotPosted when no message is on its way.
+  // Returns the earliest arrival of all lanes; kNotPosted when no message is on its way.
   int64_t NextArrival() const;
   // Checks the peers' health if the wait is long, then sleeps on a doorbell until the arrival at the latest.
   void Sleep(ProgressWait& wait, int64_t arrival_ns);
-  // The result of the launch: the first communicator that failed or was revoked decides.
+  // Returns the result of the launch: the first communicator that failed or was revoked decides.
   ncclResult_t FirstFailure() const;
 
   const std::span<const CommunicatorPlan> plans_;

@@ -46,7 +46,7 @@ struct WindowFacts {
   uint8_t shared = 0;
 };
 
-// Whether the window is memory of ncclMemAlloc on all ranks.
+// Returns whether the window is memory of ncclMemAlloc on all ranks.
 Result<bool> AgreeOnWindow(const Communicator& communicator, const WindowFacts& mine) {
   if (communicator.mesh() == nullptr) return mine.shared != 0;
   ByteWriter message;

@@ -90,8 +90,8 @@ class NodeExchange {
   // Announces this rank's buffers, and waits until all members have announced theirs.
   Until Announce(const OwnBuffers& own);
 
-  // Whether a call in which each member gives `bytes` carries them with the announcement; equal on all
-  // members.
+  // Returns whether a call in which each member gives `bytes` carries them with the announcement; equal on
+  // all members.
   bool Carries(size_t bytes) const;
   // Where this rank puts the bytes of its next announcement.
   std::byte* NextParcel() const { return parcel(static_cast<size_t>(self_), step_ + 1).data; }
@@ -109,14 +109,14 @@ class NodeExchange {
   // After Announce, equal on all members: whether every buffer that is needed can be reached. Where it is
   // false only Finish may be used.
   bool direct() const { return direct_; }
-  // Whether some member's memory is copied by the system piece by piece, instead of being mapped.
+  // Returns whether some member's memory is copied by the system piece by piece, instead of being mapped.
   bool copies() const { return copies_; }
-  // Whether the communicator has failed, so that what was read may be anything.
+  // Returns whether the communicator has failed, so that what was read may be anything.
   bool failed() const { return failed_; }
   // Bytes of a piece that is worth a step of its own and whose copies stay in the second-level cache.
   size_t PieceBytes() const;
 
-  // Whether some link of this node is emulated.
+  // Returns whether some link of this node is emulated.
   bool shaped() const { return shaped_; }
   // Books a message of `bytes` on the links from, or to, all other members. Returns when the last one
   // arrives; 0 means at once.

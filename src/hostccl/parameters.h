@@ -16,17 +16,17 @@ struct ncclParamHandle {
 
 namespace dynamiccl::hostccl {
 
-// The table of all parameters. Its addresses are the handles, so it never changes.
+// Returns the table of all parameters. Its addresses are the handles, so it never changes.
 std::span<const ncclParamHandle> AllParameters();
 // Null for a key that does not exist.
 const ncclParamHandle* FindParameter(const char* key);
 
-// Whether the handle is one of AllParameters; false for null.
+// Returns whether the handle is one of AllParameters; false for null.
 bool IsParameter(const ncclParamHandle* handle);
 
-// The variable's text, or its default. Read anew each time.
+// Returns the variable's text, or its default. Read anew each time.
 std::string TextOf(const ncclParamHandle& parameter);
-// The variable as a whole number, decimal, octal or hexadecimal; nullopt when the text is none.
+// Returns the variable as a whole number, decimal, octal or hexadecimal; nullopt when the text is none.
 std::optional<int64_t> NumberOf(const ncclParamHandle& parameter);
 
 }  // namespace dynamiccl::hostccl

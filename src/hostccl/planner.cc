@@ -36,8 +36,8 @@ bool HasSymmetricKernels(Collective collective) {
          collective == Collective::kReduceScatter;
 }
 
-// The choice of 2.31 and later: only pairs that were possible before the tuner was asked, without a test of
-// the sign, and the highest pair among equal costs.
+// Returns the choice of 2.31 and later: only pairs that were possible before the tuner was asked, without a
+// test of the sign, and the highest pair among equal costs.
 CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable& priced) {
   CollectiveConfig best = kLeaveNcclAlone;
   float best_time = std::numeric_limits<float>::infinity();
@@ -69,7 +69,7 @@ class ChoiceMemory {
   void Keep(const PlannedBatch& batch, const CollectiveConfig& config) {
     entries_[Place(batch)] = {batch.bytes, batch.collective, batch.op, batch.n_pipe_ops, config};
   }
-  // Whether the choice for this batch may be kept.
+  // Returns whether the choice for this batch may be kept.
   static bool Holds(const PlannedBatch& batch) {
     const CallChoice& choice = batch.choice;
     return choice.selection.none() && choice.min_channels == 0 && choice.max_channels == 0;
@@ -132,7 +132,7 @@ class TunedPlanner final : public Planner {
   int Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const;
   tl::unexpected<PlanError> NothingLeft(const PlannedBatch& batch) const;
   PlanResult<CollectiveConfig> WithoutSelection(const PlannedBatch& batch);
-  // Whether NCCL_ALGO or NCCL_PROTO limits this collective.
+  // Returns whether NCCL_ALGO or NCCL_PROTO limits this collective.
   bool Pinned(size_t collective) const { return !parts_.pinned[collective].all(); }
 
   Parts parts_;
@@ -205,7 +205,7 @@ PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostT
   return AskTuner(question, table);
 }
 
-// The number of channels, given the tuner's wish (0: none).
+// Returns the number of channels, given the tuner's wish (0: none).
 int TunedPlanner::Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const {
   const int usual =
       DefaultChannels(parts_.model, batch.collective, batch.bytes, config.algorithm, config.protocol);

@@ -100,7 +100,7 @@ class Primitives : public Awaited {
   // Every chunk is a multiple of this number of bytes.
   virtual size_t ChunkGrainBytes() const = 0;
 
-  // The factor of this rank's input at `src`; null without one.
+  // Returns the factor of this rank's input at `src`; null without one.
   const ElementValue* SourceMultiplier() const {
     return reduction_.multiplier && !step_.is_result ? &*reduction_.multiplier : nullptr;
   }

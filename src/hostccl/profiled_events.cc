@@ -27,7 +27,7 @@ constexpr int kGroupApiEvents =
 constexpr uint8_t kWarps = 1;
 constexpr const char* kPhaseNames[] = {"initial_sync", "compute", "final_sync"};
 
-// A descriptor with everything else zero.
+// Returns a descriptor with everything else zero.
 ncclProfilerEventDescr_v7_t Event(uint64_t type, void* parent) {
   ncclProfilerEventDescr_v7_t event{};
   event.type = type;

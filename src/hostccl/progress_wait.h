@@ -34,7 +34,7 @@ class ProgressWait {
   // Call it after a round without progress. `arrival_ns` is when a message on an emulated link arrives;
   // kNotPosted for none.
   Next Idle(int64_t arrival_ns);
-  // Nanoseconds since the spinning ended.
+  // Returns the nanoseconds since the spinning ended.
   int64_t idle_ns() const;
   // The longest that a sleep may last, in nanoseconds.
   static int64_t SleepNs(int64_t arrival_ns);

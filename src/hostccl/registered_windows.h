@@ -28,7 +28,7 @@ class RegisteredWindows {
   std::optional<Entry> Find(uint64_t id) const;
   // Returns false when there is no such entry of this kind.
   bool Remove(uint64_t id, bool is_window);
-  // Whether the address lies in a window that is shared.
+  // Returns whether the address lies in a window that is shared.
   bool InSharedWindow(const void* address) const;
 
  private:

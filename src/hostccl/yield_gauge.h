@@ -11,7 +11,7 @@ class YieldGauge {
  public:
   static YieldGauge& Mine();
 
-  // Whether waiting should sleep rather than yield.
+  // Returns whether waiting should sleep rather than yield.
   bool crowded() const { return sleeps_left_ > 0; }
   // Gives up the core once and measures how long that took.
   void Yield();

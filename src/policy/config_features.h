@@ -67,7 +67,7 @@ static_assert(kConfigFeatures <= kConfigInputs);
 
 using ConfigInputs = std::array<int16_t, kConfigInputs>;
 
-// The canonical text of the schema, and its XXH3 hash, which policy files carry.
+// Returns the canonical text of the schema, and its XXH3 hash, which policy files carry.
 std::string_view ConfigSchemaText();
 uint64_t ConfigSchemaHash();
 
@@ -100,12 +100,12 @@ class ConfigContext {
   // Every allowed configuration that the cost model can price. Of equal predictions the earlier one wins, so
   // the order matters.
   std::vector<ConfigAction> Actions() const;
-  // The action of a configuration. Channels 0 count as NCCL's number; an impossible configuration gets prior
-  // 0.
+  // Returns the action of a configuration. Channels 0 count as NCCL's number; an impossible configuration
+  // gets prior 0.
   ConfigAction Price(CollectiveConfig config) const;
-  // The complete inputs for an action.
+  // Returns the complete inputs for an action.
   ConfigInputs Features(const ConfigAction& action) const;
-  // The context features alone; the others are zero.
+  // Returns the context features alone; the others are zero.
   const ConfigInputs& features() const { return features_; }
 
  private:

@@ -55,7 +55,8 @@ int32_t PredictResidual(const PolicyTensors& tensors, int network, const ConfigI
   return std::clamp(residual, -kResidualLimit, kResidualLimit);
 }
 
-// Whether all promise the gate's gain. It computes the trees' residual of `action` only when the networks do.
+// Returns whether all promise the gate's gain. It computes the trees' residual of `action` only when the
+// networks do.
 bool AllPromise(const PolicyTensors& tensors, const ConfigInputs& inputs, const Prediction& default_choice,
                 Prediction& action) {
   const int32_t by_prior = default_choice.prior - action.prior;

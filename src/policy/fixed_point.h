@@ -8,8 +8,8 @@
 
 namespace dynamiccl {
 
-// The dot product of two vectors. GCC compiles it to multiply-add instructions on pairs at every vector
-// width.
+// Returns the dot product of two vectors. GCC compiles it to multiply-add instructions on pairs at every
+// vector width.
 template <int N>
 inline int32_t Dot(const int16_t* a, const int16_t* b) {
   int32_t sum = 0;

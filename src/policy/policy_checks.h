@@ -33,8 +33,8 @@ PolicyFault FindGoldenMismatch(const PolicyTensors& tensors);
 // Whether no sum of products of the agent's networks can exceed int32: what an exporter asks while it chooses
 // scales.
 enum class Agent { kStructure, kConfig };
-// Whether no sum of products in the agent's networks can exceed int32. An exporter asks this while it chooses
-// scales.
+// Returns whether no sum of products in the agent's networks can exceed int32. An exporter asks this while it
+// chooses scales.
 bool SumsFit(const PolicyTensors& tensors, Agent agent);
 // The first layer (0 to 2) of the config networks for which that does not hold, or -1.
 int OverflowingConfigLayer(const PolicyTensors& tensors);

@@ -19,10 +19,10 @@ namespace dynamiccl {
 // changes of the file have no effect. Logs a warning when others may write to it.
 Result<std::unique_ptr<const Policy>> ReadPolicyFile(const std::string& path);
 
-// The same for bytes in memory; `name` is used in errors.
+// Returns the same for bytes in memory; `name` is used in errors.
 Result<std::unique_ptr<const Policy>> ParsePolicy(std::span<const std::byte> bytes, const std::string& name);
 
-// The bytes of the file; equal policies give equal bytes.
+// Returns the bytes of the file; equal policies give equal bytes.
 std::vector<std::byte> FormatPolicy(const Policy& policy);
 
 // Refuses a policy that reading would refuse. Writes beside `path` and renames, so a reader never sees half a

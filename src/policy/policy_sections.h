@@ -24,7 +24,7 @@ struct SectionRow {
 // All sections but the provenance, in the order of the file.
 std::span<const SectionRow> PolicySections();
 
-// The member's bytes; `row` is one of PolicySections().
+// Returns the member's bytes; `row` is one of PolicySections().
 std::span<std::byte> SectionBytes(PolicyTensors& tensors, const SectionRow& row);
 std::span<const std::byte> SectionBytes(const PolicyTensors& tensors, const SectionRow& row);
 

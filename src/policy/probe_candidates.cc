@@ -29,7 +29,7 @@ Priced PriceOf(const Policy* policy, const ConfigContext& context, const ConfigA
   return {action.config, prior, prior + MeanResidual(policy->tensors, inputs) / 65536.0};
 }
 
-// Whether two configurations differ by one factor of two in channels only.
+// Returns whether two configurations differ by one factor of two in channels only.
 bool IsNeighbour(const CollectiveConfig& config, const CollectiveConfig& best) {
   if (config.algorithm != best.algorithm || config.protocol != best.protocol) return false;
   return config.channels == best.channels * 2 || config.channels * 2 == best.channels;
@@ -84,7 +84,7 @@ struct SeenConfig {
   double off = 0;  // log2(measured / predicted)
 };
 
-// The measured configurations. NCCL's choice comes first and is off by nothing, because all times are
+// Returns the measured configurations. NCCL's choice comes first and is off by nothing, because all times are
 // relative to it.
 std::vector<SeenConfig> SeenOf(const PricedKey& key, const std::vector<TriedConfig>& tried) {
   std::vector<SeenConfig> seen{{key.by_default.config, 0}};

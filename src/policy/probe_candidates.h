@@ -24,9 +24,9 @@ struct ProbeCandidate {
   double predicted = 1;  // time over the time of NCCL's choice
 };
 
-// The candidates, best first. `policy` may be null: then the cost model counts alone. `best_of_model` is how
-// many of the cost model's own best are added. Jobs pass 0: with three more candidates their guard did not
-// finish its search.
+// Returns the candidates, best first. `policy` may be null: then the cost model counts alone. `best_of_model`
+// is how many of the cost model's own best are added. Jobs pass 0: with three more candidates their guard did
+// not finish its search.
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
                                             const ConfigQuestion& question, size_t best_of_model = 0);
 

@@ -20,8 +20,8 @@ class SeenCalls {
   // changes that are not noticed.
   static constexpr size_t kShapes = 256;
 
-  // Whether the call's shape is new. `number` is the call's number among the communicator's calls, from 1,
-  // ascending.
+  // Returns whether the call's shape is new. `number` is the call's number among the communicator's calls,
+  // from 1, ascending.
   bool IsNew(const CollectiveCall& call, uint64_t number);
   // Calls up to `number` since the last new shape.
   uint64_t CallsSinceNew(uint64_t number) const { return number - last_new_; }

@@ -94,8 +94,8 @@ inline __m256i PickFrom(const int16_t* table, __m256i entries) {
                           Pick(middle, _mm256_castsi256_si128(entries)));
 }
 
-// The new cells of 8 units. `gates` has pairs of input and forget gate. Each of the `candidates` lies below
-// 16 zero bits, which the cell takes, so that one instruction multiplies and adds both.
+// Returns the new cells of 8 units. `gates` has pairs of input and forget gate. Each of the `candidates` lies
+// below 16 zero bits, which the cell takes, so that one instruction multiplies and adds both.
 inline __m256i NewCells(__m256i gates, __m256i candidates, __m256i cells) {
   const __m256i products =
       _mm256_madd_epi16(gates, _mm256_or_si256(candidates, _mm256_slli_epi32(cells, 16)));

@@ -34,13 +34,13 @@ inline constexpr int kNextCollectiveRow = kStageRow + kStageClasses;
 inline constexpr int kNextSizeRow = kNextCollectiveRow + kNextCollectiveClasses;
 inline constexpr int kHeadRows = kNextSizeRow + kNextSizeClasses;
 
-// The class of a collective in the head for the next collective.
+// Returns the class of a collective in the head for the next collective.
 constexpr int NextCollectiveClass(Collective collective) {
   const auto index = static_cast<int>(collective);
   return index < kTunableCollectives ? index : kTunableCollectives;
 }
-// The class of a size: octaves from 256 bytes to 2 GiB. Smaller and larger sizes belong to the first and the
-// last.
+// Returns the class of a size: octaves from 256 bytes to 2 GiB. Smaller and larger sizes belong to the first
+// and the last.
 constexpr int NextSizeClass(uint64_t bytes) {
   constexpr int kFirstOctave = 8;
   return std::clamp(static_cast<int>(std::bit_width(bytes)) - 1 - kFirstOctave, 0, kNextSizeClasses - 1);

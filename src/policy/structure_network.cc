@@ -34,7 +34,7 @@ void PackGates(const PolicyTensors& t, PackedStructure& packed) {
   packed.gate_shift = kTokenFractionBits + t.structure.gate_fraction_bits - kTableFractionBits;
 }
 
-// The packed row of a row of the file's heads.
+// Returns the packed row of a row of the file's heads.
 int PackedHeadRow(int row) {
   int lane = row / kRoleClasses, at = row % kRoleClasses;
   if (row >= kPhaseRow) lane = kPhaseLane, at = row - kPhaseRow;

@@ -23,7 +23,7 @@ struct StructureWinners {
 // The sets of vector instructions, in ascending order of preference.
 enum class VectorSet { kPortable, kAvx2 };
 inline constexpr VectorSet kVectorSets[] = {VectorSet::kPortable, VectorSet::kAvx2};
-// Whether this program has the set and this CPU runs it.
+// Returns whether this program has the set and this CPU runs it.
 bool Runs(VectorSet set);
 
 // A copy of what a step needs, 24 KiB, in the order of the kernels. Immutable, so any number of communicators

@@ -16,7 +16,7 @@ namespace {
 // A power of two; one state for each bucket when all places are used.
 constexpr size_t kBuckets = VisitedStates::kStates;
 
-// The hidden state suffices for the hash: the cells follow from it closely enough.
+// The hidden state is enough for the hash: the cells follow from it closely enough.
 size_t BucketOf(const StructureState& state) {
   return XXH3_64bits(state.network.hidden, sizeof(state.network.hidden)) % kBuckets;
 }

@@ -31,7 +31,7 @@ PathTerms RingTerms(Collective collective, int n_ranks, int n_nodes) {
           .volume = passes * share};
 }
 
-// Microseconds a byte over the slowest link.
+// Returns the microseconds a byte over the slowest link.
 double InverseBus(const PathCosts& costs, int n_nodes) {
   const bool slower_between = n_nodes > 1 && costs.inter_gbps > 0 && costs.inter_gbps < costs.intra_gbps;
   return 1 / (kBytesPerUsOfGbps * (slower_between ? costs.inter_gbps : costs.intra_gbps));

@@ -35,11 +35,11 @@ struct PathTerms {
   double inter_hops = 0;
   double volume = 0;  // times NCCL's total bytes; 0: the algorithm cannot do this
 };
-// The row of the table above for one collective and algorithm.
+// Returns the row of the table above for one collective and algorithm.
 PathTerms TermsOf(Collective collective, Algorithm algorithm, int n_ranks, int n_nodes);
 
-// Microseconds by the formula alone, without residuals; -1 for a path that the system does not know or that
-// the algorithm cannot do. `channels` 0 means all of the system's.
+// Returns the microseconds by the formula alone, without residuals; -1 for a path that the system does not
+// know or that the algorithm cannot do. `channels` 0 means all of the system's.
 double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_nodes,
                    uint64_t bytes, int channels);
 
@@ -56,8 +56,8 @@ class CollectiveTimes {
   // configuration without algorithm or without protocol is the library's choice: the cheapest known path. -1
   // when no path is known.
   double Microseconds(Collective collective, uint64_t bytes, const CollectiveConfig& config) const;
-  // The cheapest known path with all channels, by formulas and residuals; kLeaveNcclAlone where none is
-  // known.
+  // Returns the cheapest known path with all channels, by formulas and residuals; kLeaveNcclAlone where none
+  // is known.
   CollectiveConfig Cheapest(Collective collective, uint64_t bytes) const;
 
  private:

@@ -20,7 +20,7 @@
 namespace dynamiccl {
 namespace {
 
-// Evenly spread in [0, 1): splitmix64 of the three numbers.
+// Returns numbers that are evenly spread in [0, 1): splitmix64 of the three numbers.
 double Noise(uint64_t seed, uint64_t rank, uint64_t action) {
   uint64_t z = seed * 0x9e3779b97f4a7c15u + rank * 0xbf58476d1ce4e5b9u + action * 0x94d049bb133111ebu;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -68,7 +68,7 @@ class RankCounts {
   std::map<int, CollectiveTimes> times_;
 };
 
-// The median miss of each key, shrunk.
+// Returns the median miss of each key, shrunk.
 std::vector<Residual> ResidualsOf(const System& formulas, std::span<const TimedCell> cells) {
   RankCounts times(formulas);
   std::map<Key, std::vector<double>> misses;
@@ -107,7 +107,7 @@ double LossWithout(const System& system, std::span<const TimedCell> cells, const
   return loss;
 }
 
-// The candidate with the least loss; 0, no drift, wins ties.
+// Returns the candidate with the least loss; 0, no drift, wins ties.
 uint64_t BestDrift(System system, std::span<const TimedCell> cells, const std::set<int>& counts) {
   uint64_t best = 0;
   double best_loss = 0;

@@ -138,10 +138,10 @@ class Fit {
   }
 
  private:
-  // A random number from -1 to 1. The distributions of the standard library differ between libraries.
+  // Returns a random number from -1 to 1. The distributions of the standard library differ between libraries.
   static double Uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-52 - 1; }
 
-  // The logarithm of the predicted time: that of the cheapest path that the cell may have run on.
+  // Returns the logarithm of the predicted time: that of the cheapest path that the cell may have run on.
   double LogTime(const FitCell& fitted, const std::vector<PathCosts>& costs) const {
     double best = -1;
     for (const Candidate& candidate : fitted.candidates) {

@@ -29,12 +29,12 @@ struct FitOptions {
 // Ranks of a node as the measurements have it: the most of any cell; 1 without cells.
 int RanksPerNode(std::span<const TimedCell> cells);
 
-// Deterministic by the seed. Cells whose ranks do not fill their nodes count for the constants only.
-// kInvalidArgument for a cell without a time above 0 or with a configuration that has no formula.
+// The result is determined by the seed. Cells whose ranks do not fill their nodes count for the constants
+// only. kInvalidArgument for a cell without a time above 0 or with a configuration that has no formula.
 Result<System> FitSystem(const std::string& name, std::span<const TimedCell> cells,
                          const FitOptions& options);
 
-// Whether the cell's ranks fill their nodes as those of `system` do.
+// Returns whether the cell's ranks fill their nodes as those of `system` do.
 bool FillsNodes(const System& system, const TimedCell& cell);
 
 // The second half of the fit: replaces the residuals of `system` by those of the cells whose ranks fill their

@@ -20,7 +20,7 @@ struct HuberFit {
   int iterations = 0;
 };
 
-// Huber's loss of one residual: r^2 / 2 up to `width`, and a straight line from there on.
+// Returns Huber's loss of one residual: r^2 / 2 up to `width`, and a straight line from there on.
 double HuberLoss(double residual, double width);
 
 // Minimises the sum of Huber losses from `start`, by weighted steps with a numerical Jacobian. Parameters

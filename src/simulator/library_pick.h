@@ -13,8 +13,8 @@ namespace dynamiccl {
 // The pairs for which the system has costs, whether a collective has them or not.
 ConfigMask KnownPaths(const System& system);
 
-// NCCL's view: the links have the bandwidths of Ring/Simple, or of the fastest known path when that is
-// missing; latencies and caps are NCCL 2.30.7's for Hopper.
+// Returns NCCL's view: the links have the bandwidths of Ring/Simple, or of the fastest known path when that
+// is missing; latencies and caps are NCCL 2.30.7's for Hopper.
 CostModelInput LibraryView(const System& system, int n_ranks, int n_nodes);
 
 // The cheapest pair in that view among the paths that the system knows, with NCCL's channel count for the

@@ -17,9 +17,9 @@ struct LinkUse {
   friend bool operator==(const LinkUse&, const LinkUse&) = default;
 };
 
-// The speed of each transfer, above 0 and at most 1: no link carries more than its capacity, and no speed can
-// rise without lowering one that is not higher (Bertsekas and Gallager, Data Networks, 6.5.2). Capacities
-// must be above 0. Equal inputs give equal bits, since only + - * / and comparisons are used.
+// Returns the speed of each transfer, above 0 and at most 1: no link carries more than its capacity, and no
+// speed can rise without lowering one that is not higher (Bertsekas and Gallager, Data Networks, 6.5.2).
+// Capacities must be above 0. Equal inputs give equal bits, since only + - * / and comparisons are used.
 std::vector<double> MaxMinSpeeds(const std::vector<double>& capacities,
                                  const std::vector<std::vector<LinkUse>>& transfers);
 

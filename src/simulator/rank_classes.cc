@@ -34,7 +34,7 @@ std::vector<Colour> Number(const std::vector<Signature>& signatures) {
   return colours;
 }
 
-// Number of colours.
+// Returns the number of colours.
 size_t Count(const std::vector<Colour>& colours) {
   return colours.empty() ? 0 : static_cast<size_t>(*std::ranges::max_element(colours)) + 1;
 }
@@ -71,7 +71,7 @@ class Refinement {
   void ColourGroups();
   void ColourNodes();
   void ColourRanks();
-  // The colours as classes, each represented by its first member.
+  // Returns the colours as classes, each represented by its first member.
   JobClasses Classes() const;
   void AddNodes(JobClasses& classes) const;
   void AddGroups(JobClasses& classes) const;

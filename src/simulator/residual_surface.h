@@ -19,7 +19,7 @@ class ResidualSurface {
   ResidualSurface(const System& system, Collective collective, const CollectiveConfig& config);
 
   bool empty() const { return columns_.empty(); }
-  // The logarithm of the factor. `here` has the formulas' times of the shape that is asked for.
+  // Returns the logarithm of the factor. `here` has the formulas' times of the shape that is asked for.
   double At(const CollectiveTimes& here, int n_ranks, uint64_t bytes) const;
 
  private:

@@ -73,7 +73,8 @@ struct System {
   friend bool operator==(const System&, const System&) = default;
 };
 
-// The text of the file, ended by a line with its hash. Every number survives writing and reading bit for bit.
+// Returns the text of the file, ended by a line with its hash. Every number survives writing and reading bit
+// for bit.
 std::string FormatSystem(const System& system);
 // Refuses a system that reading would refuse; replaces the file in one step.
 Status WriteSystemFile(const std::string& path, const System& system);

@@ -44,7 +44,7 @@ class SystemReader : private TomlReader {
   }
 
  private:
-  // A required number in [least, most].
+  // Returns a required number in [least, most].
   Result<double> NumberWithin(const toml::table& table, std::string_view key, double least,
                               double most) const {
     if (!table.contains(key)) return Complain(table.source().begin, fmt::format("key '{}' is missing", key));
@@ -98,7 +98,7 @@ class SystemReader : private TomlReader {
     return Complain(table.get("intra_gbps")->source().begin, "'intra_gbps' must be above 0");
   }
 
-  // The key of a residual table: collective, algorithm and protocol (if any), and number of ranks.
+  // Returns the key of a residual table: collective, algorithm and protocol (if any), and number of ranks.
   Result<Residual> ReadKey(const toml::table& table) const {
     Residual key;
     DYNAMICCL_TRY(const std::string name, Text(table, "collective"));

@@ -16,7 +16,7 @@
 namespace dynamiccl {
 namespace {
 
-// A TOML text; control characters become blanks.
+// Returns a TOML text; control characters become blanks.
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -37,7 +37,7 @@ void AddPath(std::string& text, Algorithm algorithm, Protocol protocol, const Pa
   for (const PathKey& key : kPathKeys) text += fmt::format("{} = {}\n", key.name, Number(costs.*key.value));
 }
 
-// Whether two residuals differ in size and factor only.
+// Returns whether two residuals differ in size and factor only.
 bool SameColumn(const Residual& a, const Residual& b) {
   return a.collective == b.collective && a.algorithm == b.algorithm && a.protocol == b.protocol &&
          a.n_ranks == b.n_ranks;

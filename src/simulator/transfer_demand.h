@@ -14,8 +14,8 @@
 
 namespace dynamiccl {
 
-// GB/s of the fastest path inside a node, and between nodes: what a port can carry, and what a node can carry
-// whose one communicator uses all its links.
+// Returns GB/s of the fastest path inside a node, and between nodes: what a port can carry, and what a node
+// can carry whose one communicator uses all its links.
 double PortGbps(const System& system);
 double NetworkGbps(const System& system);
 
@@ -25,9 +25,9 @@ class SystemDemands {
  public:
   explicit SystemDemands(const System& system) : system_(system) {}
 
-  // The demand of one collective. `bytes` is NCCL's total. Undefined parts of `config`, and an algorithm that
-  // the collective does not have, are left to the library: the cheapest path. Send, Recv and SendRecv are one
-  // hop over the ring. kUnsupported when the system knows no path.
+  // Returns the demand of one collective. `bytes` is NCCL's total. Undefined parts of `config`, and an
+  // algorithm that the collective does not have, are left to the library: the cheapest path. Send, Recv and
+  // SendRecv are one hop over the ring. kUnsupported when the system knows no path.
   Result<TransferDemand> Of(Collective collective, uint64_t bytes, CollectiveConfig config, int n_ranks,
                             int n_nodes);
 

@@ -33,10 +33,10 @@ class SendEnd {
   SendEnd(FifoCounters<kCount>* counters, Doorbell* receiver, ShapedLink* link, bool relayed = false)
       : counters_(counters), receiver_(receiver), link_(link), relayed_(relayed) {}
 
-  // Number of the next message, from 0.
+  // Returns the number of the next message, from 0.
   uint64_t step() const { return step_; }
-  // Whether the next slot is free. It reads the shared counter only when the last value it saw does not
-  // suffice.
+  // Returns whether the next slot is free. It reads the shared counter only when the last value it saw does
+  // not suffice.
   bool HasCredit() {
     if (step_ - released_ < kCount) return true;
     released_ = counters_->head.load(std::memory_order_acquire);
@@ -83,7 +83,8 @@ class ReceiveEnd {
 
   uint64_t step() const { return step_; }
   bool shaped() const { return shaped_; }
-  // Whether the next message has been posted; its contents may then be read, unless the link is shaped.
+  // Returns whether the next message has been posted; its contents may then be read, unless the link is
+  // shaped.
   bool Posted() {
     if (step_ < posted_) return true;
     posted_ = counters_->tail.load(std::memory_order_acquire);
@@ -100,7 +101,7 @@ class ReceiveEnd {
     counters_->head.store(++step_, std::memory_order_release);
     sender_->Ring();
   }
-  // As SendEnd::StartAt.
+  // Does as SendEnd::StartAt.
   void StartAt(uint64_t step) {
     step_ = posted_ = step;
     counters_->head.store(step, std::memory_order_release);

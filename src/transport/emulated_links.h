@@ -27,14 +27,14 @@ class EmulatedLinks {
   int n_ranks() const { return static_cast<int>(node_of_rank_.size()); }
   int node(int rank) const { return node_of_rank_[static_cast<size_t>(rank)]; }
   const Topology& topology() const { return topology_; }
-  // Whether messages between the two ranks are delayed.
+  // Returns whether messages between the two ranks are delayed.
   bool shaped(int from, int to) const;
-  // Whether any two ranks of this job have a shaped link.
+  // Returns whether any two ranks of this job have a shaped link.
   bool any_shaped() const;
 
-  // The link for messages of one channel; null when it is not shaped. Between nodes it is rail `channel`
-  // modulo the number of rails, and all ranks of a node share the rails. Inside a node every two ranks have a
-  // link of their own.
+  // Returns the link for messages of one channel; null when it is not shaped. Between nodes it is rail
+  // `channel` modulo the number of rails, and all ranks of a node share the rails. Inside a node every two
+  // ranks have a link of their own.
   std::unique_ptr<ShapedLink> Link(int from, int to, int channel) const;
 
   // The nominal links between the nodes of these ranks, as the planner sees them: one number for each class,

@@ -20,7 +20,7 @@ struct Endpoint {
   TcpAddress address;                // for peers on other hosts
   std::array<uint8_t, 16> secret{};  // proves membership to a peer on another host (peer_handshake.h)
 
-  // The bytes as text: version, socket name, host, process, IPv4 address, port, secret.
+  // Returns the bytes as text: version, socket name, host, process, IPv4 address, port, secret.
   std::string Encode() const;
   // kCorrupt, with the version that was found, for anything that Encode of this version does not produce.
   static Result<Endpoint> Decode(const std::string& text);

@@ -57,14 +57,16 @@ struct LinkAnswer {
 
 std::vector<std::byte> Encode(const LinkRequest& request);
 std::vector<std::byte> Encode(const LinkAnswer& answer);
-// kCorrupt for bytes of another length, kind or meaning; kInvalidArgument for a field out of its range.
+// Returns kCorrupt for bytes of another length, kind or meaning; kInvalidArgument for a field out of its
+// range.
 Result<LinkRequest> DecodeLinkRequest(std::span<const std::byte> body);
-// kCorrupt for bytes of another length. The numbers in it are not checked: they only go to the screen.
+// Returns kCorrupt for bytes of another length. The numbers in it are not checked: they only go to the
+// screen.
 Result<LinkAnswer> DecodeLinkAnswer(std::span<const std::byte> body);
 
 // A message is a header of three uint32 {magic, version, bytes of the body} and one encoded body.
 Status SendLinkMessage(int socket, std::span<const std::byte> body, Deadline deadline);
-// The next body. kCorrupt for another header, kUnsupported for another version.
+// Returns the next body. kCorrupt for another header, kUnsupported for another version.
 Result<std::vector<std::byte>> ReceiveLinkMessage(int socket, Deadline deadline);
 
 // The abstract name of the socket on which a process of this user answers, without its process id at the end.

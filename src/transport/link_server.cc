@@ -46,7 +46,7 @@ struct Server {
   }
 };
 
-// Whether an order is in force at this time.
+// Returns whether an order is in force at this time.
 bool Holds(const OrderedChange::Order& order, int64_t now_ns) {
   return order.change.fields != 0 && now_ns < order.until_ns;
 }
@@ -78,7 +78,7 @@ void AddWire(LinkJob& job, EmulatedLinks::Wire& wire, int64_t now_ns) {
   job.rows.back().bytes += wire.state->bytes.load(std::memory_order_relaxed);
 }
 
-// The job's clocks, and a row for each link.
+// Returns the job's clocks, and a row for each link.
 LinkJob Show(const EmulatedLinks& links, int64_t now_ns) {
   LinkJob job;
   job.n_ranks = links.n_ranks();

@@ -71,7 +71,7 @@ struct LinkTarget {
   bool Fits(int from_node, int to_node, int on_rail) const;
   friend bool operator==(const LinkTarget&, const LinkTarget&) = default;
 };
-// For example "1 <-> 2 rail 0".
+// Returns for example "1 <-> 2 rail 0".
 std::string Describe(const LinkTarget& target);
 
 }  // namespace dynamiccl

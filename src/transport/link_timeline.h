@@ -43,7 +43,7 @@ class LinkTimeline {
   // Nanoseconds after the links were made at which the shape may next change by time alone; kNeverNs if it
   // never does.
   int64_t NextChange(int64_t elapsed_ns) const;
-  // Whether any event starts or ends at a call.
+  // Returns whether any event starts or ends at a call.
   bool depends_on_calls() const;
 
  private:

@@ -26,7 +26,7 @@ class PeerMapping {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // Whether the owner gave the memory back. The mapping stays readable, but its contents are zeros.
+  // Returns whether the owner gave the memory back. The mapping stays readable, but its contents are zeros.
   bool freed() const;
 
  private:
@@ -38,9 +38,9 @@ class PeerMapping {
 // freed them. One thread at a time.
 class PeerBuffers {
  public:
-  // Address in this process of the first byte of the range; for shared buffers and for memory of this
-  // process. kPeerFailed when the owner is gone or has freed the buffer. The first use of a buffer asks its
-  // owner, which may take a millisecond.
+  // Returns the address in this process of the first byte of the range; for shared buffers and for memory of
+  // this process. kPeerFailed when the owner is gone or has freed the buffer. The first use of a buffer asks
+  // its owner, which may take a millisecond.
   Result<std::byte*> Map(const BufferRef& ref, Deadline deadline);
   // Unmaps the buffers that their owners have freed.
   void DropFreed();
@@ -51,8 +51,8 @@ class PeerBuffers {
   std::map<Key, std::shared_ptr<PeerMapping>> mappings_;
 };
 
-// Whether the system lets this process read the memory of `pid`. It reads 8 bytes at `address` there, which
-// must hold `expected`.
+// Returns whether the system lets this process read the memory of `pid`. It reads 8 bytes at `address` there,
+// which must hold `expected`.
 bool CanReadProcess(int64_t pid, uint64_t address, uint64_t expected);
 
 // Copies between this process and private memory of another one, at `offset` into the range `ref`. The caller

@@ -54,18 +54,18 @@ class PeerMesh {
                                                    Deadline deadline);
   ~PeerMesh();
 
-  // Collective: returns every rank's bytes, by rank. Messages must have at most 64 KiB, because every rank
-  // sends to all before it receives.
+  // A collective call that returns every rank's bytes, by rank. Messages must have at most 64 KiB, because
+  // every rank sends to all before it receives.
   Result<std::vector<std::vector<std::byte>>> AllGather(std::span<const std::byte> mine, Deadline deadline);
   // Collective: returns a descriptor from every rank in another process of this host; the other entries are
   // empty.
   Result<std::vector<UniqueFd>> AllGatherDescriptors(int mine, Deadline deadline);
 
   Reach reach(int peer) const { return reach_[static_cast<size_t>(peer)]; }
-  // Whether memory of the peer can be mapped here.
+  // Returns whether memory of the peer can be mapped here.
   bool same_host(int peer) const { return reach(peer) != Reach::kRemote; }
-  // The host of each rank. Hosts are numbered in the order of their lowest ranks, so the numbers are equal on
-  // all ranks.
+  // Returns the host of each rank. Hosts are numbered in the order of their lowest ranks, so the numbers are
+  // equal on all ranks.
   const std::vector<int>& hosts() const { return hosts_; }
   // Hands over the second connection to a remote peer, which the relay uses. Call it once a peer.
   UniqueFd TakeRelaySocket(int peer) { return std::move(relay_sockets_[static_cast<size_t>(peer)]); }

@@ -51,7 +51,7 @@ struct RelayedSlots {
 
   std::span<std::byte> slot(uint64_t step) const { return {slots + step % count * slot_bytes, slot_bytes}; }
 };
-// A view of one protocol of `fifo`.
+// Returns a view of one protocol of `fifo`.
 RelayedSlots SlotsOf(Fifo& fifo, RelayedProtocol protocol);
 
 // Writes a message of lines that a receiver may be polling: a line of LL in one store, the data of a line of

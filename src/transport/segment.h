@@ -48,14 +48,15 @@ class Segment {
   static Result<std::shared_ptr<Segment>> Create(int n_ranks);
   // Maps a segment that a peer in another process created. kInvalidArgument when it is too short.
   static Result<std::shared_ptr<Segment>> Attach(UniqueFd fd, int n_ranks);
-  // The segment at `address` that a peer in this process created. kPeerFailed when that peer has given up.
+  // Returns the segment at `address` that a peer in this process created. kPeerFailed when that peer has
+  // given up.
   static Result<std::shared_ptr<Segment>> FindInProcess(uint64_t address);
   ~Segment();
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(memory_.data()); }
   Fifo& fifo(int from_rank, int channel) const;
-  // Shared state of emulated links, `index` below LinkStates(n_ranks). Only those in the segment of rank 0
-  // are used.
+  // Returns the shared state of emulated links, `index` below LinkStates(n_ranks). Only those in the segment
+  // of rank 0 are used.
   LinkState& link_state(size_t index) const;
   JobClock& job_clock() const;
   int fd() const { return memory_.fd(); }

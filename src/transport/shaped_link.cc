@@ -13,7 +13,8 @@ namespace {
 // could look like a hang.
 constexpr double kJitterLimit = 10;
 
-// A random number in [0, 1) for a pair of numbers: splitmix64 (Steele, Lea and Flood, 2014) of their mix.
+// Returns a random number in [0, 1) for a pair of numbers: splitmix64 (Steele, Lea and Flood, 2014) of their
+// mix.
 double Random(uint64_t seed, uint64_t number) {
   uint64_t x = seed + (number + 1) * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -25,7 +26,7 @@ bool Bursts(const LinkShape& shape) {
   return shape.load > 0 && shape.burst_on_ms > 0 && shape.burst_off_ms > 0;
 }
 
-// Nanoseconds a byte without the traffic of others.
+// Returns the nanoseconds a byte without the traffic of others.
 double NsPerByte(const LinkShape& shape) {
   return shape.bandwidth_gbps > 0 ? 1 / (shape.bandwidth_gbps * shape.degrade) : 0;
 }

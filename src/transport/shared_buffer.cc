@@ -45,7 +45,7 @@ SharedBufferTrailer& TrailerOf(const Allocation& allocation) {
 // All buffers of this process by address, behind one mutex. Any thread.
 class SharedBufferRegistry {
  public:
-  // Leaked on purpose: static destructors of the program may free buffers.
+  // The registry is leaked on purpose: static destructors of the program may free buffers.
   static SharedBufferRegistry& Get() {
     static auto* const registry = new SharedBufferRegistry;
     return *registry;

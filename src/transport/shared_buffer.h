@@ -61,7 +61,7 @@ struct SharedBufferHandle {
   UniqueFd fd;
   size_t bytes = 0;
 };
-// For the descriptor server. kNotFound when the buffer was freed.
+// The descriptor server calls this. kNotFound when the buffer was freed.
 Result<SharedBufferHandle> OpenSharedBuffer(uint64_t allocation);
 
 }  // namespace dynamiccl

@@ -33,7 +33,7 @@ class CancelScope {
   CancelScope(const CancelScope&) = delete;
   CancelScope& operator=(const CancelScope&) = delete;
 
-  // Whether the calling thread shall stop waiting, with the error GivenUp().
+  // Returns whether the calling thread shall stop waiting, with the error GivenUp().
   static bool Cancelled();
   static tl::unexpected<Error> GivenUp();
   // When a wait of this thread on a condition variable should look at Cancelled() again.
@@ -45,7 +45,7 @@ struct TcpAddress {
   uint32_t ipv4 = 0;
   uint16_t port = 0;
 };
-// "10.0.0.1:4711".
+// Returns for example "10.0.0.1:4711".
 std::string Name(const TcpAddress& address);
 
 // A listening socket and the address it got.
@@ -67,7 +67,7 @@ Result<UniqueFd> ListenAbstract(const std::string& name);
 // kPeerFailed when nobody listens under that name.
 Result<UniqueFd> ConnectAbstract(const std::string& name);
 
-// The next connection; kTimeout at the deadline.
+// Returns the next connection; kTimeout at the deadline.
 Result<UniqueFd> Accept(int listener, Deadline deadline);
 
 // Sends or receives exactly these bytes. kPeerFailed when the peer closed, kTimeout at the deadline.

@@ -40,10 +40,11 @@ struct Topology {
   std::vector<LinkOverride> overrides;  // applied in order
   std::vector<LinkEvent> events;        // applied in order, over the overrides
 
-  // The node of each rank; nodes are filled in order. kInvalidArgument when there are more ranks than places.
+  // Returns the node of each rank; nodes are filled in order. kInvalidArgument when there are more ranks than
+  // places.
   Result<std::vector<int>> NodesOfRanks(int n_ranks) const;
-  // The link from a node to another one or to itself, with overrides and without events. Nothing when it is
-  // not shaped.
+  // Returns the link from a node to another one or to itself, with overrides and without events. Nothing when
+  // it is not shaped.
   std::optional<LinkShape> Between(int from_node, int to_node, int rail) const;
   // The events that concern this link, in order.
   std::vector<LinkEvent> EventsOf(int from_node, int to_node, int rail) const;

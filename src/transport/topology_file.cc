@@ -165,7 +165,7 @@ class TopologyReader : private TomlReader {
     return {};
   }
 
-  // Whether overrides shape every link of the target, although no class table does.
+  // Returns whether overrides shape every link of the target, although no class table does.
   static bool AllShaped(const Topology& topology, const LinkTarget& target) {
     for (int from = 0; from < topology.nodes; ++from) {
       for (int to = 0; to < topology.nodes; ++to) {

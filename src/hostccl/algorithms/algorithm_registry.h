@@ -25,11 +25,11 @@ struct AlgorithmEntry {
   const char* summary;  // steps, and bytes on the wire for each rank, with n ranks and S bytes
 };
 
-// The whole table.
+// Returns the whole table.
 std::span<const AlgorithmEntry> AllAlgorithms();
 // Null when hostccl does not have the pair.
 const AlgorithmEntry* FindAlgorithm(Collective collective, Algorithm algorithm);
-// Whether the algorithm exists on a communicator of this shape, as in NCCL.
+// Returns whether the algorithm exists on a communicator of this shape, as in NCCL.
 bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes);
 
 // Returns what runs under HOSTCCL_SUM=rank_order in place of the chosen algorithm; null for collectives that

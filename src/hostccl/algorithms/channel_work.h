@@ -48,7 +48,7 @@ struct ChannelWork {
   // Address of an element of the send or receive buffer.
   const std::byte* Input(size_t element) const { return send + element * element_bytes; }
   std::byte* Output(size_t element) const { return recv + element * element_bytes; }
-  // The rank at this distance along the ring; `distance` is from -n_ranks to n_ranks.
+  // Returns the rank at this distance along the ring; `distance` is from -n_ranks to n_ranks.
   int Neighbour(int distance) const {
     return ring[static_cast<size_t>((position + distance + n_ranks) % n_ranks)];
   }

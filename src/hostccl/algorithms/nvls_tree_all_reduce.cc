@@ -23,7 +23,7 @@ class HeadShare {
 
   int heads() const { return heads_; }
   bool is_head() const { return work_.node->self() < heads_; }
-  // The elements of a share.
+  // Returns the elements of a share.
   Chunk Share(int head) const {
     return ShareOf({work_.begin, work_.end - work_.begin}, work_.element_bytes, head, heads_);
   }
@@ -37,7 +37,8 @@ class HeadShare {
   // Number of chunks of share 0, which is the longest.
   size_t rounds() const { return (Share(0).count + chunk_ - 1) / chunk_; }
 
-  // The tree over the nodes, with the heads' ranks. Shares alternate between the two complementary trees.
+  // Returns the tree over the nodes, with the heads' ranks. Shares alternate between the two complementary
+  // trees.
   TreeNeighbours Tree() const {
     const int head = work_.node->self();
     const int n_nodes = static_cast<int>(work_.nodes.size());
@@ -56,7 +57,7 @@ class HeadShare {
   int heads_;
 };
 
-// A single peer.
+// Returns a single peer.
 Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }

@@ -46,7 +46,7 @@ class OrderedAccumulator {
   std::vector<std::byte> received_;
 };
 
-// A single peer.
+// Returns a single peer.
 Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }

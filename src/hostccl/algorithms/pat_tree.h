@@ -19,14 +19,14 @@
 
 namespace dynamiccl::hostccl {
 
-// The largest power of two below n: the span of the phase that joins the farthest ranks.
+// Returns the largest power of two below n: the span of the phase that joins the farthest ranks.
 constexpr int LargestSpan(int n_ranks) {
   int span = 1;
   while (span * 2 < n_ranks) span *= 2;
   return span;
 }
 
-// Number of trees that exchange in the phase: the multiples v of 2 span with v + span < n.
+// Returns the number of trees that exchange in the phase: the multiples v of 2 span with v + span < n.
 constexpr int PairsOfSpan(int n_ranks, int span) {
   return (n_ranks - span + 2 * span - 1) / (2 * span);
 }

@@ -9,7 +9,7 @@ namespace dynamiccl::hostccl {
 
 using NewestDescriptor = ncclProfilerEventDescr_v7_t;
 
-// The common head for versions 1 to 4. They have one level less: tasks belong to the Group event.
+// Fills the common head for versions 1 to 4. They have one level less: tasks belong to the Group event.
 template <typename Old>
 Old FlatHead(const NewestDescriptor& event) {
   Old old{};

@@ -30,8 +30,8 @@ bool FindProfilerV3(const DynamicLibrary& library, ProfilerInterface& out);
 bool FindProfilerV2(const DynamicLibrary& library, ProfilerInterface& out);
 bool FindProfilerV1(const DynamicLibrary& library, ProfilerInterface& out);
 
-// The process's plugin, shared by its communicators; null without one. A search that finds nothing is final
-// for the process, as in NCCL. The library is closed with the last owner. Any thread.
+// Returns the process's plugin, shared by its communicators; null without one. A search that finds nothing is
+// final for the process, as in NCCL. The library is closed with the last owner. Any thread.
 std::shared_ptr<const ProfilerInterface> AcquireProfiler();
 
 }  // namespace dynamiccl::hostccl

@@ -35,7 +35,7 @@ class ProfilerSession {
   // Records a change of state with a time stamp in nanoseconds.
   void RecordTime(void* handle, ncclProfilerEventState_t state, int64_t ns) const;
 
-  // Number of earlier collectives of this kind. Only the thread that ends groups calls it.
+  // Returns the number of earlier collectives of this kind. Only the thread that ends groups calls it.
   uint64_t NextSequence(Collective collective) { return sequence_[static_cast<size_t>(collective)]++; }
 
   // Calls the plugin's finalize, once, when no event is open. The library may be closed by it.

@@ -10,8 +10,8 @@
 
 namespace dynamiccl::hostccl {
 
-// The process's plugin, shared by its communicators; null without one. A first search that finds nothing is
-// final for the process, as in NCCL. The library is closed with the last owner. Any thread.
+// Returns the process's plugin, shared by its communicators; null without one. A first search that finds
+// nothing is final for the process, as in NCCL. The library is closed with the last owner. Any thread.
 std::shared_ptr<const TunerInterface> AcquireTuner();
 
 }  // namespace dynamiccl::hostccl

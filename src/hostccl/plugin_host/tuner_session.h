@@ -44,7 +44,7 @@ class TunerSession {
   // Lets the plugin change a copy of the table.
   TunerAnswer Ask(const TunerQuestion& question, const CostTable& table);
 
-  // Whether the plugin decides chunk sizes (version 6 with getChunkSize).
+  // Returns whether the plugin decides chunk sizes (version 6 with getChunkSize).
   bool sets_chunks() const { return tuner_->functions.getChunkSize != nullptr; }
   // Calls getChunkSize for the part of a call that one channel carries. `chunk_bytes` is the preset and then
   // the answer.

@@ -25,7 +25,7 @@ class LlPrimitives final : public Primitives {
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
-  // Whether there is credit to send, and, on emulated links, whether the messages have arrived.
+  // Returns whether there is credit to send, and, on emulated links, whether the messages have arrived.
   bool SlotReady();
   // Moves one block of `count` elements; false when lines of it have not come.
   bool MoveBlock(size_t count);
@@ -33,11 +33,11 @@ class LlPrimitives final : public Primitives {
   bool ReceiveBlock(std::byte* const* to, size_t bytes) const;
   // Stores the block as lines for each receiving peer.
   void SendBlock(const std::byte* data, size_t bytes) const;
-  // Whether what is received already is the result.
+  // Returns whether what is received already is the result.
   bool only_receives() const {
     return step_.src == nullptr && step_.dst != nullptr && from_[1] == nullptr && !step_.is_final;
   }
-  // Whether the source is sent as it is and nothing else happens.
+  // Returns whether the source is sent as it is and nothing else happens.
   bool only_sends() const {
     return !step_.receives && step_.dst == nullptr && !step_.is_final && SourceMultiplier() == nullptr;
   }

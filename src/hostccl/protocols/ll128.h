@@ -30,13 +30,13 @@ class Ll128Primitives final : public Primitives {
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
-  // Whether there is credit to send, and, on emulated links, whether the messages have arrived.
+  // Returns whether there is credit to send, and, on emulated links, whether the messages have arrived.
   bool SlotReady();
   // Returns false while lines of the block are missing; those that are there have been unpacked.
   bool ReceiveBlock(size_t bytes);
   // Where the lines of peer `i` are unpacked to.
   std::byte* Target(size_t i);
-  // Whether the step does more than pass on what one peer sent.
+  // Returns whether the step does more than pass on what one peer sent.
   bool combines() const { return step_.src != nullptr || from_[1] != nullptr || step_.is_final; }
   // The result of the block in one piece of memory.
   const std::byte* CombineBlock(size_t count);

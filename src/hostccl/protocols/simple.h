@@ -18,13 +18,13 @@ class SimplePrimitives final : public Primitives {
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
-  // Whether the next piece can move: it has come from every sending peer, and every receiving peer has given
-  // credit.
+  // Returns whether the next piece can move: it has come from every sending peer, and every receiving peer
+  // has given credit.
   bool Ready();
   // Combines one piece from the peers' slots and this rank's input into all outputs, then posts and releases.
   void MovePiece(size_t count);
 
-  // Whether the link says that everything has arrived that was taken early.
+  // Returns whether the link says that everything has arrived that was taken early.
   bool Arrived();
 
   size_t done_ = 0;         // elements of the chunk that are done

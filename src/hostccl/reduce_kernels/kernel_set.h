@@ -15,12 +15,12 @@ struct TypeKernels {
   NarrowKernel narrow = nullptr;
 };
 
-// Whether this CPU can run the set; Runs() asks it.
+// Returns whether this CPU can run the set; Runs() asks it.
 bool CpuRuns(KernelSet set);
 
 // The plain loops, which define the results.
 TypeKernels PortableKernels(DataType type, ReduceOp op);
-// The vector kernels. Call them only where Runs() is true. They give the same results, bit for bit.
+// Returns the vector kernels. Call them only where Runs() is true. They give the same results, bit for bit.
 TypeKernels Avx2Kernels(DataType type, ReduceOp op);
 TypeKernels Avx512Kernels(DataType type, ReduceOp op);
 

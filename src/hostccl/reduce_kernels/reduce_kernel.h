@@ -80,9 +80,9 @@ size_t StreamThresholdBytes();
 enum class KernelSet { kPortable, kAvx2, kAvx512 };
 inline constexpr KernelSet kKernelSets[] = {KernelSet::kPortable, KernelSet::kAvx2, KernelSet::kAvx512};
 
-// "portable", "avx2" or "avx512".
+// Returns "portable", "avx2" or "avx512".
 const char* Name(KernelSet set);
-// Whether this CPU and this build can run the set.
+// Returns whether this CPU and this build can run the set.
 bool Runs(KernelSet set);
 // HOSTCCL_KERNELS, or the widest set that runs here. An error names the sets that run here.
 Result<KernelSet> KernelSetFromEnvironment();

@@ -47,7 +47,7 @@ TreeNeighbours Mapped(TreeNeighbours tree, auto map) {
   return tree;
 }
 
-// The ranks of each node; nodes in the order of their first ranks.
+// Returns the ranks of each node; nodes in the order of their first ranks.
 std::vector<std::vector<int>> RanksByNode(const std::vector<int>& node_of_rank) {
   std::vector<int> nodes;
   std::vector<std::vector<int>> ranks;

@@ -15,10 +15,10 @@ struct TreeNeighbours {
   std::array<int, 3> children{-1, -1, -1};
 };
 
-// Position `index` of `size` in one of the two complementary binary trees: an inner node of the first is a
-// leaf of the second, so the two together load every member equally. Depth is at most floor(log2(size)) + 1.
-// Source: Sanders, Speck, Traff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
-// 2009; NCCL's src/graph/trees.cc.
+// Returns the position `index` of `size` in one of the two complementary binary trees: an inner node of the
+// first is a leaf of the second, so the two together load every member equally. Depth is at most
+// floor(log2(size)) + 1. Source: Sanders, Speck, Traff, "Two-tree algorithms for full bandwidth broadcast,
+// reduction and scan", 2009; NCCL's src/graph/trees.cc.
 TreeNeighbours BinaryTree(int which, int index, int size);
 
 // Tree 0 or 1 over ranks on nodes; `node_of_rank` has one entry for each rank.

@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// A plain value without an owner; copy it freely between threads. Equal on all ranks for the same call.
+// This is a plain value without an owner; copy it freely between threads. It is equal on all ranks.
 struct CollectiveCall {
   uint64_t communicator = 0;  // CommunicatorInfo::id
   // Number of the outermost group end with collective work on this communicator, in program order from 0. A

@@ -9,8 +9,8 @@
 
 namespace dynamiccl {
 
-// A plain value. `channels` 0 lets NCCL choose the number of channels; an undefined algorithm or protocol
-// leaves the whole call to NCCL.
+// This is a plain value. `channels` 0 lets NCCL choose the number of channels; an undefined algorithm or
+// protocol leaves the whole call to NCCL.
 struct CollectiveConfig {
   Algorithm algorithm = Algorithm::kUndefined;
   Protocol protocol = Protocol::kUndefined;

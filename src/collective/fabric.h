@@ -16,8 +16,8 @@ struct LinkParameters {
   friend bool operator==(const LinkParameters&, const LinkParameters&) = default;
 };
 
-// A plain value of one communicator. `max_channels` is the number of channels that the communicator has set
-// up.
+// This is a plain value of one communicator. `max_channels` is the number of channels that the communicator
+// has set up.
 struct Fabric {
   int32_t n_ranks = 1;
   int32_t n_nodes = 1;

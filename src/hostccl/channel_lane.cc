@@ -144,7 +144,7 @@ class ChannelLane final : public LaunchLane {
   KernelChannelEvent event_;
 };
 
-// The transfers one after the other, each with its profiler event.
+// Runs the transfers one after the other, each with its profiler event.
 Lane RunTransfers(Primitives& primitives, const ProfilerSession* profiler, std::vector<Transfer> transfers,
                   bool sends) {
   KernelChannelEvent event;

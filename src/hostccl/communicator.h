@@ -173,7 +173,7 @@ class Communicator {
   void JoinNode();
   std::vector<int> NodesOfRanks() const;
 
-  // Fixed at construction; planner and profiler are set once, before the first launch.
+  // These parts are fixed at construction; planner and profiler are set once, before the first launch.
   Parts parts_;
   std::unique_ptr<Planner> planner_;
   std::shared_ptr<ProfilerSession> profiler_;
@@ -196,10 +196,10 @@ class Communicator {
   std::mutex launch_mutex_;
   LastLaunch last_launch_;
   InlineGauge inline_gauge_;
-  // Tables that guard themselves; any thread.
+  // These tables guard themselves, so any thread may use them.
   RegisteredWindows windows_;
   ReductionOperators operators_;
-  // Health; any thread. The mutex guards failure_.
+  // Any thread may read or set the health below. The mutex guards failure_.
   std::atomic<bool> aborted_{false};
   std::atomic<bool> interrupted_{false};
   std::atomic<ncclResult_t> async_error_{ncclSuccess};

@@ -12,7 +12,7 @@ namespace {
 // told so for the next 1,024 communicators.
 constexpr size_t kDeadHandles = 1024;
 
-// Leaked on purpose: programs destroy communicators from static destructors.
+// The pool is leaked on purpose: programs destroy communicators from static destructors.
 struct HandlePool {
   std::mutex mutex;
   std::deque<ncclComm_t> dead;

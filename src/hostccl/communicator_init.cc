@@ -88,7 +88,7 @@ class Assembly {
     if (parts_.info.rank == 0 && parts_.links->any_shaped()) OpenLinkControl();
     return {};
   }
-  // The alternative for communicators made from another one: they share its links.
+  // Communicators made from another one call this instead: they share its links.
   void UseLinks(std::shared_ptr<EmulatedLinks> links, std::vector<int> link_ranks) {
     parts_.links = std::move(links);
     parts_.link_ranks = std::move(link_ranks);

@@ -44,7 +44,7 @@ InitResult InitCommunicator(const InitRequest& request);
 // them.
 Status RetireUniqueId(const ncclUniqueId& id);
 
-// One rank's arguments of ncclCommSplit.
+// Holds one rank's arguments of ncclCommSplit.
 struct SplitRequest {
   int color = NCCL_SPLIT_NOCOLOR;
   int key = 0;

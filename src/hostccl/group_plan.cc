@@ -35,7 +35,7 @@ auto Bin(const CollectiveOperation& operation) {
                     operation.multiplier.has_value());
 }
 
-// One launch: a plan for each communicator, and the streams that the user named for its calls.
+// Collects one launch: a plan for each communicator, and the streams that the user named for its calls.
 struct LaunchDraft {
   std::vector<CommunicatorPlan> plans;
   std::vector<cudaStream_t> streams;  // the first one runs it

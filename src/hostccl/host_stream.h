@@ -55,7 +55,7 @@ class HostStream {
   // Does as TryClaim, for a caller that knows that the stream's work is about to end: it tries for `ns`
   // nanoseconds.
   bool ClaimSoon(int64_t ns);
-  // The claimed work is done, with this result.
+  // Reports that the claimed work is done, with this result.
   void Release(ncclResult_t result);
   // Lets the stream's thread do the rest of the claimed work, before anything that was enqueued since.
   void HandOver(Work rest);

@@ -21,9 +21,9 @@ class InlineGauge {
     --skip_;
     return false;
   }
-  // The attempt succeeded.
+  // Reports that the attempt succeeded.
   void NoteDone() { next_skip_ = 0; }
-  // The attempt gave up.
+  // Reports that the attempt gave up.
   void NoteGivenUp() {
     skip_ = next_skip_;
     next_skip_ = std::min(kMaxSkip, 2 * next_skip_ + 1);

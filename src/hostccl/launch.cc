@@ -34,7 +34,7 @@ bool MaySpin(std::span<const CommunicatorPlan> plans) {
 
 }  // namespace
 
-// The lanes of one communicator within a launch.
+// Owns the lanes of one communicator within a launch.
 class Launch::PlanRun {
  public:
   explicit PlanRun(const CommunicatorPlan& plan) : plan_(plan), communicator_(*plan.communicator) {

@@ -114,7 +114,7 @@ ncclResult_t RegisterWindow(ncclComm_t comm, void* buffer, size_t bytes, ncclWin
   return ResultFor(comm, IssueSetup({comm, communicator->get(), run}));
 }
 
-// Local, without the other ranks. A null window is accepted.
+// This is local, without the other ranks. A null window is accepted.
 ncclResult_t DeregisterWindow(ncclComm_t comm, ncclWindow_t window) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());

@@ -41,7 +41,7 @@ HOSTCCL_WEAK(GroupSimulateEnd)
 
 namespace {
 
-// One rank on device 0: hostccl has no current device from which to take another number.
+// Makes one rank on device 0: hostccl has no current device from which to take another number.
 ncclResult_t InitOne(ncclComm_t* comm, int n_ranks, const ncclUniqueId& id, int rank,
                      const ncclConfig_t* config) {
   return InitRank(comm, {n_ranks, rank, 0, std::span(&id, 1), config});

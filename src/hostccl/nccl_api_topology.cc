@@ -37,7 +37,7 @@ struct CommunicatorProperties {
 static_assert(sizeof(CommunicatorProperties) == 152 &&
               offsetof(CommunicatorProperties, communicator_hash) == 56);
 
-// Layout of nccl_device/core.h.
+// This is the layout of nccl_device/core.h.
 struct Team {
   int n_ranks;
   int rank;

@@ -43,7 +43,7 @@ struct OwnBuffers {
   std::optional<ElementValue> multiplier;
 };
 
-// A rank of this node. The list includes this rank and is in the order of ranks.
+// Describes a rank of this node. The list includes this rank and is in the order of ranks.
 struct NodeMember {
   int rank = 0;
   SegmentHeader* header = nullptr;
@@ -131,7 +131,7 @@ class NodeExchange {
   // `bytes` of a member's send buffer: in place where it is mapped, otherwise copied to a scratch area of its
   // own that stays valid until Leave.
   const std::byte* Input(int member, size_t offset, size_t bytes);
-  // Bits of the member's PreMulSum factor.
+  // Returns the bits of the member's PreMulSum factor.
   ElementValue Multiplier(int member) const;
   // The member's receive buffer at `offset`; null where it is not mapped (use StoreUnmapped then).
   std::byte* Output(int member, size_t offset) const;
@@ -154,7 +154,7 @@ class NodeExchange {
     std::byte* recv = nullptr;
   };
 
-  // Shared memory of a member for this channel.
+  // Returns the shared memory of a member for this channel.
   BufferBoard& board(size_t member) const { return members_[member].header->boards[channel_]; }
   Parcel& parcel(size_t member, uint64_t step) const {
     return members_[member].header->parcels[channel_][step % kParcels];

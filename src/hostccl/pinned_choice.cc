@@ -56,8 +56,8 @@ Result<unsigned> ParseList(std::string list, ParseElement parse, const std::stri
   return exclude ? ~bits : bits;
 }
 
-// A whole variable. Without a function the first entry counts for all collectives; later entries replace it
-// for one.
+// Parses a whole variable. Without a function the first entry counts for all collectives; later entries
+// replace it for one.
 Result<Bits> ParseVariable(const std::string& text, ParseElement parse) {
   Bits bits;
   bits.fill(~0u);

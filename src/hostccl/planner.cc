@@ -139,7 +139,8 @@ class TunedPlanner final : public Planner {
   ChoiceMemory memory_;
 };
 
-// Table, tuner, choice, channels. When nothing is left, the message names what the user set.
+// Goes from the table by the tuner to choice and channels. When nothing is left, the message names what the
+// user set.
 PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   const auto index = static_cast<size_t>(batch.collective);
   if (index >= kTunableCollectives) return Fail(ncclInternalError, "planner asked for a point-to-point call");
@@ -179,7 +180,7 @@ CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
   return table;
 }
 
-// One question; an error of the plugin fails the user's call, as in NCCL.
+// Asks one question; an error of the plugin fails the user's call, as in NCCL.
 PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, const CostTable& table) {
   TunerAnswer answer = parts_.tuner->Ask(question, table);
   if (answer.result == ncclSuccess) return answer;

@@ -95,7 +95,7 @@ class Primitives : public Awaited {
   // Begins the primitive in step_. A primitive without peers on one side leaves that side out: the leaf of a
   // tree sends up and receives from nobody.
   virtual void OnStart() = 0;
-  // MostChunkBytes of the protocol.
+  // Returns MostChunkBytes of the protocol.
   virtual size_t ChunkCeilingBytes() const = 0;
   // Every chunk is a multiple of this number of bytes.
   virtual size_t ChunkGrainBytes() const = 0;
@@ -116,7 +116,7 @@ class Primitives : public Awaited {
   Awaiter Start(const ChunkStep& step);
 };
 
-// Inputs and outputs of one piece.
+// Holds the inputs and outputs of one piece.
 struct PieceOperands {
   std::array<const std::byte*, kMaxPeers + 1> in{};
   std::array<const ElementValue*, kMaxPeers + 1> multipliers{};

@@ -104,7 +104,7 @@ class KernelChannelEvent {
   }
 
  private:
-  // The slow paths, taken only while a plugin wants the events.
+  // These are the slow paths, taken only while a plugin wants the events.
   void Start(const ProfilerSession* session, const TaskEvents& events, int channel);
   void StampPiece();
   void Stop();

@@ -15,7 +15,7 @@ namespace dynamiccl::hostccl {
 // The table of one communicator's registrations. Any thread.
 class RegisteredWindows {
  public:
-  // One registration.
+  // Describes one registration.
   struct Entry {
     void* address = nullptr;
     size_t bytes = 0;

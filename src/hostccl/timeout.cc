@@ -15,8 +15,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Not an environment variable: child processes inherit those, and changing one while other threads read it is
-// undefined.
+// This is not an environment variable: child processes inherit those, and changing one while other threads
+// read it is undefined.
 std::atomic<int64_t> asked_for_ms{0};
 
 }  // namespace

@@ -200,7 +200,7 @@ typedef struct ncclCollConfig_v23200 {
         NCCL_CONFIG_UNDEF_PTR, 1, NCCL_CONFIG_UNDEF_INT, 0, NCCL_CONFIG_UNDEF_PTR                   \
   }
 
-// Result of ncclGroupSimulateEnd.
+// ncclGroupSimulateEnd fills this.
 typedef struct ncclSimInfo_v22200 {
   size_t size;
   unsigned int magic;
@@ -220,7 +220,7 @@ typedef struct {
 } ncclWaitSignalDesc_t;
 
 typedef enum { NCCL_ENCRYPTION_MODE_NONE = 0, NCCL_ENCRYPTION_MODE_PSK = 1 } ncclEncryptionMode_t;
-// Argument of ncclSetEncryption (2.32).
+// This is the argument of ncclSetEncryption (2.32).
 typedef struct ncclEncryptionConfig_v23200 {
   size_t size;
   unsigned int magic;

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-// How the ranks spread over NVLink domains, groups of GPUs with NVLink between all of them.
+// Says how the ranks spread over NVLink domains, groups of GPUs with NVLink between all of them.
 typedef struct {
   int nNvlDomains;
   int minRanksPerNvlDomain;

@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// One kind of plugin. All texts are literals.
+// Describes one kind of plugin. All texts are literals.
 struct PluginKind {
   const char* log_name;          // "TUNER", as NCCL's log spells it
   const char* variable;          // "NCCL_TUNER_PLUGIN"

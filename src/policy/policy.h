@@ -52,13 +52,13 @@ inline constexpr int kTreeLeaves = 1 << kTreeDepth;
 inline constexpr int32_t kTreeLeafLimit = 1 << 18;
 inline constexpr int32_t kTreeBaseLimit = 1 << 22;
 
-// The scalars of the trees; one section of the file.
+// Holds the scalars of the trees; it is one section of the file.
 struct TreeScales {
   int32_t count = 0;  // trees in use, from the first; 0: the networks decide alone
   int32_t base = 0;   // added to the sum of the trees, 16 fraction bits
 };
 
-// The scalars of the config networks; one section of the file.
+// Holds the scalars of the config networks; it is one section of the file.
 struct ConfigScales {
   int32_t fraction_bits[3] = {};  // of the weights of the three layers
   int32_t gate = 0;               // log2 of the gain that every network must promise, 16 fraction bits
@@ -102,7 +102,7 @@ struct PolicyTensors {
   int32_t golden_residuals[kGoldenPerAgent][kEnsemble];
   int32_t golden_tree_residuals[kGoldenPerAgent];
 };
-// Tokens of one golden sequence.
+// One golden sequence has this many tokens.
 inline constexpr int kGoldenSequence = 16;
 
 // A policy with its origin. ReadPolicyFile returns it behind a pointer to const; communicators share it.

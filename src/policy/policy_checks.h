@@ -8,7 +8,7 @@
 
 namespace dynamiccl {
 
-// One violation. It names the section and the check; policy_file.cc adds the file and the byte.
+// Describes one violation. It names the section and the check; policy_file.cc adds the file and the byte.
 struct PolicyFault {
   uint32_t kind = 0;   // section; 0: no fault
   size_t element = 0;  // index of the first wrong element in it

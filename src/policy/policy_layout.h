@@ -39,7 +39,7 @@ static_assert(sizeof(PolicyHeader) == 128 && std::is_trivially_copyable_v<Policy
 
 enum class SectionType : uint32_t { kInt16 = 1, kInt32 = 2, kText = 3 };
 
-// One row of the section table.
+// Describes one row of the section table.
 struct PolicySection {
   uint32_t kind;
   uint32_t type;     // SectionType

@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// One section: its row in the file and its place in PolicyTensors.
+// Describes one section: its row in the file and its place in PolicyTensors.
 struct SectionRow {
   uint32_t kind;
   const char* name;

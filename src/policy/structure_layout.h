@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// Units of the LSTM.
+// The LSTM has this many units.
 inline constexpr int kStructureHidden = 32;
 inline constexpr int kGateRows = 4 * kStructureHidden;
 inline constexpr int kGateColumns = kTokenFeatures + kStructureHidden;

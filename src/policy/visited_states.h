@@ -48,8 +48,9 @@ struct StructureState {
 // GiveMemoryBack. It allocates when it is made and never later.
 class VisitedStates {
  public:
-  // Number of states. A step with more calls between two equal states is computed call by call. The memory is
-  // 1.3 MB, of which a job touches what it visits: some hundred states for each kind of step.
+  // The memory holds this many states. A step with more calls between two equal states is computed call by
+  // call. The memory is 1.3 MB, of which a job touches what it visits: some hundred states for each kind of
+  // step.
   static constexpr size_t kStates = 4096;
   // Calls during which nothing is looked up, after `kStates` calls that hardly ever repeated.
   static constexpr uint64_t kRest = 16 * kStates;

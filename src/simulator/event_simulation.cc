@@ -29,7 +29,7 @@ double Noise(uint64_t seed, uint64_t rank, uint64_t action) {
   return static_cast<double>(z >> 11) * 0x1p-53;
 }
 
-// One class of ranks.
+// Holds where one class of ranks stands in its program.
 struct RankState {
   const RankProgram* program = nullptr;
   size_t next_action = 0;
@@ -48,7 +48,7 @@ struct Ordered {
   int64_t ended = -1;
 };
 
-// One class of communicators.
+// Holds where one class of communicators stands in its collectives.
 struct CommunicatorState {
   std::vector<Ordered> collectives;  // in the order in which the ranks issue them
   size_t next = 0;                   // the first that has not ended

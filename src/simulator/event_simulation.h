@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// One collective as one rank saw it; nanoseconds from the start of the job.
+// Describes one collective as one rank saw it. Times are nanoseconds from the start of the job.
 struct CollectiveTiming {
   int64_t issued_ns = 0;   // by this rank
   int64_t started_ns = 0;  // all ranks had arrived and the communicator was free
@@ -20,7 +20,7 @@ struct CollectiveTiming {
   int64_t stalled_ns = 0;  // time for which this rank waited for it
 };
 
-// The timing of one observed rank.
+// Holds the timing of one observed rank.
 struct RankTiming {
   int64_t finished_ns = 0;  // end of its last action, or of its last collective if that is later
   int64_t compute_ns = 0;
@@ -35,7 +35,7 @@ struct SimulationOptions {
   bool ranks_apart = false;  // simulate every rank separately: the same result, slower
 };
 
-// Totals of the job and the timings of the observed ranks.
+// Holds the totals of the job and the timings of the observed ranks.
 struct SimulationResult {
   int64_t finished_ns = 0;  // when the last rank finished
   std::vector<RankTiming> observed;

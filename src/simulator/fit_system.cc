@@ -153,7 +153,7 @@ class Fit {
     return std::log(best);
   }
 
-  // The residuals at x: one for each cell, then one for each parameter.
+  // Computes the residuals at x: one for each cell, then one for each parameter.
   void Misses(std::span<const double> x, std::vector<double>& out) const {
     out.clear();
     std::vector<PathCosts> costs;

@@ -19,7 +19,7 @@
 
 namespace dynamiccl {
 
-// How long to search. Equal options give equal systems.
+// Says how long to search. Equal options give equal systems.
 struct FitOptions {
   uint64_t seed = 1;
   int starts = 4;  // the first one from NCCL's relations, the others at random around them

@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// One constant.
+// Describes one constant of a path.
 struct PathKey {
   std::string_view name;
   double PathCosts::*value;

@@ -39,7 +39,7 @@ size_t Count(const std::vector<Colour>& colours) {
   return colours.empty() ? 0 : static_cast<size_t>(*std::ranges::max_element(colours)) + 1;
 }
 
-// One refinement; it lives for one call of ClassesOf.
+// Does one refinement. It lives for one call of ClassesOf.
 class Refinement {
  public:
   Refinement(const SimulatedJob& job, bool apart) : job_(job) {
@@ -63,9 +63,9 @@ class Refinement {
   int32_t NodeOf(int32_t rank) const { return rank / job_.ranks_per_node; }
   // Collects the communicators, and who is in them.
   void FindGroups();
-  // First colours of ranks: program, slowness, and the rank itself where all are apart.
+  // Sets the first colours of ranks: program, slowness, and the rank itself where all are apart.
   void StartRanks(bool apart);
-  // First colours of nodes: the loads on that node alone.
+  // Sets the first colours of nodes: the loads on that node alone.
   void StartNodes();
   // One round of refinement for each kind.
   void ColourGroups();

@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// Ranks that behave alike.
+// Stands for ranks that behave alike.
 struct RankClass {
   int32_t first_rank = 0;  // the one that is simulated for all
   int32_t ranks = 0;
@@ -19,7 +19,7 @@ struct RankClass {
   std::vector<int64_t> communicator_class;  // by layout; -1: in no communicator
 };
 
-// Communicators of one layout with alike members on alike nodes.
+// Stands for communicators of one layout with alike members on alike nodes.
 struct CommunicatorClass {
   size_t layout = 0;
   int32_t communicators = 0;
@@ -36,7 +36,7 @@ struct NodeClass {
   std::vector<std::pair<size_t, int32_t>> communicators;
 };
 
-// The partition of a job.
+// Holds the partition of a job into classes.
 struct JobClasses {
   std::vector<uint32_t> class_of_rank;
   std::vector<RankClass> ranks;

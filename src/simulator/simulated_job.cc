@@ -47,7 +47,7 @@ Status CheckAction(const RankProgram& program, const Action& action, Issued& iss
                                     : Reject("collective {} is waited for before it is issued", number);
 }
 
-// The program alone; whether the rank is in the communicators is checked by CheckMembership.
+// Checks the program alone; whether the rank is in the communicators is checked by CheckMembership.
 Status CheckProgram(const RankProgram& program, size_t layouts) {
   Issued issued{std::vector<bool>(program.collectives.size()), std::vector<int64_t>(layouts, -1)};
   for (size_t i = 0; i < program.collectives.size(); ++i) {

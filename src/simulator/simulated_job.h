@@ -21,7 +21,7 @@ struct TransferDemand {
   friend bool operator==(const TransferDemand&, const TransferDemand&) = default;
 };
 
-// One collective in a rank's program.
+// Describes one collective in a rank's program.
 struct SimulatedCollective {
   size_t layout = 0;  // it runs on the rank's communicator in SimulatedJob::layouts[layout]
   TransferDemand demand;
@@ -59,7 +59,7 @@ struct Straggler {
   int64_t late_ns = 0;        // how much later it begins
 };
 
-// Others' traffic on the network links of a node, or of all nodes.
+// Describes others' traffic on the network links of a node, or of all nodes.
 struct NetworkLoad {
   int64_t from_ns = 0;
   int64_t until_ns = INT64_MAX;
@@ -67,7 +67,7 @@ struct NetworkLoad {
   double share = 0;   // of the capacity, at least 0 and below 1; of several loads the last one counts
 };
 
-// A whole job; a plain value that the simulation only reads.
+// Describes a whole job. It is a plain value that the simulation only reads.
 struct SimulatedJob {
   int32_t n_ranks = 1;
   int32_t ranks_per_node = 1;  // neighbouring ranks; the last node may have fewer

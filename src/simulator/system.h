@@ -46,7 +46,7 @@ struct Residual {
   friend bool operator==(const Residual&, const Residual&) = default;
 };
 
-// The contents of a system file; a plain value.
+// Holds the contents of a system file. It is a plain value.
 struct System {
   std::string name;
   std::string source;  // where the constants come from, in words

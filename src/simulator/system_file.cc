@@ -126,7 +126,7 @@ class SystemReader : private TomlReader {
     return Complain(node->source().begin, fmt::format("'{}' must be an array", key));
   }
 
-  // One table of residuals: a list of sizes, and the factor of each.
+  // Reads one table of residuals: a list of sizes, and the factor of each.
   Status ReadResiduals(const toml::table& table, System& system) const {
     DYNAMICCL_CHECK_OK(
         OnlyKeys(table, {"collective", "algorithm", "protocol", "ranks", "bytes", "log_factor"}));

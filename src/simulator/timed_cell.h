@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// A plain value; one cell of a sweep.
+// This is a plain value that describes one cell of a sweep.
 struct TimedCell {
   Collective collective = Collective::kAllReduce;
   int n_ranks = 2;

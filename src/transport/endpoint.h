@@ -11,8 +11,8 @@
 
 namespace dynamiccl {
 
-// A plain value. It travels as one text through the rendezvous or through the mesh of a parent communicator,
-// and must reach members only, because it contains the secret.
+// This is a plain value. It travels as one text through the rendezvous or through the mesh of a parent
+// communicator, and must reach members only, because it contains the secret.
 struct Endpoint {
   std::string socket_name;           // name of an abstract unix socket
   std::string host;                  // HostIdentity()

@@ -24,7 +24,7 @@ constexpr int64_t kHelloTimeoutMs = 2000;
 
 using Nonce = std::array<uint8_t, 16>;
 
-// The listener's first message.
+// This is the listener's first message.
 struct Challenge {
   uint64_t magic = kMagic;
   uint32_t version = kVersion;

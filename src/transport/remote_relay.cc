@@ -64,16 +64,16 @@ struct RemoteRelay::Link {
         staging(kStagingBytes) {}
 
   Peer peer;
-  // Used by the sending thread.
+  // The sending thread uses these.
   RelayOutbox outbox;
   std::array<std::array<uint64_t, kRelayedProtocols>, kFifosPerPeer> sent{};      // messages
   std::array<std::array<uint64_t, kRelayedProtocols>, kFifosPerPeer> released{};  // credits
   uint64_t completed = 0;
-  // Used by the receiving thread.
+  // The receiving thread uses these.
   RelayInbox inbox;
   std::vector<std::byte> staging;
-  // Used by both. `blocked`: the socket's buffer was full, or the peer closed. `departed`: nothing is sent or
-  // received any more.
+  // Both threads use these. `blocked`: the socket's buffer was full, or the peer closed. `departed`: nothing
+  // is sent or received any more.
   std::atomic<bool> blocked{false};
   std::atomic<bool> departed{false};
 };

@@ -29,7 +29,7 @@ size_t RoundUp(size_t bytes, size_t granule) {
   return (bytes + granule - 1) / granule * granule;
 }
 
-// One buffer of this process.
+// Describes one buffer of this process.
 struct Allocation {
   uint64_t number = 0;
   std::byte* address = nullptr;

@@ -24,7 +24,7 @@ namespace {
 // Connections that may wait to be accepted. With more ranks on one host the later ones wait in connect().
 constexpr int kBacklog = 1024;
 
-// kUnavailable with the text of errno.
+// Makes a kUnavailable with the text of errno.
 tl::unexpected<Error> SystemError(const std::string& what) {
   return MakeError(ErrorKind::kUnavailable, "{}: {}", what, ErrnoText(errno));
 }

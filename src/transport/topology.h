@@ -26,7 +26,7 @@ struct LinkOverride {
   friend bool operator==(const LinkOverride&, const LinkOverride&) = default;
 };
 
-// A plain value that is read once and not changed afterwards. All ranks must have the same one.
+// This is a plain value that is read once and not changed afterwards. All ranks must have the same one.
 struct Topology {
   int nodes = 1;
   // Ranks of each node. One number counts for every node; an empty list spreads the ranks evenly.

@@ -13,10 +13,10 @@
 
 namespace dynamiccl::hostccl {
 
-// The coroutine of an algorithm. It does this rank's part of a call on one channel.
+// This is the coroutine of an algorithm. It does this rank's part of a call on one channel.
 using AlgorithmBody = Lane (*)(Primitives&, const ChannelWork&);
 
-// One row of the table.
+// Describes one row of the table.
 struct AlgorithmEntry {
   Collective collective;
   Algorithm algorithm;

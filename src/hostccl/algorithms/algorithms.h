@@ -9,14 +9,14 @@
 
 namespace dynamiccl::hostccl {
 
-// Ring: the ranks form a circle, and data travel in one direction.
+// In Ring the ranks form a circle, and data travel in one direction.
 Lane RingAllReduce(Primitives& ring, const ChannelWork& work);
 Lane RingAllGather(Primitives& ring, const ChannelWork& work);
 Lane RingReduceScatter(Primitives& ring, const ChannelWork& work);
 Lane RingBroadcast(Primitives& ring, const ChannelWork& work);
 Lane RingReduce(Primitives& ring, const ChannelWork& work);
 
-// Tree: the two halves of an AllReduce, side by side on a channel.
+// Tree runs the two halves of an AllReduce side by side on a channel.
 Lane TreeReduceUp(Primitives& tree, const ChannelWork& work);
 Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work);
 

@@ -46,7 +46,7 @@ Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
-// Few bytes travel with the announcement.
+// Chooses between the two ways: few bytes travel with the announcement, more are moved in place.
 Lane OnePassAllGather(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes;
   return bytes > 0 && work.node->Carries(bytes) ? CarriedAllGather(slots, work)

@@ -44,7 +44,7 @@ Lane AllReduceInPlace(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
-// Few bytes travel with the announcement.
+// Chooses between the two ways: few bytes travel with the announcement, more are moved in place.
 Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes;
   return bytes > 0 && work.node->Carries(bytes) ? CarriedAllReduce(slots, work)

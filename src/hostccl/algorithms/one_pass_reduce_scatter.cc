@@ -33,7 +33,7 @@ Lane ReduceScatterInPlace(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
-// Few bytes travel with the announcement.
+// Chooses between the two ways: few bytes travel with the announcement, more are moved in place.
 Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes * static_cast<size_t>(work.n_ranks);
   return bytes > 0 && work.node->Carries(bytes) ? CarriedReduceScatter(slots, work)

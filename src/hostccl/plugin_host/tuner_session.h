@@ -12,7 +12,7 @@
 
 namespace dynamiccl::hostccl {
 
-// The arguments of getCollInfo.
+// Holds the arguments of getCollInfo.
 struct TunerQuestion {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total

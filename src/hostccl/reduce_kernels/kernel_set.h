@@ -8,7 +8,7 @@
 
 namespace dynamiccl::hostccl {
 
-// The kernels for one data type and operator.
+// Holds the kernels for one data type and operator.
 struct TypeKernels {
   CombineKernel combine = nullptr;
   WidenKernel widen = nullptr;

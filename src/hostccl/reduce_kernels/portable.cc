@@ -22,7 +22,7 @@ struct Plain {
   static T Narrow(T value) { return value; }
 };
 
-// The format of fp16.
+// This is the format of fp16.
 struct Half {
   using Stored = uint16_t;
   using Wide = float;
@@ -30,7 +30,7 @@ struct Half {
   static uint16_t Narrow(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
 };
 
-// The format of bf16: the upper half of an fp32.
+// This is the format of bf16, the upper half of an fp32.
 struct Bfloat {
   using Stored = uint16_t;
   using Wide = float;

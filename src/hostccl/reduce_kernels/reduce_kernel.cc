@@ -25,7 +25,8 @@ KernelSet Widest() {
   return widest;
 }
 
-// Asked once a process. A name that does not exist made the creation of the communicator fail before this.
+// The environment is asked once a process. A name that does not exist made the creation of the communicator
+// fail before this.
 KernelSet UsedSet() {
   static const KernelSet used = KernelSetFromEnvironment().value_or(Widest());
   return used;

@@ -54,7 +54,7 @@ struct Reduction {
 
   // Runs one pass. `is_final`: the sum is complete with this pass, so avg's division is due.
   void CombineN(const Combination& combination, bool is_final) const;
-  // out = a op b.
+  // Computes out = a op b.
   void Combine(std::byte* out, const std::byte* a, const std::byte* b, size_t count) const;
   // This rank's input as the others must see it: multiplied, or copied.
   void ScaleOwn(std::byte* out, const std::byte* own, size_t count) const;

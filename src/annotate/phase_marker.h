@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program may tell DynamICCL which part of a training step it is in, and how much memory is left.
-// Header-only; the symbols are weak, so the calls cost one compare and do nothing when DynamICCL is not
-// loaded. What is told goes into traces and metrics and nowhere else: decisions never see it.
+// How a program may tell DynamICCL which part of a training step it is in and how much memory is left. The
+// header needs no library: its symbols are weak, so a call costs one compare and does nothing when DynamICCL
+// is not loaded. Markers go into traces and metrics and nowhere else; decisions never see them.
+//
+//   dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, /*zero_stage=*/2, step);
+//   dynamiccl::annotate::MarkRole(DYNAMICCL_ROLE_GRADIENT_REDUCE);
+//   ncclReduceScatter(...);
 #pragma once
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// Values as in src/collective/role.h. They hold for the calls that this thread issues until the next marker.
+// The numbers are those of Phase and Role in src/collective/role.h. A marker holds for the calls that the
+// same thread issues until its next marker.
 typedef enum {
   DYNAMICCL_PHASE_UNKNOWN = 0,
   DYNAMICCL_PHASE_FORWARD = 1,
@@ -27,11 +32,12 @@ typedef enum {
   DYNAMICCL_ROLE_OTHER = 6
 } dynamicclRole_t;
 
-// `step` is the training step from 0, `zero_stage` 0 to 3 or 4 for unknown.
+// Sets phase, ZeRO stage and training step of the calls that this thread issues next. `zero_stage` is 0 to 3,
+// or 4 for unknown; `step` counts from 0.
 __attribute__((weak)) void dynamicclMarkPhase(dynamicclPhase_t phase, int zero_stage, long long step);
-// Role of the calls that this thread issues next.
+// Sets the role of the calls that this thread issues next.
 __attribute__((weak)) void dynamicclMarkRole(dynamicclRole_t role);
-// Free and total memory of this rank's device, say once a step.
+// States free and total bytes of this rank's device. Once a training step is often enough.
 __attribute__((weak)) void dynamicclMarkMemory(long long free_bytes, long long total_bytes);
 
 #ifdef __cplusplus
@@ -39,6 +45,7 @@ __attribute__((weak)) void dynamicclMarkMemory(long long free_bytes, long long t
 
 namespace dynamiccl::annotate {
 
+// The same for C++ programs, with the test whether DynamICCL is loaded.
 inline void MarkPhase(dynamicclPhase_t phase, int zero_stage, long long step) {
   if (dynamicclMarkPhase != nullptr) dynamicclMarkPhase(phase, zero_stage, step);
 }

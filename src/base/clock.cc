@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// clock_gettime behind the functions of clock.h.
 #include "src/base/clock.h"
 
 #include <ctime>

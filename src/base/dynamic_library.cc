@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// dlopen, dlsym and dlclose behind the owner of dynamic_library.h.
 #include "src/base/dynamic_library.h"
 
 #include <dlfcn.h>

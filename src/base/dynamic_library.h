@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owner of one dlopen handle.
+// Owner of one dlopen handle. Plugins of NCCL and chained libraries are opened through it.
 #pragma once
 
 #include <string>
@@ -9,6 +9,8 @@
 
 namespace dynamiccl {
 
+// Holds one reference on a shared object and gives it back with dlclose when it is destroyed. Symbols taken
+// from it must not be used after that. Movable, not copyable; one thread at a time.
 class DynamicLibrary {
  public:
   DynamicLibrary() = default;
@@ -16,12 +18,13 @@ class DynamicLibrary {
   DynamicLibrary& operator=(DynamicLibrary&& other) noexcept;
   ~DynamicLibrary();
 
-  // `flags` as for dlopen. The error carries dlerror()'s text.
+  // `flags` are those of dlopen. The error is kNotFound and carries the text of dlerror().
   static Result<DynamicLibrary> Open(const std::string& path, int flags);
-  // The global scope of the process (dlopen(NULL)): what STATIC_PLUGIN means to NCCL.
+  // The global scope of the process (dlopen(NULL)), in which NCCL looks when a plugin variable says
+  // STATIC_PLUGIN.
   static Result<DynamicLibrary> Global();
 
-  // Null when the symbol is absent.
+  // Address of a symbol; null when the library is not open or has no such symbol.
   void* Symbol(const char* name) const;
   bool valid() const { return handle_ != nullptr; }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses HOSTCCL_FAILPOINT once and carries out its action. See fail_point.h.
 #include "src/base/fail_point.h"
 
 #include <unistd.h>
@@ -23,8 +24,10 @@ constexpr const char* kNames[] = {
 #undef DYNAMICCL_FAIL_POINT_NAME
 };
 constexpr const char* kActions[] = {"kill", "stop", "exit", "delay"};
+// Milliseconds. Long enough that every peer of a test visibly waits, far below HOSTCCL_TIMEOUT_MS (30 s).
 constexpr auto kDelay = std::chrono::milliseconds(500);
 
+// The parsed setting. `point` is -1 while no step is armed; `passes` counts from 1.
 struct Armed {
   int point = -1;
   std::string action;
@@ -59,6 +62,7 @@ Result<Armed> Parse(const std::string& text) {
   return armed;
 }
 
+// A value that does not parse arms nothing here; CheckFailPointSetting reports it.
 const Armed& Setup() {
   static const Armed armed = Parse(TextSetting(Setting::kHostcclFailpoint)).value_or(Armed{});
   return armed;

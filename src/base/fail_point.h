@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places where a test can end, stop or delay a process: HOSTCCL_FAILPOINT=name:action[:n]. Costs a test of a
-// flag where it is not set.
+// Named steps of hostccl and of the trainer at which a test can end, stop or delay a process:
+// HOSTCCL_FAILPOINT=name:action[:n]. Without that variable a step costs the test of one integer.
+// src/base/job_fail_point.h has the same idea for the object that is loaded into jobs.
 #pragma once
 
 #include <span>
@@ -9,8 +10,8 @@
 
 namespace dynamiccl {
 
-// In the order in which a rank passes them: those of a communicator's life, then those of the trainer's
-// saves.
+// X(identifier, name). The order is that in which a rank passes the steps: first those of a communicator's
+// life, then those of a checkpoint.
 #define DYNAMICCL_FAIL_POINTS(X)                  \
   X(kIdMade, "id.made")                           \
   X(kRendezvous, "init.rendezvous")               \
@@ -44,16 +45,18 @@ enum class FailPoint {
 #undef DYNAMICCL_FAIL_POINT_ID
 };
 
-// By FailPoint.
+// The names, indexed by FailPoint.
 std::span<const char* const> FailPointNames();
 
-// What HOSTCCL_FAILPOINT says is wrong: an error that names the points and the actions.
+// Checks HOSTCCL_FAILPOINT. The error names the known steps and actions. Call it once at start: PassFailPoint
+// ignores a value that does not parse.
 Status CheckFailPointSetting();
 
-// Any thread. Acts when the setting names this point and it is passed for the n-th time (default 1):
-//   kill   SIGKILL to this process
-//   stop   SIGSTOP
-//   exit   _exit(0): a rank that ends without a word
+// Call it where the step happens, on any thread. It acts when the setting names this step and the process
+// passes it for the n-th time (default 1):
+//   kill   sends SIGKILL to this process
+//   stop   sends SIGSTOP to this process
+//   exit   calls _exit(0): the rank ends without telling its peers
 //   delay  sleeps for half a second
 void PassFailPoint(FailPoint point);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decides by stat(2) what a path stands for, and words the refusal. See file_kind.h.
 #include "src/base/file_kind.h"
 
 #include <fcntl.h>
@@ -40,7 +41,7 @@ Status CheckIsFile(const std::string& path) {
 }
 
 Status CheckReplaceable(const std::string& path) {
-  // Links such as /dev/stdout, whatever they lead to now.
+  // Links such as /dev/stdout are refused whatever they lead to: renaming would replace the link itself.
   const bool of_system = path.starts_with("/dev/") && !path.starts_with("/dev/shm/");
   if (of_system && std::filesystem::is_symlink(path)) return NotAFile(path, "a link of the system");
   return CheckIsFile(path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a path that somebody named stands for a file: pipes, devices and folders hang, never end or are
-// destroyed where a file was expected.
+// Checks whether a path that a user named stands for a regular file. Reading a pipe or a device can wait or
+// run forever, and renaming a file over a device destroys it. All functions may be called from any thread.
 #pragma once
 
 #include <string>
@@ -10,15 +10,17 @@
 
 namespace dynamiccl {
 
-// What is open is a regular file. `path` is for the error.
+// Fails with kInvalidArgument unless `fd` is open on a regular file. `path` is used in the message only.
 Status CheckIsFile(int fd, const std::string& path);
-// The same of a path, for readers that open it themselves. A path that does not exist is left to them.
+// The same check by path, for readers that open the file themselves. A path that does not exist passes: the
+// reader reports that with a better message.
 Status CheckIsFile(const std::string& path);
-// A new file may take the place of `path`: it is a file or a link to one, or there is nothing. Renaming over
-// anything else would destroy it: /dev/null for every program of the machine.
+// Passes when a new file may be renamed to `path`: it names a regular file, a link to one, or nothing.
+// Renaming over /dev/null as root would replace it for every program of the machine.
 Status CheckReplaceable(const std::string& path);
-// Opening `path` to write does not wait for ever as long as the result is held, which is empty for all but
-// pipes; an error for a pipe without a reader.
+// Makes sure that opening the pipe `path` for writing does not block. Hold the result until the pipe is open:
+// it is a write end of the pipe, and it is empty for everything but pipes. Fails with kUnavailable when no
+// process has the pipe open for reading.
 Result<UniqueFd> HoldReader(const std::string& path);
 
 }  // namespace dynamiccl

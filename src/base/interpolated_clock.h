@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// CLOCK_MONOTONIC for a thread that asks every few hundred nanoseconds: between two readings of the clock the
-// processor's counter says how much time has passed. Reading the clock waits for all instructions before it
-// and holds up all behind it; the counter does neither. Only where the kernel itself keeps its clocks by that
-// counter, which it does when it runs at one rate and in step on all cores; elsewhere every time is read.
+// CLOCK_MONOTONIC for a thread that asks for the time every few hundred nanoseconds, as the interposer does
+// around each call.
+//
+// Reading the clock serialises the processor: the reading waits for all earlier instructions and holds up all
+// later ones. Reading the processor's cycle counter does neither. So the clock is read once in 50 us,
+// and in between the time is
+//
+//   now = ns of the last reading + (counter now - counter then) * rate
+//
+// The counter is used only where the kernel keeps its own clocks by it (clocksource "tsc"), which it does
+// when the counter runs at one rate and in step on all cores. Elsewhere every call reads the clock.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +20,7 @@
 
 namespace dynamiccl {
 
+// Returns the time-stamp counter on x86-64; 0 on other processors, where KernelTrustsCounter() is false.
 inline uint64_t ProcessorCounter() {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -21,27 +29,32 @@ inline uint64_t ProcessorCounter() {
 #endif
 }
 
-// From counts to nanoseconds, between readings of both.
+// Converts counter values to nanoseconds, starting from the latest reading of both. It is pure arithmetic
+// without a system call, so tests feed it made-up readings. One thread owns it; it never fails, but says when
+// it cannot answer.
 class CounterAnchor {
  public:
-  // The longest that a reading is gone on from: what the clock may be slewed in it, 500 parts in a million,
-  // is less than a reading takes.
+  // Nanoseconds. The longest extrapolation from one reading. The kernel slews the clock by at most 500 parts
+  // in a million, which is 25 ns in 50 us: less than one reading takes.
   static constexpr int64_t kLongestNs = 50'000;
-  // Between the readings that a rate is found from: their own errors, some tens of nanoseconds, are 1 part
-  // in 10,000 of it.
+  // Nanoseconds. The shortest distance of the two readings that a rate is computed from. Each reading is off
+  // by some tens of nanoseconds, which is at most 1 part in 10,000 of 1 ms.
   static constexpr int64_t kRateNs = 1'000'000;
-  // A reading that takes more counts than this, some hundred nanoseconds, was interrupted: not to go on from.
+  // Counts. A reading that took longer (some hundred nanoseconds) was interrupted, so its midpoint is not
+  // trusted.
   static constexpr uint64_t kLongestReading = 2000;
 
-  // False: the clock has to be read, whatever the counter says.
+  // False while there is no reading to extrapolate from: the caller must read the clock.
   bool usable() const { return bound_ != 0; }
-  // -1: the clock has to be read.
+  // Returns the nanoseconds at `counter`; -1 when `counter` lies outside the range of the extrapolation and
+  // the clock must be read.
   int64_t At(uint64_t counter) const {
+    // The difference is unsigned: a counter that went back gives a huge value, which is above the bound.
     const uint64_t passed = counter - counter_;
     // A counter that went back, or too far, is above the bound.
     return passed < bound_ ? ns_ + static_cast<int64_t>(passed * rate_ >> kRateBits) : -1;
   }
-  // The clock said `ns` when the counter was between `before` and `after`.
+  // Records a reading: the clock said `ns` at some moment while the counter was between `before` and `after`.
   void Read(uint64_t before, int64_t ns, uint64_t after);
 
  private:
@@ -50,14 +63,18 @@ class CounterAnchor {
 
   uint64_t counter_ = 0;
   int64_t ns_ = 0;
-  uint64_t rate_ = 0;   // nanoseconds a count, kRateBits fraction bits; 0: not known
-  uint64_t bound_ = 0;  // counts; 0: nothing to go on from
+  // Nanoseconds a count, with kRateBits fraction bits; 0 while it is not known.
+  uint64_t rate_ = 0;
+  // Counts after the anchor for which the extrapolation holds; 0 while there is no usable anchor.
+  uint64_t bound_ = 0;
+  // The reading from which the next rate will be computed; rate_ns_ is 0 while there is none.
   uint64_t rate_counter_ = 0;
-  int64_t rate_ns_ = 0;  // of the reading that the next rate is found from; 0: none
+  int64_t rate_ns_ = 0;
 };
 
-// Of one thread. Never goes back. Off MonotonicNanoseconds by less than that takes, unless the clock was set
-// to another rate less than 2 ms ago.
+// The clock of one thread, normally a thread_local of that thread; no other thread may use it. Its times
+// never go back. They differ from MonotonicNanoseconds() by less than a clock reading takes, except within 2
+// ms after the system clock's rate was changed.
 class InterpolatedClock {
  public:
   int64_t Now() noexcept {
@@ -73,7 +90,8 @@ class InterpolatedClock {
   int64_t last_ = 0;
 };
 
-// Whether the kernel keeps its clocks by the processor's counter.
+// Returns whether the kernel keeps its clocks by the processor's counter. It reads one file below /sys; false
+// when it cannot.
 bool KernelTrustsCounter();
 
 }  // namespace dynamiccl

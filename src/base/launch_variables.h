@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What launchers tell a process of its place in the job: torchrun, Open MPI, Slurm. The first that is set
-// counts.
+// Environment variables in which launchers tell a process its place in the job: torchrun, then Open MPI, then
+// Slurm. Readers take the first variable of a list that is set.
 #pragma once
 
 namespace dynamiccl {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// open, fstat and mmap behind the contract of mapped_file.h. O_NONBLOCK keeps the opening of a pipe from
+// waiting for a writer.
 #include "src/base/mapped_file.h"
 
 #include <fcntl.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Levenshtein distance by dynamic programming over one row of the table (Wagner and Fischer, 1974).
+// `diagonal` holds the value of the previous row that the row in place has already overwritten.
 #include "src/base/nearest_name.h"
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 namespace dynamiccl {
 
 size_t EditDistance(std::string_view a, std::string_view b) {
-  // Names are short, so the quadratic table is cheap.
+  // Names are short, so the quadratic time does not matter.
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 0; i < a.size(); ++i) {

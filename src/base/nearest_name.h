@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The known name that a mistyped one was most likely meant to be.
+// Finds the known name that a user most likely meant by a mistyped one, for hints in error messages.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@
 
 namespace dynamiccl {
 
-// Levenshtein distance in characters.
+// Returns the Levenshtein distance: the smallest number of inserted, removed or replaced characters that
+// turns `a` into `b`.
 size_t EditDistance(std::string_view a, std::string_view b);
 
-// The first of the nearest; empty when `known` is empty.
+// The known name with the smallest distance, the first one among equals; empty when `known` is empty.
 std::string NearestName(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace dynamiccl

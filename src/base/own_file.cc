@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Claiming a file is a race against other processes with the same name. The steps are: create the file
+// exclusively; if it exists, open it, check its owner, lock it, check that the name still leads to it, unlink
+// it, and start again. So the file in use is always one that this process created, except where unlinking is
+// impossible.
 #include "src/base/own_file.h"
 
 #include <fcntl.h>
@@ -14,7 +18,8 @@
 namespace dynamiccl {
 namespace {
 
-// Of two processes that replace one file at once, each may find the other's in between.
+// Rounds. When two processes replace one file at once, each round of one can find the other's file in
+// between; eight lost rounds in a row mean that the name changes all the time.
 constexpr int kAttempts = 8;
 
 tl::unexpected<Error> Unavailable(const std::string& path, const std::string& why) {
@@ -33,11 +38,12 @@ Status CheckOwn(int fd, const std::string& path) {
   return {};
 }
 
-// Some file systems have no locks: there each process is alone.
+// Some file systems have no locks. There the call fails with another error and each process counts as alone.
 bool IsHeldByAnother(int fd) {
   return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
+// Returns whether `path` still names the file that `fd` is open on: same device, same inode.
 bool IsStillAt(int fd, const std::string& path) {
   struct stat open = {};
   struct stat named = {};
@@ -45,13 +51,15 @@ bool IsStillAt(int fd, const std::string& path) {
          open.st_ino == named.st_ino;
 }
 
-// In a process that has closed its standard streams, what is written to them would go into the file.
+// A process that has closed its standard streams would get descriptor 0, 1 or 2 here, and whatever it prints
+// later would end up in the file. Such a descriptor is moved to 3 or above.
 Result<std::optional<OwnFile>> MovedFromStandardStreams(UniqueFd fd, const std::string& path) {
   if (fd.get() <= STDERR_FILENO) fd = UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!fd.valid()) return Unavailable(path, ErrnoText(errno));
   return OwnFile{std::move(fd), path};
 }
 
+// "run.ctrace" becomes "run.1234.ctrace" in process 1234.
 std::string OfThisProcess(const std::filesystem::path& path) {
   std::filesystem::path stem = path;
   return fmt::format("{}.{}{}", stem.replace_extension().string(), ::getpid(), path.extension().string());
@@ -74,7 +82,7 @@ Result<std::optional<OwnFile>> ClaimOwnFile(const std::string& path, int flags) 
     }
     if (IsHeldByAnother(fd.get())) return std::nullopt;
     if (!IsStillAt(fd.get(), path)) continue;
-    // What cannot be removed, as a file that a container was given alone, is emptied.
+    // A file that cannot be removed, such as one that a container mounts by itself, is emptied instead.
     if (!fresh && ::unlink(path.c_str()) == 0) continue;
     if (!fresh && ::ftruncate(fd.get(), 0) != 0) return Unavailable(path, ErrnoText(errno));
     return MovedFromStandardStreams(std::move(fd), path);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in which this process writes down what others are not to read.
+// Files that hold what other users must not read, such as traces. They are created with mode 0600, are never
+// written through a link, and are locked so that two processes cannot write the same file.
 #pragma once
 
 #include <optional>
@@ -10,19 +11,21 @@
 
 namespace dynamiccl {
 
+// An open file of this process. The lock (flock(2)) is held until `fd` and its copies in child processes are
+// closed. `path` is where the file is now, which may differ from the path that was asked for.
 struct OwnFile {
-  UniqueFd fd;       // locked (flock(2)) until it and its copies in children are closed
-  std::string path;  // where it is
+  UniqueFd fd;
+  std::string path;
 };
 
-// A new file of mode 0600, opened for writing with `flags` of open(2), in place of a regular file of this
-// user that is there: whoever still has that one mapped keeps it. Nothing: another process holds it. No link
-// is followed, no pipe or device replaced, and no file of another user, who put it there to read what is
-// written. kUnavailable says why not.
+// Creates a new file of mode 0600 at `path` and opens it with `flags` of open(2). A regular file of this user
+// that is already there is replaced; a process that still has the old file mapped keeps it. Returns nothing
+// when another process holds the lock. Fails with kUnavailable, and says why, at a link, a pipe, a device or
+// a file of another user, who could have put it there to read what is written.
 Result<std::optional<OwnFile>> ClaimOwnFile(const std::string& path, int flags);
 
-// The same; where another process holds it, as with ranks that are all given one name, the new file stands
-// beside it with the process id before the ending, and a line says so.
+// As ClaimOwnFile, but when another process holds the file (ranks that were all given one name), the new file
+// is created beside it with the process id before its extension, and one warning is logged.
 Result<OwnFile> CreateOwnFile(const std::string& path, int flags);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Binding a port without listening on it. See reserved_port.h for why that keeps it free.
 #include "src/base/reserved_port.h"
 
 #include <arpa/inet.h>

@@ -13,6 +13,8 @@
 
 namespace dynamiccl {
 
+// Owns the bound socket; the port is free for anybody again when it is destroyed. The launcher keeps one for
+// each job.
 class ReservedPort {
  public:
   // Reserves a port of 127.0.0.1 that Linux chooses. kUnavailable when there is none left.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the table of settings.def and the environment. See settings.h.
 #include "src/base/settings.h"
 
 #include <unistd.h>

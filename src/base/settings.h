@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables of the project, declared once in settings.def.
+// The environment variables of the project. settings.def declares each of them once, with type, default and a
+// sentence for the manual; this file reads them.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,10 @@ enum class Setting {
 #undef DYNAMICCL_SETTING
 };
 
+// Text is taken as it is, Integer is a decimal int64, Bool is 0 or 1.
 enum class SettingType { Text, Integer, Bool };
 
+// One line of settings.def. All texts are literals.
 struct SettingRow {
   Setting id;
   const char* name;
@@ -27,28 +30,33 @@ struct SettingRow {
   const char* sentence;
 };
 
+// The whole table in the order of settings.def, indexed by Setting.
 std::span<const SettingRow> AllSettings();
 const SettingRow& Row(Setting setting);
 
-// The variable's text, or its default. Read with secure_getenv: ignored in setuid programs.
+// Returns the variable's text, or its default. It is read anew at each call, with secure_getenv: setuid
+// programs see the default.
 std::string TextSetting(Setting setting);
-// A number that does not parse is an error that names the variable.
+// Parses the text of TextSetting as a decimal number. The error names the variable and its text.
 Result<int64_t> IntegerSetting(Setting setting);
-// 0 or 1; anything else is an error that names the variable.
+// Parses the text of TextSetting; anything but 0 or 1 is an error that names the variable.
 Result<bool> BoolSetting(Setting setting);
 
-// Unknown names with our prefixes in the environment, each with the nearest known name: what a typo looks
-// like.
+// A variable in the environment that has one of our prefixes but is not in the table, most likely a typing
+// mistake, with the known name nearest to it.
 struct UnknownSetting {
   std::string name;
   std::string nearest;
 };
+// Returns "DYNAMICCL_" and "HOSTCCL_".
 std::span<const char* const> SettingPrefixes();
+// `environment` is a null-terminated list of "NAME=value" as in environ; null counts as empty.
 std::vector<UnknownSetting> UnknownSettings(const char* const* environment);
 
-// Replaces %h (host), %p (process id) and %r (rank) in a path.
+// Replaces %h by the host name, %p by this process's id and %r by `rank`. Any other text, a lone % included,
+// stays.
 std::string ExpandPath(const std::string& pattern, int rank);
-// Likewise of another process on this host.
+// Returns the same for another process on this host.
 std::string ExpandPath(const std::string& pattern, int rank, int process_id);
 
 }  // namespace dynamiccl

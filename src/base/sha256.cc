@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// SHA-256 as FIPS 180-4 writes it down: the message is padded with a one bit, zeros and its length in bits,
+// cut into blocks of 64 bytes, and each block is mixed into eight 32-bit words by 64 rounds.
 #include "src/base/sha256.h"
 
 #include <algorithm>
@@ -25,6 +27,7 @@ uint32_t LoadBigEndian(const uint8_t* p) {
   return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | uint32_t{p[3]};
 }
 
+// Message schedule of a block: 16 words as they are, 48 derived ones (6.2.2, step 1).
 void ExpandSchedule(const uint8_t* block, uint32_t (&w)[64]) {
   for (int i = 0; i < 16; ++i) w[i] = LoadBigEndian(block + 4 * i);
   for (int i = 16; i < 64; ++i) {
@@ -68,6 +71,7 @@ void Sha256::Update(std::span<const std::byte> bytes) {
 
 Sha256Digest Sha256::Finish() {
   const uint64_t bits = total_bytes_ * 8;
+  // Padding of 5.1.1: if the length does not fit behind the 0x80, it goes into a block of its own.
   pending_[pending_bytes_++] = 0x80;
   if (pending_bytes_ > kBlockBytes - 8) {
     std::fill(pending_.begin() + pending_bytes_, pending_.end(), uint8_t{0});
@@ -89,6 +93,8 @@ Sha256Digest Sha256Of(std::span<const std::byte> bytes) {
   return hash.Finish();
 }
 
+// RFC 2104: H(key ^ opad, H(key ^ ipad, message)), with ipad = 0x36 and opad = 0x5c repeated. A key longer
+// than a block is replaced by its digest.
 Sha256Digest HmacSha256(std::span<const std::byte> key, std::span<const std::byte> message) {
   std::array<std::byte, kBlockBytes> block{};
   if (key.size() > kBlockBytes) {

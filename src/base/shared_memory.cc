@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// memfd_create, seals, fallocate and mmap behind the contracts of shared_memory.h.
 #include "src/base/shared_memory.h"
 
 #include <fcntl.h>
@@ -14,7 +15,8 @@
 namespace dynamiccl {
 
 Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes) {
-  // The system call itself: glibc has a function for it from 2.27 on only.
+  // The raw system call, because glibc has the wrapper only from 2.27 on and the object must load on older
+  // systems.
   UniqueFd fd(static_cast<int>(::syscall(SYS_memfd_create, label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "memfd_create({}): {}", label, ErrnoText(errno));
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
@@ -87,7 +89,8 @@ Result<SharedMemory> SharedMemory::FromFd(UniqueFd fd, size_t bytes) {
 }
 
 Result<SharedMemory> SharedMemory::OfFile(OwnFile file, size_t bytes) {
-  // Allocate now: a full disk must be an error here, not SIGBUS at the first store into the mapping.
+  // Reserve the space now: a full disk must be an error here, not a SIGBUS at the first store into the
+  // mapping.
   const int code = ::posix_fallocate(file.fd.get(), 0, static_cast<off_t>(bytes));
   if (code != 0) {
     return MakeError(ErrorKind::kUnavailable, "cannot allocate {} bytes for '{}': {}", bytes, file.path,
@@ -104,6 +107,8 @@ Result<SharedMemory> SharedMemory::ExtendFile(int file, size_t offset, size_t by
   }
   DYNAMICCL_TRY(SharedMemory memory, Map(file, offset, bytes));
   // Before the first store of each page would stop for it. Linux 5.14; older ones stop.
+// Fault all pages in before the first store needs them. Kernels before 5.14 do not know the advice; there
+// each first store of a page faults.
 #ifdef MADV_POPULATE_WRITE
   ::madvise(memory.data(), bytes, MADV_POPULATE_WRITE);
 #endif

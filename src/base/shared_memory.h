@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mapping shared between processes: an anonymous memfd handed over by descriptor, or a file on disk.
+// Writable mappings that several processes share: an anonymous memfd that is passed on by its descriptor, or
+// a file on disk that survives the process.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,18 @@
 
 namespace dynamiccl {
 
-// A memfd of `bytes`, zero-filled and sealed against resizing. `label` shows in /proc/PID/maps.
+// Creates a memfd of `bytes`, filled with zeros and sealed against resizing. `label` shows in /proc/PID/maps.
+// Fails with kUnavailable.
 Result<UniqueFd> CreateSealedMemory(const std::string& label, size_t bytes);
 
-// Whether `fd` is memory of at least `bytes` that nobody can shorten any more: whoever maps it gets no
-// SIGBUS.
+// Returns whether `fd` is a memfd of at least `bytes` that is sealed against shrinking. Only then can no peer
+// make this process fail with SIGBUS by shortening it.
 bool StaysAsLong(int fd, size_t bytes);
 
-// Owns the mapping and, while it is valid, the descriptor. No name ever appears in /dev/shm, so nothing can
-// be left there.
+// Owns one mapping and, unless it came from ExtendFile, its descriptor; both go when it is destroyed.
+// Movable, not copyable. The object itself belongs to one thread; the memory may be used by any thread and
+// process, which must synchronise by themselves. Nothing is ever named in /dev/shm, so a killed job leaves
+// nothing there.
 class SharedMemory {
  public:
   SharedMemory() = default;
@@ -27,15 +31,17 @@ class SharedMemory {
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
 
-  // Zero-filled memory of `bytes`, sealed against resizing so that a peer cannot cause SIGBUS.
+  // Creates and maps sealed memory of `bytes`, filled with zeros.
   static Result<SharedMemory> Create(const std::string& label, size_t bytes);
-  // Maps what a peer created; takes the descriptor. Fails unless the object is, and stays, at least `bytes`
-  // long.
+  // Maps memory that a peer created; takes the descriptor. Fails with kInvalidArgument unless StaysAsLong(fd,
+  // bytes).
   static Result<SharedMemory> FromFd(UniqueFd fd, size_t bytes);
-  // Makes the file `bytes` long and maps it: what survives a SIGKILL.
+  // Makes the file `bytes` long and maps it. What is stored there survives a SIGKILL of this process. The
+  // disk space is reserved first: a full disk is an error here.
   static Result<SharedMemory> OfFile(OwnFile file, size_t bytes);
-  // Lengthens the file to offset + bytes and maps that part; `offset` is a multiple of the page size. All
-  // pages are there when it returns, where the kernel can do that. Keeps no descriptor.
+  // Lengthens the file to offset + bytes and maps that part; `offset` must be a multiple of the page size.
+  // Where the kernel can do so, all pages are present on return, so that the first stores do not stop for
+  // page faults. The caller keeps the descriptor.
   static Result<SharedMemory> ExtendFile(int file, size_t offset, size_t bytes);
 
   std::byte* data() const { return data_; }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reading with an upper bound, and replacing by rename. See small_file.h.
 #include "src/base/small_file.h"
 
 #include <fcntl.h>
@@ -33,7 +34,8 @@ Result<std::string> ReadSmallFile(const std::string& path, size_t most_bytes) {
 bool ReplaceFile(const std::string& path, const std::string& text) {
   if (!CheckReplaceable(path)) return false;
   const std::string beside = path + "." + std::to_string(::getpid());
-  // A dead process's, or a link that another user put where its name was foreseen.
+  // A file with this name was left by a dead process of the same id, or is a link that another user planted
+  // there.
   ::unlink(beside.c_str());
   const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   std::FILE* const file = fd < 0 ? nullptr : ::fdopen(fd, "w");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files: read whole, replaced whole.
+// Small text files that are read and replaced as a whole: rules, saved decisions, metrics.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,14 @@
 
 namespace dynamiccl {
 
-// Errors name the path: kNotFound when it cannot be read, kInvalidArgument when it has more than
-// `most_bytes`.
+// Returns the file's contents. Errors name the path: kNotFound when it cannot be opened or read,
+// kInvalidArgument when it is no regular file or longer than `most_bytes`.
 Result<std::string> ReadSmallFile(const std::string& path, size_t most_bytes);
 
-// Replaces the file in one step, through one beside it; false when it could not be written.
+// Writes a temporary file beside `path` and renames it, so that a reader sees the old or the new text and
+// never half of one. Returns false, and leaves the old file, when anything fails. The data are not
+// synchronised to disk: after a power failure the file may be empty. WriteWholeFile of whole_file.h
+// synchronises.
 bool ReplaceFile(const std::string& path, const std::string& text);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Wording of errors. See status.h.
 #include "src/base/status.h"
 
 #include <cstring>
@@ -44,7 +45,7 @@ std::string Describe(const Error& error) {
 
 std::string ErrnoText(int code) {
   char buffer[128] = {};
-  // GNU strerror_r may return a static string instead of filling the buffer.
+  // The GNU variant may return a static string instead of filling the buffer, so its return value is used.
   return strerror_r(code, buffer, sizeof(buffer));
 }
 

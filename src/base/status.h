@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went wrong, where, and what to do: the error type of fallible functions outside LibTorch code.
+// The error type of fallible functions: what went wrong, where, and what to do next. Code without LibTorch
+// throws no exceptions across a public header; it returns a Status or a Result.
+//
+//   Result<int> Port(const std::string& text) {
+//     DYNAMICCL_TRY(const int64_t port, ParseInteger(text));  // returns the error if there is one
+//     if (port > 65535) return MakeError(ErrorKind::kInvalidArgument, "port {} is above 65535", port);
+//     return static_cast<int>(port);
+//   }
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +17,7 @@
 
 namespace dynamiccl {
 
-// Kinds of failure; programs map them to exit codes (tools/exit_code.h), C borders to ncclResult_t.
+// Kinds of failure. Programs map them to exit codes (tools/exit_code.h), the C interfaces to ncclResult_t.
 enum class ErrorKind {
   kInvalidArgument,  // the caller's or the user's mistake: option, setting, file content
   kNotFound,         // a file, library or peer that should exist does not
@@ -22,35 +29,40 @@ enum class ErrorKind {
   kInternal,         // a broken invariant of ours
 };
 
-// `message` says what and where ("p.dcpolicy: byte 8: version 4, this build reads 1"), `hint` what to do
-// next.
+// `message` says what happened and where ("p.dcpolicy: byte 8: version 4, this build reads 1"); `hint` says
+// what to do next and may be empty.
 struct Error {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;
   std::string hint;
 };
 
+// A value or an Error. Status has no value: `return {};` means success.
 template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
+// An error to return, with a message formatted by fmt and no hint.
 template <typename... Args>
 tl::unexpected<Error> MakeError(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Error>(Error{kind, fmt::format(format, std::forward<Args>(args)...), {}});
 }
 
-// The same error with a next step for the user.
+// The same error with a next step for the user in place of its hint.
 tl::unexpected<Error> WithHint(tl::unexpected<Error> error, std::string hint);
 
-// Puts `context` before the message: how a caller says which file or rank the failure belongs to.
+// Returns the same error with "`context`: " before its message: how a caller adds the file or rank that it
+// belongs to.
 tl::unexpected<Error> Wrap(const Error& error, const std::string& context);
 
+// Returns the kind in words, for example "invalid argument".
 const char* ErrorKindName(ErrorKind kind);
 
-// "error: <message>\n  hint: <hint>\n" as the programs print it.
+// Returns "error: <message>\n  hint: <hint>\n", as the programs print it; the second line is left out without
+// a hint.
 std::string Describe(const Error& error);
 
-// Text of errno `code`, thread-safe.
+// Returns the system's text for an errno value. Unlike strerror it is thread-safe.
 std::string ErrnoText(int code);
 
 }  // namespace dynamiccl
@@ -58,7 +70,8 @@ std::string ErrnoText(int code);
 #define DYNAMICCL_CONCAT_INNER(a, b) a##b
 #define DYNAMICCL_CONCAT(a, b) DYNAMICCL_CONCAT_INNER(a, b)
 
-// DYNAMICCL_TRY(auto value, F()) binds the value or returns the error; DYNAMICCL_CHECK_OK(F()) is for Status.
+// DYNAMICCL_TRY(auto value, F()) declares `value` with the result of F(), or returns its error from the
+// enclosing function. DYNAMICCL_CHECK_OK(F()) does the same for a Status.
 #define DYNAMICCL_TRY(declaration, expression) \
   DYNAMICCL_TRY_NAMED(DYNAMICCL_CONCAT(dynamiccl_result_, __COUNTER__), declaration, expression)
 #define DYNAMICCL_TRY_NAMED(result, declaration, expression)              \

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML files read strictly: every complaint names the place in the file. Include it in few files: toml++
-// takes seconds to compile.
+// TOML files read strictly: an unknown key, a wrong type or a value out of range is an error with file, line
+// and column. Include this header in few files: toml++ takes seconds to compile.
 #pragma once
 
 #define TOML_EXCEPTIONS 0
-// toml++ 3.3 asserts what damaged files break and what it reports right after; with NDEBUG it tells Clang to
-// assume it. Neither may end a job.
+// toml++ 3.3 asserts conditions that damaged files can break and that it reports as errors right afterwards.
+// With NDEBUG it even tells Clang to assume them. Neither may end a job, so its assertions are compiled to
+// nothing.
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>
@@ -20,13 +21,17 @@
 
 namespace dynamiccl {
 
-// The line of the first character outside ASCII that stands neither in a text of one line nor in a comment;
-// 0: there is none. TOML has no such key, but toml++ 3.3 looks it up in tables of keys to come, and some
-// characters lead it to where its authors promise the compiler that nothing leads. Likewise the line of a
-// control character, which TOML has nowhere: behind one toml++ may take for a key what looks like a text.
+// Line, from 1, of the first character that toml++ 3.3 must not see; 0 when there is none. There are two
+// kinds:
+// - A character outside ASCII that stands neither in a quoted text of one line nor in a comment. TOML allows
+//   no such key, but toml++ looks it up in its tables, and some characters reach code that it declares
+//   unreachable.
+// - A control character, which TOML allows nowhere. After one, toml++ may take what looks like a text for a
+//   key.
 inline int LineOfForeignKey(std::string_view text) {
   int line = 1;
-  char inside = 0;  // the quote that ends the text, or '#'
+  // The quote that ends the current text, '#' in a comment, 0 outside both.
+  char inside = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\n') {
@@ -46,6 +51,7 @@ inline int LineOfForeignKey(std::string_view text) {
   return 0;
 }
 
+// Parses `text`. `source` is the file's name for messages. Errors are kInvalidArgument.
 inline Result<toml::table> ParseToml(std::string_view text, const std::string& source) {
   if (const int line = LineOfForeignKey(text); line != 0)
     return MakeError(ErrorKind::kInvalidArgument,
@@ -58,7 +64,9 @@ inline Result<toml::table> ParseToml(std::string_view text, const std::string& s
                    error.source().begin.line, error.source().begin.column, error.description());
 }
 
-// What readers of one file's tables build on. `source` stands in errors and must outlive the reader.
+// Base class of readers of one file's tables. Its functions fetch one value each and complain with the
+// value's place. It holds a reference to `source`, the file's name, which must outlive it. One thread at a
+// time.
 class TomlReader {
  public:
   using Keys = std::vector<std::string_view>;
@@ -66,11 +74,13 @@ class TomlReader {
   explicit TomlReader(const std::string& source) : source_(source) {}
 
  protected:
+  // Returns an error "<source>: line L, column C: <what>".
   tl::unexpected<Error> Complain(const toml::source_position& at, const std::string& what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}, column {}: {}", source_, at.line, at.column,
                      what);
   }
 
+  // Fails at the first key of `table` that is not in `known`, so that a mistyped key is not ignored.
   Status OnlyKeys(const toml::table& table, const Keys& known) const {
     for (const auto& [key, value] : table) {
       if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
@@ -79,6 +89,7 @@ class TomlReader {
     return {};
   }
 
+  // A required integer in [least, most]. A floating-point value is refused even if it is whole.
   Result<int64_t> Integer(const toml::table& table, std::string_view key, int64_t least, int64_t most) const {
     const toml::node* const node = table.get(key);
     if (node == nullptr) return Complain(table.source().begin, fmt::format("key '{}' is missing", key));
@@ -88,7 +99,7 @@ class TomlReader {
                     fmt::format("'{}' must be an integer from {} to {}", key, least, most));
   }
 
-  // Present or not; then `fallback`.
+  // The same for a key that may be missing; then `fallback`, which is not checked.
   Result<int> OptionalInteger(const toml::table& table, std::string_view key, int64_t least, int64_t most,
                               int fallback) const {
     if (!table.contains(key)) return fallback;
@@ -96,6 +107,7 @@ class TomlReader {
     return static_cast<int>(value);
   }
 
+  // Returns a number, integer or not. The key must exist: callers check that first.
   Result<double> Number(const toml::table& table, std::string_view key) const {
     const toml::node* const node = table.get(key);
     const auto value = node->is_number() ? node->value<double>() : std::nullopt;
@@ -103,6 +115,8 @@ class TomlReader {
     return Complain(node->source().begin, fmt::format("'{}' must be a number", key));
   }
 
+  // Calls `read` for each table of an array of tables ([[key]]), in the file's order, until one fails. A
+  // missing key is an empty array.
   Status ForEachTable(const toml::table& table, std::string_view key,
                       const std::function<Status(const toml::table&)>& read) const {
     const toml::node* const node = table.get(key);
@@ -114,6 +128,7 @@ class TomlReader {
     return {};
   }
 
+  // Returns a required text.
   Result<std::string> Text(const toml::table& table, std::string_view key) const {
     const toml::node* const node = table.get(key);
     if (node == nullptr) return Complain(table.source().begin, fmt::format("key '{}' is missing", key));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Closing of an owned file descriptor. See unique_fd.h.
 #include "src/base/unique_fd.h"
 
 #include <unistd.h>
@@ -14,8 +15,8 @@ UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
 }
 
 void UniqueFd::Reset() {
-  // A retry after EINTR could close a descriptor that another thread has just opened (Linux frees it in any
-  // case).
+  // Not repeated after EINTR: Linux has freed the number by then, and a second close could hit a descriptor
+  // that another thread has just opened.
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
 }

@@ -6,6 +6,8 @@
 
 namespace dynamiccl {
 
+// Closes its descriptor when it is destroyed or assigned to. -1 means empty. Movable, not copyable; one
+// thread at a time.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -18,7 +20,9 @@ class UniqueFd {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
+  // Hands the descriptor to the caller, who must close it.
   int Release() { return std::exchange(fd_, -1); }
+  // Closes the descriptor, if there is one. Errors of close(2) are ignored.
   void Reset();
 
  private:

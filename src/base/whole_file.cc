@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reading and replacing whole files by the contracts of whole_file.h. The name of the temporary file carries
+// the process id, so that two processes do not write into the same one.
 #include "src/base/whole_file.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of ours that are read and written as a whole: nobody ever sees half of one, and no link or pipe is
-// followed.
+// Files of ours that are read and written as a whole, such as policies and site stores. A reader never sees
+// half of one, and no symbolic link or pipe is followed.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,20 @@
 
 namespace dynamiccl {
 
+// A file's contents at one moment. `others_may_write` tells readers of trusted files that somebody else could
+// have changed it: its group, everybody, or an owner who is neither this user nor root.
 struct WholeFile {
   std::vector<std::byte> bytes;
-  bool others_may_write = false;  // its group, everybody, or an owner who is neither this user nor root
+  bool others_may_write = false;
 };
 
-// A regular file, opened once and copied: later changes have no effect. Of a file longer than `most_bytes`
-// the first most_bytes + 1 are read, so that a reader can refuse it by its length.
+// Opens a regular file once and copies it; later changes have no effect. From a file longer than `most_bytes`
+// the first most_bytes + 1 bytes are read, so that the caller can refuse it by its length. Errors: kNotFound,
+// kInvalidArgument for a link or another kind of file, kUnavailable.
 Result<WholeFile> ReadWholeFile(const std::string& path, size_t most_bytes);
 
-// Written beside `path`, synced and renamed.
+// Writes a temporary file beside `path`, synchronises it to disk and renames it. On failure the old file
+// stays and the temporary one is removed.
 Status WriteWholeFile(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithms, with NCCL's numbers (NCCL_ALGO_*, src/include/plugin/nccl_tuner.h).
+// NCCL's algorithms, with its numbers (NCCL_ALGO_*, src/include/plugin/nccl_tuner.h) and its spellings.
+// kUndefined is the answer "leave NCCL alone".
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,15 @@ enum class Algorithm : int8_t {
   kNvlsTree = 5,
   kPat = 6,
 };
+// Rows of NCCL's cost table.
 inline constexpr int kAlgorithms = 7;
 
-// As NCCL_ALGO spells it: "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT".
+// Returns the name as NCCL_ALGO spells it: "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS",
+// "NVLSTree", "PAT".
 std::string_view Name(Algorithm algorithm);
-// Any case; underscores are ignored ("NVLS_TREE" is how NCCL's log spells it).
+// Accepts any case and ignores underscores, since NCCL's log writes "NVLS_TREE". Nullopt for an unknown name.
 std::optional<Algorithm> ParseAlgorithm(std::string_view name);
-// As NCCL's TUNING line spells it: "TREE", "RING", "NVLS_TREE".
+// Returns the name as NCCL's TUNING line spells it: "TREE", "RING", "NVLS_TREE".
 std::string_view LogName(Algorithm algorithm);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collective operations, with NCCL's numbers (ncclFunc_t, src/include/nccl_common.h).
+// The collective operations, with NCCL's numbers (ncclFunc_t, src/include/nccl_common.h), and how NCCL counts
+// their bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +20,25 @@ enum class Collective : uint8_t {
   kRecv = 7,
 };
 
-// The first five reach a tuner: only they have a choice of algorithm and protocol.
+// NCCL asks a tuner about the first five only: the others have no choice of algorithm and protocol.
 inline constexpr int kTunableCollectives = 5;
 inline constexpr int kCollectives = 8;
 
-// NCCL's spelling: "AllReduce".
+// Returns NCCL's spelling: "AllReduce".
 std::string_view Name(Collective collective);
-// Accepts NCCL's spelling and nccl-tests' ("all_reduce"), in any case.
+// Accepts NCCL's spelling and that of nccl-tests ("all_reduce"), in any case. Nullopt for an unknown name.
 std::optional<Collective> ParseCollective(std::string_view name);
 
-// NCCL's total bytes of a call, from the count argument of its API function (facts: AllGather's and
-// ReduceScatter's count is per rank, the tuner's nBytes is the total over ranks).
+// NCCL's total bytes of a call, computed from the count argument of its API function. AllGather and
+// ReduceScatter take a count per rank, while the size that NCCL gives a tuner is the total over all ranks;
+// the other collectives use one count for both.
 constexpr uint64_t TotalBytes(Collective collective, uint64_t count, uint64_t element_bytes, int n_ranks) {
   const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
   return count * element_bytes * (per_rank ? static_cast<uint64_t>(n_ranks) : 1);
 }
 
-// busbw = algbw * factor, as nccl-tests defines it (doc/PERFORMANCE.md).
+// busbw = algbw * factor, as nccl-tests defines it (doc/PERFORMANCE.md): the factor makes the bandwidths of
+// different collectives and rank counts comparable with that of a link.
 double BusBandwidthFactor(Collective collective, int n_ranks);
 
 }  // namespace dynamiccl

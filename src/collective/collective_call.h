@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One collective call. CollectiveCall holds only values equal on all ranks: decisions and fingerprints may
-// use it. IssuedCall adds what one rank saw: it is recorded, never decided upon.
+// One collective call. The two types carry law 1 of docs/architecture.md, "all ranks decide the same":
+// CollectiveCall holds only values that are equal on all ranks, so decisions and fingerprints may use it.
+// IssuedCall adds what one rank saw and is only recorded.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +14,33 @@
 
 namespace dynamiccl {
 
+// This is a plain value without an owner; copy it freely between threads. It is equal on all ranks.
 struct CollectiveCall {
   uint64_t communicator = 0;  // CommunicatorInfo::id
-  // Outermost group ends with collective work on this communicator, in program order, from 0. Sends and
-  // receives do not count, since not all ranks issue them: theirs is the number of the next collective.
+  // Number of the outermost group end with collective work on this communicator, in program order from 0. A
+  // call outside a group is a group of one. Sends and receives do not count, because not all ranks issue
+  // them; they carry the number of the next collective.
   uint64_t call_number = 0;
   uint64_t bytes = 0;  // NCCL's total (see TotalBytes)
   Collective collective = Collective::kAllReduce;
   DataType data_type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  uint16_t index_in_group = 0;  // position among the collectives, or among the others, of the group
-  uint16_t group_size = 1;      // their number
+  // Position of this call among the collectives of its group, and how many there are. Sends and receives are
+  // numbered among themselves.
+  uint16_t index_in_group = 0;
+  uint16_t group_size = 1;  // their number
   int32_t n_ranks = 1;
 };
 
+// A call together with what the issuing rank measured and what the program labelled. Traces and reports use
+// it; decisions never see it.
 struct IssuedCall {
   CollectiveCall call;
   int32_t rank = 0;
   int32_t root_or_peer = -1;
   int64_t issued_ns = 0;     // CLOCK_MONOTONIC
   int64_t duration_ns = -1;  // -1: not measured
-  // Labels of the program (src/annotate), kUnknown without them.
+  // This is what the program said with the markers of src/annotate; it is kUnknown without markers.
   Role labelled_role = Role::kUnknown;
   Phase labelled_phase = Phase::kUnknown;
   ZeroStage labelled_stage = ZeroStage::kUnknown;

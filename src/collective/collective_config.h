@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is chosen for a collective: algorithm, protocol and number of channels.
+// The choice that is made for a collective consists of an algorithm, a protocol and a number of channels.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace dynamiccl {
 
-// channels 0 means "NCCL decides the channels". kUndefined algorithm or protocol means "leave NCCL alone".
+// This is a plain value. `channels` 0 lets NCCL choose the number of channels; an undefined algorithm or
+// protocol leaves the whole call to NCCL.
 struct CollectiveConfig {
   Algorithm algorithm = Algorithm::kUndefined;
   Protocol protocol = Protocol::kUndefined;
@@ -21,9 +22,11 @@ struct CollectiveConfig {
   friend bool operator==(const CollectiveConfig&, const CollectiveConfig&) = default;
 };
 
-// NCCL's MAXCHANNELS since 2.25: no communicator has more. Tuners answer in a signed byte.
+// NCCL's MAXCHANNELS since 2.25: no communicator has more. The number also fits the signed byte in which
+// tuners answer.
 inline constexpr int kMaxNcclChannels = 64;
 
+// The answer that changes nothing.
 inline constexpr CollectiveConfig kLeaveNcclAlone{};
 
 }  // namespace dynamiccl

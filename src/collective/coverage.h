@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a tuner can change how a call is done, and what decides it where none can.
+// Whether a tuner can change how a call is carried out, and the reason where it cannot. Reports add these up
+// to say which share of a job's communication a policy can reach.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +8,22 @@
 
 namespace dynamiccl {
 
-// Numbers of the trace format (docs/formats/trace.md).
+// The numbers are part of the trace format (docs/formats/trace.md): append only.
 enum class Coverage : uint8_t {
-  kUnknown = 0,       // nobody looked: no tuner of ours, or NCCL asks on a thread of its own
-  kTunable = 1,       // NCCL asked the tuner and offered a choice; without a tuner: as far as calls show
+  kUnknown = 0,       // not observed: no tuner of ours, or NCCL asks on a thread of its own
+  kTunable = 1,       // NCCL asked the tuner and offered a choice; without a tuner: as far as the call shows
   kPinned = 2,        // the user's variables, or the call itself, name the configuration
   kSingleConfig = 3,  // NCCL offers one configuration, or the communicator has one rank
-  kPointToPoint = 4,  // sends, receives and what is made of them
+  kPointToPoint = 4,  // sends, receives and the collectives that NCCL builds from them
   kCaptured = 5,      // part of a CUDA graph: decided once, at its capture
   kNotAsked = 6,      // a call of no bytes
-  // NCCL asks no tuner about what these carry.
-  kSymmetricKernel = 7,  // buffers in windows that are registered on all ranks
-  kCopyEngine = 8,       // these, under the CTA policy ZERO
+  // NCCL asks no tuner about the two following kinds.
+  kSymmetricKernel = 7,  // its buffers lie in windows that are registered on all ranks
+  kCopyEngine = 8,       // such buffers under the CTA policy ZERO: copy engines move the data
 };
 inline constexpr int kCoverages = 9;
 
+// The name in reports and exports; "unknown" for a number outside the enum.
 constexpr std::string_view Name(Coverage coverage) {
   constexpr std::string_view kNames[] = {"unknown",       "tunable",          "pinned",
                                          "single_config", "point_to_point",   "captured",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of element types. See data_type.h.
 #include "src/collective/data_type.h"
 
 #include <strings.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types, with NCCL's numbers (ncclDataType_t).
+// Element types, with NCCL's numbers (ncclDataType_t), sizes and spellings.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +25,17 @@ enum class DataType : uint8_t {
 };
 inline constexpr int kDataTypes = 12;
 
-// 0 for a number outside the enum.
+// Returns the bytes of one element; 0 for a number outside the enum, such as a type of a later release.
 constexpr size_t ElementBytes(DataType type) {
   constexpr uint8_t kBytes[kDataTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
   const auto index = static_cast<size_t>(type);
   return index < kDataTypes ? kBytes[index] : 0;
 }
-// nccl-tests' spelling: "float", "half", "bfloat16", "int8" ...
+// Returns the spelling of nccl-tests: "float", "half", "bfloat16", "int8" ...
 std::string_view Name(DataType type);
-// NCCL's spelling: "ncclFloat32".
+// Returns NCCL's spelling: "ncclFloat32".
 std::string_view NcclName(DataType type);
-// nccl-tests' spelling, or NCCL's ("float32", "ncclFloat32").
+// Accepts both spellings and NCCL's without its prefix ("float32"), in any case. Nullopt for an unknown name.
 std::optional<DataType> ParseDataType(std::string_view name);
 
 }  // namespace dynamiccl

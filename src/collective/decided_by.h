@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who made a decision.
+// Who chose the configuration of a call. Traces, the decision log and reports carry it.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,20 @@
 
 namespace dynamiccl {
 
-// Numbers of the trace format (docs/formats/trace.md).
+// The numbers are part of the trace format (docs/formats/trace.md): append only.
 enum class DecidedBy : uint8_t {
   kNccl = 0,
   kPolicy = 1,
   kRule = 2,
   kUserPin = 3,
   kChainedTuner = 4,
-  kGuard = 5,   // a table version chose something else than its policy
-  kTrial = 6,   // part of a version: to see whether it is better
-  kSample = 7,  // likewise, left to NCCL to compare with
+  kGuard = 5,   // a table version differs from its policy here because of measured times
+  kTrial = 6,   // a table version tries a configuration to see whether it is faster
+  kSample = 7,  // a table version leaves the call to NCCL to compare with
 };
 inline constexpr int kDeciders = 8;
 
+// The name in reports and logs; "unknown" for a number outside the enum.
 constexpr std::string_view Name(DecidedBy decided_by) {
   constexpr std::string_view kNames[] = {"nccl",    "policy", "rule",  "pin",
                                          "chained", "guard",  "trial", "sample"};

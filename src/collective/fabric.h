@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric under a communicator as numbers that are equal on all ranks: what the cost model and the config
-// agent see.
+// The fabric under a communicator as numbers that are equal on all ranks. The cost model and the config agent
+// see the links only in this form.
 #pragma once
 
 #include <cstdint>
 
 namespace dynamiccl {
 
-// One class of links. Latency is one-way, bandwidth is per direction and per rank pair.
+// One class of links. Latency is one-way, in microseconds; bandwidth is per direction, in units of 1e9 bytes
+// a second.
 struct LinkParameters {
   double latency_us = 0;
   double bandwidth_gbps = 0;  // 1e9 bytes a second
@@ -15,6 +16,8 @@ struct LinkParameters {
   friend bool operator==(const LinkParameters&, const LinkParameters&) = default;
 };
 
+// This is a plain value of one communicator. `max_channels` is the number of channels that the communicator
+// has set up.
 struct Fabric {
   int32_t n_ranks = 1;
   int32_t n_nodes = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which (algorithm, protocol) pairs NCCL has for a collective, and the mask of those allowed on a
-// communicator.
+// The (algorithm, protocol) pairs that NCCL has for a collective, masks of them, and the text form of
+// configurations.
 #pragma once
 
 #include <bitset>
@@ -14,27 +14,30 @@
 
 namespace dynamiccl {
 
-// One bit per (algorithm, protocol), index algorithm * kProtocols + protocol.
+// One bit per pair, at ConfigIndex. Masks say what NCCL offers on a communicator; ranks exchange and
+// intersect them.
 using ConfigMask = std::bitset<kAlgorithms * kProtocols>;
 
 constexpr size_t ConfigIndex(Algorithm algorithm, Protocol protocol) {
   return static_cast<size_t>(algorithm) * kProtocols + static_cast<size_t>(protocol);
 }
 
-// What NCCL has kernels for (facts: NCCL 2.30 to 2.32, table collective x algorithm x protocol); independent
-// of topology.
+// The pairs for which NCCL 2.30 to 2.32 has kernels, whatever the topology. Empty for point-to-point
+// operations. What a communicator really offers is a subset.
 ConfigMask NcclConfigs(Collective collective);
 
-// "Tree:LL,Simple Ring:LL,LL128,Simple", "nothing" for an empty mask; at most 128 letters for masks of
-// NcclConfigs.
+// Returns for example "Tree:LL,Simple Ring:LL,LL128,Simple", and "nothing" for an empty mask. At most 128
+// characters for masks of NcclConfigs.
 std::string Describe(const ConfigMask& mask);
 
-// "Ring/LL128/4"; "-" for leaving NCCL alone.
+// Returns for example "Ring/LL128/4", and "-" for leaving NCCL alone.
 std::string Describe(const CollectiveConfig& config);
-// The way back, in any case; without channels ("ring/ll128") they are NCCL's. Nullopt for anything else.
+// Reads what Describe wrote, in any case. Without a channel count ("ring/ll128") channels is 0. Nullopt for
+// anything else, "-" included.
 std::optional<CollectiveConfig> ParseConfig(std::string_view text);
 
-// Every allowed config with channels in {1, 2, 4, 8, ...} up to `max_channels`, which is always included.
+// Every allowed pair with channels 1, 2, 4, 8, ... below `max_channels` and with `max_channels` itself, which
+// must be from 1 to 255. Sweeps time this list.
 std::vector<CollectiveConfig> EnumerateConfigs(const ConfigMask& allowed, int max_channels);
 
 }  // namespace dynamiccl

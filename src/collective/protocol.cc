@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tables of spellings, indexed by NCCL's numbers.
 #include "src/collective/protocol.h"
 
 #include <strings.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocols, with NCCL's numbers (NCCL_PROTO_*, src/include/plugin/nccl_tuner.h).
+// NCCL's protocols, with its numbers (NCCL_PROTO_*, src/include/plugin/nccl_tuner.h) and its spellings.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,16 @@
 
 namespace dynamiccl {
 
+// LL sends 4 bytes of data with a 4-byte flag, LL128 120 bytes with an 8-byte flag, Simple whole chunks that
+// are announced by a counter.
 enum class Protocol : int8_t { kUndefined = -1, kLL = 0, kLL128 = 1, kSimple = 2 };
 inline constexpr int kProtocols = 3;
 
-// As NCCL_PROTO spells it: "LL", "LL128", "Simple".
+// Returns the name as NCCL_PROTO spells it: "LL", "LL128", "Simple".
 std::string_view Name(Protocol protocol);
-// Any case.
+// Accepts any case. Nullopt for an unknown name.
 std::optional<Protocol> ParseProtocol(std::string_view name);
-// As NCCL's TUNING line spells it: "LL", "LL128", "SIMPLE".
+// Returns the name as NCCL's TUNING line spells it: "LL", "LL128", "SIMPLE".
 std::string_view LogName(Protocol protocol);
 
 }  // namespace dynamiccl

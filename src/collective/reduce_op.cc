@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Table of spellings, indexed by NCCL's numbers.
 #include "src/collective/reduce_op.h"
 
 #include <strings.h>

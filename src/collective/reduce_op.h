@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction operators, with NCCL's numbers (ncclRedOp_t).
+// Reduction operators, with NCCL's numbers (ncclRedOp_t). Operators that a program makes itself
+// (ncclRedOpCreatePreMulSum) have larger numbers and no place here.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,9 @@ namespace dynamiccl {
 enum class ReduceOp : uint8_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4 };
 inline constexpr int kReduceOps = 5;
 
-// nccl-tests' spelling: "sum", "prod", "max", "min", "avg".
+// Returns the spelling of nccl-tests: "sum", "prod", "max", "min", "avg".
 std::string_view Name(ReduceOp op);
+// Accepts any case. Nullopt for an unknown name.
 std::optional<ReduceOp> ParseReduceOp(std::string_view name);
 
 }  // namespace dynamiccl

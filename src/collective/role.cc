@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tables of names, indexed by the enums' numbers. See role.h.
 #include "src/collective/role.h"
 
 namespace dynamiccl {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call is for the program (role), where in a training step it stands (phase), which ZeRO stage it
-// belongs to, and how the fabric is (regime). As recognised values they are part of a DecisionKey; as labels
-// they are the trainer's truth and exist in traces only.
+// This file defines what a call is for the program (role), where in a training step it stands (phase), which
+// ZeRO stage it belongs to, and how the fabric is (regime). As recognised values they are part of a
+// DecisionKey; as labels they are the trainer's truth and exist in traces only.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace dynamiccl {
 
-// Scalars and short vectors of them (overflow flags, norms, losses): far below any bucket, and of a size that
-// does not grow with the model. An AllReduce of no more is a scalar, whatever it is for.
+// Bytes. An AllReduce of at most this size counts as a scalar, whatever it is for. Overflow flags, norms and
+// losses and short vectors of them stay below; their size does not grow with the model, and gradient buckets
+// lie far above.
 inline constexpr uint64_t kTinyBytes = 256;
 
-// kUnknown: not recognised with confidence; decisions use the generic row of the table.
+// kUnknown means "not recognised with confidence": decisions then use the generic row of the table.
 enum class Role : uint8_t {
   kUnknown = 0,
   kParameterGather = 1,  // ZeRO-3: parameters before use, forward and backward
@@ -26,24 +27,28 @@ enum class Role : uint8_t {
 };
 inline constexpr int kRoles = 7;
 
+// Part of a training step in which the call was issued.
 enum class Phase : uint8_t { kUnknown = 0, kForward = 1, kBackward = 2, kOptimizer = 3, kOther = 4 };
 inline constexpr int kPhases = 5;
 
-// Recognised or labelled ZeRO stage.
+// ZeRO stage, recognised or labelled.
 enum class ZeroStage : uint8_t { kStage0 = 0, kStage1 = 1, kStage2 = 2, kStage3 = 3, kUnknown = 4 };
 inline constexpr int kZeroStages = 5;
 
-// Measured exposed share of a key, in three levels.
+// How much of a key's communication time the program waits for (its measured exposed share), in three levels.
 enum class Criticality : uint8_t { kUnknown = 0, kHidden = 1, kPartial = 2, kExposed = 3 };
 inline constexpr int kCriticalities = 4;
 
+// State of the fabric. See docs/glossary.md.
 enum class Regime : uint8_t { kNormal = 0, kCongested = 1, kDegradedLink = 2, kStraggler = 3 };
 inline constexpr int kRegimes = 4;
 
+// The names in traces and reports, such as "gradient_reduce"; "unknown" for a number outside the enum.
 std::string_view Name(Role role);
 std::string_view Name(Phase phase);
 std::string_view Name(ZeroStage stage);
 std::string_view Name(Criticality criticality);
+// The value of a name that Name gives. The case must match; nullopt for an unknown name.
 std::optional<Role> ParseRole(std::string_view name);
 std::optional<Phase> ParsePhase(std::string_view name);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Arithmetic and text form of size classes. See size_class.h.
 #include "src/collective/size_class.h"
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Binary digits of a unit; -1: none.
+// Returns the binary logarithm of a unit ("K": 10); -1 for an unknown one.
 int ShiftOf(std::string_view unit) {
   if (unit.size() == 2 && std::tolower(static_cast<unsigned char>(unit[1])) == 'b') unit.remove_suffix(1);
   if (unit.empty()) return 0;
@@ -34,8 +35,7 @@ int ShiftOf(std::string_view unit) {
 [[gnu::hot]] SizeClass SizeClassOf(uint64_t bytes) {
   if (bytes <= 1) return {0};
   const int octave = std::bit_width(bytes) - 1;
-  // Below four bytes the quarters do not exist as whole numbers; the shift to the left keeps the formula
-  // uniform.
+  // Below four bytes quarters are no whole numbers; shifting to the left instead keeps one formula.
   const uint64_t quarter = octave >= 2 ? (bytes >> (octave - 2)) & 3 : (bytes << (2 - octave)) & 3;
   return {static_cast<uint8_t>(octave * 4 + static_cast<int>(quarter))};
 }

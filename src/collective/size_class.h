@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message-size ranges of a quarter octave of NCCL's batched bytes: the resolution of decision tables and
-// reports.
+// Message-size ranges: the resolution of decision tables and of reports.
+//
+// A class is a quarter of an octave of NCCL's batched bytes. The four classes of the octave [2^k, 2^(k+1))
+// begin at 1, 1.25, 1.5 and 1.75 times 2^k. Only shifts compute them, so every machine finds the same class.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +13,28 @@
 
 namespace dynamiccl {
 
-// Four classes an octave, at 1, 1.25, 1.5 and 1.75 times a power of two: only shifts, so equal on every
-// machine.
+// index = 4 * floor(log2(bytes)) + the next two binary digits of bytes.
 struct SizeClass {
   uint8_t index = 0;
 
   friend bool operator==(SizeClass, SizeClass) = default;
   friend auto operator<=>(SizeClass, SizeClass) = default;
 };
+// 64 octaves of 64-bit sizes with four classes each.
 inline constexpr int kSizeClasses = 256;
 
-// 0 and 1 byte share class 0.
+// Returns the class of a message of `bytes`; 0 and 1 byte share class 0.
 SizeClass SizeClassOf(uint64_t bytes);
-// Smallest number of bytes in the class; SizeClassOf(LowerBound(c)) == c for every class that SizeClassOf
-// returns.
+// Returns the smallest number of bytes in the class. For every class c that SizeClassOf returns,
+// SizeClassOf(LowerBound(c)) == c.
 uint64_t LowerBound(SizeClass size_class);
-// "1M..1.25M"
+// Returns the range with its upper bound excluded: "1M..1.25M".
 std::string Name(SizeClass size_class);
 
-// "1K", "1.5M", "17": binary units, at most two digits after the point.
+// Binary units, rounded to at most two digits after the point: "1K", "1.5M", "17".
 std::string FormatBytes(uint64_t bytes);
-// The way back; K, M and G in any case, with or without a trailing B.
+// Reads what FormatBytes wrote: K, M and G in any case, with or without a trailing B. kInvalidArgument for
+// anything else.
 Result<uint64_t> ParseBytes(std::string_view text);
 
 }  // namespace dynamiccl

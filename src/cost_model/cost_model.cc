@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds the inputs of NCCL's formula (nccl_model.h) from a Fabric, prices all pairs, and picks the cheapest.
+// The cost of a pair is latency * batches + bytes / bandwidth.
 #include "src/cost_model/cost_model.h"
 
 #include <algorithm>
@@ -9,23 +11,24 @@
 namespace dynamiccl {
 namespace {
 
-// NCCL_MAX_NTHREADS and its defaults for a Ring or Tree kernel, enqueue.cc.
+// Threads of a block by protocol: NCCL_MAX_NTHREADS and its defaults for Ring and Tree kernels (enqueue.cc).
 constexpr int kMaxThreads[kProtocols] = {512, 640, 512};
-// NCCL halves the block of Ring/Simple where all channels together move this little (up to 2.30).
+// GB/s over all channels. NCCL up to 2.30 launches half the threads for Ring/Simple where the links carry no
+// more.
 constexpr double kSlowBusGbps = 12;
 constexpr int kSlowBusThreads = 256;
-// Bytes a thread should have before another channel pays (threadThresholds of tuning.cc).
+// Bytes that each thread should have before one more channel pays (threadThresholds of tuning.cc).
 constexpr int kThreadThreshold[kProtocols] = {8, 8, 64};
 
-// Bandwidth of the links that carry a ring or tree: the slowest kind of them.
+// Returns GB/s of a ring or tree: that of the slowest kind of link it uses.
 double LinkBandwidth(const Fabric& fabric) {
   return fabric.n_nodes > 1 ? std::min(fabric.intra.bandwidth_gbps, fabric.inter.bandwidth_gbps)
                             : fabric.intra.bandwidth_gbps;
 }
 
-// NVIDIA's own constants have no base latency for NVLS and NVLSTree, and a Fabric does not say whether there
-// is a switch that reduces: they are priced where a library states one. Within a node nothing else bounds
-// them.
+// NVIDIA's own constants have no base latency for NVLS and NVLSTree, and a Fabric does not say whether a
+// switch can reduce. So both are priced only where the library states a base latency. Within a node no
+// network bounds them.
 AlgorithmGraph MulticastGraph(const CostModelInput& input, AlgorithmGraph graph) {
   const bool one_node = input.fabric.n_nodes == 1;
   const auto row = static_cast<size_t>(one_node ? Algorithm::kNvls : Algorithm::kNvlsTree);
@@ -35,8 +38,9 @@ AlgorithmGraph MulticastGraph(const CostModelInput& input, AlgorithmGraph graph)
   return graph;
 }
 
-// `channels` of the fabric's share its links evenly; latencies of the links are part of the constants
-// already, and the network needs no processor of its own, so the two terms that NCCL adds for them are zero.
+// Returns the input of NCCL's formula for a number of channels that share the links evenly. Two terms of the
+// formula are zero: the link latencies are part of the constants already, and the network of a Fabric needs
+// no processor.
 NcclModelInput ModelOf(const CostModelInput& input, int channels) {
   const double reachable = channels * input.constants.tree_channel_bandwidth;
   const double bus = channels < input.fabric.max_channels ? std::min(LinkBandwidth(input.fabric), reachable)

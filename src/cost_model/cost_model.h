@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's published cost model: what each (algorithm, protocol) is expected to cost on a fabric, and what NCCL
-// would pick. Source of formulas and constants: NCCL 2.30.7, src/graph/tuning.cc and src/enqueue.cc
-// (Apache-2.0), in own words. Deterministic: only + - * / and comparisons of doubles, no libm, so every
-// machine computes the same bits.
+// NCCL's published cost model: what each (algorithm, protocol) is expected to cost on a fabric, and which one
+// NCCL would pick. The config agent's predictions are corrections of this model.
+//
+// Source of formulas and constants: NCCL 2.30.7, src/graph/tuning.cc and src/enqueue.cc (Apache-2.0), in own
+// words. The model uses only + - * / and comparisons of doubles and no function of libm, so every machine
+// computes the same bits. All functions are pure and may be called from any thread.
 #pragma once
 
 #include <array>
@@ -15,38 +17,40 @@
 
 namespace dynamiccl {
 
-// The model's constants, microseconds and GB/s, in the layout of ncclTunerConstants_v5_t: NCCL hands them to
-// a tuner at init, so ranks that attest the same constants compute the same table. The hop latencies include
-// the links' own.
+// The model's constants in microseconds and GB/s, in the layout of ncclTunerConstants_v5_t. NCCL hands them
+// to a tuner at init, so ranks that attest the same constants compute the same table. Hop latencies include
+// the latency of the link.
 struct CostConstants {
   double base_latency_us[kAlgorithms][kProtocols] = {};
   double intra_latency_us[kAlgorithms][kProtocols] = {};  // one hop inside a node
   double inter_latency_us[kAlgorithms][kProtocols] = {};  // one hop between nodes
-  double ll_max_bandwidth = 0;                            // cap of LL, all channels together
-  double ring_ll128_channel_bandwidth = 0;                // caps per channel
+  double ll_max_bandwidth = 0;                            // cap of LL over all channels together
+  // Caps of one channel.
+  double ring_ll128_channel_bandwidth = 0;
   double tree_ll128_channel_bandwidth = 0;
   double tree_channel_bandwidth = 0;
 
   friend bool operator==(const CostConstants&, const CostConstants&) = default;
 };
 
-// Everything that the model depends on beside the call; equal on all ranks.
+// Everything that the model depends on beside the call itself; equal on all ranks.
 struct CostModelInput {
   Fabric fabric;
   CostConstants constants;
-  // NCCL's corrections for what it saw on GPU clusters: the share of a Tree's bandwidth by size, 1.4 times
-  // the latency of large Ring/Simple AllReduces between nodes, a rank's share and cheaper hops of PAT, what a
-  // switch's multicast reaches. False: the plain model.
+  // Whether to apply NCCL's corrections for what it observed on GPU clusters: the share of Tree's bandwidth
+  // by size, 1.4 times the latency for large Ring/Simple AllReduces between nodes, PAT's cost per rank and
+  // cheaper hops, and the share of the links that a switch's multicast reaches. hostccl sets it to false.
   bool gpu_corrections = true;
 
   friend bool operator==(const CostModelInput&, const CostModelInput&) = default;
 };
 
-// Constants of NCCL 2.30.7 for Hopper, NVLink inside a node and a network between nodes. NCCL's caps depend
-// on the number of nodes (1, 2, more).
+// Returns the constants of NCCL 2.30.7 for Hopper GPUs, with NVLink inside a node and a network between
+// nodes. NCCL has separate caps for 1, 2 and more nodes.
 CostConstants NcclHopperConstants(int n_nodes);
 
-// Expected microseconds; -1 where the pair is impossible for the collective or not in `allowed`.
+// Expected microseconds by [algorithm][protocol]. A negative entry is impossible for the collective or not
+// allowed.
 struct CostTable {
   std::array<std::array<float, kProtocols>, kAlgorithms> microseconds;
 
@@ -55,25 +59,28 @@ struct CostTable {
   }
 };
 
-// `bytes` is NCCL's total, `n_pipe_ops` as NCCL passes it to a tuner (1 for a single call). Ring, Tree and,
-// with one rank a node, PAT are priced, and NVLS (one node) and NVLSTree (several) where the constants state
-// a base latency for them; CollNet needs hardware that a Fabric does not describe and is impossible here.
+// Prices every pair in `allowed`. `bytes` is NCCL's total; `n_pipe_ops` is the number that NCCL passes to a
+// tuner (1 for a single call).
+//
+// Ring and Tree are always priced, PAT with one rank a node, and NVLS (one node) and NVLSTree (several nodes)
+// where the constants state a base latency for them. CollNet needs hardware that a Fabric does not describe
+// and is impossible here.
 CostTable EstimateCosts(const CostModelInput& input, Collective collective, uint64_t bytes, int n_pipe_ops,
                         const ConfigMask& allowed);
 
-// Expected microseconds of one config with an explicit number of channels (0: all of the fabric's, as NCCL's
-// table assumes); -1 where impossible. NCCL prices no channel counts: fewer channels are taken to lower the
-// bandwidth only where channels * tree_channel_bandwidth is less than the links give.
+// Expected microseconds of one configuration, for a single call; -1 where it is impossible. Channels 0 means
+// all of the fabric's, as NCCL's table assumes. NCCL itself prices no channel counts: here fewer channels
+// lower the bandwidth only where channels * tree_channel_bandwidth is less than the links carry.
 double EstimateCost(const CostModelInput& input, Collective collective, uint64_t bytes,
                     const CollectiveConfig& config);
 
-// NCCL's channel count for the size: as many as keep every channel busy (thresholds of enqueue.cc up
-// to 2.30).
+// The number of channels that NCCL uses for the size: as many as keep every channel busy (thresholds of
+// enqueue.cc up to 2.30).
 int DefaultChannels(const CostModelInput& input, Collective collective, uint64_t bytes, Algorithm algorithm,
                     Protocol protocol);
 
-// The cheapest entry as NCCL up to 2.30 picks it: strictly smaller wins, scanning from Tree/LL; negative
-// entries are skipped; kLeaveNcclAlone when nothing is possible. Channels are not filled in.
+// The cheapest entry as NCCL up to 2.30 picks it: it scans from Tree/LL on, and only a strictly smaller cost
+// wins. Negative entries are skipped; kLeaveNcclAlone when no entry is possible. Channels are left at 0.
 CollectiveConfig CheapestConfig(const CostTable& table);
 
 }  // namespace dynamiccl

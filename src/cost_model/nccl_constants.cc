@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of NCCL 2.30.7's model for Hopper: ncclTunerConstantsDefaults in src/graph/tuning.cc
-// (Apache-2.0).
+// The constants of NCCL 2.30.7's model for Hopper GPUs: ncclTunerConstantsDefaults in src/graph/tuning.cc
+// (Apache-2.0). Latencies are in microseconds, bandwidths in GB/s; each row lists LL, LL128 and Simple.
 #include <algorithm>
 
 #include "src/cost_model/cost_model.h"
@@ -39,9 +39,10 @@ void SetLatencies(CostConstants& constants) {
 }  // namespace
 
 CostConstants NcclHopperConstants(int n_nodes) {
-  // Scales of NCCL's tables: one node, two nodes, more.
+  // NCCL's tables have one column for one node, one for two nodes and one for more.
   const int scale = std::clamp(n_nodes, 1, 3) - 1;
-  // One node: Hopper's row of llMaxBws; more: the row of Intel processors, which bound the network side.
+  // Inside one node Hopper's row of llMaxBws counts; between nodes the row of Intel processors, which bound
+  // the network side.
   constexpr double kLLMax[3] = {141.0, 39.0, 20.4};
   constexpr double kTreeLL128[3] = {36.7, 36.7, 29.0};
   constexpr double kTree[3] = {38.7, 41.4, 36.0};

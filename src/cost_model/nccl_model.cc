@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// ncclTopoTuneModel and ncclTopoGetAlgoTime of NCCL 2.30.7 (src/graph/tuning.cc), one function an algorithm.
+// Each computes a latency from the hops on the longest path and an algorithm bandwidth from what the slowest
+// link of a channel carries. ModelTime then applies the corrections by size. Factors without a name (0.92,
+// 3.8, 7/9, 0.85, 0.75) are NCCL's own.
 #include "src/cost_model/nccl_model.h"
 
 #include <algorithm>
@@ -7,10 +11,11 @@
 namespace dynamiccl {
 namespace {
 
-// NCCL_MAX_DEV_WORK_BATCH_COLLS: collectives that all algorithms but Ring run in one batch of device work.
+// Collectives that every algorithm but Ring runs in one batch of device work (NCCL_MAX_DEV_WORK_BATCH_COLLS).
 constexpr int kBatchedCollectives = 8;
 
-// treeCorrectionFactor of tuning.cc: share of the Tree bandwidth that is reached, by floor(log2(bytes / 64)).
+// treeCorrectionFactor of tuning.cc: share of Tree's bandwidth that is reached, by
+// [protocol][floor(log2(bytes / 64))].
 constexpr int kTreeCorrections = 24;
 constexpr double kTreeCorrection[kProtocols][kTreeCorrections] = {
     {1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
@@ -24,7 +29,7 @@ int FloorLog2(uint64_t value) {
   return value == 0 ? 0 : std::bit_width(value) - 1;
 }
 
-// Steps of a ring: every rank sends this many chunks.
+// Number of chunks that every rank sends around the ring.
 int RingSteps(const NcclModelInput& input, Collective collective) {
   switch (collective) {
     case Collective::kAllReduce:
@@ -41,12 +46,13 @@ double At(const double (&table)[kAlgorithms][kProtocols], Algorithm algorithm, P
   return table[static_cast<size_t>(algorithm)][static_cast<size_t>(protocol)];
 }
 
+// Returns GB/s of all channels. With more than two nodes the links between nodes count.
 double BusBandwidth(const NcclModelInput& input, const AlgorithmGraph& graph) {
   return graph.channels * (input.n_nodes <= 2 ? graph.intra_bandwidth : graph.inter_bandwidth);
 }
 
-// One hop between nodes. With one rank a node every hop leaves the node and NCCL takes the Tree row for all
-// algorithms.
+// Returns the microseconds of one hop between nodes. With one rank a node every hop leaves the node, and NCCL
+// takes the Tree's row for all algorithms. Simple pays the network's latency twice.
 double InterHop(const NcclModelInput& input, Algorithm algorithm, Protocol protocol) {
   const Algorithm row = input.n_ranks == input.n_nodes ? Algorithm::kTree : algorithm;
   const double hop = At(input.constants.inter_latency_us, row, protocol) + input.graph_latency_us;
@@ -56,6 +62,8 @@ double InterHop(const NcclModelInput& input, Algorithm algorithm, Protocol proto
 ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protocol protocol) {
   const CostConstants& constants = input.constants;
   const int steps = RingSteps(input, collective);
+  // LL moves flags of the same size as its data, so it reaches half of the links. LL128 reaches 120/128 of
+  // them; NCCL's code has 0.92 for that.
   double bus = BusBandwidth(input, input.ring);
   if (protocol == Protocol::kLL) bus = std::min(constants.ll_max_bandwidth, bus * 0.5);
   if (protocol == Protocol::kLL128) {
@@ -66,7 +74,7 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
   double intra = At(constants.intra_latency_us, Algorithm::kRing, protocol);
   ModelledTime time{.bandwidth_gbps = bus * input.n_ranks / steps};
   if (collective == Collective::kBroadcast || collective == Collective::kReduce) {
-    // These two keep their row even with one rank a node.
+    // Broadcast and Reduce keep the Ring's row even with one rank a node.
     const bool chunked = input.chunks_cost && !input.same_channels && protocol == Protocol::kSimple;
     const Algorithm row = chunked ? Algorithm::kTree : Algorithm::kRing;
     const double network = At(constants.inter_latency_us, row, protocol) + input.graph_latency_us;
@@ -74,6 +82,8 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
     time.latency_us = input.same_channels ? base + hop : base + steps * hop;
     return time;
   }
+  // The steps that cross nodes pay the network's hop; each other step takes at least as long as the network
+  // does on the processor.
   const int inter_steps = (collective == Collective::kAllReduce ? 2 : 1) * (input.n_nodes - 1);
   const double overhead = protocol == Protocol::kSimple ? 3 * input.net_overhead_us : input.net_overhead_us;
   if (input.n_nodes > 1) intra = std::max(intra, overhead);
@@ -81,6 +91,7 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
   return time;
 }
 
+// A call passes the tree up and down: the chain inside the node and log2(nodes) hops between nodes, twice.
 ModelledTime TreeTime(const NcclModelInput& input, Protocol protocol) {
   const CostConstants& constants = input.constants;
   double bus = std::min(BusBandwidth(input, input.tree) * 0.92,
@@ -99,6 +110,7 @@ ModelledTime TreeTime(const NcclModelInput& input, Protocol protocol) {
           .bandwidth_gbps = 0.5 * bus};
 }
 
+// PAT between nodes of one rank: log2(nodes) hops, plus a cost for each rank.
 ModelledTime PatTime(const NcclModelInput& input) {
   const double hops = FloorLog2(static_cast<uint64_t>(input.n_nodes)) *
                       InterHop(input, Algorithm::kPat, Protocol::kSimple) / input.pat_hop_divisor;
@@ -107,7 +119,7 @@ ModelledTime PatTime(const NcclModelInput& input) {
           .bandwidth_gbps = 0.75 * BusBandwidth(input, input.pat)};
 }
 
-// Bytes a second of one channel over the node's links: one channel's worth of heads is not reached.
+// Returns GB/s of one channel over the node's links. One channel's worth of heads is not reached.
 double NvlsChannelBandwidth(const NcclModelInput& input, Collective collective) {
   const double reached =
       input.nvls_corrected ? input.nvls_efficiency * (input.nvls.channels - 1) / input.nvls.channels : 1.0;
@@ -116,11 +128,12 @@ double NvlsChannelBandwidth(const NcclModelInput& input, Collective collective) 
          (collective == Collective::kAllReduce ? 2.0 : (ranks - 1) / ranks);
 }
 
+// Returns the factor from bus to algorithm bandwidth of an AllReduce: n / (2 (n - 1)).
 double AllReduceShare(const NcclModelInput& input) {
   return static_cast<double>(input.n_ranks) / RingSteps(input, Collective::kAllReduce);
 }
 
-// One node: reduced and sent on in one pass over all members' buffers.
+// NVLS inside one node: the switch reduces and multicasts in one pass over all ranks' buffers.
 ModelledTime NvlsTime(const NcclModelInput& input, Collective collective) {
   const double channel = std::min(NvlsChannelBandwidth(input, collective), input.nvls.inter_bandwidth);
   const double bus = input.nvls.channels * channel;
@@ -129,6 +142,8 @@ ModelledTime NvlsTime(const NcclModelInput& input, Collective collective) {
           .bandwidth_gbps = collective == Collective::kAllReduce ? bus * AllReduceShare(input) : bus};
 }
 
+// NVLSTree: NVLS inside each node and a tree between nodes. With two nodes a channel uses the network in both
+// directions.
 ModelledTime NvlsTreeTime(const NcclModelInput& input) {
   const double across = input.nvls.inter_bandwidth * (input.n_nodes <= 2 ? 2 : 1);
   const double channel = std::min(
@@ -140,6 +155,8 @@ ModelledTime NvlsTreeTime(const NcclModelInput& input) {
           .bandwidth_gbps = input.nvls.channels * channel * AllReduceShare(input)};
 }
 
+// Share of the bandwidth that a call of this size reaches; 1 where NCCL has no correction. The table's last
+// entry counts for NVLSTree alone.
 double ShareBySize(const NcclModelInput& input, uint64_t bytes, Algorithm algorithm, Protocol protocol) {
   const int size_log = FloorLog2(bytes >> 6);
   // The last entry counts for NVLSTree alone.
@@ -149,8 +166,8 @@ double ShareBySize(const NcclModelInput& input, uint64_t bytes, Algorithm algori
   return tree || nvls_tree ? kTreeCorrection[static_cast<size_t>(protocol)][size_log] : 1.0;
 }
 
-// Within a node of Blackwell, from 2.31 on: the plateau is reached step by step, three quarters of it remain
-// for the largest messages. Read off the tables of 2.32.3, of 2, 4 and 8 ranks.
+// Plateau within a node of Blackwell GPUs, from 2.31 on. It is reached step by step, and three quarters of it
+// remain for the largest messages. Read off the tables that 2.32.3 computes for 2, 4 and 8 ranks.
 double NodePlateau(const NcclModelInput& input, Collective collective, uint64_t lane_bytes) {
   constexpr uint64_t kLargeLane = 512 << 10;
   double missing = 1;
@@ -158,7 +175,7 @@ double NodePlateau(const NcclModelInput& input, Collective collective, uint64_t 
   return 1 + (input.plateau_factor - 1) * (1 - missing) * (lane_bytes >= kLargeLane ? 0.75 : 1.0);
 }
 
-// NCCL's "plateau effect": what the latency of larger messages over rings is multiplied by.
+// Returns NCCL's "plateau effect": the factor on the latency of larger messages over rings.
 double Plateau(const NcclModelInput& input, Collective collective, uint64_t bytes, Algorithm algorithm,
                Protocol protocol) {
   const bool copies = collective == Collective::kBroadcast || collective == Collective::kReduce;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's formula itself, over the graphs that NCCL found: one (algorithm, protocol) for one call.
-// cost_model.h fills the graphs from a Fabric; tests fill them from what NVIDIA's library printed. Source:
-// NCCL 2.30.7, src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime (Apache-2.0), in own words.
+// NCCL's formula itself, over the graphs that NCCL found: the time of one (algorithm, protocol) for one call.
+// cost_model.h fills the graphs from a Fabric; nccl_own_choice.h and tests fill them from what NVIDIA's
+// library printed.
+//
+//   time = latency * plateau * batches + bytes / (bandwidth * share by size)
+//
+// Source: NCCL 2.30.7, src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime (Apache-2.0), in own
+// words.
 #pragma once
 
 #include <cstdint>
@@ -14,48 +19,67 @@
 
 namespace dynamiccl {
 
-// What NCCL's search found for one algorithm: GB/s are per channel.
+// What NCCL's search found for one algorithm. Bandwidths are GB/s of one channel.
 struct AlgorithmGraph {
   int channels = 1;
   double intra_bandwidth = 0;
   double inter_bandwidth = 0;
 };
 
+// Everything that the formula reads. A plain value of one communicator; the members that differ between
+// releases and GPU generations default to 2.30 on Hopper. It has 22 members because NCCL's formula has that
+// many inputs, and each caller sets them by name.
 struct NcclModelInput {
   int n_ranks = 1;
   int n_nodes = 1;
-  int channels = 1;  // of the communicator: decides where the plateau of Ring/Simple begins
+  // Channels of the communicator. They decide at which size the plateau of Ring/Simple begins.
+  int channels = 1;
   AlgorithmGraph ring;
   AlgorithmGraph tree;
-  AlgorithmGraph pat;                  // NCCL searches none of its own: the Tree's
+  AlgorithmGraph pat;                  // NCCL searches no graph for PAT: it uses the Tree's
   AlgorithmGraph nvls{.channels = 0};  // 0: no switch that reduces
   CostConstants constants;
-  double graph_latency_us = 0;    // NCCL's latencyInter: of the network, on top of the constants
-  double net_overhead_us = 1;     // 1 for Intel and others, 2 for AMD; counts three times for Simple
-  bool tree_inside_node = true;   // the Tree graph is a tree inside the node too: 0.85 of the bandwidth
-  bool same_channels = false;     // all channels use the same ring: Broadcast and Reduce pay one hop
-  bool chunks_cost = false;       // Broadcast and Reduce by Simple over several rings pay the Tree's hops
-  double plateau_factor = 1.4;    // of the latency of large Ring/Simple AllReduce between nodes
-  bool node_plateau = false;      // within a node, too, by the steps of the ring
-  bool tree_corrected = true;     // the share of the Tree's bandwidth that NCCL saw, by size
-  double pat_rank_us = 2.8;       // of PAT's latency, for each rank
-  double pat_hop_divisor = 3.5;   // what PAT's hops cost less than others
-  bool nvls_corrected = true;     // a switch's multicast reaches a share of the links, not the heads' channel
-  double nvls_efficiency = 0.85;  // that share: nvlsEfficiency of tuning.cc, Hopper
+  // NCCL's latencyInter: latency of the network, which is added to the constants.
+  double graph_latency_us = 0;
+  // Cost of the network on the processor: 1 us on Intel and others, 2 us on AMD. It counts three times for
+  // Simple.
+  double net_overhead_us = 1;
+  // The Tree graph is a tree inside the node too. NCCL then counts 0.85 of the bandwidth.
+  bool tree_inside_node = true;
+  // All channels use the same ring: Broadcast and Reduce pay one hop only.
+  bool same_channels = false;
+  // Broadcast and Reduce by Simple over several rings pay the hop latencies of the Tree.
+  bool chunks_cost = false;
+  // Factor on the latency of large Ring/Simple AllReduces between nodes.
+  double plateau_factor = 1.4;
+  // The plateau exists within a node too and grows with the steps of the ring.
+  bool node_plateau = false;
+  // Apply the shares of Tree's bandwidth that NCCL measured, by size.
+  bool tree_corrected = true;
+  // Microseconds that each rank adds to PAT's latency, and how much cheaper PAT's hops are than others.
+  double pat_rank_us = 2.8;
+  double pat_hop_divisor = 3.5;
+  // A switch's multicast reaches the share nvls_efficiency of the links and leaves out one channel of heads.
+  bool nvls_corrected = true;
+  // nvlsEfficiency of tuning.cc, for Hopper.
+  double nvls_efficiency = 0.85;
+  // GB/s that one channel of NVLSTree carries at most.
   double nvls_tree_channel_bandwidth = std::numeric_limits<double>::infinity();
-  bool nvls_tree_corrected = false;  // the Tree's share by size, too
+  // Apply the Tree's shares by size to NVLSTree too.
+  bool nvls_tree_corrected = false;
 };
 
+// Time of a pair without its dependence on the size. Bandwidth 0 means that the pair is impossible.
 struct ModelledTime {
   double latency_us = 0;
-  double bandwidth_gbps = 0;  // of the algorithm; 0: impossible
+  double bandwidth_gbps = 0;  // algorithm bandwidth: bytes of the call / time
 };
 
-// As printed by NCCL_DEBUG_SUBSYS=TUNING at init: independent of the message size.
+// Returns the latency and bandwidth as NCCL prints them at init with NCCL_DEBUG_SUBSYS=TUNING.
 ModelledTime BaseTime(const NcclModelInput& input, Collective collective, Algorithm algorithm,
                       Protocol protocol);
 
-// Microseconds for `bytes` (NCCL's total); -1 where impossible.
+// Microseconds for a call of `bytes` (NCCL's total); -1 where the pair is impossible.
 double ModelTime(const NcclModelInput& input, Collective collective, uint64_t bytes, int n_pipe_ops,
                  Algorithm algorithm, Protocol protocol);
 

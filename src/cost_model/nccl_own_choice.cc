@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of NCCL's releases, in the order in which NCCL applies them to a lone call:
+// - The graphs and constants become the inputs of the formula (SetGraphs, SetConstants).
+// - Every pair that the release offers is priced (NcclCosts), and the cheapest one is taken (Cheapest).
+// - The size decides how many channels and threads NCCL asks for (AskedWidth).
+// - The scheduler deals the call out to channels (DealtChannels); only those that get a share are launched.
 #include "src/cost_model/nccl_own_choice.h"
 
 #include <algorithm>
@@ -11,29 +16,35 @@
 namespace dynamiccl {
 namespace {
 
-// Releases from which a rule changed.
-constexpr int kGrouped = 22300;     // 2.23: traffic is dealt out in cells
-constexpr int kLLWeighted = 22600;  // 2.26: LL counts four times
-constexpr int kWideCells = 22900;  // 2.29: cells of 32 KiB; the Tree's share counts for NVLSTree on Blackwell
-constexpr int kRewritten = 23100;  // 2.31: src/tuning
+// Releases from which a rule changed. 2.23: the scheduler deals traffic out in cells.
+constexpr int kGrouped = 22300;
+// 2.26: traffic by LL counts four times.
+constexpr int kLLWeighted = 22600;
+// 2.29: cells of 32 KiB, and the Tree's share by size counts for NVLSTree on Blackwell.
+constexpr int kWideCells = 22900;
+// 2.31: the choice moved to src/tuning.
+constexpr int kRewritten = 23100;
 
+// Compute capabilities times ten.
 constexpr int kHopper = 90;
 constexpr int kBlackwell = 100;
 constexpr int kTreePattern = 3;  // NCCL_TOPO_PATTERN_TREE
 
-// Rows of the constants' tables.
+// Rows of the tables in ncclTunerConstants_v5_t.
 constexpr int kNvlinkRow = 0;
 constexpr int kPciRow = 1;
 constexpr int kAmdRow = 1;
 
+// Returns the row of the GPU generation in the bandwidth tables: Volta, Ampere, Hopper, Blackwell.
 int CapabilityRow(int architecture) {
   return architecture >= kBlackwell ? 3 : architecture >= kHopper ? 2 : architecture >= 80 ? 1 : 0;
 }
 
-// nvlsEfficiency of tuning.cc.
+// nvlsEfficiency of tuning.cc, by CapabilityRow.
 constexpr double kNvlsEfficiency[] = {0, 0, 0.85, 0.74};
 
-// The graph that NCCL uses for the algorithm.
+// The graph that NCCL uses for the algorithm: PAT shares the Tree's, NVLSTree that of NVLS. Without one it
+// has 0 channels.
 const NcclGraph& GraphOf(const NcclCommunicatorFacts& facts, Algorithm algorithm) {
   static const NcclGraph kNone;
   const Algorithm key = algorithm == Algorithm::kPat        ? Algorithm::kTree
@@ -43,7 +54,7 @@ const NcclGraph& GraphOf(const NcclCommunicatorFacts& facts, Algorithm algorithm
   return found == facts.graphs.end() ? kNone : found->second;
 }
 
-// Kinds of paths, nearest first (PATH_* of topo.h). An unknown kind is the farthest.
+// Kinds of paths, nearest first (PATH_* of topo.h). An unknown kind counts as the farthest.
 int Distance(std::string_view type) {
   constexpr std::string_view kTypes[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
                                          "P2C", "PXN", "PHB", "SYS", "NET"};
@@ -60,8 +71,8 @@ AlgorithmGraph SlowerLinkOf(const NcclGraph& graph) {
   return {.channels = graph.channels, .intra_bandwidth = slower, .inter_bandwidth = slower};
 }
 
-// Rings and trees are as many as the fewer of both. 2.31 and later take the slower of both links in more
-// places.
+// Ring and Tree both use the smaller number of their channels. From 2.31 on the slower of both kinds of link
+// counts in more places.
 void SetGraphs(const NcclCommunicatorFacts& facts, NcclModelInput* input) {
   NcclGraph ring = GraphOf(facts, Algorithm::kRing);
   NcclGraph tree = GraphOf(facts, Algorithm::kTree);
@@ -93,7 +104,7 @@ void SetConstants(const NcclCommunicatorFacts& facts, NcclModelInput* input) {
   input->nvls_efficiency = kNvlsEfficiency[capability];
 }
 
-// LL128 needs stores of 16 bytes that arrive whole, which NCCL trusts some paths to do.
+// LL128 needs 16-byte stores that arrive whole. NCCL trusts only the nearer kinds of paths to do that.
 bool OffersLL128(const NcclCommunicatorFacts& facts, Algorithm algorithm) {
   const NcclGraph& graph = GraphOf(facts, algorithm);
   const int farthest = Distance(facts.architecture >= kHopper ? "PXN" : "PXB");
@@ -101,14 +112,16 @@ bool OffersLL128(const NcclCommunicatorFacts& facts, Algorithm algorithm) {
          Distance(graph.intra_type) <= Distance("NVB");
 }
 
-// Between nodes of several ranks 2.31 and later offer PAT to a tuner at a price that nothing pays.
+// From 2.31 on NCCL offers PAT between nodes of several ranks to a tuner, at a price at which it never takes
+// PAT itself.
 bool OffersPatToTuners(const NcclCommunicatorFacts& facts) {
   return facts.release >= kRewritten && facts.n_nodes > 1 && facts.n_ranks > facts.n_nodes &&
          GraphOf(facts, Algorithm::kNvls).channels == facts.n_ranks / facts.n_nodes;
 }
-constexpr float kTunersOnly = 1.70141173e38f;  // FLT_MAX / 2
+// The cost at which PAT is offered to tuners only: FLT_MAX / 2.
+constexpr float kTunersOnly = 1.70141173e38f;
 
-// Up to 2.30 the first of equal costs, later the last.
+// Of several equal costs NCCL up to 2.30 takes the first, later releases the last.
 CollectiveConfig Cheapest(const CostTable& table, bool last_of_equals) {
   CollectiveConfig best = CheapestConfig(table);
   if (!last_of_equals || best.leaves_nccl_alone()) return best;
@@ -124,18 +137,21 @@ CollectiveConfig Cheapest(const CostTable& table, bool last_of_equals) {
 
 constexpr int kWarp = 32;
 constexpr int kMaxThreads = 640;    // NCCL_MAX_NTHREADS
-constexpr int kLeastThreads = 128;  // NCCL_MIN_NTHREADS: of a launch
-// NCCL_*_MAX_NTHREADS, and NCCL_*_THREAD_THRESHOLD: bytes a thread should have before another channel pays.
+constexpr int kLeastThreads = 128;  // NCCL_MIN_NTHREADS: the fewest threads of a launch
+// NCCL_*_MAX_NTHREADS by protocol, and NCCL_*_THREAD_THRESHOLD: the bytes that each thread should have before
+// another channel pays.
 constexpr int kThreads[kProtocols] = {512, 640, 512};
 constexpr uint64_t kThreshold[kProtocols] = {8, 8, 64};
-constexpr double kSlowBusGbps = 12;  // PCI_BW
+constexpr double kSlowBusGbps = 12;  // PCI_BW, GB/s
 constexpr int kSlowBusThreads = 256;
 
+// How wide a launch is.
 struct Width {
   int channels = 1;
   int threads = 0;
 };
 
+// Threads before the size is looked at. A slow bus gets fewer up to 2.30.
 int StartThreads(const NcclCommunicatorFacts& facts, Algorithm algorithm, Protocol protocol) {
   const NcclGraph& ring = GraphOf(facts, Algorithm::kRing);
   const bool slow = facts.release < kRewritten && algorithm == Algorithm::kRing &&
@@ -143,7 +159,8 @@ int StartThreads(const NcclCommunicatorFacts& facts, Algorithm algorithm, Protoc
   return slow ? kSlowBusThreads : kThreads[static_cast<size_t>(protocol)];
 }
 
-// What NCCL asks its scheduler for: channels, then threads, are taken away while they have too little to do.
+// What NCCL asks its scheduler for: it takes away channels, and then threads, while each has too little to
+// do.
 Width AskedWidth(const NcclCommunicatorFacts& facts, uint64_t bytes, Algorithm algorithm, Protocol protocol) {
   if (algorithm == Algorithm::kNvls || algorithm == Algorithm::kNvlsTree)
     return {facts.nvls_channels, kMaxThreads};
@@ -166,12 +183,13 @@ uint64_t DivideUp(uint64_t value, uint64_t by) {
   return (value + by - 1) / by;
 }
 
-// How a lone call is dealt out to channels.
+// How the scheduler deals a lone call out to channels. Traffic is the bytes that cross the links, weighted by
+// protocol.
 struct Dealing {
-  uint64_t least_traffic = 0;  // of a channel
-  uint64_t cell_bytes = 0;     // a channel has whole cells
+  uint64_t least_traffic = 0;  // that a channel should have
+  uint64_t cell_bytes = 0;     // a channel gets whole cells of this size
   uint64_t traffic_per_byte = 0;
-  uint64_t data_bytes = 0;  // of the call's count
+  uint64_t data_bytes = 0;  // what the call's count argument stands for
 };
 
 Dealing DealingOf(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes,
@@ -189,14 +207,15 @@ Dealing DealingOf(const NcclCommunicatorFacts& facts, Collective collective, uin
   return dealing;
 }
 
-// Traffic that a channel should have.
+// Traffic that each of the channels asked for should get.
 uint64_t ShareOf(const NcclCommunicatorFacts& facts, const Dealing& dealing, uint64_t asked) {
   const uint64_t traffic = dealing.data_bytes * dealing.traffic_per_byte;
   if (facts.release >= kWideCells) return DivideUp(std::max(dealing.least_traffic, traffic) / asked, 16) * 16;
   return std::max(dealing.least_traffic, std::max(dealing.least_traffic, traffic) / asked);
 }
 
-// Of the channels asked for, those that get a share of the call: scheduleCollTasksToPlan of enqueue.cc.
+// Number of the channels asked for that get a share of the call: scheduleCollTasksToPlan of enqueue.cc.
+// Before 2.23 the first channel's share was rounded down to whole cells, since then up.
 int DealtChannels(const NcclCommunicatorFacts& facts, const Dealing& dealing, int asked, int limit) {
   const uint64_t cells = DivideUp(dealing.data_bytes, dealing.cell_bytes);
   const uint64_t share = ShareOf(facts, dealing, static_cast<uint64_t>(std::min(asked, limit)));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a release of NVIDIA's NCCL costs and picks by itself on the graphs that its search found: algorithm,
-// protocol, channels and threads of one lone call without a tuner. Sources: NCCL 2.22 to 2.30,
-// src/graph/tuning.cc and src/enqueue.cc, and src/tuning of later releases (Apache-2.0), in own words.
-// Calls are of float and sum, out of place, on buffers that are not registered; CollNet is not modelled.
+// protocol, channels and threads of one lone call without a tuner. tests/src/cost_model/nccl_agreement.cc
+// compares it with what the releases themselves chose.
+//
+// Sources: NCCL 2.22 to 2.30, src/graph/tuning.cc and src/enqueue.cc, and src/tuning of later releases
+// (Apache-2.0), in own words. Calls are of float and sum, out of place, on buffers that are not registered.
+// CollNet is not modelled.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +20,35 @@
 
 namespace dynamiccl {
 
-// What NCCL knows of a communicator once its graphs are found.
+// What NCCL knows about a communicator once its graphs are found. A plain value, read from NCCL's log and
+// graph file.
 struct NcclCommunicatorFacts {
-  int release = 0;  // 22809: 2.28.9
+  int release = 0;  // as ncclGetVersion: 22809 is 2.28.9
   int n_ranks = 1;
   int n_nodes = 1;
   int channels = 1;  // of the communicator
   int nvls_channels = 0;
   int architecture = 90;  // compute capability times ten
   bool amd_cpu = false;
-  std::map<Algorithm, NcclGraph> graphs;  // of Ring, Tree, and NVLS where there is one
+  std::map<Algorithm, NcclGraph> graphs;  // of Ring and Tree, and of NVLS where there is one
   ncclTunerConstants_v5_t constants = {};
 };
 
+// The inputs of NCCL's formula with the rules of that release and GPU.
 NcclModelInput NcclModelOf(const NcclCommunicatorFacts& facts);
 
-// Microseconds of a lone call (numPipeOps 1); -1 where the release does not offer the pair.
+// Microseconds of a lone call (numPipeOps 1) of `bytes`; -1 where the release does not offer the pair.
 CostTable NcclCosts(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes);
 
+// The configuration of a launch. `config.channels` is the number of channels that get a share of the call.
 struct NcclOwnChoice {
-  CollectiveConfig config;  // with the channels that are launched
-  int threads = 0;          // of a channel, as launched
+  CollectiveConfig config;
+  int threads = 0;  // threads of a channel
 
   friend bool operator==(const NcclOwnChoice&, const NcclOwnChoice&) = default;
 };
 
-// `bytes` is NCCL's total.
+// NCCL's choice for a lone call; `bytes` is NCCL's total. Default-constructed when no pair is possible.
 NcclOwnChoice NcclChoice(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes);
 
 }  // namespace dynamiccl

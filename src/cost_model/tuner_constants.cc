@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Encoding and decoding of a CostModelInput in NCCL's tuner constants. The header has the layout.
 #include "src/cost_model/tuner_constants.h"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 namespace dynamiccl {
 namespace {
 
+// First index of hwLatencies, and dimensions of the bandwidth tables: GPU generations by (one node, two
+// nodes, more).
 constexpr int kNvlink = 0;
 constexpr int kPci = 1;
 constexpr int kNet = 2;
@@ -14,11 +17,13 @@ constexpr int kCapabilities = 4;
 constexpr int kScales = 3;
 using Bandwidths = double[kCapabilities][kScales];
 
-// A DGX H100: what NCCL finds there for rings, 360 GB/s of NVLink and 48 GB/s a NIC with one NIC a GPU.
+// A DGX H100, as NCCL finds it for rings: 16 channels, 360 GB/s of NVLink, and 48 GB/s a NIC with one NIC a
+// GPU.
 constexpr int kAssumedChannels = 16;
 constexpr double kAssumedIntraGbps = 360;
 constexpr double kAssumedInterGbpsPerRank = 48;
 
+// Bound on the channel count in foreign constants, so that the conversion to an integer is defined.
 constexpr double kMaxStatedChannels = 1 << 16;
 
 void Fill(Bandwidths& table, double value) {
@@ -32,7 +37,7 @@ bool RowsEqual(const Bandwidths& table) {
   return true;
 }
 
-// Ranks on nodes, at least one of both and no node without a rank: the model divides by them.
+// Ranks on nodes, with at least one of both and no node without a rank: the model divides by them.
 struct Shape {
   Shape(int ranks, int nodes) : n_ranks(std::max(1, ranks)), n_nodes(std::clamp(nodes, 1, n_ranks)) {}
   int n_ranks;
@@ -113,8 +118,8 @@ CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int 
   const int scale = std::min(shape.n_nodes, int{kScales}) - 1;
   CostModelInput input{.constants = CostConstantsOf(constants, kHopperRow, scale)};
   input.fabric = AssumedFabric(input.constants, shape);
-  // Between nodes NCCL bounds LL by the processor's row instead; the first row is the lower and the usual
-  // one.
+  // Between nodes NCCL bounds LL by the processor's row. A tuner is not told the processor; the first row is
+  // the lower and the usual one.
   if (shape.n_nodes > 1) input.constants.ll_max_bandwidth = constants.llMaxBws[0][scale];
   return input;
 }

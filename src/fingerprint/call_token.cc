@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Computes tokens in integers only, so that all ranks and machines get the same bits. Sizes enter as log2
+// with 8 fraction bits (fixed_log2.h); multiplying by a power of two gives each feature its scale.
 #include "src/fingerprint/call_token.h"
 
+// The hash is compiled in: the object that is loaded into jobs must not need libxxhash.so.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -17,6 +20,7 @@ constexpr std::string_view kSchema = "dynamiccl call token 1, int16, 12 fraction
 #undef DYNAMICCL_TOKEN_FEATURE
     ;
 
+// The feature that is set to 1 for the collective.
 TokenFeature OneHot(Collective collective) {
   switch (collective) {
     case Collective::kAllReduce:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token of one call of one communicator: the structure LSTM's only input. It is computed from
-// CollectiveCall alone, whose fields are equal on all ranks; labels, times and ranks have no way in.
+// The token of one call of one communicator: 16 small integers that are the structure LSTM's only input. A
+// token is computed from CollectiveCall alone, whose fields are equal on all ranks. Labels, times and rank
+// numbers cannot get into it, so all ranks recognise the same structure.
 #pragma once
 
 #include <array>
@@ -11,9 +12,9 @@
 
 namespace dynamiccl {
 
-// X(name, limit, meaning): the inputs in order. Values are fixed point, kTokenOne is 1.0; |value| <= limit,
-// which is what proves that the network's accumulators cannot overflow. The list is the feature schema: its
-// text is hashed, and a policy trained on another one is refused.
+// X(name, limit, meaning): the inputs in order. Values are fixed point with kTokenOne for 1.0, clamped to
+// |value| <= limit; the limits are what proves that the network's accumulators cannot overflow. This list is
+// the feature schema: its text is hashed, and a policy that was trained on another schema is refused.
 #define DYNAMICCL_TOKEN_FEATURES(X)                                                                     \
   X(kAllReduce, 4096, "1 for AllReduce")                                                                \
   X(kAllGather, 4096, "1 for AllGather")                                                                \
@@ -38,6 +39,7 @@ enum class TokenFeature : uint8_t {
 #undef DYNAMICCL_TOKEN_FEATURE
 };
 
+// Largest magnitude of each feature, by TokenFeature.
 inline constexpr int16_t kTokenLimits[] = {
 #define DYNAMICCL_TOKEN_FEATURE(name, limit, meaning) limit,
     DYNAMICCL_TOKEN_FEATURES(DYNAMICCL_TOKEN_FEATURE)
@@ -46,16 +48,19 @@ inline constexpr int16_t kTokenLimits[] = {
 inline constexpr int kTokenFeatures = sizeof(kTokenLimits) / sizeof(kTokenLimits[0]);
 static_assert(kTokenFeatures == 16);
 
+// The largest limit, 16384, stands for 4.0.
 inline constexpr int kTokenFractionBits = 12;
 inline constexpr int kTokenOne = 1 << kTokenFractionBits;
 
 using CallToken = std::array<int16_t, kTokenFeatures>;
 
-// The canonical text of the schema and its XXH3.
+// Returns the canonical text of the schema, and its XXH3 hash, which policy files carry.
 std::string_view TokenSchemaText();
 uint64_t TokenSchemaHash();
 
-// The calls of one communicator in program order (call number, then index in group). One thread at a time.
+// Turns the calls of one communicator into tokens. It remembers the previous call and the largest size, so
+// feed it every call in program order (call number, then index in group). The communicator's owner keeps it;
+// one thread at a time. It allocates nothing and cannot fail.
 class CallTokenizer {
  public:
   CallToken Next(const CollectiveCall& call);
@@ -66,7 +71,8 @@ class CallTokenizer {
   bool first_ = true;
   Collective previous_collective_ = Collective::kAllReduce;
   uint64_t previous_bytes_ = 0;
-  int32_t previous_size_ = 0;  // log2, 8 fraction bits
+  // log2 of the previous call's bytes and of the largest call's bytes, with 8 fraction bits.
+  int32_t previous_size_ = 0;
   int32_t largest_size_ = 0;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counting of calls and their histogram. See fingerprint.h.
 #include "src/fingerprint/fingerprint.h"
 
 #include <algorithm>

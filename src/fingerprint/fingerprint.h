@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which collectives a window of calls held, and of what sizes: for reports and for the histogram baseline of
-// evaluations. Decisions never use it.
+// Summary of a window of calls: which collectives it held, and of what sizes. Reports and the histogram
+// baseline of evaluations use it; decisions never do.
 #pragma once
 
 #include <array>
@@ -11,25 +11,31 @@
 
 namespace dynamiccl {
 
+// Counts by collective. A plain value that its user fills with Add; one thread at a time.
 struct Fingerprint {
   static constexpr int kOctaves = 64;
 
   uint64_t calls = 0;
   std::array<uint64_t, kCollectives> count{};
   std::array<uint64_t, kCollectives> bytes{};
-  // Calls by octave of their bytes: [collective][floor(log2(bytes))].
+  // Number of calls by [collective][floor(log2(bytes))].
   std::array<std::array<uint32_t, kOctaves>, kCollectives> sizes{};
 
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
 
+// Counts one call. Calls with a collective outside the enum are ignored.
 void Add(Fingerprint& fingerprint, const CollectiveCall& call);
+// The fingerprint of all calls of the window.
 Fingerprint Summarise(std::span<const CollectiveCall> window);
 
-// Share of calls by (collective, size as octaves below the largest call): sums to 1, independent of the
-// model's width.
+// Octaves below the largest call that are told apart; smaller calls share the last one. 24 octaves reach from
+// 1 GiB down to 64 bytes.
 inline constexpr int kHistogramOctaves = 24;
+// Share of calls by (collective, octaves below the largest call).
 using Histogram = std::array<float, kCollectives * kHistogramOctaves>;
+// The shares sum to 1, or are all 0 for an empty fingerprint. Sizes are relative to the largest call, so the
+// histogram does not depend on the model's width.
 Histogram RelativeHistogram(const Fingerprint& fingerprint);
 
 }  // namespace dynamiccl

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// log2 of an integer in fixed point, in integer arithmetic only: the same bits on every machine.
+// log2 of an integer in fixed point, in integer arithmetic only, so that every machine computes the same
+// bits.
+//
+// The integer part is the position of the highest bit. Each fraction bit comes from squaring the mantissa m
+// in [1, 2): since log2(m^2) = 2 log2(m), the next bit is 1 exactly if m^2 >= 2, and then m^2 / 2 goes on.
 #pragma once
 
 #include <bit>
@@ -7,8 +11,8 @@
 
 namespace dynamiccl {
 
-// floor(log2(value) * 2^FractionBits) up to an error of one unit in the last place; 0 and 1 give 0. One
-// squaring a bit, about 10 ns for 8 bits; none for a power of two.
+// floor(log2(value) * 2^FractionBits), up to an error of one unit in the last place; 0 and 1 give 0. It takes
+// one multiplication a bit (about 10 ns for 8 bits) and none for a power of two.
 template <int FractionBits>
 constexpr int32_t FixedLog2(uint64_t value) {
   static_assert(FractionBits > 0 && FractionBits <= 24);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses selections into sets of NCCL's names, and turns the sets into pairs of the cost table.
 #include "src/hostccl/algorithm_selection.h"
 
 #include <strings.h>
@@ -11,19 +12,20 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// A symmetric kernel has no pair: kUndefined.
+// A name of the grammar. A symmetric kernel has no pair in the cost table, so both fields are kUndefined.
 struct NamedAlgorithm {
   std::string_view name;
   Algorithm algorithm = Algorithm::kUndefined;
   Protocol protocol = Protocol::kUndefined;
-  Collective collective = Collective::kAllReduce;  // of symmetric kernels
+  Collective collective = Collective::kAllReduce;  // the collective of a symmetric kernel
 };
 
+// The name of a symmetric kernel of one collective.
 constexpr NamedAlgorithm Symmetric(std::string_view name, Collective collective) {
   return {name, Algorithm::kUndefined, Protocol::kUndefined, collective};
 }
 
-// Names of NCCL 2.32.
+// The names of NCCL 2.32.
 constexpr std::array kNamed = {
     NamedAlgorithm{"TREE_LL", Algorithm::kTree, Protocol::kLL},
     NamedAlgorithm{"TREE_LL128", Algorithm::kTree, Protocol::kLL128},
@@ -58,7 +60,7 @@ constexpr std::array kNamed = {
 
 using NameSet = std::bitset<kNamed.size()>;
 
-// As strtok does: empty parts do not count.
+// Splits as strtok does: empty parts are dropped.
 std::vector<std::string_view> Parts(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (size_t begin = 0; begin < text.size();) {
@@ -69,6 +71,7 @@ std::vector<std::string_view> Parts(std::string_view text, char separator) {
   return parts;
 }
 
+// All names that begin with the tag.
 NameSet NamesOf(std::string_view tag) {
   NameSet names;
   for (size_t i = 0; i < kNamed.size() && !tag.empty(); ++i) {
@@ -78,7 +81,7 @@ NameSet NamesOf(std::string_view tag) {
   return names;
 }
 
-// Empty: it is wrong.
+// The names that satisfy all factors; empty when the term is wrong.
 NameSet ParseTerm(std::string_view term) {
   const std::vector<std::string_view> factors = Parts(term, '+');
   NameSet names;
@@ -94,6 +97,8 @@ NameSet ParseTerm(std::string_view term) {
 
 }  // namespace
 
+// White space is removed first, as NCCL does. Names of other collectives' kernels are valid and select
+// nothing.
 std::optional<AlgorithmSelection> ParseAlgorithmSelection(std::string_view text, Collective collective) {
   std::string packed;
   for (const char letter : text) {

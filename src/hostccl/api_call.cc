@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Validation of calls in NCCL's order: communicator, its health, data type, operator, root, buffers,
+// configuration. A call of zero elements is validated and then dropped, as NCCL does.
 #include "src/hostccl/api_call.h"
 
 #include <utility>
@@ -10,6 +12,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// The data type of a call; a number that NCCL 2.32 does not have is an error.
 Result<DataType> CheckType(ncclDataType_t type) {
   if (type < 0 || type >= ncclNumTypes) {
     return MakeError(ErrorKind::kInvalidArgument, "data type {} does not exist", static_cast<int>(type));
@@ -22,7 +25,7 @@ bool Reduces(Collective collective) {
          collective == Collective::kReduce;
 }
 
-// Which buffers a rank may leave out: only the root's side of rooted collectives is used.
+// Rooted collectives use one buffer on the root only, so the other ranks may pass null for it.
 Status CheckBuffers(const CollectiveArguments& arguments, int rank) {
   const bool is_root = rank == arguments.root;
   const bool needs_send = arguments.collective != Collective::kBroadcast || is_root;
@@ -34,7 +37,8 @@ Status CheckBuffers(const CollectiveArguments& arguments, int rank) {
   return {};
 }
 
-// Needs the data type.
+// Translates the operator. operation.data_type must be set before, since a user-made operator is bound to a
+// type.
 Status ReadOperator(const CollectiveArguments& arguments, Communicator& communicator,
                     CollectiveOperation& operation) {
   if (arguments.op >= 0 && arguments.op < ncclNumOps) {
@@ -53,6 +57,7 @@ Status ReadOperator(const CollectiveArguments& arguments, Communicator& communic
                    Name(operation.data_type));
 }
 
+// Whether the communicator may still move data: not revoked, not finalized, not failed, not aborted.
 Status CheckHealthy(ncclComm_t handle, const Communicator& communicator) {
   if (communicator.interrupted()) {
     return MakeError(ErrorKind::kUnsupported,
@@ -66,6 +71,7 @@ Status CheckHealthy(ncclComm_t handle, const Communicator& communicator) {
                    "are left");
 }
 
+// Validates a collective and describes it for the group.
 Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   PendingCollective pending;
   DYNAMICCL_TRY(pending.communicator, CheckCommunicator(arguments.comm));
@@ -87,7 +93,7 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   DYNAMICCL_TRY(operation.choice, ReadCallConfig(arguments.config, arguments.collective));
   operation.events.user_tag = operation.choice.user_tag;
   if (!Reduces(arguments.collective)) {
-    // As NCCL does: what only moves is moved, and planned, as bytes.
+    // Data that are only moved are planned and moved as bytes, as in NCCL.
     operation.count *= ElementBytes(operation.data_type);
     operation.data_type = DataType::kInt8;
   }
@@ -96,6 +102,7 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   return pending;
 }
 
+// Validates a send or receive and describes it for the group.
 Result<PendingTransfer> Check(const TransferArguments& arguments) {
   PendingTransfer pending;
   DYNAMICCL_TRY(pending.communicator, CheckCommunicator(arguments.comm));
@@ -116,12 +123,13 @@ Result<PendingTransfer> Check(const TransferArguments& arguments) {
   return pending;
 }
 
+// One call that becomes a group of transfers.
 struct GroupedCall {
   GroupedCollective grouped = GroupedCollective::kAlltoAll;
   CollectiveArguments arguments;
 };
 
-// One rank's sends and receives of the call.
+// This rank's sends and receives of the call. `block` is the number of bytes for one peer.
 std::vector<TransferArguments> TransfersOf(const GroupedCall& call, int rank, int n_ranks, size_t block) {
   const CollectiveArguments& given = call.arguments;
   auto* const send = static_cast<std::byte*>(const_cast<void*>(given.send));
@@ -148,7 +156,7 @@ const char* NameOf(GroupedCollective grouped) {
   return kNames[static_cast<size_t>(grouped)];
 }
 
-// Gather's receive buffer and Scatter's send buffer count on the root only.
+// Gather's receive buffer and Scatter's send buffer matter on the root only.
 Status CheckGroupedBuffers(const GroupedCall& call, int rank) {
   const CollectiveArguments& given = call.arguments;
   const bool is_root = rank == given.root;
@@ -161,6 +169,8 @@ Status CheckGroupedBuffers(const GroupedCall& call, int rank) {
   return {};
 }
 
+// Validates AlltoAll, Gather or Scatter and takes it apart into transfers. The first transfer carries the
+// event.
 Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   const CollectiveArguments& given = call.arguments;
   DYNAMICCL_TRY(const auto communicator, CheckCommunicator(given.comm));
@@ -171,7 +181,7 @@ Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
                      given.root, communicator->n_ranks());
   }
   if (given.count > 0) DYNAMICCL_CHECK_OK(CheckGroupedBuffers(call, communicator->rank()));
-  // Sends have no algorithm to choose: limits are accepted, a forced selection is not.
+  // Transfers have no algorithm to choose: channel limits are accepted, a forced selection is refused.
   DYNAMICCL_TRY(const CallChoice choice, ReadCallConfig(given.config, Collective::kSendRecv));
   std::vector<PendingTransfer> pending;
   const size_t block = given.count * ElementBytes(type);
@@ -184,12 +194,14 @@ Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   return pending;
 }
 
+// Issues all transfers as one group, so that no order of them can deadlock.
 ncclResult_t Issue(std::vector<PendingTransfer> transfers) {
   GroupStart();
   for (PendingTransfer& transfer : transfers) hostccl::Issue(std::move(transfer));
   return GroupEnd();
 }
 
+// The path of every call: validate, check the stream, drop calls of zero elements, issue.
 template <typename Arguments>
 ncclResult_t CheckAndIssue(const Arguments& arguments, cudaStream_t stream, size_t count) {
   auto pending = Check(arguments);
@@ -202,7 +214,7 @@ ncclResult_t CheckAndIssue(const Arguments& arguments, cudaStream_t stream, size
   return Issue(std::move(*pending));
 }
 
-// For a call with these arguments: what its communicator's handle makes of the result.
+// The result of the call, as the state of its communicator's handle makes it appear to the program.
 template <typename Arguments>
 ncclResult_t Call(const Arguments& arguments) {
   return ResultFor(arguments.comm, CheckAndIssue(arguments, arguments.stream, arguments.count));

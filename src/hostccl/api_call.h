@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of what programs hand to NCCL functions that move data.
+// Checks what programs hand to the NCCL functions that move data, and issues the call. The C functions
+// (nccl_api_collectives.cc) only collect their arguments and call one function of this file.
+//
+// The way of a call through hostccl:
+//   ncclAllReduce      nccl_api_collectives.cc  collects the arguments
+//   CallCollective     api_call.cc              validates them
+//   Issue              group.cc                 waits for the end of the group
+//   LaunchGroup        group_plan.cc            merges calls, asks the planner (planner.cc)
+//   Dispatch           group_plan.cc            runs inline, or enqueues on a stream (host_stream.cc)
+//   Launch::Run        launch.cc                polls the lanes of all channels (channel_lane.cc)
+//   RingAllReduce      algorithms/              moves chunks by primitives (primitives.h)
+//   SimplePrimitives   protocols/               moves slots or lines through FIFOs (src/transport)
 #pragma once
 
 #include <memory>
@@ -10,7 +21,8 @@
 
 namespace dynamiccl::hostccl {
 
-// The arguments of a collective; those that a function does not have keep their defaults.
+// The arguments of a collective as the program gave them. Those that a function does not have keep their
+// defaults.
 struct CollectiveArguments {
   Collective collective = Collective::kAllReduce;
   const void* send = nullptr;
@@ -24,9 +36,10 @@ struct CollectiveArguments {
   const ncclCollConfig_t* config = nullptr;
 };
 
+// The arguments of ncclSend or ncclRecv.
 struct TransferArguments {
   bool sends = false;
-  void* buffer = nullptr;  // read only when sending
+  void* buffer = nullptr;  // only read when sending
   size_t count = 0;
   ncclDataType_t data_type = ncclInt8;
   int peer = 0;
@@ -34,23 +47,30 @@ struct TransferArguments {
   cudaStream_t stream = nullptr;
 };
 
-// Validate and issue; every failure is logged and noted for the group.
+// Validates and issues the call: on its own, or as a part of the thread's open group. Every failure is logged
+// as NCCL WARN and makes the open group fail.
 ncclResult_t CallCollective(const CollectiveArguments& arguments);
 ncclResult_t CallTransfer(const TransferArguments& arguments);
 
-// The collectives that NCCL runs as a group of Send and Recv.
+// The collectives that NCCL carries out as a group of Send and Recv.
 enum class GroupedCollective { kAlltoAll, kGather, kScatter };
+// Does as CallCollective, for one of these three.
 ncclResult_t CallGrouped(GroupedCollective grouped, const CollectiveArguments& arguments);
 
+// The arguments of ncclRedOpCreatePreMulSum.
 struct PreMulSumArguments {
   void* scalar = nullptr;
   ncclDataType_t data_type = ncclFloat;
   ncclScalarResidence_t residence = ncclScalarHostImmediate;
 };
+// Makes an operator that multiplies each rank's input by a factor before the sum. A factor on the host is
+// read now, one in device memory when a collective runs.
 ncclResult_t CreatePreMulSum(ncclComm_t comm, const PreMulSumArguments& arguments, ncclRedOp_t* op);
+// Forgets an operator; calls that were issued with it keep its factor.
 ncclResult_t DestroyOperator(ncclComm_t comm, ncclRedOp_t op);
 
-// Logs the error for ncclGetLastError and turns it into NCCL's number.
+// Logs the error, which ncclGetLastError then returns, notes it for the open group, and converts it to NCCL's
+// number.
 ncclResult_t Refuse(const Error& error);
 
 }  // namespace dynamiccl::hostccl

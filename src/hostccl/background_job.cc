@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starting the thread of a background job, and joining it.
 #include "src/hostccl/background_job.h"
 
 #include <utility>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a group of non-blocking communicators does after its end: work on a thread of its own.
+// The work of a group of non-blocking communicators, on a thread of its own, so that ncclGroupEnd returns at
+// once.
 #pragma once
 
 #include <atomic>
@@ -11,25 +12,28 @@
 
 namespace dynamiccl::hostccl {
 
+// Runs one function on a new thread. The handles of the group share it by shared_ptr; whoever drops the last
+// reference waits for the thread, so that must not be the thread itself.
 class BackgroundJob {
  public:
   BackgroundJob() = default;
-  // Waits for the work.
+  // Waits until the work has ended.
   ~BackgroundJob();
   BackgroundJob(BackgroundJob&&) = delete;
 
-  // Once. `work` may run until it has ended by itself or sees that CancelScope says so; `report` is called
-  // with its result, on the same thread.
+  // Call it once. `work` runs until it ends by itself or its CancelScope tells it to stop. `report` is then
+  // called with the result, on the same thread.
   void Start(std::function<ncclResult_t()> work, std::function<void(ncclResult_t)> report);
-  // Waits of the work end soon. Any thread.
+  // Makes waits of the work end soon. Any thread.
   void Cancel() { cancelled_.store(true, std::memory_order_release); }
-  // Until `report` has returned. Any thread but the job's own.
+  // Blocks until `report` has returned. Any thread but the job's own.
   void Wait() const { done_.wait(false, std::memory_order_acquire); }
 
   const std::atomic<bool>& cancelled() const { return cancelled_; }
 
  private:
   std::atomic<bool> cancelled_{false};
+  // Set last by the thread, after `report` has returned.
   std::atomic<bool> done_{false};
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program asks of one collective call by its ncclCollConfig_t.
+// A program asks for a configuration of one collective call by its ncclCollConfig_t (NCCL 2.31 and later).
 #pragma once
 
 #include "src/base/status.h"
@@ -8,27 +8,32 @@
 
 namespace dynamiccl::hostccl {
 
+// The wishes of one call, checked. A default-constructed value asks for nothing.
 struct CallChoice {
-  ConfigMask selection;  // pairs that may be chosen; none: all
-  bool forced = true;    // a selection that cannot be had is an error, not ignored
-  int min_channels = 0;  // 0: not set
+  ConfigMask selection;  // pairs that may be chosen; an empty mask means all
+  bool forced = true;    // whether a selection that cannot be satisfied is an error
+  // Limits of the call, from minCTAs and maxCTAs; 0 for none.
+  int min_channels = 0;
   int max_channels = 0;
-  // Not merged with its neighbours: minCTAs, maxCTAs, nvlsCTAs, algSelection, CTAPolicy or the event is set.
+  // Whether the call is planned alone instead of being merged with its neighbours. minCTAs, maxCTAs,
+  // nvlsCTAs, algSelection, CTAPolicy and the event have this effect in NCCL.
   bool isolated = false;
-  uint64_t user_tag = 0;  // for profiler plugins
-  // Recorded in stream order before the call runs; null: none.
+  // userProfilerTag, which profiler plugins see.
+  uint64_t user_tag = 0;
+  // An event to record in stream order before the call runs; null for none.
   cudaEvent_t launch_event = nullptr;
 };
 
-// Reads no more than config->size bytes; null gives the default. kInvalidArgument for what NCCL refuses:
-// magic, forceAlgSelection, CTAPolicy, or a forced algSelection that says nothing for `collective`. vendor
-// options and cgaClusterSize are accepted: nothing here depends on them.
+// Reads at most config->size bytes; null gives the default. kInvalidArgument for what NCCL refuses: a wrong
+// magic, forceAlgSelection or CTAPolicy, or a forced algSelection that names nothing for `collective`. Vendor
+// options and cgaClusterSize are accepted without effect.
 Result<CallChoice> ReadCallConfig(const ncclCollConfig_t* config, Collective collective);
 
-// Of `allowed`, what the choice leaves, unless the user's environment pins the collective: that wins.
+// The pairs of `allowed` that the choice leaves. When the user's environment pins the collective, that wins
+// and the choice is ignored.
 ConfigMask Selected(const CallChoice& choice, const ConfigMask& allowed, bool pinned);
 
-// Within the call's limits, which are within the communicator's.
+// Applies the call's limits to `channels`; the result lies within 1 and the communicator's channels.
 int ChannelsWithin(const CallChoice& choice, int channels, int communicator_channels);
 
 }  // namespace dynamiccl::hostccl

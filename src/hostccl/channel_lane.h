@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of a launch: the calls of one channel one after the other, or the transfers with one peer in one
-// direction.
+// The lanes of a launch. A lane is a sequence of calls that run one after the other: the collectives of one
+// channel, or the transfers with one peer in one direction. Different lanes make progress side by side.
 #pragma once
 
 #include <memory>
@@ -12,19 +12,22 @@
 
 namespace dynamiccl::hostccl {
 
-// Something the progress loop polls.
+// Something that the progress loop of a launch (launch.h) polls. The launch owns it; one thread at a time. A
+// lane that fails tells its communicator, not the loop.
 class LaunchLane {
  public:
   virtual ~LaunchLane() = default;
-  // Goes as far as it can without waiting; true if anything moved.
+  // Goes as far as it can without waiting. Returns whether anything moved.
   virtual bool Poll() = 0;
   virtual bool done() const = 0;
-  // Earliest arrival among the messages that it waits for; kNotPosted when none is on its way.
+  // The earliest arrival among the messages it waits for, in nanoseconds of CLOCK_MONOTONIC; kNotPosted when
+  // none is on its way.
   virtual int64_t next_arrival_ns() const = 0;
-  // The only peer that it depends on, or -1: collectives depend on all.
+  // The only peer that it depends on; -1 for collectives, which depend on all.
   virtual int peer() const = 0;
 };
 
+// Lanes over a plan that must outlive them.
 std::unique_ptr<LaunchLane> MakeChannelLane(const CommunicatorPlan& plan, int channel);
 std::unique_ptr<LaunchLane> MakeTransferLane(const CommunicatorPlan& plan, int peer, bool sends);
 

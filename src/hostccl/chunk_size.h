@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chunk size of a call as NCCL computes it (2.24 to 2.30, calcCollChunking), in hostccl's slots: small
-// messages over deep trees get small chunks, so that the levels work side by side.
+// The chunk size of a call, by NCCL's rule (2.24 to 2.30, calcCollChunking) in hostccl's slots: small
+// messages over deep trees get small chunks, so that the levels of the tree work side by side.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,21 @@
 
 namespace dynamiccl::hostccl {
 
+// Holds what the rule depends on; it is equal on all ranks. `config` must be complete.
 struct ChunkSizeQuery {
   Collective collective = Collective::kAllReduce;
-  CollectiveConfig config;  // complete
-  uint64_t bytes = 0;       // NCCL's total of the call
+  CollectiveConfig config;
+  uint64_t bytes = 0;  // NCCL's total of the call
   int n_ranks = 1;
   int n_nodes = 1;
 };
 
-// The most that pipelines well and that FIFOs hold while all ranks send before they receive: half a FIFO at
-// most (NCCL's chunkSteps are half its steps).
+// Returns the largest chunk of a protocol: half a FIFO, as NCCL's chunkSteps are half its steps. A FIFO then
+// holds one chunk while the next one is filled, also when all ranks send before they receive.
 size_t MostChunkBytes(Protocol protocol);
 
-// Bytes of data in a chunk, equal on all ranks, at most MostChunkBytes. The protocol aligns it to its grain.
+// Returns the bytes of data in a chunk; equal on all ranks, at most MostChunkBytes. The protocol aligns the
+// size to its grain.
 size_t DefaultChunkBytes(const ChunkSizeQuery& query);
 
 }  // namespace dynamiccl::hostccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Connecting a rank to its peers' memory, and its health. See communicator.h.
 #include "src/hostccl/communicator.h"
 
 #include <sched.h>
@@ -15,7 +16,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// A piece takes well under a millisecond; a peer that died or was stopped in one is waited for this long.
+// Nanoseconds. A piece takes well under a millisecond; a peer that died or was stopped inside one is waited
+// for this long.
 constexpr int64_t kMaxTouchNs = 500'000'000;
 
 }  // namespace
@@ -78,6 +80,8 @@ std::vector<int> Communicator::NodesOfRanks() const {
   return nodes;
 }
 
+// Fills the table of connections: for each channel and peer the two FIFOs, the doorbell to ring and the link
+// that delays messages. A remote peer's FIFO is its shadow, and its doorbell that of the relay.
 void Communicator::Connect() {
   const auto self = static_cast<size_t>(rank());
   const size_t n = parts_.segments.size();
@@ -113,11 +117,13 @@ void Communicator::CompleteCollectiveLaunch(uint64_t launch) {
   if (parts_.relay != nullptr) parts_.relay->doorbell()->Ring();
 }
 
+// Closes all sockets. Peers notice that this rank is gone, and waits on the sockets end.
 void Communicator::CutConnections() {
   if (mesh() != nullptr) mesh()->Shutdown();
   if (parts_.relay != nullptr) parts_.relay->Shutdown();
 }
 
+// Groups the ranks by node and makes an exchange with this node's ranks for each channel.
 void Communicator::JoinNode() {
   const std::vector<int> nodes = NodesOfRanks();
   std::vector<int> seen;
@@ -153,8 +159,8 @@ void Communicator::WithdrawBuffers() {
   const int64_t end = MonotonicNanoseconds() + kMaxTouchNs;
   for (int peer = 0; peer < n_ranks(); ++peer) {
     const AccessGate& gate = header(peer).gate;
-    // A thread of this process finishes its piece, however long it gets no core, and has no mapping of its
-    // own.
+    // A thread of this process always finishes its piece, however long it gets no core. It also has no
+    // mapping of its own that could keep the buffer.
     const bool finishes = mesh()->reach(peer) == Reach::kSameProcess;
     while (gate.touching.load(std::memory_order_seq_cst) && (finishes || MonotonicNanoseconds() < end)) {
       ::sched_yield();

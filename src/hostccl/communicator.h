@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a communicator: its peers, its memory, its planner and its state of health.
+// One rank of a communicator: its peers, its memory, its planner and its health.
 #pragma once
 
 #include <array>
@@ -31,9 +31,11 @@
 
 namespace dynamiccl::hostccl {
 
-// Read at init; all but timeout_ms must be equal on all ranks.
+// Read from the environment at init. The ranks compare max_channels, rank_order and emulated, which must be
+// equal (introduction.h). The others may differ; copies between processes are used only if all ranks allow
+// them.
 struct CommunicatorSettings {
-  int64_t timeout_ms = 30000;
+  int64_t timeout_ms = 30000;  // milliseconds without progress before an operation fails
   int32_t max_channels = 8;
   bool rank_order = false;   // HOSTCCL_SUM
   bool inline_calls = true;  // HOSTCCL_INLINE
@@ -43,19 +45,26 @@ struct CommunicatorSettings {
   static Result<CommunicatorSettings> FromEnvironment();
 };
 
-// Made by communicator_init.h. Shared by its handle and by work queued on streams: shared_ptr.
+// Made by communicator_init.h; its handle and the work queued on streams share it by shared_ptr, and it ends
+// with the last of them. The calls that issue work come from one thread at a time; a launch runs on that
+// thread or on a stream's thread, one launch after the other (launch_mutex). Functions that may be called
+// from any thread at any moment say so.
+//
+// A failure is sticky: after Fail, Abort or Interrupt the launches in flight end soon and no new one starts.
 class Communicator {
  public:
+  // Holds what set-up (communicator_init.cc) hands over. `link_ranks` maps ranks to those of `links`, which
+  // belong to another communicator after a split.
   struct Parts {
     CommunicatorInfo info;
     int device = 0;
     CommunicatorSettings settings;
     ncclConfig_t config{};
     std::shared_ptr<EmulatedLinks> links;
-    std::vector<int> link_ranks;                     // by rank: the rank's number in `links`
-    bool is_split = false;                           // `links` belong to another communicator
+    std::vector<int> link_ranks;  // by rank: number of the rank in `links`
+    bool is_split = false;
     std::unique_ptr<PeerMesh> mesh;                  // null for one rank
-    std::vector<std::shared_ptr<Segment>> segments;  // by rank; of a rank on another host its shadow
+    std::vector<std::shared_ptr<Segment>> segments;  // by rank; for a rank on another host its shadow
     std::unique_ptr<RemoteRelay> relay;              // null when all ranks are on one host
     std::shared_ptr<const RegroupDoors> doors;       // null for one rank
     bool copies_between_processes = false;           // agreed by all ranks
@@ -71,92 +80,100 @@ class Communicator {
   const std::vector<int>& link_ranks() const { return parts_.link_ranks; }
   const ncclConfig_t& config() const { return parts_.config; }
   PeerMesh* mesh() const { return parts_.mesh.get(); }
-  // The peer's memory can be mapped here, or read with process_vm_readv.
+  // Returns whether the peer's memory can be mapped here or read with process_vm_readv.
   bool same_host(int peer) const { return mesh() == nullptr || mesh()->same_host(peer); }
   Planner& planner() const { return *planner_; }
   void set_planner(std::unique_ptr<Planner> planner) { planner_ = std::move(planner); }
-  // Null without a profiler plugin. Shared with groups, whose API events may outlast a call: shared_ptr.
+  // Returns null without a profiler plugin. Groups share it, because their API events may outlast a call.
   const std::shared_ptr<ProfilerSession>& profiler() const { return profiler_; }
   void set_profiler(std::shared_ptr<ProfilerSession> profiler) { profiler_ = std::move(profiler); }
   SegmentHeader& header(int rank) const { return parts_.segments[static_cast<size_t>(rank)]->header(); }
-  // Ranks in ring order, and where this one stands.
+  // The ranks in the order of the ring, and the position of this one in it.
   std::span<const int> ring() const { return ring_; }
   int ring_position() const { return ring_position_; }
   const TreeNeighbours& tree(int which) const { return trees_[static_cast<size_t>(which)]; }
-  // Connections of a channel, by peer. Used by the launch in progress alone.
+  // Returns the connections of a channel, indexed by peer. For the launch in progress only.
   Connection* channel(int index) {
     return &connections_[static_cast<size_t>(index) * parts_.segments.size()];
   }
 
-  // The ranks of this node, for one channel, and the memory of theirs that is mapped here. Used by the launch
-  // in progress alone. Only with more than one rank.
+  // Returns the exchange with the other ranks of this node on one channel. For the launch in progress only,
+  // and only with more than one rank.
   NodeExchange& node_exchange(int channel) { return *node_exchanges_[static_cast<size_t>(channel)]; }
-  // Nodes in the order of their first ranks, and which of them is this rank's.
+  // Returns the ranks of each node; nodes are in the order of their first ranks. node_index() is the node of
+  // this rank.
   std::span<const std::vector<int>> ranks_by_node() const { return ranks_by_node_; }
   int node_index() const { return node_index_; }
   PeerBuffers& peer_buffers() { return peer_buffers_; }
-  // The system lets the ranks read and write each other's private memory; equal on all ranks.
+  // Returns whether ranks may read and write each other's private memory; equal on all ranks.
   bool copies_between_processes() const { return parts_.copies_between_processes; }
-  // Returns when no peer touches this rank's buffers, or will. After a failure, before the program may free
-  // them.
+  // Returns when no peer touches this rank's buffers any more. Called after a failure, before the program may
+  // free them. It waits at most 0.5 s for a peer in another process.
   void WithdrawBuffers();
 
-  // A launch that runs collectives; equal on all ranks, from 1.
+  // Returns the number of the next launch with collectives, from 1; equal on all ranks.
   uint64_t BeginCollectiveLaunch() {
     if (!parts_.is_split) parts_.links->NoteCall(static_cast<int64_t>(collective_launches_ + 1));
     return ++collective_launches_;
   }
-  // This rank has done its part of it.
+  // Publishes that this rank has done its part of the launch.
   void CompleteCollectiveLaunch(uint64_t launch);
 
-  // First failure: kept for ncclCommGetAsyncError, and all peers are told. Any thread.
+  // Records the first failure for ncclCommGetAsyncError and tells all peers by cutting the connections. Later
+  // failures are ignored. Any thread.
   void Fail(ErrorKind kind, const std::string& message);
-  // ncclSuccess while healthy.
+  // ncclSuccess while the communicator is healthy. Any thread.
   ncclResult_t async_error() const { return async_error_.load(std::memory_order_acquire); }
-  // What Fail was told; empty while healthy.
+  // The message that Fail was given; empty while healthy. Any thread.
   std::string failure() const;
-  // From another thread: whoever waits in this communicator returns soon.
+  // Serves ncclCommAbort, from another thread: everybody who waits in this communicator returns soon, and
+  // peers are told.
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
-  // ncclCommRevoke: as Abort, but peers are not told and the communicator can still be split, shrunk or
-  // grown.
+  // Serves ncclCommRevoke: it does as Abort, but peers are not told, and the communicator can still be split,
+  // shrunk or grown.
   void Interrupt();
   bool interrupted() const { return interrupted_.load(std::memory_order_acquire); }
 
-  // In a window of ncclCommWindowRegister that is memory of ncclMemAlloc on all ranks. Equal on all ranks as
-  // long as they use the same windows.
+  // Returns whether the address lies in a window of ncclCommWindowRegister that is memory of ncclMemAlloc on
+  // all ranks. Equal on all ranks as long as they use the same windows.
   bool InWindow(const void* address) const { return windows_.InSharedWindow(address); }
   RegisteredWindows& windows() { return windows_; }
   ReductionOperators& operators() { return operators_; }
   const RegroupDoors* doors() const { return parts_.doors.get(); }
-  // Of shared memory in which this rank receives.
+  // Bytes of shared memory in which this rank receives.
   uint64_t receive_bytes() const;
 
-  // Ends the plugins' part, on the thread that destroys the handle; queued work must be done.
+  // Ends the plugins' part, on the thread that destroys the handle. Queued work must be done.
   void Close();
 
-  // The order of launches, on whatever streams and threads. `launch_mutex` guards it, and is held while a
-  // call runs inline: who holds it and finds `last_launch` complete knows that nothing runs.
+  // The most recent launch, which orders launches whatever streams and threads they are on. `launch_mutex`
+  // guards it and is held while a call runs inline: whoever holds it and finds the launch complete knows that
+  // nothing runs.
   struct LastLaunch {
     std::shared_ptr<const Completion> completion;
     HostStream* stream = nullptr;
-    bool brief = false;  // small enough to be waited for instead of queueing behind it
+    bool brief = false;  // small enough to be waited for instead of being queued behind
   };
   std::mutex& launch_mutex() { return launch_mutex_; }
   LastLaunch& last_launch() { return last_launch_; }
   InlineGauge& inline_gauge() { return inline_gauge_; }
-  // Until all that was launched has ended. Any thread.
+  // Blocks until all that was launched has ended. Any thread.
   void WaitForLaunches();
-  // Numbers of the communicators made from this one, each kind equal on the ranks that take part.
+  // Returns the numbers of the communicators made from this one. Each kind is equal on the ranks that take
+  // part.
   uint64_t NextSplit() { return splits_++; }
   uint64_t NextShrink() { return shrinks_++; }
 
  private:
+  // Steps of the constructor: the table of connections, and the exchanges of this node.
   void Connect();
+  // Closes the sockets of mesh and relay, which tells the peers.
   void CutConnections();
   void JoinNode();
   std::vector<int> NodesOfRanks() const;
 
+  // These parts are fixed at construction; planner and profiler are set once, before the first launch.
   Parts parts_;
   std::unique_ptr<Planner> planner_;
   std::shared_ptr<ProfilerSession> profiler_;
@@ -167,17 +184,22 @@ class Communicator {
   std::vector<Connection> connections_;
   std::vector<std::vector<int>> ranks_by_node_;
   int node_index_ = 0;
+  // Both serve the launch in progress.
   PeerBuffers peer_buffers_;
   NodeExchange::Scratch piece_scratch_;
   std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel
+  // Counters that are equal on all ranks because all ranks make the same calls.
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;
   uint64_t shrinks_ = 0;
+  // The order of launches. The mutex guards last_launch_ and inline_gauge_.
   std::mutex launch_mutex_;
   LastLaunch last_launch_;
   InlineGauge inline_gauge_;
+  // These tables guard themselves, so any thread may use them.
   RegisteredWindows windows_;
   ReductionOperators operators_;
+  // Any thread may read or set the health below. The mutex guards failure_.
   std::atomic<bool> aborted_{false};
   std::atomic<bool> interrupted_{false};
   std::atomic<ncclResult_t> async_error_{ncclSuccess};
@@ -185,6 +207,7 @@ class Communicator {
   std::string failure_;
 };
 
+// Returns NCCL's number for a kind of error.
 ncclResult_t ToNcclResult(ErrorKind kind);
 
 }  // namespace dynamiccl::hostccl

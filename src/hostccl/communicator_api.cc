@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks arguments, defers set-up to the end of the group, and puts what was made into handles.
+// communicator_init.h does the work itself.
 #include "src/hostccl/communicator_api.h"
 
 #include <algorithm>
@@ -19,13 +21,14 @@ ncclResult_t RefuseArgument(std::string message) {
   return Refuse(Error{ErrorKind::kInvalidArgument, std::move(message), {}});
 }
 
+// Logs a failed initialisation and notes it for the open group.
 ncclResult_t RefuseInit(const InitError& error) {
   Warn("{}", error.message);
   NoteGroupError(error.result);
   return error.result;
 }
 
-// A handle of its own for what a blocking call, or a call on a parent, has made.
+// Puts a communicator that a blocking call, or a call on a parent, has made into a new handle.
 ncclResult_t Publish(InitResult made, bool blocking, ncclComm_t* comm) {
   if (!made) return RefuseInit(made.error());
   if (*made == nullptr) return ncclSuccess;
@@ -35,7 +38,8 @@ ncclResult_t Publish(InitResult made, bool blocking, ncclComm_t* comm) {
   return ncclSuccess;
 }
 
-// Runs `make` at the group's end and puts the communicator into a handle: a non-blocking one exists before.
+// Runs `make` at the group's end and puts the communicator into a handle. A non-blocking handle exists from
+// now on.
 ncclResult_t MakeInto(ncclComm_t* comm, bool blocking, const Communicator* in_order_on,
                       std::function<InitResult()> make) {
   *comm = nullptr;
@@ -54,7 +58,7 @@ ncclResult_t MakeInto(ncclComm_t* comm, bool blocking, const Communicator* in_or
   return ResultFor(handle, result);
 }
 
-// Runs `work` at the group's end; the handle's state tells how it goes.
+// Runs `work` at the group's end. The handle's state tells how it went.
 ncclResult_t RunOn(ncclComm_t comm, const Communicator& communicator, std::function<ncclResult_t()> work) {
   return IssueSetup({comm, &communicator, std::move(work)});
 }
@@ -64,12 +68,13 @@ void Free(ncclComm_t comm) {
   FreeHandle(comm);
 }
 
-// NCCL's own functions return ncclSuccess for a non-blocking parent that has begun a child; its state tells
-// the rest.
+// NCCL's functions return ncclSuccess for a non-blocking parent that has begun to make a child; its state
+// tells the rest.
 ncclResult_t BegunOn(ncclResult_t result) {
   return result == ncclInProgress ? ncclSuccess : result;
 }
 
+// `excluded` is sorted. The calling rank must not be among the excluded ones, and at least one rank must be.
 ncclResult_t CheckExcluded(const Communicator& parent, const std::vector<int>& excluded) {
   if (excluded.empty()) return RefuseArgument("ncclCommShrink: no rank is excluded");
   if (excluded.front() < 0 || excluded.back() >= parent.n_ranks()) {
@@ -93,6 +98,7 @@ ncclResult_t GetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
+// With several ids, rank i retires id i: all ranks meet at the first, so the others need no service any more.
 ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments) {
   const int n_ranks = arguments.n_ranks;
   const int rank = arguments.rank;
@@ -114,6 +120,7 @@ ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments) {
   });
 }
 
+// The ranks are made side by side by the group's end, since each waits for the others.
 ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices) {
   if (comms == nullptr || count < 1) return RefuseArgument(fmt::format("ncclCommInitAll: {} ranks", count));
   ncclUniqueId id{};
@@ -127,6 +134,7 @@ ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices) {
   return GroupEnd();
 }
 
+// The parent's handle is busy until the child exists; the child's handle is made by the work itself.
 ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, const ncclConfig_t* config) {
   const auto parent = CheckCommunicator(comm);
   if (!parent) return Refuse(parent.error());
@@ -142,6 +150,7 @@ ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, co
   }));
 }
 
+// With NCCL_SHRINK_ABORT the calls in flight are ended first; the parent then moves no data any more.
 ncclResult_t Shrink(ncclComm_t comm, const ShrinkArguments& arguments, ncclComm_t* new_comm) {
   const auto parent = CheckCommunicator(comm);
   if (!parent) return Refuse(parent.error());
@@ -176,6 +185,7 @@ ncclResult_t GetGrowId(ncclComm_t comm, ncclUniqueId* id) {
   return result;
 }
 
+// New ranks join as in ncclCommInitRank. Existing ranks first share the id over the old communicator.
 ncclResult_t Grow(ncclComm_t comm, const GrowArguments& arguments, ncclComm_t* new_comm) {
   if (new_comm == nullptr) return RefuseArgument("ncclCommGrow: the new handle is null");
   if (comm == nullptr) {
@@ -224,7 +234,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
   if (!IsLive(comm) || flags != NCCL_REVOKE_DEFAULT) {
     return RefuseArgument(fmt::format("ncclCommRevoke: no live handle, or flags {:#x} are not 0", flags));
   }
-  // What a call in the background has launched is ended with the rest.
+  // Wait for a call in the background first, so that what it launched is ended with the rest.
   WaitForJob(*comm);
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -238,6 +248,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
                    }));
 }
 
+// A handle whose initialisation failed can be destroyed as well. One whose job still runs cannot.
 ncclResult_t Destroy(ncclComm_t comm) {
   PassFailPoint(FailPoint::kDestroy);
   if (comm == nullptr) return ncclSuccess;
@@ -249,6 +260,7 @@ ncclResult_t Destroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
+// The job is cancelled and waited for before the communicator is aborted, since it may be making it.
 ncclResult_t Abort(ncclComm_t comm) {
   if (comm == nullptr) return ncclSuccess;
   if (!IsLive(comm)) return RefuseArgument("ncclCommAbort: the communicator handle was destroyed");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of communicator handles, as the C functions offer it. Calls that wait for other ranks are deferred
-// to the end of a group; on non-blocking communicators they go on in the background.
+// to the end of a group; on non-blocking communicators they go on in the background. All functions return
+// what the C function returns.
 #pragma once
 
 #include <span>
@@ -9,46 +10,53 @@
 
 namespace dynamiccl::hostccl {
 
+// Makes a new id; this process serves its rendezvous.
 ncclResult_t GetUniqueId(ncclUniqueId* id);
 
+// The arguments of the ncclCommInit* functions.
 struct InitArguments {
   int n_ranks = 1;
   int rank = 0;
   int device = 0;
-  std::span<const ncclUniqueId> ids;     // all ranks meet at the first; read before the call returns
+  std::span<const ncclUniqueId> ids;     // all ranks meet at the first one; read before the call returns
   const ncclConfig_t* config = nullptr;  // null: NCCL's defaults
 };
-// A non-blocking handle exists at once, a blocking one when all ranks have come.
+// Makes one rank. A non-blocking handle exists at once, a blocking one when all ranks have come.
 ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments);
-// All ranks are threads of the caller's process. Null devices: 0 to count - 1.
+// Makes all ranks as threads of the caller's process. Null `devices` means 0 to count - 1.
 ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices);
 
-// Of a non-blocking parent: its state tells when `new_comm` is there, null until then.
+// Makes a communicator of the ranks with the same colour. With a non-blocking parent *new_comm is null until
+// the parent's state leaves ncclInProgress.
 ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, const ncclConfig_t* config);
+// The arguments of ncclCommShrink; `excluded` need not be sorted.
 struct ShrinkArguments {
   std::span<const int> excluded;
   const ncclConfig_t* config = nullptr;
   int flags = NCCL_SHRINK_DEFAULT;
 };
+// Makes a communicator without the excluded ranks, which may be dead and do not call.
 ncclResult_t Shrink(ncclComm_t comm, const ShrinkArguments& arguments, ncclComm_t* new_comm);
 
-// The id for new ranks of the next Grow; ncclInvalidUsage while one is out.
+// The id for the new ranks of the next Grow. ncclInvalidUsage while an earlier id has not been used.
 ncclResult_t GetGrowId(ncclComm_t comm, ncclUniqueId* id);
+// The arguments of ncclCommGrow.
 struct GrowArguments {
-  int n_ranks = 0;                   // in all
-  const ncclUniqueId* id = nullptr;  // null on existing ranks other than the one that made it
-  int rank = -1;                     // of a new rank
+  int n_ranks = 0;                   // of the grown communicator
+  const ncclUniqueId* id = nullptr;  // null on existing ranks except the one that made it
+  int rank = -1;                     // rank of a new rank; -1 on existing ranks
   const ncclConfig_t* config = nullptr;
 };
-// `comm` null: a new rank. Existing ranks keep their rank.
+// `comm` is null on a new rank. Existing ranks keep their rank.
 ncclResult_t Grow(ncclComm_t comm, const GrowArguments& arguments, ncclComm_t* new_comm);
 
-// Waits for the communicator's work; once.
+// Waits for the communicator's work. Call it at most once.
 ncclResult_t Finalize(ncclComm_t comm);
-// Ends the calls in flight on this rank; afterwards the communicator can be split, shrunk, destroyed.
+// Ends the calls in flight on this rank. Afterwards the communicator can only be split, shrunk or destroyed.
 ncclResult_t Revoke(ncclComm_t comm, int flags);
+// Waits for the communicator's work and frees the handle.
 ncclResult_t Destroy(ncclComm_t comm);
-// Frees whoever waits in the communicator, or in its initialisation, then destroys it.
+// Frees everybody who waits in the communicator or in its initialisation, then destroys it. Any thread.
 ncclResult_t Abort(ncclComm_t comm);
 
 }  // namespace dynamiccl::hostccl

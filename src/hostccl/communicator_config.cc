@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The ranges that NCCL accepts, and the check against them. See communicator_config.h.
 #include "src/hostccl/communicator_config.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// An integer member and what it may be when it is set.
 struct Range {
   const char* name;
   int ncclConfig_t::*member;
@@ -15,10 +17,10 @@ struct Range {
   int most;
 };
 
-// Channels that NCCL has at most (MAXCHANNELS).
+// NCCL's MAXCHANNELS.
 constexpr int kNcclChannels = 64;
 
-// What NCCL 2.32 accepts in a member that is set.
+// NCCL 2.32 accepts these values.
 constexpr Range kRanges[] = {
     {"blocking", &ncclConfig_t::blocking, 0, 1},
     {"cgaClusterSize", &ncclConfig_t::cgaClusterSize, 0, INT_MAX},
@@ -42,6 +44,7 @@ constexpr Range kRanges[] = {
     {"nvlsHostMode", &ncclConfig_t::nvlsHostMode, 0, INT_MAX},
 };
 
+// Members that are not set pass.
 Status CheckRanges(const ncclConfig_t& config) {
   for (const Range& range : kRanges) {
     const int value = config.*range.member;
@@ -67,7 +70,7 @@ Result<ncclConfig_t> ReadConfig(const ncclConfig_t* config, const ncclConfig_t& 
   ncclConfig_t result = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
   std::memcpy(&result, config, std::min(config->size, sizeof(result)));
   DYNAMICCL_CHECK_OK(CheckRanges(result));
-  // Strings belong to the program and may go away; nothing here uses them later.
+  // The strings belong to the program and may go away; nothing here uses them later.
   result.netName = nullptr;
   result.commName = nullptr;
   return result;

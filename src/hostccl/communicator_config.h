@@ -7,12 +7,12 @@
 
 namespace dynamiccl::hostccl {
 
-// Reads no more of the structure than it says it has; what it lacks, and all of a null `config`, comes from
-// `inherited`. kInvalidArgument, with the member, for values that NCCL refuses. Members that mean nothing on
-// host memory are checked and otherwise ignored.
+// Reads no more of the structure than its size says. A null `config` gives `inherited`. kInvalidArgument,
+// naming the member, for values that NCCL refuses. Members that mean nothing on host memory are checked and
+// otherwise ignored.
 Result<ncclConfig_t> ReadConfig(const ncclConfig_t* config, const ncclConfig_t& inherited);
 
-// blocking: set and not 0, or not set.
+// A communicator is blocking when the member is not set or not 0.
 inline bool IsBlocking(const ncclConfig_t& config) {
   return config.blocking != 0;
 }

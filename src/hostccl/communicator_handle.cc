@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The pool of handles. See communicator_handle.h.
 #include "src/hostccl/communicator_handle.h"
 
 #include <deque>
@@ -7,10 +8,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// So many handles stay dead before the first of them is used again: a stale one is recognised for long.
+// Handles that stay dead before the first of them is used again. A program that uses a destroyed handle is
+// told so for the next 1,024 communicators.
 constexpr size_t kDeadHandles = 1024;
 
-// Leaked: programs destroy communicators from static destructors.
+// The pool is leaked on purpose: programs destroy communicators from static destructors.
 struct HandlePool {
   std::mutex mutex;
   std::deque<ncclComm_t> dead;
@@ -21,6 +23,7 @@ HandlePool& Pool() {
   return *pool;
 }
 
+// A new handle, or the one that has been dead for the longest time.
 ncclComm_t TakeHandle() {
   HandlePool& pool = Pool();
   const std::lock_guard lock(pool.mutex);
@@ -30,6 +33,7 @@ ncclComm_t TakeHandle() {
   return handle;
 }
 
+// A reference to the latest job, so that it lives while the caller waits for it.
 std::shared_ptr<BackgroundJob> JobOf(ncclComm& handle) {
   const std::lock_guard lock(handle.job_mutex);
   return handle.job;

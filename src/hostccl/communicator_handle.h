@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ncclComm_t points at: the communicator once it exists, and what ncclCommGetAsyncError says of it.
+// An ncclComm_t points at a handle, which holds the communicator once it exists, and what
+// ncclCommGetAsyncError says about it.
+//
+//   NewHandle -> live --(non-blocking call)--> state ncclInProgress --> state = the job's result
+//   live --ncclCommFinalize or ncclCommRevoke--> finalized: no more data calls
+//   live --ncclCommDestroy or ncclCommAbort--> FreeHandle -> dead: every call refuses it
 #pragma once
 
 #include <atomic>
@@ -12,47 +17,52 @@
 #include "src/hostccl/communicator.h"
 #include "src/nccl_abi/nccl_api.h"
 
-// Handles are never given back to the system, so that one that was destroyed can be told from a live one.
+// A handle. Its memory is never given back to the system, so that a handle that was destroyed can be told
+// from a live one. Atomic members may be read from any thread; `communicator` is written before `state`
+// leaves ncclInProgress.
 struct ncclComm {
   static constexpr uint64_t kMagic = 0x4d4d4f43'4c434348;  // "HCCLCOMM"
 
   std::atomic<uint64_t> magic{0};
   bool blocking = true;
-  // Written before `state` leaves ncclInProgress; null when that failed.
+  // Null while it is being made, and for good when that failed.
   std::shared_ptr<dynamiccl::hostccl::Communicator> communicator;
-  // Non-blocking: how the latest call on it went, ncclInProgress while its job runs.
+  // A non-blocking handle keeps the result of its latest call here, ncclInProgress while that call runs.
   std::atomic<ncclResult_t> state{ncclSuccess};
   std::atomic<bool> finalized{false};
-  // ncclCommGetUniqueId gave an id that no ncclCommGrow has used yet.
+  // True from ncclCommGetUniqueId until a ncclCommGrow has used that id.
   std::atomic<bool> grow_id_out{false};
 
+  // The latest background job, which all handles of its group share; the mutex guards the pointer.
   std::mutex job_mutex;
-  std::shared_ptr<dynamiccl::hostccl::BackgroundJob> job;  // the latest; shared by all handles of its group
+  std::shared_ptr<dynamiccl::hostccl::BackgroundJob> job;
 };
 
 namespace dynamiccl::hostccl {
 
+// Returns a live handle without a communicator.
 ncclComm_t NewHandle(bool blocking);
-// The job must have ended. The communicator lives on while work refers to it.
+// The handle's job must have ended. The communicator lives on while queued work refers to it.
 void FreeHandle(ncclComm_t handle);
 
-// Not null, made by NewHandle, not freed.
+// Returns whether NewHandle made the handle and FreeHandle has not freed it. Null is not live.
 bool IsLive(ncclComm_t handle);
 
-// The communicator of a handle that may be used now. kInvalidArgument: no live handle, or its last
-// non-blocking call is still in progress; else the error of its initialisation.
+// The communicator of a handle that may be used now. kInvalidArgument when the handle is not live or its last
+// non-blocking call is still in progress, kPeerFailed when its initialisation failed.
 Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle);
 
-// What ncclCommGetAsyncError gives for a live handle.
+// Returns what ncclCommGetAsyncError gives for a live handle.
 ncclResult_t StateOf(const ncclComm& handle);
 
-// What a call on this handle returns when it went as `result`: that, or for a non-blocking one its state, in
-// which an error is kept. Null and dead handles: `result`.
+// Returns what a call on this handle returns to the program when it ended with `result`. For a blocking, null
+// or dead handle that is `result`; a non-blocking handle keeps an error as its state and otherwise returns
+// its state.
 ncclResult_t ResultFor(ncclComm_t handle, ncclResult_t result);
 
-// Waits of its job, if there is one, end soon.
+// Makes waits of the handle's job, if there is one, end soon.
 void CancelJob(ncclComm& handle);
-// Until the handle's job has ended, if there is one.
+// Blocks until the handle's job, if there is one, has ended.
 void WaitForJob(ncclComm& handle);
 
 }  // namespace dynamiccl::hostccl

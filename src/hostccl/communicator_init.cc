@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// How a communicator is set up. A fresh one meets at the rendezvous; a split exchanges over the parent's
+// mesh; a shrunk one meets at a door (regroup.h). From there all take the same steps (Assembly):
+// - The ranks connect to each other (PeerMesh) and open doors for later.
+// - They exchange the memory in which they receive, and start the relay to other hosts.
+// - They agree on whether processes may copy from each other.
+// - The topology gives the links, the links the fabric, the fabric the planner, which loads the tuner plugin.
+// - They tell each other whether all succeeded, so that none is left with half a communicator.
 #include "src/hostccl/communicator_init.h"
 
 #define XXH_INLINE_ALL
@@ -22,7 +29,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// What the first 40 of the 128 bytes of an id hold, as many as NCCL's own handle.
+// The first 40 of the 128 bytes of an id; NCCL's own handle has as many.
 struct UniqueIdHandle {
   uint64_t magic = 0;
   uint32_t ipv4 = 0;
@@ -33,7 +40,8 @@ struct UniqueIdHandle {
 static_assert(sizeof(UniqueIdHandle) == 40);
 constexpr uint64_t kIdMagic = 0x31444955'4c434348;  // "HCCLUID1"
 
-// The part of set-up that a fresh communicator and a split share.
+// The steps that fresh, split and shrunk communicators share. It lives on the stack of the thread that makes
+// the communicator, and all its steps end by one deadline.
 class Assembly {
  public:
   Assembly(CommunicatorInfo info, CommunicatorSettings settings, const ncclConfig_t& config, int device)
@@ -44,7 +52,7 @@ class Assembly {
     parts_.device = device;
   }
 
-  // Sockets to all peers, and everybody's memory.
+  // Connects to all peers and exchanges the memory. Nothing to do for one rank.
   Status Join(MeshListener listener, const std::vector<std::string>& names) {
     if (parts_.info.n_ranks == 1) return {};
     DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
@@ -59,7 +67,8 @@ class Assembly {
     return AgreeOnCopies();
   }
 
-  // After Join: the links of a topology, whose state lives in the memory of rank 0.
+  // After Join: makes the links of a topology, whose state lives in the memory of rank 0. On several hosts
+  // each host is a node, and no other topology is allowed.
   Status UseTopology(Topology topology) {
     DYNAMICCL_TRY(std::vector<int> node_of_rank, topology.NodesOfRanks(parts_.info.n_ranks));
     if (HasSeveralHosts()) {
@@ -79,22 +88,24 @@ class Assembly {
     if (parts_.info.rank == 0 && parts_.links->any_shaped()) OpenLinkControl();
     return {};
   }
+  // Communicators made from another one call this instead: they share its links.
   void UseLinks(std::shared_ptr<EmulatedLinks> links, std::vector<int> link_ranks) {
     parts_.links = std::move(links);
     parts_.link_ranks = std::move(link_ranks);
     parts_.is_split = true;
   }
 
+  // Makes the communicator and its planner, and agrees with all ranks that everybody succeeded.
   InitResult Build() {
     Fabric fabric = parts_.links->FabricOf(parts_.link_ranks, parts_.settings.max_channels);
     if (HasSeveralHosts()) fabric.inter = kHostLink;
     parts_.info.n_nodes = fabric.n_nodes;
     auto communicator = std::make_shared<Communicator>(std::move(parts_));
-    // Every rank hears of every rank's failure, so that none is left with half a communicator.
+    // Every rank learns of every rank's failure, so that none is left with half a communicator.
     auto planner = CreatePlanner(*communicator, fabric);
     PassFailPoint(FailPoint::kPlannerMade);
     const Status agreed = AgreeOnSuccess(*communicator, planner ? "" : planner.error().message);
-    // A plugin's own result is what its rank's program gets.
+    // The program of a rank whose plugin failed gets that plugin's own result.
     if (!planner) return tl::unexpected(InitError(planner.error().result, planner.error().message));
     if (!agreed) return tl::unexpected(InitError(agreed.error()));
     communicator->set_planner(std::move(*planner));
@@ -104,7 +115,7 @@ class Assembly {
   }
 
  private:
-  // A job that cannot be controlled is still a job.
+  // A job whose links cannot be controlled still runs: a failure is only logged.
   void OpenLinkControl() {
     const Status served = ServeLinks(parts_.links);
     if (!served) Warn("`dynamiccl link` cannot reach this job: {}", served.error().message);
@@ -131,6 +142,8 @@ class Assembly {
   }
   bool HasSeveralHosts() const { return NumberOfHosts() > 1; }
 
+  // Returns the segment of a rank: its own, that of a thread of this process, a mapping of another process's,
+  // or a new one as the shadow of a remote rank.
   Result<std::shared_ptr<Segment>> MemoryOf(int rank, const std::shared_ptr<Segment>& own,
                                             UniqueFd descriptor, std::span<const std::byte> address) const {
     switch (parts_.mesh->reach(rank)) {
@@ -143,10 +156,10 @@ class Assembly {
       case Reach::kRemote:
         break;
     }
-    return Segment::Create(parts_.info.n_ranks);  // its shadow
+    return Segment::Create(parts_.info.n_ranks);  // the shadow of a remote rank
   }
 
-  // Carries what is posted to ranks of other hosts.
+  // Starts the relay that carries what is posted to ranks on other hosts; nothing to do without such ranks.
   Status StartRelay() {
     const int self = parts_.info.rank;
     PeerMesh* const mesh = parts_.mesh.get();
@@ -185,7 +198,7 @@ class Assembly {
     return Planner::Create(communicator.info(), fabric, options);
   }
 
-  // `problem`: empty when this rank can join.
+  // Exchanges each rank's problem, which is empty when the rank can join.
   Status AgreeOnSuccess(const Communicator& communicator, const std::string& problem) const {
     if (communicator.mesh() == nullptr) return {};
     DYNAMICCL_TRY(const auto all,
@@ -202,10 +215,12 @@ class Assembly {
   Deadline deadline_;
 };
 
+// Chains values into one number that is equal on all ranks which hash the same values.
 uint64_t Hash(const auto& value, uint64_t seed) {
   return XXH3_64bits_withSeed(&value, sizeof(value), seed);
 }
 
+// Reads an id; kInvalidArgument when another library made it.
 Result<UniqueIdHandle> HandleOf(const ncclUniqueId& id) {
   UniqueIdHandle handle;
   std::memcpy(&handle, id.internal, sizeof(handle));
@@ -215,7 +230,7 @@ Result<UniqueIdHandle> HandleOf(const ncclUniqueId& id) {
       "load the same libnccl.so.2 in all processes");
 }
 
-// The ranks of a parent that become a communicator, in its order of ranks.
+// The ranks of a parent that become a communicator, in the order of their new ranks.
 struct Members {
   uint64_t id = 0;
   std::vector<int> parent_ranks;
@@ -228,6 +243,7 @@ struct Members {
   }
 };
 
+// The common end of split and shrink: a communicator of `members` over the parent's links.
 InitResult MakeChild(const Communicator& parent, const Members& members, MeshListener listener,
                      const ncclConfig_t& config) {
   Assembly assembly(members.InfoFor(parent.rank()), parent.settings(), config, parent.device());
@@ -273,6 +289,7 @@ Status RetireUniqueId(const ncclUniqueId& id) {
   return {};
 }
 
+// The id of the communicator, NCCL's commHash, is a hash of the rendezvous token.
 InitResult InitCommunicator(const InitRequest& request) {
   DYNAMICCL_TRY(const UniqueIdHandle handle, HandleOf(request.id));
   DYNAMICCL_TRY(const CommunicatorSettings settings, CommunicatorSettings::FromEnvironment());
@@ -298,6 +315,9 @@ InitResult InitCommunicator(const InitRequest& request) {
   return assembly.Build();
 }
 
+// Every rank sends {i32 colour, i32 key, listener's name}. Ranks with the same colour are sorted by key and
+// then by rank in the parent. The listener is opened before the exchange, so that peers can connect at once
+// afterwards.
 InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) {
   struct Member {
     int32_t key = 0;
@@ -335,6 +355,7 @@ InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) 
   return MakeChild(parent, members, std::move(listener), request.config);
 }
 
+// The survivors know each other without an exchange; they meet at a door because the mesh may be broken.
 InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> excluded,
                               const ncclConfig_t& config) {
   Members members{Hash(parent.NextShrink(), ~parent.info().id), {}, {}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making communicators: from a unique id, or from another communicator.
+// Making communicators: from a unique id, or from another communicator. The functions are collective and
+// block; communicator_api.h decides on which thread they run.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace dynamiccl::hostccl {
 
-// What an NCCL call is to return, and the text: an error of ours, or a plugin's own result.
+// Holds what an NCCL call returns, and the text of the log: an error of ours, or a plugin's own result.
 struct InitError {
   InitError(ncclResult_t given, std::string text) : result(given), message(std::move(text)) {}
   InitError(const Error& error);  // NOLINT(google-explicit-constructor): errors become it on the way out
@@ -23,9 +24,11 @@ struct InitError {
 
 using InitResult = tl::expected<std::shared_ptr<Communicator>, InitError>;
 
-// A new id, and the thread that serves its rendezvous in this process. Bytes 40 to 127 are zero.
+// A new id and the thread that serves its rendezvous in this process. Bytes 40 to 127 are zero, as NCCL's
+// are; the interposer writes into them.
 Result<ncclUniqueId> MakeUniqueId();
 
+// Holds what one rank needs to know to join.
 struct InitRequest {
   int n_ranks = 1;
   int rank = 0;
@@ -34,26 +37,30 @@ struct InitRequest {
   ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
 };
 
-// Collective over the ranks of the id. Ignores the bytes of the id that MakeUniqueId leaves zero.
+// Collective over the ranks of the id. Ignores bytes 40 to 127 of the id.
 InitResult InitCommunicator(const InitRequest& request);
 
-// Ends the service of an id that nobody will use: what is made for several ids meets at the first.
+// Ends the service of an id that nobody will use. A communicator made from several ids meets at the first of
+// them.
 Status RetireUniqueId(const ncclUniqueId& id);
 
+// Holds one rank's arguments of ncclCommSplit.
 struct SplitRequest {
   int color = NCCL_SPLIT_NOCOLOR;
   int key = 0;
   ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
 };
 
-// Collective over the parent. Null for NCCL_SPLIT_NOCOLOR.
+// Collective over the parent. Returns null for NCCL_SPLIT_NOCOLOR.
 InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request);
 
-// Collective over the ranks of the parent that are not in `excluded` (ascending), which may be dead.
+// Collective over the ranks of the parent that are not in `excluded` (ascending). The excluded ranks may be
+// dead.
 InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> excluded,
                               const ncclConfig_t& config);
 
-// Collective over the parent: the id that exactly one rank brings. Null `mine` on the others.
+// Collective over the parent: all ranks get the id that exactly one of them brings. `mine` is null on the
+// others.
 Result<ncclUniqueId> ShareUniqueId(Communicator& parent, const ncclUniqueId* mine);
 
 }  // namespace dynamiccl::hostccl

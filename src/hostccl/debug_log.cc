@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The state of the log and the parsing of its variables. See debug_log.h.
 #include "src/hostccl/debug_log.h"
 
 #include <strings.h>
@@ -22,7 +23,7 @@ struct SubsystemName {
   const char* name;
   unsigned long bit;
 };
-// NCCL's bits, src/include/nccl_common.h.
+// NCCL's bits (src/include/nccl_common.h).
 constexpr SubsystemName kSubsystems[] = {{"INIT", 0x1},
                                          {"COLL", 0x2},
                                          {"P2P", 0x4},
@@ -43,6 +44,7 @@ constexpr SubsystemName kSubsystems[] = {{"INIT", 0x1},
 // NCCL's default: INIT, BOOTSTRAP and ENV.
 constexpr unsigned long kDefaultMask = 0x1 | 0x1000 | 0x80;
 
+// One for the process. The mutex guards everything but the two atomics.
 struct DebugState {
   std::atomic<ncclDebugLogLevel> level{NCCL_LOG_NONE};
   std::atomic<unsigned long> mask{kDefaultMask};
@@ -77,7 +79,8 @@ unsigned long BitOf(const std::string& name) {
   return 0;
 }
 
-// "INIT,COLL" or "^NET": a leading ^ starts from all and takes the named ones away, as NCCL does.
+// Parses a mask such as "INIT,COLL" or "^NET". A leading ^ starts from all subsystems and takes the named
+// ones away, as in NCCL.
 unsigned long MaskFromText(std::string text) {
   const bool invert = !text.empty() && text[0] == '^';
   if (invert) text.erase(0, 1);
@@ -90,13 +93,14 @@ unsigned long MaskFromText(std::string text) {
   return invert ? ~mask : mask;
 }
 
-// Up to the first dot, as NCCL shows it.
+// The host name up to its first dot, as NCCL shows it.
 std::string ShortHostName() {
   char name[256] = {};
   if (::gethostname(name, sizeof(name) - 1) != 0) return "unknown";
   return std::string(name, ::strcspn(name, "."));
 }
 
+// Reads the variables. NCCL_DEBUG_FILE counts only above the level VERSION, as in NCCL.
 void Configure(DebugState& state) {
   state.host = ShortHostName();
   const char* const level = std::getenv("NCCL_DEBUG");
@@ -105,7 +109,7 @@ void Configure(DebugState& state) {
   state.mask = mask == nullptr ? kDefaultMask : MaskFromText(mask);
   const char* path = std::getenv("NCCL_DEBUG_FILE");
   if (path == nullptr || state.level <= NCCL_LOG_VERSION) return;
-  // Kept open until the process ends: lines may come from any thread until then.
+  // Kept open until the process ends, because any thread may write lines until then.
   FILE* file = std::fopen(ExpandPath(path, 0).c_str(), "w");
   if (file != nullptr) state.file = file;
 }
@@ -143,6 +147,7 @@ void SetLogDevice(int device) {
   t_device = device;
 }
 
+// A WARN is written whatever subsystems it carries.
 bool DebugEnabled(ncclDebugLogLevel level, unsigned long subsystems) {
   const DebugState& state = State();
   if (level == NCCL_LOG_WARN) return state.level >= NCCL_LOG_WARN;
@@ -169,7 +174,7 @@ std::string LastWarning() {
 
 void PluginLogger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                   const char* format, ...) {
-  (void)file;  // NCCL prints the place of a WARN only in the text that its own macro makes.
+  (void)file;  // NCCL prints the place of a WARN only in the text that its own macro makes
   (void)line;
   char text[1024];
   va_list arguments;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's debug log: NCCL_DEBUG, NCCL_DEBUG_SUBSYS and NCCL_DEBUG_FILE, with NCCL's lines.
+// NCCL's debug log: the variables NCCL_DEBUG, NCCL_DEBUG_SUBSYS and NCCL_DEBUG_FILE, and lines in NCCL's
+// form, so that tools which read NCCL's log read hostccl's too.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,32 +13,34 @@
 
 namespace dynamiccl::hostccl {
 
-// The device shown in brackets by lines that this thread writes; hostccl sets it on entry to the API.
+// Sets the device that lines of this thread show in brackets. hostccl calls it on entry to the API.
 void SetLogDevice(int device);
 
 // Reads NCCL_DEBUG and its companions again. Any thread.
 void ReloadDebugSettings();
 
-// True when a line of this level and these subsystems is written. Any thread.
+// Returns whether a line of this level and these subsystems is written. Any thread.
 bool DebugEnabled(ncclDebugLogLevel level, unsigned long subsystems);
 
-// Writes "<host>:<pid>:<tid> [<device>] NCCL INFO <text>". A WARN is kept for LastWarning() whatever
-// NCCL_DEBUG says.
+// Writes "<host>:<pid>:<tid> [<device>] NCCL INFO <text>". A WARN is also kept for LastWarning(), whatever
+// NCCL_DEBUG says. Any thread.
 void DebugLine(ncclDebugLogLevel level, unsigned long subsystems, std::string_view text);
 
-// The latest WARN of the process: what ncclGetLastError returns.
+// The latest WARN of the process, which ncclGetLastError returns.
 std::string LastWarning();
 
-// What tuner plugins are given to log with. `format` is printf's.
+// The logger that plugins are given. `format` is that of printf.
 void PluginLogger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                   const char* format, ...) __attribute__((format(printf, 5, 6)));
 
+// Formats and writes an INFO line; does nothing when such lines are off.
 template <typename... Args>
 void Info(unsigned long subsystems, fmt::format_string<Args...> format, Args&&... args) {
   if (!DebugEnabled(NCCL_LOG_INFO, subsystems)) return;
   DebugLine(NCCL_LOG_INFO, subsystems, fmt::format(format, std::forward<Args>(args)...));
 }
 
+// Formats and writes a WARN line.
 template <typename... Args>
 void Warn(fmt::format_string<Args...> format, Args&&... args) {
   DebugLine(NCCL_LOG_WARN, NCCL_SUBSYS_ALL, fmt::format(format, std::forward<Args>(args)...));

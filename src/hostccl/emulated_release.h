@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which family of NCCL releases hostccl behaves like towards programs and tuners (HOSTCCL_EMULATE).
-//                                   2.30 (2.28 to 2.30)            2.32 (2.31 and later)
-//   a tuner's nChannels             replaces NCCL's number         only caps it; minCTAs raises it
-//   ties in the cost table          lowest (algorithm, protocol)   highest
-//   a negative cost on a valid pair disables it                    wins
-//   questions per batch             one                            a first one with numPipeOps 0 and a table
-//   of
-//                                                                  -1, whose answer is not used
-//   PAT, several ranks a node       impossible                     priced FLT_MAX / 2: only if a tuner asks
-//   PAT ReduceScatter with ncclAvg  impossible                     possible
+// HOSTCCL_EMULATE says which family of NCCL releases hostccl behaves like towards programs and tuners.
+//
+//                                    2.30 (2.28 to 2.30)           2.32 (2.31 and later)
+//   a tuner's nChannels              replaces NCCL's number        only caps it; minCTAs raises it
+//   ties in the cost table           lowest (algorithm, protocol)  highest
+//   a negative cost on a valid pair  disables it                   wins
+//   questions per batch              one                           two: the first has numPipeOps 0 and -1 in
+//                                                                  the whole table; its answer is not used
+//   PAT, several ranks a node        impossible                    priced FLT_MAX / 2: only if a tuner asks
+//   PAT ReduceScatter with ncclAvg   impossible                    possible
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@
 
 namespace dynamiccl::hostccl {
 
+// The numbers travel between ranks (introduction.h).
 enum class EmulatedRelease : uint8_t { k230 = 0, k232 = 1 };
 
-// "2.30" or "2.32"; equal on all ranks (CommunicatorSettings).
+// Reads "2.30" or "2.32". All ranks must agree; they compare it when they meet.
 Result<EmulatedRelease> EmulatedFromEnvironment();
 
-// What ncclGetVersion reports: that of the latest release of the family.
+// Returns what ncclGetVersion reports: the latest release of the family.
 int VersionCode(EmulatedRelease release);
 
 }  // namespace dynamiccl::hostccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ncclGroupStart and ncclGroupEnd: calls are collected on the calling thread; the outermost end plans and
-// launches them, on the calling thread or, for non-blocking communicators, on one of its own.
+// ncclGroupStart and ncclGroupEnd. Calls are collected on the calling thread. The outermost end plans and
+// launches them: on the calling thread, or on a thread of its own for non-blocking communicators.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 
 namespace dynamiccl::hostccl {
 
+// A validated collective that waits for the end of its group.
 struct PendingCollective {
   std::shared_ptr<Communicator> communicator;
   ncclComm_t handle = nullptr;
@@ -17,40 +18,43 @@ struct PendingCollective {
   CollectiveOperation operation;
 };
 
+// A validated send or receive that waits for the end of its group.
 struct PendingTransfer {
   std::shared_ptr<Communicator> communicator;
   ncclComm_t handle = nullptr;
   cudaStream_t stream = nullptr;
   bool sends = false;
   Transfer transfer;
-  cudaEvent_t launch_event = nullptr;  // of the collective that it is part of
+  cudaEvent_t launch_event = nullptr;  // event of the collective that this transfer is a part of
 };
 
 // Work that waits for other ranks, such as making a communicator.
 struct PendingSetup {
-  // Whose state tells how it went, and whether it blocks; null: it blocks.
+  // The handle whose state tells how it went and whether it blocks; null means that it blocks.
   ncclComm_t handle = nullptr;
-  // Those on the same communicator run in order; null: beside all others.
+  // Setups on the same communicator run in order, since they use its sockets. Null: side by side with all
+  // others.
   const Communicator* in_order_on = nullptr;
   std::function<ncclResult_t()> run;
 };
 
+// Opens a group on this thread, or one inside the open group.
 void GroupStart();
-// Runs what the group collected when it is the outermost. ncclInvalidUsage without a start; the error of a
-// call inside the group, and then nothing of the group runs. ncclInProgress when it goes on in the
-// background.
+// Closes the innermost group and, when it is the outermost, runs what was collected. ncclInvalidUsage without
+// an open group. If a call inside the group was refused, its error is returned and nothing of the group runs.
+// ncclInProgress when the group goes on in the background.
 ncclResult_t GroupEnd();
-// As GroupEnd, but of the outermost group's data-moving calls nothing is launched: *microseconds is what the
-// cost model expects for them, unchanged when there are none.
+// Does as GroupEnd, but the data-moving calls of the outermost group are not launched: *microseconds gets the
+// time that the cost model expects for them, and stays unchanged when there are none.
 ncclResult_t GroupSimulate(float* microseconds);
 
-// Each is a group of its own when called outside one. Validated arguments only.
+// Adds a call to the open group, or runs it as a group of its own. The arguments must have been validated.
 ncclResult_t Issue(PendingCollective collective);
 ncclResult_t Issue(PendingTransfer transfer);
-// At the group's end those that are not in order on one communicator run side by side.
+// Adds set-up work. At the group's end setups run side by side, except those in order on one communicator.
 ncclResult_t IssueSetup(PendingSetup setup);
 
-// A call inside a group was refused: the group's end returns this too.
+// Tells the open group that a call in it was refused.
 void NoteGroupError(ncclResult_t result);
 
 }  // namespace dynamiccl::hostccl

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Planning and dispatch of a group:
+// - Drafts collects the calls into launches, one for each set of related streams and communicators.
+// - ChooseConfigs sorts and merges the calls of each communicator and asks the planner.
+// - Dispatch runs a small launch on the calling thread (RunInline) or hands it to its first stream; the other
+//   streams wait for it. RunAfterLast keeps the launches of a communicator in order.
 #include "src/hostccl/group_plan.h"
 
 #include <algorithm>
@@ -14,31 +19,33 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// A call this small takes less than waking the stream's thread and waiting for it.
+// Bytes of traffic. A call this small takes less time than waking the stream's thread and waiting for it.
 constexpr uint64_t kInlineBytes = 32 << 10;
 
-// Bytes that a call moves, as NCCL weighs them when it merges (enqueue.cc, ncclPrepareTasks): AllReduce
-// passes twice.
+// The weight of a call when NCCL merges (enqueue.cc, ncclPrepareTasks): an AllReduce passes the links twice.
 uint64_t Traffic(const CollectiveOperation& operation, int n_ranks) {
   const uint64_t bytes =
       TotalBytes(operation.collective, operation.count, ElementBytes(operation.data_type), n_ranks);
   return operation.collective == Collective::kAllReduce ? 2 * bytes : bytes;
 }
 
+// Calls are merged only with calls of the same bin.
 auto Bin(const CollectiveOperation& operation) {
   return std::tuple(operation.collective, operation.op, operation.data_type,
                     operation.multiplier.has_value());
 }
 
-// What one launch runs, on which stream, and the other streams that the user named for its calls.
+// Collects one launch: a plan for each communicator, and the streams that the user named for its calls.
 struct LaunchDraft {
-  std::vector<CommunicatorPlan> plans;  // one a communicator
-  std::vector<cudaStream_t> streams;    // the first one runs it
+  std::vector<CommunicatorPlan> plans;
+  std::vector<cudaStream_t> streams;  // the first one runs it
 };
 
-// Collects calls into drafts; merges drafts that turn out to share a stream or a communicator.
+// Collects calls into drafts, and merges drafts that turn out to share a stream or a communicator.
 class Drafts {
  public:
+  // The plan to which a call on this communicator and stream belongs. The reference is valid until the next
+  // call.
   CommunicatorPlan& PlanFor(const std::shared_ptr<Communicator>& communicator, cudaStream_t stream) {
     LaunchDraft* target = nullptr;
     for (auto draft = drafts_.begin(); draft != drafts_.end();) {
@@ -77,8 +84,7 @@ class Drafts {
   std::vector<LaunchDraft> drafts_;
 };
 
-// A launch with the plans that it runs. Shared by the caller that started it and the stream that ends it:
-// shared_ptr.
+// A launch with the plans that it runs. The caller that started it and the stream that ends it share it.
 struct OwnedLaunch {
   explicit OwnedLaunch(std::vector<CommunicatorPlan> given) : plans(std::move(given)), launch(plans) {}
 
@@ -86,8 +92,8 @@ struct OwnedLaunch {
   Launch launch;
 };
 
-// What a caller may do itself: one communicator's calls, few bytes. Larger ones take longer than handing
-// over, and a program may want to compute meanwhile.
+// Returns whether the calling thread may run the launch itself: one communicator's calls with few bytes.
+// Larger calls take longer than handing them over, and the program may want to compute meanwhile.
 bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
   if (plans.size() != 1) return false;
   const CommunicatorPlan& plan = plans.front();
@@ -102,8 +108,9 @@ bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
   return bytes <= kInlineBytes;
 }
 
-// The stream's thread may be about to end the communicator's last launch, a small one: a caller that waited
-// for that goes on inline, where one that queued would leave all its later calls to that thread, too.
+// Claims the stream for an inline call. The stream's thread may be about to end the communicator's last
+// launch, a small one. A caller that waits briefly for that can run inline; one that queued behind it would
+// leave all its later calls to that thread as well.
 bool ClaimAfterLast(HostStream& stream, Communicator& communicator) {
   const auto& last = communicator.last_launch();
   if (last.completion == nullptr) return communicator.inline_gauge().Try() && stream.TryClaim();
@@ -116,8 +123,8 @@ bool ClaimAfterLast(HostStream& stream, Communicator& communicator) {
   return false;
 }
 
-// Runs the plan on the calling thread; the stream's thread does the rest when a peer is late. False, and
-// nothing happened, when the stream or the communicator is busy.
+// Runs the plan on the calling thread; when a peer is late the stream's thread does the rest. Returns false,
+// and does nothing, when the stream or the communicator is busy.
 bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
   const std::shared_ptr<Communicator> communicator = plans.front().communicator;
   const std::lock_guard lock(communicator->launch_mutex());
@@ -141,7 +148,8 @@ bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
   return true;
 }
 
-// Launches of a communicator run in order, whatever streams they are on.
+// Makes `main` wait for the communicator's last launch when that runs on another stream, and records the new
+// one.
 void RunAfterLast(HostStream& main, Communicator& communicator, const std::shared_ptr<Completion>& done,
                   bool brief) {
   const std::lock_guard lock(communicator.launch_mutex());
@@ -152,6 +160,8 @@ void RunAfterLast(HostStream& main, Communicator& communicator, const std::share
   last = {done, &main, brief};
 }
 
+// Runs a launch inline or enqueues it on its first stream. The other streams of its calls wait for it, and it
+// waits for what they had queued: calls stay in order on every stream.
 ncclResult_t Dispatch(LaunchDraft draft) {
   std::vector<std::shared_ptr<HostStream>> streams;
   for (cudaStream_t handle : draft.streams) {
@@ -173,7 +183,8 @@ ncclResult_t Dispatch(LaunchDraft draft) {
   return ncclSuccess;
 }
 
-// They stop once the launch is handed over.
+// Starts the profiler events of a launch; they stop with the returned objects, once the launch is handed
+// over.
 std::vector<LaunchEvents> StartEvents(LaunchDraft& draft) {
   std::vector<LaunchEvents> events;
   for (CommunicatorPlan& plan : draft.plans) {
@@ -182,14 +193,14 @@ std::vector<LaunchEvents> StartEvents(LaunchDraft& draft) {
   return events;
 }
 
-// Of the buffers that all ranks use in the call.
+// Returns whether the buffers that all ranks use in the call lie in shared windows.
 bool LiesInWindows(const CollectiveOperation& operation, const Communicator& communicator) {
   const bool sends = operation.collective == Collective::kBroadcast || communicator.InWindow(operation.send);
   const bool receives = operation.collective == Collective::kReduce || communicator.InWindow(operation.recv);
   return sends && receives;
 }
 
-// NCCL's rule, or what a tuner makes of it.
+// The chunk size by NCCL's rule, or what a tuner makes of it.
 PlanResult<size_t> ChunkBytes(Communicator& communicator, const CollectiveOperation& operation) {
   const int n_ranks = communicator.n_ranks();
   const uint64_t bytes =
@@ -202,8 +213,7 @@ PlanResult<size_t> ChunkBytes(Communicator& communicator, const CollectiveOperat
   return communicator.planner().ChunkBytes({operation.collective, bytes, operation.config, usual});
 }
 
-// The calls that run as one batch from `first` on. NCCL merges neighbours whose traffic is within a factor of
-// four.
+// End of the batch that begins with `first`. NCCL merges neighbours whose traffic is within a factor of four.
 template <typename Iterator>
 Iterator EndOfBatch(Iterator first, Iterator end, int n_ranks) {
   if (first->choice.isolated) return first + 1;
@@ -221,7 +231,7 @@ ncclResult_t ForEachBatch(Communicator& communicator, std::span<CollectiveOperat
   const auto before = [&](const CollectiveOperation& a, const CollectiveOperation& b) {
     return Bin(a) != Bin(b) ? Bin(a) < Bin(b) : Traffic(a, n_ranks) > Traffic(b, n_ranks);
   };
-  // Sorting allocates, even for the one call that most groups have.
+  // Sorting allocates, even for the single call that most groups have.
   if (operations.size() > 1) std::stable_sort(operations.begin(), operations.end(), before);
   const int channels = communicator.planner().channels();
   const int pipe_ops = (static_cast<int>(operations.size()) + channels - 1) / channels;
@@ -246,10 +256,11 @@ ncclResult_t ForEachBatch(Communicator& communicator, std::span<CollectiveOperat
   return ncclSuccess;
 }
 
-// The events of the calls' ncclCollConfig_t: recorded before the launch, as with CUDA before 12.3.
+// Records the launch events of the calls' ncclCollConfig_t. It does so before the launch, as NCCL does with
+// CUDA before 12.3. At most one event for each communicator is allowed in a group.
 class CallEvents {
  public:
-  // `event` null: the call has none.
+  // `event` is null for a call without one.
   ncclResult_t Record(cudaEvent_t event, const Communicator* communicator, cudaStream_t stream) {
     if (event == nullptr) return ncclSuccess;
     if (std::find(seen_.begin(), seen_.end(), communicator) != seen_.end()) {
@@ -266,6 +277,7 @@ class CallEvents {
   std::vector<const Communicator*> seen_;
 };
 
+// All events are recorded before the first launch, in the order of the calls.
 ncclResult_t RecordCallEvents(const GroupCalls& calls) {
   CallEvents events;
   for (const PendingCollective& call : calls.collectives) {
@@ -282,6 +294,7 @@ ncclResult_t RecordCallEvents(const GroupCalls& calls) {
 
 }  // namespace
 
+// A plugin's error on one call does not keep the others from being planned; it is returned at the end.
 ncclResult_t ChooseConfigs(Communicator& communicator, std::span<CollectiveOperation> operations) {
   ncclResult_t refused = ncclSuccess;
   const auto choose = [&](const PlannedBatch&, const CollectiveConfig& config, auto first, auto last) {

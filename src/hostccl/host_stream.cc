@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The queue, its thread, and claiming. Waits yield first and sleep later, since a wake-up costs more than a
+// short wait.
 #include "src/hostccl/host_stream.h"
 
 #include <utility>
@@ -9,11 +11,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// A futex wake-up costs about 20 us here, a yield 0.14 us: worth yielding for a few times that cost before
-// sleeping.
+// Nanoseconds. A futex wake-up costs about 20 us here and a yield 0.14 us, so it pays to yield for a few
+// times the cost of a wake-up before sleeping.
 constexpr int64_t kYieldNs = 50'000;
 
-// Yields until `ready` or the time is over; whether it was ready.
+// Yields until `ready` or until the time is over; returns whether it was ready.
 template <typename Ready>
 bool YieldUntil(Ready ready, int64_t ns = kYieldNs) {
   if (ready()) return true;
@@ -79,7 +81,8 @@ bool HostStream::ClaimSoon(int64_t ns) {
 
 void HostStream::Release(ncclResult_t result) {
   KeepError(result);
-  // Whoever enqueued meanwhile found the stream's thread asleep, or woke it in vain.
+  // A thread that enqueued meanwhile found the stream's thread asleep, or woke it in vain because of the
+  // claim.
   if (pending_.fetch_sub(kClaimed, std::memory_order_acq_rel) != kClaimed) WakeIfSleeping();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hostccl* functions of host_stream.h.
+// The hostccl* functions of src/nccl_abi/host_stream.h, and the table of live handles. Handles are the
+// addresses of the objects, looked up in a map so that a stale handle is an error and not a crash.
 #include <map>
 #include <utility>
 
@@ -13,15 +14,16 @@ using dynamiccl::hostccl::Completion;
 using dynamiccl::hostccl::FindStream;
 using dynamiccl::hostccl::HostStream;
 
+// An event; `latest` is null while it was never recorded.
 struct hostcclEvent {
   std::mutex mutex;
-  std::shared_ptr<Completion> latest;  // null: never recorded
+  std::shared_ptr<Completion> latest;
 };
 
 namespace dynamiccl::hostccl {
 namespace {
 
-// Live streams and events. Leaked: threads may use them until the process ends.
+// Live streams and events. Leaked on purpose: threads may use them until the process ends.
 struct Handles {
   std::mutex mutex;
   std::map<cudaStream_t, std::shared_ptr<HostStream>> streams;
@@ -78,7 +80,8 @@ ncclResult_t hostcclStreamCreate(cudaStream_t* stream) {
 }
 
 ncclResult_t hostcclStreamDestroy(cudaStream_t stream) {
-  std::shared_ptr<HostStream> last;  // destroyed after the lock is released: its destructor waits for work
+  std::shared_ptr<HostStream>
+      last;  // destroyed after the lock is released, because its destructor waits for work
   Handles& handles = AllHandles();
   const std::lock_guard lock(handles.mutex);
   const auto found = handles.streams.find(stream);

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calibrated costs of hostccl's algorithms.
+//
+// The model is used without NCCL's corrections for GPU clusters (CostModelInput::gpu_corrections). They were
+// measured there and no calibration of hostccl shows them. Two of them made its default wrong: LL for 16K
+// between nodes, and Ring where a tree moves less (docs/results/hostccl-map.md).
 #include "src/hostccl/hostccl_constants.h"
 
 namespace dynamiccl::hostccl {
 namespace {
 
-// The model is used without NCCL's corrections for GPU clusters (CostModelInput::gpu_corrections): they were
-// measured there, no calibration of hostccl shows them, and two of them made its default wrong (LL for 16K
-// between nodes, Ring where a tree moves less: docs/results/hostccl-map.md).
+// One row of the calibration, in microseconds. The command `hostccl_calibration two-point` prints these lines
+// (docs/hostccl_calibration.md) from the smallest of 200 samples: two ranks of one node without shaping, one
+// channel, private buffers, on 2 cores of an Intel Xeon virtual machine that was otherwise idle, 2026-11-21.
 //
-// Calibrated once, by the lines that `hostccl_calibration two-point` prints (docs/hostccl_calibration.md)
-// from the smallest of 200 samples: two ranks of one node without shaping, one channel, private buffers, on 2
-// cores of an Intel Xeon virtual machine that was otherwise idle, 2026-11-21. NVLSTree, which needs four
-// ranks, has NVLS's hop, and PAT, which needs several nodes, Ring/Simple's. Nothing is fitted to a table of
-// winners: where the model is wrong about hostccl, the default is, too.
+// NVLSTree needs four ranks and takes the hop of NVLS; PAT needs several nodes and takes that of Ring/Simple.
+// Nothing is fitted to a table of winners: where the model is wrong about hostccl, the default is wrong too.
 struct SoftwareCost {
   Algorithm algorithm;
   Protocol protocol;
   double base_us;
-  double hop_us;  // without the link's own latency
+  double hop_us;  // without the latency of the link
 };
 constexpr SoftwareCost kSoftwareCosts[] = {
     {Algorithm::kTree, Protocol::kLL, 1.27, 0.21},     {Algorithm::kTree, Protocol::kLL128, 1.03, 0.48},
@@ -26,9 +28,10 @@ constexpr SoftwareCost kSoftwareCosts[] = {
     {Algorithm::kNvls, Protocol::kSimple, 0.95, 0.67}, {Algorithm::kNvlsTree, Protocol::kSimple, 0.95, 0.67},
     {Algorithm::kPat, Protocol::kSimple, 0.95, 0.58},
 };
-constexpr double kLLGbps = 2.78;       // Ring/LL
-constexpr double kLL128Gbps = 4.51;    // Ring/LL128
-constexpr double kChannelGbps = 11.5;  // Tree/Simple
+// Bandwidths from the same calibration, GB/s: of Ring/LL, Ring/LL128 and Tree/Simple over one channel.
+constexpr double kLLGbps = 2.78;
+constexpr double kLL128Gbps = 4.51;
+constexpr double kChannelGbps = 11.5;
 
 }  // namespace
 

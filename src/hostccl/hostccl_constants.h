@@ -6,12 +6,12 @@
 
 namespace dynamiccl::hostccl {
 
-// Pairs that hostccl implements for a collective: Ring for all five, Tree for AllReduce, with Simple and LL;
-// the one-pass algorithms in the NVLS and NVLSTree
-// slots with Simple.
+// Returns the pairs that hostccl implements for a collective: Ring for all five; Tree for AllReduce; both
+// with Simple, LL and LL128; PAT with Simple; and the one-pass algorithms in the places of NVLS and NVLSTree,
+// with Simple.
 ConfigMask SupportedConfigs(Collective collective);
 
-// The model's input for a communicator on `fabric`. Pure: equal on all ranks.
+// Returns the model's input for a communicator on `fabric`. A pure function, so equal on all ranks.
 CostModelInput HostcclModel(const Fabric& fabric);
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether running a call inline is worth trying.
+// Decides whether it is worth trying to run a call on the calling thread. A call that runs inline saves
+// waking the stream's thread, about 20 us; a call that gives up first has wasted its patience, as much again
+// (progress_wait.h).
 #pragma once
 
 #include <algorithm>
@@ -7,25 +9,28 @@
 
 namespace dynamiccl::hostccl {
 
-// A call that gives up has cost its caller the patience for nothing. Where ranks come late as a rule, as when
-// one thread drives several ranks in turn, the attempts become rare; one that succeeds makes them the rule
-// again. One a communicator.
+// An attempt that gives up has cost its caller the patience for nothing. Where ranks usually come late, as
+// when one thread drives several ranks in turn, the gauge makes attempts rare: after each failure it skips
+// twice as many calls as before, plus one, up to 63. One success makes attempts the rule again. Each
+// communicator has one; one thread at a time.
 class InlineGauge {
  public:
-  // Once a call that could run inline.
+  // Call it once for each call that could run inline. Returns whether to try.
   bool Try() {
     if (skip_ == 0) return true;
     --skip_;
     return false;
   }
+  // Reports that the attempt succeeded.
   void NoteDone() { next_skip_ = 0; }
+  // Reports that the attempt gave up.
   void NoteGivenUp() {
     skip_ = next_skip_;
     next_skip_ = std::min(kMaxSkip, 2 * next_skip_ + 1);
   }
 
  private:
-  // 20 us of patience every 64 calls are below what 64 launches cost.
+  // Calls. One attempt of 20 us in 64 calls costs less than 64 launches.
   static constexpr uint32_t kMaxSkip = 63;
 
   uint32_t skip_ = 0;

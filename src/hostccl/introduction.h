@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a new communicator tell each other first: where to reach them, and the settings that must
+// The ranks of a new communicator first tell each other where to reach them, and the settings that must
 // be equal.
 #pragma once
 
@@ -14,18 +14,23 @@
 
 namespace dynamiccl::hostccl {
 
+// The payload that a rank brings to the rendezvous.
 struct Introduction {
   std::string listener;  // MeshListener::name
   CommunicatorSettings settings;
   uint64_t topology_hash = 0;
 
+  // Order of the fields: listener (u32 length, bytes), i32 channels, u8 rank order, u8 release, u64 topology
+  // hash.
   std::vector<std::byte> Encode() const;
+  // kCorrupt for a message that is too short.
   static Result<Introduction> Decode(std::span<const std::byte> bytes);
 };
 
-// The first setting in which a rank differs from rank 0.
+// kInvalidArgument naming the first setting in which a rank differs from rank 0.
 Status CheckEqualSettings(const std::vector<Introduction>& ranks);
 
+// Hash of the topology's text form, by which ranks compare it.
 uint64_t HashOf(const Topology& topology);
 
 }  // namespace dynamiccl::hostccl

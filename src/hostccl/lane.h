@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An algorithm at work on one channel: a coroutine that suspends where it must wait for a peer. Lanes are
-// polled in turn by one thread (launch.h); a lane never blocks it.
+// An algorithm at work on one channel: a C++20 coroutine that suspends where it must wait for a peer. One
+// thread polls all lanes of a launch in turn (launch.h); a lane never blocks that thread.
+//
+//   Lane Example(Primitives& primitives, const ChannelWork& work) {
+//     co_await primitives.Send(work.send, count);  // suspends while the peer has no free slot
+//     co_await primitives.Recv(work.recv, count);  // suspends until the data have arrived
+//   }
 #pragma once
 
 #include <coroutine>
@@ -12,16 +17,17 @@
 
 namespace dynamiccl::hostccl {
 
-// What a suspended lane waits for.
+// A suspended lane waits for one of these. The object that is waited for owns itself; the lane only points at
+// it.
 class Awaited {
  public:
   virtual ~Awaited() = default;
 
-  // Goes as far as it can; true when the lane may go on.
+  // Goes as far as it can; returns true when the lane may go on.
   virtual bool Advance() = 0;
-  // Grows with every piece moved: how the progress loop sees that something happened.
+  // Grows with every piece moved. By it the progress loop sees that something happened.
   uint64_t pieces_moved() const { return pieces_moved_; }
-  // When to look again: kNotPosted, or the arrival of a message that is on an emulated link.
+  // When to look again: the arrival of a message on an emulated link, or kNotPosted.
   int64_t next_arrival_ns() const { return next_arrival_ns_; }
 
  protected:
@@ -29,14 +35,16 @@ class Awaited {
   int64_t next_arrival_ns_ = kNotPosted;
 };
 
+// Owns the frame of a coroutine and destroys it. Movable, not copyable; one thread at a time.
 class Lane {
  public:
+  // Holds what the compiler needs of a coroutine type. `awaited` is set at each suspension.
   struct promise_type {
     Lane get_return_object() { return Lane(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
-    // Algorithms call nothing that throws but memory allocation of their frame, before they start.
+    // The only thing in an algorithm that can throw is the allocation of its frame, before it starts.
     void unhandled_exception() { std::terminate(); }
 
     Awaited* awaited = nullptr;
@@ -56,9 +64,9 @@ class Lane {
   bool done() const { return !handle_ || handle_.done(); }
   // Runs until the next wait or the end. Only while not done.
   void Resume() { handle_.resume(); }
-  // What it waits for; null before the first wait. Only while not done.
+  // Returns what the lane waits for; null before its first wait. May be called only while not done.
   Awaited* awaited() const { return handle_.promise().awaited; }
-  // Goes on if what it waits for has come; whether anything moved. Only while not done.
+  // Goes on if what the lane waits for has come. Returns whether anything moved. Only while not done.
   bool Poll() {
     Awaited* const wait = awaited();
     if (wait != nullptr) {
@@ -83,7 +91,7 @@ class AwaitedInLane : public Awaited {
   void await_resume() const {}
 };
 
-// co_await SubLane(...): another algorithm as a part of this one.
+// co_await SubLane(...) runs another algorithm as a part of this one.
 class SubLane final : public AwaitedInLane {
  public:
   explicit SubLane(Lane lane) : lane_(std::move(lane)) {}

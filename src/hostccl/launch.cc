@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The progress loop. It polls every lane; when none moved it waits as ProgressWait says (spin, yield, sleep
+// on the doorbell), and during long waits it checks whether a peer has died, the user aborted, or the
+// time-out is over.
 #include "src/hostccl/launch.h"
 
 #include <algorithm>
@@ -13,13 +16,15 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Sockets are looked at only in waits that are long for a collective.
+// Nanoseconds. Only waits that are long for a collective look at sockets, which costs a system call for each
+// peer.
 constexpr int64_t kHealthyNs = 200'000;
-// A launch with several communicators sleeps on one doorbell, so briefly.
+// Nanoseconds. A launch with several communicators sleeps on the doorbell of only one of them, so it sleeps
+// briefly.
 constexpr int64_t kSeveralCommunicatorsNs = 100'000;
 
-// Whether there is a core for each rank. Ranks that share the machine with a split communicator are those of
-// the communicator that it came from.
+// Returns whether there is a core for each rank. A split communicator shares the machine with all ranks of
+// the communicator that it came from, so those count.
 bool MaySpin(std::span<const CommunicatorPlan> plans) {
   static const int cores = UsableCores();
   return std::all_of(plans.begin(), plans.end(), [](const CommunicatorPlan& plan) {
@@ -29,7 +34,7 @@ bool MaySpin(std::span<const CommunicatorPlan> plans) {
 
 }  // namespace
 
-// The lanes of one communicator within a launch.
+// Owns the lanes of one communicator within a launch.
 class Launch::PlanRun {
  public:
   explicit PlanRun(const CommunicatorPlan& plan) : plan_(plan), communicator_(*plan.communicator) {
@@ -57,7 +62,7 @@ class Launch::PlanRun {
     return next;
   }
 
-  // After a long idle time; fails the communicator when waiting is hopeless.
+  // Called after a long idle time. Fails the communicator when waiting is hopeless.
   void CheckHealth(int64_t idle_ns) {
     if (communicator_.interrupted() || communicator_.async_error() != ncclSuccess) return LeaveLanes();
     if (communicator_.aborted()) return Give(ErrorKind::kPeerFailed, "aborted by ncclCommAbort");
@@ -77,6 +82,7 @@ class Launch::PlanRun {
   }
 
  private:
+  // One lane for each channel that a collective uses, and one for each peer and direction of the transfers.
   void AddLanes() {
     int channels = 0;
     for (const CollectiveOperation& operation : plan_.collectives) {
@@ -99,7 +105,7 @@ class Launch::PlanRun {
     }
   }
 
-  // Sends to this rank itself meet its receives in order.
+  // Sends of this rank to itself are copied to its receives, in order.
   void CopyToSelf() {
     auto receive = plan_.receives.begin();
     for (const Transfer& send : plan_.sends) {
@@ -112,6 +118,7 @@ class Launch::PlanRun {
     }
   }
 
+  // With one rank every collective is a copy, or a multiplication by the operator's factor.
   void CopyAlone() {
     for (const CollectiveOperation& operation : plan_.collectives) {
       const size_t bytes = operation.count * ElementBytes(operation.data_type);
@@ -125,6 +132,7 @@ class Launch::PlanRun {
     CopyToSelf();
   }
 
+  // A departed peer whose part of this launch is missing; nothing when all parts can still come.
   std::optional<int> MissedPeer() const {
     const PeerMesh& mesh = *communicator_.mesh();
     const auto missed = [&](int peer, uint64_t launch) {
@@ -151,7 +159,7 @@ class Launch::PlanRun {
     LeaveLanes();
   }
 
-  // A lane that failed said so to the communicator; the others could wait for ever.
+  // Drops all lanes. The lane that failed told the communicator; the others could otherwise wait forever.
   void LeaveLanes() {
     communicator_.WithdrawBuffers();
     lanes_.clear();
@@ -192,7 +200,7 @@ std::optional<ncclResult_t> Launch::RunBriefly() {
       wait.Reset();
     } else if (const int64_t arrival = NextArrival();
                arrival != kNotPosted || wait.Idle(arrival) == ProgressWait::Next::kSleep) {
-      return {};  // what is on an emulated link takes its time
+      return {};  // a message on an emulated link takes its time
     }
   }
   return FirstFailure();
@@ -225,7 +233,7 @@ int64_t Launch::NextArrival() const {
   return next;
 }
 
-// Only the first communicator's doorbell wakes it: the others are looked at when the sleep ends.
+// Only the first communicator's doorbell wakes the sleep; the others are looked at when it ends.
 void Launch::Sleep(ProgressWait& wait, int64_t arrival_ns) {
   Communicator& first = runs_.front().communicator();
   Doorbell& doorbell = first.header(first.rank()).doorbell;

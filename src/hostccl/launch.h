@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one group end asks a stream to run, and running it: all channels of all calls are lanes of one
-// progress loop.
+// This file defines what the end of a group asks a stream to run, and runs it. All channels of all calls are
+// lanes of one progress loop on one thread.
 #pragma once
 
 #include <list>
@@ -21,32 +21,34 @@
 
 namespace dynamiccl::hostccl {
 
+// One collective call, validated; the planner fills in `config` and `chunk_bytes`.
 struct CollectiveOperation {
   Collective collective = Collective::kAllReduce;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
-  size_t count = 0;  // the call's count argument
+  size_t count = 0;  // the count argument of the call
   DataType data_type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  // ncclRedOpCreatePreMulSum: with op kSum, this rank's input times this, in the data type. Ranks may differ
-  // in the value, not in having one.
+  // With an operator of ncclRedOpCreatePreMulSum `op` is kSum and this rank's input is multiplied by this
+  // factor first. Ranks may differ in the value, not in having one.
   std::optional<PreMultiplier> multiplier;
-  // When the call runs.
+  // The factor's value at the time when the call runs.
   std::optional<ElementValue> Multiplier() const {
     return multiplier ? std::optional(multiplier->Read()) : std::nullopt;
   }
   int root = 0;
   CollectiveConfig config;  // complete, except with one rank
-  size_t chunk_bytes = 0;   // 0: the protocol's; equal on all ranks, cut to what the protocol can do
+  size_t chunk_bytes = 0;   // 0: the protocol's own; equal on all ranks, limited to what the protocol can do
   TaskEvents events;
   CallChoice choice;
 };
 
+// One send or receive of a validated call.
 struct Transfer {
   int peer = 0;
-  std::byte* buffer = nullptr;  // read only when sending
+  std::byte* buffer = nullptr;  // only read when sending
   size_t bytes = 0;
-  DataType data_type = DataType::kInt8;  // as the call named it, for profilers
+  DataType data_type = DataType::kInt8;  // as the program named it, for profilers
   TaskEvents events;
 };
 
@@ -58,8 +60,9 @@ struct CommunicatorPlan {
   std::vector<Transfer> receives;
 };
 
-// The plans at work, side by side; one thread at a time. Starts when it is made: on a communicator launches
-// are made, and end, one after the other.
+// Runs plans side by side. It starts when it is made, and one thread at a time drives it with Run or
+// RunBriefly. On a communicator launches are made, and end, one after the other. A failure of one plan does
+// not stop the others.
 class Launch {
  public:
   // `plans` must outlive it.
@@ -67,19 +70,24 @@ class Launch {
   ~Launch();
   Launch(Launch&&) = delete;
 
-  // Until all plans are done or have failed; the first failure.
+  // Runs until all plans are done or have failed; returns the first failure.
   ncclResult_t Run();
-  // As Run, but gives up, with nothing, once a peer lets it wait for about as long as handing over to another
-  // thread takes. Run goes on from there.
+  // Does as Run, but gives up and returns nothing once a peer makes it wait for about as long as handing over
+  // to another thread takes. Run can continue from there.
   std::optional<ncclResult_t> RunBriefly();
 
  private:
   class PlanRun;
 
+  // Polls every plan once; returns whether anything moved.
   bool PollAll();
+  // Removes the plans that have ended.
   void DropDone();
+  // Returns the earliest arrival of all lanes; kNotPosted when no message is on its way.
   int64_t NextArrival() const;
+  // Checks the peers' health if the wait is long, then sleeps on a doorbell until the arrival at the latest.
   void Sleep(ProgressWait& wait, int64_t arrival_ns);
+  // Returns the result of the launch: the first communicator that failed or was revoked decides.
   ncclResult_t FirstFailure() const;
 
   const std::span<const CommunicatorPlan> plans_;
@@ -87,7 +95,7 @@ class Launch {
   std::list<PlanRun> runs_;  // mostly one
 };
 
-// Runs the plans to their end; the first failure. On the stream's thread.
+// Runs the plans to their end on the stream's thread; returns the first failure.
 inline ncclResult_t RunLaunch(std::span<const CommunicatorPlan> plans) {
   return Launch(plans).Run();
 }

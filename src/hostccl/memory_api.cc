@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Registration of buffers and windows. A window whose memory comes from ncclMemAlloc on all ranks is
+// "shared": calls in it count as registered when a tuner is asked.
 #include "src/hostccl/memory_api.h"
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// The flags of nccl.h 2.32, and those of them that only GPU kernels can use.
 constexpr int kWindowFlags =
     NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING | NCCL_WIN_GIN_ONLY | NCCL_WIN_CFT_COUNTED;
 constexpr int kDeviceOnlyFlags = NCCL_WIN_GIN_ONLY | NCCL_WIN_CFT_COUNTED;
@@ -20,6 +23,7 @@ Error InvalidArgument(std::string message) {
   return {ErrorKind::kInvalidArgument, std::move(message), {}};
 }
 
+// The checks that need no other rank.
 Status CheckWindow(const void* buffer, size_t bytes, const ncclWindow_t* window, int flags) {
   if (buffer == nullptr || bytes == 0 || window == nullptr) {
     return MakeError(ErrorKind::kInvalidArgument,
@@ -36,13 +40,13 @@ Status CheckWindow(const void* buffer, size_t bytes, const ncclWindow_t* window,
   return {};
 }
 
-// What a rank tells the others of its window.
+// Holds what a rank tells the others about its window.
 struct WindowFacts {
   int32_t flags = 0;
   uint8_t shared = 0;
 };
 
-// Whether it is memory of ncclMemAlloc on all ranks.
+// Returns whether the window is memory of ncclMemAlloc on all ranks.
 Result<bool> AgreeOnWindow(const Communicator& communicator, const WindowFacts& mine) {
   if (communicator.mesh() == nullptr) return mine.shared != 0;
   ByteWriter message;
@@ -93,6 +97,7 @@ ncclResult_t DeregisterBuffer(ncclComm_t comm, void* handle) {
   return Refuse(InvalidArgument("ncclCommDeregister: the handle is not one of this communicator"));
 }
 
+// *window is null until all ranks have agreed.
 ncclResult_t RegisterWindow(ncclComm_t comm, void* buffer, size_t bytes, ncclWindow_t* window, int flags) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -109,6 +114,7 @@ ncclResult_t RegisterWindow(ncclComm_t comm, void* buffer, size_t bytes, ncclWin
   return ResultFor(comm, IssueSetup({comm, communicator->get(), run}));
 }
 
+// This is local, without the other ranks. A null window is accepted.
 ncclResult_t DeregisterWindow(ncclComm_t comm, ncclWindow_t window) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -127,7 +133,8 @@ ncclResult_t WindowAddress(ncclComm_t comm, ncclWindow_t window, void** address)
   return ncclSuccess;
 }
 
-// Nothing can be suspended: what a communicator holds is what it receives into.
+// Nothing can be suspended here. What a communicator holds is the memory in which it receives, so
+// "persistent" and "total" are that, and the other statistics are 0.
 ncclResult_t MemoryStatistic(ncclComm_t comm, ncclCommMemStat_t statistic, uint64_t* value) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());

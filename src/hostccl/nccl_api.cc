@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions: version and errors, communicators, groups.
+// NCCL's C functions for version and errors, communicators, and groups. Each only converts its arguments and
+// calls communicator_api.h or group.h.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -40,12 +41,13 @@ HOSTCCL_WEAK(GroupSimulateEnd)
 
 namespace {
 
+// Makes one rank on device 0: hostccl has no current device from which to take another number.
 ncclResult_t InitOne(ncclComm_t* comm, int n_ranks, const ncclUniqueId& id, int rank,
                      const ncclConfig_t* config) {
   return InitRank(comm, {n_ranks, rank, 0, std::span(&id, 1), config});
 }
 
-// A question that an initialised communicator answers.
+// Answers a question that an initialised communicator can answer.
 ncclResult_t Ask(ncclComm_t comm, int* answer, int (Communicator::*question)() const) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -57,6 +59,7 @@ ncclResult_t Ask(ncclComm_t comm, int* answer, int (Communicator::*question)() c
 
 }  // namespace
 
+// The version of the emulated release (HOSTCCL_EMULATE).
 ncclResult_t pncclGetVersion(int* version) {
   if (version == nullptr) return ncclInvalidArgument;
   const auto emulated = EmulatedFromEnvironment();
@@ -78,7 +81,7 @@ const char* pncclGetErrorString(ncclResult_t result) {
   return result >= 0 && result < ncclNumResults ? kTexts[result] : "unknown result code";
 }
 
-// Valid until the thread asks again.
+// The text is valid until the thread asks again.
 const char* pncclGetLastError(ncclComm_t comm) {
   static thread_local std::string text;
   const bool exists = IsLive(comm) && comm->state != ncclInProgress && comm->communicator != nullptr;
@@ -104,6 +107,7 @@ ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId 
   return InitOne(comm, nranks, commId, rank, config);
 }
 
+// NCCL spreads the ranks over several ids so that the bootstrap scales; hostccl meets at the first id.
 ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
                                        ncclUniqueId* commIds, ncclConfig_t* config) {
   const size_t count = commIds == nullptr || nId < 0 ? 0 : static_cast<size_t>(nId);
@@ -147,6 +151,7 @@ ncclResult_t pncclCommAbort(ncclComm_t comm) {
   return Abort(comm);
 }
 
+// ncclInProgress while a non-blocking call runs, then its result, then the first failure of the communicator.
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {
   if (!IsLive(comm) || asyncError == nullptr) {
     return Refuse(Error{ErrorKind::kInvalidArgument, "ncclCommGetAsyncError: null or destroyed handle", {}});
@@ -174,6 +179,7 @@ ncclResult_t pncclGroupEnd() {
   return GroupEnd();
 }
 
+// Reads and writes at most simInfo->size bytes; null only closes the group.
 ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
   ncclSimInfo_t info = DYNAMICCL_NCCL_SIM_INFO_INITIALIZER;
   if (simInfo == nullptr) return GroupSimulate(&info.estimatedTime);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions for memory: allocation, registration, windows, statistics.
+// NCCL's C functions for memory: allocation, registration, windows, statistics. See memory_api.h and
+// src/transport/shared_buffer.h.
 #include "src/hostccl/api_call.h"
 #include "src/hostccl/memory_api.h"
 #include "src/hostccl/nccl_export.h"
@@ -17,6 +18,7 @@ HOSTCCL_WEAK(CommWindowDeregister)
 HOSTCCL_WEAK(WinGetUserPtr)
 HOSTCCL_WEAK(CommMemStats)
 
+// The memory can be mapped by the other ranks of the host, which saves copies.
 ncclResult_t pncclMemAlloc(void** ptr, size_t size) {
   if (ptr == nullptr || size == 0) {
     return Refuse(Error{ErrorKind::kInvalidArgument, "ncclMemAlloc: a null place, or 0 bytes", {}});

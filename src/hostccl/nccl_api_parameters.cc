@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions that show parameters.
+// NCCL's C functions that show parameters (2.30.4 and later). See parameters.h.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -35,6 +35,7 @@ ncclResult_t RefuseParameter(const char* problem) {
   return Refuse(Error{ErrorKind::kInvalidArgument, fmt::format("ncclParam: {}", problem), {}});
 }
 
+// The parameter's value as a number of this type; an error when it does not fit.
 template <typename Number>
 ncclResult_t GetNumber(ncclParamHandle_t handle, Number* out) {
   if (!IsParameter(handle) || out == nullptr) return RefuseParameter("no such handle, or a null place");
@@ -46,7 +47,7 @@ ncclResult_t GetNumber(ncclParamHandle_t handle, Number* out) {
   return ncclSuccess;
 }
 
-// Valid until the thread asks again.
+// A text that is valid until the thread asks again.
 const std::string& KeptText(const ncclParamHandle& parameter) {
   static thread_local std::string text;
   text = TextOf(parameter);
@@ -55,6 +56,7 @@ const std::string& KeptText(const ncclParamHandle& parameter) {
 
 }  // namespace
 
+// The handle points into a table that lives as long as the process.
 ncclResult_t pncclParamBind(ncclParamHandle_t* out, const char* key) {
   const ncclParamHandle* const found = FindParameter(key);
   if (out == nullptr || found == nullptr) return RefuseParameter("no such key, or a null place");
@@ -93,7 +95,7 @@ ncclResult_t pncclParamGetStr(ncclParamHandle_t h, const char** out) {
   return ncclSuccess;
 }
 
-// The bytes of the text, without a final zero.
+// Copies the bytes of the text, without a terminating zero.
 ncclResult_t pncclParamGet(ncclParamHandle_t h, void* out, int maxLen, int* len) {
   if (!IsParameter(h) || out == nullptr || len == nullptr) {
     return RefuseParameter("no such handle, or a null place");
@@ -106,6 +108,7 @@ ncclResult_t pncclParamGet(ncclParamHandle_t h, void* out, int maxLen, int* len)
   return ncclSuccess;
 }
 
+// The text is valid until the thread asks again.
 ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* valueLen) {
   const ncclParamHandle* const found = FindParameter(key);
   if (found == nullptr || value == nullptr) return RefuseParameter("no such key, or a null place");
@@ -115,6 +118,7 @@ ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* va
   return ncclSuccess;
 }
 
+// The table is valid until the thread asks again.
 ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
   if (table == nullptr || tableLen == nullptr) return RefuseParameter("a null place");
   static thread_local std::vector<const char*> keys;
@@ -125,6 +129,7 @@ ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
   return ncclSuccess;
 }
 
+// Writes all parameters to the log, under the subsystem ENV.
 void pncclParamDumpAll() {
   for (const ncclParamHandle& parameter : AllParameters()) {
     Info(NCCL_SUBSYS_ENV, "{} = {}", parameter.name, TextOf(parameter));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL has for GPUs only: these functions exist, so that programs link, refuse with ncclInvalidUsage and
-// say why (docs/hostccl.md).
+// Functions that NCCL has for GPUs only. They exist so that programs link; they refuse with ncclInvalidUsage
+// and say why (docs/hostccl.md).
 #include <algorithm>
 #include <cstring>
 
@@ -52,7 +52,7 @@ ncclResult_t pncclCommResume(ncclComm_t) {
   return RefuseOnHost("ncclCommResume", kNoSuspend);
 }
 
-// Plain text is what hostccl does: only a request for more is refused.
+// hostccl sends plain text, so only a request for encryption is refused.
 ncclResult_t pncclSetEncryption(const ncclEncryptionConfig_t* config) {
   ncclEncryptionConfig_t read = DYNAMICCL_NCCL_ENCRYPTION_CONFIG_INITIALIZER;
   read.magic = 0;
@@ -68,8 +68,8 @@ ncclResult_t pncclSetEncryption(const ncclEncryptionConfig_t* config) {
   return RefuseOnHost("ncclSetEncryption", "hostccl's sockets carry no encryption");
 }
 
-// The host side of nccl_device.h. Its arguments are not looked at, so none are declared: nothing of that
-// header's layouts is fixed here.
+// The host side of nccl_device.h. The arguments are not looked at, so none are declared: no layout of that
+// header is fixed here.
 #define HOSTCCL_DEVICE_FUNCTIONS(F) \
   F(DevCommCreate)                  \
   F(DevCommDestroy)                 \

@@ -11,7 +11,8 @@ using namespace dynamiccl::hostccl;
 
 namespace {
 
-// nccl_device/host.h of 2.32: append-only, so that a program says how much of it there is.
+// Layout of nccl_device/host.h of 2.32. It only grows at its end, and the program says in `size` how much it
+// has.
 struct CommunicatorProperties {
   size_t size;
   unsigned int magic;
@@ -22,7 +23,7 @@ struct CommunicatorProperties {
   int nvml_device;
   bool device_api;
   bool multimem;
-  int gin_type;  // 0: none, as in what follows
+  int gin_type;  // 0: none, like the members below
   int n_lsa_teams;
   bool host_rma;
   int railed_gin_type;
@@ -36,15 +37,15 @@ struct CommunicatorProperties {
 static_assert(sizeof(CommunicatorProperties) == 152 &&
               offsetof(CommunicatorProperties, communicator_hash) == 56);
 
-// nccl_device/core.h.
+// This is the layout of nccl_device/core.h.
 struct Team {
   int n_ranks;
   int rank;
   int stride;
 };
 
-// No rank's memory can be read by kernels of another, so that every rank is a load-store team of its own and
-// a rail is everybody.
+// No kernel can read another rank's memory here. So every rank is a load-store team of its own, and a rail is
+// everybody. An empty team stands for an invalid communicator.
 Team TeamOf(ncclComm_t comm, bool everybody) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return {0, 0, 0};
@@ -66,6 +67,7 @@ HOSTCCL_TOPOLOGY_FUNCTION(Team, TeamRail, (ncclComm_t comm))
 HOSTCCL_TOPOLOGY_FUNCTION(int, TeamRankToWorld, (ncclComm_t comm, Team team, int rank))
 HOSTCCL_TOPOLOGY_FUNCTION(int, TeamRankToLsa, (ncclComm_t comm, Team team, int rank))
 
+// Fills in as much of the structure as the program says it has. Everything about GPUs stays 0.
 ncclResult_t pncclCommQueryProperties(ncclComm_t comm, void* properties) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -103,6 +105,7 @@ Team pncclTeamRail(ncclComm_t comm) {
   return TeamOf(comm, true);
 }
 
+// The arithmetic of nccl_device.h: members of a team are `stride` apart.
 int pncclTeamRankToWorld(ncclComm_t comm, Team team, int rank) {
   const auto communicator = CheckCommunicator(comm);
   return communicator ? (*communicator)->rank() + (rank - team.rank) * team.stride : -1;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How hostccl defines NCCL's C functions. As in NVIDIA's library each is a strong pncclX with a weak alias
 // ncclX, so that a preloaded library may define ncclX and forward to pncclX.
+//
+//   HOSTCCL_WEAK(AllReduce)                               // ncclAllReduce = pncclAllReduce
+//   ncclResult_t pncclAllReduce(const void* sendbuff, ...) { ... }
 #pragma once
 
 #pragma GCC visibility push(default)
@@ -13,7 +16,7 @@ DYNAMICCL_NCCL_FURTHER_FUNCTIONS(HOSTCCL_STRONG)
 }
 #pragma GCC visibility pop
 
-// Once for each function, in the file that defines pncclX.
+// Use it once for each function, in the file that defines pncclX.
 #define HOSTCCL_WEAK(name) \
   extern "C"               \
       __attribute__((weak, alias("pnccl" #name), visibility("default"))) decltype(nccl##name) nccl##name;

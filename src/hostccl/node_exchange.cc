@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Announcements, mappings and gates of a node. See node_exchange.h for the sequence of calls and
+// src/transport/buffer_board.h for the shared memory.
 #include "src/hostccl/node_exchange.h"
 
 #include <algorithm>
@@ -11,15 +13,16 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Pieces of all members together fill half of a second-level cache of 2 MiB; 128 KiB is where the system's
-// copies between processes cost least a byte.
+// Bytes. The pieces of all members together fill half of a second-level cache of 2 MiB. A piece is at most
+// 128 KiB, where the system's copies between processes cost least for each byte.
 constexpr size_t kCopiedBytes = size_t{1} << 20;
 constexpr size_t kMaxCopiedPiece = size_t{128} << 10;
 constexpr size_t kMinCopiedPiece = size_t{16} << 10;
-// Mapped memory needs no copy: pieces only bound how long a peer that gave up waits, and overlap with links.
+// Bytes. Mapped memory needs no copy; pieces only bound how long a peer that gave up waits, and let the work
+// overlap with links.
 constexpr size_t kMappedPiece = size_t{256} << 10;
-// What a member reads of all parcels together, as every member sums for itself: in the first-level caches
-// still.
+// Bytes that a member reads from all parcels together, since every member sums for itself: still within the
+// first-level caches.
 constexpr size_t kMaxCarried = size_t{64} << 10;
 // Announcements between two looks for mappings whose owners freed them.
 constexpr uint64_t kDropEvery = 64;
@@ -106,7 +109,7 @@ ElementValue NodeExchange::CarriedMultiplier(int member) const {
   return {std::bit_cast<decltype(ElementValue::bytes)>(bits)};
 }
 
-// Whether two members can reach each other's memory is decided from what all see, so all decide the same.
+// Whether members can reach each other's memory is decided from what all of them see, so all decide the same.
 void NodeExchange::ReachAll() {
   reached_step_ = step_;
   PeerBuffers& buffers = communicator_.peer_buffers();

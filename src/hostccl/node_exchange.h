@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of one node work on each other's buffers: they announce them on boards in shared memory, read
-// and write them piece by piece, and part when all have finished. One a communicator and channel.
+// How the ranks of one node work on each other's buffers. They announce the buffers on boards in shared
+// memory, read and write them piece by piece, and part when all have finished. There is one exchange for each
+// communicator and channel.
 //
 //   co_await node.Announce(own);              // all have announced
 //   for each piece:
-//     co_await node.Enter(node.Book(bytes));  // the piece may be touched
-//     ... node.Input(...), node.Store(...) ...
+//     co_await node.Enter(node.BookIncoming(bytes));  // the piece may be touched
+//     ... node.Input(...), node.Output(...) ...
 //     node.Leave();
 //   co_await node.Finish();                   // nobody touches this rank's buffers any more
 //
-// A call of few bytes carries them with the announcement (Carries):
+// A call with few bytes carries them with the announcement instead (Carries):
+//
 //   fill node.NextParcel(); co_await node.Carry(multiplier); read node.Carried()
 #pragma once
 
@@ -32,7 +34,7 @@ namespace dynamiccl::hostccl {
 
 class Communicator;
 
-// What the ranks of the node do with the buffers of a call.
+// The buffers of a call that the ranks of the node may touch.
 struct OwnBuffers {
   const std::byte* send = nullptr;
   size_t send_bytes = 0;
@@ -41,7 +43,7 @@ struct OwnBuffers {
   std::optional<ElementValue> multiplier;
 };
 
-// A rank of this node, itself included, in the order of ranks.
+// Describes a rank of this node. The list includes this rank and is in the order of ranks.
 struct NodeMember {
   int rank = 0;
   SegmentHeader* header = nullptr;
@@ -49,10 +51,16 @@ struct NodeMember {
   std::unique_ptr<ShapedLink> outgoing;
 };
 
+// Owned by its communicator and used by the lanes of the launch in progress, on that launch's thread. If a
+// peer's buffer cannot be reached, the communicator fails and the waits below never end; the launch then
+// drops the lanes.
+//
+// It has more than 30 functions because all of them refer to the current announcement: its number says which
+// boards, parcels and mappings are valid.
 class NodeExchange {
  public:
-  // By member: a piece of its private memory. Shared by the channels of a communicator, whose pieces are
-  // worked on one after the other, so that it stays in the second-level cache.
+  // Holds for each member room for a piece of its private memory. The channels of a communicator share it and
+  // work on their pieces one after the other, so that it stays in the second-level cache.
   using Scratch = std::vector<std::unique_ptr<std::byte[]>>;
 
   // `members` has at least this rank; their segments are shared only if `one_host`. `communicator` owns the
@@ -64,7 +72,8 @@ class NodeExchange {
   int self() const { return self_; }
   int rank(int member) const { return members_[static_cast<size_t>(member)].rank; }
 
-  // A wait of a lane on `ready`, which is asked again and again until it is true once.
+  // A wait of a lane. `ready` is asked again and again until it returns true; no question comes before
+  // `arrival_ns`.
   class Until final : public AwaitedInLane {
    public:
     using Condition = bool (NodeExchange::*)(int64_t arrival_ns);
@@ -78,49 +87,53 @@ class NodeExchange {
     int64_t arrival_ns_;
   };
 
+  // Announces this rank's buffers, and waits until all members have announced theirs.
   Until Announce(const OwnBuffers& own);
 
-  // Whether a call in which each member gives `bytes` is carried; equal on all members.
+  // Returns whether a call in which each member gives `bytes` carries them with the announcement; equal on
+  // all members.
   bool Carries(size_t bytes) const;
   // Where this rank puts the bytes of its next announcement.
   std::byte* NextParcel() const { return parcel(static_cast<size_t>(self_), step_ + 1).data; }
-  // Announces what was put there; all have announced.
+  // Announces what was put there, and waits until all members have done so.
   Until Carry(const std::optional<ElementValue>& multiplier);
-  // After Carry: what the members put there from `offset` on, in the order of ranks. Until the next
-  // announcement; the span until the next call.
+  // After Carry: the members' parcels from `offset` on, in the order of ranks. The bytes are valid until the
+  // next announcement, the span until the next call of this function.
   std::span<const std::byte* const> Carried(size_t offset = 0);
   ElementValue CarriedMultiplier(int member) const;
   // Waits for the arrival of what was booked.
   Until Arrival(int64_t arrival_ns) { return {*this, &NodeExchange::PollArrived, arrival_ns}; }
 
-  // For a second lane of the same call.
+  // Waits as Announce does, for a second lane of the same call.
   Until Announced() { return {*this, &NodeExchange::PollAnnounced}; }
-  // After Announce, equal on all members: every buffer that is needed can be reached. Where it is false,
-  // nothing below may be used but Finish.
+  // After Announce, equal on all members: whether every buffer that is needed can be reached. Where it is
+  // false only Finish may be used.
   bool direct() const { return direct_; }
-  // Some member's memory is copied by the system, piece by piece, instead of being mapped.
+  // Returns whether some member's memory is copied by the system piece by piece, instead of being mapped.
   bool copies() const { return copies_; }
-  // The communicator has failed: what was read may be anything.
+  // Returns whether the communicator has failed, so that what was read may be anything.
   bool failed() const { return failed_; }
   // Bytes of a piece that is worth a step of its own and whose copies stay in the second-level cache.
   size_t PieceBytes() const;
 
-  // Some link of this node is emulated.
+  // Returns whether some link of this node is emulated.
   bool shaped() const { return shaped_; }
-  // Books a message of `bytes` on the links from (to) all other members; when it arrives, 0: at once.
+  // Books a message of `bytes` on the links from, or to, all other members. Returns when the last one
+  // arrives; 0 means at once.
   int64_t BookIncoming(size_t bytes);
   int64_t BookOutgoing(size_t bytes);
-  // The piece has arrived and peers' buffers may be touched until Leave, which must follow before the next
-  // wait. Never true once a member gave up.
+  // Waits until the piece has arrived and peers' buffers may be touched, which holds until Leave. Leave must
+  // follow before the next wait. It never becomes true once a member gave up.
   Until Enter(int64_t arrival_ns) { return {*this, &NodeExchange::PollEnter, arrival_ns}; }
+  // Ends the touching of peers' buffers.
   void Leave();
 
-  // `bytes` of a member's send buffer: in place where it is mapped, else copied to a scratch area of its own
-  // that stays valid until Leave.
+  // `bytes` of a member's send buffer: in place where it is mapped, otherwise copied to a scratch area of its
+  // own that stays valid until Leave.
   const std::byte* Input(int member, size_t offset, size_t bytes);
-  // Bits of the member's PreMulSum factor.
+  // Returns the bits of the member's PreMulSum factor.
   ElementValue Multiplier(int member) const;
-  // The member's receive buffer at `offset`; null where it is not mapped (then Store).
+  // The member's receive buffer at `offset`; null where it is not mapped (use StoreUnmapped then).
   std::byte* Output(int member, size_t offset) const;
   // Copies to every member whose receive buffer is not mapped.
   void StoreUnmapped(size_t offset, const std::byte* from, size_t bytes);
@@ -128,11 +141,12 @@ class NodeExchange {
   void Fetch(int member, size_t offset, std::byte* to, size_t bytes);
   bool IsMapped(int member) const { return reached_[static_cast<size_t>(member)].send != nullptr; }
 
-  // After the last piece; `arrival_ns` as of the last BookOutgoing.
+  // Announces that this rank touches no peer's memory any more, and waits until all members have done so.
+  // `arrival_ns` is that of the last BookOutgoing.
   Until Finish(int64_t arrival_ns = 0) { return {*this, &NodeExchange::PollFinish, arrival_ns}; }
 
  private:
-  // A member's buffers as this rank reaches them; null: by the system's copies.
+  // A member's buffers as this rank reaches them. A null pointer means that the system copies.
   struct Reached {
     BufferRef send_ref;
     BufferRef recv_ref;
@@ -140,21 +154,26 @@ class NodeExchange {
     std::byte* recv = nullptr;
   };
 
+  // Returns the shared memory of a member for this channel.
   BufferBoard& board(size_t member) const { return members_[member].header->boards[channel_]; }
   Parcel& parcel(size_t member, uint64_t step) const {
     return members_[member].header->parcels[channel_][step % kParcels];
   }
+  // Publishes the next announcement of this rank and rings the peers.
   void PostAnnouncement();
   bool AllAnnounced() const;
+  // Conditions that Until asks. PollAnnounced also maps the buffers once all members have announced them.
   bool PollAnnounced(int64_t arrival_ns);
   bool PollCarried(int64_t /*arrival_ns*/) { return AllAnnounced(); }
   bool PollArrived(int64_t /*arrival_ns*/) { return true; }
   bool PollEnter(int64_t arrival_ns);
   bool PollFinish(int64_t arrival_ns);
+  // Decides how each member's buffers are reached: by address, by mapping, or by the system's copies.
   void ReachAll();
   void Reach(size_t member);
   std::byte* Map(const BufferRef& ref);
   void RingPeers();
+  // Makes the communicator fail with the first error.
   void Check(const Status& status);
 
   Communicator& communicator_;
@@ -162,11 +181,11 @@ class NodeExchange {
   const std::vector<NodeMember> members_;
   const bool one_host_;
   const bool shaped_;
-  Scratch& scratch_;  // PieceBytes() each, made at first use
+  Scratch& scratch_;  // PieceBytes() each, made at the first use
   int self_ = 0;
   std::vector<Reached> reached_;           // by member
   std::vector<const std::byte*> carried_;  // by member
-  uint64_t step_ = 0;                      // announcements of this rank
+  uint64_t step_ = 0;                      // number of announcements that this rank made
   uint64_t reached_step_ = 0;
   uint64_t finished_step_ = 0;
   bool direct_ = false;

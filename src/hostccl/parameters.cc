@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of parameters. See parameters.h.
 #include "src/hostccl/parameters.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// NCCL's variables that mean something here.
+// The variables of NCCL that have a meaning here, with their defaults.
 constexpr ncclParamHandle kOfNccl[] = {
     {"NCCL_ALGO", ""},         {"NCCL_PROTO", ""},         {"NCCL_MIN_CTAS", ""},
     {"NCCL_MAX_CTAS", ""},     {"NCCL_MIN_NCHANNELS", ""}, {"NCCL_MAX_NCHANNELS", ""},
@@ -20,6 +21,7 @@ constexpr ncclParamHandle kOfNccl[] = {
     {"NCCL_DEBUG_FILE", ""},
 };
 
+// NCCL's variables first, then hostccl's in the order of settings.def.
 std::vector<ncclParamHandle> Collect() {
   std::vector<ncclParamHandle> all(std::begin(kOfNccl), std::end(kOfNccl));
   for (const SettingRow& row : AllSettings()) {

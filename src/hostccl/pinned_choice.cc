@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parsing of NCCL_ALGO, NCCL_PROTO and the channel limits, with NCCL's messages.
 #include "src/hostccl/pinned_choice.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// Splits and keeps empty parts, which are errors in NCCL's grammar.
 std::vector<std::string> Split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {
@@ -22,10 +24,10 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
-// One bit per algorithm or protocol, for each collective.
+// One bit for each algorithm or protocol, by collective.
 using Bits = std::array<unsigned, kTunableCollectives>;
 
-// Number of an element's name, or nothing: ParseAlgorithm or ParseProtocol as an index.
+// The number of an element's name, or nothing: ParseAlgorithm or ParseProtocol as an index.
 using ParseElement = std::optional<int> (*)(std::string_view);
 
 std::optional<int> AlgorithmIndex(std::string_view name) {
@@ -38,6 +40,7 @@ std::optional<int> ProtocolIndex(std::string_view name) {
   return protocol ? std::optional<int>(static_cast<int>(*protocol)) : std::nullopt;
 }
 
+// One list: the bits of its elements, or all others after a leading ^.
 Result<unsigned> ParseList(std::string list, ParseElement parse, const std::string& whole) {
   const bool exclude = !list.empty() && list[0] == '^';
   if (exclude) list.erase(0, 1);
@@ -53,6 +56,8 @@ Result<unsigned> ParseList(std::string list, ParseElement parse, const std::stri
   return exclude ? ~bits : bits;
 }
 
+// Parses a whole variable. Without a function the first entry counts for all collectives; later entries
+// replace it for one.
 Result<Bits> ParseVariable(const std::string& text, ParseElement parse) {
   Bits bits;
   bits.fill(~0u);
@@ -81,6 +86,7 @@ Result<Bits> ParseVariable(const std::string& text, ParseElement parse) {
   return bits;
 }
 
+// The variable's text, logged as NCCL does when it is set.
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return {};
@@ -88,7 +94,7 @@ std::string Variable(const char* name) {
   return value;
 }
 
-// 0: not set or not a positive number.
+// 0 when the variable is not set or not a number from 1 to 1024.
 int PositiveVariable(const char* name) {
   const std::string text = Variable(name);
   if (text.empty()) return 0;
@@ -100,7 +106,7 @@ int PositiveVariable(const char* name) {
   return 0;
 }
 
-// The stricter of two limits where 0 means none.
+// The stricter of two limits, where 0 means none.
 int Stricter(int a, int b, bool larger_is_stricter) {
   if (a == 0 || b == 0) return a + b;
   return larger_is_stricter ? std::max(a, b) : std::min(a, b);

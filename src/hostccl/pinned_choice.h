@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user pinned by NCCL's own variables: NCCL_ALGO, NCCL_PROTO, and the CTA and channel limits.
-// Grammar of NCCL 2.24 and later: "[function:]list;function:list", lists separated by commas, a leading ^
-// excludes, only the first entry may lack a function.
+// Users can pin a choice by NCCL's own variables: NCCL_ALGO, NCCL_PROTO, and the limits on channels. The
+// grammar is that of NCCL 2.24 and later: "[function:]list;function:list". Lists are separated by commas, a
+// leading ^ excludes, and only the first entry may lack a function. Example: "ring;allreduce:tree,ring".
 #pragma once
 
 #include <array>
@@ -13,25 +13,29 @@
 
 namespace dynamiccl::hostccl {
 
-// Values of the two variables; empty: not set.
+// Values of NCCL_ALGO and NCCL_PROTO; empty means not set.
 struct PinnedNames {
   std::string algorithms;
   std::string protocols;
 };
+// Reads the variables now; what is set is logged.
 PinnedNames PinnedFromEnvironment();
 
+// The allowed pairs, by collective.
 using PinnedMasks = std::array<ConfigMask, kTunableCollectives>;
 
-// Pairs that the two variables leave for each collective. An unknown token is an error with NCCL's wording.
+// The pairs that the two variables leave for each collective. An unknown token is kInvalidArgument with
+// NCCL's wording.
 Result<PinnedMasks> MasksOf(const PinnedNames& names);
 
-// Limits on channels in the given config, replaced or tightened by NCCL_MIN_CTAS, NCCL_MAX_CTAS,
-// NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS; 0: no limit. A value that is no positive number is ignored with
-// a WARN, as NCCL does.
+// Limits on the channels of a communicator; 0 means no limit.
 struct ChannelLimits {
   int min = 0;
   int max = 0;
 };
+// The limits of the communicator's configuration, replaced by NCCL_MIN_CTAS and NCCL_MAX_CTAS and tightened
+// by NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS. A value that is no positive number is ignored with a WARN, as
+// in NCCL.
 ChannelLimits LimitsFromEnvironment(ChannelLimits config);
 
 }  // namespace dynamiccl::hostccl

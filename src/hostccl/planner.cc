@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The planner of hostccl. For each batch it prices the pairs that hostccl has and the user allows, lets the
+// tuner plugin change the table, and takes the cheapest pair by the rule of the emulated release; the
+// channels follow from the size and the limits.
 #include "src/hostccl/planner.h"
 
 #include <algorithm>
@@ -15,24 +18,26 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// Logs the message as NCCL WARN and returns it as an error.
 tl::unexpected<PlanError> Fail(ncclResult_t result, std::string message) {
   Warn("{}", message);
   return tl::unexpected<PlanError>(PlanError{result, std::move(message)});
 }
 
-// NCCL 2.31 and later price what only a tuner may choose at FLT_MAX / 2.
+// NCCL 2.31 and later price a pair that only a tuner may choose at FLT_MAX / 2.
 constexpr float kOptInMicroseconds = std::numeric_limits<float>::max() / 2;
-// The first question of 2.31 and later, about symmetric kernels, carries a rank's share, but not less (seen
-// with 2.32.3).
+// Bytes. The first question of 2.31 and later, which is about symmetric kernels, carries a rank's share but
+// at least this much (seen with 2.32.3).
 constexpr uint64_t kLeastFirstBytes = 1024;
 
+// The collectives for which NCCL has symmetric kernels, about which 2.31 and later ask first.
 bool HasSymmetricKernels(Collective collective) {
   return collective == Collective::kAllReduce || collective == Collective::kAllGather ||
          collective == Collective::kReduceScatter;
 }
 
-// The argmin of 2.31 and later: only pairs possible before the tuner was asked, no test of the sign, and the
-// highest pair among equals.
+// Returns the choice of 2.31 and later: only pairs that were possible before the tuner was asked, without a
+// test of the sign, and the highest pair among equal costs.
 CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable& priced) {
   CollectiveConfig best = kLeaveNcclAlone;
   float best_time = std::numeric_limits<float>::infinity();
@@ -49,8 +54,9 @@ CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable
   return best;
 }
 
-// The model's last choices, because working one out takes longer than the lookup and a program repeats its
-// calls. For batches that nothing but the key below decides about.
+// The model's latest choices, since computing one takes longer than the lookup and programs repeat their
+// calls. It holds only batches whose choice depends on nothing but the key below. A direct-mapped cache: a
+// new entry replaces the old one in its place.
 class ChoiceMemory {
  public:
   const CollectiveConfig* Find(const PlannedBatch& batch) const {
@@ -63,6 +69,7 @@ class ChoiceMemory {
   void Keep(const PlannedBatch& batch, const CollectiveConfig& config) {
     entries_[Place(batch)] = {batch.bytes, batch.collective, batch.op, batch.n_pipe_ops, config};
   }
+  // Returns whether the choice for this batch may be kept.
   static bool Holds(const PlannedBatch& batch) {
     const CallChoice& choice = batch.choice;
     return choice.selection.none() && choice.min_channels == 0 && choice.max_channels == 0;
@@ -71,14 +78,14 @@ class ChoiceMemory {
  private:
   static constexpr size_t kEntries = 64;
   struct Entry {
-    uint64_t bytes = 0;  // no batch has none
+    uint64_t bytes = 0;  // 0 for an empty entry: no batch has 0 bytes
     Collective collective = Collective::kAllReduce;
     ReduceOp op = ReduceOp::kSum;
     int n_pipe_ops = 0;
     CollectiveConfig config;
   };
 
-  // By the multiplicative hash (Knuth, TAOCP 6.4): sizes are mostly powers of two.
+  // Multiplicative hash (Knuth, TAOCP volume 3, 6.4), because sizes are mostly powers of two.
   static size_t Place(const PlannedBatch& batch) {
     constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
     return ((batch.bytes ^ static_cast<uint64_t>(batch.collective)) * kGolden) >> 58;
@@ -87,6 +94,7 @@ class ChoiceMemory {
   std::array<Entry, kEntries> entries_;
 };
 
+// The planner of the library. It owns the tuner plugin's session.
 class TunedPlanner final : public Planner {
  public:
   struct Parts {
@@ -124,13 +132,15 @@ class TunedPlanner final : public Planner {
   int Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const;
   tl::unexpected<PlanError> NothingLeft(const PlannedBatch& batch) const;
   PlanResult<CollectiveConfig> WithoutSelection(const PlannedBatch& batch);
-  // By NCCL_ALGO or NCCL_PROTO.
+  // Returns whether NCCL_ALGO or NCCL_PROTO limits this collective.
   bool Pinned(size_t collective) const { return !parts_.pinned[collective].all(); }
 
   Parts parts_;
   ChoiceMemory memory_;
 };
 
+// Goes from the table by the tuner to choice and channels. When nothing is left, the message names what the
+// user set.
 PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   const auto index = static_cast<size_t>(batch.collective);
   if (index >= kTunableCollectives) return Fail(ncclInternalError, "planner asked for a point-to-point call");
@@ -153,6 +163,7 @@ PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   return config;
 }
 
+// The costs of the pairs that are possible for the batch, before the tuner is asked.
 CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
   const auto index = static_cast<size_t>(batch.collective);
   ConfigMask allowed =
@@ -169,6 +180,7 @@ CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
   return table;
 }
 
+// Asks one question; an error of the plugin fails the user's call, as in NCCL.
 PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, const CostTable& table) {
   TunerAnswer answer = parts_.tuner->Ask(question, table);
   if (answer.result == ncclSuccess) return answer;
@@ -176,6 +188,7 @@ PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, co
                                          Name(question.collective), static_cast<int>(answer.result)));
 }
 
+// Asks the tuner as the emulated release does: 2.31 and later ask about symmetric kernels first.
 PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostTable& table) {
   const TunerQuestion question{batch.collective, batch.bytes, batch.n_pipe_ops, batch.registered};
   if (newest() && HasSymmetricKernels(batch.collective)) {
@@ -193,10 +206,11 @@ PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostT
   return AskTuner(question, table);
 }
 
+// Returns the number of channels, given the tuner's wish (0: none).
 int TunedPlanner::Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const {
   const int usual =
       DefaultChannels(parts_.model, batch.collective, batch.bytes, config.algorithm, config.protocol);
-  // NCCL does not check a plugin's number up to 2.30; hostccl keeps it within what is set up.
+  // NCCL up to 2.30 does not check a plugin's number; hostccl keeps it within what is set up.
   if (!newest()) return std::clamp(wanted != 0 ? wanted : usual, 1, channels());
   const int capped = wanted > 0 ? std::min(wanted, usual) : usual;
   return std::clamp(std::max(capped, parts_.limits.min), 1, channels());
@@ -223,7 +237,7 @@ tl::unexpected<PlanError> TunedPlanner::NothingLeft(const PlannedBatch& batch) c
                           was_set("NCCL_ALGO", names.algorithms), was_set("NCCL_PROTO", names.protocols)));
 }
 
-// Nothing of the call's algSelection can be had on this communicator.
+// None of the pairs in the call's algSelection is available on this communicator.
 PlanResult<CollectiveConfig> TunedPlanner::WithoutSelection(const PlannedBatch& batch) {
   if (batch.choice.forced) {
     return Fail(ncclInvalidArgument,
@@ -254,10 +268,10 @@ ChannelLimits LimitsOf(const PlannerOptions& options) {
   return LimitsFromEnvironment({given(options.min_ctas), given(options.max_ctas)});
 }
 
-// Channels of the communicator: what the fabric has, within the limits; at least one.
+// Channels of the communicator: what the fabric has, within the limits, and at least one.
 int ChannelsWithin(const Fabric& fabric, const ChannelLimits& limits) {
   const int channels = limits.max == 0 ? fabric.max_channels : std::min(fabric.max_channels, limits.max);
-  // As in NCCL a minimum only adds channels to the communicator, and hostccl has set up all it can already.
+  // A minimum, as in NCCL, only adds channels to the communicator, and hostccl has already set up all it can.
   return std::clamp(channels, 1, std::max(1, fabric.max_channels));
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// This file holds what the primitives of all protocols share. See primitives.h.
 #include "src/hostccl/primitives.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// The connections of the ranks that are set, without gaps.
 std::array<Connection*, kMaxPeers> Resolve(Connection* channel, const Peers& peers) {
   std::array<Connection*, kMaxPeers> connections{};
   size_t next = 0;

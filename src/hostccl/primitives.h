@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What algorithms are written in, with NCCL's names (device/primitives.h): each primitive moves one chunk
-// between the local buffers and the connected peers. `co_await` it in a Lane; it suspends while a peer's data
-// or credit is missing.
+// The operations that algorithms are written in, with NCCL's names (device/primitives.h). Each primitive
+// moves one chunk between local buffers and the connected peers. `co_await` it in a Lane; it suspends while a
+// peer's data or credit is missing.
+//
+//   Send                to <- src                   RecvReduceSend      to <- src op from
+//   CopySend            dst, to <- src              RecvReduceCopy      dst <- src op from
+//   Recv                dst <- from                 RecvReduceCopySend  dst, to <- src op from
+//   RecvCopySend        dst, to <- from
 #pragma once
 
 #include <array>
@@ -14,33 +19,35 @@
 
 namespace dynamiccl::hostccl {
 
-// The children of a tree node: two on other nodes, one on its own.
+// A tree node has at most three children: two on other nodes, one on its own.
 inline constexpr size_t kMaxPeers = 3;
 
-// -1: none.
+// Ranks to receive from or to send to; -1 for an unused place.
 struct Peers {
   std::array<int, kMaxPeers> ranks{-1, -1, -1};
 };
 
-// One chunk in flight: out = src op (what `from` sent), to `dst` and to `to`.
+// One chunk in flight: out = src op (what `from` sent), where out is `dst` and what `to` gets.
 struct ChunkStep {
   const std::byte* src = nullptr;
   std::byte* dst = nullptr;
   size_t count = 0;  // elements
   bool receives = false;
   bool sends = false;
-  bool is_final = false;   // the operator's division is due
+  bool is_final = false;   // the operator's division is due in this step
   bool is_result = false;  // `src` is no input of a reduction: PreMulSum leaves it alone
 };
 
+// Base of the three protocols (protocols/). A lane owns one and has at most one primitive in flight; one
+// thread. Failures show as waits that never end: the launch notices them and drops the lane.
 class Primitives : public Awaited {
  public:
-  // `channel` points at this channel's connections, indexed by peer.
-  // `chunk_bytes`: the call's chunk size, 0 for the protocol's own.
+  // `channel` points at this channel's connections, indexed by peer. `chunk_bytes` is the call's chunk size,
+  // 0 for the protocol's own.
   Primitives(Connection* channel, const Reduction& reduction, size_t chunk_bytes)
       : channel_(channel), reduction_(reduction), chunk_bytes_(chunk_bytes) {}
 
-  // The peers of the primitives that follow. Not while one is in flight.
+  // Sets the peers of the primitives that follow. Not while one is in flight.
   void Connect(Peers from, Peers to);
 
   struct Awaiter {
@@ -51,7 +58,7 @@ class Primitives : public Awaited {
   };
 
   Awaiter Send(const std::byte* src, size_t count) { return Start({src, nullptr, count, false, true}); }
-  // Sums that are complete, or data on their way.
+  // Sends sums that are complete, or data on their way.
   Awaiter SendResult(const std::byte* src, size_t count) {
     return Start({src, nullptr, count, false, true, false, true});
   }
@@ -60,11 +67,11 @@ class Primitives : public Awaited {
   }
   Awaiter Recv(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, false}); }
   Awaiter RecvCopySend(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, true}); }
-  // `is_result`: `src` is a sum of several ranks, with their factors in it.
+  // `is_result`: `src` is a sum of several ranks that already contains their factors.
   Awaiter RecvReduceSend(const std::byte* src, size_t count, bool is_result = false) {
     return Start({src, nullptr, count, true, true, false, is_result});
   }
-  // The two that end a reduction: the operator's division happens in them.
+  // The two primitives that end a reduction: the operator's division happens in them.
   Awaiter RecvReduceCopy(const std::byte* src, std::byte* dst, size_t count) {
     return Start({src, dst, count, true, false, true});
   }
@@ -72,7 +79,7 @@ class Primitives : public Awaited {
     return Start({src, dst, count, true, true, true, is_result});
   }
 
-  // As RecvReduceCopy; `step` says whether the sum ends here and whether `src` is a partial sum.
+  // Does as RecvReduceCopy; `step` says whether the sum ends here and whether `src` is a partial sum.
   Awaiter RecvReducePartial(ChunkStep step) {
     step.receives = true;
     return Start(step);
@@ -85,14 +92,15 @@ class Primitives : public Awaited {
   size_t element_bytes() const { return reduction_.element_bytes; }
 
  protected:
-  // A primitive without peers on a side leaves that side out: a leaf that sends up receives from nobody.
+  // Begins the primitive in step_. A primitive without peers on one side leaves that side out: the leaf of a
+  // tree sends up and receives from nobody.
   virtual void OnStart() = 0;
-  // MostChunkBytes of the protocol.
+  // Returns MostChunkBytes of the protocol.
   virtual size_t ChunkCeilingBytes() const = 0;
-  // What every chunk is a multiple of.
+  // Every chunk is a multiple of this number of bytes.
   virtual size_t ChunkGrainBytes() const = 0;
 
-  // This rank's input at `src` of the step as an operand: where it is, and what it is multiplied with.
+  // Returns the factor of this rank's input at `src`; null without one.
   const ElementValue* SourceMultiplier() const {
     return reduction_.multiplier && !step_.is_result ? &*reduction_.multiplier : nullptr;
   }
@@ -108,7 +116,7 @@ class Primitives : public Awaited {
   Awaiter Start(const ChunkStep& step);
 };
 
-// Inputs and outputs of one piece.
+// Holds the inputs and outputs of one piece.
 struct PieceOperands {
   std::array<const std::byte*, kMaxPeers + 1> in{};
   std::array<const ElementValue*, kMaxPeers + 1> multipliers{};
@@ -120,7 +128,7 @@ struct PieceOperands {
   void AddOutput(std::byte* data);
 };
 
-// out[*] = ((in[0] op in[1]) op in[2]) op in[3], in one pass.
+// out[*] = ((in[0] op in[1]) op in[2]) op in[3], in one pass over memory.
 void CombinePiece(const Reduction& reduction, const PieceOperands& operands, size_t count, bool is_final);
 
 }  // namespace dynamiccl::hostccl

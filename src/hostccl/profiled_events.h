@@ -2,13 +2,16 @@
 // The events that a profiler plugin sees, with NCCL's hierarchy:
 //   GroupApi > CollApi > Coll > KernelCh > KernelPhase     GroupApi > P2pApi > P2p > KernelCh
 //   GroupApi > KernelLaunch     Group: parentGroup of the Coll and P2p events of one launch
+//
 // API, launch and task events start and stop on the thread that issues the calls; their stop means
-// "enqueued". KernelCh is one channel of one task: it starts and stops on the thread that runs the launch,
-// with CLOCK_MONOTONIC nanoseconds of when the channel's lane began and ended. KernelPhase (version 7) splits
-// that: initial_sync until the first piece moves, compute until the last, final_sync until the lane ends.
+// "enqueued". KernelCh is one channel of one task. It starts and stops on the thread that runs the launch,
+// with nanoseconds of CLOCK_MONOTONIC at which the channel's lane began and ended. KernelPhase (version 7)
+// splits that time: initial_sync until the first piece moves, compute until the last, final_sync until the
+// lane ends.
+//
 // Proxy, network and copy-engine events are never sent: hostccl has no proxy between a kernel and a network,
-// and its links are part of the lane.
-// Without a profiler, or with a mask of 0, each of these costs one branch.
+// and its links are part of the lane. Without a profiler, or with a mask of 0, each of these classes costs
+// one branch.
 #pragma once
 
 #include <memory>
@@ -33,7 +36,8 @@ struct TaskEvents {
   uint64_t user_tag = 0;
 };
 
-// The API events of one outermost group, on the thread that issues it. GroupApi begins with the first call.
+// The API events of one outermost group, on the thread that issues it. GroupApi begins with the first call
+// and stops when this object is destroyed.
 class GroupEvents {
  public:
   GroupEvents() = default;
@@ -41,24 +45,26 @@ class GroupEvents {
   GroupEvents& operator=(GroupEvents&& other) noexcept;
   ~GroupEvents();
 
-  // `depth`: of the group that the call stands in, 1 for a call alone.
+  // Records a call and fills in its handles. `depth` is that of the group that the call stands in, 1 for a
+  // call alone.
   void OnCollective(const Communicator& communicator, cudaStream_t stream, int depth,
                     CollectiveOperation& operation);
   void OnTransfer(const Communicator& communicator, cudaStream_t stream, int depth, bool sends,
                   Transfer& transfer);
-  // The outermost group end begins; the events stop with this object.
+  // Records that the outermost group end begins.
   void EndBegins();
 
  private:
-  // False when nothing of the call is to be recorded.
+  // Returns false when nothing of the call is to be recorded.
   bool Begin(const Communicator& communicator, int depth, TaskEvents& events);
 
   std::shared_ptr<const ProfilerSession> session_;
   void* handle_ = nullptr;
 };
 
-// KernelLaunch, Group, Coll and P2p events of one communicator's part of a launch: started before the launch
-// is handed to its stream, stopped with this object. Fills in the task handles of the plan.
+// The KernelLaunch, Group, Coll and P2p events of one communicator's part of a launch. They start before the
+// launch is handed to its stream and stop when this object is destroyed. Fills in the task handles of the
+// plan.
 class LaunchEvents {
  public:
   LaunchEvents(CommunicatorPlan& plan, cudaStream_t stream);
@@ -66,6 +72,7 @@ class LaunchEvents {
   ~LaunchEvents();
 
  private:
+  // Each starts its events if the plugin wants one of their kinds.
   void StartLaunch(int mask, void* group_api, cudaStream_t stream);
   void StartCollective(CollectiveOperation& operation);
   void StartTransfer(Transfer& transfer, bool sends);
@@ -88,7 +95,7 @@ class KernelChannelEvent {
   void Begin(const ProfilerSession* session, const TaskEvents& events, int channel) {
     if ((events.mask & (ncclProfileKernelCh | ncclProfileKernelPhase)) != 0) Start(session, events, channel);
   }
-  // Something moved.
+  // Call it when something moved.
   void NotePiece() {
     if (session_ != nullptr) StampPiece();
   }
@@ -97,6 +104,7 @@ class KernelChannelEvent {
   }
 
  private:
+  // These are the slow paths, taken only while a plugin wants the events.
   void Start(const ProfilerSession* session, const TaskEvents& events, int channel);
   void StampPiece();
   void Stop();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The steps of waiting. See progress_wait.h.
 #include "src/hostccl/progress_wait.h"
 
 #include <sched.h>
@@ -12,13 +13,15 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// About 2 us: the answer of a peer on another core comes within that or takes much longer. At first without
-// pauses, each of which is as long as a line takes from core to core.
+// Rounds of spinning, about 2 us in all: the answer of a peer on another core comes within that or takes much
+// longer. The first rounds have no pause instruction, since each pause takes as long as a cache line from
+// core to core.
 constexpr uint64_t kEagerRounds = 30;
 constexpr uint64_t kSpinRounds = 60;
-// A sleep ends at least this often, to notice an abort, a dead peer and the time-out.
+// Nanoseconds. A sleep ends at least this often, to notice an abort, a dead peer and the time-out.
 constexpr int64_t kMaxSleepNs = 1'000'000;
-// A timed sleep ends late by up to this: the rest is yielded away.
+// Nanoseconds by which a timed sleep may end late. The sleep is shortened by this, and the rest is yielded
+// away.
 constexpr int64_t kTimerSlackNs = 80'000;
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of user-made operators. See reduction_operators.h.
 #include "src/hostccl/reduction_operators.h"
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators that a program made on one communicator (ncclRedOpCreatePreMulSum). Any thread.
+// The operators that a program made on one communicator (ncclRedOpCreatePreMulSum).
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,25 @@
 
 namespace dynamiccl::hostccl {
 
-// The factor of a pre-multiplied sum.
+// The factor of a pre-multiplied sum: a value (ncclScalarHostImmediate), or the place from which the
+// collective reads it when it runs (ncclScalarDevice).
 struct PreMultiplier {
   DataType data_type = DataType::kFloat32;
-  ElementValue value;              // ncclScalarHostImmediate
-  const void* location = nullptr;  // ncclScalarDevice: read when the collective runs; null otherwise
+  ElementValue value;
+  const void* location = nullptr;  // null: `value` counts
 
   ElementValue Read() const;
 };
 
+// The table of one communicator's operators. Any thread.
 class ReductionOperators {
  public:
-  // Numbers from ncclNumOps on; none is used twice, nor by another communicator of the process.
+  // Returns a number from ncclNumOps on. No number is used twice, also not by another communicator of the
+  // process.
   ncclRedOp_t Add(const PreMultiplier& factor);
+  // Nullopt for an operator that was not made here or was removed.
   std::optional<PreMultiplier> Find(ncclRedOp_t op) const;
+  // False when there is no such operator.
   bool Remove(ncclRedOp_t op);
 
  private:

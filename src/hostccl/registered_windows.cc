@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of registrations. See registered_windows.h.
 #include "src/hostccl/registered_windows.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers that a program registered on one communicator: for itself (ncclCommRegister) and, agreed with
-// all ranks, as windows (ncclCommWindowRegister). Any thread.
+// The buffers that a program registered on one communicator: for itself (ncclCommRegister), and, agreed with
+// all ranks, as windows (ncclCommWindowRegister).
 #pragma once
 
 #include <atomic>
@@ -12,28 +12,30 @@
 
 namespace dynamiccl::hostccl {
 
+// The table of one communicator's registrations. Any thread.
 class RegisteredWindows {
  public:
+  // Describes one registration.
   struct Entry {
     void* address = nullptr;
     size_t bytes = 0;
     bool is_window = false;
-    bool shared = false;  // window: memory of ncclMemAlloc on every rank
+    bool shared = false;  // a window that is memory of ncclMemAlloc on every rank
   };
 
-  // Never 0; what handles are made of.
+  // Returns a number that is never 0 and never used again; handles are made of it.
   uint64_t Add(const Entry& entry);
   std::optional<Entry> Find(uint64_t id) const;
-  // False: there is no such entry of this kind.
+  // Returns false when there is no such entry of this kind.
   bool Remove(uint64_t id, bool is_window);
-  // In a window that is shared.
+  // Returns whether the address lies in a window that is shared.
   bool InSharedWindow(const void* address) const;
 
  private:
   mutable std::mutex mutex_;
   std::map<uint64_t, Entry> entries_;
   uint64_t next_ = 1;
-  std::atomic<int> shared_windows_{0};  // so that calls without windows take no lock
+  std::atomic<int> shared_windows_{0};  // lets calls without windows skip the lock
 };
 
 }  // namespace dynamiccl::hostccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The time-out that a program asked for, beside the user's setting.
 #include "src/hostccl/timeout.h"
 
 #include <algorithm>
@@ -14,8 +15,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// No variable of the environment: children inherit those, and changing one beside threads that read it is
-// undefined.
+// This is not an environment variable: child processes inherit those, and changing one while other threads
+// read it is undefined.
 std::atomic<int64_t> asked_for_ms{0};
 
 }  // namespace
@@ -31,6 +32,7 @@ Result<int64_t> TimeoutMs() {
 
 }  // namespace dynamiccl::hostccl
 
+// Keeps the largest value; concurrent calls are safe.
 ncclResult_t hostcclRaiseTimeout(int64_t milliseconds) {
   if (milliseconds < 1) return ncclInvalidArgument;
   auto& longest = dynamiccl::hostccl::asked_for_ms;

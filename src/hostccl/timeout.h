@@ -8,8 +8,9 @@
 
 namespace dynamiccl::hostccl {
 
-// Milliseconds for a communicator made now: HOSTCCL_TIMEOUT_MS where it is set, else the larger of its
-// default and what hostcclRaiseTimeout was given. Any thread.
+// Milliseconds for a communicator that is made now: HOSTCCL_TIMEOUT_MS where it is set, otherwise the larger
+// of its default and what hostcclRaiseTimeout was given. kInvalidArgument for a setting that is not positive.
+// Any thread.
 Result<int64_t> TimeoutMs();
 
 }  // namespace dynamiccl::hostccl

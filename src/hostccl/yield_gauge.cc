@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thresholds of the yield gauge. See yield_gauge.h.
 #include "src/hostccl/yield_gauge.h"
 
 #include <sched.h>
@@ -10,9 +11,9 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Between the longest yield among our own threads and the shortest time slice of the scheduler.
+// Nanoseconds, between the longest yield among our own threads and the shortest time slice of the scheduler.
 constexpr int64_t kStrangerNs = 1'000'000;
-// At 40 us each, sleeping this often costs about as much as the one long yield that it avoids.
+// At 40 us each, this many sleeps cost about as much as the one long yield that they avoid.
 constexpr int kSleepsAfterStranger = 100;
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long hostccl waits for a peer, as the program around it asks.
+// Lets a program say how long hostccl shall wait for a peer. A trainer that computes for minutes between
+// collectives needs more than the default.
 #pragma once
 
 #include <stdint.h>
@@ -10,9 +11,9 @@
 extern "C" {
 #endif
 
-// Communicators that this process makes from now on wait for at least so many milliseconds without progress,
-// the longest of all that was asked for. HOSTCCL_TIMEOUT_MS, where the user has set it, wins. Any thread.
-// ncclInvalidArgument for a number that is not positive.
+// Communicators that this process makes from now on wait at least `milliseconds` without progress before they
+// fail; the longest time that was asked for counts. HOSTCCL_TIMEOUT_MS, where the user has set it, wins. Any
+// thread. ncclInvalidArgument unless `milliseconds` is positive.
 ncclResult_t hostcclRaiseTimeout(int64_t milliseconds);
 
 #ifdef __cplusplus

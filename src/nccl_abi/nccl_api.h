@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's C API as hostccl offers it and as the interposer forwards it, declared without any CUDA header.
 // Names, values and layouts are NCCL's (nccl.h 2.32.3): code compiled against this header runs on NVIDIA's
-// library and on hostccl. tests/src/nccl_abi compares it with NVIDIA's nccl.h where a wheel of it can be had.
+// library and on hostccl. tests/src/nccl_abi compares it with NVIDIA's nccl.h where a wheel of NCCL can be
+// had. For the meaning of each function see NCCL's documentation; docs/hostccl.md says what hostccl does
+// there.
 #pragma once
 
 #include <limits.h>
@@ -18,16 +20,20 @@ extern "C" {
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 
+// Opaque handles of the library: a communicator, a registered window, a parameter.
 typedef struct ncclComm* ncclComm_t;
 typedef struct ncclWindow_vidmem* ncclWindow_t;
 typedef struct ncclParamHandle* ncclParamHandle_t;
 #define NCCL_COMM_NULL NULL
 
+// What all ranks of a new communicator must share. NCCL uses the first bytes; the interposer writes a control
+// address and a secret into bytes 64 to 127 (docs/agreement.md).
 #define NCCL_UNIQUE_ID_BYTES 128
 typedef struct {
   char internal[NCCL_UNIQUE_ID_BYTES];
 } ncclUniqueId;
 
+// Results of every function. ncclInProgress is not an error: a non-blocking communicator is not ready yet.
 typedef enum {
   ncclSuccess = 0,
   ncclUnhandledCudaError = 1,
@@ -41,6 +47,7 @@ typedef enum {
   ncclNumResults = 9
 } ncclResult_t;
 
+// Only gives the enum below its width, as in NCCL.
 typedef enum { ncclNumOps_dummy = 5 } ncclRedOp_dummy_t;
 typedef enum {
   ncclSum = 0,
@@ -49,7 +56,7 @@ typedef enum {
   ncclMin = 3,
   ncclAvg = 4,
   ncclNumOps = 5,
-  // Widens the enum to int, as NCCL does, so that user-made operators fit.
+  // Widens the enum to int, as NCCL does, so that operators made by a program fit.
   ncclMaxRedOp = 0x7fffffff >> (32 - 8 * sizeof(ncclRedOp_dummy_t))
 } ncclRedOp_t;
 
@@ -74,8 +81,10 @@ typedef enum {
   ncclNumTypes = 12
 } ncclDataType_t;
 
+// Where the scalar of a user-made operator lies.
 typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarResidence_t;
 
+// Which memory ncclCommMemStats reports.
 typedef enum {
   ncclStatGpuMemSuspend = 0,
   ncclStatGpuMemSuspended = 1,
@@ -83,6 +92,7 @@ typedef enum {
   ncclStatGpuMemTotal = 3
 } ncclCommMemStat_t;
 
+// "Not set" in configurations; the library then uses its default.
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
 #define NCCL_CONFIG_UNDEF_PTR NULL
 #define NCCL_UNDEF_FLOAT -1.0f
@@ -100,14 +110,17 @@ typedef enum {
 #define NCCL_CTA_POLICY_DEFAULT 0x00
 #define NCCL_CTA_POLICY_EFFICIENCY 0x01
 #define NCCL_CTA_POLICY_ZERO 0x02
+// First words of structures, by which the library detects one that was not initialised.
 #define NCCL_API_MAGIC 0xcafebeef
 #define NCCL_SIM_INFO_MAGIC 0x74685283
-// The release whose structures are declared here: what their `version` member says. What ncclGetVersion
-// reports is another matter (src/hostccl/emulated_release.h).
+// The release whose structures are declared here, as their `version` member states it. What ncclGetVersion
+// reports is another number (src/hostccl/emulated_release.h).
 #define DYNAMICCL_NCCL_API_VERSION 23203
 
-// The structures carry NVIDIA's tags, which name the release that last changed them. All are append-only: a
-// library must touch at most `size` bytes of what a program hands in.
+// The structures carry NVIDIA's tags, which name the release that last changed them. All of them only grow at
+// their end: a library must touch at most `size` bytes of what a program hands in.
+//
+// ncclConfig_t configures a communicator when it is made.
 typedef struct ncclConfig_v23100 {
   size_t size;
   unsigned int magic;
@@ -137,6 +150,7 @@ typedef struct ncclConfig_v23100 {
   int nvlsHostMode;
 } ncclConfig_t;
 
+// NCCL's NCCL_CONFIG_INITIALIZER: every member "not set".
 #define DYNAMICCL_NCCL_CONFIG_INITIALIZER                                                           \
   {                                                                                                 \
     sizeof(ncclConfig_t), NCCL_API_MAGIC, DYNAMICCL_NCCL_API_VERSION, NCCL_CONFIG_UNDEF_INT,        \
@@ -148,6 +162,7 @@ typedef struct ncclConfig_v23100 {
         NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                                \
   }
 
+// A list of vendor-specific options behind an ncclCollConfig_t.
 typedef struct ncclConfigExt {
   struct ncclConfigExt* next;
   struct {
@@ -161,6 +176,7 @@ typedef struct ncclConfigExt {
   } val;
 } ncclConfigExt_t;
 
+// Configures one call of the functions *Config (2.31 and later). algSelection names what the user pins.
 typedef struct ncclCollConfig_v23200 {
   size_t size;
   unsigned int magic;
@@ -184,6 +200,7 @@ typedef struct ncclCollConfig_v23200 {
         NCCL_CONFIG_UNDEF_PTR, 1, NCCL_CONFIG_UNDEF_INT, 0, NCCL_CONFIG_UNDEF_PTR                   \
   }
 
+// ncclGroupSimulateEnd fills this.
 typedef struct ncclSimInfo_v22200 {
   size_t size;
   unsigned int magic;
@@ -194,6 +211,7 @@ typedef struct ncclSimInfo_v22200 {
 #define DYNAMICCL_NCCL_SIM_INFO_INITIALIZER \
   { sizeof(ncclSimInfo_t), NCCL_SIM_INFO_MAGIC, DYNAMICCL_NCCL_API_VERSION, NCCL_UNDEF_FLOAT }
 
+// One entry of ncclWaitSignal: how many signals of which peer to wait for.
 typedef struct {
   int opCnt;
   int peer;
@@ -202,6 +220,7 @@ typedef struct {
 } ncclWaitSignalDesc_t;
 
 typedef enum { NCCL_ENCRYPTION_MODE_NONE = 0, NCCL_ENCRYPTION_MODE_PSK = 1 } ncclEncryptionMode_t;
+// This is the argument of ncclSetEncryption (2.32).
 typedef struct ncclEncryptionConfig_v23200 {
   size_t size;
   unsigned int magic;
@@ -216,6 +235,7 @@ typedef struct ncclEncryptionConfig_v23200 {
         NCCL_CONFIG_UNDEF_PTR                                                                              \
   }
 
+// Declares all functions as nccl<Name>(...), for example ncclAllReduce.
 #define DYNAMICCL_NCCL_DECLARE(since, door, result, name, parameters, arguments) result nccl##name parameters;
 DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_NCCL_DECLARE)
 DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_NCCL_DECLARE)

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of nccl.h, declared once, here:
+// The functions of nccl.h, declared in this one place as a list of
+//
 //   F(since, door, result type, name without "nccl", (parameters), (arguments))
-// `since` is the release that brought it (22203: 2.22.3; 21900: 2.19 or before). `door` is what the object
-// that is loaded into jobs does with it (plugin/interpose):
+//
+// `since` is the release that brought the function (22203: 2.22.3; 21900: 2.19 or before). `door` says what
+// the object that is loaded into jobs does with it (plugin/interpose):
+//
 //   Passed             nothing: the program reaches the library
 //   Moves              moves data: noted and counted, then forwarded
 //   MovesAsConfigured  the same, with a configuration for this call as last argument
-//   MovesFromInside    moves data, and is called by the library itself through its public name
-//   Named              makes or ends communicators or groups: a function of its own
-// Without any include, so that it can be read against NVIDIA's nccl.h too.
+//   MovesFromInside    moves data, and the library itself calls it through its public name
+//   Named              makes or ends communicators or groups: plugin/interpose has a function of its own
+//
+// A user of the list defines a macro with these six parameters and hands it in, for example to declare the
+// functions (nccl_api.h) or to hold their addresses (nccl_function_table.h). The file includes nothing, so
+// that tests can also read it against NVIDIA's nccl.h.
 #pragma once
 
-// What is interposed, forwarded, replayed or called through a table: every release from 2.19 on has these.
+// Functions that are interposed, forwarded, replayed or called through a table. Every release from 2.19 on
+// has them.
 #define DYNAMICCL_NCCL_FUNCTIONS(F)                                                                          \
   F(21900, Passed, ncclResult_t, GetVersion, (int* version), (version))                                      \
   F(21900, Named, ncclResult_t, GetUniqueId, (ncclUniqueId * uniqueId), (uniqueId))                          \
@@ -68,7 +75,7 @@
   F(21900, Named, ncclResult_t, GroupStart, (void), ())                                                      \
   F(21900, Named, ncclResult_t, GroupEnd, (void), ())
 
-// The rest of nccl.h 2.32: what hostccl exports beside the above.
+// The rest of nccl.h 2.32, which hostccl exports as well.
 #define DYNAMICCL_NCCL_FURTHER_FUNCTIONS(F)                                                                  \
   F(22203, Named, ncclResult_t, GroupSimulateEnd, (ncclSimInfo_t * simInfo), (simInfo))                      \
   F(22304, Named, ncclResult_t, CommInitRankScalable,                                                        \

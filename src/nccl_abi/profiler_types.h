@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types shared by all versions of NCCL's profiler plugin interface (src/include/plugin/nccl_profiler.h).
+//
+// NCCL calls startEvent with a descriptor when something begins, recordEventState when its state changes, and
+// stopEvent when it ends. Events form a tree by their parent handles: a Group holds collectives (Coll) and
+// point-to-point operations (P2p); each of these holds its kernels on the channels (KernelCh) and its network
+// operations (ProxyOp, ProxyStep, NetPlugin).
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +18,8 @@
 extern "C" {
 #endif
 
-// Kinds of events: bits of the activation mask, and the descriptor's type.
+// Kinds of events. In the activation mask the bits say which kinds the plugin wants; in a descriptor one bit
+// says which kind it is.
 enum {
   ncclProfileGroup = 1 << 0,
   ncclProfileColl = 1 << 1,
@@ -33,7 +39,8 @@ enum {
   ncclProfileKernelPhase = 1 << 15    // from version 7
 };
 
-// What recordEventState tells. Only those that hostccl sends are named; the numbers are NCCL's.
+// Changes of state that recordEventState reports. Only those that hostccl sends are named; the numbers are
+// NCCL's.
 typedef enum {
   ncclProfilerKernelChStop = 22,
   ncclProfilerGroupStartApiStop = 23,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's profiler plugin interface, version 4 (NCCL 2.27): symbol ncclProfiler_v4. Adds the communicator to
-// init and time stamps of kernels; the real number of channels.
+// NCCL's profiler plugin interface, version 4 (NCCL 2.27): symbol ncclProfiler_v4. It adds the communicator
+// to init, time stamps of kernels, and the number of channels really used.
 #pragma once
 
 #include "src/nccl_abi/profiler_types.h"
@@ -9,6 +9,8 @@
 extern "C" {
 #endif
 
+// Describes an event that begins. `type` is one ncclProfile* bit and says which member of the union holds the
+// details; the member has the name of the event. The memory is NCCL's and valid during the call only.
 typedef struct {
   uint8_t type;     // one ncclProfile* bit: which member of the union counts
   void* parentObj;  // handle of the event that this one belongs to
@@ -57,6 +59,7 @@ typedef struct {
   };
 } ncclProfilerEventDescr_v4_t;
 
+// Details of a change of state, by kind of event.
 typedef union {
   struct {
     size_t transSize;
@@ -72,16 +75,22 @@ typedef union {
   } kernelCh;
 } ncclProfilerEventStateArgs_v4_t;
 
-// The functions are called from several threads at once; handles are what startEvent gave, null for none.
+// What the symbol holds: 48 bytes, a name and five functions. They are called from several threads at once.
+// Event handles are what startEvent gave; null means that the event is not followed.
 typedef struct {
   const char* name;
-  // As before, with what the communicator is; commName may be null.
+  // Called once per communicator and rank. In: what the communicator is; commName may be null. Out: *context
+  // and *eActivationMask, the kinds of events that are wanted. NCCL keeps the pointer to the mask and reads
+  // it anew for every task, so the plugin may change it later. After an error the communicator goes on
+  // without a profiler.
   ncclResult_t (*init)(void** context, int* eActivationMask, const char* commName, uint64_t commHash,
                        int nNodes, int nranks, int rank, ncclDebugLogger_t logfn);
+  // Out: *eHandle, the plugin's own handle, which NCCL hands back below and as parentObj of later events.
   ncclResult_t (*startEvent)(void* context, void** eHandle, ncclProfilerEventDescr_v4_t* eDescr);
   ncclResult_t (*stopEvent)(void* eHandle);
   ncclResult_t (*recordEventState)(void* eHandle, ncclProfilerEventState_t eState,
                                    ncclProfilerEventStateArgs_v4_t* eStateArgs);
+  // Called once when the communicator ends.
   ncclResult_t (*finalize)(void* context);
 } ncclProfiler_v4_t;
 

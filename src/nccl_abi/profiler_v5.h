@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's profiler plugin interface, version 5 (NCCL 2.28): symbol ncclProfiler_v5. Adds the API events and
-// KernelLaunch; types are 64 bits wide.
+// NCCL's profiler plugin interface, version 5 (NCCL 2.28): symbol ncclProfiler_v5. It adds the events of API
+// calls and KernelLaunch; event types are 64 bits wide.
 #pragma once
 
 #include "src/nccl_abi/profiler_types.h"
@@ -9,6 +9,8 @@
 extern "C" {
 #endif
 
+// Describes an event that begins. `type` is one ncclProfile* bit and says which member of the union holds the
+// details; the member has the name of the event. The memory is NCCL's and valid during the call only.
 typedef struct {
   uint64_t type;    // one ncclProfile* bit: which member of the union counts
   void* parentObj;  // handle of the event that this one belongs to
@@ -81,6 +83,7 @@ typedef struct {
   };
 } ncclProfilerEventDescr_v5_t;
 
+// Details of a change of state, by kind of event.
 typedef union {
   struct {
     size_t transSize;
@@ -96,17 +99,22 @@ typedef union {
   } kernelCh;
 } ncclProfilerEventStateArgs_v5_t;
 
-// The functions are called from several threads at once; handles are what startEvent gave, null for none.
+// The symbol holds 48 bytes, a name and five functions. They are called from several threads at once.
+// Event handles are what startEvent gave; null means that the event is not followed.
 typedef struct {
   const char* name;
-  // In: eActivationMask, to be set, and kept: it is read anew for every task; what the communicator is;
-  // commName may be null. Out: *context. An error: the communicator goes on without a profiler.
+  // Called once per communicator and rank. In: what the communicator is; commName may be null. Out: *context
+  // and *eActivationMask, the kinds of events that are wanted. NCCL keeps the pointer to the mask and reads
+  // it anew for every task, so the plugin may change it later. After an error the communicator goes on
+  // without a profiler.
   ncclResult_t (*init)(void** context, uint64_t commId, int* eActivationMask, const char* commName,
                        int nNodes, int nranks, int rank, ncclDebugLogger_t logfn);
+  // Out: *eHandle, the plugin's own handle, which NCCL hands back below and as parentObj of later events.
   ncclResult_t (*startEvent)(void* context, void** eHandle, ncclProfilerEventDescr_v5_t* eDescr);
   ncclResult_t (*stopEvent)(void* eHandle);
   ncclResult_t (*recordEventState)(void* eHandle, ncclProfilerEventState_t eState,
                                    ncclProfilerEventStateArgs_v5_t* eStateArgs);
+  // Called once when the communicator ends.
   ncclResult_t (*finalize)(void* context);
 } ncclProfiler_v5_t;
 

@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+// Levels of a line that a plugin hands to NCCL's logger.
 typedef enum {
   NCCL_LOG_NONE = 0,
   NCCL_LOG_VERSION = 1,
@@ -21,7 +22,7 @@ typedef enum {
   NCCL_LOG_TRACE = 5
 } ncclDebugLogLevel;
 
-// Bits of NCCL_DEBUG_SUBSYS that a logger call may carry.
+// Bits of NCCL_DEBUG_SUBSYS that a logger call may carry: a line is printed if the user enabled one of them.
 #define NCCL_SUBSYS_INIT 0x1UL
 #define NCCL_SUBSYS_COLL 0x2UL
 #define NCCL_SUBSYS_NET 0x10UL
@@ -29,10 +30,12 @@ typedef enum {
 #define NCCL_SUBSYS_TUNING 0x40UL
 #define NCCL_SUBSYS_ALL (~0UL)
 
+// NCCL's logger as plugins receive it in init. `fmt` is that of printf, without a newline.
 typedef void (*ncclDebugLogger_t)(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                                   const char* fmt, ...);
 
-// The type below it is what compilers choose for NVIDIA's; naming it lets numbers of later releases be read.
+// Collective operations. The underlying type is the one that compilers choose for NVIDIA's enum; naming it
+// makes it defined to read a number of a later release.
 #ifdef __cplusplus
 typedef enum : unsigned int {
 #else
@@ -49,16 +52,19 @@ typedef enum {
   ncclNumFuncs = 8
 } ncclFunc_t;
 
+// Dimensions of the cost table and the few indices of it that adapters need. src/collective/algorithm.h has
+// all.
 #define NCCL_NUM_ALGORITHMS 7
 #define NCCL_NUM_PROTOCOLS 3
 #define NCCL_ALGO_COLLNET_CHAIN 3
 #define NCCL_ALGO_NVLS 4
 #define NCCL_ALGO_NVLS_TREE 5
 #define NCCL_PROTO_SIMPLE 2
-// What a version 2 tuner finds in *algorithm and *protocol.
+// Preset values of *algorithm and *protocol that a version 2 tuner finds.
 #define NCCL_ALGO_UNDEF (-1)
 #define NCCL_PROTO_UNDEF (-1)
-// "This pair is impossible here." Never write it: up to 2.30 it disables an entry, from 2.31 on it forces it.
+// The cost of a pair that is impossible on the communicator. Never write it: up to 2.30 it disables an entry,
+// from 2.31 on it forces that entry.
 #define NCCL_ALGO_PROTO_IGNORE (-1.0f)
 
 #ifdef __cplusplus

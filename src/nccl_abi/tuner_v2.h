@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's tuner plugin interface, version 2 (NCCL 2.21): symbol ncclTunerPlugin_v2, a constant object. It
-// names one algorithm and protocol instead of pricing all.
+// NCCL's tuner plugin interface, version 2 (NCCL 2.21): symbol ncclTunerPlugin_v2, a constant object. A tuner
+// of this version names one algorithm and protocol instead of pricing all.
 #pragma once
 
 #include "src/nccl_abi/tuner_types.h"
@@ -9,12 +9,14 @@
 extern "C" {
 #endif
 
+// What the symbol holds: 32 bytes, a name and three functions. `context` is what init gave, one for each
+// communicator and rank. An error of getCollInfo fails the user's collective.
 typedef struct {
   const char* name;
-  // Once per communicator and rank. Out: *context.
+  // Called once per communicator and rank. Out: *context.
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);
-  // In: collType, nBytes (NCCL's total), what the communicator has, numPipeOps. Out: *algorithm and *protocol
-  // (preset to -1, "no opinion"; set both or none), *nChannels (preset to 0).
+  // In: collType, nBytes (NCCL's total), whether the communicator has CollNet and NVLS, numPipeOps. Out:
+  // *algorithm and *protocol (preset to -1, "no opinion"; set both or none), *nChannels (preset to 0).
   ncclResult_t (*getCollInfo)(void* context, ncclFunc_t collType, size_t nBytes, int collNetSupport,
                               int nvlsSupport, int numPipeOps, int* algorithm, int* protocol, int* nChannels);
   ncclResult_t (*destroy)(void* context);

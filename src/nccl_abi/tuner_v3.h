@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's tuner plugin interface, version 3 (NCCL 2.22 and 2.23): symbol ncclTunerPlugin_v3, a constant
-// object. The first with a table of costs.
+// object. It is the first version with a table of costs.
 #pragma once
 
 #include "src/nccl_abi/tuner_types.h"
@@ -9,10 +9,11 @@
 extern "C" {
 #endif
 
+// What the symbol holds. See tuner_v5.h for the calls.
 typedef struct {
   const char* name;
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);
-  // As in version 5, without regBuff.
+  // It has the contract of version 5, without regBuff.
   ncclResult_t (*getCollInfo)(void* context, ncclFunc_t collType, size_t nBytes, int numPipeOps,
                               float** collCostTable, int numAlgo, int numProto, int* nChannels);
   ncclResult_t (*destroy)(void* context);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's tuner plugin interface, version 4 (NCCL 2.24 to 2.27): symbol ncclTunerPlugin_v4, a constant object.
+// It adds the argument regBuff.
 #pragma once
 
 #include "src/nccl_abi/tuner_types.h"
@@ -8,10 +9,11 @@
 extern "C" {
 #endif
 
+// What the symbol holds. See tuner_v5.h for the calls.
 typedef struct {
   const char* name;
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);
-  // As in version 5.
+  // It has the contract of version 5.
   ncclResult_t (*getCollInfo)(void* context, ncclFunc_t collType, size_t nBytes, int numPipeOps,
                               float** collCostTable, int numAlgo, int numProto, int regBuff, int* nChannels);
   ncclResult_t (*destroy)(void* context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's tuner plugin interface, version 5 (NCCL 2.28 and later): symbol ncclTunerPlugin_v5, a constant
-// object.
+// object. It adds the communicator's id and the constants of the cost model to init. This header describes
+// the calls for versions 3 to 6.
 #pragma once
 
 #include "src/nccl_abi/tuner_types.h"
@@ -9,14 +10,16 @@
 extern "C" {
 #endif
 
+// Says how the ranks spread over NVLink domains, groups of GPUs with NVLink between all of them.
 typedef struct {
   int nNvlDomains;
   int minRanksPerNvlDomain;
   int maxRanksPerNvlDomain;
 } ncclNvlDomainInfo_v5_t;
 
-// Constants of NCCL's cost model, microseconds and GB/s. First index of the bandwidths: compute capability
-// class (Volta, Ampere, Hopper, Blackwell); second: 1, 2, more nodes. hwLatencies: NVLink, PCI, network.
+// Constants of NCCL's cost model in microseconds and GB/s. First index of the bandwidths: generation of GPU
+// (Volta, Ampere, Hopper, Blackwell); second: one node, two nodes, more. First index of hwLatencies: NVLink,
+// PCI, network.
 typedef struct {
   double baseLatencies[NCCL_NUM_ALGORITHMS][NCCL_NUM_PROTOCOLS];
   double hwLatencies[3][NCCL_NUM_ALGORITHMS][NCCL_NUM_PROTOCOLS];
@@ -27,18 +30,23 @@ typedef struct {
   double perChMaxNVLSTreeBws[4][3];
 } ncclTunerConstants_v5_t;
 
+// What the symbol holds. NCCL may call the functions from several threads at once, for different
+// communicators.
 typedef struct {
   const char* name;
-  // Once per communicator and rank. In: commId (equal on all ranks), nRanks, nNodes, logFunction,
-  // nvlDomainInfo. Out: *ctx. InOut: constants, may be null.
+  // Called once per communicator and rank. In: commId (equal on all ranks), nRanks, nNodes, logFunction,
+  // nvlDomainInfo. Out: *ctx. InOut: constants, may be null; what the tuner changes there NCCL uses.
   ncclResult_t (*init)(void** ctx, uint64_t commId, size_t nRanks, size_t nNodes,
                        ncclDebugLogger_t logFunction, ncclNvlDomainInfo_v5_t* nvlDomainInfo,
                        ncclTunerConstants_v5_t* constants);
-  // In: collType, nBytes (NCCL's total), numPipeOps, numAlgo, numProto, regBuff. InOut: collCostTable, really
-  // float[numAlgo][numProto] of microseconds; *nChannels, preset to 0. A result other than ncclSuccess fails
-  // the user's collective, whatever NCCL's header says.
+  // In: collType, nBytes (NCCL's total), numPipeOps, numAlgo, numProto, regBuff (whether the buffers are
+  // registered). InOut: collCostTable, really float[numAlgo][numProto] of microseconds, of which NCCL takes
+  // the cheapest; *nChannels, preset to 0, which leaves the number to NCCL. A result other than ncclSuccess
+  // fails the user's collective, whatever NCCL's header says.
   ncclResult_t (*getCollInfo)(void* ctx, ncclFunc_t collType, size_t nBytes, int numPipeOps,
                               float** collCostTable, int numAlgo, int numProto, int regBuff, int* nChannels);
+  // Called when the communicator ends; frees what init made. NCCL does not call it for communicators that
+  // live until the process exits.
   ncclResult_t (*finalize)(void* ctx);
 } ncclTuner_v5_t;
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// NCCL's search rules in order: no value gives the default name, "none" gives nothing, a prefix of
+// STATIC_PLUGIN gives the process itself, a path or "lib*.so" is taken as it is, and any other NAME is tried
+// as NAME and as libnccl-KIND-NAME.so.
 #include "src/nccl_plugin/plugin_names.h"
 
 #include <fmt/format.h>
@@ -16,10 +19,12 @@ const PluginKind kProfilerPlugin{"PROFILER", "NCCL_PROFILER_PLUGIN", "libnccl-pr
 
 namespace {
 
+// NCCL compares only as many letters as the value has, so "s" already means STATIC_PLUGIN.
 bool IsStatic(const std::string& name) {
   return ::strncasecmp(name.c_str(), "STATIC_PLUGIN", name.size()) == 0;
 }
 
+// "lib<something>.so" is taken as a file name and not as the NAME of a plugin.
 bool IsFileName(const std::string& name) {
   return name.rfind("lib", 0) == 0 && name.size() > 3 && name.rfind(".so") == name.size() - 3;
 }
@@ -36,6 +41,7 @@ std::vector<std::string> PluginCandidates(const PluginKind& kind, const char* va
   return {name, fmt::format("{}-{}.so", prefix, name)};
 }
 
+// Each name of the list contributes its own candidates, in order.
 std::vector<std::string> NetPluginCandidates(const char* value) {
   if (value == nullptr || *value == '\0') return PluginCandidates(kNetPlugin, value);
   std::vector<std::string> all;

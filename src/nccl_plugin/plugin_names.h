@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL calls the shared objects in which it looks for plugins: the same rules for tuners and profilers
-// (src/plugin/plugin_open.cc of NCCL 2.30).
+// The names under which NCCL looks for plugins. The rules are the same for tuners, profilers and networks
+// (src/plugin/plugin_open.cc of NCCL 2.30). hostccl loads plugins by them, and the plugin finds by them what
+// it must chain to.
 #pragma once
 
 #include <string>
@@ -8,20 +9,21 @@
 
 namespace dynamiccl {
 
-// One kind of plugin: "tuner" is named by NCCL_TUNER_PLUGIN and called libnccl-tuner.so by default.
+// Describes one kind of plugin. All texts are literals.
 struct PluginKind {
-  const char* log_name;  // "TUNER", as NCCL's log spells it
-  const char* variable;  // "NCCL_TUNER_PLUGIN"
-  const char* prefix;    // "libnccl-tuner"
-  unsigned long log_subsystems;
+  const char* log_name;          // "TUNER", as NCCL's log spells it
+  const char* variable;          // "NCCL_TUNER_PLUGIN"
+  const char* prefix;            // "libnccl-tuner"
+  unsigned long log_subsystems;  // NCCL_SUBSYS_* bits under which NCCL logs the loading
 };
 
+// A network plugin is of interest because NCCL also looks into it for a tuner and a profiler.
 extern const PluginKind kNetPlugin;
 extern const PluginKind kProfilerPlugin;
 
-// Names to hand to dlopen in order, for a value of the kind's variable (null: not set). Empty: no plugin is
-// wanted. An empty name stands for the process itself (STATIC_PLUGIN, or any prefix of that word, as NCCL
-// compares).
+// Names to hand to dlopen, in order, for a value of the kind's variable (null: not set). An empty list means
+// that the user wants no plugin ("none"). An empty name stands for the process itself (STATIC_PLUGIN, or any
+// prefix of that word, as NCCL compares).
 std::vector<std::string> PluginCandidates(const PluginKind& kind, const char* value);
 
 // The same for NCCL_NET_PLUGIN, which may list several names separated by commas.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tries the versions from the newest to the oldest, as NCCL does.
 #include "src/nccl_plugin/tuner_interface.h"
 
 namespace dynamiccl {
 namespace {
 
-// Newest first; the first hit wins.
+// Newest first; the first that the library exports is used.
 constexpr bool (*kAdapters[])(const DynamicLibrary&, TunerInterface&) = {
     FindTunerV6, FindTunerV5, FindTunerV4, FindTunerV3, FindTunerV2};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuner plugin in the newest form of NCCL's interface, whatever version it exports: older versions are one
-// adapter file each (docs/adding_a_tuner_version.md).
+// A tuner plugin in the newest form of NCCL's interface, whatever version it exports. hostccl calls plugins
+// in this form, and so does the plugin when it chains to another tuner. Each older version is one adapter
+// file; docs/adding_a_tuner_version.md says how to add one.
 #pragma once
 
 #include "src/base/dynamic_library.h"
@@ -9,20 +10,22 @@
 
 namespace dynamiccl {
 
-// The newest form; `version` is that of the symbol found.
+// The functions of a found tuner; `version` is that of the symbol that was found. The library must stay
+// loaded while they are used.
 struct TunerInterface {
   ncclTuner_v6_t functions{};
   int version = 0;
 };
 
+// Where NCCL looks for a tuner.
 inline constexpr PluginKind kTunerPlugin{"TUNER", "NCCL_TUNER_PLUGIN", "libnccl-tuner",
                                          NCCL_SUBSYS_INIT | NCCL_SUBSYS_TUNING};
 
-// Fills `out` from the newest version that the library exports; false when it exports none.
+// Fills `out` from the newest version that the library exports. Returns false when it exports none.
 bool FindTuner(const DynamicLibrary& library, TunerInterface& out);
 
-// Adapters, of one version each. Those of 2 to 4 keep the found symbol for the functions that convert: as in
-// NCCL, a process has one tuner library.
+// The adapter of each version. Those of versions 2 to 4 keep the found symbol in a global variable for their
+// converting functions: as in NCCL, a process has one tuner library.
 bool FindTunerV6(const DynamicLibrary& library, TunerInterface& out);
 bool FindTunerV5(const DynamicLibrary& library, TunerInterface& out);
 bool FindTunerV4(const DynamicLibrary& library, TunerInterface& out);

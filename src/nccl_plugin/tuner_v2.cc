@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuner version 2: names one pair, which becomes cost 0 in the table of the newer form.
+// Adapter for tuner version 2, which names one (algorithm, protocol) pair. The adapter writes cost 0 for that
+// pair into the table of the newer form, so that NCCL picks it. A pair that the table marks as impossible is
+// ignored.
 #include "src/nccl_abi/tuner_v2.h"
 
 #include "src/nccl_plugin/tuner_interface.h"
@@ -16,7 +18,8 @@ ncclResult_t Init(void** context, uint64_t, size_t n_ranks, size_t n_nodes, nccl
   return found->init(n_ranks, n_nodes, logger, context);
 }
 
-// What the communicator has, read off the table as NCCL's own adapter does.
+// Version 2 is told whether the communicator has CollNet and NVLS. The table shows it: NCCL's own adapter
+// reads it in the same way.
 int HasCollnet(Table table) {
   return table[NCCL_ALGO_COLLNET_CHAIN][NCCL_PROTO_SIMPLE] != NCCL_ALGO_PROTO_IGNORE;
 }

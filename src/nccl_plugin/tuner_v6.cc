@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuner version 6: the newest form itself.
+// Tuner version 6 is the newest form itself and needs no conversion.
 #include "src/nccl_plugin/tuner_interface.h"
 
 namespace dynamiccl {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks every tree from its root to a leaf and adds up the leaves. Trees are complete binary trees in an
+// array: the children of node i are 2i + 1 and 2i + 2, and the leaves follow the inner nodes.
 #include "src/policy/boosted_trees.h"
 
 namespace dynamiccl {

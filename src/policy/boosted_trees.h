@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The boosted trees of the config agent: comparisons and sums of integers, so that every machine computes the
-// same bits.
+// same bits. policy.h has the layout of the trees.
 #pragma once
 
 #include "src/policy/config_features.h"
@@ -8,8 +8,8 @@
 
 namespace dynamiccl {
 
-// log2(time / cost model's cost) as the trees see it, 16 fraction bits; 0 in a policy without trees. About
-// 1 us.
+// The trees' prediction of log2(time / the cost model's cost), with 16 fraction bits; 0 in a policy without
+// trees. It takes about 1 us. Any thread.
 int32_t PredictTreeResidual(const PolicyTensors& tensors, const ConfigInputs& inputs);
 
 }  // namespace dynamiccl

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Computes the config agent's inputs. Logarithms are those of fixed_log2.h; the only doubles are the cost
+// model's, which are equal on all machines.
 #include "src/policy/config_features.h"
 
 #define XXH_INLINE_ALL
@@ -17,7 +19,7 @@ constexpr std::string_view kSchema = "dynamiccl config features 1, int16, 12 fra
 #undef DYNAMICCL_CONFIG_FEATURE
         "actions: algorithm, protocol, channels 1 2 4 ... and the communicator's; the first of equals\n";
 
-// The fraction bits of log2 that make log2(x) / 8 and log2(x) / 4 with 12 fraction bits.
+// Fraction bits of log2 with which log2(x) / 8 and log2(x) / 4 have 12 fraction bits.
 constexpr int kEighth = 9;
 constexpr int kQuarter = 10;
 
@@ -31,7 +33,8 @@ void SetFlag(ConfigInputs& inputs, ConfigFeature feature) {
   Set(inputs, feature, 1 << 12);
 }
 
-// A conversion of a double to an integer is exact truncation on every machine; the bounds keep it defined.
+// Converting a double to an integer truncates exactly on every machine; the bounds keep the conversion
+// defined.
 uint64_t Whole(double value) {
   return value >= 1 ? static_cast<uint64_t>(std::min(value, 1e18)) : 1;
 }
@@ -134,8 +137,8 @@ ConfigInputs ConfigContext::Features(const ConfigAction& action) const {
   const int32_t default_channels = FixedLog2<kQuarter>(Positive(Price(unset).config.channels));
   Set(inputs, F::kChannels, channels);
   Set(inputs, F::kChannelsOverDefault, channels - default_channels);
-  // Of picoseconds with 16 bits to nanoseconds / 8 with 12: 2^10 = 1000 but for 2.3 %, which a constant shift
-  // absorbs.
+  // From log2 of picoseconds with 16 fraction bits to log2 of nanoseconds / 8 with 12. 2^10 stands for 1000;
+  // the difference of 2.3 % is a constant shift that training absorbs.
   Set(inputs, F::kPrior, (action.prior - (10 << 16)) >> (16 - kEighth));
   Set(inputs, F::kPriorOverBest, (action.prior - best_prior_) >> (16 - kQuarter));
   const uint64_t share = question_.bytes / Positive(input_.fabric.n_ranks) / Positive(config.channels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of the config agent for one (context, action): computed from values that are equal on all ranks
-// only, in integers, by the same code in training and in jobs.
+// The inputs of the config agent for one (context, action). They are computed from values that are equal on
+// all ranks, in integers, by the same code in training and in jobs.
 #pragma once
 
 #include <array>
@@ -13,8 +13,10 @@
 
 namespace dynamiccl {
 
-// X(name, limit, meaning): fixed point with 12 fraction bits. The first kContextFeatures describe the call
-// and the fabric, the rest the action. Latencies are in ns, bandwidths in MB/s, costs in ns.
+// X(name, limit, meaning): the features in order, in fixed point with 12 fraction bits, clamped to |value| <=
+// limit. The context features describe the call and the fabric, the action features the configuration in
+// question. Latencies are in ns, bandwidths in MB/s, costs in ns. The list is a schema: its text is hashed,
+// and a policy that was trained on another schema is refused.
 #define DYNAMICCL_CONTEXT_FEATURES(X)                                                          \
   X(kIsBroadcast, 4096, "1 for Broadcast")                                                     \
   X(kIsReduce, 4096, "1 for Reduce")                                                           \
@@ -50,12 +52,14 @@ enum class ConfigFeature : uint8_t {
 #undef DYNAMICCL_CONFIG_FEATURE
 };
 
+// Largest magnitude of each feature, by ConfigFeature.
 inline constexpr int16_t kConfigLimits[] = {
 #define DYNAMICCL_CONFIG_FEATURE(name, limit, meaning) limit,
     DYNAMICCL_CONTEXT_FEATURES(DYNAMICCL_CONFIG_FEATURE) DYNAMICCL_ACTION_FEATURES(DYNAMICCL_CONFIG_FEATURE)
 #undef DYNAMICCL_CONFIG_FEATURE
 };
 inline constexpr int kConfigFeatures = sizeof(kConfigLimits) / sizeof(kConfigLimits[0]);
+// Context features come first; the action's features begin here.
 inline constexpr int kContextFeatures = static_cast<int>(ConfigFeature::kTree);
 // Inputs of the networks: the features, then zeros up to whole vector registers.
 inline constexpr int kConfigInputs = 32;
@@ -63,38 +67,45 @@ static_assert(kConfigFeatures <= kConfigInputs);
 
 using ConfigInputs = std::array<int16_t, kConfigInputs>;
 
+// Returns the canonical text of the schema, and its XXH3 hash, which policy files carry.
 std::string_view ConfigSchemaText();
 uint64_t ConfigSchemaHash();
 
-// log2 of picoseconds with 16 fraction bits; `microseconds` must be positive.
+// log2 of the time in picoseconds, with 16 fraction bits; `microseconds` must be positive.
 int32_t Log2Cost(double microseconds);
 
-// What is asked: equal on all ranks. `allowed` is what the communicator's NCCL offers; pairs that NCCL has no
-// kernel for are ignored.
+// Holds what is asked; it is equal on all ranks. `allowed` is what the communicator's NCCL offers; pairs for
+// which NCCL has no kernel are ignored.
 struct ConfigQuestion {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total
   ConfigMask allowed;
 };
 
+// One possible answer with its price.
 struct ConfigAction {
   CollectiveConfig config;
   int32_t prior = 0;  // Log2Cost of the cost model's estimate
 };
 
-// One question on one fabric, with what does not depend on the action computed once.
+// One question on one fabric. The constructor computes what does not depend on the action. A plain value: its
+// user owns it, and const functions may be called from any thread.
 class ConfigContext {
  public:
   ConfigContext(const CostModelInput& input, const ConfigQuestion& question);
 
-  // What NCCL would use, with its number of channels; kLeaveNcclAlone where nothing is possible.
+  // NCCL would use this configuration, with its number of channels; kLeaveNcclAlone where nothing is
+  // possible.
   const CollectiveConfig& default_config() const { return default_; }
-  // Every allowed config that the cost model can price, in the order of ties: lowest first.
+  // Every allowed configuration that the cost model can price. Of equal predictions the earlier one wins, so
+  // the order matters.
   std::vector<ConfigAction> Actions() const;
-  // Channels 0 count as NCCL's number. An impossible config gives prior 0.
+  // Returns the action of a configuration. Channels 0 count as NCCL's number; an impossible configuration
+  // gets prior 0.
   ConfigAction Price(CollectiveConfig config) const;
+  // Returns the complete inputs for an action.
   ConfigInputs Features(const ConfigAction& action) const;
-  // The context features alone, the rest zero.
+  // Returns the context features alone; the others are zero.
   const ConfigInputs& features() const { return features_; }
 
  private:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two hidden layers and one output for each of the three networks, in int16 with int32 sums; then the gate:
+// an action is chosen only if every network and the trees promise the gain.
 #include "src/policy/config_inference.h"
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Residuals are below 2^27 and priors below 2^23 in magnitude: sums of three fit.
+// Residuals are below 2^27 and priors below 2^23 in magnitude, so sums of three fit in int32.
 int32_t MeanOf(const Residuals& residuals) {
   return (residuals[0] + residuals[1] + residuals[2]) / kEnsemble;
 }
@@ -19,15 +21,17 @@ int32_t MeanOf(const PolicyTensors& tensors, const Residuals& residuals, int32_t
   return tensors.trees.count == 0 ? MeanOf(residuals) : (MeanOf(residuals) + trees) / 2;
 }
 
+// Holds what is predicted for one action.
 struct Prediction {
   int32_t prior = 0;
   Residuals residuals{};
-  int32_t trees = 0;  // residual; set where all networks promise
+  int32_t trees = 0;  // the trees' residual; set where all networks promise
 };
 
-// Keeps prior plus residual far from overflow: 2^10 octaves are no time.
+// 16 fraction bits. It keeps prior plus residual far from overflow; no time is 2^10 octaves off.
 constexpr int32_t kResidualLimit = 1 << 26;
 
+// One layer with a clipped ReLU: outputs are within 0 and kActivationLimit.
 template <int Inputs>
 void HiddenLayer(const int16_t (*weights)[Inputs], const int32_t* bias, const int16_t* inputs, int shift,
                  int16_t* outputs) {
@@ -51,7 +55,8 @@ int32_t PredictResidual(const PolicyTensors& tensors, int network, const ConfigI
   return std::clamp(residual, -kResidualLimit, kResidualLimit);
 }
 
-// Fills the trees' residual of `action` where it is needed: all networks promise the gate's gain.
+// Returns whether all promise the gate's gain. It computes the trees' residual of `action` only when the
+// networks do.
 bool AllPromise(const PolicyTensors& tensors, const ConfigInputs& inputs, const Prediction& default_choice,
                 Prediction& action) {
   const int32_t by_prior = default_choice.prior - action.prior;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trained policy: the integer weights of both agents, their tables and thresholds, where they may be used,
-// and vectors that prove that this machine computes with them what the exporter computed.
-// docs/formats/policy_file.md is its grammar.
+// A trained policy in memory: the integer weights of both agents, their tables and thresholds, the range of
+// inputs for which they may be used, and vectors that prove that this machine computes what the exporter
+// computed. docs/formats/policy_file.md has the grammar of the file.
 #pragma once
 
 #include <cstdint>
@@ -17,53 +17,58 @@ namespace dynamiccl {
 
 class StructureNetwork;
 
-inline constexpr int kEnsemble = 3;       // networks; they and the trees must promise a gain unanimously
+// Number of networks. They and the trees must promise a gain unanimously.
+inline constexpr int kEnsemble = 3;
 inline constexpr int kConfigHidden = 48;  // units of each of the two hidden layers
-// Activations of the hidden layers: 13 fraction bits, at most 2. A wider range would leave so few bits that
-// configs within 0.1 % of each other change places.
+// Activations of the hidden layers: 13 fraction bits, at most 2. With a wider range so few bits remain that
+// configurations within 0.1 % of each other change places.
 inline constexpr int kActivationFractionBits = 13;
 inline constexpr int32_t kActivationLimit = 2 << kActivationFractionBits;
 inline constexpr int kGoldenPerAgent = 128;  // golden vectors of each agent
 
-// What the trigger agent's thresholds are; logits have kTokenFractionBits fraction bits.
+// The scales and thresholds of the trigger agent. Logits have kTokenFractionBits fraction bits. The struct is
+// one section of the file: order and type of the members are the format.
 struct StructureThresholds {
   int32_t gate_fraction_bits = 0;  // of gate_weights
   int32_t head_fraction_bits = 0;  // of head_weights
   int32_t role_margin = 0;         // best logit minus second best, below which the answer is "unknown"
   int32_t phase_margin = 0;
   int32_t stage_margin = 0;
-  int32_t stage_hold_calls = 0;  // calls in a row that a new stage must win before it is believed
-  // A call so unlikely (NextCall's units) is a change of the job's calls.
+  int32_t stage_hold_calls = 0;  // calls in a row for which a new stage must win before it is reported
+  // A call this unlikely (in NextCall's units) counts as a change of the job's calls.
   int32_t surprise = 0;
-  // After so many calls without one of a new shape, a call of a new shape is a change too.
+  // After this many calls without a new shape, a call of a new shape counts as a change too.
   int32_t settled_calls = 0;
 };
 
-// Boosted trees beside the networks: every tree whole, kTreeDepth levels deep. Node i's children are 2i + 1
-// and 2i + 2; a node sends an input below its threshold to the first. A shorter branch of the trained tree
-// has its value in all leaves below it.
+// Boosted trees beside the networks. Every tree is complete and kTreeDepth levels deep. The children of node
+// i are 2i + 1 and 2i + 2; an input below the node's threshold goes to the first. A branch that was shorter
+// in the trained tree has its value in all leaves below it.
 inline constexpr int kTrees = 128;
 inline constexpr int kTreeDepth = 5;
 inline constexpr int kTreeNodes = (1 << kTreeDepth) - 1;
 inline constexpr int kTreeLeaves = 1 << kTreeDepth;
-// Octaves with 16 fraction bits: 4 a leaf, 64 for the base. 128 leaves and the base stay below 2^26.
+// Octaves with 16 fraction bits: 4 for a leaf, 64 for the base. So 128 leaves and the base stay below 2^26.
 inline constexpr int32_t kTreeLeafLimit = 1 << 18;
 inline constexpr int32_t kTreeBaseLimit = 1 << 22;
 
+// Holds the scalars of the trees; it is one section of the file.
 struct TreeScales {
-  int32_t count = 0;  // trees that count, from the first; 0: the networks decide alone
-  int32_t base = 0;   // added to their sum, 16 fraction bits
+  int32_t count = 0;  // trees in use, from the first; 0: the networks decide alone
+  int32_t base = 0;   // added to the sum of the trees, 16 fraction bits
 };
 
+// Holds the scalars of the config networks; it is one section of the file.
 struct ConfigScales {
   int32_t fraction_bits[3] = {};  // of the weights of the three layers
   int32_t gate = 0;               // log2 of the gain that every network must promise, 16 fraction bits
 };
 
-// Every array is one section of the file, in this order. Owned by Policy; 64-byte alignment is for the vector
-// loads.
+// Every array is one section of the file, in this order (policy_layout.h), which is why the struct has more
+// than 20 members. Policy owns it; after reading nothing writes to it, so any thread may read. The alignment
+// of 64 bytes is for vector loads.
 struct PolicyTensors {
-  // Rows: input, forget, cell, output gate, kStructureHidden rows each (LibTorch's order); columns: token,
+  // Rows: input, forget, cell and output gate, kStructureHidden rows each (LibTorch's order). Columns: token,
   // hidden state.
   alignas(64) int16_t gate_weights[kGateRows][kGateColumns];
   int32_t gate_bias[kGateRows];  // kTokenFractionBits + gate_fraction_bits fraction bits
@@ -80,29 +85,34 @@ struct PolicyTensors {
   alignas(64) int16_t config_weights_3[kEnsemble][kConfigHidden];
   int32_t config_bias_3[kEnsemble];
   ConfigScales config;
-  int16_t domain_min[kConfigInputs];  // smallest and largest value of each feature in training
+  // Smallest and largest value of each feature in training.
+  int16_t domain_min[kConfigInputs];
   int16_t domain_max[kConfigInputs];
 
   TreeScales trees;
-  int16_t tree_nodes[kTrees][kTreeNodes][2];  // feature (of ConfigInputs), threshold in its fixed point
-  int32_t tree_leaves[kTrees][kTreeLeaves];   // log2, 16 fraction bits
+  // A node holds the index of a feature in ConfigInputs, and the threshold in that feature's fixed point.
+  int16_t tree_nodes[kTrees][kTreeNodes][2];
+  int32_t tree_leaves[kTrees][kTreeLeaves];  // log2, 16 fraction bits
 
-  // Eight sequences of 16 tokens, each begun with an empty state, and the logits after each token.
+  // Golden vectors: eight sequences of 16 tokens, each begun with an empty state, with the logits after each
+  // token; then inputs of the config agent with the residuals of networks and trees.
   alignas(64) int16_t golden_tokens[kGoldenPerAgent][kTokenFeatures];
   int32_t golden_logits[kGoldenPerAgent][kHeadRows];
   alignas(64) int16_t golden_features[kGoldenPerAgent][kConfigInputs];
   int32_t golden_residuals[kGoldenPerAgent][kEnsemble];
   int32_t golden_tree_residuals[kGoldenPerAgent];
 };
+// One golden sequence has this many tokens.
 inline constexpr int kGoldenSequence = 16;
 
+// A policy with its origin. ReadPolicyFile returns it behind a pointer to const; communicators share it.
 struct Policy {
   PolicyTensors tensors{};
   std::string provenance;         // text: inputs and their hashes, seed, program
   uint64_t training_data_id = 0;  // XXH3 over the hashes of the training files
-  uint32_t min_nccl_version = 0;  // whose cost model served as prior, as NCCL_VERSION_CODE
+  uint32_t min_nccl_version = 0;  // releases whose cost model served as prior, as NCCL_VERSION_CODE
   uint32_t max_nccl_version = 0;
-  Sha256Digest sha256{};  // of the file, set by reading and writing: what ranks compare
+  Sha256Digest sha256{};  // of the file, set by reading and writing; ranks compare it
   // Set by reading, after which the tensors do not change any more; null in a policy that is being made.
   std::shared_ptr<const StructureNetwork> structure_network;
 };

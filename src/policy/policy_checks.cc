@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The checks of a policy's values. Overflow is excluded by adding up |weight| * limit of the input for each
+// row.
 #include "src/policy/policy_checks.h"
 
 #include <algorithm>
@@ -13,13 +15,14 @@
 namespace dynamiccl {
 namespace {
 
+// k_<member>: the number of each section, for the faults.
 #define DYNAMICCL_SECTION_KIND(kind, member) constexpr uint32_t k_##member = kind;
 DYNAMICCL_POLICY_SECTIONS(DYNAMICCL_SECTION_KIND)
 #undef DYNAMICCL_SECTION_KIND
 
 constexpr int64_t kInt32Limit = (int64_t{1} << 31) - 1;
 
-// One row of a matrix: sum |w| * |x| + |bias| + the rounding's half must stay below 2^31.
+// One row of a matrix: sum |w| * |x| + |bias| + half of the rounding must stay below 2^31.
 struct Row {
   const int16_t* weights;
   int columns;
@@ -93,8 +96,8 @@ PolicyFault FindConfigOverflow(const PolicyTensors& t) {
 
 PolicyFault FindThresholdFault(const PolicyTensors& t) {
   const StructureThresholds& s = t.structure;
-  // 1 to 15 fraction bits keep every shift defined; margins up to 16 in the logits, holds up to 2^16 calls;
-  // a surprise of 2^16 never comes.
+  // 1 to 15 fraction bits keep every shift defined. Margins go up to 16 in the logits, holds up to 2^16
+  // calls; a surprise of 2^16 never occurs, so it switches the check off.
   const bool structure =
       Within(s.gate_fraction_bits, 1, 15) && Within(s.head_fraction_bits, 1, 15) &&
       Within(s.role_margin, 1, 16 * kTokenOne) && Within(s.phase_margin, 1, 16 * kTokenOne) &&
@@ -132,7 +135,7 @@ PolicyFault FindTableFault(const PolicyTensors& t) {
   return {};
 }
 
-// With the limits of leaves and base no sum of the trees can exceed 2^26.
+// With these limits of leaves and base no sum of the trees can exceed 2^26.
 PolicyFault FindTreeFault(const PolicyTensors& t) {
   if (!Within(t.trees.count, 0, kTrees) || !Within(t.trees.base, -kTreeBaseLimit, kTreeBaseLimit))
     return {k_trees, 0, "the number of trees or their base is out of range"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the values of a policy must fulfil beyond being undamaged: thresholds in range, sums that cannot
-// overflow, golden vectors that this machine reproduces.
+// This file checks what the values of a policy must satisfy beyond being undamaged: thresholds in range, sums
+// that cannot overflow, golden vectors that this machine reproduces.
 #pragma once
 
 #include "src/base/status.h"
@@ -8,21 +8,22 @@
 
 namespace dynamiccl {
 
-// Errors name the section and the check, without file or byte: policy_file adds them.
+// Describes one violation. It names the section and the check; policy_file.cc adds the file and the byte.
 struct PolicyFault {
-  uint32_t kind = 0;   // section, 0: none
+  uint32_t kind = 0;   // section; 0: no fault
   size_t element = 0;  // index of the first wrong element in it
   std::string check;
 };
 
-// Fraction bits of the config networks' layers: with fewer, a sum would have to be shifted to the left.
+// Fewest fraction bits of the weights in each layer of the config networks. With fewer, a sum would have to
+// be shifted to the left.
 inline constexpr int kLeastLayerBits[3] = {kActivationFractionBits + 1 - kTokenFractionBits, 1,
                                            17 - kActivationFractionBits};
 
-// The first fault, or kind 0.
+// Runs all checks; returns the first fault, or kind 0.
 PolicyFault FindFault(const PolicyTensors& tensors);
 
-// The parts of it.
+// The single checks, in the order in which FindFault runs them. Each relies on those before it.
 PolicyFault FindThresholdFault(const PolicyTensors& tensors);
 PolicyFault FindTableFault(const PolicyTensors& tensors);
 PolicyFault FindTreeFault(const PolicyTensors& tensors);
@@ -32,8 +33,10 @@ PolicyFault FindGoldenMismatch(const PolicyTensors& tensors);
 // Whether no sum of products of the agent's networks can exceed int32: what an exporter asks while it chooses
 // scales.
 enum class Agent { kStructure, kConfig };
+// Returns whether no sum of products in the agent's networks can exceed int32. An exporter asks this while it
+// chooses scales.
 bool SumsFit(const PolicyTensors& tensors, Agent agent);
-// The first layer (0 to 2) of the config networks for which it is not so, or -1.
+// The first layer (0 to 2) of the config networks for which that does not hold, or -1.
 int OverflowingConfigLayer(const PolicyTensors& tensors);
 
 // Fills the golden outputs from the golden inputs, by this build's inference.

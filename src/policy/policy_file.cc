@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of the checks: size, header, section table, trailer, values. Each one relies only on those before it.
+// Parsing and writing of policy files. The order of the checks is: size, header, section table, padding,
+// trailer, values. Each check relies only on those before it.
 #include "src/policy/policy_file.h"
 
 #define XXH_INLINE_ALL
@@ -37,7 +38,7 @@ tl::unexpected<Error> OtherVersion(size_t byte, const std::string& check) {
   return WithHint(MakeError(ErrorKind::kUnsupported, "byte {}: {}", byte, check), kRetrain);
 }
 
-// Where the sections of a file with these sizes begin; shared by reading and writing, so the layout has one
+// Where the sections of a file with these sizes begin. Reading and writing share it, so the layout has one
 // form only.
 struct Layout {
   std::vector<PolicySection> sections;
@@ -111,8 +112,8 @@ Status CheckHeader(const PolicyHeader& header, size_t file_bytes) {
   return {};
 }
 
-// Every section must stand exactly where the layout puts it: that covers order, overlap, alignment, type and
-// dims.
+// Every section must stand exactly where the layout puts it. That covers order, overlap, alignment, type and
+// dimensions.
 Status CheckSections(std::span<const std::byte> bytes, const PolicyHeader& header, const Layout& layout) {
   if (header.section_count != layout.sections.size()) {
     return Damaged(offsetof(PolicyHeader, section_count),
@@ -136,7 +137,7 @@ Status CheckSections(std::span<const std::byte> bytes, const PolicyHeader& heade
   return {};
 }
 
-// What stands between sections has no meaning, so nothing may stand there.
+// Bytes between sections have no meaning, so they must be zero.
 Status CheckPadding(std::span<const std::byte> bytes, const Layout& layout) {
   size_t end = sizeof(PolicyHeader) + layout.sections.size() * sizeof(PolicySection);
   const auto zeros_until = [&](size_t begin) -> Status {
@@ -172,8 +173,8 @@ Status CheckValues(const PolicyTensors& tensors, const Layout& layout) {
   return MakeError(ErrorKind::kInternal, "a check names section {}, which does not exist", fault.kind);
 }
 
-// The length of the last section decides the layout; it is read from the table's last row after the size is
-// known to hold it.
+// The length of the last section decides the layout. It is read from the last row of the table, after the
+// size is known to hold that row.
 Result<size_t> ProvenanceBytes(std::span<const std::byte> bytes) {
   const size_t at = sizeof(PolicyHeader) + PolicySections().size() * sizeof(PolicySection);
   if (bytes.size() < at + sizeof(PolicySection))

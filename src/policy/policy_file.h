@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads and writes policy files (.dcpolicy). A file that is read has passed every check of
-// docs/formats/policy_file.md; an error names the file, the byte and the check that failed, and nothing of
-// the file is used.
+// docs/formats/policy_file.md. An error names the file, the byte and the check that failed, and then nothing
+// of the file is used.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 
 namespace dynamiccl {
 
-// Opened once, not through a symbolic link, and copied: later changes of the file have no effect. A regular
-// file of at most kMaxPolicyBytes. Warns once in the log where others may write to it.
+// Opens a regular file of at most kMaxPolicyBytes once, not through a symbolic link, and copies it: later
+// changes of the file have no effect. Logs a warning when others may write to it.
 Result<std::unique_ptr<const Policy>> ReadPolicyFile(const std::string& path);
 
-// `name` stands in errors.
+// Returns the same for bytes in memory; `name` is used in errors.
 Result<std::unique_ptr<const Policy>> ParsePolicy(std::span<const std::byte> bytes, const std::string& name);
 
-// The file's bytes; equal policies give equal bytes.
+// Returns the bytes of the file; equal policies give equal bytes.
 std::vector<std::byte> FormatPolicy(const Policy& policy);
 
-// Refuses a policy that reading would refuse. Written beside `path` and renamed, so a reader never sees half
-// a file. Returns the file's SHA-256.
+// Refuses a policy that reading would refuse. Writes beside `path` and renames, so a reader never sees half a
+// file. Returns the file's SHA-256.
 Result<Sha256Digest> WritePolicyFile(const std::string& path, const Policy& policy);
 
 }  // namespace dynamiccl

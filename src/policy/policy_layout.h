@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a .dcpolicy file: header, section table, sections, trailer. Grammar:
-// docs/formats/policy_file.md.
+// The bytes of a .dcpolicy file, little-endian (docs/formats/policy_file.md):
+//   PolicyHeader (128) | PolicySection (48) x section_count | sections, each aligned to 64 | SHA-256 (32)
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,13 @@ inline constexpr uint32_t kPolicyFormatVersion = 2;
 // 2: the arithmetic of structure_inference.cc, config_inference.cc and boosted_trees.cc. Any change of a
 // rounding is a new number.
 inline constexpr uint32_t kArithmeticId = 2;
-inline constexpr size_t kPolicyAlignment = 64;  // of sections: a cache line, the widest vector load
+inline constexpr size_t kPolicyAlignment = 64;  // bytes; a cache line, and the widest vector load
 inline constexpr size_t kTrailerBytes = 32;     // SHA-256 of everything before it
+// Bytes. Limits for readers; the starter policy has 134 KB.
 inline constexpr size_t kMaxPolicyBytes = 1 << 20;
 inline constexpr size_t kMaxProvenanceBytes = 64 << 10;
 
+// The start of the file. A file with another magic, version, schema or arithmetic is refused.
 struct PolicyHeader {
   char magic[8];
   uint32_t format_version;
@@ -37,18 +39,19 @@ static_assert(sizeof(PolicyHeader) == 128 && std::is_trivially_copyable_v<Policy
 
 enum class SectionType : uint32_t { kInt16 = 1, kInt32 = 2, kText = 3 };
 
+// Describes one row of the section table.
 struct PolicySection {
   uint32_t kind;
   uint32_t type;     // SectionType
   uint32_t dims[4];  // unused ones are 1
-  uint64_t offset;   // of the file, a multiple of kPolicyAlignment
+  uint64_t offset;   // in the file, a multiple of kPolicyAlignment
   uint64_t bytes;
   uint64_t checksum;  // XXH3 of the bytes
 };
 static_assert(sizeof(PolicySection) == 48 && std::is_trivially_copyable_v<PolicySection>);
 
-// X(kind, member of PolicyTensors): every section but the last, in order of the file. Kinds are never used
-// again.
+// X(kind, member of PolicyTensors): every section but the last, in the order of the file. A kind that is
+// dropped is never used again.
 #define DYNAMICCL_POLICY_SECTIONS(X) \
   X(1, gate_weights)                 \
   X(2, gate_bias)                    \
@@ -74,6 +77,7 @@ static_assert(sizeof(PolicySection) == 48 && std::is_trivially_copyable_v<Policy
   X(23, tree_nodes)                  \
   X(24, tree_leaves)                 \
   X(25, golden_tree_residuals)
-inline constexpr uint32_t kProvenanceKind = 21;  // text of at most kMaxProvenanceBytes, the last section
+// The last section: text of at most kMaxProvenanceBytes.
+inline constexpr uint32_t kProvenanceKind = 21;
 
 }  // namespace dynamiccl

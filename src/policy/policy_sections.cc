@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Derives element type and dimensions of each section from the C++ types.
 #include "src/policy/policy_sections.h"
 
 namespace dynamiccl {
 namespace {
 
-// A struct of int32 thresholds is a vector of int32.
+// A struct of int32 thresholds counts as a vector of int32.
 template <typename Member>
 constexpr SectionRow MakeRow(uint32_t kind, const char* name, size_t offset) {
   using Element = std::remove_all_extents_t<Member>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of sections, made from DYNAMICCL_POLICY_SECTIONS and the types of PolicyTensors' members.
+// The table of a policy's sections, made from DYNAMICCL_POLICY_SECTIONS and the types of the members of
+// PolicyTensors. So the file's layout follows from the struct.
 #pragma once
 
 #include <array>
@@ -10,18 +11,20 @@
 
 namespace dynamiccl {
 
+// Describes one section: its row in the file and its place in PolicyTensors.
 struct SectionRow {
   uint32_t kind;
   const char* name;
   SectionType type;
   std::array<uint32_t, 4> dims;
-  size_t offset;  // of the member in PolicyTensors
+  size_t offset;  // of the member in PolicyTensors, bytes
   size_t bytes;
 };
 
+// All sections but the provenance, in the order of the file.
 std::span<const SectionRow> PolicySections();
 
-// The member's bytes; `row` is one of PolicySections().
+// Returns the member's bytes; `row` is one of PolicySections().
 std::span<std::byte> SectionBytes(PolicyTensors& tensors, const SectionRow& row);
 std::span<const std::byte> SectionBytes(const PolicyTensors& tensors, const SectionRow& row);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Prices all configurations of a key by the model and by the policy, and selects those worth a trial. Times
+// are in octaves (log2) inside this file.
 #include "src/policy/probe_candidates.h"
 
 #include <algorithm>
@@ -9,9 +11,10 @@
 namespace dynamiccl {
 namespace {
 
+// A configuration with its two predictions, log2 of picoseconds.
 struct Priced {
   CollectiveConfig config;
-  double by_model = 0;  // log2 of NCCL's cost model
+  double by_model = 0;  // by NCCL's cost model
   double believed = 0;  // the same, corrected by the policy
   bool worth_trying = false;
 };
@@ -26,26 +29,29 @@ Priced PriceOf(const Policy* policy, const ConfigContext& context, const ConfigA
   return {action.config, prior, prior + MeanResidual(policy->tensors, inputs) / 65536.0};
 }
 
+// Returns whether two configurations differ by one factor of two in channels only.
 bool IsNeighbour(const CollectiveConfig& config, const CollectiveConfig& best) {
   if (config.algorithm != best.algorithm || config.protocol != best.protocol) return false;
   return config.channels == best.channels * 2 || config.channels * 2 == best.channels;
 }
 
-// By which of the two beliefs.
+// Selects one of the two predictions.
 using Belief = double Priced::*;
 
-// The best `count` by `belief` are worth trying; `priced` is left in that order, the first of equals first.
+// Marks the best `count` by `belief` as worth trying, and leaves `priced` in that order, the first of equals
+// first.
 void TakeBest(size_t count, Belief belief, std::vector<Priced>& priced) {
   std::stable_sort(priced.begin(), priced.end(),
                    [belief](const Priced& a, const Priced& b) { return a.*belief < b.*belief; });
   for (size_t i = 0; i < std::min(count, priced.size()); ++i) priced[i].worth_trying = true;
 }
 
-// NCCL's choice, and every other config; none where the cost model cannot price NCCL's choice.
+// NCCL's choice and every other configuration; no others where the cost model cannot price NCCL's choice.
 struct PricedKey {
   Priced by_default;
   std::vector<Priced> others;
 
+  // Predicted time over that of NCCL's choice, log2.
   double Over(const Priced& one) const { return one.believed - by_default.believed; }
 };
 
@@ -60,23 +66,26 @@ PricedKey PriceAll(const Policy* policy, const CostModelInput& input, const Conf
   return key;
 }
 
-// How much one config's being off its prediction says of another's, of at most 1. These, the two below and
-// the margin were chosen on simulated clusters that no result of docs/results is of.
+// How much the error of one configuration's prediction says about another's, at most 1. These numbers, the
+// two weights below and the margin were chosen on simulated clusters that no result of docs/results comes
+// from.
 double Kinship(const CollectiveConfig& a, const CollectiveConfig& b) {
   const bool algorithm = a.algorithm == b.algorithm, protocol = a.protocol == b.protocol;
   if (!algorithm || !protocol) return algorithm || protocol ? 0.25 : 0.05;
   return 1 / (1 + std::abs(std::log2(double{1} * a.channels / b.channels)) / 2);
 }
-constexpr double kCarriedOver = 0.7;   // of what kin are off by
-constexpr double kPriorWeight = 0.35;  // of the prediction, beside kin
-constexpr double kMargin = 1;          // octaves over what is in use that a belief may be wrong by
+constexpr double kCarriedOver = 0.7;   // share of a relative's error that is carried over
+constexpr double kPriorWeight = 0.35;  // weight of the prediction itself, beside its relatives
+constexpr double kMargin = 1;          // octaves over what is in use by which a prediction may be wrong
 
+// A configuration that was measured.
 struct SeenConfig {
   CollectiveConfig config;
-  double off = 0;  // log2(seen / believed)
+  double off = 0;  // log2(measured / predicted)
 };
 
-// NCCL's choice first, which is off by nothing: all is seen and believed over it.
+// Returns the measured configurations. NCCL's choice comes first and is off by nothing, because all times are
+// relative to it.
 std::vector<SeenConfig> SeenOf(const PricedKey& key, const std::vector<TriedConfig>& tried) {
   std::vector<SeenConfig> seen{{key.by_default.config, 0}};
   for (const TriedConfig& one : tried) {
@@ -87,6 +96,7 @@ std::vector<SeenConfig> SeenOf(const PricedKey& key, const std::vector<TriedConf
   return seen;
 }
 
+// The correction of a prediction, log2: the weighted mean of the errors of similar configurations.
 double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& seen) {
   double sum = 0, weights = kPriorWeight;
   for (const SeenConfig& one : seen) {

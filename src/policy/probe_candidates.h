@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is worth trying on a key: the prior's best five (NCCL's cost model, corrected by the policy where it
-// was trained), the next channel counts on either side of the best, and, where there are calls enough to try
-// more, the best of the cost model alone, which knows what the policy was misled about. NCCL's own choice is
-// none of them.
+// This file finds from predictions which configurations are worth trying on a key. The candidates are
+// - the best five by the prior (NCCL's cost model, corrected by the policy where it was trained),
+// - the next channel counts on both sides of the best one,
+// - and, where there are calls enough to try more, the best by the cost model alone, which knows better where
+//   the policy was misled.
+// NCCL's own choice is not among them. All functions are pure.
 #pragma once
 
 #include <vector>
@@ -13,29 +15,33 @@
 
 namespace dynamiccl {
 
+// Configurations that are tried because of the prior.
 inline constexpr size_t kBestOfPrior = 5;
 
+// One configuration to try.
 struct ProbeCandidate {
   CollectiveConfig config;
-  double predicted = 1;  // time over that of NCCL's choice
+  double predicted = 1;  // time over the time of NCCL's choice
 };
 
-// Best first. `policy` may be null: the cost model alone. `best_of_model`: how many of the cost model's own
-// best there are among them; 0 in jobs, whose guard did not come to an end of its search with three more.
+// Returns the candidates, best first. `policy` may be null: then the cost model counts alone. `best_of_model`
+// is how many of the cost model's own best are added. Jobs pass 0: with three more candidates their guard did
+// not finish its search.
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
                                             const ConfigQuestion& question, size_t best_of_model = 0);
 
-// What a config was seen to take, over what NCCL's choice takes.
+// Holds the time that a configuration was measured to take, over the time of NCCL's choice.
 struct TriedConfig {
   CollectiveConfig config;
   double ratio = 1;
 };
 
-// What to try next, best first and at most `most`, where all of `tried` had their turns: what was seen of a
-// config is believed of its kin too, most of all of the same algorithm and protocol with a similar number of
-// channels. Only what is then believed to take at most twice what is in use, for beliefs are off by as
-// much; what is in use takes `in_use` times as long as NCCL's choice. Neither NCCL's choice nor what was
-// tried is among them. For the evaluation's search; jobs end theirs with the candidates above.
+// Returns what to try next when all of `tried` have been measured; best first, at most `most`. A measurement
+// also corrects the prediction of similar configurations, most of all those of the same algorithm and
+// protocol with a similar number of channels. Candidates are those whose corrected prediction is at most
+// twice the time of what is in use, because predictions are off by as much. `in_use` is that time over the
+// time of NCCL's choice. Neither NCCL's choice nor what was tried is among them. The evaluation's search uses
+// it; jobs end theirs with the candidates above.
 std::vector<ProbeCandidate> FurtherCandidates(const Policy* policy, const CostModelInput& input,
                                               const ConfigQuestion& question,
                                               const std::vector<TriedConfig>& tried, double in_use,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// The hash table of shapes. See seen_calls.h.
 #include "src/policy/seen_calls.h"
 
 namespace dynamiccl {
 namespace {
 
-// Mixed as splitmix64 does; never 0. Two shapes may share a number; then the second counts as seen.
+// Hash of a shape, mixed as splitmix64 does; never 0. Two shapes may share a number; the second then counts
+// as seen.
 uint64_t ShapeOf(const CollectiveCall& call) {
   uint64_t shape = call.bytes * 0x9e3779b97f4a7c15u;
   shape ^= (static_cast<uint64_t>(call.collective) << 16 | static_cast<uint64_t>(call.data_type) << 8 |
@@ -18,7 +20,7 @@ uint64_t ShapeOf(const CollectiveCall& call) {
 }  // namespace
 
 bool SeenCalls::IsNew(const CollectiveCall& call, uint64_t number) {
-  // No room for one more, and what is here is not new: nothing to look for.
+  // The table is full, so nothing can be new.
   if (known_ == kShapes) return false;
   const uint64_t shape = ShapeOf(call);
   for (size_t i = 0; i < kShapes; ++i) {

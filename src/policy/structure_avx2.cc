@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure LSTM in vectors of 32 bytes, for CPUs with AVX2. A block's 16 units go side by side: their
-// four gates' sums stay in eight registers, become places in the tables, 16 in a vector of int16, and the
-// tables' values are picked one by one; cells and hidden state follow in vectors again.
+// The structure LSTM in vectors of 32 bytes, for CPUs with AVX2. The 16 units of a block are computed side by
+// side: the sums of their four gates stay in eight registers and become places in the tables, 16 in a vector
+// of int16; the tables' values are picked one by one; cells and hidden state follow in vectors again.
 #include <immintrin.h>
 
 #include <utility>
@@ -14,8 +14,8 @@ namespace {
 constexpr int kVectorBytes = 32;
 static_assert(kBlockUnits == 16);
 
-// The sums stay in registers while the weights pass by. No loop over them: of one, g++ makes copies in
-// memory.
+// The sums stay in registers while the weights pass by. It is written without a loop over the sums, of which
+// g++ makes copies in memory.
 template <int... kVector>
 inline void SumVectors(const __m256i* weights, const __m256i* bias, const int16_t* inputs, int pairs,
                        __m256i* sums, std::integer_sequence<int, kVector...>) {
@@ -39,7 +39,7 @@ inline void SumPairs(const int16_t* weights, const int32_t* bias, const int16_t*
 
 #include "src/policy/structure_answers.inc"
 
-// A step's inputs, token before hidden state.
+// The inputs of a step: the token, then the hidden state.
 struct alignas(64) Inputs {
   Inputs(const int16_t* token, const LstmState& state) {
     __builtin_memcpy(columns, token, kTokenFeatures * sizeof(int16_t));
@@ -59,10 +59,9 @@ void Gates(const PackedStructure& network, const int16_t* token, const LstmState
     SumBlock(network, inputs, block, sums + block * kBlockRows);
 }
 
-// 16 values of int16 that come of two vectors are in the order in which packs leaves them: 0 to 3, 8 to 11, 4
-// to 7, 12 to 15. Unpacking undoes it, so only the hidden state has to be put in order.
-
-// From 16 sums to steps from the tables' middle, cut to their range.
+// Turns 16 sums into steps from the middle of a table, cut to the table's range. The 16 values of two vectors
+// are in the order in which the pack instruction leaves them: 0 to 3, 8 to 11, 4 to 7, 12 to 15. Unpacking
+// undoes this order, so only the hidden state has to be put in order at the end.
 inline __m256i EntriesOf(__m256i first, __m256i second, int shift) {
   const __m256i half = _mm256_set1_epi32(1 << (shift - 1));
   const __m128i bits = _mm_cvtsi32_si128(shift);
@@ -76,8 +75,8 @@ inline __m256i EntriesOf(const int32_t* sums, int shift) {
   return EntriesOf(vectors[0], vectors[1], shift);
 }
 
-// Values go from memory into their places of the register: small stores that are loaded as one vector would
-// have to reach the cache first, and gathers are slow on many processors.
+// Values go from memory directly into their places of the register. Small stores that are loaded as one
+// vector would have to reach the cache first, and gather instructions are slow on many processors.
 inline __m128i Pick(const int16_t* middle, __m128i entries) {
   const int64_t low = _mm_cvtsi128_si64(entries), high = _mm_extract_epi64(entries, 1);
   __m128i values = _mm_cvtsi32_si128(middle[static_cast<int16_t>(low)]);
@@ -95,8 +94,8 @@ inline __m256i PickFrom(const int16_t* table, __m256i entries) {
                           Pick(middle, _mm256_castsi256_si128(entries)));
 }
 
-// New cells of 8 units. `gates`: pairs of input and forget gate; `candidates`: each below 16 zero bits, which
-// the cell takes, so that one instruction multiplies and adds both.
+// Returns the new cells of 8 units. `gates` has pairs of input and forget gate. Each of the `candidates` lies
+// below 16 zero bits, which the cell takes, so that one instruction multiplies and adds both.
 inline __m256i NewCells(__m256i gates, __m256i candidates, __m256i cells) {
   const __m256i products =
       _mm256_madd_epi16(gates, _mm256_or_si256(candidates, _mm256_slli_epi32(cells, 16)));
@@ -106,7 +105,7 @@ inline __m256i NewCells(__m256i gates, __m256i candidates, __m256i cells) {
                           _mm256_set1_epi32(kCellLimit));
 }
 
-// The new cell and hidden state of a block.
+// Computes the new cells and hidden state of a block.
 inline void Activate(const PackedStructure& network, const int32_t* sums, int32_t* cell, int16_t* hidden) {
   const int shift = network.gate_shift;
   const __m256i in = PickFrom(network.sigmoid_table, EntriesOf(sums, shift));
@@ -119,7 +118,7 @@ inline void Activate(const PackedStructure& network, const int32_t* sums, int32_
   cells[1] = NewCells(_mm256_unpackhi_epi16(in, forget), _mm256_unpackhi_epi16(candidate, zero), cells[1]);
   const __m256i squashed =
       PickFrom(network.tanh_table, EntriesOf(cells[0], cells[1], kTokenFractionBits - kTableFractionBits));
-  // Multiplies, halves up at the 15th bit: the rounding of kGateOneBits.
+  // The instruction multiplies and rounds halves up at the 15th bit, which is the rounding of kGateOneBits.
   static_assert(kGateOneBits == 15);
   const __m256i value = _mm256_mulhrs_epi16(out, squashed);
   *reinterpret_cast<__m256i*>(hidden) = _mm256_permute4x64_epi64(value, 0xd8);

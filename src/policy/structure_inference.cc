@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One step of the trigger agent: the network's answer, a stage that is held until a new one has won often
+// enough, and the two signs of change (an unlikely call, a new shape after a long time).
 #include "src/policy/structure_inference.h"
 
 namespace dynamiccl {
@@ -34,7 +36,8 @@ const RecognisedStructure& StructureTrigger::Compute(const CollectiveCall& call)
   const int32_t stage = winners.lanes[kStageLane];
   HoldStage(stage == 0 ? ZeroStage::kUnknown : static_cast<ZeroStage>(stage - 1));
   state_.recognised.surprise = static_cast<uint16_t>(surprise);
-  // A call that is followed later is of no new shape.
+  // A call that is answered from memory later is of no new shape, so only the surprise is kept with the
+  // state.
   state_.recognised.changed = surprise >= network_->thresholds().surprise;
   visited_.Arrived(call, state_);
   recognised_ = state_.recognised;
@@ -47,7 +50,8 @@ bool StructureTrigger::ShapeChanges(const CollectiveCall& call) {
   const bool settled =
       seen_.CallsSinceNew(calls_) > static_cast<uint64_t>(network_->thresholds().settled_calls);
   if (!seen_.IsNew(call, calls_) || !settled) return false;
-  // Room for the shapes of the job as it is now. Calls that are followed would not come to be seen again.
+  // Makes room for the shapes of the job as it is now. The known states go too: calls that are answered from
+  // memory would not be shown to seen_ again.
   seen_.Forget();
   seen_.IsNew(call, calls_);
   visited_.Forget();
@@ -60,12 +64,13 @@ int32_t StructureTrigger::SurpriseOf(const CollectiveCall& call) const {
   return state_.next.collective[collective] + state_.next.size[size];
 }
 
+// Reports a stage once it has won for stage_hold_calls calls in a row.
 void StructureTrigger::HoldStage(ZeroStage stage) {
   const int32_t hold = network_->thresholds().stage_hold_calls;
   state_.candidate_calls = stage == state_.candidate ? state_.candidate_calls + 1 : 1;
   state_.candidate = stage;
   if (state_.candidate_calls < hold) return;
-  state_.candidate_calls = hold;  // so that the count cannot overflow
+  state_.candidate_calls = hold;  // keeps the count from overflowing
   state_.recognised.stage = stage;
 }
 

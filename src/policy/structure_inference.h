@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure trigger agent: an LSTM over the calls of one communicator that says what the next call is
-// for, which phase of the step the job is in, and which ZeRO stage it runs.
+// The structure trigger agent: an LSTM over the calls of one communicator. It says what the next call is for,
+// in which phase of the step the job is, and which ZeRO stage it runs. Only integers are used and only values
+// that are equal on all ranks, so all ranks recognise the same.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +15,39 @@
 
 namespace dynamiccl {
 
-// The role of the next call, which is such a collective of so many bytes. A tiny AllReduce is a scalar
-// whatever came before it.
+// The role of the next call, given its collective and bytes. A tiny AllReduce is a scalar whatever came
+// before it.
 inline Role RoleOfNext(const RecognisedStructure& recognised, Collective collective, uint64_t bytes) {
   if (collective == Collective::kAllReduce && bytes <= kTinyBytes) return Role::kScalar;
   return recognised.next_role[static_cast<size_t>(collective)];
 }
 
-// Of one communicator. One thread at a time; the call's own thread steps it after the launch.
+// The agent of one communicator. One thread at a time: the call's own thread steps it after the launch. After
+// construction a step allocates nothing and cannot fail.
 class StructureTrigger {
  public:
-  // A policy that was read has its network ready; of another one it is made here.
+  // A policy that was read has its network ready; for another policy the network is made here. `policy` need
+  // not outlive the trigger.
   explicit StructureTrigger(const Policy& policy);
 
-  // Every call in program order (call number, then index in group). No allocation.
+  // Call it for every call in program order (call number, then index in group). A call that leads from a
+  // known state to a known one is answered from memory (visited_states.h).
   const RecognisedStructure& Step(const CollectiveCall& call) {
     ++calls_;
     const RecognisedStructure* const known = visited_.Follow(call);
     return known == nullptr ? Compute(call) : recognised_ = *known;
   }
-  // As new, of another policy. Allocates nothing for one that was read.
+  // Starts anew with another policy. Allocates nothing for a policy that was read.
   void Restart(const Policy& policy);
-  // Its communicator is gone; see VisitedStates.
+  // Call it when the communicator is gone; see VisitedStates.
   void GiveMemoryBack() { visited_.GiveMemoryBack(); }
-  // All unknown before the first call.
+  // The latest answer; all unknown before the first call.
   const RecognisedStructure& recognised() const { return recognised_; }
 
  private:
   const RecognisedStructure& Compute(const CollectiveCall& call);
   void HoldStage(ZeroStage stage);
-  // Both before the step over the call.
+  // Both must be called before the network steps over the call.
   int32_t SurpriseOf(const CollectiveCall& call) const;
   bool ShapeChanges(const CollectiveCall& call);
 

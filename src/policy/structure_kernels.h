@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of the structure LSTM, once for each set of vector instructions. Every set gives the same
-// bits: all sums are of integers that cannot overflow, so their order does not matter. Each set is a file
-// compiled with its own machine options, so it may use nothing inline from elsewhere: the linker could keep
-// that copy for the whole program.
+// bits: all sums are of integers that cannot overflow, so their order does not matter.
+//
+// Each set is a file that is compiled with machine options of its own. Such a file must not use inline
+// functions from elsewhere: the linker could keep that file's copy for the whole program, which then fails on
+// other CPUs.
+//
+// One step, for each unit, with i, f, g, o = sums of weights times (token, hidden state) plus bias:
+//   cell   = sigmoid(f) * cell + sigmoid(i) * tanh(g)
+//   hidden = sigmoid(o) * tanh(cell)
 #pragma once
 
 #include <cstdint>
@@ -11,19 +17,20 @@
 
 namespace dynamiccl {
 
-// A block of the gates is all four gates of some units: as many rows as eight registers of 32 bytes hold.
+// A block has all four gates of some units: as many rows as eight registers of 32 bytes hold.
 inline constexpr int kBlockUnits = 16;
 inline constexpr int kBlockRows = 4 * kBlockUnits;
 inline constexpr int kUnitBlocks = kStructureHidden / kBlockUnits;
 inline constexpr int kGatePairs = kGateColumns / 2;
 static_assert(kStructureHidden % kBlockUnits == 0 && kGateColumns % 2 == 0);
 
-// What the heads answer, side by side: the role by Collective, the phase, the stage, the next collective.
+// The heads' answers lie side by side in lanes: the role by Collective, the phase, the stage, the next
+// collective.
 inline constexpr int kHeadLanes = 8;
 inline constexpr int kPhaseLane = kTunableCollectives;
 inline constexpr int kStageLane = kPhaseLane + 1;
 inline constexpr int kNextCollectiveLane = kStageLane + 1;
-inline constexpr int kLaneClasses = kRoleClasses;  // the most of any lane
+inline constexpr int kLaneClasses = kRoleClasses;  // the largest number of classes in any lane
 inline constexpr int kLaneRows = kLaneClasses * kHeadLanes;
 inline constexpr int kPackedHeadRows = kLaneRows + kNextSizeClasses;
 inline constexpr int kHeadPairs = kStructureHidden / 2;
@@ -31,14 +38,16 @@ static_assert(kNextCollectiveLane < kHeadLanes && kPhaseClasses <= kLaneClasses 
               kStageClasses <= kLaneClasses && kNextCollectiveClasses <= kLaneClasses);
 static_assert(kNextSizeClasses % 8 == 0);
 
-// The network in the order in which a step reads it. Of two neighbouring columns all rows' weights lie side
-// by side, as instructions want them that multiply pairs of int16 and add the two products.
+// The network in the order in which a step reads it. The weights of all rows for two neighbouring columns lie
+// side by side, as instructions need them that multiply pairs of int16 and add the two products. Made once
+// for a policy and immutable.
 struct PackedStructure {
   alignas(64) int16_t gate_weights[kUnitBlocks][kGatePairs][kBlockRows][2];
   alignas(64) int32_t gate_bias[kUnitBlocks][kBlockRows];
-  // Rows: kHeadLanes of the lanes' first classes, then of their second ones, ...; then the next call's sizes.
+  // Rows: the first classes of all kHeadLanes lanes, then their second classes, and so on; then the sizes of
+  // the next call.
   alignas(64) int16_t head_weights[kHeadPairs][kPackedHeadRows][2];
-  // INT32_MIN in a row without a class: no logit is below it.
+  // INT32_MIN in a row without a class, so that no logit is below it.
   alignas(64) int32_t head_bias[kPackedHeadRows];
   alignas(64) int32_t margin[kHeadLanes];  // at least 1
   int32_t gate_shift = 0;                  // from the gates' sums to steps of the tables
@@ -47,8 +56,9 @@ struct PackedStructure {
   alignas(64) int16_t tanh_table[kTableEntries];
 };
 
-// Activations with kTokenFractionBits fraction bits.
-inline constexpr int32_t kCellLimit = 32767;  // so that instructions for int16 may multiply a cell
+// Activations have kTokenFractionBits fraction bits. This limit lets instructions for int16 multiply a cell.
+inline constexpr int32_t kCellLimit = 32767;
+// The state between two steps; a plain value.
 struct LstmState {
   alignas(64) int16_t hidden[kStructureHidden] = {};
   alignas(64) int32_t cell[kStructureHidden] = {};  // within kCellLimit
@@ -56,9 +66,10 @@ struct LstmState {
   friend bool operator==(const LstmState&, const LstmState&) = default;
 };
 
-// How much less likely than the likeliest each next collective and size is: the difference of their logits,
-// with kUnlikelihoodFractionBits fraction bits, cut to what fits.
+// How much less likely than the likeliest each next collective and size is: the difference of their logits
+// with this many fraction bits, clamped to int16.
 inline constexpr int kUnlikelihoodFractionBits = 8;
+// The expectation of the next call, in these units.
 struct NextCall {
   int16_t collective[kNextCollectiveClasses] = {};
   int16_t size[kNextSizeClasses] = {};
@@ -66,22 +77,23 @@ struct NextCall {
   friend bool operator==(const NextCall&, const NextCall&) = default;
 };
 
+// The functions of one set. All of them write only to their arguments.
 struct StructureKernels {
-  // `token`: kTokenFeatures values.
+  // One step of the network. `token` has kTokenFeatures values.
   void (*step)(const PackedStructure& network, const int16_t* token, LstmState& state);
-  // The first part of a step, for tests and measurements: `sums`: kGateRows values in the order of gate_bias,
+  // The first part of a step, for tests and measurements. `sums`: kGateRows values in the order of gate_bias,
   // 64-byte aligned.
   void (*gates)(const PackedStructure& network, const int16_t* token, const LstmState& state, int32_t* sums);
   // `logits`: kPackedHeadRows values, 64-byte aligned.
   void (*logits)(const PackedStructure& network, const LstmState& state, int32_t* logits);
-  // `winners`: of each lane the class whose logit leads all others by the lane's margin, plus 1, or 0 where
-  // none does; 64-byte aligned.
+  // `winners`, 64-byte aligned: for each lane the class whose logit leads all others by the lane's margin,
+  // plus 1; 0 where none does.
   void (*recognise)(const PackedStructure& network, const LstmState& state, int32_t* winners, NextCall& next);
 };
 
-// The plain loops that define the results.
+// The plain loops, which define the results.
 extern const StructureKernels kPortableStructure;
-// x86-64 only, and only where the CPU has AVX2.
+// Exists on x86-64 only. Use it only where the CPU has AVX2.
 extern const StructureKernels kAvx2Structure;
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of the structure LSTM and the order of its outputs.
+// Sizes of the structure LSTM, and the order of its outputs.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,21 @@
 
 namespace dynamiccl {
 
+// The LSTM has this many units.
 inline constexpr int kStructureHidden = 32;
 inline constexpr int kGateRows = 4 * kStructureHidden;
 inline constexpr int kGateColumns = kTokenFeatures + kStructureHidden;
 
-// Classes of the heads: "unknown" is never an output, it is what a small margin means.
+// Classes of the heads. "Unknown" is never an output: it is what a small margin means.
 inline constexpr int kRoleClasses = kRoles - 1;        // class i is Role i + 1
 inline constexpr int kPhaseClasses = kPhases - 1;      // class i is Phase i + 1
 inline constexpr int kStageClasses = kZeroStages - 1;  // class i is ZeroStage i
 
-inline constexpr int kNextCollectiveClasses = kTunableCollectives + 1;  // the last one: anything else
+inline constexpr int kNextCollectiveClasses = kTunableCollectives + 1;  // the last class: anything else
 inline constexpr int kNextSizeClasses = 24;                             // octaves, see NextSizeClass
 
-// Rows of the heads: the role of the next call if it is a Broadcast, ... an AllReduce; then phase; then
-// stage; then which collective comes next, and of which size.
+// Rows of the heads: the role of the next call if it is a Broadcast, ..., an AllReduce; then the phase; then
+// the stage; then which collective comes next, and of which size.
 inline constexpr int kRoleRows = kTunableCollectives * kRoleClasses;
 inline constexpr int kPhaseRow = kRoleRows;
 inline constexpr int kStageRow = kPhaseRow + kPhaseClasses;
@@ -33,18 +34,20 @@ inline constexpr int kNextCollectiveRow = kStageRow + kStageClasses;
 inline constexpr int kNextSizeRow = kNextCollectiveRow + kNextCollectiveClasses;
 inline constexpr int kHeadRows = kNextSizeRow + kNextSizeClasses;
 
+// Returns the class of a collective in the head for the next collective.
 constexpr int NextCollectiveClass(Collective collective) {
   const auto index = static_cast<int>(collective);
   return index < kTunableCollectives ? index : kTunableCollectives;
 }
-// Octaves from 256 bytes to 2 GiB; what lies outside belongs to the first and the last.
+// Returns the class of a size: octaves from 256 bytes to 2 GiB. Smaller and larger sizes belong to the first
+// and the last.
 constexpr int NextSizeClass(uint64_t bytes) {
   constexpr int kFirstOctave = 8;
   return std::clamp(static_cast<int>(std::bit_width(bytes)) - 1 - kFirstOctave, 0, kNextSizeClasses - 1);
 }
 
-// Sigmoid and tanh over [-8, 8) in steps of 1/128; outside, the first and the last entry. Entry i is the
-// function's value at (i - 1024) / 128.
+// The tables hold sigmoid and tanh over [-8, 8) in steps of 1/128; entry i is the value at (i - 1024) / 128.
+// Outside this range the first and the last entry count.
 inline constexpr int kTableEntries = 2048;
 inline constexpr int kTableFractionBits = 7;
 inline constexpr int kGateOneBits = 15;  // fraction bits of the sigmoid's values

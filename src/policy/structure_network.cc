@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Packs the weights into the order in which the kernels read them, and chooses the kernels.
 #include "src/policy/structure_network.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ void PackGates(const PolicyTensors& t, PackedStructure& packed) {
   packed.gate_shift = kTokenFractionBits + t.structure.gate_fraction_bits - kTableFractionBits;
 }
 
-// Where a row of the file's heads lies.
+// Returns the packed row of a row of the file's heads.
 int PackedHeadRow(int row) {
   int lane = row / kRoleClasses, at = row % kRoleClasses;
   if (row >= kPhaseRow) lane = kPhaseLane, at = row - kPhaseRow;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure LSTM of a policy, made ready to run: integers only, the same bits on every rank and machine.
+// The structure LSTM of a policy, made ready to run. It uses integers only and gives the same bits on every
+// rank and machine.
 #pragma once
 
 #include <array>
@@ -11,39 +12,41 @@
 
 namespace dynamiccl {
 
+// The logits in the order of the file's rows.
 using StructureLogits = std::array<int32_t, kHeadRows>;
 
-// By lane: a class plus 1, or 0 where none leads by its margin.
+// Each lane holds the winning class plus 1, or 0 where none leads by its margin.
 struct StructureWinners {
   alignas(64) int32_t lanes[kHeadLanes];
 };
 
-// Sets of vector instructions, in order of preference.
+// The sets of vector instructions, in ascending order of preference.
 enum class VectorSet { kPortable, kAvx2 };
 inline constexpr VectorSet kVectorSets[] = {VectorSet::kPortable, VectorSet::kAvx2};
-// Whether this program has the set and this CPU runs it.
+// Returns whether this program has the set and this CPU runs it.
 bool Runs(VectorSet set);
 
-// A copy of what a step needs, 24 KiB; immutable, so any number of communicators and threads share one.
+// A copy of what a step needs, 24 KiB, in the order of the kernels. Immutable, so any number of communicators
+// and threads share one. Nothing in it can fail.
 class StructureNetwork {
  public:
-  // By the best set that runs.
+  // Uses the best set that runs.
   explicit StructureNetwork(const PolicyTensors& tensors);
-  // `set` must run.
+  // `set` must run on this machine.
   StructureNetwork(const PolicyTensors& tensors, VectorSet set);
 
-  // One step of the network: kTokenFractionBits fraction bits in state and logits.
+  // One step of the network. State and logits have kTokenFractionBits fraction bits.
   void Step(const CallToken& token, LstmState& state) const { kernels_->step(packed_, token.data(), state); }
-  // `next`: which call is expected to come.
+  // The answers after a step. `next` receives which call is expected to come.
   StructureWinners Recognise(const LstmState& state, NextCall& next) const {
     StructureWinners winners;
     kernels_->recognise(packed_, state, winners.lanes, next);
     return winners;
   }
-  // What Recognise compares.
+  // The values that Recognise compares.
   StructureLogits Logits(const LstmState& state) const;
   const StructureThresholds& thresholds() const { return thresholds_; }
-  // For tests and measurements of a part of a step.
+  // Tests and measurements of a part of a step use these two.
   const StructureKernels& kernels() const { return *kernels_; }
   const PackedStructure& packed() const { return packed_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure LSTM in plain loops, for every machine.
+// The structure LSTM in plain loops, for every machine. It defines the results.
 #include "src/policy/structure_kernels.h"
 
 namespace dynamiccl {
@@ -12,7 +12,7 @@ void SumPairs(const int16_t* weights, const int32_t* bias, const int16_t* inputs
   for (int row = 0; row < kRows; ++row) sums[row] = bias[row];
   for (int pair = 0; pair < pairs; ++pair, weights += 2 * kRows) {
     const int32_t first = inputs[2 * pair], second = inputs[2 * pair + 1];
-    // Of a token's pairs a third are zero.
+    // A third of a token's pairs are zero.
     if (first == 0 && second == 0) continue;
     for (int row = 0; row < kRows; ++row)
       sums[row] += weights[2 * row] * first + weights[2 * row + 1] * second;
@@ -37,19 +37,19 @@ inline int32_t Rounded(int32_t value, int bits) {
 inline int32_t Within(int32_t value, int32_t low, int32_t high) {
   return value < low ? low : value > high ? high : value;
 }
-// The function's value at a sum; the first and the last entry outside the table's range.
+// The function's value at a sum; outside the table's range its first or last entry.
 inline int32_t ValueAt(const int16_t* table, int32_t sum, int shift) {
   constexpr int32_t kHalf = kTableEntries / 2;
   return table[Within(Rounded(sum, shift), -kHalf, kHalf - 1) + kHalf];
 }
 
-// The new cell and hidden state of a unit. `sums`: its row of its block's first gate.
+// The new cell and hidden state of one unit. `sums` points at the unit's row of the first gate in its block.
 inline void Activate(const PackedStructure& network, const int32_t* sums, int32_t& cell, int16_t& hidden) {
   const int32_t in = ValueAt(network.sigmoid_table, sums[0], network.gate_shift);
   const int32_t forget = ValueAt(network.sigmoid_table, sums[kBlockUnits], network.gate_shift);
   const int32_t candidate = ValueAt(network.tanh_table, sums[2 * kBlockUnits], network.gate_shift);
   const int32_t out = ValueAt(network.sigmoid_table, sums[3 * kBlockUnits], network.gate_shift);
-  // At most 2^30 + 2^27: fits.
+  // The sum is at most 2^30 + 2^27, so it fits.
   cell = Within(Rounded(forget * cell + in * candidate, kGateOneBits), -kCellLimit, kCellLimit);
   const int32_t squashed = ValueAt(network.tanh_table, cell, kTokenFractionBits - kTableFractionBits);
   hidden = static_cast<int16_t>(Rounded(out * squashed, kGateOneBits));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A hash table from states to places, and the steps between places. See visited_states.h.
 #include "src/policy/visited_states.h"
 
 #define XXH_INLINE_ALL
@@ -12,9 +13,10 @@
 namespace dynamiccl {
 namespace {
 
-constexpr size_t kBuckets = VisitedStates::kStates;  // a power of two: one state a bucket when all are full
+// A power of two; one state for each bucket when all places are used.
+constexpr size_t kBuckets = VisitedStates::kStates;
 
-// The cells follow from the hidden values closely enough.
+// The hidden state is enough for the hash: the cells follow from it closely enough.
 size_t BucketOf(const StructureState& state) {
   return XXH3_64bits(state.network.hidden, sizeof(state.network.hidden)) % kBuckets;
 }
@@ -39,10 +41,11 @@ void VisitedStates::GiveMemoryBack() {
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<uintptr_t>(places_.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(places_.data() + places_.capacity()) / page * page;
-  // Advice: where it is not taken the memory stays, and nothing else.
+  // Only advice: where the system does not take it the memory stays, and nothing else happens.
   if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
+// Empties the table. If it hardly helped, lookups rest for a while.
 bool VisitedStates::StartAgain() {
   const bool worth_it = hits_ >= kStates;
   Forget();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states that the structure LSTM of one communicator has been in, and where calls led from them. A job
-// repeats its calls, and a state is integers: after some hundred calls of a repeated step the network is
-// back, bit for bit, where it was before, and from then on a call leads from a known state to a known one.
-// What is found here was computed once, so it changes no answer, only what the answer costs: a line of memory
-// instead of the weights.
+// The states that the structure LSTM of one communicator has been in, and where calls led from them.
+//
+// A job repeats its calls, and a state is integers. After some hundred calls of a repeated step the network
+// is back, bit for bit, in a state that it was in before, and from then on each call leads from a known state
+// to a known one. What is found here was computed once, so it changes no answer. It changes only what an
+// answer costs: one cache line of memory instead of all weights.
 #pragma once
 
 #include <array>
@@ -17,20 +18,21 @@
 
 namespace dynamiccl {
 
-// What is recognised after a call, about the next one.
+// Holds what is recognised after a call, about the next one.
 struct RecognisedStructure {
-  std::array<Role, kTunableCollectives> next_role{};  // by Collective: its role if the next call is one
+  // Indexed by Collective, this is the role of the next call if it is that collective.
+  std::array<Role, kTunableCollectives> next_role{};
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
-  // The call just seen is not one that the calls before it let expect: batch, buckets or program changed.
+  // Whether the call just seen was unexpected after the calls before it: batch, buckets or program changed.
   bool changed = false;
-  // How much less likely it was than the likeliest, as NextCall says; 0 for the first call.
+  // How much less likely that call was than the likeliest, in NextCall's units; 0 for the first call.
   uint16_t surprise = 0;
 
   friend bool operator==(const RecognisedStructure&, const RecognisedStructure&) = default;
 };
 
-// All that answers of later calls depend on.
+// Everything on which the answers to later calls depend.
 struct StructureState {
   LstmState network;
   CallTokenizer tokenizer;
@@ -42,27 +44,29 @@ struct StructureState {
   friend bool operator==(const StructureState&, const StructureState&) = default;
 };
 
-// One thread at a time. Allocates when it is made, and never later.
+// A memory of states for one communicator's trigger, which owns it. One thread at a time, except for
+// GiveMemoryBack. It allocates when it is made and never later.
 class VisitedStates {
  public:
-  // A step of more calls than this between two equal states is computed call by call. 1.3 MB, of which a job
-  // touches what it visits: some hundred states for each kind of step.
+  // The memory holds this many states. A step with more calls between two equal states is computed call by
+  // call. The memory is 1.3 MB, of which a job touches what it visits: some hundred states for each kind of
+  // step.
   static constexpr size_t kStates = 4096;
-  // Calls for which nothing is looked for after `kStates` calls that hardly ever repeated.
+  // Calls during which nothing is looked up, after `kStates` calls that hardly ever repeated.
   static constexpr uint64_t kRest = 16 * kStates;
 
   VisitedStates();
   VisitedStates(VisitedStates&&) = default;
   VisitedStates& operator=(VisitedStates&&) = default;
 
-  // Goes where the same call led from here before; its answer. Null: it is not known. Then the caller
-  // computes the next state from Current, and says where it arrived.
+  // Goes where the same call led from here before, and returns its answer. Null when that is not known: the
+  // caller then computes the next state and reports it with Arrived.
   const RecognisedStructure* Follow(const CollectiveCall& call) {
     if (at_ == nullptr) return nullptr;
     for (const Step& step : at_->steps) {
       if (!step.IsOf(call)) continue;
       at_ = &places_[step.to];
-      // Its steps, for the next call.
+      // The next call will look at this place's steps.
       __builtin_prefetch(at_);
       followed_ = true;
       ++hits_;
@@ -70,26 +74,27 @@ class VisitedStates {
     }
     return nullptr;
   }
-  // `state` is what Arrived was given last, or initial: brought up to date where calls were followed since.
+  // Brings `state` up to date when calls were followed since. `state` is what Arrived was given last, or
+  // initial.
   void Refresh(StructureState& state) const {
     if (followed_) state = at_->state;
   }
-  // `call` led to `state` from where Follow did not know it.
+  // Reports that `call` led to `state` from where Follow did not know it.
   void Arrived(const CollectiveCall& call, const StructureState& state);
-  // As new, in the same memory.
+  // Makes it as new, in the same memory.
   void Forget();
-  // For communicators that are gone: the system gets the memory of the states back, and the addresses stay.
-  // Any thread, also beside one that is inside Follow or Arrived: what that reads is old or zero, and zero is
-  // "not known".
+  // To be called for communicators that are gone: gives the memory of the states back to the system, while
+  // the addresses stay valid. Any thread, also beside one that is inside Follow or Arrived: that one reads
+  // old values or zeros, and zero means "not known".
   void GiveMemoryBack();
 
  private:
   using Index = uint16_t;
-  // Zero, so that memory which was given back holds no way on. places_[0] is never used.
+  // 0, so that memory which was given back leads nowhere. places_[0] is never used.
   static constexpr Index kNowhere = 0;
   static_assert(kStates <= 0xffff);
 
-  // What the token is made of, where it leads, and what the answer is there.
+  // A call that left a state: what its token is made of, where it leads, and the answer there.
   struct Step {
     uint64_t bytes = 0;
     uint64_t shape = 0;
@@ -101,7 +106,7 @@ class VisitedStates {
       return bytes == call.bytes && shape == ShapeOf(call) && op == call.op && to != kNowhere;
     }
   };
-  // The last two ways on from a state lie in one line.
+  // One state. The two latest steps from it lie in one cache line.
   struct alignas(64) Place {
     Step steps[2];
     StructureState state;
@@ -114,14 +119,14 @@ class VisitedStates {
            uint64_t{static_cast<uint8_t>(call.collective)} << 8 | static_cast<uint8_t>(call.data_type);
   }
   Index Find(const StructureState& state) const;
-  // Starts again when it is full; kNowhere: that is not worth it now.
+  // Starts again when the memory is full. Returns kNowhere when that is not worth it now.
   Index Add(const StructureState& state);
   bool StartAgain();
 
-  Place* at_ = nullptr;  // null: nowhere known
+  Place* at_ = nullptr;  // null: in no known state
   bool followed_ = false;
   uint64_t hits_ = 0;  // since places_ was last empty
-  uint64_t rest_ = 0;  // calls
+  uint64_t rest_ = 0;  // calls for which nothing is looked up any more
   std::vector<Place> places_;
   std::vector<Index> buckets_;
 };

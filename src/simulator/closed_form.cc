@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The formulas of closed_form.h, and the table of prices for one shape of communicator. Residuals are
+// evaluated once for each size class, so that a question costs a few multiplications.
 #include "src/simulator/closed_form.h"
 
 #include <algorithm>
@@ -11,12 +13,15 @@
 namespace dynamiccl {
 namespace {
 
+// Bytes in a microsecond at 1e9 bytes a second.
 constexpr double kBytesPerUsOfGbps = 1e3;
 
+// Rounds up; 0 for values up to 1.
 int CeilLog2(int value) {
   return value <= 1 ? 0 : std::bit_width(static_cast<unsigned>(value - 1));
 }
 
+// AllReduce passes the ring twice, the others once. Broadcast and Reduce move all bytes over every link.
 PathTerms RingTerms(Collective collective, int n_ranks, int n_nodes) {
   const int passes = collective == Collective::kAllReduce ? 2 : 1;
   const bool copies = collective == Collective::kBroadcast || collective == Collective::kReduce;
@@ -26,11 +31,13 @@ PathTerms RingTerms(Collective collective, int n_ranks, int n_nodes) {
           .volume = passes * share};
 }
 
+// Returns the microseconds a byte over the slowest link.
 double InverseBus(const PathCosts& costs, int n_nodes) {
   const bool slower_between = n_nodes > 1 && costs.inter_gbps > 0 && costs.inter_gbps < costs.intra_gbps;
   return 1 / (kBytesPerUsOfGbps * (slower_between ? costs.inter_gbps : costs.intra_gbps));
 }
 
+// Microseconds that do not depend on the size.
 double Latency(const PathTerms& terms, const PathCosts& costs) {
   return costs.base_us + terms.intra_hops * costs.intra_hop_us + terms.inter_hops * costs.inter_hop_us;
 }
@@ -87,6 +94,7 @@ CollectiveTimes::CollectiveTimes(const System& system, int n_ranks, int n_nodes,
   }
 }
 
+// With channel_gbps, fewer channels make a path slower, so both slopes are kept.
 void CollectiveTimes::AddPath(const System& system, Collective collective, Algorithm algorithm,
                               Protocol protocol) {
   const PathCosts& costs = system.path(algorithm, protocol);
@@ -103,7 +111,8 @@ void CollectiveTimes::AddPath(const System& system, Collective collective, Algor
 
 void CollectiveTimes::AddResiduals(const System& system, Collective collective) {
   const auto c = static_cast<size_t>(collective);
-  // A row for each config first: until all are there, this still answers with the formulas alone.
+  // The rows are computed before any of them is used: until then Microseconds still answers by the formulas
+  // alone, on which the residuals build.
   std::vector<int> rows;
   for (const Path& path : paths_[c]) rows.push_back(RowOf(system, collective, path.config));
   int open[kAlgorithms + 1];
@@ -127,6 +136,7 @@ int CollectiveTimes::RowOf(const System& system, Collective collective, const Co
   return static_cast<int>(factors_.size()) - 1;
 }
 
+// A residual applies to the path that was asked for; an open choice has a residual of its own.
 double CollectiveTimes::Microseconds(Collective collective, uint64_t bytes,
                                      const CollectiveConfig& config) const {
   if (n_ranks_ < 2) return 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective costs on a system, in closed form: no events, a few multiplications a call. What NCCL
-// would pick is src/cost_model's matter; here every config has a price, and so has leaving the choice open.
+// This file computes what a collective costs on a system in closed form: no events, a few multiplications a
+// call. Which configuration NCCL would pick is computed by src/cost_model; here every configuration has a
+// price, and so has leaving the choice open.
 //
 //   time = (latency + volume / bus) * residual
 //
-// with, for n ranks on N nodes of L = n / N ranks, a = intra_hop_us and b = inter_hop_us:
+// For n ranks on N nodes of L = n / N ranks, with a = intra_hop_us and b = inter_hop_us:
 //
 //   algorithm   collective   latency beside base_us               volume, in total bytes
 //   Ring        AllReduce    (2(n-1) - 2(N-1)) a + 2(N-1) b       2(n-1)/n
@@ -15,9 +16,9 @@
 //   NVLS        AR, AG, RS   a                                    2(n-1)/n; (n-1)/n
 //   NVLSTree    AllReduce    a + 2 ceil(log2 N) b                 2(n-1)/n
 //
-// and bus = min(intra_gbps, inter_gbps if N > 1, channels * channel_gbps). The counts of steps are those of
-// NCCL's rings and double binary trees (src/graph/tuning.cc, 2.30.7); PAT's `a` is its local work for each
-// rank. NVLS is for one node, NVLSTree for several of more than one rank. CollNet has no price.
+// The bus is min(intra_gbps, inter_gbps if N > 1, channels * channel_gbps). The numbers of steps are those of
+// NCCL's rings and double binary trees (src/graph/tuning.cc, 2.30.7). PAT's `a` is its local work for each
+// rank. NVLS is for one node, NVLSTree for several nodes of more than one rank. CollNet has no price.
 #pragma once
 
 #include <cstdint>
@@ -28,48 +29,53 @@
 
 namespace dynamiccl {
 
-// How often each constant of a path counts in a call's time.
+// How often each constant of a path counts in the time of a call.
 struct PathTerms {
   double intra_hops = 0;
   double inter_hops = 0;
   double volume = 0;  // times NCCL's total bytes; 0: the algorithm cannot do this
 };
+// Returns the row of the table above for one collective and algorithm.
 PathTerms TermsOf(Collective collective, Algorithm algorithm, int n_ranks, int n_nodes);
 
-// Microseconds by the formulas alone; -1 for a path that the system does not know or that the algorithm
-// cannot do. `channels` 0: all of the system's.
+// Returns the microseconds by the formula alone, without residuals; -1 for a path that the system does not
+// know or that the algorithm cannot do. `channels` 0 means all of the system's.
 double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_nodes,
                    uint64_t bytes, int channels);
 
-// Prices for one shape of communicator, made ready once; then each question is cheap. Immutable: any number
-// of threads may ask.
+// Prices for one shape of communicator. The constructor prepares them once; then each question is cheap.
+// Immutable, so any number of threads may ask. It copies what it needs of the system.
 class CollectiveTimes {
  public:
   enum class Residuals { kApplied, kIgnored };
-  // `n_nodes` 0: as many as the ranks fill.
+  // `n_nodes` 0 means as many nodes as the ranks fill.
   CollectiveTimes(const System& system, int n_ranks, int n_nodes = 0,
                   Residuals residuals = Residuals::kApplied);
 
-  // Microseconds from the last rank's arrival to the end; 0 for a lone rank. `bytes` is NCCL's total. A
-  // config without algorithm, or without protocol, is the library's choice: the cheapest known path. -1: no
-  // path is known for it.
+  // Microseconds from the arrival of the last rank to the end; 0 for a lone rank. `bytes` is NCCL's total. A
+  // configuration without algorithm or without protocol is the library's choice: the cheapest known path. -1
+  // when no path is known.
   double Microseconds(Collective collective, uint64_t bytes, const CollectiveConfig& config) const;
-  // The cheapest known path with all channels, as the formulas and residuals see it; leaves NCCL alone where
-  // none is known.
+  // Returns the cheapest known path with all channels, by formulas and residuals; kLeaveNcclAlone where none
+  // is known.
   CollectiveConfig Cheapest(Collective collective, uint64_t bytes) const;
 
  private:
+  // The price of one pair: a straight line in the bytes, times a factor by size class.
   struct Path {
     CollectiveConfig config;
     double latency_us = 0;
     double us_per_byte = 0;          // with all channels
-    double channel_us_per_byte = 0;  // with one; 0: as with all
-    int row = -1;                    // of factors_
+    double channel_us_per_byte = 0;  // with one channel; 0: as with all
+    int row = -1;                    // in factors_; -1: no residual
   };
   using Factors = std::vector<float>;  // by size class
 
+  // Adds a path if the system knows it and the algorithm can do the collective.
   void AddPath(const System& system, Collective collective, Algorithm algorithm, Protocol protocol);
+  // Evaluates the residuals of a collective's paths and open choices.
   void AddResiduals(const System& system, Collective collective);
+  // Adds a row of factors for a configuration; -1 when it has no residual.
   int RowOf(const System& system, Collective collective, const CollectiveConfig& config);
   double Factor(int row, SizeClass size_class) const {
     return row < 0 ? 1.0 : static_cast<double>(factors_[static_cast<size_t>(row)][size_class.index]);
@@ -78,7 +84,9 @@ class CollectiveTimes {
   int n_ranks_;
   int n_nodes_;
   std::vector<Path> paths_[kTunableCollectives];
-  int open_rows_[kTunableCollectives][kAlgorithms + 1];  // of what is left open; the last: everything
+  // Rows of factors_ for a choice that is left open, by collective and algorithm; the last one: everything is
+  // open.
+  int open_rows_[kTunableCollectives][kAlgorithms + 1];
   std::vector<Factors> factors_;
 };
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks run ahead in their own time until they wait for a collective; only ends of transfers let them go on,
-// so what they issue then lies never before the time of that end.
+// The simulation of a job. Ranks that behave alike are simulated as one (rank_classes.h).
+//
+// Each class of ranks runs ahead in its own time until it waits for a collective (Advance). When the last
+// class of ranks has issued a collective and the communicator is free, an event starts its transfer after the
+// latency (BeginNext); the links then decide when it ends (shared_links.h). Only ends of transfers let ranks
+// go on, so whatever a rank issues then never lies before the time of that end, and events can be processed
+// in order of time.
 #include "src/simulator/event_simulation.h"
 
 #include <algorithm>
@@ -15,7 +20,7 @@
 namespace dynamiccl {
 namespace {
 
-// Evenly spread in [0, 1): splitmix64 of the three numbers.
+// Returns numbers that are evenly spread in [0, 1): splitmix64 of the three numbers.
 double Noise(uint64_t seed, uint64_t rank, uint64_t action) {
   uint64_t z = seed * 0x9e3779b97f4a7c15u + rank * 0xbf58476d1ce4e5b9u + action * 0x94d049bb133111ebu;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -24,39 +29,43 @@ double Noise(uint64_t seed, uint64_t rank, uint64_t action) {
   return static_cast<double>(z >> 11) * 0x1p-53;
 }
 
-// One class of ranks.
+// Holds where one class of ranks stands in its program.
 struct RankState {
   const RankProgram* program = nullptr;
   size_t next_action = 0;
   int64_t clock = 0;
   double compute_factor = 1;
-  std::vector<size_t> place;  // of each collective in the order of its communicator
+  std::vector<size_t> place;  // by collective: its place in the order of its communicator
   RankTiming timing;
 };
 
+// One collective of a class of communicators.
 struct Ordered {
   TransferDemand demand;
-  size_t arrived = 0;  // classes of ranks
+  size_t arrived = 0;  // classes of ranks that have issued it
   int64_t last_arrival = 0;
   int64_t started = 0;
   int64_t ended = -1;
 };
 
-// One class of communicators.
+// Holds where one class of communicators stands in its collectives.
 struct CommunicatorState {
-  std::vector<Ordered> collectives;  // in the order in which its ranks issue them
-  size_t next = 0;                   // not yet begun
+  std::vector<Ordered> collectives;  // in the order in which the ranks issue them
+  size_t next = 0;                   // the first that has not ended
   bool busy = false;
   int64_t free_at = 0;
   std::vector<size_t> waiting;  // classes of ranks
 };
 
+// Something that happens at a time. `number` is a communicator class whose transfer begins, or, behind these,
+// a change of load.
 struct Event {
   int64_t at = 0;
-  size_t number = 0;  // a communicator whose transfer begins, or behind them a change of load
+  size_t number = 0;
   bool operator>(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
 };
 
+// The state of one run. It lives for one call of Simulate, on one thread.
 class Simulation {
  public:
   Simulation(const SimulatedJob& job, const SimulationOptions& options)
@@ -75,6 +84,7 @@ class Simulation {
 
  private:
   std::vector<double> Capacities() const;
+  // Links are numbered: first a port for each class of ranks, then a network for each class of nodes.
   size_t PortOf(size_t rank_class) const { return rank_class; }
   size_t NetworkOf(size_t node_class) const { return classes_.ranks.size() + node_class; }
 
@@ -85,7 +95,7 @@ class Simulation {
   Status Advance(size_t rank);
   void Compute(RankState& rank, size_t number, int64_t value);
   Status Arrive(size_t rank_class, size_t collective);
-  // False: the rank has to wait.
+  // False when the rank has to wait.
   bool Await(size_t rank_class, size_t collective);
   void BeginNext(size_t communicator);
   std::vector<LinkUse> UsesOf(size_t communicator, const TransferDemand& demand) const;
@@ -100,7 +110,8 @@ class Simulation {
   const JobClasses classes_;
   SharedLinks links_;
   std::vector<CommunicatorState> communicators_;
-  // By communicator class: on which classes of nodes it is, and how many of its communicators on each node.
+  // Lists for each communicator class the classes of nodes on which it is, and how many of its communicators
+  // are on each node.
   std::vector<std::vector<std::pair<size_t, int32_t>>> networks_of_;
   std::vector<RankState> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
@@ -128,7 +139,7 @@ void Simulation::StartRanks() {
   }
 }
 
-// One event wherever any load begins or ends.
+// One event wherever a load begins or ends.
 void Simulation::QueueLoads() {
   for (const NetworkLoad& load : job_.loads) {
     events_.push({load.from_ns, communicators_.size()});
@@ -136,6 +147,7 @@ void Simulation::QueueLoads() {
   }
 }
 
+// Nodes of one class have the same loads, so looking at the first one is enough.
 void Simulation::SetLoad(int64_t now) {
   for (size_t node_class = 0; node_class < classes_.nodes.size(); ++node_class) {
     double share = 0;
@@ -163,6 +175,7 @@ void Simulation::Compute(RankState& rank, size_t rank_class, int64_t value) {
   rank.timing.compute_ns += whole;
 }
 
+// Runs one class of ranks until it must wait or its program ends.
 Status Simulation::Advance(size_t rank_class) {
   RankState& rank = ranks_[rank_class];
   for (; rank.next_action < rank.program->actions.size(); ++rank.next_action) {
@@ -179,6 +192,7 @@ Status Simulation::Advance(size_t rank_class) {
   return {};
 }
 
+// A rank issues a collective. All ranks of a communicator must issue the same demand at the same place.
 Status Simulation::Arrive(size_t rank_class, size_t collective) {
   RankState& rank = ranks_[rank_class];
   const size_t number = CommunicatorOf(rank_class, collective), place = rank.place[collective];
@@ -200,6 +214,7 @@ Status Simulation::Arrive(size_t rank_class, size_t collective) {
   return {};
 }
 
+// Schedules the next transfer of a communicator if all ranks are there and no other transfer is under way.
 void Simulation::BeginNext(size_t number) {
   CommunicatorState& communicator = communicators_[number];
   if (communicator.busy || communicator.next == communicator.collectives.size()) return;
@@ -210,7 +225,7 @@ void Simulation::BeginNext(size_t number) {
   events_.push({ordered.started + ordered.demand.latency_ns, number});
 }
 
-// A class of links carries what each of its communicators carries there.
+// The links that one transfer uses. A class of links carries what each of its communicators carries there.
 std::vector<LinkUse> Simulation::UsesOf(size_t number, const TransferDemand& demand) const {
   std::vector<LinkUse> uses;
   if (demand.transfer_ns <= 0) return uses;
@@ -241,6 +256,7 @@ bool Simulation::Await(size_t rank_class, size_t collective) {
   return true;
 }
 
+// A transfer has ended: starts the next one and lets the waiting ranks go on.
 Status Simulation::End(size_t number, int64_t now) {
   CommunicatorState& communicator = communicators_[number];
   communicator.collectives[communicator.next++].ended = now;
@@ -252,6 +268,7 @@ Status Simulation::End(size_t number, int64_t now) {
   return {};
 }
 
+// Ends come before events of the same time: a link that becomes free is free for what begins then.
 Status Simulation::RunEvents() {
   while (true) {
     const int64_t end = links_.NextEnd();
@@ -272,6 +289,7 @@ Status Simulation::RunEvents() {
   }
 }
 
+// A collective that never ran means that the ranks wait for each other.
 Status Simulation::CheckAllFinished() const {
   for (size_t number = 0; number < communicators_.size(); ++number) {
     const CommunicatorState& communicator = communicators_[number];
@@ -299,6 +317,7 @@ RankTiming Simulation::TimingOf(int32_t observed) const {
   return timing;
 }
 
+// Each class counts as often as it has members.
 SimulationResult Simulation::Summary() const {
   SimulationResult result{.rank_classes = classes_.ranks.size()};
   for (const RankState& rank : ranks_)

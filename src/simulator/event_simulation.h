@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a job in virtual time: ranks compute, collectives wait for their last rank and for the earlier ones of
-// their communicator, share links with those of others, and hold up the ranks that wait for them.
+// Runs a job in virtual time. Ranks compute; a collective waits for its last rank and for the earlier
+// collectives of its communicator; it shares links with the collectives of other communicators; and it holds
+// up the ranks that wait for it.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +12,41 @@
 
 namespace dynamiccl {
 
+// Describes one collective as one rank saw it. Times are nanoseconds from the start of the job.
 struct CollectiveTiming {
   int64_t issued_ns = 0;   // by this rank
-  int64_t started_ns = 0;  // all ranks were there, and the communicator was free
+  int64_t started_ns = 0;  // all ranks had arrived and the communicator was free
   int64_t ended_ns = 0;
-  int64_t stalled_ns = 0;  // this rank waited for it
+  int64_t stalled_ns = 0;  // time for which this rank waited for it
 };
 
+// Holds the timing of one observed rank.
 struct RankTiming {
-  int64_t finished_ns = 0;  // the last action, or the last collective if that is later
+  int64_t finished_ns = 0;  // end of its last action, or of its last collective if that is later
   int64_t compute_ns = 0;
   int64_t stalled_ns = 0;                     // exposed communication
   std::vector<CollectiveTiming> collectives;  // by number in the rank's program
 };
 
+// Says what to observe, and how to simulate.
 struct SimulationOptions {
+  // Ranks whose timings are returned; each must be a rank of the job.
   std::vector<int32_t> observed_ranks = {0};
-  bool ranks_apart = false;  // without taking equal ranks together: the same result, slower
+  bool ranks_apart = false;  // simulate every rank separately: the same result, slower
 };
 
+// Holds the totals of the job and the timings of the observed ranks.
 struct SimulationResult {
-  int64_t finished_ns = 0;  // of the last rank
+  int64_t finished_ns = 0;  // when the last rank finished
   std::vector<RankTiming> observed;
   size_t rank_classes = 0;
-  uint64_t collectives = 0;  // of all communicators
-  double port_bytes = 0;     // through all ports and all nodes' networks, as their links counted them
+  uint64_t collectives = 0;  // over all communicators
+  double port_bytes = 0;     // carried by all ports, and by all nodes' networks, as the links counted them
   double network_bytes = 0;
 };
 
-// Equal input gives equal results on every machine. Errors: kInvalidArgument where the job contradicts itself
-// (a collective that not all its ranks issue, with rank and number), or numbers are out of their ranges.
+// Equal input gives equal results on every machine. kInvalidArgument where the job contradicts itself (a
+// collective that not all its ranks issue, with rank and number) or numbers are out of their ranges.
 Result<SimulationResult> Simulate(const SimulatedJob& job, const SimulationOptions& options = {});
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What measured times leave of the formulas: the table of residuals, and how it is read between rank counts.
+// This file fits what measured times leave of the formulas: the table of residuals, and the parameters by
+// which it is read between rank counts (system.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,40 +15,45 @@
 namespace dynamiccl {
 namespace {
 
-// Half of each: the formulas bend right where one regime rules, the straight line is right on average where
-// cliffs move.
+// Half of each: the formulas bend rightly where one regime rules, and the straight line is right on average
+// where cliffs move.
 constexpr double kFormulaShare = 0.5;
-// Tried for drift_bytes_per_rank.
+// The values that are tried for drift_bytes_per_rank.
 constexpr uint64_t kDrifts[] = {0, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
-// Between neighbours a doubling away this is as good as a straight line; four doublings away half is left.
+// Share of a residual that is left one doubling of the ranks away. Between neighbours a doubling away this is
+// as good as a straight line; four doublings away half is left.
 constexpr double kReach = 0.85;
-// Two rank counts do not show that what one of them leaves holds for others.
+// The same with two rank counts, which do not show that one count's residuals hold for others.
 constexpr double kReachOfTwo = 0.3;
-// Two rank counts are no line to go by, and three do not tell where cliffs drift.
+// Rank counts needed: two give no line to go by, and three do not tell where cliffs drift.
 constexpr size_t kLeastForLine = 3;
 constexpr size_t kLeastForDrift = 4;
+// The floor is 10 % of a time, as in fit_system.cc.
 constexpr double kHuberWidth = 0.1;
 
 using Key = std::tuple<Collective, Algorithm, Protocol, int, uint64_t>;
 
+// The mean of the two middle values for an even number; 0 for none.
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t n = values.size();
   return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
+// The configuration under which a cell's residual is filed.
 CollectiveConfig KeyOf(const TimedCell& cell) {
   CollectiveConfig config = cell.config;
   if (config.algorithm == Algorithm::kUndefined) config.protocol = Protocol::kUndefined;
   return config;
 }
 
-// A residual of the size of the repeats' own spread is mostly noise.
+// Shrinks a residual towards 0 when it is no larger than the spread of the repeats: then it is mostly noise.
 double Shrunk(double residual, double spread) {
   const double signal = residual * residual;
   return signal <= 0 ? 0 : residual * signal / (signal + spread * spread);
 }
 
+// The formulas' times for each rank count, computed at the first use.
 class RankCounts {
  public:
   explicit RankCounts(const System& system) : system_(system) {}
@@ -62,6 +68,7 @@ class RankCounts {
   std::map<int, CollectiveTimes> times_;
 };
 
+// Returns the median miss of each key, shrunk.
 std::vector<Residual> ResidualsOf(const System& formulas, std::span<const TimedCell> cells) {
   RankCounts times(formulas);
   std::map<Key, std::vector<double>> misses;
@@ -84,7 +91,7 @@ std::vector<Residual> ResidualsOf(const System& formulas, std::span<const TimedC
   return residuals;
 }
 
-// Huber's loss over all cells of these rank counts, each predicted without its own residuals.
+// Huber's loss over all cells of these rank counts, each predicted without the residuals of its own count.
 double LossWithout(const System& system, std::span<const TimedCell> cells, const std::set<int>& counts) {
   double loss = 0;
   for (const int left_out : counts) {
@@ -100,6 +107,7 @@ double LossWithout(const System& system, std::span<const TimedCell> cells, const
   return loss;
 }
 
+// Returns the candidate with the least loss; 0, no drift, wins ties.
 uint64_t BestDrift(System system, std::span<const TimedCell> cells, const std::set<int>& counts) {
   uint64_t best = 0;
   double best_loss = 0;
@@ -119,6 +127,7 @@ bool FillsNodes(const System& system, const TimedCell& cell) {
   return cell.n_nodes == system.NodesFor(cell.n_ranks);
 }
 
+// The drift is judged on inner rank counts only: the outermost ones would have to be extrapolated.
 void FitResiduals(System& system, std::span<const TimedCell> cells) {
   std::set<int> counts;
   for (const TimedCell& cell : cells) {

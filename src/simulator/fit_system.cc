@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The fit of the constants. The parameters are logarithms of factors: one for each kind of constant, and one
+// for each constant of each path. Residuals of the fit are log(time by formula / measured time), with two
+// more groups that pull the parameters to 0.
 #include "src/simulator/fit_system.h"
 
 #include <algorithm>
@@ -16,11 +19,15 @@
 namespace dynamiccl {
 namespace {
 
-constexpr double kHuberWidth = 0.1;  // 10 % of a time: what machines repeat to
-// How hard the logarithms of factors are pulled to 0, beside the misses' logarithms.
+// 10 % of a time, within which machines repeat themselves. Larger misses count linearly, so that outliers do
+// not decide.
+constexpr double kHuberWidth = 0.1;
+// Weights by which the logarithms of factors are pulled to 0, beside the misses' logarithms.
 constexpr double kPullOfKinds = 0.02;
 constexpr double kPullOfPaths = 0.3;
+// Spread of the random starts, as a logarithm.
 constexpr double kStartSpread = 0.5;
+// Kinds of constants, in the order of kPathKeys.
 constexpr size_t kKinds = std::size(kPathKeys);
 constexpr size_t kChannelKind = 5;
 static_assert(kPathKeys[kChannelKind].value == &PathCosts::channel_gbps);
@@ -31,6 +38,7 @@ struct Candidate {
   PathTerms terms;
 };
 
+// A measured time with the paths that it may have run on.
 struct FitCell {
   const TimedCell* cell;
   std::vector<Candidate> candidates;
@@ -39,6 +47,7 @@ struct FitCell {
 // The paths in question, and how a point of the fit becomes their costs.
 class Parameters {
  public:
+  // The place of a path, which is added when it is new.
   size_t PlaceOf(Algorithm algorithm, Protocol protocol) {
     for (size_t i = 0; i < configs_.size(); ++i) {
       if (configs_[i].algorithm == algorithm && configs_[i].protocol == protocol) return i;
@@ -48,7 +57,8 @@ class Parameters {
     priors_.back().channel_gbps = 0;
     return configs_.size() - 1;
   }
-  // Cells with fewer channels than all tell what one carries.
+  // Only cells with fewer channels than all tell how much one channel carries, so the constant is fitted only
+  // then.
   void LearnChannels(size_t path) {
     priors_[path].channel_gbps = PriorCosts(configs_[path].algorithm, configs_[path].protocol).channel_gbps;
   }
@@ -57,6 +67,7 @@ class Parameters {
   size_t paths() const { return configs_.size(); }
   const CollectiveConfig& config(size_t path) const { return configs_[path]; }
 
+  // The costs of a path at the point x.
   PathCosts CostsAt(std::span<const double> x, size_t path) const {
     PathCosts costs;
     for (size_t kind = 0; kind < kKinds; ++kind) {
@@ -71,7 +82,7 @@ class Parameters {
   std::vector<PathCosts> priors_;
 };
 
-// Pairs that a cell's config leaves open.
+// The pairs that the cell's configuration leaves open.
 std::vector<CollectiveConfig> PossibleConfigs(const TimedCell& cell) {
   if (!cell.config.leaves_nccl_alone()) return {cell.config};
   std::vector<CollectiveConfig> configs;
@@ -88,6 +99,7 @@ std::vector<CollectiveConfig> PossibleConfigs(const TimedCell& cell) {
   return configs;
 }
 
+// One fit over all cells. It lives for one call of FitSystem.
 class Fit {
  public:
   explicit Fit(System& system) : system_(system) {}
@@ -126,9 +138,10 @@ class Fit {
   }
 
  private:
-  // From -1 to 1; the standard's distributions differ between libraries.
+  // Returns a random number from -1 to 1. The distributions of the standard library differ between libraries.
   static double Uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-52 - 1; }
 
+  // Returns the logarithm of the predicted time: that of the cheapest path that the cell may have run on.
   double LogTime(const FitCell& fitted, const std::vector<PathCosts>& costs) const {
     double best = -1;
     for (const Candidate& candidate : fitted.candidates) {
@@ -140,6 +153,7 @@ class Fit {
     return std::log(best);
   }
 
+  // Computes the residuals at x: one for each cell, then one for each parameter.
   void Misses(std::span<const double> x, std::vector<double>& out) const {
     out.clear();
     std::vector<PathCosts> costs;
@@ -153,6 +167,7 @@ class Fit {
   std::vector<FitCell> cells_;
 };
 
+// kInvalidArgument for a cell from which nothing can be learned.
 Status CheckCell(const TimedCell& cell) {
   const bool shaped = cell.n_ranks >= 2 && cell.n_nodes >= 1 && cell.n_nodes <= cell.n_ranks;
   if (shaped && cell.us > 0 && std::isfinite(cell.us)) return {};
@@ -162,6 +177,7 @@ Status CheckCell(const TimedCell& cell) {
                    Name(cell.collective), cell.bytes, cell.n_ranks, cell.n_nodes, cell.us);
 }
 
+// The most channels of any cell stand for "all channels".
 int MostChannels(std::span<const TimedCell> cells) {
   int most = 1;
   for (const TimedCell& cell : cells) most = std::max<int>(most, cell.config.channels);

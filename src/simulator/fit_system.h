@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits a system to measured times: constants of each path by Huber's loss on the logarithm of the time, from
-// several starts, then what remains as residuals.
+// Fits a system to measured times. First the constants of each path are fitted by Huber's loss on the
+// logarithm of the time, from several starts; then what remains becomes residuals.
 //
-// A constant is (NCCL's own) * (one factor for all paths) * (a factor of this path's own). The factors of
-// kinds are free; a path's own ones are pulled to 1, so that few measurements leave the paths in the relation
-// that NCCL gives them. Of an algorithm without protocol LL and Simple are fitted, of a time whose algorithm
-// is not known Ring and Tree by both: the cheapest is taken for what the library ran.
+//   constant = (NCCL's own) * (one factor for all paths of this kind) * (a factor of this path's own)
+//
+// The factors of kinds are free. A path's own factors are pulled to 1, so that with few measurements the
+// paths keep the relation that NCCL gives them. For an algorithm whose protocol is not known LL and Simple
+// are fitted; for a time whose algorithm is not known, Ring and Tree with both. The cheapest is then taken
+// for what the library ran.
 #pragma once
 
 #include <span>
@@ -17,26 +19,27 @@
 
 namespace dynamiccl {
 
+// Says how long to search. Equal options give equal systems.
 struct FitOptions {
   uint64_t seed = 1;
-  int starts = 4;  // the first from NCCL's relations, the others from random places around them
+  int starts = 4;  // the first one from NCCL's relations, the others at random around them
   int iterations = 150;
 };
 
-// Ranks of a node as the cells have it: the most of any. 1 without cells.
+// Ranks of a node as the measurements have it: the most of any cell; 1 without cells.
 int RanksPerNode(std::span<const TimedCell> cells);
 
-// Deterministic by the seed. Cells whose ranks do not fill their nodes count for the constants alone. An
-// error: a cell without a time above 0, or of a config that has no formula.
+// The result is determined by the seed. Cells whose ranks do not fill their nodes count for the constants
+// only. kInvalidArgument for a cell without a time above 0 or with a configuration that has no formula.
 Result<System> FitSystem(const std::string& name, std::span<const TimedCell> cells,
                          const FitOptions& options);
 
-// Whether the cell's ranks fill their nodes as those of `system` do.
+// Returns whether the cell's ranks fill their nodes as those of `system` do.
 bool FillsNodes(const System& system, const TimedCell& cell);
 
-// The fit's second half: replaces the residuals of `system` by those of the cells, and finds from which bytes
-// a rank cliffs drift, by leaving out one rank count after the other. Only cells
-// whose ranks fill their nodes.
+// The second half of the fit: replaces the residuals of `system` by those of the cells whose ranks fill their
+// nodes. It also finds from which number of bytes a rank cliffs drift, by leaving out one rank count after
+// the other.
 void FitResiduals(System& system, std::span<const TimedCell> cells);
 
 }  // namespace dynamiccl

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Levenberg-Marquardt with iteratively reweighted residuals: each iteration solves (J'WJ + damping * diag)
+// step = -J'Wr, where W gives residuals beyond the width less weight. A step that does not lower the loss is
+// tried again with four times the damping.
 #include "src/simulator/huber_fit.h"
 
 #include <cmath>
@@ -6,22 +9,27 @@
 namespace dynamiccl {
 namespace {
 
-constexpr double kDifference = 1e-6;  // of the Jacobian
+// Step of the numerical Jacobian.
+constexpr double kDifference = 1e-6;
+// Share of the loss; the search ends when a step gains less.
 constexpr double kLeastGain = 1e-6;
+// Damping at the start, and the value at which the search gives up.
 constexpr double kFirstDamping = 1e-2;
 constexpr double kMaxDamping = 1e8;
-// A step that would change a parameter by more is damped further: logarithms stay finite.
+// A step that would change a parameter by more is damped further, so that logarithms stay finite.
 constexpr double kLongestStep = 3;
 
 using Matrix = std::vector<std::vector<double>>;
 
+// The sum over all residuals.
 double Loss(const std::vector<double>& residuals, double width) {
   double sum = 0;
   for (const double residual : residuals) sum += HuberLoss(residual, width);
   return sum;
 }
 
-// Solves the positive definite system in place by Cholesky's method; false where it is not.
+// Solves the system by Cholesky's method, with the result in `right`; false where the matrix is not positive
+// definite.
 bool Solve(Matrix matrix, std::vector<double>& right) {
   const size_t n = right.size();
   for (size_t i = 0; i < n; ++i) {
@@ -43,12 +51,13 @@ bool Solve(Matrix matrix, std::vector<double>& right) {
   return true;
 }
 
-// The weighted normal equations at one point: J'WJ and -J'Wr.
+// The weighted normal equations at one point: J'WJ (lower half) and -J'Wr.
 struct Equations {
   Matrix matrix;
   std::vector<double> right;
 };
 
+// Evaluates the function once for each parameter.
 Equations EquationsAt(const ResidualFunction& function, std::vector<double> x,
                       const std::vector<double>& residuals, double width) {
   const size_t n = x.size();
@@ -93,6 +102,7 @@ double HuberLoss(double residual, double width) {
   return size <= width ? size * size / 2 : width * (size - width / 2);
 }
 
+// The damping falls after a step that helped and rises while steps do not.
 HuberFit MinimizeHuber(const ResidualFunction& function, std::vector<double> start, double width, int most) {
   HuberFit fit{.x = std::move(start)};
   std::vector<double> residuals;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Robust least squares by Levenberg and Marquardt's method: small dense problems, deterministic.
+// Robust least squares by the method of Levenberg and Marquardt, for small dense problems. Deterministic:
+// equal inputs give equal results.
 #pragma once
 
 #include <functional>
@@ -8,21 +9,23 @@
 
 namespace dynamiccl {
 
-// Writes the residuals at `x`; the same number of them for every x.
+// Writes the residuals at `x`; their number must be the same for every x.
 using ResidualFunction = std::function<void(std::span<const double> x, std::vector<double>& residuals)>;
 
+// Says where the search ended.
 struct HuberFit {
+  // The best point, its loss, and the number of iterations used.
   std::vector<double> x;
   double loss = 0;
   int iterations = 0;
 };
 
-// Huber's loss of one residual: r^2 / 2 up to `width`, from there on a straight line.
+// Returns Huber's loss of one residual: r^2 / 2 up to `width`, and a straight line from there on.
 double HuberLoss(double residual, double width);
 
-// Minimizes the sum of Huber losses from `start`, by weighted steps with a numerical Jacobian: parameters
-// should be of order 1 (logarithms). Ends where a step gains less than a millionth, or after `most`
-// iterations. Never worse than the start.
+// Minimises the sum of Huber losses from `start`, by weighted steps with a numerical Jacobian. Parameters
+// should be of order 1 (logarithms). It ends when a step gains less than a millionth, or after `most`
+// iterations. The result is never worse than the start.
 HuberFit MinimizeHuber(const ResidualFunction& function, std::vector<double> start, double width, int most);
 
 }  // namespace dynamiccl

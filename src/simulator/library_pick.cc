@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// NCCL's own choice on a simulated system. See library_pick.h.
 #include "src/simulator/library_pick.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 namespace dynamiccl {
 namespace {
 
+// The path whose bandwidths stand for the links.
 const PathCosts& LinkPath(const System& system) {
   const PathCosts* best = &system.path(Algorithm::kRing, Protocol::kSimple);
   if (best->known()) return *best;
@@ -31,6 +33,7 @@ ConfigMask KnownPaths(const System& system) {
   return mask;
 }
 
+// Latencies of the links are left at 0: NCCL's constants contain them.
 CostModelInput LibraryView(const System& system, int n_ranks, int n_nodes) {
   const PathCosts& links = LinkPath(system);
   CostModelInput view{.fabric = {.n_ranks = n_ranks, .n_nodes = n_nodes, .max_channels = system.max_channels},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progressive filling: all speeds rise together; where a link is full, its transfers stay at that speed.
+// Progressive filling: all speeds rise together; when a link is full, the transfers on it stop at that speed
+// and the others go on rising.
 #include "src/simulator/max_min_share.h"
 
 #include <limits>
@@ -7,9 +8,11 @@
 namespace dynamiccl {
 namespace {
 
-// A link counts as full, and a speed as reached, within this share: sums of doubles are not exact.
+// Relative. A link counts as full, and a speed as reached, within this share, because sums of doubles are not
+// exact.
 constexpr double kRounding = 1e-9;
 
+// One run of the algorithm.
 class Filling {
  public:
   Filling(const std::vector<double>& capacities, const std::vector<std::vector<LinkUse>>& transfers)
@@ -33,7 +36,7 @@ class Filling {
   }
 
  private:
-  // The speed at which the next link is full.
+  // The speed at which this link is full.
   double LevelOf(size_t link) const {
     return rising_[link] > 0 ? free_[link] / rising_[link] : std::numeric_limits<double>::infinity();
   }
@@ -42,12 +45,13 @@ class Filling {
     for (size_t link = 0; link < rising_.size(); ++link) level = std::min(level, LevelOf(link));
     return level;
   }
+  // Stops the transfers on links that are full at this level; returns their number.
   size_t StopAt(double level);
 
   const std::vector<std::vector<LinkUse>>& transfers_;
   std::vector<double> speeds_;  // below 0: still rising
-  std::vector<double> free_;    // capacity beside what stopped transfers use
-  std::vector<double> rising_;  // use at full speed of the rising ones
+  std::vector<double> free_;    // capacity that stopped transfers leave
+  std::vector<double> rising_;  // use by rising transfers at full speed
 };
 
 size_t Filling::StopAt(double level) {
@@ -65,7 +69,7 @@ size_t Filling::StopAt(double level) {
       rising_[use.link] = std::max(0.0, rising_[use.link] - use.used);
     }
   }
-  // What no rising transfer uses any more is rounding.
+  // What remains on a link without rising transfers is rounding.
   for (size_t link = 0; link < full.size(); ++link)
     if (full[link]) rising_[link] = 0;
   return stopped;

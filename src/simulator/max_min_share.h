@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How transfers share links: max-min fairness of speeds, weighted by what each would use alone, since a
-// transfer that could use twice as much of a link has twice as many channels on it.
+// How transfers share links: max-min fairness of their speeds. Shares of a link are weighted by what each
+// transfer would use alone, because a transfer that could use twice as much of a link has twice as many
+// channels on it.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace dynamiccl {
 
-// `used` of a link's capacity (the same unit) at full speed.
+// Holds how much a transfer uses of a link at full speed, in the unit of the link's capacity.
 struct LinkUse {
   size_t link = 0;
   double used = 0;
@@ -16,9 +17,9 @@ struct LinkUse {
   friend bool operator==(const LinkUse&, const LinkUse&) = default;
 };
 
-// The speed of each transfer, above 0 and at most 1, so that no link carries more than its capacity and no
+// Returns the speed of each transfer, above 0 and at most 1: no link carries more than its capacity, and no
 // speed can rise without lowering one that is not higher (Bertsekas and Gallager, Data Networks, 6.5.2).
-// Capacities are above 0. Of equal inputs equal bits: only + - * / and comparisons.
+// Capacities must be above 0. Equal inputs give equal bits, since only + - * / and comparisons are used.
 std::vector<double> MaxMinSpeeds(const std::vector<double>& capacities,
                                  const std::vector<std::vector<LinkUse>>& transfers);
 

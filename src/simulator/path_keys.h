@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of a path by the names that they have in system files.
+// The constants of a path under the names that they have in system files. Reader, writer and fit iterate over
+// this table.
 #pragma once
 
 #include <string_view>
@@ -8,20 +9,22 @@
 
 namespace dynamiccl {
 
+// Describes one constant of a path.
 struct PathKey {
   std::string_view name;
   double PathCosts::*value;
   bool required;  // others are 0 where absent
 };
 
+// The order is that of the file and of the fit's parameters.
 inline constexpr PathKey kPathKeys[] = {
     {"base_us", &PathCosts::base_us, true},           {"intra_hop_us", &PathCosts::intra_hop_us, true},
     {"inter_hop_us", &PathCosts::inter_hop_us, true}, {"intra_gbps", &PathCosts::intra_gbps, true},
     {"inter_gbps", &PathCosts::inter_gbps, false},    {"channel_gbps", &PathCosts::channel_gbps, false}};
 
-// Largest value of any of them, microseconds or GB/s; the least is 0, and intra_gbps is above it.
+// Largest value of any constant, in microseconds or GB/s. The least is 0; intra_gbps must be above it.
 inline constexpr double kMaxPathValue = 1e9;
-// exp of it is the largest factor that a residual may state.
+// exp of this is the largest factor that a residual may state.
 inline constexpr double kMaxLogFactor = 20;
 
 }  // namespace dynamiccl

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// NCCL's tables as prior costs. See path_prior.h.
 #include "src/simulator/path_prior.h"
 
 namespace dynamiccl {
 namespace {
 
+// GB/s inside a node and between nodes, to which the shares refer.
 constexpr double kNode = 200;
 constexpr double kNetwork = 20;
 
+// One algorithm. Columns: LL, LL128, Simple.
 struct Row {
   Algorithm algorithm;
   double base_us[kProtocols];
@@ -15,7 +18,7 @@ struct Row {
   double share[kProtocols];  // of the bus
 };
 
-// Columns: LL, LL128, Simple. PAT's intra_us is its work for each rank.
+// In PAT's row intra_us is its work for each rank.
 constexpr Row kRows[] = {{Algorithm::kTree, {6.8, 14, 8.4}, {0.6, 1.25, 4}, {5, 8.5, 14}, {0.25, 0.8, 0.9}},
                          {Algorithm::kRing, {6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4, 14}, {0.45, 0.9, 1}},
                          {Algorithm::kNvls, {0, 0, 8}, {0, 0, 25}, {0, 0, 18}, {0, 0, 0.85}},

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours are numbers of signatures. Each round a communicator's signature is the colours of its members and
-// of the nodes that they are on, a node's the colours of its ranks and of the communicators on it, a rank's
-// those of its node and its communicators. Rounds end when no class of ranks splits any more.
+// Colour refinement. Colours are the numbers of signatures. In each round
+// - a communicator's signature has the colours of its members and of the nodes on which they are,
+// - a node's has the colours of its ranks and of the communicators on it,
+// - a rank's has the colours of its node and its communicators.
+// The rounds end when no class of ranks splits any more.
 #include "src/simulator/rank_classes.h"
 
 #include <algorithm>
@@ -22,6 +24,7 @@ struct Group {
   std::map<int32_t, int32_t> ranks_of_node;
 };
 
+// Gives equal signatures equal numbers, in the order of their first appearance.
 std::vector<Colour> Number(const std::vector<Signature>& signatures) {
   std::map<Signature, Colour> known;
   std::vector<Colour> colours;
@@ -31,10 +34,12 @@ std::vector<Colour> Number(const std::vector<Signature>& signatures) {
   return colours;
 }
 
+// Returns the number of colours.
 size_t Count(const std::vector<Colour>& colours) {
   return colours.empty() ? 0 : static_cast<size_t>(*std::ranges::max_element(colours)) + 1;
 }
 
+// Does one refinement. It lives for one call of ClassesOf.
 class Refinement {
  public:
   Refinement(const SimulatedJob& job, bool apart) : job_(job) {
@@ -56,12 +61,17 @@ class Refinement {
 
  private:
   int32_t NodeOf(int32_t rank) const { return rank / job_.ranks_per_node; }
+  // Collects the communicators, and who is in them.
   void FindGroups();
+  // Sets the first colours of ranks: program, slowness, and the rank itself where all are apart.
   void StartRanks(bool apart);
+  // Sets the first colours of nodes: the loads on that node alone.
   void StartNodes();
+  // One round of refinement for each kind.
   void ColourGroups();
   void ColourNodes();
   void ColourRanks();
+  // Returns the colours as classes, each represented by its first member.
   JobClasses Classes() const;
   void AddNodes(JobClasses& classes) const;
   void AddGroups(JobClasses& classes) const;
@@ -69,8 +79,9 @@ class Refinement {
 
   const SimulatedJob& job_;
   std::vector<Group> groups_;
-  std::vector<std::vector<int64_t>> group_of_rank_;               // by rank and layout
-  std::vector<std::vector<std::pair<size_t, int32_t>>> on_node_;  // groups on a node with their members there
+  std::vector<std::vector<int64_t>> group_of_rank_;  // by rank and layout
+  std::vector<std::vector<std::pair<size_t, int32_t>>>
+      on_node_;  // groups on a node, with their members there
   std::vector<Colour> rank_colours_, group_colours_, node_colours_;
 };
 

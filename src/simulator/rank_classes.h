@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks of a job cannot be told apart: they do the same at the same time, so one of them is simulated
-// for all. The coarsest equitable partition of ranks, communicators and nodes, by colour refinement.
+// This file finds which ranks of a job cannot be told apart. They do the same at the same time, so one of
+// them is simulated for all. The classes are the coarsest equitable partition of ranks, communicators and
+// nodes, found by colour refinement.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +11,32 @@
 
 namespace dynamiccl {
 
+// Stands for ranks that behave alike.
 struct RankClass {
-  int32_t first_rank = 0;  // the one that stands for all
+  int32_t first_rank = 0;  // the one that is simulated for all
   int32_t ranks = 0;
   size_t node_class = 0;
-  std::vector<int64_t> communicator_class;  // by layout, -1: in none
+  std::vector<int64_t> communicator_class;  // by layout; -1: in no communicator
 };
 
-// Communicators of one layout with alike members on alike nodes.
+// Stands for communicators of one layout with alike members on alike nodes.
 struct CommunicatorClass {
   size_t layout = 0;
   int32_t communicators = 0;
-  int32_t ranks = 0;                 // of each
-  int32_t nodes = 0;                 // that each spans
+  int32_t ranks = 0;                 // of each communicator
+  int32_t nodes = 0;                 // that each communicator spans
   std::vector<size_t> rank_classes;  // of its members, each once
 };
 
+// Nodes that are loaded alike.
 struct NodeClass {
   int32_t nodes = 0;
   int32_t first_node = 0;
-  // How many communicators of each class have a member on the node, where there are any.
+  // How many communicators of each class have a member on the node; classes without one are left out.
   std::vector<std::pair<size_t, int32_t>> communicators;
 };
 
+// Holds the partition of a job into classes.
 struct JobClasses {
   std::vector<uint32_t> class_of_rank;
   std::vector<RankClass> ranks;
@@ -40,7 +44,7 @@ struct JobClasses {
   std::vector<NodeClass> nodes;
 };
 
-// `apart`: every rank is a class of its own, as it is anyway where the job has jitter.
+// `apart`: every rank is a class of its own, as it is in any case where the job has jitter.
 JobClasses ClassesOf(const SimulatedJob& job, bool apart = false);
 
 }  // namespace dynamiccl

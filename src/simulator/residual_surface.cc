@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Interpolation of residuals.
+//
+// Beyond the measured rank counts the nearest column counts, and it fades by residual_reach for each
+// doubling. Between two columns their residuals are weighted so that the weights fade in the same way and
+// reach 1 at the columns (Weight). The share 1 - formula_share of the formulas' bend is taken out, which
+// leaves a straight line between the measured times, in logarithms of ranks and time.
 #include "src/simulator/residual_surface.h"
 
 #include <algorithm>
@@ -44,13 +50,16 @@ double ResidualSurface::Weight(double near, double far) const {
   return std::pow(reach, near) * (1 - std::pow(reach, 2 * far)) / (1 - std::pow(reach, 2 * (near + far)));
 }
 
+// 0 where the formulas know no path, so that the bend vanishes.
 double ResidualSurface::LogFormula(const CollectiveTimes& formulas, double bytes) const {
   const double time =
       formulas.Microseconds(collective_, static_cast<uint64_t>(std::max(1.0, bytes)), config_);
   return time > 0 ? std::log(time) : 0;
 }
 
+// Looks a size up in one column. Where cliffs drift, the size is scaled to the same bytes a rank.
 ResidualSurface::Seen ResidualSurface::See(const Column& column, int n_ranks, uint64_t bytes) const {
+  // Cliffs of large messages keep their bytes a rank from one rank count to another.
   const bool drifts = system_.drift_bytes_per_rank > 0 &&
                       bytes / static_cast<uint64_t>(n_ranks) >= system_.drift_bytes_per_rank;
   const double there =

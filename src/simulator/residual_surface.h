@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The residuals of one config at one shape of communicator, from those of the rank counts that were measured.
+// The residuals of one configuration at one shape of communicator, computed from those of the rank counts
+// that were measured.
 #pragma once
 
 #include <map>
@@ -10,16 +11,19 @@
 
 namespace dynamiccl {
 
+// Interpolates between measured points: over sizes linearly in log(bytes), over rank counts by the rules of
+// system.h (formula_share, residual_reach, drift_bytes_per_rank). Immutable. The system must outlive it.
 class ResidualSurface {
  public:
-  // Those residuals of `system` that are exactly of this config. The system must outlive this.
+  // Takes the residuals of `system` that are exactly of this configuration.
   ResidualSurface(const System& system, Collective collective, const CollectiveConfig& config);
 
   bool empty() const { return columns_.empty(); }
-  // The logarithm of the factor; `here` are the formulas' times of the shape asked for.
+  // Returns the logarithm of the factor. `here` has the formulas' times of the shape that is asked for.
   double At(const CollectiveTimes& here, int n_ranks, uint64_t bytes) const;
 
  private:
+  // The residuals of one measured rank count.
   struct Column {
     int n_ranks;
     CollectiveTimes formulas;
@@ -32,14 +36,15 @@ class ResidualSurface {
     double log_formula;
   };
   Seen See(const Column& column, int n_ranks, uint64_t bytes) const;
-  // What a column's residual weighs `near` doublings away where another column lies `far` on the other side.
+  // Weight of a column's residual `near` doublings away, when another column lies `far` doublings away on the
+  // other side.
   double Weight(double near, double far) const;
   double LogFormula(const CollectiveTimes& formulas, double bytes) const;
 
   const System& system_;
   Collective collective_;
   CollectiveConfig config_;
-  std::map<double, Column> columns_;  // by log2 of the ranks
+  std::map<double, Column> columns_;  // by log2 of the number of ranks
 };
 
 }  // namespace dynamiccl

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Bookkeeping of transfers and links. Speeds are recomputed only for the transfers that a change can reach
+// over crowded links (Reached).
 #include "src/simulator/shared_links.h"
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Uses that fill a link exactly add up to a little more than its capacity.
+// Relative. Uses that fill a link exactly add up to slightly more than its capacity.
 constexpr double kRounding = 1e-9;
 
 }  // namespace
@@ -41,6 +43,7 @@ void SharedLinks::SetShare(size_t link, int64_t now, double share) {
   Share({link}, now);
 }
 
+// Removes entries that a change of speed or an end has made stale.
 void SharedLinks::DropStaleEnds() {
   while (!ends_.empty()) {
     const Transfer& transfer = transfers_[ends_.top().transfer];
@@ -87,6 +90,7 @@ bool SharedLinks::UpdateCrowded(size_t link) {
   return was || one.crowded;
 }
 
+// The transfers that a change on these links can affect: breadth-first over crowded links.
 std::vector<size_t> SharedLinks::Reached(const std::vector<size_t>& links) {
   std::set<size_t> seen, reached;
   std::vector<size_t> open(links);
@@ -107,8 +111,9 @@ void SharedLinks::Share(const std::vector<size_t>& links, int64_t now) {
   if (!links.empty()) SetSpeeds(Reached(links), now);
 }
 
+// Only crowded links limit anybody, so only they enter the computation.
 void SharedLinks::SetSpeeds(const std::vector<size_t>& transfers, int64_t now) {
-  std::map<size_t, size_t> index;  // of a crowded link among the capacities
+  std::map<size_t, size_t> index;  // from a crowded link to its place among the capacities
   std::vector<double> capacities;
   std::vector<std::vector<LinkUse>> uses(transfers.size());
   for (size_t i = 0; i < transfers.size(); ++i) {
@@ -129,6 +134,7 @@ void SharedLinks::SetSpeeds(const std::vector<size_t>& transfers, int64_t now) {
   }
 }
 
+// Rounded up to whole nanoseconds, so that a transfer never ends before its bytes have passed.
 void SharedLinks::QueueEnd(size_t number, int64_t now) {
   Transfer& transfer = transfers_[number];
   const auto lasts = static_cast<int64_t>(std::ceil(transfer.left_ns / transfer.speed));

@@ -11,45 +11,52 @@
 
 namespace dynamiccl {
 
-// Times are int64 nanoseconds and never go back; capacities are bytes a nanosecond (10^9 bytes a second).
+// The links of one simulation, which owns it; one thread. Times are int64 nanoseconds and never go back;
+// capacities are bytes a nanosecond (1e9 bytes a second). Only transfers that share a crowded link with a
+// change get new speeds, so that large simulations stay fast.
 class SharedLinks {
  public:
   explicit SharedLinks(std::vector<double> capacities);
 
-  // `alone_ns` is how long the transfer takes at full speed, `used` of a link its bytes a nanosecond then.
-  // `number` is the caller's: small, and of no transfer that has not ended.
+  // Starts a transfer. `alone_ns` is how long it takes at full speed; `used` of a link is its bytes a
+  // nanosecond then. `number` is chosen by the caller: small, and not that of a transfer that has not ended.
   void Begin(size_t number, int64_t now, int64_t alone_ns, std::vector<LinkUse> uses);
-  // A link's own capacity times `share` (above 0) from now on: the rest is taken by strangers.
+  // From now on the link has `share` (above 0) of its own capacity; the rest is taken by others' traffic.
   void SetShare(size_t link, int64_t now, double share);
 
-  // When the next transfer ends, INT64_MAX without one; and which: it is gone then. Of several at one time
-  // the lowest number comes first.
+  // NextEnd: when the next transfer ends; INT64_MAX without one. EndNext removes that transfer and returns
+  // its number. Of several ends at one time the lowest number comes first.
   int64_t NextEnd();
   size_t EndNext();
 
-  // Bytes that a link has carried since the beginning, of transfers up to their last change.
+  // Bytes that a link has carried since the beginning. A transfer is counted up to its latest change of speed
+  // or its end.
   double CarriedBytes(size_t link) const { return links_[link].carried; }
 
  private:
+  // A transfer on a link, and what it uses at full speed.
   struct User {
     size_t transfer;
     double used;
   };
+  // One link with the transfers on it.
   struct Link {
     double own_capacity = 0;
     double capacity = 0;
     double carried = 0;
-    bool crowded = false;     // its users together would use more than the capacity
-    std::vector<User> users;  // transfers now
+    bool crowded = false;  // its users together would use more than the capacity
+    std::vector<User> users;
   };
+  // A transfer under way.
   struct Transfer {
     std::vector<LinkUse> uses;
     double left_ns = 0;  // of alone_ns
     double speed = 1;
     int64_t settled_at = 0;
-    uint64_t version = 0;  // of its end in the queue
+    uint64_t version = 0;  // of its end in the queue; older entries are stale
     bool active = false;
   };
+  // An expected end. A change of speed queues a new one and leaves the old one stale.
   struct End {
     int64_t at;
     size_t transfer;
@@ -59,14 +66,19 @@ class SharedLinks {
     }
   };
 
+  // Accounts for the progress of a transfer up to `now`.
   void Settle(Transfer& transfer, int64_t now);
-  // True where the link is crowded now or was before.
+  // Returns true where the link is crowded now or was before.
   bool UpdateCrowded(size_t link);
-  // New speeds for the transfers on these links, and for all that share a crowded link with one of them.
+  // Computes new speeds for the transfers on these links, and for all that share a crowded link with one of
+  // them.
   void Share(const std::vector<size_t>& links, int64_t now);
   std::vector<size_t> Reached(const std::vector<size_t>& links);
+  // Gives these transfers their fair speeds and queues their new ends.
   void SetSpeeds(const std::vector<size_t>& transfers, int64_t now);
+  // Queues the end of a transfer at its present speed.
   void QueueEnd(size_t number, int64_t now);
+  // Removes outdated entries from the front of the queue.
   void DropStaleEnds();
 
   std::vector<Link> links_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The checks of a job before it is simulated, from sizes to programs to membership; each relies on those
+// before it.
 #include "src/simulator/simulated_job.h"
 
 #include <cmath>
@@ -18,12 +20,13 @@ Status CheckDemand(const TransferDemand& demand, size_t number) {
   return right ? Status{} : Reject("collective {}: times and bytes must be 0 or more", number);
 }
 
-// Which collectives are issued so far, and the last one of each layout.
+// Records which collectives a program has issued so far, and the last one of each layout.
 struct Issued {
   std::vector<bool> collectives;
   std::vector<int64_t> last_of_layout;
 };
 
+// Collectives of one layout must be issued in the order of their numbers, each once.
 Status CheckIssue(const RankProgram& program, size_t number, Issued& issued) {
   const size_t layout = program.collectives[number].layout;
   if (issued.last_of_layout[layout] >= static_cast<int64_t>(number))
@@ -33,6 +36,7 @@ Status CheckIssue(const RankProgram& program, size_t number, Issued& issued) {
   return {};
 }
 
+// An action may refer only to a collective that exists, and wait only for one that was issued.
 Status CheckAction(const RankProgram& program, const Action& action, Issued& issued) {
   if (action.value < 0) return Reject("an action's value is negative: {}", action.value);
   if (action.kind == ActionKind::kCompute) return {};
@@ -43,6 +47,7 @@ Status CheckAction(const RankProgram& program, const Action& action, Issued& iss
                                     : Reject("collective {} is waited for before it is issued", number);
 }
 
+// Checks the program alone; whether the rank is in the communicators is checked by CheckMembership.
 Status CheckProgram(const RankProgram& program, size_t layouts) {
   Issued issued{std::vector<bool>(program.collectives.size()), std::vector<int64_t>(layouts, -1)};
   for (size_t i = 0; i < program.collectives.size(); ++i) {
@@ -72,6 +77,7 @@ Status CheckSizes(const SimulatedJob& job) {
   return {};
 }
 
+// Stragglers, loads and jitter.
 Status CheckDisturbances(const SimulatedJob& job) {
   for (const Straggler& straggler : job.stragglers) {
     if (straggler.rank < 0 || straggler.rank >= job.n_ranks)

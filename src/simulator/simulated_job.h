@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training job as the event-driven simulator sees it: what every rank does in order, which ranks form
-// communicators, and what disturbs them. Times are int64 nanoseconds, from 0 when every rank begins.
+// communicators, and what disturbs them. Times are int64 nanoseconds from 0, when every rank begins.
 #pragma once
 
 #include <cstdint>
@@ -10,65 +10,71 @@
 
 namespace dynamiccl {
 
-// What one collective asks of the links. Undisturbed it takes latency_ns + transfer_ns from the arrival of
-// its last rank.
+// Holds what one collective asks of the links. Undisturbed it takes latency_ns + transfer_ns from the arrival
+// of its last rank.
 struct TransferDemand {
   int64_t latency_ns = 0;    // passes whatever else is on the links
   int64_t transfer_ns = 0;   // at full speed
-  double port_bytes = 0;     // that each member sends through its own port
-  double network_bytes = 0;  // that leave each node of the communicator; 0 inside one node
+  double port_bytes = 0;     // sent by each member through its own port
+  double network_bytes = 0;  // leaving each node of the communicator; 0 inside one node
 
   friend bool operator==(const TransferDemand&, const TransferDemand&) = default;
 };
 
+// Describes one collective in a rank's program.
 struct SimulatedCollective {
-  size_t layout = 0;  // the rank's communicator of SimulatedJob::layouts[layout]
+  size_t layout = 0;  // it runs on the rank's communicator in SimulatedJob::layouts[layout]
   TransferDemand demand;
 };
 
+// Says what a rank does next. `value` is the action's argument.
 enum class ActionKind : uint8_t {
-  kCompute,  // `value` nanoseconds
+  kCompute,  // computes for `value` nanoseconds
   kIssue,    // collective number `value` may run from now on, after the earlier ones of its communicator
-  kWait,     // until collective number `value` has ended
+  kWait,     // waits until collective number `value` has ended
 };
 
+// One step of a rank's program.
 struct Action {
   ActionKind kind = ActionKind::kCompute;
   int64_t value = 0;
 };
 
-// In program order. Every collective is issued once, in the order of its number within a layout.
+// A rank's actions in program order. Every collective is issued once, in the order of its number within a
+// layout.
 struct RankProgram {
   std::vector<SimulatedCollective> collectives;
   std::vector<Action> actions;
 };
 
-// A division of the ranks into communicators, all of one kind: the tensor-parallel groups, for example.
+// A division of the ranks into communicators of one kind, for example the tensor-parallel groups.
 struct CommunicatorLayout {
-  std::vector<int32_t> communicator_of_rank;  // -1: in none
+  std::vector<int32_t> communicator_of_rank;  // -1: in no communicator
 };
 
+// A rank that is slow or late.
 struct Straggler {
   int32_t rank = 0;
-  double compute_factor = 1;  // of every compute action
-  int64_t late_ns = 0;        // it begins that much later
+  double compute_factor = 1;  // on every compute action
+  int64_t late_ns = 0;        // how much later it begins
 };
 
-// Strangers on the network links of a node, or of all nodes.
+// Describes others' traffic on the network links of a node, or of all nodes.
 struct NetworkLoad {
   int64_t from_ns = 0;
   int64_t until_ns = INT64_MAX;
-  int32_t node = -1;  // -1: all of them
-  double share = 0;   // of the capacity, at least 0 and below 1; of several at once the last one counts
+  int32_t node = -1;  // -1: all nodes
+  double share = 0;   // of the capacity, at least 0 and below 1; of several loads the last one counts
 };
 
+// Describes a whole job. It is a plain value that the simulation only reads.
 struct SimulatedJob {
   int32_t n_ranks = 1;
-  int32_t ranks_per_node = 1;  // neighbours; the last node may have fewer
-  double port_gbps = 1;        // of each rank, one direction: 10^9 bytes a second
+  int32_t ranks_per_node = 1;  // neighbouring ranks; the last node may have fewer
+  double port_gbps = 1;        // of each rank, one direction; 1e9 bytes a second
   double network_gbps = 1;     // of each node, one direction, all its links to other nodes together
   std::vector<RankProgram> programs;
-  std::vector<uint32_t> program_of_rank;  // empty: all run the first
+  std::vector<uint32_t> program_of_rank;  // empty: all ranks run the first program
   std::vector<CommunicatorLayout> layouts;
 
   std::vector<Straggler> stragglers;
@@ -83,8 +89,8 @@ struct SimulatedJob {
   }
 };
 
-// kInvalidArgument with the place of the first value that is out of its range, or of an action that refers to
-// what is not there.
+// kInvalidArgument with the place of the first value out of its range, or of an action that refers to
+// something that does not exist.
 Status Check(const SimulatedJob& job);
 
 }  // namespace dynamiccl

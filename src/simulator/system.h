@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine park as the simulator sees it: how ranks sit on nodes, what each (algorithm, protocol) costs
-// there, and by how much measured times lie off those formulas where the machine has cliffs. Grammar of the
-// file: docs/formats/system.md.
+// A cluster as the simulator sees it: how ranks sit on nodes, what each (algorithm, protocol) costs there,
+// and by how much measured times differ from those formulas where the machine has cliffs.
+// docs/formats/system.md has the grammar of the file.
 #pragma once
 
 #include <array>
@@ -18,23 +18,23 @@
 
 namespace dynamiccl {
 
-// Costs of one (algorithm, protocol). Bandwidths are "bus": what one rank sends over its link in a second,
-// whatever the algorithm; they count for all channels together. closed_form.h has the formulas.
+// Costs of one (algorithm, protocol). Bandwidths are "bus" bandwidths: what one rank sends over its link in a
+// second, whatever the algorithm; they count for all channels together. closed_form.h has the formulas.
 struct PathCosts {
-  double base_us = 0;       // of a call, whatever its size
+  double base_us = 0;       // of a call of any size
   double intra_hop_us = 0;  // of a step to a rank of the same node
   double inter_hop_us = 0;  // of a step to another node
-  double intra_gbps = 0;    // 1e9 bytes a second inside a node; 0: the path is not there
-  double inter_gbps = 0;    // between nodes, for communicators of several; 0: the same as intra
-  double channel_gbps = 0;  // most that one channel carries; 0: one channel carries all
+  double intra_gbps = 0;    // 1e9 bytes a second inside a node; 0: the path does not exist
+  double inter_gbps = 0;    // between nodes; 0: the same as intra
+  double channel_gbps = 0;  // the most that one channel carries; 0: one channel carries all
 
   bool known() const { return intra_gbps > 0; }
   friend bool operator==(const PathCosts&, const PathCosts&) = default;
 };
 
-// By what factor exp(log_factor) times lie off the formulas: of a config with both parts known, of an
-// algorithm whose protocol the library picks (protocol undefined), or of the library's own choice (both
-// undefined). Beyond the measured sizes and rank counts the nearest one counts.
+// The factor exp(log_factor) by which measured times differ from the formulas: for a configuration with both
+// parts known, for an algorithm whose protocol the library picks (protocol undefined), or for the library's
+// own choice (both undefined). Beyond the measured sizes and rank counts the nearest one counts.
 struct Residual {
   Collective collective = Collective::kAllReduce;
   Algorithm algorithm = Algorithm::kUndefined;
@@ -46,38 +46,43 @@ struct Residual {
   friend bool operator==(const Residual&, const Residual&) = default;
 };
 
+// Holds the contents of a system file. It is a plain value.
 struct System {
   std::string name;
-  std::string source;  // what the constants come from, in words
+  std::string source;  // where the constants come from, in words
   int ranks_per_node = 1;
   int max_channels = 1;
   std::array<std::array<PathCosts, kProtocols>, kAlgorithms> paths = {};
-  std::vector<Residual> residuals;  // of one key and rank count ascending in size
-  // Between two measured rank counts: the share of the formulas' own growth, from 0 to 1; the rest is a
+  std::vector<Residual> residuals;  // ascending in size within one key and rank count
+  // Between two measured rank counts: the share of the formulas' own growth, from 0 to 1. The rest is a
   // straight line from one measured time to the other, in logarithms of ranks and time.
   double formula_share = 1;
-  // What is left of a residual's logarithm one doubling of the ranks away from where it was measured, from 0
-  // to 1: how far cliffs reach.
+  // This share is left of a residual's logarithm one doubling of the ranks away from where it was measured,
+  // from 0 to 1: how far cliffs reach.
   double residual_reach = 1;
-  // Cliffs of sizes with at least so many bytes a rank keep their bytes a rank from one rank count to
-  // another, all others their size; 0: all their size.
+  // Cliffs at sizes with at least this many bytes a rank keep their bytes a rank from one rank count to
+  // another; all others keep their size. 0: all keep their size.
   uint64_t drift_bytes_per_rank = 0;
 
   PathCosts& path(Algorithm a, Protocol p) { return paths[static_cast<size_t>(a)][static_cast<size_t>(p)]; }
   const PathCosts& path(Algorithm a, Protocol p) const {
     return paths[static_cast<size_t>(a)][static_cast<size_t>(p)];
   }
-  // Nodes that `n_ranks` fill, the last one perhaps not whole.
+  // Number of nodes that `n_ranks` fill; the last one may be partly filled.
   int NodesFor(int n_ranks) const { return (n_ranks + ranks_per_node - 1) / ranks_per_node; }
   friend bool operator==(const System&, const System&) = default;
 };
 
-// The file's text, ended by a line with its hash. Every number survives writing and reading bit for bit.
+// Returns the text of the file, ended by a line with its hash. Every number survives writing and reading bit
+// for bit.
 std::string FormatSystem(const System& system);
+// Refuses a system that reading would refuse; replaces the file in one step.
 Status WriteSystemFile(const std::string& path, const System& system);
 
-// `source` stands in errors, which name line and column. kCorrupt: truncated, damaged, or of another version.
+// `source` names the text in errors, which state line and column. kCorrupt for a file that is truncated or
+// damaged.
 Result<System> ParseSystem(std::string_view text, const std::string& source);
+// Reads a file of at most 64 MiB; kNotFound when it cannot be read, otherwise as ParseSystem.
 Result<System> ReadSystemFile(const std::string& path);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads system files; every complaint names the place in the file.
+// Reads system files. Every complaint names the place in the file. The seal is checked before the text is
+// parsed, so a truncated file is reported as such.
 #include <cmath>
 #include <set>
 #include <tuple>
@@ -13,9 +14,11 @@
 namespace dynamiccl {
 namespace {
 
+// 64 MiB, and 2^20 ranks: far beyond any real file.
 constexpr size_t kMaxBytes = 64 << 20;
 constexpr int kMaxRanks = 1 << 20;
 
+// Reads one file into a System, one function for each kind of table. It has no state beyond the base class.
 class SystemReader : private TomlReader {
  public:
   using TomlReader::TomlReader;
@@ -41,6 +44,7 @@ class SystemReader : private TomlReader {
   }
 
  private:
+  // Returns a required number in [least, most].
   Result<double> NumberWithin(const toml::table& table, std::string_view key, double least,
                               double most) const {
     if (!table.contains(key)) return Complain(table.source().begin, fmt::format("key '{}' is missing", key));
@@ -94,6 +98,7 @@ class SystemReader : private TomlReader {
     return Complain(table.get("intra_gbps")->source().begin, "'intra_gbps' must be above 0");
   }
 
+  // Returns the key of a residual table: collective, algorithm and protocol (if any), and number of ranks.
   Result<Residual> ReadKey(const toml::table& table) const {
     Residual key;
     DYNAMICCL_TRY(const std::string name, Text(table, "collective"));
@@ -121,6 +126,7 @@ class SystemReader : private TomlReader {
     return Complain(node->source().begin, fmt::format("'{}' must be an array", key));
   }
 
+  // Reads one table of residuals: a list of sizes, and the factor of each.
   Status ReadResiduals(const toml::table& table, System& system) const {
     DYNAMICCL_CHECK_OK(
         OnlyKeys(table, {"collective", "algorithm", "protocol", "ranks", "bytes", "log_factor"}));
@@ -148,6 +154,7 @@ class SystemReader : private TomlReader {
   }
 };
 
+// kCorrupt unless the last line is a seal that matches or says "unchecked".
 Status CheckSeal(std::string_view text, const std::string& source) {
   const size_t end = text.size() - (text.ends_with('\n') ? 1 : 0);
   const size_t line = text.empty() ? std::string_view::npos : text.rfind('\n', end == 0 ? 0 : end - 1);

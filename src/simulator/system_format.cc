@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes system files.
+// Writes system files, in the form that system_file.cc reads.
 #include <fmt/format.h>
 
 #define XXH_INLINE_ALL
@@ -16,6 +16,7 @@
 namespace dynamiccl {
 namespace {
 
+// Returns a TOML text; control characters become blanks.
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -25,7 +26,7 @@ std::string Quoted(std::string_view text) {
   return quoted + '"';
 }
 
-// A TOML float that reads back as the same double: never an integer, which readers tell apart.
+// A TOML float that reads back as the same double; never an integer, which readers tell apart.
 std::string Number(double value) {
   const std::string text = fmt::format("{}", value);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
@@ -36,12 +37,13 @@ void AddPath(std::string& text, Algorithm algorithm, Protocol protocol, const Pa
   for (const PathKey& key : kPathKeys) text += fmt::format("{} = {}\n", key.name, Number(costs.*key.value));
 }
 
+// Returns whether two residuals differ in size and factor only.
 bool SameColumn(const Residual& a, const Residual& b) {
   return a.collective == b.collective && a.algorithm == b.algorithm && a.protocol == b.protocol &&
          a.n_ranks == b.n_ranks;
 }
 
-// One table for each run of residuals that differ in size alone.
+// One table for each run of residuals that differ in size only.
 void AddColumn(std::string& text, std::span<const Residual> column) {
   const Residual& first = column.front();
   text += fmt::format("\n[[residual]]\ncollective = \"{}\"\n", Name(first.collective));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One measured time, as systems are fitted to and judged by.
+// One measured time, to which systems are fitted and by which they are judged.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace dynamiccl {
 
+// This is a plain value that describes one cell of a sweep.
 struct TimedCell {
   Collective collective = Collective::kAllReduce;
   int n_ranks = 2;
   int n_nodes = 1;
   uint64_t bytes = 0;       // NCCL's total
-  CollectiveConfig config;  // without algorithm or protocol: what the library picked is not known
-  double us = 0;            // above 0
-  double log_spread = 0;    // how far repeats lie apart, as a logarithm; 0: not known
+  CollectiveConfig config;  // without algorithm or protocol when it is not known what the library picked
+  double us = 0;            // microseconds, above 0
+  double log_spread = 0;    // spread of the repeats, as a logarithm; 0: not known
 
   friend bool operator==(const TimedCell&, const TimedCell&) = default;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Splits the time of a collective: the residual's factor applies to latency and transfer alike.
 #include "src/simulator/transfer_demand.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr double kNsOfUs = 1e3;
 
-// The cheapest config that has the parts of `config` that are given.
+// The cheapest configuration that has those parts of `config` that are given.
 CollectiveConfig Complete(const CollectiveTimes& times, Collective collective, uint64_t bytes,
                           const CollectiveConfig& config) {
   const ConfigMask legal = NcclConfigs(collective);
@@ -47,6 +48,7 @@ double NetworkGbps(const System& system) {
   return gbps;
 }
 
+// Prices are prepared once for each shape.
 const CollectiveTimes& SystemDemands::TimesOf(int n_ranks, int n_nodes) {
   const auto known = times_.find({n_ranks, n_nodes});
   if (known != times_.end()) return known->second;
@@ -68,7 +70,7 @@ Result<TransferDemand> SystemDemands::Of(Collective collective, uint64_t bytes, 
   CollectiveConfig chosen = open ? kLeaveNcclAlone : Complete(times, collective, bytes, config);
   const bool left = chosen.leaves_nccl_alone();
   if (left) chosen = times.Cheapest(collective, bytes);
-  // Left to the library, its own residual counts too.
+  // Where the choice is left to the library, the residual of its own choice counts.
   const double us = times.Microseconds(collective, bytes, left ? kLeaveNcclAlone : chosen);
   if (chosen.leaves_nccl_alone() || us < 0) {
     return WithHint(MakeError(ErrorKind::kUnsupported, "system {}: no path is known for {} on {} ranks",

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ends of a Fifo, for slots (Simple) and for lines (LL, LL128). Used by one thread at a time.
+// The two ends of a Fifo (fifo.h): SendEnd posts messages, ReceiveEnd releases them. Both exist once for
+// slots (Simple) and once for each kind of lines (LL, LL128). The ends only keep counters and ring doorbells;
+// copying the data is the protocols' work (src/hostccl/protocols).
+//
+//   sender                                   receiver
+//   while (!end.HasCredit()) wait;           while (end.Arrival() > now) wait;
+//   write slot end.step() % kCount;          read slot end.step() % kCount;
+//   end.Post(bytes);                         end.Release();
 #pragma once
 
 #include <cstdint>
@@ -12,25 +19,31 @@
 
 namespace dynamiccl {
 
-// Arrival of a message that was not posted yet.
+// Arrival time of a message that was not posted yet.
 inline constexpr int64_t kNotPosted = std::numeric_limits<int64_t>::max();
 
+// The posting end of a channel with kCount slots. The rank's connection table owns it; one thread at a time.
+// It owns none of its pointers, and nothing in it can fail or block.
 template <uint64_t kCount>
 class SendEnd {
  public:
   SendEnd() = default;
-  // `link` null: not shaped; `relayed`: the receiver is on another host. All pointers must outlive the
-  // object.
+  // All pointers must outlive the object. `link` is null for a link that is not shaped; `relayed` says that
+  // the receiver is on another host, where the relay needs each message's size.
   SendEnd(FifoCounters<kCount>* counters, Doorbell* receiver, ShapedLink* link, bool relayed = false)
       : counters_(counters), receiver_(receiver), link_(link), relayed_(relayed) {}
 
+  // Returns the number of the next message, from 0.
   uint64_t step() const { return step_; }
+  // Returns whether the next slot is free. It reads the shared counter only when the last value it saw does
+  // not suffice.
   bool HasCredit() {
     if (step_ - released_ < kCount) return true;
     released_ = counters_->head.load(std::memory_order_acquire);
     return step_ - released_ < kCount;
   }
-  // `wire_bytes` is what the message takes on an emulated link.
+  // Publishes the slot of step() and rings the receiver. `wire_bytes` is the number of bytes that the message
+  // takes on an emulated link.
   void Post(size_t wire_bytes) {
     if (link_ != nullptr) {
       const int64_t arrival = link_->Schedule(MonotonicNanoseconds(), wire_bytes);
@@ -43,7 +56,8 @@ class SendEnd {
     counters_->tail.store(++step_, std::memory_order_release);
     receiver_->Ring();
   }
-  // Instead of 0, before the first message and at both ends: for tests of what happens after 2^30 messages.
+  // For tests of what happens after 2^30 messages: starts at `step` instead of 0. Call it on both ends before
+  // the first message.
   void StartAt(uint64_t step) {
     step_ = released_ = step;
     counters_->tail.store(step, std::memory_order_release);
@@ -55,9 +69,11 @@ class SendEnd {
   ShapedLink* link_ = nullptr;
   bool relayed_ = false;
   uint64_t step_ = 0;
-  uint64_t released_ = 0;  // last head seen
+  // Last value of `head` that was read.
+  uint64_t released_ = 0;
 };
 
+// The receiving end, under the same rules as SendEnd.
 template <uint64_t kCount>
 class ReceiveEnd {
  public:
@@ -67,21 +83,25 @@ class ReceiveEnd {
 
   uint64_t step() const { return step_; }
   bool shaped() const { return shaped_; }
+  // Returns whether the next message has been posted; its contents may then be read, unless the link is
+  // shaped.
   bool Posted() {
     if (step_ < posted_) return true;
     posted_ = counters_->tail.load(std::memory_order_acquire);
     return step_ < posted_;
   }
-  // When the next message may be read: kNotPosted, 0 for an unshaped link, else CLOCK_MONOTONIC.
+  // When the next message may be read, in nanoseconds of CLOCK_MONOTONIC: kNotPosted before it is posted, 0
+  // on a link that is not shaped.
   int64_t Arrival() {
     if (!Posted()) return kNotPosted;
     return shaped_ ? counters_->arrival_ns[step_ % kCount].load(std::memory_order_relaxed) : 0;
   }
+  // Gives the slot back to the sender and rings it.
   void Release() {
     counters_->head.store(++step_, std::memory_order_release);
     sender_->Ring();
   }
-  // As SendEnd::StartAt.
+  // Does as SendEnd::StartAt.
   void StartAt(uint64_t step) {
     step_ = posted_ = step;
     counters_->head.store(step, std::memory_order_release);
@@ -92,10 +112,12 @@ class ReceiveEnd {
   Doorbell* sender_ = nullptr;
   bool shaped_ = false;
   uint64_t step_ = 0;
-  uint64_t posted_ = 0;  // last tail seen
+  // Last value of `tail` that was read.
+  uint64_t posted_ = 0;
 };
 
-// Both directions between this rank and one peer on one channel.
+// Both directions between this rank and one peer on one channel. The FIFOs belong to the segments of the
+// receivers.
 struct Connection {
   Fifo* outgoing = nullptr;
   Fifo* incoming = nullptr;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The wire format: the client sends the uint64 number of an allocation; the server answers with the
+// descriptor and then the uint64 number of bytes, or closes the connection when it has no such allocation.
 #include "src/transport/descriptor_server.h"
 
 #include <pthread.h>
@@ -16,22 +18,26 @@
 namespace dynamiccl {
 namespace {
 
-// A client sends its request right after it connects; one that does not must not hold up the others.
+// Milliseconds. A client sends its request right after it connects; one that does not must not hold up the
+// others.
 constexpr int64_t kRequestMs = 1000;
-// Between two looks at an idle listener; only so that the wait has an end.
+// Milliseconds. The wait on an idle listener needs some end; an hour costs nothing.
 constexpr int64_t kIdleMs = 3'600'000;
 
+// The abstract name of a process's socket.
 std::string ServerName(uint64_t process) {
   return fmt::format("hostccl-memory-{:016x}", process);
 }
 
-// Kept outside the thread so that a child of fork() can close it: otherwise the name would stay taken, and
-// nobody answer, for as long as the child lives. Leaked: the thread outlives static destructors.
+// Kept outside the thread so that a child of fork() can close it. Otherwise the name would stay taken, with
+// nobody to answer, for as long as the child lives. Leaked on purpose: the thread outlives static
+// destructors.
 UniqueFd& Listener() {
   static auto* const listener = new UniqueFd;
   return *listener;
 }
 
+// Serves one request; any error closes the connection.
 Status Answer(int socket) {
   const Deadline deadline = Deadline::After(kRequestMs);
   DYNAMICCL_CHECK_OK(CheckPeerUser(socket));
@@ -44,14 +50,14 @@ Status Answer(int socket) {
 }
 
 void Serve(int listener) {
-  // The program's signals belong to its own threads.
+  // Signals sent to the program are for the program's own threads.
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   ::pthread_setname_np(::pthread_self(), "hostccl-memory");
   for (;;) {
     const auto socket = Accept(listener, Deadline::After(kIdleMs));
-    // Whoever cannot be answered sees the connection close.
+    // A client that cannot be answered sees its connection close.
     if (socket) [[maybe_unused]]
       const Status answered = Answer(socket->get());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands out the memfds of this process's shared buffers: a thread on an abstract unix socket, named after the
-// process token, that answers processes of the same user only.
+// Hands out the memfds of this process's shared buffers (shared_buffer.h) to the other ranks of the host. A
+// thread answers on an abstract unix socket whose name contains the process token. It serves processes of the
+// same user only.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +13,18 @@
 
 namespace dynamiccl {
 
-// Starts the thread; once a process, and once more in a child of fork() that has buffers of its own.
+// Starts the thread. Call it once a process, and once more in a child of fork() that has buffers of its own.
+// kUnavailable when the socket or the thread cannot be made.
 Status StartDescriptorServer();
 
+// The memfd of one buffer and the size of its data in bytes.
 struct SharedBufferGrant {
   UniqueFd fd;
   uint64_t bytes = 0;
 };
 
-// Asks the server of the process with this token. kPeerFailed when that process is gone or has freed the
-// allocation.
+// Asks the server of the process with this token for buffer number `allocation`. kPeerFailed when that
+// process is gone or has freed the buffer, kTimeout at the deadline.
 Result<SharedBufferGrant> RequestDescriptor(uint64_t process, uint64_t allocation, Deadline deadline);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The futex calls of a doorbell, and exact short sleeps. See doorbell.h.
 #include "src/transport/doorbell.h"
 
 #include <linux/futex.h>
@@ -12,11 +13,13 @@
 namespace dynamiccl {
 namespace {
 
-// Sleeps shorter than this are for arrivals over emulated links; longer ones only look after health.
+// Nanoseconds. Sleeps shorter than 5 ms wait for arrivals over emulated links and must end on time; longer
+// ones only check whether peers are alive.
 constexpr int64_t kExactNs = 5'000'000;
 
-// The kernel may end a timed sleep late by the thread's timer slack, 50 us unless it was changed: as long as
-// two latencies of an emulated link. The thread may be the user's, so its value comes back.
+// Sets the thread's timer slack to 1 ns while it lives. The kernel may end a timed sleep late by the slack,
+// 50 us by default, which is as long as two latencies of an emulated link. The thread may be the user's, so
+// its value is restored.
 class NoTimerSlack {
  public:
   NoTimerSlack() : before_(::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { Set(1); }
@@ -31,7 +34,7 @@ class NoTimerSlack {
 };
 
 void Wait(std::atomic<uint32_t>* word, uint32_t value, const timespec& timeout) {
-  // Not FUTEX_PRIVATE: the waker may be another process.
+  // Without FUTEX_PRIVATE, since the waker may be another process.
   ::syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, nullptr, 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank sleeps until a peer has posted something: a futex word in shared memory that costs the poster no
-// system call while nobody sleeps.
+// How a rank sleeps until a peer has posted something: a futex word in shared memory. While nobody sleeps,
+// ringing costs no system call.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,14 @@
 
 namespace dynamiccl {
 
-// Lives in shared memory, zero-initialised.
+// Lives in shared memory and starts as zeros. Any number of threads and processes may ring or sleep.
 //   sleeper: Arm(), look once more for work, then Sleep() or Disarm()
 //   poster:  publish the work by a release store, then Ring()
-// Between publishing and the look at `sleepers` stands a full fence, as between Arm's store and the look for
-// work: so either the sleeper sees the work or the poster sees the sleeper. The sleeper could make both with
-// membarrier(2); that was measured: small messages gained nothing that stood out of the noise, and whoever
-// slept woke up later.
+// A full fence stands between publishing and the look at `sleepers`, and another one between Arm's store and
+// the look for work. So either the sleeper sees the work or the poster sees the sleeper.
+//
+// The sleeper could make both fences with membarrier(2). That was measured: small messages gained nothing
+// beyond the noise, and sleepers woke up later.
 struct alignas(64) Doorbell {
   std::atomic<uint32_t> rings{0};
   std::atomic<uint32_t> sleepers{0};
@@ -24,10 +25,11 @@ struct alignas(64) Doorbell {
     if (sleepers.load(std::memory_order_relaxed) != 0) Wake();
   }
 
-  // The value to hand to Sleep().
+  // Announces a sleeper. Returns the value to hand to Sleep().
   uint32_t Arm();
+  // Takes the announcement back when the second look found work.
   void Disarm() { sleepers.fetch_sub(1, std::memory_order_relaxed); }
-  // Returns after a ring since Arm(), at `timeout_ns` or spuriously; disarms.
+  // Sleeps until a ring after Arm(), until `timeout_ns` nanoseconds have passed, or spuriously; then disarms.
   void Sleep(uint32_t armed, int64_t timeout_ns);
 
  private:

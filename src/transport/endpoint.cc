@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Encoding of endpoints. See endpoint.h for the order of the fields.
 #include "src/transport/endpoint.h"
 
 #include <span>
@@ -9,6 +10,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint8_t kVersion = 1;
+// Characters. Socket names have 40 and host identities 16; a longer text is damage.
 constexpr size_t kMaxText = 64;
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank's peers reach it, from this process, this host or another one. Travels as one text through the
-// rendezvous or through the mesh of a parent communicator, to members only.
+// The address of a rank: how its peers reach it from this process, this host or another host.
 #pragma once
 
 #include <array>
@@ -12,14 +11,18 @@
 
 namespace dynamiccl {
 
+// This is a plain value. It travels as one text through the rendezvous or through the mesh of a parent
+// communicator, and must reach members only, because it contains the secret.
 struct Endpoint {
-  std::string socket_name;           // abstract unix socket
+  std::string socket_name;           // name of an abstract unix socket
   std::string host;                  // HostIdentity()
   uint64_t process = 0;              // ProcessToken()
   TcpAddress address;                // for peers on other hosts
-  std::array<uint8_t, 16> secret{};  // shows a peer on another host to be a member (peer_handshake.h)
+  std::array<uint8_t, 16> secret{};  // proves membership to a peer on another host (peer_handshake.h)
 
+  // Returns the bytes as text: version, socket name, host, process, IPv4 address, port, secret.
   std::string Encode() const;
+  // kCorrupt, with the version that was found, for anything that Encode of this version does not produce.
   static Result<Endpoint> Decode(const std::string& text);
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Hashes the kernel's boot id and the network namespace, or the user's text, into one identity.
 #include "src/transport/host_identity.h"
 
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 namespace dynamiccl {
 namespace {
 
+// Bytes of the digest that are kept; 64 bits are enough to tell the hosts of a job apart.
 constexpr size_t kIdentityBytes = 8;
 
 std::string BootId() {

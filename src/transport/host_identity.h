@@ -6,8 +6,9 @@
 
 namespace dynamiccl {
 
-// 16 hexadecimal digits, equal for all processes of one boot of one kernel in one network namespace (abstract
-// unix sockets end there), or for all with the same HOSTCCL_HOSTID where that is set.
+// Returns 16 hexadecimal digits. They are equal for all processes of one boot of one kernel in one network
+// namespace, because abstract unix sockets end at its border. Where HOSTCCL_HOSTID is set, they are equal for
+// all processes with the same text instead.
 std::string HostIdentity();
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of this host's addresses a listener takes: chosen as NCCL_SOCKET_IFNAME chooses interfaces.
+// Chooses the address on which a listener is reachable, by the rules of NCCL_SOCKET_IFNAME.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,17 @@
 
 namespace dynamiccl {
 
+// An interface of this host and its IPv4 address.
 struct InterfaceAddress {
   std::string name;
   uint32_t ipv4 = 0;  // host byte order
 };
 
-// `choice` is a dotted IPv4 address, or interface names separated by commas: prefixes ("eth,ib"), exact names
-// after "=" ("=eth0"), or after "^" what to leave out ("^docker,lo"; exact: "^=lo"). The first interface of
-// `available` that fits, in the order of the names given; with "^" loopback comes last.
+// `choice` is a dotted IPv4 address or a list of interface names separated by commas. Names are prefixes
+// ("eth,ib"); after "=" they are exact ("=eth0"); after "^" they are left out ("^docker,lo", exact: "^=lo").
+//
+// Returns the address of the first interface of `available` that fits, in the order of the names. With "^"
+// the loopback interface comes last. kInvalidArgument, with the names at hand, when none fits.
 Result<uint32_t> ChooseInterface(const std::string& choice, const std::vector<InterfaceAddress>& available);
 
 // ChooseInterface among the interfaces of this network namespace that are up.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the jobs by the names of their sockets in /proc/net/unix and talks to one of them. See link_client.h.
 #include "src/transport/link_client.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// The server answers within a millisecond unless its machine is overloaded.
+// Milliseconds. The server answers within 1 ms unless its machine is overloaded.
 constexpr int64_t kAnswerMs = 5000;
 
 }  // namespace
@@ -27,7 +28,7 @@ std::vector<pid_t> ProcessesWithLinks() {
     if (parsed.ec == std::errc() && parsed.ptr == end) processes.push_back(process);
   }
   std::sort(processes.begin(), processes.end());
-  // Connections that are being served carry the name as well.
+  // Connections that are being served show the name once more.
   processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
   return processes;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asking side of link control.
+// The asking side of link control: `dynamiccl link` finds the running jobs of this user and sends them
+// requests. docs/formats/link_control.md has the messages.
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +12,11 @@
 
 namespace dynamiccl {
 
-// Processes of this user that answer requests about links, by process id.
+// Process ids of this user's processes that answer such requests, in ascending order.
 std::vector<pid_t> ProcessesWithLinks();
 
-// kNotFound when the process has no emulated links; kInvalidArgument when it refuses, with its reason.
+// Sends one request and waits up to 5 s for the answer. kNotFound when the process has no emulated links;
+// kInvalidArgument, with its reason, when it refuses.
 Result<LinkAnswer> AskForLinks(pid_t process, const LinkRequest& request);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `dynamiccl link` and a job say to each other, as bytes: docs/formats/link_control.md.
+// The messages between `dynamiccl link` and a job, and their encoding: docs/formats/link_control.md.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,30 @@ namespace dynamiccl {
 
 enum class LinkRequestKind : uint16_t { kShow = 1, kSet = 2, kReset = 3 };
 
+// Shows, changes or resets links. `target` counts for set and reset, `change` for set.
 struct LinkRequest {
   LinkRequestKind kind = LinkRequestKind::kShow;
-  LinkTarget target;   // set and reset
-  LinkChange change;   // set
-  int64_t for_ns = 0;  // set; 0: for good
+  LinkTarget target;
+  LinkChange change;
+  int64_t for_ns = 0;  // how long a change holds, nanoseconds; 0: until reset
   friend bool operator==(const LinkRequest&, const LinkRequest&) = default;
 };
 
-// A link as it is now. Inside a node (`from` and `to` equal) one row stands for all pairs of ranks, as the
-// first of them, with the sums of their messages and bytes.
+// The present state of a link. Inside a node (`from` equals `to`) one row stands for all pairs of ranks: it
+// has the shape of the first pair and the sums of messages and bytes of all.
 struct LinkRow {
   int32_t from = 0;
   int32_t to = 0;
   int32_t rail = 0;
-  bool ordered = false;  // an order holds
+  bool ordered = false;  // whether an order of `link set` is in force
   uint64_t messages = 0;
   uint64_t bytes = 0;
   LinkShape shape;
   friend bool operator==(const LinkRow&, const LinkRow&) = default;
 };
 
-// The links of one communicator that was made from a unique id.
+// The links of one communicator that was made from a unique id. `elapsed_ns` counts from when the links were
+// made, `calls` is the number of collective launches.
 struct LinkJob {
   int32_t n_ranks = 0;
   int64_t elapsed_ns = 0;
@@ -45,24 +47,29 @@ struct LinkJob {
   friend bool operator==(const LinkJob&, const LinkJob&) = default;
 };
 
+// What the server did, and how all links are afterwards.
 struct LinkAnswer {
-  std::string refused;        // why nothing was done; empty: done
-  uint32_t changed = 0;       // links that an order reached
-  std::vector<LinkJob> jobs;  // what there is now
+  std::string refused;   // why nothing was done; empty when the request was carried out
+  uint32_t changed = 0;  // number of links that the order reached
+  std::vector<LinkJob> jobs;
   friend bool operator==(const LinkAnswer&, const LinkAnswer&) = default;
 };
 
 std::vector<std::byte> Encode(const LinkRequest& request);
 std::vector<std::byte> Encode(const LinkAnswer& answer);
-// kCorrupt for anything that Encode does not make; fields are checked for their ranges.
+// Returns kCorrupt for bytes of another length, kind or meaning; kInvalidArgument for a field out of its
+// range.
 Result<LinkRequest> DecodeLinkRequest(std::span<const std::byte> body);
+// Returns kCorrupt for bytes of another length. The numbers in it are not checked: they only go to the
+// screen.
 Result<LinkAnswer> DecodeLinkAnswer(std::span<const std::byte> body);
 
-// A message is its header and one encoded body.
+// A message is a header of three uint32 {magic, version, bytes of the body} and one encoded body.
 Status SendLinkMessage(int socket, std::span<const std::byte> body, Deadline deadline);
+// Returns the next body. kCorrupt for another header, kUnsupported for another version.
 Result<std::vector<std::byte>> ReceiveLinkMessage(int socket, Deadline deadline);
 
-// Abstract name of the socket on which the process answers, less its process id.
+// The abstract name of the socket on which a process of this user answers, without its process id at the end.
 std::string LinkSocketPrefix();
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets `dynamiccl link` see and change the links of a running job: a thread of rank 0's process on an
-// abstract unix socket that answers processes of the same user only.
+// Lets `dynamiccl link` see and change the links of a running job. A thread in the process of rank 0 answers
+// on an abstract unix socket, for processes of the same user only.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,12 @@
 
 namespace dynamiccl {
 
-// Starts the thread when it is the first; links that have been destroyed are forgotten. Any thread.
+// Registers the links of a new communicator and starts the thread if it does not run yet. The server holds no
+// reference: links that have been destroyed are forgotten. Any thread.
 Status ServeLinks(const std::shared_ptr<const EmulatedLinks>& links);
 
-// What the server does with a request; jobs without any shaped link do not count.
+// Carries out a request on these jobs and returns the answer. It is a function of its own so that tests need
+// no socket. A job without any shaped link does not count as reached.
 LinkAnswer AnswerLinkRequest(const LinkRequest& request,
                              const std::vector<std::shared_ptr<const EmulatedLinks>>& jobs);
 

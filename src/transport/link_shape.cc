@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of link fields, and what can be done with changes and targets. See link_shape.h.
 #include "src/transport/link_shape.h"
 
 #include <array>
@@ -7,7 +8,7 @@
 namespace dynamiccl {
 namespace {
 
-// Ten times what the slowest preset needs; more would only make a test time out.
+// Ten times what the slowest preset needs; a slower link would only make a test time out.
 constexpr double kMaxMicroseconds = 1e6;
 constexpr double kMaxMilliseconds = 1e6;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an emulated link is like, as plain values: its numbers, changes of some of them, and which links a
-// change is for. The table of fields is what files, messages and options iterate.
+// change is for. Files, messages and command-line options all iterate over one table of the fields.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,38 @@
 
 namespace dynamiccl {
 
-// One direction of one rail. Latency and bandwidth are what the link is nominally, and all that a planner is
-// told; the rest is its condition, which nobody is told.
+// One direction of one rail. Latency and bandwidth are nominal, and they are all that a planner is told. The
+// other fields are the link's condition, which a job can only find out by measuring.
 struct LinkShape {
   double latency_us = 0;
   double bandwidth_gbps = 0;  // 1e9 bytes a second; 0: only latency is emulated
   double jitter_us = 0;       // mean of a random delay added to each message
-  double load = 0;            // share of the bandwidth that strangers take
-  double burst_on_ms = 0;     // the load comes in bursts of this length ...
-  double burst_off_ms = 0;    // ... this far apart on average; 0: it is steady
-  double degrade = 1;         // health: the bandwidth is multiplied, the latency divided by it
+  double load = 0;            // share of the bandwidth that other jobs' traffic takes
+  double burst_on_ms = 0;     // length of a burst of that traffic
+  double burst_off_ms = 0;    // mean pause between bursts; 0: the traffic is steady
+  double degrade = 1;         // health: multiplies the bandwidth, divides the latency
 
   LinkParameters nominal() const { return {latency_us, bandwidth_gbps}; }
   friend bool operator==(const LinkShape&, const LinkShape&) = default;
 };
 
+// One line of the table: name, option, member and range of a field.
 struct LinkField {
-  const char* name;    // key in files
-  const char* option;  // of `dynamiccl link set`
+  const char* name;    // key in topology files
+  const char* option;  // option of `dynamiccl link set`
   double LinkShape::*value;
   double least;
   double most;
-  bool positive;  // `least` itself is not allowed
+  bool positive;  // whether `least` itself is excluded
   const char* meaning;
 };
 inline constexpr size_t kLinkFields = 7;
+// The fields in the order in which files and messages have them.
 std::span<const LinkField, kLinkFields> LinkFieldTable();
 
-// New values of some fields, by the table's order.
+// New values for some fields. Bit i of `fields` says that field i of the table is set.
 struct LinkChange {
-  uint32_t fields = 0;  // bit i: field i is set
+  uint32_t fields = 0;
   LinkShape values;
 
   bool sets(size_t field) const { return (fields >> field & 1u) != 0; }
@@ -51,22 +53,25 @@ struct LinkChange {
   friend bool operator==(const LinkChange&, const LinkChange&) = default;
 };
 
-// An error names the first field that is out of its range.
+// kInvalidArgument, naming the first field that is out of its range.
 Status CheckRanges(const LinkChange& change);
 
+// Wildcards of a target.
 inline constexpr int kAnyNode = -1;
 inline constexpr int kAnyRail = -1;
 
-// Which links: those from a node to another one, or (from and to equal and named) those inside a node.
+// Which links: those from one node to another one, or, with `from` and `to` equal and named, those inside a
+// node.
 struct LinkTarget {
   int from = kAnyNode;
   int to = kAnyNode;
   int rail = kAnyRail;
-  bool both = false;  // the other direction as well
+  bool both = false;  // whether the other direction is meant as well
 
   bool Fits(int from_node, int to_node, int on_rail) const;
   friend bool operator==(const LinkTarget&, const LinkTarget&) = default;
 };
+// Returns for example "1 <-> 2 rail 0".
 std::string Describe(const LinkTarget& target);
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks share of an emulated link: until when it is booked, how many messages it has carried, and
-// the change that an operator has ordered. Lives in shared memory, zero-initialised.
+// The state of an emulated link that all ranks share: until when it is busy, how much it has carried, and the
+// change that an operator ordered. It lies in the segment of rank 0 and starts as zeros.
 #pragma once
 
 #include <array>
@@ -12,29 +12,31 @@
 
 namespace dynamiccl {
 
-// A change ordered while the job runs. One writer (the link server of rank 0's process), many readers; a
-// writer that dies in the middle leaves readers with what they read before.
+// A change that an operator ordered while the job runs, readable without a lock. There is one writer, the
+// link server in the process of rank 0, and any number of readers in other processes. If the writer dies in
+// the middle, readers keep the order they read before.
 class OrderedChange {
  public:
   struct Order {
     LinkChange change;
-    int64_t until_ns = 0;  // CLOCK_MONOTONIC; kNeverNs: until reset
+    int64_t until_ns = 0;  // nanoseconds of CLOCK_MONOTONIC; kNeverNs: until reset
   };
 
-  // Changes with every order; even when none is being written.
+  // Grows with every order; odd while one is being written.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
-  // Nothing while an order is being written: look again at the next message.
+  // The order in force; nothing while one is being written, in which case the caller looks again at its next
+  // message.
   std::optional<Order> Read() const;
-  // The writer alone.
+  // Replaces the order. Only the writer may call it.
   void Write(const Order& order);
 
  private:
-  // Words: fields, until, then the values.
+  // The bits of `fields`, of `until_ns` and of each value of the table.
   std::array<std::atomic<uint64_t>, 2 + kLinkFields> words_;
   std::atomic<uint64_t> version_;
 };
 
-// All senders over one direction of a rail queue behind each other.
+// One direction of a rail. All senders over it queue behind each other at `busy_until_ns` (CLOCK_MONOTONIC).
 struct alignas(64) LinkState {
   std::atomic<int64_t> busy_until_ns;
   std::atomic<uint64_t> messages;
@@ -42,10 +44,10 @@ struct alignas(64) LinkState {
   alignas(64) OrderedChange ordered;
 };
 
-// One for all links of a job.
+// One clock for all links of a job, from which events count.
 struct alignas(64) JobClock {
   std::atomic<int64_t> epoch_ns;  // CLOCK_MONOTONIC when the first rank made its links
-  std::atomic<int64_t> calls;     // the largest number of a collective launch that a rank has begun
+  std::atomic<int64_t> calls;     // the largest number of a collective launch that any rank has begun
 };
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Applies the events of one link in the order of the file. See link_timeline.h.
 #include "src/transport/link_timeline.h"
 
 #include <algorithm>

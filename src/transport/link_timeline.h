@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link's shape follows from the topology's events: a pure function of the time since init and of the
-// call number, so that every rank computes the same and an experiment repeats.
+// How a link's shape follows from the events of a topology file. It is a pure function of the time since the
+// links were made and of the call number, so every rank computes the same shape and an experiment can be
+// repeated.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +12,17 @@
 
 namespace dynamiccl {
 
-// Where a job stands.
+// The two clocks by which events start and end.
 struct JobProgress {
-  int64_t elapsed_ns = 0;  // since the links were made
-  int64_t calls = 0;       // collective launches begun, 1 for the first
+  int64_t elapsed_ns = 0;  // nanoseconds since the links were made
+  int64_t calls = 0;       // number of collective launches begun; 1 during the first
 };
 
 inline constexpr int64_t kNeverNs = std::numeric_limits<int64_t>::max();
 
-// A change of links at a time or at a call, for a while or for good.
+// A change of links that starts at a time or at a call, for a while or for good.
 struct LinkEvent {
-  bool by_call = false;  // unit of `begin` and `end`: calls; else nanoseconds
+  bool by_call = false;  // unit of `begin` and `end`: calls if true, nanoseconds if not
   int64_t begin = 0;
   int64_t end = kNeverNs;  // excluded
   LinkTarget target;
@@ -31,15 +32,18 @@ struct LinkEvent {
   friend bool operator==(const LinkEvent&, const LinkEvent&) = default;
 };
 
-// The events of one link, in the order of the file: of those that hold, a later one wins.
+// All events of one link, over its shape without events. Where several events hold, the later one in the file
+// wins. Immutable, so any thread may use it.
 class LinkTimeline {
  public:
   LinkTimeline(const LinkShape& base, std::vector<LinkEvent> events)
       : base_(base), events_(std::move(events)) {}
 
   LinkShape At(const JobProgress& progress) const;
-  // When the shape may next change by time alone, in elapsed nanoseconds; kNeverNs.
+  // Nanoseconds after the links were made at which the shape may next change by time alone; kNeverNs if it
+  // never does.
   int64_t NextChange(int64_t elapsed_ns) const;
+  // Returns whether any event starts or ends at a call.
   bool depends_on_calls() const;
 
  private:

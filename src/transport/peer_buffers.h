@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank reaches buffers of the other ranks of its host: the pointer itself inside a process, a mapping
-// of a shared buffer, or the system calls that copy between processes.
+// How a rank reaches the buffers of other ranks on its host. There are three ways: the pointer itself inside
+// one process, a mapping of a shared buffer, and the system calls that copy between processes.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace dynamiccl {
 
-// A peer's shared buffer in this address space.
+// Owns the mapping of a peer's shared buffer into this address space. Several communicators of the process
+// share one mapping.
 class PeerMapping {
  public:
   PeerMapping(std::byte* data, size_t bytes) : data_(data), bytes_(bytes) {}
@@ -25,7 +26,7 @@ class PeerMapping {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // The owner gave the memory back.
+  // Returns whether the owner gave the memory back. The mapping stays readable, but its contents are zeros.
   bool freed() const;
 
  private:
@@ -33,14 +34,15 @@ class PeerMapping {
   size_t bytes_;
 };
 
-// Mappings that one communicator holds; they go with it, and those that their owner freed go earlier.
-// Communicators of a process share a mapping. One thread at a time.
+// The mappings that one communicator uses. They are dropped with the communicator, and earlier if their owner
+// freed them. One thread at a time.
 class PeerBuffers {
  public:
-  // The first byte of the referenced range in this process: for shared buffers and for memory of this process
-  // itself. kPeerFailed when the owner is gone or has freed the buffer. Asks the owner at the first use, so
-  // this may take a millisecond.
+  // Returns the address in this process of the first byte of the range; for shared buffers and for memory of
+  // this process. kPeerFailed when the owner is gone or has freed the buffer. The first use of a buffer asks
+  // its owner, which may take a millisecond.
   Result<std::byte*> Map(const BufferRef& ref, Deadline deadline);
+  // Unmaps the buffers that their owners have freed.
   void DropFreed();
   size_t mappings() const { return mappings_.size(); }
 
@@ -49,12 +51,12 @@ class PeerBuffers {
   std::map<Key, std::shared_ptr<PeerMapping>> mappings_;
 };
 
-// Whether the system lets this process read the memory of `pid`: reads 8 bytes at `address`, which must hold
-// `expected`.
+// Returns whether the system lets this process read the memory of `pid`. It reads 8 bytes at `address` there,
+// which must hold `expected`.
 bool CanReadProcess(int64_t pid, uint64_t address, uint64_t expected);
 
-// Copies between this process and private memory of another. The range must lie in `ref`. kPeerFailed when
-// the peer is gone.
+// Copies between this process and private memory of another one, at `offset` into the range `ref`. The caller
+// checks that the range lies inside `ref`. kPeerFailed when the peer is gone.
 Status ReadPeerMemory(const BufferRef& ref, size_t offset, void* to, size_t bytes);
 Status WritePeerMemory(const BufferRef& ref, size_t offset, const void* from, size_t bytes);
 

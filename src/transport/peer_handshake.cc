@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// listener to connector {magic, version, nonce}; connector to listener {magic, version, purpose, from, to,
-// nonce, proof}; listener to connector {proof}.
+// The handshake, little-endian:
+//   listener  -> connector  {magic, version, nonce}                                  32 bytes
+//   connector -> listener   {magic, version, purpose, from, to, nonce, proof}        72 bytes
+//   listener  -> connector  {proof}                                                  32 bytes
+// A proof is an HMAC-SHA-256 over everything that both sides sent, keyed by both secrets. The fresh nonces
+// keep an old conversation from being replayed.
 #include "src/transport/peer_handshake.h"
 
 #include <algorithm>
@@ -15,11 +19,12 @@ namespace {
 
 constexpr uint64_t kMagic = 0x31524545'504c4348;  // "HCLPEER1"
 constexpr uint32_t kVersion = 1;
-// A stranger (a port scanner) that says nothing may hold up the others for this long.
+// Milliseconds that a stranger, such as a port scanner, may hold up the others without sending anything.
 constexpr int64_t kHelloTimeoutMs = 2000;
 
 using Nonce = std::array<uint8_t, 16>;
 
+// This is the listener's first message.
 struct Challenge {
   uint64_t magic = kMagic;
   uint32_t version = kVersion;
@@ -28,6 +33,7 @@ struct Challenge {
 };
 static_assert(sizeof(Challenge) == 32);
 
+// The connector's answer.
 struct Hello {
   uint64_t magic = kMagic;
   uint32_t version = kVersion;
@@ -39,7 +45,8 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 72);
 
-// Over everything that both sides said; `side` keeps one side's proof from being sent back as the other's.
+// The digest covers all that both sides sent. `side` keeps one side's proof from being sent back as the
+// other's.
 Sha256Digest ProofOf(std::string_view side, const Challenge& challenge, const Hello& hello,
                      const std::vector<Endpoint>& endpoints) {
   ByteWriter key;
@@ -68,6 +75,7 @@ Result<T> Receive(int socket, Deadline deadline) {
   return message;
 }
 
+// Challenges whoever connected. kInvalidArgument for a stranger.
 Result<MemberConnection> Admit(UniqueFd socket, const std::vector<Endpoint>& endpoints, int self,
                                Deadline deadline) {
   Challenge challenge;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connecting two ranks of different hosts over TCP: both show that they know the secrets in each other's
-// endpoints, which only members of the communicator were told. Grammar and what it protects:
-// docs/formats/host_relay.md.
+// Connects two ranks of different hosts over TCP. Each side proves that it knows the secrets in both
+// endpoints, which only members of the communicator were told. docs/formats/host_relay.md has the grammar and
+// says against what it protects.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,23 @@
 
 namespace dynamiccl {
 
-// What a connection is for; two ranks have one of each.
+// Two ranks have one connection for each purpose.
 enum class ConnectionPurpose : uint32_t { kExchange = 0, kRelay = 1 };
 
-// To the listener of rank `to`; `endpoints` by rank.
+// Connects rank `from`, which is the caller, to the listener of rank `to`; `endpoints` are those of all
+// ranks, by rank. kPeerFailed when it cannot be reached or is not that rank, kTimeout at the deadline.
 Result<UniqueFd> ConnectToMember(const std::vector<Endpoint>& endpoints, int from, int to,
                                  ConnectionPurpose purpose, Deadline deadline);
 
+// A connection whose other end has proved to be rank `peer`.
 struct MemberConnection {
   UniqueFd socket;
   int peer = 0;
   ConnectionPurpose purpose = ConnectionPurpose::kExchange;
 };
 
-// The next member that connects to rank `self`; strangers are dropped.
+// Waits for the next member that connects to rank `self`. Connections that cannot prove membership are
+// dropped.
 Result<MemberConnection> AcceptMember(int listener, const std::vector<Endpoint>& endpoints, int self,
                                       Deadline deadline);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Setting up the mesh without deadlock, and the exchanges over it. Every rank connects to all lower ranks
+// first and then accepts the higher ones. A message is a uint32 length and its bytes.
 #include "src/transport/peer_mesh.h"
 
 #include <poll.h>
@@ -17,6 +19,7 @@
 namespace dynamiccl {
 namespace {
 
+// 64 KiB. Every rank sends to all peers before it receives, so a message must fit into the socket's buffer.
 constexpr uint32_t kMaxMessage = 1 << 16;
 
 Reach ReachOf(const Endpoint& self, const Endpoint& peer) {
@@ -25,6 +28,7 @@ Reach ReachOf(const Endpoint& self, const Endpoint& peer) {
   return self.process == peer.process ? Reach::kSameProcess : Reach::kSameHost;
 }
 
+// Numbers the hosts in the order of their lowest ranks.
 std::vector<int> NumberHosts(const std::vector<Endpoint>& endpoints) {
   std::vector<int> hosts;
   int next = 0;
@@ -38,7 +42,8 @@ std::vector<int> NumberHosts(const std::vector<Endpoint>& endpoints) {
   return hosts;
 }
 
-// Every user of the machine can see the listener's name (/proc/net/unix) and connect: those are dropped.
+// Every user of the machine can see the listener's name in /proc/net/unix and connect. Connections of other
+// users are dropped.
 Result<UniqueFd> AcceptOwnUser(int listener, Deadline deadline) {
   for (;;) {
     DYNAMICCL_TRY(UniqueFd socket, Accept(listener, deadline));
@@ -116,7 +121,7 @@ int PeerMesh::Count(Reach reach, int first, int last) const {
   return static_cast<int>(std::count(reach_.begin() + first, reach_.begin() + last, reach));
 }
 
-// Connecting to a listener succeeds before it accepts, so the order of ranks cannot deadlock.
+// Connecting to a unix listener succeeds before the listener accepts, so the order of ranks cannot deadlock.
 Status PeerMesh::ConnectProcesses(int listener, Deadline deadline) {
   for (size_t peer = 0; peer < static_cast<size_t>(rank_); ++peer) {
     if (reach_[peer] != Reach::kSameHost) continue;
@@ -138,7 +143,8 @@ Status PeerMesh::ConnectProcesses(int listener, Deadline deadline) {
   return {};
 }
 
-// A connector waits until it is accepted, but only by lower ranks, and rank 0 accepts at once.
+// Here a connector waits until it is accepted. It waits for lower ranks only, and rank 0 accepts at once, so
+// this cannot deadlock either.
 Status PeerMesh::ConnectHosts(int listener, Deadline deadline) {
   constexpr std::array kPurposes = {ConnectionPurpose::kExchange, ConnectionPurpose::kRelay};
   for (int peer = 0; peer < rank_; ++peer) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection between every two ranks of a communicator: carries small exchanges at set-up, hands over
-// memory inside a host, and tells that a peer ended. A unix socket between processes of a host, TCP between
-// hosts (the kernel closes a dead process's sockets), a mailbox between threads of a process.
+// A connection between every two ranks of a communicator. It carries the small exchanges at set-up, hands
+// over memory inside a host, and shows that a peer ended.
+//
+// Threads of one process use a mailbox, processes of one host a unix socket, ranks of different hosts TCP.
+// The kernel closes the sockets of a process that dies, which is how a dead peer is noticed.
 #pragma once
 
 #include <atomic>
@@ -19,54 +21,62 @@
 
 namespace dynamiccl {
 
-// Where a rank awaits its peers; its name travels to them by the rendezvous. Members only may know it.
+// The place where a rank awaits its peers. Its name travels to them by the rendezvous and contains a secret,
+// so only members may learn it.
 struct MeshListener {
   UniqueFd fd;
   UniqueFd tcp;
   std::shared_ptr<ThreadMailbox> mailbox;
-  std::string name;  // Endpoint::Encode()
+  std::string name;  // an encoded Endpoint
 
   MeshListener() = default;
   MeshListener(MeshListener&&) = default;
   MeshListener& operator=(MeshListener&&) = default;
   ~MeshListener();
 
-  // Inside a host the random name cannot be guessed, and the user id of whoever connects is checked as well.
+  // Listens on an abstract unix socket, a TCP port and a mailbox. Inside a host the random name cannot be
+  // guessed, and the user id of whoever connects is checked as well.
   static Result<MeshListener> Open();
 };
 
 // How a peer is reached.
 enum class Reach : uint8_t { kSelf, kSameProcess, kSameHost, kRemote };
 
+// Owned by one communicator, whose thread makes the exchanges; functions for other threads say so. Every
+// exchange is collective: all ranks call it, in the same order. When a peer ends in the middle, the exchange
+// fails with kPeerFailed on the ranks that wait for it.
 class PeerMesh {
  public:
-  // Every rank calls it; `names` are the listeners' names by rank.
+  // Connects this rank to all others; every rank calls it. `names` are the names of all ranks' listeners, by
+  // rank.
   static Result<std::unique_ptr<PeerMesh>> Connect(MeshListener listener,
                                                    const std::vector<std::string>& names, int rank,
                                                    Deadline deadline);
   ~PeerMesh();
 
-  // Collective: every rank's bytes, indexed by rank. Messages must be small (at most 64 KiB): all send before
-  // they receive.
+  // A collective call that returns every rank's bytes, by rank. Messages must have at most 64 KiB, because
+  // every rank sends to all before it receives.
   Result<std::vector<std::vector<std::byte>>> AllGather(std::span<const std::byte> mine, Deadline deadline);
-  // Collective: a descriptor from every rank in another process of this host; the other entries are invalid.
+  // Collective: returns a descriptor from every rank in another process of this host; the other entries are
+  // empty.
   Result<std::vector<UniqueFd>> AllGatherDescriptors(int mine, Deadline deadline);
 
   Reach reach(int peer) const { return reach_[static_cast<size_t>(peer)]; }
-  // Its memory can be mapped here.
+  // Returns whether memory of the peer can be mapped here.
   bool same_host(int peer) const { return reach(peer) != Reach::kRemote; }
-  // The host of each rank, numbered in the order of their lowest ranks: equal on all ranks.
+  // Returns the host of each rank. Hosts are numbered in the order of their lowest ranks, so the numbers are
+  // equal on all ranks.
   const std::vector<int>& hosts() const { return hosts_; }
-  // The second connection to a remote peer, for the relay; once.
+  // Hands over the second connection to a remote peer, which the relay uses. Call it once a peer.
   UniqueFd TakeRelaySocket(int peer) { return std::move(relay_sockets_[static_cast<size_t>(peer)]); }
 
-  // Looks for closed connections without waiting. Any thread, one at a time.
+  // Looks for closed connections without waiting. Any thread, but one at a time.
   void LookForDeparted();
-  // True once the peer ended or closed its communicator and LookForDeparted has seen it.
+  // True once the peer ended or closed its communicator and LookForDeparted has seen it. Any thread.
   bool departed(int peer) const {
     return departed_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
   }
-  // The relay has delivered all that a remote peer posted before it ended. Any thread.
+  // Called by the relay when it has delivered all that a remote peer posted before it ended. Any thread.
   void NoteRemoteEnd(int peer) {
     remote_ends_[static_cast<size_t>(peer)].store(true, std::memory_order_release);
   }
@@ -87,13 +97,13 @@ class PeerMesh {
   int Count(Reach reach, int first, int last) const;
 
   int rank_;
-  std::vector<Endpoint> endpoints_;  // by rank, as all that follow
+  std::vector<Endpoint> endpoints_;  // by rank, like all vectors below
   std::vector<Reach> reach_;
   std::vector<int> hosts_;
-  std::vector<UniqueFd> sockets_;  // invalid within the process
+  std::vector<UniqueFd> sockets_;  // invalid for threads of this process
   std::vector<UniqueFd> relay_sockets_;
   std::shared_ptr<ThreadMailbox> mailbox_;
-  std::vector<std::shared_ptr<ThreadMailbox>> threads_;  // null but within the process
+  std::vector<std::shared_ptr<ThreadMailbox>> threads_;  // null except for threads of this process
   std::vector<std::atomic<bool>> departed_;
   std::vector<std::atomic<bool>> remote_ends_;
 };

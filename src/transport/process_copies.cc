@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two exchanges over the mesh: where each rank's word is, and whether all words could be read.
 #include "src/transport/process_copies.h"
 
 #include <algorithm>

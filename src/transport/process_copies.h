@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the ranks of a communicator may copy from and to each other's private memory with
+// Agreement on whether the ranks of a communicator may copy from and to each other's private memory with
 // process_vm_readv and process_vm_writev.
 #pragma once
 
@@ -8,8 +8,9 @@
 
 namespace dynamiccl {
 
-// Collective: every rank reads one word of every other process of its host. True on all ranks if `wanted` on
-// all and nothing was refused: ptrace_scope, seccomp, containers and other process-id name spaces refuse.
+// Collective: every rank tries to read one word of every other process of its host. Returns true on all ranks
+// if all have `wanted` and no attempt was refused. Systems refuse because of ptrace_scope, seccomp,
+// containers or different process-id namespaces.
 Result<bool> AgreeOnProcessCopies(PeerMesh& mesh, bool wanted, Deadline deadline);
 
 }  // namespace dynamiccl

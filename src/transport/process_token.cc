@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Draws the token, and draws it again after fork(). See process_token.h.
 #include "src/transport/process_token.h"
 
 #include <pthread.h>

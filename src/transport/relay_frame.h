@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two relays say to each other: frames of a fixed header and a payload. Grammar:
-// docs/formats/host_relay.md.
+// What two relays on different hosts send each other: frames of a fixed header and a payload.
+// docs/formats/host_relay.md has the grammar.
 #pragma once
 
 #include <atomic>
@@ -12,35 +12,38 @@
 
 namespace dynamiccl {
 
+// The meaning of `value` differs by type.
 enum class FrameType : uint8_t {
-  kMessage = 1,    // value: the message's step in its FIFO; the payload is what was posted
-  kCredit = 2,     // value: messages released so far
-  kCompleted = 3,  // value: collective launches that the sender has completed
-  kLeave = 4,      // the sender closes its communicator; nothing follows
+  kMessage = 1,    // value: the message's step in its FIFO; the payload is the posted data
+  kCredit = 2,     // value: number of messages released so far
+  kCompleted = 3,  // value: number of collective launches that the sender has completed
+  kLeave = 4,      // the sender closes its communicator; it sends nothing more
 };
 
-// Little-endian.
+// 32 bytes on the wire, little-endian, in the order of the members.
 struct FrameHeader {
   uint32_t payload_bytes = 0;
   FrameType type = FrameType::kMessage;
   uint8_t protocol = 0;  // RelayedProtocol
   uint16_t channel = 0;
-  uint64_t sequence = 0;  // of the frame on its connection, from 0
+  uint64_t sequence = 0;  // number of the frame on its connection, from 0
   uint64_t value = 0;
-  uint64_t checksum = 0;  // XXH3-64 of header (with checksum 0) and payload; 0: not computed
+  uint64_t checksum = 0;  // XXH3-64 of the header (with checksum 0) and the payload; 0: not computed
 };
 static_assert(sizeof(FrameHeader) == 32);
 
+// Never 0, which stands for "not computed".
 uint64_t ChecksumOf(FrameHeader header, std::span<const std::byte> payload);
 
 enum class RelayedProtocol : uint8_t { kSimple = 0, kLl = 1, kLl128 = 2 };
 inline constexpr size_t kRelayedProtocols = 3;
 
-// One protocol's part of a FIFO, without its number of slots in the type.
+// One protocol's part of a FIFO, with the number of slots as a value instead of a type. It points into the
+// FIFO.
 struct RelayedSlots {
   std::atomic<uint64_t>* tail = nullptr;
   std::atomic<uint64_t>* head = nullptr;
-  const std::atomic<uint32_t>* wire_bytes = nullptr;  // by slot, of what is posted there
+  const std::atomic<uint32_t>* wire_bytes = nullptr;  // by slot: bytes of the message posted there
   std::byte* slots = nullptr;
   size_t slot_bytes = 0;
   uint64_t count = 0;
@@ -48,10 +51,11 @@ struct RelayedSlots {
 
   std::span<std::byte> slot(uint64_t step) const { return {slots + step % count * slot_bytes, slot_bytes}; }
 };
+// Returns a view of one protocol of `fifo`.
 RelayedSlots SlotsOf(Fifo& fifo, RelayedProtocol protocol);
 
-// Writes a message of lines that a receiver may be polling: a line of LL in one store, a line of LL128 data
-// first.
+// Writes a message of lines that a receiver may be polling: a line of LL in one store, the data of a line of
+// LL128 before its flag.
 void StoreLines(const RelayedSlots& slots, uint64_t step, std::span<const std::byte> payload);
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames that arrive from one peer: checked, then written into this rank's FIFO from that peer and nowhere
-// else.
+// Reads the frames that arrive from one peer and delivers them. A peer on another host is not trusted: every
+// frame is checked before its effect, and it can change nothing but this rank's FIFO from that peer.
 #pragma once
 
 #include <memory>
@@ -13,26 +13,30 @@
 
 namespace dynamiccl {
 
-// Used by one thread.
+// A parser that the relay's receiving thread feeds with the bytes it wants next. Owned by that thread's link
+// to the peer; one thread. It allocates only while a message of lines is incomplete.
 class RelayInbox {
  public:
+  // The two ranks and the memory between them.
   struct Place {
     int self = 0;
     int peer = 0;
-    std::shared_ptr<Segment> own;     // where the peer's messages go
-    std::shared_ptr<Segment> shadow;  // where this rank's outgoing FIFOs to the peer are: its credits
+    std::shared_ptr<Segment> own;  // where the peer's messages go
+    std::shared_ptr<Segment>
+        shadow;  // where this rank's outgoing FIFOs to the peer are, which get its credits
   };
   explicit RelayInbox(Place place);
 
-  // Bytes that are wanted next; never empty.
+  // Where the next bytes shall be written; never empty.
   std::span<std::byte> Wanted() const { return wanted_; }
+  // What the bytes completed.
   enum class Outcome {
-    kMore,       // a part of a frame
-    kDelivered,  // the rank may have been waiting for it
+    kMore,       // the frame is not complete yet
+    kDelivered,  // a frame took effect; the rank may have been waiting for it
     kLeft,       // the peer closes its communicator
-    kViolation,  // see problem(); nothing more may be read
+    kViolation,  // the peer broke the grammar, see problem(); read nothing more
   };
-  // The first `bytes` of what was wanted have arrived.
+  // Tells that the first `bytes` of Wanted() have been written.
   Outcome Arrived(size_t bytes);
   // What the peer did that the grammar does not allow.
   const std::string& problem() const { return problem_; }
@@ -53,7 +57,7 @@ class RelayInbox {
   bool in_payload_ = false;
   std::span<std::byte> wanted_;
   std::span<std::byte> payload_;
-  std::vector<std::byte> lines_;  // messages of lines, until they are whole
+  std::vector<std::byte> lines_;  // a message of lines, until it is complete
   uint64_t sequence_ = 0;
   std::string problem_;
 };

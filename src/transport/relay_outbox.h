@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames on their way to one peer: sent as far as the socket takes them. Payloads are not copied.
+// Frames on their way to one peer. They are sent as far as the socket takes them; payloads are not copied.
 #pragma once
 
 #include <deque>
@@ -8,14 +8,15 @@
 
 namespace dynamiccl {
 
-// Used by one thread.
+// A queue of frames that the relay's sending thread fills and flushes; that thread alone uses it. It does not
+// own the socket.
 class RelayOutbox {
  public:
-  // Does not own the socket.
+  // `checksums`: whether each frame carries one.
   RelayOutbox(int socket, bool checksums) : socket_(socket), checksums_(checksums) {}
 
-  // Fills in sequence and checksum. `payload` must stay as it is until Flush has sent it: slots do, as they
-  // are written again only after the peer's credit.
+  // Queues a frame and fills in its size, sequence and checksum. `payload` must stay unchanged until Flush
+  // has sent it. Slots do: they are written again only after the peer's credit.
   void Add(FrameHeader header, std::span<const std::byte> payload = {});
 
   enum class Outcome {
@@ -23,6 +24,7 @@ class RelayOutbox {
     kBlocked,  // the socket's buffer is full
     kClosed,   // the peer is gone
   };
+  // Sends queued frames until none is left or the socket takes no more. Never blocks.
   Outcome Flush();
 
  private:
@@ -36,7 +38,7 @@ class RelayOutbox {
   bool checksums_;
   uint64_t sequence_ = 0;
   std::deque<Pending> pending_;
-  size_t sent_of_first_ = 0;  // bytes of the first frame that the socket has taken
+  size_t sent_of_first_ = 0;  // bytes of the first frame that the socket has already taken
 };
 
 }  // namespace dynamiccl

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The two threads of the relay. The sending thread compares the counters of all FIFOs with what it has sent,
+// queues frames for the difference, and sleeps on the doorbell when there is none. The receiving thread waits
+// in epoll, feeds each peer's inbox, and rings the rank's doorbell. `blocked` and `departed` of a link are
+// the only state that both write.
 #include "src/transport/remote_relay.h"
 
 #include <sys/epoll.h>
@@ -19,12 +23,13 @@
 namespace dynamiccl {
 namespace {
 
-// A lost wake-up would cost this much; none is known.
+// Nanoseconds. A lost wake-up would cost this much; none is known.
 constexpr int64_t kLongestSleepNs = 1'000'000'000;
-// Several small frames come with one system call.
+// Bytes that one recv(2) may bring; several small frames arrive with one call.
 constexpr size_t kStagingBytes = 64 << 10;
 
-// The program's signals are for the program's threads.
+// Blocks all signals while it lives, so that the threads started meanwhile inherit the mask: the program's
+// signals are for the program's threads.
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -38,8 +43,8 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-// Every so many uses of a slot of lines all of it is carried, so that the sender's clearing of old flags
-// (protocols/ll.cc: after 2^27 uses) arrives, too.
+// Uses of a slot. Of a slot of lines only the posted part is carried, except once in 2^20 uses: then all of
+// it is, so that the sender's clearing of old flags (protocols/ll.cc, every 2^27 uses) arrives too.
 constexpr uint64_t kUsesBetweenWholeSlots = uint64_t{1} << 20;
 
 size_t BytesToCarry(const RelayedSlots& slots, uint64_t step, size_t posted) {
@@ -50,6 +55,7 @@ size_t BytesToCarry(const RelayedSlots& slots, uint64_t step, size_t posted) {
 
 }  // namespace
 
+// Everything about one remote peer, grouped by the thread that uses it.
 struct RemoteRelay::Link {
   Link(Peer from, const Setup& setup)
       : peer(std::move(from)),
@@ -58,17 +64,18 @@ struct RemoteRelay::Link {
         staging(kStagingBytes) {}
 
   Peer peer;
-  // Of the sending thread.
+  // The sending thread uses these.
   RelayOutbox outbox;
   std::array<std::array<uint64_t, kRelayedProtocols>, kFifosPerPeer> sent{};      // messages
   std::array<std::array<uint64_t, kRelayedProtocols>, kFifosPerPeer> released{};  // credits
   uint64_t completed = 0;
-  // Of the receiving thread.
+  // The receiving thread uses these.
   RelayInbox inbox;
   std::vector<std::byte> staging;
-  // Of both.
-  std::atomic<bool> blocked{false};   // the socket's buffer was full
-  std::atomic<bool> departed{false};  // nothing is sent or received any more
+  // Both threads use these. `blocked`: the socket's buffer was full, or the peer closed. `departed`: nothing
+  // is sent or received any more.
+  std::atomic<bool> blocked{false};
+  std::atomic<bool> departed{false};
 };
 
 Result<std::unique_ptr<RemoteRelay>> RemoteRelay::Start(Setup setup) {
@@ -107,7 +114,7 @@ RemoteRelay::~RemoteRelay() {
   if (sender_.joinable()) sender_.join();
   farewell_said_.store(true, std::memory_order_seq_cst);
   const uint64_t one = 1;
-  // Cannot fail: the counter is far from its end.
+  // Cannot fail: the counter of the eventfd is far from its limit.
   if (::write(wake_.get(), &one, sizeof(one)) < 0) Shutdown();
   if (receiver_.joinable()) receiver_.join();
 }
@@ -134,7 +141,7 @@ void RemoteRelay::SendLoop() {
 bool RemoteRelay::SendWhatIsPosted() {
   bool sent = false;
   for (const auto& link : links_) {
-    // What is posted meanwhile waits in its FIFO.
+    // What is posted to a blocked peer waits in its FIFO.
     if (link->departed.load(std::memory_order_acquire) || link->blocked.load(std::memory_order_acquire)) {
       continue;
     }
@@ -144,7 +151,8 @@ bool RemoteRelay::SendWhatIsPosted() {
   return sent;
 }
 
-// A launch counts as completed only after all that it posted was sent: so its number is read first.
+// Queues what was posted since the last look. The number of completed launches is read first: a launch may be
+// reported as completed only after everything it posted has been queued.
 bool RemoteRelay::Collect(Link& link) {
   const uint64_t completed = setup_.own->header().completed_launches.load(std::memory_order_seq_cst);
   bool found = false;
@@ -159,6 +167,7 @@ bool RemoteRelay::Collect(Link& link) {
   return true;
 }
 
+// Queues one FIFO's new messages to the peer, and the credits for messages from it.
 bool RemoteRelay::CollectFifo(Link& link, int channel, size_t protocol) {
   const auto which = static_cast<RelayedProtocol>(protocol);
   const FrameHeader frame{.protocol = static_cast<uint8_t>(protocol),
@@ -194,7 +203,7 @@ void RemoteRelay::Flush(Link& link) {
       SetWriteInterest(link, true);
       return;
     case RelayOutbox::Outcome::kClosed:
-      // The receiving thread reads what has still arrived, and then says that the peer is gone.
+      // The receiving thread reads what has still arrived and then reports that the peer is gone.
       link.blocked.store(true, std::memory_order_seq_cst);
       return;
   }
@@ -203,11 +212,12 @@ void RemoteRelay::Flush(Link& link) {
 void RemoteRelay::SetWriteInterest(const Link& link, bool wanted) {
   epoll_event event{.events = EPOLLIN | (wanted ? uint32_t{EPOLLOUT} : 0),
                     .data = {.ptr = const_cast<Link*>(&link)}};
-  // Fails when the receiving thread has given the peer up meanwhile, which is as well.
+  // Fails, harmlessly, if the receiving thread has given the peer up meanwhile.
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, link.peer.socket.get(), &event);
 }
 
-// Flushes what was posted, says that nothing follows, and half-closes.
+// Flushes what was posted, tells the peers that nothing follows, and closes the sending half of each
+// connection.
 void RemoteRelay::SayFarewell() {
   const Deadline deadline = Deadline::After(setup_.linger_ms);
   const auto waiting = [&] {
@@ -226,7 +236,7 @@ void RemoteRelay::SayFarewell() {
   }
   for (const auto& link : links_) {
     link->outbox.Add({.type = FrameType::kLeave});
-    // The last few bytes; a peer that does not take them will find the connection closed.
+    // A peer that does not take these last few bytes finds the connection closed, which tells it the same.
     (void)link->outbox.Flush();
     ::shutdown(link->peer.socket.get(), SHUT_WR);
   }
@@ -237,8 +247,8 @@ bool RemoteRelay::AllDeparted() const {
                      [](const auto& link) { return link->departed.load(std::memory_order_acquire); });
 }
 
-// After the farewell it reads on until the peers have closed, too: closing a socket with unread bytes would
-// reset it and lose what the peer has not read yet.
+// After the farewell it reads on until the peers have closed as well. Closing a socket with unread bytes
+// would reset the connection and lose what the peer has not read yet.
 void RemoteRelay::ReceiveLoop() {
   std::array<epoll_event, 16> events;
   Deadline deadline{INT64_MAX};
@@ -265,7 +275,7 @@ void RemoteRelay::ReceiveLoop() {
   }
 }
 
-// One call's worth: others get their turn, and epoll comes back.
+// Reads once and returns, so that other peers get their turn; epoll reports the rest again.
 void RemoteRelay::Receive(Link& link) {
   const std::span<std::byte> wanted = link.inbox.Wanted();
   const bool direct = wanted.size() >= link.staging.size();
@@ -279,6 +289,7 @@ void RemoteRelay::Receive(Link& link) {
   if (delivered) setup_.own->header().doorbell.Ring();
 }
 
+// Feeds the bytes of one recv(2), which may hold several frames, to the inbox piece by piece.
 bool RemoteRelay::TakeApart(Link& link, std::span<const std::byte> arrived) {
   bool delivered = false;
   while (!arrived.empty() && !link.departed.load(std::memory_order_relaxed)) {
@@ -291,7 +302,7 @@ bool RemoteRelay::TakeApart(Link& link, std::span<const std::byte> arrived) {
   return delivered;
 }
 
-// Whether the rank may have been waiting for it.
+// Returns whether the rank may have been waiting for the frame.
 bool RemoteRelay::Handle(Link& link, RelayInbox::Outcome outcome) {
   if (outcome == RelayInbox::Outcome::kViolation) {
     Log(LogLevel::kWarn, "rank {} on another host broke the relay's protocol: {}", link.peer.rank,
@@ -302,10 +313,11 @@ bool RemoteRelay::Handle(Link& link, RelayInbox::Outcome outcome) {
   return outcome == RelayInbox::Outcome::kDelivered;
 }
 
+// Ends the link: reports the peer once and wakes both the rank and the sending thread.
 void RemoteRelay::Depart(Link& link) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.peer.socket.get(), nullptr);
   link.departed.store(true, std::memory_order_seq_cst);
-  // The peer, if it lives, waits for this before it ends.
+  // A peer that is still alive waits for this before it ends.
   ::shutdown(link.peer.socket.get(), SHUT_WR);
   setup_.on_departed(link.peer.rank);
   setup_.own->header().doorbell.Ring();

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries the FIFOs between this rank and its peers on other hosts. A remote peer's place is taken by a
-// shadow segment of the same layout: this rank posts into it as if the peer could see it, and the relay
-// carries what was posted over TCP into the peer's own segment; credits come back the same way.
+// Carries the FIFOs between this rank and its peers on other hosts.
+//
+// A shadow segment of the same layout stands in for each remote peer. This rank posts into the shadow as if
+// the peer could see it; the relay carries what was posted over TCP into the peer's own segment. Credits come
+// back in the same way. So protocols and algorithms do not know whether a peer is remote.
+//
+//   rank A: Post() -> shadow of B -> relay of A == TCP ==> relay of B -> segment of B -> rank B: Release()
 #pragma once
 
 #include <atomic>
@@ -19,13 +23,16 @@
 
 namespace dynamiccl {
 
+// Checksums cost a pass over the data and TCP has its own, so only debug builds compute them.
 #ifdef NDEBUG
 inline constexpr bool kRelayChecksums = false;
 #else
 inline constexpr bool kRelayChecksums = true;
 #endif
 
-// Two threads: one sleeps on a doorbell and sends, one sleeps in epoll and receives; neither polls.
+// Owns the connections to all remote peers of one communicator and two threads: one sleeps on a doorbell and
+// sends, one sleeps in epoll and receives. Neither polls. A peer that closes, dies or breaks the protocol is
+// reported once by on_departed; the relay then goes on for the others.
 class RemoteRelay {
  public:
   struct Peer {
@@ -37,19 +44,21 @@ class RemoteRelay {
     int rank = 0;
     std::shared_ptr<Segment> own;
     std::vector<Peer> peers;
-    // All that the peer posted before it ended has arrived; on a thread of the relay, once a peer.
+    // Called once a peer, on the receiving thread, when all that the peer posted before it ended has arrived.
     std::function<void(int peer)> on_departed;
-    // How long closing waits for a peer to take what was posted.
+    // Milliseconds that closing waits for a peer to take what was posted.
     int64_t linger_ms = 0;
     bool checksums = kRelayChecksums;
   };
+  // Starts both threads. kUnavailable when the system has no descriptors for epoll.
   static Result<std::unique_ptr<RemoteRelay>> Start(Setup setup);
-  // Sends what is posted, tells the peers, ends the threads.
+  // Sends what is posted, tells the peers that this rank leaves, and ends the threads. It may take linger_ms
+  // twice.
   ~RemoteRelay();
 
-  // To be rung when something was posted to a remote peer, released to it, or a launch completed.
+  // Ring it after posting to a remote peer, after releasing a message of one, and after completing a launch.
   Doorbell* doorbell() { return &doorbell_; }
-  // Cuts all connections at once. Any thread.
+  // Cuts all connections at once; what is posted is lost. Any thread.
   void Shutdown();
 
  private:
@@ -74,7 +83,7 @@ class RemoteRelay {
 
   Setup setup_;
   UniqueFd epoll_;
-  UniqueFd wake_;  // eventfd: rung for the receiving thread when this relay closes
+  UniqueFd wake_;  // an eventfd that wakes the receiving thread when the relay closes
   std::vector<std::unique_ptr<Link>> links_;
   Doorbell doorbell_;
   std::atomic<bool> closing_{false};

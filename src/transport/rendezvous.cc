@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages (little-endian): rank to root {u64 magic, token, u32 n_ranks, u32 rank, u32 size, payload}; root
-// to rank {u32 0, u32 size, n_ranks x (u32 size, payload)} or {u32 error kind, u32 size, text}.
+// The two messages, little-endian:
+//   rank -> root  {u64 magic, token, u32 n_ranks, u32 rank, u32 size, u32 unused, payload}
+//   root -> rank  {u32 0, u32 size, n_ranks x (u32 size, payload)}  or  {u32 error kind + 1, u32 size, text}
+// The root collects greetings until all ranks have come, and then answers all of them at once.
 #include "src/transport/rendezvous.h"
 
 #include <fcntl.h>
@@ -18,17 +20,21 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint64_t kMagic = 0x315a5652'4c434348;  // "HCCLRVZ1"
+// Bytes of a rank's payload; an endpoint has about 100.
 constexpr uint32_t kMaxPayload = 1 << 16;
+// Bytes of a refusal's text.
 constexpr size_t kMaxRefusal = 4096;
-// More than any job has; what a damaged greeting may make the root count to.
+// More ranks than any job has. A damaged greeting must not make the root count further.
 constexpr uint32_t kMaxRanks = 1 << 20;
-// Ranks that a refusal names; further ones are counted.
+// Missing ranks that a refusal names; further ones are only counted.
 constexpr size_t kMaxNamed = 16;
-// A stranger (a port scanner) that says nothing may hold up the others for this long.
+// Milliseconds that a stranger, such as a port scanner, may hold up the others without sending anything.
 constexpr int64_t kHelloTimeoutMs = 2000;
-// The root answers at its own deadline; ranks wait a little longer to hear which ranks are missing.
+// Milliseconds. The root answers at its own deadline; ranks wait a little longer to receive which ranks are
+// missing.
 constexpr int64_t kAnswerGraceMs = 2000;
 
+// The greeting of a rank, as it is on the wire before the payload.
 struct Hello {
   uint64_t magic = kMagic;
   RendezvousToken token{};
@@ -39,21 +45,23 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 48);
 
+// A rank that came, and waits for the answer.
 struct Arrival {
   UniqueFd socket;
   std::vector<std::byte> payload;
 };
 
+// Serves one rendezvous. It is owned by its thread and lives as long as that thread.
 class Root {
  public:
   Root(UniqueFd listener, const RendezvousToken& token, int64_t timeout_ms)
       : listener_(std::move(listener)), token_(token), timeout_ms_(timeout_ms) {}
 
   void Serve() {
-    // The first rank may come at any time: the id may be made long before it is used.
+    // The first rank may come at any time: a program may make the id long before it uses it.
     Deadline deadline{INT64_MAX};
     while (arrivals_.empty() || arrivals_.size() < n_ranks_) {
-      // Strangers who keep coming do not keep it beyond its time.
+      // Strangers who keep connecting must not extend the time.
       if (deadline.RemainingMs() == 0) return Refuse(ErrorKind::kTimeout, MissingRanks());
       auto socket = Accept(listener_.get(), deadline);
       if (!socket && socket.error().kind == ErrorKind::kTimeout && arrivals_.empty()) continue;
@@ -66,8 +74,8 @@ class Root {
   }
 
  private:
-  // Text of a mistake that makes the whole rendezvous fail: only ranks know the token, so one of them is
-  // wrong.
+  // Reads one greeting. A stranger is dropped (nothing is returned). A mistake by a rank is returned as text
+  // and makes the whole rendezvous fail: only ranks know the token, so one of them is wrong.
   std::optional<std::string> Admit(UniqueFd socket, Deadline end) {
     const Deadline deadline{std::min(end.at_ns, Deadline::After(kHelloTimeoutMs).at_ns)};
     Hello hello;
@@ -77,7 +85,7 @@ class Root {
     if (!ReceiveAll(arrival.socket.get(), arrival.payload, deadline)) return {};
     if (arrivals_.empty()) n_ranks_ = hello.n_ranks;
     auto mistake = MistakeOf(hello);
-    // Also one that is wrong: it hears what was.
+    // A wrong rank is kept as well, so that it receives the reason.
     arrivals_.emplace(hello.rank, std::move(arrival));
     return mistake;
   }
@@ -128,10 +136,10 @@ class Root {
     SendToAll(answer.buffer());
   }
 
+  // Answers all ranks. A rank that died after its greeting is noticed by the others when they connect to it.
+  // Rank 0, in whose process this mostly runs, comes last: it may end the process once it has its answer.
   void SendToAll(std::span<const std::byte> bytes) {
     const Deadline deadline = Deadline::After(kHelloTimeoutMs);
-    // A rank that died after its hello is found by the others when they connect to it.
-    // Rank 0, in whose process this mostly runs, comes last: it may end the process once it has its answer.
     for (auto arrival = arrivals_.rbegin(); arrival != arrivals_.rend(); ++arrival) {
       (void)SendAll(arrival->second.socket.get(), bytes, deadline);
     }
@@ -141,7 +149,8 @@ class Root {
   RendezvousToken token_;
   int64_t timeout_ms_;
   uint32_t n_ranks_ = 0;
-  std::multimap<uint32_t, Arrival> arrivals_;  // by rank; two of one rank only when that is refused
+  std::multimap<uint32_t, Arrival>
+      arrivals_;  // by rank; two of one rank only in a rendezvous that is refused
 };
 
 Status Greet(int socket, const RendezvousTicket& ticket, std::span<const std::byte> payload,
@@ -157,11 +166,12 @@ Status Greet(int socket, const RendezvousTicket& ticket, std::span<const std::by
 
 tl::unexpected<Error> RefusalOf(uint32_t code, std::span<const std::byte> body) {
   const std::string text(reinterpret_cast<const char*>(body.data()), body.size());
-  // A kind that this build does not know is still a refusal.
+  // An error kind that this build does not know is still a refusal.
   const uint32_t kind = std::min(code - 1, static_cast<uint32_t>(ErrorKind::kInternal));
   return MakeError(static_cast<ErrorKind>(kind), "rendezvous: {}", text);
 }
 
+// Reads the root's answer. Its size is checked before memory is allocated for it.
 Result<std::vector<std::vector<std::byte>>> HearAnswer(int socket, size_t n_ranks, Deadline deadline) {
   std::array<uint32_t, 2> head{};
   DYNAMICCL_CHECK_OK(ReceiveAll(socket, std::as_writable_bytes(std::span(head)), deadline));

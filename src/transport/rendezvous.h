@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of a new communicator find each other: every rank brings a payload to the root's TCP
-// address and leaves with the payloads of all.
+// Where the ranks of a new communicator find each other. Every rank connects to the root's TCP address with a
+// payload (its endpoint) and receives the payloads of all ranks.
 #pragma once
 
 #include <array>
@@ -13,17 +13,22 @@
 
 namespace dynamiccl {
 
+// A secret that is part of the unique id: only ranks of this communicator know it.
 using RendezvousToken = std::array<std::byte, 24>;
 
-// Listens on `interface_address` and serves one rendezvous on a thread of its own, which ends when all ranks
-// were answered or `timeout_ms` after the first of them came. Connections without the token are dropped; a
-// rank that cannot be (rank 4 of 4, two of one rank, another number of ranks) ends it, and all hear why.
+// Listens on `interface_address` and serves one rendezvous on a detached thread. The thread ends when all
+// ranks were answered, or `timeout_ms` after the first rank came.
+//
+// Connections without the token are dropped. A rank that is impossible (rank 4 of 4, two of one rank, another
+// number of ranks) ends the rendezvous, and every rank that came receives the reason.
 Result<TcpAddress> StartRendezvousRoot(const std::string& interface_address, const RendezvousToken& token,
                                        int64_t timeout_ms);
 
-// As above on a socket that listens already, and goes on listening: a duplicate is used.
+// Serves a rendezvous on a socket that listens already. It uses a duplicate, so the caller's socket stays
+// open.
 Status ServeRendezvous(int listener, const RendezvousToken& token, int64_t timeout_ms);
 
+// What a rank needs to take part.
 struct RendezvousTicket {
   TcpAddress root;
   RendezvousToken token;
@@ -31,7 +36,8 @@ struct RendezvousTicket {
   int n_ranks = 1;
 };
 
-// Returns the payloads of all ranks, indexed by rank. kTimeout names the ranks that did not come.
+// Brings `payload` (at most 64 KiB) and returns the payloads of all ranks, by rank. kTimeout names the ranks
+// that did not come, kPeerFailed means that the root is gone.
 Result<std::vector<std::vector<std::byte>>> MeetAtRendezvous(const RendezvousTicket& ticket,
                                                              std::span<const std::byte> payload,
                                                              int64_t timeout_ms);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Layout of a segment, and the table of segments that were made in this process. See segment.h.
 #include "src/transport/segment.h"
 
 #include <map>
@@ -7,7 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// The header, then a FIFO for each peer and channel, then the job's clock and the links' states.
+// The header comes first, then a FIFO for each peer and channel, then the job's clock and the states of
+// links.
 size_t ClockOffset(int n_ranks) {
   return sizeof(SegmentHeader) + sizeof(Fifo) * static_cast<size_t>(n_ranks) * kFifosPerPeer;
 }
@@ -16,7 +18,8 @@ size_t SegmentBytes(int n_ranks) {
   return ClockOffset(n_ranks) + sizeof(JobClock) + sizeof(LinkState) * LinkStates(n_ranks);
 }
 
-// Segments made in this process, by their address. Leaked: threads may outlive static destructors.
+// Segments made in this process, by address, so that ranks that are threads find each other's. Leaked on
+// purpose: threads may outlive static destructors.
 struct LocalSegments {
   std::mutex mutex;
   std::map<uint64_t, std::weak_ptr<Segment>> by_address;

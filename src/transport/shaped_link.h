@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An emulated link: when a message that is posted now has arrived at the other end.
+// An emulated link: it computes when a message that is posted now arrives at the other end. It moves no data;
+// receivers wait for the arrival time (connection.h).
+//
+//   arrival = max(now, time at which the link is free) + bytes / bandwidth + latency + jitter
 #pragma once
 
 #include <cstddef>
@@ -10,30 +13,31 @@
 
 namespace dynamiccl {
 
-// Nanoseconds that `bytes` take over a link of this shape from `start_ns` on, counted from when the links
-// were made.
+// Nanoseconds that `bytes` take over a link of this shape, beginning at `start_ns` after the links were made.
+// It depends on `start_ns` only through bursts of load.
 int64_t TransferNs(const LinkShape& shape, uint64_t seed, int64_t start_ns, size_t bytes);
-// Random delay of a link's message number `message`, at most ten times the mean.
+// Random delay, in nanoseconds, of message number `message`: exponentially distributed, at most ten times the
+// mean.
 int64_t JitterNs(const LinkShape& shape, uint64_t seed, uint64_t message);
 
-// One direction of a rail as a sender sees it. Senders in other processes have objects of their own over the
-// same LinkState. Used by one thread at a time.
+// One direction of a rail as one sender sees it. Senders in other processes have objects of their own over
+// the same LinkState, which makes them queue behind each other. One thread at a time; it cannot fail.
 class ShapedLink {
  public:
   // `seed` names the link: jitter and bursts follow from it alone. Both pointers must outlive the object.
   ShapedLink(LinkTimeline timeline, uint64_t seed, LinkState* state, const JobClock* clock);
 
-  // Books the link for the message and returns its arrival: max(now, link free) + bytes / bandwidth + latency
-  // + jitter.
+  // Books the link for a message of `bytes` and returns its arrival in nanoseconds of CLOCK_MONOTONIC.
   int64_t Schedule(int64_t now_ns, size_t bytes);
-  // What the link is like at this moment.
+  // The shape of the link at this moment, with events and orders.
   const LinkShape& ShapeAt(int64_t now_ns) {
     Refresh(now_ns);
     return shape_;
   }
 
  private:
-  // Looks for an event or an order that came or ended since the last message.
+  // Rebuilds the shape if an event or an order began or ended since the last message. The usual case is three
+  // comparisons.
   void Refresh(int64_t now_ns) {
     const bool called = by_calls_ && clock_->calls.load(std::memory_order_relaxed) != seen_calls_;
     if (called || now_ns >= valid_until_ns_ || state_->ordered.version() != seen_version_) Rebuild(now_ns);
@@ -47,9 +51,9 @@ class ShapedLink {
   bool by_calls_;
   int64_t seen_calls_ = -1;
   int64_t epoch_ns_ = 0;
-  uint64_t seen_version_ = 1;     // odd: never that of a finished order
+  uint64_t seen_version_ = 1;     // odd at first: never the version of a finished order
   int64_t valid_until_ns_ = 0;    // CLOCK_MONOTONIC
-  OrderedChange::Order order_{};  // the last one read
+  OrderedChange::Order order_{};  // the last order that was read
   LinkShape shape_;
   int64_t latency_ns_ = 0;
   double ns_per_byte_ = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The registry of this process's shared buffers, and how their memory is made present. See shared_buffer.h.
 #include "src/transport/shared_buffer.h"
 
 #include <fcntl.h>
@@ -21,33 +22,36 @@ namespace {
 
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kHugePageBytes = size_t{2} << 20;
-// Linux 5.14; older kernels answer EINVAL.
+// MADV_POPULATE_WRITE, which older headers lack. Kernels before 5.14 answer EINVAL.
 constexpr int kMadvPopulateWrite = 23;
 
 size_t RoundUp(size_t bytes, size_t granule) {
   return (bytes + granule - 1) / granule * granule;
 }
 
+// Describes one buffer of this process.
 struct Allocation {
   uint64_t number = 0;
   std::byte* address = nullptr;
   SharedBufferLayout layout;
-  UniqueFd fd;             // invalid in a child of fork(), where the memory is the parent's
-  bool inherited = false;  // by fork()
+  UniqueFd fd;             // closed in a child of fork(): the memory is the parent's to hand out
+  bool inherited = false;  // made by the parent before fork()
 };
 
 SharedBufferTrailer& TrailerOf(const Allocation& allocation) {
   return *reinterpret_cast<SharedBufferTrailer*>(allocation.address + allocation.layout.data_bytes);
 }
 
+// All buffers of this process by address, behind one mutex. Any thread.
 class SharedBufferRegistry {
  public:
-  // Leaked: buffers may be freed by static destructors.
+  // The registry is leaked on purpose: static destructors of the program may free buffers.
   static SharedBufferRegistry& Get() {
     static auto* const registry = new SharedBufferRegistry;
     return *registry;
   }
 
+  // Starts the descriptor server before the first buffer is handed out.
   Status StartServing() {
     const std::lock_guard lock(mutex_);
     if (serving_) return {};
@@ -73,7 +77,7 @@ class SharedBufferRegistry {
     return std::move(node.mapped());
   }
 
-  // Fills in allocation and offset if the range lies in one.
+  // Fills in allocation and offset if the range lies in one buffer of this process.
   void Locate(const std::byte* address, BufferRef& ref) const {
     const std::lock_guard lock(mutex_);
     auto next = by_address_.upper_bound(const_cast<std::byte*>(address));
@@ -102,7 +106,7 @@ class SharedBufferRegistry {
     ::pthread_atfork([] { Get().mutex_.lock(); }, [] { Get().mutex_.unlock(); }, [] { Get().AfterFork(); });
   }
 
-  // In the child, with the lock held: the buffers stay usable, but they are the parent's to hand out.
+  // Runs in the child with the lock held. The buffers stay usable there, but only the parent hands them out.
   void AfterFork() {
     for (auto& [address, allocation] : by_address_) {
       allocation.inherited = true;
@@ -118,9 +122,10 @@ class SharedBufferRegistry {
   bool serving_ = false;
 };
 
+// Touches every page now, so that running out of memory is an error here and not a SIGBUS later.
 Status MakePresent(std::byte* address, size_t bytes) {
-  // Followed where shared memory may have huge pages (/sys/kernel/mm/transparent_hugepage/shmem_enabled):
-  // then first touch costs a fraction.
+  // The advice is followed where shared memory may have huge pages
+  // (/sys/kernel/mm/transparent_hugepage/shmem_enabled); the first touch then costs a fraction.
   ::madvise(address, bytes, MADV_HUGEPAGE);
   while (::madvise(address, bytes, kMadvPopulateWrite) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
@@ -128,6 +133,7 @@ Status MakePresent(std::byte* address, size_t bytes) {
       return MakeError(ErrorKind::kUnavailable, "no memory for a shared buffer of {} bytes: {}", bytes,
                        ErrnoText(errno));
     }
+    // An atomic addition of nothing: it faults the page in without changing what a peer may have written.
     for (size_t at = 0; at < bytes; at += kPageBytes) {
       std::atomic_ref(reinterpret_cast<uint8_t&>(address[at])).fetch_or(0, std::memory_order_relaxed);
     }
@@ -136,7 +142,8 @@ Status MakePresent(std::byte* address, size_t bytes) {
   return {};
 }
 
-// An address range in which a memfd's offsets and addresses agree modulo the huge page size.
+// Maps the memfd so that its offsets and addresses agree modulo the size of a huge page. It reserves a larger
+// range, maps inside it, and gives the rest back.
 Result<std::byte*> MapAligned(int fd, size_t bytes) {
   const size_t alignment = bytes < kHugePageBytes ? kPageBytes : kHugePageBytes;
   const size_t reserved = RoundUp(bytes, kPageBytes) + alignment;

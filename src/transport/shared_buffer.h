@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers that other processes can map: each is a memfd of its own, handed over on request by a thread of the
-// owner (descriptor_server.h). What ncclMemAlloc gives out.
+// Buffers that other processes can map. Each one is a memfd of its own; a thread of the owner hands the
+// descriptor out on request (descriptor_server.h). hostccl's ncclMemAlloc returns such buffers.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,21 @@
 
 namespace dynamiccl {
 
-// Memory of at least `bytes`, zero-filled, aligned to a page, every page present: nothing faults later. Any
-// thread. kUnavailable when the system has not enough memory.
+// Allocates at least `bytes`, filled with zeros, aligned to a page, with every page present so that nothing
+// faults later. Any thread. kUnavailable when the system has not enough memory.
 Result<void*> AllocateSharedBuffer(size_t bytes);
 
-// Gives the memory back to the system at once, also where peers still map it. kInvalidArgument for an address
-// that AllocateSharedBuffer did not return.
+// Gives the memory back to the system at once, also where peers still map it: they then read zeros. Any
+// thread. kInvalidArgument for an address that AllocateSharedBuffer did not return.
 Status FreeSharedBuffer(void* address);
 
-// What a rank of the same host needs to reach [address, address + bytes) of the describing process. Plain
-// data: travels through shared memory.
+// What a rank of the same host needs to reach the range [address, address + bytes) of the process that
+// describes it. Plain data that travels through shared memory.
 struct BufferRef {
   uint64_t process = 0;     // ProcessToken() of the owner
-  uint64_t allocation = 0;  // number within the owner, never used twice; 0: private memory
-  uint64_t offset = 0;      // of the first byte within the allocation
-  uint64_t address = 0;     // of the first byte in the owner
+  uint64_t allocation = 0;  // number of the buffer within its owner, never reused; 0: private memory
+  uint64_t offset = 0;      // of the first byte within the buffer
+  uint64_t address = 0;     // of the first byte in the owner's address space
   uint64_t bytes = 0;
   int64_t pid = 0;
 
@@ -35,31 +35,33 @@ struct BufferRef {
 };
 static_assert(std::is_trivially_copyable_v<BufferRef>);
 
-// Any thread. Memory that is not wholly within one allocation is private.
+// Describes a range of this process. A range that is not wholly inside one shared buffer is private memory.
+// Any thread.
 BufferRef DescribeBuffer(const void* address, size_t bytes);
 
-// At the end of each memfd, on a page of its own: how peers learn that a mapping is of no more use.
+// Lies at the end of each memfd on a page of its own. By it peers learn that a mapping is of no more use.
 struct alignas(64) SharedBufferTrailer {
   std::atomic<uint32_t> freed;
 };
 
-// How an allocation of `bytes` is laid out in its memfd.
+// How a buffer of `bytes` is laid out in its memfd: whole pages of data, then the page of the trailer.
 struct SharedBufferLayout {
-  size_t data_bytes = 0;   // whole pages
-  size_t total_bytes = 0;  // with the trailer
+  size_t data_bytes = 0;
+  size_t total_bytes = 0;
 
   static SharedBufferLayout For(size_t bytes);
 };
 
-// Maps all of a memfd at an address that allows huge pages, with every page present. The caller unmaps
+// Maps a whole memfd at an address that allows huge pages, with every page present. The caller unmaps
 // layout.total_bytes.
 Result<std::byte*> MapSharedBuffer(int fd, const SharedBufferLayout& layout);
 
-// For the descriptor server: a duplicate of the allocation's descriptor, and its size.
+// A duplicate of a buffer's descriptor, and the size of its data.
 struct SharedBufferHandle {
   UniqueFd fd;
   size_t bytes = 0;
 };
+// The descriptor server calls this. kNotFound when the buffer was freed.
 Result<SharedBufferHandle> OpenSharedBuffer(uint64_t allocation);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// System calls behind socket.h. All waiting goes through WaitFor, which knows deadlines and cancellation.
 #include "src/transport/socket.h"
 
 #include <fcntl.h>
@@ -20,16 +21,17 @@
 namespace dynamiccl {
 namespace {
 
-// More ranks than this on one host wait in connect() until earlier ones were accepted.
+// Connections that may wait to be accepted. With more ranks on one host the later ones wait in connect().
 constexpr int kBacklog = 1024;
 
+// Makes a kUnavailable with the text of errno.
 tl::unexpected<Error> SystemError(const std::string& what) {
   return MakeError(ErrorKind::kUnavailable, "{}: {}", what, ErrnoText(errno));
 }
 
-// Of the CancelScope in force; null: none.
+// The flag of the CancelScope in force on this thread; null without one.
 thread_local const std::atomic<bool>* t_cancelled = nullptr;
-// How long a cancelled wait goes on at most.
+// Milliseconds that a cancelled wait goes on at most.
 constexpr int kCancelPollMs = 20;
 
 // Waits until `events` (POLLIN or POLLOUT) holds or the peer hung up.
@@ -53,6 +55,7 @@ Result<UniqueFd> NewSocket(int domain) {
   return fd;
 }
 
+// A name in the abstract namespace: sun_path begins with a zero byte, and the length ends it.
 struct AbstractAddress {
   sockaddr_un address{};
   socklen_t length = 0;
@@ -125,6 +128,8 @@ Result<TcpListener> ListenTcp(const std::string& interface) {
   return TcpListener{std::move(fd), {ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)}};
 }
 
+// Connects without blocking, so that the deadline and cancellation apply, and then makes the socket blocking
+// again.
 Result<UniqueFd> ConnectTcp(const TcpAddress& address, Deadline deadline) {
   DYNAMICCL_TRY(UniqueFd fd, NewSocket(AF_INET));
   const int flags = ::fcntl(fd.get(), F_GETFL);
@@ -203,6 +208,7 @@ Status ReceiveAll(int socket, std::span<std::byte> bytes, Deadline deadline) {
   return {};
 }
 
+// A descriptor travels as SCM_RIGHTS beside at least one byte of data.
 Status SendDescriptor(int socket, int descriptor) {
   char mark = 'd';
   iovec data{&mark, 1};
@@ -235,7 +241,7 @@ Result<UniqueFd> ReceiveDescriptor(int socket, Deadline deadline) {
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  // Room for one: more than that, which no rank of ours sends, the system closes.
+  // Room for one descriptor. The kernel closes further ones, which no rank of ours sends.
   message.msg_controllen = CMSG_LEN(sizeof(int));
   const ssize_t received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   const cmsghdr* header = received == 1 ? CMSG_FIRSTHDR(&message) : nullptr;

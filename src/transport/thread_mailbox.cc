@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Mailboxes and the directory in which threads of this process find them. See thread_mailbox.h.
 #include "src/transport/thread_mailbox.h"
 
 #include <algorithm>
@@ -8,7 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// Leaked: threads may outlive static destructors. Lock order: this one, then a mailbox's.
+// Leaked on purpose: threads may outlive static destructors. Lock order: the directory's mutex before a
+// mailbox's.
 struct Directory {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<ThreadMailbox>> by_name;
@@ -49,7 +51,7 @@ void ThreadMailbox::Put(int from, std::span<const std::byte> message) {
 }
 
 Result<ThreadMailbox::Message> ThreadMailbox::Take(int from, const ThreadMailbox& sender, Deadline deadline) {
-  // Against the system clock: waiting against the steady one is unknown to this compiler's ThreadSanitizer.
+  // By the system clock, because this compiler's ThreadSanitizer does not know waiting by the steady clock.
   const auto until = std::chrono::system_clock::now() + std::chrono::milliseconds(deadline.RemainingMs());
   std::unique_lock lock(mutex_);
   std::deque<Message>& messages = inbox_[from];
@@ -69,6 +71,7 @@ Result<ThreadMailbox::Message> ThreadMailbox::Take(int from, const ThreadMailbox
 
 void ThreadMailbox::Leave() {
   if (left_.exchange(true, std::memory_order_acq_rel)) return;
+  // Takers wait on their own mailbox, so all mailboxes are notified. The directory's lock is released first.
   std::vector<std::shared_ptr<ThreadMailbox>> all;
   {
     Directory& directory = ThisProcess();

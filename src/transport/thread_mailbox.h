@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small messages between ranks that are threads of one process: no sockets, of which 64 ranks would need
-// 4,032.
+// Small messages between ranks that are threads of one process. They need no sockets, of which 64 ranks would
+// need 4,032.
 #pragma once
 
 #include <atomic>
@@ -19,22 +19,25 @@
 
 namespace dynamiccl {
 
-// One rank's inbox. Held by its owner and by the peers that write to it: shared_ptr.
+// One rank's inbox. Its owner and the peers that write to it hold it by shared_ptr. Any thread may put; only
+// the owner takes.
 class ThreadMailbox {
  public:
   using Message = std::vector<std::byte>;
 
-  // Found by this process's threads under `name` while it lives.
+  // Makes a mailbox that threads of this process find under `name` while it lives.
   static std::shared_ptr<ThreadMailbox> Open(const std::string& name);
-  // Null when its owner is gone.
+  // The mailbox with that name; null when its owner is gone.
   static std::shared_ptr<ThreadMailbox> Find(const std::string& name);
   ~ThreadMailbox();
 
+  // Adds a message of rank `from`. It does not wait for the receiver.
   void Put(int from, std::span<const std::byte> message);
-  // The oldest message of `from`. kPeerFailed when there is none and `sender`, its own mailbox, was left.
+  // Waits for the oldest message of rank `from`. `sender` is the mailbox of that rank. kPeerFailed when there
+  // is no message and `sender` was left, kTimeout at the deadline.
   Result<Message> Take(int from, const ThreadMailbox& sender, Deadline deadline);
 
-  // The owner ended or gave up; wakes all that wait for it. Any thread.
+  // Marks the owner as ended and wakes everybody who waits for its messages. Any thread.
   void Leave();
   bool left() const { return left_.load(std::memory_order_acquire); }
 

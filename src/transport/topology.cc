@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Placement of ranks, lookup of links, and loading of topologies. See topology.h.
 #include "src/transport/topology.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace dynamiccl {
 
 namespace {
 
-// Places of each node for this many ranks.
+// Returns the number of places on each node, for this many ranks.
 std::vector<int> Places(const Topology& topology, int n_ranks) {
   if (topology.ranks_per_node.size() > 1) return topology.ranks_per_node;
   const int each = topology.ranks_per_node.empty() ? (n_ranks + topology.nodes - 1) / topology.nodes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads topology files; every complaint names the place in the file.
+// Reads topology files. Every complaint names the place in the file.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -10,8 +10,9 @@
 namespace dynamiccl {
 namespace {
 
+// Seconds. Longer than any job; larger times would overflow nanoseconds.
 constexpr int64_t kMaxEventSeconds = 1'000'000;
-// Doubles hold every integer up to here.
+// Doubles hold every integer up to 2^53.
 constexpr int64_t kMaxEventCalls = int64_t{1} << 53;
 
 using Keys = TomlReader::Keys;
@@ -21,6 +22,7 @@ Keys WithLinkFields(Keys keys) {
   return keys;
 }
 
+// Reads one file into a Topology, one function for each kind of table. It has no state beyond the base class.
 class TopologyReader : private TomlReader {
  public:
   using TomlReader::TomlReader;
@@ -62,7 +64,7 @@ class TopologyReader : private TomlReader {
                                                      topology.ranks_per_node.size(), topology.nodes));
   }
 
-  // The fields of a link that the table has, each within its range.
+  // The link fields that the table has, each checked against its range.
   Result<LinkChange> ReadChange(const toml::table& table) const {
     LinkChange change;
     for (size_t i = 0; i < kLinkFields; ++i) {
@@ -79,7 +81,7 @@ class TopologyReader : private TomlReader {
     return Complain(table.source().begin, "no key says what the link is like");
   }
 
-  // Latency and bandwidth must be given where no class table gives them.
+  // Latency and bandwidth, the first two fields, must be given where no class table gives them.
   Status CheckComplete(const toml::table& table, const LinkChange& change) const {
     for (size_t i = 0; i < 2; ++i) {
       if (change.sets(i)) continue;
@@ -140,6 +142,7 @@ class TopologyReader : private TomlReader {
     return {};
   }
 
+  // The class table that the target's links belong to.
   static const std::optional<LinkShape>& ClassOf(const Topology& topology, const LinkTarget& target) {
     return target.from != kAnyNode && target.from == target.to ? topology.intra : topology.inter;
   }
@@ -162,6 +165,7 @@ class TopologyReader : private TomlReader {
     return {};
   }
 
+  // Returns whether overrides shape every link of the target, although no class table does.
   static bool AllShaped(const Topology& topology, const LinkTarget& target) {
     for (int from = 0; from < topology.nodes; ++from) {
       for (int to = 0; to < topology.nodes; ++to) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes topology files: for round trips, for `link show`, and as what two ranks' topologies are compared by.
+// Writes topology files: for round trips, for `dynamiccl link show`, and as the text by which the topologies
+// of two ranks are compared.
 #include <fmt/format.h>
 
 #include "src/transport/topology.h"
@@ -7,7 +8,7 @@
 namespace dynamiccl {
 namespace {
 
-// A number that reads back as the same double.
+// The shortest decimal number that reads back as the same double.
 std::string Number(double value) {
   return fmt::format("{}", value);
 }

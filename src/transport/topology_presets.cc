@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The presets keep the ratios of real fabrics and are scaled so that two cores can carry them: the emulated
-// links must be slower than the copies that emulate them, or the links would not be what is measured.
+// The built-in topologies and the reasons for their numbers.
 //
-// Real, one direction: NVLink 4 to one peer about 150 GB/s of a GPU's 450 (NVIDIA's H100 data sheet: 900 GB/s
-// both ways over 18 links); InfiniBand NDR 50 GB/s (400 Gb/s, ConnectX-7 data sheet); 100 Gb/s Ethernet
-// 12.5 GB/s; 25 Gb/s Ethernet under load 3 GB/s. Latencies, with what NCCL's own model takes for Simple
-// (src/graph/tuning.cc: 3.4 to 4 us over NVLink, 14 us over a network): 1 us, 4 us, 15 us and 50 us of the
-// wire alone. Shared memory here moves about 6 GB/s between two ranks. Divided by about 30 in bandwidth, and
-// with latencies long enough to be waited for without burning a core (20 us and more), that gives the numbers
-// below: bandwidths as 10 : 3 : 1 : 0.3, latencies as 0.2 : 0.3 : 1 : 3.
+// The presets keep the ratios of real fabrics and are scaled so that two cores can carry them. The emulated
+// links must be slower than the copies that emulate them, or a measurement would show the copies instead of
+// the links.
 //
-// The second group is what a cost model that is told one latency and one bandwidth for each class of links
-// cannot see. Its nominal links are those of the first group, so that the model says the same for both. A
-// quarter is what is left of a link that fell back from four lanes to one, the usual way in which PCIe and
-// InfiniBand links degrade; half a link taken by strangers is two jobs sharing an uplink; bursts of 5 ms at
-// 90 % every 20 ms are a neighbour's gradient exchange in a training step scaled like the bandwidths.
+// Real links, one direction: NVLink 4 to one peer about 150 GB/s of a GPU's 450 (NVIDIA's H100 data sheet:
+// 900 GB/s both ways over 18 links); InfiniBand NDR 50 GB/s (400 Gb/s, ConnectX-7 data sheet); 100 Gb/s
+// Ethernet 12.5 GB/s; 25 Gb/s Ethernet under load 3 GB/s. Latencies of the wire alone are 1 us, 4 us, 15 us
+// and 50 us; they are derived from what NCCL's own model takes for Simple (src/graph/tuning.cc: 3.4 to 4 us
+// over NVLink, 14 us over a network).
+//
+// Shared memory here moves about 6 GB/s between two ranks. The bandwidths are therefore divided by about 30,
+// and latencies are made long enough to wait for without burning a core (20 us and more). That gives the
+// numbers below: bandwidths as 10 : 3 : 1 : 0.3, latencies as 0.2 : 0.3 : 1 : 3.
+//
+// The second group of presets shows what a cost model cannot see that knows one latency and one bandwidth for
+// each class of links. Their nominal links are those of the first group, so the model says the same for both:
+// - A quarter is what is left of a link that fell back from four lanes to one, the usual way in which PCIe
+//   and InfiniBand links degrade.
+// - Half a link taken by others' traffic is two jobs that share an uplink.
+// - Bursts of 5 ms at 90 % every 20 ms are a neighbour's gradient exchange, in a training step that is scaled
+//   like the bandwidths.
 #include "src/transport/topology.h"
 
 namespace dynamiccl {
@@ -25,6 +32,7 @@ constexpr LinkShape kInfiniband{.latency_us = 30, .bandwidth_gbps = 1.5};
 constexpr LinkShape kEthernet{.latency_us = 100, .bandwidth_gbps = 0.5};
 constexpr LinkShape kSlow{.latency_us = 300, .bandwidth_gbps = 0.15};
 
+// `nodes` nodes with links of this shape between them, and shared memory inside each.
 Topology Nodes(int nodes, const LinkShape& inter) {
   Topology topology;
   topology.nodes = nodes;
@@ -32,6 +40,7 @@ Topology Nodes(int nodes, const LinkShape& inter) {
   return topology;
 }
 
+// Two nodes over kInfiniband with others' traffic on the link.
 Topology Loaded(double load, double burst_on_ms, double burst_off_ms) {
   Topology topology = Nodes(2, kInfiniband);
   topology.inter->load = load;
@@ -40,7 +49,7 @@ Topology Loaded(double load, double burst_on_ms, double burst_off_ms) {
   return topology;
 }
 
-// The links of `target` at a quarter of their health.
+// A copy in which the links of `target` are at a quarter of their health.
 Topology Degraded(Topology topology, const LinkTarget& target) {
   LinkOverride override{.target = target};
   for (size_t i = 0; i < kLinkFields; ++i) {
@@ -50,7 +59,7 @@ Topology Degraded(Topology topology, const LinkTarget& target) {
   return topology;
 }
 
-// Two rails that together are kInfiniband.
+// Two rails that together have the bandwidth of kInfiniband.
 Topology TwoRails() {
   Topology topology = Nodes(2, kInfiniband);
   topology.rails = 2;
@@ -58,6 +67,7 @@ Topology TwoRails() {
   return topology;
 }
 
+// Two nodes over kInfiniband with three ranks on one and one on the other.
 Topology Asymmetric() {
   Topology topology = Nodes(2, kInfiniband);
   topology.ranks_per_node = {3, 1};

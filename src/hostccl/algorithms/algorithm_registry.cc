@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of algorithms. docs/algorithms.md explains each of them and derives the costs in the summaries.
 #include "src/hostccl/algorithms/algorithm_registry.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// One row for each pair. Costs count steps on the longest path, and bytes on the wire for each rank.
 constexpr AlgorithmEntry kEntries[] = {
     {Collective::kAllReduce, Algorithm::kRing, {RingAllReduce, nullptr}, "2(n-1) steps, 2S(n-1)/n bytes"},
     {Collective::kAllReduce,
@@ -39,7 +41,7 @@ constexpr AlgorithmEntry kEntries[] = {
      "1 step, reads S(n-1)/n bytes in peers' memory"},
 };
 
-// The algorithm field is not used: rank order replaces whatever was chosen.
+// The algorithm field has no meaning here: rank order replaces whatever was chosen.
 constexpr AlgorithmEntry kOrdered[] = {
     {Collective::kAllReduce,
      Algorithm::kUndefined,
@@ -60,6 +62,7 @@ std::span<const AlgorithmEntry> AllAlgorithms() {
 
 bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes) {
   switch (algorithm) {
+    // One node, because the switch that NVLS stands for does not reach further.
     case Algorithm::kNvls:
       return n_nodes == 1 && n_ranks > 1;
     case Algorithm::kNvlsTree:

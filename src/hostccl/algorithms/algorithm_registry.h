@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which coroutines run a collective with an algorithm: one row each.
+// The registry says which coroutines run a collective with an algorithm. It has one row for each pair that
+// hostccl has. To add an algorithm, write its coroutine (algorithms.h), add a row here, and list the pair in
+// SupportedConfigs (hostccl_constants.h).
 #pragma once
 
 #include <array>
@@ -11,23 +13,27 @@
 
 namespace dynamiccl::hostccl {
 
+// This is the coroutine of an algorithm. It does this rank's part of a call on one channel.
 using AlgorithmBody = Lane (*)(Primitives&, const ChannelWork&);
 
+// Describes one row of the table.
 struct AlgorithmEntry {
   Collective collective;
   Algorithm algorithm;
-  // Lanes that run side by side on a channel; the second is null for most.
+  // Lanes that run side by side on a channel; the second is null for most algorithms.
   std::array<AlgorithmBody, 2> bodies;
-  const char* summary;  // steps and bytes on the wire per rank, n ranks, S bytes
+  const char* summary;  // steps, and bytes on the wire for each rank, with n ranks and S bytes
 };
 
+// Returns the whole table.
 std::span<const AlgorithmEntry> AllAlgorithms();
 // Null when hostccl does not have the pair.
 const AlgorithmEntry* FindAlgorithm(Collective collective, Algorithm algorithm);
-// Whether the algorithm exists on a communicator of this shape, as in NCCL.
+// Returns whether the algorithm exists on a communicator of this shape, as in NCCL.
 bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes);
 
-// What runs under HOSTCCL_SUM=rank_order; null for collectives that do not reduce.
+// Returns what runs under HOSTCCL_SUM=rank_order in place of the chosen algorithm; null for collectives that
+// do not reduce.
 const AlgorithmEntry* FindOrderedAlgorithm(Collective collective);
 
 }  // namespace dynamiccl::hostccl

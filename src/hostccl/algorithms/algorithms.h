@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every algorithm, one coroutine each: called by all ranks with the same call, it does this rank's part on
-// one channel. `work` must outlive the lane.
+// The algorithms, one coroutine each. All ranks call it with the same call, and it does this rank's part on
+// one channel. `work` must outlive the lane. docs/algorithms.md explains them.
 #pragma once
 
 #include "src/hostccl/algorithms/channel_work.h"
@@ -9,30 +9,34 @@
 
 namespace dynamiccl::hostccl {
 
+// In Ring the ranks form a circle, and data travel in one direction.
 Lane RingAllReduce(Primitives& ring, const ChannelWork& work);
 Lane RingAllGather(Primitives& ring, const ChannelWork& work);
 Lane RingReduceScatter(Primitives& ring, const ChannelWork& work);
 Lane RingBroadcast(Primitives& ring, const ChannelWork& work);
 Lane RingReduce(Primitives& ring, const ChannelWork& work);
 
-// The two halves of Tree AllReduce, side by side on a channel.
+// Tree runs the two halves of an AllReduce side by side on a channel.
 Lane TreeReduceUp(Primitives& tree, const ChannelWork& work);
 Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work);
 
+// PAT: binomial trees of all blocks at once (pat_tree.h).
 Lane PatAllGather(Primitives& peers, const ChannelWork& work);
 Lane PatReduceScatter(Primitives& peers, const ChannelWork& work);
 
-// The NVLS slot: the ranks of one node on each other's buffers; through `slots` where they cannot be reached.
+// NVLS: the ranks of one node work on each other's buffers, or through `slots` where the buffers cannot be
+// reached.
 Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work);
 Lane OnePassAllGather(Primitives& slots, const ChannelWork& work);
 Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work);
 
-// The NVLSTree slot: that on each node, and a tree between the nodes; side by side on a channel, up first.
+// NVLSTree: NVLS on each node and a tree between the nodes; side by side on a channel, up first.
 Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work);
 Lane NvlsTreeDown(Primitives& tree, const ChannelWork& work);
 
-// HOSTCCL_SUM=rank_order, in place of the above.
+// HOSTCCL_SUM=rank_order: these replace every algorithm that reduces.
 Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work);
+// The result is the same for every algorithm, protocol and number of channels.
 Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work);
 Lane OrderedReduce(Primitives& peers, const ChannelWork& work);
 

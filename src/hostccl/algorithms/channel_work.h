@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The share of one collective call that one channel carries, as an algorithm sees it.
+// The share of one collective call that one channel carries, as an algorithm sees it, and how the share is
+// cut into chunks.
+//
+// A ReduceScatter of 3 ranks over 2 channels, as rank 1 sees its send buffer (one block for each rank):
+//   block 0          block 1          block 2
+//   |ch 0 . ch 1|    |ch 0 . ch 1|    |ch 0 . ch 1|
+//    begin..end of channel 0 is the same range of elements in every block
 #pragma once
 
 #include <algorithm>
@@ -16,29 +22,33 @@ namespace dynamiccl::hostccl {
 
 class NodeExchange;
 
+// Made by the channel's lane for each call; the algorithm only reads it. Elements [begin, end) of each block
+// belong to this channel. A block is what one rank contributes to AllGather or receives from ReduceScatter;
+// other collectives have a single block.
 struct ChannelWork {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
   size_t element_bytes = 1;
   size_t count = 0;  // the call's count argument
-  size_t begin = 0;  // elements [begin, end) of each block are this channel's
+  size_t begin = 0;
   size_t end = 0;
   DataType data_type = DataType::kInt8;
   ReduceOp op = ReduceOp::kSum;
   int rank = 0;
   int n_ranks = 1;
   int root = 0;
-  std::span<const int> ring;  // ranks in ring order
-  int position = 0;           // of this rank in the ring
-  TreeNeighbours tree;        // of this channel's tree
+  std::span<const int> ring;  // ranks in the order of the ring
+  int position = 0;           // of this rank in `ring`
+  TreeNeighbours tree;        // in this channel's tree
   int channel = 0;
-  NodeExchange* node = nullptr;             // this channel's boards of the ranks of this node
-  std::span<const std::vector<int>> nodes;  // ranks by node, ascending
+  NodeExchange* node = nullptr;             // this channel's exchange with the ranks of this node
+  std::span<const std::vector<int>> nodes;  // ranks of each node, ascending
   int node_index = 0;                       // of this rank's node in `nodes`
 
+  // Address of an element of the send or receive buffer.
   const std::byte* Input(size_t element) const { return send + element * element_bytes; }
   std::byte* Output(size_t element) const { return recv + element * element_bytes; }
-  // The rank at this distance along the ring; `distance` in -n_ranks to n_ranks.
+  // Returns the rank at this distance along the ring; `distance` is from -n_ranks to n_ranks.
   int Neighbour(int distance) const {
     return ring[static_cast<size_t>((position + distance + n_ranks) % n_ranks)];
   }
@@ -48,16 +58,18 @@ struct ChannelWork {
   Peers TreeChildren() const { return {tree.children}; }
 };
 
+// A range of elements of a block.
 struct Chunk {
-  size_t offset = 0;  // elements
+  size_t offset = 0;
   size_t count = 0;
 };
 
-// Whole cache lines in a chunk, so that neighbours do not share one.
+// Bytes. Chunks are whole cache lines, so that neighbouring chunks do not share one.
 constexpr size_t kChunkGranuleBytes = 64;
 
-// Walks over the channel's range; each round is split into `per_round` chunks of at most `max_chunk`
-// elements.
+// Walks over the channel's range in rounds. Each round is split into `per_round` chunks of at most
+// `max_chunk` elements; the last round's chunks are smaller, and some may be empty. All ranks compute the
+// same chunks.
 class ChunkRounds {
  public:
   ChunkRounds(const ChannelWork& work, int per_round, size_t max_chunk)
@@ -67,6 +79,7 @@ class ChunkRounds {
         granule_(std::max<size_t>(1, kChunkGranuleBytes / work.element_bytes)),
         next_(work.begin) {}
 
+  // Goes to the next round; false after the last.
   bool Next() {
     if (next_ >= end_) return false;
     begin_ = next_;
@@ -75,6 +88,7 @@ class ChunkRounds {
     next_ = std::min(end_, begin_ + chunk_ * per_round_);
     return true;
   }
+  // Chunk number `index` of this round.
   Chunk At(int index) const {
     const size_t offset = std::min(next_, begin_ + chunk_ * static_cast<size_t>(index));
     return {offset, std::min(chunk_, next_ - offset)};

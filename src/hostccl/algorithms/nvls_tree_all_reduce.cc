@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce in the NVLSTree slot: on each node one rank a share, its head, sums the share from the node's
-// buffers; the heads of a share sum over a binary tree between the nodes; each stores the result to its node
-// (docs/algorithms.md). Going up and coming down are two lanes, so that chunks follow each other.
+// AllReduce in the place of NVLSTree (docs/algorithms.md):
+// - On each node one rank for each share, its head, sums the share from the buffers of the node's ranks.
+// - The heads of a share sum over a binary tree between the nodes.
+// - Each head stores the result into the buffers of its node's ranks.
+// Going up and coming down are two lanes, so that chunks follow each other.
 #include <algorithm>
 #include <vector>
 
@@ -11,7 +13,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// This rank's place: the heads of share j are the ranks number j of each node.
+// This rank's place: the heads of share j are the ranks number j of each node. A node with few ranks limits
+// the number of shares.
 class HeadShare {
  public:
   HeadShare(const ChannelWork& work, size_t chunk) : work_(work), chunk_(chunk), heads_(work.n_ranks) {
@@ -20,6 +23,7 @@ class HeadShare {
 
   int heads() const { return heads_; }
   bool is_head() const { return work_.node->self() < heads_; }
+  // Returns the elements of a share.
   Chunk Share(int head) const {
     return ShareOf({work_.begin, work_.end - work_.begin}, work_.element_bytes, head, heads_);
   }
@@ -30,10 +34,11 @@ class HeadShare {
     return {share.offset + begin, std::min(chunk_, share.count - begin)};
   }
   Chunk OwnChunk(size_t round) const { return ChunkAt(work_.node->self(), round); }
-  // Share 0 is the longest.
+  // Number of chunks of share 0, which is the longest.
   size_t rounds() const { return (Share(0).count + chunk_ - 1) / chunk_; }
 
-  // Over the nodes, as ranks.
+  // Returns the tree over the nodes, with the heads' ranks. Shares alternate between the two complementary
+  // trees.
   TreeNeighbours Tree() const {
     const int head = work_.node->self();
     const int n_nodes = static_cast<int>(work_.nodes.size());
@@ -52,15 +57,17 @@ class HeadShare {
   int heads_;
 };
 
+// Returns a single peer.
 Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }
 
+// Returns how many bytes this rank reads and writes in the call: its input and its output.
 size_t TouchedBytes(const ChannelWork& work) {
   return 2 * work.count * work.element_bytes;
 }
 
-// The head's finished chunk to the other members' buffers. Between Enter and Leave.
+// Stores the head's finished chunk into the other members' buffers. Call it between Enter and Leave.
 void StoreToNode(NodeExchange& node, const ChannelWork& work, const Reduction& reduction,
                  const Chunk& chunk) {
   const std::byte* const from = work.Output(chunk.offset);
@@ -79,7 +86,7 @@ void StoreToNode(NodeExchange& node, const ChannelWork& work, const Reduction& r
   node.StoreUnmapped(at, from, chunk.count * work.element_bytes);
 }
 
-// What the ways through slots share: the inputs of the members as they come in, and the node's sum.
+// Memory for the way through slots: the members' inputs as they come in, and the node's sum.
 struct SlotBuffers {
   SlotBuffers(const Primitives& slots, const ChannelWork& work)
       : chunk_bytes(slots.MaxChunk() * work.element_bytes),
@@ -93,7 +100,7 @@ struct SlotBuffers {
   std::vector<std::byte> sum;
 };
 
-// Sums one chunk in the order of the members: what came in, and this rank's own.
+// Sums one chunk in the order of the members: what came in and this rank's own input.
 void SumReceived(const Reduction& reduction, const ChannelWork& work, const Chunk& chunk,
                  SlotBuffers& buffers) {
   const NodeExchange& node = *work.node;
@@ -115,7 +122,8 @@ void SumReceived(const Reduction& reduction, const ChannelWork& work, const Chun
                      false);
 }
 
-// One chunk of this head's share: the members' inputs, the tree between the nodes, the result to the members.
+// One chunk of this head's share: it collects the members' inputs, takes part in the tree between the nodes,
+// and sends the result to the members.
 Lane HeadThroughSlots(Primitives& slots, const ChannelWork& work, const TreeNeighbours& tree, Chunk chunk,
                       SlotBuffers& buffers) {
   const NodeExchange& node = *work.node;
@@ -140,8 +148,8 @@ Lane HeadThroughSlots(Primitives& slots, const ChannelWork& work, const TreeNeig
   }
 }
 
-// Where the members cannot reach each other's memory: inputs and results go through slots, chunk by chunk.
-// The messages between the nodes are the same, since other nodes may not need this.
+// This is for nodes whose members cannot reach each other's memory: inputs and results go through slots,
+// chunk by chunk. The messages between the nodes stay the same, since other nodes may not need this.
 Lane NvlsTreeThroughSlots(Primitives& slots, const ChannelWork& work) {
   const HeadShare place(work, slots.MaxChunk());
   const NodeExchange& node = *work.node;
@@ -167,6 +175,7 @@ Lane NvlsTreeThroughSlots(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
+// Announces the buffers, sums this head's share, and sends it up. The root also stores the result.
 Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
@@ -208,7 +217,7 @@ Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work) {
   if (is_root) co_await node.Finish(stored_ns);
 }
 
-// Runs beside NvlsTreeUp. A chunk that comes down was summed before, so in-place calls are safe.
+// Runs beside NvlsTreeUp. A chunk that comes down was summed before, so calls in place are safe.
 Lane NvlsTreeDown(Primitives& tree, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;

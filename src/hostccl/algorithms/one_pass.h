@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the one-pass algorithms share: which elements a rank of the node works on, in which pieces, and the
-// sum over all ranks' buffers (docs/algorithms.md).
+// This file holds what the one-pass algorithms share: which elements a rank of the node works on, in which
+// pieces, and the sum over all ranks' buffers (docs/algorithms.md).
 #pragma once
 
 #include <array>
@@ -13,23 +13,22 @@
 
 namespace dynamiccl::hostccl {
 
-// The part of [begin, begin + count) that is member `index` of `n`'s to work on: whole cache lines but the
-// last.
+// The part of `range` that member `index` of `n` works on. Every part but the last has whole cache lines.
 Chunk ShareOf(const Chunk& range, size_t element_bytes, int index, int n);
 
-// Walks over a range in pieces. On emulated links each piece is a message from every other member, a few of
-// them on the way ahead of the one that is worked on.
+// Walks over a range in pieces. On emulated links each piece is a message from every other member, and a few
+// messages are under way ahead of the piece that is worked on. It lives in the frame of a lane.
 class NodePieces {
  public:
   NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes);
 
-  // The next piece; false at the end. Then wait in NodeExchange::Enter(arrival_ns()).
+  // Goes to the next piece; false at the end. Then wait in NodeExchange::Enter(arrival_ns()).
   bool Next();
   const Chunk& piece() const { return piece_; }
   int64_t arrival_ns() const { return arrivals_[(next_ - 1) % kAhead]; }
 
  private:
-  // As many messages as a FIFO has slots.
+  // Messages under way: as many as a FIFO has slots.
   static constexpr size_t kAhead = kSlots;
 
   Chunk PieceAt(size_t index) const;
@@ -46,15 +45,16 @@ class NodePieces {
 };
 
 // Sums the members' send buffers in the order of their ranks, in the compute type, and rounds once. The
-// result is the same whatever the memory is and whoever computes it.
+// result does not depend on whether buffers are mapped or copied, nor on which rank computes it.
 class NodeSum {
  public:
-  // `touched_bytes`: what this rank reads and writes in the call. After Announce. `reduction` must outlive
-  // it.
+  // Make it after Announce. `touched_bytes` is what this rank reads and writes in the call; a large call
+  // stores past the caches. `reduction` must outlive the object.
   NodeSum(NodeExchange& node, const Reduction& reduction, size_t touched_bytes);
 
-  // Elements [from, from + count) of all send buffers to each output; `is_final`: the operator's division is
-  // due. Between Enter and Leave. After a failure of the node nothing is stored.
+  // Stores the sum of elements [from, from + count) of all send buffers to each output. `is_final`: the
+  // operator's division is due. Call it between Enter and Leave. After a failure of the node nothing is
+  // stored.
   void Run(size_t from, size_t count, std::span<std::byte* const> outputs, bool is_final);
 
  private:
@@ -63,15 +63,15 @@ class NodeSum {
   uint64_t streamed_;
   std::vector<const std::byte*> inputs_;
   std::vector<ElementValue> values_;
-  std::vector<const ElementValue*> multipliers_;  // empty: none
+  std::vector<const ElementValue*> multipliers_;  // empty: the operator has none
 };
 
-// The three algorithms for what NodeExchange::Carries.
+// The three algorithms for calls that NodeExchange::Carries.
 Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work);
 Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work);
 Lane CarriedAllGather(Primitives& slots, const ChannelWork& work);
 
-// Bits of Combination::streamed for all outputs if a call that touches this much is to write past the caches.
+// Combination::streamed for all outputs: set if a call that touches this much should write past the caches.
 uint64_t StreamedOutputs(size_t touched_bytes);
 
 }  // namespace dynamiccl::hostccl

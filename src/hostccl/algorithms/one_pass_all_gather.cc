@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllGather in the NVLS slot: each rank copies all ranks' blocks from their buffers (docs/algorithms.md).
+// AllGather in the place of NVLS: each rank copies all ranks' blocks from their buffers (docs/algorithms.md).
+// One step; each rank reads (n-1)/n of the result from its peers' memory. Where buffers cannot be reached the
+// ring runs instead.
 #include <cstring>
 
 #include "src/hostccl/algorithms/algorithms.h"
@@ -8,6 +10,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// Copies one piece of every member's block.
 void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece) {
   const size_t bytes = piece.count * work.element_bytes;
   for (int step = 0; step < node.size(); ++step) {
@@ -23,6 +26,7 @@ void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece
   }
 }
 
+// Works on the members' buffers where they are; the ring takes over where they cannot be reached.
 Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
@@ -42,6 +46,7 @@ Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
+// Chooses between the two ways: few bytes travel with the announcement, more are moved in place.
 Lane OnePassAllGather(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes;
   return bytes > 0 && work.node->Carries(bytes) ? CarriedAllGather(slots, work)

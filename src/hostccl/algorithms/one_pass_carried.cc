@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one-pass algorithms for few bytes: the data goes with the announcement, so a call has one step, and no
-// rank waits for another to have finished reading (docs/algorithms.md).
+// The one-pass algorithms for few bytes. The data go with the announcement, so a call has one step, and no
+// rank waits for another one to have finished reading (docs/algorithms.md; buffer_board.h says why that is
+// safe).
 #include <cstring>
 #include <vector>
 
@@ -9,7 +10,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The sum of the members' parcels from `at` on, in the order of ranks and rounded once, as NodeSum's.
+// Sums the members' parcels from `at` on, in the order of ranks and rounded once, as NodeSum does.
 void SumCarried(NodeExchange& node, const Reduction& reduction, size_t at, std::byte* output, size_t count) {
   const auto inputs = node.Carried(at);
   std::vector<ElementValue> values;
@@ -29,6 +30,7 @@ void SumCarried(NodeExchange& node, const Reduction& reduction, size_t at, std::
 
 }  // namespace
 
+// Every rank sums all parcels for itself, in the same order, so all get the same bits.
 Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work) {
   NodeExchange& node = *work.node;
   const size_t count = work.end - work.begin;
@@ -38,6 +40,7 @@ Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work) {
   SumCarried(node, slots.reduction(), 0, work.Output(work.begin), count);
 }
 
+// A parcel has the sender's part of every rank's block, one after the other.
 Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work) {
   NodeExchange& node = *work.node;
   const size_t count = work.end - work.begin;
@@ -51,6 +54,7 @@ Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work) {
   SumCarried(node, slots.reduction(), static_cast<size_t>(work.rank) * bytes, work.Output(work.begin), count);
 }
 
+// A parcel has the sender's block.
 Lane CarriedAllGather(Primitives& /*slots*/, const ChannelWork& work) {
   NodeExchange& node = *work.node;
   const size_t bytes = (work.end - work.begin) * work.element_bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HOSTCCL_SUM=rank_order: each element goes from every rank to one owner, which combines it in the order of
-// ranks 0, 1, ..., n-1 in the compute type and rounds once. The result depends on the data alone, not on
+// HOSTCCL_SUM=rank_order: each element goes from every rank to one owner. The owner combines it in the order
+// of ranks 0, 1, ..., n-1 in the compute type and rounds once. The result depends on the data alone, not on
 // algorithm, protocol or channels.
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The owner's accumulator for one chunk.
+// The owner's accumulator for one chunk, in the frame of a lane.
 class OrderedAccumulator {
  public:
   OrderedAccumulator(const ChannelWork& work, size_t max_chunk)
@@ -18,16 +18,19 @@ class OrderedAccumulator {
         term_(sum_.size()),
         received_(max_chunk * work.element_bytes) {}
 
+  // Room for one rank's chunk as it comes in.
   std::byte* received() { return received_.data(); }
+  // Adds one rank's chunk; the first one replaces what was there.
   void Add(const std::byte* data, size_t count, bool is_first) {
     kernels_.widen(is_first ? sum_.data() : term_.data(), data, count);
     if (!is_first) kernels_.reduction.Combine(sum_.data(), sum_.data(), term_.data(), count);
   }
-  // This rank's own input, as the others get theirs.
+  // Adds this rank's own input in the form in which the other ranks receive theirs.
   void AddOwn(const Reduction& reduction, const std::byte* data, size_t count, bool is_first) {
     reduction.ScaleOwn(received_.data(), data, count);
     Add(received_.data(), count, is_first);
   }
+  // Divides if the operator does, rounds, and stores the result.
   void Finish(std::byte* out, size_t count) {
     const std::byte* const sum = sum_.data();
     std::byte* const divided = sum_.data();
@@ -43,12 +46,14 @@ class OrderedAccumulator {
   std::vector<std::byte> received_;
 };
 
+// Returns a single peer.
 Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }
 
 }  // namespace
 
+// Each rank owns one chunk of every round: it collects the others' inputs, sums, and sends the result to all.
 Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work) {
   ChunkRounds rounds(work, work.n_ranks, peers.MaxChunk());
   OrderedAccumulator sum(work, peers.MaxChunk());
@@ -81,7 +86,7 @@ Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work) {
   }
 }
 
-// Block r belongs to rank r.
+// Rank r owns block r.
 Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work) {
   ChunkRounds rounds(work, 1, peers.MaxChunk());
   OrderedAccumulator sum(work, peers.MaxChunk());
@@ -106,7 +111,7 @@ Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work) {
   }
 }
 
-// Everything belongs to the root.
+// The root owns everything.
 Lane OrderedReduce(Primitives& peers, const ChannelWork& work) {
   ChunkRounds rounds(work, 1, peers.MaxChunk());
   OrderedAccumulator sum(work, peers.MaxChunk());

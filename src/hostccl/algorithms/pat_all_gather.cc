@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PAT AllGather: blocks go down their trees, the farthest step first, so that what is sent far is small: one
-// block over a distance of n/2, two over n/4, ..., n/2 blocks to the neighbour (docs/algorithms.md). Blocks
-// are received where they belong; only small ones are put together first.
+// PAT AllGather: blocks go down their trees, the farthest step first, so that little is sent far: one block
+// over a distance of n/2, two over n/4, ..., n/2 blocks to the neighbour (docs/algorithms.md, pat_tree.h).
+// Blocks are received where they belong; only small ones are put together first.
 #include <cstring>
 
 #include "src/hostccl/algorithms/algorithms.h"
@@ -10,14 +10,16 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Addresses of the trees' blocks on this rank, for one chunk.
+// Addresses of the trees' blocks on this rank, for one chunk of each block.
 class Gathered {
  public:
   Gathered(const ChannelWork& work, Chunk chunk) : work_(work), chunk_(chunk) {}
 
+  // The block whose root is `distance` ranks before this one.
   std::byte* Block(int distance) const {
     return work_.Output(static_cast<size_t>(work_.Neighbour(-distance)) * work_.count + chunk_.offset);
   }
+  // Copies blocks into, and out of, the message of a phase.
   void PutTogether(Aggregation& message, int span, int first, int n) const {
     for (int i = 0; i < n; ++i) {
       std::memcpy(message.Part(i, chunk_.count), Block(2 * span * (first + i)), bytes());
@@ -38,6 +40,7 @@ class Gathered {
 
 }  // namespace
 
+// In each phase a rank sends to the rank `span` after it and receives from the one `span` before it.
 Lane PatAllGather(Primitives& peers, const ChannelWork& work) {
   ChunkRounds rounds(work, 1, peers.MaxChunk());
   Aggregation message(work, peers.MaxChunk());

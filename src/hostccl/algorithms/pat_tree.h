@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees of PAT, NCCL's parallel aggregated trees: one binomial tree for every rank's block, all alike and
-// shifted by the rank. A rank at distance v behind its block's root has the block's copies or partial sums of
-// the distances v to v + (lowest bit of v) - 1. Any number of ranks; log2(n) phases, phase with span d joins
-// v and v + d for every v that is a multiple of 2d.
+// The trees of PAT, NCCL's parallel aggregated trees. Every rank's block has a binomial tree; all trees are
+// alike and shifted by the rank. A rank at distance v behind the root of a block has the block's copies, or
+// partial sums, of the distances v to v + (lowest bit of v) - 1. This works for any number of ranks.
 //
-// All trees' messages of a phase have one sender and one receiver for each rank, so they travel together
-// (aggregated) as far as they are small.
+// There are ceil(log2(n)) phases; the phase with span d joins v and v + d for every v that is a multiple of
+// 2d. For n = 8 and one block:
+//   span 4:  0 - 4
+//   span 2:  0 - 2   4 - 6
+//   span 1:  0 - 1   2 - 3   4 - 5   6 - 7
+// In each phase the messages of all trees have one sender and one receiver for each rank, so small blocks
+// travel together in one message ("aggregated").
 #pragma once
 
 #include <algorithm>
@@ -15,31 +19,33 @@
 
 namespace dynamiccl::hostccl {
 
-// The largest power of two below n: the span of the phase that joins the farthest.
+// Returns the largest power of two below n: the span of the phase that joins the farthest ranks.
 constexpr int LargestSpan(int n_ranks) {
   int span = 1;
   while (span * 2 < n_ranks) span *= 2;
   return span;
 }
 
-// How many trees exchange in the phase: multiples v of 2 span with v + span < n.
+// Returns the number of trees that exchange in the phase: the multiples v of 2 span with v + span < n.
 constexpr int PairsOfSpan(int n_ranks, int span) {
   return (n_ranks - span + 2 * span - 1) / (2 * span);
 }
 
-// Below this a message's posting costs more than copying it once more: blocks up to it are sent together.
+// Bytes. Below this, posting a message costs more than copying its data once more, so blocks are sent
+// together up to this size.
 inline constexpr size_t kAggregateBytes = 64 << 10;
 
-// Blocks of one phase that travel in one message, and the memory where they are put together.
+// The memory in which the blocks of one message are put together. It lives in the frame of a lane.
 class Aggregation {
  public:
   Aggregation(const ChannelWork& work, size_t max_chunk)
       : element_bytes_(work.element_bytes), staging_(std::max(kAggregateBytes, max_chunk * element_bytes_)) {}
 
-  // Blocks of `count` elements in a message, at least 1; the same on all ranks.
+  // How many blocks of `count` elements go in a message, at least 1; the same on all ranks.
   int PerMessage(size_t count) const {
     return static_cast<int>(std::clamp<size_t>(kAggregateBytes / (count * element_bytes_), 1, 1 << 20));
   }
+  // Place of block `index` in the message.
   std::byte* Part(int index, size_t count) {
     return staging_.data() + static_cast<size_t>(index) * count * element_bytes_;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring AllGather: every rank passes on what it received, n-1 steps of one block (docs/algorithms.md).
+// Ring AllGather: every rank passes on what it received, n-1 steps of one block (docs/algorithms.md). In step
+// s a rank sends the block of the rank s-1 before it.
 #include "src/hostccl/algorithms/algorithms.h"
 
 namespace dynamiccl::hostccl {
@@ -7,6 +8,7 @@ namespace dynamiccl::hostccl {
 Lane RingAllGather(Primitives& ring, const ChannelWork& work) {
   ring.Connect(work.RingFrom(), work.RingTo());
   ChunkRounds rounds(work, 1, ring.MaxChunk());
+  // Place of a rank's block in the result.
   auto block = [&work](int rank, Chunk chunk) {
     return work.Output(static_cast<size_t>(rank) * work.count + chunk.offset);
   };

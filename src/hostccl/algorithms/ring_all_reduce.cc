@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring AllReduce: a reduce-scatter and an all-gather over the same ring, 2(n-1) steps of 1/n of the data
-// (docs/algorithms.md). Chunk c starts at rank c+1 and is summed in the order c+1, c+2, ..., c.
+// (docs/algorithms.md). Chunk c starts at rank c+1 and is summed in the order c+1, c+2, ..., c:
+//
+//   step 1            rank c+1 sends its part of chunk c
+//   steps 2 to n-1    ranks c+2, ..., c-1 add their part and pass it on
+//   step n            rank c adds its part, stores the result and passes it on
+//   steps n+1 to 2n-1 the others store it; the last one does not pass it on
 #include "src/hostccl/algorithms/algorithms.h"
 
 namespace dynamiccl::hostccl {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring Reduce: the partial sum flows along the ring to the root, pipelined in chunks (docs/algorithms.md).
-// Summed in the order root+1, root+2, ..., root.
+// The rank behind the root starts, so the order of the sum is root+1, root+2, ..., root.
 #include "src/hostccl/algorithms/algorithms.h"
 
 namespace dynamiccl::hostccl {

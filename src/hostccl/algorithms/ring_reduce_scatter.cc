@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring ReduceScatter: partial sums travel n-1 steps to the rank that keeps them (docs/algorithms.md).
-// Block r starts at rank r+1 and is summed in the order r+1, r+2, ..., r.
+// Ring ReduceScatter: partial sums travel n-1 steps to the rank that keeps them (docs/algorithms.md). Block r
+// starts at rank r+1 and is summed in the order r+1, r+2, ..., r.
 #include "src/hostccl/algorithms/algorithms.h"
 
 namespace dynamiccl::hostccl {
@@ -8,6 +8,7 @@ namespace dynamiccl::hostccl {
 Lane RingReduceScatter(Primitives& ring, const ChannelWork& work) {
   ring.Connect(work.RingFrom(), work.RingTo());
   ChunkRounds rounds(work, 1, ring.MaxChunk());
+  // Place of a rank's block in this rank's input.
   auto block = [&work](int rank, Chunk chunk) {
     return work.Input(static_cast<size_t>(rank) * work.count + chunk.offset);
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tree AllReduce: partial sums go up to the root, the result comes down; pipelined in chunks
-// (docs/algorithms.md). Odd channels use the second of the two complementary trees. A node sums its own
-// element first, then its children's.
+// Tree AllReduce: partial sums go up to the root and the result comes down, pipelined in chunks
+// (docs/algorithms.md). Odd channels use the second of the two complementary trees
+// (topology/double_binary_tree.h). A node sums its own element first, then its children's.
 #include "src/hostccl/algorithms/algorithms.h"
 
 namespace dynamiccl::hostccl {
@@ -21,7 +21,7 @@ Lane TreeReduceUp(Primitives& tree, const ChannelWork& work) {
   }
 }
 
-// Runs beside TreeReduceUp. A chunk that comes down was sent up before, so in-place calls are safe.
+// Runs beside TreeReduceUp. A chunk that comes down was sent up before, so calls in place are safe.
 Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work) {
   if (work.tree.parent < 0) co_return;
   tree.Connect(work.TreeParent(), work.TreeChildren());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The search for a plugin's library, with NCCL's lines in the log.
 #include "src/hostccl/plugin_host/plugin_library.h"
 
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// The first candidate that opens; RTLD_LOCAL, so that two plugins cannot see each other's symbols.
 std::optional<DynamicLibrary> OpenFirst(const PluginKind& kind, const std::vector<std::string>& candidates) {
   for (const std::string& name : candidates) {
     auto library =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the shared object that a plugin is looked for in, by NCCL's search order
-// (src/nccl_plugin/plugin_names.h).
+// Opens the shared object in which NCCL would look for a plugin (src/nccl_plugin/plugin_names.h has the
+// search order).
 #pragma once
 
 #include <optional>
@@ -10,8 +10,9 @@
 
 namespace dynamiccl::hostccl {
 
-// The library in which the symbols are to be looked up: the first candidate of the kind that opens, else the
-// first network plugin that does. Nothing when there is neither, or when the variable says "none".
+// The first candidate of the kind that opens, otherwise the first network plugin that does, which may contain
+// a tuner or a profiler too. Nothing when neither opens or the variable says "none". Attempts are logged as
+// NCCL does.
 std::optional<DynamicLibrary> OpenPluginLibrary(const PluginKind& kind);
 
 }  // namespace dynamiccl::hostccl

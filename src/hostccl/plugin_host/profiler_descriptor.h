@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a descriptor that several versions of the profiler interface share: how the newest form becomes an
-// older one.
+// How an event descriptor of the newest profiler interface becomes one of an older version. The adapters
+// (profiler_v*.cc) share these parts, as templates over the older structures.
 #pragma once
 
 #include "src/nccl_abi/profiler_v7.h"
@@ -9,7 +9,7 @@ namespace dynamiccl::hostccl {
 
 using NewestDescriptor = ncclProfilerEventDescr_v7_t;
 
-// Versions 1 to 4 have one level less: tasks belong to the Group event.
+// Fills the common head for versions 1 to 4. They have one level less: tasks belong to the Group event.
 template <typename Old>
 Old FlatHead(const NewestDescriptor& event) {
   Old old{};
@@ -21,7 +21,7 @@ Old FlatHead(const NewestDescriptor& event) {
   return old;
 }
 
-// Version 2 and later: names are strings.
+// A collective for versions 2 and later, whose names are strings.
 template <typename Coll>
 void CopyCollective(const NewestDescriptor& event, Coll& old) {
   old.seqNumber = event.coll.seqNumber;
@@ -36,6 +36,7 @@ void CopyCollective(const NewestDescriptor& event, Coll& old) {
   old.proto = event.coll.proto;
 }
 
+// A point-to-point operation for versions 2 and later.
 template <typename P2p>
 void CopyTransfer(const NewestDescriptor& event, P2p& old) {
   old.func = event.p2p.func;
@@ -45,7 +46,8 @@ void CopyTransfer(const NewestDescriptor& event, P2p& old) {
   old.peer = event.p2p.peer;
 }
 
-// Versions 2 and 3. The name and hash of the communicator stay empty, as in NCCL since version 4.
+// Groups and tasks for versions 2 and 3; false for other events. The communicator's name and hash stay empty,
+// as in NCCL since version 4.
 template <typename Old>
 bool ConvertTasks(const NewestDescriptor& event, Old& old) {
   old = FlatHead<Old>(event);
@@ -64,7 +66,7 @@ bool ConvertTasks(const NewestDescriptor& event, Old& old) {
   }
 }
 
-// Versions 5 and 6, which know the API events.
+// API events for versions 5 and 6; false for other events.
 template <typename Old>
 bool ConvertApiEvents(const NewestDescriptor& event, Old& old) {
   switch (event.type) {
@@ -95,7 +97,7 @@ bool ConvertApiEvents(const NewestDescriptor& event, Old& old) {
   }
 }
 
-// Versions 5 and 6, whole.
+// Everything that versions 5 and 6 know; false for other events.
 template <typename Old>
 bool ConvertWithParents(const NewestDescriptor& event, Old& old) {
   old = Old{};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls into the profiler plugin. See profiler_session.h.
 #include "src/hostccl/plugin_host/profiler_session.h"
 
 #include <atomic>
@@ -8,7 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The plugin writes it through the pointer that init got, without knowing of std::atomic.
+// The plugin writes it through the pointer that its init got, and knows nothing of std::atomic.
 int activation_mask = 0;
 
 }  // namespace
@@ -58,7 +59,7 @@ void ProfilerSession::RecordTime(void* handle, ncclProfilerEventState_t state, i
 
 void ProfilerSession::Finalize() {
   if (profiler_ == nullptr) return;
-  // As in NCCL: a plugin that set no context is not told.
+  // A plugin that set no context is not told, as in NCCL.
   if (context_ != nullptr) profiler_->functions.finalize(context_);
   profiler_.reset();
 }

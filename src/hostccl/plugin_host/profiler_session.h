@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator's profiler: init, events, finalize. What the plugin returns from events is ignored: a
-// profiler never fails a collective.
+// One communicator's conversation with the profiler plugin: init, events, finalize.
 #pragma once
 
 #include <array>
@@ -13,9 +12,11 @@
 
 namespace dynamiccl::hostccl {
 
+// The communicator and its groups share it. What the plugin returns from events is ignored: a profiler never
+// makes a collective fail. Functions may be called from any thread, except where the comment says otherwise.
 class ProfilerSession {
  public:
-  // Null without a plugin, and for a communicator whose init the plugin refused (logged). `name` may be null.
+  // Calls the plugin's init. Null without a plugin and when init fails, which is logged. `name` may be null.
   static std::shared_ptr<ProfilerSession> Open(const CommunicatorInfo& info, const char* name);
   ProfilerSession(std::shared_ptr<const ProfilerInterface> profiler, void* context, int rank)
       : profiler_(std::move(profiler)), context_(context), rank_(rank) {}
@@ -23,20 +24,21 @@ class ProfilerSession {
   ProfilerSession(const ProfilerSession&) = delete;
   ProfilerSession& operator=(const ProfilerSession&) = delete;
 
-  // Kinds of events that are wanted now: one number for the process, which the plugin may change at any time.
+  // The kinds of events that are wanted now. It is one number for the process, and the plugin may change it
+  // at any time.
   static int mask();
 
-  // Any thread. The handle may be null; Stop and Record ignore that.
+  // Starts an event. The handle may be null; Stop and Record then do nothing.
   void* Start(ncclProfilerEventDescr_v7_t event) const;
   void Stop(void* handle) const;
   void Record(void* handle, ncclProfilerEventState_t state) const;
-  // With a time stamp in nanoseconds.
+  // Records a change of state with a time stamp in nanoseconds.
   void RecordTime(void* handle, ncclProfilerEventState_t state, int64_t ns) const;
 
-  // Collectives of this kind before this one; thread that ends groups.
+  // Returns the number of earlier collectives of this kind. Only the thread that ends groups calls it.
   uint64_t NextSequence(Collective collective) { return sequence_[static_cast<size_t>(collective)]++; }
 
-  // Once, when no event is open; the library may be closed by it.
+  // Calls the plugin's finalize, once, when no event is open. The library may be closed by it.
   void Finalize();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler version 1: numbers instead of names. Of the states it knows only those of proxies, which hostccl
-// does not have.
+// Adapter for profiler version 1, which has numbers instead of names. Of the states it knows only those of
+// proxies, which hostccl does not have, so states are dropped.
 #include "src/nccl_abi/profiler_v1.h"
 
 #include "src/collective/algorithm.h"
@@ -21,7 +21,7 @@ ncclResult_t Init(void** context, uint64_t, int* mask, const char*, int, int, in
   return found->init(context, mask);
 }
 
-// The number of a name that hostccl itself wrote.
+// The number of a name that hostccl itself wrote, so the name is always known.
 template <typename T>
 uint8_t NumberOf(std::optional<T> (*parse)(std::string_view), const char* name) {
   return static_cast<uint8_t>(parse(name).value());
@@ -41,6 +41,7 @@ void CopyColl(const NewestDescriptor& event, Descriptor& old) {
   old.coll.proto = NumberOf<Protocol>(ParseProtocol, event.coll.proto);
 }
 
+// Returns false for events that version 1 does not know; they get a null handle.
 bool Convert(const NewestDescriptor& event, Descriptor& old) {
   old = FlatHead<Descriptor>(event);
   switch (event.type) {
@@ -67,6 +68,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
+// There is no state that version 1 knows and hostccl sends.
 ncclResult_t IgnoreState(void*, ncclProfilerEventState_t, ncclProfilerEventStateArgs_v7_t*) {
   return ncclSuccess;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler version 2: version 3 without kernel events. Of the states it knows only those of proxies,
-// which hostccl does not have.
+// Adapter for profiler version 2: as version 3, without kernel events. Of the states it knows only those of
+// proxies, which hostccl does not have, so states are dropped.
 #include "src/nccl_abi/profiler_v2.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -27,6 +27,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
+// There is no state that version 2 knows and hostccl sends.
 ncclResult_t IgnoreState(void*, ncclProfilerEventState_t, ncclProfilerEventStateArgs_v7_t*) {
   return ncclSuccess;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler version 3: version 4 without the communicator and without time stamps. Of the states it knows only
-// those of proxies, which hostccl does not have.
+// Adapter for profiler version 3: as version 4, without the communicator in init and without time stamps. Of
+// the states it knows only those of proxies, which hostccl does not have, so states are dropped.
 #include "src/nccl_abi/profiler_v3.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -17,6 +17,7 @@ ncclResult_t Init(void** context, uint64_t, int* mask, const char*, int, int, in
   return found->init(context, mask);
 }
 
+// Kernel events have a channel but no time in this version.
 bool Convert(const NewestDescriptor& event, Descriptor& old) {
   if (event.type != ncclProfileKernelCh) return ConvertTasks(event, old);
   old = FlatHead<Descriptor>(event);
@@ -30,6 +31,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
+// There is no state that version 3 knows and hostccl sends.
 ncclResult_t IgnoreState(void*, ncclProfilerEventState_t, ncclProfilerEventStateArgs_v7_t*) {
   return ncclSuccess;
 }

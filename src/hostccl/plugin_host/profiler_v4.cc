@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler version 4: version 5 without API events, with the hash behind the mask.
+// Adapter for profiler version 4: as version 5, without API events, and with the hash behind the mask in
+// init. Of the states it gets the end of a kernel only.
 #include "src/nccl_abi/profiler_v4.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -17,6 +18,7 @@ ncclResult_t Init(void** context, uint64_t id, int* mask, const char* name, int 
   return found->init(context, mask, name, id, n_nodes, n_ranks, rank, logger);
 }
 
+// Returns false for events that version 4 does not know; they get a null handle.
 bool Convert(const NewestDescriptor& event, Descriptor& old) {
   old = FlatHead<Descriptor>(event);
   switch (event.type) {
@@ -45,6 +47,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
+// States of other events do not exist in this version and are dropped.
 ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                               ncclProfilerEventStateArgs_v7_t* arguments) {
   if (state != ncclProfilerKernelChStop) return ncclSuccess;

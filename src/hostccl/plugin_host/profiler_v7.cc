@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler version 7: the newest form itself.
+// Profiler version 7 is the newest form itself and needs no conversion.
 #include "src/hostccl/plugin_host/profiler_plugin.h"
 
 namespace dynamiccl::hostccl {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Loading of the tuner plugin, once a process.
 #include "src/hostccl/plugin_host/tuner_plugin.h"
 
 #include <mutex>
@@ -9,13 +10,14 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Owns the library together with the functions found in it: closed after the last copy of the pointer is
-// gone.
+// Owns the library together with the functions found in it, so that it is closed after the last copy of the
+// pointer is gone.
 struct LoadedTuner {
   DynamicLibrary library;
   TunerInterface interface;
 };
 
+// Opens the library and takes the newest version; null, with a line in the log, when there is none.
 std::shared_ptr<const TunerInterface> Load() {
   auto library = OpenPluginLibrary(kTunerPlugin);
   if (!library) return nullptr;

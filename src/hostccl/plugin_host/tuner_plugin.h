@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded tuner plugin. One library a process, found by NCCL's rules (plugin_library.h); whatever version it
-// exports, hostccl sees the newest form (src/nccl_plugin/tuner_interface.h).
+// A loaded tuner plugin. A process has one library, found by NCCL's rules (plugin_library.h). hostccl sees
+// the newest form of the interface, whatever version the library exports (src/nccl_plugin/tuner_interface.h).
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace dynamiccl::hostccl {
 
-// The process's plugin, shared by its communicators; null without one. A first load that finds nothing is
-// final for the process, as in NCCL. The library is closed with the last owner.
+// Returns the process's plugin, shared by its communicators; null without one. A first search that finds
+// nothing is final for the process, as in NCCL. The library is closed with the last owner. Any thread.
 std::shared_ptr<const TunerInterface> AcquireTuner();
 
 }  // namespace dynamiccl::hostccl

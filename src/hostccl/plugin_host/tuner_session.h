@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator's conversation with the tuner plugin: init, questions, finalize, with the semantics of
+// One communicator's conversation with the tuner plugin: init, questions, finalize, with the behaviour of
 // NCCL 2.28 to 2.32.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 namespace dynamiccl::hostccl {
 
+// Holds the arguments of getCollInfo.
 struct TunerQuestion {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total
@@ -19,13 +20,15 @@ struct TunerQuestion {
   bool registered = false;  // regBuff
 };
 
-// What the plugin made of one question.
+// Holds what the plugin made of one question.
 struct TunerAnswer {
   ncclResult_t result = ncclSuccess;
   CostTable table;   // entries that came in as impossible stay impossible
-  int channels = 0;  // 0: NCCL decides
+  int channels = 0;  // 0: the plugin leaves the number to NCCL
 };
 
+// The planner owns it; the thread that ends groups calls it. Finalize is called at the latest by the
+// destructor.
 class TunerSession {
  public:
   TunerSession(std::shared_ptr<const TunerInterface> tuner, void* context)
@@ -33,20 +36,22 @@ class TunerSession {
   TunerSession(TunerSession&&) = default;
   ~TunerSession() { Finalize(); }
 
-  // Calls the plugin's init, which may edit the constants of `model`. No session and ncclSuccess: there is no
-  // plugin.
+  // Calls the plugin's init, which may edit the constants of `model`. Returns ncclSuccess and no session when
+  // there is no plugin, and the plugin's error when init fails.
   static ncclResult_t Open(const CommunicatorInfo& info, CostModelInput& model,
                            std::optional<TunerSession>& session);
 
+  // Lets the plugin change a copy of the table.
   TunerAnswer Ask(const TunerQuestion& question, const CostTable& table);
 
-  // Whether the plugin has an opinion on chunk sizes (version 6 with getChunkSize).
+  // Returns whether the plugin decides chunk sizes (version 6 with getChunkSize).
   bool sets_chunks() const { return tuner_->functions.getChunkSize != nullptr; }
-  // getChunkSize for the part of a call that one channel carries. `chunk_bytes`: the preset, and the answer.
+  // Calls getChunkSize for the part of a call that one channel carries. `chunk_bytes` is the preset and then
+  // the answer.
   ncclResult_t AskChunk(Collective collective, uint64_t bytes, const CollectiveConfig& config,
                         size_t& chunk_bytes);
 
-  // Once; the library may be closed by it.
+  // Calls the plugin's finalize, once. The library may be closed by it.
   void Finalize();
 
  private:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Movement of a chunk by LL: slot by slot, and in each slot block by block. Only the sender waits for credit;
+// the receiver watches the flags of the lines.
 #include "src/hostccl/protocols/ll.h"
 
 #include <algorithm>
@@ -9,16 +11,17 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Every 2^27 steps of a slot, 2^30 in all, the whole slot is written, so that no line keeps a flag until the
-// flags come round (NCCL_LL_CLEAN_MASK).
+// Uses of a slot. Every 2^27 uses, 2^30 steps in all, the sender writes the whole slot, so that no line keeps
+// an old flag until the flags repeat (NCCL_LL_CLEAN_MASK).
 constexpr uint64_t kCleanMask = (uint64_t{1} << 27) - 1;
 
-// Never that of what the slot held before, as steps of a slot differ by kLlSlots; never zero, which lines
-// hold before their first use. Comes round every 2^31 steps.
+// The flag of a step. It differs from that of the slot's earlier contents, whose step is kLlSlots smaller,
+// and it is never zero, which lines hold before their first use. It repeats every 2^31 steps.
 uint32_t Flag(uint64_t step) {
   return static_cast<uint32_t>(step) | uint32_t{1} << 31;
 }
 
+// Number of lines that `bytes` need.
 size_t Lines(size_t bytes) {
   return (bytes + kLlLineData - 1) / kLlLineData;
 }
@@ -41,7 +44,7 @@ void LlPrimitives::OnStart() {
 bool LlPrimitives::SlotReady() {
   for (size_t i = 0; i < kMaxPeers; ++i) {
     if (step_.sends && to_[i] != nullptr && !to_[i]->ll_send.HasCredit()) return false;
-    // Over shared memory the lines speak for themselves; on an emulated link they arrive when the message
+    // Over shared memory the flags show what has come. On an emulated link the lines arrive when the message
     // does.
     if (!step_.receives || from_[i] == nullptr || !from_[i]->ll_receive.shaped()) continue;
     const int64_t arrival = from_[i]->ll_receive.Arrival();
@@ -69,6 +72,8 @@ bool LlPrimitives::Advance() {
   return true;
 }
 
+// Two cases need no combining: a block that is only received goes straight to its destination, and one that
+// is only sent is stored from its source.
 bool LlPrimitives::MoveBlock(size_t count) {
   std::array<Block, kMaxPeers> received;
   Block combined;

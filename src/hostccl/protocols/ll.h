@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The LL protocol: every 8-byte store carries 4 bytes of data and a 4-byte flag, so the receiver needs no
-// second look at a counter. Lower latency, twice the bytes (NCCL's prims_ll.h).
+// The LL protocol. Every 8-byte store carries 4 bytes of data and a 4-byte flag, so the receiver needs no
+// look at a counter. Latency is lower than with Simple, at twice the bytes (NCCL's prims_ll.h).
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 
 namespace dynamiccl::hostccl {
 
+// The primitives over LL's lines. See Primitives for owner and thread.
 class LlPrimitives final : public Primitives {
  public:
   using Primitives::Primitives;
@@ -16,7 +17,7 @@ class LlPrimitives final : public Primitives {
   bool Advance() override;
 
  private:
-  // Lines that are waited for, combined and passed on together: 256 bytes of data keep the latency of a line
+  // Lines that are waited for, combined and passed on together. 256 bytes of data keep the latency of a line
   // low and give the reduction something to vectorise.
   static constexpr size_t kBlockLines = 64;
   using Block = std::array<std::byte, kBlockLines * kLlLineData>;
@@ -24,22 +25,27 @@ class LlPrimitives final : public Primitives {
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
+  // Returns whether there is credit to send, and, on emulated links, whether the messages have arrived.
   bool SlotReady();
+  // Moves one block of `count` elements; false when lines of it have not come.
   bool MoveBlock(size_t count);
+  // Copies the block of each sending peer to its place in `to`; false when lines are missing.
   bool ReceiveBlock(std::byte* const* to, size_t bytes) const;
+  // Stores the block as lines for each receiving peer.
   void SendBlock(const std::byte* data, size_t bytes) const;
-  // Whether what is received is the result as it is.
+  // Returns whether what is received already is the result.
   bool only_receives() const {
     return step_.src == nullptr && step_.dst != nullptr && from_[1] == nullptr && !step_.is_final;
   }
-  // Whether the source is sent as it is, and nothing else happens.
+  // Returns whether the source is sent as it is and nothing else happens.
   bool only_sends() const {
     return !step_.receives && step_.dst == nullptr && !step_.is_final && SourceMultiplier() == nullptr;
   }
+  // Posts and releases the slot after its last block.
   void FinishSlot(size_t count);
 
-  size_t done_ = 0;     // elements of the chunk, in whole slots
-  size_t in_slot_ = 0;  // elements of the current slot
+  size_t done_ = 0;     // elements of the chunk that are done, in whole slots
+  size_t in_slot_ = 0;  // elements of the current slot that are done
 };
 
 }  // namespace dynamiccl::hostccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Movement of a chunk by LL128: slot by slot, and in each slot block by block of eight lines.
 #include "src/hostccl/protocols/ll128.h"
 
 #include <algorithm>
@@ -13,16 +14,17 @@ namespace {
 constexpr size_t kGrainBytes = 16 * kLl128LineData;
 static_assert(kGrainBytes % 64 == 0);
 
-// Never that of what the slot held before; 64 bits of steps do not come round.
+// The flag of a step. It differs from that of the slot's earlier contents, and 64 bits never repeat.
 uint64_t Flag(uint64_t step) {
   return step + 1;
 }
 
+// Number of lines that `bytes` need.
 size_t Lines(size_t bytes) {
   return (bytes + kLl128LineData - 1) / kLl128LineData;
 }
 
-// Bytes until the first line that is not there, from `done` on.
+// Unpacks lines from byte `done` on; returns the bytes before the first line that has not come.
 size_t Unpack(const Ll128Line* lines, size_t done, size_t bytes, uint64_t flag, std::byte* data) {
   while (done < bytes) {
     const Ll128Line& line = lines[done / kLl128LineData];
@@ -31,13 +33,14 @@ size_t Unpack(const Ll128Line* lines, size_t done, size_t bytes, uint64_t flag, 
       std::memcpy(data + done, line.data.data(), bytes - done);
       return bytes;
     }
-    // Of a constant size: a few wide moves.
+    // A copy of constant size compiles to a few wide moves.
     std::memcpy(data + done, line.data.data(), kLl128LineData);
     done += kLl128LineData;
   }
   return done;
 }
 
+// Writes data as lines, each flag after its data.
 void Pack(Ll128Line* lines, const std::byte* data, size_t bytes, uint64_t flag) {
   for (size_t done = 0; done < bytes; done += kLl128LineData) {
     Ll128Line& line = lines[done / kLl128LineData];
@@ -69,7 +72,7 @@ void Ll128Primitives::OnStart() {
 bool Ll128Primitives::SlotReady() {
   for (size_t i = 0; i < kMaxPeers; ++i) {
     if (step_.sends && to_[i] != nullptr && !to_[i]->ll128_send.HasCredit()) return false;
-    // Over shared memory the lines speak for themselves; on an emulated link they arrive when the message
+    // Over shared memory the flags show what has come. On an emulated link the lines arrive when the message
     // does.
     if (!step_.receives || from_[i] == nullptr || !from_[i]->ll128_receive.shaped()) continue;
     const int64_t arrival = from_[i]->ll128_receive.Arrival();
@@ -124,7 +127,7 @@ const std::byte* Ll128Primitives::CombineBlock(size_t count) {
   for (size_t i = 0; i < kMaxPeers && step_.receives && from_[i] != nullptr; ++i) {
     operands.AddInput(received_[i].data());
   }
-  // What is only sent goes from where it is.
+  // Data that are only sent go from where they are.
   const bool as_is = operands.n_in == 1 && SourceMultiplier() == nullptr && !step_.is_final;
   if (as_is && step_.dst == nullptr) return operands.in[0];
   std::byte* const result = step_.dst != nullptr ? step_.dst + at : sent_.data();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The LL128 protocol: lines of 120 bytes of data and one 8-byte flag (NCCL's prims_ll128.h). The receiver
-// waits for a line, not for a slot, at 128/120 of the bytes.
+// waits for a line instead of a slot, at 128/120 of the bytes.
 //
-// A GPU may rely on a warp's 128-byte store being seen whole; no CPU promises that. Here the flag is stored
-// with release order after the line's data and loaded with acquire order before it, which holds on every
-// machine: LL128 needs no platform guard.
+// A GPU may rely on a warp's 128-byte store becoming visible as a whole; no CPU promises that. Here the flag
+// is stored with release order after the line's data and loaded with acquire order before them. That holds on
+// every machine, so LL128 needs no check of the platform.
 #pragma once
 
 #include <array>
@@ -13,6 +13,8 @@
 
 namespace dynamiccl::hostccl {
 
+// The primitives over LL128's lines. See Primitives for owner and thread. The object is large because it
+// holds blocks of data.
 class Ll128Primitives final : public Primitives {
  public:
   using Primitives::Primitives;
@@ -28,20 +30,24 @@ class Ll128Primitives final : public Primitives {
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
+  // Returns whether there is credit to send, and, on emulated links, whether the messages have arrived.
   bool SlotReady();
-  // False while lines of the block are missing; what is there is unpacked already.
+  // Returns false while lines of the block are missing; those that are there have been unpacked.
   bool ReceiveBlock(size_t bytes);
   // Where the lines of peer `i` are unpacked to.
   std::byte* Target(size_t i);
+  // Returns whether the step does more than pass on what one peer sent.
   bool combines() const { return step_.src != nullptr || from_[1] != nullptr || step_.is_final; }
-  // The block's result in one piece of memory.
+  // The result of the block in one piece of memory.
   const std::byte* CombineBlock(size_t count);
+  // Stores the block as lines for each receiving peer.
   void SendBlock(const std::byte* data, size_t bytes);
+  // Posts and releases the slot after its last block.
   void FinishSlot(size_t count);
 
-  size_t done_ = 0;                           // elements of the chunk, in whole slots
-  size_t in_slot_ = 0;                        // elements of the current slot
-  std::array<size_t, kMaxPeers> unpacked_{};  // bytes of the block that has not come whole
+  size_t done_ = 0;                           // elements of the chunk that are done, in whole slots
+  size_t in_slot_ = 0;                        // elements of the current slot that are done
+  std::array<size_t, kMaxPeers> unpacked_{};  // bytes of a block that has not come whole
   std::array<Block, kMaxPeers> received_;
   Block sent_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Line by line: for CPUs without SSE2, and for thread sanitizer, which sees atomic accesses only.
+// LL lines by one atomic access each: for CPUs without SSE2, and for ThreadSanitizer, which knows only atomic
+// accesses.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Movement of a chunk by Simple, piece by piece. See simple.h.
 #include "src/hostccl/protocols/simple.h"
 
 #include <algorithm>
@@ -8,15 +9,15 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// A chunk goes in two pieces so that the next rank starts on the first while the second is filled, unless
-// that would make pieces so small that posting them dominates.
+// Bytes. A chunk goes in two pieces, so that the next rank starts on the first while the second is filled,
+// unless the pieces would be so small that posting them dominates.
 constexpr size_t kMinPieceBytes = 16 << 10;
 constexpr size_t kPieceGranule = 4 << 10;
 constexpr size_t kPiecesPerChunk = 2;
-// How long before its arrival over an emulated link a piece is copied by a receive that passes nothing on: so
-// that the copy overlaps the wire and slots come back while latency x bandwidth is more than they hold. Much
-// shorter than the 100 ms within which a change of the link must act, as pieces taken in early are booked
-// early.
+// Nanoseconds. A receive that passes nothing on copies a piece up to this long before its arrival over an
+// emulated link. Then the copy overlaps the wire, and slots come back in time when latency x bandwidth is
+// more than they hold. It is much shorter than the 100 ms within which a change of the link must act, since
+// pieces taken early are also booked early.
 constexpr int64_t kAheadNs = 20'000'000;
 
 }  // namespace
@@ -29,6 +30,7 @@ size_t SimplePrimitives::ChunkGrainBytes() const {
   return kPieceGranule;
 }
 
+// Both sides cut the chunk in the same way, since the size of a piece follows from the chunk alone.
 void SimplePrimitives::OnStart() {
   const size_t half =
       (step_.count * reduction_.element_bytes / kPiecesPerChunk + kPieceGranule - 1) / kPieceGranule;
@@ -37,6 +39,7 @@ void SimplePrimitives::OnStart() {
   arrived_ns_ = 0;
 }
 
+// `arrival - kAheadNs` applies to pure receives only; a piece that is passed on must have arrived.
 bool SimplePrimitives::Ready() {
   if (step_.receives) {
     for (Connection* peer : from_) {
@@ -64,7 +67,7 @@ bool SimplePrimitives::Advance() {
   return Arrived();
 }
 
-// What was taken in early is not there before the link says so.
+// Pieces that were taken early do not count before the link says so.
 bool SimplePrimitives::Arrived() {
   const bool waits = arrived_ns_ > 0 && arrived_ns_ > MonotonicNanoseconds();
   next_arrival_ns_ = waits ? arrived_ns_ : kNotPosted;

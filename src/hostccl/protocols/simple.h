@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Simple protocol: whole slots with credits; the counter that announces a slot follows the data.
+// The Simple protocol: whole slots with credits. The counter that announces a slot is stored after the slot's
+// data. It has the least overhead for each byte and the highest latency of the three protocols.
 #pragma once
 
 #include "src/hostccl/primitives.h"
 
 namespace dynamiccl::hostccl {
 
+// The primitives over Simple's slots. See Primitives for owner and thread.
 class SimplePrimitives final : public Primitives {
  public:
   using Primitives::Primitives;
@@ -16,14 +18,18 @@ class SimplePrimitives final : public Primitives {
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
+  // Returns whether the next piece can move: it has come from every sending peer, and every receiving peer
+  // has given credit.
   bool Ready();
+  // Combines one piece from the peers' slots and this rank's input into all outputs, then posts and releases.
   void MovePiece(size_t count);
 
+  // Returns whether the link says that everything has arrived that was taken early.
   bool Arrived();
 
-  size_t done_ = 0;         // elements of the chunk
-  int64_t arrived_ns_ = 0;  // latest arrival of the pieces that were taken in
-  size_t piece_ = 0;        // elements of a slot; equal on both sides, as it follows from the chunk alone
+  size_t done_ = 0;         // elements of the chunk that are done
+  int64_t arrived_ns_ = 0;  // latest arrival of the pieces taken so far
+  size_t piece_ = 0;        // elements of a slot; both sides compute it from the chunk
 };
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels in packs of 32 bytes, for CPUs with AVX2 and F16C.
+// The kernels in packs of 32 bytes, for CPUs with AVX2 and F16C. This file alone is compiled with these
+// options.
 #include <immintrin.h>
 
 #include <cstddef>
@@ -23,6 +24,7 @@ Halves NarrowHalf(Floats values) {
                             _mm256_cvtps_ph(__builtin_bit_cast(__m256, values), _MM_FROUND_TO_NEAREST_INT));
 }
 
+// Stores a pack past the caches; `to` must be aligned to the pack.
 template <typename V>
 void StreamPack(std::byte* to, V pack) {
   if constexpr (sizeof pack == 32) {

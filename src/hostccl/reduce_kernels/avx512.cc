@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels in packs of 64 bytes, for CPUs with AVX-512 F, BW, DQ and VL.
+// The kernels in packs of 64 bytes, for CPUs with AVX-512 F, BW, DQ and VL. This file alone is compiled with
+// these options.
 #include <immintrin.h>
 
 #include <cstddef>
@@ -14,7 +15,8 @@ namespace {
 constexpr size_t kPackBytes = 64;
 #include "src/hostccl/reduce_kernels/packs.inc"
 
-// The forms with a mask of all lanes: the plain ones start from an undefined register, at which GCC 12 warns.
+// The forms of the intrinsics with a mask of all lanes: the plain forms start from an undefined register,
+// about which GCC 12 warns.
 constexpr __mmask16 kAllLanes = 0xffff;
 
 Floats WidenHalf(Halves bits) {
@@ -26,6 +28,7 @@ Halves NarrowHalf(Floats values) {
                                                           _MM_FROUND_TO_NEAREST_INT));
 }
 
+// Stores a pack past the caches; `to` must be aligned to the pack.
 template <typename V>
 void StreamPack(std::byte* to, V pack) {
   if constexpr (sizeof pack == 64) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of avx2.cc and avx512.cc where the machine is not x86-64: there are no vector sets.
+// Built in place of avx2.cc, avx512.cc and x86_sets.cc on machines that are not x86-64: there are no vector
+// sets.
 #include "src/hostccl/reduce_kernels/kernel_set.h"
 
 namespace dynamiccl::hostccl {

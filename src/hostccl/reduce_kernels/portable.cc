@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels as plain loops, one element at a time: what the vector sets must equal bit for bit.
+// The kernels as plain loops, one element at a time. They define the results: the vector sets must equal them
+// bit for bit.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +13,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
+// The format of types that are computed in themselves.
 template <typename T>
 struct Plain {
   using Stored = T;
@@ -20,6 +22,7 @@ struct Plain {
   static T Narrow(T value) { return value; }
 };
 
+// This is the format of fp16.
 struct Half {
   using Stored = uint16_t;
   using Wide = float;
@@ -27,11 +30,12 @@ struct Half {
   static uint16_t Narrow(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
 };
 
+// This is the format of bf16, the upper half of an fp32.
 struct Bfloat {
   using Stored = uint16_t;
   using Wide = float;
   static float Widen(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-  // A NaN keeps its upper bits and stays a NaN.
+  // Rounds to nearest even. A NaN keeps its upper bits and stays a NaN.
   static uint16_t Narrow(float value) {
     const auto raw = std::bit_cast<uint32_t>(value);
     if (std::isnan(value)) return static_cast<uint16_t>(raw >> 16 | 0x40);
@@ -39,7 +43,7 @@ struct Bfloat {
   }
 };
 
-// OCP's 8-bit formats: e4m3 has no infinity and one NaN a sign, e5m2 is the upper byte of fp16.
+// OCP's 8-bit formats: e4m3 has no infinity and one NaN for each sign; e5m2 is the upper byte of fp16.
 template <int kExponentBits>
 struct Float8 {
   using Stored = uint8_t;
@@ -61,20 +65,21 @@ struct Float8 {
     if (magnitude > 0x7c && magnitude > kMaxFinite) value = std::numeric_limits<float>::quiet_NaN();
     return (bits & 0x80) != 0 ? -value : value;
   }
-  // Saturates to the largest finite number, infinities too; a NaN becomes the positive one.
+  // Saturates to the largest finite number, infinities included; a NaN becomes the positive one.
   static uint8_t Narrow(float value) {
     if (std::isnan(value)) return kNan;
     const auto sign = static_cast<uint8_t>(std::signbit(value) ? 0x80 : 0);
     const float magnitude = std::fabs(value);
     if (magnitude >= Widen(kMaxFinite)) return static_cast<uint8_t>(sign | kMaxFinite);
     const int exponent = std::max(1 - kBias, magnitude == 0 ? 1 - kBias : std::ilogb(magnitude));
-    // In units of the last place, to nearest even; 2^(mantissa bits) units are the next exponent's first.
+    // In units of the last place, to nearest even. 2^(mantissa bits) units are the next exponent's first
+    // number.
     const auto units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, kMantissaBits - exponent)));
     return static_cast<uint8_t>(sign | (((exponent + kBias - 1) << kMantissaBits) + units));
   }
 };
 
-// Integer overflow wraps as on a GPU: unsigned arithmetic.
+// Integer overflow wraps as on a GPU: the arithmetic is unsigned.
 template <typename T>
 constexpr auto Wrapping(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -96,7 +101,7 @@ struct Product {
     return static_cast<T>(Wrapping(a) * Wrapping(b));
   }
 };
-// A NaN loses against a number (IEEE's maximumNumber); of two zeros the second is taken.
+// A NaN loses against a number (IEEE 754-2019, maximumNumber); of two zeros the second is taken.
 struct Maximum {
   template <typename T>
   static T Apply(T a, T b) {
@@ -126,8 +131,8 @@ typename Format::Wide Input(const Combination& c, size_t input, size_t index) {
   return Format::Widen(Format::Narrow(Product::Apply(value, multiplier)));
 }
 
-// Which NaN comes out of an operation on two is not the same on all machines: every result that is one
-// becomes the positive quiet NaN.
+// The last step of a pass: avg's division. Which NaN an operation on two NaNs gives differs between machines,
+// so every NaN becomes the positive quiet one.
 template <typename T>
 T Finish(T value, int divisor) {
   if (divisor != 1) value = static_cast<T>(value / static_cast<T>(divisor));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Choice of the kernels, and the passes that are only copies. See reduce_kernel.h.
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
 
 #include <unistd.h>
@@ -12,28 +13,32 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Without an answer from the system: the second-level cache of most servers' cores.
+// Bytes, when the system does not say: the second-level cache of most servers' cores.
 constexpr size_t kAssumedL2Bytes = size_t{2} << 20;
-// A copy to several outputs goes in blocks that stay in the first-level cache.
+// Bytes. A copy to several outputs goes in blocks that stay in the first-level cache.
 constexpr size_t kCopyBlockBytes = 8 << 10;
 
+// The sets are ordered, so the last one that runs is the widest.
 KernelSet Widest() {
   KernelSet widest = KernelSet::kPortable;
   for (const KernelSet set : kKernelSets) widest = Runs(set) ? set : widest;
   return widest;
 }
 
-// Asked once a process. A name that does not exist has failed communicator creation before.
+// The environment is asked once a process. A name that does not exist made the creation of the communicator
+// fail before this.
 KernelSet UsedSet() {
   static const KernelSet used = KernelSetFromEnvironment().value_or(Widest());
   return used;
 }
 
+// Types whose compute type is fp32.
 bool IsWidened(DataType type) {
   return type == DataType::kFloat16 || type == DataType::kBfloat16 || type == DataType::kFloat8e4m3 ||
          type == DataType::kFloat8e5m2;
 }
 
+// A pass with one input and nothing to compute.
 void CopyToAll(const Combination& c, size_t element_bytes) {
   const size_t bytes = c.count * element_bytes;
   for (size_t at = 0; at < bytes; at += kCopyBlockBytes) {
@@ -51,7 +56,7 @@ void Reduction::CombineN(const Combination& combination, bool is_final) const {
   const bool copies = combination.n_inputs == 1 && combination.multipliers == nullptr && due == 1;
   if (!copies) return combine(combination, due);
   if (combination.streamed == 0) return CopyToAll(combination, element_bytes);
-  // As bytes: a copy keeps what is no number as it is.
+  // Copied as bytes, because arithmetic would change the bits of a NaN.
   static const CombineKernel copy = KernelsOf(UsedSet(), DataType::kUint8, ReduceOp::kSum).combine;
   Combination bytes = combination;
   bytes.count *= element_bytes;
@@ -79,6 +84,7 @@ Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<E
           multiplier};
 }
 
+// The divisor of avg stays with the wide reduction, so that the division comes before the rounding.
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks) {
   const TypeKernels kernels = KernelsOf(UsedSet(), type, op);
   const DataType wide = IsWidened(type) ? DataType::kFloat32 : type;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise arithmetic on host memory of any alignment, chosen at run time by data type, operator and CPU.
 // fp16, bf16 and fp8 are widened to fp32, combined over all inputs of a pass, and rounded once, to nearest
-// even. Every set of kernels gives the same bits (docs/algorithms.md, "Arithmetic").
+// even. Every set of kernels gives the same bits (docs/algorithms.md, "Arithmetic"). All functions may be
+// called from any thread.
 #pragma once
 
 #include <array>
@@ -15,53 +16,54 @@
 
 namespace dynamiccl::hostccl {
 
-// One element of a data type, its bytes at the front.
+// One element of any data type, its bytes at the front.
 struct ElementValue {
   alignas(8) std::array<std::byte, 8> bytes{};
   friend bool operator==(const ElementValue&, const ElementValue&) = default;
 };
 
-// One pass: output[i] = ((in0[i] op in1[i]) op in2[i]) ..., the same to every output. An output may be one of
-// the inputs, or else must not overlap them. Pointers may have any alignment.
+// One pass: output[i] = ((in0[i] op in1[i]) op in2[i]) ..., stored to every output. An output may be one of
+// the inputs; otherwise it must not overlap them. Pointers may have any alignment.
 struct Combination {
   const std::byte* const* inputs = nullptr;  // in the order of the sum
   size_t n_inputs = 0;                       // at least 1
   std::byte* const* outputs = nullptr;
   size_t n_outputs = 0;  // 1 to 64
   size_t count = 0;      // elements
-  // By input: what it is multiplied with (and rounded to the data type) before it is combined; null: nothing.
-  // Null altogether when no input is.
+  // Each entry is the factor by which that input is multiplied, and then rounded, before it is combined;
+  // null for none. The whole list is null when no input has a factor.
   const ElementValue* const* multipliers = nullptr;
   // Bit k: output k is not read soon and is written past the caches. The stores are ordered when the call
   // returns.
   uint64_t streamed = 0;
 };
 
-// Divides by `divisor` (integers: towards zero) before rounding; 1: does not.
+// A pass. `divisor` divides the result before it is rounded (integers: towards zero); 1 means no division.
 using CombineKernel = void (*)(const Combination& combination, int divisor);
-// The compute type of fp16, bf16 and fp8 is fp32; other types are their own.
+// They convert to and from the compute type, which is fp32 for fp16, bf16 and fp8; other types are their own.
 using WidenKernel = void (*)(void* wide, const void* narrow, size_t count);
 using NarrowKernel = void (*)(void* narrow, const void* wide, size_t count);
 
+// Holds what a lane needs to combine elements of one call. A plain value.
 struct Reduction {
   CombineKernel combine = nullptr;
   size_t element_bytes = 1;
-  int divisor = 1;  // 1 unless the operator is avg
-  // ncclRedOpCreatePreMulSum: this rank's own input is multiplied with it before the sum. Ranks may differ.
+  int divisor = 1;  // number of ranks for avg, otherwise 1
+  // ncclRedOpCreatePreMulSum: this rank's own input is multiplied by this before the sum. Ranks may differ.
   std::optional<ElementValue> multiplier;
 
-  // `is_final`: the sum is complete with this pass, avg's division is due.
+  // Runs one pass. `is_final`: the sum is complete with this pass, so avg's division is due.
   void CombineN(const Combination& combination, bool is_final) const;
-  // out = a op b.
+  // Computes out = a op b.
   void Combine(std::byte* out, const std::byte* a, const std::byte* b, size_t count) const;
   // This rank's input as the others must see it: multiplied, or copied.
   void ScaleOwn(std::byte* out, const std::byte* own, size_t count) const;
 };
 
-// kAvg combines as sum; the division is part of the last pass. Exists for every data type.
+// Exists for every data type. kAvg combines like kSum; the division is part of the last pass.
 Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<ElementValue> multiplier = {});
 
-// How HOSTCCL_SUM=rank_order accumulates: in `wide` elements, rounded once at the end.
+// How HOSTCCL_SUM=rank_order accumulates: in `wide` elements that are rounded once at the end.
 struct WideAccumulation {
   Reduction reduction;  // over wide elements
   WidenKernel widen = nullptr;
@@ -69,20 +71,20 @@ struct WideAccumulation {
 };
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks);
 
-// Bytes that a call must touch (all that it reads and writes on this rank) before stores past the caches
-// pay: HOSTCCL_STREAM_BYTES, or the second-level cache. On a machine with 2 MiB a core the one-pass AllReduce
-// and ReduceScatter gained 5 to 20 % from there on and nothing below (docs/algorithms.md).
+// Bytes that a call must touch (all that it reads and writes on this rank) before storing past the caches
+// pays: HOSTCCL_STREAM_BYTES, or the size of the second-level cache. On a machine with 2 MiB a core the
+// one-pass AllReduce and ReduceScatter gained 5 to 20 % from there on and nothing below (docs/algorithms.md).
 size_t StreamThresholdBytes();
 
-// The instruction sets that kernels exist for.
+// The instruction sets that kernels exist for, from the narrowest to the widest.
 enum class KernelSet { kPortable, kAvx2, kAvx512 };
 inline constexpr KernelSet kKernelSets[] = {KernelSet::kPortable, KernelSet::kAvx2, KernelSet::kAvx512};
 
-// "portable", "avx2", "avx512".
+// Returns "portable", "avx2" or "avx512".
 const char* Name(KernelSet set);
-// Whether this CPU (and this build) can run it.
+// Returns whether this CPU and this build can run the set.
 bool Runs(KernelSet set);
-// HOSTCCL_KERNELS, or the widest that runs here. An error names what runs here.
+// HOSTCCL_KERNELS, or the widest set that runs here. An error names the sets that run here.
 Result<KernelSet> KernelSetFromEnvironment();
 
 }  // namespace dynamiccl::hostccl

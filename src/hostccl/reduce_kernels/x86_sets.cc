@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sets of kernels an x86-64 CPU runs, by CPUID (the compiler's runtime also asks whether the system
-// saves the registers).
+// This file finds by CPUID which sets of kernels an x86-64 CPU runs. The compiler's runtime also checks that
+// the system saves the registers.
 #include "src/hostccl/reduce_kernels/kernel_set.h"
 
 namespace dynamiccl::hostccl {

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Construction of the two trees. The first tree over 8 positions:
+//         0
+//         |
+//         4
+//       /   \
+//      2     6
+//     / \   / \
+//    1   3 5   7
 #include "src/hostccl/topology/double_binary_tree.h"
 
 #include <algorithm>
@@ -7,8 +15,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The tree in which index i hangs from the next index with one more trailing zero: leaves are odd, index 0 is
-// the root and has one child.
+// Index i hangs from the next index with one more trailing zero. Leaves are odd; index 0 is the root and has
+// one child.
 TreeNeighbours FirstTree(int index, int size) {
   TreeNeighbours tree;
   int level = 1;
@@ -21,7 +29,7 @@ TreeNeighbours FirstTree(int index, int size) {
   tree.parent = upper < size ? upper : index ^ level;
   size_t next = 0;
   if (level > 1) tree.children[next++] = index - level / 2;
-  // On the right the nearest subtree that exists.
+  // On the right hangs the nearest subtree that exists.
   for (int step = level / 2; step > 0; step /= 2) {
     if (index + step >= size) continue;
     tree.children[next++] = index + step;
@@ -30,6 +38,7 @@ TreeNeighbours FirstTree(int index, int size) {
   return tree;
 }
 
+// The neighbours with each index replaced by map(index).
 TreeNeighbours Mapped(TreeNeighbours tree, auto map) {
   if (tree.parent >= 0) tree.parent = map(tree.parent);
   for (int& child : tree.children) {
@@ -38,7 +47,7 @@ TreeNeighbours Mapped(TreeNeighbours tree, auto map) {
   return tree;
 }
 
-// Ranks of each node, nodes in the order of their first rank.
+// Returns the ranks of each node; nodes in the order of their first ranks.
 std::vector<std::vector<int>> RanksByNode(const std::vector<int>& node_of_rank) {
   std::vector<int> nodes;
   std::vector<std::vector<int>> ranks;
@@ -54,6 +63,7 @@ std::vector<std::vector<int>> RanksByNode(const std::vector<int>& node_of_rank) 
   return ranks;
 }
 
+// The index that is the root of the tree.
 int RootIndex(int which, int size) {
   if (which == 0) return 0;
   return size % 2 == 0 ? size - 1 : std::min(1, size - 1);
@@ -63,7 +73,7 @@ int RootIndex(int which, int size) {
 
 TreeNeighbours BinaryTree(int which, int index, int size) {
   if (which == 0) return FirstTree(index, size);
-  // Even sizes mirror, odd sizes shift by one: leaves and inner nodes change places.
+  // Even sizes mirror the tree and odd sizes shift it by one: leaves and inner nodes change places.
   if (size % 2 == 0) {
     return Mapped(FirstTree(size - 1 - index, size), [size](int i) { return size - 1 - i; });
   }

@@ -17,7 +17,7 @@ MAX_FILES = 12
 MAX_LINES = 1600
 
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
-MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
+MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[^\w\n]", re.M)  # one without a value may stand twice
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.M)
 TOKEN = re.compile(r"\w+|::|[{}();=<>\[\],:]|\S")
 USING_NAMESPACE = re.compile(r"^using namespace", re.M)  # would hold for the files behind it too
@@ -40,13 +40,14 @@ def declared(statement):
     for index, token in enumerate(statement):
         follows = statement[index + 1] if index + 1 < len(statement) else ";"
         if token in ("struct", "class", "enum", "union", "using", "concept", "namespace") and follows not in ("class", "struct"):
-            if token == "using" and "=" not in statement:
-                return statement[-1]
-            return follows if WORD.match(follows) else None
+            # A using-declaration and a short name of a namespace may stand twice.
+            may_repeat = token == "namespace" or (token == "using" and "=" not in statement)
+            return follows if WORD.match(follows) and not may_repeat else None
         if token == "operator":
             return None
         if WORD.match(token) and follows in ("(", "=", "[", ";", "{") and token not in ("alignas", "decltype", "noexcept", "requires"):
-            return None if index > 0 and statement[index - 1] == "::" else token
+            # A member of a class that is declared elsewhere, or a macro such as TEST.
+            return None if token.isupper() or (index > 0 and statement[index - 1] == "::") else token
     return None
 
 

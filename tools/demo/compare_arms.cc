@@ -87,12 +87,16 @@ Status CompareArms(DemoSession& session, const std::string& policy, const std::s
   RunsOfArms runs;
   const double begin = session.Elapsed();
   const double budget = session.plan().budget.compare_s;
+  // Seconds of the longest round. Rounds that an earlier process finished take none, and say nothing of the
+  // next one.
+  double longest = 0;
   for (int round = 0; round < session.plan().largest_rounds; ++round) {
-    const double spent = session.Elapsed() - begin;
-    if (round >= kFewestRepeats && spent + spent / round > budget) break;
+    const double round_began = session.Elapsed();
+    if (round >= kFewestRepeats && round_began - begin + longest > budget) break;
     session.Say(fmt::format("round {}: stages 0 to 3 by default, with the policy, with the best of the sweep",
                             round + 1));
     DYNAMICCL_CHECK_OK(RunRound(session, arms, round, runs));
+    longest = std::max(longest, session.Elapsed() - round_began);
   }
   for (int stage = 0; stage < kZeroStageCount; ++stage) {
     const std::vector<TrainedSteps>& by_default = runs[{stage, kDefaultArm}];

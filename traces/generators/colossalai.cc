@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr std::array kSettings = {
+constexpr std::array kColossalaiSettings = {
     SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "type of the model"},
     SettingRow{"communication_dtype", SettingKind::kDataType, "", "of the reduction; empty: dtype"},
     SettingRow{"stage", SettingKind::kChoice, "1", "2: partition_grad", 1, "1,2"},
@@ -29,7 +29,7 @@ class ColossalAi : public FrameworkGenerator {
   std::string_view source() const override {
     return "ColossalAI 023c13e: colossalai/zero/low_level/low_level_optim.py, bookkeeping/bucket_store.py";
   }
-  std::span<const SettingRow> settings() const override { return kSettings; }
+  std::span<const SettingRow> settings() const override { return kColossalaiSettings; }
   ZeroStage Stage(const GeneratorInput& input) const override {
     return input.settings.Choice("stage") == "1" ? ZeroStage::kStage1 : ZeroStage::kStage2;
   }

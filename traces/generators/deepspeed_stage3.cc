@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr std::array kSettings = {
+constexpr std::array kDeepspeedStage3Settings = {
     SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "type of the model"},
     SettingRow{"communication_dtype", SettingKind::kDataType, "", "communication_data_type; empty: dtype"},
     SettingRow{"reduce_bucket_size", SettingKind::kInteger, "500000000", "elements of a bucket"},
@@ -38,7 +38,7 @@ class Stage3 : public FrameworkGenerator {
   std::string_view source() const override {
     return "DeepSpeed 0.19.8: deepspeed/runtime/zero/stage3.py, partitioned_param_coordinator.py, mics.py";
   }
-  std::span<const SettingRow> settings() const override { return kSettings; }
+  std::span<const SettingRow> settings() const override { return kDeepspeedStage3Settings; }
   ZeroStage Stage(const GeneratorInput&) const override { return ZeroStage::kStage3; }
   Status Check(const GeneratorInput& input) const override;
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;

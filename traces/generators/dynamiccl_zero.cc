@@ -15,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr std::array kSettings = {
+constexpr std::array kDynamicclZeroSettings = {
     SettingRow{"stage", SettingKind::kChoice, "0", "ZeRO stage", 1, "0,1,2,3"},
     SettingRow{"dtype", SettingKind::kDataType, "float32", "type of parameters and activations"},
     SettingRow{"reduce_type", SettingKind::kDataType, "",
@@ -44,7 +44,7 @@ class DynamicclZero : public FrameworkGenerator {
     return "this project's ZeRO trainer, with hybrid sharding and hpZ";
   }
   std::string_view source() const override { return "zero_workloads of this release"; }
-  std::span<const SettingRow> settings() const override { return kSettings; }
+  std::span<const SettingRow> settings() const override { return kDynamicclZeroSettings; }
   ZeroStage Stage(const GeneratorInput& input) const override {
     return static_cast<ZeroStage>(input.settings.Choice("stage").front() - '0');
   }

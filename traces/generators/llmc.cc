@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr std::array kSettings = {
+constexpr std::array kLlmcSettings = {
     SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "floatX: parameters and gradients"},
     SettingRow{"stage", SettingKind::kChoice, "1", "ZeRO stage (-z)", 1, "0,1"},
 };
@@ -26,7 +26,7 @@ class Llmc : public FrameworkGenerator {
   std::string_view name() const override { return "llmc"; }
   std::string_view sentence() const override { return "llm.c's GPT-2 trainer, ZeRO stage 0 or 1"; }
   std::string_view source() const override { return "llm.c f1e2ace: train_gpt2.cu, llmc/zero.cuh"; }
-  std::span<const SettingRow> settings() const override { return kSettings; }
+  std::span<const SettingRow> settings() const override { return kLlmcSettings; }
   ZeroStage Stage(const GeneratorInput& input) const override {
     return input.settings.Choice("stage") == "1" ? ZeroStage::kStage1 : ZeroStage::kStage0;
   }

@@ -18,7 +18,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr std::array kSettings = {
+constexpr std::array kMegatronSettings = {
     SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "type of parameters and activations"},
     SettingRow{"gradient_dtype", SettingKind::kDataType, "float32",
                "type of the gradient buffer (--accumulate-allreduce-grads-in-fp32)"},
@@ -58,7 +58,7 @@ class Megatron : public FrameworkGenerator {
   std::string_view source() const override {
     return "Megatron-LM d98e8a6: megatron/core/distributed, optimizer, tensor_parallel";
   }
-  std::span<const SettingRow> settings() const override { return kSettings; }
+  std::span<const SettingRow> settings() const override { return kMegatronSettings; }
   ZeroStage Stage(const GeneratorInput& input) const override {
     return input.settings.Flag("use_distributed_optimizer") ? ZeroStage::kStage1 : ZeroStage::kStage0;
   }

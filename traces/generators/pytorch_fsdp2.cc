@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr std::array kSettings = {
+constexpr std::array kPytorchFsdp2Settings = {
     SettingRow{"dtype", SettingKind::kDataType, "float32", "type of the sharded parameters"},
     SettingRow{"param_dtype", SettingKind::kDataType, "", "MixedPrecisionPolicy.param_dtype; empty: dtype"},
     SettingRow{"reduce_dtype", SettingKind::kDataType, "", "MixedPrecisionPolicy.reduce_dtype; empty: dtype"},
@@ -32,7 +32,7 @@ class Fsdp2 : public FrameworkGenerator {
   std::string_view name() const override { return "fsdp2"; }
   std::string_view sentence() const override { return "PyTorch FSDP2 (fully_shard), with HSDP"; }
   std::string_view source() const override { return "PyTorch 2.13: torch/distributed/fsdp/_fully_shard"; }
-  std::span<const SettingRow> settings() const override { return kSettings; }
+  std::span<const SettingRow> settings() const override { return kPytorchFsdp2Settings; }
   // Without a second gather it is the paper's stage 2 on the wire, but for the gather's place.
   ZeroStage Stage(const GeneratorInput& input) const override {
     return input.settings.Flag("reshard_after_forward") ? ZeroStage::kStage3 : ZeroStage::kStage2;

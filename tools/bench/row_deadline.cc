@@ -11,9 +11,9 @@
 
 namespace dynamiccl {
 
-using SteadyClock = std::chrono::steady_clock;
+using MonotonicClock = std::chrono::steady_clock;
 
-RowDeadline::RowDeadline(std::chrono::seconds limit) : limit_(limit), end_(SteadyClock::now() + limit) {
+RowDeadline::RowDeadline(std::chrono::seconds limit) : limit_(limit), end_(MonotonicClock::now() + limit) {
   if (limit.count() > 0) watcher_ = std::thread([this] { Watch(); });
 }
 
@@ -28,12 +28,12 @@ RowDeadline::~RowDeadline() {
 
 void RowDeadline::Restart() {
   const std::lock_guard lock(mutex_);
-  end_ = SteadyClock::now() + limit_;
+  end_ = MonotonicClock::now() + limit_;
 }
 
 void RowDeadline::Watch() {
   std::unique_lock lock(mutex_);
-  while (!done_ && SteadyClock::now() < end_) {
+  while (!done_ && MonotonicClock::now() < end_) {
     const auto end = end_;
     changed_.wait_until(lock, end);
   }

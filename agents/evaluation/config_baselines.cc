@@ -261,10 +261,4 @@ std::vector<Chooser> RuleChoosers(const std::vector<SweptKey>& seen) {
           {"oracle", OracleChoice}};
 }
 
-std::vector<Chooser> AllChoosers(const Policy& policy, const std::vector<SweptKey>& seen) {
-  std::vector<Chooser> choosers = RuleChoosers(seen);
-  for (Chooser& chooser : PolicyChoosers(policy)) choosers.push_back(std::move(chooser));
-  return choosers;
-}
-
 }  // namespace dynamiccl::agents

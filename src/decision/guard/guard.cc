@@ -480,12 +480,4 @@ void Guard::TakeUpUnlisted(const std::set<uint32_t>& listed) {
   }
 }
 
-std::vector<TableKey> Guard::Unguarded() const {
-  std::vector<TableKey> captured;
-  for (const auto& [code, key] : keys_) {
-    if (key.captured()) captured.push_back(key.key());
-  }
-  return captured;
-}
-
 }  // namespace dynamiccl

@@ -9,7 +9,6 @@
 #include "src/collective/size_class.h"
 #include "tools/report/choice_comparison.h"
 #include "traces/format/section_clock.h"
-#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 namespace {
@@ -91,10 +90,8 @@ void AddLane(const TraceSection& section, const SectionCalls& calls, int64_t beg
 
 }  // namespace
 
-BytesOverTime BytesOverTimeOf(const Trace& trace) {
+BytesOverTime BytesOverTimeOf(const SectionCalls& calls) {
   BytesOverTime over;
-  if (trace.sections.empty()) return over;
-  const SectionCalls calls = CallsOf(trace.sections.front());
   if (calls.calls.size() < 2) return over;
   const int64_t begin = calls.calls.front().issued.issued_ns;
   const int64_t length = TimeBetween(calls.calls.back().issued.issued_ns, begin);
@@ -110,21 +107,18 @@ BytesOverTime BytesOverTimeOf(const Trace& trace) {
   return over;
 }
 
-StepWindow StepWindowOf(const Trace& trace) {
+StepWindow StepWindowOf(const Trace& trace, const SectionCalls& first) {
   StepWindow window;
-  if (trace.sections.empty()) return window;
-  const TraceSection& first = trace.sections.front();
-  const SectionCalls calls = CallsOf(first);
-  if (calls.calls.empty()) return window;
-  const Span span = MedianStep(calls).value_or(MiddleCalls(calls));
-  const SectionClock clock(first);
+  if (first.calls.empty()) return window;
+  const Span span = MedianStep(first).value_or(MiddleCalls(first));
+  const SectionClock clock(trace.sections.front());
   const int64_t begin = clock.RealTime(span.begin_ns);
   const int64_t end = clock.RealTime(span.end_ns);
   window.what = span.what;
   window.length_ms = Milliseconds(std::max<int64_t>(TimeBetween(end, begin), 1));
   for (size_t i = 0; i < trace.sections.size() && i < kShownLanes; ++i) {
     const TraceSection& section = trace.sections[i];
-    AddLane(section, i == 0 ? calls : CallsOf(section), begin, end, window);
+    AddLane(section, i == 0 ? first : CallsOf(section), begin, end, window);
   }
   window.hidden_lanes = trace.sections.size() - window.lanes.size();
   return window;

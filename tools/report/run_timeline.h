@@ -8,6 +8,7 @@
 
 #include "src/collective/collective.h"
 #include "traces/format/trace.h"
+#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 
@@ -35,10 +36,10 @@ struct StepWindow {
 };
 inline constexpr size_t kShownLanes = 8;
 
-BytesOverTime BytesOverTimeOf(const Trace& trace);
+BytesOverTime BytesOverTimeOf(const SectionCalls& calls);
 // The step of median length that the program marked, after two that warm up; without marks the calls in the
 // middle. Ranks are put on one axis as far as their clocks allow (traces/format/section_clock.h). No lanes
-// without calls.
-StepWindow StepWindowOf(const Trace& trace);
+// without calls. `first`: the calls of the first section.
+StepWindow StepWindowOf(const Trace& trace, const SectionCalls& first);
 
 }  // namespace dynamiccl

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "tools/report/timing.h"
-#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 namespace {
@@ -27,9 +26,7 @@ double Milliseconds(int64_t nanoseconds) {
 
 }  // namespace
 
-Result<StepPace> PaceOf(const Trace& trace) {
-  if (trace.sections.empty()) return MakeError(ErrorKind::kNotFound, "the trace holds no process");
-  const SectionCalls calls = CallsOf(trace.sections.front());
+Result<StepPace> PaceOfSection(const SectionCalls& calls) {
   const std::vector<int64_t> beginnings = Beginnings(calls.steps);
   std::vector<double> steps;
   for (size_t i = kWarmUpSteps; i + 1 < beginnings.size(); ++i)
@@ -38,6 +35,11 @@ Result<StepPace> PaceOf(const Trace& trace) {
   if (calls.calls.size() < 2) return MakeError(ErrorKind::kNotFound, "the trace holds fewer than two calls");
   return StepPace{Milliseconds(calls.calls.back().issued.issued_ns - calls.calls.front().issued.issued_ns),
                   false};
+}
+
+Result<StepPace> PaceOf(const Trace& trace) {
+  if (trace.sections.empty()) return MakeError(ErrorKind::kNotFound, "the trace holds no process");
+  return PaceOfSection(CallsOf(trace.sections.front()));
 }
 
 }  // namespace dynamiccl

@@ -4,6 +4,7 @@
 
 #include "src/base/status.h"
 #include "traces/format/trace.h"
+#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 
@@ -12,7 +13,9 @@ struct StepPace {
   bool marked = false;  // of a step that the program marked; else from the first call of the run to its last
 };
 
-// Of the first section. With marks the median of the steps after the first two; an error without two calls.
+// With marks the median of the steps after the first two; an error without two calls.
+Result<StepPace> PaceOfSection(const SectionCalls& calls);
+// Of the first section.
 Result<StepPace> PaceOf(const Trace& trace);
 
 }  // namespace dynamiccl

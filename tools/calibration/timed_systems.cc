@@ -21,7 +21,7 @@ double Spread(const std::vector<double>& repeats) {
   if (repeats.size() < 2) return 0;
   std::vector<double> halves[2];
   for (size_t i = 0; i < repeats.size(); ++i) halves[i % 2].push_back(repeats[i]);
-  return std::fabs(std::log(Median(halves[0]) / Median(halves[1])));
+  return std::fabs(std::log(NearestRank(halves[0], 0.5) / NearestRank(halves[1], 0.5)));
 }
 
 std::string_view WithoutSuffix(std::string_view name, std::string_view suffix) {
@@ -106,7 +106,7 @@ std::vector<TimedSystem> TimedSystems::Take() const {
                               n_nodes,
                               bytes,
                               {algorithm, protocol, channels},
-                              Median(repeats),
+                              NearestRank(repeats, 0.5),
                               Spread(repeats)});
     }
     system.left_out = std::erase_if(system.cells, [](const TimedCell& cell) { return !HasFormula(cell); });

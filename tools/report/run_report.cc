@@ -3,8 +3,6 @@
 
 #include <filesystem>
 
-#include "tools/report/step_pace.h"
-
 namespace dynamiccl {
 namespace {
 

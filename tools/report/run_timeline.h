@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/collective/collective.h"
 #include "traces/format/trace.h"
 #include "traces/format/trace_calls.h"
@@ -35,6 +36,17 @@ struct StepWindow {
   size_t hidden_lanes = 0;  // ranks beyond kShownLanes
 };
 inline constexpr size_t kShownLanes = 8;
+
+// How fast a run went, start and end left out.
+struct StepPace {
+  double milliseconds = 0;
+  bool marked = false;  // of a step that the program marked; else from the first call of the run to its last
+};
+
+// With marks the median of the steps after the first two; an error without two calls.
+Result<StepPace> PaceOfSection(const SectionCalls& calls);
+// Of the first section.
+Result<StepPace> PaceOf(const Trace& trace);
 
 BytesOverTime BytesOverTimeOf(const SectionCalls& calls);
 // The step of median length that the program marked, after two that warm up; without marks the calls in the

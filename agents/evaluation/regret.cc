@@ -195,9 +195,8 @@ RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes, size_t seeds, s
     summary.surely_worse += outcome.surely_worse / static_cast<double>(seeds);
     summary.worst_slowdown = std::max(summary.worst_slowdown, outcome.over_default() - 1);
   }
-  std::sort(regrets.begin(), regrets.end());
-  summary.p95_regret = regrets[static_cast<size_t>(0.95 * static_cast<double>(regrets.size() - 1))];
-  summary.worst_regret = regrets.back();
+  summary.p95_regret = QuantileInPlace(regrets, 0.95);
+  summary.worst_regret = *std::max_element(regrets.begin(), regrets.end());
   summary.speed_up = std::exp(log_speed_up);
   summary.time_regret = chosen / best - 1;
   AddClearKeys(outcomes, summary);

@@ -16,7 +16,6 @@
 #include <map>
 #include <thread>
 
-#include "src/base/statistics.h"
 #include "src/decision/site_store/site_store_file.h"
 #include "src/policy/policy_file.h"
 #include "tests/integration/nccl_job_run.h"
@@ -143,6 +142,12 @@ class GuardedJobs {
   const Options options_;
   std::string folder_;
 };
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
 
 std::map<uint64_t, double> MedianByBytes(const JobRun& run, size_t from) {
   std::map<uint64_t, std::vector<double>> by;

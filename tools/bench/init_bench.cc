@@ -171,7 +171,7 @@ double MedianOfSlowest(const std::vector<std::vector<Figures>>& rounds, double F
     for (const Figures& rank : ranks) most = std::max(most, rank.*field);
     slowest.push_back(most);
   }
-  return MedianInPlace(slowest);
+  return dynamiccl::MedianInPlace(slowest);
 }
 
 // Of a rank: threads of one process all see the whole process.

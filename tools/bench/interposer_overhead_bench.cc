@@ -86,7 +86,7 @@ void MeasureWarm(int calls, bool varied) {
     for (int i = 0; i < kBatch; ++i) issued.Issue(done + i);
     batches.push_back(Nanoseconds(start) / kBatch);
   }
-  std::printf("%.2f 0\n", Median(batches));
+  std::printf("%.2f 0\n", dynamiccl::Median(batches));
 }
 
 // What a job does between two calls, as far as the caches know: its own data and its own code.
@@ -186,7 +186,7 @@ std::vector<Mode> Modes(const Options& options, const std::string& folder) {
 double QuantileOf(const Mode& mode, double Sample::*part, double q) {
   std::vector<double> values;
   for (const Sample& sample : mode.samples) values.push_back(sample.*part);
-  return QuantileInPlace(values, q);
+  return dynamiccl::QuantileInPlace(values, q);
 }
 
 // Cold: the slowest one of a hundred calls against the median call without the object.

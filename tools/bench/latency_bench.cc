@@ -99,7 +99,8 @@ void RunRank(const Options& options, size_t bytes, int number, Meeting& meeting)
   const double back_to_back = BackToBack(rank, options.calls);
   Check(rank.recv.back() == static_cast<float>(options.ranks) ? ncclSuccess : ncclInternalError, "wrong sum");
   if (number == 0)
-    meeting.figures = {Quantile(times, 0.01), Median(times), Quantile(times, 0.99), back_to_back};
+    meeting.figures = {dynamiccl::Quantile(times, 0.01), dynamiccl::Median(times),
+                       dynamiccl::Quantile(times, 0.99), back_to_back};
   hostcclStreamDestroy(rank.stream);
   ncclCommDestroy(rank.comm);
 }
@@ -145,7 +146,7 @@ Figures RunOnce(const Options& options, size_t bytes, bool inline_calls) {
 double MedianOf(const std::vector<Figures>& rounds, double Figures::*field) {
   std::vector<double> values;
   for (const Figures& round : rounds) values.push_back(round.*field);
-  return MedianInPlace(values);
+  return dynamiccl::MedianInPlace(values);
 }
 
 void Print(const Options& options, size_t bytes, const char* path, std::vector<Figures>& rounds) {

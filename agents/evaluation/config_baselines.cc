@@ -12,7 +12,6 @@
 #include <optional>
 #include <tuple>
 
-#include "src/policy/boosted_trees.h"
 #include "src/policy/config_inference.h"
 
 namespace dynamiccl::agents {

@@ -12,7 +12,7 @@
 #include "src/base/statistics.h"
 #include "src/collective/legal_configs.h"
 #include "src/simulator/closed_form.h"
-#include "src/simulator/path_prior.h"
+#include "src/simulator/fit_system.h"
 
 namespace dynamiccl {
 namespace {

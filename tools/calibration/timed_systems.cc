@@ -5,7 +5,7 @@
 
 #include "src/base/statistics.h"
 #include "src/simulator/closed_form.h"
-#include "src/simulator/path_prior.h"
+#include "src/simulator/fit_system.h"
 #include "tools/calibration/published_table.h"
 #include "traces/format/measurement_file.h"
 #include "traces/import/gzip_stream.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/commands/bench_against.h"
+#include "tools/commands/bench_options.h"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "src/decision/guard/carried_choices.h"
-#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/table_plan.h"
 
 namespace dynamiccl {
 namespace {

@@ -19,7 +19,7 @@
 #include "agents/trigger/trigger_calibration.h"
 #include "agents/trigger/trigger_training.h"
 #include "src/base/clock.h"
-#include "src/policy/boosted_trees.h"
+#include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_reader.h"

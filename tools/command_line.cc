@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <sstream>
+#include <string_view>
 
 #include "src/base/nearest_name.h"
 #include "tools/exit_code.h"
 #include "tools/launch/shell_quote.h"
-#include "tools/missing_file.h"
 
 namespace dynamiccl {
 namespace {
@@ -37,6 +38,23 @@ std::string SuggestOption(const CLI::App& app, const std::vector<std::string>& a
   }
   return {};
 }
+
+constexpr struct {
+  std::string_view end;
+  const char* how;
+} kKinds[] = {
+    {".ctrace",
+     "`dynamiccl record -o run.ctrace -- PROGRAM` writes traces, `dynamiccl trace import` makes them of "
+     "other tools' files"},
+    {".ctracez", "`dynamiccl trace archive run.ctrace -o run.ctracez` writes archives"},
+    {".measurements", "`dynamiccl sweep -o run.measurements` writes measurements"},
+    {".dcpolicy",
+     "`dynamiccl train run.ctrace run.measurements -o run.dcpolicy` writes policies, and so does `dynamiccl "
+     "demo`"},
+    {".dcsite",
+     "adaptive jobs write it: DYNAMICCL_MODE=adaptive with a policy and DYNAMICCL_SITE_STORE=PATH"},
+    {".prom", "jobs write it: DYNAMICCL_METRICS=m.%r.prom"},
+};
 
 }  // namespace
 
@@ -85,6 +103,17 @@ std::string CommandLine::Quoted() const {
   if (!arguments_.empty()) text += " " + ShellQuote(arguments_);
   if (!program_.empty()) text += " -- " + ShellQuote(program_);
   return text;
+}
+
+std::string HowToMakeMissing(const std::vector<std::string>& words, const std::string& message) {
+  for (const std::string& word : words) {
+    std::error_code failed;
+    if (message.find(word) == message.npos || std::filesystem::exists(word, failed)) continue;
+    for (const auto& kind : kKinds) {
+      if (word.ends_with(kind.end)) return std::string("check the path; ") + kind.how;
+    }
+  }
+  return {};
 }
 
 }  // namespace dynamiccl

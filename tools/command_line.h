@@ -50,4 +50,10 @@ class CommandLine {
   std::function<void(const CLI::App&)> visitor_;
 };
 
+// How a file that a command was given and that is not there comes to be.
+
+// What to do about the first of `words` that `message` names, that is one of our kinds of file by its end,
+// and that does not exist. Empty without one.
+std::string HowToMakeMissing(const std::vector<std::string>& words, const std::string& message);
+
 }  // namespace dynamiccl

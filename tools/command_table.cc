@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "src/base/nearest_name.h"
+#include "tools/command_line.h"
 #include "tools/exit_code.h"
-#include "tools/missing_file.h"
 #include "tools/version.h"
 
 namespace dynamiccl {

@@ -2,18 +2,13 @@
 // Prices each measured configuration with the cost model and estimates the noise of its median.
 #include "agents/config/config_sample.h"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl::agents {
 namespace {
-
-double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // The standard error of a median for normal noise, in octaves: the standard deviation is 1.4826 times the
 // median absolute deviation, and a median's standard error is sqrt(pi / 2) = 1.2533 times that of a mean.
@@ -21,9 +16,8 @@ double ErrorOfMedian(const std::vector<float>& microseconds) {
   if (microseconds.size() < 2) return 0;
   std::vector<double> logs;
   for (const float us : microseconds) logs.push_back(std::log2(us));
-  const double median = MedianOf(logs);
-  for (double& log : logs) log = std::abs(log - median);
-  return 1.4826 * MedianOf(logs) * 1.2533 / std::sqrt(static_cast<double>(microseconds.size()));
+  const double deviation = RobustDeviationInPlace(MedianInPlace(logs), logs);
+  return deviation * 1.2533 / std::sqrt(static_cast<double>(microseconds.size()));
 }
 
 // `sample_of` gets the features of a config, its prior and its log2 picoseconds.

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "agents/quantisation.h"
-#include "src/policy/boosted_trees.h"
+#include "src/policy/config_inference.h"
 
 namespace dynamiccl::agents {
 namespace {

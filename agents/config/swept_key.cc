@@ -6,16 +6,11 @@
 #include <map>
 #include <tuple>
 
+#include "src/base/statistics.h"
 #include "src/collective/size_class.h"
 
 namespace dynamiccl::agents {
 namespace {
-
-double Median(std::vector<float> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // The repeats with even index (`first` 0) or odd index (`first` 1).
 std::vector<float> HalfOf(const Measurement& row, size_t first) {

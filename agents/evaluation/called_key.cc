@@ -3,17 +3,10 @@
 #include "agents/evaluation/called_key.h"
 
 #include <cmath>
-#include <numeric>
+
+#include "src/base/statistics.h"
 
 namespace dynamiccl::agents {
-namespace {
-
-double Mean(const std::vector<float>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-}  // namespace
-
 size_t CalledKey::ArmOf(const CollectiveConfig& config) const {
   size_t arm = 1;
   while (arm < arms() && !(Config(arm) == config)) ++arm;

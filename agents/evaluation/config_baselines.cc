@@ -12,7 +12,6 @@
 #include <optional>
 #include <tuple>
 
-#include "src/policy/boosted_trees.h"
 #include "src/policy/config_inference.h"
 
 namespace dynamiccl::agents {
@@ -259,12 +258,6 @@ std::vector<Chooser> RuleChoosers(const std::vector<SweptKey>& seen) {
           CsvRulesChooser(seen),
           NearestKeyChooser(seen),
           {"oracle", OracleChoice}};
-}
-
-std::vector<Chooser> AllChoosers(const Policy& policy, const std::vector<SweptKey>& seen) {
-  std::vector<Chooser> choosers = RuleChoosers(seen);
-  for (Chooser& chooser : PolicyChoosers(policy)) choosers.push_back(std::move(chooser));
-  return choosers;
 }
 
 }  // namespace dynamiccl::agents

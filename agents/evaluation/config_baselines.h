@@ -11,15 +11,11 @@
 
 namespace dynamiccl::agents {
 
-// The library's default, the policy with and without its gate, its networks only, its trees only, the rules
-// below, and the oracle.
-std::vector<Chooser> AllChoosers(const Policy& policy, const std::vector<SweptKey>& seen);
-
 // The policy as it decides in jobs.
 Chooser PolicyChooser(const Policy& policy);
 // The policy's own choosers: as it is, without gate, networks only, trees only.
 std::vector<Chooser> PolicyChoosers(const Policy& policy);
-// The choosers of AllChoosers that do not depend on a policy.
+// The library's default, the rules below, and the oracle.
 std::vector<Chooser> RuleChoosers(const std::vector<SweptKey>& seen);
 
 // A table look-up: the best configuration of the seen key of the same collective that is nearest in octaves

@@ -10,6 +10,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl::agents {
 namespace {
 
@@ -46,12 +48,6 @@ struct Side {
     if (best == nullptr || swept.time.pick < best->time.pick) best = &swept;
   }
 };
-
-double MeanLog(const std::vector<float>& values) {
-  double sum = 0;
-  for (const float us : values) sum += std::log(us);
-  return sum / static_cast<double>(values.size());
-}
 
 // The variance of the mean of the logs.
 double VarianceOfMean(const std::vector<float>& values) {

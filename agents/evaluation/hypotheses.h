@@ -8,6 +8,7 @@
 
 #include "agents/config/swept_key.h"
 #include "agents/evaluation/regret.h"
+#include "src/base/statistics.h"
 #include "src/base/status.h"
 
 namespace dynamiccl::agents {
@@ -40,7 +41,7 @@ struct ClaimResult {
   // Mean over keys of ln(time of the others / time of the claimed): 0.1 means about 10 % faster.
   double advantage = 0;
   // 95 %, from the spread of the repeats.
-  Interval interval;
+  ConfidenceInterval interval;
   // The same against the library's own choice instead of the others.
   double against_default = 0;
   Verdict verdict = Verdict::kCannotTell;

@@ -9,6 +9,8 @@
 #include <random>
 #include <utility>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl::agents {
 namespace {
 
@@ -20,8 +22,6 @@ constexpr double kCliff = 0.3;
 constexpr double kSimultaneous = 0.99;
 // A gain is clear from so many times the noise on.
 constexpr double kClear = 3;
-// From a median absolute difference to a standard deviation, for normal noise.
-constexpr double kMedianToSigma = 1.4826;
 // Draws of the bootstrap, and its fixed seed.
 constexpr int kDraws = 1000;
 constexpr uint64_t kDrawSeed = 20;
@@ -48,12 +48,6 @@ struct KeyOutcome {
   double gain_of_chosen() const { return std::log(standard / chosen); }
   bool is_clear() const { return gain() >= kClear * noise && gain() > 0; }
 };
-
-double MeanLog(const std::vector<float>& values) {
-  double sum = 0;
-  for (const float us : values) sum += std::log(us);
-  return sum / static_cast<double>(values.size());
-}
 
 // Variance of the log of one repeat, pooled over all configurations of the key.
 double RepeatVariance(const SweptKey& key) {
@@ -84,9 +78,7 @@ double NoiseOf(const SweptKey& key) {
   std::vector<double> apart;
   for (const SweptConfig& swept : key.configs)
     apart.push_back(std::abs(std::log(swept.time.pick / swept.time.value)));
-  const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
-  std::nth_element(apart.begin(), middle, apart.end());
-  return kMedianToSigma * *middle;
+  return kSigmasOfMedianDeviation * MedianInPlace(apart);
 }
 
 const SweptConfig& MeasuredAs(const SweptKey& key, const CollectiveConfig& config) {
@@ -124,12 +116,6 @@ struct Sums {
   double keys = 0, regret = 0, chosen = 0, best = 0;
 };
 
-Interval MiddleOf(std::vector<double> draws) {
-  std::sort(draws.begin(), draws.end());
-  const auto at = [&](double q) { return draws[static_cast<size_t>(q * static_cast<double>(kDraws - 1))]; };
-  return {at(0.025), at(0.975)};
-}
-
 void AddIntervals(const std::vector<KeyOutcome>& outcomes, size_t blocks, RegretSummary& summary) {
   std::vector<std::vector<Sums>> sums(summary.seeds, std::vector<Sums>(blocks));
   for (const KeyOutcome& outcome : outcomes) {
@@ -156,8 +142,8 @@ void AddIntervals(const std::vector<KeyOutcome>& outcomes, size_t blocks, Regret
     means.push_back(all.keys > 0 ? all.regret / all.keys : 0);
     times.push_back(all.best > 0 ? all.chosen / all.best - 1 : 0);
   }
-  summary.mean_interval = MiddleOf(std::move(means));
-  summary.time_interval = MiddleOf(std::move(times));
+  summary.mean_interval = BootstrapInterval(std::move(means));
+  summary.time_interval = BootstrapInterval(std::move(times));
 }
 
 void AddClearKeys(const std::vector<KeyOutcome>& outcomes, RegretSummary& summary) {
@@ -181,11 +167,10 @@ void AddWindows(const std::vector<KeyOutcome>& outcomes, RegretSummary& summary)
   std::map<std::pair<size_t, size_t>, double> windows;
   for (const KeyOutcome& outcome : outcomes)
     windows[{outcome.seed, outcome.block}] = outcome.cost.worst_window;
-  std::vector<double> sorted;
-  for (const auto& [topology, worst] : windows) sorted.push_back(worst);
-  std::sort(sorted.begin(), sorted.end());
-  summary.cost.worst_window = sorted.back();
-  summary.median_window = sorted[sorted.size() / 2];
+  std::vector<double> worsts;
+  for (const auto& [topology, worst] : windows) worsts.push_back(worst);
+  summary.cost.worst_window = *std::max_element(worsts.begin(), worsts.end());
+  summary.median_window = MedianInPlace(worsts);
 }
 
 RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes, size_t seeds, size_t blocks) {
@@ -210,9 +195,8 @@ RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes, size_t seeds, s
     summary.surely_worse += outcome.surely_worse / static_cast<double>(seeds);
     summary.worst_slowdown = std::max(summary.worst_slowdown, outcome.over_default() - 1);
   }
-  std::sort(regrets.begin(), regrets.end());
-  summary.p95_regret = regrets[static_cast<size_t>(0.95 * static_cast<double>(regrets.size() - 1))];
-  summary.worst_regret = regrets.back();
+  summary.p95_regret = QuantileInPlace(regrets, 0.95);
+  summary.worst_regret = *std::max_element(regrets.begin(), regrets.end());
   summary.speed_up = std::exp(log_speed_up);
   summary.time_regret = chosen / best - 1;
   AddClearKeys(outcomes, summary);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agents/config/swept_key.h"
+#include "src/base/statistics.h"
 
 namespace dynamiccl::agents {
 
@@ -33,12 +34,6 @@ struct Chooser {
   std::function<ProbeCost(const SweptKey&)> cost = {};
 };
 
-// Contains 95 % of the bootstrap's draws.
-struct Interval {
-  double low = 0;
-  double high = 0;
-};
-
 // Summary over the keys of one split, which weigh equally, and over the seeds. Shares are of 1; a regret of
 // 0.05 is 5 % slower than the oracle. It is one record because it is one row of the report.
 struct RegretSummary {
@@ -47,10 +42,10 @@ struct RegretSummary {
   size_t keys = 0;
   size_t seeds = 0;
   double mean_regret = 0;
-  Interval mean_interval;
+  ConfidenceInterval mean_interval;
   // Regret of the sums of all keys' times: a key weighs what it takes.
   double time_regret = 0;
-  Interval time_interval;
+  ConfidenceInterval time_interval;
   double p95_regret = 0;
   double worst_regret = 0;
   // Geometric mean of default's time / chosen time.

@@ -13,6 +13,7 @@
 
 #include "agents/evaluation/config_baselines.h"
 #include "agents/evaluation/config_baselines_probing.h"
+#include "src/base/statistics.h"
 #include "src/policy/config_inference.h"
 
 namespace dynamiccl::agents {
@@ -273,8 +274,7 @@ std::vector<GrowthResult> JudgeGrowth(const Policy& policy, const std::vector<Ke
     for (const Growth& growth : growths)
       AddGrowth(growth.now, way.choices(policy, growth), good_from, result);
     result.early_regret /= static_cast<double>(growths.size());
-    std::sort(good_from.begin(), good_from.end());
-    result.p75_call = good_from[good_from.size() * 3 / 4];
+    result.p75_call = QuantileInPlace(good_from, 0.75);
   }
   return results;
 }

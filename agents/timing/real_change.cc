@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "src/decision/guard/time_reference.h"
+#include "src/base/statistics.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -37,9 +37,9 @@ double RatioOf(const TimingRun& run, const Span& before, const Span& after, Time
   std::vector<double> ratios;
   for (auto& [key, both] : times) {
     if (!both[0].empty() && !both[1].empty())
-      ratios.push_back(MedianOf(std::move(both[1])) / MedianOf(std::move(both[0])));
+      ratios.push_back(MedianInPlace(both[1]) / MedianInPlace(both[0]));
   }
-  return ratios.empty() ? 1 : MedianOf(std::move(ratios));
+  return ratios.empty() ? 1 : MedianInPlace(ratios);
 }
 
 bool IsReal(double ratio) {

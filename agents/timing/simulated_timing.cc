@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "src/decision/guard/time_reference.h"
+#include "src/base/statistics.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -27,7 +27,7 @@ std::set<uint64_t> SlowedKeys(const TimingRun& run, double share, std::mt19937_6
 double MedianTransfer(const TimingRun& run) {
   std::vector<double> transfers;
   for (const TimedCall& call : run.calls) transfers.push_back(call.transfer_ns);
-  return MedianOf(std::move(transfers));
+  return MedianInPlace(transfers);
 }
 
 // Replaces the skews by those of independently arriving ranks. Rank 0 is late from the change on.

@@ -14,6 +14,7 @@
 #include "agents/timing/real_change.h"
 #include "agents/timing/recurrent_head.h"
 #include "agents/timing/simulated_timing.h"
+#include "src/base/statistics.h"
 #include "src/decision/guard/time_reference.h"
 
 namespace dynamiccl::agents {
@@ -87,9 +88,9 @@ double SeenEffect(const TimingRun& run) {
   std::vector<double> ratios;
   for (auto& [key, times] : by_key) {
     if (!times[0].empty() && !times[1].empty())
-      ratios.push_back(MedianOf(std::move(times[1])) / MedianOf(std::move(times[0])));
+      ratios.push_back(MedianInPlace(times[1]) / MedianInPlace(times[0]));
   }
-  return ratios.empty() ? 1 : MedianOf(std::move(ratios));
+  return ratios.empty() ? 1 : MedianInPlace(ratios);
 }
 
 EventResult& ResultOf(DetectorStudy& study, const TimingRun& run) {
@@ -256,7 +257,7 @@ DatasetStudy StudyDataset(const Dataset& set, const Kinds& kinds, const Say& say
   const Runs quiet = Only(set.held, true);
   for (const TimingRun& run : quiet)
     study.really_changed += ShareReallyChanged(run) / static_cast<double>(quiet.size());
-  study.load = loads.empty() ? 0 : MedianOf(std::move(loads));
+  study.load = MedianInPlace(loads);
   study.detectors.push_back(JudgeNamed(*kinds.front(), "shipped, as it is", 1, set));
   const auto both = KindOfBoth(set.learnt);
   for (const auto& kind : kinds) {
@@ -322,7 +323,7 @@ DetectorStudy Judge(const DetectorKind& kind, double threshold, const std::vecto
     for (const TimingRun& run : runs) {
       if (run.event == result.event && run.factor == result.factor) effects.push_back(SeenEffect(run));
     }
-    result.seen_effect = MedianOf(std::move(effects));
+    result.seen_effect = MedianInPlace(effects);
   }
   std::sort(study.events.begin(), study.events.end(), [](const EventResult& a, const EventResult& b) {
     return std::pair(a.event, a.factor) < std::pair(b.event, b.factor);

@@ -8,16 +8,10 @@
 #include <random>
 
 #include "agents/timing/timing_study.h"
+#include "src/base/statistics.h"
 
 namespace dynamiccl::agents {
 namespace {
-
-// The quantile p of sorted values; infinite if that many runs did not notice the change.
-double SortedQuantile(const std::vector<double>& sorted, double p) {
-  if (sorted.empty()) return 0;
-  const auto place = static_cast<size_t>(p * static_cast<double>(sorted.size()));
-  return sorted[std::min(place, sorted.size() - 1)];
-}
 
 std::string Calls(double calls) {
   return std::isfinite(calls) ? fmt::format("{:.0f}", calls) : "-";
@@ -151,9 +145,7 @@ Estimate QuietResult::Rate() const {
 }
 
 double EventResult::Quantile(double share) const {
-  std::vector<double> sorted = delays;
-  std::sort(sorted.begin(), sorted.end());
-  return SortedQuantile(sorted, share);
+  return dynamiccl::Quantile(delays, share);
 }
 
 Estimate EventResult::Median() const {
@@ -164,11 +156,10 @@ Estimate EventResult::Median() const {
   for (int draw = 0; draw < kDraws && !delays.empty(); ++draw) {
     std::vector<double> drawn;
     for (size_t i = 0; i < delays.size(); ++i) drawn.push_back(delays[random() % delays.size()]);
-    std::sort(drawn.begin(), drawn.end());
-    medians.push_back(SortedQuantile(drawn, 0.5));
+    medians.push_back(MedianInPlace(drawn));
   }
-  std::sort(medians.begin(), medians.end());
-  return {Quantile(0.5), SortedQuantile(medians, 0.025), SortedQuantile(medians, 0.975)};
+  const ConfidenceInterval interval = BootstrapInterval(std::move(medians));
+  return {Quantile(0.5), interval.low, interval.high};
 }
 
 double EventResult::MissedShare() const {

@@ -17,6 +17,39 @@ namespace {
 
 // The families that traces/generators can build at any size.
 constexpr std::string_view kFamilies[] = {"gpt", "bert", "llama", "resnet"};
+
+enum class Trained : uint8_t { kAnyModel, kTransformers, kGptOnly };
+
+// What random jobs must know of a framework beyond its generator's settings.
+struct FrameworkFacts {
+  std::string_view name;   // of the generator
+  std::string_view group;  // FrameworkGroup::name
+  Trained models = Trained::kAnyModel;
+  bool tensor_parallel = false;
+  bool shard_groups = false;  // WorldShape::shard
+};
+
+constexpr FrameworkFacts kFrameworks[] = {
+    {.name = "ddp", .group = "pytorch-ddp"},
+    {.name = "zero-redundancy", .group = "pytorch-ddp"},
+    {.name = "fsdp2", .group = "pytorch-fsdp2", .shard_groups = true},
+    {.name = "deepspeed1", .group = "deepspeed"},
+    {.name = "deepspeed2", .group = "deepspeed"},
+    {.name = "deepspeed3", .group = "deepspeed", .shard_groups = true},
+    {.name = "megatron", .group = "megatron", .models = Trained::kTransformers, .tensor_parallel = true},
+    {.name = "colossalai", .group = "colossalai"},
+    {.name = "llmc", .group = "llmc", .models = Trained::kGptOnly},
+    {.name = "dynamiccl-zero", .group = "dynamiccl", .shard_groups = true},
+    {.name = "zero-paper", .group = "dynamiccl"},
+};
+
+const FrameworkFacts& FactsOf(std::string_view framework) {
+  for (const FrameworkFacts& facts : kFrameworks) {
+    if (facts.name == framework) return facts;
+  }
+  throw std::logic_error(fmt::format("framework '{}' is not in the table", framework));
+}
+
 // Calls of the busiest communicator, so that a network sees a job beyond its first steps.
 constexpr size_t kLeastCalls = 256;
 // Calls of a sequence; the rest is cut off.
@@ -106,12 +139,18 @@ SettingTexts RandomSettings(std::string_view framework, int64_t elements, std::m
   return texts;
 }
 
-WorldShape RandomWorld(std::string_view framework, std::mt19937_64& random) {
+// Of a text that RandomModel made.
+ModelShape ModelOf(const std::string& text) {
+  auto model = ParseModel(text);
+  if (!model) throw std::logic_error(model.error().message);
+  return std::move(*model);
+}
+
+WorldShape RandomWorld(const FrameworkFacts& framework, std::mt19937_64& random) {
   WorldShape world;
   world.data = static_cast<int>(Coin(random, 4) ? Uniform(random, 2, 17) : 1 << Uniform(random, 1, 7));
-  if (framework == "megatron") world.tensor = 1 << Uniform(random, 0, 3);
-  const bool hybrid = framework == "fsdp2" || framework == "deepspeed3" || framework == "dynamiccl-zero";
-  if (hybrid && world.data % 4 == 0 && Coin(random, 3)) world.shard = world.data / 2;
+  if (framework.tensor_parallel) world.tensor = 1 << Uniform(random, 0, 3);
+  if (framework.shard_groups && world.data % 4 == 0 && Coin(random, 3)) world.shard = world.data / 2;
   return world;
 }
 
@@ -187,15 +226,14 @@ void Cut(CallSequence& sequence) {
 }  // namespace
 
 std::span<const FrameworkGroup> AllFrameworkGroups() {
-  static const std::vector<FrameworkGroup> groups = {
-      {"pytorch-ddp", {"ddp", "zero-redundancy"}},
-      {"pytorch-fsdp2", {"fsdp2"}},
-      {"deepspeed", {"deepspeed1", "deepspeed2", "deepspeed3"}},
-      {"megatron", {"megatron"}},
-      {"colossalai", {"colossalai"}},
-      {"llmc", {"llmc"}},
-      {"dynamiccl", {"dynamiccl-zero", "zero-paper"}},
-  };
+  static const std::vector<FrameworkGroup> groups = [] {
+    std::vector<FrameworkGroup> made;
+    for (const FrameworkFacts& facts : kFrameworks) {
+      if (made.empty() || made.back().name != facts.group) made.push_back({facts.group, {}});
+      made.back().generators.push_back(facts.name);
+    }
+    return made;
+  }();
   return groups;
 }
 
@@ -212,8 +250,15 @@ std::span<const std::string_view> AllFamilies() {
 }
 
 bool Trains(std::string_view framework, std::string_view family) {
-  if (framework == "llmc") return family == "gpt";
-  return framework != "megatron" || family != "resnet";
+  switch (FactsOf(framework).models) {
+    case Trained::kGptOnly:
+      return family == "gpt";
+    case Trained::kTransformers:
+      return family != "resnet";
+    case Trained::kAnyModel:
+      break;
+  }
+  return true;
 }
 
 std::vector<CallSequence> SequencesOf(const GeneratedRun& run, const std::string& name) {
@@ -240,8 +285,8 @@ Result<GeneratedRun> RunOf(const JobShape& shape, int steps) {
 JobShape RandomShape(std::string_view framework, std::string_view family, std::mt19937_64& random) {
   std::string why;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    JobShape shape{framework, RandomModel(family, random), RandomWorld(framework, random), {}};
-    shape.settings = RandomSettings(framework, ParseModel(shape.model)->Elements(), random);
+    JobShape shape{framework, RandomModel(family, random), RandomWorld(FactsOf(framework), random), {}};
+    shape.settings = RandomSettings(framework, ModelOf(shape.model).Elements(), random);
     const auto probe = RunOf(shape, 2);
     if (probe && probe->steps[1].size() <= kMaxCalls / 2) return shape;
     why = probe ? "its steps are too long" : probe.error().message;
@@ -264,7 +309,7 @@ std::vector<CallSequence> RandomJob(std::string_view framework, std::string_view
 std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, std::mt19937_64& random) {
   for (;;) {
     const std::string name = RandomModel(family, random);
-    const ModelShape model = *ParseModel(name);
+    const ModelShape model = ModelOf(name);
     const InventedHabits habits = DrawHabits(model, random);
     const GeneratedRun probe = InventedRun(model, habits, 2);
     if (probe.steps[1].size() > kMaxCalls / 2) continue;
@@ -277,24 +322,24 @@ std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, 
 
 std::vector<CallSequence> RandomJobs(const JobPlan& plan, std::mt19937_64& random) {
   std::vector<CallSequence> all;
-  for (const std::string_view framework : plan.frameworks) {
+  // `draw` makes one job of a family.
+  const auto add_jobs = [&](const auto& draw) {
     for (const std::string_view family : plan.families) {
-      if (!Trains(framework, family)) continue;
-      for (int job = 0; job < plan.jobs; ++job) {
-        for (CallSequence& sequence : RandomJob(framework, family, plan.steps, random))
-          all.push_back(std::move(sequence));
-      }
+      for (int job = 0; job < plan.jobs; ++job) std::ranges::move(draw(family), std::back_inserter(all));
     }
+  };
+  for (const std::string_view framework : plan.frameworks) {
+    add_jobs([&](std::string_view family) {
+      return Trains(framework, family) ? RandomJob(framework, family, plan.steps, random)
+                                       : std::vector<CallSequence>{};
+    });
   }
   for (int framework = 0; framework < plan.invented; ++framework) {
-    for (const std::string_view family : plan.families) {
-      for (int job = 0; job < plan.jobs; ++job) {
-        for (CallSequence& sequence : RandomInventedJob(family, plan.steps, random)) {
-          sequence.framework = fmt::format("{} {}", kInvented, framework);
-          all.push_back(std::move(sequence));
-        }
-      }
-    }
+    add_jobs([&](std::string_view family) {
+      std::vector<CallSequence> job = RandomInventedJob(family, plan.steps, random);
+      for (CallSequence& sequence : job) sequence.framework = fmt::format("{} {}", kInvented, framework);
+      return job;
+    });
   }
   return all;
 }

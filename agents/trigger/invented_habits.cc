@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws each habit independently of the others. The probabilities only need to give every habit a fair share
 // of jobs.
-#include "agents/trigger/invented_habits.h"
+#include "agents/trigger/invented_jobs.h"
 
 #include <algorithm>
 #include <array>

@@ -4,10 +4,144 @@
 // sizes and collectives generalises better (domain randomisation: Tobin et al., IROS 2017).
 #pragma once
 
-#include "agents/trigger/invented_habits.h"
+#include <random>
+#include <vector>
+
+#include "src/collective/collective_call.h"
+#include "src/collective/role.h"
 #include "traces/generators/framework_generator.h"
+#include "traces/generators/model_shape.h"
+#include "traces/generators/world_shape.h"
 
 namespace dynamiccl::agents {
+
+// The habits of a framework that does not exist. Each training technique needs something on the wire:
+// gradients are summed, parts of parameters gathered, activations exchanged. With which collective, in which
+// pieces and when this happens is drawn independently for each technique.
+
+// The pieces that one call transfers. A module is what a framework hooks: a weight with its bias. kChunks
+// cuts at a fixed number of elements, kWhole not at all.
+enum class Pieces : uint8_t { kParameters, kModules, kBlocks, kChunks, kWhole };
+
+// Which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed count, or all.
+enum class Grouping : uint8_t { kNone, kEqual, kCount, kAll };
+
+// How a piece is summed or gathered. kCollective: AllReduce or ReduceScatter, AllGather. kEachOwner: one
+// Reduce or Broadcast for each rank's part. kOneOwner: one for the piece, to or from the rank whose turn it
+// is.
+enum class Exchange : uint8_t { kCollective, kEachOwner, kOneOwner };
+
+// How one technique transfers its data.
+struct Traffic {
+  Pieces pieces = Pieces::kBlocks;
+  // Elements of a chunk (kChunks).
+  int64_t chunk = 1;
+  // Chunks are cut inside parameters, so that all have one size.
+  bool exact_chunks = false;
+  Exchange exchange = Exchange::kCollective;
+  DataType type = DataType::kFloat32;
+  // From the last block to the first.
+  bool reversed = false;
+  Grouping grouping = Grouping::kNone;
+  // Pieces of a group (Grouping::kCount).
+  int group_pieces = 2;
+};
+
+// The order in which updated parameters come back. kKinds: alike parameters of all blocks together.
+enum class Order : uint8_t { kBlocks, kReversed, kKinds, kLargestFirst };
+
+// A small AllReduce that a framework performs in each step, for example of the loss or of an overflow flag.
+struct ScalarHabit {
+  // The place of the call in a step.
+  enum class Moment : uint8_t { kForwardEnd, kBeforeUpdate, kAfterUpdate };
+  Moment moment = Moment::kBeforeUpdate;
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  int64_t elements = 1;
+  // Repetitions, as for several groups of parameters.
+  int times = 1;
+  Axis axis = Axis::kData;
+};
+
+// All habits of one job. It is a plain record that DrawHabits fills and InventedRun reads; its many members
+// are independent choices of a framework's author, which is why it is one struct.
+struct InventedHabits {
+  ZeroStage stage = ZeroStage::kStage0;
+  WorldShape world;
+  // Blocks of the model that are used as one.
+  int blocks_together = 1;
+  // The head is a block of its own that is used last; otherwise it is used with the embeddings.
+  bool head_is_apart = false;
+  int micro_steps = 1;
+
+  Traffic gradients;
+  Collective gradient_collective = Collective::kAllReduce;
+  ReduceOp gradient_op = ReduceOp::kSum;
+  // Gradients are summed in every micro-step, not only in the last.
+  bool each_pass = false;
+  // And only after the backward pass has ended.
+  bool after_backward = false;
+  // Hybrid sharding: sums over replicas wait for the end of the step.
+  bool replicas_at_end = false;
+
+  // Stage 3: gathers before use.
+  Traffic parameters;
+  // Stage 3: parameters are gathered again in the backward pass.
+  bool gather_in_backward = true;
+  // Stage 3: the last so many blocks stay whole from the forward to the backward pass.
+  int whole_blocks = 0;
+  // And so does the first block.
+  bool first_stays_whole = false;
+  // Blocks that are gathered ahead in the backward pass, before a block's gradients.
+  int gathered_ahead = 0;
+  // Blocks that are gathered at once; pieces are cut across all of them.
+  int blocks_fetched = 1;
+  // Hybrid sharding: parameters are partitioned over all ranks, but in the backward pass gathered from a copy
+  // that a shard group has.
+  bool second_copies = false;
+  // Stage 3: parameters up to this size stay whole and come back after the step.
+  int64_t kept_elements = 0;
+
+  // Gathers after the step: of stages 1 and 2, and of what stage 3 keeps whole.
+  Traffic updated;
+  Order updated_order = Order::kBlocks;
+  // Each block's updated parameters come before its first use, in the pieces of its gradients.
+  bool updated_in_forward = false;
+
+  // Rank 0 broadcasts parameters before the first step.
+  bool sends_parameters_first = false;
+  // Rank 0 broadcasts buffers before each forward pass.
+  bool sends_buffers = false;
+  // After each backward pass the ranks exchange which parameters were used.
+  bool sends_used_map = false;
+  // Small integers that rank 0 broadcasts before each step.
+  int announced = 0;
+  std::vector<ScalarHabit> scalars;
+
+  // Tensor parallelism: exchanges of activations in each block.
+  int activations_forward = 2;
+  int activations_backward = 2;
+  // AllGather and ReduceScatter instead of AllReduce, as with sequence parallelism.
+  bool activations_split = false;
+  bool recompute = false;
+  bool sends_batch = false;
+  // Sums over the vocabulary, of one value for each token.
+  int head_sums = 0;
+  bool sums_shared_gradients = false;
+  DataType activation_type = DataType::kFloat32;
+  // Tokens of a micro-batch.
+  int64_t tokens = 0;
+  int64_t activation_elements = 0;
+};
+
+// Random habits for a job on this model.
+InventedHabits DrawHabits(const ModelShape& model, std::mt19937_64& random);
+
+// The stage that a job's calls reveal, or kUnknown. Gradients of several micro-steps that are summed in each
+// are partitioned (stage 2); those that wait for the last are whole (stage 1). With a single micro-step
+// nothing distinguishes the two. Parameters that are gathered for the forward pass and stay until the step
+// are called stage 3 by one framework and stage 2 by another, so they are unknown.
+ZeroStage StageToTell(const InventedHabits& habits);
 
 // The name of all invented frameworks in runs and sequences.
 inline constexpr std::string_view kInvented = "invented";

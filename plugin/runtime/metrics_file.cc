@@ -14,7 +14,7 @@
 #include "plugin/runtime/c_boundary.h"
 #include "plugin/runtime/signal_block.h"
 #include "src/base/log.h"
-#include "src/base/small_file.h"
+#include "src/base/whole_file.h"
 #include "src/collective/legal_configs.h"
 
 namespace dynamiccl {

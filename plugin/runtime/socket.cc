@@ -153,10 +153,4 @@ Result<std::pair<std::string, uint16_t>> ParseHostPort(const std::string& text) 
   return std::pair{host, port};
 }
 
-std::string HostName() {
-  char name[256] = {};
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 }  // namespace dynamiccl

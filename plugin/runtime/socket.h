@@ -27,6 +27,5 @@ Result<UniqueFd> Connect(const std::string& host, uint16_t port, int timeout_ms)
 Status SendAll(int fd, std::span<const std::byte> bytes);
 // "host:port" or "[v6]:port".
 Result<std::pair<std::string, uint16_t>> ParseHostPort(const std::string& text);
-std::string HostName();
 
 }  // namespace dynamiccl

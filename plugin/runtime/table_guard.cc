@@ -8,7 +8,7 @@
 #include "src/base/clock.h"
 #include "src/base/log.h"
 #include "src/decision/guard/learnt_at_site.h"
-#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/table_plan.h"
 #include "src/policy/probe_candidates.h"
 
 namespace dynamiccl {

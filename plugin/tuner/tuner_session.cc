@@ -11,7 +11,7 @@
 #include "plugin/tuner/nccl_logger.h"
 #include "src/base/settings.h"
 #include "src/cost_model/tuner_constants.h"
-#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/table_plan.h"
 
 namespace dynamiccl {
 namespace {

@@ -39,19 +39,10 @@ bool HasOurPrefix(std::string_view name) {
                      [&](const char* prefix) { return name.starts_with(prefix); });
 }
 
-std::string HostName() {
-  char name[256] = {};
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 }  // namespace
 
 std::span<const SettingRow> AllSettings() {
   return kRows;
-}
-std::span<const char* const> SettingPrefixes() {
-  return kPrefixes;
 }
 const SettingRow& Row(Setting setting) {
   return kRows[static_cast<size_t>(setting)];
@@ -86,6 +77,12 @@ std::vector<UnknownSetting> UnknownSettings(const char* const* environment) {
     if (HasOurPrefix(name) && !IsKnown(name)) unknown.push_back({std::string(name), NearestSetting(name)});
   }
   return unknown;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  ::gethostname(name, sizeof(name) - 1);
+  return name;
 }
 
 std::string ExpandPath(const std::string& pattern, int rank) {

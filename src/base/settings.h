@@ -48,11 +48,11 @@ struct UnknownSetting {
   std::string name;
   std::string nearest;
 };
-// Returns "DYNAMICCL_" and "HOSTCCL_".
-std::span<const char* const> SettingPrefixes();
 // `environment` is a null-terminated list of "NAME=value" as in environ; null counts as empty.
 std::vector<UnknownSetting> UnknownSettings(const char* const* environment);
 
+// The name of this host; empty if the system does not tell it.
+std::string HostName();
 // Replaces %h by the host name, %p by this process's id and %r by `rank`. Any other text, a lone % included,
 // stays.
 std::string ExpandPath(const std::string& pattern, int rank);

@@ -15,28 +15,6 @@ tl::unexpected<Error> Wrap(const Error& error, const std::string& context) {
   return tl::unexpected<Error>(Error{error.kind, context + ": " + error.message, error.hint});
 }
 
-const char* ErrorKindName(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kInvalidArgument:
-      return "invalid argument";
-    case ErrorKind::kNotFound:
-      return "not found";
-    case ErrorKind::kCorrupt:
-      return "corrupt";
-    case ErrorKind::kUnsupported:
-      return "unsupported";
-    case ErrorKind::kUnavailable:
-      return "unavailable";
-    case ErrorKind::kTimeout:
-      return "timeout";
-    case ErrorKind::kPeerFailed:
-      return "peer failed";
-    case ErrorKind::kInternal:
-      return "internal";
-  }
-  return "unknown";
-}
-
 std::string Describe(const Error& error) {
   std::string text = "error: " + error.message + "\n";
   if (!error.hint.empty()) text += "  hint: " + error.hint + "\n";

@@ -55,9 +55,6 @@ tl::unexpected<Error> WithHint(tl::unexpected<Error> error, std::string hint);
 // belongs to.
 tl::unexpected<Error> Wrap(const Error& error, const std::string& context);
 
-// Returns the kind in words, for example "invalid argument".
-const char* ErrorKindName(ErrorKind kind);
-
 // Returns "error: <message>\n  hint: <hint>\n", as the programs print it; the second line is left out without
 // a hint.
 std::string Describe(const Error& error);

@@ -42,8 +42,5 @@ std::string_view Name(Criticality criticality) {
 std::optional<Role> ParseRole(std::string_view name) {
   return Find<Role>(kRoleNames, name);
 }
-std::optional<Phase> ParsePhase(std::string_view name) {
-  return Find<Phase>(kPhaseNames, name);
-}
 
 }  // namespace dynamiccl

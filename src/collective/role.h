@@ -50,6 +50,5 @@ std::string_view Name(ZeroStage stage);
 std::string_view Name(Criticality criticality);
 // The value of a name that Name gives. The case must match; nullopt for an unknown name.
 std::optional<Role> ParseRole(std::string_view name);
-std::optional<Phase> ParsePhase(std::string_view name);
 
 }  // namespace dynamiccl

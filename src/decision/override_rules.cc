@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/base/small_file.h"
+#include "src/base/whole_file.h"
 
 namespace dynamiccl {
 namespace {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/base/small_file.h"
+#include "src/base/whole_file.h"
 #include "src/collective/legal_configs.h"
 
 namespace dynamiccl {

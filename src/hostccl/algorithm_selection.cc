@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses selections into sets of NCCL's names, and turns the sets into pairs of the cost table.
-#include "src/hostccl/algorithm_selection.h"
+#include "src/hostccl/call_choice.h"
 
 #include <strings.h>
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "src/hostccl/algorithm_selection.h"
-
 namespace dynamiccl::hostccl {
 namespace {
 

@@ -55,4 +55,11 @@ ConfigChoice ChooseConfigBy(const PolicyTensors& tensors, const ResidualsOf& res
 // The first of the features [first, last) that lies outside the range that training saw, or -1.
 int OutsideDomain(const PolicyTensors& tensors, const ConfigInputs& inputs, int first, int last);
 
+// The boosted trees of the config agent: comparisons and sums of integers, so that every machine computes the
+// same bits. policy.h has the layout of the trees.
+
+// The trees' prediction of log2(time / the cost model's cost), with 16 fraction bits; 0 in a policy without
+// trees. It takes about 1 us. Any thread.
+int32_t PredictTreeResidual(const PolicyTensors& tensors, const ConfigInputs& inputs);
+
 }  // namespace dynamiccl

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/policy/boosted_trees.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_layout.h"
 #include "src/policy/structure_network.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // This file fits what measured times leave of the formulas: the table of residuals, and the parameters by
 // which it is read between rank counts (system.h).
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
 #include <vector>
 
+#include "src/base/statistics.h"
 #include "src/simulator/closed_form.h"
 #include "src/simulator/fit_system.h"
 #include "src/simulator/huber_fit.h"
@@ -32,13 +32,6 @@ constexpr size_t kLeastForDrift = 4;
 constexpr double kHuberWidth = 0.1;
 
 using Key = std::tuple<Collective, Algorithm, Protocol, int, uint64_t>;
-
-// The mean of the two middle values for an even number; 0 for none.
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t n = values.size();
-  return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
 
 // The configuration under which a cell's residual is filed.
 CollectiveConfig KeyOf(const TimedCell& cell) {

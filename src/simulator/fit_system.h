@@ -42,4 +42,13 @@ bool FillsNodes(const System& system, const TimedCell& cell);
 // the other.
 void FitResiduals(System& system, std::span<const TimedCell> cells);
 
+// This file says what a path costs before anything was measured: the relations from which fits start and to
+// which they fall back.
+
+// Microseconds and GB/s in the relations of NCCL's own tables (2.30.7, src/graph/tuning.cc): base latencies,
+// latencies of NVLink and network hops, and the shares of the bus that LL, LL128 and trees reach. They are
+// stated for a node of 200 GB/s and a network of 20 GB/s; a fit first multiplies all constants of a kind by
+// one factor. CollNet is not known.
+PathCosts PriorCosts(Algorithm algorithm, Protocol protocol);
+
 }  // namespace dynamiccl

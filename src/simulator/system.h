@@ -85,4 +85,15 @@ Result<System> ParseSystem(std::string_view text, const std::string& source);
 // Reads a file of at most 64 MiB; kNotFound when it cannot be read, otherwise as ParseSystem.
 Result<System> ReadSystemFile(const std::string& path);
 
+// The last line of a system file: "# xxh3 <16 hex digits>" over all bytes before it. TOML takes it for a
+// comment. It shows that a file is whole and unchanged.
+
+inline constexpr std::string_view kSystemSealPrefix = "# xxh3 ";
+// Takes the place of the digits in a file written by hand: nothing is compared, but the end of the file must
+// be there.
+inline constexpr std::string_view kUncheckedSeal = "unchecked";
+
+// The digits for `text`, which ends before the last line.
+std::string SystemSealOf(std::string_view text);
+
 }  // namespace dynamiccl

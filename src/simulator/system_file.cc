@@ -5,11 +5,10 @@
 #include <set>
 #include <tuple>
 
-#include "src/base/small_file.h"
 #include "src/base/toml_reader.h"
+#include "src/base/whole_file.h"
 #include "src/simulator/path_keys.h"
 #include "src/simulator/system.h"
-#include "src/simulator/system_seal.h"
 
 namespace dynamiccl {
 namespace {

@@ -11,7 +11,6 @@
 #include "src/base/whole_file.h"
 #include "src/simulator/path_keys.h"
 #include "src/simulator/system.h"
-#include "src/simulator/system_seal.h"
 
 namespace dynamiccl {
 namespace {

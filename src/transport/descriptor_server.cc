@@ -12,7 +12,7 @@
 #include <system_error>
 #include <thread>
 
-#include "src/transport/process_token.h"
+#include "src/transport/process_identity.h"
 #include "src/transport/shared_buffer.h"
 
 namespace dynamiccl {

@@ -10,7 +10,7 @@
 
 #include "src/base/shared_memory.h"
 #include "src/transport/descriptor_server.h"
-#include "src/transport/process_token.h"
+#include "src/transport/process_identity.h"
 
 namespace dynamiccl {
 namespace {

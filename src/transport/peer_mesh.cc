@@ -12,9 +12,8 @@
 
 #include "src/base/settings.h"
 #include "src/base/sha256.h"
-#include "src/transport/host_identity.h"
 #include "src/transport/peer_handshake.h"
-#include "src/transport/process_token.h"
+#include "src/transport/process_identity.h"
 
 namespace dynamiccl {
 namespace {

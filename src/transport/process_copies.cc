@@ -6,7 +6,7 @@
 
 #include "src/base/byte_codec.h"
 #include "src/transport/peer_buffers.h"
-#include "src/transport/process_token.h"
+#include "src/transport/process_identity.h"
 
 namespace dynamiccl {
 

@@ -8,7 +8,7 @@
 
 #include "src/base/byte_codec.h"
 #include "src/decision/control_messages.h"
-#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/table_plan.h"
 #include "src/decision/site_store/site_store_file.h"
 #include "src/transport/endpoint.h"
 #include "src/transport/link_messages.h"

@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/statistics.h"
 #include "src/nccl_abi/nccl_api.h"
 #include "src/policy/policy_file.h"
 #include "tests/support/sample_policy.h"
@@ -82,13 +83,6 @@ void MakeCalls(Rank& rank, const Options& options, std::barrier<>& together) {
     Call(rank, i);
     rank.latency_ns.push_back(static_cast<uint32_t>((MonotonicClock::now() - start).count()));
   }
-}
-
-uint32_t Quantile(std::vector<uint32_t>& values, double q) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
 }
 
 // Of the calls of all ranks between two shares of the time.

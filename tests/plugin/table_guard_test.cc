@@ -9,8 +9,8 @@
 #include "plugin/runtime/times_report.h"
 #include "src/base/clock.h"
 #include "src/decision/guard/carried_choices.h"
-#include "src/decision/guard/plan_bytes.h"
 #include "src/decision/guard/planned_table.h"
+#include "src/decision/guard/table_plan.h"
 #include "traces/format/trace_calls.h"
 #include "traces/format/trace_reader.h"
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "plugin/runtime/switchable_tables.h"
 #include "src/base/clock.h"
 #include "src/base/interpolated_clock.h"
+#include "src/base/statistics.h"
 #include "src/decision/guard/call_feed.h"
 
 namespace {
@@ -86,10 +86,9 @@ class TimedCalls {
     return time;
   }
 
-  static void PrintLine(const char* what, std::vector<int64_t>& times) {
-    std::sort(times.begin(), times.end());
-    const auto at = [&](size_t per_mille) { return times[(times.size() - 1) * per_mille / 1000]; };
-    fmt::print("{:<40} {:>7} {:>7} {:>7}\n", what, at(500), at(990), at(999));
+  static void PrintLine(const char* what, const std::vector<int64_t>& times) {
+    fmt::print("{:<40} {:>7.0f} {:>7.0f} {:>7.0f}\n", what, dynamiccl::Median(times),
+               dynamiccl::Quantile(times, 0.99), dynamiccl::Quantile(times, 0.999));
   }
 
   const int switches_;

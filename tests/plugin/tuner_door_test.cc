@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "src/base/small_file.h"
+#include "src/base/whole_file.h"
 #include "src/cost_model/tuner_constants.h"
 #include "src/decision/saved_decisions.h"
 #include "src/nccl_abi/tuner_v6.h"

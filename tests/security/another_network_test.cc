@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "src/transport/descriptor_server.h"
-#include "src/transport/host_identity.h"
 #include "src/transport/peer_mesh.h"
+#include "src/transport/process_identity.h"
 #include "src/transport/shared_buffer.h"
 #include "tests/security/in_a_child.h"
 

@@ -17,7 +17,7 @@
 #include "src/transport/link_server.h"
 #include "src/transport/peer_buffers.h"
 #include "src/transport/peer_mesh.h"
-#include "src/transport/process_token.h"
+#include "src/transport/process_identity.h"
 #include "src/transport/shared_buffer.h"
 #include "tests/security/in_a_child.h"
 

@@ -12,7 +12,6 @@
 
 #include "plugin/runtime/decision_log.h"
 #include "src/base/own_file.h"
-#include "src/base/small_file.h"
 #include "src/base/whole_file.h"
 #include "tests/security/in_a_child.h"
 

@@ -20,6 +20,7 @@
 #include <set>
 #include <thread>
 
+#include "src/base/statistics.h"
 #include "src/policy/policy_file.h"
 #include "src/transport/link_client.h"
 #include "tests/soak/process_use.h"
@@ -277,9 +278,8 @@ class Soak {
     for (const SoakState* state : states_) calls = std::min(calls, state->calls.load());
     nlohmann::json processes = nlohmann::json::array();
     for (const RankProcess& process : ended_) processes.push_back(ReportOf(process));
-    std::sort(recoveries_.begin(), recoveries_.end());
-    const double longest = recoveries_.empty() ? 0 : recoveries_.back();
-    const double median = recoveries_.empty() ? 0 : recoveries_[recoveries_.size() / 2];
+    const double longest = Quantile(recoveries_, 1);
+    const double median = Median(recoveries_);
     if (longest > kMaxRecoverySeconds && wrong_.empty()) wrong_ = "a recovery took too long";
     return {{"schema", 1},
             {"ranks", kRanks},

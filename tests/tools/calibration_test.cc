@@ -7,7 +7,7 @@
 #include "src/collective/size_class.h"
 #include "src/decision/override_rules.h"
 #include "tools/calibration/choice_map.h"
-#include "tools/calibration/model_rules.h"
+#include "tools/calibration/fitted_model.h"
 #include "tools/calibration/two_point.h"
 
 namespace dynamiccl {

@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "tools/demo/demo_steps.h"
-#include "tools/demo/findings.h"
 #include "tools/demo/trainer_run.h"
 
 namespace dynamiccl {

@@ -4,7 +4,7 @@
 
 #include "tests/traces/any_trace.h"
 #include "tools/pilot/pilot_result.h"
-#include "tools/report/step_pace.h"
+#include "tools/report/run_timeline.h"
 
 namespace dynamiccl {
 namespace {

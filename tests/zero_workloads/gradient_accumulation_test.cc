@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "tests/zero_workloads/rank_processes.h"
-#include "traces/generators/zero_stages.h"
+#include "tests/support/zero_stages.h"
 
 namespace dynamiccl::zero {
 namespace {

@@ -9,8 +9,6 @@
 #include <random>
 #include <thread>
 
-#include "zero_workloads/memory/counting_allocator.h"
-
 namespace dynamiccl::zero {
 namespace {
 

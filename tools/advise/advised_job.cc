@@ -35,6 +35,22 @@ std::string SettingOf(const AdvisedJob& job, std::string_view name) {
   return {};
 }
 
+int StageOf(const AdvisedJob& job) {
+  const FrameworkGenerator* const generator = Find(job.framework);
+  const auto settings = SettingsOf(job);
+  if (generator == nullptr || !settings) return 0;
+  const GeneratorInput input{job.model, job.world, *settings};
+  const ZeroStage stage = generator->Check(input) ? generator->Stage(input) : ZeroStage::kUnknown;
+  return stage == ZeroStage::kUnknown ? 0 : static_cast<int>(stage);
+}
+
+Result<int64_t> MicroStepsOf(const AdvisedJob& job) {
+  DYNAMICCL_TRY(const SettingValues settings, SettingsOf(job));
+  for (const char* const name : {"micro_steps", "accumulation_steps"})
+    if (settings.Has(name)) return settings.Integer(name);
+  return 1;
+}
+
 Result<std::vector<WireOperation>> OperationsOf(const AdvisedJob& job) {
   DYNAMICCL_TRY(GeneratedRun run,
                 GenerateRun(job.framework, job.model, job.world, job.settings, kSteadyStep + 1));

@@ -26,6 +26,12 @@ Result<SettingValues> SettingsOf(const AdvisedJob& job);
 // The text of a setting, or the framework's default; empty: it has no such setting.
 std::string SettingOf(const AdvisedJob& job, std::string_view name);
 
+// The ZeRO stage that the framework runs with these settings, from 0 to 3; 0 where it refuses them or is not
+// known.
+int StageOf(const AdvisedJob& job);
+// Passes of a step, by whichever name the framework's setting has; 1 where it has none.
+Result<int64_t> MicroStepsOf(const AdvisedJob& job);
+
 // The operations of one step, of the steady state.
 Result<std::vector<WireOperation>> OperationsOf(const AdvisedJob& job);
 

@@ -6,18 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/base/statistics.h"
 #include "tools/advise/trainer_options.h"
 
 namespace dynamiccl {
 namespace {
 
 constexpr double kAskedError = 0.1;
-
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 MeasuredChange Compare(const AdvisedChange& advised, const PredictedStep& simulated, const MeasuredArm& base,
                        const MeasuredArm& arm) {

@@ -101,12 +101,11 @@ bool MakesADifference(const AdvisedJob& job, const SettingRowToTry& row, const s
   const std::string current = Current(job, row.setting);
   if (current == value) return false;
   const bool trainer = job.IsTrainer();
-  const std::string stage = trainer ? SettingOf(job, "stage") : "";
-  if (trainer && row.setting == "prefetch") return stage == "3";
+  if (trainer && row.setting == "prefetch") return StageOf(job) == 3;
   if (trainer && row.setting == "unit") return job.model.transformer.has_value();
   if (trainer && row.setting == "bucket_bytes") return SettingOf(job, "unit") == "block";
   if (trainer && row.setting == "accumulation")
-    return stage >= "2" && SettingOf(job, "micro_steps") != "1" &&
+    return StageOf(job) >= 2 && SettingOf(job, "micro_steps") != "1" &&
            !(value == "sharded" && current == "default");
   // Beyond 32 bits nobody sums, below the model's own width neither.
   if (IsType(row.setting)) return SettingOf(job, "dtype") != "float32" || value == "bfloat16";
@@ -171,9 +170,9 @@ constexpr HybridWay kHybridWays[] = {
 void AddHybrid(const AdvisedJob& base, int ranks_per_node, std::vector<PossibleChange>& changes) {
   const int group = ranks_per_node / std::max(1, base.world.tensor);
   if (base.world.IsHybrid() || group < 2 || group >= base.world.data || base.world.data % group != 0) return;
-  const std::string stage = base.IsTrainer() ? SettingOf(base, "stage") : "3";
+  const int stage = base.IsTrainer() ? StageOf(base) : 3;
   for (const HybridWay& way : kHybridWays) {
-    if (way.framework != base.framework || stage == "0" || (way.kind == "hpz" && stage != "3")) continue;
+    if (way.framework != base.framework || stage == 0 || (way.kind == "hpz" && stage != 3)) continue;
     PossibleChange change;
     change.job = base;
     change.job.world.shard = group;
@@ -194,11 +193,6 @@ void AddWholeSharding(const AdvisedJob& base, std::vector<PossibleChange>& chang
   change.what = fmt::format("states divided over all {} ranks", base.world.data);
   change.how = fmt::format("{}", fmt::join(OptionsFor(base, change.job), " "));
   changes.push_back(std::move(change));
-}
-
-int StageOf(const AdvisedJob& job) {
-  const auto run = GenerateRun(job.framework, job.model, job.world, job.settings, 1);
-  return run && run->stage != ZeroStage::kUnknown ? static_cast<int>(run->stage) : 0;
 }
 
 double WidthOf(const AdvisedJob& job, std::string_view setting) {

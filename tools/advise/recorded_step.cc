@@ -2,9 +2,11 @@
 #include "tools/advise/recorded_step.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
+#include "src/base/statistics.h"
 #include "traces/format/matched_calls.h"
 #include "traces/format/trace_calls.h"
 
@@ -32,14 +34,6 @@ auto KeyOf(const TraceCall& call) {
 bool SameOperations(const Calls& a, const Calls& b) {
   return std::ranges::equal(a, b,
                             [](const TraceCall* x, const TraceCall* y) { return KeyOf(*x) == KeyOf(*y); });
-}
-
-template <typename T>
-T Percentile(std::vector<T> values, double share) {
-  const auto place =
-      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::ranges::nth_element(values, place);
-  return *place;
 }
 
 std::vector<Calls> ByMarks(const Calls& calls) {
@@ -149,12 +143,11 @@ void Writer::Times(const std::vector<Calls>& steps, const Calls& like) {
     for (size_t k = 0; k < like.size(); ++k) issued[k].push_back(steps[i][k]->issued.issued_ns - begin);
     if (i + 1 < steps.size()) lengths.push_back(steps[i + 1].front()->issued.issued_ns - begin);
   }
-  for (auto& times : issued) result_.issued_ns.push_back(times.empty() ? 0 : Percentile(times, 0.5));
+  for (auto& times : issued) result_.issued_ns.push_back(std::llround(Median(times)));
   if (lengths.empty()) return;
-  result_.step_ns = Percentile(lengths, 0.5);
+  result_.step_ns = std::llround(Median(lengths));
   if (result_.step_ns > 0)
-    result_.spread = static_cast<double>(Percentile(lengths, 0.9) - Percentile(lengths, 0.1)) /
-                     static_cast<double>(result_.step_ns);
+    result_.spread = (Quantile(lengths, 0.9) - Quantile(lengths, 0.1)) / static_cast<double>(result_.step_ns);
 }
 
 RecordedStep Writer::Write(const std::vector<Calls>& steps) {
@@ -228,7 +221,7 @@ std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
                      .n_ranks = ranks,
                      .n_nodes = nodes,
                      .bytes = bytes,
-                     .us = static_cast<double>(Percentile(all, 0.5)) / kNsOfUs});
+                     .us = Median(all) / kNsOfUs});
   }
   return times;
 }

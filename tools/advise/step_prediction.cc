@@ -11,7 +11,6 @@ namespace dynamiccl {
 namespace {
 
 constexpr int kFirstSteps = 2, kAllSteps = 4;
-constexpr double kForwardShare = 1.0 / 3;
 // AdamW on one core of the machine of docs/results/zero-trainer.md: 1332 ms of a step in stage 0, 1281 in
 // stage 1, which updates 30 million numbers less on each rank.
 constexpr double kUpdateNsPerElement = 1.7;
@@ -26,17 +25,11 @@ int64_t PassesOf(const std::vector<WireOperation>& operations, Phase phase) {
   return passes;
 }
 
-int64_t MicroSteps(const AdvisedJob& job) {
-  for (const char* name : {"micro_steps", "accumulation_steps"})
-    if (const std::string text = SettingOf(job, name); !text.empty()) return std::stoll(text);
-  return 1;
-}
-
 // Passes without a call are computed before the first one.
-double SilentNs(const AdvisedJob& job, const std::vector<WireOperation>& operations, double pass_ns) {
+double SilentNs(int64_t micro_steps, const std::vector<WireOperation>& operations, double pass_ns) {
   const int64_t forwards = PassesOf(operations, Phase::kForward);
   const int64_t backwards = PassesOf(operations, Phase::kBackward);
-  const int64_t all = std::max({MicroSteps(job), forwards, backwards});
+  const int64_t all = std::max({micro_steps, forwards, backwards});
   return pass_ns * (static_cast<double>(all - forwards) * kForwardShare +
                     static_cast<double>(all - backwards) * (1 - kForwardShare));
 }
@@ -57,7 +50,8 @@ Result<RankProgram> ProgramOfFramework(const AdvisedJob& job, double pass_ns, in
       .forward_ns = pass_ns * kForwardShare, .backward_ns = pass_ns * (1 - kForwardShare), .optimizer_ns = 0};
   DYNAMICCL_TRY(RankProgram step,
                 ProgramOf(operations, {job.world, ranks_per_node, kLeaveNcclAlone}, compute, demands));
-  const auto silent = static_cast<int64_t>(SilentNs(job, operations, pass_ns));
+  DYNAMICCL_TRY(const int64_t micro_steps, MicroStepsOf(job));
+  const auto silent = static_cast<int64_t>(SilentNs(micro_steps, operations, pass_ns));
   if (silent > 0) step.actions.insert(step.actions.begin(), {ActionKind::kCompute, silent});
   RankProgram program;
   for (int i = 0; i < steps; ++i) Append(step, program);
@@ -102,10 +96,10 @@ Result<PredictedStep> StepPrediction::Of(const AdvisedJob& job, const TrainerCom
 
 Result<double> StepPrediction::UpdateNsPerElement(const AdvisedJob& job, const RecordedStep& recorded) const {
   if (!job.IsTrainer()) return 0;
-  const int stage = SettingOf(job, "stage").front() - '0';
   const auto scalar = std::ranges::find(recorded.operations, Role::kScalar,
                                         [](const WireOperation& one) { return one.role; });
-  if (stage == 0 || scalar == recorded.operations.end() || recorded.step_ns == 0) return kUpdateNsPerElement;
+  if (StageOf(job) == 0 || scalar == recorded.operations.end() || recorded.step_ns == 0)
+    return kUpdateNsPerElement;
   const auto place = static_cast<size_t>(scalar - recorded.operations.begin());
   const bool last = place + 1 == recorded.operations.size();
   const int64_t next = last ? recorded.step_ns : recorded.issued_ns[place + 1];

@@ -6,8 +6,6 @@
 #include <limits>
 #include <random>
 
-#include "tools/bench/sample_length.h"
-
 namespace dynamiccl {
 namespace {
 

@@ -41,4 +41,11 @@ NextCells ChooseNext(const std::vector<PricedCell>& cells, const std::vector<std
 // Seconds of a visit of a cell whose call takes `call_us`; a first visit also makes connections.
 double VisitSeconds(double call_us, bool first);
 
+// How long a sample of a sweep is, and the probe of the machine beside it.
+
+// Long against a clock read and a wake-up, short enough that in most samples no other process takes a core.
+// Many short samples and a median stand noise better than few long ones.
+inline constexpr double kSampleUs = 600;
+inline constexpr double kProbeMilliseconds = 1;
+
 }  // namespace dynamiccl

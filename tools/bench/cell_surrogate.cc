@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -39,10 +41,9 @@ double Kernel(const PricedCell& a, const PricedCell& b) {
   return sum + size * (kOfPair * kOfPair + kOfChannels * kOfChannels * channels);
 }
 
-double Median(std::vector<float> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return std::max<double>(*middle, 1e-3);
+// A time of 0 has no logarithm.
+double Microseconds(const std::vector<float>& samples) {
+  return std::max(Median(samples), 1e-3);
 }
 
 double Dot(const std::vector<double>& a, const std::vector<double>& b, size_t length) {
@@ -116,7 +117,7 @@ void CellSurrogate::Fit(const std::vector<size_t>& measured, const std::vector<s
   const Rows lower = Cholesky(cells_, measured, samples);
   std::vector<double> residuals;
   for (const size_t i : measured)
-    residuals.push_back(std::log2(Median(samples[i])) - std::log2(cells_[i].prior_us));
+    residuals.push_back(std::log2(Microseconds(samples[i])) - std::log2(cells_[i].prior_us));
   residuals = SolveLower(lower, std::move(residuals));
   for (const size_t member : members) {
     std::vector<double> covariances;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "src/base/clock.h"
+#include "src/base/statistics.h"
 #include "tools/bench/copy_limit.h"
 #include "tools/bench/data_check.h"
 
@@ -200,31 +201,30 @@ Status Bench::Round(Half& half) {
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(slowest));
   const int count = options_.singles >= 0 ? options_.singles : SinglesFor(slowest[0]);
   DYNAMICCL_TRY(const std::vector<double> singles, TimeSingles(session_, half.call, count));
-  half.p50.push_back(Percentile(singles, 0.5));
-  half.p99.push_back(Percentile(singles, 0.99));
+  half.p50.push_back(NearestRank(singles, 0.5));
+  half.p99.push_back(NearestRank(singles, 0.99));
   return {};
 }
 
 IterationStatistics Summarize(const std::vector<double>& times) {
   if (times.empty()) return {};
-  double mean = 0;
-  for (const double t : times) mean += t / static_cast<double>(times.size());
+  const double mean = Mean(times);
   double variance = 0;
   for (const double t : times) variance += (t - mean) * (t - mean) / static_cast<double>(times.size());
   const auto [least, most] = std::minmax_element(times.begin(), times.end());
-  return {*least, *most, Percentile(times, 0.5), Percentile(times, 0.99),
+  return {*least, *most, NearestRank(times, 0.5), NearestRank(times, 0.99),
           mean > 0 ? 100 * std::sqrt(variance) / mean : 0};
 }
 
 void Bench::Finish(const Half& half, BenchTimes& times) const {
   const int n = session_.place().n_ranks;
-  times.microseconds = Percentile(half.microseconds, 0.5);
+  times.microseconds = Median(half.microseconds);
   times.spread_percent = SpreadPercent(half.microseconds);
   const double bytes = AlgorithmBytes(options_.collective, half.call.count, ElementBytes(half.call.type), n);
   times.algorithm_gbps = bytes * 1e-3 / times.microseconds;
   times.bus_gbps = times.algorithm_gbps * BusFactor(options_.collective, n);
-  times.p50_us = Percentile(half.p50, 0.5);
-  times.p99_us = Percentile(half.p99, 0.5);
+  times.p50_us = Median(half.p50);
+  times.p99_us = Median(half.p99);
   times.iterations = Summarize(half.iterations);
 }
 
@@ -275,8 +275,8 @@ Result<BenchRow> Bench::MeasureRow(const RowPlan& plan) {
   Finish(outside, row.out_of_place);
   Finish(inside, row.in_place);
   if (copy.empty()) return row;
-  row.out_of_place.copy_limit_gbps = CopyLimit(options_.collective, n, false, Percentile(copy, 0.5));
-  row.in_place.copy_limit_gbps = CopyLimit(options_.collective, n, true, Percentile(copy, 0.5));
+  row.out_of_place.copy_limit_gbps = CopyLimit(options_.collective, n, false, Median(copy));
+  row.in_place.copy_limit_gbps = CopyLimit(options_.collective, n, true, Median(copy));
   return row;
 }
 
@@ -336,6 +336,13 @@ Result<std::vector<double>> TimeSingles(BenchSession& session, const BenchCall& 
   }
   DYNAMICCL_CHECK_OK(session.MaxOverRanks(times));
   return times;
+}
+
+double SpreadPercent(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const double median = Median(values);
+  return median > 0 ? 100 * (*most - *least) / median : 0;
 }
 
 int SinglesFor(double call_us) {

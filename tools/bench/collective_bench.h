@@ -100,8 +100,6 @@ Result<std::vector<double>> TimeSingles(BenchSession& session, const BenchCall& 
 // Single calls that take about 50 ms: 10 to 1000.
 int SinglesFor(double call_us);
 
-// Value below which `share` (0 to 1) of the values lie, by the nearest rank. 0 for none.
-double Percentile(std::vector<double> values, double share);
 // (largest - smallest) / median in percent; 0 for fewer than two.
 double SpreadPercent(const std::vector<double>& values);
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/statistics.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"
 #include "tools/bench/inference_parts.h"
@@ -31,12 +32,6 @@ struct Figures {
 
 const char* NameOf(VectorSet set) {
   return set == VectorSet::kPortable ? "portable" : "avx2";
-}
-
-template <typename T>
-T Quantile(std::vector<T> values, double q) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
 void FillTables(PolicyTensors& tensors) {

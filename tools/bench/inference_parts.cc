@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/inference_parts.h"
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <random>
 
 #include "src/base/clock.h"
+#include "src/base/statistics.h"
 #include "src/policy/structure_inference.h"
 
 namespace dynamiccl {
@@ -102,12 +102,6 @@ void AddCalls(Subjects& s, const Policy& policy, std::vector<Part>& parts) {
                    }});
   parts.push_back({"call, computed and kept", [&s](size_t) { s.kept.Step(NewCall(++s.calls)); },
                    [&s, &policy] { s.kept.Restart(policy); }});
-}
-
-template <typename T>
-T Quantile(std::vector<T> values, double q) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
 double WarmRound(const Part& part) {

@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/statistics.h"
 #include "src/nccl_abi/host_stream.h"
 
 namespace {
@@ -170,8 +171,7 @@ double MedianOfSlowest(const std::vector<std::vector<Figures>>& rounds, double F
     for (const Figures& rank : ranks) most = std::max(most, rank.*field);
     slowest.push_back(most);
   }
-  std::sort(slowest.begin(), slowest.end());
-  return slowest[slowest.size() / 2];
+  return dynamiccl::MedianInPlace(slowest);
 }
 
 // Of a rank: threads of one process all see the whole process.

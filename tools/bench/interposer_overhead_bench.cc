@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "src/base/statistics.h"
 #include "src/nccl_abi/nccl_api.h"
 #include "tools/bench/idle_nccl.h"
 
@@ -53,11 +54,6 @@ double Nanoseconds(std::chrono::steady_clock::time_point since) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - since).count();
 }
 
-double Quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
-}
-
 class IssuedCalls {
  public:
   explicit IssuedCalls(bool varied) : varied_(varied) {
@@ -90,7 +86,7 @@ void MeasureWarm(int calls, bool varied) {
     for (int i = 0; i < kBatch; ++i) issued.Issue(done + i);
     batches.push_back(Nanoseconds(start) / kBatch);
   }
-  std::printf("%.2f 0\n", Quantile(batches, 0.5));
+  std::printf("%.2f 0\n", dynamiccl::Median(batches));
 }
 
 // What a job does between two calls, as far as the caches know: its own data and its own code.
@@ -190,7 +186,7 @@ std::vector<Mode> Modes(const Options& options, const std::string& folder) {
 double QuantileOf(const Mode& mode, double Sample::*part, double q) {
   std::vector<double> values;
   for (const Sample& sample : mode.samples) values.push_back(sample.*part);
-  return Quantile(std::move(values), q);
+  return dynamiccl::QuantileInPlace(values, q);
 }
 
 // Cold: the slowest one of a hundred calls against the median call without the object.

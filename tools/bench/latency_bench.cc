@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/statistics.h"
 #include "src/nccl_abi/host_stream.h"
 
 namespace {
@@ -79,7 +80,6 @@ std::vector<double> SingleCalls(Rank& rank, int calls) {
     rank.Synchronize();
     if (call >= kWarmUp) times.push_back(static_cast<double>(Now() - start) * 1e-3);
   }
-  std::sort(times.begin(), times.end());
   return times;
 }
 
@@ -99,8 +99,8 @@ void RunRank(const Options& options, size_t bytes, int number, Meeting& meeting)
   const double back_to_back = BackToBack(rank, options.calls);
   Check(rank.recv.back() == static_cast<float>(options.ranks) ? ncclSuccess : ncclInternalError, "wrong sum");
   if (number == 0)
-    meeting.figures = {times[times.size() / 100], times[times.size() / 2], times[times.size() * 99 / 100],
-                       back_to_back};
+    meeting.figures = {dynamiccl::Quantile(times, 0.01), dynamiccl::Median(times),
+                       dynamiccl::Quantile(times, 0.99), back_to_back};
   hostcclStreamDestroy(rank.stream);
   ncclCommDestroy(rank.comm);
 }
@@ -143,17 +143,17 @@ Figures RunOnce(const Options& options, size_t bytes, bool inline_calls) {
   return figures;
 }
 
-double Median(std::vector<Figures>& rounds, double Figures::*field) {
-  std::sort(rounds.begin(), rounds.end(),
-            [field](const Figures& a, const Figures& b) { return a.*field < b.*field; });
-  return rounds[rounds.size() / 2].*field;
+double MedianOf(const std::vector<Figures>& rounds, double Figures::*field) {
+  std::vector<double> values;
+  for (const Figures& round : rounds) values.push_back(round.*field);
+  return dynamiccl::MedianInPlace(values);
 }
 
 void Print(const Options& options, size_t bytes, const char* path, std::vector<Figures>& rounds) {
-  const double p1 = Median(rounds, &Figures::p1);
-  const double p50 = Median(rounds, &Figures::p50);
-  const double p99 = Median(rounds, &Figures::p99);
-  const double back_to_back = Median(rounds, &Figures::back_to_back);
+  const double p1 = MedianOf(rounds, &Figures::p1);
+  const double p50 = MedianOf(rounds, &Figures::p50);
+  const double p99 = MedianOf(rounds, &Figures::p99);
+  const double back_to_back = MedianOf(rounds, &Figures::back_to_back);
   if (options.json) {
     const nlohmann::json line{
         {"schema", 1}, {"ranks", options.ranks}, {"bytes", bytes}, {"path", path},

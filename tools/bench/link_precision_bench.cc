@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/statistics.h"
 #include "src/nccl_abi/host_stream.h"
 #include "src/transport/link_client.h"
 
@@ -60,17 +61,10 @@ struct Cell {
   std::vector<double> bandwidth_seen;  // GB/s, one a round
 };
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
 // Half of the distance between the quartiles, in per cent of the median.
 double NoisePercent(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const double spread = values[values.size() * 3 / 4] - values[values.size() / 4];
-  return 50 * spread / values[values.size() / 2];
+  const double spread = QuantileInPlace(values, 0.75) - QuantileInPlace(values, 0.25);
+  return 50 * spread / MedianInPlace(values);
 }
 
 void Check(ncclResult_t result, const char* what) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/statistics.h"
 #include "src/hostccl/reduce_kernels/kernel_set.h"
 
 namespace dynamiccl::hostccl {
@@ -48,11 +49,6 @@ double Speed(CombineKernel combine, DataType type, Buffers& buffers, uint64_t st
   }
   const auto ns = static_cast<double>(MonotonicNanoseconds() - start);
   return static_cast<double>(passes * buffers.bytes) / ns;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void CompareSets(int rounds) {

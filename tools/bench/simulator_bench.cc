@@ -4,15 +4,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/statistics.h"
 #include "src/collective/legal_configs.h"
 #include "src/simulator/closed_form.h"
-#include "src/simulator/path_prior.h"
+#include "src/simulator/fit_system.h"
 
 namespace dynamiccl {
 namespace {
@@ -68,8 +68,7 @@ double Rate(const CollectiveTimes& times, const std::vector<Call>& calls, double
     const auto ns = static_cast<double>(MonotonicNanoseconds() - begin);
     rates.push_back(static_cast<double>(calls.size()) * 1e9 / ns);
   }
-  std::nth_element(rates.begin(), rates.begin() + kRounds / 2, rates.end());
-  return rates[kRounds / 2];
+  return MedianInPlace(rates);
 }
 
 int Main(int argc, char** argv) {

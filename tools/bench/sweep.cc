@@ -5,9 +5,9 @@
 
 #include "src/base/clock.h"
 #include "src/cost_model/tuner_constants.h"
+#include "tools/bench/cell_choice.h"
 #include "tools/bench/copy_limit.h"
 #include "tools/bench/forced_config.h"
-#include "tools/bench/sample_length.h"
 #include "tools/bench/sweep_plan.h"
 
 namespace dynamiccl {

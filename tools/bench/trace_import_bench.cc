@@ -9,11 +9,11 @@
 #include <zlib.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "src/base/clock.h"
+#include "src/base/statistics.h"
 #include "traces/format/trace_calls.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/trace_importer.h"
@@ -145,12 +145,6 @@ class Stopwatch {
   int64_t begin_ = MonotonicNanoseconds();
   double cpu_begin_ = CpuSeconds();
 };
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
 
 Status ReadAlone(const std::string& path) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one record costs the job's thread: trace_writer_bench [--json] [RECORDS]
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/statistics.h"
 #include "traces/record/recorder.h"
 
 namespace dynamiccl {
@@ -27,8 +27,7 @@ double MedianNanoseconds(uint64_t records, const Function& function) {
     for (uint64_t i = 0; i < records; ++i) function(i);
     rounds.push_back(static_cast<double>(MonotonicNanoseconds() - begin) / static_cast<double>(records));
   }
-  std::nth_element(rounds.begin(), rounds.begin() + 4, rounds.end());
-  return rounds[4];
+  return MedianInPlace(rounds);
 }
 
 Cost Measure(Recorder& recorder, uint64_t records) {

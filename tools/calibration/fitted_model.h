@@ -3,6 +3,7 @@
 // baseline than the two-point calibration, and still nothing but the model.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "src/base/status.h"
@@ -23,5 +24,13 @@ std::vector<FittedModel> FitModels(const MeasurementFile& file);
 // What the model with these constants picks among `allowed`, channels included.
 CollectiveConfig ModelsChoice(const CostModelInput& model, Collective collective, uint64_t bytes,
                               const ConfigMask& allowed);
+
+// The calibrated default in a job: what a fitted model picks, as override rules.
+
+// Rules for the CSV of docs/formats/override_rules.md: for each collective that the sweep measured on the
+// model's topology, what the model picks among the configs measured there, size class by size class from 256
+// bytes to 1 GiB; the first and last rule reach to the ends. Empty text after the columns where nothing was
+// measured.
+std::string RulesOfModel(const MeasurementFile& sweep, const FittedModel& model);
 
 }  // namespace dynamiccl

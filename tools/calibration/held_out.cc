@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "src/base/statistics.h"
 #include "src/simulator/closed_form.h"
 
 namespace dynamiccl {
@@ -179,12 +179,7 @@ class Evaluation {
 }  // namespace
 
 ErrorSummary SummarizeErrors(std::vector<double> errors) {
-  if (errors.empty()) return {};
-  std::sort(errors.begin(), errors.end());
-  const size_t n = errors.size();
-  return {.cells = n,
-          .median = (errors[(n - 1) / 2] + errors[n / 2]) / 2,
-          .mean = std::accumulate(errors.begin(), errors.end(), 0.0) / static_cast<double>(n)};
+  return {.cells = errors.size(), .median = MedianInPlace(errors), .mean = Mean(errors)};
 }
 
 const char* Name(LeftOut left_out) {

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "tools/calibration/choice_map.h"
-#include "tools/calibration/model_rules.h"
+#include "tools/calibration/fitted_model.h"
 #include "tools/calibration/two_point.h"
 #include "traces/format/measurement_file.h"
 

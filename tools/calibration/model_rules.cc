@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/calibration/model_rules.h"
+#include "tools/calibration/fitted_model.h"
 
 #include <limits>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/calibration/timed_systems.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "src/base/statistics.h"
 #include "src/simulator/closed_form.h"
-#include "src/simulator/path_prior.h"
+#include "src/simulator/fit_system.h"
 #include "tools/calibration/published_table.h"
 #include "traces/format/measurement_file.h"
 #include "traces/import/gzip_stream.h"
@@ -17,17 +17,11 @@ namespace {
 constexpr size_t kHeadBytes = 64 << 10;
 constexpr std::string_view kMeasurementMagic = "\"dynamiccl-measurements\"";
 
-double LowerMedian(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 double Spread(const std::vector<double>& repeats) {
   if (repeats.size() < 2) return 0;
   std::vector<double> halves[2];
   for (size_t i = 0; i < repeats.size(); ++i) halves[i % 2].push_back(repeats[i]);
-  return std::fabs(std::log(LowerMedian(halves[0]) / LowerMedian(halves[1])));
+  return std::fabs(std::log(NearestRank(halves[0], 0.5) / NearestRank(halves[1], 0.5)));
 }
 
 std::string_view WithoutSuffix(std::string_view name, std::string_view suffix) {
@@ -112,7 +106,7 @@ std::vector<TimedSystem> TimedSystems::Take() const {
                               n_nodes,
                               bytes,
                               {algorithm, protocol, channels},
-                              LowerMedian(repeats),
+                              NearestRank(repeats, 0.5),
                               Spread(repeats)});
     }
     system.left_out = std::erase_if(system.cells, [](const TimedCell& cell) { return !HasFormula(cell); });

@@ -26,7 +26,8 @@ struct TimedRepeats {
   std::vector<double> us;
 };
 
-// Collects repeats from any number of files. A cell's time is the lower median of all repeats: noise adds.
+// Collects repeats from any number of files. A cell's time is the lower median of all repeats (NearestRank
+// at 0.5): noise adds.
 // Its spread is the logarithm between the lower medians of the even and the odd ones.
 class TimedSystems {
  public:

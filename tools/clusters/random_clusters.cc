@@ -9,8 +9,8 @@
 
 #include "src/collective/size_class.h"
 #include "src/simulator/closed_form.h"
+#include "src/simulator/fit_system.h"
 #include "src/simulator/library_pick.h"
-#include "src/simulator/path_prior.h"
 
 namespace dynamiccl {
 namespace {

@@ -12,7 +12,7 @@
 #include "tools/report/json_output.h"
 #include "tools/sibling_program.h"
 #include "tools/simulate/described_system.h"
-#include "tools/zero/training_text.h"
+#include "tools/zero/trainer_runs.h"
 #include "traces/format/trace_files.h"
 
 namespace dynamiccl {

@@ -7,7 +7,6 @@
 #include "tools/bench/memory_report.h"
 #include "tools/bench/row_deadline.h"
 #include "tools/command_table.h"
-#include "tools/commands/bench_against.h"
 #include "tools/commands/bench_options.h"
 #include "tools/commands/bench_table.h"
 #include "tools/exit_code.h"

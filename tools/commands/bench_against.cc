@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/commands/bench_against.h"
+#include "tools/commands/bench_options.h"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 
+#include "src/base/statistics.h"
 #include "tools/bench/against/compared_rank.h"
 #include "tools/bench/against/comparison.h"
 #include "tools/bench/against/side_programs.h"
@@ -148,7 +149,7 @@ void PrintMeans(const std::vector<CellResult>& cells) {
     const auto& [collective, ranks, name] = key;
     const auto [least, most] = std::minmax_element(mean.time.begin(), mean.time.end());
     fmt::print("# {:>14} {:>3} ranks {:>8}: {:>6.2f} ({:.2f} to {:.2f}), single calls {:.2f}\n", collective,
-               ranks, name, *GeometricMean(mean.time), *least, *most, GeometricMean(mean.single).value_or(0));
+               ranks, name, GeometricMean(mean.time), *least, *most, GeometricMean(mean.single));
   }
 }
 

@@ -58,4 +58,13 @@ void RegisterBenchOptions(CLI::App& app, BenchWords& words);
 Result<BenchOptions> UnderstandBench(const BenchWords& words);
 Result<std::vector<TestedCollective>> CollectivesOf(const BenchWords& words);
 
+// `dynamiccl bench --against`: other libraries timed in turns with ours, and tables of what came out.
+
+// The whole comparison: starts every side, measures every cell, prints, writes JSON. Exit code of the
+// command.
+Result<int> RunAgainst(const BenchWords& words, const BenchOptions& options);
+
+// One of our own ranks in it, started with --control.
+Result<int> RunComparedRank(const BenchWords& words);
+
 }  // namespace dynamiccl

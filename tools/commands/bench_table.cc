@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/commands/bench_table.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <ctime>
 
+#include "src/base/settings.h"
 #include "tools/version.h"
 
 namespace dynamiccl {
@@ -16,12 +15,6 @@ constexpr size_t kHostLetters = 32;
 constexpr const char* kHalves = "           out-of-place                       in-place          ";
 constexpr const char* kHalvesEach =
     "              out-of-place (+ per-iteration)                                in-place (+ per-iteration)";
-
-std::string HostName() {
-  char name[256] = {};
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 std::string Timestamp() {
   const std::time_t now = std::time(nullptr);

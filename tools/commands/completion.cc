@@ -4,7 +4,7 @@
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
-#include "tools/manual/completion_script.h"
+#include "tools/manual/described_command.h"
 
 namespace dynamiccl {
 

@@ -8,7 +8,6 @@
 #include "src/policy/policy_file.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
-#include "tools/explain/assumed_fabric.h"
 #include "tools/explain/explanation.h"
 #include "tools/launch/installation.h"
 #include "tools/report/choice_comparison.h"

@@ -9,7 +9,7 @@
 #include "src/base/whole_file.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
-#include "tools/manual/man_page.h"
+#include "tools/manual/described_command.h"
 
 namespace dynamiccl {
 namespace {

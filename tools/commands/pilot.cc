@@ -14,7 +14,7 @@
 #include "tools/launch/shell_quote.h"
 #include "tools/launch_options.h"
 #include "tools/pilot/pilot_result.h"
-#include "tools/report/step_pace.h"
+#include "tools/report/run_timeline.h"
 #include "traces/format/trace_reader.h"
 
 namespace dynamiccl {

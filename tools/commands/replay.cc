@@ -9,7 +9,7 @@
 #include "tools/exit_code.h"
 #include "tools/replay/replay_report.h"
 #include "tools/replay/replay_session.h"
-#include "tools/report/one_topology.h"
+#include "tools/report/choice_comparison.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_files.h"
 

@@ -9,10 +9,10 @@
 #include "src/policy/policy_file.h"
 #include "tools/exit_code.h"
 #include "tools/launch/temporary_folder.h"
-#include "tools/replay/best_by_forcing.h"
+#include "tools/replay/replay_comparison.h"
 #include "tools/replay/replay_report.h"
 #include "tools/report/best_rules.h"
-#include "tools/report/one_topology.h"
+#include "tools/report/choice_comparison.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_files.h"
 

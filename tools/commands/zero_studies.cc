@@ -5,7 +5,7 @@
 
 #include "tools/exit_code.h"
 #include "tools/sibling_program.h"
-#include "tools/zero/training_text.h"
+#include "tools/zero/trainer_runs.h"
 
 namespace dynamiccl {
 

@@ -6,8 +6,6 @@
 #include <ctime>
 
 #include "tools/demo/demo_steps.h"
-#include "tools/demo/findings.h"
-#include "tools/demo/imported_sample.h"
 #include "tools/launch/machine_description.h"
 #include "tools/report/report.h"
 #include "tools/version.h"

@@ -11,7 +11,7 @@
 #include "tools/launch/launcher.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/record/recorded_launch.h"
-#include "tools/zero/training_text.h"
+#include "tools/zero/trainer_runs.h"
 
 namespace dynamiccl {
 namespace {

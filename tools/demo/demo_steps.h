@@ -2,14 +2,34 @@
 // The steps of the demo, in order. Each takes what the earlier ones left and says what it did.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
+#include "src/collective/collective.h"
+#include "src/collective/size_class.h"
+#include "src/policy/policy.h"
 #include "tools/demo/demo_session.h"
-#include "tools/demo/observed_sizes.h"
+#include "tools/report/demo_result.h"
 #include "traces/format/measurement.h"
+#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
+
+// Which sizes the demo sweeps: those that the training runs really used, one for each size class.
+
+// Size class -> bytes that stand for it.
+using ObservedSizes = std::map<Collective, std::map<SizeClass, uint64_t>>;
+
+// Reads the traces in the given order; the first size seen in a class stands for it. At most `limit` classes
+// of a collective are kept: those that carry the most bytes, and always the smallest and largest.
+Result<ObservedSizes> ObserveSizes(const std::vector<std::string>& traces, size_t limit);
+
+// Every third class of each collective, never the smallest or the largest: between sizes that the agents saw.
+std::map<Collective, std::set<SizeClass>> HeldOutClasses(const ObservedSizes& sizes);
 
 // Traces of the training shapes (for the agents) and of the held-out shape (for the sizes to sweep), stages 0
 // to 3.
@@ -46,5 +66,20 @@ std::string CompareLabel(int stage, const std::string& arm, int round);
 inline constexpr const char* kDefaultArm = "default";
 inline constexpr const char* kOurArm = "ours";
 inline constexpr const char* kBestArm = "best of sweep";
+
+// The public trace of another job that the report shows beside the demo's own.
+
+// Fills result().imported from the first sample in traces/samples; nothing where the installation has none.
+Status AddImportedSample(DemoSession& session);
+
+// What the trigger agent took each call of a recorded run for.
+
+// Calls by the stage that was recognised after them: index 0 to 3, and 4 for unknown. Steps the same code as
+// a job does, on the calls alone.
+std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& section);
+
+// The result of a demo in sentences: wins, losses and where nothing could be won, with their noise.
+
+std::vector<std::string> FindingsOf(const DemoResult& result);
 
 }  // namespace dynamiccl

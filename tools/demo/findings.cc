@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/demo/findings.h"
+#include "tools/demo/demo_steps.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-
-#include "tools/demo/demo_steps.h"
 
 namespace dynamiccl {
 namespace {

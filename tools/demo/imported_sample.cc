@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/demo/imported_sample.h"
+#include "tools/demo/demo_steps.h"
 
 #include <algorithm>
 #include <filesystem>

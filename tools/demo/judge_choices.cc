@@ -6,7 +6,6 @@
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"
 #include "tools/demo/demo_steps.h"
-#include "tools/demo/stage_recognition.h"
 #include "tools/demo/trainer_run.h"
 #include "tools/report/choice_comparison.h"
 #include "traces/format/trace_calls.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/demo/observed_sizes.h"
+#include "tools/demo/demo_steps.h"
 
 #include <algorithm>
 

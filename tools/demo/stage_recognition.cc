@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/demo/stage_recognition.h"
+#include "tools/demo/demo_steps.h"
 
 #include <map>
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/policy/boosted_trees.h"
+#include "src/policy/config_inference.h"
 
 namespace dynamiccl {
 namespace {
@@ -104,6 +104,14 @@ Explanation Explain(const Policy& policy, const CostModelInput& fabric, const Co
       explanation.configs.begin(), explanation.configs.end(),
       [](const ExplainedConfig& a, const ExplainedConfig& b) { return a.predicted_us < b.predicted_us; });
   return explanation;
+}
+
+MeasurementContext AssumedFabric(int n_ranks, int n_nodes) {
+  CostModelInput model;
+  model.fabric = {
+      .n_ranks = n_ranks, .n_nodes = n_nodes, .max_channels = 8, .intra = {1, 150}, .inter = {4, 50}};
+  model.constants = NcclHopperConstants(2);
+  return {fmt::format("{} nodes x {} (NVLink, InfiniBand)", n_nodes, n_ranks / n_nodes), model};
 }
 
 }  // namespace dynamiccl

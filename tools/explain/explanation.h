@@ -10,6 +10,7 @@
 
 #include "src/decision/override_rules.h"
 #include "src/policy/config_inference.h"
+#include "traces/format/measurement.h"
 
 namespace dynamiccl {
 
@@ -35,5 +36,10 @@ struct Explanation {
 // `rules` may be null.
 Explanation Explain(const Policy& policy, const CostModelInput& fabric, const ConfigQuestion& question,
                     const OverrideRules* rules);
+
+// The fabric that policies are shown on where no measured one is named.
+
+// NVLink inside nodes and InfiniBand between them, with NCCL's constants for Hopper.
+MeasurementContext AssumedFabric(int n_ranks = 16, int n_nodes = 2);
 
 }  // namespace dynamiccl

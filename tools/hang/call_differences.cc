@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hang/call_differences.h"
+#include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "src/collective/size_class.h"
-#include "tools/hang/rank_list.h"
 
 namespace dynamiccl {
 namespace {

@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tools/hang/call_differences.h"
-#include "tools/hang/missing_ranks.h"
-#include "tools/hang/order_between_communicators.h"
-#include "tools/hang/unmatched_transfers.h"
+#include "tools/hang/hang_checks.h"
 
 namespace dynamiccl {
 

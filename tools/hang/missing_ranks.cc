@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hang/missing_ranks.h"
+#include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include "tools/hang/call_differences.h"
-#include "tools/hang/rank_list.h"
 
 namespace dynamiccl {
 namespace {

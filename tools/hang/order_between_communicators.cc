@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hang/order_between_communicators.h"
+#include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
 
 #include <map>
-
-#include "tools/hang/rank_list.h"
 
 namespace dynamiccl {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hang/rank_list.h"
+#include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hang/unmatched_transfers.h"
+#include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -28,9 +30,8 @@ double NaiveGain(const ArmCell& cell) {
 }
 
 void Finish(HeadroomRow& row, std::vector<double> noises, double sum, double clear_sum) {
-  std::sort(noises.begin(), noises.end());
   const auto cells = static_cast<double>(row.cells);
-  row.median_noise = noises[noises.size() / 2];
+  row.median_noise = MedianInPlace(noises);
   row.mean_gain = sum / cells;
   row.mean_naive /= cells;
   if (row.clear > 0) row.mean_clear_gain = clear_sum / static_cast<double>(row.clear);

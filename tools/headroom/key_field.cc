@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "src/base/statistics.h"
 #include "tools/headroom/headroom.h"
 
 namespace dynamiccl {
@@ -143,8 +144,7 @@ FieldWorth WorthOf(const std::vector<FieldGroup>& groups) {
   }
   worth.gain = worth.apart - worth.together;
   if (worth.clear_conflicts > 0) worth.clear_gain = clear_sum * share / worth.clear_conflicts;
-  std::sort(noises.begin(), noises.end());
-  worth.noise = noises[noises.size() / 2];
+  worth.noise = MedianInPlace(noises);
   return worth;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "src/base/statistics.h"
 #include "tools/calibration/timed_systems.h"
 #include "tools/report/choice_comparison.h"
 #include "traces/format/measurement_file.h"
@@ -12,21 +13,14 @@
 namespace dynamiccl {
 namespace {
 
-constexpr double kSigmasOfMedian = 1.4826;
 constexpr std::string_view kSeparator = " / ";
-
-double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 template <typename Number>
 ArmTime TimeOf(const std::vector<Number>& repeats) {
   std::vector<double> halves[2];
   for (size_t i = 0; i < repeats.size(); ++i) halves[i % 2].push_back(static_cast<double>(repeats[i]));
   if (halves[1].empty()) halves[1] = halves[0];
-  return {{MedianOf(halves[0]), MedianOf(halves[1])}, static_cast<int>(repeats.size())};
+  return {{MedianInPlace(halves[0]), MedianInPlace(halves[1])}, static_cast<int>(repeats.size())};
 }
 
 bool IsTimed(const ArmTime& time) {
@@ -66,7 +60,7 @@ double ArmCell::Noise() const {
   for (const auto& [name, time] : arms) {
     if (time.repeats > 1) apart.push_back(std::fabs(std::log2(time.halves[0] / time.halves[1])));
   }
-  return apart.empty() ? 0 : kSigmasOfMedian * MedianOf(std::move(apart));
+  return kSigmasOfMedianDeviation * MedianInPlace(apart);
 }
 
 std::vector<ArmCell> CellsOfSweep(const MeasurementFile& file) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/launch/installation.h"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "src/base/settings.h"
@@ -70,6 +71,15 @@ Result<std::string> PolicyFileOf(const Installation& installation, const std::st
   if (!shipped.empty()) return shipped;
   return WithHint(MakeError(ErrorKind::kNotFound, "no starter.dcpolicy under '{}'", installation.home),
                   "name a policy file, ./starter where it has that name, or an installation with --home");
+}
+
+std::filesystem::path CacheFolder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::filesystem::path root = cache != nullptr && *cache != '\0'
+                                         ? std::filesystem::path(cache)
+                                         : std::filesystem::path(home == nullptr ? "/" : home) / ".cache";
+  return root / "dynamiccl";
 }
 
 }  // namespace dynamiccl

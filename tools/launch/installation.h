@@ -2,6 +2,7 @@
 // Where the objects and programs of this build or installation are.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "src/base/status.h"
@@ -35,5 +36,10 @@ inline constexpr const char* kStarterWord = "starter";
 // The file that `word` names: itself, or the policy of the installation. An error where the word is given and
 // the installation has none.
 Result<std::string> PolicyFileOf(const Installation& installation, const std::string& word);
+
+// Where the scripts of tools/setup keep what they fetched for this user.
+
+// dynamiccl in $XDG_CACHE_HOME, or in ~/.cache where that is not set. Need not exist.
+std::filesystem::path CacheFolder();
 
 }  // namespace dynamiccl

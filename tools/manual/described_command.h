@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
+
 namespace dynamiccl {
 
 struct DescribedOption {
@@ -30,5 +32,18 @@ struct DescribedCommand {
 
 // In the order of the help. No command is carried out.
 std::vector<DescribedCommand> DescribeCommands();
+
+// Manual pages (section 1) in the man macros of groff: https://man7.org/linux/man-pages/man7/man.7.html
+
+// dynamiccl.1: what the program is, every command, exit codes, environment, files.
+std::string ManPageOfProgram(const std::vector<DescribedCommand>& commands);
+
+// dynamiccl-NAME.1
+std::string ManPageOf(const DescribedCommand& command);
+
+// What makes a shell complete `dynamiccl`: commands, actions, options, listed values, else files.
+
+// `shell`: bash, zsh or fish; another name is an error that lists these.
+Result<std::string> CompletionScript(const std::string& shell, const std::vector<DescribedCommand>& commands);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/manual/man_page.h"
+#include "tools/manual/described_command.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/replay/best_by_forcing.h"
+#include "tools/replay/replay_comparison.h"
 
 #include <algorithm>
 #include <limits>

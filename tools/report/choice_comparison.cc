@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 namespace dynamiccl {
 namespace {
@@ -101,6 +102,17 @@ Json CellsJson(const MeasurementFile& file) {
                     {"best_us", nlohmann::json(best.microseconds)}});
   }
   return rows;
+}
+
+Result<std::string> OneTopology(const std::vector<SweepCell>& cells, const std::string& wanted,
+                                const std::string& source) {
+  std::set<std::string> topologies;
+  for (const SweepCell& cell : cells)
+    if (wanted.empty() || cell.topology == wanted) topologies.insert(cell.topology);
+  if (topologies.size() == 1) return *topologies.begin();
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {} topologies to take times from", source,
+                            topologies.size()),
+                  "name one with --measured-topology");
 }
 
 }  // namespace dynamiccl

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "tools/report/json_output.h"
 #include "tools/report/timing.h"
 #include "traces/format/measurement.h"
@@ -42,5 +43,12 @@ std::string Name(const CollectiveConfig& config);
 
 // Default and best of every cell (docs/formats/report.md, `measurements`).
 Json CellsJson(const MeasurementFile& file);
+
+// Which topology of a measurement file counts where only one can.
+
+// `wanted`, or where that is empty the only topology of the cells. kInvalidArgument: there is none of that
+// name, or no only one; `source` stands in the message.
+Result<std::string> OneTopology(const std::vector<SweepCell>& cells, const std::string& wanted,
+                                const std::string& source);
 
 }  // namespace dynamiccl

@@ -5,33 +5,44 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <ranges>
 
+#include "src/base/statistics.h"
 #include "src/collective/size_class.h"
 
 namespace dynamiccl {
 namespace {
 
-using CallKind = std::tuple<uint32_t, Collective, uint64_t>;  // communicator, collective, bytes
+// From this share on a whole per cent prints as 100.
+constexpr double kPrintsAsAll = 0.995;
 
-struct Mean {
+// Calls of one kind take alike.
+struct CallKind {
+  uint32_t communicator = 0;
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;
+  friend auto operator<=>(const CallKind&, const CallKind&) = default;
+};
+
+struct TimedCalls {
   double ns = 0;
   int64_t calls = 0;
+  double mean_ns() const { return ns / static_cast<double>(calls); }
 };
 
 CallKind KindOf(const TraceCall& call) {
   return {call.communicator, call.issued.call.collective, call.issued.call.bytes};
 }
 
-std::map<CallKind, Mean> MeansOf(const std::vector<TraceCall>& calls) {
-  std::map<CallKind, Mean> means;
+std::map<CallKind, TimedCalls> TimedCallsOf(const std::vector<TraceCall>& calls) {
+  std::map<CallKind, TimedCalls> timed;
   for (const TraceCall& call : calls) {
     if (call.issued.duration_ns < 0) continue;
-    Mean& mean = means[KindOf(call)];
-    mean.ns += static_cast<double>(call.issued.duration_ns);
-    ++mean.calls;
+    TimedCalls& of = timed[KindOf(call)];
+    of.ns += static_cast<double>(call.issued.duration_ns);
+    ++of.calls;
   }
-  return means;
+  return timed;
 }
 
 void Add(const IssuedCall& issued, double ns, CoveredCalls& to) {
@@ -53,23 +64,25 @@ const char* UnitOf(const CoverageLedger& ledger) {
   return ledger.total.bytes == 0 ? "calls" : "bytes (no times for all calls)";
 }
 
-using KeyOfShare = std::tuple<uint32_t, Collective, uint64_t>;  // communicator, collective, size class
+// The guard's key of the calls whose exposed share it recorded.
+struct ShareKey {
+  uint32_t communicator = 0;
+  Collective collective = Collective::kAllReduce;
+  uint64_t least_bytes = 0;  // of the size class
+  friend auto operator<=>(const ShareKey&, const ShareKey&) = default;
+};
 
 // The last of each role, their mean.
-std::map<KeyOfShare, double> SharesOf(const SectionCalls& section) {
-  std::map<KeyOfShare, std::map<Role, double>> by_role;
+std::map<ShareKey, double> SharesOf(const SectionCalls& section) {
+  std::map<ShareKey, std::map<Role, double>> by_role;
   for (const WaitedShareView& waited : section.waited_shares)
     by_role[{waited.communicator, waited.collective, waited.bytes}][waited.role] = waited.share;
-  std::map<KeyOfShare, double> shares;
-  for (const auto& [key, of] : by_role) {
-    double sum = 0;
-    for (const auto& [role, share] : of) sum += share;
-    shares[key] = sum / static_cast<double>(of.size());
-  }
+  std::map<ShareKey, double> shares;
+  for (const auto& [key, of] : by_role) shares[key] = Mean(of | std::views::values);
   return shares;
 }
 
-void AddExposed(const TraceCall& call, double ns, const std::map<KeyOfShare, double>& shares,
+void AddExposed(const TraceCall& call, double ns, const std::map<ShareKey, double>& shares,
                 ExposedTime& exposed) {
   // NCCL makes one question of several calls of a group: their keys are not those of the calls.
   if (call.issued.coverage != Coverage::kTunable || ns <= 0 || call.issued.call.group_size > 1) return;
@@ -86,23 +99,23 @@ std::string DescribeExposed(const CoverageLedger& ledger) {
   if (ledger.exposed.known_ns <= 0) return "";
   const double known = ledger.exposed.known_ns / tunable;
   const std::string of =
-      known > 0.995 ? "the tunable time" : fmt::format("{:.0f} % of the tunable time", 100 * known);
+      known > kPrintsAsAll ? "the tunable time" : fmt::format("{:.0f} % of the tunable time", 100 * known);
   return fmt::format("; the program waits for {:.0f} % of {}",
                      100 * ledger.exposed.waited_ns / ledger.exposed.known_ns, of) +
-         (known > 0.995 ? "" : ", more is not known");
+         (known > kPrintsAsAll ? "" : ", more is not known");
 }
 
 }  // namespace
 
 CoverageLedger LedgerOf(const SectionCalls& section) {
-  const std::map<CallKind, Mean> means = MeansOf(section.calls);
-  const std::map<KeyOfShare, double> shares = SharesOf(section);
+  const std::map<CallKind, TimedCalls> timed = TimedCallsOf(section.calls);
+  const std::map<ShareKey, double> shares = SharesOf(section);
   CoverageLedger ledger;
   for (const TraceCall& call : section.calls) {
     double ns = static_cast<double>(call.issued.duration_ns);
     if (ns < 0) {
-      const auto mean = means.find(KindOf(call));
-      ns = mean == means.end() ? -1 : mean->second.ns / static_cast<double>(mean->second.calls);
+      const auto alike = timed.find(KindOf(call));
+      ns = alike == timed.end() ? -1 : alike->second.mean_ns();
     }
     ledger.estimated_calls += ns >= 0 ? 1 : 0;
     Add(call.issued, std::max(ns, 0.0), ledger.of[static_cast<size_t>(call.issued.coverage)]);

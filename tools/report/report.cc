@@ -121,13 +121,14 @@ std::string RenderReport(const ReportInputs& inputs) {
 }
 
 Json ReportJson(const ReportInputs& inputs) {
-  Json traces = Json::array();
-  for (const NamedTrace& trace : inputs.traces)
-    traces.push_back(SummaryJson(trace.path, SummarizeTrace(trace.trace)));
+  Json traces = Json::array(), runs = Json::array();
+  const std::vector<RunReport> reports = RunsOf(inputs);
+  for (size_t i = 0; i < reports.size(); ++i) {
+    traces.push_back(SummaryJson(inputs.traces[i].path, reports[i].summary));
+    runs.push_back(RunJson(reports[i], inputs.version_reasons));
+  }
   Json measurements = Json::array();
   for (const NamedMeasurements& file : inputs.measurements) measurements.push_back(MeasurementJson(file));
-  Json runs = Json::array();
-  for (const RunReport& run : RunsOf(inputs)) runs.push_back(RunJson(run, inputs.version_reasons));
   return {{"schema", 1},
           {"demo", inputs.demo ? Json(nlohmann::json(*inputs.demo)) : Json()},
           {"traces", traces},

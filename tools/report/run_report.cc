@@ -3,8 +3,6 @@
 
 #include <filesystem>
 
-#include "tools/report/step_pace.h"
-
 namespace dynamiccl {
 namespace {
 
@@ -99,17 +97,17 @@ RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasuremen
                       const std::string& topology) {
   RunReport run;
   run.name = std::filesystem::path(trace.path).filename().string();
-  run.summary = SummarizeTrace(trace.trace);
   if (trace.trace.sections.empty()) return run;
   const SectionCalls calls = CallsOf(trace.trace.sections.front());
+  run.summary = SummarizeTrace(trace.trace, calls);
   run.keys = KeysOf(calls);
   run.stages = StagesOf(calls);
   run.versions = VersionsOf(calls);
   run.waited_shares = calls.waited_shares;
-  run.over_time = BytesOverTimeOf(trace.trace);
-  run.step = StepWindowOf(trace.trace);
+  run.over_time = BytesOverTimeOf(calls);
+  run.step = StepWindowOf(trace.trace, calls);
   run.length_ms = run.over_time.length_ms;
-  if (const Result<StepPace> pace = PaceOf(trace.trace); pace && pace->marked)
+  if (const Result<StepPace> pace = PaceOfSection(calls); pace && pace->marked)
     run.step_ms = pace->milliseconds;
   for (const NamedMeasurements& sweep : measurements) {
     for (Regret& regret : RegretsOf(run.keys, sweep.file)) {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "src/base/statistics.h"
 #include "src/collective/size_class.h"
 #include "tools/report/choice_comparison.h"
 #include "traces/format/section_clock.h"
-#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 namespace {
@@ -34,6 +34,7 @@ struct MarkedStep {
   int64_t end_ns = 0;
 };
 
+// Without the steps that warm up. Programs mark every phase of a step: its first mark begins it.
 std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
   std::map<uint64_t, int64_t> first;
   for (const StepView& mark : calls.steps) first.emplace(mark.step, mark.marked_ns);
@@ -43,13 +44,14 @@ std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
     steps.push_back({step, marked_ns, marked_ns});
   }
   if (!steps.empty()) steps.pop_back();  // nobody knows where the last one ended
+  steps.erase(steps.begin(),
+              steps.begin() + static_cast<std::ptrdiff_t>(std::min(kWarmUpSteps, steps.size())));
   return steps;
 }
 
 std::optional<Span> MedianStep(const SectionCalls& calls) {
   std::vector<MarkedStep> steps = StepsOf(calls);
-  if (steps.size() <= kWarmUpSteps) return {};
-  steps.erase(steps.begin(), steps.begin() + kWarmUpSteps);
+  if (steps.empty()) return {};
   const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
   std::nth_element(steps.begin(), middle, steps.end(), [](const MarkedStep& a, const MarkedStep& b) {
     return a.end_ns - a.begin_ns < b.end_ns - b.begin_ns;
@@ -91,10 +93,22 @@ void AddLane(const TraceSection& section, const SectionCalls& calls, int64_t beg
 
 }  // namespace
 
-BytesOverTime BytesOverTimeOf(const Trace& trace) {
+Result<StepPace> PaceOfSection(const SectionCalls& calls) {
+  std::vector<double> steps;
+  for (const MarkedStep& step : StepsOf(calls)) steps.push_back(Milliseconds(step.end_ns - step.begin_ns));
+  if (!steps.empty()) return StepPace{Median(steps), true};
+  if (calls.calls.size() < 2) return MakeError(ErrorKind::kNotFound, "the trace holds fewer than two calls");
+  return StepPace{Milliseconds(calls.calls.back().issued.issued_ns - calls.calls.front().issued.issued_ns),
+                  false};
+}
+
+Result<StepPace> PaceOf(const Trace& trace) {
+  if (trace.sections.empty()) return MakeError(ErrorKind::kNotFound, "the trace holds no process");
+  return PaceOfSection(CallsOf(trace.sections.front()));
+}
+
+BytesOverTime BytesOverTimeOf(const SectionCalls& calls) {
   BytesOverTime over;
-  if (trace.sections.empty()) return over;
-  const SectionCalls calls = CallsOf(trace.sections.front());
   if (calls.calls.size() < 2) return over;
   const int64_t begin = calls.calls.front().issued.issued_ns;
   const int64_t length = TimeBetween(calls.calls.back().issued.issued_ns, begin);
@@ -110,21 +124,18 @@ BytesOverTime BytesOverTimeOf(const Trace& trace) {
   return over;
 }
 
-StepWindow StepWindowOf(const Trace& trace) {
+StepWindow StepWindowOf(const Trace& trace, const SectionCalls& first) {
   StepWindow window;
-  if (trace.sections.empty()) return window;
-  const TraceSection& first = trace.sections.front();
-  const SectionCalls calls = CallsOf(first);
-  if (calls.calls.empty()) return window;
-  const Span span = MedianStep(calls).value_or(MiddleCalls(calls));
-  const SectionClock clock(first);
+  if (first.calls.empty()) return window;
+  const Span span = MedianStep(first).value_or(MiddleCalls(first));
+  const SectionClock clock(trace.sections.front());
   const int64_t begin = clock.RealTime(span.begin_ns);
   const int64_t end = clock.RealTime(span.end_ns);
   window.what = span.what;
   window.length_ms = Milliseconds(std::max<int64_t>(TimeBetween(end, begin), 1));
   for (size_t i = 0; i < trace.sections.size() && i < kShownLanes; ++i) {
     const TraceSection& section = trace.sections[i];
-    AddLane(section, i == 0 ? calls : CallsOf(section), begin, end, window);
+    AddLane(section, i == 0 ? first : CallsOf(section), begin, end, window);
   }
   window.hidden_lanes = trace.sections.size() - window.lanes.size();
   return window;

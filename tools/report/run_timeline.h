@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/collective/collective.h"
 #include "traces/format/trace.h"
+#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 
@@ -35,10 +37,21 @@ struct StepWindow {
 };
 inline constexpr size_t kShownLanes = 8;
 
-BytesOverTime BytesOverTimeOf(const Trace& trace);
+// How fast a run went, start and end left out.
+struct StepPace {
+  double milliseconds = 0;
+  bool marked = false;  // of a step that the program marked; else from the first call of the run to its last
+};
+
+// With marks the median of the steps after the first two; an error without two calls.
+Result<StepPace> PaceOfSection(const SectionCalls& calls);
+// Of the first section.
+Result<StepPace> PaceOf(const Trace& trace);
+
+BytesOverTime BytesOverTimeOf(const SectionCalls& calls);
 // The step of median length that the program marked, after two that warm up; without marks the calls in the
 // middle. Ranks are put on one axis as far as their clocks allow (traces/format/section_clock.h). No lanes
-// without calls.
-StepWindow StepWindowOf(const Trace& trace);
+// without calls. `first`: the calls of the first section.
+StepWindow StepWindowOf(const Trace& trace, const SectionCalls& first);
 
 }  // namespace dynamiccl

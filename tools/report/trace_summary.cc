@@ -35,6 +35,10 @@ void ReadMarks(const std::vector<StepView>& marks, TraceSummary& summary) {
 }  // namespace
 
 TraceSummary SummarizeTrace(const Trace& trace) {
+  return SummarizeTrace(trace, trace.sections.empty() ? SectionCalls{} : CallsOf(trace.sections.front()));
+}
+
+TraceSummary SummarizeTrace(const Trace& trace, const SectionCalls& first) {
   TraceSummary summary;
   summary.sections = trace.sections.size();
   for (const TraceSection& section : trace.sections) {
@@ -44,14 +48,13 @@ TraceSummary SummarizeTrace(const Trace& trace) {
   }
   if (trace.sections.empty()) return summary;
   summary.library = trace.sections.front().library;
-  const SectionCalls calls = CallsOf(trace.sections.front());
-  for (const TraceCall& call : calls.calls) CountCall(call, summary);
-  summary.coverage = LedgerOf(calls);
-  ReadMarks(calls.steps, summary);
-  for (const MemoryView& memory : calls.memory) {
-    const bool first = summary.memory_bytes == 0;
+  for (const TraceCall& call : first.calls) CountCall(call, summary);
+  summary.coverage = LedgerOf(first);
+  ReadMarks(first.steps, summary);
+  for (const MemoryView& memory : first.memory) {
+    const bool is_first = summary.memory_bytes == 0;
     summary.least_free_bytes =
-        first ? memory.free_bytes : std::min(summary.least_free_bytes, memory.free_bytes);
+        is_first ? memory.free_bytes : std::min(summary.least_free_bytes, memory.free_bytes);
     summary.memory_bytes = memory.total_bytes;
   }
   return summary;

@@ -37,6 +37,8 @@ struct TraceSummary {
 };
 
 TraceSummary SummarizeTrace(const Trace& trace);
+// `first`: the calls of the first section; none without sections.
+TraceSummary SummarizeTrace(const Trace& trace, const SectionCalls& first);
 Json SummaryJson(const std::string& path, const TraceSummary& summary);
 
 }  // namespace dynamiccl

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "src/base/statistics.h"
 #include "src/collective/size_class.h"
 #include "traces/format/trace_calls.h"
 
@@ -21,12 +22,6 @@ struct KeyCalls {
   LiveKey key;
   std::vector<double> times_us;
 };
-
-double Median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 void Count(const TraceCall& call, std::map<KeyId, KeyCalls>& keys, LiveProcess& live) {
   const CollectiveCall& issued = call.issued.call;
@@ -46,7 +41,7 @@ void Count(const TraceCall& call, std::map<KeyId, KeyCalls>& keys, LiveProcess& 
 void PutKeys(std::map<KeyId, KeyCalls>& keys, LiveProcess& live) {
   for (auto& [id, counted] : keys) {
     std::tie(counted.key.collective, counted.key.bytes) = id;
-    if (!counted.times_us.empty()) counted.key.median_us = Median(counted.times_us);
+    if (!counted.times_us.empty()) counted.key.median_us = MedianInPlace(counted.times_us);
     live.keys.push_back(counted.key);
   }
   std::stable_sort(live.keys.begin(), live.keys.end(),

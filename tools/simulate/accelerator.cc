@@ -46,10 +46,6 @@ double MovedBytes(const Accelerator& accelerator, const BlockWork& work) {
 
 }  // namespace
 
-std::span<const Accelerator> AllAccelerators() {
-  return kAccelerators;
-}
-
 const Accelerator* FindAccelerator(std::string_view name) {
   for (const Accelerator& one : kAccelerators)
     if (one.name == name) return &one;

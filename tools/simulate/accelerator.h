@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace dynamiccl {
@@ -21,8 +20,7 @@ struct Accelerator {
   std::string_view source;  // of matrix_flops; the others are of the data sheet
 };
 
-// "v100", "a100", "h100".
-std::span<const Accelerator> AllAccelerators();
+// "v100", "a100" or "h100"; null for any other name.
 const Accelerator* FindAccelerator(std::string_view name);
 
 // A GPT-2-like block on one rank, in 16-bit numbers.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -10,15 +12,9 @@ namespace {
 constexpr size_t kWarmUpSteps = 2;
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
-double MedianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 double StepMilliseconds(const TrainerReport& report) {
   const auto& all = report.step_ms;
-  return MedianOf({all.begin() + static_cast<ptrdiff_t>(std::min(kWarmUpSteps, all.size() - 1)), all.end()});
+  return Median(std::span(all).subspan(std::min(kWarmUpSteps, all.size() - 1)));
 }
 
 double Mebibytes(const TrainerReport& report, std::initializer_list<const char*> categories) {
@@ -63,7 +59,7 @@ size_t Place(std::vector<MeasuredArm>& arms, const TradeoffArm& arm) {
 }  // namespace
 
 double MeasuredArm::Median() const {
-  return MedianOf(step_ms);
+  return dynamiccl::Median(step_ms);
 }
 double MeasuredArm::Least() const {
   return *std::min_element(step_ms.begin(), step_ms.end());

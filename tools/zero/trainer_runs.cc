@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/launch/launcher.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/report/json_output.h"
@@ -28,6 +29,12 @@ void TakeLine(const Json& line, TrainerReport& report) {
     report.peak_bytes[name] = value.is_object() ? value.at("peak").get<int64_t>() : value.get<int64_t>();
   }
   report.sent_bytes_a_step = line.at("sent_bytes").get<double>() / static_cast<double>(report.step_ms.size());
+}
+
+namespace fs = std::filesystem;
+
+std::string CachedText() {
+  return (CacheFolder() / "shakespeare").string();
 }
 
 }  // namespace
@@ -81,6 +88,18 @@ Result<TrainerReport> TrainerRuns::Train(const std::vector<std::string>& options
   return WithHint(
       MakeError(ErrorKind::kPeerFailed, "{}", Describe(outcome)),
       fmt::format("see {}\n        the command was: {}", plan.output_path, ShellQuote(plan.command)));
+}
+
+Result<std::string> FindTrainingText(const std::string& named) {
+  const std::string path = named.empty() ? CachedText() : fs::absolute(named).string();
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return path;
+  if (!named.empty()) {
+    return WithHint(MakeError(ErrorKind::kNotFound, "no text at '{}'", named),
+                    "--data takes a text file or a folder of them");
+  }
+  return WithHint(MakeError(ErrorKind::kNotFound, "there is no text to train on in '{}'", path),
+                  "run tools/setup/fetch_shakespeare.sh, or give a text file with --data FILE");
 }
 
 }  // namespace dynamiccl

@@ -46,4 +46,10 @@ class TrainerRuns {
   bool keep_ = false;
 };
 
+// Which text a command trains on that the user need not name.
+
+// `named`, a file or a folder, made absolute; where it is empty, the Shakespeare that
+// tools/setup/fetch_shakespeare.sh puts into the user's cache.
+Result<std::string> FindTrainingText(const std::string& named);
+
 }  // namespace dynamiccl

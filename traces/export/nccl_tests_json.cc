@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 #include <tuple>
 
+#include "src/base/statistics.h"
 #include "traces/export/trace_export.h"
 #include "traces/format/matched_calls.h"
 
@@ -65,7 +65,7 @@ Json Mean(uint64_t bytes, double mean, double bus_factor) {
   return {{"time", mean}, {"alg_bw", bandwidth}, {"bus_bw", bandwidth * bus_factor}, {"nwrong", nullptr}};
 }
 
-// The single calls of a row.
+// The single calls of a row. nccl-tests' p50 is the upper of the two middle values.
 Json Each(const std::vector<double>& times, double mean) {
   std::vector<double> sorted = times;
   std::sort(sorted.begin(), sorted.end());
@@ -82,7 +82,7 @@ Json RowOf(const RunKey& run, const RowKey& key, const std::vector<double>& time
   const bool reduces = run.first != Collective::kAllGather && run.first != Collective::kBroadcast;
   const bool per_rank = run.first == Collective::kAllGather || run.first == Collective::kReduceScatter;
   const uint64_t share = per_rank ? static_cast<uint64_t>(run.second) : 1;
-  const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+  const double mean = dynamiccl::Mean(times);
   return {{"size", key.bytes},
           {"count", element == 0 ? 0 : key.bytes / element / share},
           {"type", std::string(Name(key.data_type))},

@@ -19,4 +19,12 @@ Result<Trace> MergeTraces(std::vector<Trace> traces);
 // Send and Recv differ by nature and do not count.
 Status CheckRanksAgree(const Trace& trace);
 
+// Counts the nodes of communicators from the hosts of their ranks. Only a tuner is told by NCCL how many
+// nodes a communicator has; a recorder without one writes 1.
+
+// Writes the number of hosts into the Communicator records of those communicators about which no tuner was
+// asked and all of whose ranks are in the trace. NCCL counts nodes alike, by host name and boot. Emulated
+// nodes of one host cannot be seen in this way; they stay 1.
+void CountNodesByHost(Trace& trace);
+
 }  // namespace dynamiccl

@@ -49,6 +49,7 @@ class OperationList {
   void BeginGroup();
   void EndGroup();
 
+  size_t size() const { return operations_.size(); }
   std::vector<WireOperation> Take() { return std::move(operations_); }
 
  private:

@@ -39,7 +39,8 @@ using SettingTexts = std::map<std::string, std::string, std::less<>>;
 // Reads "a=1,b=true" as texts. `where` names the option in errors.
 Result<SettingTexts> ParseSettingTexts(std::string_view text, std::string_view where);
 
-// The values of all rows of a table, each of its kind. Only names of the table may be asked for. The rows'
+// The values of all rows of a table, each of its kind. Only names of the table may be asked for, except by
+// Has. The rows'
 // texts are copied, so the table may go.
 class SettingValues {
  public:
@@ -48,6 +49,8 @@ class SettingValues {
   static Result<SettingValues> Parse(std::span<const SettingRow> rows, const SettingTexts& texts,
                                      std::string_view where);
 
+  // Whether the table has the row.
+  bool Has(std::string_view name) const { return values_.contains(name); }
   // Each returns a value of its kind; the row must have that kind.
   int64_t Integer(std::string_view name) const;
   bool Flag(std::string_view name) const;

@@ -30,6 +30,16 @@ constexpr int64_t kLineNs = 1000;
 // none.
 constexpr size_t kMaxWaiting = 4096;
 
+// A communicator as the log names it. Pointers are used again: the generation counts the communicators that
+// had this one before.
+struct LoggedCommunicator {
+  std::string pointer;
+  int generation = 0;
+
+  std::string Text() const { return fmt::format("{} {}", pointer, generation); }
+  friend auto operator<=>(const LoggedCommunicator&, const LoggedCommunicator&) = default;
+};
+
 // A call and what joins it with others.
 struct LoggedCall {
   ImportedCall call;
@@ -37,8 +47,7 @@ struct LoggedCall {
   uint64_t operation = 0;
   // Number of the run of calls between two lines of TUNING.
   uint64_t block = 0;
-  // "pointer generation", as KeyOf makes it.
-  std::string communicator;
+  LoggedCommunicator communicator;
   int32_t n_ranks = 1;
 };
 
@@ -46,7 +55,7 @@ struct LoggedCall {
 struct KnownCommunicator {
   CommunicatorInfo info;
   bool told = false;   // an INIT line named its id
-  int generation = 0;  // counts communicators, because pointers are used again
+  int generation = 0;  // LoggedCommunicator::generation
 };
 
 // The lines of one device of one process, and the section that is built from them. LogParser owns one for
@@ -89,7 +98,7 @@ class LoggedRank {
     logged.operation = line.operation;
     logged.block = chosen_before_ ? ++block_ : block_;
     chosen_before_ = false;
-    logged.communicator = line.communicator;
+    logged.communicator = Named(line.communicator);
     logged.n_ranks = line.n_ranks;
     if (line.job_rank >= 0)
       std::tie(world_, rank_) = std::pair(std::max(world_, line.job_rank + 1), line.job_rank);
@@ -143,19 +152,17 @@ class LoggedRank {
 
   // The group of the communicator's last call if that has the same opCount, else a new one.
   size_t Group(const LoggedCall& logged) {
-    const std::string key = KeyOf(logged.communicator);
-    const auto last = last_group_.find(key);
+    const auto last = last_group_.find(logged.communicator);
     if (last != last_group_.end() && calls_[groups_[last->second].front()].operation == logged.operation &&
         groups_[last->second].size() < UINT16_MAX)
       return last->second;
     groups_.emplace_back();
-    last_group_[key] = groups_.size() - 1;
+    last_group_[logged.communicator] = groups_.size() - 1;
     return groups_.size() - 1;
   }
 
   // Adds the call to its group; a collective then waits for its choice.
   void AppendTo(size_t group, LoggedCall logged) {
-    logged.communicator = KeyOf(logged.communicator);
     groups_[group].push_back(calls_.size());
     if (logged.call.issued.call.collective < Collective::kSendRecv) waiting_.push_back(calls_.size());
     if (waiting_.size() > kMaxWaiting) waiting_.erase(waiting_.begin());
@@ -163,20 +170,23 @@ class LoggedRank {
     calls_.push_back(std::move(logged));
   }
 
-  // The pointer and how often it was used before.
-  std::string KeyOf(const std::string& pointer) const {
-    const auto known = communicators_.find(pointer);
-    return fmt::format("{} {}", pointer, known == communicators_.end() ? 0 : known->second.generation);
+  // The communicator that has the pointer now.
+  LoggedCommunicator Named(std::string_view pointer) const {
+    LoggedCommunicator named{std::string(pointer)};
+    const auto known = communicators_.find(named.pointer);
+    if (known != communicators_.end()) named.generation = known->second.generation;
+    return named;
   }
 
   // The communicator as INIT lines describe it. Without such a line its id comes from its key.
   CommunicatorInfo InfoOf(const LoggedCall& logged) const {
-    const auto known = communicators_.find(logged.communicator.substr(0, logged.communicator.find(' ')));
+    const auto known = communicators_.find(logged.communicator.pointer);
     if (known != communicators_.end() && known->second.info.n_ranks == logged.n_ranks)
       return known->second.info;
     const int32_t n_ranks = std::min<int32_t>(logged.n_ranks, UINT16_MAX);
     // The log has no INIT line of this communicator.
-    return {IdOfName("nccl-debug " + logged.communicator), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1};
+    return {IdOfName("nccl-debug " + logged.communicator.Text()), std::clamp(rank_, 0, n_ranks - 1), n_ranks,
+            1};
   }
 
   // True if the choice may be about calls of `bytes` in all. TUNING prints the bytes of one rank for calls
@@ -204,8 +214,8 @@ class LoggedRank {
   bool ChooseRun(const DebugChoice& choice) {
     std::vector<size_t> sorted = waiting_;
     std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) {
-      return std::pair(calls_[a].operation, calls_[b].call.issued.call.bytes) <
-             std::pair(calls_[b].operation, calls_[a].call.issued.call.bytes);
+      if (calls_[a].operation != calls_[b].operation) return calls_[a].operation < calls_[b].operation;
+      return calls_[a].call.issued.call.bytes > calls_[b].call.issued.call.bytes;
     });
     for (size_t first = 0; first + 1 < sorted.size(); ++first) {
       uint64_t sum = 0;
@@ -247,8 +257,9 @@ class LoggedRank {
   void AppendGroup(RankSection& section, const std::vector<size_t>& group) const {
     std::vector<ImportedCall> calls;
     for (const size_t call : group) calls.push_back(calls_[call].call);
-    const std::string& key = calls_[group.front()].communicator;
-    section.AppendGroup(section.Communicator(key, infos_.at(key), calls.front().issued.issued_ns), calls);
+    const LoggedCommunicator& key = calls_[group.front()].communicator;
+    section.AppendGroup(section.Communicator(key.Text(), infos_.at(key), calls.front().issued.issued_ns),
+                        calls);
   }
 
   std::string host_;
@@ -262,11 +273,11 @@ class LoggedRank {
   uint64_t block_ = 0;
   bool chosen_before_ = false;                              // the last line told a choice
   std::map<std::string, KnownCommunicator> communicators_;  // by pointer
-  std::map<std::string, CommunicatorInfo> infos_;           // by pointer and generation
+  std::map<LoggedCommunicator, CommunicatorInfo> infos_;
   std::vector<LoggedCall> calls_;
   std::vector<std::vector<size_t>> groups_;
-  std::map<std::string, size_t> last_group_;  // by pointer and generation
-  std::vector<size_t> waiting_;               // collectives without a choice, the last ones
+  std::map<LoggedCommunicator, size_t> last_group_;
+  std::vector<size_t> waiting_;  // collectives without a choice, the last ones
 };
 
 // Deals the lines of a log out to ranks. Import makes one for each file. Lines of other programs are passed

@@ -16,7 +16,7 @@
 #include "src/base/clock.h"
 #include "src/nccl_abi/host_stream.h"
 #include "zero_workloads/device/device.h"
-#include "zero_workloads/memory/counting_allocator.h"
+#include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
 namespace {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A c10::Allocator that wraps another one. It hands out the other's blocks, so both see the same addresses.
-#include "zero_workloads/memory/counting_allocator.h"
+#include "zero_workloads/memory/memory_counters.h"
 
 #include <c10/core/CPUAllocator.h>
-
-#include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
 namespace {

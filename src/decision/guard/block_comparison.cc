@@ -8,6 +8,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -20,10 +22,6 @@ constexpr int kMaxBlocks = 1000;
 constexpr double kGrossErrors = 6;
 // Quantile of the normal distribution for 5 % error, two-sided.
 constexpr double kTwoSided = 1.96;
-
-double Mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 double SquaresAround(const std::vector<double>& values, double mean) {
   return std::accumulate(values.begin(), values.end(), 0.0,

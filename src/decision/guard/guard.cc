@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "src/decision/guard/carried_choices.h"
-#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/table_plan.h"
 
 namespace dynamiccl {
 namespace {
@@ -478,14 +478,6 @@ void Guard::TakeUpUnlisted(const std::set<uint32_t>& listed) {
     key.Use(plan_.others_use_policy ? key.choice() : kLeaveNcclAlone, {});
     key.SetInBlocks(false);
   }
-}
-
-std::vector<TableKey> Guard::Unguarded() const {
-  std::vector<TableKey> captured;
-  for (const auto& [code, key] : keys_) {
-    if (key.captured()) captured.push_back(key.key());
-  }
-  return captured;
 }
 
 }  // namespace dynamiccl

@@ -179,13 +179,8 @@ class Guard {
   bool wants_more_times() const { return detector_.verifying() || pace_.wants_times(); }
   // Every key that was called or that a committed plan listed, by KeyCode.
   const std::map<uint32_t, GuardedKey>& keys() const { return keys_; }
-  // Keys whose calls were captured into a CUDA graph at least once. They have no samples, so nothing is
-  // promised for them.
-  std::vector<TableKey> Unguarded() const;
   // Nanoseconds that trials and timing have cost.
   double probing_ns() const { return probing_ns_; }
-  // Nanoseconds saved by choices that paired samples show to be faster than NCCL's.
-  double saved_ns() const { return saved_ns_; }
   // Nanoseconds of all calls so far. A call that was not timed counts at the mean of its kind.
   double total_ns() const { return total_ns_; }
   // Time spent in calls whose key had this criticality level when the call was made.
@@ -329,6 +324,7 @@ class Guard {
   double probing_ns_ = 0;
   // What trials took less than the choice would have; it may be spent on more trials.
   double refunded_ns_ = 0;
+  // What choices that paired samples show to be faster than NCCL's have saved.
   double saved_ns_ = 0;
   // Value of calls_ when CanGoFaster last looked.
   uint64_t paced_at_ = 0;

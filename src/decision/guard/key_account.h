@@ -60,9 +60,8 @@ class KeyAccount {
   bool IsGross() const { return gross_ >= kGrossCalls; }
   const TimeLevel& default_level() const { return default_; }
   const TimeLevel& choice_level() const { return choice_; }
-  // Estimated time of all calls so far, and the time that they would have taken at NCCL's choice.
+  // Estimated time of all calls so far.
   double total_ns() const { return total_ns_; }
-  double default_total_ns() const { return default_.mean() * static_cast<double>(calls_); }
   // Mean time of NCCL's choice. After Restart it is the mean of before until there is a new sample; 0 if
   // there never was one.
   double default_ns() const { return default_.count() > 0 ? default_.mean() : default_before_ns_; }

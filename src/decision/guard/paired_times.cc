@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl {
 
 std::optional<double> PairedTimes::TakeCommon(double log_time) {
@@ -28,11 +30,9 @@ std::optional<double> PairedTimes::TakeRare(double log_time) {
   return log_time - reference;
 }
 
-// The median of one to three values, without a sort.
 double PairedTimes::Reference() const {
-  if (n_recent_ == 1) return recent_[0];
-  if (n_recent_ == 2) return (recent_[0] + recent_[1]) / 2;
-  return std::max(std::min(recent_[0], recent_[1]), std::min(std::max(recent_[0], recent_[1]), recent_[2]));
+  auto recent = recent_;
+  return MedianInPlace(std::span(recent).first(n_recent_));
 }
 
 }  // namespace dynamiccl

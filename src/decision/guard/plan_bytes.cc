@@ -2,7 +2,7 @@
 // Little-endian, in the order of docs/formats/table_plan.md: a header of 24 bytes, 13 bytes a key with 3 more
 // for each trial, a checksum of 8 bytes. No length field can make a reader allocate more than a message of
 // the largest size needs.
-#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/table_plan.h"
 
 #include <algorithm>
 

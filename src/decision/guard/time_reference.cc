@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+
+#include "src/base/statistics.h"
 
 namespace dynamiccl {
 namespace {
@@ -15,25 +16,13 @@ constexpr double kFollowRate = 1.0 / 256;
 
 }  // namespace
 
-double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-double SpreadAround(double middle, const std::vector<double>& values) {
-  std::vector<double> off(values.size());
-  std::transform(values.begin(), values.end(), off.begin(), [=](double x) { return std::abs(x - middle); });
-  return 1.4826 * MedianOf(std::move(off));
-}
-
 std::optional<double> TimeReference::Residual(double value, double least_spread, bool learns) {
   if (known()) return value - middle_;
   if (!learns) return std::nullopt;
   learnt_.push_back(value);
   if (learnt_.size() < kLearnt) return std::nullopt;
-  middle_ = MedianOf(learnt_);
-  spread_ = std::max(least_spread, SpreadAround(middle_, learnt_));
+  middle_ = MedianInPlace(learnt_);
+  spread_ = std::max(least_spread, RobustDeviationInPlace(middle_, learnt_));
   learnt_ = {};
   return std::nullopt;
 }

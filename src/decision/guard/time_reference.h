@@ -38,11 +38,4 @@ class TimeReference {
   double spread_ = 0;
 };
 
-// The median, for an even number of values the upper one of the two in the middle. There must be one at
-// least.
-double MedianOf(std::vector<double> values);
-// Robust standard deviation around `middle`: 1.4826 times the median of absolute deviations, which is the
-// standard deviation where the noise is normal.
-double SpreadAround(double middle, const std::vector<double>& values);
-
 }  // namespace dynamiccl

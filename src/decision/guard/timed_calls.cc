@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -82,11 +84,10 @@ void TimedCalls::PutTimes(const DecidedCall& call, GuardedCall& guarded) const {
   std::copy_if(told->second.ns.begin(), told->second.ns.end(), std::back_inserter(known),
                [](int64_t ns) { return ns > 0; });
   if (known.empty()) return;
-  std::sort(known.begin(), known.end());
-  guarded.transfer_ns = known.front();
-  guarded.cost_ns = (known[(known.size() - 1) / 2] + known[known.size() / 2]) / 2;
-  if (known.size() == static_cast<size_t>(tellers_) && tellers_ > 1)
-    guarded.skew_ns = known.back() - known.front();
+  const auto [least, most] = std::minmax_element(known.begin(), known.end());
+  guarded.transfer_ns = *least;
+  guarded.cost_ns = static_cast<int64_t>(Median(known));
+  if (known.size() == static_cast<size_t>(tellers_) && tellers_ > 1) guarded.skew_ns = *most - *least;
 }
 
 std::optional<GuardedCall> TimedCalls::Next(int64_t now_ns) {

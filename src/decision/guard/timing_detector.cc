@@ -9,6 +9,8 @@
 #include <cmath>
 #include <utility>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -137,9 +139,7 @@ double TimingDetector::LastingEffect() {
   std::array<double, 4> off{};
   for (size_t quarter = 0; quarter < 4; ++quarter) {
     const size_t from = verified_.size() * quarter / 4, to = verified_.size() * (quarter + 1) / 4;
-    const auto begin = verified_.begin();
-    const double median =
-        MedianOf({begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to)});
+    const double median = Median(std::span(verified_).subspan(from, to - from));
     off[quarter] = median;
     if (alarm_ != Alarm::kTransfer || to - from < kQuarterWithMean) continue;
     double beside = 0;
@@ -187,7 +187,7 @@ double TimingDetector::SpreadOfVerified() const {
   double off = 0;
   for (size_t i = 0; i < verified_.size(); ++i) {
     const std::vector<double>& alike = of_stream[verified_of_[i].stream];
-    const double middle = MedianOf(alike.size() < kAlikeVerified ? verified_ : alike);
+    const double middle = Median(alike.size() < kAlikeVerified ? verified_ : alike);
     off += std::min(std::abs(verified_[i] - middle) / verified_of_[i].spread, kMaxOff);
   }
   return kDeviationsOfMeanOff * off / static_cast<double>(verified_.size());

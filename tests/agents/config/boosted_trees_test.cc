@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "src/policy/boosted_trees.h"
+#include "src/policy/config_inference.h"
 #include "src/policy/policy_checks.h"
 
 namespace dynamiccl::agents {

@@ -64,7 +64,9 @@ TEST(ConfigTraining, LearnsWhatTheCostModelGetsWrongAndCarriesItToOtherSizes) {
   EXPECT_GT(agreement.cheapest, 0.9);
   EXPECT_LT(agreement.difference_octaves, 0.01);
 
-  const auto summaries = JudgeChoosers(keys, hold_out, AllChoosers(policy, seen));
+  std::vector<Chooser> choosers = RuleChoosers(seen);
+  choosers.push_back(PolicyChooser(policy));
+  const auto summaries = JudgeChoosers(keys, hold_out, choosers);
   for (const Split split : {Split::kSeen, Split::kHeldOutSize, Split::kHeldOutTopology}) {
     const double before = Find(summaries, "default", split).mean_regret;
     EXPECT_LT(Find(summaries, "policy", split).mean_regret, 0.5 * before) << Name(split);

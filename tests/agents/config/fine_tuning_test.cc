@@ -9,7 +9,7 @@
 
 #include "agents/config/boosted_trees.h"
 #include "agents/config/config_export.h"
-#include "src/policy/boosted_trees.h"
+#include "src/policy/config_inference.h"
 #include "tests/support/synthetic_sweep.h"
 
 namespace dynamiccl::agents {

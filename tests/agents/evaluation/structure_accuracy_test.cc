@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/sample_policy.h"
-#include "traces/generators/zero_stages.h"
+#include "tests/support/zero_stages.h"
 
 namespace dynamiccl::agents {
 namespace {

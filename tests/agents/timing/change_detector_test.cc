@@ -137,7 +137,7 @@ TEST(EarlyKind, SaysTheSameSooner) {
 TEST(EventResult, WhatIsNotNoticedCountsAsNever) {
   EventResult result;
   result.delays = {10, 20, 30, INFINITY};
-  EXPECT_EQ(result.Quantile(0.5), 30);
+  EXPECT_EQ(result.Quantile(0.5), 25);
   EXPECT_TRUE(std::isinf(result.Quantile(0.9)));
   EXPECT_EQ(result.MissedShare(), 0.25);
 }

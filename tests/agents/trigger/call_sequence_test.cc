@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/zero_stages.h"
 #include "traces/format/record_views.h"
-#include "traces/generators/zero_stages.h"
 
 namespace dynamiccl::agents {
 namespace {

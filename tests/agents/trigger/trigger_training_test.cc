@@ -7,7 +7,7 @@
 #include "agents/evaluation/structure_accuracy.h"
 #include "agents/trigger/trigger_export.h"
 #include "src/policy/policy_checks.h"
-#include "traces/generators/zero_stages.h"
+#include "tests/support/zero_stages.h"
 
 namespace dynamiccl::agents {
 namespace {

@@ -3,7 +3,7 @@
 // times.
 #include <cstdlib>
 
-#include "src/hostccl/algorithm_selection.h"
+#include "src/hostccl/call_choice.h"
 #include "src/hostccl/pinned_choice.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "src/transport/peer_buffers.h"
-#include "src/transport/process_token.h"
+#include "src/transport/process_identity.h"
 #include "src/transport/segment.h"
 #include "tests/fuzz/fuzz_input.h"
 

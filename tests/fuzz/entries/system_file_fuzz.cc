@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Systems of the simulator. Input: the text; the line that seals it is put behind it where it is missing.
 #include "src/simulator/system.h"
-#include "src/simulator/system_seal.h"
 #include "tests/fuzz/fuzz_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of table versions. Input: the bytes.
-#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/table_plan.h"
 #include "tests/fuzz/fuzz_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

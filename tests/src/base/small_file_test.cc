@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/small_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/hostccl/algorithm_selection.h"
 
 #include <gtest/gtest.h>
+
+#include "src/hostccl/call_choice.h"
 
 namespace dynamiccl::hostccl {
 namespace {

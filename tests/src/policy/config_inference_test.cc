@@ -6,7 +6,6 @@
 #include <cmath>
 #include <random>
 
-#include "src/policy/boosted_trees.h"
 #include "tests/support/sample_policy.h"
 
 namespace dynamiccl {

@@ -19,7 +19,7 @@
 
 #include "src/transport/descriptor_server.h"
 #include "src/transport/peer_buffers.h"
-#include "src/transport/process_token.h"
+#include "src/transport/process_identity.h"
 #include "src/transport/socket.h"
 
 namespace dynamiccl {

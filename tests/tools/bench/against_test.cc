@@ -119,11 +119,6 @@ TEST_F(Against, ASideThatDoesNotStartIsAnErrorWithItsWords) {
   EXPECT_NE(side.error().message.find("no such device"), std::string::npos) << side.error().message;
 }
 
-TEST(GeometricMean, OfRatios) {
-  EXPECT_DOUBLE_EQ(*GeometricMean({4, 1}), 2);
-  EXPECT_EQ(GeometricMean({}), std::nullopt);
-}
-
 TEST(ControlLine, LinesInPiecesAndTheEnd) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);

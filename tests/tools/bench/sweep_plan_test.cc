@@ -84,13 +84,5 @@ TEST(SweepBudget, IterationsFillASampleAndRepeatsFillTheBudget) {
   EXPECT_EQ(RepeatsWithin(-5, 1e6, 1), 1);
 }
 
-TEST(Percentile, NearestRank) {
-  EXPECT_EQ(Percentile({}, 0.5), 0);
-  EXPECT_EQ(Percentile({3, 1, 2}, 0.5), 2);
-  EXPECT_EQ(Percentile({4, 1, 3, 2}, 0.5), 2);
-  EXPECT_EQ(Percentile({4, 1, 3, 2}, 0.99), 4);
-  EXPECT_EQ(Percentile({7}, 0.99), 7);
-}
-
 }  // namespace
 }  // namespace dynamiccl

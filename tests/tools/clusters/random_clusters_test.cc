@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/clusters/random_clusters.h"
+#include "src/simulator/fit_system.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,6 @@
 #include <set>
 
 #include "src/collective/size_class.h"
-#include "src/simulator/path_prior.h"
 #include "traces/format/measurement_file.h"
 
 namespace dynamiccl {

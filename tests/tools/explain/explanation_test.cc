@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "tests/support/sample_policy.h"
-#include "tools/explain/assumed_fabric.h"
 
 namespace dynamiccl {
 namespace {

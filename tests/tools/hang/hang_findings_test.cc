@@ -2,6 +2,7 @@
 // Jobs that stand still for one known reason each: the reason, the rank and the call must be named. The jobs
 // are made as recorders leave them, over random programs, ranks and places.
 #include "tools/hang/hang_findings.h"
+#include "tools/hang/hang_checks.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,6 @@
 #include <functional>
 #include <random>
 
-#include "tools/hang/rank_list.h"
 #include "traces/format/record_views.h"
 
 namespace dynamiccl {

@@ -6,7 +6,6 @@
 
 #include "src/decision/override_rules.h"
 #include "tests/traces/any_trace.h"
-#include "tools/replay/best_by_forcing.h"
 #include "tools/replay/replay_report.h"
 
 namespace dynamiccl {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/format/nodes_by_host.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "traces/generators/framework_generator.h"
-#include "traces/generators/zero_stages.h"
+#include "tests/support/zero_stages.h"
 
 namespace dynamiccl {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/generators/zero_stages.h"
+#include "tests/support/zero_stages.h"
 
 #include <gtest/gtest.h>
 

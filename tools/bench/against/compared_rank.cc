@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "src/base/statistics.h"
 #include "tools/bench/collective_bench.h"
 #include "tools/bench/copy_limit.h"
 #include "tools/bench/data_check.h"
@@ -91,7 +92,7 @@ Result<std::string> Server::PickBest() {
   const Measurement* best = nullptr;
   double best_us = 0;
   for (const Measurement& row : sweep.rows) {
-    const double us = Percentile({row.microseconds.begin(), row.microseconds.end()}, 0.5);
+    const double us = Median(row.microseconds);
     if (best != nullptr && us >= best_us) continue;
     best = &row;
     best_us = us;
@@ -112,7 +113,8 @@ Result<std::string> Server::Time(const std::string& line) {
   std::vector<double> slowest{own};
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(slowest));
   DYNAMICCL_TRY(const std::vector<double> each, TimeSingles(session_, call_, singles));
-  return fmt::format("times {:.4f} {:.4f} {:.4f}", slowest[0], Percentile(each, 0.5), Percentile(each, 0.99));
+  return fmt::format("times {:.4f} {:.4f} {:.4f}", slowest[0], NearestRank(each, 0.5),
+                     NearestRank(each, 0.99));
 }
 
 // copy FOOTPRINT MILLISECONDS

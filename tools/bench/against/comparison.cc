@@ -2,8 +2,8 @@
 #include "tools/bench/against/comparison.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "src/base/statistics.h"
 #include "tools/bench/collective_bench.h"
 #include "tools/bench/copy_limit.h"
 
@@ -120,8 +120,7 @@ Result<CellResult> Cell::Measure() {
     Keep(disturbed.back());
     disturbed.pop_back();
   }
-  result_.copy_limit_gbps =
-      CopyLimit(result_.call.collective, result_.n_ranks, false, Percentile(copies_, 0.5));
+  result_.copy_limit_gbps = CopyLimit(result_.call.collective, result_.n_ranks, false, Median(copies_));
   return std::move(result_);
 }
 
@@ -133,13 +132,13 @@ std::optional<double> Ratio(double theirs, double ours) {
 }  // namespace
 
 double SideResult::time_us() const {
-  return Percentile(microseconds, 0.5);
+  return Median(microseconds);
 }
 double SideResult::p50() const {
-  return Percentile(p50_us, 0.5);
+  return Median(p50_us);
 }
 double SideResult::p99() const {
-  return Percentile(p99_us, 0.5);
+  return Median(p99_us);
 }
 
 double CellResult::algorithm_gbps(const SideResult& side) const {
@@ -159,13 +158,6 @@ std::optional<double> CellResult::SingleRatio(const SideResult& side) const {
 Result<CellResult> CompareCall(std::vector<Side>& sides, const ComparedCall& call, int n_ranks,
                                const ComparisonOptions& options) {
   return Cell(sides, call, n_ranks, options).Measure();
-}
-
-std::optional<double> GeometricMean(const std::vector<double>& ratios) {
-  if (ratios.empty()) return std::nullopt;
-  double sum = 0;
-  for (const double ratio : ratios) sum += std::log(ratio);
-  return std::exp(sum / static_cast<double>(ratios.size()));
 }
 
 }  // namespace dynamiccl

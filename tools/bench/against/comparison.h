@@ -50,7 +50,4 @@ struct CellResult {
 Result<CellResult> CompareCall(std::vector<Side>& sides, const ComparedCall& call, int n_ranks,
                                const ComparisonOptions& options);
 
-// Of the ratios given; none for none.
-std::optional<double> GeometricMean(const std::vector<double>& ratios);
-
 }  // namespace dynamiccl

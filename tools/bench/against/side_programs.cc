@@ -9,8 +9,8 @@
 #include <sstream>
 #include <thread>
 
-#include "tools/launch/cache_folder.h"
 #include "tools/launch/child_process.h"
+#include "tools/launch/installation.h"
 
 namespace dynamiccl {
 namespace {

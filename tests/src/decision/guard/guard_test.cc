@@ -169,12 +169,13 @@ TEST(Guard, AWinnerIsNotLostToAVersionThatComesBeforeItsAdoption) {
   }
 }
 
-TEST(Guard, CapturedKeysAreListedAndNeverTried) {
+TEST(Guard, CapturedKeysAreKnownAndNeverTried) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.5}}, {}});
   job.captured = true;
   job.Calls(1000, [](const CollectiveConfig&) { return kNccl; });
   EXPECT_TRUE(job.reasons.empty());
-  ASSERT_EQ(job.guard().Unguarded().size(), 1u);
+  ASSERT_EQ(job.guard().keys().size(), 1u);
+  EXPECT_TRUE(job.guard().keys().begin()->second.captured());
 }
 
 TEST(Guard, WhatAnEarlierRunConfirmedIsUsedWithoutTrials) {

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "src/collective/legal_configs.h"
-#include "src/decision/guard/plan_bytes.h"
+#include "src/decision/guard/table_plan.h"
 
 namespace dynamiccl {
 namespace {

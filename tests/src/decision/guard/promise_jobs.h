@@ -2,10 +2,10 @@
 // The jobs that promises are looked at in, and figures gathered over them.
 #pragma once
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "src/base/statistics.h"
 #include "tests/src/decision/guard/guard_promises.h"
 
 namespace dynamiccl::testing {
@@ -28,11 +28,7 @@ inline JobOptions JobOf(const PromiseOptions& options, Timing timing, Noise nois
 class Spread {
  public:
   void Add(double value) { values_.push_back(value); }
-  double At(double share) {
-    if (values_.empty()) return 0;
-    std::sort(values_.begin(), values_.end());
-    return values_[static_cast<size_t>(share * static_cast<double>(values_.size() - 1))];
-  }
+  double At(double share) { return QuantileInPlace(values_, share); }
   double most() { return At(1); }
   size_t count() const { return values_.size(); }
 

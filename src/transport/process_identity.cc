@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes the kernel's boot id and the network namespace, or the user's text, into one identity.
-#include "src/transport/host_identity.h"
+// Draws the token, and draws it again after fork(). See process_token.h.
+#include "src/transport/process_identity.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <fstream>
 #include <span>
 
 #include "src/base/settings.h"
 #include "src/base/sha256.h"
+#include "src/transport/socket.h"
 
 namespace dynamiccl {
 namespace {
+
+std::atomic<uint64_t> token;
+
+void DrawToken() {
+  uint64_t drawn = 0;
+  FillRandom(std::as_writable_bytes(std::span(&drawn, 1)));
+  token.store(drawn, std::memory_order_release);
+}
 
 // Bytes of the digest that are kept; 64 bits are enough to tell the hosts of a job apart.
 constexpr size_t kIdentityBytes = 8;
@@ -29,6 +40,15 @@ uint64_t NetworkNamespace() {
 
 }  // namespace
 
+uint64_t ProcessToken() {
+  [[maybe_unused]] static const bool drawn = [] {
+    DrawToken();
+    return ::pthread_atfork(nullptr, nullptr, DrawToken) == 0;
+  }();
+  return token.load(std::memory_order_acquire);
+}
+
+// Hashes the kernel's boot id and the network namespace, or the user's text, into one identity.
 std::string HostIdentity() {
   const std::string given = TextSetting(Setting::kHostcclHostid);
   const std::string text =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step is its micro-steps (forward, backward) and the optimizer's step; each issues calls into one list.
-#include "traces/generators/zero_stages.h"
+#include "tests/support/zero_stages.h"
 
 #include "traces/generators/zero_arena.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of a GPT trained with ZeRO stage 0 to 3, with true labels: what zero_workloads issues, for
-// any width, depth, world and bucket, without running it. Training data for the trigger agent, and shapes for
-// tests.
+// The collectives of a GPT trained with ZeRO stage 0 to 3, with true labels, for any width, depth, world and
+// bucket. It is written independently of the generator dynamiccl-zero, so that tests can compare the two.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/generators/trainer_schedule.h"
+
+#include <numeric>
+
+namespace dynamiccl {
+namespace {
+
+// Elements of each unit; with unit=parameter every parameter is a unit. `blocks` gets one past the last unit
+// of each block.
+std::vector<int64_t> FlatsOf(const GeneratorInput& input, std::vector<size_t>& blocks) {
+  const bool by_parameter = input.settings.Choice("unit") == "parameter";
+  std::vector<int64_t> flats;
+  for (const std::vector<size_t>& unit : UnitsOf(input.model)) {
+    std::vector<int64_t> parameters;
+    for (const size_t index : unit) parameters.push_back(input.model.parameters[index].Elements());
+    if (by_parameter) {
+      for (const int64_t elements : parameters) flats.push_back(FlatElements({&elements, 1}));
+    } else {
+      flats.push_back(FlatElements(parameters));
+    }
+    blocks.push_back(flats.size());
+  }
+  return flats;
+}
+
+}  // namespace
+
+TrainerSchedule::TrainerSchedule(const GeneratorInput& input, OperationList& list)
+    : list_(list),
+      world_(input.world),
+      stage_(DynamicclZeroGenerator().Stage(input)),
+      type_(input.settings.Type("dtype")),
+      reduce_type_(input.settings.Type("reduce_type")),
+      micro_steps_(input.settings.Integer("micro_steps")),
+      reduces_each_pass_(stage_ >= ZeroStage::kStage2 && input.settings.Choice("accumulation") != "local"),
+      hpz_(input.settings.Choice("hybrid") == "hpz"),
+      owner_(input.settings.Choice("exchange") == "owner"),
+      overlap_(input.settings.Flag("overlap")),
+      prefetch_(input.settings.Flag("prefetch")),
+      axis_(hpz_ ? Axis::kData : input.world.ShardAxis()),
+      flats_(FlatsOf(input, blocks_)),
+      arena_(flats_, {.ranks = input.world.RanksOn(axis_),
+                      .bucket_bytes = input.settings.Integer("bucket_bytes"),
+                      .element_bytes = static_cast<int64_t>(ElementBytes(reduce_type_)),
+                      .bucket_per_unit = input.settings.Choice("unit") == "parameter"}),
+      elements_(static_cast<double>(std::accumulate(flats_.begin(), flats_.end(), int64_t{0}))),
+      gathers_(flats_.size()),
+      gathered_(flats_.size()),
+      one_buffer_(AllInOneBucket()) {}
+
+bool TrainerSchedule::AllInOneBucket() const {
+  size_t buckets = 0;
+  for (size_t unit = 0; unit < arena_.units(); ++unit)
+    for (const BucketPart& part : arena_.BucketsOf(unit)) buckets += part.full > 0 ? 1 : 0;
+  return buckets == 1;
+}
+
+double TrainerSchedule::ShareOf(size_t block) const {
+  double sum = 0;
+  for (size_t unit = BeginOf(block); unit < blocks_[block]; ++unit) sum += static_cast<double>(flats_[unit]);
+  return sum / elements_;
+}
+
+void TrainerSchedule::Compute(TrainerActionKind kind, double share) {
+  actions_.push_back({.kind = kind, .share = share});
+}
+
+void TrainerSchedule::Issued(Open& open) {
+  for (; issued_ < list_.size(); ++issued_) {
+    actions_.push_back({.kind = TrainerActionKind::kIssue, .operation = issued_});
+    open.push_back(issued_);
+  }
+}
+
+void TrainerSchedule::WaitFor(Open& open) {
+  for (const size_t number : open)
+    actions_.push_back({.kind = TrainerActionKind::kWait, .operation = number});
+  open.clear();
+}
+
+void TrainerSchedule::WaitForAll() {
+  WaitFor(replica_sums_);
+  for (Open& gather : gathers_) WaitFor(gather);
+}
+
+void TrainerSchedule::Gather(size_t unit, Role role, Axis axis) {
+  const int64_t whole = arena_.whole(unit);
+  if (!owner_ || axis != axis_) {
+    list_.AllGather(whole, type_, role, axis);
+  } else {
+    const int ranks = world_.RanksOn(axis);
+    for (int owner = 0; owner < ranks; ++owner) list_.Broadcast(whole / ranks, type_, owner, role, axis);
+  }
+  Issued(gathers_[unit]);
+}
+
+void TrainerSchedule::GatherForForward(size_t unit) {
+  if (stage_ != ZeroStage::kStage3 || unit >= arena_.units() || gathered_[unit]) return;
+  gathered_[unit] = true;
+  Gather(unit, Role::kParameterGather, axis_);
+}
+
+void TrainerSchedule::Forward() {
+  list_.SetPhase(Phase::kForward);
+  gathered_.assign(gathered_.size(), false);
+  for (size_t block = 0; block < blocks_.size(); ++block) {
+    for (size_t unit = BeginOf(block); unit < blocks_[block]; ++unit) {
+      GatherForForward(unit);
+      if (prefetch_) GatherForForward(unit + 1);
+      WaitFor(gathers_[unit]);
+    }
+    if (block > 0) Compute(TrainerActionKind::kForward, ShareOf(block));
+  }
+  Compute(TrainerActionKind::kForward, ShareOf(0));
+}
+
+void TrainerSchedule::GatherForBackward(size_t unit) {
+  const bool is_root = unit < blocks_[0];
+  if (stage_ != ZeroStage::kStage3 || is_root || gathered_[unit]) return;
+  gathered_[unit] = true;
+  Gather(unit, Role::kParameterGather, hpz_ ? Axis::kShard : axis_);
+}
+
+void TrainerSchedule::Backward(bool reduce) {
+  list_.SetPhase(Phase::kBackward);
+  gathered_.assign(gathered_.size(), false);
+  const bool reduces_at_end = stage_ == ZeroStage::kStage1;
+  Compute(TrainerActionKind::kBackward, ShareOf(0));
+  for (size_t block = blocks_.size(); block-- > 0;) {
+    for (size_t unit = blocks_[block]; unit-- > BeginOf(block);) {
+      GatherForBackward(unit);
+      if (prefetch_ && unit > 0) GatherForBackward(unit - 1);
+      WaitFor(gathers_[unit]);
+    }
+    if (block > 0) Compute(TrainerActionKind::kBackward, ShareOf(block));
+    if (reduce && !reduces_at_end) Reduce(block);
+  }
+  for (size_t block = blocks_.size(); reduce && reduces_at_end && block-- > 0;) Reduce(block);
+  SettleAll();
+}
+
+void TrainerSchedule::Reduce(size_t block) {
+  for (size_t unit = blocks_[block]; unit-- > BeginOf(block);) {
+    for (const BucketPart& part : arena_.BucketsOf(unit)) {
+      if (part.opens) Settle(buckets_[current_]);
+      if (part.full > 0) Send(part.full);
+    }
+  }
+}
+
+void TrainerSchedule::Send(int64_t elements) {
+  const int ranks = world_.RanksOn(axis_);
+  if (stage_ == ZeroStage::kStage0) {
+    list_.AllReduce(elements * ranks, reduce_type_, ReduceOp::kSum, Role::kGradientReduce, axis_);
+  } else if (!owner_) {
+    list_.ReduceScatter(elements * ranks, reduce_type_, ReduceOp::kSum, Role::kGradientReduce, axis_);
+  } else {
+    for (int owner = 0; owner < ranks; ++owner)
+      list_.Reduce(elements, reduce_type_, ReduceOp::kSum, owner, Role::kGradientReduce, axis_);
+  }
+  Bucket& bucket = buckets_[current_];
+  bucket.elements = elements;
+  Issued(bucket.sent);
+  if (!overlap_) {
+    Settle(bucket);
+    WaitFor(replica_sums_);
+  }
+  if (!one_buffer_) current_ = (current_ + 1) % kBuffers;
+}
+
+void TrainerSchedule::SumOverReplicas(int64_t elements, DataType type, Open& open) {
+  list_.AllReduce(elements, type, ReduceOp::kSum, Role::kGradientReduce, Axis::kReplicate);
+  Issued(open);
+}
+
+// Where the sums of several passes are added up, the replicas are summed once, after the last pass.
+void TrainerSchedule::Settle(Bucket& bucket) {
+  if (bucket.sent.empty()) return;
+  WaitFor(bucket.sent);
+  if (IsReplicated() && !AddsUpShards()) SumOverReplicas(bucket.elements, reduce_type_, replica_sums_);
+}
+
+// The older bucket first.
+void TrainerSchedule::SettleAll() {
+  Settle(buckets_[current_]);
+  Settle(buckets_[1 - current_]);
+  WaitFor(replica_sums_);
+}
+
+void TrainerSchedule::Optimizer() {
+  list_.SetPhase(Phase::kOptimizer);
+  // The loss and the squared norm travel together.
+  list_.AllReduce(2, DataType::kFloat32, ReduceOp::kSum, Role::kScalar);
+  Open scalars;
+  Issued(scalars);
+  WaitFor(scalars);
+  const int ranks = stage_ == ZeroStage::kStage0 ? 1 : world_.RanksOn(axis_);
+  Compute(TrainerActionKind::kUpdate, 1.0 / ranks);
+  if (stage_ != ZeroStage::kStage1 && stage_ != ZeroStage::kStage2) return;
+  for (size_t unit = 0; unit < arena_.units(); ++unit) {
+    Gather(unit, Role::kPostStepGather, axis_);
+    if (!overlap_) WaitFor(gathers_[unit]);
+  }
+}
+
+void TrainerSchedule::Step() {
+  for (int64_t micro = 1; micro <= micro_steps_; ++micro) {
+    Forward();
+    Backward(reduces_each_pass_ || micro == micro_steps_);
+  }
+  if (IsReplicated() && AddsUpShards()) {
+    Open sum;
+    SumOverReplicas(arena_.elements(), DataType::kFloat32, sum);
+    WaitFor(sum);
+  }
+  Optimizer();
+}
+
+}  // namespace dynamiccl

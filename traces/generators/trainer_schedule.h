@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedule of the project's own trainer (zero_workloads/zero, docs/zero_trainer.md): what a rank issues,
+// computes and waits for, in program order. It is the only description of the trainer's step beside the
+// trainer itself: the generator dynamiccl-zero takes its calls, `dynamiccl advise` also its computing and its
+// waits.
+#pragma once
+
+#include <vector>
+
+#include "traces/generators/framework_generator.h"
+#include "traces/generators/zero_arena.h"
+
+namespace dynamiccl {
+
+enum class TrainerActionKind : uint8_t {
+  kIssue,     // operation `operation`, counted over all steps
+  kWait,      // until that operation has ended
+  kForward,   // `share` of the computing of a forward pass
+  kBackward,  // `share` of the computing of a backward pass
+  kUpdate,    // the optimizer updates `share` of the model's elements
+};
+
+struct TrainerAction {
+  TrainerActionKind kind = TrainerActionKind::kIssue;
+  size_t operation = 0;
+  double share = 0;
+};
+
+// The rules:
+// - A block computes its share of a pass, in proportion to its parameters. The root's share is the head's:
+// the last of
+//   a forward pass and the first of a backward pass.
+// - Stage 3 gathers a unit before it is used, and one unit ahead with prefetch.
+// - A block's gradients go to the buckets once they are all there, in stage 1 after the backward pass. There
+// are two
+//   buckets, so a third one waits for the first. Without overlap each bucket is waited for at once.
+// - The end of a backward pass waits for all buckets. Then come the scalars, then the optimizer.
+// - Stages 1 and 2 wait for an updated unit when the next step's forward pass needs it.
+class TrainerSchedule {
+ public:
+  // The operations go to `list`. `input` and `list` must outlive the schedule.
+  TrainerSchedule(const GeneratorInput& input, OperationList& list);
+
+  void Step();
+  // After the last step: what that step left open.
+  void WaitForAll();
+  const std::vector<TrainerAction>& actions() const { return actions_; }
+  double elements() const { return elements_; }
+
+ private:
+  static constexpr size_t kBuffers = 2;
+  using Open = std::vector<size_t>;  // operations that were issued and not waited for yet
+  struct Bucket {
+    Open sent;
+    int64_t elements = 0;  // of a rank
+  };
+
+  bool AllInOneBucket() const;
+  bool IsReplicated() const { return axis_ == Axis::kShard; }
+  bool AddsUpShards() const { return micro_steps_ > 1 && reduces_each_pass_; }
+  size_t BeginOf(size_t block) const { return block == 0 ? 0 : blocks_[block - 1]; }
+  double ShareOf(size_t block) const;
+  void Compute(TrainerActionKind kind, double share);
+  // Notes what was added to the list since the last call as issued, and open in `open`.
+  void Issued(Open& open);
+  void WaitFor(Open& open);
+  void Gather(size_t unit, Role role, Axis axis);
+  void GatherForForward(size_t unit);
+  void Forward();
+  void GatherForBackward(size_t unit);
+  void Backward(bool reduce);
+  void Reduce(size_t block);
+  void Send(int64_t elements);
+  void SumOverReplicas(int64_t elements, DataType type, Open& open);
+  // Waits for the bucket's gradients. Then its replicas are summed.
+  void Settle(Bucket& bucket);
+  void SettleAll();
+  void Optimizer();
+
+  OperationList& list_;
+  const WorldShape& world_;
+  const ZeroStage stage_;
+  const DataType type_, reduce_type_;
+  const int64_t micro_steps_;
+  const bool reduces_each_pass_, hpz_, owner_, overlap_, prefetch_;
+  const Axis axis_;                   // over which the model is divided
+  std::vector<size_t> blocks_;        // one past the last unit of each block, the root first
+  const std::vector<int64_t> flats_;  // elements by unit
+  const ZeroArena arena_;
+  double elements_ = 0;
+  std::vector<TrainerAction> actions_;
+  std::vector<Open> gathers_;   // by unit
+  std::vector<bool> gathered_;  // by unit, in this pass
+  Bucket buckets_[kBuffers];
+  size_t current_ = 0;
+  size_t issued_ = 0;
+  bool one_buffer_ = false;
+  Open replica_sums_;
+};
+
+}  // namespace dynamiccl

@@ -88,7 +88,7 @@ class SwitchingRank {
   void Decide(uint64_t call) {
     CollectiveConfig config{Algorithm::kRing, Protocol::kLL, static_cast<uint8_t>(last_ & 63)};
     if (falsify_.exchange(false)) config.protocol = Protocol::kSimple;
-    const TunerQuestion question{Collective::kAllReduce, call % 9 * 1024};
+    const DecisionKey question{Collective::kAllReduce, call % 9 * 1024};
     tables_->digest().Add(question, config, tables_->current().version);
   }
 

@@ -110,20 +110,18 @@ TEST(DecisionEngine, WhatIsAskedBeforeRanksAgreeLeavesNoEntry) {
   auto engine = EngineWith([](const TableKey&, const ConfigMask& allowed) {
     return allowed.any() ? kRingSimple4 : kLeaveNcclAlone;
   });
-  const TunerQuestion question{Collective::kAllReduce, 8, 1, Role::kUnknown};
-  EXPECT_TRUE(engine.Decide(question, ConfigMask()).config.leaves_nccl_alone());
-  EXPECT_EQ(engine.Decide(question, ChoosableCells(TableOf(1, 2, 3))).config, kRingSimple4);
+  const DecisionKey key{Collective::kAllReduce, 8, 1, Role::kUnknown};
+  EXPECT_TRUE(engine.Decide(key, ConfigMask()).config.leaves_nccl_alone());
+  EXPECT_EQ(engine.Decide(key, ChoosableCells(TableOf(1, 2, 3))).config, kRingSimple4);
 }
 
 TEST(DecisionEngine, ChannelsStayWithinTheCommunicators) {
   const auto many = [](const TableKey&, const ConfigMask&) {
     return CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 255};
   };
-  const TunerQuestion question{Collective::kAllReduce, 8, 1, Role::kUnknown};
-  EXPECT_EQ(EngineWith(many, nullptr, 8).Decide(question, ChoosableCells(TableOf(1, 2, 3))).config.channels,
-            8);
-  EXPECT_EQ(EngineWith(many, nullptr, 0).Decide(question, ChoosableCells(TableOf(1, 2, 3))).config.channels,
-            64);
+  const DecisionKey key{Collective::kAllReduce, 8, 1, Role::kUnknown};
+  EXPECT_EQ(EngineWith(many, nullptr, 8).Decide(key, ChoosableCells(TableOf(1, 2, 3))).config.channels, 8);
+  EXPECT_EQ(EngineWith(many, nullptr, 0).Decide(key, ChoosableCells(TableOf(1, 2, 3))).config.channels, 64);
 }
 
 TEST(DecisionEngine, PinnedChannelsAreNccls) {

@@ -107,6 +107,7 @@ TEST_P(KilledInASave, AtRandomTimes) {
     for (int waited = 0; waited < 6000 && !fs::exists(first); ++waited) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
+    ASSERT_TRUE(fs::exists(first)) << "the run made no checkpoint within a minute";
     std::this_thread::sleep_for(
         std::chrono::milliseconds(std::uniform_int_distribution<int>(0, 100)(random)));
     for (const int rank : {0, 1}) ranks.KillIfRunning(rank);

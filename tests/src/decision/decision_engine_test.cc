@@ -142,6 +142,27 @@ CollectiveConfig Mixed(const TableKey& key, const ConfigMask& allowed) {
   return configs.empty() ? kLeaveNcclAlone : configs[mix % configs.size()];
 }
 
+// The first law: each rank has an engine of its own.
+TEST(DecisionEngine, EnginesOfEqualOptionsDecideEqualKeysAlike) {
+  constexpr size_t kRanks = 8;
+  std::vector<std::unique_ptr<DecisionEngine>> ranks;
+  for (size_t rank = 0; rank < kRanks; ++rank) {
+    EngineOptions options;
+    options.n_ranks = kRanks;
+    options.max_channels = 8;
+    options.policy = Mixed;
+    ranks.push_back(std::make_unique<DecisionEngine>(std::move(options)));
+  }
+  const ConfigMask allowed = NcclConfigs(Collective::kAllReduce);
+  for (uint64_t call = 0; call < 1000; ++call) {
+    const DecisionKey key{Collective::kAllReduce, uint64_t{256} << call % 20, 1,
+                          static_cast<Role>(call % kRoles), call};
+    const CollectiveConfig expected = ranks[0]->Decide(key, allowed).config;
+    EXPECT_FALSE(expected.leaves_nccl_alone());
+    for (const auto& rank : ranks) ASSERT_EQ(rank->Decide(key, allowed).config, expected) << "call " << call;
+  }
+}
+
 TEST(DecisionTable, IsAPureFunctionOfTheKeyWhateverTheOrderOfQuestions) {
   const ConfigMask allowed = NcclConfigs(Collective::kAllReduce);
   DecisionTable forward(Mixed);

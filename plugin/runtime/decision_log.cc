@@ -14,7 +14,7 @@
 namespace dynamiccl {
 
 std::string FormatDecision(const LoggedDecision& logged) {
-  const TunerQuestion& question = logged.question;
+  const DecisionKey& question = logged.question;
   return fmt::format("{:016x} {} {} {} {} {} {} v{}\n", logged.communicator, logged.call_number,
                      Name(question.collective), question.bytes, Name(question.role),
                      Describe(logged.decision.config), Name(logged.decision.decided_by),

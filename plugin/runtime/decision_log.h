@@ -16,7 +16,7 @@ namespace dynamiccl {
 struct LoggedDecision {
   uint64_t communicator = 0;
   uint64_t call_number = 0;
-  TunerQuestion question;
+  DecisionKey question;
   Decision decision;
   uint32_t table_version = 0;
 };

@@ -64,6 +64,18 @@ bool AreSet(const ncclTunerConstants_v5_t& constants) {
   return std::any_of(bytes, bytes + sizeof(constants), [](unsigned char byte) { return byte != 0; });
 }
 
+// The only place that makes a key. Null `flight`: NCCL asks on a thread of its own.
+[[gnu::hot]] DecisionKey KeyOf(const TunerRequest& request, const GroupInFlight* flight) {
+  const auto collective = static_cast<Collective>(request.function);
+  if (flight == nullptr) return {collective, request.bytes, request.n_pipe_ops};
+  return {collective,
+          request.bytes,
+          request.n_pipe_ops,
+          RecognisedRole(*flight->communicator, collective, request.bytes),
+          flight->facts.call_number,
+          !flight->facts.simulated};
+}
+
 // 0 where NCCL's constants do not say.
 int ChannelsOf(const TunerInit& init) {
   if (init.constants == nullptr || !CarriesFabric(*init.constants)) return 0;
@@ -253,7 +265,7 @@ const GroupFacts* TunerSession::FactsOf(const GroupInFlight* flight) const {
   return communicator_ && !communicator_->blocking ? &communicator_->in_flight : nullptr;
 }
 
-void TunerSession::NoteChunk(const TunerQuestion& question, const Decision& decision,
+void TunerSession::NoteChunk(const DecisionKey& question, const Decision& decision,
                              const GroupInFlight* flight) {
   const GroupFacts* const facts = FactsOf(flight);
   // A simulated group has the number of the call that comes after it, and not on all ranks.
@@ -261,7 +273,7 @@ void TunerSession::NoteChunk(const TunerQuestion& question, const Decision& deci
   chunks_.Note(facts->call_number, question.collective, decision.config, decision.chunk_bytes);
 }
 
-[[gnu::hot]] ConfigMask TunerSession::AllowedOnAllRanks(const TunerQuestion& question, const ConfigMask& seen,
+[[gnu::hot]] ConfigMask TunerSession::AllowedOnAllRanks(const DecisionKey& question, const ConfigMask& seen,
                                                         const GroupInFlight* flight) {
   if (standing_ == Standing::kAlone) return seen;
   if (standing_ == Standing::kVouchedFor) return seen & OfferedEverywhere(question.collective);
@@ -279,7 +291,7 @@ void TunerSession::NoteChunk(const TunerQuestion& question, const Decision& deci
 
 // What all ranks were offered when they agreed is impossible here now. Nothing that is written could change
 // that.
-void TunerSession::SayThatItIsGone(const TunerQuestion& question, const CollectiveConfig& config) {
+void TunerSession::SayThatItIsGone(const DecisionKey& question, const CollectiveConfig& config) {
   const std::string what =
       fmt::format("NCCL no longer offers {}/{} for {} of {} bytes to rank {}", Name(config.algorithm),
                   Name(config.protocol), Name(question.collective), question.bytes,
@@ -289,7 +301,7 @@ void TunerSession::SayThatItIsGone(const TunerQuestion& question, const Collecti
 }
 
 // For the ledger of what a tuner can change.
-[[gnu::hot]] void TunerSession::NoteQuestion(const TunerQuestion& question, const ConfigMask& seen,
+[[gnu::hot]] void TunerSession::NoteQuestion(const DecisionKey& question, const ConfigMask& seen,
                                              GroupInFlight* flight) const {
   // From 2.31 on NCCL asks with nothing to choose from while it considers symmetric kernels (src/enqueue.cc).
   if (flight == nullptr || seen.none()) return;
@@ -308,17 +320,9 @@ void TunerSession::SayThatItIsGone(const TunerQuestion& question, const Collecti
   if (function < 0 || function >= kTunableCollectives) return;
   if (unfound_) FindByCall();
   GroupInFlight* flight = communicator_ ? InFlightOnThisThread(communicator_->token) : nullptr;
-  TunerQuestion question{static_cast<Collective>(function), request.bytes, request.n_pipe_ops,
-                         Role::kUnknown};
+  const DecisionKey question = KeyOf(request, flight);
   const ConfigMask seen = ChoosableCells(table);
   NoteQuestion(question, seen, flight);
-  // Unknown when NCCL asks on another thread.
-  if (flight != nullptr)
-    question.role = RecognisedRole(*flight->communicator, question.collective, question.bytes);
-  if (flight != nullptr) {
-    question.call_number = flight->facts.call_number;
-    question.is_call = !flight->facts.simulated;
-  }
   const VersionedTable chosen = TableOf(flight);
   const ConfigMask allowed = chosen.engine ? AllowedOnAllRanks(question, seen, flight) : ConfigMask();
   Decision decision = chosen.engine ? chosen.engine->Decide(question, allowed) : Decision{};
@@ -339,7 +343,7 @@ void TunerSession::SayThatItIsGone(const TunerQuestion& question, const Collecti
 }
 
 // The leader's guard hears of what the policy's table decided.
-[[gnu::hot]] void TunerSession::Feed(const TunerQuestion& question, const Decision& decision,
+[[gnu::hot]] void TunerSession::Feed(const DecisionKey& question, const Decision& decision,
                                      const ConfigMask& allowed, const GroupInFlight& flight) {
   CallFeed* const feed = flight.communicator->feed.get();
   if (feed == nullptr || !question.is_call || decision.decided_by == DecidedBy::kRule) return;
@@ -359,7 +363,7 @@ void TunerSession::SayThatItIsGone(const TunerQuestion& question, const Collecti
   feed->Push(call);
 }
 
-[[gnu::hot]] void TunerSession::Note(const TunerQuestion& question, const Decision& decision,
+[[gnu::hot]] void TunerSession::Note(const DecisionKey& question, const Decision& decision,
                                      GroupInFlight* flight) {
   const VersionedTable table = TableOf(flight);
   const uint32_t table_version = table.engine != nullptr ? table.version : kDefaultTableVersion;

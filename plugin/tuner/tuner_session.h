@@ -49,24 +49,24 @@ class TunerSession {
   void JoinSwitching(EngineOptions options, const TunerInit& init);
   void BeGuarded(const CostModelInput& input, const TunerInit& init);
   // What may be chosen for this question on every rank; empty: NCCL's choice.
-  ConfigMask AllowedOnAllRanks(const TunerQuestion& question, const ConfigMask& seen,
+  ConfigMask AllowedOnAllRanks(const DecisionKey& question, const ConfigMask& seen,
                                const GroupInFlight* flight);
   void AskChainedForChunk(ncclFunc_t function, size_t bytes, int algorithm, int protocol, int channels,
                           size_t* chunk_bytes) noexcept;
   // Null when it cannot be told which call NCCL asks about.
   const GroupFacts* FactsOf(const GroupInFlight* flight) const;
   // For the questions about chunk sizes that follow.
-  void NoteChunk(const TunerQuestion& question, const Decision& decision, const GroupInFlight* flight);
+  void NoteChunk(const DecisionKey& question, const Decision& decision, const GroupInFlight* flight);
   void Decide(const TunerRequest& request, const CostTable& table, bool chained_answered);
   bool ChannelsStayNccls();
   bool SetsChunks(const TunerInit& init);
-  void NoteQuestion(const TunerQuestion& question, const ConfigMask& seen, GroupInFlight* flight) const;
-  static void Feed(const TunerQuestion& question, const Decision& decision, const ConfigMask& allowed,
+  void NoteQuestion(const DecisionKey& question, const ConfigMask& seen, GroupInFlight* flight) const;
+  static void Feed(const DecisionKey& question, const Decision& decision, const ConfigMask& allowed,
                    const GroupInFlight& flight);
-  void SayThatItIsGone(const TunerQuestion& question, const CollectiveConfig& config);
+  void SayThatItIsGone(const DecisionKey& question, const CollectiveConfig& config);
   // That the call in flight is to use.
   VersionedTable TableOf(const GroupInFlight* flight) const;
-  void Note(const TunerQuestion& question, const Decision& decision, GroupInFlight* flight);
+  void Note(const DecisionKey& question, const Decision& decision, GroupInFlight* flight);
 
   ProcessRuntime& runtime_;
   std::shared_ptr<Communicator> communicator_;  // null: cannot be told

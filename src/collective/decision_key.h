@@ -1,24 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a decision may depend on; every field is equal on all ranks. There is no room for a label or a
-// local time.
+// The first law as a type: all that one decision may depend on beside what the ranks attested before. Every
+// field is equal on all ranks of the communicator at the same call; its comment says why. A rank number, an
+// address, a label of the trainer's or a time measured on this rank must never become a field: then ranks
+// could choose differently, and NCCL would hang or mix up data.
 #pragma once
 
 #include <cstdint>
 
 #include "src/collective/collective.h"
 #include "src/collective/role.h"
-#include "src/collective/size_class.h"
 
 namespace dynamiccl {
 
+// Built from NCCL's question by the tuner session alone (plugin/tuner), and read by DecisionEngine::Decide.
 struct DecisionKey {
-  uint64_t communicator = 0;
+  // NCCL requires that all ranks issue the same collectives in the same order.
   Collective collective = Collective::kAllReduce;
-  SizeClass size_class;
-  Role role = Role::kUnknown;                       // recognised
-  Phase phase = Phase::kUnknown;                    // recognised
-  Criticality criticality = Criticality::kUnknown;  // through a table version only
-  Regime regime = Regime::kNormal;                  // through a table version only
+  // NCCL's total over all ranks of the collectives that it issues as one batch. NCCL requires equal counts
+  // and data types on all ranks, and forms batches from the calls of a group alone.
+  uint64_t bytes = 0;
+  // How many collectives NCCL put into the batch; equal for the same reason.
+  int n_pipe_ops = 1;
+  // Recognised from the communicator's calls so far, by integer arithmetic of an attested policy.
+  // kUnknown on every rank where NCCL asks on a thread of its own: ranks attest whether it does.
+  Role role = Role::kUnknown;
+  // The communicator's outermost group ends in program order, which NCCL requires to be equal; 0 where `role`
+  // is unknown for the reason above.
+  uint64_t call_number = 0;
+  // False in a group that the program ends with ncclGroupSimulateEnd. Its answers are used by no collective,
+  // so it counts nothing, and ranks may differ in how often they simulate.
+  bool is_call = true;
 
   friend bool operator==(const DecisionKey&, const DecisionKey&) = default;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // This file defines what a call is for the program (role), where in a training step it stands (phase), which
-// ZeRO stage it belongs to, and how the fabric is (regime). As recognised values they are part of a
-// DecisionKey; as labels they are the trainer's truth and exist in traces only.
+// ZeRO stage it belongs to, whether the program waits for it (criticality), and how the fabric is (regime).
+// Of these only the recognised role is part of a DecisionKey; criticality and regime reach decisions through
+// a table version. As labels, role, phase and stage are the trainer's truth and exist in traces only.
 #pragma once
 
 #include <cstdint>

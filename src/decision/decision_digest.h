@@ -51,13 +51,12 @@ class DecisionDigest {
 
   // Issuing thread: adds what a table of that version decided about a question of the call. A question that
   // NCCL asks again at once is no second decision.
-  void Add(const TunerQuestion& question, const CollectiveConfig& config, uint32_t table_version) {
+  void Add(const DecisionKey& key, const CollectiveConfig& config, uint32_t table_version) {
     const uint64_t decided =
         uint64_t{table_version} << 32 | uint64_t{static_cast<uint8_t>(config.algorithm) & 15u} << 28 |
         uint64_t{static_cast<uint8_t>(config.protocol) & 15u} << 24 | uint64_t{config.channels} << 16 |
-        uint64_t{static_cast<uint8_t>(question.collective) & 15u} << 12 |
-        uint64_t{static_cast<uint8_t>(question.role) & 15u} << 8 |
-        uint64_t{SizeClassOf(question.bytes).index};
+        uint64_t{static_cast<uint8_t>(key.collective) & 15u} << 12 |
+        uint64_t{static_cast<uint8_t>(key.role) & 15u} << 8 | uint64_t{SizeClassOf(key.bytes).index};
     if (decided == last_) return;
     last_ = decided;
     rolling_ = Mix(Mix(rolling_ ^ call_) ^ decided);

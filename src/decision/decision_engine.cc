@@ -71,10 +71,10 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   if (options_.policy) table_ = std::make_unique<DecisionTable>(options_.policy);
 }
 
-[[gnu::hot]] Decision DecisionEngine::Decide(const TunerQuestion& question, const ConfigMask& allowed) {
+[[gnu::hot]] Decision DecisionEngine::Decide(const DecisionKey& key, const ConfigMask& allowed) {
   // With nothing allowed no entry may be computed: the table would keep it.
-  if (static_cast<int>(question.collective) >= kTunableCollectives || allowed.none()) return {};
-  Decision decision = Propose(question, allowed);
+  if (static_cast<int>(key.collective) >= kTunableCollectives || allowed.none()) return {};
+  Decision decision = Propose(key, allowed);
   const CollectiveConfig config = decision.asked_for;
   if (!config.leaves_nccl_alone() && allowed[ConfigIndex(config.algorithm, config.protocol)]) {
     decision.config = WithLegalChannels(config);
@@ -88,25 +88,25 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   return decision;
 }
 
-[[gnu::hot]] Decision DecisionEngine::Propose(const TunerQuestion& question, const ConfigMask& allowed) {
+[[gnu::hot]] Decision DecisionEngine::Propose(const DecisionKey& key, const ConfigMask& allowed) {
   if (options_.rules) {
-    const RuleSubject subject{question.collective, question.bytes,      options_.n_nodes,
-                              options_.n_ranks,    question.n_pipe_ops, question.role};
+    const RuleSubject subject{key.collective,   key.bytes,      options_.n_nodes,
+                              options_.n_ranks, key.n_pipe_ops, key.role};
     if (const OverrideRule* rule = options_.rules->Match(subject))
       return {{}, DecidedBy::kRule, CallUse::kChoice, rule->config, {}, rule->chunk_bytes};
   }
   if (!table_) return {};
-  const TableKey key{question.collective, SizeClassOf(question.bytes), question.role};
-  const CollectiveConfig choice = table_->At(key, allowed & NcclConfigs(question.collective));
-  if (options_.plan) return Planned(key, choice, question);
+  const TableKey entry{key.collective, SizeClassOf(key.bytes), key.role};
+  const CollectiveConfig choice = table_->At(entry, allowed & NcclConfigs(key.collective));
+  if (options_.plan) return Planned(entry, choice, key);
   return {{}, DecidedBy::kPolicy, CallUse::kChoice, choice, choice, 0};
 }
 
-Decision DecisionEngine::Planned(const TableKey& key, const CollectiveConfig& policy_choice,
-                                 const TunerQuestion& question) const {
+Decision DecisionEngine::Planned(const TableKey& entry, const CollectiveConfig& policy_choice,
+                                 const DecisionKey& key) const {
   const PlannedCall planned =
-      question.is_call ? options_.plan->At(key, policy_choice, question.call_number)
-                       : PlannedCall{options_.plan->ChoiceOf(key, policy_choice), CallUse::kChoice};
+      key.is_call ? options_.plan->At(entry, policy_choice, key.call_number)
+                  : PlannedCall{options_.plan->ChoiceOf(entry, policy_choice), CallUse::kChoice};
   return {{}, DeciderOf(planned, policy_choice), planned.use, planned.config, policy_choice, 0};
 }
 

@@ -15,16 +15,6 @@
 
 namespace dynamiccl {
 
-// One question of NCCL. All fields are equal on all ranks.
-struct TunerQuestion {
-  Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;          // NCCL's total of the batch
-  int n_pipe_ops = 1;          // NCCL's number of operations that it aggregates
-  Role role = Role::kUnknown;  // as recognised
-  uint64_t call_number = 0;    // number of the call on the communicator
-  bool is_call = true;         // false: a simulated group, which counts nothing
-};
-
 // The answer to one question, with what led to it.
 struct Decision {
   CollectiveConfig config;  // what NCCL is told; kLeaveNcclAlone: its own choice
@@ -43,7 +33,7 @@ inline constexpr float kPricedOut = 500.0f;
 // priced out.
 ConfigMask ChoosableCells(const CostTable& table);
 
-// What an engine decides from, beside the question. Everything is attested to be equal on all ranks.
+// What an engine decides from, beside the key of the call. Everything is attested to be equal on all ranks.
 struct EngineOptions {
   int n_nodes = 1;
   int n_ranks = 1;
@@ -57,7 +47,7 @@ struct EngineOptions {
 };
 
 // The decisions of one table version on one communicator, shared by its SwitchableTables and the tuner
-// session (plugin). Any thread may ask, but see EngineOptions::plan. Equal questions in equal order give
+// session (plugin). Any thread may ask, but see EngineOptions::plan. Equal keys and masks in equal order give
 // equal decisions on all ranks. It does not fail: without an answer the call is left to NCCL.
 class DecisionEngine {
  public:
@@ -67,14 +57,14 @@ class DecisionEngine {
   const PlannedTable* plan() const { return options_.plan.get(); }
   // `allowed` is what NCCL offers on every rank (mask_agreement.h). The answer is one of it, or
   // kLeaveNcclAlone.
-  Decision Decide(const TunerQuestion& question, const ConfigMask& allowed);
+  Decision Decide(const DecisionKey& key, const ConfigMask& allowed);
 
  private:
   // Everything but Decision::config, from rules, plan and policy.
-  Decision Propose(const TunerQuestion& question, const ConfigMask& allowed);
+  Decision Propose(const DecisionKey& key, const ConfigMask& allowed);
   // What the plan makes of the policy's choice.
-  Decision Planned(const TableKey& key, const CollectiveConfig& policy_choice,
-                   const TunerQuestion& question) const;
+  Decision Planned(const TableKey& entry, const CollectiveConfig& policy_choice,
+                   const DecisionKey& key) const;
   // The config with a number of channels that the communicator can have.
   CollectiveConfig WithLegalChannels(CollectiveConfig config) const;
 

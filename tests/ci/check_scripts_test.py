@@ -85,6 +85,16 @@ class CheckTest(unittest.TestCase):
         self.expect_fault("check_settings_documented.py", {"docs/more.md": "Set `DYNAMICCL_COLOUR`.\n"}, "docs/more.md:1")
         self.expect_fault("check_settings_documented.py", {"tools/a.cc": 'auto x = getenv("HOSTCCL_NEW");\n'}, "tools/a.cc:1")
 
+    def test_types_that_pages_name(self):
+        pages = {"README.md": "A `Clock` ticks.\n", "docs/architecture.md": "", "docs/glossary.md": "`Clock::now`, `DYNAMICCL_X`\n"}
+        good = {**pages, "src/base/clock.h": "struct Clock {\n  int now = 0;\n};\n",
+                "src/policy/policy.h": "inline int Now(const Clock& clock) { return clock.now; }\n"}
+        self.expect_ok("check_named_types.py", good)
+        self.expect_fault("check_named_types.py", {**good, "src/base/clock.h": "\n"}, "README.md:1", "defines")
+        self.expect_fault("check_named_types.py", {**good, "docs/glossary.md": "`Clock::later`\n"}, "glossary.md:1", "later")
+        unused = {"src/policy/policy.h": "// A Clock.\n", "tests/clock_test.cc": "Clock clock;\n"}
+        self.expect_fault("check_named_types.py", {**good, **unused}, "nothing outside src/base/clock.h uses it")
+
     def test_header_that_lacks_an_include(self):
         self.expect_fault("check_headers_alone.sh", {"src/base/bad.h": "#pragma once\nstd::string Name();\n"},
                           "src/base/bad.h:1")

@@ -4,6 +4,8 @@
 //   guarded_job <file for the unique id> <calls>
 // RANK and WORLD_SIZE come from the environment, and:
 //   JOB_BYTES     sizes in turn, separated by commas
+//   JOB_ORDER     "mixed": sizes in an order without a period, the same in each run, in place of in turn
+//   JOB_UNTIL     file: all ranks end after the call before which rank 0 finds it
 //   JOB_TIMES     file in which rank 0 leaves "<bytes> <ns>" of each call, from issue to end
 //   JOB_PAUSE_AT  call before which rank 0 makes the file JOB_PAUSE with its process id and waits until it is
 //   gone
@@ -16,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <random>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -81,6 +84,23 @@ void Pause() {
   while (::access(path.c_str(), F_OK) == 0) ::usleep(1000);
 }
 
+// Which of `sizes` call `call` has.
+size_t SizeOfCall(const std::vector<size_t>& sizes, long call) {
+  static const bool mixed = FromEnvironment("JOB_ORDER") == "mixed";
+  auto place = static_cast<uint64_t>(call);
+  if (mixed) place = std::minstd_rand(static_cast<uint32_t>(call + 1) * 2654435761u)() >> 8;
+  return sizes[place % sizes.size()];
+}
+
+// Rank 0 says by the job's data that this is the last call: the largest of all ranks' elements is every
+// rank's result.
+constexpr float kLastCall = 1;
+
+bool FileToEndIsThere() {
+  static const std::string path = FromEnvironment("JOB_UNTIL");
+  return !path.empty() && ::access(path.c_str(), F_OK) == 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -103,13 +123,15 @@ int main(int argc, char** argv) {
     if (rank == 0 && !pause.empty() && std::atol(pause.c_str()) == call) Pause();
     const bool changed = change.from >= 0 && call >= change.from;
     const std::vector<size_t>& now = changed ? change.sizes : sizes;
-    const size_t bytes = now[static_cast<size_t>(call) % now.size()];
+    const size_t bytes = SizeOfCall(now, call);
+    if (rank == 0 && FileToEndIsThere()) data[0] = kLastCall;
     if (rank == late.rank && call >= late.from) Wait(late.us);
     const long long begun = Now();
     Check(ncclAllReduce(data.data(), data.data(), bytes / sizeof(float), ncclFloat32, ncclMax, comm, stream),
           "ncclAllReduce");
     Check(hostcclStreamSynchronize(stream), "hostcclStreamSynchronize");
     times.emplace_back(bytes, Now() - begun);
+    if (data[0] == kLastCall) break;
   }
   if (rank == 0) {
     std::ofstream file(FromEnvironment("JOB_TIMES"));

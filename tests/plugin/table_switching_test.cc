@@ -14,6 +14,7 @@
 
 #include "plugin/runtime/control_server.h"
 #include "plugin/runtime/switch_thread.h"
+#include "src/base/job_fail_point.h"
 #include "src/policy/policy_file.h"
 #include "tests/support/sample_policy.h"
 
@@ -88,7 +89,7 @@ class SwitchingRank {
   void Decide(uint64_t call) {
     CollectiveConfig config{Algorithm::kRing, Protocol::kLL, static_cast<uint8_t>(last_ & 63)};
     if (falsify_.exchange(false)) config.protocol = Protocol::kSimple;
-    const TunerQuestion question{Collective::kAllReduce, call % 9 * 1024};
+    const DecisionKey question{Collective::kAllReduce, call % 9 * 1024};
     tables_->digest().Add(question, config, tables_->current().version);
   }
 
@@ -241,14 +242,46 @@ TEST_F(TableSwitching, RankThatDecidesOtherwiseIsNamedAndAllGoBackToNcclsChoice)
               ::testing::ContainsRegex("rank 2 decided otherwise than most ranks in calls [0-9]+ to [0-9]+"));
 }
 
-// While several looks pass.
+// A rank looks at its decisions once a second and sends the leader their digest. Counts these messages by the
+// connection that they were sent on.
+class SentDigests {
+ public:
+  SentDigests() { g_send_message.store(&Count); }
+  ~SentDigests() { g_send_message.store(nullptr); }
+  SentDigests(const SentDigests&) = delete;
+  SentDigests& operator=(const SentDigests&) = delete;
+
+  static void WaitForOfEachRank(int digests) {
+    const auto ranks_there = [&] {
+      const std::lock_guard lock(mutex_);
+      return std::count_if(sent_.begin(), sent_.end(),
+                           [&](const auto& connection) { return connection.second >= digests; });
+    };
+    while (ranks_there() < kRanks) std::this_thread::yield();
+  }
+
+ private:
+  static Status Count(int fd, std::span<const std::byte> bytes, SendBytes send) {
+    const Status status = send(fd, bytes);
+    const std::lock_guard lock(mutex_);
+    if (KindOf(bytes) == ControlKind::kDigest) ++sent_[fd];
+    return status;
+  }
+
+  static inline std::mutex mutex_;  // guards sent_
+  static inline std::map<int, int> sent_;
+};
+
 TEST_F(TableSwitching, RanksThatDecideAlikeAreNotSuspected) {
+  const SentDigests digests;
   for (int plan = 1; plan <= 3; ++plan) {
     EXPECT_EQ(OfferPlan(plan).end, SwitchOutcome::End::kCommitted);
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    digests.WaitForOfEachRank(plan);
   }
-  WaitFor(3);
-  EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2, 3}));
+  // Each rank's answer comes to the leader behind its digests.
+  EXPECT_EQ(OfferPlan(4).end, SwitchOutcome::End::kCommitted);
+  WaitFor(4);
+  EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2, 3, 4}));
 }
 
 TEST_F(TableSwitching, PlanBeyondWhatAMessageHoldsIsNotAskedFor) {

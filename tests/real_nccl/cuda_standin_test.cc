@@ -17,6 +17,7 @@
 #include "tests/real_nccl/cuda_standin/machine.h"
 #include "tests/real_nccl/cuda_standin/memory_arena.h"
 #include "tests/real_nccl/cuda_standin/topology_xml.h"
+#include "tests/support/test_seed.h"
 
 namespace cuda_standin {
 namespace {
@@ -216,7 +217,7 @@ int TakePieceFile() {
 
 // Many pieces in a random order: held ranges never overlap, and all of it is one free range at the end.
 TEST(MemoryArena, HeldRangesNeverOverlap) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = dynamiccl::test::TestSeed(1);
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   std::map<size_t, size_t> held;  // offset -> end

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <random>
 
+#include "tests/support/test_seed.h"
 #include "tests/zero_workloads/rank_processes.h"
 #include "zero_workloads/memory/taken_memory.h"
 
@@ -37,7 +38,7 @@ TEST(AutoBatch, FallsAtOnceAndNeverBelowOne) {
 }
 
 TEST(AutoBatch, NeverTakesMoreThanIsUsable) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = test::TestSeed(1);
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto draw = [&](int64_t most) { return std::uniform_int_distribution<int64_t>(0, most)(random); };

@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/support/test_seed.h"
 #include "tests/zero_workloads/checkpoint_runs.h"
 
 namespace dynamiccl::zero {
@@ -95,7 +96,7 @@ TEST_P(KilledInASave, AllRanks) {
 
 // At any moment, not only between system calls: whichever checkpoint it leaves, the restarted run ends well.
 TEST_P(KilledInASave, AtRandomTimes) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = test::TestSeed(1);
   std::printf("seed %u\n", seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 4; ++round) {
@@ -106,6 +107,7 @@ TEST_P(KilledInASave, AtRandomTimes) {
     for (int waited = 0; waited < 6000 && !fs::exists(first); ++waited) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
+    ASSERT_TRUE(fs::exists(first)) << "the run made no checkpoint within a minute";
     std::this_thread::sleep_for(
         std::chrono::milliseconds(std::uniform_int_distribution<int>(0, 100)(random)));
     for (const int rank : {0, 1}) ranks.KillIfRunning(rank);

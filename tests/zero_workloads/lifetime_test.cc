@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/support/test_seed.h"
 #include "tests/zero_workloads/rank_processes.h"
 #include "tests/zero_workloads/rank_threads.h"
 #include "zero_workloads/data/batch_loader.h"
@@ -103,7 +104,7 @@ TEST(Lifetimes, PoisonInWhatIsNotInUseReachesNoResult) {
 
 TEST(Lifetimes, RanksThatStallAnywhereChangeNothing) {
   const std::string clean = DigestAfterTraining({});
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = test::TestSeed(1);
   for (uint64_t run = 1; run <= 8; ++run) {
     for (const int stage : {0, 1, 2, 3}) {
       EXPECT_EQ(DigestAfterTraining({.stage = stage, .poison = true, .stalls = seed + 10 * run}), clean)
@@ -113,7 +114,7 @@ TEST(Lifetimes, RanksThatStallAnywhereChangeNothing) {
 }
 
 TEST(Lifetimes, HoldWithReplicasAndSecondCopies) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = test::TestSeed(2);
   for (const int stage : {1, 2, 3}) {
     Variant variant{.ranks = 4, .stage = stage, .shard_group = 2, .secondary_group = stage == 3 ? 2 : 0};
     const std::string clean = DigestAfterTraining(variant);

@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 struct Decided {
-  TunerQuestion question{Collective::kAllGather, 4096, 1, Role::kParameterGather};
+  DecisionKey key{Collective::kAllGather, 4096, 1, Role::kParameterGather};
   CollectiveConfig config{Algorithm::kRing, Protocol::kLL, 4};
   uint32_t version = 1;
 };
@@ -26,7 +26,7 @@ uint64_t DigestOf(const std::vector<std::vector<Decided>>& calls) {
   for (size_t call = 0; call < kCheckpointCalls; ++call) {
     digest.Begin(call);
     if (call >= calls.size()) continue;
-    for (const Decided& each : calls[call]) digest.Add(each.question, each.config, each.version);
+    for (const Decided& each : calls[call]) digest.Add(each.key, each.config, each.version);
   }
   digest.Begin(kCheckpointCalls);
   return digest.Behind(0).at(0).digest;
@@ -34,9 +34,9 @@ uint64_t DigestOf(const std::vector<std::vector<Decided>>& calls) {
 
 TEST(DecisionDigest, EveryPartOfADecisionCounts) {
   const std::vector<std::function<void(Decided&)>> changes{
-      [](Decided& of) { of.question.collective = Collective::kAllReduce; },
-      [](Decided& of) { of.question.bytes = 1 << 20; },
-      [](Decided& of) { of.question.role = Role::kUnknown; },
+      [](Decided& of) { of.key.collective = Collective::kAllReduce; },
+      [](Decided& of) { of.key.bytes = 1 << 20; },
+      [](Decided& of) { of.key.role = Role::kUnknown; },
       [](Decided& of) { of.config.algorithm = Algorithm::kPat; },
       [](Decided& of) { of.config.protocol = Protocol::kSimple; },
       [](Decided& of) { of.config.channels = 0; },
@@ -78,7 +78,7 @@ TEST(DecisionDigest, RefusedCallThatBeginsAgainWasNotThere) {
     }
     for (DecisionDigest* each : {&refused, &plain}) {
       each->Begin(call);
-      each->Add(decided.question, decided.config, 1);
+      each->Add(decided.key, decided.config, 1);
     }
   }
   EXPECT_EQ(refused.Behind(0), plain.Behind(0));

@@ -110,20 +110,18 @@ TEST(DecisionEngine, WhatIsAskedBeforeRanksAgreeLeavesNoEntry) {
   auto engine = EngineWith([](const TableKey&, const ConfigMask& allowed) {
     return allowed.any() ? kRingSimple4 : kLeaveNcclAlone;
   });
-  const TunerQuestion question{Collective::kAllReduce, 8, 1, Role::kUnknown};
-  EXPECT_TRUE(engine.Decide(question, ConfigMask()).config.leaves_nccl_alone());
-  EXPECT_EQ(engine.Decide(question, ChoosableCells(TableOf(1, 2, 3))).config, kRingSimple4);
+  const DecisionKey key{Collective::kAllReduce, 8, 1, Role::kUnknown};
+  EXPECT_TRUE(engine.Decide(key, ConfigMask()).config.leaves_nccl_alone());
+  EXPECT_EQ(engine.Decide(key, ChoosableCells(TableOf(1, 2, 3))).config, kRingSimple4);
 }
 
 TEST(DecisionEngine, ChannelsStayWithinTheCommunicators) {
   const auto many = [](const TableKey&, const ConfigMask&) {
     return CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 255};
   };
-  const TunerQuestion question{Collective::kAllReduce, 8, 1, Role::kUnknown};
-  EXPECT_EQ(EngineWith(many, nullptr, 8).Decide(question, ChoosableCells(TableOf(1, 2, 3))).config.channels,
-            8);
-  EXPECT_EQ(EngineWith(many, nullptr, 0).Decide(question, ChoosableCells(TableOf(1, 2, 3))).config.channels,
-            64);
+  const DecisionKey key{Collective::kAllReduce, 8, 1, Role::kUnknown};
+  EXPECT_EQ(EngineWith(many, nullptr, 8).Decide(key, ChoosableCells(TableOf(1, 2, 3))).config.channels, 8);
+  EXPECT_EQ(EngineWith(many, nullptr, 0).Decide(key, ChoosableCells(TableOf(1, 2, 3))).config.channels, 64);
 }
 
 TEST(DecisionEngine, PinnedChannelsAreNccls) {
@@ -142,6 +140,27 @@ CollectiveConfig Mixed(const TableKey& key, const ConfigMask& allowed) {
   const size_t mix = static_cast<size_t>(key.size_class.index) * 31 + static_cast<size_t>(key.role) * 7 +
                      static_cast<size_t>(key.collective);
   return configs.empty() ? kLeaveNcclAlone : configs[mix % configs.size()];
+}
+
+// The first law: each rank has an engine of its own.
+TEST(DecisionEngine, EnginesOfEqualOptionsDecideEqualKeysAlike) {
+  constexpr size_t kRanks = 8;
+  std::vector<std::unique_ptr<DecisionEngine>> ranks;
+  for (size_t rank = 0; rank < kRanks; ++rank) {
+    EngineOptions options;
+    options.n_ranks = kRanks;
+    options.max_channels = 8;
+    options.policy = Mixed;
+    ranks.push_back(std::make_unique<DecisionEngine>(std::move(options)));
+  }
+  const ConfigMask allowed = NcclConfigs(Collective::kAllReduce);
+  for (uint64_t call = 0; call < 1000; ++call) {
+    const DecisionKey key{Collective::kAllReduce, uint64_t{256} << call % 20, 1,
+                          static_cast<Role>(call % kRoles), call};
+    const CollectiveConfig expected = ranks[0]->Decide(key, allowed).config;
+    EXPECT_FALSE(expected.leaves_nccl_alone());
+    for (const auto& rank : ranks) ASSERT_EQ(rank->Decide(key, allowed).config, expected) << "call " << call;
+  }
 }
 
 TEST(DecisionTable, IsAPureFunctionOfTheKeyWhateverTheOrderOfQuestions) {

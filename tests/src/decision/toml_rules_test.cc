@@ -79,11 +79,11 @@ TEST(TomlRules, NcclsChoiceCanBeTheRule) {
                            ++asked;
                            return CollectiveConfig{Algorithm::kRing, Protocol::kLL, 1};
                          }});
-  TunerQuestion question{Collective::kReduceScatter, 8, 1, Role::kUnknown};
-  EXPECT_TRUE(engine.Decide(question, NcclConfigs(Collective::kReduceScatter)).config.leaves_nccl_alone());
+  DecisionKey key{Collective::kReduceScatter, 8, 1, Role::kUnknown};
+  EXPECT_TRUE(engine.Decide(key, NcclConfigs(Collective::kReduceScatter)).config.leaves_nccl_alone());
   EXPECT_EQ(asked, 0);
-  question.role = Role::kGradientReduce;
-  const Decision decision = engine.Decide(question, NcclConfigs(Collective::kReduceScatter));
+  key.role = Role::kGradientReduce;
+  const Decision decision = engine.Decide(key, NcclConfigs(Collective::kReduceScatter));
   EXPECT_EQ(decision.decided_by, DecidedBy::kRule);
   EXPECT_EQ(decision.config.protocol, Protocol::kSimple);
 }
@@ -101,15 +101,15 @@ TEST(TomlRules, AChunkSizeGoesWithTheRulesConfig) {
   EXPECT_TRUE(rules.any_chunk_bytes());
   EXPECT_EQ(rules.rules().at(0).chunk_bytes, 65536u);
   DecisionEngine engine({.n_ranks = 4, .rules = std::make_shared<OverrideRules>(rules)});
-  const TunerQuestion question{Collective::kAllReduce, 1 << 20};
+  const DecisionKey key{Collective::kAllReduce, 1 << 20};
   const ConfigMask all = NcclConfigs(Collective::kAllReduce);
-  EXPECT_EQ(engine.Decide(question, all).chunk_bytes, 65536u);
+  EXPECT_EQ(engine.Decide(key, all).chunk_bytes, 65536u);
   EXPECT_EQ(engine.Decide({Collective::kAllReduce, (1 << 20) + 1}, all).chunk_bytes, 0u);
   // What NCCL does not offer is not used, and its chunk neither.
   ConfigMask without = all;
   without.reset(ConfigIndex(Algorithm::kRing, Protocol::kSimple));
-  EXPECT_EQ(engine.Decide(question, without).chunk_bytes, 0u);
-  EXPECT_EQ(engine.Decide(question, {}).chunk_bytes, 0u);
+  EXPECT_EQ(engine.Decide(key, without).chunk_bytes, 0u);
+  EXPECT_EQ(engine.Decide(key, {}).chunk_bytes, 0u);
 }
 
 TEST(TomlRules, AChunkSizeIsWholeGrainsOfTheProtocol) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 
+#include "src/hostccl/algorithms/channel_work.h"
 #include "src/hostccl/communicator_init.h"
 #include "src/hostccl/hostccl_constants.h"
 #include "tests/src/hostccl/random_call.h"
@@ -132,6 +133,55 @@ TEST(Reproducibility, PatGivesTheSameBitsEachTimeWhateverTheChannels) {
       const auto first = run(1);
       EXPECT_EQ(run(1), first);
       EXPECT_EQ(run(3), first);
+    }
+  });
+}
+
+// Numbers of every rank whose sum depends on the order.
+std::vector<std::vector<float>> RoundedNumbers(int n, size_t count) {
+  std::vector<std::vector<float>> numbers(static_cast<size_t>(n));
+  for (int rank = 0; rank < n; ++rank) {
+    std::mt19937_64 random(static_cast<uint64_t>(rank));
+    std::normal_distribution<float> normal(0, 100);
+    for (size_t i = 0; i < count; ++i) numbers[static_cast<size_t>(rank)].push_back(normal(random));
+  }
+  return numbers;
+}
+
+// In the order last + 1, last + 2, ..., last.
+float SumAlongTheRing(const std::vector<std::vector<float>>& numbers, size_t element, size_t last) {
+  float sum = numbers[(last + 1) % numbers.size()][element];
+  for (size_t step = 2; step <= numbers.size(); ++step)
+    sum += numbers[(last + step) % numbers.size()][element];
+  return sum;
+}
+
+// What docs/algorithms.md says of the rings, to the last bit; programs compare runs by it.
+TEST(RingOrder, SumsBeginBehindTheRankWhereTheyEnd) {
+  constexpr int kRanks = 4;
+  constexpr size_t kBlock = kChunkGranuleBytes / sizeof(float);  // one chunk a rank
+  const auto numbers = RoundedNumbers(kRanks, kRanks * kBlock);
+  WithCommunicators(kRanks, [&](const std::shared_ptr<Communicator>& communicator) {
+    const auto own = static_cast<size_t>(communicator->rank());
+    for (const Protocol protocol : {Protocol::kLL, Protocol::kLL128, Protocol::kSimple}) {
+      for (const Collective collective : {Collective::kReduceScatter, Collective::kAllReduce}) {
+        const bool scatters = collective == Collective::kReduceScatter;
+        std::vector<float> result(scatters ? kBlock : kRanks * kBlock);
+        const CollectiveOperation operation{.collective = collective,
+                                            .send = numbers[own].data(),
+                                            .recv = result.data(),
+                                            .count = result.size(),
+                                            .data_type = DataType::kFloat32,
+                                            .op = ReduceOp::kSum,
+                                            .config = {Algorithm::kRing, protocol, 1}};
+        const CommunicatorPlan plan{communicator, {operation}, {}, {}};
+        ASSERT_EQ(RunLaunch({&plan, 1}), ncclSuccess);
+        for (size_t i = 0; i < result.size(); ++i) {
+          const size_t element = scatters ? own * kBlock + i : i;
+          ASSERT_EQ(result[i], SumAlongTheRing(numbers, element, element / kBlock))
+              << Name(collective) << ' ' << Name(protocol) << " element " << element;
+        }
+      }
     }
   });
 }

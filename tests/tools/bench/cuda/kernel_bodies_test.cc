@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "tests/support/test_seed.h"
 #include "tools/bench/data_check.h"
 
 namespace dynamiccl::cuda {
@@ -43,7 +44,7 @@ std::vector<std::byte> Gathered(const CheckedCall& call) {
 }
 
 TEST(KernelBodies, ThreadsTogetherDoWhatTheHostDoes) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = test::TestSeed(1);
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 400; ++round) {

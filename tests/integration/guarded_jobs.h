@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs tests/integration/guarded_job.cc in mode adaptive over hostccl, and what its runs leave behind: which
+// configuration each call had, who decided so, and how long the program waited for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/integration/nccl_job_run.h"
+
+namespace dynamiccl::testing {
+
+struct GuardedJobOptions {
+  std::string topology = "two-nodes-ethernet";
+  int n_ranks = 4;
+  int calls = 1200;
+  std::string bytes = "65536,1048576,4194304";
+  std::string policy = "Ring/LL";  // what it prefers for every call
+  std::string timing = "1";        // DYNAMICCL_TIMES
+  // Factors as in MODEL_TIMES of modelled_times.cc; empty: the times that kernels really took.
+  std::string model;
+  bool keep = false;  // the jobs' files
+};
+
+// One line of a decision log: "<communicator> <call> <collective> <bytes> <role> <config> <who> v<version>".
+struct LoggedCall {
+  uint64_t call = 0;
+  uint64_t bytes = 0;
+  std::string config;
+  std::string who;
+  uint32_t version = 0;
+
+  // At what the key uses, and no call that compares it with something else.
+  bool at_choice() const { return who != "trial" && who != "sample"; }
+  bool Uses(const std::string& config_prefix) const {
+    return who != "trial" && config.starts_with(config_prefix);
+  }
+};
+// Whole lines only: the log may still be written.
+std::vector<LoggedCall> ReadDecisionLog(const std::string& path);
+
+struct GuardedRun {
+  bool ok = false;  // every rank ended well, and all decided alike
+  std::vector<LoggedCall> log;
+  std::vector<std::pair<uint64_t, double>> times;  // bytes, us
+  std::string output;                              // rank 0's
+};
+
+std::map<uint64_t, double> MedianByBytes(const GuardedRun& run, size_t from);
+double TotalMs(const GuardedRun& run);
+
+class GuardedJobs {
+ public:
+  explicit GuardedJobs(const GuardedJobOptions& options);
+  ~GuardedJobs();
+  GuardedJobs(const GuardedJobs&) = delete;
+  GuardedJobs& operator=(const GuardedJobs&) = delete;
+
+  // For the files of all runs.
+  const std::string& folder() const { return folder_; }
+  // Of rank 0 in the run under way, or the last one.
+  std::string decision_log() const { return folder_ + "/decisions.0"; }
+
+  // A run without the object, or with it and the environment of Adaptive().
+  GuardedRun Run(const Environment& environment, int calls) const;
+  GuardedRun RunWithout(int calls) const;
+  Environment Adaptive() const;
+
+ private:
+  GuardedRun Run(const Environment& more, int calls, bool preload) const;
+
+  const GuardedJobOptions options_;
+  std::string folder_;
+};
+
+}  // namespace dynamiccl::testing

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profiler interface of the libdynamiccl.so at TEST_DYNAMICCL, with a model's durations in place of what
+// kernels took: what the object is told then follows from the call and its configuration alone, on a noisy
+// machine too. A kernel takes 200 us and a quarter of a nanosecond a byte, times the factors of
+//   MODEL_TIMES   "Tree/Simple/2 0.8,Ring/LL 4": of configurations that begin like that; 1 for all others
+//   MODEL_SLOWER  "<file> <factor>": of all kernels that begin while the file exists
+#include <dlfcn.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+
+#include "src/nccl_abi/profiler_v7.h"
+
+namespace {
+
+constexpr uint64_t kBeginNs = 1'000'000;
+constexpr double kLatencyNs = 200'000;
+constexpr double kByteNs = 0.25;
+constexpr size_t kElementBytes = 4;  // of the job's float32
+
+const ncclProfiler_v7_t* g_object = nullptr;
+std::mutex g_mutex;  // guards what follows
+std::map<const void*, uint64_t>
+    g_duration_ns;                         // by a collective's handle, of which the object has some hundred
+std::map<const void*, uint64_t> g_end_ns;  // by a running channel's handle
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+double FactorOf(const std::string& config) {
+  std::istringstream factors(Variable("MODEL_TIMES"));
+  for (std::string factor; std::getline(factors, factor, ',');) {
+    const size_t space = factor.find(' ');
+    const std::string whole_names = factor.substr(0, space) + "/";
+    if (::strncasecmp(whole_names.c_str(), config.c_str(), whole_names.size()) == 0)
+      return std::atof(factor.c_str() + space);
+  }
+  return 1;
+}
+
+double FactorOfNow() {
+  std::istringstream words(Variable("MODEL_SLOWER"));
+  std::string file;
+  double factor = 1;
+  words >> file >> factor;
+  return !file.empty() && ::access(file.c_str(), F_OK) == 0 ? factor : 1;
+}
+
+uint64_t DurationNs(const ncclProfilerEventDescr_v7_t& event) {
+  const auto& coll = event.coll;
+  const std::string config =
+      std::string(coll.algo) + "/" + coll.proto + "/" + std::to_string(int{coll.nChannels}) + "/";
+  const double ns = kLatencyNs + kByteNs * static_cast<double>(coll.count * kElementBytes);
+  return static_cast<uint64_t>(ns * FactorOf(config) * FactorOfNow());
+}
+
+ncclResult_t StartChannel(void* context, void** handle, ncclProfilerEventDescr_v7_t event) {
+  uint64_t end_ns = 0;
+  {
+    const std::lock_guard lock(g_mutex);
+    const auto collective = g_duration_ns.find(event.parentObj);
+    if (collective != g_duration_ns.end()) end_ns = kBeginNs + collective->second;
+  }
+  if (end_ns != 0) event.kernelCh.pTimer = kBeginNs;
+  const ncclResult_t result = g_object->startEvent(context, handle, &event);
+  const std::lock_guard lock(g_mutex);
+  if (end_ns != 0 && *handle != nullptr) g_end_ns[*handle] = end_ns;
+  return result;
+}
+
+ncclResult_t StartEvent(void* context, void** handle, ncclProfilerEventDescr_v7_t* event) {
+  if (event->type == ncclProfileKernelCh) return StartChannel(context, handle, *event);
+  const ncclResult_t result = g_object->startEvent(context, handle, event);
+  if (event->type == ncclProfileColl && *handle != nullptr) {
+    const std::lock_guard lock(g_mutex);
+    g_duration_ns[*handle] = DurationNs(*event);
+  }
+  return result;
+}
+
+ncclResult_t StopEvent(void* handle) {
+  {
+    const std::lock_guard lock(g_mutex);
+    g_end_ns.erase(handle);
+  }
+  return g_object->stopEvent(handle);
+}
+
+ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
+                              ncclProfilerEventStateArgs_v7_t* arguments) {
+  if (state != ncclProfilerKernelChStop || arguments == nullptr)
+    return g_object->recordEventState(handle, state, arguments);
+  ncclProfilerEventStateArgs_v7_t modelled = *arguments;
+  {
+    const std::lock_guard lock(g_mutex);
+    const auto channel = g_end_ns.find(handle);
+    if (channel != g_end_ns.end()) modelled.kernelCh.pTimer = channel->second;
+  }
+  return g_object->recordEventState(handle, state, &modelled);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) ncclProfiler_v7_t ncclProfiler_v7;
+ncclProfiler_v7_t ncclProfiler_v7;
+
+__attribute__((constructor)) static void Fill() {
+  void* const object = ::dlopen(Variable("TEST_DYNAMICCL").c_str(), RTLD_NOW | RTLD_LOCAL);
+  g_object =
+      object == nullptr ? nullptr : static_cast<const ncclProfiler_v7_t*>(::dlsym(object, "ncclProfiler_v7"));
+  if (g_object == nullptr) {
+    std::fprintf(stderr, "modelled_times: no ncclProfiler_v7 in TEST_DYNAMICCL\n");
+    std::abort();
+  }
+  ncclProfiler_v7 = {g_object->name, g_object->init,   StartEvent,
+                     StopEvent,      RecordEventState, g_object->finalize};
+}

@@ -102,8 +102,8 @@ struct SwitchingState {
   std::shared_ptr<CallFeed> feed;
 };
 
-// What the calls so far left for the next one. Issuing threads only, without a lock, where nothing else is
-// said.
+// What the calls so far left for the next one. Issuing threads only, without a lock, unless a member says
+// more.
 struct IssuingState {
   // Number of the next call.
   uint64_t next_call = 0;

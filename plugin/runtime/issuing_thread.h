@@ -66,7 +66,7 @@ struct IssuedEvent {
   uint64_t communicator = 0;
   uint64_t bytes = 0;  // NCCL's total
   uint64_t call_number = 0;
-  const std::shared_ptr<TimesReport>* report = nullptr;  // null: nobody is told
+  const std::shared_ptr<TimesReport>* report = nullptr;  // null: nobody wants the time
 };
 
 class IssuingThread {

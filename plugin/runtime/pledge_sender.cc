@@ -39,7 +39,7 @@ PledgeSender::PledgeSender(int apart_ms) : most_apart_ns_(apart_ms * kMillisecon
 
 PledgeSender::~PledgeSender() {
   thread_.Stop();
-  TakeOver();
+  AdoptQueued();
   for (Sent& sent : sent_) {
     sent.member.Release();
     sent.verdict->Resolve(*sent.member.decision());
@@ -71,7 +71,7 @@ std::shared_ptr<PendingVerdict> PledgeSender::Send(const MeetingPoint& meeting, 
 
 void PledgeSender::Run() {
   while (WaitAndReceive()) {
-    TakeOver();
+    AdoptQueued();
     sent_.remove_if([this](Sent& sent) { return Advance(sent); });
   }
 }
@@ -102,7 +102,7 @@ bool PledgeSender::WaitAndReceive() {
   return true;
 }
 
-void PledgeSender::TakeOver() {
+void PledgeSender::AdoptQueued() {
   const std::lock_guard lock(mutex_);
   std::move(queued_.begin(), queued_.end(), std::back_inserter(sent_));
   queued_.clear();

@@ -71,7 +71,7 @@ class PledgeSender {
   // Waits for verdicts, wake-ups and deadlines, and receives. False when the thread is to end.
   bool WaitAndReceive();
   int TimeoutMs() const;
-  void TakeOver();
+  void AdoptQueued();
   // Does what is due for one pledge; true when it is resolved.
   bool Advance(Sent& sent);
   // One attempt to connect and send the pledge.

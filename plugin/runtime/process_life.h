@@ -21,7 +21,7 @@ class ProcessLife {
   // As Runtime, but null unless calls are of interest: mode observe with a trace or metrics, or a mode that
   // chooses. This is what a call asks first: two atomic loads.
   static ProcessRuntime* Watching() noexcept;
-  // Has the runtime's last words said when the process ends (ProcessRuntime::SaveAtExit). Called once, after
+  // Has ProcessRuntime::SaveAtExit called when the process ends. Called once, after
   // the files that close at exit have registered themselves: exit runs in reverse order.
   static void SaveAtExit() noexcept;
 };

@@ -33,7 +33,7 @@ struct GuardSubject {
   std::shared_ptr<const SiteStore> store;  // what is known when the job begins; null: nothing
   bool all_timed = false;                  // the user has every call timed
   Recorder* recorder = nullptr;            // of the process; null: nothing is recorded
-  // Of the communicator; asked once the guard has heard of calls, since it is given after the tuner's init.
+  // Of the communicator; read once the guard has received calls, since it is given after the tuner's init.
   std::function<uint32_t()> number_in_trace;
 };
 

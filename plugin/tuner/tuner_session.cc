@@ -157,11 +157,11 @@ void TunerSession::Start(const TunerInit& as_given) {
   // The first table is guarded as well: some of its calls are left to NCCL, to compare with.
   if (switches && GuardsTables(runtime_.settings()))
     options.plan = std::make_shared<PlannedTable>(TablePlan{});
-  TakeStanding(options, constants);
+  AdoptStanding(options, constants);
   if (switches) JoinSwitching(options, init);
 }
 
-void TunerSession::TakeStanding(const EngineOptions& options, const std::string& constants) {
+void TunerSession::AdoptStanding(const EngineOptions& options, const std::string& constants) {
   if (standing_ != Standing::kNotAttested) engine_ = std::make_shared<DecisionEngine>(options);
   if (standing_ == Standing::kAttested) masks_ = NewMaskAgreement(runtime_.meetings(), communicator_);
   if (standing_ == Standing::kByCalls)
@@ -189,7 +189,7 @@ void TunerSession::FindByCall(IssuingThread& thread) {
   found->options.channels_are_pinned = channels_are_pinned_ = ChannelsStayNccls();
   OpenLog();
   standing_ = StandingByCalls(runtime_.choices(), runtime_.meetings(), *communicator_);
-  TakeStanding(found->options, found->constants);
+  AdoptStanding(found->options, found->constants);
 }
 
 // As the user's variables or the program's configuration of the communicator want it.
@@ -230,7 +230,7 @@ void TunerSession::JoinSwitching(EngineOptions options, const TunerInit& init) {
               switching.times);
 }
 
-// The orders of the leader come with the switch thread's connection; until then no times are told.
+// The orders of the leader come with the switch thread's connection; until then no times are sent.
 void TunerSession::BeGuarded(const CostModelInput& input, const TunerInit& init) {
   const CommunicatorIdentity& of = communicator_->identity;
   communicator_->switching.times = std::make_shared<TimesReport>(

@@ -46,7 +46,7 @@ class TunerSession {
   explicit TunerSession(ProcessRuntime& runtime) : runtime_(runtime) {}
   void Start(const TunerInit& init);
   // Gets what ranks of the session's standing need: a table, and a way to exchange masks.
-  void TakeStanding(const EngineOptions& options, const std::string& constants);
+  void AdoptStanding(const EngineOptions& options, const std::string& constants);
   // Finds out which communicator this is about, by the call that NCCL asks about.
   void FindByCall(IssuingThread& thread);
   void OpenLog();
@@ -57,7 +57,7 @@ class TunerSession {
   bool CanSwitch(const EngineOptions& options) const;
   // The ranks' tables change together from now on.
   void JoinSwitching(EngineOptions options, const TunerInit& init);
-  // Times are told from now on, and on the leader's rank a guard watches the calls.
+  // Times are sent from now on, and on the leader's rank a guard watches the calls.
   void BeGuarded(const CostModelInput& input, const TunerInit& init);
   // What may be chosen for this question on every rank; empty: NCCL's choice.
   ConfigMask AllowedOnAllRanks(const TunerQuestion& question, const ConfigMask& seen,

@@ -17,6 +17,9 @@ TRAINER = ["estimate", "data", "memory", "device", "parallel", "models", "optimi
 TRAINER_LOW = ["src/base", "src/nccl_abi", "src/annotate"]
 TRAINER_ROWS = {f"zero_workloads/{folder}": TRAINER_LOW + [f"zero_workloads/{lower}" for lower in TRAINER[:number]]
                 for number, folder in enumerate(TRAINER)}
+# What the object that is loaded into jobs may use of the library.
+PLUGIN = LOW + ["src/nccl_plugin", "src/transport", "src/cost_model", "src/fingerprint", "src/policy", "src/decision",
+                "traces/record", "traces/format"]
 
 # folder: what it may include beside itself. The longest matching folder counts. Standing alone means nothing else.
 MAY_INCLUDE = {
@@ -35,8 +38,15 @@ MAY_INCLUDE = {
     "src/decision/switching": [],
     "traces/format": ["src/base", "src/collective", "src/cost_model"],
     "traces": LOW + ["src/cost_model", "traces"],
-    "plugin": LOW + ["src/nccl_plugin", "src/transport", "src/cost_model", "src/fingerprint", "src/policy", "src/decision",
-                     "traces/record", "traces/format"],
+    # A row for each folder, in their order: each may use those above it, so there is no cycle between them.
+    "plugin/border": PLUGIN,
+    "plugin/times": PLUGIN,
+    "plugin/chain": PLUGIN + ["plugin/border"],
+    "plugin/runtime": PLUGIN + ["plugin/border", "plugin/times", "plugin/chain"],
+    "plugin/interpose": PLUGIN + ["plugin/border", "plugin/times", "plugin/runtime"],
+    "plugin/profiler": PLUGIN + ["plugin/border", "plugin/times", "plugin/chain", "plugin/runtime"],
+    "plugin/tuner": PLUGIN + ["plugin/border", "plugin/chain", "plugin/runtime"],
+    "plugin": LOW,
     "agents": ["src/base", "src/collective", "src/simulator", "src/cost_model", "src/fingerprint", "src/policy",
                "src/decision/guard", "traces/format", "traces/generators"],
     "zero_workloads": TRAINER_LOW,

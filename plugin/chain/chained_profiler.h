@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The profiler plugin that the job would have had without us: it gets all its events. NCCL calls our newest
-// version that it knows; the plugin's is the newest that both know, and events are converted as NCCL would.
+// version that it knows. The plugin's version is the newest that both know, and events are converted as NCCL
+// would convert them.
 #pragma once
 
 #include <string>
@@ -21,6 +22,7 @@ struct ChainedProfilerInit {
   ncclDebugLogger_t logger = nullptr;
 };
 
+// A loaded plugin. Loaded once a process and never unloaded; any thread may call it, as NCCL does.
 struct ChainedProfiler {
   DynamicLibrary library;
   int version = 0;
@@ -44,7 +46,8 @@ ncclResult_t WithVersionOf(const ChainedProfiler& plugin, Function&& function) {
   }
 }
 
-// The plugin's functions in the form of version Known, the one that NCCL calls us with.
+// The plugin's functions in the form of version Known, the one that NCCL calls us with. Each returns the
+// plugin's own result; an event that the plugin's version does not know is left out, with success.
 template <int Known>
 struct ChainedAs {
   using Descriptor = typename ProfilerAbi<Known>::Descriptor;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner plugin that the job would have had without us: it answers first, and its answer is the default.
+// The tuner plugin that the job would have had without us: it answers first, and its answer is the default
+// that stays wherever nothing is chosen.
 #pragma once
 
 #include <memory>
@@ -33,7 +34,8 @@ struct TunerRequest {
   int* channels = nullptr;
 };
 
-// The user's plugin, loaded once a process.
+// The user's plugin, whatever its version. Loaded once a process and never unloaded; sessions call it on the
+// thread on which NCCL calls them.
 class ChainedTuner {
  public:
   // By NCCL's full search order: `named` as in NCCL_TUNER_PLUGIN (a path, a file name, or X for
@@ -41,13 +43,13 @@ class ChainedTuner {
   // understood.
   static Result<std::unique_ptr<ChainedTuner>> Find(const std::string& named);
 
-  // Of one communicator; results are the plugin's own.
+  // The functions of one communicator, which `context` stands for. Results are the plugin's own.
   ncclResult_t Init(const TunerInit& init, void** context) const;
   ncclResult_t Ask(void* context, const TunerRequest& request) const;
   ncclResult_t Finalize(void* context) const;
 
   const char* name() const { return tuner_.functions.name; }
-  // Null below version 6.
+  // The plugin's function for chunk sizes; null below version 6.
   decltype(ncclTuner_v6_t::getChunkSize) chunk_size() const { return tuner_.functions.getChunkSize; }
 
  private:

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include "plugin/runtime/nccl_variable.h"
+#include "plugin/border/nccl_variable.h"
 
 namespace dynamiccl {
 namespace {

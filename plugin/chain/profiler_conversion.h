@@ -52,9 +52,11 @@ void CopyName(std::optional<Enum> (*parse)(std::string_view), Enum otherwise, co
   }
 }
 
+// Copies a member that both versions have; one that either lacks is left out.
 #define DYNAMICCL_COPY(member) \
   if constexpr (requires { to.member = from.member; }) to.member = from.member
 
+// A collective's event. Members that the older version names otherwise follow the plain copies.
 template <typename From, typename To>
 void CopyColl(const From& from, To& to) {
   DYNAMICCL_COPY(seqNumber);
@@ -103,7 +105,7 @@ void CopyParent(const FromTask& from_task, const ToTask&, const From& from, To& 
     to.parentObj = from_task.parentGroup;
 }
 
-// Events that came with version 3 and later.
+// Events that came with version 3 and later. False when the older version lacks the event's member.
 template <typename From, typename To>
 bool ConvertNewerEvent(const From& from, To& to) {
   if constexpr (requires {

@@ -1,52 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/interpose/call_stream.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
 
+#include "plugin/border/no_throw.h"
+#include "plugin/interpose/call_coverage.h"
+#include "plugin/interpose/call_timing.h"
 #include "plugin/interpose/communicator_births.h"
 #include "plugin/interpose/stream_capture.h"
-#include "plugin/runtime/c_boundary.h"
-#include "src/base/interpolated_clock.h"
+#include "plugin/runtime/process_life.h"
+#include "plugin/runtime/process_runtime.h"
 #include "src/base/job_fail_point.h"
 #include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
 namespace {
 
-// Whether somebody wants to know how long a call takes.
-enum class WhyTimed : uint8_t { kNotAtAll, kOnSuspicion, kByPlan };
-
-struct BufferedCall {
-  Communicator* communicator = nullptr;
-  IssuedCall issued;
-  bool counts = false;
-  bool configured = false;
-  uint32_t stream = 0;
-  uint64_t api_bytes = 0;  // of the count given to the API
-  void* timed = nullptr;   // handle of KernelTimes
-  WhyTimed why_timed = WhyTimed::kNotAtAll;
-  bool captured = false;
-  uint32_t flight = 0;  // index of the group's part on the communicator, once numbered
-};
-
-// What one thread has issued since its outermost GroupStart; the vectors keep their memory from group to
-// group.
-struct ThreadCalls {
-  int depth = 0;
-  CallLabels labels;
-  InterpolatedClock clock;
-  std::vector<BufferedCall> calls;
-  std::vector<GroupInFlight> in_flight;
-  std::vector<UnbornCommunicator> unborn;
-};
-
-// Functions of a call take it as an argument: every look at it by its name asks whether it exists already.
-thread_local ThreadCalls t_calls;
-
-bool Taken(ncclResult_t result) {
+bool IsAccepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;
 }
 
@@ -56,246 +26,178 @@ uint32_t FoldStream(cudaStream_t stream) {
   return static_cast<uint32_t>(handle >> 4 ^ handle >> 36);
 }
 
-// An all-to-all's total is that of a rank's parts; replaying divides it again.
-uint64_t BytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) {
+// The total of an all-to-all is that of a rank's parts; replaying divides it again.
+uint64_t TotalBytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) {
   const uint64_t total = TotalBytes(facts.collective, facts.count, element_bytes, n_ranks);
   return facts.collective == Collective::kSendRecv ? total * static_cast<uint64_t>(n_ranks) : total;
 }
 
-// `buffered` is fresh. What only traces and metrics hold is asked for only where there are such.
+// Fills in a fresh `pending`. The clock and the driver are asked only where traces or metrics account for
+// single calls, or a guard listens.
 [[gnu::hot]] void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream,
-                           bool accounted, ThreadCalls& thread, BufferedCall& buffered) {
-  buffered.communicator = communicator;
-  buffered.stream = FoldStream(stream);
-  buffered.captured = (accounted || communicator->feed) && StreamIsCapturing(stream);
-  CollectiveCall& call = buffered.issued.call;
-  call.communicator = communicator->info.id;
+                           bool accounted, IssuingThread& thread, PendingCall& pending) {
+  const CommunicatorInfo& info = communicator->identity.info;
+  pending.communicator = communicator;
+  pending.stream = FoldStream(stream);
+  pending.captured = (accounted || communicator->switching.feed) && StreamIsCapturing(stream);
+  CollectiveCall& call = pending.issued.call;
+  call.communicator = info.id;
   call.collective = facts.collective;
   call.data_type = static_cast<DataType>(facts.data_type);
   call.op = static_cast<ReduceOp>(facts.op);
-  call.n_ranks = communicator->info.n_ranks;
+  call.n_ranks = info.n_ranks;
   const size_t element_bytes = ElementBytes(call.data_type);
-  call.bytes = BytesOf(facts, element_bytes, call.n_ranks);
-  buffered.counts = facts.issued_by == IssuedBy::kEveryRank && call.bytes > 0;
-  buffered.api_bytes = facts.count * element_bytes;
-  buffered.issued.rank = communicator->info.rank;
-  buffered.issued.root_or_peer = facts.root_or_peer;
-  buffered.issued.issued_ns = accounted ? thread.clock.Now() : 0;
-  buffered.issued.labelled_phase = thread.labels.phase;
-  buffered.issued.labelled_role = thread.labels.role;
-  buffered.issued.labelled_stage = thread.labels.stage;
+  call.bytes = TotalBytesOf(facts, element_bytes, call.n_ranks);
+  pending.counts = facts.issued_by == IssuedBy::kEveryRank && call.bytes > 0;
+  pending.api_bytes = facts.count * element_bytes;
+  pending.issued.rank = info.rank;
+  pending.issued.root_or_peer = facts.root_or_peer;
+  pending.issued.issued_ns = accounted ? thread.clock.Now() : 0;
+  pending.issued.labelled_phase = thread.labels.phase;
+  pending.issued.labelled_role = thread.labels.role;
+  pending.issued.labelled_stage = thread.labels.stage;
 }
 
-// Has a choice of algorithm, so it is the structure's and the tuner's business.
-bool Tunable(const CollectiveCall& call) {
-  return call.collective < Collective::kSendRecv && call.bytes > 0;
+bool IsRootOfParts(const PendingCall& pending) {
+  const Collective collective = pending.issued.call.collective;
+  return (collective == Collective::kSend || collective == Collective::kRecv) && pending.counts &&
+         pending.issued.root_or_peer == pending.issued.rank;
 }
 
-bool IsRootOfParts(const BufferedCall& buffered) {
-  const Collective collective = buffered.issued.call.collective;
-  return (collective == Collective::kSend || collective == Collective::kRecv) && buffered.counts &&
-         buffered.issued.root_or_peer == buffered.issued.rank;
-}
-
-// What the root of a Gather or Scatter does beside its part as one of the ranks.
-void BufferRootsPart(BufferedCall own) {
+// Adds what the root of a Gather or Scatter does beside its part as one of the ranks: it exchanges a part
+// with each of them.
+void AddPartsOfRoot(PendingCall own, IssuingThread& thread) {
   const Collective collective = own.issued.call.collective;
-  BufferedCall other = own;
+  PendingCall other = own;
   other.counts = false;
   other.issued.call.collective = collective == Collective::kSend ? Collective::kRecv : Collective::kSend;
   for (int peer = 0; peer < own.issued.call.n_ranks; ++peer) {
     other.issued.root_or_peer = peer;
-    t_calls.calls.push_back(other);
+    thread.calls.push_back(other);
   }
 }
 
-uint32_t FlightOn(Communicator* communicator, std::vector<GroupInFlight>& in_flight) {
-  for (size_t i = 0; i < in_flight.size(); ++i) {
-    if (in_flight[i].communicator == communicator) return static_cast<uint32_t>(i);
+// Index of the group on a communicator, which is begun with its first call.
+uint32_t GroupIndexOn(Communicator* communicator, std::vector<IssuedGroup>& groups) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].communicator == communicator) return static_cast<uint32_t>(i);
   }
-  GroupInFlight& entry = in_flight.emplace_back();
-  entry.communicator = communicator;
-  entry.facts.call_number = communicator->next_call;
-  return static_cast<uint32_t>(in_flight.size() - 1);
+  IssuedGroup& group = groups.emplace_back();
+  group.communicator = communicator;
+  group.facts.call_number = communicator->issuing.next_call;
+  return static_cast<uint32_t>(groups.size() - 1);
 }
 
-void AddTiming(GroupInFlight& entry, const BufferedCall& buffered) {
-  entry.timed |= buffered.why_timed != WhyTimed::kNotAtAll;
-  entry.on_suspicion |= buffered.why_timed == WhyTimed::kOnSuspicion;
-}
-
-void AddTo(GroupInFlight& entry, const BufferedCall& buffered) {
-  AddTiming(entry, buffered);
-  entry.counts |= buffered.counts;
-  entry.facts.configured |= buffered.configured;
-  entry.captured |= buffered.captured;
-  const CollectiveCall& call = buffered.issued.call;
-  if (!Tunable(call)) return;
+void AddToGroup(const PendingCall& pending, IssuedGroup& group) {
+  AddTiming(pending, group);
+  group.counts |= pending.counts;
+  group.facts.configured |= pending.configured;
+  group.captured |= pending.captured;
+  const CollectiveCall& call = pending.issued.call;
+  if (!IsTunable(call)) return;
   const auto kind = static_cast<size_t>(call.collective);
-  uint32_t& digest = entry.facts.operands[kind];
+  uint32_t& digest = group.facts.operands[kind];
   digest = AddOperands(digest, static_cast<int>(call.data_type), static_cast<int>(call.op));
-  ++entry.collectives[kind];
+  ++group.collectives[kind];
 }
 
 // A table of another policy brings its structure LSTM, which begins at this call on all ranks: what it
-// recognises is a function of the calls from here on. Policies are told apart by what they are, not by where
+// recognises is a function of the calls from here on. Policies are told apart by their digests, not by where
 // a rank happens to keep them.
-void TakeUpStructure(Communicator& communicator, const std::shared_ptr<const Policy>& policy) {
-  if (!policy || !communicator.structure || policy->sha256 == communicator.policy->sha256) return;
-  communicator.structure->Restart(*policy);
-  communicator.policy = policy;
+void RestartStructure(IssuingState& issuing, const std::shared_ptr<const Policy>& policy) {
+  if (!policy || !issuing.structure || policy->sha256 == issuing.policy->sha256) return;
+  issuing.structure->Restart(*policy);
+  issuing.policy = policy;
 }
 
-// The table that this group's decisions use. May wait, at the boundary of a switch, for a verdict that
+// Sets the table that this group's decisions use. May wait, at the boundary of a switch, for a verdict that
 // depends on control threads alone.
-void EnterTable(GroupInFlight& entry) {
-  SwitchableTables* tables = entry.communicator->tables.get();
+void EnterTable(IssuedGroup& group) {
+  SwitchableTables* tables = group.communicator->switching.tables.get();
   if (tables == nullptr) return;
-  if (!entry.facts.simulated && entry.counts && tables->Enter(entry.facts.call_number)) {
+  if (!group.facts.simulated && group.counts && tables->Enter(group.facts.call_number)) {
     PassJobFailPoint(JobFailPoint::kFirstCall);
-    TakeUpStructure(*entry.communicator, tables->policy());
+    RestartStructure(group.communicator->issuing, tables->policy());
   }
-  entry.table = tables->current();
+  group.table = tables->current();
 }
 
-// Gives the buffered calls their numbers, before the library asks its tuner about them.
-[[gnu::hot]] void NumberCalls(ThreadCalls& thread, bool simulated) {
-  for (BufferedCall& buffered : thread.calls) {
-    buffered.flight = FlightOn(buffered.communicator, thread.in_flight);
-    GroupInFlight& entry = thread.in_flight[buffered.flight];
-    CollectiveCall& call = buffered.issued.call;
-    call.call_number = entry.facts.call_number;
-    AddTo(entry, buffered);
-    // Collectives and the rest are numbered apart: what a rank sends and receives is its own.
-    call.index_in_group = Tunable(call) ? entry.n_collectives++ : entry.n_others++;
+// Sorts the pending calls into groups by communicator and gives them their numbers, before the library asks
+// its tuner about them.
+[[gnu::hot]] void NumberCalls(IssuingThread& thread, bool simulated) {
+  for (PendingCall& pending : thread.calls) {
+    pending.group = GroupIndexOn(pending.communicator, thread.groups);
+    IssuedGroup& group = thread.groups[pending.group];
+    CollectiveCall& call = pending.issued.call;
+    call.call_number = group.facts.call_number;
+    AddToGroup(pending, group);
+    // Collectives and the rest are numbered separately: what a rank sends and receives is its own.
+    call.index_in_group = IsTunable(call) ? group.n_collectives++ : group.n_others++;
   }
-  for (BufferedCall& buffered : thread.calls) {
-    const GroupInFlight& entry = thread.in_flight[buffered.flight];
-    CollectiveCall& call = buffered.issued.call;
-    call.group_size = Tunable(call) ? entry.n_collectives : entry.n_others;
+  for (PendingCall& pending : thread.calls) {
+    const IssuedGroup& group = thread.groups[pending.group];
+    CollectiveCall& call = pending.issued.call;
+    call.group_size = IsTunable(call) ? group.n_collectives : group.n_others;
   }
-  for (GroupInFlight& entry : thread.in_flight) {
-    entry.facts.simulated = simulated;
-    if (!entry.communicator->blocking) entry.communicator->in_flight = entry.facts;
-    EnterTable(entry);
+  for (IssuedGroup& group : thread.groups) {
+    group.facts.simulated = simulated;
+    Communicator& communicator = *group.communicator;
+    if (!communicator.config.blocking) communicator.issuing.in_flight = group.facts;
+    EnterTable(group);
   }
 }
 
-// The key that NCCL is going to ask about.
-TableKey ExpectedKeyOf(const BufferedCall& buffered) {
-  const CollectiveCall& call = buffered.issued.call;
-  const Communicator& communicator = *buffered.communicator;
-  TableKey key{call.collective, {}, RecognisedRole(communicator, call.collective, call.bytes)};
-  key.size_class = t_calls.depth == 0 ? SizeClassOf(call.bytes)
-                                      : communicator.expected_sizes.Of(call.collective, call.bytes);
-  return key;
+// Counts the call for the ledger of what a tuner could change, and what not.
+void CountCoverage(Mode mode, const IssuedGroup& group, PendingCall& pending) {
+  pending.issued.coverage = CoverageOf(pending, mode, group);
+  pending.communicator->issuing.ledger.CountCall(pending.issued.call, pending.issued.coverage);
 }
 
-WhyTimed WhyToTime(const BufferedCall& buffered, Timed times) {
-  if (!Tunable(buffered.issued.call)) return WhyTimed::kNotAtAll;
-  if (times == Timed::kAll) return WhyTimed::kByPlan;
-  const Communicator& communicator = *buffered.communicator;
-  const uint64_t number = communicator.next_call;
-  const DecisionEngine* const engine = communicator.times ? communicator.tables->current().engine : nullptr;
-  const PlannedTable* const plan = engine == nullptr ? nullptr : engine->plan();
-  if (plan == nullptr) return InTimingWindow(number) ? WhyTimed::kByPlan : WhyTimed::kNotAtAll;
-  if (plan->TimesNext(ExpectedKeyOf(buffered))) return WhyTimed::kByPlan;
-  return communicator.times->TimesAll(number) ? WhyTimed::kOnSuspicion : WhyTimed::kNotAtAll;
-}
-
-// Opens the profiler's window for the call, where this rank's times are of use.
-void OpenWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream, BufferedCall& buffered) {
-  times.CountCall();
-  const WhyTimed why = WhyToTime(buffered, wanted);
-  if (why == WhyTimed::kNotAtAll || StreamIsCapturing(stream)) return;
-  buffered.why_timed = why;
-  const TimesReport* const report = buffered.communicator->times.get();
-  if (report == nullptr || report->tells() || wanted == Timed::kAll) times.window().Enter();
-}
-
-// A group of broadcasts from several roots is asked about as an AllGather.
-uint8_t QuestionsAbout(Collective collective) {
-  const auto bit = [](Collective of) { return static_cast<uint8_t>(1u << static_cast<unsigned>(of)); };
-  return collective == Collective::kBroadcast ? bit(collective) | bit(Collective::kAllGather)
-                                              : bit(collective);
-}
-
-// NCCL leaves a tuner out for two things (src/enqueue.cc, ncclPrepareTasks): collectives of the copy engine,
-// of which AllGather is the only one that could be tuned, and symmetric kernels.
-Coverage CoverageWithoutQuestion(Collective collective, const Communicator& communicator) {
-  return collective == Collective::kAllGather && communicator.zero_ctas ? Coverage::kCopyEngine
-                                                                        : Coverage::kSymmetricKernel;
-}
-
-// What NCCL asked a tuner about the call; `mode` and `entry` of its communicator.
-Coverage CoverageByQuestions(const CollectiveCall& call, Mode mode, const GroupInFlight& entry) {
-  if (!Chooses(mode)) return Coverage::kTunable;
-  const Communicator& communicator = *entry.communicator;
-  if (!communicator.blocking || !communicator.claimed.load(std::memory_order_relaxed))
-    return Coverage::kUnknown;
-  const uint8_t about = QuestionsAbout(call.collective);
-  if ((entry.asked & about) == 0) return CoverageWithoutQuestion(call.collective, communicator);
-  return (entry.had_choice & about) == 0 ? Coverage::kSingleConfig : Coverage::kTunable;
-}
-
-Coverage CoverageOf(const BufferedCall& buffered, Mode mode, const GroupInFlight& entry) {
-  static const bool pinned = PairsArePinned();
-  const CollectiveCall& call = buffered.issued.call;
-  if (static_cast<int>(call.collective) >= kTunableCollectives) return Coverage::kPointToPoint;
-  if (buffered.captured) return Coverage::kCaptured;
-  if (call.n_ranks == 1) return Coverage::kSingleConfig;
-  if (call.bytes == 0) return Coverage::kNotAsked;
-  return pinned || buffered.configured ? Coverage::kPinned : CoverageByQuestions(call, mode, entry);
-}
-
-// For the ledger: what could be chosen, and what could not, and why.
-void Cover(Mode mode, const GroupInFlight& entry, BufferedCall& buffered) {
-  buffered.issued.coverage = CoverageOf(buffered, mode, entry);
-  buffered.communicator->ledger.CountCall(buffered.issued.call, buffered.issued.coverage);
-}
-
-// What NCCL asked about, for the next group like this one.
-void NoteAsked(const GroupInFlight& entry, const BufferedCall& buffered) {
-  const CollectiveCall& call = buffered.issued.call;
-  if (!Tunable(call) || call.group_size < 2) return;
+// Remembers which size class NCCL asked about, for the next group like this one.
+void RememberSizeClass(const IssuedGroup& group, const PendingCall& pending) {
+  const CollectiveCall& call = pending.issued.call;
+  if (!IsTunable(call) || call.group_size < 2) return;
   const auto kind = static_cast<size_t>(call.collective);
-  if ((entry.asked >> kind & 1) != 0)
-    buffered.communicator->expected_sizes.Note(call.collective, call.bytes, entry.asked_about[kind]);
+  if ((group.marks.asked >> kind & 1) == 0) return;
+  pending.communicator->issuing.expected_sizes.Note(call.collective, call.bytes,
+                                                    group.marks.asked_about[kind]);
 }
 
-void Record(Recorder& recorder, CollectiveTimes* times, const BufferedCall& buffered) {
+void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& pending) {
   const Recorder::Slot slot =
-      recorder.Append(CallRecord(buffered.communicator->number, buffered.issued, buffered.stream));
-  if (buffered.timed != nullptr) times->kernels().Attach(buffered.timed, recorder, slot);
+      recorder.Append(CallRecord(pending.communicator->identity.number, pending.issued, pending.stream));
+  if (pending.timed != nullptr) times->kernels().Attach(pending.timed, recorder, slot);
 }
 
-// The library took the group: record and count it, and recognise what comes next. Runs on the calling thread
-// before its call returns, so the next call's decision reads a settled answer.
-[[gnu::hot]] void CountGroup(ProcessRuntime& runtime, ThreadCalls& thread) {
+// The library took the group: records and counts it, and recognises what comes next. Runs on the issuing
+// thread before its call returns, so that the next call's decision reads a finished answer.
+[[gnu::hot]] void CountGroup(ProcessRuntime& runtime, IssuingThread& thread) {
   Recorder* const recorder = runtime.recorder();
   const Mode mode = runtime.settings().mode;
   const bool accounted = runtime.accounts_for_calls();
-  for (BufferedCall& buffered : thread.calls) {
-    if (accounted) Cover(mode, thread.in_flight[buffered.flight], buffered);
-    if (recorder != nullptr) Record(*recorder, runtime.times(), buffered);
-    if (buffered.communicator->times) NoteAsked(thread.in_flight[buffered.flight], buffered);
-    StructureTrigger* structure = buffered.communicator->structure.get();
-    if (structure != nullptr && Tunable(buffered.issued.call)) structure->Step(buffered.issued.call);
+  for (PendingCall& pending : thread.calls) {
+    const IssuedGroup& group = thread.groups[pending.group];
+    if (accounted) CountCoverage(mode, group, pending);
+    if (recorder != nullptr) RecordCall(*recorder, runtime.times(), pending);
+    if (pending.communicator->switching.times) RememberSizeClass(group, pending);
+    StructureTrigger* structure = pending.communicator->issuing.structure.get();
+    if (structure != nullptr && IsTunable(pending.issued.call)) structure->Step(pending.issued.call);
   }
-  for (const GroupInFlight& entry : thread.in_flight) {
-    if (entry.counts) ++entry.communicator->next_call;
+  for (const IssuedGroup& group : thread.groups) {
+    if (group.counts) ++group.communicator->issuing.next_call;
   }
 }
 
-// Before the library is called, which may never return. Of a group its first call stands for all.
-[[gnu::hot]] void MarkCallsInside(Recorder& recorder, const ThreadCalls& thread) {
-  const BufferedCall& first = thread.calls.front();
+// Shows in the trace that this thread is inside the library, which may never return. The first call of a
+// group stands for all.
+[[gnu::hot]] void MarkCallsInside(Recorder& recorder, const IssuingThread& thread) {
+  const PendingCall& first = thread.calls.front();
   const CollectiveCall& call = first.issued.call;
   recorder.Enter(
       WordsOf({.since_ns = first.issued.issued_ns,
                .call_number = call.call_number,
                .bytes = call.bytes,
-               .communicator = first.communicator->number,
+               .communicator = first.communicator->identity.number,
                .root_or_peer = static_cast<int16_t>(first.issued.root_or_peer),
                .group_size = static_cast<uint16_t>(std::min<size_t>(thread.calls.size(), UINT16_MAX)),
                .collective = static_cast<uint8_t>(call.collective),
@@ -305,159 +207,101 @@ void Record(Recorder& recorder, CollectiveTimes* times, const BufferedCall& buff
                .reserved = 0}));
 }
 
-// At a group's end.
-void MarkInside(ProcessRuntime& runtime, const ThreadCalls& thread) {
+// The same at a group's end, which may initialise communicators as well.
+void MarkGroupInside(ProcessRuntime& runtime, const IssuingThread& thread) {
   if (!thread.unborn.empty()) MarkBirth(runtime, *thread.unborn.back().communicator);
   Recorder* const recorder = runtime.recorder();
   if (recorder != nullptr && !thread.calls.empty()) MarkCallsInside(*recorder, thread);
 }
 
-void CloseGroup(ProcessRuntime& runtime, ThreadCalls& thread, bool taken) {
+// The library has returned from the outermost group.
+void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
   if (Recorder* const recorder = runtime.recorder()) recorder->Leave();
-  if (taken) CountGroup(runtime, thread);
-  for (const GroupInFlight& entry : thread.in_flight) entry.communicator->calls_inside.Leave();
-  thread.calls.clear();
-  thread.in_flight.clear();
+  if (accepted) CountGroup(runtime, thread);
+  for (const IssuedGroup& group : thread.groups) group.communicator->calls_inside.Leave();
+  thread.Clear();
 }
 
 }  // namespace
 
-CallLabels& LabelsOfThisThread() {
-  return t_calls.labels;
-}
-
-void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept {
-  ProcessRuntime* runtime = ProcessRuntime::Watching();
-  if (runtime == nullptr) return;
-  CallLabels& labels = t_calls.labels;
-  labels.phase = phase >= 0 && phase < kPhases ? static_cast<Phase>(phase) : Phase::kUnknown;
-  labels.stage =
-      zero_stage >= 0 && zero_stage < kZeroStages ? static_cast<ZeroStage>(zero_stage) : ZeroStage::kUnknown;
-  if (Recorder* recorder = runtime->recorder()) {
-    recorder->Append(
-        StepRecord({t_calls.clock.Now(), static_cast<uint64_t>(step), labels.phase, labels.stage}));
-  }
-}
-
-void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept {
-  ProcessRuntime* runtime = ProcessRuntime::Watching();
-  if (runtime == nullptr || free_bytes < 0 || total_bytes < free_bytes || total_bytes == 0) return;
-  const MemoryView memory{t_calls.clock.Now(), static_cast<uint64_t>(free_bytes),
-                          static_cast<uint64_t>(total_bytes)};
-  runtime->memory().Take(memory.free_bytes, memory.total_bytes);
-  if (Recorder* recorder = runtime->recorder()) recorder->Append(MemoryRecord(memory));
-}
-
-[[gnu::hot]] GroupInFlight* InFlightOnThisThread(const ControlToken& token) noexcept {
-  for (GroupInFlight& entry : t_calls.in_flight) {
-    if (std::memcmp(entry.communicator->token.data(), token.data(), sizeof(token)) == 0) return &entry;
-  }
-  return nullptr;
-}
-
-GroupInFlight* OnlyInFlightOnThisThread() noexcept {
-  return t_calls.in_flight.size() == 1 ? &t_calls.in_flight.front() : nullptr;
-}
-
 [[gnu::hot]] ApiCall::ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream,
                               bool configured) noexcept
-    : runtime_(guard_.outermost() ? ProcessRuntime::Watching() : nullptr) {
+    : runtime_(scope_.outermost() ? ProcessLife::Watching() : nullptr) {
   if (runtime_ == nullptr) return;
   Communicator* communicator = runtime_->communicators().Find(comm);
-  if (communicator == nullptr || !communicator->calls_inside.Enter(&t_calls)) {
+  thread_ = &IssuingThread::Current();
+  if (communicator == nullptr || !communicator->calls_inside.Enter(thread_)) {
     runtime_ = nullptr;
     return;
   }
-  Guarded([&] {
-    if (!communicator->introduced) IntroduceLate(*runtime_, *communicator, comm);
-    ThreadCalls& thread = t_calls;
-    const size_t before = thread.calls.size();
-    BufferedCall& buffered = thread.calls.emplace_back();
-    buffered.configured = configured;
-    Describe(facts, communicator, stream, runtime_->accounts_for_calls(), thread, buffered);
-    if (IsRootOfParts(buffered)) BufferRootsPart(buffered);
-    buffered_ = thread.calls.size() - before;
-    if (thread.depth == 0) {
-      NumberCalls(thread, false);
-      if (Recorder* const recorder = runtime_->recorder()) MarkCallsInside(*recorder, thread);
-    }
-    if (CollectiveTimes* times = runtime_->times()) {
-      // The table is the call's own by now, in a group that of the one before.
-      BufferedCall& last = thread.calls.back();
-      OpenWindow(*times, runtime_->settings().times, stream, last);
-      if (thread.depth == 0) AddTiming(thread.in_flight[last.flight], last);
-    }
-  });
+  NoThrow([&] { Note(facts, *communicator, comm, stream, configured); });
+}
+
+[[gnu::hot]] void ApiCall::Note(const ApiFacts& facts, Communicator& communicator, ncclComm_t comm,
+                                cudaStream_t stream, bool configured) {
+  if (!communicator.issuing.introduced) IntroduceLate(*runtime_, communicator, comm);
+  IssuingThread& thread = *thread_;
+  const bool lone_call = !thread.inside_group();
+  const size_t before = thread.calls.size();
+  PendingCall& pending = thread.calls.emplace_back();
+  pending.configured = configured;
+  Describe(facts, &communicator, stream, runtime_->accounts_for_calls(), thread, pending);
+  if (IsRootOfParts(pending)) AddPartsOfRoot(pending, thread);
+  buffered_ = thread.calls.size() - before;
+  if (lone_call) {
+    NumberCalls(thread, false);
+    if (Recorder* const recorder = runtime_->recorder()) MarkCallsInside(*recorder, thread);
+  }
+  if (CollectiveTimes* times = runtime_->times()) {
+    // A lone call has entered its own table by now. In a group the table is that of the group before.
+    PendingCall& last = thread.calls.back();
+    OpenTimingWindow(*times, runtime_->settings().times, stream, lone_call, last);
+    if (lone_call) AddTiming(last, thread.groups[last.group]);
+  }
 }
 
 [[gnu::hot]] ncclResult_t ApiCall::Finish(ncclResult_t result) noexcept {
   if (runtime_ == nullptr) return result;
   if (CollectiveTimes* times = runtime_->times()) times->window().Leave();
-  ThreadCalls& thread = t_calls;
-  if (thread.depth == 0) {
-    Guarded([&] { CloseGroup(*runtime_, thread, Taken(result)); });
-  } else if (!Taken(result)) {
+  IssuingThread& thread = *thread_;
+  if (!thread.inside_group()) {
+    NoThrow([&] { CloseGroup(*runtime_, thread, IsAccepted(result)); });
+  } else if (!IsAccepted(result)) {
     thread.calls.resize(thread.calls.size() - buffered_);
   }
   return result;
 }
 
-ncclResult_t GroupStarted(const ReentryGuard& guard, ncclResult_t result) noexcept {
-  if (guard.outermost() && result == ncclSuccess) ++t_calls.depth;
+ncclResult_t GroupStarted(const ReentryScope& scope, ncclResult_t result) noexcept {
+  if (scope.outermost() && result == ncclSuccess) ++IssuingThread::Current().depth;
   return result;
 }
 
-bool GroupEnd::outermost() const {
-  return guard_.outermost() && t_calls.depth == 1;
-}
-
-GroupEnd::GroupEnd(bool simulated) noexcept : runtime_(guard_.outermost() ? ProcessRuntime::Get() : nullptr) {
+GroupEnd::GroupEnd(bool simulated) noexcept
+    : thread_(IssuingThread::Current()), runtime_(scope_.outermost() ? ProcessLife::Runtime() : nullptr) {
   if (runtime_ != nullptr && outermost())
-    Guarded([&] {
-      NumberCalls(t_calls, simulated);
-      if (!simulated) MarkInside(*runtime_, t_calls);
+    NoThrow([&] {
+      NumberCalls(thread_, simulated);
+      if (!simulated) MarkGroupInside(*runtime_, thread_);
     });
 }
 
 ncclResult_t GroupEnd::Finish(ncclResult_t result) noexcept {
-  if (!guard_.outermost()) return result;
+  if (!scope_.outermost()) return result;
   if (outermost() && runtime_ != nullptr) {
-    Guarded([&] {
-      BringToLife(*runtime_, t_calls.unborn, result);
-      CloseGroup(*runtime_, t_calls, Taken(result));
+    NoThrow([&] {
+      BringToLife(*runtime_, thread_.unborn, result);
+      CloseGroup(*runtime_, thread_, IsAccepted(result));
     });
   }
-  if (t_calls.depth > 0) --t_calls.depth;
+  if (thread_.depth > 0) --thread_.depth;
   return result;
 }
 
 ncclResult_t GroupEnd::FinishSimulated(ncclResult_t result) noexcept {
-  if (outermost() && runtime_ != nullptr) Guarded([&] { CloseGroup(*runtime_, t_calls, false); });
-  if (guard_.outermost() && t_calls.depth > 0) --t_calls.depth;
+  if (outermost() && runtime_ != nullptr) NoThrow([&] { CloseGroup(*runtime_, thread_, false); });
+  if (scope_.outermost() && thread_.depth > 0) --thread_.depth;
   return result;
-}
-
-IssuedEvent EventOfThisThread(int rank, Collective collective, uint64_t api_bytes) noexcept {
-  for (BufferedCall& buffered : t_calls.calls) {
-    const CollectiveCall& call = buffered.issued.call;
-    if (buffered.timed == nullptr && buffered.why_timed != WhyTimed::kNotAtAll &&
-        call.collective == collective && buffered.api_bytes == api_bytes &&
-        buffered.communicator->info.rank == rank)
-      return {&buffered.timed, call.communicator, call.bytes, call.call_number,
-              &buffered.communicator->times};
-  }
-  return {};
-}
-
-int64_t ClockOfThisThread() noexcept {
-  return t_calls.clock.Now();
-}
-
-bool InsideGroup() {
-  return t_calls.depth > 0;
-}
-std::vector<UnbornCommunicator>& UnbornOfThisThread() {
-  return t_calls.unborn;
 }
 
 }  // namespace dynamiccl

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <utility>
 
-#include "plugin/interpose/real_nccl.h"
+#include "plugin/border/nccl_variable.h"
+#include "plugin/border/no_throw.h"
+#include "plugin/border/real_nccl.h"
 #include "plugin/runtime/agreed_ctas.h"
-#include "plugin/runtime/c_boundary.h"
 #include "plugin/runtime/control_client.h"
-#include "plugin/runtime/cta_policy.h"
-#include "plugin/runtime/nccl_variable.h"
+#include "plugin/runtime/process_life.h"
 #include "src/base/clock.h"
 #include "src/base/job_fail_point.h"
 #include "src/base/sha256.h"
@@ -21,48 +21,32 @@
 namespace dynamiccl {
 namespace {
 
+// Numbers of communicators in this process's trace, in the order of their records.
 std::atomic<uint32_t> g_next_number{0};
+// Tells communicators of ncclCommInitAll from one another, which have no unique id.
 std::atomic<uint64_t> g_next_local{0};
 
+// By which traces and logs name a communicator: equal on all ranks, as its token is.
 uint64_t IdOf(const ControlToken& token) {
   uint64_t id = 0;
   std::memcpy(&id, token.data(), sizeof(id));
   return id;
 }
 
-// ncclConfig_t is append-only and a program's may be shorter than ours.
-bool IsBlocking(const ncclConfig_t& config) {
-  constexpr size_t kNeeded = offsetof(ncclConfig_t, blocking) + sizeof(int);
-  return config.size < kNeeded || config.blocking != 0;
-}
-
-std::string PinnedCtas(const ncclConfig_t& config) {
-  constexpr std::pair<const char*, size_t> kPins[] = {{"minCTAs", offsetof(ncclConfig_t, minCTAs)},
-                                                      {"maxCTAs", offsetof(ncclConfig_t, maxCTAs)},
-                                                      {"nvlsCTAs", offsetof(ncclConfig_t, nvlsCTAs)}};
-  std::string pinned;
-  for (const auto& [name, offset] : kPins) {
-    const int value = MemberOf(config, offset);
-    if (value != NCCL_CONFIG_UNDEF_INT)
-      pinned += fmt::format("{}{}={}", pinned.empty() ? "" : " ", name, value);
-  }
-  return pinned;
-}
-
 // A config stands for itself: what it does not set is NCCL's default, not the parent's.
-void TakeConfig(const ncclConfig_t& config, Communicator& communicator) {
-  communicator.blocking = IsBlocking(config);
-  communicator.pinned_ctas = PinnedCtas(config);
-  communicator.set_ctas.clear();
-  communicator.asked_for = nullptr;
+CommunicatorConfig ReadConfig(const ncclConfig_t& config) {
+  CommunicatorConfig read;
+  read.blocking = IsBlocking(config);
+  read.pinned_ctas = PinnedCtas(config);
   const int policy = MemberOf(config, offsetof(ncclConfig_t, CTAPolicy));
-  communicator.zero_ctas = policy != NCCL_CONFIG_UNDEF_INT && (policy & NCCL_CTA_POLICY_ZERO) != 0;
+  read.zero_ctas = policy != NCCL_CONFIG_UNDEF_INT && (policy & NCCL_CTA_POLICY_ZERO) != 0;
+  return read;
 }
 
 // Why rules cannot set bounds on the channels at this place; empty where they can.
 std::string WhyWithoutCtasHere(const Communicator& communicator, const ncclConfig_t* config) {
-  if (InsideGroup()) return "it is made inside a group";
-  if (!communicator.blocking || NcclVariable("NCCL_COMM_BLOCKING").value_or("1") == "0")
+  if (IssuingThread::Current().inside_group()) return "it is made inside a group";
+  if (!communicator.config.blocking || NcclVariable("NCCL_COMM_BLOCKING").value_or("1") == "0")
     return "it is non-blocking";
   if (RealAddress(RealFunction::kCommInitRankConfig) == nullptr) return "this NCCL takes no configuration";
   return WhyWithoutCtas(config);
@@ -74,32 +58,34 @@ int NodesByLauncher(const JobSettings& settings, int n_ranks) {
   return (n_ranks + settings.local_world - 1) / settings.local_world;
 }
 
-// Tells ranks that wait for this one that they need not.
-void Decline(ProcessRuntime& runtime, const Communicator& communicator) {
-  const std::string why = runtime.WhyNotChoosing();
-  if (why.empty() || !communicator.meeting.valid() || runtime.given_up()) return;
-  PledgeMessage message{
-      communicator.meeting.root, communicator.token, communicator.member, communicator.info.n_ranks, why,
-      runtime.Attested()};
-  // One try: they are told by a time-out as well.
-  if (!PledgeAndLeave(communicator.meeting, message, 500)) runtime.GiveUp();
+// Tells ranks that would wait for this one that it takes no part.
+void DeclineIfNotChoosing(ProcessRuntime& runtime, const Communicator& communicator) {
+  const std::string why = runtime.choices().WhyNotChoosing();
+  const CommunicatorIdentity& of = communicator.identity;
+  if (why.empty() || !of.meeting.valid() || runtime.meetings().given_up()) return;
+  PledgeMessage message{of.meeting.root, of.token, of.member,
+                        of.info.n_ranks, why,      runtime.choices().Attested()};
+  // One attempt: a time-out tells them as well.
+  if (!PledgeAndLeave(of.meeting, message, kDeclineMs)) runtime.meetings().GiveUp();
 }
 
-void Record(ProcessRuntime& runtime, Communicator& communicator) {
-  communicator.number = g_next_number.fetch_add(1);
-  runtime.OpenFiles(communicator.process_rank);
+// Gives the communicator its number in the trace, and writes its record.
+void RecordCommunicator(ProcessRuntime& runtime, CommunicatorIdentity& of) {
+  of.number = g_next_number.fetch_add(1);
+  runtime.OpenFiles(of.process_rank);
   if (Recorder* recorder = runtime.recorder()) {
-    recorder->Append(CommunicatorRecord(communicator.number, communicator.info, MonotonicNanoseconds()));
+    recorder->Append(CommunicatorRecord(of.number, of.info, MonotonicNanoseconds()));
   }
 }
 
-// Recognises what the calls are for, where there is a policy that knows.
-void AddStructure(const ProcessRuntime& runtime, Communicator& communicator) {
-  communicator.policy = runtime.policy();
-  if (communicator.policy) communicator.structure = std::make_unique<StructureTrigger>(*communicator.policy);
+// Has the policy recognise what the communicator's calls are for, where there is one.
+void AddStructure(const LoadedChoices& choices, IssuingState& issuing) {
+  issuing.policy = choices.policy();
+  if (issuing.policy) issuing.structure = std::make_unique<StructureTrigger>(*issuing.policy);
 }
 
-// A child's rank and size are known only now, and of a non-blocking one later still.
+// Asks the library for rank and size of a child. False while the library does not know them, as of a
+// non-blocking one that is still being initialised.
 bool CompleteChild(ncclComm_t handle, CommunicatorInfo& info) {
   if (info.rank >= 0 && info.n_ranks > 0) return true;
   int rank = -1;
@@ -111,6 +97,7 @@ bool CompleteChild(ncclComm_t handle, CommunicatorInfo& info) {
   return true;
 }
 
+// The program has the handle: the communicator gets its record, and calls on it are found from now on.
 void Introduce(ProcessRuntime& runtime, const std::shared_ptr<Communicator>& communicator,
                ncclComm_t handle) {
   if (handle == nullptr) return;
@@ -118,12 +105,13 @@ void Introduce(ProcessRuntime& runtime, const std::shared_ptr<Communicator>& com
   runtime.communicators().Add(handle, communicator);
 }
 
-// Names of a parent's operations: one of each kind may have the same number.
+// Names an operation on a parent. Operations of different kinds may have the same number.
 enum class ChildKind : uint64_t { kSplit = 0, kShrink = 1, kGrow = 2 };
 uint64_t OperationName(ChildKind kind, uint64_t number) {
   return static_cast<uint64_t>(kind) << 48 | number;
 }
 
+// The same on all ranks, in whatever order they list the ranks that are left out.
 uint32_t DigestOf(std::span<const int> ranks) {
   std::vector<int> sorted(ranks.begin(), ranks.end());
   std::sort(sorted.begin(), sorted.end());
@@ -133,34 +121,30 @@ uint32_t DigestOf(std::span<const int> ranks) {
   return first;
 }
 
+// Name of the communicator that the parent's next growth makes.
 ControlToken GrownToken(const Communicator& parent) {
-  return ChildToken(parent.token, OperationName(ChildKind::kGrow, parent.children.grows), 0);
+  return ChildToken(parent.identity.token, OperationName(ChildKind::kGrow, parent.issuing.children.grows), 0);
 }
 
-// With all that a child has of its parent; its rank and size are left to be found.
+// A child with all that it has of its parent; its rank and size are not known yet.
 std::shared_ptr<Communicator> ChildOf(const Communicator& parent, const ControlToken& token) {
   auto child = std::make_shared<Communicator>();
-  child->token = token;
-  child->meeting = parent.meeting;
-  child->member = parent.info.rank;
-  child->process_rank = parent.process_rank;
-  child->within_process = parent.within_process;
-  child->blocking = parent.blocking;
-  child->pinned_ctas = parent.pinned_ctas;
-  child->set_ctas = parent.set_ctas;
-  child->asked_for = parent.asked_for;
-  child->zero_ctas = parent.zero_ctas;
-  child->info = {IdOf(token), -1, 0, 0};
+  child->identity = parent.identity;
+  child->identity.number = 0;
+  child->identity.token = token;
+  child->identity.member = parent.identity.info.rank;
+  child->identity.info = {IdOf(token), -1, 0, 0};
+  child->config = parent.config;
   return child;
 }
 
 }  // namespace
 
 void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator) {
-  runtime.OpenFiles(communicator.process_rank);
+  runtime.OpenFiles(communicator.identity.process_rank);
   Recorder* const recorder = runtime.recorder();
   if (recorder == nullptr) return;
-  const CommunicatorInfo& info = communicator.info;
+  const CommunicatorInfo& info = communicator.identity.info;
   recorder->Enter(WordsOf({.since_ns = MonotonicNanoseconds(),
                            .call_number = 0,
                            .bytes = info.id,
@@ -175,82 +159,90 @@ void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator) {
 }
 
 void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle) {
-  if (!CompleteChild(handle, communicator.info)) return;
-  communicator.introduced = true;
-  Record(runtime, communicator);
+  if (!CompleteChild(handle, communicator.identity.info)) return;
+  communicator.issuing.introduced = true;
+  RecordCommunicator(runtime, communicator.identity);
 }
 
+// By a unique id: its ranks meet where the id says.
 CommunicatorBirth::CommunicatorBirth(const InitOf& init, const ncclConfig_t* config) noexcept {
-  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
-  Guarded([&] {
+  if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return;
+  NoThrow([&] {
     auto communicator = std::make_shared<Communicator>();
     const std::span<const uint8_t, kUniqueIdBytes> bytes(reinterpret_cast<const uint8_t*>(init.id.internal),
                                                          kUniqueIdBytes);
-    communicator->token = TokenOf(bytes);
-    communicator->meeting = runtime_->MeetingOf(init.id, init.rank);
-    communicator->member = init.rank;
-    communicator->process_rank = runtime_->settings().rank >= 0 ? runtime_->settings().rank : init.rank;
-    communicator->info = {IdOf(communicator->token), init.rank, init.n_ranks,
-                          NodesByLauncher(runtime_->settings(), init.n_ranks)};
+    const JobSettings& settings = runtime_->settings();
+    CommunicatorIdentity& of = communicator->identity;
+    of.token = TokenOf(bytes);
+    of.meeting = runtime_->meetings().MeetingOf(init.id, init.rank);
+    of.member = init.rank;
+    of.process_rank = settings.rank >= 0 ? settings.rank : init.rank;
+    of.info = {IdOf(of.token), init.rank, init.n_ranks, NodesByLauncher(settings, init.n_ranks)};
     Expect(std::move(communicator), config);
     SetAgreedCtas(config);
   });
 }
 
 void CommunicatorBirth::SetAgreedCtas(const ncclConfig_t* config) {
-  if (!communicator_->meeting.before_init && !runtime_->rules()) return;
-  const CtaBounds ctas =
-      AgreeOnCtas(*runtime_, *communicator_, CtasOf(config), WhyWithoutCtasHere(*communicator_, config));
+  const LoadedChoices& choices = runtime_->choices();
+  if (!communicator_->identity.meeting.before_init && !choices.rules()) return;
+  const CtaBounds ctas = AgreeOnCtas(choices, runtime_->meetings(), *communicator_, CtasOf(config),
+                                     WhyWithoutCtasHere(*communicator_, config));
   if (ctas.empty()) return;
   const auto given = std::make_shared<ConfigCopy>(config);
   const auto changed = std::make_shared<ConfigCopy>(config);
   changed->Add(ctas);
-  communicator_->asked_for = given;
+  communicator_->config.asked_for = given;
   config_ = changed;
 }
 
 Communicator* CommunicatorBirth::NotedParent(ncclComm_t parent) {
-  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return nullptr;
+  if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return nullptr;
   return runtime_->communicators().Find(parent);
 }
 
+// By a split: every rank of the parent takes part, so the number of the split and the colour name the child.
 CommunicatorBirth::CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept {
   Communicator* parent = NotedParent(split.parent);
   if (parent == nullptr) return;
-  const uint64_t operation = OperationName(ChildKind::kSplit, parent->children.splits++);
+  const uint64_t operation = OperationName(ChildKind::kSplit, parent->issuing.children.splits++);
   if (split.colour == NCCL_SPLIT_NOCOLOR) return;
-  Guarded([&] {
-    Expect(ChildOf(*parent, ChildToken(parent->token, operation, split.colour)), config);
-    SayThatChildsCtasStay(config);
+  NoThrow([&] {
+    Expect(ChildOf(*parent, ChildToken(parent->identity.token, operation, split.colour)), config);
+    WarnThatChildsCtasStay(config);
   });
 }
 
+// By a shrink: the ranks that stay keep their order, so rank and size are known at once.
 CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept {
   Communicator* parent = NotedParent(shrink.parent);
   if (parent == nullptr) return;
-  Guarded([&] {
+  NoThrow([&] {
     const uint32_t excluded = DigestOf(shrink.excluded);
-    const uint64_t operation = OperationName(ChildKind::kShrink, parent->children.shrinks[excluded]++);
-    auto child = ChildOf(*parent, ChildToken(parent->token, operation, static_cast<int>(excluded)));
-    const auto before = [&](int rank) { return rank < parent->info.rank; };
-    child->info.rank = parent->info.rank - static_cast<int>(std::count_if(shrink.excluded.begin(),
-                                                                          shrink.excluded.end(), before));
-    child->info.n_ranks = parent->info.n_ranks - static_cast<int>(shrink.excluded.size());
+    const uint64_t operation =
+        OperationName(ChildKind::kShrink, parent->issuing.children.shrinks[excluded]++);
+    auto child = ChildOf(*parent, ChildToken(parent->identity.token, operation, static_cast<int>(excluded)));
+    const CommunicatorInfo& old = parent->identity.info;
+    const auto before = [&](int rank) { return rank < old.rank; };
+    child->identity.info.rank =
+        old.rank - static_cast<int>(std::count_if(shrink.excluded.begin(), shrink.excluded.end(), before));
+    child->identity.info.n_ranks = old.n_ranks - static_cast<int>(shrink.excluded.size());
     Expect(std::move(child), config);
-    SayThatChildsCtasStay(config);
+    WarnThatChildsCtasStay(config);
   });
 }
 
-// Without a configuration it has what its parent has.
-void CommunicatorBirth::SayThatChildsCtasStay(const ncclConfig_t* config) {
+// Without a configuration a child has what its parent has.
+void CommunicatorBirth::WarnThatChildsCtasStay(const ncclConfig_t* config) {
   if (config != nullptr)
-    SayThatCtasStay(*runtime_, *communicator_,
-                    "rules are not for children with a configuration of their own");
+    WarnThatCtasStay(runtime_->choices(), *communicator_,
+                     "rules are not for children with a configuration of their own");
 }
 
+// By growth: old ranks know the parent; new ones know only the id that one of the old ranks made.
 CommunicatorBirth::CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept {
-  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
-  Guarded([&] { ExpectGrown(grow, config); });
+  if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return;
+  NoThrow([&] { ExpectGrown(grow, config); });
 }
 
 void CommunicatorBirth::ExpectGrown(const GrowOf& grow, const ncclConfig_t* config) {
@@ -259,23 +251,23 @@ void CommunicatorBirth::ExpectGrown(const GrowOf& grow, const ncclConfig_t* conf
     Communicator* parent = runtime_->communicators().Find(grow.parent);
     if (parent == nullptr) return;
     grown = ChildOf(*parent, GrownToken(*parent));
-    // Ranks that join have nothing of the parent's, so neither has what rules set in it an heir.
-    if (config == nullptr && parent->asked_for) config_ = parent->asked_for;
-    grown->set_ctas.clear();
-    grown->asked_for = nullptr;
-    ++parent->children.grows;
-    grown->info.rank = parent->info.rank;
+    // Ranks that join know nothing of the parent, so the bounds that rules set in it are not handed on.
+    if (config == nullptr && parent->config.asked_for) config_ = parent->config.asked_for;
+    grown->config.set_ctas.clear();
+    grown->config.asked_for = nullptr;
+    ++parent->issuing.children.grows;
+    grown->identity.info.rank = parent->identity.info.rank;
   } else {
     if (grow.id == nullptr) return;
     grown = std::make_shared<Communicator>();
-    const GrowMeeting meeting = runtime_->MeetingOfGrown(*grow.id);
-    grown->token = meeting.token;
-    grown->meeting = meeting.place;
-    grown->process_rank = runtime_->settings().rank >= 0 ? runtime_->settings().rank : grow.rank;
-    grown->info = {IdOf(grown->token), grow.rank, 0, 0};
+    const GrowMeeting meeting = MeetingOfGrown(*grow.id);
+    grown->identity.token = meeting.token;
+    grown->identity.meeting = meeting.place;
+    grown->identity.process_rank = runtime_->settings().rank >= 0 ? runtime_->settings().rank : grow.rank;
+    grown->identity.info = {IdOf(meeting.token), grow.rank, 0, 0};
   }
-  grown->member = grown->info.rank;
-  grown->info.n_ranks = grow.n_ranks;
+  grown->identity.member = grown->identity.info.rank;
+  grown->identity.info.n_ranks = grow.n_ranks;
   Expect(std::move(grown), config);
 }
 
@@ -284,25 +276,26 @@ ncclConfig_t* CommunicatorBirth::Config(ncclConfig_t* given) const {
 }
 
 void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config) {
-  if (config != nullptr) TakeConfig(*config, *communicator);
+  if (config != nullptr) communicator->config = ReadConfig(*config);
   // The environment comes before the program, and is read once, as in NCCL (src/init.cc, envConfigOverride).
   static const auto policy = ParseCtaPolicy(NcclVariable("NCCL_CTA_POLICY").value_or(""));
-  if (policy) communicator->zero_ctas = (*policy & NCCL_CTA_POLICY_ZERO) != 0;
+  if (policy) communicator->config.zero_ctas = (*policy & NCCL_CTA_POLICY_ZERO) != 0;
   PassJobFailPoint(JobFailPoint::kInitBegin);
   communicator_ = std::move(communicator);
-  AddStructure(*runtime_, *communicator_);
-  runtime_->OfferAsPlugins();
-  Decline(*runtime_, *communicator_);
+  AddStructure(runtime_->choices(), communicator_->issuing);
+  runtime_->plugins().Offer();
+  DeclineIfNotChoosing(*runtime_, *communicator_);
   runtime_->communicators().Expect(communicator_);
-  if (!InsideGroup()) MarkBirth(*runtime_, *communicator_);
+  if (!IssuingThread::Current().inside_group()) MarkBirth(*runtime_, *communicator_);
 }
 
 ncclResult_t CommunicatorBirth::Finish(ncclResult_t result, ncclComm_t* handle) noexcept {
   if (communicator_ == nullptr) return result;
-  Guarded([&] {
+  NoThrow([&] {
     runtime_->communicators().CallReturned();
-    if (InsideGroup()) {
-      UnbornOfThisThread().push_back({communicator_, handle});
+    IssuingThread& thread = IssuingThread::Current();
+    if (thread.inside_group()) {
+      thread.unborn.push_back({communicator_, handle});
       return;
     }
     if (Recorder* const recorder = runtime_->recorder()) recorder->Leave();
@@ -322,24 +315,27 @@ void BringToLife(ProcessRuntime& runtime, std::vector<UnbornCommunicator>& unbor
   unborn.clear();
 }
 
+// There is no unique id, so the process and a count name the communicator.
 CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
-  if (!guard_.outermost() || (runtime_ = ProcessRuntime::Get()) == nullptr) return;
-  Guarded([&] {
-    runtime_->OfferAsPlugins();
+  if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return;
+  NoThrow([&] {
+    runtime_->plugins().Offer();
     ControlToken token{};
     const uint64_t unique[] = {static_cast<uint64_t>(::getpid()), g_next_local.fetch_add(1)};
     std::memcpy(token.data(), unique, sizeof(unique));
-    const MeetingPoint meeting = runtime_->MeetingInProcess(token);
+    const MeetingPoint meeting = runtime_->meetings().MeetingInProcess(token);
     for (int rank = 0; rank < n_ranks; ++rank) {
       auto communicator = std::make_shared<Communicator>();
-      communicator->token = token;
-      communicator->meeting = meeting;
-      communicator->member = communicator->process_rank = rank;
-      communicator->within_process = true;
-      communicator->info = {IdOf(token) << 32 | unique[1], rank, n_ranks, 0};
-      AddStructure(*runtime_, *communicator);
+      communicator->identity = {.info = {IdOf(token) << 32 | unique[1], rank, n_ranks, 0},
+                                .token = token,
+                                .meeting = meeting,
+                                .member = rank,
+                                .process_rank = rank,
+                                .within_process = true};
+      AddStructure(runtime_->choices(), communicator->issuing);
       runtime_->communicators().Expect(communicator);
-      if (rank == 0) SayThatCtasStay(*runtime_, *communicator, "ncclCommInitAll takes no configuration");
+      if (rank == 0)
+        WarnThatCtasStay(runtime_->choices(), *communicator, "ncclCommInitAll takes no configuration");
       communicators_.push_back(std::move(communicator));
     }
     runtime_->communicators().CallReturned();
@@ -347,7 +343,7 @@ CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
 }
 
 ncclResult_t CommunicatorsOfProcess::Finish(ncclResult_t result, ncclComm_t* handles) noexcept {
-  Guarded([&] {
+  NoThrow([&] {
     for (size_t rank = 0; rank < communicators_.size(); ++rank) {
       runtime_->communicators().StopExpecting(*communicators_[rank]);
       if (result == ncclSuccess) Introduce(*runtime_, communicators_[rank], handles[rank]);
@@ -357,37 +353,41 @@ ncclResult_t CommunicatorsOfProcess::Finish(ncclResult_t result, ncclComm_t* han
 }
 
 void UniqueIdMade(ncclUniqueId& id) noexcept {
-  if (ProcessRuntime* runtime = ProcessRuntime::Get()) Guarded([&] { runtime->MarkUniqueId(id); });
+  if (ProcessRuntime* runtime = ProcessLife::Runtime())
+    NoThrow([&] { runtime->meetings().MarkUniqueId(id); });
 }
 
 void GrowIdMade(ncclComm_t parent_handle, ncclUniqueId& id) noexcept {
-  ProcessRuntime* runtime = ProcessRuntime::Get();
+  ProcessRuntime* runtime = ProcessLife::Runtime();
   Communicator* parent = runtime == nullptr ? nullptr : runtime->communicators().Find(parent_handle);
   if (parent == nullptr) return;
-  Guarded([&] { runtime->MarkGrowId(parent->meeting, GrownToken(*parent), id); });
+  NoThrow([&] { MeetingPlaces::MarkGrowId(parent->identity.meeting, GrownToken(*parent), id); });
 }
 
+// A call that waits for a verdict about the communicator is let go.
 void CommunicatorRevoked(ncclComm_t handle) noexcept {
-  ProcessRuntime* runtime = ProcessRuntime::Get();
+  ProcessRuntime* runtime = ProcessLife::Runtime();
   Communicator* communicator = runtime == nullptr ? nullptr : runtime->communicators().Find(handle);
-  if (communicator != nullptr) Guarded([&] { runtime->Release(*communicator); });
+  if (communicator != nullptr) NoThrow([&] { runtime->Release(*communicator); });
 }
 
+// Everything that waits for it is let go before its memory is given back. Choices are saved each time a
+// communicator ends, since a job may be killed before its exit handlers run.
 void CommunicatorGone(ncclComm_t handle) noexcept {
-  ProcessRuntime* runtime = ProcessRuntime::Get();
+  ProcessRuntime* runtime = ProcessLife::Runtime();
   if (runtime == nullptr) return;
-  Guarded([&] {
+  NoThrow([&] {
     PassJobFailPoint(JobFailPoint::kGone);
     const std::shared_ptr<Communicator> communicator = runtime->communicators().Remove(handle);
     if (communicator) {
       runtime->Release(*communicator);
       runtime->communicators().Free(communicator);
     }
-    runtime->SaveDecisions();
+    runtime->files().SaveDecisions();
     Recorder* recorder = runtime->recorder();
     if (communicator == nullptr || recorder == nullptr) return;
     TraceRecord record = EmptyRecord(RecordKind::kCommunicatorEnd, MonotonicNanoseconds());
-    record.communicator = communicator->number;
+    record.communicator = communicator->identity.number;
     recorder->Append(record);
   });
 }

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How communicators come and go: what a program asks for is expected before the library initialises it, so
-// that the tuner knows whom its init is about, and gets its handle and its record afterwards.
+// How communicators come and go. A communicator that a program asks for is expected before the library
+// initialises it, so that the tuner knows what its init is about; it gets its handle and its trace record
+// afterwards. There are five ways to make one: by a unique id, all ranks of a process at once, and by split,
+// shrink or growth of another.
+//
+// Everything here runs on the thread that the program calls from, and fails never: where a communicator
+// cannot be noted, its calls pass through. Only initialisation blocks, where ranks agree on bounds of its
+// channels.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "plugin/interpose/config_copy.h"
-#include "plugin/interpose/reentry_guard.h"
+#include "plugin/interpose/program_config.h"
+#include "plugin/interpose/reentry_scope.h"
+#include "plugin/runtime/issuing_thread.h"
 #include "plugin/runtime/process_runtime.h"
 
 namespace dynamiccl {
@@ -34,42 +41,45 @@ struct GrowOf {
   int rank;  // of a new rank
 };
 
-// A function that makes a communicator, around the library's; its handle is known once the library returns,
-// or, in a group, at the group's end.
+// A function that makes a communicator, around the library's. It lives on the stack of the interposed
+// function. The handle is known once the library returns, or, in a group, at the group's end.
 class CommunicatorBirth {
  public:
   CommunicatorBirth(const InitOf& init, const ncclConfig_t* config) noexcept;
   CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept;
   CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept;
   CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept;
-  // What the library is to initialise it with: as a rule: `given`, the program's. Lives as long as this
+  // What the library is to initialise it with: as a rule `given`, the program's. Lives as long as this
   // object.
   ncclConfig_t* Config(ncclConfig_t* given) const;
+  // The library has returned `result`, which is passed through; on success it has written the handle.
   ncclResult_t Finish(ncclResult_t result, ncclComm_t* handle) noexcept;
 
  private:
-  // Where rules ask for bounds on its channels, and all ranks agree.
+  // Adds the bounds on channels that rules ask for, once all ranks have agreed.
   void SetAgreedCtas(const ncclConfig_t* config);
-  void SayThatChildsCtasStay(const ncclConfig_t* config);
+  // Warns once that rules set no bounds of a child that the program configures itself.
+  void WarnThatChildsCtasStay(const ncclConfig_t* config);
   // The parent, when this call is to be noted and the parent is known; else null.
   Communicator* NotedParent(ncclComm_t parent);
   void ExpectGrown(const GrowOf& grow, const ncclConfig_t* config);
+  // Announces the communicator to the registry, and this object to NCCL as a plugin.
   void Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config);
 
-  ReentryGuard guard_;
-  ProcessRuntime* runtime_ = nullptr;
-  std::shared_ptr<Communicator> communicator_;
-  std::shared_ptr<const ConfigCopy> config_;  // null: the program's
+  ReentryScope scope_;
+  ProcessRuntime* runtime_ = nullptr;           // null: only pass through
+  std::shared_ptr<Communicator> communicator_;  // null: likewise
+  std::shared_ptr<const ConfigCopy> config_;    // null: the program's
 };
 
-// ncclCommInitAll: all ranks are this process's.
+// ncclCommInitAll: all ranks are this process's. Lives on the stack of the interposed function.
 class CommunicatorsOfProcess {
  public:
   explicit CommunicatorsOfProcess(int n_ranks) noexcept;
   ncclResult_t Finish(ncclResult_t result, ncclComm_t* handles) noexcept;
 
  private:
-  ReentryGuard guard_;
+  ReentryScope scope_;
   ProcessRuntime* runtime_ = nullptr;
   std::vector<std::shared_ptr<Communicator>> communicators_;
 };
@@ -83,23 +93,17 @@ void GrowIdMade(ncclComm_t parent, ncclUniqueId& id) noexcept;
 void CommunicatorRevoked(ncclComm_t handle) noexcept;
 void CommunicatorGone(ncclComm_t handle) noexcept;
 
-// At the first call on a communicator whose rank and size were not known when the program got its handle.
+// At the first call on a communicator whose rank and size were not known when the program got its handle:
+// asks the library for them, and writes the communicator's trace record. Does nothing while the library does
+// not know them either, as long as a non-blocking communicator is being initialised.
 void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle);
 
-// Asked for inside a group: the library initialises it at the group's end and writes its handle then.
-struct UnbornCommunicator {
-  std::shared_ptr<Communicator> communicator;
-  ncclComm_t* handle = nullptr;
-};
-// The outermost group ended with `result`: empties `unborn`.
+// The outermost group ended with `result`: the library has initialised what was asked for inside, or not.
+// Empties `unborn`.
 void BringToLife(ProcessRuntime& runtime, std::vector<UnbornCommunicator>& unborn, ncclResult_t result);
 
-// The trace shows that this thread is inside the library, which makes the communicator, until the mark is
+// Shows in the trace that this thread is inside the library, which makes the communicator, until the mark is
 // taken back. Opens the process's files: a process that never comes back from here has a trace as well.
 void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator);
-
-// Of the calling thread; owned by call_stream.cc.
-bool InsideGroup();
-std::vector<UnbornCommunicator>& UnbornOfThisThread();
 
 }  // namespace dynamiccl

@@ -2,10 +2,32 @@
 // The NCCL functions as a program sees them once this object is preloaded: note the call, forward it, note
 // the outcome. Those that move data are generated from the table of nccl_function_list.h; those that make or
 // end communicators and groups are written out.
-#include "plugin/interpose/call_configuration.h"
+//
+// This is what the macros below make of the table's line for ncclReduceScatter:
+//
+//   ncclResult_t ncclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+//                                  ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+//                                  cudaStream_t stream) {
+//     // Describes the call and gives it its number; inside a group the group's end numbers it.
+//     ApiCall call({Collective::kReduceScatter, recvcount, datatype, op, -1, IssuedBy::kEveryRank}, comm,
+//                  stream, /*configured=*/false);
+//     // The library's own function. It asks the tuner on this thread, before it returns.
+//     const auto real = reinterpret_cast<decltype(&ncclReduceScatter)>(
+//         RealAddress(RealFunction::kReduceScatter));
+//     // Records the call if the library took it, and passes the library's result through.
+//     return call.Finish(real == nullptr
+//                            ? ncclInvalidUsage
+//                            : real(sendbuff, recvbuff, recvcount, datatype, op, comm, stream));
+//   }
+//
+// In the same way it makes ncclAllReduce, ncclAllGather, ncclBroadcast, ncclBcast, ncclReduce, ncclAlltoAll,
+// ncclGather, ncclScatter, ncclSend, ncclRecv and ncclPutSignal, and the forms of the collectives that take a
+// configuration of the call, such as ncclReduceScatterConfig.
+#include "plugin/border/real_nccl.h"
 #include "plugin/interpose/call_stream.h"
 #include "plugin/interpose/communicator_births.h"
-#include "plugin/interpose/real_nccl.h"
+#include "plugin/interpose/program_config.h"
+#include "plugin/interpose/thread_labels.h"
 #include "src/annotate/phase_marker.h"
 #include "src/base/clock.h"
 
@@ -18,6 +40,7 @@ using namespace dynamiccl;  // NOLINT(build/namespaces): this file defines C fun
 namespace {
 
 // The real function behind ncclBroadcast, which NCCL calls from its own ncclBcast through the public name.
+// The answer for the last caller is kept, since finding it takes three calls of the dynamic linker.
 void* BroadcastFor(const void* caller) {
   struct Answer {
     const void* caller = nullptr;
@@ -30,7 +53,7 @@ void* BroadcastFor(const void* caller) {
 
 }  // namespace
 
-// What a call that moves data is, in the names of its parameters: see ApiFacts.
+// What a call that moves data is, in the names of its parameters: the members of ApiFacts in their order.
 #define FACTS_AllReduce Collective::kAllReduce, count, datatype, op, -1, IssuedBy::kEveryRank
 #define FACTS_AllGather Collective::kAllGather, sendcount, datatype, ncclSum, -1, IssuedBy::kEveryRank
 #define FACTS_ReduceScatter Collective::kReduceScatter, recvcount, datatype, op, -1, IssuedBy::kEveryRank
@@ -52,6 +75,9 @@ void* BroadcastFor(const void* caller) {
 #define FACTS_GatherConfig FACTS_Gather
 #define FACTS_ScatterConfig FACTS_Scatter
 
+// One line DOOR_<kind> for each kind of function that the table knows: Passed is not interposed, Named is
+// written out below, Moves moves data, MovesAsConfigured takes a configuration of the call, and
+// MovesFromInside is called by the library itself under its public name.
 #define DYNAMICCL_REAL(name) RealAddress(RealFunction::k##name)
 #define DYNAMICCL_MOVE(result, name, parameters, arguments, chosen, address) \
   DYNAMICCL_EXPORT DYNAMICCL_HOT result nccl##name parameters {              \
@@ -76,8 +102,8 @@ DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_DOOR)
 DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_DOOR)
 
 DYNAMICCL_EXPORT ncclResult_t ncclGroupStart() {
-  const ReentryGuard guard;
-  return GroupStarted(guard, DYNAMICCL_FORWARD(GroupStart));
+  const ReentryScope scope;
+  return GroupStarted(scope, DYNAMICCL_FORWARD(GroupStart));
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclGroupEnd() {
@@ -91,9 +117,9 @@ DYNAMICCL_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
-  const ReentryGuard guard;
+  const ReentryScope scope;
   const ncclResult_t result = DYNAMICCL_FORWARD(GetUniqueId, uniqueId);
-  if (result == ncclSuccess && guard.outermost()) UniqueIdMade(*uniqueId);
+  if (result == ncclSuccess && scope.outermost()) UniqueIdMade(*uniqueId);
   return result;
 }
 
@@ -151,29 +177,29 @@ DYNAMICCL_EXPORT ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const nc
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId) {
-  const ReentryGuard guard;
+  const ReentryScope scope;
   const ncclResult_t result = DYNAMICCL_FORWARD(CommGetUniqueId, comm, uniqueId);
-  if (result == ncclSuccess && guard.outermost()) GrowIdMade(comm, *uniqueId);
+  if (result == ncclSuccess && scope.outermost()) GrowIdMade(comm, *uniqueId);
   return result;
 }
 
 // A call that waits for other ranks must not go on waiting for a communicator that is given up.
 DYNAMICCL_EXPORT ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags) {
-  const ReentryGuard guard;
-  if (guard.outermost()) CommunicatorRevoked(comm);
+  const ReentryScope scope;
+  if (scope.outermost()) CommunicatorRevoked(comm);
   return DYNAMICCL_FORWARD(CommRevoke, comm, revokeFlags);
 }
 
 // A handle may be given out again once the library has freed it, so it is forgotten before.
 DYNAMICCL_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  const ReentryGuard guard;
-  if (guard.outermost()) CommunicatorGone(comm);
+  const ReentryScope scope;
+  if (scope.outermost()) CommunicatorGone(comm);
   return DYNAMICCL_FORWARD(CommDestroy, comm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  const ReentryGuard guard;
-  if (guard.outermost()) CommunicatorGone(comm);
+  const ReentryScope scope;
+  if (scope.outermost()) CommunicatorGone(comm);
   return DYNAMICCL_FORWARD(CommAbort, comm);
 }
 
@@ -186,7 +212,7 @@ DYNAMICCL_EXPORT void dynamicclMarkMemory(long long free_bytes, long long total_
 }
 
 DYNAMICCL_EXPORT void dynamicclMarkRole(dynamicclRole_t role) {
-  LabelsOfThisThread().role = role >= 0 && role < kRoles ? static_cast<Role>(role) : Role::kUnknown;
+  MarkRoleOfThisThread(role);
 }
 
 }  // extern "C"

@@ -11,7 +11,8 @@ namespace {
 // cuda.h: CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus*); 0 is success, and "none".
 using IsCapturing = int (*)(cudaStream_t stream, int* status);
 
-// Without a driver every look takes microseconds.
+// How often a driver is looked for. Without one every look takes microseconds, and a process that has made so
+// many calls without one will not load one any more.
 constexpr int kMaxLooks = 64;
 
 IsCapturing FindInDriver() {
@@ -23,7 +24,7 @@ IsCapturing FindInDriver() {
 }  // namespace
 
 [[gnu::hot]] bool StreamIsCapturing(cudaStream_t stream) noexcept {
-  // A driver may be loaded later than the first question, but who asks has a communicator: soon.
+  // A driver may be loaded later than the first question, but soon: whoever asks has a communicator.
   static std::atomic<IsCapturing> found{nullptr};
   static std::atomic<int> looked{0};
   IsCapturing ask = found.load(std::memory_order_relaxed);

@@ -6,8 +6,9 @@
 
 namespace dynamiccl {
 
-// Of a stream of calls on a communicator. False without a CUDA driver, and over hostccl, whose streams are
-// not CUDA's. Never loads a driver.
+// Whether calls on this stream are being captured. False without a CUDA driver, and over hostccl, whose
+// streams are not CUDA's. True where the driver cannot say: then nothing is timed. Never loads a driver. Any
+// thread.
 bool StreamIsCapturing(cudaStream_t stream) noexcept;
 
 }  // namespace dynamiccl

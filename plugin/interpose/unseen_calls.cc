@@ -16,7 +16,8 @@
 #include <fstream>
 #include <string>
 
-#include "plugin/runtime/c_boundary.h"
+#include "plugin/border/no_throw.h"
+#include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
 #include "src/base/settings.h"
 #include "src/base/unique_fd.h"
@@ -24,7 +25,7 @@
 namespace dynamiccl {
 namespace {
 
-// A file as long as it is looked at.
+// A file in memory, for as long as this object lives. Where it cannot be mapped, no part lies in it.
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {
@@ -51,8 +52,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Every release of NCCL carries "NCCL version 2.28.9+cuda12.9".
-bool SaysNcclVersion(const char* text, size_t bytes) {
+// Whether a text holds NCCL's name of a release, which every release carries: "NCCL version 2.28.9+cuda12.9".
+bool NamesNcclVersion(const char* text, size_t bytes) {
   constexpr char kWords[] = "NCCL version ";
   constexpr size_t kLength = sizeof(kWords) - 1;
   const char* const end = text + bytes;
@@ -66,7 +67,8 @@ bool SaysNcclVersion(const char* text, size_t bytes) {
   return false;
 }
 
-// In its constants: the code for GPUs, most of such a library, is not read.
+// Whether an object has NCCL linked into it. Looks at its constants only: the code for GPUs, most of such a
+// library, is not read.
 bool HasNcclInside(const char* path) {
   const MappedFile file(path);
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(file.At(0, sizeof(ElfW(Ehdr))));
@@ -79,7 +81,7 @@ bool HasNcclInside(const char* path) {
     const char* name = file.At(names.sh_offset + sections[i].sh_name, sizeof(".rodata"));
     if (name == nullptr || std::strncmp(name, ".rodata", sizeof(".rodata")) != 0) continue;
     const char* text = file.At(sections[i].sh_offset, sections[i].sh_size);
-    if (text != nullptr && SaysNcclVersion(text, sections[i].sh_size)) return true;
+    if (text != nullptr && NamesNcclVersion(text, sections[i].sh_size)) return true;
   }
   return false;
 }
@@ -89,7 +91,7 @@ struct Found {
   std::string inside;    // path of an object that has NCCL linked into it
 };
 
-void LookAt(const dl_phdr_info* info, Found& found) {
+void Inspect(const dl_phdr_info* info, Found& found) {
   const std::string path =
       info->dlpi_name == nullptr || *info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name;
   if (path.find("libdynamiccl") != std::string::npos) return;
@@ -102,8 +104,8 @@ void LookAt(const dl_phdr_info* info, Found& found) {
 
 // No exception may cross dl_iterate_phdr: the C library's part is unwound by another unwinder than ours,
 // which ends the process.
-int Look(dl_phdr_info* info, size_t, void* result) {
-  Guarded([=] { LookAt(info, *static_cast<Found*>(result)); });
+int InspectObject(dl_phdr_info* info, size_t, void* result) {
+  NoThrow([=] { Inspect(info, *static_cast<Found*>(result)); });
   return 0;
 }
 
@@ -117,9 +119,9 @@ bool UsedGpu() {
   return false;
 }
 
-void SayUnseen() {
+void WarnAboutUnseen() {
   Found found;
-  ::dl_iterate_phdr(Look, &found);
+  ::dl_iterate_phdr(InspectObject, &found);
   if (!found.separate.empty()) {
     Log(LogLevel::kWarn,
         "no NCCL call was seen: this program looks up the functions of {} by address; "
@@ -134,16 +136,17 @@ void SayUnseen() {
   }
 }
 
-pid_t g_watching = 0;
+// The process that set this object up. A forked child has another id, and stays silent.
+pid_t g_observed_process = 0;
 
 void AtExit() {
-  Guarded([] {
-    ProcessRuntime* const runtime = ProcessRuntime::Existing();
-    const bool failed = runtime == nullptr && ProcessRuntime::WasTried();
-    if (::getpid() != g_watching || failed) return;
+  NoThrow([] {
+    ProcessRuntime* const runtime = ProcessLife::Existing();
+    const bool failed = runtime == nullptr && ProcessLife::WasTried();
+    if (::getpid() != g_observed_process || failed) return;
     if (runtime != nullptr && runtime->communicators().ever_had_one()) return;
     SetLogLevel(ParseLogLevel(TextSetting(Setting::kLog), LogLevel::kWarn));
-    if (::secure_getenv("RANK") != nullptr || UsedGpu()) SayUnseen();
+    if (::secure_getenv("RANK") != nullptr || UsedGpu()) WarnAboutUnseen();
   });
 }
 
@@ -151,10 +154,10 @@ void AtExit() {
 __attribute__((constructor)) void Watch() {
   const char* const preload = ::secure_getenv("LD_PRELOAD");
   if (preload == nullptr || std::strstr(preload, "libdynamiccl.so") == nullptr) return;
-  Guarded([] {
+  NoThrow([] {
     for (const Setting asked : {Setting::kPolicy, Setting::kRules, Setting::kTrace}) {
       if (TextSetting(asked).empty()) continue;
-      g_watching = ::getpid();
+      g_observed_process = ::getpid();
       ::atexit(AtExit);
       return;
     }

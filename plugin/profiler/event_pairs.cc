@@ -11,6 +11,7 @@ bool EventPairs::IsOursAlone(const void* kept) {
   return address >= first && address < first + kPlaces;
 }
 
+// An event that only we have gets a place of its own; 1024 events later the place is another event's.
 void* EventPairs::Join(void* ours, void* theirs) {
   if (theirs == nullptr && ours == nullptr) return nullptr;
   if (theirs == nullptr) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event, two profilers: NCCL keeps one handle for it. It gets the chained plugin's own handle wherever
-// that plugin has one, so that nothing can be lost of its events; ours stands beside it as long as it is
-// remembered, which is a few hundred events of timing windows.
+// One event, two profilers, and one handle that NCCL keeps for it. NCCL gets the chained plugin's own handle
+// wherever that plugin has one, so that none of its events can be lost. Our handle is remembered beside it,
+// for a few hundred events of timing windows.
 #pragma once
 
 #include <atomic>
@@ -12,20 +12,24 @@
 
 namespace dynamiccl {
 
+// One for the process, never destroyed; any thread. Where nothing is timed and no plugin is chained, a
+// look-up is one load. Handles beyond the newest 512 are forgotten: their collectives get no duration.
 class EventPairs {
  public:
   // What NCCL is to keep. Either may be null.
   void* Join(void* ours, void* theirs);
-  // Of what NCCL kept; null where there is none.
+  // Our handle of an event, by what NCCL kept; null where there is none.
   void* OursOf(void* kept);
+  // The chained plugin's handle; null where there is none.
   static void* TheirsOf(void* kept) { return IsOursAlone(kept) ? nullptr : kept; }
   // The event has ended and nothing refers to it any more.
   void Forget(void* kept);
 
  private:
-  // Handles of ours alone are places in here: no other handle has such an address.
+  // What NCCL keeps for an event that only we have is the address of a place in here, which no other handle
+  // has.
   static constexpr size_t kPlaces = 1024;
-  // Events of windows that are remembered: two groups of many communicators.
+  // Events that are remembered: those of two groups on many communicators.
   static constexpr size_t kMax = 512;
 
   static bool IsOursAlone(const void* kept);

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <type_traits>
 
+#include "plugin/border/no_throw.h"
 #include "plugin/chain/chained_profiler.h"
 #include "plugin/profiler/event_pairs.h"
 #include "plugin/profiler/profiler_session.h"
-#include "plugin/runtime/c_boundary.h"
 #include "src/nccl_abi/profiler_types.h"
 
 namespace dynamiccl {
@@ -54,24 +54,26 @@ constexpr int BitsThatSend(uint64_t type) {
   }
 }
 
-// The functions of version Known, behind which stand our own session and the plugin that the job would have
-// had.
+// The functions of version Known as NCCL calls them. Behind them stand our own session and the plugin that
+// the job would have had: each event goes to both, and that plugin sees only what it would have seen without
+// us. NCCL calls them on any thread; no exception leaves them.
 template <int Known>
 struct ProfilerDoor {
   using Descriptor = typename ProfilerAbi<Known>::Descriptor;
   using StateArguments = typename ProfilerAbi<Known>::StateArguments;
   using Chained = ChainedAs<Known>;
 
-  // One communicator's.
+  // Of one communicator; NCCL keeps it from init to finalize.
   struct Context {
     std::unique_ptr<ProfilerSession> ours;  // null: nothing is timed
     const ChainedProfiler* plugin = nullptr;
     void* theirs = nullptr;
   };
 
+  // Init: begins our session and the plugin's. What fails is left out; NCCL never gets an error.
   static ncclResult_t Begin(void** context, const ChainedProfilerInit& init) {
     *context = nullptr;
-    Guarded([&] {
+    NoThrow([&] {
       auto both = std::make_unique<Context>();
       both->plugin = ProfilerToChain(Known);
       if (both->plugin != nullptr && Chained::Init(*both->plugin, &both->theirs, init) != ncclSuccess)
@@ -99,6 +101,7 @@ struct ProfilerDoor {
     return read;
   }
 
+  // Starts the event with both, and has NCCL keep one handle for the two.
   static ncclResult_t StartEvent(void* context, void** handle, Descriptor* event) {
     *handle = nullptr;
     auto* const both = static_cast<Context*>(context);
@@ -106,10 +109,11 @@ struct ProfilerDoor {
     void* const ours = both->ours ? StartOurs(*both->ours, *event) : nullptr;
     void* theirs = nullptr;
     if (both->plugin != nullptr) theirs = StartTheirs(*both, *event);
-    Guarded([&] { *handle = PairsOfProcess().Join(ours, theirs); });
+    NoThrow([&] { *handle = PairsOfProcess().Join(ours, theirs); });
     return ncclSuccess;
   }
 
+  // Our handle of an event that durations are made of; null for all others.
   static void* StartOurs(ProfilerSession& session, const Descriptor& event) {
     if constexpr (requires { event.groupApi; }) {
       if (event.type == ncclProfileGroupApi) session.GroupBegins(event.groupApi.graphCaptured);
@@ -124,7 +128,8 @@ struct ProfilerDoor {
     return nullptr;
   }
 
-  // As if we were not there: without what NCCL sends for our bits of the mask only.
+  // The chained plugin's handle. It sees the event as if we were not there: not at all where NCCL sends it
+  // for our bits of the mask only.
   static void* StartTheirs(const Context& both, const Descriptor& event) {
     if (both.ours && (BitsThatSend(event.type) & both.ours->WantedByOthers()) == 0) return nullptr;
     Descriptor own = event;
@@ -145,6 +150,7 @@ struct ProfilerDoor {
     return plugin == nullptr ? ncclSuccess : Chained::Stop(*plugin, theirs);
   }
 
+  // The GPU's stop stamp of a channel is ours; everything goes to the plugin.
   static ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                                        StateArguments* arguments) {
     if constexpr (requires { arguments->kernelCh; }) {

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/profiler/profiler_session.h"
 
-#include "plugin/interpose/call_stream.h"
-#include "plugin/runtime/c_boundary.h"
+#include "plugin/border/first_time.h"
+#include "plugin/border/no_throw.h"
+#include "plugin/runtime/issuing_thread.h"
+#include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
 #include "src/base/clock.h"
 
 namespace dynamiccl {
 namespace {
 
-// Of the calls that this thread is issuing; version 5 and later tell.
+// Whether the calls that this thread is issuing are captured into a CUDA graph; version 5 and later tell.
 thread_local bool t_captured = false;
 
-CollectiveTimes* Times() noexcept {
-  ProcessRuntime* runtime = ProcessRuntime::Get();
+CollectiveTimes* TimesOfProcess() noexcept {
+  ProcessRuntime* runtime = ProcessLife::Runtime();
   return runtime == nullptr ? nullptr : runtime->times();
 }
 
-// Adds what the callback takes to the account.
+// Adds the time that a callback takes to the account of what timing costs, from its making to its end.
 class Charged {
  public:
   explicit Charged(CollectiveTimes& times) : times_(times), begun_ns_(MonotonicNanoseconds()) {}
@@ -30,8 +32,8 @@ class Charged {
   const int64_t begun_ns_;
 };
 
-void SayWithoutClock(ProcessRuntime& runtime, int version) {
-  if (!runtime.FirstTime("clock")) return;
+void WarnAboutMissingClock(int version) {
+  if (!FirstTime("clock")) return;
   Log(LogLevel::kWarn,
       "nothing is timed: version {} of NCCL's profiler interface does not tell when kernels run; NCCL 2.26 "
       "and later do",
@@ -43,10 +45,10 @@ void SayWithoutClock(ProcessRuntime& runtime, int version) {
 const ChainedProfiler* ProfilerToChain(int newest) noexcept {
   static const ChainedProfiler* const found = [newest]() -> const ChainedProfiler* {
     const ChainedProfiler* plugin = nullptr;
-    Guarded([&] {
-      ProcessRuntime* runtime = ProcessRuntime::Get();
+    NoThrow([&] {
+      ProcessRuntime* runtime = ProcessLife::Runtime();
       const std::optional<std::string> named =
-          runtime == nullptr ? std::nullopt : runtime->profiler_to_chain();
+          runtime == nullptr ? std::nullopt : runtime->plugins().profiler_to_chain();
       if (!named) return;
       auto chained = ChainedProfiler::Find(*named, newest);
       if (chained) {
@@ -68,11 +70,10 @@ EventPairs& PairsOfProcess() noexcept {
 
 std::unique_ptr<ProfilerSession> ProfilerSession::Begin(const ProfilerInit& init) noexcept {
   std::unique_ptr<ProfilerSession> session;
-  Guarded([&] {
-    CollectiveTimes* times = Times();
+  NoThrow([&] {
+    CollectiveTimes* times = TimesOfProcess();
     if (times == nullptr || init.mask == nullptr) return;
-    if (ClockOf(init.version) == KernelClock::kNone)
-      return SayWithoutClock(*ProcessRuntime::Get(), init.version);
+    if (ClockOf(init.version) == KernelClock::kNone) return WarnAboutMissingClock(init.version);
     times->window().UseMask(init.mask);
     session.reset(new ProfilerSession(*times, init));
   });
@@ -88,9 +89,10 @@ void ProfilerSession::GroupBegins(bool captured) noexcept {
 
 void* ProfilerSession::BeginCollective(const ProfiledCollective& event) noexcept {
   if (t_captured) return nullptr;
+  // An event does not name its call, so the call is looked up among those that this thread is issuing.
   const Charged charged(times_);
   const size_t element = ElementBytes(event.data_type);
-  IssuedEvent issued = EventOfThisThread(event.rank, event.collective, event.count * element);
+  IssuedEvent issued = IssuingThread::Current().EventOf(event.rank, event.collective, event.count * element);
   // A call that is not seen counts as timed when it is being issued right now; up to version 3 only a call
   // that is seen tells how many ranks share it.
   if (issued.handle == nullptr && (init_.n_ranks == 0 || !TimingWindow::OpenOnThisThread())) return nullptr;
@@ -112,17 +114,17 @@ void* ProfilerSession::BeginChannel(void* collective, int64_t stamp) noexcept {
 }
 
 void ProfilerSession::StopStamp(void* handle, int64_t stamp) noexcept {
-  CollectiveTimes* times = Times();
+  CollectiveTimes* times = TimesOfProcess();
   if (times == nullptr || handle == nullptr) return;
   const Charged charged(*times);
   times->kernels().StopStamp(handle, stamp);
 }
 
 void ProfilerSession::End(void* handle) noexcept {
-  CollectiveTimes* times = Times();
+  CollectiveTimes* times = TimesOfProcess();
   if (times == nullptr || handle == nullptr) return;
   const Charged charged(*times);
-  Guarded([&] { times->kernels().End(handle); });
+  NoThrow([&] { times->kernels().End(handle); });
 }
 
 }  // namespace dynamiccl

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One communicator as NCCL's profiler interface sees it: the single form behind the versions of that
-// interface.
+// interface. It turns NCCL's events into times of collectives (plugin/times/kernel_times.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "plugin/chain/chained_profiler.h"
-#include "plugin/profiler/collective_times.h"
 #include "plugin/profiler/event_pairs.h"
+#include "plugin/times/collective_times.h"
 #include "src/collective/collective.h"
 #include "src/collective/collective_config.h"
 #include "src/collective/data_type.h"
@@ -23,7 +23,7 @@ struct ProfilerInit {
   int* mask = nullptr;
 };
 
-// The part of an event that durations are made of.
+// The part of a collective's event that matters to its duration.
 struct ProfiledCollective {
   int rank = -1;
   Collective collective = Collective::kAllReduce;
@@ -37,15 +37,21 @@ struct ProfiledCollective {
 const ChainedProfiler* ProfilerToChain(int newest) noexcept;
 EventPairs& PairsOfProcess() noexcept;
 
+// Owned by NCCL's communicator through the context that a profiler_vN.cc returns. NCCL begins collectives on
+// the issuing thread; channels begin and end on threads of its own, with or without a session. No function
+// fails towards NCCL: what cannot be timed is not.
 class ProfilerSession {
  public:
   // Null when nothing is to be timed; NCCL's mask then stays as it is.
   static std::unique_ptr<ProfilerSession> Begin(const ProfilerInit& init) noexcept;
 
-  // Handles as in KernelTimes. Nothing is timed outside of windows, nor what `captured` by a graph.
+  // Handles as in KernelTimes; null: not timed. Nothing is timed outside of windows, nor what a graph
+  // captures.
   void* BeginCollective(const ProfiledCollective& event) noexcept;
   void* BeginChannel(void* collective, int64_t stamp) noexcept;
+  // The calling thread's next collectives are `captured` into a CUDA graph, or are not.
   void GroupBegins(bool captured) noexcept;
+  // The bits of NCCL's mask that a chained plugin wants.
   int WantedByOthers() const noexcept { return times_.window().WantedByOthers(); }
 
   // Without a session, as NCCL calls them.

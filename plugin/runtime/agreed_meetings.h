@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meetings that all of their ranks were told the yes of. They are remembered for ever, since a rank whose
-// connection broke asks again at any later time, and a leader has some hundred of each communicator: 16 bytes
-// each.
+// Meetings that ended with a yes which all of their ranks were sent. They are remembered for ever, since a
+// rank whose connection broke asks again at any later time. A leader has some hundred meetings of each
+// communicator, at 16 bytes each.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// One thread.
+// Owned by the control server, used on its thread alone.
 class AgreedMeetings {
  public:
   void Add(const ControlToken& meeting) {
@@ -28,7 +28,8 @@ class AgreedMeetings {
   }
 
  private:
-  // A set takes 64 bytes for each; the rest is moved once for so many.
+  // A set takes 64 bytes for each meeting, a sorted vector 16. So meetings move there together, 256 at a
+  // time.
   static constexpr size_t kRecent = 256;
 
   std::set<ControlToken> recent_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// operator new of the loaded object alone (exports.map keeps it from the program's): memory that is short is
-// waited for. Once ranks have agreed on a table, one that threw in the middle of a decision would leave a
-// call to NCCL that the others decide. Any thread; the path of a call whose key is known allocates nothing.
+// operator new of the loaded object alone (exports.map hides it from the program): waits for memory that is
+// short. Once ranks have agreed on a table, a rank that threw in the middle of a decision would leave a call
+// to NCCL that the others decide. Any thread; the path of a call whose key is known allocates nothing.
 #include <time.h>
 
 #include <atomic>
@@ -10,10 +10,11 @@
 
 namespace {
 
-// Of the whole process, 2 s in all: a job that gets no memory for so long ends by itself.
+// Waits of the whole process, 1 ms each and 2 s in all: a job that gets no memory for so long ends by itself.
 constexpr int kMaxNaps = 2000;
 constexpr timespec kNap{0, 1'000'000};
 
+// Null when the process has used up its waits.
 void* Awaited(size_t bytes) noexcept {
   static std::atomic<int> naps{0};
   while (naps.fetch_add(1, std::memory_order_relaxed) < kMaxNaps) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a call is inside a communicator that is being given up, without an interlocked instruction in the
-// call: the thread that gives it up has the system let all threads' stores and loads settle instead
-// (membarrier).
+// call. Instead, the thread that gives the communicator up has the system let all threads' stores and loads
+// settle (membarrier).
 #pragma once
 
 #include <linux/membarrier.h>
@@ -12,8 +12,8 @@
 
 namespace dynamiccl {
 
-// Of one communicator. Its calls are ordered by NCCL's contract. A group on one thread and calls on another
-// are noticed, and make `any` true for good.
+// One of each communicator. NCCL's contract orders the calls. A group on one thread with calls on another is
+// noticed, and makes `any` true for good, since neither can tell any more when it was the last one inside.
 class CallsInside {
  public:
   // The issuing thread; `thread` is an address that no other thread has. False: the communicator is gone.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policy files that are read again while a job runs. Control threads only.
+// Policy files that are read again while a job runs: the leader notices a new one, and every rank reads it.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,15 +12,16 @@
 
 namespace dynamiccl {
 
-// Whether the file at a path became another policy.
+// Whether the file at a path became another policy. Owned by the leader's SwitchLeadership; its thread alone.
 class PolicyWatch {
  public:
   // `known`: digest of the policy in use.
   PolicyWatch(std::string path, const Sha256Digest& known);
 
-  // The digest of a new policy, once. A file that is no policy is said once and changes nothing.
+  // The digest of a new policy, once. A file that is no policy is logged once and changes nothing. Reads the
+  // file only when its inode, size or time has changed.
   std::optional<Sha256Digest> Changed();
-  // Of the policy that was in use at the start.
+  // The digest of the policy that was in use at the start.
   const Sha256Digest& first() const { return first_; }
 
  private:
@@ -30,13 +31,15 @@ class PolicyWatch {
   struct stat seen_ = {};
 };
 
-// The policy of a digest: the one at the start, the last one read, or what the file at a path is now.
+// The policy of a digest: the one at the start, the last one read, or what the file at a path is now. One
+// thread.
 class PolicyByDigest {
  public:
   PolicyByDigest(std::string path, std::shared_ptr<const Policy> first)
       : path_(std::move(path)), first_(std::move(first)) {}
 
-  // Null when it is none of these.
+  // Null when it is none of these, so that this rank cannot use it. May read the file, which takes
+  // milliseconds.
   std::shared_ptr<const Policy> Read(const Sha256Digest& digest);
 
  private:

@@ -7,9 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// More than a program that gives all its communicators up has, while a call is still inside one of them. What
-// is kept of one that Free was told of is 4 KiB; 0.3 MB of another, on the rank that leads in mode
-// adaptive.
+// More communicators than a program gives up while a call is still inside one of them. One that was freed
+// takes 4 KiB until then; one that was not, 0.3 MB on the rank that leads in mode adaptive.
 constexpr size_t kKeptAfterRemoval = 256;
 
 // What the calling thread is initialising; owned by expected_.
@@ -17,16 +16,15 @@ thread_local Communicator* t_initialising = nullptr;
 
 bool Fits(const Communicator& communicator, int n_ranks) {
   // A child's size is not known before it exists.
-  return !communicator.claimed && (communicator.info.n_ranks == n_ranks || communicator.info.n_ranks == 0);
+  return !communicator.claimed &&
+         (communicator.identity.info.n_ranks == n_ranks || communicator.identity.info.n_ranks == 0);
 }
 
-// What calls alone need.
+// Gives back what calls alone need.
 void FreeWhatCallsNeed(Communicator& communicator) {
-  communicator.structure.reset();
-  communicator.policy.reset();
-  communicator.tables.reset();
-  communicator.times.reset();
-  communicator.feed.reset();
+  communicator.issuing.structure.reset();
+  communicator.issuing.policy.reset();
+  communicator.switching = {};
 }
 
 }  // namespace
@@ -52,8 +50,8 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Claim(int n_ranks, int n_nod
   std::shared_ptr<Communicator> found = FindExpected(n_ranks);
   if (!found) return nullptr;
   found->claimed = true;
-  found->info.n_ranks = n_ranks;
-  found->info.n_nodes = n_nodes;
+  found->identity.info.n_ranks = n_ranks;
+  found->identity.info.n_nodes = n_nodes;
   return found;
 }
 
@@ -75,8 +73,9 @@ std::shared_ptr<Communicator> CommunicatorRegistry::ClaimByCall(const Communicat
   const std::lock_guard lock(mutex_);
   for (const auto& [handle, communicator] : by_handle_) {
     if (communicator.get() != &called) continue;
-    if (communicator->info.n_ranks != n_ranks || communicator->claimed.exchange(true)) return nullptr;
-    communicator->info.n_nodes = n_nodes;
+    if (communicator->identity.info.n_ranks != n_ranks || communicator->claimed.exchange(true))
+      return nullptr;
+    communicator->identity.info.n_nodes = n_nodes;
     return communicator;
   }
   return nullptr;
@@ -90,7 +89,7 @@ std::shared_ptr<Communicator> CommunicatorRegistry::FindExpected(int n_ranks) co
   for (const auto& expected : expected_) {
     if (!Fits(*expected, n_ranks)) continue;
     // Ranks of one communicator pledge the same values, so any of them will do.
-    if (found && found->token != expected->token) return nullptr;
+    if (found && found->identity.token != expected->identity.token) return nullptr;
     if (!found) found = expected;
   }
   return found;
@@ -107,13 +106,13 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   const auto found = by_handle_.find(handle);
   if (found == by_handle_.end()) return nullptr;
   std::shared_ptr<Communicator> communicator = found->second;
-  // First, since memory may be short: a call on another thread may still be inside.
+  // Kept first, since memory may be short: a call on another thread may still be inside.
   removed_.push_back(communicator);
   by_handle_.erase(found);
-  // Most of what it holds.
-  if (communicator->structure) communicator->structure->GiveMemoryBack();
+  // The structure LSTM holds most of a communicator's memory.
+  if (communicator->issuing.structure) communicator->issuing.structure->GiveMemoryBack();
   if (removed_.size() > kKeptAfterRemoval) {
-    forgotten_.Add(removed_.front()->ledger);
+    forgotten_.Add(removed_.front()->issuing.ledger);
     std::erase(not_freed_, removed_.front());
     removed_.pop_front();
   }
@@ -127,8 +126,8 @@ void CommunicatorRegistry::Free(const std::shared_ptr<Communicator>& removed) {
   not_freed_.push_back(removed);
   if (!CallsInside::Settle()) return;
   std::erase_if(not_freed_, [](const std::shared_ptr<Communicator>& communicator) {
-    // Of others than blocking ones the library asks on threads of its own.
-    if (!communicator->blocking || communicator->calls_inside.any()) return false;
+    // For communicators that are not blocking, the library asks its tuner on threads of its own.
+    if (!communicator->config.blocking || communicator->calls_inside.any()) return false;
     FreeWhatCallsNeed(*communicator);
     return true;
   });
@@ -145,8 +144,8 @@ Communicator* CommunicatorRegistry::FindNew(ncclComm_t handle, uint64_t generati
 void CommunicatorRegistry::AddLedgersTo(CallLedger& sum) const {
   const std::lock_guard lock(mutex_);
   sum.Add(forgotten_);
-  for (const auto& communicator : removed_) sum.Add(communicator->ledger);
-  for (const auto& [handle, communicator] : by_handle_) sum.Add(communicator->ledger);
+  for (const auto& communicator : removed_) sum.Add(communicator->issuing.ledger);
+  for (const auto& [handle, communicator] : by_handle_) sum.Add(communicator->issuing.ledger);
 }
 
 }  // namespace dynamiccl

@@ -17,10 +17,10 @@
 namespace dynamiccl {
 namespace {
 
-// Between attempts to reach a leader that is not there yet.
+// Between attempts to reach a leader that is not there yet: it usually comes within milliseconds.
 constexpr auto kRetry = std::chrono::milliseconds(5);
 
-// Beyond the leader's time: for its answer to arrive.
+// How long the leader's answer may take beyond the leader's own time: a second for the network.
 constexpr int64_t kAnswerNs = 1'000'000'000;
 
 int MillisecondsUntil(int64_t deadline_ns) {
@@ -28,7 +28,7 @@ int MillisecondsUntil(int64_t deadline_ns) {
   return left_ns <= 0 ? 0 : static_cast<int>(left_ns / 1'000'000 + 1);
 }
 
-// The whole answer, empty when the connection or the time ended without one.
+// Receives the whole answer; empty when the connection or the time ended without one.
 std::vector<std::byte> ReceiveMessage(int fd, int64_t deadline_ns) {
   std::vector<std::byte> received;
   std::byte buffer[kMaxMessageBytes];
@@ -54,13 +54,14 @@ Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& 
   const int64_t leader_ns = int64_t{leader_ms} * 1'000'000;
   PassJobFailPoint(JobFailPoint::kAttestBegin);
   int64_t deadline = MonotonicNanoseconds() + leader_ns;
-  bool said = false;
+  bool sent = false;
   do {
     auto fd = Connect(meeting.address, meeting.port, std::max(MillisecondsUntil(deadline), 1));
     if (fd && SendAll(fd->get(), message)) {
       PassJobFailPoint(JobFailPoint::kAttestPledged);
-      // Once: a leader that turns this rank away for ever does not keep it for ever.
-      if (!std::exchange(said, true)) deadline = MonotonicNanoseconds() + leader_ns + kAnswerNs;
+      // Extended once only, so that a leader that turns this rank away again and again does not keep it for
+      // ever.
+      if (!std::exchange(sent, true)) deadline = MonotonicNanoseconds() + leader_ns + kAnswerNs;
       const std::vector<std::byte> answer = ReceiveMessage(fd->get(), deadline);
       PassJobFailPoint(JobFailPoint::kAttestVerdict);
       if (!answer.empty()) return DecodeVerdict(answer, pledge.communicator, meeting.secret);

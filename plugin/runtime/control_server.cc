@@ -7,17 +7,17 @@
 #include <cerrno>
 #include <chrono>
 
-#include "plugin/runtime/c_boundary.h"
+#include "plugin/border/no_throw.h"
 #include "src/base/job_fail_point.h"
 
 namespace dynamiccl {
 namespace {
 
-// A stranger that connects and says nothing, or too little, is dropped after this.
+// A stranger that connects and sends nothing, or too little, is dropped after 5 s.
 constexpr int64_t kSilenceNs = 5'000'000'000;
-// Beyond any job that meets at one process, and below the usual limit of descriptors.
+// More connections than any job that meets at one process has, and fewer than the usual limit of descriptors.
 constexpr size_t kMaxPeers = 16384;
-// What a job's end may wait for a file that is not its purpose.
+// How long a job's end may wait for a file that is not its purpose.
 constexpr auto kKeepingTime = std::chrono::seconds(2);
 
 }  // namespace
@@ -87,6 +87,7 @@ void ControlServer::KeepIfAsked() {
   kept_.notify_all();
 }
 
+// One round: wait, receive, accept, end meetings, close connections, send verdicts, and let switching go on.
 void ControlServer::Run() {
   while (true) {
     std::vector<pollfd> waiting{{listening_.fd.get(), POLLIN, 0}};
@@ -94,19 +95,21 @@ void ControlServer::Run() {
     if (!thread_.WaitFor(waiting, NextTimeoutMs())) return;
     std::vector<bool> over(peers_.size());
     for (size_t i = 0; i < peers_.size(); ++i) {
-      if (waiting[i + 1].revents != 0) over[i] = !GuardedTrue([&] { return Receive(peers_[i]); });
+      if (waiting[i + 1].revents != 0) over[i] = !NoThrowOrFalse([&] { return Receive(peers_[i]); });
     }
     if (waiting[0].revents != 0) AcceptPeer();
     over.resize(peers_.size());
     Expire();
     CloseWhere(over);
-    TellVerdicts();
+    SendVerdicts();
     if (!switching_) continue;
     switching_->Tick(MonotonicNanoseconds());
     KeepIfAsked();
   }
 }
 
+// Until the next deadline of a meeting or of a silent connection, or until switching is due; -1: none of
+// them.
 int ControlServer::NextTimeoutMs() const {
   int64_t next = INT64_MAX;
   for (const auto& [token, meeting] : meetings_) {
@@ -135,17 +138,18 @@ bool ControlServer::Receive(Peer& peer) {
   std::byte buffer[kMaxMessageBytes];
   const ssize_t got = ::recv(peer.fd.get(), buffer, sizeof(buffer), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  // A peer says nothing after its pledge.
+  // A peer sends nothing after its pledge.
   if (got <= 0 || peer.pledged) return false;
   peer.received.insert(peer.received.end(), buffer, buffer + got);
-  if (peer.joined) return TakeLetters(peer);
+  if (peer.joined) return HandleSwitching(peer);
   if (peer.received.size() < kMessageHeaderBytes) return true;
   const auto total = MessageBytes(peer.received);
   if (!total || peer.received.size() > *total) return false;
-  return peer.received.size() < *total || TakeFirstMessage(peer);
+  return peer.received.size() < *total || HandleFirstMessage(peer);
 }
 
-bool ControlServer::TakeFirstMessage(Peer& peer) {
+// The first message says under which root the rank meets, and so which secret it must know.
+bool ControlServer::HandleFirstMessage(Peer& peer) {
   const auto root = RootOf(peer.received);
   if (!root) return false;
   ControlSecret secret;
@@ -155,7 +159,7 @@ bool ControlServer::TakeFirstMessage(Peer& peer) {
     if (found == secrets_.end()) return false;
     secret = found->second;
   }
-  if (KindOf(peer.received) != ControlKind::kJoin) return TakePledge(peer, secret);
+  if (KindOf(peer.received) != ControlKind::kJoin) return HandlePledge(peer, secret);
   const auto join = DecodeJoin(peer.received, secret);
   if (!join || !switching_ || !switching_->Join(peer.fd.get(), *join, secret)) return false;
   peer.joined = true;
@@ -163,18 +167,21 @@ bool ControlServer::TakeFirstMessage(Peer& peer) {
   return true;
 }
 
-bool ControlServer::TakeLetters(Peer& peer) {
+// Connections that have joined send any number of messages; the last one may be incomplete yet.
+bool ControlServer::HandleSwitching(Peer& peer) {
   while (peer.received.size() >= kMessageHeaderBytes) {
     const auto total = MessageBytes(peer.received);
     if (!total) return false;
     if (peer.received.size() < *total) return true;
-    if (!switching_->Hear(peer.fd.get(), std::span(peer.received).first(*total))) return false;
+    if (!switching_->HandleMessage(peer.fd.get(), std::span(peer.received).first(*total))) return false;
     peer.received.erase(peer.received.begin(), peer.received.begin() + static_cast<std::ptrdiff_t>(*total));
   }
   return true;
 }
 
-bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
+// A pledge that comes again, after its connection broke, changes nothing: members are told apart by their
+// numbers.
+bool ControlServer::HandlePledge(Peer& peer, const ControlSecret& secret) {
   const auto pledge = DecodePledge(peer.received, secret);
   if (!pledge || pledge->n_ranks < 1) return false;
   PassJobFailPoint(JobFailPoint::kServerPledge);
@@ -184,7 +191,7 @@ bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
   peer.secret = secret;
   if (agreed_.Contains(pledge->communicator)) return true;
   Meeting& meeting = MeetingOf(*pledge);
-  if (pledge->about == MeetingAbout::kBirth) meeting.heard.insert(pledge->member);
+  if (pledge->about == MeetingAbout::kBirth) meeting.answered.insert(pledge->member);
   Attestation& attestation = meeting.attestation;
   if (!pledge->declines.empty()) attestation.Decline(pledge->member, pledge->declines);
   if (pledge->of_leader) attestation.LeaderTakesPart();
@@ -192,11 +199,14 @@ bool ControlServer::TakePledge(Peer& peer, const ControlSecret& secret) {
   return true;
 }
 
+// The first pledge begins the meeting, and its time. A situation gets a fraction of it: as many situations as
+// may be late in a job last as long together as one communicator.
 ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   const bool about_situation =
       pledge.about == MeetingAbout::kSituation || pledge.about == MeetingAbout::kSituationWithLeader;
   const int64_t patience = about_situation ? timeout_ns_ / kMaxLateSituations : timeout_ns_;
-  // A child's leader is a rank of the communicator that it came from. Births are those of unique ids.
+  // The leader of a child is a rank of the communicator that it came from, and may not be in the child.
+  // Births are those of unique ids, whose leader takes part.
   const bool only_with_leader = pledge.communicator == pledge.root || pledge.about == MeetingAbout::kBirth ||
                                 pledge.about == MeetingAbout::kSituationWithLeader;
   const auto [found, created] = meetings_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
@@ -206,14 +216,14 @@ ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   return found->second;
 }
 
-// A rank meets before NCCL's init, which ends on no rank before all have begun it. So who has not been heard
-// by now is not coming. Where a birth was refused at its first pledge nobody was waited for, and it tells
-// nothing.
+// A rank meets before NCCL's init, which ends on no rank before all have begun it. So a rank that has not
+// answered by now is not coming. Where a birth was refused at its first pledge, nobody was waited for, and it
+// says nothing about who comes.
 const ControlServer::Meeting* ControlServer::MissedBirth(const PledgeMessage& pledge) const {
   if (pledge.about != MeetingAbout::kCommunicator) return nullptr;
   const auto birth = meetings_.find(BirthToken(pledge.communicator));
   if (birth == meetings_.end()) return nullptr;
-  const bool all_came = birth->second.heard.size() >= static_cast<size_t>(pledge.n_ranks);
+  const bool all_came = birth->second.answered.size() >= static_cast<size_t>(pledge.n_ranks);
   return birth->second.ran_out && !all_came ? &birth->second : nullptr;
 }
 
@@ -244,7 +254,7 @@ void ControlServer::CloseWhere(const std::vector<bool>& over) {
   size_t kept = 0;
   for (size_t i = 0; i < peers_.size(); ++i) {
     const bool silent = !peers_[i].pledged && !peers_[i].joined && now - peers_[i].since_ns > kSilenceNs;
-    if (over[i] && peers_[i].joined) switching_->Lose(peers_[i].fd.get());
+    if (over[i] && peers_[i].joined) switching_->ConnectionLost(peers_[i].fd.get());
     if (over[i] || silent) continue;
     if (kept != i) peers_[kept] = std::move(peers_[i]);
     ++kept;
@@ -261,27 +271,27 @@ const Verdict* ControlServer::VerdictOf(const Peer& peer) const {
   return verdict ? &*verdict : nullptr;
 }
 
-void ControlServer::NoteTold(const Peer& peer) {
+void ControlServer::NoteInformed(const Peer& peer) {
   const auto meeting = meetings_.find(peer.communicator);
   if (meeting == meetings_.end()) return;
-  meeting->second.told.insert(peer.member);
+  meeting->second.informed.insert(peer.member);
   if (!meeting->second.over()) return;
   agreed_.Add(peer.communicator);
   meetings_.erase(meeting);
 }
 
-void ControlServer::TellVerdicts() {
-  std::vector<bool> told(peers_.size());
+void ControlServer::SendVerdicts() {
+  std::vector<bool> informed(peers_.size());
   for (size_t i = 0; i < peers_.size(); ++i) {
     const Peer& peer = peers_[i];
     const Verdict* const verdict = VerdictOf(peer);
     if (verdict == nullptr) continue;
     PassJobFailPoint(JobFailPoint::kServerVerdict);
     (void)SendAll(peer.fd.get(), EncodeVerdict(peer.communicator, *verdict, peer.secret));
-    told[i] = true;
-    NoteTold(peer);
+    informed[i] = true;
+    NoteInformed(peer);
   }
-  CloseWhere(told);
+  CloseWhere(informed);
 }
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One text line a decision, equal on all ranks of a communicator: for tests and bug reports
-// (DYNAMICCL_DECISION_LOG).
+// One text line for each decision, equal on all ranks of a communicator: for tests and bug reports
+// (DYNAMICCL_DECISION_LOG). It makes calls slower by a system call each.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,11 @@ struct LoggedDecision {
 // version>\n"
 std::string FormatDecision(const LoggedDecision& logged);
 
+// Shared by the tuner sessions that write to the same path. Any thread.
 class DecisionLog {
  public:
-  // The log at `path`, one for all communicators of this process that share it; emptied at its first use.
-  // Null, said once, when it cannot be written.
+  // The log at `path`, one for all communicators of this process that share it. Its first use empties the
+  // file. Null when it cannot be written, which is logged once.
   static std::shared_ptr<DecisionLog> At(const std::string& path);
 
   // One write: lines of several threads do not interleave.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guards of this process's communicators did, in numbers that only grow: for the metrics. One thread
-// adds, any reads.
+// What the guards of this process's communicators did, in numbers that only grow: for the metrics. The
+// control server's thread adds, any thread reads.
 #pragma once
 
 #include <array>

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "plugin/runtime/nccl_variable.h"
+#include "plugin/border/nccl_variable.h"
 #include "src/base/launch_variables.h"
 #include "src/base/log.h"
 #include "src/base/settings.h"
@@ -17,8 +17,8 @@
 namespace dynamiccl {
 namespace {
 
-// Whatever changes which cells NCCL offers or how it weighs them, and what takes calls off the calling
-// thread.
+// Variables that change which configurations NCCL offers or how it weighs them, or that take calls off the
+// calling thread. Ranks that differ in one of them do not agree.
 constexpr const char* kPins[] = {"NCCL_ALGO",
                                  "NCCL_PROTO",
                                  "NCCL_MIN_NCHANNELS",
@@ -39,6 +39,7 @@ constexpr const char* kPins[] = {"NCCL_ALGO",
                                  "NCCL_ENQUEUE_REARCH_ENABLE",
                                  "NCCL_SINGLE_PROC_MEM_REG_ENABLE"};
 
+// The number of the first variable that holds one, from 0 to a million: launchers name ranks differently.
 template <size_t N>
 int FirstNumber(const char* const (&names)[N], int fallback) {
   for (const char* name : names) {
@@ -57,6 +58,7 @@ bool IsSet(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
+// Without DYNAMICCL_MODE the mode follows from what is named: choices, then something to record.
 Mode ReadMode(const JobSettings& settings) {
   const std::string text = TextSetting(Setting::kMode);
   if (text.empty()) {
@@ -87,6 +89,8 @@ bool ReadReproducible(const JobSettings& settings) {
     Log(LogLevel::kWarn, "DYNAMICCL_REPRODUCIBLE=1 without DYNAMICCL_DECISIONS: choices are not saved");
   return reproducible;
 }
+
+// Mode adaptive needs times, so there they are taken unless the user forbids it.
 Timed ReadTimes(Mode mode) {
   const std::string text = TextSetting(Setting::kTimes);
   if (text.empty()) return mode == Mode::kAdaptive ? Timed::kWindows : Timed::kNone;
@@ -96,8 +100,9 @@ Timed ReadTimes(Mode mode) {
   return Timed::kNone;
 }
 
-// Choices that are to be had again, or are from an earlier run, do not change while the job runs.
-Mode OneTable(const JobSettings& settings, Mode mode) {
+// Mode adaptive becomes frozen where choices are to be repeated, or are those of an earlier run: they must
+// not change while the job runs.
+Mode FrozenIfRepeatable(const JobSettings& settings, Mode mode) {
   if (mode != Mode::kAdaptive || !(settings.reproducible || !settings.decisions_path.empty())) return mode;
   Log(LogLevel::kWarn, "DYNAMICCL_MODE=adaptive is frozen here: the choices are to be those of another run");
   return Mode::kFrozen;
@@ -109,7 +114,7 @@ void WarnAboutUnknownSettings() {
   }
 }
 
-// Of the object that this code is in, without symbolic links; empty where the loader does not say.
+// Path of the object that this code is in, without symbolic links; empty where the loader does not say.
 std::string OwnPath() {
   static const char inside = 0;
   Dl_info own{};
@@ -167,13 +172,13 @@ JobSettings ReadJobSettings() {
   settings.world = FirstNumber(kWorldVariables, 0);
   settings.local_world = FirstNumber(kLocalWorldVariables, 0);
   settings.reproducible = ReadReproducible(settings);
-  settings.mode = OneTable(settings, ReadMode(settings));
+  settings.mode = FrozenIfRepeatable(settings, ReadMode(settings));
   settings.times = ReadTimes(settings.mode);
   return settings;
 }
 
 bool NamesThisObject(const std::string& plugin) {
-  // NCCL takes every prefix of the word as the word itself.
+  // NCCL takes every prefix of the word STATIC_PLUGIN as the word itself.
   const bool is_static = ::strncasecmp("STATIC_PLUGIN", plugin.c_str(), plugin.size()) == 0;
   return plugin.empty() || is_static || plugin == "dynamiccl" ||
          plugin.ends_with("libnccl-tuner-dynamiccl.so") ||

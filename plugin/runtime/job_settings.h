@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment of this process asks of us, read once.
+// What the environment of this process asks of us (docs/settings.md), read once by its first NCCL call.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 
 namespace dynamiccl {
 
+// What this object does with calls: pass them through, record them, choose by one table, or by tables that
+// change while the job runs.
 enum class Mode { kOff, kObserve, kFrozen, kAdaptive };
 const char* Name(Mode mode);
 // True where tables are used: by one table for the run, or by tables that change while it runs.
@@ -17,6 +19,7 @@ inline bool Chooses(Mode mode) {
 // Which calls NCCL's profiler interface times.
 enum class Timed : uint8_t { kNone, kWindows, kAll };
 
+// Plain values: nothing changes them once they are read, so any thread may use them.
 struct JobSettings {
   Mode mode = Mode::kOff;
   std::string policy_path;
@@ -34,6 +37,19 @@ struct JobSettings {
   int world = 0;        // 0 unknown
   int local_world = 0;  // ranks of the job on this node; 0 unknown
 };
+
+// Whether traces or metrics hold single calls.
+inline bool AccountsForCalls(const JobSettings& settings) {
+  return !settings.trace_path.empty() || !settings.metrics_path.empty();
+}
+// Whether collectives are to be timed.
+inline bool TimesCalls(const JobSettings& settings) {
+  return settings.times != Timed::kNone && settings.mode != Mode::kOff;
+}
+// Whether tables are watched by times and changed: mode adaptive, unless the user switched timing off.
+inline bool GuardsTables(const JobSettings& settings) {
+  return settings.mode == Mode::kAdaptive && TimesCalls(settings);
+}
 
 // Logs each setting that is wrong or unknown once; a wrong one counts as unset, a wrong mode as off.
 JobSettings ReadJobSettings();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries that this process's decision tables were given, with what the policy promised for them: for
-// comparing with what is measured, and for running with the same choices again.
+// The entries that this process's decision tables got from the policy, with the time that it predicted for
+// them: for comparing with what is measured, and for running with the same choices again.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// Any thread; off the path of all but a key's first call.
+// Owned by the process's runtime. Any thread; takes a lock, which only a key's first call does.
 class MadeEntries {
  public:
   void Note(const SavedKey& key, const ConfigChoice& choice) {

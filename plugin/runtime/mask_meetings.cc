@@ -3,23 +3,26 @@
 
 #include <algorithm>
 
+#include "plugin/border/first_time.h"
 #include "src/base/log.h"
 
 namespace dynamiccl {
 namespace {
 
-// Where a rank initialised the communicator alone and others several at once, these attest at their calls and
-// that one never does. A job has kMaxLateSituations in all.
+// Situations of a communicator that may time out before its ranks stop asking. It happens where one rank
+// initialised the communicator alone and others several at once: these attest at their calls, and that one
+// never does. The job as a whole has kMaxLateSituations.
 constexpr int kMaxUnanswered = 5;
 
+// Sends each mask as a pledge about its situation. Used by the thread of the tuner's questions.
 class MaskMeetings final : public MaskExchange {
  public:
-  MaskMeetings(ProcessRuntime& runtime, std::shared_ptr<const Communicator> communicator,
+  MaskMeetings(MeetingPlaces& meetings, std::shared_ptr<const Communicator> communicator,
                std::optional<AttestedValues> attested)
-      : runtime_(runtime), communicator_(std::move(communicator)), attested_(std::move(attested)) {}
+      : meetings_(meetings), communicator_(std::move(communicator)), attested_(std::move(attested)) {}
 
   std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) override {
-    const Communicator& of = *communicator_;
+    const CommunicatorIdentity& of = communicator_->identity;
     PledgeMessage message{of.meeting.root,
                           SituationToken(of.token, pledge.situation, pledge.attempt),
                           of.member,
@@ -27,27 +30,27 @@ class MaskMeetings final : public MaskExchange {
                           {},
                           attested_.value_or(AttestedValues{}),
                           MeetingAbout::kSituation};
-    // Of children it is a rank of the communicator that they came from.
+    // The leader of a child may not be one of its ranks: it is a rank of the communicator that it came from.
     if (attested_ && of.token == of.meeting.root) message.about = MeetingAbout::kSituationWithLeader;
-    message.of_leader = runtime_.Leads(of.meeting);
+    message.of_leader = meetings_.Leads(of.meeting);
     message.values.place = fmt::format("call {}", pledge.call_number);
     message.values.mask = Describe(pledge.mask);
     // A pledge that comes later than this is too late for the others.
-    const int reach_ms = std::max(1, runtime_.settings().attest_timeout_ms / kMaxLateSituations);
-    return runtime_.pledge_sender().Send(of.meeting, std::move(message), reach_ms,
-                                         {communicator_, &communicator_->gone}, of.token == of.meeting.root);
+    const int reach_ms = std::max(1, meetings_.patience_ms() / kMaxLateSituations);
+    return meetings_.pledge_sender().Send(of.meeting, std::move(message), reach_ms,
+                                          {communicator_, &communicator_->gone}, of.token == of.meeting.root);
   }
 
  private:
-  ProcessRuntime& runtime_;
+  MeetingPlaces& meetings_;
   const std::shared_ptr<const Communicator> communicator_;
   const std::optional<AttestedValues> attested_;
 };
 
-// A rank that is late is asked again, so only the others are the user's concern. Said once for each
-// difference, not for each size.
-void Say(ProcessRuntime& runtime, int rank, const CallSituation& situation, const Verdict& verdict) {
-  if (!runtime.FirstTime(verdict.reason)) return;
+// Logs a refusal once for each difference, not for each size. A rank that is late is asked again, so that is
+// no warning.
+void LogRefusal(int rank, const CallSituation& situation, const Verdict& verdict) {
+  if (!FirstTime(verdict.reason)) return;
   Log(verdict.timed_out ? LogLevel::kInfo : LogLevel::kWarn,
       "rank {} keeps NCCL's choice for {} of {} bytes: {}", rank, Name(situation.collective),
       Name(situation.size_class), verdict.reason);
@@ -55,18 +58,18 @@ void Say(ProcessRuntime& runtime, int rank, const CallSituation& situation, cons
 
 }  // namespace
 
-std::unique_ptr<MaskAgreement> NewMaskAgreement(ProcessRuntime& runtime,
+std::unique_ptr<MaskAgreement> NewMaskAgreement(MeetingPlaces& meetings,
                                                 std::shared_ptr<const Communicator> communicator,
                                                 std::optional<AttestedValues> attested) {
-  if (!communicator->meeting.valid()) return nullptr;
-  const int rank = communicator->member;
-  const int most_unanswered = attested ? kMaxUnanswered : 0;
+  if (!communicator->identity.meeting.valid()) return nullptr;
+  const int rank = communicator->identity.member;
+  const int max_unanswered = attested ? kMaxUnanswered : 0;
   return std::make_unique<MaskAgreement>(
-      std::make_unique<MaskMeetings>(runtime, std::move(communicator), std::move(attested)),
-      [&runtime, rank](const CallSituation& situation, const Verdict& verdict) {
-        Say(runtime, rank, situation, verdict);
+      std::make_unique<MaskMeetings>(meetings, std::move(communicator), std::move(attested)),
+      [rank](const CallSituation& situation, const Verdict& verdict) {
+        LogRefusal(rank, situation, verdict);
       },
-      most_unanswered);
+      max_unanswered);
 }
 
 // Ring and, for AllReduce, Tree have kernels in LL and Simple for every device and link. LL128 depends on

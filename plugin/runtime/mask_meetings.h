@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of a communicator exchange what NCCL offers them: at the leader that attested it.
+// Where the ranks of a communicator exchange what NCCL offers them: at the leader that attested it. A rank
+// may use an entry of its table only if NCCL offers that configuration to all ranks
+// (src/decision/mask_agreement.h).
 #pragma once
 
-#include "plugin/runtime/process_runtime.h"
+#include <memory>
+#include <optional>
+
+#include "plugin/runtime/communicator.h"
+#include "plugin/runtime/meeting_places.h"
 #include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
 
-// Of a communicator, which is kept. `attested`: empty where its ranks have attested; else what they would
-// have, which then goes with every mask. Null when its ranks cannot meet.
-std::unique_ptr<MaskAgreement> NewMaskAgreement(ProcessRuntime& runtime,
+// The agreement of one communicator, which it keeps alive. `attested` is empty where its ranks have attested;
+// else it holds what they would have, which then goes with every mask. Null when the ranks cannot meet. The
+// result belongs to one tuner session and is used by one thread at a time; `meetings` outlives it.
+std::unique_ptr<MaskAgreement> NewMaskAgreement(MeetingPlaces& meetings,
                                                 std::shared_ptr<const Communicator> communicator,
                                                 std::optional<AttestedValues> attested = std::nullopt);
 

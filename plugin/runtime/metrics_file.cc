@@ -11,8 +11,8 @@
 #include <mutex>
 #include <thread>
 
-#include "plugin/runtime/c_boundary.h"
-#include "plugin/runtime/signal_block.h"
+#include "plugin/border/no_throw.h"
+#include "plugin/border/signal_block.h"
 #include "src/base/log.h"
 #include "src/base/whole_file.h"
 #include "src/collective/legal_configs.h"
@@ -20,6 +20,7 @@
 namespace dynamiccl {
 namespace {
 
+// Prometheus scrapes every 15 s or less often as a rule, so each scrape finds a new file.
 constexpr time_t kSecondsBetweenFiles = 10;
 
 // One file's text: metric families in order, every line with the rank.
@@ -47,6 +48,7 @@ double Seconds(int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-9;
 }
 
+// Calls `function` with the labels and totals of each coverage and collective that has been counted.
 template <typename Function>
 void ForEachCallCount(const CallLedger& calls, Function&& function) {
   for (int coverage = 0; coverage < kCoverages; ++coverage) {
@@ -116,6 +118,7 @@ std::string LabelsOf(const SavedKey& key, const ConfigChoice& choice) {
       Describe(choice.config), Describe(choice.default_config));
 }
 
+// Entries that leave NCCL alone predict nothing, so they have no line.
 void PutPredicted(Exposition& out, const MadeEntries& entries) {
   out.Family("dynamiccl_predicted_seconds", "gauge",
              "What the policy predicts for its choice; absent where it leaves NCCL alone.");
@@ -125,6 +128,7 @@ void PutPredicted(Exposition& out, const MadeEntries& entries) {
   }
 }
 
+// Names of reasons become labels with '_' for blanks.
 void PutGuard(Exposition& out, const GuardTotals& guard) {
   out.Family("dynamiccl_table_versions_total", "counter",
              "Table versions of the guard that ranks took up, by its reason.");
@@ -153,7 +157,7 @@ void PutGuard(Exposition& out, const GuardTotals& guard) {
   }
 }
 
-// Of the process; written by its thread and by its end.
+// What the writing thread and the process's end share. Never freed: the thread may run until the very end.
 struct Keeper {
   std::mutex mutex;
   std::string path;
@@ -164,6 +168,7 @@ struct Keeper {
 Keeper* g_keeper = nullptr;
 std::atomic<bool> g_in_child{false};
 
+// Replaces the file as a whole, so that a reader never sees a half-written one.
 void Write(Keeper& keeper) {
   const std::lock_guard lock(keeper.mutex);
   if (keeper.ended || g_in_child.load()) return;
@@ -177,13 +182,14 @@ void Write(Keeper& keeper) {
   for (;;) {
     const timespec pause{kSecondsBetweenFiles, 0};
     ::nanosleep(&pause, nullptr);
-    Guarded([=] { Write(*keeper); });
+    NoThrow([=] { Write(*keeper); });
   }
 }
 
+// At the process's end. After it the thread writes nothing more, since what it would read may be closing.
 void WriteLast() {
   if (g_in_child.load()) return;
-  Guarded([] { Write(*g_keeper); });
+  NoThrow([] { Write(*g_keeper); });
   const std::lock_guard lock(g_keeper->mutex);
   g_keeper->ended = true;
 }

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "plugin/profiler/collective_times.h"
 #include "plugin/runtime/call_ledger.h"
 #include "plugin/runtime/guard_totals.h"
 #include "plugin/runtime/made_entries.h"
+#include "plugin/times/collective_times.h"
 
 namespace dynamiccl {
 
@@ -30,8 +30,9 @@ struct MetricsSource {
 // Text exposition format 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/
 std::string MetricsText(const MetricsSource& source);
 
-// Writes `source()`'s metrics into `path` from a thread of its own, and once more at the process's end. At
-// most once a process; in a forked child nothing is written. What cannot be written is logged once.
+// Starts a thread that writes what `source` returns into `path`, and has it written once more at the
+// process's end. Called once in a process; a forked child writes nothing. What cannot be written is logged
+// once, and tried again with the next file.
 void KeepMetricsFile(std::string path, MetricsSource (*source)());
 
 }  // namespace dynamiccl

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "plugin/runtime/c_boundary.h"
+#include "plugin/border/no_throw.h"
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 #include "src/base/job_fail_point.h"
@@ -17,16 +17,18 @@ namespace dynamiccl {
 namespace {
 
 constexpr int64_t kMillisecondNs = 1'000'000;
-// Between attempts to reach a leader that has not been reached.
+// Milliseconds between attempts to reach a leader that has not been reached.
 constexpr int kReachAgainMs = 5;
-// Between questions of a rank that is pledged: the leader lives, so one of the next few is answered.
+// Milliseconds between attempts of a rank that is pledged: the leader lives, so one of the next few is
+// answered.
 constexpr int kAskAgainMs = 50;
-// One attempt to connect again; the thread has other pledges to see to.
+// How long one attempt to connect may take, in milliseconds; the thread has other pledges to see to.
 constexpr int kConnectMs = 200;
-// A leader gives its verdict in a twentieth of its time-out. Who waits for so long is told why.
-constexpr int64_t kComplainNs = 5'000 * kMillisecondNs;
-// Who takes a connection and drops it sooner, each time, is no leader: another program at its port, or a
-// proxy.
+// A leader gives its verdict in a twentieth of its time-out. The user of a rank that waits for 5 s is told
+// why.
+constexpr int64_t kWarnNs = 5'000 * kMillisecondNs;
+// A connection lasts if it lives for a second. What takes connections and drops them sooner, each time, is no
+// leader: it is another program at its port, or a proxy.
 constexpr int64_t kLastingNs = 1'000 * kMillisecondNs;
 
 }  // namespace
@@ -37,7 +39,7 @@ PledgeSender::PledgeSender(int apart_ms) : most_apart_ns_(apart_ms * kMillisecon
 
 PledgeSender::~PledgeSender() {
   thread_.Stop();
-  TakeQueued();
+  AdoptQueued();
   for (Sent& sent : sent_) {
     sent.member.Release();
     sent.verdict->Resolve(*sent.member.decision());
@@ -57,8 +59,8 @@ std::shared_ptr<PendingVerdict> PledgeSender::Send(const MeetingPoint& meeting, 
     sent.meeting = meeting;
     sent.pledge = std::move(pledge);
     sent.reach_until_ns = reach_until;
-    sent.say_ns = now;
-    sent.complain_ns = now + kComplainNs;
+    sent.next_try_ns = now;
+    sent.warn_ns = now + kWarnNs;
     sent.gone = std::move(gone);
     sent.has_rank = has_rank;
     sent.verdict = verdict;
@@ -68,9 +70,9 @@ std::shared_ptr<PendingVerdict> PledgeSender::Send(const MeetingPoint& meeting, 
 }
 
 void PledgeSender::Run() {
-  while (WaitForNews()) {
-    TakeQueued();
-    sent_.remove_if([this](Sent& sent) { return GoOn(sent); });
+  while (WaitAndReceive()) {
+    AdoptQueued();
+    sent_.remove_if([this](Sent& sent) { return Advance(sent); });
   }
 }
 
@@ -82,8 +84,7 @@ int PledgeSender::TimeoutMs() const {
   return timeout;
 }
 
-// False at the end.
-bool PledgeSender::WaitForNews() {
+bool PledgeSender::WaitAndReceive() {
   std::vector<pollfd> waiting;
   for (const Sent& sent : sent_) {
     if (sent.fd.valid()) waiting.push_back({sent.fd.get(), POLLIN, 0});
@@ -92,61 +93,61 @@ bool PledgeSender::WaitForNews() {
   size_t i = 0;
   for (Sent& sent : sent_) {
     if (!sent.fd.valid() || waiting[i++].revents == 0) continue;
-    if (GuardedTrue([&] { return Receive(sent); })) continue;
-    // Turned away, or the connection broke: once more.
+    if (NoThrowOrFalse([&] { return Receive(sent); })) continue;
+    // The leader turned this rank away, or the connection broke: try once more.
     sent.fd.Reset();
     sent.received.clear();
-    sent.say_ns = MonotonicNanoseconds() + kAskAgainMs * kMillisecondNs;
+    sent.next_try_ns = MonotonicNanoseconds() + kAskAgainMs * kMillisecondNs;
   }
   return true;
 }
 
-void PledgeSender::TakeQueued() {
+void PledgeSender::AdoptQueued() {
   const std::lock_guard lock(mutex_);
   std::move(queued_.begin(), queued_.end(), std::back_inserter(sent_));
   queued_.clear();
 }
 
-bool PledgeSender::GoOn(Sent& sent) {
+bool PledgeSender::Advance(Sent& sent) {
   const int64_t now = MonotonicNanoseconds();
   if (sent.gone && sent.gone->load()) sent.member.Release();
   if (sent.pledge.about == MeetingAbout::kBirth) ReleaseBirthIfApart(sent);
-  if (!sent.member.decision() && !sent.fd.valid() && now >= sent.say_ns) Say(sent, now);
+  if (!sent.member.decision() && !sent.fd.valid() && now >= sent.next_try_ns) TryToSend(sent, now);
   if (!sent.member.decision()) {
-    Complain(sent, now);
+    WarnIfLate(sent, now);
     return false;
   }
   sent.verdict->Resolve(*sent.member.decision());
   return true;
 }
 
-void PledgeSender::Say(Sent& sent, int64_t now_ns) {
+void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
   const MeetingPoint& meeting = sent.meeting;
   const int64_t left_ms = (sent.reach_until_ns - now_ns) / kMillisecondNs;
-  const bool enough = left_ms <= 0 || went_alone_ >= kMaxLateSituations;
-  const auto alone = [&] {
+  const bool enough = left_ms <= 0 || timed_out_ >= kMaxLateSituations;
+  const auto time_out = [&] {
     const std::string why = fmt::format("no answer from {}:{}", meeting.address, meeting.port);
-    went_alone_ += sent.member.GoAlone(why) ? 1 : 0;
+    timed_out_ += sent.member.GoAlone(why) ? 1 : 0;
   };
-  if (enough) alone();
+  if (enough) time_out();
   if (sent.member.decision()) return;
   const int patience_ms = sent.member.pledged() ? kConnectMs : static_cast<int>(left_ms);
   auto fd = Connect(meeting.address, meeting.port, std::min(patience_ms, kConnectMs));
   if (fd) {
-    // From here on bytes may arrive.
+    // From here on bytes may arrive, so that no time-out resolves the pledge any more.
     if (sent.member.Pledge() && SendAll(fd->get(), EncodePledge(sent.pledge, meeting.secret))) {
       sent.fd = std::move(*fd);
       sent.connected_ns = MonotonicNanoseconds();
       PassJobFailPoint(JobFailPoint::kMaskPledged);
     }
   } else if (fd.error().kind == ErrorKind::kPeerFailed) {
-    alone();  // unless it has pledged
+    time_out();  // unless it has pledged
     if (sent.pledge.about == MeetingAbout::kBirth)
       sent.member.Release(fmt::format("the process at {}:{} has ended", meeting.address, meeting.port));
   }
   ReleaseIfLeaderEnded(sent, !fd && fd.error().kind == ErrorKind::kPeerFailed);
   const int again_ms = sent.member.pledged() ? kAskAgainMs : kReachAgainMs;
-  sent.say_ns = MonotonicNanoseconds() + again_ms * kMillisecondNs;
+  sent.next_try_ns = MonotonicNanoseconds() + again_ms * kMillisecondNs;
 }
 
 void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {
@@ -164,7 +165,7 @@ void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {
 void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
   if (!sent.member.pledged()) return;
   const int64_t now_ns = MonotonicNanoseconds();
-  // More is no try: this process was stopped.
+  // A longer step was not spent trying: this process was stopped.
   const int64_t step_ns = sent.seen_ns == 0 ? 0 : std::min(now_ns - sent.seen_ns, kLastingNs);
   sent.seen_ns = now_ns;
   const bool lasts = sent.fd.valid() && now_ns - sent.connected_ns >= kLastingNs;
@@ -174,12 +175,12 @@ void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
                                   most_apart_ns_ / (1'000 * kMillisecondNs)));
 }
 
-void PledgeSender::Complain(Sent& sent, int64_t now_ns) const {
-  if (sent.complain_ns == 0 || now_ns < sent.complain_ns) return;
-  sent.complain_ns = 0;
-  // Of situations there are hundreds, and one that waits says it for all.
-  static std::atomic<bool> said_of_situation{false};
-  if (sent.pledge.about != MeetingAbout::kBirth && said_of_situation.exchange(true)) return;
+void PledgeSender::WarnIfLate(Sent& sent, int64_t now_ns) const {
+  if (sent.warn_ns == 0 || now_ns < sent.warn_ns) return;
+  sent.warn_ns = 0;
+  // There are hundreds of situations, and one that waits speaks for all.
+  static std::atomic<bool> warned_of_situation{false};
+  if (sent.pledge.about != MeetingAbout::kBirth && warned_of_situation.exchange(true)) return;
   const std::string end =
       sent.pledge.about == MeetingAbout::kBirth
           ? fmt::format("the end of that process, or {} s without a connection to it, ends that",

@@ -8,8 +8,8 @@
 #include <chrono>
 #include <utility>
 
-#include "plugin/runtime/c_boundary.h"
-#include "plugin/runtime/signal_block.h"
+#include "plugin/border/no_throw.h"
+#include "plugin/border/signal_block.h"
 
 namespace dynamiccl {
 namespace {
@@ -31,7 +31,7 @@ void PollingThread::Start(std::function<void()> run) {
   const SignalBlock no_signals;  // inherited by the thread: the program's handlers never run on it
   thread_ = std::thread([run = std::move(run)] {
     // Thrown for want of memory: others wait for this thread, so it goes on as soon as it can.
-    while (!GuardedTrue([&] { return run(), true; })) std::this_thread::sleep_for(kAfterFailure);
+    while (!NoThrowOrFalse([&] { return run(), true; })) std::this_thread::sleep_for(kAfterFailure);
   });
 }
 

@@ -14,6 +14,8 @@
 
 namespace dynamiccl {
 
+// Owned by the object whose work it does. Where memory or descriptors run out it goes on as soon as it can,
+// since ranks of other processes wait for it.
 class PollingThread {
  public:
   PollingThread();
@@ -22,9 +24,9 @@ class PollingThread {
   PollingThread(const PollingThread&) = delete;
   PollingThread& operator=(const PollingThread&) = delete;
 
-  // Once. `run` returns when WaitFor says so; where it throws it is called again.
+  // Called once. `run` loops until WaitFor returns false; where it throws it is called again.
   void Start(std::function<void()> run);
-  // Any thread: the wait that is under way, or the next, ends at once.
+  // Any thread: ends the wait that is under way, or the next one, at once.
   void Wake();
   // Wakes it for the last time and waits for its end.
   void Stop();

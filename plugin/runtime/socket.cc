@@ -20,7 +20,7 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// A peer whose machine is gone is noticed after this; until then a pledged rank waits, since no time-out of
+// A peer whose machine is gone is noticed after 30 s. Until then a pledged rank waits, since no time-out of
 // its own may decide.
 constexpr unsigned kDeadPeerMs = 30'000;
 
@@ -38,6 +38,7 @@ UniqueFd NewSocket(const addrinfo& address) {
   return UniqueFd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
+// Small messages leave at once, and a dead peer is noticed.
 void SetOptions(int fd) {
   const int on = 1;
   const int idle_s = 5;
@@ -49,7 +50,8 @@ void SetOptions(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms, sizeof(dead_ms));
 }
 
-Result<ListeningSocket> Describe(UniqueFd fd) {
+// Adds the numeric address and port that the socket was bound to.
+Result<ListeningSocket> DescribeListening(UniqueFd fd) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
   char host[NI_MAXHOST];
@@ -65,6 +67,7 @@ Result<ListeningSocket> Describe(UniqueFd fd) {
   return socket;
 }
 
+// False when the descriptor is not ready in time.
 bool WaitFor(int fd, short events, int timeout_ms) {
   pollfd waiting{fd, events, 0};
   int ready = 0;
@@ -109,7 +112,7 @@ Result<ListeningSocket> Listen(const std::string& host, uint16_t port) {
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (fd.valid() && ::bind(fd.get(), address->ai_addr, address->ai_addrlen) == 0 &&
         ::listen(fd.get(), SOMAXCONN) == 0) {
-      return Describe(std::move(fd));
+      return DescribeListening(std::move(fd));
     }
   }
   return MakeError(ErrorKind::kUnavailable, "cannot listen on {}:{}: {}", host, port, ErrnoText(errno));

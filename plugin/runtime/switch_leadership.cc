@@ -13,22 +13,25 @@
 namespace dynamiccl {
 namespace {
 
-// An operator's change is noticed within this.
+// Between two looks at the policy file: an operator's change is noticed within 0.2 s.
 constexpr int64_t kLookNs = 200'000'000;
-// While an attempt is under way: far below the second after which it is called off.
+// Periods of Tick, in milliseconds: while an attempt is under way, far below the second after which it is
+// called off; and else.
 constexpr int kBusyTickMs = 1;
 constexpr int kQuietTickMs = 100;
-// A policy that not all ranks have yet: a shared file system takes seconds to show a new file everywhere.
+// A policy that not all ranks have yet is offered again after 5 s: a shared file system takes seconds to show
+// a new file everywhere.
 constexpr int64_t kOfferAgainNs = 5'000'000'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
-// What was learnt is kept so often, for jobs that are killed at their end.
+// What the guards have learnt is saved once a minute, for jobs that are killed at their end.
 constexpr int64_t kSaveEveryNs = 60 * kSecondNs;
-// How long another process may hold the store when there is no later chance; otherwise nobody waits.
+// At the end of a communicator or the process, saving waits so long for another process that holds the store.
+// Before that it does not wait at all, since there is a later chance.
 constexpr int64_t kSaveAtEndNs = kSecondNs / 5;
 
 }  // namespace
 
-bool SwitchLeadership::Communicator::Seat(int fd, const JoinMessage& join) {
+bool SwitchLeadership::Communicator::AddRank(int fd, const JoinMessage& join) {
   if (n_ranks != static_cast<size_t>(join.n_ranks)) return false;
   const auto known = std::find(members.begin(), members.end(), join.member);
   if (known == members.end()) {
@@ -37,7 +40,7 @@ bool SwitchLeadership::Communicator::Seat(int fd, const JoinMessage& join) {
     fds.push_back(fd);
     return true;
   }
-  // Its connection broke. It takes part in no further switch, but may ask how the last one ended.
+  // The rank's connection broke. It takes part in no further switch, but may ask how the last one ended.
   fds[static_cast<size_t>(known - members.begin())] = fd;
   return true;
 }
@@ -73,29 +76,30 @@ void SwitchLeadership::Offer(const ControlToken& communicator, TableOffer offer)
   offers_.emplace_back(communicator, std::move(offer));
 }
 
-bool SwitchLeadership::TakeOffers() {
+bool SwitchLeadership::RequestOffers() {
   std::vector<std::pair<ControlToken, TableOffer>> offers;
   {
     const std::lock_guard lock(mutex_);
     offers.swap(offers_);
   }
-  for (auto& [token, offer] : offers) MakeOffer(token, std::move(offer));
+  for (auto& [token, offer] : offers) RequestOffer(token, std::move(offer));
   return !offers.empty();
 }
 
-bool SwitchLeadership::MakeOffer(const ControlToken& token, TableOffer offer) {
+// An offer is about the policy that the communicator uses now, unless it leaves every call to NCCL.
+bool SwitchLeadership::RequestOffer(const ControlToken& token, TableOffer offer) {
   const auto found = communicators_.find(token);
-  bool taken =
+  bool requested =
       found != communicators_.end() && found->second.complete() && offer.plan.size() <= kMaxPlanBytes;
-  if (taken) {
+  if (requested) {
     AskedVersion asked{{found->second.policy, std::move(offer.plan)}, offer.ended};
     if (offer.leaves_nccl_alone) asked.table = {};
-    taken = found->second.Request(offer.reason, std::move(asked));
+    requested = found->second.Request(offer.reason, std::move(asked));
   }
-  // Nobody is asked: not all ranks have joined, one is lost, they decided differently, something more urgent
-  // waits, or it is too long.
-  if (!taken && offer.ended) offer.ended({SwitchOutcome::End::kSuperseded, 0, -1, true});
-  return taken;
+  // Where it was not, nobody is asked: not all ranks have joined, one is lost, they decided differently,
+  // something more urgent waits, or the plan is too long.
+  if (!requested && offer.ended) offer.ended({SwitchOutcome::End::kSuperseded, 0, -1, true});
+  return requested;
 }
 
 void SwitchLeadership::Guard(std::shared_ptr<TableGuard> guard) {
@@ -103,7 +107,7 @@ void SwitchLeadership::Guard(std::shared_ptr<TableGuard> guard) {
   guards_.push_back(std::move(guard));
 }
 
-void SwitchLeadership::TakeGuards() {
+void SwitchLeadership::AttachGuards() {
   const std::lock_guard lock(mutex_);
   std::erase_if(guards_, [this](const std::shared_ptr<TableGuard>& guard) {
     const auto found = communicators_.find(guard->communicator());
@@ -113,32 +117,33 @@ void SwitchLeadership::TakeGuards() {
   });
 }
 
-bool SwitchLeadership::TakeTimes(const ControlToken& token, int rank, std::span<const std::byte> message) {
+bool SwitchLeadership::HandleTimes(const ControlToken& token, int rank, std::span<const std::byte> message) {
   Communicator& communicator = communicators_.find(token)->second;
   const auto times = DecodeTimes(message, token, communicator.secret);
   if (!times) return false;
   if (!communicator.guard) return true;
-  communicator.guard->TakeTimes(TellerOf(rank, static_cast<int>(communicator.n_ranks)), times->times);
-  LetGuardWork(token, communicator, MonotonicNanoseconds());
+  communicator.guard->AddTimes(TellerOf(rank, static_cast<int>(communicator.n_ranks)), times->times);
+  RunGuard(token, communicator, MonotonicNanoseconds());
   return true;
 }
 
-void SwitchLeadership::LetGuardWork(const ControlToken& token, Communicator& communicator, int64_t now_ns) {
+void SwitchLeadership::RunGuard(const ControlToken& token, Communicator& communicator, int64_t now_ns) {
   if (!communicator.guard) return;
-  // The machine begins with it at once.
-  if (auto offer = communicator.guard->Tick(now_ns); offer && MakeOffer(token, std::move(*offer)))
-    tick_ns_ = 0;
-  TellTiming(token, communicator);
+  // Tick runs at once, so that the leader's machine begins with the request.
+  if (auto offer = communicator.guard->Tick(now_ns); offer && RequestOffer(token, std::move(*offer)))
+    next_tick_ns_ = 0;
+  SendTiming(token, communicator);
 }
 
-void SwitchLeadership::TellTiming(const ControlToken& token, Communicator& communicator) {
-  if (communicator.told_until == communicator.guard->all_timed_until()) return;
-  communicator.told_until = communicator.guard->all_timed_until();
+// Only the ranks that tell times are sent what to time; they are the same 16 or fewer all the time.
+void SwitchLeadership::SendTiming(const ControlToken& token, Communicator& communicator) {
+  if (communicator.sent_until == communicator.guard->all_timed_until()) return;
+  communicator.sent_until = communicator.guard->all_timed_until();
   for (size_t rank = 0; rank < communicator.n_ranks; ++rank) {
     const bool tells = TellerOf(static_cast<int>(rank), static_cast<int>(communicator.n_ranks)) >= 0;
     if (!tells || communicator.fds[rank] < 0) continue;
     (void)SendAll(communicator.fds[rank],
-                  EncodeTiming({token, tells, *communicator.told_until}, communicator.secret));
+                  EncodeTiming({token, tells, *communicator.sent_until}, communicator.secret));
   }
 }
 
@@ -156,48 +161,49 @@ void SwitchLeadership::Save(TableGuard& guard, int64_t patience_ns) {
   const Status saved = AddToSiteStore(site_store_path_, learnt, now_s, patience_ns);
   if (saved) {
     guard.LearntIsKept(learnt);
-  } else if (!std::exchange(said_unsaved_, true)) {
+  } else if (!std::exchange(warned_unsaved_, true)) {
     Log(LogLevel::kWarn, "what was learnt is not kept yet: {}", saved.error().message);
   }
 }
 
+// Only communicators of which this process has a rank are led: without one it cannot tell which call is next.
 bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret& secret) {
   if (!watch_ || !own_calls_(join.communicator)) return false;
-  // A rank may know before this process does that its connection broke.
+  // A rank may know before this process does that its connection broke, and come again.
   const auto known = communicators_.find(join.communicator);
-  if (known != communicators_.end()) Lose(known->second.ConnectionOf(join.member));
+  if (known != communicators_.end()) ConnectionLost(known->second.ConnectionOf(join.member));
   Communicator& communicator =
       communicators_.try_emplace(join.communicator, join.n_ranks, watch_->first()).first->second;
   communicator.secret = secret;
-  if (!communicator.Seat(fd, join)) return false;
+  if (!communicator.AddRank(fd, join)) return false;
   by_fd_[fd] = join.communicator;
   PassJobFailPoint(JobFailPoint::kLeaderJoined);
   return true;
 }
 
-bool SwitchLeadership::Hear(int fd, std::span<const std::byte> message) {
+bool SwitchLeadership::HandleMessage(int fd, std::span<const std::byte> message) {
   const auto joined = by_fd_.find(fd);
   if (joined == by_fd_.end()) return false;
   const ControlToken token = joined->second;
   Communicator& communicator = communicators_.find(token)->second;
   const auto place = std::find(communicator.fds.begin(), communicator.fds.end(), fd);
   const int rank = static_cast<int>(place - communicator.fds.begin());
-  if (KindOf(message) == ControlKind::kDigest) return HearDigest(communicator, rank, message, token);
-  if (KindOf(message) == ControlKind::kTimes) return TakeTimes(token, rank, message);
-  const auto letter = DecodeSwitch(message, token, communicator.secret);
-  if (!letter) return false;
-  const SwitchMessage& said = letter->message;
-  if (said.kind == SwitchKind::kAsk) {
-    Send(communicator, token, communicator.leader.AnswerPeer(rank, said.attempt));
-  } else if (said.kind == SwitchKind::kPledge || said.kind == SwitchKind::kRefuse) {
-    Send(communicator, token, communicator.leader.TakeAnswer(rank, said, CallsOf(token)));
-    Note(communicator);
+  if (KindOf(message) == ControlKind::kDigest) return HandleDigest(communicator, rank, message, token);
+  if (KindOf(message) == ControlKind::kTimes) return HandleTimes(token, rank, message);
+  const auto decoded = DecodeSwitch(message, token, communicator.secret);
+  if (!decoded) return false;
+  const SwitchMessage& received = decoded->message;
+  if (received.kind == SwitchKind::kAsk) {
+    Send(communicator, token, communicator.leader.AnswerPeer(rank, received.attempt));
+  } else if (received.kind == SwitchKind::kPledge || received.kind == SwitchKind::kRefuse) {
+    Send(communicator, token, communicator.leader.TakeAnswer(rank, received, CallsOf(token)));
+    FinishAttempt(communicator);
   }
   return true;
 }
 
-bool SwitchLeadership::HearDigest(Communicator& communicator, int rank, std::span<const std::byte> message,
-                                  const ControlToken& token) {
+bool SwitchLeadership::HandleDigest(Communicator& communicator, int rank, std::span<const std::byte> message,
+                                    const ControlToken& token) {
   const auto digest = DecodeDigest(message, token, communicator.secret);
   if (!digest) return false;
   const int64_t now = MonotonicNanoseconds();
@@ -206,7 +212,7 @@ bool SwitchLeadership::HearDigest(Communicator& communicator, int rank, std::spa
   return true;
 }
 
-void SwitchLeadership::JudgeDecisions(Communicator& communicator, int64_t now_ns) {
+void SwitchLeadership::CheckForDivergence(Communicator& communicator, int64_t now_ns) {
   if (communicator.diverged) return;
   const auto divergence = communicator.decided.Judge(now_ns);
   if (!divergence) return;
@@ -218,7 +224,8 @@ void SwitchLeadership::JudgeDecisions(Communicator& communicator, int64_t now_ns
   communicator.guard.reset();
 }
 
-void SwitchLeadership::Lose(int fd) {
+// The rank takes part in no further switch, even if it joins again (AddRank).
+void SwitchLeadership::ConnectionLost(int fd) {
   const auto joined = by_fd_.find(fd);
   if (joined == by_fd_.end()) return;
   const ControlToken token = joined->second;
@@ -230,7 +237,7 @@ void SwitchLeadership::Lose(int fd) {
   Send(communicator, token, communicator.leader.LoseRank(rank));
 }
 
-void SwitchLeadership::ForgetThoseThatEnded() {
+void SwitchLeadership::RemoveEnded() {
   for (auto each = communicators_.begin(); each != communicators_.end();) {
     const ControlToken token = each->first;
     // While this process's rank has it, others that are pledged may come again for their verdict.
@@ -247,30 +254,32 @@ void SwitchLeadership::ForgetThoseThatEnded() {
 
 void SwitchLeadership::Tick(int64_t now_ns) {
   if (!watch_ || communicators_.empty()) return;
-  if (now_ns >= look_ns_) {
-    look_ns_ = now_ns + kLookNs;
+  if (now_ns >= next_look_ns_) {
+    next_look_ns_ = now_ns + kLookNs;
     if (const auto changed = watch_->Changed()) latest_ = changed;
   }
-  TakeGuards();
-  // This is called after every message; with hundreds of communicators that would be too often.
-  if (!TakeOffers() && now_ns < tick_ns_) return;
-  ForgetThoseThatEnded();
-  const bool saves = now_ns >= save_ns_;
-  if (saves) save_ns_ = now_ns + kSaveEveryNs;
+  AttachGuards();
+  // Tick is called after every message; with hundreds of communicators, to go through all would be too often.
+  if (!RequestOffers() && now_ns < next_tick_ns_) return;
+  RemoveEnded();
+  const bool saves = now_ns >= next_save_ns_;
+  if (saves) next_save_ns_ = now_ns + kSaveEveryNs;
   for (auto& [token, communicator] : communicators_) {
     if (!communicator.complete()) continue;
-    JudgeDecisions(communicator, now_ns);
+    CheckForDivergence(communicator, now_ns);
     AskForChangedFile(communicator, now_ns);
-    LetGuardWork(token, communicator, now_ns);
+    RunGuard(token, communicator, now_ns);
     if (saves && communicator.guard) Save(*communicator.guard, 0);
     Send(communicator, token, communicator.leader.Tick(now_ns, CallsOf(token)));
-    Note(communicator);
+    FinishAttempt(communicator);
   }
-  tick_ns_ = now_ns + int64_t{NextTickMs()} * 1'000'000;
+  next_tick_ns_ = now_ns + int64_t{NextTickMs()} * 1'000'000;
 }
 
+// Asks the ranks to use the changed policy file. Where a rank does not have the same file yet, it is asked
+// for again after a while.
 void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now_ns) {
-  if (!latest_ || communicator.watched == *latest_ || now_ns < communicator.again_ns) return;
+  if (!latest_ || communicator.watched == *latest_ || now_ns < communicator.offer_again_ns) return;
   Communicator* const asking = &communicator;
   const auto ended = [asking, file = *latest_](const SwitchOutcome& outcome) {
     if (outcome.end != SwitchOutcome::End::kRankCannot) return;
@@ -278,7 +287,7 @@ void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now
         outcome.rank);
     // Unless a newer one was asked for meanwhile.
     if (asking->watched == file) asking->watched = {};
-    asking->again_ns = MonotonicNanoseconds() + kOfferAgainNs;
+    asking->offer_again_ns = MonotonicNanoseconds() + kOfferAgainNs;
   };
   if (communicator.Request(SwitchReason::kOperator, {{*latest_, {}}, ended})) communicator.watched = *latest_;
 }
@@ -307,7 +316,7 @@ void SwitchLeadership::Send(const Communicator& communicator, const ControlToken
   }
 }
 
-void SwitchLeadership::Note(Communicator& communicator) {
+void SwitchLeadership::FinishAttempt(Communicator& communicator) {
   const auto outcome = communicator.leader.TakeOutcome();
   if (!outcome) return;
   if (outcome->end == SwitchOutcome::End::kCommitted) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "plugin/runtime/c_boundary.h"
+#include "plugin/border/no_throw.h"
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 #include "src/base/job_fail_point.h"
@@ -15,20 +15,20 @@
 namespace dynamiccl {
 namespace {
 
-// Between attempts to reach a leader that is not there.
+// Between attempts to reach a leader that is not there, in milliseconds; also how long one attempt may take.
 constexpr int kRetryMs = 100;
-// While a boundary is armed: as fine as the times of the member's machine.
+// The thread's period while a boundary is armed, in milliseconds: as fine as the deadlines of SwitchMember.
 constexpr int kArmedTickMs = 10;
-// A leader that cannot be reached for so long ends switching for a rank that waits for nothing.
+// A leader that cannot be reached for 30 s ends switching for a rank that waits for nothing.
 constexpr int64_t kReachNs = 30'000'000'000;
-// A host that has refused connections to the leader's port for so long has no such process any more: it
-// closes that port at its end alone.
+// A host that has refused connections to the leader's port for a second has no such process any more: a
+// process closes that port at its end alone.
 constexpr int64_t kEndedNs = 1'000'000'000;
-// Times that are fewer than are told together wait at most so long.
-constexpr int kTellMs = 20;
-// Between two looks at what was decided: often enough against the seconds that a difference may last, and
-// rarely enough to cost nothing.
-constexpr int kLookMs = 1000;
+// Times that are fewer than kTimesSentTogether wait at most so long, in milliseconds.
+constexpr int kSendTimesMs = 20;
+// Between two looks at the digests of decisions, in milliseconds: often enough against the seconds that a
+// difference between ranks may last, and rarely enough to cost nothing.
+constexpr int kDigestMs = 1000;
 
 }  // namespace
 
@@ -42,9 +42,9 @@ void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
   {
     const std::lock_guard lock(mutex_);
     present_.emplace(join.communicator, tables);
-    Joined joined{meeting, join, tables, std::move(times), SwitchMember(tables->gate())};
-    joined.reach_until_ns = MonotonicNanoseconds() + kReachNs;
-    queued_.push_back(std::move(joined));
+    LeaderLink link{meeting, join, tables, std::move(times), SwitchMember(tables->gate())};
+    link.give_up_ns = MonotonicNanoseconds() + kReachNs;
+    new_links_.push_back(std::move(link));
   }
   thread_.Wake();
 }
@@ -54,7 +54,7 @@ void SwitchThread::Leave(const std::shared_ptr<SwitchableTables>& tables) {
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(present_, [&](const auto& present) { return present.second == tables; });
-    left_ = true;
+    any_left_ = true;
   }
   thread_.Wake();
 }
@@ -69,157 +69,168 @@ std::optional<uint64_t> SwitchThread::CallsOf(const ControlToken& communicator) 
 }
 
 void SwitchThread::Run() {
-  while (WaitForNews()) {
-    TakeQueued();
-    joined_.remove_if([this](Joined& joined) { return !GoOn(joined); });
+  while (WaitAndReceive()) {
+    UpdateLinks();
+    links_.remove_if([this](LeaderLink& link) { return !Advance(link); });
   }
 }
 
 int SwitchThread::TimeoutMs() const {
-  int timeout = joined_.empty() ? -1 : kLookMs;
-  for (const Joined& joined : joined_) {
-    if (!joined.tables->gate().idle()) return kArmedTickMs;
-    if (!joined.fd.valid()) timeout = std::min(timeout, kRetryMs);
-    if (joined.times && joined.times->tells()) timeout = std::min(timeout, kTellMs);
+  int timeout = links_.empty() ? -1 : kDigestMs;
+  for (const LeaderLink& link : links_) {
+    if (!link.tables->gate().idle()) return kArmedTickMs;
+    if (!link.fd.valid()) timeout = std::min(timeout, kRetryMs);
+    if (link.times && link.times->tells()) timeout = std::min(timeout, kSendTimesMs);
   }
   return timeout;
 }
 
-bool SwitchThread::WaitForNews() {
+bool SwitchThread::WaitAndReceive() {
   std::vector<pollfd> waiting;
-  for (const Joined& joined : joined_) {
-    if (joined.fd.valid()) waiting.push_back({joined.fd.get(), POLLIN, 0});
+  for (const LeaderLink& link : links_) {
+    if (link.fd.valid()) waiting.push_back({link.fd.get(), POLLIN, 0});
   }
   if (!thread_.WaitFor(waiting, TimeoutMs())) return false;
   size_t i = 0;
-  for (Joined& joined : joined_) {
-    if (!joined.fd.valid() || waiting[i++].revents == 0) continue;
-    if (GuardedTrue([&] { return Receive(joined); })) continue;
-    // What was said may be lost; a rank that is pledged has to hear the verdict.
-    joined.fd.Reset();
-    joined.received.clear();
-    joined.reach_until_ns = MonotonicNanoseconds() + kReachNs;
+  for (LeaderLink& link : links_) {
+    if (!link.fd.valid() || waiting[i++].revents == 0) continue;
+    if (NoThrowOrFalse([&] { return Receive(link); })) continue;
+    // What was sent may be lost, and a rank that is pledged needs the verdict: connect again.
+    link.fd.Reset();
+    link.received.clear();
+    link.give_up_ns = MonotonicNanoseconds() + kReachNs;
   }
   return true;
 }
 
-void SwitchThread::TakeQueued() {
+void SwitchThread::UpdateLinks() {
   const std::lock_guard lock(mutex_);
-  std::move(queued_.begin(), queued_.end(), std::back_inserter(joined_));
-  queued_.clear();
-  if (std::exchange(left_, false)) joined_.remove_if([this](const Joined& each) { return !IsPresent(each); });
+  std::move(new_links_.begin(), new_links_.end(), std::back_inserter(links_));
+  new_links_.clear();
+  if (std::exchange(any_left_, false))
+    links_.remove_if([this](const LeaderLink& each) { return !IsPresent(each); });
 }
 
-bool SwitchThread::IsPresent(const Joined& joined) const {
-  const auto [begin, end] = present_.equal_range(joined.join.communicator);
-  return std::any_of(begin, end, [&](const auto& present) { return present.second == joined.tables; });
+bool SwitchThread::IsPresent(const LeaderLink& link) const {
+  const auto [begin, end] = present_.equal_range(link.join.communicator);
+  return std::any_of(begin, end, [&](const auto& present) { return present.second == link.tables; });
 }
 
-bool SwitchThread::GoOn(Joined& joined) {
+bool SwitchThread::Advance(LeaderLink& link) {
   const int64_t now = MonotonicNanoseconds();
-  if (!joined.fd.valid()) {
-    if (now > joined.reach_until_ns && joined.tables->gate().idle()) return false;
-    PassJobFailPoint(JobFailPoint::kSwitchJoin);
-    auto fd = Connect(joined.meeting.address, joined.meeting.port, kRetryMs);
-    FreeIfLeaderEnded(joined, !fd && fd.error().kind == ErrorKind::kPeerFailed, now);
-    if (fd && SendAll(fd->get(), EncodeJoin(joined.join, joined.meeting.secret))) joined.fd = std::move(*fd);
+  if (!link.fd.valid()) {
+    if (now > link.give_up_ns && link.tables->gate().idle()) return false;
+    Connect(link, now);
   }
-  const SwitchSends sends = joined.member.Tick(now);
-  const bool told = joined.fd.valid() && Send(joined, sends) && SendTimes(joined) && SendDigest(joined, now);
-  if (joined.fd.valid() && !told) joined.fd.Reset();
+  const SwitchSends sends = link.member.Tick(now);
+  const bool sent = link.fd.valid() && Send(link, sends) && SendTimes(link) && SendDigest(link, now);
+  if (link.fd.valid() && !sent) link.fd.Reset();
   return true;
 }
 
-void SwitchThread::FreeIfLeaderEnded(Joined& joined, bool refused, int64_t now_ns) {
+void SwitchThread::Connect(LeaderLink& link, int64_t now_ns) {
+  PassJobFailPoint(JobFailPoint::kSwitchJoin);
+  auto fd = dynamiccl::Connect(link.meeting.address, link.meeting.port, kRetryMs);
+  FreeIfLeaderEnded(link, !fd && fd.error().kind == ErrorKind::kPeerFailed, now_ns);
+  if (fd && SendAll(fd->get(), EncodeJoin(link.join, link.meeting.secret))) link.fd = std::move(*fd);
+}
+
+void SwitchThread::FreeIfLeaderEnded(LeaderLink& link, bool refused, int64_t now_ns) {
   if (!refused) {
-    joined.refused_ns = 0;
+    link.refused_ns = 0;
     return;
   }
-  if (joined.refused_ns == 0) joined.refused_ns = now_ns;
-  CallGate& gate = joined.tables->gate();
-  if (now_ns - joined.refused_ns < kEndedNs || gate.idle() || gate.released()) return;
+  if (link.refused_ns == 0) link.refused_ns = now_ns;
+  CallGate& gate = link.tables->gate();
+  if (now_ns - link.refused_ns < kEndedNs || gate.idle() || gate.released()) return;
   Log(LogLevel::kWarn,
       "rank {}: the process at {}:{} has ended, and with it a communicator of {} ranks: its verdict is not "
       "waited for",
-      joined.join.member, joined.meeting.address, joined.meeting.port, joined.join.n_ranks);
+      link.join.member, link.meeting.address, link.meeting.port, link.join.n_ranks);
   gate.Release();
 }
 
-bool SwitchThread::Receive(Joined& joined) {
+bool SwitchThread::Receive(LeaderLink& link) {
   std::byte buffer[kMaxMessageBytes];
-  const ssize_t got = ::recv(joined.fd.get(), buffer, sizeof(buffer), 0);
+  const ssize_t got = ::recv(link.fd.get(), buffer, sizeof(buffer), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   if (got <= 0) return false;
-  joined.received.insert(joined.received.end(), buffer, buffer + got);
-  while (joined.received.size() >= kMessageHeaderBytes) {
-    const auto total = MessageBytes(joined.received);
+  link.received.insert(link.received.end(), buffer, buffer + got);
+  while (link.received.size() >= kMessageHeaderBytes) {
+    const auto total = MessageBytes(link.received);
     if (!total) return false;
-    if (joined.received.size() < *total) return true;
-    if (!Hear(joined, std::span(joined.received).first(*total))) return false;
-    joined.received.erase(joined.received.begin(),
-                          joined.received.begin() + static_cast<std::ptrdiff_t>(*total));
+    if (link.received.size() < *total) return true;
+    if (!HandleMessage(link, std::span(link.received).first(*total))) return false;
+    link.received.erase(link.received.begin(), link.received.begin() + static_cast<std::ptrdiff_t>(*total));
   }
   return true;
 }
 
-bool SwitchThread::SendTimes(Joined& joined) {
-  if (!joined.times) return true;
-  const std::vector<CallTime> times = joined.times->Take();
+bool SwitchThread::SendTimes(LeaderLink& link) {
+  if (!link.times) return true;
+  const std::vector<CallTime> times = link.times->Take();
   for (size_t sent = 0; sent < times.size(); sent += kMaxTimes) {
     const auto end = times.begin() + static_cast<std::ptrdiff_t>(std::min(times.size(), sent + kMaxTimes));
-    const TimesMessage message{joined.join.communicator,
+    const TimesMessage message{link.join.communicator,
                                {times.begin() + static_cast<std::ptrdiff_t>(sent), end}};
-    if (!SendAll(joined.fd.get(), EncodeTimes(message, joined.meeting.secret))) return false;
+    if (!SendAll(link.fd.get(), EncodeTimes(message, link.meeting.secret))) return false;
   }
   return true;
 }
 
-bool SwitchThread::Hear(Joined& joined, std::span<const std::byte> message) {
+bool SwitchThread::HandleMessage(LeaderLink& link, std::span<const std::byte> message) {
   if (KindOf(message) == ControlKind::kTiming) {
-    const auto timing = DecodeTiming(message, joined.join.communicator, joined.meeting.secret);
-    if (timing && joined.times) joined.times->BeTold(timing->tells, timing->all_until);
+    const auto timing = DecodeTiming(message, link.join.communicator, link.meeting.secret);
+    if (timing && link.times) link.times->SetOrders(timing->tells, timing->all_until);
     return timing.has_value();
   }
-  const auto letter = DecodeSwitch(message, joined.join.communicator, joined.meeting.secret);
-  if (!letter) return false;
-  const SwitchMessage& said = letter->message;
-  if (said.kind == SwitchKind::kPrepare) {
-    PassJobFailPoint(JobFailPoint::kSwitchPrepare);
-    const TableContents& table = letter->table;
-    const bool usable = table.leaves_nccl_alone()
-                            ? joined.tables->OfferNcclsChoice(said.version)
-                            : joined.tables->Offer(said.version, policies_.Read(table.policy), table.plan);
-    joined.member.Prepare(said, usable);
-    PassJobFailPoint(JobFailPoint::kSwitchArmed);
-    const bool sent = Send(joined, joined.member.Answer());
-    PassJobFailPoint(JobFailPoint::kSwitchPledged);
-    return sent;
-  }
-  if (said.kind == SwitchKind::kVerdict) {
-    PassJobFailPoint(JobFailPoint::kSwitchVerdict);
-    const uint32_t next = joined.tables->gate().next_version();
-    if (!joined.member.TakeVerdict(said.attempt, said.commit)) return true;
-    joined.tables->Committed(next);
-    PassJobFailPoint(JobFailPoint::kSwitchCommitted);
-  }
+  const auto decoded = DecodeSwitch(message, link.join.communicator, link.meeting.secret);
+  if (!decoded) return false;
+  if (decoded->message.kind == SwitchKind::kPrepare) return HandlePrepare(link, *decoded);
+  if (decoded->message.kind == SwitchKind::kVerdict) HandleVerdict(link, decoded->message);
   return true;
 }
 
-bool SwitchThread::SendDigest(Joined& joined, int64_t now_ns) {
-  if (now_ns < joined.look_ns) return true;
-  joined.look_ns = now_ns + int64_t{kLookMs} * 1'000'000;
-  DigestMessage digest{joined.join.communicator, joined.tables->digest().Behind(joined.told_until)};
-  // Calls of an aborted communicator are left to NCCL, on each rank from a call of its own on.
-  if (digest.checkpoints.empty() || joined.tables->gate().released()) return true;
-  for (const DigestCheckpoint& checkpoint : digest.checkpoints)
-    joined.told_until = std::max(joined.told_until, checkpoint.call);
-  return SendAll(joined.fd.get(), EncodeDigest(digest, joined.meeting.secret)).has_value();
+// The fail points stand between the steps: tests stop or end the process there, and nothing else happens.
+bool SwitchThread::HandlePrepare(LeaderLink& link, const SwitchLetter& prepare) {
+  PassJobFailPoint(JobFailPoint::kSwitchPrepare);
+  link.member.Prepare(prepare.message, PrepareTable(link, prepare));
+  PassJobFailPoint(JobFailPoint::kSwitchArmed);
+  const bool sent = Send(link, link.member.Answer());
+  PassJobFailPoint(JobFailPoint::kSwitchPledged);
+  return sent;
 }
 
-bool SwitchThread::Send(Joined& joined, const SwitchSends& sends) {
+bool SwitchThread::PrepareTable(LeaderLink& link, const SwitchLetter& prepare) {
+  const uint32_t version = prepare.message.version;
+  const TableContents& table = prepare.table;
+  if (table.leaves_nccl_alone()) return link.tables->OfferNcclsChoice(version);
+  return link.tables->Offer(version, policies_.Read(table.policy), table.plan);
+}
+
+void SwitchThread::HandleVerdict(LeaderLink& link, const SwitchMessage& verdict) {
+  PassJobFailPoint(JobFailPoint::kSwitchVerdict);
+  const uint32_t next = link.tables->gate().next_version();
+  if (!link.member.TakeVerdict(verdict.attempt, verdict.commit)) return;
+  link.tables->Committed(next);
+  PassJobFailPoint(JobFailPoint::kSwitchCommitted);
+}
+
+bool SwitchThread::SendDigest(LeaderLink& link, int64_t now_ns) {
+  if (now_ns < link.next_digest_ns) return true;
+  link.next_digest_ns = now_ns + int64_t{kDigestMs} * 1'000'000;
+  DigestMessage digest{link.join.communicator, link.tables->digest().Behind(link.reported_call)};
+  // Calls of an aborted communicator are left to NCCL, on each rank from a call of its own on.
+  if (digest.checkpoints.empty() || link.tables->gate().released()) return true;
+  for (const DigestCheckpoint& checkpoint : digest.checkpoints)
+    link.reported_call = std::max(link.reported_call, checkpoint.call);
+  return SendAll(link.fd.get(), EncodeDigest(digest, link.meeting.secret)).has_value();
+}
+
+bool SwitchThread::Send(LeaderLink& link, const SwitchSends& sends) {
   for (const SwitchSend& send : sends) {
-    const auto bytes = EncodeSwitch({joined.join.communicator, send.message, {}}, joined.meeting.secret);
-    if (!SendAll(joined.fd.get(), bytes)) return false;
+    const auto bytes = EncodeSwitch({link.join.communicator, send.message, {}}, link.meeting.secret);
+    if (!SendAll(link.fd.get(), bytes)) return false;
   }
   return true;
 }

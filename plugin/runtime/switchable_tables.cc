@@ -8,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// A verdict is on its way when a call has to wait at all: yield for about as long as a message takes on a
-// busy machine, then leave the core to others.
+// How a call waits at a gate. A verdict is on its way when a call has to wait at all, so it yields for about
+// as long as a message takes on a busy machine, then leaves the core to others in naps of 50 us.
 constexpr int kYields = 200;
 constexpr auto kNap = std::chrono::microseconds(50);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of one communicator in adaptive mode, by version, and the gate at which its calls go from one to
-// the next.
+// the next (docs/switching.md).
 #pragma once
 
 #include <functional>
@@ -19,11 +19,15 @@ namespace dynamiccl {
 // The table that all ranks attested at the start; version 0 is NCCL's own choice.
 inline constexpr uint32_t kFirstTableVersion = 1;
 
+// What decides a call. The pointer is valid while the call is inside: a table lives until its successor's
+// successor is committed.
 struct VersionedTable {
   DecisionEngine* engine = nullptr;  // null: NCCL's choice
   uint32_t version = kDefaultTableVersion;
 };
 
+// Shared by the communicator and the switch thread. The issuing thread enters with each call and never takes
+// a lock but at a switch; the switch thread makes tables and commits versions.
 class SwitchableTables {
  public:
   // Makes a table of this communicator from a policy and what the version says beside it: a pure function of
@@ -33,19 +37,22 @@ class SwitchableTables {
 
   SwitchableTables(std::shared_ptr<DecisionEngine> first, EngineOf engine_of);
 
-  // Issuing thread: call `number` begins; waits at the boundary of a switch for its verdict. One store and
-  // one load otherwise. Then `current` holds for the call. True when it is another than before.
+  // Issuing thread: call `number` begins. Waits at the boundary of a switch for its verdict; otherwise it is
+  // one store and one load. After it, `current` holds for the call. True when it is another table than
+  // before.
   bool Enter(uint64_t number);
   const VersionedTable& current() const { return current_; }
-  // That the table in use is made from; null: NCCL's choice, or the first table.
+  // The policy that the table in use is made from; null: NCCL's choice, or the first table.
   const std::shared_ptr<const Policy>& policy() const { return policy_; }
-  // Of what was decided: the issuing thread adds, the control thread looks.
+  // Digests of what was decided: the issuing thread adds, the switch thread sends them to the leader.
   DecisionDigest& digest() { return digest_; }
 
-  // Control thread. True when there is a table of this version, which is made unless there is.
+  // Switch thread: makes a table of this version, unless there is one. False when this rank cannot make it.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
+  // The same for a version that leaves every call to NCCL; always true.
   bool OfferNcclsChoice(uint32_t version);
-  // `version` was committed: what is older than the one before it is needed by no call.
+  // Switch thread: `version` was committed. Frees the tables that no call needs any more: those older than
+  // the one before it.
   void Committed(uint32_t version);
   CallGate& gate() { return gate_; }
 

@@ -16,17 +16,19 @@ namespace {
 
 // Stamping kernels was measured to cost 4 to 13 % of a collective of 128 KB to 4 MB on one GPU release.
 constexpr double kTimingCost = 0.04;
-// While a change is verified: as many calls at a time, so that a message asks for them now and then.
+// While a change is verified, so many calls at a time are ordered to be timed: one message in 96 calls.
 constexpr uint64_t kAllTimedCalls = 128;
-// An offer that the ranks did not agree to: a revocation is tried again at once, the rest can wait.
+// When an offer that the ranks did not agree to is made again: a revocation after 1 ms, the rest after 1 s.
 constexpr int64_t kRevokeAgainNs = 1'000'000;
 constexpr int64_t kAgainNs = 1'000'000'000;
-// What the program waits for, in the trace: how often it is looked at, and how far it must have moved.
+// Shares of waiting in the trace: they are looked at once a second, and written when they have moved by a
+// tenth.
 constexpr int64_t kSharesEveryNs = 1'000'000'000;
 constexpr double kNewShare = 0.1;
-// Keys of earlier runs that are used before their first calls; beyond this they are used from there on.
+// So many keys of earlier runs are used before their first calls; further ones are used from these calls on.
 constexpr size_t kMaxExpected = 300;
 
+// Totals only grow: an estimate that was corrected downwards adds nothing.
 void Add(std::atomic<uint64_t>& counter, double by) {
   counter.fetch_add(static_cast<uint64_t>(std::max(0.0, by)), std::memory_order_relaxed);
 }
@@ -35,6 +37,7 @@ std::string ChoiceName(const CollectiveConfig& config) {
   return config.leaves_nccl_alone() ? "NCCL's choice" : Describe(config);
 }
 
+// The choice for a key by a plan; `otherwise` is the policy's.
 CollectiveConfig ChoiceIn(const TablePlan& plan, const TableKey& key, const CollectiveConfig& otherwise) {
   for (const KeyPlan& entry : plan.keys) {
     if (KeyCode(entry.key) == KeyCode(key)) return entry.choice;
@@ -85,7 +88,8 @@ void TableGuard::ExpectWhatIsKnown() {
   }
 }
 
-void TableGuard::TakeCalls(int64_t now_ns) {
+// Calls of versions before the last restart are another policy's, and say nothing of this one.
+void TableGuard::ReadCalls(int64_t now_ns) {
   DecidedCall decided;
   while (subject_.feed->Pop(decided)) {
     if (decided.version < first_version_) continue;
@@ -96,16 +100,16 @@ void TableGuard::TakeCalls(int64_t now_ns) {
   while (const auto call = calls_.Next(now_ns)) guard_.TakeCall(*call);
 }
 
-void TableGuard::AskForTimes() {
+void TableGuard::OrderTimes() {
   if (guard_.wants_more_times() && all_timed_until_ < newest_call_ + kAllTimedCalls / 4)
     all_timed_until_ = newest_call_ + kAllTimedCalls;
 }
 
 std::optional<TableOffer> TableGuard::Tick(int64_t now_ns) {
   now_ns_ = now_ns;
-  TakeCalls(now_ns);
-  AskForTimes();
-  AddUp();
+  ReadCalls(now_ns);
+  OrderTimes();
+  UpdateTotals();
   RecordWaitedShares(now_ns);
   if (now_ns < again_ns_) return std::nullopt;
   auto proposal = guard_.Tick(now_ns);
@@ -113,6 +117,7 @@ std::optional<TableOffer> TableGuard::Tick(int64_t now_ns) {
   return Offer(std::move(*proposal), now_ns);
 }
 
+// The offer may outlive this guard, so it holds a weak pointer.
 TableOffer TableGuard::Offer(Proposal proposal, int64_t now_ns) {
   TableOffer offer;
   offer.reason = proposal.revocation ? SwitchReason::kRevocation : SwitchReason::kAdoption;
@@ -132,10 +137,11 @@ void TableGuard::Ended(const SwitchOutcome& outcome, const Proposal& proposal, c
   }
   guard_.Committed(outcome.version, now_ns_);
   totals_.versions[static_cast<size_t>(proposal.reason)].fetch_add(1, std::memory_order_relaxed);
-  Say(proposal, before, outcome.version);
+  LogVersion(proposal, before, outcome.version);
 }
 
-void TableGuard::Say(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
+// One line for each key whose choice has changed, and one for the version.
+void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
   size_t trials = 0;
   for (const KeyPlan& entry : proposal.plan.keys) {
     if (proposal.carried.contains(KeyCode(entry.key))) continue;
@@ -167,7 +173,7 @@ void TableGuard::Restart(std::shared_ptr<const Policy> policy, uint32_t version)
   ExpectWhatIsKnown();
 }
 
-void TableGuard::AddUp() {
+void TableGuard::UpdateTotals() {
   const uint64_t lost = subject_.feed->lost();
   totals_.lost.fetch_add(lost - std::exchange(added_lost_, lost), std::memory_order_relaxed);
   Add(totals_.probing_ns, guard_.probing_ns() - std::exchange(added_probing_ns_, guard_.probing_ns()));
@@ -177,7 +183,6 @@ void TableGuard::AddUp() {
   }
 }
 
-// Once they are known, and again when they have become others.
 void TableGuard::RecordWaitedShares(int64_t now_ns) {
   if (subject_.recorder == nullptr || now_ns < shares_from_ns_) return;
   shares_from_ns_ = now_ns + kSharesEveryNs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard of one communicator in a job: on the leader's control thread it hears what its own rank decided
-// and what ranks tell of their times, and offers the tables that the guard proposes (docs/guard.md).
+// The guard of one communicator in a job (docs/guard.md): joins what the leader's own rank decided with the
+// times that ranks send, has src/decision/guard judge them, and turns what it proposes into offers of tables.
 #pragma once
 
 #include <array>
@@ -33,42 +33,55 @@ struct GuardSubject {
   std::shared_ptr<const SiteStore> store;  // what is known when the job begins; null: nothing
   bool all_timed = false;                  // the user has every call timed
   Recorder* recorder = nullptr;            // of the process; null: nothing is recorded
-  // Of the communicator; asked once the guard has heard of calls, since it is given after the tuner's init.
+  // Of the communicator; read once the guard has received calls, since it is given after the tuner's init.
   std::function<uint32_t()> number_in_trace;
 };
 
+// Owned by the leader's SwitchLeadership and used on its thread alone. Loses calls, and counts them, where
+// the rank decides faster than the thread reads.
 class TableGuard : public std::enable_shared_from_this<TableGuard> {
  public:
   TableGuard(GuardSubject subject, std::shared_ptr<const Policy> policy, GuardTotals& totals);
 
   const ControlToken& communicator() const { return subject_.communicator; }
   int tellers() const { return TellersOf(subject_.n_ranks); }
-  void TakeTimes(int teller, std::span<const CallTime> times) { calls_.TakeTimes(teller, times); }
-  // Takes the calls that have come, and proposes.
+  // The times that one of the ranks sent; `teller` numbers these ranks.
+  void AddTimes(int teller, std::span<const CallTime> times) { calls_.TakeTimes(teller, times); }
+  // Reads the calls that have come, and proposes a table where there is reason to.
   std::optional<TableOffer> Tick(int64_t now_ns);
   // All calls before this one are to be timed; rises.
   uint64_t all_timed_until() const { return all_timed_until_; }
-  // Another policy's own table is in use: what was known of the old one's choices says nothing of it.
+  // Begins anew, because another policy's own table is in use from this version on: what was known of the old
+  // one's choices says nothing of it.
   void Restart(std::shared_ptr<const Policy> policy, uint32_t version);
-  // What the run has settled and is not kept yet.
+  // What the run has confirmed and is not in the site store yet; `now_s` is the wall clock's.
   SiteStore Learnt(int64_t now_s) const;
+  // That is in the site store now.
   void LearntIsKept(const SiteStore& learnt);
 
  private:
+  // What the last call of a key showed.
   struct SeenKey {
     CollectiveConfig policy_choice;
     ConfigMask allowed;
   };
 
   Guard NewGuard();
+  // What is known of a key beside its calls: the policy's choice, what to try, what earlier runs confirmed.
   KeyKnowledge Knowledge(const TableKey& key, Regime regime) const;
+  // Has the guard use what earlier runs confirmed, before the first calls of these keys.
   void ExpectWhatIsKnown();
-  void TakeCalls(int64_t now_ns);
-  void AskForTimes();
+  void ReadCalls(int64_t now_ns);
+  // Has all calls timed while the guard verifies a change.
+  void OrderTimes();
   TableOffer Offer(Proposal proposal, int64_t now_ns);
+  // An offer ended: the ranks use it, or they did not agree.
   void Ended(const SwitchOutcome& outcome, const Proposal& proposal, const TablePlan& before);
-  void Say(const Proposal& proposal, const TablePlan& before, uint32_t version) const;
-  void AddUp();
+  void LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const;
+  // Adds what came since the last time to the totals of the process.
+  void UpdateTotals();
+  // Writes into the trace how much of a key's time the program waits for: once it is known, and again when it
+  // has moved.
   void RecordWaitedShares(int64_t now_ns);
 
   const GuardSubject subject_;

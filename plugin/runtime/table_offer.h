@@ -10,13 +10,16 @@
 
 namespace dynamiccl {
 
+// Made by a guard or by any thread of the leader's process (ControlServer::OfferTable); the control server's
+// thread asks the ranks.
 struct TableOffer {
   // kRevocation goes before everything else; adoptions come at most once in kAdoptionSpacingNs.
   SwitchReason reason = SwitchReason::kAdoption;
   bool leaves_nccl_alone = false;  // version 0: NCCL's choice for every call
   std::vector<std::byte> plan;     // else: what the version says beside the policy in use; may be empty
-  // Called once, on the control server's thread, unless the communicator ends or loses a rank before: how it
-  // ended. From the boundary of a commit on all ranks use it. kSuperseded with version 0: nobody was asked.
+  // Called once with how the offer ended, on the control server's thread, unless the communicator ends or
+  // loses a rank before. From the boundary of a commit on all ranks use the table. kSuperseded with version
+  // 0: nobody was asked. May be empty.
   std::function<void(const SwitchOutcome&)> ended;
 };
 

@@ -6,8 +6,8 @@
 
 namespace dynamiccl {
 
-// From now on, when NCCL_DEBUG lets at least warnings through; else our lines stay on standard error, where
-// they are seen.
+// Sends lines through NCCL's logger from now on, when NCCL_DEBUG lets at least warnings through; otherwise
+// they stay on standard error, where they are seen. Any thread; the last logger counts.
 void LogThroughNccl(ncclDebugLogger_t logger);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's tuner interface, version 4 (NCCL 2.24 to 2.27): neither communicator nor constants are told.
+// NCCL's tuner interface, version 4 (NCCL 2.24 to 2.27): it names neither the communicator nor NCCL's
+// constants.
 #include "src/nccl_abi/tuner_v4.h"
 
 #include "plugin/tuner/tuner_session.h"

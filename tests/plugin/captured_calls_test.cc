@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "plugin/interpose/call_stream.h"
+#include "plugin/runtime/process_life.h"
+#include "plugin/runtime/process_runtime.h"
 #include "src/policy/policy_file.h"
 #include "tests/support/child_process.h"
 #include "tests/support/sample_policy.h"
@@ -44,13 +46,13 @@ class CapturingRank {
     void* driver = ::dlopen(DYNAMICCL_TEST_CUDA_DRIVER, RTLD_NOW | RTLD_LOCAL);
     capture_ = static_cast<int*>(::dlsym(driver, "captureStatus"));
     communicator_ = std::make_shared<Communicator>();
-    communicator_->info = {17, 0, 2, 1};
-    communicator_->token = {5};
-    communicator_->tables = std::make_shared<SwitchableTables>(
+    communicator_->identity.info = {17, 0, 2, 1};
+    communicator_->identity.token = {5};
+    communicator_->switching.tables = std::make_shared<SwitchableTables>(
         std::make_shared<DecisionEngine>(EngineOptions{}),
         [](const auto&, const auto&) { return std::make_shared<DecisionEngine>(EngineOptions{}); });
-    ProcessRuntime::Get()->communicators().Add(handle(), communicator_);
-    ProcessRuntime::Get()->times()->window().UseMask(&mask_);
+    ProcessLife::Runtime()->communicators().Add(handle(), communicator_);
+    ProcessLife::Runtime()->times()->window().UseMask(&mask_);
   }
 
   // The version of the table that its decisions are to use.
@@ -58,9 +60,9 @@ class CapturingRank {
     *capture_ = CapturedAt(number) ? 1 : 0;
     ApiCall call({Collective::kAllReduce, 1000, ncclFloat32}, handle(), nullptr, false);
     EXPECT_EQ(mask_ != 0, InTimingWindow(number) && !CapturedAt(number)) << number;
-    GroupInFlight* flight = InFlightOnThisThread(communicator_->token);
-    EXPECT_NE(flight, nullptr);
-    const uint32_t version = flight == nullptr ? 0 : flight->table.version;
+    const IssuedGroup* group = IssuingThread::Current().GroupOn(communicator_->identity.token);
+    EXPECT_NE(group, nullptr);
+    const uint32_t version = group == nullptr ? 0 : group->table.version;
     EXPECT_EQ(call.Finish(ncclSuccess), ncclSuccess);
     EXPECT_EQ(mask_, 0) << number;
     return version;
@@ -68,17 +70,17 @@ class CapturingRank {
 
   // The control thread's part.
   void Prepare(uint32_t version, uint64_t boundary) {
-    EXPECT_TRUE(communicator_->tables->OfferNcclsChoice(version));
-    communicator_->tables->gate().Arm(boundary, version);
+    EXPECT_TRUE(communicator_->switching.tables->OfferNcclsChoice(version));
+    communicator_->switching.tables->gate().Arm(boundary, version);
   }
-  CallGate& gate() { return communicator_->tables->gate(); }
+  CallGate& gate() { return communicator_->switching.tables->gate(); }
 
   // By coverage, as the ledger has them and as the trace has them.
   uint64_t Counted(Coverage coverage) const {
-    return communicator_->ledger.Calls(coverage, Collective::kAllReduce).calls;
+    return communicator_->issuing.ledger.Calls(coverage, Collective::kAllReduce).calls;
   }
   std::vector<Coverage> Recorded() const {
-    ProcessRuntime::Get()->recorder()->Close();
+    ProcessLife::Runtime()->recorder()->Close();
     std::vector<Coverage> calls;
     const auto trace = ReadTrace(trace_path_);
     EXPECT_TRUE(trace) << trace.error().message;

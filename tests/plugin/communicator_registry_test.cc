@@ -22,8 +22,8 @@ ncclComm_t Handle(uintptr_t number) {
 // registry.
 std::weak_ptr<CallFeed> AddWithFeed(CommunicatorRegistry& registry, uintptr_t number) {
   auto communicator = std::make_shared<Communicator>();
-  communicator->feed = std::make_shared<CallFeed>();
-  const std::weak_ptr<CallFeed> feed = communicator->feed;
+  communicator->switching.feed = std::make_shared<CallFeed>();
+  const std::weak_ptr<CallFeed> feed = communicator->switching.feed;
   registry.Add(Handle(number), std::move(communicator));
   return feed;
 }
@@ -91,7 +91,7 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
       for (; !over.load(); turns[i].fetch_add(1)) {
         Communicator* const communicator = registry.Find(Handle(40 + i));
         if (communicator == nullptr || !communicator->calls_inside.Enter(&call)) continue;
-        CallFeed* const feed = communicator->feed.get();
+        CallFeed* const feed = communicator->switching.feed.get();
         feed->Push(call);
         feed->Pop(call);
         communicator->calls_inside.Leave();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a profiler's events to durations: every order of events that threads of NCCL may produce, written
 // down.
-#include "plugin/profiler/kernel_times.h"
+#include "plugin/times/kernel_times.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,9 @@
 
 #include "plugin/interpose/stream_capture.h"
 #include "plugin/profiler/profiler_session.h"
-#include "plugin/profiler/timing_window.h"
+#include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
+#include "plugin/times/timing_window.h"
 #include "src/nccl_abi/profiler_types.h"
 #include "tests/support/child_process.h"
 #include "traces/format/trace_reader.h"
@@ -223,7 +224,7 @@ TEST(ProfilerSession, TimesNothingOutsideOfWindowsAndNothingCaptured) {
     EXPECT_EQ(mask, 0);
     const ProfiledCollective event{0, Collective::kAllReduce, 100, DataType::kFloat32, kKey.config};
     EXPECT_EQ(session->BeginCollective(event), nullptr);
-    TimingWindow& window = ProcessRuntime::Get()->times()->window();
+    TimingWindow& window = ProcessLife::Runtime()->times()->window();
     window.Enter();
     session->GroupBegins(true);
     EXPECT_EQ(session->BeginCollective(event), nullptr);
@@ -236,11 +237,11 @@ TEST(ProfilerSession, TimesNothingOutsideOfWindowsAndNothingCaptured) {
       ProfilerSession::StopStamp(handle, 1700);
       ProfilerSession::End(handle);
     }
-    const auto times = ProcessRuntime::Get()->times()->statistics().All();
+    const auto times = ProcessLife::Runtime()->times()->statistics().All();
     ASSERT_EQ(times.size(), 1u);
     EXPECT_EQ(times.begin()->first, (TimedKey{17, Collective::kAllReduce, SizeClassOf(400), kKey.config}));
     EXPECT_EQ(times.begin()->second.least_ns, 700);
-    EXPECT_NE(ProcessRuntime::Get()->times()->Summary().find("timed 1 of 0 calls"), std::string::npos);
+    EXPECT_NE(ProcessLife::Runtime()->times()->Summary().find("timed 1 of 0 calls"), std::string::npos);
   });
 }
 

@@ -40,18 +40,18 @@ class SwitchLeadershipTest : public ::testing::Test {
   // As the control server finds it.
   void Break(int rank) {
     Connection& connection = connections_[static_cast<size_t>(rank)];
-    leadership_.Lose(connection.leaders.get());
+    leadership_.ConnectionLost(connection.leaders.get());
     connection = {};
   }
-  bool Say(int rank, SwitchKind kind, uint64_t attempt) {
+  bool Send(int rank, SwitchKind kind, uint64_t attempt) {
     SwitchMessage message;
     message.kind = kind;
     message.attempt = attempt;
-    return leadership_.Hear(connections_[static_cast<size_t>(rank)].leaders.get(),
-                            EncodeSwitch({kToken, message, {}}, kSecret));
+    return leadership_.HandleMessage(connections_[static_cast<size_t>(rank)].leaders.get(),
+                                     EncodeSwitch({kToken, message, {}}, kSecret));
   }
-  // The last that the rank was told.
-  std::optional<SwitchMessage> Told(int rank) {
+  // The last message that the rank has received since the previous call.
+  std::optional<SwitchMessage> LastReceived(int rank) {
     std::vector<std::byte> received(size_t{1} << 16);
     const ssize_t got =
         ::recv(connections_[static_cast<size_t>(rank)].ranks.get(), received.data(), received.size(), 0);
@@ -69,11 +69,11 @@ class SwitchLeadershipTest : public ::testing::Test {
   uint64_t CommitUnheardByRankOne() {
     leadership_.Offer(kToken, {SwitchReason::kOperator, false, {std::byte{1}}, {}});
     leadership_.Tick(1);
-    const auto prepare = Told(1);
+    const auto prepare = LastReceived(1);
     EXPECT_TRUE(prepare && prepare->kind == SwitchKind::kPrepare);
-    EXPECT_TRUE(Say(1, SwitchKind::kPledge, prepare->attempt));
-    EXPECT_TRUE(Say(0, SwitchKind::kPledge, prepare->attempt));
-    EXPECT_TRUE(Told(0)->commit);
+    EXPECT_TRUE(Send(1, SwitchKind::kPledge, prepare->attempt));
+    EXPECT_TRUE(Send(0, SwitchKind::kPledge, prepare->attempt));
+    EXPECT_TRUE(LastReceived(0)->commit);
     return prepare->attempt;
   }
 
@@ -89,11 +89,11 @@ TEST_F(SwitchLeadershipTest, TellsTheVerdictToARankThatComesAgain) {
   const uint64_t attempt = CommitUnheardByRankOne();
   Break(1);
   ASSERT_TRUE(Connect(1));
-  EXPECT_TRUE(Say(1, SwitchKind::kAsk, attempt));
-  const auto told = Told(1);
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->kind, SwitchKind::kVerdict);
-  EXPECT_TRUE(told->commit);
+  EXPECT_TRUE(Send(1, SwitchKind::kAsk, attempt));
+  const auto received = LastReceived(1);
+  ASSERT_TRUE(received);
+  EXPECT_EQ(received->kind, SwitchKind::kVerdict);
+  EXPECT_TRUE(received->commit);
 }
 
 TEST_F(SwitchLeadershipTest, ForgetsNoVerdictWhenAllConnectionsBreakAtOnce) {
@@ -102,10 +102,10 @@ TEST_F(SwitchLeadershipTest, ForgetsNoVerdictWhenAllConnectionsBreakAtOnce) {
   Break(1);
   leadership_.Tick(2'000'000'000);
   ASSERT_TRUE(Connect(1));
-  EXPECT_TRUE(Say(1, SwitchKind::kAsk, attempt));
-  const auto told = Told(1);
-  ASSERT_TRUE(told) << "rank 1 would wait for ever";
-  EXPECT_TRUE(told->commit);
+  EXPECT_TRUE(Send(1, SwitchKind::kAsk, attempt));
+  const auto received = LastReceived(1);
+  ASSERT_TRUE(received) << "rank 1 would wait for ever";
+  EXPECT_TRUE(received->commit);
 }
 
 // A cable that was pulled says nothing: the rank knows before the leader does.
@@ -113,11 +113,11 @@ TEST_F(SwitchLeadershipTest, TakesANewConnectionForOneThatBrokeUnseen) {
   const uint64_t attempt = CommitUnheardByRankOne();
   Connection unseen = std::move(connections_[1]);
   ASSERT_TRUE(Connect(1));
-  EXPECT_TRUE(Say(1, SwitchKind::kAsk, attempt));
-  EXPECT_TRUE(Told(1)->commit);
-  leadership_.Lose(unseen.leaders.get());
-  EXPECT_TRUE(Say(1, SwitchKind::kAsk, attempt)) << "the old connection's end is not the new one's";
-  EXPECT_TRUE(Told(1)->commit);
+  EXPECT_TRUE(Send(1, SwitchKind::kAsk, attempt));
+  EXPECT_TRUE(LastReceived(1)->commit);
+  leadership_.ConnectionLost(unseen.leaders.get());
+  EXPECT_TRUE(Send(1, SwitchKind::kAsk, attempt)) << "the old connection's end is not the new one's";
+  EXPECT_TRUE(LastReceived(1)->commit);
 }
 
 TEST_F(SwitchLeadershipTest, ForgetsACommunicatorThatItsProcessHasLeft) {

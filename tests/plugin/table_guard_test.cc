@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "plugin/runtime/times_report.h"
+#include "plugin/times/times_report.h"
 #include "src/base/clock.h"
 #include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/planned_table.h"
@@ -51,7 +51,7 @@ class GuardedJob {
       const auto transfer_ns = static_cast<int64_t>(kNccl * factor);
       for (int teller = 0; timed && teller < kRanks; ++teller) {
         const CallTime time{call_, kKey.collective, transfer_ns + teller * 1000};
-        guard_->TakeTimes(teller, std::span(&time, 1));
+        guard_->AddTimes(teller, std::span(&time, 1));
       }
       ++call_;
       now_ns_ += 9'000'000 + transfer_ns;  // it waits
@@ -88,12 +88,12 @@ class GuardedJob {
 TEST(TimesReport, WakesOnceForTimesThatAreToldTogether) {
   int wakes = 0;
   TimesReport report([&] { ++wakes; });
-  for (uint64_t call = 0; call < 2 * kTimesToldTogether; ++call) {
+  for (uint64_t call = 0; call < 2 * kTimesSentTogether; ++call) {
     report.Add({call, Collective::kAllReduce, 1000});
-    EXPECT_EQ(wakes, call + 1 >= kTimesToldTogether ? 1 : 0) << "they were not taken yet";
+    EXPECT_EQ(wakes, call + 1 >= kTimesSentTogether ? 1 : 0) << "they were not taken yet";
   }
-  EXPECT_EQ(report.Take().size(), 2 * kTimesToldTogether);
-  for (uint64_t call = 0; call < kTimesToldTogether; ++call) report.Add({call, Collective::kAllReduce, 1000});
+  EXPECT_EQ(report.Take().size(), 2 * kTimesSentTogether);
+  for (uint64_t call = 0; call < kTimesSentTogether; ++call) report.Add({call, Collective::kAllReduce, 1000});
   EXPECT_EQ(wakes, 2);
 }
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door for libdynamiccl-audit.so (plugin/audit): for each copy of NCCL whose functions a program asked
+// for by address, functions that say which copy is meant and then do what the public ones do.
+#include <cstring>
+
+#include "plugin/border/real_nccl.h"
+
+namespace dynamiccl {
+namespace {
+
+// The functions that a program gets for those of one copy. Each names its copy for the time of the call, so
+// that everything below the public function forwards to that copy.
+template <int Copy>
+struct Entries {
+#define ENTRY_Passed(result, name, parameters, arguments)
+#define ENTRY_Named(result, name, parameters, arguments) \
+  static result name parameters {                        \
+    const CopyInUse copy(Copy);                          \
+    return nccl##name arguments;                         \
+  }
+#define ENTRY_Moves ENTRY_Named
+#define ENTRY_MovesFromInside ENTRY_Named
+#define ENTRY_MovesAsConfigured ENTRY_Named
+#define DYNAMICCL_ENTRY(since, door, result, name, parameters, arguments) \
+  ENTRY_##door(result, name, parameters, arguments)
+  DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_ENTRY)
+  DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_ENTRY)
+#undef DYNAMICCL_ENTRY
+};
+
+// One interposed function: its name, and what programs get for it in each copy.
+struct Door {
+  const char* symbol;
+  RealFunction function;
+  void* entries[kMaxNcclCopies];  // the first copy's are the public ones
+};
+
+#define DOOR_Passed(name)
+#define DOOR_Named(name)                                                                             \
+  {"nccl" #name,                                                                                     \
+   RealFunction::k##name,                                                                            \
+   {nullptr, reinterpret_cast<void*>(&Entries<1>::name), reinterpret_cast<void*>(&Entries<2>::name), \
+    reinterpret_cast<void*>(&Entries<3>::name)}},
+#define DOOR_Moves DOOR_Named
+#define DOOR_MovesFromInside DOOR_Named
+#define DOOR_MovesAsConfigured DOOR_Named
+#define DYNAMICCL_DOOR(since, door, result, name, parameters, arguments) DOOR_##door(name)
+
+const Door kDoors[] = {DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_DOOR)
+                           DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_DOOR)};
+
+static_assert(kMaxNcclCopies == 4, "as many as there are columns, and as plugin/audit/audit.c has");
+
+}  // namespace
+}  // namespace dynamiccl
+
+// What a program is to get for `symbol` of a copy, whose own function is at `real`; null: `real` itself. A
+// null symbol: the copy has been unloaded. See audited_door in plugin/audit/audit.c. The linker's lock is
+// held here, so nothing may be allocated or loaded.
+extern "C" __attribute__((visibility("default"))) void* dynamicclAuditedDoor(int copy, const char* symbol,
+                                                                             void* real) {
+  using namespace dynamiccl;  // NOLINT(build/namespaces): a C function
+  if (copy < 1 || copy >= kMaxNcclCopies) return nullptr;
+  if (symbol == nullptr) {
+    ForgetCopy(copy);
+    return nullptr;
+  }
+  for (const Door& door : kDoors) {
+    if (std::strcmp(door.symbol, symbol) != 0) continue;
+    SetRealAddress(copy, door.function, real);
+    return door.entries[copy];
+  }
+  return nullptr;
+}

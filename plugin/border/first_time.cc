@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/border/first_time.h"
+
+#include <mutex>
+#include <set>
+
+namespace dynamiccl {
+
+bool FirstTime(const std::string& reason) {
+  // Never destroyed: threads of NCCL may log while the process ends.
+  static std::mutex mutex;
+  static auto* const reasons = new std::set<std::string>();
+  const std::lock_guard lock(mutex);
+  return reasons->insert(reason).second;
+}
+
+}  // namespace dynamiccl

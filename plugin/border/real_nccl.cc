@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/border/real_nccl.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "src/base/settings.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr const char* kNames[kRealFunctions] = {
+#define DYNAMICCL_REAL_NAME(since, door, result, name, parameters, arguments) #name,
+    DYNAMICCL_NCCL_FUNCTIONS(DYNAMICCL_REAL_NAME) DYNAMICCL_NCCL_FURTHER_FUNCTIONS(DYNAMICCL_REAL_NAME)
+#undef DYNAMICCL_REAL_NAME
+};
+
+// Some address in each copy; null: the copy is not known.
+std::atomic<void*> g_inside[kMaxNcclCopies];
+
+// NCCL defines every function as pncclX and, weakly, as ncclX; hostccl and stand-ins may have the second name
+// only.
+void* SymbolIn(void* handle, const char* name) {
+  char symbol[64];
+  std::snprintf(symbol, sizeof(symbol), "pnccl%s", name);
+  if (void* address = ::dlsym(handle, symbol)) return address;
+  return ::dlsym(handle, symbol + 1);
+}
+
+// A handle on an object that is already in the process; never loads a second copy.
+void* LoadedLibrary(const char* path) {
+  return ::dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+// For dl_iterate_phdr: ends the walk at the first object that is called libnccl.
+int KeepIfNccl(dl_phdr_info* info, size_t, void* found) {
+  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "libnccl.so") == nullptr) return 0;
+  *static_cast<void**>(found) = LoadedLibrary(info->dlpi_name);
+  return *static_cast<void**>(found) != nullptr ? 1 : 0;
+}
+
+void* NcclAmongLoadedObjects() {
+  void* handle = nullptr;
+  ::dl_iterate_phdr(KeepIfNccl, &handle);
+  return handle;
+}
+
+// The only place where an NCCL is loaded that the program did not load.
+void* NcclOfTheSetting() {
+  const std::string path = TextSetting(Setting::kNcclLibrary);
+  return path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+}
+
+// An address that is remembered must not be unloaded: the handle is never given back.
+void* KeepLoaded(void* address) {
+  Dl_info info{};
+  if (::dladdr(address, &info) != 0 && info.dli_fname != nullptr) LoadedLibrary(info.dli_fname);
+  return address;
+}
+
+// Searches for copy 0, in the order that RealAddress promises.
+void* FindByName(const char* name) {
+  if (void* address = SymbolIn(RTLD_NEXT, name)) return KeepLoaded(address);
+  void* handle = LoadedLibrary("libnccl.so.2");
+  if (handle == nullptr) handle = NcclAmongLoadedObjects();
+  if (handle == nullptr) handle = NcclOfTheSetting();
+  return handle == nullptr ? nullptr : SymbolIn(handle, name);
+}
+
+void* FindInCopy(int copy, const char* name) {
+  Dl_info info{};
+  void* const inside = g_inside[copy].load(std::memory_order_acquire);
+  if (inside == nullptr || ::dladdr(inside, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+  void* handle = LoadedLibrary(info.dli_fname);
+  return handle == nullptr ? nullptr : SymbolIn(handle, name);
+}
+
+}  // namespace
+
+std::atomic<void*> real_addresses[kMaxNcclCopies][kRealFunctions];
+constinit thread_local int copy_in_use = 0;
+
+const char* NameOf(RealFunction function) {
+  return kNames[static_cast<size_t>(function)];
+}
+
+void* FindRealAddress(RealFunction function) noexcept {
+  const char* const name = NameOf(function);
+  void* const address = copy_in_use == 0 ? FindByName(name) : FindInCopy(copy_in_use, name);
+  real_addresses[copy_in_use][static_cast<size_t>(function)].store(address, std::memory_order_release);
+  return address;
+}
+
+void* RealAddressInside(const void* caller, RealFunction function) noexcept {
+  Dl_info info{};
+  if (::dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+  void* handle = LoadedLibrary(info.dli_fname);
+  // The strong name: the public one may be this object's.
+  char symbol[64];
+  std::snprintf(symbol, sizeof(symbol), "pnccl%s", NameOf(function));
+  void* address = handle == nullptr ? nullptr : ::dlsym(handle, symbol);
+  Dl_info found{};
+  const bool inside =
+      address != nullptr && ::dladdr(address, &found) != 0 && found.dli_fbase == info.dli_fbase;
+  if (handle != nullptr) ::dlclose(handle);
+  return inside ? address : nullptr;
+}
+
+void SetRealAddress(int copy, RealFunction function, void* address) noexcept {
+  g_inside[copy].store(address, std::memory_order_release);
+  real_addresses[copy][static_cast<size_t>(function)].store(address, std::memory_order_release);
+}
+
+void ForgetCopy(int copy) noexcept {
+  g_inside[copy].store(nullptr, std::memory_order_release);
+  for (auto& address : real_addresses[copy]) address.store(nullptr, std::memory_order_release);
+}
+
+CopyInUse::CopyInUse(int copy) : before_(copy_in_use) {
+  copy_in_use = copy;
+}
+CopyInUse::~CopyInUse() {
+  copy_in_use = before_;
+}
+
+int NcclVersion() {
+  int version = 0;
+  DYNAMICCL_FORWARD(GetVersion, &version);
+  return version;
+}
+
+std::string NcclVersionName() {
+  const int version = NcclVersion();
+  return version == 0 ? "unknown"
+                      : fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace dynamiccl

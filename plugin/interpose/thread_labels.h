@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program says about itself by src/annotate/phase_marker.h: the phase and role of the calls that a
+// thread issues next, and how much device memory is free. Each function runs on the program's thread and
+// never fails. Phases and memory are ignored while nothing watches the process's calls.
+#pragma once
+
+namespace dynamiccl {
+
+// dynamicclMarkPhase: sets the calling thread's labels of phase and stage, and records the step. Numbers that
+// this build does not know become "unknown".
+void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept;
+// dynamicclMarkRole: sets the calling thread's label of the role.
+void MarkRoleOfThisThread(int role) noexcept;
+// dynamicclMarkMemory: records the sizes, and the level of memory pressure that follows from them. Impossible
+// sizes are ignored.
+void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept;
+
+}  // namespace dynamiccl

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/adaptive_tables.h"
+
+#include <utility>
+
+namespace dynamiccl {
+
+SwitchThread& AdaptiveTables::switch_thread() {
+  const std::lock_guard lock(mutex_);
+  if (!switch_thread_) switch_thread_ = std::make_unique<SwitchThread>(settings_.policy_path, policy_);
+  return *switch_thread_;
+}
+
+std::unique_ptr<SwitchLeadership> AdaptiveTables::NewLeadership() {
+  if (settings_.mode != Mode::kAdaptive || !policy_) return nullptr;
+  return std::make_unique<SwitchLeadership>(
+      std::make_unique<PolicyWatch>(settings_.policy_path, policy_->sha256),
+      [this](const ControlToken& token) { return switch_thread().CallsOf(token); },
+      [policies = std::make_shared<PolicyByDigest>(settings_.policy_path, policy_)](
+          const Sha256Digest& digest) { return policies->Read(digest); },
+      settings_.site_store_path);
+}
+
+bool AdaptiveTables::Guard(ControlServer& server, GuardSubject subject) {
+  const std::lock_guard lock(mutex_);
+  if (!guarded_.insert(subject.communicator).second) return false;
+  return server.Guard(std::make_shared<TableGuard>(std::move(subject), policy_, totals_));
+}
+
+bool AdaptiveTables::guards_any() {
+  const std::lock_guard lock(mutex_);
+  return !guarded_.empty();
+}
+
+}  // namespace dynamiccl

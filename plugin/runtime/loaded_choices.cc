@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/runtime/loaded_choices.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "plugin/border/build_id.h"
+#include "plugin/border/real_nccl.h"
+#include "src/base/log.h"
+#include "src/base/sha256.h"
+#include "src/cost_model/tuner_constants.h"
+#include "src/policy/config_inference.h"
+#include "src/policy/policy_checks.h"
+#include "src/policy/policy_file.h"
+
+namespace dynamiccl {
+namespace {
+
+// Reading has compared the outputs with the file's; what is attested is computed here, by this machine.
+std::string DigestOfGoldenOutputs(const PolicyTensors& tensors) {
+  const auto computed = std::make_unique<PolicyTensors>(tensors);
+  ComputeGoldenOutputs(*computed);
+  Sha256 digest;
+  digest.Update(std::as_bytes(std::span(computed->golden_logits)));
+  digest.Update(std::as_bytes(std::span(computed->golden_residuals)));
+  digest.Update(std::as_bytes(std::span(computed->golden_tree_residuals)));
+  return ToHex(digest.Finish()).substr(0, 32);
+}
+
+// Choices of the earlier run, where NCCL offers them to all ranks now; a key that it did not meet is NCCL's.
+EntryFunction EntriesOfSaved(std::shared_ptr<const SavedDecisions> saved, int n_ranks, int n_nodes) {
+  return [saved = std::move(saved), n_ranks, n_nodes](const TableKey& key, const ConfigMask& allowed) {
+    const CollectiveConfig config = saved->Of({n_ranks, n_nodes, key});
+    const bool possible =
+        !config.leaves_nccl_alone() && allowed.test(ConfigIndex(config.algorithm, config.protocol));
+    return possible ? config : kLeaveNcclAlone;
+  };
+}
+
+}  // namespace
+
+CostModelInput InputOf(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) {
+  return constants == nullptr ? AssumedCostModel(n_ranks, n_nodes)
+                              : FromTunerConstants(*constants, n_ranks, n_nodes);
+}
+
+LoadedChoices::LoadedChoices(const JobSettings& settings, MadeEntries& made)
+    : settings_(settings), made_(made) {
+  if (!Chooses(settings_.mode)) return;
+  LoadRules();
+  LoadPolicy();
+  LoadDecisions();
+  if (!refused_.empty()) Log(LogLevel::kWarn, "{}; NCCL's choice stays", refused_);
+}
+
+void LoadedChoices::LoadRules() {
+  if (settings_.rules_path.empty()) return;
+  auto rules = OverrideRules::ReadFile(settings_.rules_path);
+  if (rules) {
+    rules_ = std::make_shared<OverrideRules>(std::move(*rules));
+    rules_state_ = ToHex(rules_->digest()).substr(0, 32);
+  } else {
+    refused_ = rules.error().message;
+  }
+}
+
+void LoadedChoices::LoadPolicy() {
+  if (settings_.policy_path.empty()) return;
+  auto policy = ReadPolicyFile(settings_.policy_path);
+  if (!policy) {
+    refused_ = policy.error().message;
+    return;
+  }
+  policy_ = std::move(*policy);
+  policy_hash_ = ToHex(policy_->sha256);
+  std::copy_n(policy_->sha256.begin(), policy_digest_.size(), policy_digest_.begin());
+  golden_ = DigestOfGoldenOutputs(policy_->tensors);
+}
+
+void LoadedChoices::LoadDecisions() {
+  const std::string& path = settings_.decisions_path;
+  // A file that does not exist yet is to be written by this run.
+  if (path.empty() || (settings_.reproducible && ::access(path.c_str(), F_OK) != 0)) return;
+  auto saved = SavedDecisions::ReadFile(path);
+  if (!saved) {
+    refused_ = saved.error().message;
+  } else if (saved->policy_hash() != policy_hash_) {
+    refused_ = fmt::format("{}: was made with policy {}, and this is {}", path,
+                           saved->policy_hash().empty() ? "none" : saved->policy_hash(),
+                           policy_hash_.empty() ? "none" : policy_hash_);
+  } else {
+    decisions_ = std::make_shared<SavedDecisions>(std::move(*saved));
+  }
+}
+
+std::string LoadedChoices::WhyNotChoosing() const {
+  if (!Chooses(settings_.mode)) return fmt::format("it runs in mode {}", Name(settings_.mode));
+  if (settings_.tuner_plugin == "none") return "NCCL_TUNER_PLUGIN=none is set there";
+  return refused_;
+}
+
+EntryFunction LoadedChoices::EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks,
+                                        int n_nodes) const {
+  if (decisions_) return EntriesOfSaved(decisions_, n_ranks, n_nodes);
+  if (!policy_) return {};
+  return EntriesOf(policy_, InputOf(constants, n_ranks, n_nodes));
+}
+
+EntryFunction LoadedChoices::EntriesOf(std::shared_ptr<const Policy> policy,
+                                       const CostModelInput& input) const {
+  return [&made = made_, policy = std::move(policy), input](const TableKey& key, const ConfigMask& allowed) {
+    const ConfigChoice choice =
+        ChooseConfig(*policy, input, {key.collective, LowerBound(key.size_class), allowed});
+    made.Note({input.fabric.n_ranks, input.fabric.n_nodes, key}, choice);
+    return choice.config;
+  };
+}
+
+AttestedValues LoadedChoices::Attested() const {
+  AttestedValues values;
+  values.build = BuildId();
+  values.mode = Name(settings_.mode);
+  // A rank without a guard takes no samples, so it decides differently from one that has one.
+  if (settings_.mode == Mode::kAdaptive && !GuardsTables(settings_)) values.mode += " without times";
+  values.policy = policy_hash_.empty() ? "none" : policy_hash_;
+  if (decisions_) values.policy = "decisions " + ToHex(decisions_->digest()).substr(0, 54);
+  values.rules = rules_state_;
+  values.golden = golden_;
+  values.pins = PinnedByUser(settings_);
+  values.library = NcclVersionName();
+  return values;
+}
+
+}  // namespace dynamiccl

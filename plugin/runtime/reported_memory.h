@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How short of memory this rank's device is, as the program reports it (dynamicclMarkMemory).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "src/decision/guard/memory_level.h"
+
+namespace dynamiccl {
+
+// Owned by the process's runtime; any thread.
+class ReportedMemory {
+ public:
+  // The program reports sizes in bytes, say once a step. Logs a change of the level that follows from them.
+  void Update(uint64_t free_bytes, uint64_t total_bytes) noexcept;
+  // A MemoryPressure; -1: the program has reported nothing.
+  int pressure() const { return pressure_.load(); }
+
+ private:
+  std::mutex mutex_;  // guards level_
+  MemoryLevel level_;
+  std::atomic<int> pressure_{-1};
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long collectives took on this rank, by what was chosen for them: what the metrics show. A rank that
+// comes early waits inside the kernel for the others, so one rank's times are upper bounds. Compare the least
+// times, or take the minimum over ranks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <tuple>
+
+#include "src/collective/collective.h"
+#include "src/collective/collective_config.h"
+#include "src/collective/size_class.h"
+
+namespace dynamiccl {
+
+// What times are collected by.
+struct TimedKey {
+  uint64_t communicator = 0;  // CommunicatorInfo::id, or NCCL's commId where calls are not seen
+  Collective collective = Collective::kAllReduce;
+  SizeClass size_class;
+  CollectiveConfig config;  // that ran, channels included
+
+  // For ordered maps.
+  auto AsTuple() const {
+    return std::tuple(communicator, collective, size_class.index, config.algorithm, config.protocol,
+                      config.channels);
+  }
+  friend bool operator<(const TimedKey& a, const TimedKey& b) { return a.AsTuple() < b.AsTuple(); }
+  friend bool operator==(const TimedKey& a, const TimedKey& b) { return a.AsTuple() == b.AsTuple(); }
+};
+
+struct TimesOfKey {
+  uint64_t count = 0;
+  int64_t least_ns = 0;
+  int64_t most_ns = 0;
+  int64_t total_ns = 0;
+};
+
+// Owned by CollectiveTimes. Any thread; takes a lock and may allocate, off the path of calls.
+class TimeStatistics {
+ public:
+  void Add(const TimedKey& key, int64_t nanoseconds);
+  // Nothing when no collective of the key was timed.
+  std::optional<TimesOfKey> Of(const TimedKey& key) const;
+  std::map<TimedKey, TimesOfKey> All() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<TimedKey, TimesOfKey> times_;
+};
+
+}  // namespace dynamiccl

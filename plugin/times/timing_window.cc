@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/times/timing_window.h"
+
+#include "src/decision/guard/table_plan.h"
+#include "src/nccl_abi/profiler_types.h"
+
+namespace dynamiccl {
+namespace {
+
+// Pairs of calls of which one is timed: 1 %.
+constexpr uint32_t kPairs = 100;
+// Kernels' channels need the collectives that they belong to.
+constexpr int kTimed = ncclProfileColl | ncclProfileKernelCh;
+
+// Whether the calling thread has a window open.
+thread_local bool t_open = false;
+
+}  // namespace
+
+bool InTimingWindow(uint64_t call_number) {
+  const uint64_t pair = call_number / 2;
+  const auto period = static_cast<uint32_t>(pair / kPairs);
+  // There is no window in the first period, so that at most 1 % is timed of however few calls.
+  return period > 0 && pair % kPairs == PlaceIn(kPairs, 0, period);
+}
+
+void TimingWindow::Enter() noexcept {
+  if (t_open) return;
+  int* const mask = mask_.load(std::memory_order_acquire);
+  if (mask == nullptr) return;
+  t_open = true;
+  if (open_.fetch_add(1) != 0) return;
+  const int before = std::atomic_ref(*mask).fetch_or(kTimed, std::memory_order_relaxed);
+  before_.store(before, std::memory_order_release);
+}
+
+void TimingWindow::Leave() noexcept {
+  if (!t_open) return;
+  t_open = false;
+  if (open_.fetch_sub(1) != 1) return;
+  // A chained plugin may have set the mask in the meantime: then its value stands.
+  const int before = before_.load(std::memory_order_acquire);
+  int during = before | kTimed;
+  std::atomic_ref(*mask_.load()).compare_exchange_strong(during, before, std::memory_order_relaxed);
+}
+
+int TimingWindow::WantedByOthers() const noexcept {
+  const int before = before_.load(std::memory_order_acquire);
+  int* const mask = mask_.load(std::memory_order_acquire);
+  if (before < 0 || mask == nullptr) return -1;
+  const bool open = open_.load(std::memory_order_acquire) != 0;
+  return open ? before : before | std::atomic_ref(*mask).load(std::memory_order_relaxed);
+}
+
+bool TimingWindow::OpenOnThisThread() noexcept {
+  return t_open;
+}
+
+}  // namespace dynamiccl

@@ -8,9 +8,9 @@ namespace dynamiccl {
 
 // The whole comparison: starts every side, measures every cell, prints, writes JSON. Exit code of the
 // command.
-Result<int> RunAgainst(const BenchWords& words, const BenchOptions& options);
+Result<int> RunAgainst(const BenchCommandOptions& given, const BenchOptions& options);
 
 // One of our own ranks in it, started with --control.
-Result<int> RunComparedRank(const BenchWords& words);
+Result<int> RunComparedRank(const BenchCommandOptions& given);
 
 }  // namespace dynamiccl

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 
 // As typed; what follows from them is UnderstandBench's.
-struct BenchWords {
+struct BenchCommandOptions {
   std::vector<std::string> collectives;
   std::string begin = "32M";
   std::string end = "32M";
@@ -52,10 +52,10 @@ struct BenchWords {
   int total_ranks() const { return ranks.front() * threads; }
 };
 
-void RegisterBenchOptions(CLI::App& app, BenchWords& words);
+void RegisterBenchOptions(CLI::App& app, BenchCommandOptions& given);
 
 // The first collective; the sizes that -b, -e, -i and -f span. An error says which option and what to write.
-Result<BenchOptions> UnderstandBench(const BenchWords& words);
-Result<std::vector<TestedCollective>> CollectivesOf(const BenchWords& words);
+Result<BenchOptions> UnderstandBench(const BenchCommandOptions& given);
+Result<std::vector<TestedCollective>> CollectivesOf(const BenchCommandOptions& given);
 
 }  // namespace dynamiccl

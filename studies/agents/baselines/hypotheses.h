@@ -51,8 +51,9 @@ struct ClaimResult {
 ClaimResult JudgeClaim(const ConfigClaim& claim, const std::string& topology,
                        const std::vector<SweptKey>& keys);
 
-// A page with all claims as Markdown. `structure_json` is the output of `dynamiccl-lab-agents structure --json`,
-// for the belief that the mix of calls reveals the stage; it may be empty. kCorrupt if it is something else.
+// A page with all claims as Markdown. `structure_json` is the output of `dynamiccl-lab-agents structure
+// --json`, for the belief that the mix of calls reveals the stage; it may be empty. kCorrupt if it is
+// something else.
 Result<std::string> FormatHypotheses(const std::vector<SweptKey>& keys, const std::string& structure_json);
 
 }  // namespace dynamiccl::agents

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Each header compiles alone: it includes what it needs. Headers of agents and zero_workloads only where LibTorch is found.
+# Each header compiles alone: it includes what it needs. Headers of agents, their studies and zero_workloads only where
+# LibTorch is found.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,8 +13,8 @@ flags=(-std=c++20 -fsyntax-only -Wall -Wextra -I.)
 headers=() skipped=0
 while read -r header; do
   case "$header" in
-    tools/gpu/*) continue ;; # CUDA's and NCCL's own headers: first_hour.sh --build-only compiles these
-    agents/* | zero_workloads/* | tests/agents/* | tests/zero_workloads/*)
+    benchmarks/gpu/*) continue ;; # CUDA's and NCCL's own headers: first_hour.sh --build-only compiles these
+    agents/* | zero_workloads/* | studies/agents/* | tests/agents/* | tests/studies/agents/* | tests/zero_workloads/*)
       if [[ -z "$torch" ]]; then
         skipped=$((skipped + 1))
         continue

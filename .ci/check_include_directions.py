@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dependencies point one way: which folder may include which, read from the #include lines.
 
-Also: LibTorch stays in agents and zero_workloads, project headers are named from the root, and what is named exists.
+Also: LibTorch stays in agents, their studies and zero_workloads, project headers are named from the root, and what is named exists.
 """
 import re
 
@@ -47,17 +47,21 @@ MAY_INCLUDE = {
     "plugin/profiler": PLUGIN + ["plugin/border", "plugin/times", "plugin/chain", "plugin/runtime"],
     "plugin/tuner": PLUGIN + ["plugin/border", "plugin/chain", "plugin/runtime"],
     "plugin": LOW,
-    "agents": ["src/base", "src/collective", "src/simulator", "src/cost_model", "src/fingerprint", "src/policy",
-               "src/decision/guard", "traces/format", "traces/generators"],
+    "agents": ["src/base", "src/collective", "src/cost_model", "src/fingerprint", "src/policy", "traces/format",
+               "traces/generators"],
     "zero_workloads": TRAINER_LOW,
     "zero_workloads/torch_backend": TRAINER_LOW,
     **TRAINER_ROWS,
     "tools": SRC + ["traces", "zero_workloads/estimate"],
-    "tests": SRC + ["traces", "plugin", "agents", "zero_workloads", "tools"],
+    # Not the product, which may include neither.
+    "studies": SRC + ["traces", "tools", "zero_workloads/estimate"],
+    "studies/agents": SRC + ["traces", "agents", "tools"],
+    "benchmarks": SRC + ["traces", "tools"],
+    "tests": SRC + ["traces", "plugin", "agents", "zero_workloads", "tools", "studies", "benchmarks"],
 }
 # Copied to other machines as it is: its files name each other without a folder, and nothing else of the project.
-STANDALONE = "tools/gpu"
-TORCH_FOLDERS = ("agents", "zero_workloads", "tests/agents", "tests/zero_workloads")
+STANDALONE = "benchmarks/gpu"
+TORCH_FOLDERS = ("agents", "zero_workloads", "studies/agents", "tests/agents", "tests/studies/agents", "tests/zero_workloads")
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Headers that the build writes.
@@ -75,7 +79,7 @@ def row_of(path):
 
 def violation_of(path, bracket, name):
     if TORCH.match(name) and not any(inside(path, folder) for folder in TORCH_FOLDERS):
-        return "LibTorch is for agents and zero_workloads only"
+        return "LibTorch is for agents, their studies and zero_workloads only"
     if bracket == "<":
         return None
     if inside(path, STANDALONE):

@@ -6,16 +6,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
-#include <memory>
 
-#include "agents/evaluation/config_baselines.h"
-#include "agents/evaluation/config_baselines_learned.h"
-#include "agents/evaluation/config_baselines_probing.h"
 #include "agents/evaluation/evaluation_report.h"
-#include "agents/evaluation/hypotheses.h"
-#include "agents/evaluation/scenarios.h"
+#include "agents/evaluation/policy_choosers.h"
 #include "agents/json_result.h"
 #include "agents/provenance.h"
 #include "agents/train_command.h"
@@ -24,8 +18,6 @@
 
 namespace dynamiccl::agents {
 namespace {
-
-using Policies = std::vector<std::unique_ptr<const Policy>>;
 
 // Which keys the policy was trained on, and to which part a judged key belongs. Topologies from files that
 // training did not have count as held out.
@@ -73,32 +65,13 @@ std::vector<Chooser> PlainChoosers(const Policies& policies, const std::vector<S
   return choosers;
 }
 
-// All choosers: rules, and for each policy its own choosers and baselines with the policy's number as their
-// seed.
-std::vector<Chooser> ChoosersOf(const Policies& policies, const std::vector<SweptKey>& seen,
-                                const std::vector<SweptKey>& judged) {
-  std::vector<Chooser> choosers = RuleChoosers(seen);
-  const auto add = [&](std::vector<Chooser> more) {
-    std::move(more.begin(), more.end(), std::back_inserter(choosers));
-  };
-  uint64_t seed = 0;
-  for (const auto& policy : policies) {
-    ++seed;
-    add(PolicyChoosers(*policy));
-    add(ProbingChoosers(*policy, judged, seed));
-    if (!seen.empty()) add({NoPriorChooser(seen, seed), FittedQChooser(seen, seed)});
-  }
-  return choosers;
-}
-
-Status JudgeMeasurements(const EvalSettings& settings, const Policies& policies, Evaluation& evaluation) {
+Status JudgeMeasurements(const EvalSettings& settings, const Policies& policies, const ChooserMaker& choosers,
+                         Evaluation& evaluation) {
   if (settings.measurements.empty()) return {};
   DYNAMICCL_TRY(const TrainingSplit split, SplitFor(settings, *policies.front()));
   DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
   const std::vector<SweptKey> keys = KeysOf(files);
-  evaluation.regrets = JudgeChoosersBy(
-      split, keys,
-      settings.only_policies ? PlainChoosers(policies, split.seen) : ChoosersOf(policies, split.seen, keys));
+  evaluation.regrets = JudgeChoosersBy(split, keys, choosers(policies, split.seen, keys));
   if (!evaluation.regrets.empty()) return {};
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument, "no measured key has a default and two repeats to judge by"),
@@ -126,47 +99,36 @@ Status Print(const EvalSettings& settings, const Evaluation& evaluation) {
   return WriteJsonResult(settings.json, FormatJson(evaluation));
 }
 
-Status PrintHypotheses(const EvalSettings& settings) {
-  DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
-  std::string structure;
-  if (!settings.structure_json.empty()) {
-    std::ifstream file(settings.structure_json);
-    structure.assign(std::istreambuf_iterator<char>(file), {});
-    if (!file || structure.empty())
-      return MakeError(ErrorKind::kNotFound, "{}: cannot be read", settings.structure_json);
-  }
-  DYNAMICCL_TRY(const std::string page, FormatHypotheses(KeysOf(files), structure));
-  fmt::print("{}", page);
-  return {};
-}
-
-Status PrintScenarios(const EvalSettings& settings, const Policy& policy) {
-  DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
-  fmt::print("{}", FormatScenarios(policy, KeysOf(files)));
-  return {};
-}
-
 }  // namespace
 
-Status Evaluate(const EvalSettings& settings) {
-  if (settings.hypotheses) return PrintHypotheses(settings);
-  if (settings.policies.empty())
+Result<Policies> ReadPolicies(const std::vector<std::string>& paths) {
+  if (paths.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "no policy to judge"), "give --policy");
+  Policies policies;
+  for (const std::string& path : paths) {
+    DYNAMICCL_TRY(auto policy, ReadPolicyFile(path));
+    policies.push_back(std::move(policy));
+  }
+  return policies;
+}
+
+Status EvaluateBeside(const ChooserMaker& choosers, const EvalSettings& settings) {
+  DYNAMICCL_TRY(const Policies policies, ReadPolicies(settings.policies));
   if (settings.traces.empty() && settings.measurements.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "nothing to judge the policy on"),
                     "give --trace, --measurements or both");
   }
-  Policies policies;
-  for (const std::string& path : settings.policies) {
-    DYNAMICCL_TRY(auto policy, ReadPolicyFile(path));
-    policies.push_back(std::move(policy));
-  }
-  if (settings.scenarios) return PrintScenarios(settings, *policies.front());
   Evaluation evaluation;
   evaluation.policy_sha256 = ToHex(policies.at(0)->sha256);
-  DYNAMICCL_CHECK_OK(JudgeMeasurements(settings, policies, evaluation));
+  DYNAMICCL_CHECK_OK(JudgeMeasurements(settings, policies, choosers, evaluation));
   DYNAMICCL_CHECK_OK(JudgeTraces(settings, *policies.front(), evaluation));
   return Print(settings, evaluation);
+}
+
+Status Evaluate(const EvalSettings& settings) {
+  return EvaluateBeside([](const Policies& policies, const std::vector<SweptKey>& seen,
+                           const std::vector<SweptKey>&) { return PlainChoosers(policies, seen); },
+                        settings);
 }
 
 }  // namespace dynamiccl::agents

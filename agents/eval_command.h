@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-agents eval`: judges how good a policy is on traces and sweeps, beside simple baselines.
+// `dynamiccl-agents eval`: judges how good a policy is on traces and sweeps, beside the library's own choice.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "agents/evaluation/regret.h"
 #include "src/base/status.h"
+#include "src/policy/policy.h"
 
 namespace dynamiccl::agents {
 
@@ -18,23 +22,25 @@ struct EvalSettings {
   // Sweeps on which the config agent is judged.
   std::vector<std::string> measurements;
   // Sweeps of the training that are not in `measurements`. If there are any, everything in `measurements`
-  // counts as a held-out topology, and the baselines learn from these.
+  // counts as a held-out topology.
   std::vector<std::string> trained_on;
-  // Judges only the policies, the default and the best of the training's own sweep, without the slower
-  // baselines.
-  bool only_policies = false;
-  // Prints the page of evaluation/scenarios.h for the first policy, and nothing else.
-  bool scenarios = false;
-  // Prints the page of evaluation/hypotheses.h, and nothing else. Needs only `measurements`.
-  bool hypotheses = false;
-  // Output of `structure --json`, which the page of hypotheses quotes; empty: none.
-  std::string structure_json;
   // Where the result goes as JSON: a path, "-" for standard output, empty for nowhere.
   std::string json;
 };
 
+using Policies = std::vector<std::unique_ptr<const Policy>>;
+// Reads policy files; none is an error with a hint.
+Result<Policies> ReadPolicies(const std::vector<std::string>& paths);
+
+// Makes the choosers that are judged on the keys of the sweeps. `seen` are the keys of the training, `judged`
+// those of EvalSettings::measurements; both outlive the choosers.
+using ChooserMaker = std::function<std::vector<Chooser>(
+    const Policies& policies, const std::vector<SweptKey>& seen, const std::vector<SweptKey>& judged)>;
+
 // Runs the command. Prints tables to standard output, or only the JSON if it goes there. An unreadable input,
 // or one with nothing to judge, is an error with a hint.
+Status EvaluateBeside(const ChooserMaker& choosers, const EvalSettings& settings);
+// The same beside the library's default and the best choice that the training's own sweep measured.
 Status Evaluate(const EvalSettings& settings);
 
 }  // namespace dynamiccl::agents

@@ -10,8 +10,6 @@
 #include <cstdio>
 
 #include "agents/eval_command.h"
-#include "agents/structure_command.h"
-#include "agents/timing_command.h"
 #include "agents/train_command.h"
 
 namespace {
@@ -19,8 +17,6 @@ namespace {
 using dynamiccl::ErrorKind;
 using dynamiccl::Status;
 using dynamiccl::agents::EvalSettings;
-using dynamiccl::agents::StructureSettings;
-using dynamiccl::agents::TimingSettings;
 using dynamiccl::agents::TrainSettings;
 
 enum ExitCode { kOk = 0, kUsage = 2, kEnvironment = 3 };
@@ -83,81 +79,9 @@ CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
   eval->add_option(
       "--trained-on", settings.trained_on,
       "Sweeps of the policy's training, where --measurements gives others: all of those are then "
-      "held-out topologies, and the baselines learn from these.");
-  eval->add_flag("--only-policies", settings.only_policies,
-                 "Beside the default and the best of the training's own sweep alone: without the "
-                 "baselines, which are trained or tried anew each time.");
-  eval->add_flag("--hypotheses", settings.hypotheses,
-                 "Prints instead what the measurements say of common beliefs about collectives.");
-  eval->add_flag("--scenarios", settings.scenarios,
-                 "Prints instead at which sizes protocols change, and what follows when sizes change.");
-  eval->add_option("--structure", settings.structure_json,
-                   "What `structure --json` wrote, for the belief about stages.");
+      "held-out topologies.");
   eval->add_option("--json", settings.json, "Writes the result as JSON to this file; - for standard output.");
   return eval;
-}
-
-CLI::App* AddStructure(CLI::App& app, StructureSettings& settings) {
-  CLI::App* structure =
-      app.add_subcommand("structure",
-                         "Trains the trigger agent without what it is then judged on: a model "
-                         "family, each framework in turn; judges it beside simpler ways.");
-  structure->add_option("--job", settings.jobs,
-                        "Recorded jobs (.ctrace) to judge on too: stageN=FILE, or stageN/T=FILE with T "
-                        "tensor-parallel ranks. The recordings in traces/samples are judged always.");
-  structure
-      ->add_option("--family", settings.study.family, "Model family held out where frameworks are known.")
-      ->check(CLI::IsMember({"gpt", "bert", "llama", "resnet"}))
-      ->capture_default_str();
-  structure->add_option("--hold-out", settings.study.hold_out,
-                        "Framework groups to hold out in turn; all without it.");
-  auto* const only_known =
-      structure->add_flag("--only-known", settings.only_known, "No framework is held out.");
-  structure->add_flag("--only-held-out", settings.only_held_out, "Only the frameworks that are held out.")
-      ->excludes(only_known);
-  structure->add_option("--iterations", settings.study.iterations, "Training steps of each network.")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  structure->add_option("--training-jobs", settings.study.training_jobs, "Of each framework and family.")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  structure
-      ->add_option("--invented", settings.study.invented,
-                   "Learns from jobs of so many frameworks that do not exist too, with habits at random.")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  structure->add_option("--test-jobs", settings.study.test_jobs, "Of each framework and family.")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  structure->add_option("--seed", settings.study.seed, "Of jobs and networks.")->capture_default_str();
-  structure->add_option("--json", settings.json,
-                        "Writes the result as JSON to this file; - for standard output.");
-  return structure;
-}
-
-CLI::App* AddTiming(CLI::App& app, TimingSettings& settings) {
-  CLI::App* timing =
-      app.add_subcommand("timing",
-                         "Says how soon changes of a fabric are noticed from the times of calls, "
-                         "beside simpler ways and a recurrent network, at equal false alarms.");
-  timing->add_option("--runs", settings.study.runs,
-                     "Folder that tools/bench/timing_runs.py made; without it, modelled noise alone.");
-  timing->add_option("--head-iterations", settings.study.head_iterations, "Training steps of the network.")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  timing->add_option("--simulated", settings.study.simulated, "Simulated streams of each event and factor.")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  timing
-      ->add_option("--quiet-calls", settings.study.modelled_quiet_calls,
-                   "Of modelled noise, to set thresholds on and as many to judge by.")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  timing->add_option("--seed", settings.study.seed, "Of simulated streams and the network.")
-      ->capture_default_str();
-  timing->add_option("--json", settings.json,
-                     "Writes the result as JSON to this file; - for standard output.");
-  return timing;
 }
 
 int Finish(const Status& status) {
@@ -179,11 +103,7 @@ int main(int argc, char** argv) {
   TrainSettings train_settings;
   EvalSettings eval_settings;
   const CLI::App* train = AddTrain(app, train_settings);
-  StructureSettings structure_settings;
   AddEval(app, eval_settings);
-  const CLI::App* structure = AddStructure(app, structure_settings);
-  TimingSettings timing_settings;
-  const CLI::App* timing = AddTiming(app, timing_settings);
   app.fallthrough();
   try {
     app.parse(argc, argv);
@@ -192,8 +112,6 @@ int main(int argc, char** argv) {
   }
   try {
     at::set_num_threads(threads);
-    if (structure->parsed()) return Finish(StudyStructureCommand(structure_settings));
-    if (timing->parsed()) return Finish(StudyTimingCommand(timing_settings));
     return Finish(train->parsed() ? Train(train_settings) : Evaluate(eval_settings));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

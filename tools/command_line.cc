@@ -16,13 +16,6 @@
 namespace dynamiccl {
 namespace {
 
-std::string IndentLines(const std::string& text) {
-  std::istringstream lines(text);
-  std::string indented;
-  for (std::string line; std::getline(lines, line);) indented += "  " + line + "\n";
-  return indented;
-}
-
 // The long option of `app` nearest to the first word of `arguments` that looks like an option and is none.
 std::string SuggestOption(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
@@ -58,10 +51,16 @@ constexpr struct {
 
 }  // namespace
 
+std::string IndentLines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string indented;
+  for (std::string line; std::getline(lines, line);) indented += "  " + line + "\n";
+  return indented;
+}
+
 CommandLine::CommandLine(const CommandText& text, std::vector<std::string> arguments)
-    : text_(text),
-      app_(fmt::format("{}.\n\nExamples:\n{}", text.sentence, IndentLines(text.examples)),
-           std::string("dynamiccl ") + text.name),
+    : app_(fmt::format("{}.\n\nExamples:\n{}", text.sentence, IndentLines(text.examples)),
+           fmt::format("{} {}", text.program, text.name)),
       arguments_(std::move(arguments)) {
   const auto separator = std::find(arguments_.begin(), arguments_.end(), "--");
   if (separator != arguments_.end()) program_.assign(separator + 1, arguments_.end());
@@ -91,15 +90,14 @@ int CommandLine::ReportUsage(const CLI::ParseError& error) {
   const std::string suggestion = SuggestOption(app_, arguments_);
   std::string hint = suggestion.empty() ? "" : fmt::format("did you mean {}? ", suggestion);
   const std::string made = HowToMakeMissing(arguments_, message);
-  hint += made.empty() ? fmt::format("see `dynamiccl {} --help`", text_.name) : made;
-  const Error described{ErrorKind::kInvalidArgument, fmt::format("dynamiccl {}: {}", text_.name, message),
-                        hint};
+  hint += made.empty() ? fmt::format("see `{} --help`", app_.get_name()) : made;
+  const Error described{ErrorKind::kInvalidArgument, fmt::format("{}: {}", app_.get_name(), message), hint};
   fmt::print(stderr, "{}", Describe(described));
   return kExitUsage;
 }
 
 std::string CommandLine::Quoted() const {
-  std::string text = std::string("dynamiccl ") + text_.name;
+  std::string text = app_.get_name();
   if (!arguments_.empty()) text += " " + ShellQuote(arguments_);
   if (!program_.empty()) text += " -- " + ShellQuote(program_);
   return text;

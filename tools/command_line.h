@@ -20,7 +20,11 @@ struct CommandText {
   const char* name;      // "run"
   const char* sentence;  // one sentence, no full stop
   const char* examples;  // one a line
+  const char* program = "dynamiccl";
 };
+
+// Each line of `text` two spaces to the right.
+std::string IndentLines(const std::string& text);
 
 // A command registers its options with app(), then calls Parse(). Everything after a "--" of its own is kept
 // apart as the program to start, so that options of that program are never taken for options of ours.
@@ -43,7 +47,6 @@ class CommandLine {
  private:
   int ReportUsage(const CLI::ParseError& error);
 
-  CommandText text_;
   CLI::App app_;
   std::vector<std::string> arguments_;
   std::vector<std::string> program_;

@@ -68,8 +68,8 @@ void CountCall(const CallSequence& sequence, size_t at, const RecognisedStructur
   ++accuracy.stage_confusion[static_cast<size_t>(issued.labelled_stage)][static_cast<size_t>(known.stage)];
 }
 
-template <typename Recogniser>
-void JudgeSequence(const CallSequence& sequence, Recogniser recogniser, StructureAccuracy& accuracy) {
+void JudgeSequence(const CallSequence& sequence, StructureRecogniser& recogniser,
+                   StructureAccuracy& accuracy) {
   SequenceResult result;
   result.name = sequence.name;
   result.framework = sequence.framework;
@@ -99,32 +99,24 @@ void Confusions::Add(const Confusions& other) {
   AddTo(stage, other.stage);
 }
 
-StructureAccuracy JudgePolicy(const Policy& policy, const std::vector<CallSequence>& sequences) {
+StructureAccuracy JudgeRecogniser(const std::string& name, const RecogniserMaker& make,
+                                  const std::vector<CallSequence>& sequences) {
   StructureAccuracy accuracy;
-  accuracy.recogniser = "policy";
-  for (const CallSequence& sequence : sequences) JudgeSequence(sequence, StructureTrigger(policy), accuracy);
+  accuracy.recogniser = name;
+  for (const CallSequence& sequence : sequences) JudgeSequence(sequence, *make(), accuracy);
   return accuracy;
+}
+
+StructureAccuracy JudgePolicy(const Policy& policy, const std::vector<CallSequence>& sequences) {
+  const auto make = [&] {
+    return std::make_unique<RecogniserOf<StructureTrigger>>(StructureTrigger(policy));
+  };
+  return JudgeRecogniser("policy", make, sequences);
 }
 
 StructureAccuracy JudgeRules(const std::vector<CallSequence>& sequences) {
-  StructureAccuracy accuracy;
-  accuracy.recogniser = "rule list";
-  for (const CallSequence& sequence : sequences) JudgeSequence(sequence, StructureRules(), accuracy);
-  return accuracy;
-}
-
-StructureAccuracy JudgeForests(const StructureForests& forests, const std::vector<CallSequence>& sequences) {
-  StructureAccuracy accuracy;
-  accuracy.recogniser = "histogram + forest";
-  for (const CallSequence& sequence : sequences) JudgeSequence(sequence, ForestRecogniser(forests), accuracy);
-  return accuracy;
-}
-
-StructureAccuracy JudgeMarkov(const MarkovModel& model, const std::vector<CallSequence>& sequences) {
-  StructureAccuracy accuracy;
-  accuracy.recogniser = "hidden Markov";
-  for (const CallSequence& sequence : sequences) JudgeSequence(sequence, MarkovRecogniser(model), accuracy);
-  return accuracy;
+  const auto make = [] { return std::make_unique<RecogniserOf<StructureRules>>(StructureRules()); };
+  return JudgeRecogniser("rule list", make, sequences);
 }
 
 }  // namespace dynamiccl::agents

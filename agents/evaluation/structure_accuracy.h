@@ -4,13 +4,14 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "agents/evaluation/structure_forest.h"
-#include "agents/evaluation/structure_markov.h"
 #include "agents/trigger/call_sequence.h"
 #include "src/policy/policy.h"
+#include "src/policy/structure_inference.h"
 
 namespace dynamiccl::agents {
 
@@ -94,11 +95,33 @@ struct StructureAccuracy {
   std::vector<SequenceResult> sequences;
 };
 
-// Judges a recogniser with a fresh state for each sequence. Sequences without marked steps are judged as if
-// their first quarter were the first step.
+// Recognises the structure of one sequence, call by call.
+class StructureRecogniser {
+ public:
+  virtual ~StructureRecogniser() = default;
+  // What is known after the calls that Step() was given.
+  virtual const RecognisedStructure& recognised() const = 0;
+  virtual const RecognisedStructure& Step(const CollectiveCall& call) = 0;
+};
+
+// Any class with the two functions, as StructureTrigger has them.
+template <typename Recogniser>
+class RecogniserOf final : public StructureRecogniser {
+ public:
+  explicit RecogniserOf(Recogniser recogniser) : recogniser_(std::move(recogniser)) {}
+  const RecognisedStructure& recognised() const override { return recogniser_.recognised(); }
+  const RecognisedStructure& Step(const CollectiveCall& call) override { return recogniser_.Step(call); }
+
+ private:
+  Recogniser recogniser_;
+};
+
+// Judges a fresh recogniser of `make` on each sequence. Sequences without marked steps are judged as if their
+// first quarter were the first step.
+using RecogniserMaker = std::function<std::unique_ptr<StructureRecogniser>()>;
+StructureAccuracy JudgeRecogniser(const std::string& name, const RecogniserMaker& make,
+                                  const std::vector<CallSequence>& sequences);
 StructureAccuracy JudgePolicy(const Policy& policy, const std::vector<CallSequence>& sequences);
 StructureAccuracy JudgeRules(const std::vector<CallSequence>& sequences);
-StructureAccuracy JudgeForests(const StructureForests& forests, const std::vector<CallSequence>& sequences);
-StructureAccuracy JudgeMarkov(const MarkovModel& model, const std::vector<CallSequence>& sequences);
 
 }  // namespace dynamiccl::agents

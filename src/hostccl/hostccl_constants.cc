@@ -9,9 +9,10 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// One row of the calibration, in microseconds. The command `hostccl_calibration two-point` prints these lines
-// (docs/hostccl_calibration.md) from the smallest of 200 samples: two ranks of one node without shaping, one
-// channel, private buffers, on 2 cores of an Intel Xeon virtual machine that was otherwise idle, 2026-11-21.
+// One row of the calibration, in microseconds. The command `dynamiccl-lab hostccl-calibration two-point`
+// prints these lines (docs/hostccl_calibration.md) from the smallest of 200 samples: two ranks of one node
+// without shaping, one channel, private buffers, on 2 cores of an Intel Xeon virtual machine that was
+// otherwise idle, 2026-11-21.
 //
 // NVLSTree needs four ranks and takes the hop of NVLS; PAT needs several nodes and takes that of Ring/Simple.
 // Nothing is fitted to a table of winners: where the model is wrong about hostccl, the default is wrong too.

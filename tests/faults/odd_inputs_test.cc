@@ -125,7 +125,7 @@ TEST_F(OddInputs, OneNameForAllRanksIsAFileOfEach) {
 
 TEST_F(OddInputs, AreRefusedAtTheCommandLine) {
   const std::vector<std::string> readers = {
-      "inspect ",    "explain --bytes 1M ", "report ",
+      "inspect ",    "inspect --bytes 1M ", "report ",
       "trace show ", "trace recover ",      "trace import -o " + Path("i.ctrace") + " ",
       "replay ",     "config check ",       "simulate --system dgx-a100 "};
   int refused = 0;

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "benchmarks/idle_nccl/idle_nccl.h"
 #include "plugin/runtime/switchable_tables.h"
 #include "src/cost_model/tuner_constants.h"
 #include "src/decision/decision_engine.h"
@@ -27,7 +28,6 @@
 #include "src/policy/policy_file.h"
 #include "tests/support/child_process.h"
 #include "tests/support/sample_policy.h"
-#include "tools/bench/idle_nccl.h"
 
 namespace {
 

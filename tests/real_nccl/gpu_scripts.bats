@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# A rehearsal of tools/gpu: its scripts run whole, over NVIDIA's NCCL and the CUDA stand-in instead of a GPU. Kernels do not
+# A rehearsal of benchmarks/gpu: its scripts run whole, over NVIDIA's NCCL and the CUDA stand-in instead of a GPU. Kernels do not
 # run, so sums are wrong and times are counts of events; what NCCL chooses, what plugins are asked and what comes out as answers
 # is real.
 
@@ -15,7 +15,7 @@ outcomes_of() { # EXPERIMENT
 
 @test "first_hour asks its questions, and the answers follow from what is seen" {
   [ -n "$CUDA_INCLUDE" ] || skip "no CUDA headers: nvcc was not found"
-  run env CUDA_HOME="${CUDA_INCLUDE%/include}" "$SOURCE/tools/gpu/first_hour.sh" -o out --versions 2.28.9 --limit 60 \
+  run env CUDA_HOME="${CUDA_INCLUDE%/include}" "$SOURCE/benchmarks/gpu/first_hour.sh" -o out --versions 2.28.9 --limit 60 \
     --home "$BUILD" --rehearse standin.env --only "b c d g h forced"
   echo "$output"
   [ "$status" -eq 0 ]
@@ -32,7 +32,7 @@ outcomes_of() { # EXPERIMENT
 @test "measure observes and replays, and says what came of it" {
   mkdir out
   echo 'left by a run with more turns' >out/small_none_7.json
-  run "$SOURCE/tools/gpu/measure.sh" --home "$BUILD" -o out --rehearse standin.env --turns 1 --largest 8M --only "observe replay"
+  run "$SOURCE/benchmarks/gpu/measure.sh" --home "$BUILD" -o out --rehearse standin.env --turns 1 --largest 8M --only "observe replay"
   echo "$output"
   [ "$status" -eq 0 ]
   [[ "$output" == *"0 failed"* ]]
@@ -43,17 +43,17 @@ outcomes_of() { # EXPERIMENT
 }
 
 @test "scripts refuse what they cannot do, and say what to do" {
-  run "$SOURCE/tools/gpu/measure.sh"
+  run "$SOURCE/benchmarks/gpu/measure.sh"
   [ "$status" -eq 2 ]
   for part in $(sed -nE 's/.*--only "([^"]*)".*/\1/p' <<<"$output"); do
-    grep -q "^measure_$part() {" "$SOURCE/tools/gpu/measure.sh" || { echo "no part named $part"; return 1; }
+    grep -q "^measure_$part() {" "$SOURCE/benchmarks/gpu/measure.sh" || { echo "no part named $part"; return 1; }
   done
-  run "$SOURCE/tools/gpu/measure.sh" --home /nonexistent
+  run "$SOURCE/benchmarks/gpu/measure.sh" --home /nonexistent
   [ "$status" -eq 3 ]
   [[ "$output" == *"no build with bin/dynamiccl"* ]]
-  run "$SOURCE/tools/gpu/zero_on_cuda.sh" --home /nonexistent
+  run "$SOURCE/benchmarks/gpu/zero_on_cuda.sh" --home /nonexistent
   [ "$status" -eq 2 ]
-  run "$SOURCE/tools/gpu/carry.sh" "$BUILD" "$BATS_TEST_TMPDIR/carried"
+  run "$SOURCE/benchmarks/gpu/carry.sh" "$BUILD" "$BATS_TEST_TMPDIR/carried"
   echo "$output"
   [ "$status" -eq 0 ]
   [ -x carried/bin/dynamiccl ] && [ -e carried/lib/libdynamiccl.so ]
@@ -64,7 +64,7 @@ outcomes_of() { # EXPERIMENT
   mkdir path
   printf '#!/bin/sh\necho "\tlibc.so.6 => /lib/libc.so.6 (0x0)"\n' >path/ldd
   chmod +x path/ldd
-  run env PATH="$PWD/path:$PATH" "$SOURCE/tools/gpu/carry.sh" "$BUILD" "$BATS_TEST_TMPDIR/carried"
+  run env PATH="$PWD/path:$PATH" "$SOURCE/benchmarks/gpu/carry.sh" "$BUILD" "$BATS_TEST_TMPDIR/carried"
   echo "$output"
   [ "$status" -eq 0 ]
   [[ "$output" == *"carried: "*" MiB"* ]]

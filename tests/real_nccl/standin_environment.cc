@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints, as NAME=value lines, the environment in which any program meets NVIDIA's NCCL over the stand-in:
-// for programs that open NCCL themselves, and for the rehearsal of tools/gpu.
+// for programs that open NCCL themselves, and for the rehearsal of benchmarks/gpu.
 //   standin_environment RELEASE MACHINE FOLDER    e.g. 2.28.9 dgx_h100 /tmp/x; FOLDER gets the topology file
 // Exit codes: 0 printed, 2 usage, 3 the release cannot be run here (says why).
 #include <cstdio>

@@ -14,13 +14,13 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   run --separate-stderr dynamiccl --help
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
-  for command in $(grep -o '^DYNAMICCL_COMMAND([a-z]*' "$DYNAMICCL_SOURCE/tools/command_table.def" | cut -d'(' -f2); do
+  for command in $(grep -o '^DYNAMICCL_[A-Z]*([a-z]*' "$DYNAMICCL_SOURCE/tools/command_table.def" | cut -d'(' -f2); do
     [[ "$output" == *"  $command "* ]]
   done
 }
 
 @test "every command's help starts with its sentence and three examples" {
-  for command in $(grep -o '^DYNAMICCL_COMMAND([a-z]*' "$DYNAMICCL_SOURCE/tools/command_table.def" | cut -d'(' -f2); do
+  for command in $(grep -o '^DYNAMICCL_[A-Z]*([a-z]*' "$DYNAMICCL_SOURCE/tools/command_table.def" | cut -d'(' -f2); do
     run --separate-stderr dynamiccl "$command" --help
     [ "$status" -eq 0 ]
     [ "${lines[1]}" = "Examples:" ]
@@ -127,6 +127,20 @@ assert all(f["advice"] for f in found["findings"] if f["verdict"] != "OK")'
   [[ "$stderr" == *"dynamiccl-zero"*"hint:"* ]]
 }
 
+@test "inspect shows what a policy would choose, and with options about a call who decides it" {
+  dynamiccl inspect starter --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["choices"]'
+  for options in "--bytes 64K" "--collective reduce_scatter" "--ranks 64 --nodes 8" --all; do
+    # shellcheck disable=SC2086
+    dynamiccl inspect starter $options --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["configs"]'
+  done
+  printf 'allreduce,0,1000000,ring,ll,-1,-1,-1\n' > rules.csv
+  run dynamiccl inspect starter --bytes 64K --rules rules.csv
+  [[ "$output" == *"decides  the rule of line 1"* ]]
+  run dynamiccl inspect starter --ranks 3 --nodes 2
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"3 ranks do not lie evenly on 2 nodes"* ]]
+}
+
 @test "config show prints what is set, and nothing else" {
   [ "$(env -i DYNAMICCL_MODE=observe "$DYNAMICCL_BIN" config show)" = DYNAMICCL_MODE=observe ]
   run --separate-stderr env -i "$DYNAMICCL_BIN" config show
@@ -179,13 +193,14 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   sed '1,/^<!-- dynamiccl/d' "$page" | diff tables.md -
 }
 
-@test "docs/settings.md is what env --markdown prints" {
-  dynamiccl env --markdown > settings.md
+@test "docs/settings.md is what config env --markdown prints" {
+  dynamiccl config env --markdown > settings.md
   diff settings.md "$DYNAMICCL_SOURCE/docs/settings.md"
 }
 
-@test "env --json and version --json are JSON" {
-  dynamiccl env --json | python3 -m json.tool > /dev/null
+@test "config env lists every setting, and config env --json and version --json are JSON" {
+  dynamiccl config env | grep -q '^DYNAMICCL_MODE '
+  dynamiccl config env --json | python3 -m json.tool > /dev/null
   dynamiccl version --json | python3 -m json.tool > /dev/null
 }
 
@@ -223,7 +238,7 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
     [ "$status" -eq 2 ]
     [[ "$output" == *job.ctrace*"hint:"*"dynamiccl record -o run.ctrace -- PROGRAM"* ]] || { echo "$words: $output"; false; }
   done
-  run dynamiccl headroom absent.measurements
+  run dynamiccl calibrate absent.measurements -o none.toml
   [[ "$output" == *"dynamiccl sweep -o run.measurements"* ]]
   run dynamiccl run --policy absent.dcpolicy -- true
   [ "$status" -eq 2 ]
@@ -234,7 +249,7 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
 }
 
 @test "the help's sentences stand below each other" {
-  dynamiccl --help | sed -n '/^Commands/,$p' | tail -n +2 > commands.txt
+  dynamiccl --help | sed -n '/^Commands/,$p' | grep '^  ' > commands.txt
   [ "$(cut -c1-13 commands.txt | grep -c '^  [a-z]* *$')" -eq "$(wc -l < commands.txt)" ]
   [ "$(cut -c14 commands.txt | grep -c '[A-Z]')" -eq "$(wc -l < commands.txt)" ]
 }

@@ -24,7 +24,7 @@ offered() {
   [ "$(offered dynamiccl rec)" = record ]
   [ "$(offered dynamiccl trace imp)" = import ]
   [ "$(offered dynamiccl trace import --fr)" = --from ]
-  [ "$(offered dynamiccl zero trade)" = tradeoffs ]
+  [ "$(offered dynamiccl config che)" = check ]
   [ "$(offered dynamiccl run --mode ada)" = adaptive ]
   touch run.ctrace
   [ "$(offered dynamiccl replay ru)" = run.ctrace ]

@@ -22,14 +22,6 @@ setup() {
   [ "$(step --load 0.5)" -gt "$(step)" ]
 }
 
-@test "the paper's figures" {
-  run "$DYNAMICCL_BIN" simulate --paper fig6
-  [ "$status" -eq 0 ]
-  [[ "$output" == *"C1 < C2 < C4 < C5"* ]]
-  run "$DYNAMICCL_BIN" simulate --paper fig9
-  [ "$status" -ne 0 ]
-}
-
 @test "what cannot be understood is an error that says what to do" {
   for wrong in "" "--framework fsdp2 --algorithm Star" "--framework fsdp2 --straggler x" "--framework fsdp2 --load 2:x" \
     "--framework fsdp2 --accelerator tpu" "--framework fsdp2 --model resnet" "--framework fsdp2 --system none.toml" \

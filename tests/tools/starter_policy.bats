@@ -38,7 +38,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   ! grep -qF "$starter" own.json
   "$DYNAMICCL_BIN" inspect starter --json > word.json
   "$DYNAMICCL_BIN" inspect "$starter" --json | cmp - word.json
-  "$DYNAMICCL_BIN" explain starter --bytes 64K > /dev/null
+  "$DYNAMICCL_BIN" inspect starter --bytes 64K > /dev/null
   run "$DYNAMICCL_BIN" inspect ./starter
   [ "$status" -ne 0 ]
   run "$DYNAMICCL_BIN" ctl swap starter --policy "$starter"
@@ -53,7 +53,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   command -v xz || skip "no xz"
   [ -x "$("$DYNAMICCL_BIN" path --agents)" ] || skip "no dynamiccl-agents in this build"
   xz -dc "$MAP" > map.measurements
-  "$DYNAMICCL_BIN" eval --policy "$("$DYNAMICCL_BIN" path --starter)" --measurements map.measurements --only-policies --json out.json
+  "$DYNAMICCL_BIN" eval --policy "$("$DYNAMICCL_BIN" path --starter)" --measurements map.measurements --json out.json
   python3 - <<'EOF'
 import json
 rows = {r["chooser"]: r for r in json.load(open("out.json"))["config"] if r["split"] == "held-out topology"}

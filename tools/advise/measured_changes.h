@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tools/advise/advice.h"
-#include "tools/zero/tradeoffs.h"
+#include "tools/zero/measured_arms.h"
 
 namespace dynamiccl {
 

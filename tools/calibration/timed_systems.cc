@@ -115,4 +115,15 @@ std::vector<TimedSystem> TimedSystems::Take() const {
   return taken;
 }
 
+Result<std::vector<TimedSystem>> ReadTimedSystems(const std::vector<std::string>& paths,
+                                                  const std::string& only) {
+  TimedSystems collected;
+  for (const std::string& path : paths) DYNAMICCL_CHECK_OK(collected.Read(path));
+  std::vector<TimedSystem> systems = collected.Take();
+  if (systems.empty()) return MakeError(ErrorKind::kInvalidArgument, "no times above 0 in the data");
+  if (!only.empty()) std::erase_if(systems, [&](const TimedSystem& system) { return system.name != only; });
+  if (systems.empty()) return MakeError(ErrorKind::kInvalidArgument, "no system '{}' in the data", only);
+  return systems;
+}
+
 }  // namespace dynamiccl

@@ -49,4 +49,8 @@ class TimedSystems {
   std::map<std::string, std::map<Key, std::vector<double>>> systems_;
 };
 
+// The systems of these files, or the one named `only` where it is not empty. No system is an error.
+Result<std::vector<TimedSystem>> ReadTimedSystems(const std::vector<std::string>& paths,
+                                                  const std::string& only);
+
 }  // namespace dynamiccl

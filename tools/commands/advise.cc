@@ -18,7 +18,7 @@
 namespace dynamiccl {
 namespace {
 
-struct Words {
+struct AdviseOptions {
   std::vector<std::string> inputs;
   std::string system, framework, model = "gpt", settings, data;
   int tensor_parallel = 1, shard_group = 0, ranks_per_node = 0;
@@ -30,55 +30,55 @@ struct Words {
   LaunchOptions launch;
 };
 
-void Register(CLI::App& app, Words& words) {
-  app.add_option("trace", words.inputs, "Recorded or imported traces; those of several ranks are one")
+void Register(CLI::App& app, AdviseOptions& given) {
+  app.add_option("trace", given.inputs, "Recorded or imported traces; those of several ranks are one")
       ->required()
       ->check(CLI::ExistingFile);
-  app.add_option("--system", words.system,
+  app.add_option("--system", given.system,
                  "System file of `dynamiccl calibrate`, or one of " + DescribedSystemNames() +
                      " (default: fitted to the times in the trace)");
   app.add_option(
-      "--framework", words.framework,
+      "--framework", given.framework,
       "Which framework issued the calls, as `trace generate` names it (default: by labels and calls)");
-  app.add_option("--model", words.model, "With --framework: its model, as `trace generate` takes it")
+  app.add_option("--model", given.model, "With --framework: its model, as `trace generate` takes it")
       ->needs("--framework");
-  app.add_option("--set", words.settings, "With --framework: its settings, NAME=VALUE,...")
+  app.add_option("--set", given.settings, "With --framework: its settings, NAME=VALUE,...")
       ->needs("--framework");
-  app.add_option("--tensor-parallel", words.tensor_parallel, "With --framework: ranks that share a layer")
+  app.add_option("--tensor-parallel", given.tensor_parallel, "With --framework: ranks that share a layer")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--shard-group", words.shard_group, "With --framework: ranks that share one copy");
-  app.add_option("--step-ms", words.step_ms, "What a step takes (default: as the trace says)")
+  app.add_option("--shard-group", given.shard_group, "With --framework: ranks that share one copy");
+  app.add_option("--step-ms", given.step_ms, "What a step takes (default: as the trace says)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--ranks-per-node", words.ranks_per_node, "Of the job (default: as the trace says)")
+  app.add_option("--ranks-per-node", given.ranks_per_node, "Of the job (default: as the trace says)")
       ->check(CLI::Range(1, 4096));
-  app.add_flag("--json", words.json, "Write JSON instead of tables");
-  app.add_flag("--measure", words.measure,
+  app.add_flag("--json", given.json, "Write JSON instead of tables");
+  app.add_flag("--measure", given.measure,
                "Run the trainer, whose options stand after --, with each change and without, in turns");
-  app.add_option("--only", words.only, "Measure only changes whose words have this in them; repeatable");
-  app.add_option("--rounds", words.rounds, "Of measuring")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--steps", words.steps, "Of each measuring run")
+  app.add_option("--only", given.only, "Measure only changes whose words have this in them; repeatable");
+  app.add_option("--rounds", given.rounds, "Of measuring")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--steps", given.steps, "Of each measuring run")
       ->check(CLI::Range(4, 100000))
       ->capture_default_str();
-  app.add_option("--data", words.data, "Text to measure with; default: the cached Shakespeare");
-  app.add_option("--topology", words.launch.runtime.topology, "Emulated links to measure over, as of run");
-  RegisterNcclOptions(app, words.launch);
+  app.add_option("--data", given.data, "Text to measure with; default: the cached Shakespeare");
+  app.add_option("--topology", given.launch.runtime.topology, "Emulated links to measure over, as of run");
+  RegisterNcclOptions(app, given.launch);
   app.footer(
       "Options of `dynamiccl zero train` after -- say which job of this project's trainer was recorded.");
 }
 
-Result<RecognisedJob> NamedJob(const Words& words, const RecordedStep& step) {
+Result<RecognisedJob> NamedJob(const AdviseOptions& given, const RecordedStep& step) {
   RecognisedJob named;
   AdvisedJob& job = named.job;
-  job.framework = words.framework;
-  DYNAMICCL_TRY(job.model, ParseModel(words.model));
-  DYNAMICCL_TRY(job.settings, ParseSettingTexts(words.settings, "--set"));
-  job.world = {step.ranks / words.tensor_parallel, words.tensor_parallel, words.shard_group};
-  named.what = fmt::format("{}, as named", words.model);
+  job.framework = given.framework;
+  DYNAMICCL_TRY(job.model, ParseModel(given.model));
+  DYNAMICCL_TRY(job.settings, ParseSettingTexts(given.settings, "--set"));
+  job.world = {step.ranks / given.tensor_parallel, given.tensor_parallel, given.shard_group};
+  named.what = fmt::format("{}, as named", given.model);
   return named;
 }
 
-Result<RecognisedJob> JobOf(const Words& words, const CommandLine& line, const RecordedStep& step) {
-  if (!words.framework.empty()) return NamedJob(words, step);
+Result<RecognisedJob> JobOf(const AdviseOptions& given, const CommandLine& line, const RecordedStep& step) {
+  if (!given.framework.empty()) return NamedJob(given, step);
   if (line.program().empty()) return RecogniseJob(step);
   RecognisedJob job;
   DYNAMICCL_TRY(job.job, TrainerJobOf(line.program(), step.ranks));
@@ -138,56 +138,56 @@ void KeepOnly(const std::vector<std::string>& only, Advice& advice) {
   if (only.empty()) return;
   std::erase_if(advice.changes, [&](const AdvisedChange& one) {
     return std::ranges::none_of(
-        only, [&](const std::string& words) { return one.change.what.find(words) != std::string::npos; });
+        only, [&](const std::string& part) { return one.change.what.find(part) != std::string::npos; });
   });
 }
 
-Result<MeasuredAdvice> Measure(Words& words, CommandLine& line, const Advice& advice, int ranks) {
+Result<MeasuredAdvice> Measure(AdviseOptions& given, CommandLine& line, const Advice& advice, int ranks) {
   if (line.program().empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "--measure: no trainer to run"),
                     "give the options of the recorded `dynamiccl zero train` after --");
-  words.launch.n_ranks = ranks;
-  words.launch.runtime.preload = false;
-  DYNAMICCL_TRY(const Installation installation, FindInstallation(words.launch.home));
+  given.launch.n_ranks = ranks;
+  given.launch.runtime.preload = false;
+  DYNAMICCL_TRY(const Installation installation, FindInstallation(given.launch.home));
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));
   // What stands after -- are options of each run, not of all.
   command.resize(1);
-  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(words.launch, std::move(command)));
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(given.launch, std::move(command)));
   DYNAMICCL_TRY(TrainerRuns runs, TrainerRuns::Open(std::move(plan)));
-  DYNAMICCL_TRY(const std::string text, FindTrainingText(words.data));
+  DYNAMICCL_TRY(const std::string text, FindTrainingText(given.data));
   const std::vector<std::string> options =
-      Replaced(line.program(), {"--data", text, "--steps", std::to_string(words.steps)});
-  return MeasureAdvice(runs, options, advice, words.rounds,
+      Replaced(line.program(), {"--data", text, "--steps", std::to_string(given.steps)});
+  return MeasureAdvice(runs, options, advice, given.rounds,
                        [](const std::string& progress) { spdlog::info("{}", progress); });
 }
 
-Result<int> Run(Words& words, CommandLine& line) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(words.inputs));
+Result<int> Run(AdviseOptions& given, CommandLine& line) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_TRY(RecordedStep step, StepOf(trace));
-  if (words.ranks_per_node > 0) SpreadOver(words.ranks_per_node, step);
-  DYNAMICCL_TRY(const System system, words.system.empty() ? SystemOfTimes(step) : SystemNamed(words.system));
-  DYNAMICCL_TRY(RecognisedJob job, JobOf(words, line, step));
+  if (given.ranks_per_node > 0) SpreadOver(given.ranks_per_node, step);
+  DYNAMICCL_TRY(const System system, given.system.empty() ? SystemOfTimes(step) : SystemNamed(given.system));
+  DYNAMICCL_TRY(RecognisedJob job, JobOf(given, line, step));
   DYNAMICCL_TRY(Advice advice,
-                Advise(step, std::move(job), system, static_cast<int64_t>(words.step_ms * 1e6)));
-  KeepOnly(words.only, advice);
+                Advise(step, std::move(job), system, static_cast<int64_t>(given.step_ms * 1e6)));
+  KeepOnly(given.only, advice);
   Json json = ToJson(advice, step, system);
-  if (!words.json) fmt::print("{}", FormatAdvice(advice, step, system));
-  if (words.measure) {
-    DYNAMICCL_TRY(const MeasuredAdvice measured, Measure(words, line, advice, step.ranks));
+  if (!given.json) fmt::print("{}", FormatAdvice(advice, step, system));
+  if (given.measure) {
+    DYNAMICCL_TRY(const MeasuredAdvice measured, Measure(given, line, advice, step.ranks));
     json["measured"] = ToJson(measured);
-    if (!words.json) fmt::print("\n{}", FormatMeasured(measured, advice));
+    if (!given.json) fmt::print("\n{}", FormatMeasured(measured, advice));
   }
-  if (words.json) PrintJson(json);
+  if (given.json) PrintJson(json);
   return kExitOk;
 }
 
 }  // namespace
 
 Result<int> AdviseCommand(CommandLine& line) {
-  Words words;
-  Register(line.app(), words);
+  AdviseOptions given;
+  Register(line.app(), given);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  return Run(words, line);
+  return Run(given, line);
 }
 
 }  // namespace dynamiccl

@@ -14,31 +14,32 @@
 namespace dynamiccl {
 namespace {
 
-Status RefuseForHostccl(const BenchWords& words, const BenchSession& session) {
-  if (words.cta_policy < 0 || !session.library().is_hostccl()) return {};
+Status RefuseForHostccl(const BenchCommandOptions& given, const BenchSession& session) {
+  if (given.cta_policy < 0 || !session.library().is_hostccl()) return {};
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument,
-                "dynamiccl bench: -x {}: hostccl has no blocks of threads to place", words.cta_policy),
+                "dynamiccl bench: -x {}: hostccl has no blocks of threads to place", given.cta_policy),
       "leave -x out, or use NVIDIA's library (--no-hostccl)");
 }
 
-Status WriteBenchJson(const BenchWords& words, const Json& json) {
-  if (words.json != "-") return WriteJsonFile(words.json, json);
+Status WriteBenchJson(const BenchCommandOptions& given, const Json& json) {
+  if (given.json != "-") return WriteJsonFile(given.json, json);
   PrintJson(json);
   return {};
 }
 
 // What rank 0 says, and the deadline of each row.
-Result<int> RunRank(const BenchWords& words, const BenchOptions& options, const SessionOptions& where) {
+Result<int> RunRank(const BenchCommandOptions& given, const BenchOptions& options,
+                    const SessionOptions& where) {
   const int64_t before = ResidentBytes();
   DYNAMICCL_TRY(const auto session, BenchSession::Open(where));
-  DYNAMICCL_CHECK_OK(RefuseForHostccl(words, *session));
+  DYNAMICCL_CHECK_OK(RefuseForHostccl(given, *session));
   const int64_t initialised = ResidentBytes();
-  const bool prints = session->place().rank == 0 && words.json != "-";
-  const BenchTable table(words, options);
+  const bool prints = session->place().rank == 0 && given.json != "-";
+  const BenchTable table(given, options);
   DYNAMICCL_TRY(const std::vector<RankIdentity> ranks, GatherIdentities(*session));
   if (prints) table.Header(*session, ranks);
-  RowDeadline deadline(std::chrono::seconds(words.timeout_s));
+  RowDeadline deadline(std::chrono::seconds(given.timeout_s));
   std::vector<BenchRow> rows;
   const BenchObserver observer{.row =
                                    [&](const BenchRow& row) {
@@ -54,35 +55,35 @@ Result<int> RunRank(const BenchWords& words, const BenchOptions& options, const 
                                    }};
   DYNAMICCL_CHECK_OK(RunCollectiveBench(*session, options, observer));
   if (prints) table.Footer(rows);
-  if (words.memory != 0) {
+  if (given.memory != 0) {
     DYNAMICCL_TRY(const std::string report,
                   MemoryReport(*session, initialised - before, 2 * options.sizes.back(),
                                ResidentBytes() - initialised));
     if (prints) fmt::print("{}", report);
   }
-  if (session->place().rank == 0 && !words.json.empty())
-    DYNAMICCL_CHECK_OK(WriteBenchJson(words, BenchJson(*session, options, rows)));
+  if (session->place().rank == 0 && !given.json.empty())
+    DYNAMICCL_CHECK_OK(WriteBenchJson(given, BenchJson(*session, options, rows)));
   return WrongElements(rows) == 0 ? kExitOk : kExitResultSaysNo;
 }
 
 // This process's ranks: one, or one a thread.
-Result<int> RunProcess(const BenchWords& words, const BenchOptions& options) {
-  SessionOptions where{.registration = static_cast<Registration>(words.registration),
-                       .null_stream = words.null_stream != 0};
-  if (words.cta_policy >= 0) where.cta_policy = words.cta_policy;
+Result<int> RunProcess(const BenchCommandOptions& given, const BenchOptions& options) {
+  SessionOptions where{.registration = static_cast<Registration>(given.registration),
+                       .null_stream = given.null_stream != 0};
+  if (given.cta_policy >= 0) where.cta_policy = given.cta_policy;
   DYNAMICCL_TRY(where.place, RankPlaceFromEnvironment());
-  where.place.n_ranks *= words.threads;
-  where.place.n_local_ranks *= words.threads;
-  where.place.ranks_in_process = words.threads;
-  const int first = where.place.rank * words.threads;
-  const int first_here = where.place.local_rank * words.threads;
-  std::vector<Result<int>> results(static_cast<size_t>(words.threads), kExitOk);
+  where.place.n_ranks *= given.threads;
+  where.place.n_local_ranks *= given.threads;
+  where.place.ranks_in_process = given.threads;
+  const int first = where.place.rank * given.threads;
+  const int first_here = where.place.local_rank * given.threads;
+  std::vector<Result<int>> results(static_cast<size_t>(given.threads), kExitOk);
   std::vector<std::thread> threads;
-  for (int i = 0; i < words.threads; ++i) {
+  for (int i = 0; i < given.threads; ++i) {
     where.place.rank = first + i;
     where.place.local_rank = first_here + i;
-    threads.emplace_back([&words, &options, where, &result = results[static_cast<size_t>(i)]] {
-      result = RunRank(words, options, where);
+    threads.emplace_back([&given, &options, where, &result = results[static_cast<size_t>(i)]] {
+      result = RunRank(given, options, where);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -92,8 +93,8 @@ Result<int> RunProcess(const BenchWords& words, const BenchOptions& options) {
   return kExitOk;
 }
 
-Status OnlyOne(const BenchWords& words) {
-  if (words.collectives.size() == 1 && words.ranks.size() == 1) return {};
+Status OnlyOne(const BenchCommandOptions& given) {
+  if (given.collectives.size() == 1 && given.ranks.size() == 1) return {};
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument,
                 "dynamiccl bench: several collectives or numbers of ranks are for --against only"),
@@ -103,16 +104,16 @@ Status OnlyOne(const BenchWords& words) {
 }  // namespace
 
 Result<int> BenchCommand(CommandLine& line) {
-  BenchWords words;
-  RegisterBenchOptions(line.app(), words);
+  BenchCommandOptions given;
+  RegisterBenchOptions(line.app(), given);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  if (!words.control.empty()) return RunComparedRank(words);
-  if (words.against.empty()) DYNAMICCL_CHECK_OK(OnlyOne(words));
-  DYNAMICCL_TRY(const BenchOptions options, UnderstandBench(words));
-  if (!words.against.empty()) return RunAgainst(words, options);
-  if (std::getenv("RANK") != nullptr) return RunProcess(words, options);
-  words.launch.n_ranks = words.ranks.front();
-  DYNAMICCL_TRY(const LaunchOutcome outcome, LaunchSameCommand(line, "bench", words.launch));
+  if (!given.control.empty()) return RunComparedRank(given);
+  if (given.against.empty()) DYNAMICCL_CHECK_OK(OnlyOne(given));
+  DYNAMICCL_TRY(const BenchOptions options, UnderstandBench(given));
+  if (!given.against.empty()) return RunAgainst(given, options);
+  if (std::getenv("RANK") != nullptr) return RunProcess(given, options);
+  given.launch.n_ranks = given.ranks.front();
+  DYNAMICCL_TRY(const LaunchOutcome outcome, LaunchSameCommand(line, "bench", given.launch));
   return AnswerOf(outcome);
 }
 

@@ -28,13 +28,13 @@ constexpr const char* kRegistrations[] = {"private buffers (-R 0)", "registered 
 
 std::vector<std::string> PeersOf(const std::string& list) {
   std::vector<std::string> names;
-  std::istringstream words(list);
-  for (std::string name; std::getline(words, name, ',');) names.push_back(name);
+  std::istringstream stream(list);
+  for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
   return names;
 }
 
-Status CheckAgainst(const BenchWords& words, const BenchOptions& options) {
-  for (const std::string& peer : PeersOf(words.against)) {
+Status CheckAgainst(const BenchCommandOptions& given, const BenchOptions& options) {
+  for (const std::string& peer : PeersOf(given.against)) {
     if (!IsPeerName(peer))
       return WithHint(
           MakeError(ErrorKind::kInvalidArgument, "dynamiccl bench --against: no library '{}'", peer),
@@ -42,7 +42,7 @@ Status CheckAgainst(const BenchWords& words, const BenchOptions& options) {
   }
   const bool one_call = options.types.size() == 1 && options.ops.size() == 1 &&
                         !options.ops.front().doubled && options.roots == std::vector<int>{0};
-  if (one_call && words.threads == 1) return {};
+  if (one_call && given.threads == 1) return {};
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument,
                 "dynamiccl bench --against compares one type and one operator of MPI's, with root 0 and a "
@@ -50,17 +50,17 @@ Status CheckAgainst(const BenchWords& words, const BenchOptions& options) {
       "leave -d all, -o all, -o mulsum, -r and -t out");
 }
 
-Result<SideProgram> OurProgram(const BenchWords& words, const SideSettings& settings) {
-  RuntimeOptions runtime = words.launch.runtime;
+Result<SideProgram> OurProgram(const BenchCommandOptions& given, const SideSettings& settings) {
+  RuntimeOptions runtime = given.launch.runtime;
   runtime.preload = !runtime.policy.empty() || !runtime.mode.empty();
   runtime.hostccl = true;
   SideProgram side{.name = "hostccl",
                    .command = {settings.installation.dynamiccl, "bench", "all_reduce", "--control", "@socket",
-                               "-R", std::to_string(words.registration), "--choice", words.choice, "--bind",
+                               "-R", std::to_string(given.registration), "--choice", given.choice, "--bind",
                                BindingWord(settings)},
                    .starts_all_ranks = false};
   DYNAMICCL_TRY(side.environment, RuntimeEnvironment(settings.installation, runtime));
-  if (words.choice == "default") return side;
+  if (given.choice == "default") return side;
   if (settings.installation.sweep_tuner.empty())
     return WithHint(
         MakeError(ErrorKind::kUnsupported, "--choice best: this build has no libnccl-tuner-sweep.so"),
@@ -70,13 +70,13 @@ Result<SideProgram> OurProgram(const BenchWords& words, const SideSettings& sett
 }
 
 // Ours first. Peers that are not here are said and left out.
-Result<std::vector<Side>> StartSides(const BenchWords& words, const SideSettings& settings,
+Result<std::vector<Side>> StartSides(const BenchCommandOptions& given, const SideSettings& settings,
                                      const std::string& folder) {
   std::vector<Side> sides;
-  DYNAMICCL_TRY(const SideProgram ours, OurProgram(words, settings));
+  DYNAMICCL_TRY(const SideProgram ours, OurProgram(given, settings));
   DYNAMICCL_TRY(Side first, Side::Start(ours, settings.n_ranks, folder));
   sides.push_back(std::move(first));
-  for (const std::string& name : PeersOf(words.against)) {
+  for (const std::string& name : PeersOf(given.against)) {
     const auto program = FindPeer(name, settings);
     auto side = program ? Side::Start(*program, settings.n_ranks, folder)
                         : Result<Side>(tl::unexpected<Error>(program.error()));
@@ -111,11 +111,12 @@ void PrintCell(const CellResult& cell) {
   std::fflush(stdout);
 }
 
-void PrintHead(const BenchWords& words, const BenchOptions& options, const ComparisonOptions& rounds) {
+void PrintHead(const BenchCommandOptions& given, const BenchOptions& options,
+               const ComparisonOptions& rounds) {
   fmt::print(
       "# hostccl against {}: {}, {}, choice {}, {} {}, medians of {} rounds in turns, bursts of {:g} ms\n",
-      words.against, kRegistrations[words.registration],
-      words.bind == "core" ? "a core a rank where there are enough" : "unbound", words.choice,
+      given.against, kRegistrations[given.registration],
+      given.bind == "core" ? "a core a rank where there are enough" : "unbound", given.choice,
       Name(options.types.front()), options.ops.front().name(), rounds.rounds, rounds.burst_ms);
   fmt::print(
       "# time: slowest rank, back to back; p50, p99: single calls; x ours: its time over ours, above 1 ours "
@@ -178,12 +179,12 @@ Json ToJson(const CellResult& cell) {
           {"libraries", sides}};
 }
 
-Status CompareWithRanks(const BenchWords& words, const BenchOptions& options, int n_ranks,
+Status CompareWithRanks(const BenchCommandOptions& given, const BenchOptions& options, int n_ranks,
                         const std::string& folder, std::vector<CellResult>& cells) {
-  DYNAMICCL_TRY(const Installation installation, FindInstallation(words.launch.home));
-  const SideSettings settings{installation, n_ranks, words.bind == "core", words.python};
-  DYNAMICCL_TRY(std::vector<Side> sides, StartSides(words, settings, folder));
-  DYNAMICCL_TRY(const std::vector<TestedCollective> collectives, CollectivesOf(words));
+  DYNAMICCL_TRY(const Installation installation, FindInstallation(given.launch.home));
+  const SideSettings settings{installation, n_ranks, given.bind == "core", given.python};
+  DYNAMICCL_TRY(std::vector<Side> sides, StartSides(given, settings, folder));
+  DYNAMICCL_TRY(const std::vector<TestedCollective> collectives, CollectivesOf(given));
   for (const TestedCollective collective : collectives) {
     for (const uint64_t bytes : options.sizes) {
       const DataType type = options.types.front();
@@ -191,8 +192,8 @@ Status CompareWithRanks(const BenchWords& words, const BenchOptions& options, in
       const ComparedCall call{collective, type, options.ops.front().op,
                               LayoutOf(collective, bytes / width, width, n_ranks)};
       if (call.layout.argument == 0) continue;
-      DYNAMICCL_TRY(CellResult cell, CompareCall(sides, call, n_ranks, {options.rounds, words.burst_ms}));
-      if (words.json != "-") PrintCell(cell);
+      DYNAMICCL_TRY(CellResult cell, CompareCall(sides, call, n_ranks, {options.rounds, given.burst_ms}));
+      if (given.json != "-") PrintCell(cell);
       cells.push_back(std::move(cell));
     }
   }
@@ -201,48 +202,48 @@ Status CompareWithRanks(const BenchWords& words, const BenchOptions& options, in
 
 }  // namespace
 
-Result<int> RunAgainst(const BenchWords& words, const BenchOptions& options) {
-  DYNAMICCL_CHECK_OK(CheckAgainst(words, options));
+Result<int> RunAgainst(const BenchCommandOptions& given, const BenchOptions& options) {
+  DYNAMICCL_CHECK_OK(CheckAgainst(given, options));
   std::string folder = (fs::temp_directory_path() / "dynamiccl-against-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr)
     return MakeError(ErrorKind::kUnavailable, "no temporary folder {}: {}", folder, ErrnoText(errno));
-  const bool prints = words.json != "-";
-  if (prints) PrintHead(words, options, {options.rounds, words.burst_ms});
+  const bool prints = given.json != "-";
+  if (prints) PrintHead(given, options, {options.rounds, given.burst_ms});
   std::vector<CellResult> cells;
   Status done;
-  for (const int n_ranks : words.ranks) {
-    if (done) done = CompareWithRanks(words, options, n_ranks, folder, cells);
+  for (const int n_ranks : given.ranks) {
+    if (done) done = CompareWithRanks(given, options, n_ranks, folder, cells);
   }
   std::error_code ignored;
   fs::remove_all(folder, ignored);
   DYNAMICCL_CHECK_OK(done);
   if (prints) PrintMeans(cells);
-  if (words.json.empty()) return kExitOk;
+  if (given.json.empty()) return kExitOk;
   Json rows = Json::array();
   for (const CellResult& cell : cells) rows.push_back(ToJson(cell));
   const Json json{{"schema", 1},
-                  {"against", words.against},
-                  {"registration", words.registration},
-                  {"choice", words.choice},
+                  {"against", given.against},
+                  {"registration", given.registration},
+                  {"choice", given.choice},
                   {"type", Name(options.types.front())},
                   {"rounds", options.rounds},
                   {"cells", rows}};
-  if (words.json == "-")
+  if (given.json == "-")
     PrintJson(json);
   else
-    DYNAMICCL_CHECK_OK(WriteJsonFile(words.json, json));
+    DYNAMICCL_CHECK_OK(WriteJsonFile(given.json, json));
   return kExitOk;
 }
 
-Result<int> RunComparedRank(const BenchWords& words) {
+Result<int> RunComparedRank(const BenchCommandOptions& given) {
   DYNAMICCL_TRY(const RankPlace place, RankPlaceFromEnvironment());
-  BindRank(words.bind, place.rank);
+  BindRank(given.bind, place.rank);
   DYNAMICCL_TRY(
       const auto session,
-      BenchSession::Open({.place = place, .registration = static_cast<Registration>(words.registration)}));
-  ComparedRankOptions options{.socket = words.control};
+      BenchSession::Open({.place = place, .registration = static_cast<Registration>(given.registration)}));
+  ComparedRankOptions options{.socket = given.control};
   const char* tuner = std::getenv("NCCL_TUNER_PLUGIN");
-  if (words.choice == "best" && tuner != nullptr) options.tuner_path = tuner;
+  if (given.choice == "best" && tuner != nullptr) options.tuner_path = tuner;
   DYNAMICCL_CHECK_OK(ServeComparison(*session, options));
   return kExitOk;
 }

@@ -25,30 +25,30 @@ constexpr RefusedOption kRefused[] = {
      "leave -V out; NCCL_MAX_NCHANNELS limits the channels"},
 };
 
-void RegisterRefused(CLI::App& app, BenchWords& words) {
+void RegisterRefused(CLI::App& app, BenchCommandOptions& given) {
   for (const RefusedOption& option : kRefused) {
     app.add_option_function<std::string>(
            option.names,
-           [&words, names = option.names](const std::string& value) { words.refused[names] = value; },
+           [&given, names = option.names](const std::string& value) { given.refused[names] = value; },
            std::string("nccl-tests' option; refused: ") + option.why)
         ->group("Not here");
   }
 }
 
-void RegisterSizes(CLI::App& app, BenchWords& words) {
-  app.add_option("-b,--minbytes", words.begin, "Smallest size, as 8, 64K or 1.5M")->capture_default_str();
-  app.add_option("-e,--maxbytes", words.end, "Largest size")->capture_default_str();
-  app.add_option("-i,--stepbytes", words.step, "Bytes between sizes")->capture_default_str();
-  app.add_option("-f,--stepfactor", words.factor, "Factor between sizes, instead of -i");
+void RegisterSizes(CLI::App& app, BenchCommandOptions& given) {
+  app.add_option("-b,--minbytes", given.begin, "Smallest size, as 8, 64K or 1.5M")->capture_default_str();
+  app.add_option("-e,--maxbytes", given.end, "Largest size")->capture_default_str();
+  app.add_option("-i,--stepbytes", given.step, "Bytes between sizes")->capture_default_str();
+  app.add_option("-f,--stepfactor", given.factor, "Factor between sizes, instead of -i");
 }
 
-void RegisterCalls(CLI::App& app, BenchWords& words) {
-  BenchOptions& options = words.options;
-  app.add_option("-o,--op", words.op, "sum, prod, max, min, avg, mulsum or all")->capture_default_str();
-  app.add_option("-d,--datatype", words.type,
+void RegisterCalls(CLI::App& app, BenchCommandOptions& given) {
+  BenchOptions& options = given.options;
+  app.add_option("-o,--op", given.op, "sum, prod, max, min, avg, mulsum or all")->capture_default_str();
+  app.add_option("-d,--datatype", given.type,
                  "int8 ... uint64, half, float, double, bfloat16, f8e4m3, f8e5m2 or all")
       ->capture_default_str();
-  app.add_option("-r,--root", words.root, "Root of broadcast, reduce, gather and scatter, or all")
+  app.add_option("-r,--root", given.root, "Root of broadcast, reduce, gather and scatter, or all")
       ->capture_default_str();
   app.add_option("-n,--iters", options.iterations, "Timed calls a size")
       ->check(CLI::Range(1, 1000000))
@@ -70,108 +70,108 @@ void RegisterCalls(CLI::App& app, BenchWords& words) {
       ->capture_default_str();
 }
 
-void RegisterReports(CLI::App& app, BenchWords& words) {
-  app.add_option("-a,--average", words.average, "Time over ranks: 0 rank 0, 1 mean, 2 least, 3 most")
+void RegisterReports(CLI::App& app, BenchCommandOptions& given) {
+  app.add_option("-a,--average", given.average, "Time over ranks: 0 rank 0, 1 mean, 2 least, 3 most")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
-  app.add_option("-z,--blocking", words.blocking,
+  app.add_option("-z,--blocking", given.blocking,
                  "1: wait and barrier after each call, 2: wait only, 3: wait and untimed barrier after each "
                  "iteration")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
-  app.add_option("-C,--report_cputime", words.cpu_time,
+  app.add_option("-C,--report_cputime", given.cpu_time,
                  "1: time until the last call returned, not until it was done")
       ->check(CLI::Range(0, 1));
-  app.add_option("-S,--report_timestamps", words.timestamps, "1: the time of day in each row")
+  app.add_option("-S,--report_timestamps", given.timestamps, "1: the time of day in each row")
       ->check(CLI::Range(0, 1));
-  app.add_option("-I,--per_iter_timing", words.per_iteration,
+  app.add_option("-I,--per_iter_timing", given.per_iteration,
                  "1: columns i_min, i_max, i_p99 and i_cv% from events")
       ->check(CLI::Range(0, 1));
-  app.add_option("-K,--per_iter_skip", words.options.skip, "First iterations left out of those columns")
+  app.add_option("-K,--per_iter_skip", given.options.skip, "First iterations left out of those columns")
       ->check(CLI::Range(0, 1000000));
-  app.add_option("-M,--memory", words.memory, "1: memory report, largest over ranks")
+  app.add_option("-M,--memory", given.memory, "1: memory report, largest over ranks")
       ->check(CLI::Range(0, 1));
-  app.add_option("-J,--output_file,--json", words.json,
+  app.add_option("-J,--output_file,--json", given.json,
                  "Write JSON to this file; - for standard output, instead of the table");
-  app.add_option("--rounds", words.options.rounds,
+  app.add_option("--rounds", given.options.rounds,
                  "Rounds of which the medians are printed (1 is nccl-tests' way)")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option(
-      "--background", words.background,
+      "--background", given.background,
       "Work on each GPU beside the timed calls: compute:SHARE of its multiprocessors or memory:SHARE "
       "of its bandwidth");
-  app.add_option("--singles", words.options.singles,
+  app.add_option("--singles", given.options.singles,
                  "Single calls a round for p50 and p99, 0 for none (default: 50 ms of them, 10 to 1000)")
       ->check(CLI::Range(0, 1000000));
 }
 
-void RegisterRanks(CLI::App& app, BenchWords& words) {
-  app.add_option("-g,--ngpus,--ranks", words.ranks, "Processes to start; several numbers with --against")
+void RegisterRanks(CLI::App& app, BenchCommandOptions& given) {
+  app.add_option("-g,--ngpus,--ranks", given.ranks, "Processes to start; several numbers with --against")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("-t,--nthreads", words.threads, "Threads a process, each a rank")
+  app.add_option("-t,--nthreads", given.threads, "Threads a process, each a rank")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("-p,--parallel_init", words.parallel_init,
+  app.add_option("-p,--parallel_init", given.parallel_init,
                  "1, as it always is: ranks initialise at the same time")
       ->check(CLI::Range(0, 1));
-  app.add_option("-y,--stream_null", words.null_stream, "1: use the null stream")->check(CLI::Range(0, 1));
-  app.add_option("-T,--timeout", words.timeout_s, "Seconds that a row may take; 0: no limit")
+  app.add_option("-y,--stream_null", given.null_stream, "1: use the null stream")->check(CLI::Range(0, 1));
+  app.add_option("-T,--timeout", given.timeout_s, "Seconds that a row may take; 0: no limit")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("-R,--local_register", words.registration,
+  app.add_option("-R,--local_register", given.registration,
                  "0: private buffers, 1: ncclMemAlloc and ncclCommRegister, 2: symmetric windows")
       ->check(CLI::Range(0, 2))
       ->capture_default_str();
-  app.add_option("-x,--cta_policy", words.cta_policy,
+  app.add_option("-x,--cta_policy", given.cta_policy,
                  "CTA policy of the communicator (NVIDIA's library only)")
       ->check(CLI::Range(0, 2));
 }
 
-void RegisterAgainst(CLI::App& app, BenchWords& words) {
+void RegisterAgainst(CLI::App& app, BenchCommandOptions& given) {
   auto* against =
-      app.add_option("--against", words.against,
+      app.add_option("--against", given.against,
                      "Libraries to time in turns with ours: openmpi, impi, gloo, separated by commas");
   // A comparison makes as many calls as fill a burst, and does not check data.
   for (const char* other : {"-n", "-w", "-m", "-N", "-c", "-u", "-a", "-z", "-C", "-S", "-I", "-M", "-T",
                             "-x", "-y", "--singles", "--background"})
     against->excludes(app.get_option(other));
-  app.add_option("--choice", words.choice, "Ours in a comparison: its default, or the best of all configs")
+  app.add_option("--choice", given.choice, "Ours in a comparison: its default, or the best of all configs")
       ->check(CLI::IsMember({"default", "best"}))
       ->capture_default_str();
-  app.add_option("--burst", words.burst_ms,
+  app.add_option("--burst", given.burst_ms,
                  "Milliseconds of calls that a library makes in a round of a comparison")
       ->check(CLI::Range(1.0, 60000.0))
       ->capture_default_str();
-  app.add_option("--bind", words.bind, "In a comparison: core, a core a rank where there are enough, or none")
+  app.add_option("--bind", given.bind, "In a comparison: core, a core a rank where there are enough, or none")
       ->check(CLI::IsMember({"core", "none"}))
       ->capture_default_str();
-  app.add_option("--python", words.python, "Python with PyTorch, for Gloo in a comparison")
+  app.add_option("--python", given.python, "Python with PyTorch, for Gloo in a comparison")
       ->capture_default_str();
-  app.add_option("--control", words.control)->group("");
+  app.add_option("--control", given.control)->group("");
 }
 
 tl::unexpected<Error> Wrong(const std::string& what, std::string hint) {
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl bench: {}", what), std::move(hint));
 }
 
-Status RefuseWhatMeansNothing(const BenchWords& words) {
+Status RefuseWhatMeansNothing(const BenchCommandOptions& given) {
   for (const RefusedOption& option : kRefused) {
-    const auto given = words.refused.find(option.names);
-    if (given != words.refused.end() && given->second != "0")
-      return Wrong(fmt::format("{} {}: {}", option.names, given->second, option.why), option.instead);
+    const auto refused = given.refused.find(option.names);
+    if (refused != given.refused.end() && refused->second != "0")
+      return Wrong(fmt::format("{} {}: {}", option.names, refused->second, option.why), option.instead);
   }
-  if (words.parallel_init == 0) {
+  if (given.parallel_init == 0) {
     return Wrong("-p 0: ranks are processes or threads of their own and always initialise at the same time",
                  "leave -p out");
   }
-  if (words.per_iteration == 0 && words.options.skip > 0)
+  if (given.per_iteration == 0 && given.options.skip > 0)
     return Wrong("-K without -I 1: there is nothing to leave iterations out of", "add -I 1");
-  if (words.options.skip >= words.options.iterations)
+  if (given.options.skip >= given.options.iterations)
     return Wrong(
-        fmt::format("-K {} leaves none of {} iterations", words.options.skip, words.options.iterations),
+        fmt::format("-K {} leaves none of {} iterations", given.options.skip, given.options.iterations),
         "use a smaller -K or a larger -n");
   return {};
 }
@@ -211,30 +211,30 @@ Result<std::vector<int>> RootsOf(const std::string& word, int n_ranks) {
                fmt::format("0 to {}, or all", n_ranks - 1));
 }
 
-int RanksOfJob(const BenchWords& words) {
+int RanksOfJob(const BenchCommandOptions& given) {
   const char* size = std::getenv("WORLD_SIZE");
-  return size == nullptr ? words.total_ranks() : std::max(std::atoi(size), 1) * words.threads;
+  return size == nullptr ? given.total_ranks() : std::max(std::atoi(size), 1) * given.threads;
 }
 
 }  // namespace
 
-void RegisterBenchOptions(CLI::App& app, BenchWords& words) {
-  app.add_option("collective", words.collectives, TestedCollectiveNames() + "; several with --against")
+void RegisterBenchOptions(CLI::App& app, BenchCommandOptions& given) {
+  app.add_option("collective", given.collectives, TestedCollectiveNames() + "; several with --against")
       ->required()
       ->delimiter(',')
       ->allow_extra_args(false);
-  RegisterSizes(app, words);
-  RegisterCalls(app, words);
-  RegisterReports(app, words);
-  RegisterRanks(app, words);
-  RegisterAgainst(app, words);
-  RegisterRankOptions(app, words.launch);
-  RegisterRefused(app, words);
+  RegisterSizes(app, given);
+  RegisterCalls(app, given);
+  RegisterReports(app, given);
+  RegisterRanks(app, given);
+  RegisterAgainst(app, given);
+  RegisterRankOptions(app, given.launch);
+  RegisterRefused(app, given);
 }
 
-Result<std::vector<TestedCollective>> CollectivesOf(const BenchWords& words) {
+Result<std::vector<TestedCollective>> CollectivesOf(const BenchCommandOptions& given) {
   std::vector<TestedCollective> collectives;
-  for (const std::string& word : words.collectives) {
+  for (const std::string& word : given.collectives) {
     const auto collective = ParseTestedCollective(word);
     if (!collective) return Wrong(fmt::format("no collective '{}'", word), TestedCollectiveNames());
     collectives.push_back(*collective);
@@ -242,28 +242,28 @@ Result<std::vector<TestedCollective>> CollectivesOf(const BenchWords& words) {
   return collectives;
 }
 
-Result<BenchOptions> UnderstandBench(const BenchWords& words) {
-  DYNAMICCL_CHECK_OK(RefuseWhatMeansNothing(words));
-  BenchOptions options = words.options;
-  DYNAMICCL_TRY(const std::vector<TestedCollective> collectives, CollectivesOf(words));
+Result<BenchOptions> UnderstandBench(const BenchCommandOptions& given) {
+  DYNAMICCL_CHECK_OK(RefuseWhatMeansNothing(given));
+  BenchOptions options = given.options;
+  DYNAMICCL_TRY(const std::vector<TestedCollective> collectives, CollectivesOf(given));
   options.collective = collectives.front();
-  DYNAMICCL_TRY(options.types, TypesOf(words.type));
-  DYNAMICCL_TRY(options.ops, OpsOf(words.op));
-  DYNAMICCL_TRY(options.roots, RootsOf(words.root, RanksOfJob(words)));
-  SizeRange range{.factor = words.factor > 1 ? words.factor : 0};
-  DYNAMICCL_TRY(range.begin, ParseBytes(words.begin));
-  DYNAMICCL_TRY(range.end, ParseBytes(words.end));
-  DYNAMICCL_TRY(range.step, ParseBytes(words.step));
+  DYNAMICCL_TRY(options.types, TypesOf(given.type));
+  DYNAMICCL_TRY(options.ops, OpsOf(given.op));
+  DYNAMICCL_TRY(options.roots, RootsOf(given.root, RanksOfJob(given)));
+  SizeRange range{.factor = given.factor > 1 ? given.factor : 0};
+  DYNAMICCL_TRY(range.begin, ParseBytes(given.begin));
+  DYNAMICCL_TRY(range.end, ParseBytes(given.end));
+  DYNAMICCL_TRY(range.step, ParseBytes(given.step));
   DYNAMICCL_TRY(options.sizes, SizesOf(range));
-  if (!words.background.empty()) {
-    DYNAMICCL_TRY(options.background, cuda::ParseLoad(words.background));
+  if (!given.background.empty()) {
+    DYNAMICCL_TRY(options.background, cuda::ParseLoad(given.background));
   }
-  options.average = static_cast<RankAverage>(words.average);
-  options.blocking = static_cast<Blocking>(words.blocking);
-  options.cpu_time = words.cpu_time != 0;
-  options.per_iteration = words.per_iteration != 0;
+  options.average = static_cast<RankAverage>(given.average);
+  options.blocking = static_cast<Blocking>(given.blocking);
+  options.cpu_time = given.cpu_time != 0;
+  options.per_iteration = given.per_iteration != 0;
   // Shaped links, not copies, are the limit of an emulated fabric.
-  options.copy_limit = words.launch.runtime.topology.empty() && std::getenv("HOSTCCL_TOPOLOGY") == nullptr;
+  options.copy_limit = given.launch.runtime.topology.empty() && std::getenv("HOSTCCL_TOPOLOGY") == nullptr;
   return options;
 }
 

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 
 // As typed; what follows from them is UnderstandBench's.
-struct BenchWords {
+struct BenchCommandOptions {
   std::vector<std::string> collectives;
   std::string begin = "32M";
   std::string end = "32M";
@@ -52,19 +52,19 @@ struct BenchWords {
   int total_ranks() const { return ranks.front() * threads; }
 };
 
-void RegisterBenchOptions(CLI::App& app, BenchWords& words);
+void RegisterBenchOptions(CLI::App& app, BenchCommandOptions& given);
 
 // The first collective; the sizes that -b, -e, -i and -f span. An error says which option and what to write.
-Result<BenchOptions> UnderstandBench(const BenchWords& words);
-Result<std::vector<TestedCollective>> CollectivesOf(const BenchWords& words);
+Result<BenchOptions> UnderstandBench(const BenchCommandOptions& given);
+Result<std::vector<TestedCollective>> CollectivesOf(const BenchCommandOptions& given);
 
 // `dynamiccl bench --against`: other libraries timed in turns with ours, and tables of what came out.
 
 // The whole comparison: starts every side, measures every cell, prints, writes JSON. Exit code of the
 // command.
-Result<int> RunAgainst(const BenchWords& words, const BenchOptions& options);
+Result<int> RunAgainst(const BenchCommandOptions& given, const BenchOptions& options);
 
 // One of our own ranks in it, started with --control.
-Result<int> RunComparedRank(const BenchWords& words);
+Result<int> RunComparedRank(const BenchCommandOptions& given);
 
 }  // namespace dynamiccl

@@ -99,12 +99,12 @@ void BenchTable::Header(const BenchSession& session, const std::vector<RankIdent
   fmt::print("# dynamiccl {} nccl-headers={} nccl-library={} ({})\n", kVersion, DYNAMICCL_NCCL_API_VERSION,
              version, session.library().Description());
   fmt::print("# Collective test starting: {}_perf\n", ProgramName(options_.collective));
-  const bool by_factor = words_.factor > 1;
+  const bool by_factor = given_.factor > 1;
   fmt::print(
       "# nThread {} nGpus {} minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg iters: {} "
       "validation: {} graph: 0 unalign: {}\n",
-      words_.threads, session.place().n_ranks / words_.threads, least, words_.end,
-      by_factor ? fmt::format("{}", words_.factor) : words_.step, by_factor ? "factor" : "bytes",
+      given_.threads, session.place().n_ranks / given_.threads, least, given_.end,
+      by_factor ? fmt::format("{}", given_.factor) : given_.step, by_factor ? "factor" : "bytes",
       options_.warmups, options_.iterations, options_.aggregate, options_.checks, options_.unalign);
   PrintBlocking(options_.blocking);
   fmt::print(
@@ -132,7 +132,7 @@ void BenchTable::Columns() const {
   }
   for (int half = 0; half < 2; ++half)
     fmt::print("  {:>7}  {:>7}  {:>6}  {:>5}", "p50", "p99", "spread", "%copy");
-  fmt::print("{}\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}", words_.timestamps != 0 ? "  timestamp" : "", "(B)",
+  fmt::print("{}\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}", given_.timestamps != 0 ? "  timestamp" : "", "(B)",
              "(elements)", "", "", "");
   for (int half = 0; half < 2; ++half) {
     fmt::print("  {:>7}  {:>6}  {:>6}  {:>6}", "(us)", "(GB/s)", "(GB/s)", "");
@@ -162,10 +162,10 @@ void BenchTable::Row(const BenchRow& row) const {
     fmt::print("  {}  {}  {}  {:>5}", FitNumber(times->p50_us, 7), FitNumber(times->p99_us, 7),
                FitNumber(times->spread_percent, 6), percent ? fmt::format("{:.0f}", *percent) : "N/A");
   }
-  if (words_.timestamps != 0) fmt::print("  {}", Timestamp());
+  if (given_.timestamps != 0) fmt::print("  {}", Timestamp());
   fmt::print("\n");
   if (row.background) {
-    fmt::print("# background {}: {} blocks, {:.0f} GB/s read and written\n", words_.background,
+    fmt::print("# background {}: {} blocks, {:.0f} GB/s read and written\n", given_.background,
                row.background->blocks, row.background->gigabytes_per_second);
   }
   std::fflush(stdout);

@@ -23,7 +23,8 @@ Result<std::vector<RankIdentity>> GatherIdentities(BenchSession& session);
 // Prints on rank 0 what it is given.
 class BenchTable {
  public:
-  BenchTable(const BenchWords& words, const BenchOptions& options) : words_(words), options_(options) {}
+  BenchTable(const BenchCommandOptions& given, const BenchOptions& options)
+      : given_(given), options_(options) {}
 
   void Header(const BenchSession& session, const std::vector<RankIdentity>& ranks) const;
   void Row(const BenchRow& row) const;
@@ -33,7 +34,7 @@ class BenchTable {
   void Columns() const;
   void Half(const BenchTimes& times) const;
 
-  const BenchWords& words_;
+  const BenchCommandOptions& given_;
   const BenchOptions& options_;
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl calibrate`: fits a system of the simulator to measured times, or says how far such fits are off.
+// `dynamiccl calibrate`: fits a system of the simulator to measured times.
 #include <fmt/format.h>
 
+#include "src/simulator/fit_system.h"
 #include "src/simulator/system.h"
-#include "tools/calibration/held_out.h"
+#include "tools/calibration/timed_systems.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/report/json_output.h"
@@ -11,120 +12,15 @@
 namespace dynamiccl {
 namespace {
 
-struct Words {
+struct CalibrateOptions {
   std::vector<std::string> data;
   std::string output;
   std::string only;
-  bool evaluate = false;
   bool json = false;
   FitOptions fit;
 };
 
-std::string Percent(const std::vector<double>& errors) {
-  const ErrorSummary summary = SummarizeErrors(errors);
-  return summary.cells == 0 ? "-" : fmt::format("{:.1f} / {:.1f}", 100 * summary.median, 100 * summary.mean);
-}
-
-Json ToJson(const std::vector<double>& errors) {
-  const ErrorSummary summary = SummarizeErrors(errors);
-  if (summary.cells == 0) return nullptr;
-  return {{"cells", summary.cells}, {"median", summary.median}, {"mean", summary.mean}};
-}
-
-void PrintHeader() {
-  fmt::print("median / mean of |predicted / measured - 1|, %; each left out of the fit in turn\n\n");
-  fmt::print(
-      "| system | ranks | left out | cells | fitted | formulas alone | line in ranks | line in size | "
-      "repeats "
-      "|\n");
-  fmt::print("|---|---|---|---|---|---|---|---|---|\n");
-}
-
-void Print(const HeldOutResult& result) {
-  for (const auto& [left_out, errors] : result.errors) {
-    fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", result.system,
-               fmt::join(result.rank_counts, " "), Name(left_out), errors.system.size(),
-               Percent(errors.system), Percent(errors.formulas), Percent(errors.by_ranks),
-               Percent(errors.by_size), Percent(errors.repeats));
-  }
-}
-
-void PrintOrder(const std::vector<HeldOutResult>& results) {
-  for (const HeldOutResult& result : results) {
-    const ConfigOrder& order = result.order;
-    if (order.calls == 0) continue;
-    fmt::print(
-        "{}: {} calls with several configs, {} pairs: Kendall's tau {:.3f}; the pick costs {} % more than "
-        "the best, the library's own choice {} %\n",
-        result.system, order.calls, order.pairs, order.Tau(), Percent(order.picked), Percent(order.library));
-  }
-}
-
-Json ToJson(const HeldOutResult& result) {
-  Json by_kind;
-  for (const auto& [left_out, errors] : result.errors) {
-    by_kind[Name(left_out)] = {{"fitted", ToJson(errors.system)},
-                               {"formulas", ToJson(errors.formulas)},
-                               {"line_in_ranks", ToJson(errors.by_ranks)},
-                               {"line_in_size", ToJson(errors.by_size)},
-                               {"repeats", ToJson(errors.repeats)}};
-  }
-  return {{"system", result.system},
-          {"ranks", result.rank_counts},
-          {"left_out", by_kind},
-          {"order",
-           {{"calls", result.order.calls},
-            {"pairs", result.order.pairs},
-            {"tau", result.order.Tau()},
-            {"picked", ToJson(result.order.picked)},
-            {"library", ToJson(result.order.library)}}}};
-}
-
-// After the settings of a machine, "MACHINE / NCCL / SETTING", all of them together.
-void AddMachines(std::vector<HeldOutResult>& results) {
-  std::map<std::string, std::pair<HeldOutResult, int>> machines;
-  for (const HeldOutResult& result : results) {
-    const size_t end = result.system.find(" / ");
-    if (end == std::string::npos) continue;
-    auto& [pooled, settings] = machines[result.system.substr(0, end)];
-    Pool(pooled, result);
-    ++settings;
-  }
-  for (auto& [machine, entry] : machines) {
-    if (entry.second < 2) continue;
-    entry.first.system = fmt::format("{}, all {} settings", machine, entry.second);
-    results.push_back(std::move(entry.first));
-  }
-}
-
-Result<int> Evaluate(const std::vector<TimedSystem>& systems, const Words& words) {
-  std::vector<HeldOutResult> results;
-  std::vector<std::string> skipped;
-  for (const TimedSystem& system : systems) {
-    auto result = EvaluateHeldOut(system, words.fit);
-    if (result)
-      results.push_back(*std::move(result));
-    else if (result.error().kind == ErrorKind::kUnsupported)
-      skipped.push_back(result.error().message);
-    else
-      return tl::unexpected<Error>(result.error());
-  }
-  AddMachines(results);
-  if (words.json) {
-    Json list = Json::array();
-    for (const HeldOutResult& result : results) list.push_back(ToJson(result));
-    PrintJson({{"schema", 1}, {"systems", list}, {"not_judged", skipped}});
-    return kExitOk;
-  }
-  PrintHeader();
-  for (const HeldOutResult& result : results) Print(result);
-  fmt::print("\n");
-  PrintOrder(results);
-  for (const std::string& why : skipped) fmt::print("not judged: {}\n", why);
-  return kExitOk;
-}
-
-Result<int> Calibrate(const std::vector<TimedSystem>& systems, const Words& words) {
+Result<int> Calibrate(const std::vector<TimedSystem>& systems, const CalibrateOptions& options) {
   if (systems.size() != 1) {
     std::string names;
     for (const TimedSystem& system : systems) names += fmt::format("\n    {}", system.name);
@@ -132,17 +28,17 @@ Result<int> Calibrate(const std::vector<TimedSystem>& systems, const Words& word
                               systems.size(), names),
                     "name one with --system");
   }
-  DYNAMICCL_TRY(System system, FitSystem(systems.front().name, systems.front().cells, words.fit));
-  DYNAMICCL_CHECK_OK(WriteSystemFile(words.output, system));
-  if (words.json) {
+  DYNAMICCL_TRY(System system, FitSystem(systems.front().name, systems.front().cells, options.fit));
+  DYNAMICCL_CHECK_OK(WriteSystemFile(options.output, system));
+  if (options.json) {
     PrintJson({{"schema", 1},
                {"system", system.name},
                {"cells", systems.front().cells.size()},
                {"left_out", systems.front().left_out},
-               {"file", words.output}});
+               {"file", options.output}});
   } else {
     fmt::print("{}: {} times, {} left out (no formula for them); written to {}\n", system.name,
-               systems.front().cells.size(), systems.front().left_out, words.output);
+               systems.front().cells.size(), systems.front().left_out, options.output);
   }
   return kExitOk;
 }
@@ -150,32 +46,20 @@ Result<int> Calibrate(const std::vector<TimedSystem>& systems, const Words& word
 }  // namespace
 
 Result<int> CalibrateCommand(CommandLine& line) {
-  Words words;
+  CalibrateOptions options;
   CLI::App& app = line.app();
-  app.add_option("data", words.data, "Measurement files, output of nccl-tests, tables of times")->required();
-  app.add_option("-o,--output", words.output, "System file to write");
-  app.add_option("--system", words.only, "Only this system of those in the data");
-  app.add_flag("--evaluate", words.evaluate,
-               "Say how far fits are off on rank counts and sizes left out of them");
-  app.add_option("--seed", words.fit.seed, "Where the fit's further starts lie")->capture_default_str();
-  app.add_option("--starts", words.fit.starts, "Starts of the fit")
+  app.add_option("data", options.data, "Measurement files, output of nccl-tests, tables of times")
+      ->required();
+  app.add_option("-o,--output", options.output, "System file to write")->required();
+  app.add_option("--system", options.only, "Only this system of those in the data");
+  app.add_option("--seed", options.fit.seed, "Where the fit's further starts lie")->capture_default_str();
+  app.add_option("--starts", options.fit.starts, "Starts of the fit")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  app.add_flag("--json", words.json, "Print JSON");
+  app.add_flag("--json", options.json, "Print JSON");
   if (const auto exit = line.Parse()) return *exit;
-  if (words.output.empty() != words.evaluate) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "either -o or --evaluate is needed"),
-                    "-o writes a system, --evaluate judges the fits");
-  }
-  TimedSystems collected;
-  for (const std::string& path : words.data) DYNAMICCL_CHECK_OK(collected.Read(path));
-  std::vector<TimedSystem> systems = collected.Take();
-  if (systems.empty()) return MakeError(ErrorKind::kInvalidArgument, "no times above 0 in the data");
-  if (!words.only.empty())
-    std::erase_if(systems, [&](const TimedSystem& system) { return system.name != words.only; });
-  if (systems.empty())
-    return MakeError(ErrorKind::kInvalidArgument, "no system '{}' in the data", words.only);
-  return words.evaluate ? Evaluate(systems, words) : Calibrate(systems, words);
+  DYNAMICCL_TRY(const std::vector<TimedSystem> systems, ReadTimedSystems(options.data, options.only));
+  return Calibrate(systems, options);
 }
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl config`: what the environment sets, and whether a job could use it: before the job is started.
+// `dynamiccl config`: what the environment sets, what it could set, and whether a job could use it: before
+// the job is started.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -8,6 +9,7 @@
 #include "src/base/settings.h"
 #include "tools/command_table.h"
 #include "tools/commands/print_findings.h"
+#include "tools/commands/setting_list.h"
 #include "tools/exit_code.h"
 #include "tools/report/json_output.h"
 
@@ -16,6 +18,7 @@ namespace {
 
 struct ConfigOptions {
   std::vector<std::string> files;
+  bool markdown = false;
   bool json = false;
 };
 
@@ -27,7 +30,7 @@ int Show(bool json) {
     if (!json) fmt::print("{}={}\n", row.name, TextSetting(row.id));
   }
   if (json) PrintJson({{"schema", 1}, {"settings", settings}});
-  if (settings.empty()) spdlog::info("nothing is set; `dynamiccl env` lists what can be");
+  if (settings.empty()) spdlog::info("nothing is set; `dynamiccl config env` lists what can be");
   return kExitOk;
 }
 
@@ -46,14 +49,20 @@ Result<int> ConfigCommand(CommandLine& line) {
   line.app().require_subcommand(1);
   CLI::App* const show =
       line.app().add_subcommand("show", "Print the settings that the environment makes, one a line");
+  CLI::App* const env =
+      line.app().add_subcommand("env", "List every environment variable with its value and meaning");
+  env->add_flag("--markdown", options.markdown, "As the page docs/settings.md");
   CLI::App* const check = line.app().add_subcommand(
       "check", "Say whether files, or what the environment sets, could be used by a job");
   check->add_option("files", options.files,
                     "Policies, rules, topologies, traces, measurements, site stores, saved decisions "
                     "(default: the environment's settings and the files that they name)");
-  for (CLI::App* const action : {show, check}) action->add_flag("--json", options.json, "As JSON");
+  for (CLI::App* const action : {show, env, check}) action->add_flag("--json", options.json, "As JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  return show->parsed() ? Show(options.json) : Check(options);
+  if (show->parsed()) return Show(options.json);
+  if (check->parsed()) return Check(options);
+  PrintSettingList({options.markdown, options.json});
+  return kExitOk;
 }
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl inspect`: what is in a policy, and what it would choose on a fabric, with the reason; or what is
-// in a site store.
+// `dynamiccl inspect`: what is in a policy, and what it would choose on a fabric, with the reason; why one
+// call gets the configuration that it gets; or what is in a site store.
 #include "src/base/clock.h"
 #include "src/base/sha256.h"
 #include "src/base/whole_file.h"
@@ -9,6 +9,7 @@
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"
 #include "tools/command_table.h"
+#include "tools/commands/explain_call.h"
 #include "tools/exit_code.h"
 #include "tools/explain/explanation.h"
 #include "tools/launch/installation.h"
@@ -25,6 +26,7 @@ struct InspectOptions {
   std::string policy;
   std::string measurements;  // for the fabrics that were measured
   bool json = false;
+  ExplainCallOptions call;
 };
 
 Result<std::vector<MeasurementContext>> FabricsOf(const InspectOptions& options) {
@@ -83,33 +85,49 @@ Result<int> InspectSiteStore(const InspectOptions& options) {
   return kExitOk;
 }
 
+Result<int> InspectChoices(const Policy& policy, const InspectOptions& options) {
+  DYNAMICCL_TRY(const std::vector<MeasurementContext> fabrics, FabricsOf(options));
+  std::vector<PolicyChoice> choices;
+  for (const MeasurementContext& fabric : fabrics) {
+    for (PolicyChoice& choice : ChoicesOn(policy, fabric)) choices.push_back(std::move(choice));
+  }
+  if (options.json)
+    PrintAsJson(policy, choices);
+  else
+    PrintAsText(policy, choices);
+  return kExitOk;
+}
+
+void Register(CLI::App& app, InspectOptions& options) {
+  app.add_option("policy", options.policy,
+                 "Policy file (.dcpolicy), the word starter, or site store (.dcsite)")
+      ->required();
+  app.add_option("--measurements", options.measurements,
+                 "Measurement file whose fabrics the table is made for (default: NCCL's own for Hopper)");
+  app.add_flag("--json", options.json, "As JSON");
+  RegisterExplainCall(app, options.call);
+}
+
 }  // namespace
 
 Result<int> InspectCommand(CommandLine& line) {
   InspectOptions options;
-  line.app()
-      .add_option("policy", options.policy,
-                  "Policy file (.dcpolicy), the word starter, or site store (.dcsite)")
-      ->required();
-  line.app().add_option(
-      "--measurements", options.measurements,
-      "Measurement file whose fabrics the table is made for (default: NCCL's own for Hopper)");
-  line.app().add_flag("--json", options.json, "As JSON");
+  Register(line.app(), options);
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(options.policy, PolicyFileOf(installation, options.policy));
-  if (IsSiteStore(options.policy)) return InspectSiteStore(options);
-  DYNAMICCL_TRY(const std::unique_ptr<const Policy> policy, ReadPolicyFile(options.policy));
-  DYNAMICCL_TRY(const std::vector<MeasurementContext> fabrics, FabricsOf(options));
-  std::vector<PolicyChoice> choices;
-  for (const MeasurementContext& fabric : fabrics) {
-    for (PolicyChoice& choice : ChoicesOn(*policy, fabric)) choices.push_back(std::move(choice));
+  const bool about_call = AsksAboutCall(line.app());
+  if (IsSiteStore(options.policy)) {
+    if (!about_call) return InspectSiteStore(options);
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is a site store, which decides no call alone",
+                              options.policy),
+                    "name a policy, or leave out the options about one call");
   }
-  if (options.json)
-    PrintAsJson(*policy, choices);
-  else
-    PrintAsText(*policy, choices);
-  return kExitOk;
+  DYNAMICCL_TRY(const std::unique_ptr<const Policy> policy, ReadPolicyFile(options.policy));
+  if (!about_call) return InspectChoices(*policy, options);
+  options.call.measurements = options.measurements;
+  options.call.json = options.json;
+  return ExplainCall(*policy, options.call);
 }
 
 }  // namespace dynamiccl

@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-struct LinkWords {
+struct LinkOptions {
   pid_t job = 0;
   bool all_jobs = false;
   bool json = false;
@@ -21,14 +21,14 @@ struct LinkWords {
   std::array<double, kLinkFields> values{};
 };
 
-Result<std::vector<pid_t>> JobsOf(const LinkWords& words) {
-  if (words.job != 0) return std::vector<pid_t>{words.job};
+Result<std::vector<pid_t>> JobsOf(const LinkOptions& given) {
+  if (given.job != 0) return std::vector<pid_t>{given.job};
   const std::vector<pid_t> jobs = ProcessesWithLinks();
   if (jobs.empty()) {
     return WithHint(MakeError(ErrorKind::kNotFound, "no job of this user has emulated links"),
                     "start one with `dynamiccl run --topology two-nodes-ethernet -- PROGRAM`");
   }
-  if (jobs.size() == 1 || words.all_jobs) return jobs;
+  if (jobs.size() == 1 || given.all_jobs) return jobs;
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "several processes have emulated links: {}",
                             fmt::join(jobs, ", ")),
                   "name one with --job, or say --all-jobs");
@@ -69,21 +69,21 @@ Json ToJson(const LinkJob& job, pid_t process) {
           {"links", std::move(rows)}};
 }
 
-Result<int> Ask(const LinkWords& words, const LinkRequest& request) {
-  DYNAMICCL_TRY(const auto processes, JobsOf(words));
+Result<int> Ask(const LinkOptions& given, const LinkRequest& request) {
+  DYNAMICCL_TRY(const auto processes, JobsOf(given));
   Json jobs = Json::array();
   uint32_t changed = 0;
   for (const pid_t process : processes) {
     DYNAMICCL_TRY(const LinkAnswer answer, AskForLinks(process, request));
     changed += answer.changed;
     for (const LinkJob& job : answer.jobs) {
-      if (words.json)
+      if (given.json)
         jobs.push_back(ToJson(job, process));
       else
         PrintJob(process, job);
     }
   }
-  if (words.json) PrintJson({{"schema", 1}, {"changed", changed}, {"jobs", std::move(jobs)}});
+  if (given.json) PrintJson({{"schema", 1}, {"changed", changed}, {"jobs", std::move(jobs)}});
   return kExitOk;
 }
 
@@ -97,59 +97,59 @@ void AddTarget(CLI::App* action, LinkTarget& target) {
   action->add_flag("--both", target.both, "The other direction as well");
 }
 
-CLI::App* AddAction(CLI::App& app, const char* name, const char* sentence, LinkWords& words) {
+CLI::App* AddAction(CLI::App& app, const char* name, const char* sentence, LinkOptions& given) {
   CLI::App* const action = app.add_subcommand(name, sentence);
-  action->add_option("--job", words.job, "Process of rank 0 (default: the only job)")
+  action->add_option("--job", given.job, "Process of rank 0 (default: the only job)")
       ->check(CLI::PositiveNumber);
-  action->add_flag("--all-jobs", words.all_jobs, "All jobs of this user")->excludes("--job");
-  action->add_flag("--json", words.json, "As JSON");
+  action->add_flag("--all-jobs", given.all_jobs, "All jobs of this user")->excludes("--job");
+  action->add_flag("--json", given.json, "As JSON");
   return action;
 }
 
-CLI::App* AddSet(CLI::App& app, LinkWords& words) {
+CLI::App* AddSet(CLI::App& app, LinkOptions& given) {
   CLI::App* const set =
-      AddAction(app, "set", "Change what some links are like, from their next message on", words);
-  AddTarget(set, words.target);
+      AddAction(app, "set", "Change what some links are like, from their next message on", given);
+  AddTarget(set, given.target);
   for (size_t i = 0; i < kLinkFields; ++i) {
-    set->add_option(LinkFieldTable()[i].option, words.values[i], LinkFieldTable()[i].meaning);
+    set->add_option(LinkFieldTable()[i].option, given.values[i], LinkFieldTable()[i].meaning);
   }
-  set->add_option("--for", words.for_s, "How long (10s, 500ms, 2m); without it, until reset")
+  set->add_option("--for", given.for_s, "How long (10s, 500ms, 2m); without it, until reset")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 1e-3}, {"m", 60}}));
   return set;
 }
 
-Result<LinkRequest> RequestOf(const CLI::App& set, const LinkWords& words) {
-  LinkRequest request{.kind = LinkRequestKind::kSet, .target = words.target};
+Result<LinkRequest> RequestOf(const CLI::App& set, const LinkOptions& given) {
+  LinkRequest request{.kind = LinkRequestKind::kSet, .target = given.target};
   for (size_t i = 0; i < kLinkFields; ++i) {
-    if (set.count(LinkFieldTable()[i].option) > 0) request.change.Set(i, words.values[i]);
+    if (set.count(LinkFieldTable()[i].option) > 0) request.change.Set(i, given.values[i]);
   }
   if (request.change.fields == 0) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl link set: nothing to set"),
                     "say what the link shall be like, e.g. --bandwidth 0.2 --latency 500");
   }
   DYNAMICCL_CHECK_OK(CheckRanges(request.change));
-  if (set.count("--for") > 0 && !(words.for_s > 0 && words.for_s < 1e9)) {
+  if (set.count("--for") > 0 && !(given.for_s > 0 && given.for_s < 1e9)) {
     return MakeError(ErrorKind::kInvalidArgument, "dynamiccl link set: --for must be more than 0");
   }
-  request.for_ns = std::llround(words.for_s * 1e9);
+  request.for_ns = std::llround(given.for_s * 1e9);
   return request;
 }
 
 }  // namespace
 
 Result<int> LinkCommand(CommandLine& line) {
-  LinkWords words;
+  LinkOptions given;
   CLI::App& app = line.app();
   app.require_subcommand(1);
-  CLI::App* const set = AddSet(app, words);
-  CLI::App* const reset = AddAction(app, "reset", "Take back what `set` ordered", words);
-  AddTarget(reset, words.target);
-  CLI::App* const show = AddAction(app, "show", "List the links as they are now", words);
+  CLI::App* const set = AddSet(app, given);
+  CLI::App* const reset = AddAction(app, "reset", "Take back what `set` ordered", given);
+  AddTarget(reset, given.target);
+  CLI::App* const show = AddAction(app, "show", "List the links as they are now", given);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  if (show->parsed()) return Ask(words, {});
-  if (reset->parsed()) return Ask(words, {.kind = LinkRequestKind::kReset, .target = words.target});
-  DYNAMICCL_TRY(const LinkRequest request, RequestOf(*set, words));
-  return Ask(words, request);
+  if (show->parsed()) return Ask(given, {});
+  if (reset->parsed()) return Ask(given, {.kind = LinkRequestKind::kReset, .target = given.target});
+  DYNAMICCL_TRY(const LinkRequest request, RequestOf(*set, given));
+  return Ask(given, request);
 }
 
 }  // namespace dynamiccl

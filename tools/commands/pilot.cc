@@ -20,7 +20,7 @@
 namespace dynamiccl {
 namespace {
 
-struct PilotWords {
+struct PilotOptions {
   LaunchOptions launch;
   std::string folder = "pilot";
   double budget_s = 900;
@@ -35,7 +35,7 @@ constexpr double kHeadroomShare = 0.4;
 
 class Pilot {
  public:
-  Pilot(const CommandLine& line, PilotWords& words) : line_(line), words_(words) {}
+  Pilot(const CommandLine& line, PilotOptions& given) : line_(line), given_(given) {}
 
   Result<PilotResult> Run() {
     DYNAMICCL_CHECK_OK(Observe());
@@ -46,14 +46,14 @@ class Pilot {
   }
 
  private:
-  std::string File(const std::string& name) const { return words_.folder + "/" + name; }
+  std::string File(const std::string& name) const { return given_.folder + "/" + name; }
   double Elapsed() const { return static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-9; }
 
   // The job once, recorded; `ours` empty: as NCCL does it.
   Result<RecordedLaunch> LaunchJob(const RuntimeOptions& ours, const std::string& name) {
-    LaunchOptions launch = words_.launch;
+    LaunchOptions launch = given_.launch;
     launch.runtime = ours;
-    launch.runtime.topology = words_.launch.runtime.topology;
+    launch.runtime.topology = given_.launch.runtime.topology;
     if (launch.runtime.policy.empty() && launch.runtime.rules.empty()) launch.runtime.mode = "observe";
     const std::string trace = File(name + ".ctrace");
     launch.runtime.trace = PartPattern(trace);
@@ -76,34 +76,34 @@ class Pilot {
   }
 
   // The same ranks here, as far as they all run on this machine.
-  std::vector<std::string> ReplayCommandWords(const Installation& installation) const {
-    std::vector<std::string> words{installation.dynamiccl,
-                                   "replay",
-                                   result_.trace,
-                                   "--compare",
-                                   "--json",
-                                   "--rounds",
-                                   "3",
-                                   "--best-rules",
-                                   File("best.csv"),
-                                   "--count",
-                                   std::to_string(words_.replayed_calls)};
-    if (!words_.launch.runtime.topology.empty())
-      words.insert(words.end(), {"--topology", words_.launch.runtime.topology});
-    if (words_.launch.force_hostccl) words.push_back("--hostccl");
-    if (words_.launch.force_no_hostccl) words.push_back("--no-hostccl");
-    return words;
+  std::vector<std::string> ReplayCommand(const Installation& installation) const {
+    std::vector<std::string> command{installation.dynamiccl,
+                                     "replay",
+                                     result_.trace,
+                                     "--compare",
+                                     "--json",
+                                     "--rounds",
+                                     "3",
+                                     "--best-rules",
+                                     File("best.csv"),
+                                     "--count",
+                                     std::to_string(given_.replayed_calls)};
+    if (!given_.launch.runtime.topology.empty())
+      command.insert(command.end(), {"--topology", given_.launch.runtime.topology});
+    if (given_.launch.force_hostccl) command.push_back("--hostccl");
+    if (given_.launch.force_no_hostccl) command.push_back("--no-hostccl");
+    return command;
   }
 
   Result<Json> Headroom() const {
-    DYNAMICCL_TRY(const Installation installation, FindInstallation(words_.launch.home));
+    DYNAMICCL_TRY(const Installation installation, FindInstallation(given_.launch.home));
     const std::string output = File("headroom.json");
     LaunchPlan plan;
     plan.command = {"/bin/sh", "-c", R"(output=$1; shift; exec "$@" > "$output")", "sh", output};
-    const std::vector<std::string> words = ReplayCommandWords(installation);
-    plan.command.insert(plan.command.end(), words.begin(), words.end());
+    const std::vector<std::string> command = ReplayCommand(installation);
+    plan.command.insert(plan.command.end(), command.begin(), command.end());
     plan.output_path = File("headroom.log");
-    plan.time_limit = std::chrono::milliseconds(static_cast<int64_t>(words_.budget_s * kHeadroomShare * 1e3));
+    plan.time_limit = std::chrono::milliseconds(static_cast<int64_t>(given_.budget_s * kHeadroomShare * 1e3));
     DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
     if (outcome.ok()) return ReadJsonFile(output);
     return MakeError(ErrorKind::kPeerFailed, "replay: {}; see {}", Describe(outcome), plan.output_path);
@@ -112,11 +112,11 @@ class Pilot {
   // A job that cannot be replayed here, for instance because its ranks lie on several nodes, is compared all
   // the same.
   void TryHeadroom() {
-    if (words_.replayed_calls == 0) {
+    if (given_.replayed_calls == 0) {
       result_.headroom_missing = "left out";
       return;
     }
-    spdlog::info("2 of 3: {} of its calls again under each config", words_.replayed_calls);
+    spdlog::info("2 of 3: {} of its calls again under each config", given_.replayed_calls);
     Result<Json> headroom = Headroom();
     if (headroom)
       result_.headroom = std::move(*headroom);
@@ -125,7 +125,7 @@ class Pilot {
   }
 
   Status ChooseOurs() {
-    const RuntimeOptions& given = words_.launch.runtime;
+    const RuntimeOptions& given = given_.launch.runtime;
     if (!given.policy.empty() || !given.rules.empty()) {
       ours_ = {.mode = given.mode, .policy = given.policy, .rules = given.rules};
       result_.ours = given.policy.empty() ? "rules " + given.rules : "policy " + given.policy;
@@ -149,10 +149,10 @@ class Pilot {
   Status RunRounds() {
     if (result_.ours.empty()) return {};
     const double begin = Elapsed();
-    for (int round = 0; round < words_.rounds; ++round) {
+    for (int round = 0; round < given_.rounds; ++round) {
       const double spent = Elapsed() - begin;
-      if (round >= kFewestRounds && Elapsed() + spent / round > words_.budget_s) break;
-      spdlog::info("3 of 3: default, ours, default: round {} of at most {}", round + 1, words_.rounds);
+      if (round >= kFewestRounds && Elapsed() + spent / round > given_.budget_s) break;
+      spdlog::info("3 of 3: default, ours, default: round {} of at most {}", round + 1, given_.rounds);
       PilotRound timed;
       DYNAMICCL_TRY(timed.default_ms, Time({}, "default"));
       DYNAMICCL_TRY(timed.ours_ms, Time(ours_, "ours"));
@@ -163,7 +163,7 @@ class Pilot {
   }
 
   const CommandLine& line_;
-  PilotWords& words_;
+  PilotOptions& given_;
   const int64_t begun_ns_ = MonotonicNanoseconds();
   RuntimeOptions ours_;
   PilotResult result_;
@@ -178,33 +178,33 @@ Status Write(const PilotResult& result, const std::string& folder) {
 }  // namespace
 
 Result<int> PilotCommand(CommandLine& line) {
-  PilotWords words;
-  RegisterLaunchOptions(line.app(), words.launch);
-  line.app().add_option("-o,--output", words.folder, "Folder for what is found")->capture_default_str();
+  PilotOptions given;
+  RegisterLaunchOptions(line.app(), given.launch);
+  line.app().add_option("-o,--output", given.folder, "Folder for what is found")->capture_default_str();
   line.app()
-      .add_option("--budget", words.budget_s, "Time for all of it (600s, 15m)")
+      .add_option("--budget", given.budget_s, "Time for all of it (600s, 15m)")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}}))
       ->default_str("15m");
   line.app()
-      .add_option("--rounds", words.rounds,
+      .add_option("--rounds", given.rounds,
                   "Rounds of default, ours, default; fewer, but three, when time is short")
       ->capture_default_str()
       ->check(CLI::Range(kFewestRounds, 1000));
   line.app()
-      .add_option("--replayed-calls", words.replayed_calls,
+      .add_option("--replayed-calls", given.replayed_calls,
                   "Calls of the job that are tried under each config; 0: none")
       ->capture_default_str();
-  line.app().add_flag("--json", words.json, "Print the result as JSON");
+  line.app().add_flag("--json", given.json, "Print the result as JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
   std::error_code failure;
-  std::filesystem::create_directories(words.folder, failure);
-  if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", words.folder, failure.message());
-  DYNAMICCL_TRY(const PilotResult result, Pilot(line, words).Run());
-  DYNAMICCL_CHECK_OK(Write(result, words.folder));
-  if (words.json)
+  std::filesystem::create_directories(given.folder, failure);
+  if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", given.folder, failure.message());
+  DYNAMICCL_TRY(const PilotResult result, Pilot(line, given).Run());
+  DYNAMICCL_CHECK_OK(Write(result, given.folder));
+  if (given.json)
     PrintJson(ToJson(result));
   else
-    fmt::print("{}{}/pilot.html has all of it\n", Describe(result), words.folder);
+    fmt::print("{}{}/pilot.html has all of it\n", Describe(result), given.folder);
   return result.Verdict() == PilotVerdict::kSlower ? kExitResultSaysNo : kExitOk;
 }
 

@@ -44,11 +44,11 @@ std::string TextOf(const std::string& path) {
 // Over a library every arm is a launch of its own: who chooses is settled when a process loads NCCL.
 class LaunchedArms {
  public:
-  LaunchedArms(const CommandLine& line, const ReplayWords& words, const TemporaryFolder& folder)
-      : line_(line), words_(words), report_(folder.File("arm.json")), log_(folder.File("log")) {}
+  LaunchedArms(const CommandLine& line, const ReplayCommandOptions& given, const TemporaryFolder& folder)
+      : line_(line), given_(given), report_(folder.File("arm.json")), log_(folder.File("log")) {}
 
   Result<ArmRun> operator()(const ReplayArm& arm) const {
-    LaunchOptions launch = words_.launch;
+    LaunchOptions launch = given_.launch;
     launch.runtime.policy = arm.policy;
     launch.runtime.rules = arm.rules;
     launch.runtime.mode = arm.mode.empty() && !arm.rules.empty() ? "frozen" : arm.mode;
@@ -76,22 +76,22 @@ class LaunchedArms {
   }
 
   const CommandLine& line_;
-  const ReplayWords& words_;
+  const ReplayCommandOptions& given_;
   const std::string report_;
   const std::string log_;
 };
 
 class SimulatedArms {
  public:
-  SimulatedArms(const Trace& trace, const NamedSystem& system, const ReplayWords& words)
-      : trace_(trace), system_(system), words_(words) {}
+  SimulatedArms(const Trace& trace, const NamedSystem& system, const ReplayCommandOptions& given)
+      : trace_(trace), system_(system), given_(given) {}
 
   Result<ArmRun> operator()(const ReplayArm& arm) const {
     DYNAMICCL_TRY(Choosers choosers, ChoosersOf(arm.rules, arm.policy));
     const TraceJobOptions options{
-        .ranks = words_.launch.n_ranks,
-        .window = words_.window,
-        .paced = words_.options.paced,
+        .ranks = given_.launch.n_ranks,
+        .window = given_.window,
+        .paced = given_.options.paced,
         .config = arm.cheapest ? CheapestOn(system_.system) : DecidedOn(system_.system, std::move(choosers))};
     DYNAMICCL_TRY(SimulatedReplay replay, ReplayInSimulator(trace_, system_, options));
     return ArmRun{.library = SimulatedLibrary(system_),
@@ -104,13 +104,13 @@ class SimulatedArms {
  private:
   const Trace& trace_;
   const NamedSystem& system_;
-  const ReplayWords& words_;
+  const ReplayCommandOptions& given_;
 };
 
-Result<std::string> RulesOfSweep(const ReplayWords& words) {
-  DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(words.measurements));
+Result<std::string> RulesOfSweep(const ReplayCommandOptions& given) {
+  DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(given.measurements));
   const std::vector<SweepCell> cells = CellsOf(file);
-  DYNAMICCL_TRY(const std::string topology, OneTopology(cells, words.topology, words.measurements));
+  DYNAMICCL_TRY(const std::string topology, OneTopology(cells, given.topology, given.measurements));
   return BestRulesOf(cells, topology);
 }
 
@@ -127,13 +127,13 @@ Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, co
   return RulesOfFastest(search, forced);
 }
 
-Result<ReplayArm> BestArm(const ReplayWords& words, const ReplayPlan& plan, const RunArm& run,
+Result<ReplayArm> BestArm(const ReplayCommandOptions& given, const ReplayPlan& plan, const RunArm& run,
                           const TemporaryFolder& folder) {
-  const std::string rules_path = words.best_rules.empty() ? folder.File("best.csv") : words.best_rules;
+  const std::string rules_path = given.best_rules.empty() ? folder.File("best.csv") : given.best_rules;
   ReplayArm best{.name = "best", .rules = rules_path, .mode = "frozen"};
-  if (words.measurements.empty() && !words.system.empty()) return ReplayArm{.name = "best", .cheapest = true};
+  if (given.measurements.empty() && !given.system.empty()) return ReplayArm{.name = "best", .cheapest = true};
   DYNAMICCL_TRY(const std::string rules,
-                words.measurements.empty() ? RulesByForcing(plan, run, folder) : RulesOfSweep(words));
+                given.measurements.empty() ? RulesByForcing(plan, run, folder) : RulesOfSweep(given));
   DYNAMICCL_CHECK_OK(WriteTextFile(best.rules, rules));
   return best;
 }
@@ -152,26 +152,26 @@ Status NameConfigs(const std::string& rules_path, ReplayComparison& comparison) 
   return {};
 }
 
-Result<int> Compare(const ReplayWords& words, const ReplayPlan& plan, int ranks, const RunArm& run) {
+Result<int> Compare(const ReplayCommandOptions& given, const ReplayPlan& plan, int ranks, const RunArm& run) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("replay"));
-  const RuntimeOptions& ours = words.launch.runtime;
+  const RuntimeOptions& ours = given.launch.runtime;
   std::vector<ReplayArm> arms{{.name = "default"}};
   if (!ours.policy.empty() || !ours.rules.empty() || !ours.mode.empty())
     arms.push_back({.name = "ours", .policy = ours.policy, .rules = ours.rules, .mode = ours.mode});
-  DYNAMICCL_TRY(ReplayArm best, BestArm(words, plan, run, folder));
+  DYNAMICCL_TRY(ReplayArm best, BestArm(given, plan, run, folder));
   arms.push_back(best);
-  const int rounds = words.system.empty() ? words.rounds : 1;
+  const int rounds = given.system.empty() ? given.rounds : 1;
   DYNAMICCL_TRY(ReplayComparison comparison, CompareReplays(plan, arms, rounds, run));
   comparison.ranks = ranks;
   DYNAMICCL_CHECK_OK(NameConfigs(best.rules, comparison));
-  if (words.json) {
+  if (given.json) {
     PrintJson(ToJson(comparison));
   } else {
     for (const std::string& note : comparison.notes) spdlog::info("{}", note);
     fmt::print("# {} ranks over {}, {}, {} rounds in turn\n", ranks, comparison.library,
-               words.options.paced ? "paced as recorded" : "at full speed", rounds);
+               given.options.paced ? "paced as recorded" : "at full speed", rounds);
     fmt::print("{}", FormatComparison(comparison));
-    if (words.options.check)
+    if (given.options.check)
       fmt::print("# {} elements checked, {} wrong\n", comparison.checked, comparison.wrong);
   }
   return comparison.wrong == 0 ? kExitOk : kExitResultSaysNo;
@@ -179,18 +179,18 @@ Result<int> Compare(const ReplayWords& words, const ReplayPlan& plan, int ranks,
 
 }  // namespace
 
-Result<int> RunComparison(const CommandLine& line, const ReplayWords& words) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(words.inputs));
-  const int ranks = ReplayRanks(trace, words.launch.n_ranks);
-  DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, ranks, words.window));
-  if (!words.system.empty()) {
-    DYNAMICCL_TRY(const NamedSystem system, FindSystem(words.system));
-    return Compare(words, plan, ranks, SimulatedArms(trace, system, words));
+Result<int> RunComparison(const CommandLine& line, const ReplayCommandOptions& given) {
+  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
+  const int ranks = ReplayRanks(trace, given.launch.n_ranks);
+  DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, ranks, given.window));
+  if (!given.system.empty()) {
+    DYNAMICCL_TRY(const NamedSystem system, FindSystem(given.system));
+    return Compare(given, plan, ranks, SimulatedArms(trace, system, given));
   }
-  ReplayWords launched = words;
+  ReplayCommandOptions launched = given;
   launched.launch.n_ranks = ranks;
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("replay"));
-  return Compare(words, plan, ranks, LaunchedArms(line, launched, folder));
+  return Compare(given, plan, ranks, LaunchedArms(line, launched, folder));
 }
 
 Status WriteArmReport(const std::string& path, const std::string& library, const ReplayPlan& plan,

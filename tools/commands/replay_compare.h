@@ -3,13 +3,13 @@
 #pragma once
 
 #include "tools/command_line.h"
-#include "tools/commands/replay_words.h"
+#include "tools/commands/replay_options.h"
 #include "tools/replay/simulated_replay.h"
 
 namespace dynamiccl {
 
 // Exit code of the command.
-Result<int> RunComparison(const CommandLine& line, const ReplayWords& words);
+Result<int> RunComparison(const CommandLine& line, const ReplayCommandOptions& given);
 
 // One arm's rank 0 wrote this for the comparison that started it.
 Status WriteArmReport(const std::string& path, const std::string& library, const ReplayPlan& plan,

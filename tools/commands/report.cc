@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-struct ReportWords {
+struct ReportOptions {
   std::vector<std::string> inputs;
   std::string output;
   std::string tables;
@@ -46,30 +46,30 @@ Status CheckTopology(const ReportInputs& inputs) {
 }  // namespace
 
 Result<int> ReportCommand(CommandLine& line) {
-  ReportWords words;
+  ReportOptions given;
   line.app()
-      .add_option("inputs", words.inputs,
+      .add_option("inputs", given.inputs,
                   "Any of: .ctrace, .measurements, .dcpolicy, .prom (DYNAMICCL_METRICS), .log (of the job), "
                   "demo.json")
       ->required();
-  line.app().add_option("-o,--output", words.output, "HTML file to write");
-  line.app().add_option("--csv", words.tables, "Folder for the tables as CSV");
+  line.app().add_option("-o,--output", given.output, "HTML file to write");
+  line.app().add_option("--csv", given.tables, "Folder for the tables as CSV");
   line.app().add_option(
-      "--topology", words.topology,
+      "--topology", given.topology,
       "Topology of the sweeps that the runs were on (default: all of the runs' ranks and nodes)");
-  line.app().add_flag("--json", words.json, "The same as JSON on standard output (docs/formats/report.md)");
+  line.app().add_flag("--json", given.json, "The same as JSON on standard output (docs/formats/report.md)");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  if (words.output.empty() && words.tables.empty() && !words.json) {
+  if (given.output.empty() && given.tables.empty() && !given.json) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl report: nothing to write"),
                     "name the file with -o report.html, a folder with --csv tables, or use --json");
   }
-  DYNAMICCL_TRY(ReportInputs read, ReadReportInputs(words.inputs));
-  read.topology = words.topology;
+  DYNAMICCL_TRY(ReportInputs read, ReadReportInputs(given.inputs));
+  read.topology = given.topology;
   DYNAMICCL_CHECK_OK(CheckTopology(read));
-  if (words.json) PrintJson(ReportJson(read));
-  if (!words.tables.empty()) DYNAMICCL_CHECK_OK(WriteTables(words.tables, read));
-  if (!words.output.empty()) DYNAMICCL_CHECK_OK(WriteTextFile(words.output, RenderReport(read)));
-  if (!words.json) fmt::print("{}\n", words.output.empty() ? words.tables : words.output);
+  if (given.json) PrintJson(ReportJson(read));
+  if (!given.tables.empty()) DYNAMICCL_CHECK_OK(WriteTables(given.tables, read));
+  if (!given.output.empty()) DYNAMICCL_CHECK_OK(WriteTextFile(given.output, RenderReport(read)));
+  if (!given.json) fmt::print("{}\n", given.output.empty() ? given.tables : given.output);
   return kExitOk;
 }
 

@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using MonotonicClock = std::chrono::steady_clock;
 
-struct Words {
+struct SweepCommandOptions {
   std::vector<std::string> topologies;
   std::vector<int> rank_counts{2};
   std::string collectives = "all_reduce,all_gather,reduce_scatter";
@@ -51,46 +51,46 @@ struct Words {
   LaunchOptions launch;
 };
 
-void Register(CLI::App& app, Words& words) {
-  app.add_option("--topology", words.topologies, "Topologies of hostccl: TOML files or names of presets");
-  app.add_flag("--all-presets", words.all_presets, "Sweep every preset of hostccl, and the machine as it is");
-  app.add_option("-g,--ranks", words.rank_counts,
+void Register(CLI::App& app, SweepCommandOptions& given) {
+  app.add_option("--topology", given.topologies, "Topologies of hostccl: TOML files or names of presets");
+  app.add_flag("--all-presets", given.all_presets, "Sweep every preset of hostccl, and the machine as it is");
+  app.add_option("-g,--ranks", given.rank_counts,
                  "Ranks; several numbers sweep each topology with each of them")
       ->delimiter(',')
       ->check(CLI::Range(2, 1024))
       ->capture_default_str();
-  app.add_option("--collectives", words.collectives, "Collectives, separated by commas")
+  app.add_option("--collectives", given.collectives, "Collectives, separated by commas")
       ->capture_default_str();
-  app.add_option("--sizes", words.sizes, "Sizes in NCCL's total bytes, separated by commas")
+  app.add_option("--sizes", given.sizes, "Sizes in NCCL's total bytes, separated by commas")
       ->capture_default_str();
-  app.add_option("--repeats", words.repeats, "Samples a config, taken in rounds over all configs")
+  app.add_option("--repeats", given.repeats, "Samples a config, taken in rounds over all configs")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--budget", words.budget_s,
+  app.add_option("--budget", given.budget_s,
                  "Time for the whole sweep (60s, 40m); rounds become fewer when it does not suffice")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}))
       ->default_str("60s");
-  app.add_option("--order", words.order,
+  app.add_option("--order", given.order,
                  "rounds: every config in every round; active: next what promises the most for its time; "
                  "random, grid: one config after the other. All but rounds go on after a kill")
       ->check(CLI::IsMember({"rounds", "active", "random", "grid"}))
       ->capture_default_str();
-  app.add_option("--seed", words.seed, "Of --order random, and of the order of repeats that --rehearse gives")
+  app.add_option("--seed", given.seed, "Of --order random, and of the order of repeats that --rehearse gives")
       ->capture_default_str();
-  app.add_option("--rehearse", words.rehearse,
+  app.add_option("--rehearse", given.rehearse,
                  "Measures nothing: takes times from this sweep's even repeats, as if they took as long now");
-  app.add_option("-o,--output", words.output, "Measurement file to write");
-  app.add_option("--worker", words.worker)->group("");
-  app.add_option("--label", words.label)->group("");
-  RegisterNcclOptions(app, words.launch);
-  app.add_flag("-q,--quiet", words.quiet, "No table at the end");
-  app.add_flag("--json", words.json, "The table as JSON");
+  app.add_option("-o,--output", given.output, "Measurement file to write");
+  app.add_option("--worker", given.worker)->group("");
+  app.add_option("--label", given.label)->group("");
+  RegisterNcclOptions(app, given.launch);
+  app.add_flag("-q,--quiet", given.quiet, "No table at the end");
+  app.add_flag("--json", given.json, "The table as JSON");
 }
 
 Result<std::vector<Collective>> ParseCollectives(const std::string& text) {
   std::vector<Collective> collectives;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ',');) {
     const auto collective = ParseCollective(word);
     if (!collective || static_cast<int>(*collective) >= kTunableCollectives) {
       return WithHint(
@@ -102,34 +102,34 @@ Result<std::vector<Collective>> ParseCollectives(const std::string& text) {
   return collectives;
 }
 
-ChoiceOptions ChoiceOf(const Words& words) {
-  return {*ParseSweepOrder(words.order), words.seed, words.repeats};
+ChoiceOptions ChoiceOf(const SweepCommandOptions& given) {
+  return {*ParseSweepOrder(given.order), given.seed, given.repeats};
 }
 
-Result<int> RunAsRank(const Words& words) {
-  SweepOptions options{.topology = words.label, .repeats = words.repeats, .budget_s = words.budget_s};
-  DYNAMICCL_TRY(options.collectives, ParseCollectives(words.collectives));
-  DYNAMICCL_TRY(options.sizes, ParseBytesList(words.sizes));
+Result<int> RunAsRank(const SweepCommandOptions& given) {
+  SweepOptions options{.topology = given.label, .repeats = given.repeats, .budget_s = given.budget_s};
+  DYNAMICCL_TRY(options.collectives, ParseCollectives(given.collectives));
+  DYNAMICCL_TRY(options.sizes, ParseBytesList(given.sizes));
   if (const char* tuner = std::getenv("NCCL_TUNER_PLUGIN")) options.tuner_path = tuner;
   DYNAMICCL_TRY(const auto session, BenchSession::Open());
-  if (words.order != "rounds") {
-    DYNAMICCL_CHECK_OK(VisitAsRank(*session, options, ChoiceOf(words), words.worker));
+  if (given.order != "rounds") {
+    DYNAMICCL_CHECK_OK(VisitAsRank(*session, options, ChoiceOf(given), given.worker));
     return kExitOk;
   }
   DYNAMICCL_TRY(SweepResult result, RunSweep(*session, options));
   if (session->place().rank != 0) return kExitOk;
-  spdlog::info("{}: {} rows, {} repeats each, {} groups measured again, {:.1f} s", words.label,
+  spdlog::info("{}: {} rows, {} repeats each, {} groups measured again, {:.1f} s", given.label,
                result.rows.size(), result.repeats, result.disturbed, result.seconds);
   const MeasurementFile file{.library = session->library().Description(),
                              .machine = MachineDescription(),
                              .contexts = {std::move(result.context)},
                              .rows = std::move(result.rows)};
-  DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.worker, file));
+  DYNAMICCL_CHECK_OK(WriteMeasurementFile(given.worker, file));
   return kExitOk;
 }
 
-std::string JournalOf(const Words& words) {
-  return words.output + ".journal";
+std::string JournalOf(const SweepCommandOptions& given) {
+  return given.output + ".journal";
 }
 
 // One launch: a topology with a number of ranks.
@@ -148,9 +148,9 @@ Status RequirePlaces(const std::string& topology, int n_ranks) {
 }
 
 // Of all presets those that have places for so many ranks; of named topologies all or none.
-Result<std::vector<Part>> PartsOf(const Words& words) {
-  std::vector<std::string> topologies = words.topologies;
-  if (words.all_presets) {
+Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
+  std::vector<std::string> topologies = given.topologies;
+  if (given.all_presets) {
     topologies.emplace_back();
     for (const TopologyPreset& preset : TopologyPresets()) topologies.push_back(preset.name);
   }
@@ -159,14 +159,14 @@ Result<std::vector<Part>> PartsOf(const Words& words) {
   for (const std::string& topology : topologies) {
     // A file stands under its name alone; with several numbers of ranks the name says which.
     const std::string name = topology.empty() ? "unshaped" : fs::path(topology).stem().string();
-    for (const int n_ranks : words.rank_counts) {
+    for (const int n_ranks : given.rank_counts) {
       const Status places = RequirePlaces(topology, n_ranks);
-      if (!places && !words.all_presets) return tl::unexpected(places.error());
+      if (!places && !given.all_presets) return tl::unexpected(places.error());
       if (!places) {
         spdlog::info("{} is left out with {} ranks: {}", name, n_ranks, places.error().message);
         continue;
       }
-      const std::string suffix = words.rank_counts.size() > 1 ? fmt::format("-{}r", n_ranks) : "";
+      const std::string suffix = given.rank_counts.size() > 1 ? fmt::format("-{}r", n_ranks) : "";
       parts.push_back({topology, name + suffix, n_ranks});
     }
   }
@@ -183,8 +183,9 @@ tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
   return MakeError(kind, "sweep of {}: {}", part.label, Describe(outcome));
 }
 
-Status LaunchPart(const Words& words, const Part& part, double budget_s, const std::string& path) {
-  LaunchOptions launch = words.launch;
+Status LaunchPart(const SweepCommandOptions& given, const Part& part, double budget_s,
+                  const std::string& path) {
+  LaunchOptions launch = given.launch;
   launch.n_ranks = part.n_ranks;
   launch.runtime = {.topology = part.topology, .preload = false};
   DYNAMICCL_TRY(const Installation installation, FindInstallation(launch.home));
@@ -199,15 +200,15 @@ Status LaunchPart(const Words& words, const Part& part, double budget_s, const s
                                    "--label",
                                    part.label,
                                    "--sizes",
-                                   words.sizes,
+                                   given.sizes,
                                    "--repeats",
-                                   std::to_string(words.repeats),
+                                   std::to_string(given.repeats),
                                    "--collectives",
-                                   words.collectives,
+                                   given.collectives,
                                    "--order",
-                                   words.order,
+                                   given.order,
                                    "--seed",
-                                   std::to_string(words.seed),
+                                   std::to_string(given.seed),
                                    "--budget",
                                    fmt::format("{:.1f}s", budget_s)};
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, std::move(command)));
@@ -235,15 +236,15 @@ Status RequireWritable(const std::string& path) {
 }
 
 // Into `all`, which holds what was measured before a failure, too.
-Status SweepInRounds(const Words& words, MeasurementFile& all) {
+Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("sweep"));
-  DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(words));
+  DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
   const auto begin = MonotonicClock::now();
   for (size_t i = 0; i < parts.size(); ++i) {
     const double spent_s = std::chrono::duration<double>(MonotonicClock::now() - begin).count();
-    const double budget_s = std::max(1.0, (words.budget_s - spent_s) / static_cast<double>(parts.size() - i));
+    const double budget_s = std::max(1.0, (given.budget_s - spent_s) / static_cast<double>(parts.size() - i));
     const std::string path = folder.File(fmt::format("{}", i));
-    DYNAMICCL_CHECK_OK(LaunchPart(words, parts[i], budget_s, path));
+    DYNAMICCL_CHECK_OK(LaunchPart(given, parts[i], budget_s, path));
     DYNAMICCL_TRY(MeasurementFile file, ReadMeasurementFile(path));
     all.library = file.library;
     all.machine = file.machine;
@@ -254,42 +255,42 @@ Status SweepInRounds(const Words& words, MeasurementFile& all) {
 }
 
 // What a journal must agree with to be gone on with; more budget is no other plan.
-std::string PlanText(const Words& words, const std::vector<Part>& parts) {
-  std::string text = fmt::format("{} seed {} repeats {} {} {}", words.order, words.seed, words.repeats,
-                                 words.collectives, words.sizes);
+std::string PlanText(const SweepCommandOptions& given, const std::vector<Part>& parts) {
+  std::string text = fmt::format("{} seed {} repeats {} {} {}", given.order, given.seed, given.repeats,
+                                 given.collectives, given.sizes);
   for (const Part& part : parts) text += fmt::format(" {}:{}r", part.label, part.n_ranks);
   return text;
 }
 
-Status SweepByVisits(const Words& words, MeasurementFile& all) {
-  DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(words));
-  VisitedSweep sweep{.journal = JournalOf(words),
-                     .plan = PlanText(words, parts),
+Status SweepByVisits(const SweepCommandOptions& given, MeasurementFile& all) {
+  DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
+  VisitedSweep sweep{.journal = JournalOf(given),
+                     .plan = PlanText(given, parts),
                      .topologies = {},
-                     .choice = ChoiceOf(words),
-                     .budget_s = words.budget_s,
+                     .choice = ChoiceOf(given),
+                     .budget_s = given.budget_s,
                      .launch = [&](size_t part, double seconds) {
-                       return LaunchPart(words, parts[part], seconds, JournalOf(words));
+                       return LaunchPart(given, parts[part], seconds, JournalOf(given));
                      }};
   for (const Part& part : parts) sweep.topologies.push_back(part.label);
   DYNAMICCL_TRY(all, VisitTopologies(sweep));
   return {};
 }
 
-Status Rehearse(const Words& words, MeasurementFile& all) {
-  if (words.order == "rounds") {
+Status Rehearse(const SweepCommandOptions& given, MeasurementFile& all) {
+  if (given.order == "rounds") {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: rounds are not rehearsed"),
                     "give --order active, random or grid");
   }
-  DYNAMICCL_TRY(const MeasurementFile recorded, ReadMeasurementFile(words.rehearse));
+  DYNAMICCL_TRY(const MeasurementFile recorded, ReadMeasurementFile(given.rehearse));
   spdlog::info("all of it would take {:.1f} s", RehearsalSeconds(recorded));
-  DYNAMICCL_TRY(all, RehearseSweep(recorded, ChoiceOf(words), words.budget_s));
+  DYNAMICCL_TRY(all, RehearseSweep(recorded, ChoiceOf(given), given.budget_s));
   return {};
 }
 
-Status SweepAll(const Words& words, MeasurementFile& all) {
-  if (!words.rehearse.empty()) return Rehearse(words, all);
-  return words.order == "rounds" ? SweepInRounds(words, all) : SweepByVisits(words, all);
+Status SweepAll(const SweepCommandOptions& given, MeasurementFile& all) {
+  if (!given.rehearse.empty()) return Rehearse(given, all);
+  return given.order == "rounds" ? SweepInRounds(given, all) : SweepByVisits(given, all);
 }
 
 // Ratio above 1: the best of the sweep is faster than the default.
@@ -308,11 +309,11 @@ void PrintTable(const MeasurementFile& file) {
   }
 }
 
-Json ToJson(const Words& words, const MeasurementFile& file) {
+Json ToJson(const SweepCommandOptions& given, const MeasurementFile& file) {
   Json topologies = Json::array();
   for (const MeasurementContext& context : file.contexts) topologies.push_back(context.topology);
   return {{"schema", 1},
-          {"output", words.output},
+          {"output", given.output},
           {"library", file.library},
           {"measured", file.rows.size()},
           {"topologies", topologies},
@@ -322,30 +323,30 @@ Json ToJson(const Words& words, const MeasurementFile& file) {
 }  // namespace
 
 Result<int> SweepCommand(CommandLine& line) {
-  Words words;
-  Register(line.app(), words);
+  SweepCommandOptions given;
+  Register(line.app(), given);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_CHECK_OK(ParseCollectives(words.collectives));
-  DYNAMICCL_CHECK_OK(ParseBytesList(words.sizes));
-  if (!words.worker.empty()) return RunAsRank(words);
-  if (words.output.empty()) {
+  DYNAMICCL_CHECK_OK(ParseCollectives(given.collectives));
+  DYNAMICCL_CHECK_OK(ParseBytesList(given.sizes));
+  if (!given.worker.empty()) return RunAsRank(given);
+  if (given.output.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: no file to write"),
                     "give -o FILE.measurements");
   }
-  DYNAMICCL_CHECK_OK(RequireWritable(words.output));
+  DYNAMICCL_CHECK_OK(RequireWritable(given.output));
   DYNAMICCL_CHECK_OK(RefusePins());
   MeasurementFile file;
-  const Status swept = SweepAll(words, file);
+  const Status swept = SweepAll(given, file);
   file.command = line.Quoted();
   if (!file.rows.empty()) {
-    DYNAMICCL_CHECK_OK(WriteMeasurementFile(words.output, file));
-    spdlog::info("{} rows in {}", file.rows.size(), words.output);
-    if (swept) fs::remove(JournalOf(words));
+    DYNAMICCL_CHECK_OK(WriteMeasurementFile(given.output, file));
+    spdlog::info("{} rows in {}", file.rows.size(), given.output);
+    if (swept) fs::remove(JournalOf(given));
   }
   if (!swept) return tl::unexpected(swept.error());
-  if (words.json)
-    PrintJson(ToJson(words, file));
-  else if (!words.quiet)
+  if (given.json)
+    PrintJson(ToJson(given, file));
+  else if (!given.quiet)
     PrintTable(file);
   return kExitOk;
 }

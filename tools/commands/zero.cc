@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl zero`: the ZeRO trainer (dynamiccl-zero) as n ranks under the launcher; `zero checkpoint`, which
-// has no ranks, in its place; `zero estimate`, which needs no trainer; `zero tradeoffs` and `zero capped`,
-// which start several runs.
+// has no ranks, in its place; `zero estimate`, which needs no trainer.
 #include <fmt/format.h>
 
 #include "tools/command_table.h"
-#include "tools/commands/zero_studies.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
 #include "tools/launch_options.h"
@@ -41,8 +39,6 @@ Result<int> ZeroCommand(CommandLine& line) {
   const std::string word = line.arguments().empty() ? "" : line.arguments().front();
   if (word == "estimate") return Estimate(line);
   if (word == "checkpoint") return RunWithoutRanks(line);
-  if (word == "tradeoffs") return ZeroTradeoffs(line);
-  if (word == "capped") return ZeroCapped(line);
   LaunchOptions options;
   options.n_ranks = 2;
   RegisterLaunchOptions(line.app(), options);

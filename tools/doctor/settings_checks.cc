@@ -23,7 +23,7 @@ std::vector<Finding> CheckNames() {
   std::vector<Finding> findings;
   for (const UnknownSetting& unknown : UnknownSettings(environ)) {
     findings.push_back({unknown.name, "no setting of ours", Verdict::kWarn,
-                        fmt::format("did you mean {}? `dynamiccl env` lists all", unknown.nearest)});
+                        fmt::format("did you mean {}? `dynamiccl config env` lists all", unknown.nearest)});
   }
   return findings;
 }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/manual/described_command.h"
 
-#include <array>
 #include <sstream>
 
 #include "tools/command_table.h"
 
 namespace dynamiccl {
 namespace {
-
-// Commands whose first word decides what options there are, so that they must be asked once for each.
-constexpr std::array kWordsOfZero = {"tradeoffs", "capped"};
 
 std::vector<std::string> SplitAt(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -53,9 +49,9 @@ DescribedCommand DescriptionOf(const CLI::App& app, std::string name) {
   return described;
 }
 
-DescribedCommand Describe(const CommandRow& row, std::vector<std::string> words) {
+DescribedCommand Describe(const CommandRow& row) {
   DescribedCommand described;
-  CommandLine line(row.text, std::move(words));
+  CommandLine line(row.text, {});
   line.OnlyDescribe([&](const CLI::App& app) { described = DescriptionOf(app, row.text.name); });
   // The description's visitor runs inside Parse(), which then ends the command.
   (void)row.function(line);
@@ -68,15 +64,7 @@ DescribedCommand Describe(const CommandRow& row, std::vector<std::string> words)
 
 std::vector<DescribedCommand> DescribeCommands() {
   std::vector<DescribedCommand> commands;
-  for (const CommandRow& row : AllCommands()) {
-    commands.push_back(Describe(row, {}));
-    if (commands.back().name != "zero") continue;
-    for (const char* word : kWordsOfZero) {
-      const DescribedCommand study = Describe(row, {word});
-      commands.back().actions.insert(commands.back().actions.end(), study.actions.begin(),
-                                     study.actions.end());
-    }
-  }
+  for (const CommandRow& row : AllCommands()) commands.push_back(Describe(row));
   return commands;
 }
 

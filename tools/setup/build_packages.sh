@@ -22,7 +22,7 @@ fi
 
 printf '==> building in %s\n' "$folder"
 cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDYNAMICCL_SELF_CONTAINED=ON -DDYNAMICCL_BUILD_TORCH=OFF \
-  -DDYNAMICCL_BUILD_TESTS=OFF -DDYNAMICCL_BUILD_BENCH=OFF "${objects[@]}" >/dev/null
+  -DDYNAMICCL_BUILD_TESTS=OFF "${objects[@]}" >/dev/null
 cmake --build "$folder" --parallel "${DYNAMICCL_JOBS:-$(nproc)}"
 rm -rf "$folder/packages"
 (cd "$folder" && cpack >cpack.log 2>&1) || { cat "$folder/cpack.log" >&2; exit 3; }

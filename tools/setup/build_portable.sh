@@ -57,8 +57,7 @@ printf '==> building for %s in %s\n' "$target" "$folder"
 cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_SYSTEM_PROCESSOR="$machine" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/toolchains/portable_linux.cmake" \
   -DDYNAMICCL_PORTABLE_TOOLS="$folder/tools" -DDYNAMICCL_PORTABLE_HEADERS="$folder/headers" \
-  -DDYNAMICCL_BUILD_TORCH=OFF -DDYNAMICCL_BUILD_TESTS=OFF \
-  -DDYNAMICCL_BUILD_BENCH=OFF >/dev/null
+  -DDYNAMICCL_BUILD_TORCH=OFF -DDYNAMICCL_BUILD_TESTS=OFF >/dev/null
 cmake --build "$folder" --parallel "${DYNAMICCL_JOBS:-$(nproc)}" --target "${targets[@]}"
 strip_program="strip"
 [[ $machine == "$(uname -m)" ]] || strip_program="llvm-strip" # Debian's strip knows its own machine alone

@@ -28,7 +28,7 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:die
 
 build="$root/build/$preset"
 printf '==> building the %s tests in %s\n' "${labels[*]}" "$build"
-cmake -S "$root" --preset "$preset" >/dev/null
+cmake -S "$root" --preset "$preset" -DDYNAMICCL_BUILD_STUDIES=ON -DDYNAMICCL_BUILD_BENCH=ON >/dev/null
 cmake --build "$build" --parallel "${DYNAMICCL_JOBS:-$(nproc)}" --target "${labels[@]/#/tests_}"
 printf '==> testing\n'
 exec ctest --test-dir "$build" --output-on-failure --no-tests=error -L "$(IFS='|' && printf %s "${labels[*]}")" -LE 'slow|torch|real_nccl' "$@"

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "agents/config/config_export.h"
-#include "agents/evaluation/config_baselines.h"
+#include "agents/evaluation/policy_choosers.h"
 #include "src/policy/policy_checks.h"
 #include "tests/support/synthetic_sweep.h"
 
@@ -64,9 +64,8 @@ TEST(ConfigTraining, LearnsWhatTheCostModelGetsWrongAndCarriesItToOtherSizes) {
   EXPECT_GT(agreement.cheapest, 0.9);
   EXPECT_LT(agreement.difference_octaves, 0.01);
 
-  std::vector<Chooser> choosers = RuleChoosers(seen);
-  choosers.push_back(PolicyChooser(policy));
-  const auto summaries = JudgeChoosers(keys, hold_out, choosers);
+  const Chooser library{"default", [](const SweptKey&) { return kLeaveNcclAlone; }};
+  const auto summaries = JudgeChoosers(keys, hold_out, {library, PolicyChooser(policy)});
   for (const Split split : {Split::kSeen, Split::kHeldOutSize, Split::kHeldOutTopology}) {
     const double before = Find(summaries, "default", split).mean_regret;
     EXPECT_LT(Find(summaries, "policy", split).mean_regret, 0.5 * before) << Name(split);

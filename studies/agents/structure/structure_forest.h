@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simple learned alternative to the trigger agent: a histogram of the last calls, and a random forest for
+// each question.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "agents/evaluation/structure_accuracy.h"
+#include "agents/trigger/call_sequence.h"
+#include "src/fingerprint/fingerprint.h"
+#include "src/policy/structure_inference.h"
+#include "studies/agents/structure/random_forest.h"
+
+namespace dynamiccl::agents {
+
+// The forests' view after a call: shares of the last calls by collective and size, and features of the last
+// call.
+class CallHistogram {
+ public:
+  // Calls of the histogram.
+  static constexpr size_t kWindow = 64;
+  // Features of the last call: its collective, its size below the largest, the change of size, equal size,
+  // tiny.
+  static constexpr size_t kLastCall = kCollectives + 4;
+  static constexpr size_t kWidth = std::tuple_size_v<Histogram> + kLastCall;
+
+  void Add(const CollectiveCall& call);
+  // kWidth features in kFeatureSteps steps. At least one call must have been added.
+  std::vector<uint8_t> Features() const;
+
+ private:
+  std::deque<CollectiveCall> window_;
+  uint64_t largest_ = 0;
+};
+
+// One forest for each question.
+struct StructureForests {
+  // By collective of the next call.
+  std::vector<RandomForest> roles;
+  std::unique_ptr<RandomForest> phase, stage;
+};
+// Trains all forests on every third call of the sequences.
+StructureForests TrainForests(const std::vector<CallSequence>& sequences, std::mt19937_64& random);
+
+// Used like StructureTrigger; it always answers. The forests must outlive it.
+class ForestRecogniser {
+ public:
+  explicit ForestRecogniser(const StructureForests& forests) : forests_(&forests) {}
+  const RecognisedStructure& Step(const CollectiveCall& call);
+  const RecognisedStructure& recognised() const { return recognised_; }
+
+ private:
+  const StructureForests* forests_;
+  CallHistogram histogram_;
+  RecognisedStructure recognised_;
+};
+
+StructureAccuracy JudgeForests(const StructureForests& forests, const std::vector<CallSequence>& sequences);
+
+}  // namespace dynamiccl::agents

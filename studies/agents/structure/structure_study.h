@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the trigger agent recognises in jobs unlike those that it learned from, compared with simpler ways:
+// known frameworks on a model family that it never saw, each framework that it never saw, recorded jobs, and
+// changes of a job's sizes. The network is trained once for each split.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "agents/evaluation/structure_accuracy.h"
+#include "agents/trigger/trigger_export.h"
+#include "agents/trigger/trigger_training.h"
+#include "src/base/status.h"
+#include "studies/agents/structure/structure_changes.h"
+
+namespace dynamiccl::agents {
+
+// Settings of the study.
+struct StudySettings {
+  uint64_t seed = 1;
+  int iterations = 5000;
+  // Jobs of each framework and family to learn from.
+  int training_jobs = 150;
+  // Invented frameworks in the training (JobPlan::invented).
+  int invented = 8;
+  // Jobs of each framework and family to judge on.
+  int test_jobs = 6;
+  // The family that is held out where frameworks are known.
+  std::string family = "llama";
+  // Names of framework groups to hold out; empty: every one in turn.
+  std::vector<std::string> hold_out{};
+  // Real jobs, for testing only.
+  std::vector<CallSequence> recorded{};
+  // Also trains the control with permuted labels.
+  bool control = true;
+  // Also studies known frameworks, recorded jobs and changes of sizes.
+  bool known = true;
+};
+
+// One split of training and test data.
+struct StudySplit {
+  // "family llama", "framework megatron", "recorded".
+  std::string name;
+  std::vector<StructureAccuracy> who;
+  // The agreement of integers with floats on the split's test sequences.
+  TriggerAgreement agreement;
+  double training_seconds = 0;
+};
+
+// The results of the whole study.
+struct StructureStudy {
+  std::vector<StudySplit> splits;
+  // The changes as the network of the first split sees them.
+  ChangeReport changes;
+};
+
+// Runs the study. `say` receives a line before each step that takes long.
+Result<StructureStudy> StudyStructure(const StudySettings& settings,
+                                      const std::function<void(const std::string&)>& say);
+
+// The tables for standard output, and the JSON that `eval --structure` reads.
+std::string FormatTables(const StructureStudy& study);
+std::string FormatJson(const StructureStudy& study);
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl-lab-agents timing`: measures how soon a change of the fabric is noticed, at equal rates of false
+// alarms.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "studies/agents/timing/timing_study.h"
+
+namespace dynamiccl::agents {
+
+// The options of the command.
+struct TimingSettings {
+  TimingStudySettings study;
+  // Where the result goes as JSON; empty: nowhere; "-": standard output instead of the tables.
+  std::string json;
+};
+
+// Runs the study. Progress goes to standard error.
+Status StudyTimingCommand(const TimingSettings& settings);
+
+}  // namespace dynamiccl::agents

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "studies/calibration/held_out.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "src/base/statistics.h"
+#include "src/simulator/closed_form.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr size_t kLeast = 3;
+
+// What cells of different rank counts or sizes have in common.
+using Line = std::tuple<Collective, Algorithm, Protocol, uint8_t>;
+Line LineOf(const TimedCell& cell) {
+  return {cell.collective, cell.config.algorithm, cell.config.protocol, cell.config.channels};
+}
+
+// Times over a place (ranks or bytes), without one of them.
+using Curve = std::map<uint64_t, double>;
+
+double AtLine(double low_place, double low, double high_place, double high, double place) {
+  const double share = std::log(place / low_place) / std::log(high_place / low_place);
+  return std::exp((1 - share) * std::log(low) + share * std::log(high));
+}
+
+// Nothing where a neighbour lacks and `ends` does not allow the nearest one.
+std::optional<double> Interpolated(const Curve& curve, uint64_t place, bool ends) {
+  const auto above = curve.upper_bound(place);
+  const auto at_or_above = curve.lower_bound(place);
+  const bool has_below = at_or_above != curve.begin();
+  if (above != curve.end() && has_below) {
+    const auto below = std::prev(at_or_above);
+    return AtLine(static_cast<double>(below->first), below->second, static_cast<double>(above->first),
+                  above->second, static_cast<double>(place));
+  }
+  if (!ends || (above == curve.end() && !has_below)) return std::nullopt;
+  return above != curve.end() ? above->second : std::prev(at_or_above)->second;
+}
+
+double ErrorOf(double predicted, double measured) {
+  return std::fabs(predicted / measured - 1);
+}
+
+class Evaluation {
+ public:
+  Evaluation(const TimedSystem& system, const FitOptions& options)
+      : system_(system), options_(options), ranks_per_node_(RanksPerNode(system.cells)) {
+    const System shape{.ranks_per_node = ranks_per_node_};
+    for (const TimedCell& cell : system.cells) {
+      if (!FillsNodes(shape, cell)) continue;
+      counts_.insert(cell.n_ranks);
+      sizes_.insert(cell.bytes);
+      by_ranks_[{LineOf(cell), cell.bytes}][static_cast<uint64_t>(cell.n_ranks)] = cell.us;
+      by_size_[{LineOf(cell), cell.n_ranks}][cell.bytes] = cell.us;
+    }
+  }
+
+  Result<HeldOutResult> Run() {
+    if (counts_.size() < kLeast && sizes_.size() < kLeast) {
+      return MakeError(ErrorKind::kUnsupported,
+                       "{}: {} rank counts and {} sizes, {} are needed to leave one out", system_.name,
+                       counts_.size(), sizes_.size(), kLeast);
+    }
+    result_.system = system_.name;
+    result_.rank_counts.assign(counts_.begin(), counts_.end());
+    if (counts_.size() >= kLeast) {
+      for (const int count : counts_) {
+        DYNAMICCL_CHECK_OK(
+            LeaveOut(PlaceOf(count), [&](const TimedCell& cell) { return cell.n_ranks == count; }));
+      }
+    }
+    for (const uint64_t size : sizes_) {
+      if (size == *sizes_.begin() || size == *sizes_.rbegin()) continue;
+      DYNAMICCL_CHECK_OK(LeaveOut(LeftOut::kSize, [&](const TimedCell& cell) { return cell.bytes == size; }));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  LeftOut PlaceOf(int n_ranks) const {
+    if (n_ranks == *counts_.rbegin()) return LeftOut::kLargest;
+    return n_ranks == *counts_.begin() ? LeftOut::kSmallest : LeftOut::kBetween;
+  }
+
+  Status LeaveOut(LeftOut kind, const std::function<bool(const TimedCell&)>& is_left_out) {
+    std::vector<TimedCell> others;
+    for (const TimedCell& cell : system_.cells) {
+      if (!is_left_out(cell)) others.push_back(cell);
+    }
+    // Where only what is left out fills a node, the others do not tell its ranks.
+    if (others.empty() || RanksPerNode(others) != ranks_per_node_) return {};
+    DYNAMICCL_TRY(const System fitted, FitSystem(system_.name, others, options_));
+    std::map<int, std::vector<const TimedCell*>> judged;
+    for (const TimedCell& cell : system_.cells) {
+      if (is_left_out(cell) && FillsNodes(fitted, cell)) judged[cell.n_ranks].push_back(&cell);
+    }
+    for (const auto& [n_ranks, cells] : judged) JudgeAll(kind, fitted, n_ranks, cells);
+    return {};
+  }
+
+  void JudgeAll(LeftOut kind, const System& fitted, int n_ranks, const std::vector<const TimedCell*>& cells) {
+    const CollectiveTimes times(fitted, n_ranks);
+    const CollectiveTimes formulas(fitted, n_ranks, 0, CollectiveTimes::Residuals::kIgnored);
+    std::map<std::pair<Collective, uint64_t>, std::vector<const TimedCell*>> calls;
+    for (const TimedCell* const cell : cells) {
+      Judge(*cell, times, formulas, kind);
+      calls[{cell->collective, cell->bytes}].push_back(cell);
+    }
+    if (kind == LeftOut::kSize && counts_.size() >= kLeast) return;
+    for (const auto& [call, configs] : calls) JudgeOrder(configs, times);
+  }
+
+  void Judge(const TimedCell& cell, const CollectiveTimes& times, const CollectiveTimes& formulas,
+             LeftOut kind) {
+    const double predicted = times.Microseconds(cell.collective, cell.bytes, cell.config);
+    Curve ranks = by_ranks_.at({LineOf(cell), cell.bytes});
+    ranks.erase(static_cast<uint64_t>(cell.n_ranks));
+    const auto line = Interpolated(ranks, static_cast<uint64_t>(cell.n_ranks), true);
+    Curve sizes = by_size_.at({LineOf(cell), cell.n_ranks});
+    sizes.erase(cell.bytes);
+    const auto between = Interpolated(sizes, cell.bytes, false);
+    // Judged on the same cells as the baseline that sees as little.
+    if (predicted <= 0 || !(kind == LeftOut::kSize ? between : line)) return;
+    HeldOutErrors& errors = result_.errors[kind];
+    errors.system.push_back(ErrorOf(predicted, cell.us));
+    errors.formulas.push_back(
+        ErrorOf(formulas.Microseconds(cell.collective, cell.bytes, cell.config), cell.us));
+    if (line) errors.by_ranks.push_back(ErrorOf(*line, cell.us));
+    if (between) errors.by_size.push_back(ErrorOf(*between, cell.us));
+    if (cell.log_spread > 0) errors.repeats.push_back(std::exp(cell.log_spread) - 1);
+  }
+
+  void JudgeOrder(const std::vector<const TimedCell*>& cells, const CollectiveTimes& times) {
+    const TimedCell* own = nullptr;
+    std::vector<std::pair<double, double>> forced;  // predicted, measured
+    for (const TimedCell* const cell : cells) {
+      const double predicted = times.Microseconds(cell->collective, cell->bytes, cell->config);
+      if (cell->config.algorithm == Algorithm::kUndefined) {
+        own = cell;
+      } else if (predicted > 0) {
+        forced.emplace_back(predicted, cell->us);
+      }
+    }
+    if (forced.size() < 2) return;
+    ConfigOrder& order = result_.order;
+    ++order.calls;
+    double best = forced.front().second;
+    for (const auto& one : forced) best = std::min(best, one.second);
+    const double picked = std::min_element(forced.begin(), forced.end())->second;
+    order.picked.push_back(picked / best - 1);
+    if (own != nullptr) order.library.push_back(std::max(0.0, own->us / best - 1));
+    for (size_t i = 0; i < forced.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const double measured = forced[i].second - forced[j].second;
+        if (measured == 0) continue;
+        ++order.pairs;
+        if ((forced[i].first - forced[j].first) * measured > 0) ++order.agreeing;
+      }
+    }
+  }
+
+  const TimedSystem& system_;
+  FitOptions options_;
+  int ranks_per_node_;
+  std::set<int> counts_;
+  std::set<uint64_t> sizes_;
+  std::map<std::pair<Line, uint64_t>, Curve> by_ranks_;
+  std::map<std::pair<Line, int>, Curve> by_size_;
+  HeldOutResult result_;
+};
+
+}  // namespace
+
+ErrorSummary SummarizeErrors(std::vector<double> errors) {
+  return {.cells = errors.size(), .median = MedianInPlace(errors), .mean = Mean(errors)};
+}
+
+const char* Name(LeftOut left_out) {
+  switch (left_out) {
+    case LeftOut::kBetween:
+      return "rank count between";
+    case LeftOut::kLargest:
+      return "largest rank count";
+    case LeftOut::kSmallest:
+      return "smallest rank count";
+    default:
+      return "size";
+  }
+}
+
+double ConfigOrder::Tau() const {
+  if (pairs == 0) return 0;
+  return (2 * static_cast<double>(agreeing) - static_cast<double>(pairs)) / static_cast<double>(pairs);
+}
+
+void Pool(HeldOutResult& into, const HeldOutResult& one) {
+  const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (const auto& [left_out, errors] : one.errors) {
+    HeldOutErrors& all = into.errors[left_out];
+    append(all.system, errors.system);
+    append(all.formulas, errors.formulas);
+    append(all.by_ranks, errors.by_ranks);
+    append(all.by_size, errors.by_size);
+    append(all.repeats, errors.repeats);
+  }
+  into.order.calls += one.order.calls;
+  into.order.pairs += one.order.pairs;
+  into.order.agreeing += one.order.agreeing;
+  append(into.order.picked, one.order.picked);
+  append(into.order.library, one.order.library);
+  std::set<int> counts(into.rank_counts.begin(), into.rank_counts.end());
+  counts.insert(one.rank_counts.begin(), one.rank_counts.end());
+  into.rank_counts.assign(counts.begin(), counts.end());
+}
+
+Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options) {
+  return Evaluation(system, options).Run();
+}
+
+}  // namespace dynamiccl

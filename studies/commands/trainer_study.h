@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands of the lab that start several runs of the trainer and print one table: tradeoffs and capped.
+#pragma once
+
+#include <string>
+
+#include "tools/command_line.h"
+#include "tools/launch_options.h"
+#include "tools/report/json_output.h"
+#include "tools/zero/trainer_runs.h"
+
+namespace dynamiccl {
+
+// What both are told.
+struct TrainerStudyOptions {
+  LaunchOptions launch;
+  std::string data;
+  std::string dtype = "fp32";
+  int64_t batch = 8;
+  int64_t sequence = 128;
+  std::string json;
+};
+
+// The caller may change `options` beforehand.
+void RegisterTrainerStudy(CLI::App& app, TrainerStudyOptions& options);
+Result<TrainerRuns> OpenTrainerRuns(TrainerStudyOptions& options, CommandLine& line);
+// Options of every run that both commands hand on.
+Result<std::vector<std::string>> CommonTrainerOptions(const TrainerStudyOptions& options);
+// Prints the table; with --json writes {schema, command, machine-readable rows} there.
+Result<int> PrintStudy(const TrainerStudyOptions& options, const CommandLine& line, const std::string& table,
+                       Json rows);
+
+}  // namespace dynamiccl

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "studies/calibration/held_out.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "src/simulator/closed_form.h"
+#include "tests/traces/import/import_data.h"
+
+namespace dynamiccl {
+namespace {
+
+// Ring alone, with noise that repeats know of.
+TimedSystem MadeUp(double noise) {
+  System truth{.name = "t", .source = "t", .ranks_per_node = 4, .max_channels = 1};
+  truth.path(Algorithm::kRing, Protocol::kSimple) = {10, 2, 15, 100, 20, 0};
+  truth.path(Algorithm::kTree, Protocol::kSimple) = {10, 3, 20, 80, 10, 0};
+  std::mt19937 random(2);
+  std::normal_distribution<double> normal(0, noise);
+  TimedSystem system{.name = "made up", .cells = {}};
+  for (const int ranks : {4, 8, 16, 32, 64}) {
+    for (uint64_t bytes = 1024; bytes <= (1 << 28); bytes *= 4) {
+      for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree}) {
+        const CollectiveConfig config{algorithm, Protocol::kSimple, 0};
+        const double us = CollectiveTimes(truth, ranks).Microseconds(Collective::kAllReduce, bytes, config);
+        system.cells.push_back({.n_ranks = ranks,
+                                .n_nodes = truth.NodesFor(ranks),
+                                .bytes = bytes,
+                                .config = config,
+                                .us = us * std::exp(normal(random)),
+                                .log_spread = noise});
+      }
+    }
+  }
+  return system;
+}
+
+TEST(HeldOut, TimesOfTheFormulasAreForeseenAndLinesAreNot) {
+  const auto result = EvaluateHeldOut(MadeUp(0), {});
+  ASSERT_TRUE(result) << Describe(result.error());
+  EXPECT_EQ(result->rank_counts, (std::vector{4, 8, 16, 32, 64}));
+  const HeldOutErrors& between = result->errors.at(LeftOut::kBetween);
+  EXPECT_EQ(between.system.size(), 3u * 10 * 2);
+  EXPECT_LT(SummarizeErrors(between.formulas).median, 0.03);
+  EXPECT_LT(SummarizeErrors(between.system).mean, SummarizeErrors(between.by_ranks).mean);
+  const HeldOutErrors& largest = result->errors.at(LeftOut::kLargest);
+  EXPECT_LT(SummarizeErrors(largest.system).median, 0.1);
+  EXPECT_GT(SummarizeErrors(largest.by_ranks).median, 0.2);
+  EXPECT_EQ(result->errors.at(LeftOut::kSize).system.size(), 5u * 8 * 2);
+  EXPECT_GT(result->order.Tau(), 0.9);
+  EXPECT_LT(SummarizeErrors(result->order.picked).mean, 0.01);
+  EXPECT_EQ(result->order.calls, 5u * 10);
+}
+
+// The line between two neighbours, by hand: geometric mean at the middle of the logarithms.
+TEST(HeldOut, TheLineInRanksIsTheGeometricMeanOfTheNeighbours) {
+  TimedSystem system{.name = "three", .cells = {}};
+  for (const auto& [ranks, us] : {std::pair(4, 10.0), {8, 30.0}, {16, 40.0}}) {
+    system.cells.push_back({.n_ranks = ranks, .n_nodes = 1, .bytes = 1 << 20, .us = us});
+  }
+  const auto result = EvaluateHeldOut(system, {});
+  ASSERT_TRUE(result) << Describe(result.error());
+  EXPECT_NEAR(result->errors.at(LeftOut::kBetween).by_ranks.at(0), 1 - 20.0 / 30, 1e-9);
+}
+
+TEST(HeldOut, RepeatsAreReportedAsTheDataHaveThem) {
+  const auto result = EvaluateHeldOut(MadeUp(0.1), {});
+  ASSERT_TRUE(result);
+  EXPECT_NEAR(SummarizeErrors(result->errors.at(LeftOut::kBetween).repeats).median, std::exp(0.1) - 1, 1e-9);
+}
+
+TEST(HeldOut, TooFewScalesAreNotJudged) {
+  TimedSystem system{.name = "small",
+                     .cells = {{.n_ranks = 4, .bytes = 8, .us = 1}, {.n_ranks = 8, .bytes = 8, .us = 1}}};
+  const auto result = EvaluateHeldOut(system, {});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::kUnsupported);
+}
+
+TEST(HeldOut, SummariesAreMedianAndMean) {
+  EXPECT_EQ(SummarizeErrors({}).cells, 0u);
+  EXPECT_DOUBLE_EQ(SummarizeErrors({0.3, 0.1, 0.2, 1.0}).median, 0.25);
+  EXPECT_DOUBLE_EQ(SummarizeErrors({0.3, 0.1, 0.2, 1.0}).mean, 0.4);
+}
+
+// docs/results/simulator.md, MareNostrum5.
+TEST(HeldOut, MareNostrum5) {
+  TimedSystems systems;
+  ASSERT_TRUE(systems.Read(CALIBRATION_SAMPLES "/mn5_h100_allreduce_forced_algo.csv"));
+  const auto result = EvaluateHeldOut(systems.Take().at(0), {});
+  ASSERT_TRUE(result) << Describe(result.error());
+  const ErrorSummary between = SummarizeErrors(result->errors.at(LeftOut::kBetween).system);
+  EXPECT_EQ(between.cells, 2u * 9 * 3);
+  EXPECT_LE(between.median, 0.10);
+  EXPECT_LE(between.mean, 0.20);
+  EXPECT_LE(SummarizeErrors(result->errors.at(LeftOut::kLargest).system).median, 0.20);
+  EXPECT_LE(SummarizeErrors(result->order.picked).mean, 0.004);
+  EXPECT_GE(result->order.Tau(), 0.85);
+}
+
+// The same page, Alps: better than the line between the neighbouring rank counts, on the same cells.
+TEST(HeldOut, Alps) {
+  DYNAMICCL_NEED_DATA(table, "unified/nccl_tests_unified.csv.gz");
+  TimedSystems systems;
+  ASSERT_TRUE(systems.Read(table));
+  HeldOutResult alps;
+  for (const TimedSystem& system : systems.Take()) {
+    if (!system.name.starts_with("cscs-alps-gh200 / ")) continue;
+    const auto result = EvaluateHeldOut(system, {});
+    ASSERT_TRUE(result) << Describe(result.error());
+    Pool(alps, *result);
+  }
+  const HeldOutErrors& between = alps.errors.at(LeftOut::kBetween);
+  EXPECT_EQ(between.system.size(), 5u * 6 * 30);
+  EXPECT_LE(SummarizeErrors(between.system).median, 0.12);
+  EXPECT_LT(SummarizeErrors(between.system).median, SummarizeErrors(between.by_ranks).median);
+  EXPECT_LT(SummarizeErrors(between.system).mean, SummarizeErrors(between.by_ranks).mean);
+  EXPECT_LE(SummarizeErrors(alps.errors.at(LeftOut::kLargest).system).median, 0.20);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/command_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "src/base/nearest_name.h"
+#include "tools/command_line.h"
+#include "tools/exit_code.h"
+#include "tools/version.h"
+
+namespace dynamiccl {
+namespace {
+
+const CommandRow* FindCommand(const CommandProgram& program, std::string_view name) {
+  for (const CommandRow& row : program.commands) {
+    if (name == row.text.name) return &row;
+  }
+  return nullptr;
+}
+
+size_t WidestName(const CommandProgram& program) {
+  size_t widest = 0;
+  for (const CommandRow& row : program.commands)
+    widest = std::max(widest, std::string_view(row.text.name).size());
+  return widest;
+}
+
+void PrintCommands(FILE* stream, const CommandProgram& program, bool for_scripts) {
+  for (const CommandRow& row : program.commands) {
+    if (row.for_scripts == for_scripts)
+      fmt::print(stream, "  {:<{}} {}\n", row.text.name, WidestName(program), row.text.sentence);
+  }
+}
+
+int PrintHelp(FILE* stream, const CommandProgram& program, int exit_code) {
+  fmt::print(stream, "{} {}: {}\n\nExamples:\n{}", program.name, kVersion, program.sentence,
+             IndentLines(program.examples));
+  fmt::print(stream, "\nCommands ({} COMMAND --help says more):\n", program.name);
+  PrintCommands(stream, program, false);
+  bool any = false;
+  for (const CommandRow& row : program.commands) any = any || row.for_scripts;
+  if (!any) return exit_code;
+  fmt::print(stream, "\nFor shells and scripts:\n");
+  PrintCommands(stream, program, true);
+  return exit_code;
+}
+
+int ReportUnknownCommand(const CommandProgram& program, const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const CommandRow& row : program.commands) known.push_back(row.text.name);
+  const Error error{ErrorKind::kInvalidArgument, fmt::format("{}: no command '{}'", program.name, name),
+                    fmt::format("did you mean `{} {}`? `{} --help` lists all", program.name,
+                                NearestName(name, known), program.name)};
+  fmt::print(stderr, "{}", Describe(error));
+  return kExitUsage;
+}
+
+}  // namespace
+
+int RunCommandProgram(const CommandProgram& program, std::vector<std::string> arguments) {
+  if (arguments.empty()) return PrintHelp(stderr, program, kExitUsage);
+  std::string name = arguments.front();
+  arguments.erase(arguments.begin());
+  if (name == "-h" || name == "--help" || (name == "help" && arguments.empty()))
+    return PrintHelp(stdout, program, kExitOk);
+  if (name == "--version") {
+    fmt::print("{} {}\n", program.name, kVersion);
+    return kExitOk;
+  }
+  if (name == "help") name = std::exchange(arguments, {"--help"}).front();
+  const CommandRow* row = FindCommand(program, name);
+  if (row == nullptr) return ReportUnknownCommand(program, name);
+  CommandLine line(row->text, arguments);
+  const Result<int> result = row->function(line);
+  if (result) return *result;
+  Error error = result.error();
+  if (const std::string made = HowToMakeMissing(arguments, error.message); !made.empty()) error.hint = made;
+  fmt::print(stderr, "{}", Describe(error));
+  return ExitCodeOf(error.kind);
+}
+
+}  // namespace dynamiccl

@@ -24,7 +24,7 @@ struct CallKind {
   friend auto operator<=>(const CallKind&, const CallKind&) = default;
 };
 
-struct TimedCalls {
+struct TotalTime {
   double ns = 0;
   int64_t calls = 0;
   double mean_ns() const { return ns / static_cast<double>(calls); }
@@ -34,11 +34,11 @@ CallKind KindOf(const TraceCall& call) {
   return {call.communicator, call.issued.call.collective, call.issued.call.bytes};
 }
 
-std::map<CallKind, TimedCalls> TimedCallsOf(const std::vector<TraceCall>& calls) {
-  std::map<CallKind, TimedCalls> timed;
+std::map<CallKind, TotalTime> TimedCallsOf(const std::vector<TraceCall>& calls) {
+  std::map<CallKind, TotalTime> timed;
   for (const TraceCall& call : calls) {
     if (call.issued.duration_ns < 0) continue;
-    TimedCalls& of = timed[KindOf(call)];
+    TotalTime& of = timed[KindOf(call)];
     of.ns += static_cast<double>(call.issued.duration_ns);
     ++of.calls;
   }
@@ -108,7 +108,7 @@ std::string DescribeExposed(const CoverageLedger& ledger) {
 }  // namespace
 
 CoverageLedger LedgerOf(const SectionCalls& section) {
-  const std::map<CallKind, TimedCalls> timed = TimedCallsOf(section.calls);
+  const std::map<CallKind, TotalTime> timed = TimedCallsOf(section.calls);
   const std::map<ShareKey, double> shares = SharesOf(section);
   CoverageLedger ledger;
   for (const TraceCall& call : section.calls) {

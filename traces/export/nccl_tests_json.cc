@@ -60,7 +60,7 @@ double TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& secti
 }
 
 // The summary of a row. Bandwidths are in GB/s.
-Json Mean(uint64_t bytes, double mean, double bus_factor) {
+Json MeanJson(uint64_t bytes, double mean, double bus_factor) {
   const double bandwidth = static_cast<double>(bytes) / (mean * 1e3);
   return {{"time", mean}, {"alg_bw", bandwidth}, {"bus_bw", bandwidth * bus_factor}, {"nwrong", nullptr}};
 }
@@ -82,13 +82,13 @@ Json RowOf(const RunKey& run, const RowKey& key, const std::vector<double>& time
   const bool reduces = run.first != Collective::kAllGather && run.first != Collective::kBroadcast;
   const bool per_rank = run.first == Collective::kAllGather || run.first == Collective::kReduceScatter;
   const uint64_t share = per_rank ? static_cast<uint64_t>(run.second) : 1;
-  const double mean = dynamiccl::Mean(times);
+  const double mean = Mean(times);
   return {{"size", key.bytes},
           {"count", element == 0 ? 0 : key.bytes / element / share},
           {"type", std::string(Name(key.data_type))},
           {"redop", reduces ? std::string(Name(key.op)) : "none"},
           {"root", key.root},
-          {"out_of_place", Mean(key.bytes, mean, BusBandwidthFactor(run.first, run.second))},
+          {"out_of_place", MeanJson(key.bytes, mean, BusBandwidthFactor(run.first, run.second))},
           {"out_of_place_per_iter", Each(times, mean)}};
 }
 

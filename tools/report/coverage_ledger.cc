@@ -34,7 +34,7 @@ CallKind KindOf(const TraceCall& call) {
   return {call.communicator, call.issued.call.collective, call.issued.call.bytes};
 }
 
-std::map<CallKind, TotalTime> TimedCallsOf(const std::vector<TraceCall>& calls) {
+std::map<CallKind, TotalTime> TotalTimesOf(const std::vector<TraceCall>& calls) {
   std::map<CallKind, TotalTime> timed;
   for (const TraceCall& call : calls) {
     if (call.issued.duration_ns < 0) continue;
@@ -108,7 +108,7 @@ std::string DescribeExposed(const CoverageLedger& ledger) {
 }  // namespace
 
 CoverageLedger LedgerOf(const SectionCalls& section) {
-  const std::map<CallKind, TotalTime> timed = TimedCallsOf(section.calls);
+  const std::map<CallKind, TotalTime> timed = TotalTimesOf(section.calls);
   const std::map<ShareKey, double> shares = SharesOf(section);
   CoverageLedger ledger;
   for (const TraceCall& call : section.calls) {

@@ -5,6 +5,7 @@
   tools/checks/mutations.py                  # all of them, in a worktree of HEAD under build/mutations
   tools/checks/mutations.py --list           # what is broken, and which tests are to notice it
   tools/checks/mutations.py --only revoke    # one
+  tools/checks/mutations.py --build build/release   # in this tree and its build: quicker; files are mended afterwards
 
 Builds the named tests twice a promise: whole they must pass, broken at least one must fail. Prints a row of the table in
 docs/results/mutations.md for each. Exit code 1: a break went unnoticed, or a test fails without one; 2: nothing could be run.
@@ -95,15 +96,15 @@ def run(command, **more):
 
 
 class Scratch:
-    """A worktree of HEAD with a build of its own, in which files are broken and mended."""
+    """A tree and its build, in which files are broken and mended."""
 
-    def __init__(self, folder, jobs):
-        self.tree = folder / "tree"
-        self.build = folder / "tree/build/mutations"
+    def __init__(self, tree, build, jobs):
+        self.tree = tree
+        self.build = build
         self.jobs = jobs
         self.environment = dict(os.environ, CCACHE_BASEDIR=str(self.tree), CCACHE_NOHASHDIR="1")
 
-    def prepare(self):
+    def make_from_head(self):
         if not self.tree.is_dir():
             self.must(["git", "-C", ROOT, "worktree", "add", "--detach", self.tree, "HEAD"])
         head = run(["git", "-C", ROOT, "rev-parse", "HEAD"]).stdout.strip()
@@ -159,14 +160,19 @@ def main():
     parser.add_argument("--only", help="name of one, as --list has it")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/mutations", help="for the worktree and its build")
+    parser.add_argument("--build", type=pathlib.Path, help="a build of this tree, in place of a worktree of HEAD")
     parser.add_argument("--jobs", default=os.cpu_count(), help="compilers at a time")
     given = parser.parse_args()
     chosen = [mutation for mutation in MUTATIONS if given.only in (None, mutation.name)]
     if given.list or not chosen:
         print("\n".join(f"{each.name:12} {each.promise}: {each.target}, {each.tests}" for each in MUTATIONS))
         sys.exit(0 if given.list else 2)
-    scratch = Scratch(given.folder.resolve(), given.jobs)
-    scratch.prepare()
+    folder = given.folder.resolve()
+    if given.build:
+        scratch = Scratch(ROOT, given.build.resolve(), given.jobs)
+    else:
+        scratch = Scratch(folder / "tree", folder / "tree/build/mutations", given.jobs)
+        scratch.make_from_head()
     print("| promise | how it was broken | noticed by |\n|---|---|---|", flush=True)
     held = True
     for mutation in chosen:

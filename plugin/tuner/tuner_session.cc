@@ -73,8 +73,8 @@ bool AreSet(const ncclTunerConstants_v5_t& constants) {
   return std::any_of(bytes, bytes + sizeof(constants), [](unsigned char byte) { return byte != 0; });
 }
 
-// The only place that makes a key. Without a group NCCL asks on a thread of its own, and the role stays
-// unknown.
+// The key of the decision that NCCL asks for; this is the only place that makes one. Null `group`: NCCL asks
+// on a thread of its own, and what only the issuing thread knows stays at its default.
 [[gnu::hot]] DecisionKey KeyOf(const TunerRequest& request, const IssuedGroup* group) {
   const auto collective = static_cast<Collective>(request.function);
   if (group == nullptr) return {collective, request.bytes, request.n_pipe_ops};

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Construction of the two trees. The first tree over 8 positions:
-//         0
-//         |
-//         4
-//       /   \
-//      2     6
-//     / \   / \
-//    1   3 5   7
+// Construction of the two trees. The first tree over 8 positions, each position with its children:
+//   0: 4        4: 2 and 6        2: 1 and 3        6: 5 and 7
 #include "src/hostccl/topology/double_binary_tree.h"
 
 #include <algorithm>

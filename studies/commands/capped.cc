@@ -15,7 +15,7 @@ struct CappedCommandOptions {
   std::string learning_rate = "3e-3";
 };
 
-void Register(CommandLine& line, CappedCommandOptions& options) {
+void RegisterCappedOptions(CommandLine& line, CappedCommandOptions& options) {
   CLI::App& app = line.app();
   RegisterTrainerStudy(app, options.study);
   app.add_option("--memory", options.capped.memory_cap,
@@ -31,7 +31,7 @@ void Register(CommandLine& line, CappedCommandOptions& options) {
 
 Result<int> CappedCommand(CommandLine& line) {
   CappedCommandOptions options;
-  Register(line, options);
+  RegisterCappedOptions(line, options);
   if (const auto exit_code = line.Parse()) return *exit_code;
   CappedSettings& settings = options.capped;
   settings.sequence = options.study.sequence;

@@ -26,7 +26,7 @@ Result<std::vector<std::pair<std::string, std::string>>> TopologyPairs(
   return pairs;
 }
 
-Json ToJson(const std::vector<ArmPair>& pairs) {
+Json CompareJson(const std::vector<ArmPair>& pairs) {
   Json list = Json::array();
   for (const ArmPair& pair : pairs) {
     list.push_back({{"topology", pair.topology},
@@ -40,7 +40,7 @@ Json ToJson(const std::vector<ArmPair>& pairs) {
   return list;
 }
 
-void Print(const OrderAgreement& agreement) {
+void PrintCompare(const OrderAgreement& agreement) {
   fmt::print("{} cells in both, {} without a counterpart\n", agreement.cells, agreement.unmatched_cells);
   fmt::print("{} pairs in the same order, {} in reverse, {} ties: Kendall's tau {:.2f}\n",
              agreement.concordant.size(), agreement.discordant.size(), agreement.ties.size(),
@@ -79,16 +79,16 @@ Result<int> CompareCommand(CommandLine& line) {
   DYNAMICCL_TRY(const MeasurementFile theirs, ReadMeasurementFile(second));
   DYNAMICCL_TRY(const OrderAgreement agreement, CompareOrder(ours, theirs, options));
   if (!json) {
-    Print(agreement);
+    PrintCompare(agreement);
     return kExitOk;
   }
   PrintJson({{"schema", 1},
              {"cells", agreement.cells},
              {"unmatched_cells", agreement.unmatched_cells},
              {"tau", agreement.Tau()},
-             {"concordant", ToJson(agreement.concordant)},
-             {"discordant", ToJson(agreement.discordant)},
-             {"ties", ToJson(agreement.ties)}});
+             {"concordant", CompareJson(agreement.concordant)},
+             {"discordant", CompareJson(agreement.discordant)},
+             {"ties", CompareJson(agreement.ties)}});
   return kExitOk;
 }
 

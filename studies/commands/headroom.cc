@@ -63,11 +63,11 @@ Audit AuditOf(const std::vector<ArmCell>& cells) {
   return audit;
 }
 
-double Share(size_t part, size_t whole) {
+double ShareOfHeadroom(size_t part, size_t whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-void Print(const std::string& by, const std::vector<HeadroomRow>& rows) {
+void PrintHeadroom(const std::string& by, const std::vector<HeadroomRow>& rows) {
   fmt::print(
       "\n| {} | cells | gain % | picked and timed on the same % | noise % | clear cells % | their gain % | "
       "clear losses % |\n|---|---|---|---|---|---|---|---|\n",
@@ -76,8 +76,8 @@ void Print(const std::string& by, const std::vector<HeadroomRow>& rows) {
     fmt::print("| {} | {}{} | {:.1f} | {:.1f} | {:.1f} | {:.0f} | {:.1f} | {:.0f} |\n", row.label, row.cells,
                row.unrepeated > 0 ? fmt::format(" ({} not repeated)", row.unrepeated) : "",
                PercentOfOctaves(row.mean_gain), PercentOfOctaves(row.mean_naive),
-               PercentOfOctaves(row.median_noise), Share(row.clear, row.cells),
-               PercentOfOctaves(row.mean_clear_gain), Share(row.clear_losses, row.cells));
+               PercentOfOctaves(row.median_noise), ShareOfHeadroom(row.clear, row.cells),
+               PercentOfOctaves(row.mean_clear_gain), ShareOfHeadroom(row.clear_losses, row.cells));
   }
 }
 
@@ -112,12 +112,12 @@ void PrintRoles(const Audit& audit) {
   for (const auto& [name, s] : audit.roles) {
     const double whole = s.bytes > 0 ? s.bytes : 1;
     fmt::print("| {} | {} | {:.0f} | {:.1f} | {:.0f} | {:.1f} |\n", name, s.keys,
-               Share(s.several_roles, s.keys), 100 * s.bytes_several_roles / whole,
-               Share(s.several_phases, s.keys), 100 * s.bytes_several_phases / whole);
+               ShareOfHeadroom(s.several_roles, s.keys), 100 * s.bytes_several_roles / whole,
+               ShareOfHeadroom(s.several_phases, s.keys), 100 * s.bytes_several_phases / whole);
   }
 }
 
-Json ToJson(const HeadroomRow& row) {
+Json HeadroomJson(const HeadroomRow& row) {
   return {{"label", row.label},
           {"cells", row.cells},
           {"not_repeated", row.unrepeated},
@@ -130,7 +130,7 @@ Json ToJson(const HeadroomRow& row) {
           {"clear_losses", row.clear_losses}};
 }
 
-Json ToJson(const FieldWorth& worth) {
+Json HeadroomJson(const FieldWorth& worth) {
   return {{"groups", worth.groups},
           {"best_arm_differs", worth.naive_conflicts},
           {"clear_conflicts", worth.clear_conflicts},
@@ -141,17 +141,17 @@ Json ToJson(const FieldWorth& worth) {
           {"apart_over_default_octaves", worth.apart}};
 }
 
-Json ToJson(const Audit& audit) {
+Json HeadroomJson(const Audit& audit) {
   Json json = {{"schema", 1}};
   for (const auto& [by, rows] : audit.tables) {
     Json& list = json["headroom"][by] = Json::array();
-    for (const HeadroomRow& row : rows) list.push_back(ToJson(row));
+    for (const HeadroomRow& row : rows) list.push_back(HeadroomJson(row));
   }
-  for (const auto& [field, worth] : audit.fields) json["fields"][Name(field)] = ToJson(worth);
+  for (const auto& [field, worth] : audit.fields) json["fields"][Name(field)] = HeadroomJson(worth);
   json["regimes"] = Json::array();
   for (const RegimePair& pair : audit.regimes)
     json["regimes"].push_back(
-        {{"normal", pair.normal}, {"other", pair.other}, {"worth", ToJson(pair.worth)}});
+        {{"normal", pair.normal}, {"other", pair.other}, {"worth", HeadroomJson(pair.worth)}});
   json["roles"] = Json::array();
   for (const auto& [name, s] : audit.roles) {
     json["roles"].push_back({{"trace", name},
@@ -198,7 +198,7 @@ Result<int> HeadroomCommand(CommandLine& line) {
     return MakeError(ErrorKind::kInvalidArgument, "no measured times and no trace given");
   DYNAMICCL_TRY(const Audit audit, Read(options));
   if (options.json) {
-    PrintJson(ToJson(audit));
+    PrintJson(HeadroomJson(audit));
     return kExitOk;
   }
   if (!audit.tables.empty()) {
@@ -210,7 +210,7 @@ Result<int> HeadroomCommand(CommandLine& line) {
         "by.\n",
         CellHeadroom::kClear);
   }
-  for (const auto& [by, rows] : audit.tables) Print(by, rows);
+  for (const auto& [by, rows] : audit.tables) PrintHeadroom(by, rows);
   PrintFields(audit);
   PrintRoles(audit);
   return kExitOk;

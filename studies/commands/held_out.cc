@@ -23,7 +23,7 @@ std::string Percent(const std::vector<double>& errors) {
   return summary.cells == 0 ? "-" : fmt::format("{:.1f} / {:.1f}", 100 * summary.median, 100 * summary.mean);
 }
 
-Json ToJson(const std::vector<double>& errors) {
+Json HeldOutJson(const std::vector<double>& errors) {
   const ErrorSummary summary = SummarizeErrors(errors);
   if (summary.cells == 0) return nullptr;
   return {{"cells", summary.cells}, {"median", summary.median}, {"mean", summary.mean}};
@@ -38,7 +38,7 @@ void PrintHeader() {
   fmt::print("|---|---|---|---|---|---|---|---|---|\n");
 }
 
-void Print(const HeldOutResult& result) {
+void PrintHeldOut(const HeldOutResult& result) {
   for (const auto& [left_out, errors] : result.errors) {
     fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", result.system,
                fmt::join(result.rank_counts, " "), Name(left_out), errors.system.size(),
@@ -58,14 +58,14 @@ void PrintOrder(const std::vector<HeldOutResult>& results) {
   }
 }
 
-Json ToJson(const HeldOutResult& result) {
+Json HeldOutJson(const HeldOutResult& result) {
   Json by_kind;
   for (const auto& [left_out, errors] : result.errors) {
-    by_kind[Name(left_out)] = {{"fitted", ToJson(errors.system)},
-                               {"formulas", ToJson(errors.formulas)},
-                               {"line_in_ranks", ToJson(errors.by_ranks)},
-                               {"line_in_size", ToJson(errors.by_size)},
-                               {"repeats", ToJson(errors.repeats)}};
+    by_kind[Name(left_out)] = {{"fitted", HeldOutJson(errors.system)},
+                               {"formulas", HeldOutJson(errors.formulas)},
+                               {"line_in_ranks", HeldOutJson(errors.by_ranks)},
+                               {"line_in_size", HeldOutJson(errors.by_size)},
+                               {"repeats", HeldOutJson(errors.repeats)}};
   }
   return {{"system", result.system},
           {"ranks", result.rank_counts},
@@ -74,8 +74,8 @@ Json ToJson(const HeldOutResult& result) {
            {{"calls", result.order.calls},
             {"pairs", result.order.pairs},
             {"tau", result.order.Tau()},
-            {"picked", ToJson(result.order.picked)},
-            {"library", ToJson(result.order.library)}}}};
+            {"picked", HeldOutJson(result.order.picked)},
+            {"library", HeldOutJson(result.order.library)}}}};
 }
 
 // After the settings of a machine, "MACHINE / NCCL / SETTING", all of them together.
@@ -110,12 +110,12 @@ Result<int> JudgeFits(const std::vector<TimedSystem>& systems, const HeldOutOpti
   AddMachines(results);
   if (options.json) {
     Json list = Json::array();
-    for (const HeldOutResult& result : results) list.push_back(ToJson(result));
+    for (const HeldOutResult& result : results) list.push_back(HeldOutJson(result));
     PrintJson({{"schema", 1}, {"systems", list}, {"not_judged", skipped}});
     return kExitOk;
   }
   PrintHeader();
-  for (const HeldOutResult& result : results) Print(result);
+  for (const HeldOutResult& result : results) PrintHeldOut(result);
   fmt::print("\n");
   PrintOrder(results);
   for (const std::string& why : skipped) fmt::print("not judged: {}\n", why);

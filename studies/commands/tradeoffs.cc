@@ -20,7 +20,7 @@ struct TradeoffsCommandOptions {
   int rounds = 5;
 };
 
-void Register(CommandLine& line, TradeoffsCommandOptions& given) {
+void RegisterTradeoffsOptions(CommandLine& line, TradeoffsCommandOptions& given) {
   CLI::App& app = line.app();
   RegisterTrainerStudy(app, given.study);
   app.add_option("--layers", given.layers, "Transformer blocks")->capture_default_str();
@@ -50,7 +50,7 @@ Result<TradeoffSettings> SettingsOf(const TradeoffsCommandOptions& given) {
 
 Result<int> TradeoffsCommand(CommandLine& line) {
   TradeoffsCommandOptions given;
-  Register(line, given);
+  RegisterTradeoffsOptions(line, given);
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const TradeoffSettings settings, SettingsOf(given));
   DYNAMICCL_TRY(TrainerRuns runs, OpenTrainerRuns(given.study, line));

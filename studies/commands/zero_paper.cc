@@ -19,7 +19,7 @@ struct ZeroPaperOptions {
   bool json = false;
 };
 
-Json ToJson(const SimulatedFigure& figure) {
+Json ZeroPaperJson(const SimulatedFigure& figure) {
   Json points = Json::array(), claims = Json::array();
   for (const PaperPoint& point : figure.points) {
     Json one = {{"what", point.what}, {"value", point.value}, {"unit", point.unit}};
@@ -55,7 +55,7 @@ Result<int> SimulateFigures(const ZeroPaperOptions& options) {
     if (options.figure != "all" && options.figure != fmt::format("fig{}", number)) continue;
     DYNAMICCL_TRY(const SimulatedFigure figure, SimulateFigure(number, *described, *accelerator));
     if (!options.json) fmt::print("{}\n", FormatFigure(figure));
-    figures.push_back(ToJson(figure));
+    figures.push_back(ZeroPaperJson(figure));
   }
   if (figures.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no such figure", options.figure),

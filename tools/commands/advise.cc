@@ -30,7 +30,7 @@ struct AdviseOptions {
   LaunchOptions launch;
 };
 
-void Register(CLI::App& app, AdviseOptions& given) {
+void RegisterAdviseOptions(CLI::App& app, AdviseOptions& given) {
   app.add_option("trace", given.inputs, "Recorded or imported traces; those of several ranks are one")
       ->required()
       ->check(CLI::ExistingFile);
@@ -86,15 +86,15 @@ Result<RecognisedJob> JobOf(const AdviseOptions& given, const CommandLine& line,
   return job;
 }
 
-Json ToJson(const PredictedStep& predicted) {
+Json AdviseJson(const PredictedStep& predicted) {
   return {{"step_ns", predicted.step_ns}, {"exposed_ns", predicted.exposed_ns}};
 }
 
-Json ToJson(const Advice& advice, const RecordedStep& step, const System& system) {
+Json AdviseJson(const Advice& advice, const RecordedStep& step, const System& system) {
   Json changes = Json::array();
   for (const AdvisedChange& one : advice.changes) {
     Json row = {{"change", one.change.what}, {"how", one.change.how}};
-    row["predicted"] = ToJson(one.predicted);
+    row["predicted"] = AdviseJson(one.predicted);
     row["ratio"] = static_cast<double>(one.predicted.step_ns) / static_cast<double>(advice.simulated.step_ns);
     row["memory_bytes"] = one.change.memory_bytes;
     row["remark"] = one.change.remark;
@@ -113,14 +113,14 @@ Json ToJson(const Advice& advice, const RecordedStep& step, const System& system
             {"share_of_calls", advice.share_of_calls}}},
           {"system", system.name},
           {"recorded", {{"step_ns", advice.step_ns}, {"steps", step.steps}, {"spread", step.spread}}},
-          {"simulated", ToJson(advice.simulated)},
+          {"simulated", AdviseJson(advice.simulated)},
           {"computing",
            {{"pass_ns", advice.compute.pass_ns},
             {"update_ns_per_element", advice.compute.update_ns_per_element}}},
           {"changes", std::move(changes)}};
 }
 
-Json ToJson(const MeasuredAdvice& measured) {
+Json AdviseJson(const MeasuredAdvice& measured) {
   Json rows = Json::array();
   for (const MeasuredChange& one : measured.changes)
     rows.push_back({{"change", one.what},
@@ -161,7 +161,7 @@ Result<MeasuredAdvice> Measure(AdviseOptions& given, CommandLine& line, const Ad
                        [](const std::string& progress) { spdlog::info("{}", progress); });
 }
 
-Result<int> Run(AdviseOptions& given, CommandLine& line) {
+Result<int> RunAdvise(AdviseOptions& given, CommandLine& line) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_TRY(RecordedStep step, StepOf(trace));
   if (given.ranks_per_node > 0) SpreadOver(given.ranks_per_node, step);
@@ -170,11 +170,11 @@ Result<int> Run(AdviseOptions& given, CommandLine& line) {
   DYNAMICCL_TRY(Advice advice,
                 Advise(step, std::move(job), system, static_cast<int64_t>(given.step_ms * 1e6)));
   KeepOnly(given.only, advice);
-  Json json = ToJson(advice, step, system);
+  Json json = AdviseJson(advice, step, system);
   if (!given.json) fmt::print("{}", FormatAdvice(advice, step, system));
   if (given.measure) {
     DYNAMICCL_TRY(const MeasuredAdvice measured, Measure(given, line, advice, step.ranks));
-    json["measured"] = ToJson(measured);
+    json["measured"] = AdviseJson(measured);
     if (!given.json) fmt::print("\n{}", FormatMeasured(measured, advice));
   }
   if (given.json) PrintJson(json);
@@ -185,9 +185,9 @@ Result<int> Run(AdviseOptions& given, CommandLine& line) {
 
 Result<int> AdviseCommand(CommandLine& line) {
   AdviseOptions given;
-  Register(line.app(), given);
+  RegisterAdviseOptions(line.app(), given);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  return Run(given, line);
+  return RunAdvise(given, line);
 }
 
 }  // namespace dynamiccl

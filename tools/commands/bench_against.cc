@@ -154,7 +154,7 @@ void PrintMeans(const std::vector<CellResult>& cells) {
   }
 }
 
-Json ToJson(const CellResult& cell) {
+Json BenchAgainstJson(const CellResult& cell) {
   Json sides = Json::array();
   for (const SideResult& side : cell.sides) {
     if (!side.missing.empty()) {
@@ -220,7 +220,7 @@ Result<int> RunAgainst(const BenchCommandOptions& given, const BenchOptions& opt
   if (prints) PrintMeans(cells);
   if (given.json.empty()) return kExitOk;
   Json rows = Json::array();
-  for (const CellResult& cell : cells) rows.push_back(ToJson(cell));
+  for (const CellResult& cell : cells) rows.push_back(BenchAgainstJson(cell));
   const Json json{{"schema", 1},
                   {"against", given.against},
                   {"registration", given.registration},

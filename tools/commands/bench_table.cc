@@ -33,7 +33,7 @@ int RootColumn(const BenchOptions& options, const BenchRow& row) {
   return HasRoot(options.collective) ? row.root : -1;
 }
 
-Json ToJson(const BenchTimes& times, bool per_iteration) {
+Json BenchTableJson(const BenchTimes& times, bool per_iteration) {
   Json json = {{"time_us", times.microseconds},
                {"spread_percent", times.spread_percent},
                {"algbw_gbps", times.algorithm_gbps},
@@ -197,8 +197,8 @@ Json BenchJson(const BenchSession& session, const BenchOptions& options, const s
                     {"type", Name(row.type)},
                     {"op", OpColumn(options, row)},
                     {"root", RootColumn(options, row)},
-                    {"out_of_place", ToJson(row.out_of_place, options.per_iteration)},
-                    {"in_place", ToJson(row.in_place, options.per_iteration)}});
+                    {"out_of_place", BenchTableJson(row.out_of_place, options.per_iteration)},
+                    {"in_place", BenchTableJson(row.in_place, options.per_iteration)}});
     if (!row.background) continue;
     list.back()["background"] = {{"blocks", row.background->blocks},
                                  {"rounds", row.background->rounds},

@@ -22,7 +22,7 @@ struct ConfigOptions {
   bool json = false;
 };
 
-int Show(bool json) {
+int ShowConfig(bool json) {
   Json settings = Json::object();
   for (const SettingRow& row : AllSettings()) {
     if (std::getenv(row.name) == nullptr) continue;
@@ -59,7 +59,7 @@ Result<int> ConfigCommand(CommandLine& line) {
                     "(default: the environment's settings and the files that they name)");
   for (CLI::App* const action : {show, env, check}) action->add_flag("--json", options.json, "As JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  if (show->parsed()) return Show(options.json);
+  if (show->parsed()) return ShowConfig(options.json);
   if (check->parsed()) return Check(options);
   PrintSettingList({options.markdown, options.json});
   return kExitOk;

@@ -70,7 +70,7 @@ void PrintRange(const ChangedRange& range) {
              TimesText(range.after.microseconds));
 }
 
-void PrintTable(const NcclComparison& comparison) {
+void PrintDoctorNcclTable(const NcclComparison& comparison) {
   fmt::print("{}\n{}\n", Title(comparison), Summary(comparison));
   for (const NcclWorld& world : comparison.worlds) {
     const auto here = [&](const ChangedRange& range) { return range.world == world; };
@@ -135,28 +135,28 @@ Json TimeJson(float microseconds) {
   return std::isnan(microseconds) ? Json() : Json(std::stod(fmt::format("{:.6g}", microseconds)));
 }
 
-Json AsJson(const ChosenRange& range) {
+Json DoctorNcclJson(const ChosenRange& range) {
   return {{"algorithm", Name(range.pair.first)},
           {"protocol", Name(range.pair.second)},
           {"channels", {range.channels.least, range.channels.most}},
           {"expected_us", {TimeJson(range.microseconds.least), TimeJson(range.microseconds.most)}}};
 }
 
-Json AsJson(const ChangedRange& range) {
+Json DoctorNcclJson(const ChangedRange& range) {
   return {{"machine", range.world.machine},
           {"nodes", range.world.nodes},
           {"ranks_per_node", range.world.ranks_per_node},
           {"collective", Name(range.collective)},
           {"bytes", {range.bytes.least, range.bytes.most}},
-          {"before", AsJson(range.before)},
-          {"after", AsJson(range.after)}};
+          {"before", DoctorNcclJson(range.before)},
+          {"after", DoctorNcclJson(range.after)}};
 }
 
-Json AsJson(const NcclComparison& comparison) {
+Json DoctorNcclJson(const NcclComparison& comparison) {
   Json worlds = Json::array(), ranges = Json::array();
   for (const NcclWorld& world : comparison.worlds)
     worlds.push_back({world.machine, world.nodes, world.ranks_per_node});
-  for (const ChangedRange& range : comparison.ranges) ranges.push_back(AsJson(range));
+  for (const ChangedRange& range : comparison.ranges) ranges.push_back(DoctorNcclJson(range));
   return {{"before", comparison.before},
           {"after", comparison.after},
           {"worlds", worlds},
@@ -185,11 +185,11 @@ Result<int> CompareNccl(const Installation& installation, const CompareNcclOptio
     DYNAMICCL_TRY(const NcclComparison comparison, CompareReleases(choices, options.releases[next - 1],
                                                                    options.releases[next], options.machine));
     if (options.json)
-      all.push_back(AsJson(comparison));
+      all.push_back(DoctorNcclJson(comparison));
     else if (options.markdown)
       PrintMarkdown(comparison);
     else
-      PrintTable(comparison);
+      PrintDoctorNcclTable(comparison);
   }
   if (options.json) PrintJson({{"schema", 1}, {"file", file}, {"comparisons", all}});
   return kExitOk;

@@ -95,8 +95,8 @@ std::vector<ExplainedConfig> Shown(const Explanation& explanation, bool all) {
   return shown;
 }
 
-void Print(const Explanation& explanation, const ConfigQuestion& question, const MeasurementContext& fabric,
-           const ExplainCallOptions& options) {
+void PrintExplainCall(const Explanation& explanation, const ConfigQuestion& question,
+                      const MeasurementContext& fabric, const ExplainCallOptions& options) {
   fmt::print("{} of {} on {}\n", Name(question.collective), FormatBytes(question.bytes), fabric.topology);
   fmt::print("decides  {}\npolicy   {}\n\n", DeciderText(explanation), ReasonText(explanation));
   fmt::print("{:<22} {:>11} {:>11}  {:<26} {:>10}\n", "config", "NCCL's us", "policy's us", "each network's",
@@ -108,7 +108,7 @@ void Print(const Explanation& explanation, const ConfigQuestion& question, const
   }
 }
 
-Json ToJson(const ExplainedConfig& config) {
+Json ExplainCallJson(const ExplainedConfig& config) {
   Json json{{"config", Name(config.config)},       {"estimate_us", config.estimate_us},
             {"predicted_us", config.predicted_us}, {"networks_us", config.networks_us},
             {"promised", config.promised},         {"outside", config.outside}};
@@ -116,10 +116,10 @@ Json ToJson(const ExplainedConfig& config) {
   return json;
 }
 
-Json ToJson(const Explanation& explanation, const ConfigQuestion& question,
-            const MeasurementContext& fabric) {
+Json ExplainCallJson(const Explanation& explanation, const ConfigQuestion& question,
+                     const MeasurementContext& fabric) {
   Json configs = Json::array();
-  for (const ExplainedConfig& config : explanation.configs) configs.push_back(ToJson(config));
+  for (const ExplainedConfig& config : explanation.configs) configs.push_back(ExplainCallJson(config));
   Json json{{"schema", 1},
             {"fabric", fabric.topology},
             {"collective", Name(question.collective)},
@@ -173,9 +173,9 @@ Result<int> ExplainCall(const Policy& policy, const ExplainCallOptions& options)
   }
   const Explanation explanation = Explain(policy, fabric.model, question, &rules);
   if (options.json)
-    PrintJson(ToJson(explanation, question, fabric));
+    PrintJson(ExplainCallJson(explanation, question, fabric));
   else
-    Print(explanation, question, fabric, options);
+    PrintExplainCall(explanation, question, fabric, options);
   return kExitOk;
 }
 

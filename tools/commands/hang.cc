@@ -64,7 +64,7 @@ std::string DecisionsText(const HangDiagnosis& diagnosis) {
                               diagnosis.compared_decisions);
 }
 
-void Print(const JobCalls& job, const HangDiagnosis& diagnosis) {
+void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis) {
   const char* between = "";
   for (const HangFinding& finding : diagnosis.findings) {
     fmt::print("{}{}: communicator {:#x}, {} ranks\n", between, Name(finding.kind), finding.communicator,
@@ -78,7 +78,7 @@ void Print(const JobCalls& job, const HangDiagnosis& diagnosis) {
              job.communicators.size(), diagnosis.compared_calls, DecisionsText(diagnosis));
 }
 
-Json ToJson(const JobCalls& job, const HangDiagnosis& diagnosis) {
+Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis) {
   Json findings = Json::array();
   for (const HangFinding& finding : diagnosis.findings) {
     findings.push_back({{"kind", Name(finding.kind)},
@@ -114,9 +114,9 @@ Result<int> HangCommand(CommandLine& line) {
   DYNAMICCL_TRY(const JobCalls job, ReadJob(paths, options.newest));
   const HangDiagnosis diagnosis = DiagnoseHang(job);
   if (options.json)
-    PrintJson(ToJson(job, diagnosis));
+    PrintJson(HangJson(job, diagnosis));
   else
-    Print(job, diagnosis);
+    PrintHang(job, diagnosis);
   return diagnosis.findings.empty() ? kExitOk : kExitResultSaysNo;
 }
 

@@ -35,7 +35,7 @@ Result<std::vector<MeasurementContext>> FabricsOf(const InspectOptions& options)
   return file.contexts;
 }
 
-Json ToJson(const PolicyChoice& row) {
+Json InspectJson(const PolicyChoice& row) {
   return {{"fabric", row.fabric},
           {"collective", Name(row.collective)},
           {"bytes", row.bytes},
@@ -47,7 +47,7 @@ Json ToJson(const PolicyChoice& row) {
 
 void PrintAsJson(const Policy& policy, const std::vector<PolicyChoice>& choices) {
   Json rows = Json::array();
-  for (const PolicyChoice& row : choices) rows.push_back(ToJson(row));
+  for (const PolicyChoice& row : choices) rows.push_back(InspectJson(row));
   PrintJson({{"schema", 1},
              {"sha256", ToHex(policy.sha256)},
              {"provenance", policy.provenance},
@@ -98,7 +98,7 @@ Result<int> InspectChoices(const Policy& policy, const InspectOptions& options) 
   return kExitOk;
 }
 
-void Register(CLI::App& app, InspectOptions& options) {
+void RegisterInspectOptions(CLI::App& app, InspectOptions& options) {
   app.add_option("policy", options.policy,
                  "Policy file (.dcpolicy), the word starter, or site store (.dcsite)")
       ->required();
@@ -112,7 +112,7 @@ void Register(CLI::App& app, InspectOptions& options) {
 
 Result<int> InspectCommand(CommandLine& line) {
   InspectOptions options;
-  Register(line.app(), options);
+  RegisterInspectOptions(line.app(), options);
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(options.policy, PolicyFileOf(installation, options.policy));

@@ -54,7 +54,7 @@ void PrintJob(pid_t process, const LinkJob& job) {
   }
 }
 
-Json ToJson(const LinkJob& job, pid_t process) {
+Json LinkJson(const LinkJob& job, pid_t process) {
   Json rows = Json::array();
   for (const LinkRow& row : job.rows) {
     Json entry{{"from", row.from},         {"to", row.to},      {"rail", row.rail}, {"ordered", row.ordered},
@@ -78,7 +78,7 @@ Result<int> Ask(const LinkOptions& given, const LinkRequest& request) {
     changed += answer.changed;
     for (const LinkJob& job : answer.jobs) {
       if (given.json)
-        jobs.push_back(ToJson(job, process));
+        jobs.push_back(LinkJson(job, process));
       else
         PrintJob(process, job);
     }
@@ -97,7 +97,7 @@ void AddTarget(CLI::App* action, LinkTarget& target) {
   action->add_flag("--both", target.both, "The other direction as well");
 }
 
-CLI::App* AddAction(CLI::App& app, const char* name, const char* sentence, LinkOptions& given) {
+CLI::App* AddLinkAction(CLI::App& app, const char* name, const char* sentence, LinkOptions& given) {
   CLI::App* const action = app.add_subcommand(name, sentence);
   action->add_option("--job", given.job, "Process of rank 0 (default: the only job)")
       ->check(CLI::PositiveNumber);
@@ -108,7 +108,7 @@ CLI::App* AddAction(CLI::App& app, const char* name, const char* sentence, LinkO
 
 CLI::App* AddSet(CLI::App& app, LinkOptions& given) {
   CLI::App* const set =
-      AddAction(app, "set", "Change what some links are like, from their next message on", given);
+      AddLinkAction(app, "set", "Change what some links are like, from their next message on", given);
   AddTarget(set, given.target);
   for (size_t i = 0; i < kLinkFields; ++i) {
     set->add_option(LinkFieldTable()[i].option, given.values[i], LinkFieldTable()[i].meaning);
@@ -142,9 +142,9 @@ Result<int> LinkCommand(CommandLine& line) {
   CLI::App& app = line.app();
   app.require_subcommand(1);
   CLI::App* const set = AddSet(app, given);
-  CLI::App* const reset = AddAction(app, "reset", "Take back what `set` ordered", given);
+  CLI::App* const reset = AddLinkAction(app, "reset", "Take back what `set` ordered", given);
   AddTarget(reset, given.target);
-  CLI::App* const show = AddAction(app, "show", "List the links as they are now", given);
+  CLI::App* const show = AddLinkAction(app, "show", "List the links as they are now", given);
   if (const auto exit_code = line.Parse()) return *exit_code;
   if (show->parsed()) return Ask(given, {});
   if (reset->parsed()) return Ask(given, {.kind = LinkRequestKind::kReset, .target = given.target});

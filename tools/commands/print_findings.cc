@@ -18,7 +18,7 @@ const char* ColorOf(Verdict verdict) {
   return verdict == Verdict::kOk ? "\033[32m" : verdict == Verdict::kWarn ? "\033[33m" : "\033[31m";
 }
 
-void PrintTable(const std::vector<Finding>& findings) {
+void PrintPrintFindingsTable(const std::vector<Finding>& findings) {
   const bool color = ColorWelcome(STDOUT_FILENO);
   size_t width = 0;
   for (const Finding& finding : findings) width = std::max(width, finding.subject.size());
@@ -30,7 +30,7 @@ void PrintTable(const std::vector<Finding>& findings) {
   }
 }
 
-Json AsJson(const std::vector<Finding>& findings, bool ok) {
+Json PrintFindingsJson(const std::vector<Finding>& findings, bool ok) {
   Json list = Json::array();
   for (const Finding& finding : findings) {
     list.push_back({{"subject", finding.subject},
@@ -47,9 +47,9 @@ int PrintFindings(const std::vector<Finding>& findings, bool json) {
   const bool ok = std::none_of(findings.begin(), findings.end(),
                                [](const Finding& finding) { return finding.verdict == Verdict::kFail; });
   if (json)
-    PrintJson(AsJson(findings, ok));
+    PrintJson(PrintFindingsJson(findings, ok));
   else
-    PrintTable(findings);
+    PrintPrintFindingsTable(findings);
   return ok ? kExitOk : kExitResultSaysNo;
 }
 

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-Json ToJson(const RecordedLaunch& launch, const std::string& output) {
+Json RecordJson(const RecordedLaunch& launch, const std::string& output) {
   return {{"schema", 1},
           {"ok", launch.outcome.ok()},
           {"trace", output},
@@ -21,7 +21,7 @@ Json ToJson(const RecordedLaunch& launch, const std::string& output) {
           {"records", launch.records},
           {"lost", launch.lost},
           {"bytes", launch.bytes},
-          {"coverage", ToJson(launch.coverage)},
+          {"coverage", RecordJson(launch.coverage)},
           {"warning", launch.warning},
           {"seconds", static_cast<double>(launch.outcome.wall_ns) * 1e-9}};
 }
@@ -54,7 +54,7 @@ Result<int> RecordCommand(CommandLine& line) {
   if (!options.quiet) spdlog::info("recording to {}", std::filesystem::absolute(output).string());
   DYNAMICCL_TRY(const RecordedLaunch launch, LaunchRecorded(plan, output));
   if (!options.quiet) Summarize(launch, output);
-  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, ToJson(launch, output)));
+  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RecordJson(launch, output)));
   return ExitCodeOf(launch.outcome);
 }
 

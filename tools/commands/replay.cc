@@ -56,14 +56,14 @@ std::vector<ReplayRow> RowsOf(const ReplayPlan& plan, const std::vector<double>&
   return rows;
 }
 
-void Show(const ReplayReport& report, const ReplayCommandOptions& given) {
+void ShowReplay(const ReplayReport& report, const ReplayCommandOptions& given) {
   if (given.json)
     PrintJson(ToJson(report));
   else
     Print(report);
 }
 
-Result<int> RunAsRank(const ReplayCommandOptions& given) {
+Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_TRY(const RankPlace place, RankPlaceFromEnvironment());
   DYNAMICCL_TRY(const SweptTimes swept, SweptTimesOf(given));
@@ -84,7 +84,7 @@ Result<int> RunAsRank(const ReplayCommandOptions& given) {
                               .wrong = result.wrong,
                               .notes = plan.notes,
                               .rows = RowsOf(plan, result.group_us, swept)};
-    Show(report, given);
+    ShowReplay(report, given);
   }
   return result.wrong == 0 ? kExitOk : kExitResultSaysNo;
 }
@@ -106,7 +106,7 @@ Result<int> RunSimulated(const ReplayCommandOptions& given) {
                       .notes = replay.plan.notes,
                       .rows = RowsOf(replay.plan, replay.group_us, swept)};
   for (const uint64_t hash : replay.operations) report.operations.push_back(OperationText(hash));
-  Show(report, given);
+  ShowReplay(report, given);
   return kExitOk;
 }
 
@@ -124,7 +124,7 @@ Result<int> LaunchRanks(CommandLine& line, ReplayCommandOptions& given) {
   return AnswerOf(outcome);
 }
 
-void Register(CLI::App& app, ReplayCommandOptions& given) {
+void RegisterReplayOptions(CLI::App& app, ReplayCommandOptions& given) {
   app.add_option("trace", given.inputs, "Traces to replay; those of several ranks are taken together")
       ->required()
       ->check(CLI::ExistingFile);
@@ -184,11 +184,11 @@ void FillRest(CLI::App& app, ReplayCommandOptions& given) {
 
 Result<int> ReplayCommand(CommandLine& line) {
   ReplayCommandOptions given;
-  Register(line.app(), given);
+  RegisterReplayOptions(line.app(), given);
   if (const auto exit_code = line.Parse()) return *exit_code;
   FillRest(line.app(), given);
   const bool is_rank = std::getenv("RANK") != nullptr && given.system.empty();
-  if (is_rank) return RunAsRank(given);
+  if (is_rank) return RunReplayAsRank(given);
   if (given.compare) return RunComparison(line, given);
   return given.system.empty() ? LaunchRanks(line, given) : RunSimulated(given);
 }

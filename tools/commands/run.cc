@@ -8,16 +8,16 @@
 namespace dynamiccl {
 namespace {
 
-Json ToJson(const RankOutcome& rank) {
+Json RunJson(const RankOutcome& rank) {
   return {{"rank", rank.rank},
           {"exit_code", rank.exit_code ? Json(*rank.exit_code) : Json()},
           {"signal", rank.signal ? Json(*rank.signal) : Json()},
           {"ended_by_launcher", rank.ended_by_us}};
 }
 
-Json ToJson(const LaunchOutcome& outcome, const RuntimeOptions& runtime) {
+Json RunJson(const LaunchOutcome& outcome, const RuntimeOptions& runtime) {
   Json ranks = Json::array();
-  for (const RankOutcome& rank : outcome.ranks) ranks.push_back(ToJson(rank));
+  for (const RankOutcome& rank : outcome.ranks) ranks.push_back(RunJson(rank));
   return {{"schema", 1},
           {"ok", outcome.ok()},
           {"seconds", static_cast<double>(outcome.wall_ns) * 1e-9},
@@ -40,7 +40,7 @@ Result<int> RunCommand(CommandLine& line) {
   DYNAMICCL_TRY(const LaunchPlan plan, PlanLaunch(options, line.program()));
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
   if (!options.quiet) PrintSummary(outcome, options.runtime);
-  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, ToJson(outcome, options.runtime)));
+  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(outcome, options.runtime)));
   return ExitCodeOf(outcome);
 }
 

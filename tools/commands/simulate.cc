@@ -96,7 +96,7 @@ Status TakeLoads(const SimulateOptions& given, SimulatedJob& job) {
   return {};
 }
 
-Json ToJson(const RankTiming& rank, const std::vector<SummaryRow>& rows) {
+Json SimulateJson(const RankTiming& rank, const std::vector<SummaryRow>& rows) {
   Json table = Json::array();
   for (const SummaryRow& row : rows) {
     table.push_back({{"role", Name(row.role)},
@@ -112,7 +112,7 @@ Json ToJson(const RankTiming& rank, const std::vector<SummaryRow>& rows) {
           {"rows", table}};
 }
 
-Result<int> Show(const Subject& subject, const SimulateOptions& given) {
+Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
   DYNAMICCL_TRY(const SimulationResult result, Simulate(subject.job));
   const RankTiming& rank = result.observed[0];
   const std::vector<SummaryRow> rows = Summarize(rank, subject.labels);
@@ -126,7 +126,7 @@ Result<int> Show(const Subject& subject, const SimulateOptions& given) {
                  {"rank_classes", result.rank_classes},
                  {"collectives", result.collectives},
                  {"finished_ns", result.finished_ns},
-                 {"rank_0", ToJson(rank, rows)}};
+                 {"rank_0", SimulateJson(rank, rows)}};
     if (!operations.empty()) json["operations"] = operations;
     PrintJson(json);
     return kExitOk;
@@ -175,7 +175,7 @@ Status TakeStep(SimulateOptions& given) {
   return {};
 }
 
-Result<int> Run(SimulateOptions& given) {
+Result<int> RunSimulate(SimulateOptions& given) {
   const DescribedSystem* const described = FindDescribedSystem(given.system);
   DYNAMICCL_TRY(const System system, SystemNamed(given.system));
   DYNAMICCL_TRY(given.step.config, TakeAlgorithm(given.algorithm));
@@ -196,7 +196,7 @@ Result<int> Run(SimulateOptions& given) {
   DYNAMICCL_CHECK_OK(TakeLoads(given, subject.job));
   subject.job.compute_jitter = given.jitter;
   subject.job.seed = given.seed;
-  return Show(subject, given);
+  return ShowSimulate(subject, given);
 }
 
 void RegisterStep(CLI::App& app, SimulateOptions& given) {
@@ -220,7 +220,7 @@ void RegisterStep(CLI::App& app, SimulateOptions& given) {
                "The framework's step on 8 to 4096 ranks: Ring, PAT, Tree, hybrid sharding");
 }
 
-void Register(CLI::App& app, SimulateOptions& given) {
+void RegisterSimulateOptions(CLI::App& app, SimulateOptions& given) {
   CLI::Option* const inputs =
       app.add_option("trace", given.inputs, "Recorded traces; those of several ranks are taken together")
           ->check(CLI::ExistingFile);
@@ -249,9 +249,9 @@ void Register(CLI::App& app, SimulateOptions& given) {
 
 Result<int> SimulateCommand(CommandLine& line) {
   SimulateOptions given;
-  Register(line.app(), given);
+  RegisterSimulateOptions(line.app(), given);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  return Run(given);
+  return RunSimulate(given);
 }
 
 }  // namespace dynamiccl

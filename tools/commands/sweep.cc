@@ -51,7 +51,7 @@ struct SweepCommandOptions {
   LaunchOptions launch;
 };
 
-void Register(CLI::App& app, SweepCommandOptions& given) {
+void RegisterSweepOptions(CLI::App& app, SweepCommandOptions& given) {
   app.add_option("--topology", given.topologies, "Topologies of hostccl: TOML files or names of presets");
   app.add_flag("--all-presets", given.all_presets, "Sweep every preset of hostccl, and the machine as it is");
   app.add_option("-g,--ranks", given.rank_counts,
@@ -106,7 +106,7 @@ ChoiceOptions ChoiceOf(const SweepCommandOptions& given) {
   return {*ParseSweepOrder(given.order), given.seed, given.repeats};
 }
 
-Result<int> RunAsRank(const SweepCommandOptions& given) {
+Result<int> RunSweepAsRank(const SweepCommandOptions& given) {
   SweepOptions options{.topology = given.label, .repeats = given.repeats, .budget_s = given.budget_s};
   DYNAMICCL_TRY(options.collectives, ParseCollectives(given.collectives));
   DYNAMICCL_TRY(options.sizes, ParseBytesList(given.sizes));
@@ -294,7 +294,7 @@ Status SweepAll(const SweepCommandOptions& given, MeasurementFile& all) {
 }
 
 // Ratio above 1: the best of the sweep is faster than the default.
-void PrintTable(const MeasurementFile& file) {
+void PrintSweepTable(const MeasurementFile& file) {
   fmt::print("{:<24}{:<14}{:>10}  {:<18}{:>10}{:>7}  {:<18}{:>10}{:>8}\n", "topology", "collective", "bytes",
              "default", "us", "noise", "best", "us", "ratio");
   for (const auto& cell : CellsOf(file)) {
@@ -309,7 +309,7 @@ void PrintTable(const MeasurementFile& file) {
   }
 }
 
-Json ToJson(const SweepCommandOptions& given, const MeasurementFile& file) {
+Json SweepJson(const SweepCommandOptions& given, const MeasurementFile& file) {
   Json topologies = Json::array();
   for (const MeasurementContext& context : file.contexts) topologies.push_back(context.topology);
   return {{"schema", 1},
@@ -324,11 +324,11 @@ Json ToJson(const SweepCommandOptions& given, const MeasurementFile& file) {
 
 Result<int> SweepCommand(CommandLine& line) {
   SweepCommandOptions given;
-  Register(line.app(), given);
+  RegisterSweepOptions(line.app(), given);
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_CHECK_OK(ParseCollectives(given.collectives));
   DYNAMICCL_CHECK_OK(ParseBytesList(given.sizes));
-  if (!given.worker.empty()) return RunAsRank(given);
+  if (!given.worker.empty()) return RunSweepAsRank(given);
   if (given.output.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: no file to write"),
                     "give -o FILE.measurements");
@@ -345,9 +345,9 @@ Result<int> SweepCommand(CommandLine& line) {
   }
   if (!swept) return tl::unexpected(swept.error());
   if (given.json)
-    PrintJson(ToJson(given, file));
+    PrintJson(SweepJson(given, file));
   else if (!given.quiet)
-    PrintTable(file);
+    PrintSweepTable(file);
   return kExitOk;
 }
 

@@ -63,7 +63,7 @@ std::vector<LiveProcess> Look(const std::vector<std::string>& traces, double sec
   return processes;
 }
 
-std::string Share(uint64_t part, uint64_t all) {
+std::string ShareOfTop(uint64_t part, uint64_t all) {
   return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(all));
 }
 
@@ -72,7 +72,7 @@ std::string DecidersText(const LiveProcess& process) {
   for (const auto& [by, calls] : process.decisions) all += calls;
   std::string text;
   for (const auto& [by, calls] : process.decisions)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Name(by), Share(calls, all));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Name(by), ShareOfTop(calls, all));
   return text.empty() ? "nothing was asked" : text;
 }
 
@@ -135,7 +135,7 @@ Json ProcessJson(const LiveProcess& process) {
   return json;
 }
 
-void Print(const std::vector<LiveProcess>& processes, const TopOptions& options) {
+void PrintTop(const std::vector<LiveProcess>& processes, const TopOptions& options) {
   if (options.json) {
     Json list = Json::array();
     for (const LiveProcess& process : processes) list.push_back(ProcessJson(process));
@@ -172,7 +172,7 @@ Result<int> TopCommand(CommandLine& line) {
     if (!once)
       fmt::print("\033[H\033[2J{:%H:%M:%S}  {} processes\n\n", fmt::localtime(std::time(nullptr)),
                  processes.size());
-    Print(processes, options);
+    PrintTop(processes, options);
     if (once) return processes.empty() ? kExitUsage : kExitOk;
     std::this_thread::sleep_for(std::chrono::duration<double>(options.seconds));
   }

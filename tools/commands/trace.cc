@@ -94,7 +94,7 @@ Status WriteFolder(const std::string& folder, const std::vector<ExportedFile>& f
   return {};
 }
 
-Json ToJson(const Exported& exported, const TraceOptions& options) {
+Json TraceJson(const Exported& exported, const TraceOptions& options) {
   Json files = Json::array();
   for (const ExportedFile& file : exported.files)
     files.push_back({{"name", file.name}, {"bytes", file.content.size()}});
@@ -122,11 +122,11 @@ Result<int> Export(const TraceOptions& options) {
     std::fwrite(exported.files[0].content.data(), 1, exported.files[0].content.size(), stdout);
   else
     DYNAMICCL_CHECK_OK(WriteTextFile(options.output, exported.files[0].content));
-  if (options.json) PrintJson(ToJson(exported, options));
+  if (options.json) PrintJson(TraceJson(exported, options));
   return kExitOk;
 }
 
-void Print(const std::string& path, const TraceSummary& summary) {
+void PrintTrace(const std::string& path, const TraceSummary& summary) {
   fmt::print("{}: {} rank{}{}, {}\n", path, summary.sections, summary.sections == 1 ? "" : "s",
              summary.mirrored ? " (recorded on one rank, mirrored in replay)" : "",
              summary.library.empty() ? "library unknown" : summary.library);
@@ -151,13 +151,13 @@ Json WithOperations(const Json& summary, const Trace& trace) {
   return json;
 }
 
-Result<int> Show(const TraceOptions& options) {
+Result<int> ShowTrace(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
   const TraceSummary summary = SummarizeTrace(trace);
   if (options.json)
     PrintJson(WithOperations(SummaryJson(options.inputs.front(), summary), trace));
   else
-    Print(options.inputs.front(), summary);
+    PrintTrace(options.inputs.front(), summary);
   const Status agree = CheckRanksAgree(trace);
   if (agree) return kExitOk;
   fmt::print(stderr, "{}", Describe(agree.error()));
@@ -245,7 +245,7 @@ std::string ExportFormats() {
   return text;
 }
 
-CLI::App* AddAction(CLI::App& app, const char* name, const char* sentence, TraceOptions& options) {
+CLI::App* AddTraceAction(CLI::App& app, const char* name, const char* sentence, TraceOptions& options) {
   CLI::App* const action = app.add_subcommand(name, sentence);
   action->add_option("files", options.inputs, "Files to read; traces of several ranks are taken together")
       ->required();
@@ -265,27 +265,28 @@ Result<int> TraceCommand(CommandLine& line) {
   TraceOptions options;
   CLI::App& app = line.app();
   app.require_subcommand(1);
-  CLI::App* const import = AddAction(app, "import", "Read a file of another tool", options);
+  CLI::App* const import = AddTraceAction(app, "import", "Read a file of another tool", options);
   import->add_option("--from", options.from, "Format (default: told by content). " + Formats());
   import
       ->add_option("-o,--output", options.output,
                    "File to write: a trace, or .measurements where the file holds results")
       ->required();
-  CLI::App* const exported = AddAction(app, "export", "Write a trace for another tool", options);
+  CLI::App* const exported = AddTraceAction(app, "export", "Write a trace for another tool", options);
   exported->add_option("--to", options.to, "Format. " + ExportFormats())->required();
   exported->add_option("-o,--output", options.output,
                        "File to write (default: standard output), or folder where the format is one");
   CLI::App* const show =
-      AddAction(app, "show", "Say what a trace holds and whether its ranks agree", options);
-  CLI::App* const merge = AddAction(app, "merge", "Put the traces of several ranks into one file", options);
+      AddTraceAction(app, "show", "Say what a trace holds and whether its ranks agree", options);
+  CLI::App* const merge =
+      AddTraceAction(app, "merge", "Put the traces of several ranks into one file", options);
   AddOutput(merge, options);
   CLI::App* const recover =
-      AddAction(app, "recover", "Take what is whole from a damaged or cut trace", options);
+      AddTraceAction(app, "recover", "Take what is whole from a damaged or cut trace", options);
   AddOutput(recover, options);
   CLI::App* const archive =
-      AddAction(app, "archive", "Write traces compressed; every command reads them so", options);
+      AddTraceAction(app, "archive", "Write traces compressed; every command reads them so", options);
   archive->add_option("-o,--output", options.output, "File to write (.ctracez)")->required();
-  CLI::App* const unarchive = AddAction(app, "unarchive", "Write an archive as a trace again", options);
+  CLI::App* const unarchive = AddTraceAction(app, "unarchive", "Write an archive as a trace again", options);
   AddOutput(unarchive, options);
   import->add_flag("--json", options.json, "Say as JSON what the file did not tell");
   show->add_flag("--json", options.json, "As JSON");
@@ -296,7 +297,7 @@ Result<int> TraceCommand(CommandLine& line) {
   if (const auto exit_code = line.Parse()) return *exit_code;
   if (import->parsed()) return Import(options);
   if (exported->parsed()) return Export(options);
-  if (show->parsed()) return Show(options);
+  if (show->parsed()) return ShowTrace(options);
   if (archive->parsed()) return Archive(options);
   if (unarchive->parsed()) return Unarchive(options);
   if (generate->parsed()) return TraceGenerate(generate_options);

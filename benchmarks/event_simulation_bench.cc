@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the event-driven simulator is: collectives a second, and a step of ZeRO-3 of a 70B model on 10,000
-// ranks, with all ranks equal and with every rank different.
+// How fast the event-driven simulator is: collectives per second, and a step of ZeRO-3 of a 70B model on
+// 10,000 ranks, once with all ranks equal and once with every rank different.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -18,12 +18,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Result of one case.
 struct Row {
   std::string what;
   uint64_t collectives = 0;
-  double build_s = 0;  // the generator's list and its program
+  // Seconds for the generator's list and its program.
+  double build_s = 0;
   double simulate_s = 0;
-  double step_ms = 0;  // simulated
+  // Simulated time of a step.
+  double step_ms = 0;
 };
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
@@ -40,6 +43,7 @@ Result<FrameworkJob> Job(const char* model, WorldShape world) {
   return JobOfFramework(step, SystemOf(described));
 }
 
+// Simulates the case `repeats` times. A jitter above 0 makes every rank different.
 Result<Row> Time(const char* what, const char* model, WorldShape world, double jitter, int repeats) {
   const auto start = std::chrono::steady_clock::now();
   DYNAMICCL_TRY(FrameworkJob job, Job(model, world));
@@ -55,6 +59,7 @@ Result<Row> Time(const char* what, const char* model, WorldShape world, double j
   return row;
 }
 
+// A Llama model with 70 billion parameters.
 constexpr const char* k70B = "llama:layers=80,hidden=8192,feed_forward=28672,key_width=1024";
 
 Result<std::vector<Row>> TimeAll() {

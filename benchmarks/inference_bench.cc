@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agents cost inside a job: nanoseconds of the structure agent, part by part, warm and with cold
-// caches, and microseconds of a choice of config.
+// What the agents cost inside a job: nanoseconds of the structure agent, part by part, with warm and with
+// cold caches, and microseconds of a choice of config.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -22,7 +22,8 @@
 namespace dynamiccl {
 namespace {
 
-constexpr int kRounds = 31;  // of choices
+// Rounds over all choices.
+constexpr int kRounds = 31;
 
 struct Figures {
   VectorSet set = VectorSet::kPortable;
@@ -42,8 +43,8 @@ void FillTables(PolicyTensors& tensors) {
   }
 }
 
-// The program's own policy. Small random weights: a network that forgets, as trained ones do, comes back to
-// where it was when calls repeat.
+// A policy for measuring, with small random weights. Such a network forgets, as trained ones do, so it
+// returns to the same states when calls repeat.
 std::unique_ptr<const Policy> MakePolicy() {
   auto policy = std::make_unique<Policy>();
   std::mt19937 random(1);
@@ -114,7 +115,8 @@ void Print(const Figures& figures) {
              figures.choice_worst_us);
 }
 
-// Empty name: the best that runs. None: this machine does not run the named one.
+// The named set of instructions; the best that runs for an empty name; nothing when this machine does not run
+// the named one.
 std::optional<VectorSet> SetNamed(const std::string& name) {
   std::optional<VectorSet> found;
   for (const VectorSet set : kVectorSets) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Measures all parts in turns, once in rounds of many steps and once as single steps with cold caches.
 #include "benchmarks/inference_parts.h"
 
 #include <functional>
@@ -13,19 +14,21 @@ namespace dynamiccl {
 namespace {
 
 constexpr int kRounds = 15;
-// A round of a part takes a millisecond. Fewer than a trigger keeps states, so that a round can be one of
-// them.
+// Steps of a round, about a millisecond. Fewer than a trigger keeps states, so that a round can consist of
+// lookups only.
 constexpr size_t kStepsARound = 4000;
 static_assert(kStepsARound < VisitedStates::kStates && kStepsARound < VisitedStates::kRest);
 constexpr int kColdSteps = 100;
-// Larger than any last-level cache that a core gets for itself.
+// Bytes touched before a cold step: more than any last-level cache gives one core.
 constexpr size_t kEvictBytes = 64 << 20;
 constexpr size_t kRepeatedCalls = 256;
 
+// One thing to measure.
 struct Part {
   std::string name;
   std::function<void(size_t)> step;
-  std::function<void()> prepare = [] {};  // before each round, not timed
+  // Runs before each round, not timed.
+  std::function<void()> prepare = [] {};
 };
 
 CollectiveCall CallOf(size_t number, uint64_t bytes) {
@@ -36,7 +39,7 @@ CollectiveCall CallOf(size_t number, uint64_t bytes) {
   return call;
 }
 
-// Sizes from bytes to gigabytes.
+// Calls of sizes from bytes to gigabytes.
 std::vector<CollectiveCall> RepeatedCalls() {
   std::mt19937_64 random(2);
   std::vector<CollectiveCall> calls;
@@ -45,12 +48,12 @@ std::vector<CollectiveCall> RepeatedCalls() {
   return calls;
 }
 
-// No two calls are alike: an odd factor takes a number to another one of 2^26.
+// A call unlike all others: multiplying by an odd factor permutes the numbers below 2^26.
 CollectiveCall NewCall(uint64_t number) {
   return CallOf(number * 7 / 3, number * 40'503 * 997 % (1 << 26));
 }
 
-// What the parts work on. Each has a state of its own, as each would be another communicator.
+// The objects that the parts work on. Each part has a state of its own, like a communicator of its own.
 struct Subjects {
   explicit Subjects(const Policy& policy)
       : network(*policy.structure_network), known(policy), kept(policy), computed(policy) {
@@ -68,10 +71,11 @@ struct Subjects {
   StructureWinners winners;
   NextCall next;
   StructureTrigger known, kept, computed;
-  uint64_t calls = 0;  // new ones so far
+  // New calls so far.
+  uint64_t calls = 0;
 };
 
-// The compiler must not leave a step out whose result nobody reads.
+// Keeps the compiler from removing a step whose result nobody reads.
 template <typename T>
 void Keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
@@ -96,7 +100,7 @@ void AddCalls(Subjects& s, const Policy& policy, std::vector<Part>& parts) {
                    }});
   parts.push_back({"call, computed", [&s](size_t) { s.computed.Step(NewCall(++s.calls)); },
                    [&s, &policy] {
-                     // So many calls that never repeat that looking up rests.
+                     // So many calls that never repeat make the trigger stop looking states up.
                      s.computed.Restart(policy);
                      for (size_t i = 0; i <= VisitedStates::kStates; ++i) s.computed.Step(NewCall(++s.calls));
                    }});
@@ -111,7 +115,7 @@ double WarmRound(const Part& part) {
   return static_cast<double>(MonotonicNanoseconds() - start) / kStepsARound;
 }
 
-// Between two calls a job touches its own data.
+// One step after the caches were filled with other data, as between two calls of a job.
 double ColdStep(const Part& part, std::vector<char>& other, size_t step) {
   for (size_t byte = 0; byte < other.size(); byte += 64) other[byte] = static_cast<char>(other[byte] + 1);
   (void)MonotonicNanoseconds();  // the clock itself is warm

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What making a communicator of hostccl takes: the time until all ranks have one, and the memory of a rank
-// before it, after it, and once calls have touched its buffers (PSS: a page that k processes share counts a
-// k-th in each).
+// What creating a communicator of hostccl takes: the time until all ranks have one, and the memory of a rank
+// before it, after it, and once calls have touched its buffers. Memory is PSS: a page that k processes share
+// counts as one k-th in each.
+//
 //   build/bin/init_bench --threads 2,8,64 --processes 2,16
 #include <pthread.h>
 #include <sys/mman.h>
@@ -25,7 +26,8 @@
 namespace {
 
 constexpr int kMaxRanks = 64;
-// Small enough for LL, and large enough to fill the slots of every protocol's first choice.
+// Sizes of the calls that touch buffers: from small enough for LL to large enough to fill the slots of every
+// protocol's first choice.
 constexpr size_t kCallBytes[] = {1 << 10, 64 << 10, 4 << 20};
 
 struct Options {
@@ -34,17 +36,20 @@ struct Options {
   int rounds = 5;
 };
 
-// Of one rank.
+// Measurements of one rank.
 struct Figures {
-  double first_ms = 0;    // the first communicator of the process
-  double second_ms = 0;   // another one beside it
-  double destroy_ms = 0;  // of the second
+  // The first communicator of the process.
+  double first_ms = 0;
+  // Another one beside it.
+  double second_ms = 0;
+  // Destroying the second.
+  double destroy_ms = 0;
   int64_t pss_before_kib = 0;
   int64_t pss_made_kib = 0;
   int64_t pss_used_kib = 0;
 };
 
-// In memory that all ranks of a run share.
+// Shared by all ranks of a run; lives in shared memory.
 struct Meeting {
   pthread_barrier_t barrier;
   ncclUniqueId ids[2];
@@ -69,7 +74,7 @@ int64_t PssKib() {
   return 0;
 }
 
-// All ranks are in the same state while each reads.
+// Reads the memory while all ranks are in the same state.
 int64_t PssTogether(Meeting& meeting) {
   ::pthread_barrier_wait(&meeting.barrier);
   const int64_t pss = PssKib();
@@ -77,7 +82,7 @@ int64_t PssTogether(Meeting& meeting) {
   return pss;
 }
 
-// From when all ranks may begin until this one is done.
+// Milliseconds from when all ranks may begin until this rank is done.
 double Timed(Meeting& meeting, const auto& work, const char* what) {
   ::pthread_barrier_wait(&meeting.barrier);
   const auto start = std::chrono::steady_clock::now();
@@ -134,13 +139,12 @@ void RunProcesses(int ranks, Meeting& meeting) {
   for (int rank = 0; rank < ranks; ++rank) {
     int status = 0;
     ::wait(&status);
-    // The others wait for it in a barrier.
+    // The other ranks wait for the failed one in a barrier, so the whole group is ended.
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) std::_Exit(::kill(0, SIGTERM));
   }
 }
 
-// Each round in a process of its own: nothing of an earlier one is warm, and nothing has threads when it
-// forks.
+// Runs a round in a new process: nothing of an earlier round is warm, and no threads exist at the fork.
 std::vector<Figures> RunRound(int ranks, bool as_threads) {
   void* const memory =
       ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -163,7 +167,7 @@ std::vector<Figures> RunRound(int ranks, bool as_threads) {
   return figures;
 }
 
-// Of what the slowest rank took in each round.
+// Median over the rounds of the slowest rank's time.
 double MedianOfSlowest(const std::vector<std::vector<Figures>>& rounds, double Figures::*field) {
   std::vector<double> slowest;
   for (const auto& ranks : rounds) {
@@ -174,7 +178,7 @@ double MedianOfSlowest(const std::vector<std::vector<Figures>>& rounds, double F
   return dynamiccl::MedianInPlace(slowest);
 }
 
-// Of a rank: threads of one process all see the whole process.
+// Mean memory of a rank. Threads of one process all read the whole process, so the sum is divided twice.
 double MeanKib(const std::vector<Figures>& ranks, bool as_threads, int64_t Figures::*field) {
   double sum = 0;
   for (const Figures& rank : ranks) sum += static_cast<double>(rank.*field);

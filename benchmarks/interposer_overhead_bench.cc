@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the preloaded object adds to an NCCL call, in nanoseconds on the issuing thread: processes without it,
-// and with it in each mode, in turn, over an NCCL that does nothing. Warm: calls back to back. `--cold`: one
-// at a time, after other data and other code have gone through the caches. `--child` runs the calls in this
-// process, for profilers. Calls come in a sequence of 16 that repeats, as those of a training step do; with
-// `--varied` no two sequences are alike.
+// What the preloaded object adds to an NCCL call, in nanoseconds on the issuing thread. Processes without the
+// object and with it in each mode run in turns over an NCCL that does nothing.
+//
+//   warm       calls back to back
+//   --cold     one call at a time, after other data and other code have gone through the caches
+//   --child    only runs the calls in this process, for profilers
+//   --varied   no two sequences of calls are alike; otherwise a sequence of 16 repeats, as in a training step
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,27 +27,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The command line.
 struct Options {
   std::string preload =
       fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib/libdynamiccl.so";
   std::string policy;
   int rounds = 9;
-  int calls = 0;  // a process; 0: 20000 warm, 200 cold
+  // Calls of a process; 0: 20000 warm, 200 cold.
+  int calls = 0;
   bool json = false;
   bool cold = false;
   bool varied = false;
   bool child = false;
 };
 
-// Of one process (warm) or call (cold), in nanoseconds.
+// Nanoseconds of one process (warm) or of one call (cold).
 struct Sample {
   double call = -1;
-  double question = 0;  // cold: the part of it that a tuner takes; 0 without one
+  // Cold: the part that the tuner takes; 0 without a tuner.
+  double question = 0;
 };
 
+// One way to run the calls.
 struct Mode {
   std::string name;
-  std::vector<std::pair<std::string, std::string>> environment;  // empty: without the object
+  // Variables of the child; empty: without the object.
+  std::vector<std::pair<std::string, std::string>> environment;
   std::vector<Sample> samples;
   bool varied = false;
 };
@@ -54,6 +61,7 @@ double Nanoseconds(std::chrono::steady_clock::time_point since) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - since).count();
 }
 
+// Owns a communicator and issues the sequence of calls.
 class IssuedCalls {
  public:
   explicit IssuedCalls(bool varied) : varied_(varied) {
@@ -62,10 +70,10 @@ class IssuedCalls {
     ncclCommInitRank(&comm_, 1, id, 0);
   }
   ~IssuedCalls() { ncclCommDestroy(comm_); }
-  // Sixteen sizes: more keys than one, fewer than the table has.
+  // Issues the i-th call. Sixteen sizes are more than one key and fewer than the decision table holds.
   void Issue(int i) {
     size_t count = size_t{64} << (i % 16);
-    // Within the same key.
+    // The changed size stays within the same key.
     if (varied_) count += static_cast<uint32_t>(i) * 2654435761u >> 28;
     ncclAllReduce(data_, data_, count, ncclFloat32, ncclSum, comm_, nullptr);
   }
@@ -76,7 +84,7 @@ class IssuedCalls {
   float data_[1024] = {};
 };
 
-// Median over batches of the time a call takes: what an interruption adds falls into few batches.
+// Prints the median over batches of the time of a call: an interruption falls into few batches.
 void MeasureWarm(int calls, bool varied) {
   constexpr int kBatch = 500;
   IssuedCalls issued(varied);
@@ -89,7 +97,8 @@ void MeasureWarm(int calls, bool varied) {
   std::printf("%.2f 0\n", dynamiccl::Median(batches));
 }
 
-// What a job does between two calls, as far as the caches know: its own data and its own code.
+// Stands for the work of a job between two calls, as far as caches are concerned: it touches its own data and
+// runs its own code.
 class OtherWork {
  public:
   OtherWork() {
@@ -110,9 +119,10 @@ class OtherWork {
 
  private:
   static constexpr size_t kLine = 64;
-  // Far more than the second-level cache of a core and its share of the last one.
+  // Far more than a core's second-level cache and its share of the last-level cache.
   static constexpr size_t kDataBytes = size_t{64} << 20;
-  static constexpr size_t kCodeBytes = 512 << 10;  // functions that return at once, one a line
+  // Functions that return at once, one for each cache line.
+  static constexpr size_t kCodeBytes = 512 << 10;
 #if defined(__x86_64__)
   static constexpr char kReturn[] = {'\xc3'};
 #elif defined(__aarch64__)
@@ -124,7 +134,7 @@ class OtherWork {
 };
 
 void MeasureCold(int calls, bool varied) {
-  // First calls of their keys, and enough for the structure to settle.
+  // Untimed calls: the first calls of their keys, and enough for the recognised structure to settle.
   constexpr int kBefore = 4096;
   IssuedCalls issued(varied);
   for (int i = 0; i < kBefore; ++i) issued.Issue(i);
@@ -139,7 +149,7 @@ void MeasureCold(int calls, bool varied) {
   }
 }
 
-// Runs this program as a child in the mode's environment; what it measured. Empty: it failed.
+// Runs this program as a child in the mode's environment and reads what it measured; empty when it failed.
 std::vector<Sample> RunChild(const Options& options, const Mode& mode) {
   int ends[2];
   if (::pipe(ends) != 0) return {};
@@ -189,7 +199,7 @@ double QuantileOf(const Mode& mode, double Sample::*part, double q) {
   return dynamiccl::QuantileInPlace(values, q);
 }
 
-// Cold: the slowest one of a hundred calls against the median call without the object.
+// Summary of a mode. Cold: the 99th percentile is compared with the median call without the object.
 nlohmann::json FiguresOf(const Options& options, const Mode& mode, const Mode& alone) {
   const double base = QuantileOf(alone, &Sample::call, 0.5), median = QuantileOf(mode, &Sample::call, 0.5);
   nlohmann::json figures = {{"mode", mode.name}, {"ns_a_call", median}, {"ns_added", median - base}};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a small collective takes from call to result in hostccl, ranks as processes: single calls each
+// What a small collective of hostccl takes from call to result, with ranks as processes: single calls each
 // followed by a stream synchronize, and calls back to back. Inline calls and calls through the stream take
-// turns in one run, each in fresh processes, because a communicator reads HOSTCCL_INLINE when it is made.
+// turns, each in new processes, because a communicator reads HOSTCCL_INLINE when it is created.
+//
 //   build/bin/latency_bench -n 2 -b 1024,16384 --json
+//
 // NCCL_ALGO and NCCL_PROTO choose the config as in any program.
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -31,8 +33,8 @@ struct Options {
   bool json = false;
 };
 
-// One measurement: single calls of rank 0 in microseconds, and the mean of calls back to back. On a busy
-// machine only p1 tells of hostccl.
+// One measurement in microseconds: percentiles of single calls on rank 0, and the mean of calls back to back.
+// On a busy machine only p1 says something about hostccl.
 struct Figures {
   double p1 = 0;
   double p50 = 0;
@@ -40,13 +42,13 @@ struct Figures {
   double back_to_back = 0;
 };
 
-// Lives in memory that all processes of a run share.
+// Shared by all processes of a run; lives in shared memory.
 struct Meeting {
   ncclUniqueId id;
   Figures figures;
 };
 
-// The first calls of a fresh communicator touch its memory for the first time.
+// Untimed calls: the first calls of a new communicator touch its memory for the first time.
 constexpr int kWarmUp = 2000;
 
 int64_t Now() {
@@ -105,7 +107,8 @@ void RunRank(const Options& options, size_t bytes, int number, Meeting& meeting)
   ncclCommDestroy(rank.comm);
 }
 
-// The process that makes the unique id also serves the others' bootstrap, so it is a rank itself.
+// Runs all ranks in new processes. The process that creates the unique id also serves the others' bootstrap,
+// so it is a rank itself.
 Figures RunOnce(const Options& options, size_t bytes, bool inline_calls) {
   ::setenv("HOSTCCL_INLINE", inline_calls ? "1" : "0", 1);
   void* const memory =

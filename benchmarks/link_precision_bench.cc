@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How exactly emulated links keep to their settings, seen by a program: one-way latency and bandwidth of Send
-// and Recv between two emulated nodes over a grid of settings, and how long an order of `dynamiccl link set`
-// takes to act. Ranks are threads of this process; its links are set through the socket that the command
+// How exactly emulated links follow their settings, as a program sees it: one-way latency and bandwidth of
+// Send and Recv between two emulated nodes over a grid of settings, and how long a `dynamiccl link set` takes
+// to have an effect. Ranks are threads of this process; its links are set through the socket that the command
 // uses.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,37 +31,42 @@
 namespace dynamiccl {
 namespace {
 
+// The command line.
 struct Options {
   int ranks = 2;
   int cores = 0;
   int rounds = 7;
-  int samples = 15;  // of the latency, in a round
+  // Latencies measured in a round.
+  int samples = 15;
   std::vector<double> latencies{20, 50, 100, 200, 300, 1000};
   std::vector<double> bandwidths{0.15, 0.5, 1.5, 3, 5};
   bool change = false;
   bool json = false;
 };
 
-// A link so fast that what is left is software.
+// A link so fast that only software remains: no latency, 100000 GB/s.
 constexpr double kNoLatency = 0;
 constexpr double kFast = 1e5;
-// A transfer of this length hides the cost of starting it.
+// Microseconds of a transfer that measures bandwidth; the cost of starting it is then hidden.
 constexpr double kTransferUs = 5000;
 constexpr size_t kLargest = 32 << 20;
-// Lets the receiver reach its wait before the sender posts.
+// Time for the receiver to reach its wait before the sender posts.
 constexpr int64_t kSettleNs = 100'000;
-// The latency that the change of --change orders, and what tells it from the old one.
+// The latency that --change orders, far from the old one.
 constexpr double kChangedUs = 50'000;
 constexpr int kChanges = 20;
 
+// One setting of the link and what was seen, one value for each round.
 struct Cell {
   double latency_us = kNoLatency;
   double bandwidth_gbps = kFast;
-  std::vector<double> latency_seen;    // us, one a round
-  std::vector<double> bandwidth_seen;  // GB/s, one a round
+  // Microseconds.
+  std::vector<double> latency_seen;
+  // GB/s.
+  std::vector<double> bandwidth_seen;
 };
 
-// Half of the distance between the quartiles, in per cent of the median.
+// Half of the distance between the quartiles, in percent of the median.
 double NoisePercent(std::vector<double> values) {
   const double spread = QuantileInPlace(values, 0.75) - QuantileInPlace(values, 0.25);
   return 50 * spread / MedianInPlace(values);
@@ -73,6 +78,7 @@ void Check(ncclResult_t result, const char* what) {
   std::exit(3);
 }
 
+// Sets latency and bandwidth of all links of this process.
 void Order(double latency_us, double bandwidth_gbps) {
   LinkRequest request{.kind = LinkRequestKind::kSet};
   request.change.Set(0, latency_us);
@@ -87,7 +93,7 @@ void WaitNs(int64_t ns) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
 }
 
-// What the two ranks of a pair tell each other beside the job; the first of them is on node 0.
+// Values that the two ranks of a pair exchange beside the job. The first of them is on node 0.
 struct Pair {
   std::atomic<int64_t> receiver_ready{0};
   std::atomic<int64_t> received{0};
@@ -95,6 +101,7 @@ struct Pair {
   std::atomic<int64_t> received_ns{0};
 };
 
+// One rank with its communicator and stream; used by one thread.
 class Rank {
  public:
   Rank(int rank, int n_ranks, const ncclUniqueId& id, std::vector<Pair>& pairs)
@@ -112,7 +119,8 @@ class Rank {
 
   bool sends() const { return sends_; }
 
-  // Microseconds from before ncclSend until the receiver, which waits already, has the data. On both ranks.
+  // Microseconds from before ncclSend until the receiver, which is already waiting, has the data. Returns the
+  // same on both ranks.
   double OneWayUs(size_t bytes) {
     ++number_;
     if (sends_)
@@ -150,7 +158,8 @@ class Rank {
   cudaStream_t stream_ = nullptr;
 };
 
-// Rank 0 keeps the results; bandwidth is that of its own pair times the pairs, which share the link.
+// Measures one setting. Rank 0 keeps the results. Bandwidth is that of its own pair times the number of
+// pairs, which share the link.
 void MeasureCell(Rank& rank, int index, std::barrier<>& all, const Options& options, Cell& cell) {
   if (index == 0) Order(cell.latency_us, cell.bandwidth_gbps);
   all.arrive_and_wait();
@@ -167,11 +176,15 @@ void MeasureCell(Rank& rank, int index, std::barrier<>& all, const Options& opti
   cell.bandwidth_seen.push_back(static_cast<double>(bytes) * pairs / transfer_us / 1e3);
 }
 
+// Milliseconds of each change.
 struct ChangeTimes {
-  std::vector<double> order_ms;   // the request and its answer
-  std::vector<double> effect_ms;  // from before the request to the first message that obeys
+  // The request and its answer.
+  std::vector<double> order_ms;
+  // From before the request to the first message that obeys it.
+  std::vector<double> effect_ms;
 };
 
+// Sends messages while another thread changes the latency.
 void MeasureChange(Rank& rank, int index, std::barrier<>& all, ChangeTimes& times) {
   if (index == 0) Order(kNoLatency, kFast);
   all.arrive_and_wait();
@@ -185,12 +198,12 @@ void MeasureChange(Rank& rank, int index, std::barrier<>& all, ChangeTimes& time
       times.order_ms.push_back(static_cast<double>(MonotonicNanoseconds() - ordered_ns) / 1e6);
     });
   }
-  // Both sides of a pair see the same time and leave together.
+  // Both sides of a pair see the same time and leave the loop together.
   while (rank.OneWayUs(4) < kChangedUs * 0.9) {
   }
   if (index == 0) {
     operator_thread.join();
-    // A message that was late because the machine was busy says nothing.
+    // A message that was late because the machine was busy, and not because of the order, does not count.
     if (rank.sent_ns() > ordered_ns)
       times.effect_ms.push_back(static_cast<double>(rank.sent_ns() - ordered_ns) / 1e6);
   }
@@ -264,7 +277,7 @@ void PrintChange(const ChangeTimes& times, const Options& options) {
       kChanges, Median(times.order_ms), Median(times.effect_ms), worst);
 }
 
-// The cores that are left after --cores.
+// Keeps the first cores of the process's set; returns how many remain.
 int LimitCores(int cores) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -284,6 +297,7 @@ std::filesystem::path WriteTopology() {
   return path;
 }
 
+// All settings, after a first cell without latency that measures the software.
 std::vector<Cell> Grid(const Options& options) {
   std::vector<Cell> cells(1);
   for (const double latency : options.latencies) {

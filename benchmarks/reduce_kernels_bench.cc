@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of hostccl's reduction kernels: every set and data type, and where stores past the caches pay.
-// Compared sets and stores take turns, so that a busy machine slows them alike.
+// Speed of hostccl's reduction kernels: every set and data type, and from which size stores past the caches
+// pay. Compared sets and stores take turns, so that a busy machine slows them alike.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kInputs = 2;
 constexpr size_t kCacheLine = 64;
 
+// Inputs and output of one size, each aligned to a cache line.
 struct Buffers {
   explicit Buffers(size_t bytes) : bytes(bytes), memory((kInputs + 1) * (bytes + kCacheLine), std::byte{1}) {
     auto* at = memory.data() + (-reinterpret_cast<uintptr_t>(memory.data()) % kCacheLine);
@@ -34,7 +35,7 @@ struct Buffers {
   std::byte* output;
 };
 
-// GB/s of output. The footprint is walked over as often as it takes to move 64 MiB.
+// GB/s of output. The buffers are walked over as often as it takes to move 64 MiB.
 double Speed(CombineKernel combine, DataType type, Buffers& buffers, uint64_t streamed) {
   const size_t passes = std::max<size_t>(1, (size_t{64} << 20) / buffers.bytes / (kInputs + 1));
   const int64_t start = MonotonicNanoseconds();

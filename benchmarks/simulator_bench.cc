@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many collectives a second one core prices in closed form, on a communicator of many ranks: by configs
-// that are stated, and by what is left to the library. Medians over rounds.
+// How many collectives a second one core prices in closed form, on a communicator of many ranks: with stated
+// configs, and with configs left to the library. Medians over rounds.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr int kRounds = 21;
-constexpr size_t kCalls = 1 << 16;  // a round
+// Calls of a round.
+constexpr size_t kCalls = 1 << 16;
 constexpr uint64_t kMaxBytes = uint64_t{1} << 32;
 
 struct Call {
@@ -59,7 +60,7 @@ std::vector<Call> MakeCalls(bool stated) {
   return calls;
 }
 
-// Collectives a second; `sum` keeps the work from being left out.
+// Collectives per second. `sum` keeps the compiler from removing the work.
 double Rate(const CollectiveTimes& times, const std::vector<Call>& calls, double& sum) {
   std::vector<double> rates;
   for (int round = 0; round < kRounds; ++round) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast and in how much memory a Kineto trace is imported: trace_import_bench [--json] [--gzip] [--rounds
-// N]
-// [--keep FILE] [MEGABYTES] Makes a trace of that size (default 1000) in the temporary folder, in PyTorch's
-// proportions: of each 200 operators with kernel, launch and flow events, one is a collective. In each round
-// the file is read and decompressed alone, then imported.
+// How fast and in how much memory a Kineto trace is imported.
+//
+//   trace_import_bench [--json] [--gzip] [--rounds N] [--keep FILE] [MEGABYTES]
+//
+// Writes a trace of that size (default 1000) to the temporary folder, in PyTorch's proportions: one of 200
+// operators, each with kernel, launch and flow events, is a collective. In each round the file is read and
+// decompressed alone, and then imported.
 #include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -23,6 +25,7 @@ namespace {
 
 constexpr uint64_t kOperatorsPerCollective = 200;
 
+// The events of the i-th operator, in PyTorch's layout.
 std::string Operator(uint64_t i, bool collective) {
   const double at = 1711964646000000.25 + static_cast<double>(i) * 20;
   std::string text;
@@ -81,7 +84,7 @@ std::string Operator(uint64_t i, bool collective) {
   return text;
 }
 
-// A file that takes text as it is, or gzips it as PyTorch does.
+// A file that stores text as it is, or gzips it as PyTorch does.
 class TextFile {
  public:
   TextFile(const std::string& path, bool gzip) : file_(gzopen(path.c_str(), gzip ? "wb6" : "wbT")) {}
@@ -92,8 +95,10 @@ class TextFile {
   gzFile file_;
 };
 
+// Size and content of the written trace.
 struct MadeTrace {
-  uint64_t bytes = 0;  // of JSON
+  // Bytes of JSON, before compression.
+  uint64_t bytes = 0;
   uint64_t collectives = 0;
 };
 
@@ -128,12 +133,13 @@ double PeakMebibytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+// Wall-clock and processor seconds of each round.
 struct Cost {
   std::vector<double> seconds;
   std::vector<double> cpu_seconds;
 };
 
-// Of one reading.
+// Times one reading, from its construction on.
 class Stopwatch {
  public:
   void StopInto(Cost& cost) const {
@@ -179,7 +185,7 @@ void Print(const Options& options, const MadeTrace& made, const Cost& reading, c
              size / seconds, size / cpu, size / Median(reading.cpu_seconds), PeakMebibytes());
 }
 
-// The imported calls.
+// Reads and imports in each round; returns the number of imported calls.
 Result<size_t> Measure(const std::string& path, int rounds, Cost& reading, Cost& import) {
   size_t calls = 0;
   for (int round = 0; round < rounds; ++round) {

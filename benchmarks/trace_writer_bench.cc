@@ -13,12 +13,15 @@
 namespace dynamiccl {
 namespace {
 
+// Nanoseconds of one record.
 struct Cost {
-  double append_ns;             // Append alone
-  double append_with_clock_ns;  // and one reading of the clock, as the interposer does
+  // Append alone.
+  double append_ns;
+  // Append and one reading of the clock, as in the interposer.
+  double append_with_clock_ns;
 };
 
-// The median of 9 rounds: a round that is pre-empted does not count.
+// The median of 9 rounds, so that a round that is pre-empted does not count.
 template <typename Function>
 double MedianNanoseconds(uint64_t records, const Function& function) {
   std::vector<double> rounds;

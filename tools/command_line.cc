@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Help, parsing and usage errors of one command.
 #include "tools/command_line.h"
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@ namespace dynamiccl {
 namespace {
 
 // The long option of `app` nearest to the first word of `arguments` that looks like an option and is none.
+// Empty when even the nearest differs in more than half of the word's letters: such a hint would mislead.
 std::string SuggestOption(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -73,7 +75,8 @@ std::optional<int> CommandLine::Parse() {
     return kExitOk;
   }
   try {
-    std::vector<std::string> reversed(arguments_.rbegin(), arguments_.rend());  // as CLI11 wants them
+    // CLI11 takes the words from the back of the vector.
+    std::vector<std::string> reversed(arguments_.rbegin(), arguments_.rend());
     app_.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app_.help());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One command's options over CLI11: examples first in the help, and wrong options answered in the project's
-// error style.
+// Parses the options of one command with CLI11. The help starts with examples, and a wrong option is answered
+// in the project's style: what is wrong, then what to do.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -15,36 +15,51 @@
 
 namespace dynamiccl {
 
-// What the help of a command says beside its options.
+// Texts in the help of a command beside its options: literals of tools/command_table.def.
 struct CommandText {
-  const char* name;      // "run"
-  const char* sentence;  // one sentence, no full stop
-  const char* examples;  // one a line
+  // Name of the command, for example "run".
+  const char* name;  // "run"
+  // One sentence without its full stop.
+  const char* sentence;
+  // Example commands, one a line.
+  const char* examples;
   const char* program = "dynamiccl";
 };
 
 // Each line of `text` two spaces to the right.
 std::string IndentLines(const std::string& text);
 
-// A command registers its options with app(), then calls Parse(). Everything after a "--" of its own is kept
-// apart as the program to start, so that options of that program are never taken for options of ours.
+// The command line of one command. RunDynamiccl owns it; the command's function registers options with app(),
+// then calls Parse() once.
+//
+// Words after the first "--" are the program to start. They are separated before CLI11 sees the line, so that
+// an option of that program is never taken for one of ours.
+//
+//     CLI::App& app = line.app();
+//     app.add_option("-o,--output", output, "Trace to write");
+//     if (const auto end = line.Parse()) return *end;
 class CommandLine {
  public:
+  // `arguments` are the words after the command's name.
   CommandLine(const CommandText& text, std::vector<std::string> arguments);
 
+  // The parser, for registering options and asking what was given.
   CLI::App& app() { return app_; }
-  // Parse() gives the app to `visitor` and ends the command, whatever the arguments.
+  // Makes Parse() hand the registered options to `visitor` and end the command whatever its arguments. The
+  // manual pages and the shell completion read every command's options in this way.
   void OnlyDescribe(std::function<void(const CLI::App&)> visitor) { visitor_ = std::move(visitor); }
-  // An exit code when the command must end here (help was printed, or the usage was wrong), nothing to go on.
+  // Parses the line into the registered variables. Returns an exit code when the command must end here,
+  // because help was printed or the usage was wrong; nothing when the command may go on.
   std::optional<int> Parse();
-  // The words after "--"; empty without them.
+  // The words after "--"; empty when there is no "--".
   const std::vector<std::string>& program() const { return program_; }
-  // The words before it, as given.
+  // The words before "--", as given.
   const std::vector<std::string>& arguments() const { return arguments_; }
-  // The whole command line, quoted for a shell: for provenance.
+  // The whole command line, quoted for a shell. Files that a command writes record it as their origin.
   std::string Quoted() const;
 
  private:
+  // Prints what is wrong and a hint on standard error; returns kExitUsage.
   int ReportUsage(const CLI::ParseError& error);
 
   CLI::App app_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Dispatches a command line to its command. The rows come from tools/command_table.def, which is included
+// twice: command_table.h declares the functions, this file builds the table.
 #include "tools/command_table.h"
 
 namespace dynamiccl {

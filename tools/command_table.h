@@ -14,9 +14,11 @@ namespace dynamiccl {
 #undef DYNAMICCL_HELPER
 #undef DYNAMICCL_COMMAND
 
+// All commands in the order of tools/command_table.def, which is also that of the help.
 std::span<const CommandRow> AllCommands();
 
-// Dispatches `arguments` (without the program's name) and returns the exit code of the process.
+// Runs the command that `arguments` name (the program's own name is not among them) and returns the exit code
+// of the process. Errors have been printed on standard error by then.
 int RunDynamiccl(std::vector<std::string> arguments);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exit codes of every program of the project.
+// The exit codes of every program of the project. Scripts may rely on them.
 #pragma once
 
 #include "src/base/status.h"
@@ -7,12 +7,18 @@
 namespace dynamiccl {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitResultSaysNo = 1;  // the check ran and the answer is no
-inline constexpr int kExitUsage = 2;         // wrong option, setting or file
-inline constexpr int kExitEnvironment = 3;   // the build or the machine lacks something
-inline constexpr int kExitJobFailed = 4;     // the job's own failure; its code is in the message
-inline constexpr int kExitSignalBase = 128;  // plus the signal's number
+// The check ran and its answer is no, for example a comparison that finds a difference.
+inline constexpr int kExitResultSaysNo = 1;
+// A wrong option, setting or file: the user can correct the command.
+inline constexpr int kExitUsage = 2;
+// The build or the machine lacks something that the command needs.
+inline constexpr int kExitEnvironment = 3;
+// The job that the command started failed; the message has the job's own code.
+inline constexpr int kExitJobFailed = 4;
+// Plus the signal's number: the command was interrupted. Shells use the same code.
+inline constexpr int kExitSignalBase = 128;
 
+// Exit code of a command that ended with an error of this kind.
 constexpr int ExitCodeOf(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kInvalidArgument:

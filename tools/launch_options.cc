@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Registers the launch options with CLI11 and turns their values into a plan.
 #include "tools/launch_options.h"
 
 #include <spdlog/spdlog.h>
@@ -18,7 +19,8 @@ void MakeAbsolute(RuntimeOptions& runtime) {
   for (std::string* path : {&runtime.policy, &runtime.rules, &runtime.trace, &runtime.decision_log}) {
     if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
   }
-  // A topology may also be the name of a preset.
+  // A topology may also be the name of a preset, which hostccl looks up: a text that is no file stays as it
+  // is.
   if (fs::exists(runtime.topology))
     runtime.topology = fs::absolute(runtime.topology).lexically_normal().string();
 }
@@ -29,7 +31,7 @@ std::string DescribeChoice(const RuntimeOptions& runtime) {
   return "no policy: NCCL's own choices";
 }
 
-// Its file is looked up when --home is known.
+// Registers --policy. The word starter becomes a path only in the final callback, when --home is parsed too.
 void AddPolicy(CLI::App& app, LaunchOptions& options) {
   const CLI::Validator file(
       [](std::string& word) { return word == kStarterWord ? std::string() : CLI::ExistingFile(word); },

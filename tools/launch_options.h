@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that commands share which start ranks: how many, over what, under which policy.
+// Options that all commands that start ranks share: how many ranks, over which NCCL, under which policy.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -10,33 +10,45 @@
 
 namespace dynamiccl {
 
+// The values of these options. The command owns the object, which must outlive the parsing, since CLI11
+// writes into it.
 struct LaunchOptions {
+  // -n; 0: the program is a launcher of its own.
   int n_ranks = 0;
+  // How the runtime is loaded; PlanLaunch makes its paths absolute.
   RuntimeOptions runtime;
+  // --hostccl was given.
   bool force_hostccl = false;
+  // --no-hostccl was given.
   bool force_no_hostccl = false;
+  // -q: no summary at the end.
   bool quiet = false;
+  // --home: the installation to load from; empty: that of this program.
   std::string home;
 };
 
-// All of run, record and zero.
+// All options, for `run`, `record` and `zero`.
 void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options);
-// Those of the commands whose ranks are the same command again (bench, replay): topology, policy, mode, NCCL.
+// Topology, policy, rules, mode and choice of NCCL: for commands whose ranks are the same command again
+// (`bench`, `replay`).
 void RegisterRankOptions(CLI::App& app, LaunchOptions& options);
-// --hostccl, --no-hostccl, --home.
+// Only --hostccl, --no-hostccl and --home.
 void RegisterNcclOptions(CLI::App& app, LaunchOptions& options);
 
-// Makes paths absolute, since ranks may change their folder, and settles whether hostccl is used; then fills
-// a plan.
+// Builds the plan that starts `command` with these options. Makes the paths in `options` absolute, since
+// ranks may change their folder, and decides whether hostccl is used. It is an error when the command is
+// empty or the installation lacks a part.
 Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> command);
 
-// Starts ranks that are this command again, with the words that it was given.
+// Starts ranks that run this same command with the same words. The ranks see torchrun's variables and then do
+// the work instead of launching. The runtime is loaded only if a policy, rules or a mode was given.
 Result<LaunchOutcome> LaunchSameCommand(const CommandLine& line, const char* command, LaunchOptions& options);
 
-// What ranks that are the same command end with by themselves is its answer; anything else is ExitCodeOf.
+// Exit code of a command whose ranks are the same command again. A failed rank's code below kExitJobFailed is
+// the command's own answer; any other end is mapped by ExitCodeOf.
 int AnswerOf(const LaunchOutcome& outcome);
 
-// At most five lines on standard error.
+// Prints how the launch ended, under what, and where its files are: at most four lines on standard error.
 void PrintSummary(const LaunchOutcome& outcome, const RuntimeOptions& runtime);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program `dynamiccl`: everything it does is a library function listed in tools/command_table.def.
+// The program `dynamiccl`. Everything it does is a library function that tools/command_table.def lists.
 #include <string>
 #include <vector>
 

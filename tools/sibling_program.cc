@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds the command line of a sibling program and executes it.
 #include "tools/sibling_program.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs beside `dynamiccl` that need LibTorch: handed the arguments that are not ours.
+// Starts the programs beside `dynamiccl` that need LibTorch, with the arguments that are not for `dynamiccl`.
 #pragma once
 
 #include <string>
@@ -10,16 +10,18 @@
 
 namespace dynamiccl {
 
-// `path` (from Installation) and the words of `line` that our options left over, then those after "--". An
-// empty path is an error that says that the build lacks the program (exit code 3).
+// The command that runs the program at `path` (from Installation): first the words of `line` that no
+// registered option consumed, then those after "--". An empty path is an error that says that this build
+// lacks the program `name` (exit code 3).
 Result<std::vector<std::string>> SiblingCommand(const std::string& path, const std::string& name,
                                                 CommandLine& line);
 
-// Among the values of `option` the word starter becomes the file that it stands for (installation.h).
+// Replaces the word starter among the values of `option` in `words` by the path of the shipped policy
+// (installation.h). It handles `--option=VALUE` and any number of values after `--option`.
 Status NamePolicies(const Installation& installation, const std::string& option,
                     std::vector<std::string>& words);
 
-// Replaces this process; returns only when that fails.
+// Replaces this process by `command` through exec. Returns only when that fails.
 Status BecomeSibling(const std::vector<std::string>& command);
 
 }  // namespace dynamiccl

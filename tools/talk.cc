@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sets up spdlog's default logger.
 #include "tools/talk.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>

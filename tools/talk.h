@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs say on standard error while they work, through spdlog: spdlog::info("...") after
-// StartTalk().
+// Messages of the programs on standard error. They go through spdlog: after StartTalk(), call
+// spdlog::info("...").
 #pragma once
 
 #include <string>
 
 namespace dynamiccl {
 
-// Lines read "dynamiccl: text"; colours only on a terminal and without NO_COLOR.
+// Makes spdlog write lines of the form "dynamiccl: text" to standard error. Colours appear only on a terminal
+// and without NO_COLOR. Call it once, at the start of main.
 void StartTalk();
 
-// Whether `descriptor` is a terminal on which colour is welcome (https://no-color.org).
+// Whether `descriptor` is a terminal on which colour is welcome: NO_COLOR is unset or empty
+// (https://no-color.org).
 bool ColorWelcome(int descriptor);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the command line of rank_program.
+// Parses the command line of rank_program.
 #include <cstdlib>
 #include <cstring>
 
@@ -8,6 +8,7 @@
 namespace first_hour {
 namespace {
 
+// Stores the value of one option; false for an unknown name.
 bool TakeValue(const char* name, const char* value, Options* options) {
   const auto is = [name](const char* other) { return std::strcmp(name, other) == 0; };
   if (is("--id"))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuner (version 5) and a profiler (version 5) in one object for the experiments: they count what NCCL
-// calls, and answer what the environment says. Releases 2.28 to 2.32 load these versions.
+// A tuner (version 5) and a profiler (version 5) in one object, for experiments. They count NCCL's calls and
+// answer what the environment says. Releases 2.28 to 2.32 load these versions.
+//
 //   PROBE_FORCE=a,p,c    cost 0 for algorithm a and protocol p where NCCL allows them, and c channels
 //   PROBE_IGNORE=a,p     cost -1 there
 //   PROBE_MASK=m         events that the profiler asks for (2 collectives, 64 kernels a channel)
@@ -25,7 +26,7 @@ constexpr int kKernelChannelStop = 22;
 std::atomic<long> tuner_inits{0}, tuner_calls{0}, profiler_inits{0}, collective_events{0}, kernel_events{0},
     kernel_stops{0};
 
-// Numbers "a,b,c" of a variable; returns how many there are.
+// Reads "a,b,c" from a variable; returns how many numbers there are.
 int Numbers(const char* variable, std::array<int, 3>* out) {
   const char* text = std::getenv(variable);
   return text == nullptr ? 0 : std::sscanf(text, "%d,%d,%d", &(*out)[0], &(*out)[1], &(*out)[2]);
@@ -40,7 +41,8 @@ Result TunerInit(void** context, uint64_t, size_t, size_t, Logger, void*, void*)
 Result GetCollInfo(void*, int, size_t, int, float** table, int algorithms, int protocols, int,
                    int* channels) {
   ++tuner_calls;
-  auto* costs = reinterpret_cast<float*>(table);  // one block of floats, whatever its type says
+  // NCCL passes one block of floats, although the parameter's type says otherwise.
+  auto* costs = reinterpret_cast<float*>(table);
   const auto allowed = [&](const std::array<int, 3>& at) {
     return at[0] >= 0 && at[0] < algorithms && at[1] >= 0 && at[1] < protocols &&
            costs[at[0] * protocols + at[1]] >= 0;
@@ -66,8 +68,8 @@ Result ProfilerInit(void** context, uint64_t, int* mask, const char*, int, int, 
   return kSuccess;
 }
 
-// The head of ncclProfilerEventDescr_v5_t, and behind it what a collective has; other types have other things
-// there.
+// The head of ncclProfilerEventDescr_v5_t, followed by the fields of a collective. Events of other types have
+// other fields there.
 struct EventHead {
   uint64_t type;
   void* parent;
@@ -88,7 +90,7 @@ static_assert(offsetof(EventHead, function) == 32 && offsetof(EventHead, channel
                   offsetof(EventHead, protocol) == 96,
               "ncclProfilerEventDescr_v5_t (profiler_v5.h of NCCL)");
 
-// What the profiler was told of the last collective: "AllReduce RING SIMPLE 2".
+// The last collective that the profiler saw: "AllReduce RING SIMPLE 2".
 char last_collective[128] = "";
 std::mutex last_collective_mutex;
 
@@ -99,7 +101,7 @@ void Remember(const EventHead& event) {
                 event.protocol, int{event.channels});
 }
 
-// Handles are the type, moved away from null: nothing to allocate or free.
+// A handle is the event's type as a pointer, which is never null, so nothing is allocated or freed.
 Result StartEvent(void*, void** handle, const EventHead* event) {
   if (event->type == kCollective) {
     ++collective_events;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some ranks of an NCCL world that times AllReduce and checks its sums. One process a rank, or several as
+// Some ranks of an NCCL world that times AllReduce and checks its sums. A process is one rank, or several as
 // threads.
-//   rank_program --id FILE --ranks N --first R [--here K] --bytes B [--iterations I] [--graph] [--selection
-//   S]
-// Prints one JSON line a rank. Exit codes: 0 ran and sums are right, 1 sums are wrong, 2 usage, 3 no GPU, 4 a
-// call failed.
+//
+//   rank_program --id FILE --ranks N --first R [--here K] --bytes B [--iterations I] [--graph]
+//                [--selection S]
+//
+// It prints one JSON line for each rank. Exit codes: 0 the sums are right, 1 sums are wrong, 2 usage, 3 no
+// GPU, 4 a call failed.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -21,9 +23,12 @@
 namespace first_hour {
 namespace {
 
-constexpr int kWarmUpCalls = 5;  // the first connects, the next ones load code
+// Untimed calls: the first makes connections, the next ones load code.
+constexpr int kWarmUpCalls = 5;
+// Timed repeats, of which the median is reported.
 constexpr int kRepeats = 20;
 
+// Ends the process when a CUDA call fails: without a GPU with code 3, else with code 4.
 void DemandCuda(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
   std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(result));
@@ -36,6 +41,7 @@ void DemandNccl(ncclResult_t result, const char* what) {
   std::_Exit(4);
 }
 
+// One rank's communicator, stream and buffers. They are not freed: the process ends with them.
 struct Rank {
   int rank = 0;
   ncclComm_t communicator = nullptr;
@@ -68,6 +74,7 @@ void Issue(const Options& options, const Rank& rank, int calls) {
   }
 }
 
+// Rank r sends r + 1 everywhere, so every sum is n (n + 1) / 2.
 bool SumsAreRight(const Options& options, const Rank& rank) {
   std::vector<float> values(rank.count);
   DemandCuda(cudaMemcpy(values.data(), rank.receive, rank.count * sizeof(float), cudaMemcpyDeviceToHost),
@@ -76,7 +83,7 @@ bool SumsAreRight(const Options& options, const Rank& rank) {
   return std::all_of(values.begin(), values.end(), [expected](float value) { return value == expected; });
 }
 
-// The calls of one repeat, captured once; null when they are issued one by one.
+// The calls of one repeat as a graph; null without --graph.
 cudaGraphExec_t Capture(const Options& options, const Rank& rank) {
   if (!options.graph) return nullptr;
   cudaGraph_t graph = nullptr;
@@ -89,7 +96,7 @@ cudaGraphExec_t Capture(const Options& options, const Rank& rank) {
   return executable;
 }
 
-// Microseconds a call of each repeat, by CUDA events.
+// Sorted microseconds of a call in each repeat, by CUDA events.
 std::vector<float> Time(const Options& options, const Rank& rank, std::barrier<>& together) {
   cudaEvent_t begin = nullptr, end = nullptr;
   DemandCuda(cudaEventCreate(&begin), "cudaEventCreate");
@@ -132,7 +139,7 @@ bool RunRank(const Options& options, const ncclUniqueId& id, int number, std::ba
   return right;
 }
 
-// Rank 0's process makes the id; the others find it in the file.
+// Rank 0's process creates the id and writes it to the file; the others wait for the file.
 ncclUniqueId ShareId(const Options& options) {
   ncclUniqueId id;
   const std::string draft = options.id_file + ".draft";
@@ -144,7 +151,8 @@ ncclUniqueId ShareId(const Options& options) {
     if (!written || std::rename(draft.c_str(), options.id_file.c_str()) != 0) std::_Exit(4);
     return id;
   }
-  FILE* file = nullptr;  // the caller's timeout ends this wait if rank 0 never comes
+  // The caller's timeout ends the wait if rank 0 never comes.
+  FILE* file = nullptr;
   while ((file = std::fopen(options.id_file.c_str(), "rb")) == nullptr) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

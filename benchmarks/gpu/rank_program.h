@@ -10,20 +10,25 @@
 
 namespace first_hour {
 
+// The command line.
 struct Options {
   std::string id_file;
   int ranks = 0;
-  int first = -1;  // first rank of this process
-  int here = 1;    // ranks of this process, as threads
+  // First rank of this process.
+  int first = -1;
+  // Ranks of this process, as threads.
+  int here = 1;
   size_t bytes = 0;
   int iterations = 20;
   bool graph = false;
-  std::string selection;  // NCCL's algSelection of each call; empty leaves the choice to NCCL
+  // NCCL's algSelection of each call; empty leaves the choice to NCCL.
+  std::string selection;
 };
 
 // False for an unknown or incomplete command line.
 bool ParseOptions(int count, char** words, Options* options);
 
+// Arguments of one call; all buffers belong to the caller.
 struct AllReduceCall {
   const float* send = nullptr;
   float* receive = nullptr;
@@ -32,7 +37,7 @@ struct AllReduceCall {
   cudaStream_t stream = nullptr;
 };
 
-// all_reduce_plain.cc for NCCL up to 2.30, where a selection is ncclInvalidUsage; all_reduce_config.cc
+// In all_reduce_plain.cc for NCCL up to 2.30, where a selection is ncclInvalidUsage; in all_reduce_config.cc
 // from 2.31 on.
 ncclResult_t AllReduce(const AllReduceCall& call, const std::string& selection);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// It takes calls, asks the tuner plugin of the process as NCCL would, and returns.
+// Accepts calls, asks the process's tuner plugin as NCCL would, and returns.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ struct ncclComm {
 
 namespace {
 
-// Ring and Tree over LL and Simple, as on a machine without NVLink.
+// Costs in microseconds by algorithm and protocol: Ring and Tree over LL and Simple, as on a machine without
+// NVLink.
 constexpr std::array<float, 21> kTable = {20, -1, 40, 25, -1, 30, -1, -1, -1, -1, -1,
                                           -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
@@ -52,6 +53,7 @@ ncclResult_t Ask(ncclComm& comm, size_t bytes, Table& table) {
                                  reinterpret_cast<float**>(table.data()), 7, 3, 0, &channels);
 }
 
+// Asks the tuner and records the duration and whether it wrote a choice.
 ncclResult_t AskTimed(ncclComm& comm, size_t bytes, Table& table) {
   const auto start = std::chrono::steady_clock::now();
   const ncclResult_t result = Ask(comm, bytes, table);

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NCCL that does nothing, for measuring what an interposer and a tuner add to a call: what it tells beside
-// NCCL's own functions.
+// An NCCL that does nothing, to measure what an interposer and a tuner add to a call. This header has its
+// functions beyond NCCL's own.
 #pragma once
 
 #include <cstdint>
 
-// Of the questions that were timed.
+// Questions to the tuner that were timed.
 struct IdleQuestions {
-  uint64_t answered = 0;  // by a choice of the tuner's
-  double last_ns = 0;     // how long the last one took, with one reading of the clock
+  // Questions that the tuner answered with a choice.
+  uint64_t answered = 0;
+  // Duration of the last question, including one reading of the clock.
+  double last_ns = 0;
 };
 
 extern "C" {
-// One thread.
+// Switches timing on or off. Call all of these functions from one thread.
 void idleNcclTimeQuestions(bool timed);
 IdleQuestions idleNcclQuestions();
-// Inside every call, where NCCL would tell its profiler; null: nothing.
+// Runs `hook` inside every call, where NCCL would call its profiler; null: nothing.
 void idleNcclRunDuringCalls(void (*hook)());
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares three choices in every cell of a sweep.
 #include "studies/calibration/choice_map.h"
 
 #include <algorithm>
@@ -10,10 +11,12 @@
 namespace dynamiccl {
 namespace {
 
+// Time of the choice over the best's; 0 where the best was not timed.
 double Ratio(const TimedConfig& choice, const TimedConfig& best) {
   return best.microseconds.median > 0 ? choice.microseconds.median / best.microseconds.median : 0;
 }
 
+// The (algorithm, protocol) pairs that were forced in the cell.
 ConfigMask MeasuredIn(const SweepCell& cell) {
   ConfigMask mask;
   for (const Measurement* row : cell.rows) {
@@ -29,6 +32,7 @@ const CostModelInput* ModelOf(const std::vector<FittedModel>& models, const std:
   return found == models.end() ? nullptr : &found->context.model;
 }
 
+// Share of cells in which the choice costs at least `least` times the best.
 double Share(const ChoiceMap& map, TimedConfig MapRow::*choice, double least) {
   if (map.rows.empty()) return 0;
   const auto count = std::count_if(map.rows.begin(), map.rows.end(),

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Coordinate descent: each constant is scaled up and down by a factor and keeps the better value; the factors
+// shrink from coarse to fine.
 #include "studies/calibration/fitted_model.h"
 
 #include <algorithm>
@@ -9,14 +11,15 @@
 namespace dynamiccl {
 namespace {
 
-// Factors tried on each constant, from coarse to fine; a pass over all constants repeats while it helps.
+// Factors tried on each constant. With each factor, passes over all constants repeat while they help.
 constexpr double kFactors[] = {4, 2, 1.4, 1.15, 1.05, 1.02};
 constexpr int kMaxPasses = 40;
-// Below this share of the error a pass no longer helps.
+// A pass that lowers the error by less than this share does not help.
 constexpr double kLeastGain = 1e-4;
-// A constant of 0 cannot be scaled: what a latency starts from then.
+// Start value, in microseconds, of a constant that is 0 and so cannot be scaled.
 constexpr double kSeedUs = 1;
 
+// One measured row; `log_us` is the logarithm of the median of its even repeats.
 struct Sample {
   Collective collective;
   uint64_t bytes;
@@ -36,6 +39,7 @@ std::vector<Sample> SamplesOf(const MeasurementFile& file, const std::string& to
   return samples;
 }
 
+// Sum of squared logarithms of model / measured.
 double SquaredError(const CostModelInput& model, const std::vector<Sample>& samples) {
   double sum = 0;
   for (const Sample& sample : samples) {
@@ -46,6 +50,7 @@ double SquaredError(const CostModelInput& model, const std::vector<Sample>& samp
   return sum;
 }
 
+// The constants that the fit may change.
 std::vector<double*> ConstantsOf(CostModelInput& model) {
   CostConstants& constants = model.constants;
   std::vector<double*> all{&constants.ll_max_bandwidth,
@@ -62,7 +67,7 @@ std::vector<double*> ConstantsOf(CostModelInput& model) {
   return all;
 }
 
-// The better of value * factor and value / factor, if better than `error` at all; the error then.
+// Tries value * factor and value / factor and keeps the best of the three. Returns the error then.
 double Improve(CostModelInput& model, double& value, double factor, const std::vector<Sample>& samples,
                double error) {
   const double before = value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calibrated default: NCCL's model with constants fitted to a sweep, topology by topology. A stronger
-// baseline than the two-point calibration, and still nothing but the model.
+// The calibrated default: NCCL's cost model with constants fitted to a sweep, one topology at a time. It is a
+// stronger baseline than the two-point calibration and still nothing but the model.
 #pragma once
 
 #include <string>
@@ -11,17 +11,20 @@
 
 namespace dynamiccl {
 
+// A topology with its fitted constants.
 struct FittedModel {
-  MeasurementContext context;  // the topology, with the fitted constants
-  double error_before = 0;     // root of the mean squared logarithm of model / measured
+  // The topology, with the fitted constants.
+  MeasurementContext context;
+  // Root mean square of log(model / measured), before and after the fit.
+  double error_before = 0;
   double error_after = 0;
 };
 
-// Coordinate descent on the squared logarithm of (model / median of the even repeats), over every latency and
-// bandwidth that a measured row uses. Deterministic. Topologies without rows stay as they are.
+// Minimises the squared logarithm of (model / median of the even repeats) by coordinate descent, over every
+// latency and bandwidth of the model. Deterministic. Topologies without rows keep their constants.
 std::vector<FittedModel> FitModels(const MeasurementFile& file);
 
-// What the model with these constants picks among `allowed`, channels included.
+// The config that the model with these constants picks among `allowed`, channels included.
 CollectiveConfig ModelsChoice(const CostModelInput& model, Collective collective, uint64_t bytes,
                               const ConfigMask& allowed);
 

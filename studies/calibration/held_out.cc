@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// For each left-out group: fit a system to the other cells, predict the group, and compare with measured
+// times and baselines.
 #include "studies/calibration/held_out.h"
 
 #include <algorithm>
@@ -14,23 +16,26 @@
 namespace dynamiccl {
 namespace {
 
+// Least number of rank counts or sizes: one is left out, and the fit needs two others.
 constexpr size_t kLeast = 3;
 
-// What cells of different rank counts or sizes have in common.
+// Key of the cells that differ only in rank count or size.
 using Line = std::tuple<Collective, Algorithm, Protocol, uint8_t>;
 Line LineOf(const TimedCell& cell) {
   return {cell.collective, cell.config.algorithm, cell.config.protocol, cell.config.channels};
 }
 
-// Times over a place (ranks or bytes), without one of them.
+// Microseconds by rank count or by bytes.
 using Curve = std::map<uint64_t, double>;
 
+// Value at `place` of the straight line, in logarithms, through two points.
 double AtLine(double low_place, double low, double high_place, double high, double place) {
   const double share = std::log(place / low_place) / std::log(high_place / low_place);
   return std::exp((1 - share) * std::log(low) + share * std::log(high));
 }
 
-// Nothing where a neighbour lacks and `ends` does not allow the nearest one.
+// Value between the curve's neighbours of `place`. Where a neighbour is missing: the nearest value with
+// `ends`, else nothing.
 std::optional<double> Interpolated(const Curve& curve, uint64_t place, bool ends) {
   const auto above = curve.upper_bound(place);
   const auto at_or_above = curve.lower_bound(place);
@@ -48,6 +53,7 @@ double ErrorOf(double predicted, double measured) {
   return std::fabs(predicted / measured - 1);
 }
 
+// The evaluation of one system. EvaluateHeldOut owns it on its stack; the system must outlive it.
 class Evaluation {
  public:
   Evaluation(const TimedSystem& system, const FitOptions& options)
@@ -89,12 +95,14 @@ class Evaluation {
     return n_ranks == *counts_.begin() ? LeftOut::kSmallest : LeftOut::kBetween;
   }
 
+  // Fits without the cells for which the predicate holds and judges them.
   Status LeaveOut(LeftOut kind, const std::function<bool(const TimedCell&)>& is_left_out) {
     std::vector<TimedCell> others;
     for (const TimedCell& cell : system_.cells) {
       if (!is_left_out(cell)) others.push_back(cell);
     }
-    // Where only what is left out fills a node, the others do not tell its ranks.
+    // Without the left-out cells it may be unknown how many ranks a node has; such a group cannot be
+    // predicted.
     if (others.empty() || RanksPerNode(others) != ranks_per_node_) return {};
     DYNAMICCL_TRY(const System fitted, FitSystem(system_.name, others, options_));
     std::map<int, std::vector<const TimedCell*>> judged;
@@ -105,6 +113,7 @@ class Evaluation {
     return {};
   }
 
+  // Judges cells of one rank count.
   void JudgeAll(LeftOut kind, const System& fitted, int n_ranks, const std::vector<const TimedCell*>& cells) {
     const CollectiveTimes times(fitted, n_ranks);
     const CollectiveTimes formulas(fitted, n_ranks, 0, CollectiveTimes::Residuals::kIgnored);
@@ -117,6 +126,8 @@ class Evaluation {
     for (const auto& [call, configs] : calls) JudgeOrder(configs, times);
   }
 
+  // Adds one cell's errors. A cell for which the baseline has no value is not judged, so that all are
+  // compared on the same cells.
   void Judge(const TimedCell& cell, const CollectiveTimes& times, const CollectiveTimes& formulas,
              LeftOut kind) {
     const double predicted = times.Microseconds(cell.collective, cell.bytes, cell.config);
@@ -137,6 +148,7 @@ class Evaluation {
     if (cell.log_spread > 0) errors.repeats.push_back(std::exp(cell.log_spread) - 1);
   }
 
+  // Compares the predicted and measured order of one call's configs.
   void JudgeOrder(const std::vector<const TimedCell*>& cells, const CollectiveTimes& times) {
     const TimedCell* own = nullptr;
     std::vector<std::pair<double, double>> forced;  // predicted, measured

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a fitted system is off where it was not fitted: one rank count, or one size, after the other is
-// left out, never random rows, beside what needs no model at all.
+// How far a fitted system is off where it was not fitted. One rank count or one size after the other is left
+// out, never random rows, since neighbours of a random row would give it away. Baselines that need no model
+// stand beside it.
 #pragma once
 
 #include <map>
@@ -13,7 +14,7 @@
 
 namespace dynamiccl {
 
-// |prediction / measured - 1| over cells.
+// Summary of |prediction / measured - 1| over cells.
 struct ErrorSummary {
   size_t cells = 0;
   double median = 0;
@@ -21,30 +22,44 @@ struct ErrorSummary {
 };
 ErrorSummary SummarizeErrors(std::vector<double> errors);
 
-// What was left out of the fit: a rank count, by its place among those measured, or a size between others.
+// The group that was left out of the fit: a rank count, by its place among the measured ones, or a size
+// between others.
 enum class LeftOut { kBetween, kLargest, kSmallest, kSize };
 const char* Name(LeftOut left_out);
 
+// Relative errors over the left-out cells.
 struct HeldOutErrors {
-  std::vector<double> system;    // fitted without them
-  std::vector<double> formulas;  // the same fit's formulas without residuals
-  std::vector<double> by_ranks;  // straight line in logarithms between the neighbouring rank counts, of equal
-                                 // size; at the ends the nearest one's time
-  std::vector<double> by_size;   // the same between the neighbouring sizes, of the rank count itself
-  std::vector<double> repeats;   // one half of the repeats taken for the other's prediction
+  // Errors of the system fitted without these cells.
+  std::vector<double> system;
+  // Errors of the same fit's formulas without residuals.
+  std::vector<double> formulas;
+  // Errors of a straight line in logarithms between the neighbouring rank counts at equal size. At the ends
+  // the nearest rank count's time counts.
+  std::vector<double> by_ranks;
+  // Errors of the same line between the neighbouring sizes at equal rank count.
+  std::vector<double> by_size;
+  // Errors of one half of the repeats as prediction of the other: the noise.
+  std::vector<double> repeats;
 };
 
-// Over cells where several configs of one call were timed; the system was fitted without their rank count, or
-// without their size where rank counts are too few.
+// How well the predicted order of configs agrees with the measured one, over calls for which several configs
+// were timed. The system was fitted without their rank count, or without their size where there are too few
+// rank counts.
 struct ConfigOrder {
   size_t calls = 0;
-  size_t pairs = 0;             // of configs whose times differ
-  size_t agreeing = 0;          // in the predicted order
-  std::vector<double> picked;   // measured time of the config predicted best, over the best's, less 1
-  std::vector<double> library;  // the same of the library's own choice, where it was timed; at least 0
-  double Tau() const;           // Kendall's
+  // Pairs of configs whose measured times differ.
+  size_t pairs = 0;
+  // Pairs in the predicted order.
+  size_t agreeing = 0;
+  // Regret of the config that is predicted best: its measured time over the best's, less 1.
+  std::vector<double> picked;
+  // Regret of the library's own choice, where it was timed; at least 0.
+  std::vector<double> library;
+  // Kendall's tau: 1 for the same order, -1 for the reverse; 0 without pairs.
+  double Tau() const;
 };
 
+// All errors of one system.
 struct HeldOutResult {
   std::string system;
   std::vector<int> rank_counts;
@@ -55,8 +70,8 @@ struct HeldOutResult {
 // Adds the cells and calls of one result to another's.
 void Pool(HeldOutResult& into, const HeldOutResult& one);
 
-// Rank counts are left out where there are three, sizes where there are three. kUnsupported with fewer of
-// both.
+// Leaves out every rank count where there are at least three, and every inner size where there are at least
+// three sizes. kUnsupported with fewer of both.
 Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks the model for each size class and merges neighbours with the same answer.
 #include "studies/calibration/fitted_model.h"
 
 #include <limits>
@@ -8,9 +9,11 @@
 namespace dynamiccl {
 namespace {
 
+// Range of sizes, in bytes, for which the model is asked.
 constexpr uint64_t kFirstBytes = 256;
 constexpr uint64_t kLastBytes = uint64_t{1} << 30;
 
+// The (algorithm, protocol) pairs that were measured.
 ConfigMask MeasuredFor(const MeasurementFile& sweep, const std::string& topology, Collective collective) {
   ConfigMask mask;
   for (const Measurement& row : sweep.rows) {

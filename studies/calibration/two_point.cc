@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A line through the smallest and the largest size gives latency and bandwidth of an algorithm; latencies of
+// different numbers of steps give base and hop.
 #include "studies/calibration/two_point.h"
 
 #include <algorithm>
@@ -7,9 +9,9 @@
 namespace dynamiccl {
 namespace {
 
-// Neither a base nor a hop can be nothing; noise may say so.
+// Least base and hop in microseconds: neither can be zero, though noise may compute it.
 constexpr double kLeastUs = 0.01;
-// Of the model's Tree formulas (src/cost_model/nccl_model.cc): alg = bus / 2.
+// The model's Tree formulas (src/cost_model/nccl_model.cc): algorithm bandwidth = bus bandwidth / 2.
 constexpr double kTreeShare = 0.5;
 
 // Latency and inverse bandwidth of a line through the smallest and the largest size.
@@ -20,6 +22,7 @@ struct Line {
 
 using Key = std::tuple<Collective, Algorithm, Protocol>;
 
+// Lines of all keys with at least two sizes, from the smallest sample of each cell.
 std::map<Key, Line> LinesOf(const MeasurementFile& file, const std::string& topology) {
   std::map<Key, std::map<uint64_t, double>> smallest;
   for (const Measurement& row : file.rows) {
@@ -38,11 +41,12 @@ std::map<Key, Line> LinesOf(const MeasurementFile& file, const std::string& topo
   return lines;
 }
 
-// GB/s of an algorithm from the slope of its line.
+// GB/s of an algorithm from the slope of its line; 0 for a flat line.
 double Gbps(const Line& line) {
   return line.us_per_byte > 0 ? 1e-3 / line.us_per_byte : 0;
 }
 
+// The lines of one topology of two ranks, from which Costs computes every pair.
 class Topology {
  public:
   Topology(const MeasurementContext& context, std::map<Key, Line> lines)
@@ -73,11 +77,13 @@ class Topology {
     return found == lines_.end() ? nullptr : &found->second;
   }
 
+  // One-way latency of the link between the two ranks.
   double LinkLatency() const {
     const Fabric& fabric = context_.model.fabric;
     return fabric.n_nodes > 1 ? fabric.inter.latency_us : fabric.intra.latency_us;
   }
 
+  // Subtracts the link's latency from the hop.
   SoftwareCost Cost(Algorithm algorithm, Protocol protocol, double base, double hop, double bus) const {
     return {context_.topology,
             algorithm,
@@ -91,7 +97,8 @@ class Topology {
     const Line* const gather = Find(Collective::kAllGather, Algorithm::kRing, protocol);
     const Line* const reduce = Find(Collective::kAllReduce, Algorithm::kRing, protocol);
     if (gather == nullptr || reduce == nullptr) return std::nullopt;
-    // Two ranks: AllReduce takes two steps and its algorithm bandwidth is the bus.
+    // With two ranks AllReduce takes two steps and AllGather one. AllReduce's algorithm bandwidth is then the
+    // bus.
     const double hop = reduce->latency_us - gather->latency_us;
     return Cost(Algorithm::kRing, protocol, gather->latency_us - hop, hop, Gbps(*reduce));
   }
@@ -102,6 +109,7 @@ class Topology {
     return Cost(Algorithm::kTree, protocol, base, (line->latency_us - base) / 2, Gbps(*line) / kTreeShare);
   }
 
+  // NVLS's AllReduce, emulated in one pass.
   std::optional<SoftwareCost> OnePass(double base) const {
     const Line* const line = Find(Collective::kAllReduce, Algorithm::kNvls, Protocol::kSimple);
     if (line == nullptr) return std::nullopt;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Converts published times into the rows of a sweep.
 #include <algorithm>
 #include <set>
 
@@ -10,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// The cost model's protocol and channels for an algorithm; undefined where it prices none.
+// The cost model's protocol and channels for an algorithm; undefined where the model prices none.
 CollectiveConfig ModelsConfig(const CostModelInput& model, Collective collective, uint64_t bytes,
                               Algorithm algorithm) {
   ConfigMask mask;
@@ -24,6 +25,7 @@ CollectiveConfig ModelsConfig(const CostModelInput& model, Collective collective
   return config;
 }
 
+// The times as repeats. A single time is doubled, since readers split repeats into halves.
 std::vector<float> TwiceAtLeast(const std::vector<double>& us) {
   std::vector<float> repeats(us.begin(), us.end());
   if (repeats.size() == 1) repeats.push_back(repeats[0]);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Draws a cluster (Draw), then computes the times of all cells from the simulator's formulas, cliffs over
+// sizes, a cost for each channel, and noise.
 #include "studies/clusters/random_clusters.h"
 
 #include <algorithm>
@@ -17,10 +19,15 @@ namespace {
 
 constexpr Collective kCollectives[] = {Collective::kAllReduce, Collective::kAllGather,
                                        Collective::kReduceScatter};
+// Sizes of each collective, one drawn from each sixth of the range.
 constexpr int kSizes = 6;
-constexpr double kLeastOctave = 8, kMaxOctave = 30;  // 256 bytes to 1 GiB
+// 256 bytes to 1 GiB.
+constexpr double kLeastOctave = 8, kMaxOctave = 30;
+// Range of --every-class, in bytes.
 constexpr uint64_t kLeastOfEveryClass = 4 << 10, kMaxOfEveryClass = 64 << 20;
 
+// Random draws. Uniform and Below use the generator's bits directly, so they are equal on all platforms;
+// Normal depends on the standard library.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : random_(seed) {}
@@ -36,22 +43,26 @@ class Dice {
   std::normal_distribution<double> normal_;
 };
 
-// What a path costs beside the formulas.
+// A wave over sizes by which a path deviates from the formulas.
 struct Cliff {
-  double height = 0;  // natural logarithm
-  double period = 1;  // octaves
+  // Natural logarithm.
+  double height = 0;
+  // Octaves.
+  double period = 1;
   double phase = 0;
 
   double At(double octave) const { return height * std::sin(6.283185307179586 * octave / period + phase); }
 };
 
+// One drawn cluster.
 struct Cluster {
   System system;
-  double channel_us = 0;  // what each channel adds to a call
+  // Microseconds that each channel adds to a call.
+  double channel_us = 0;
   Cliff cliffs[kTunableCollectives][kAlgorithms][kProtocols];
 };
 
-// Paths that the fit did not see stand to the fitted ones as in NCCL's own tables.
+// Fills paths that the fit did not see. They relate to the fitted path as in NCCL's own tables.
 void CompletePaths(System& system) {
   const PathCosts& known = system.path(Algorithm::kRing, Protocol::kSimple);
   const PathCosts prior = PriorCosts(Algorithm::kRing, Protocol::kSimple);
@@ -71,6 +82,7 @@ void CompletePaths(System& system) {
   }
 }
 
+// Multiplies the path's constants by the cluster's factors and by factors of its own.
 void MovePath(PathCosts& path, double latency, double bandwidth, double channels, double spread, Dice& dice) {
   if (!path.known()) return;
   path.base_us *= latency * dice.Factor(spread);
@@ -89,7 +101,7 @@ Cluster Draw(const System& fitted, const ClusterOptions& options, Dice& dice) {
   CompletePaths(system);
   system.max_channels = 8 << dice.Below(3);
   const double latency = dice.Factor(0.4), bandwidth = dice.Factor(0.4);
-  // As many channels carry all that the links give.
+  // This many channels carry everything that the links offer.
   const double channels = std::exp2(dice.Uniform(0.5, std::log2(system.max_channels)));
   for (auto& row : system.paths) {
     for (PathCosts& path : row) MovePath(path, latency, bandwidth, channels, options.spread, dice);
@@ -104,6 +116,7 @@ Cluster Draw(const System& fitted, const ClusterOptions& options, Dice& dice) {
   return cluster;
 }
 
+// Microseconds of a call without noise; -1 where there is no formula.
 double TrueTime(const Cluster& cluster, const CollectiveTimes& times, Collective collective, uint64_t bytes,
                 const CollectiveConfig& config) {
   const double formula = times.Microseconds(collective, bytes, config);
@@ -114,6 +127,7 @@ double TrueTime(const Cluster& cluster, const CollectiveTimes& times, Collective
          cluster.channel_us * config.channels;
 }
 
+// Noisy repeats of one time.
 std::vector<float> Repeats(double us, const ClusterOptions& options, Dice& dice) {
   std::vector<float> repeats;
   for (int i = 0; i < options.repeats; ++i) {
@@ -123,6 +137,7 @@ std::vector<float> Repeats(double us, const ClusterOptions& options, Dice& dice)
   return repeats;
 }
 
+// A random size in the given sixth of the range, a multiple of 128 bytes.
 uint64_t SomeSize(int place, Dice& dice) {
   const double width = (kMaxOctave - kLeastOctave) / kSizes;
   return static_cast<uint64_t>(std::exp2(kLeastOctave + width * (place + dice.Uniform(0, 1)))) / 128 * 128;
@@ -135,6 +150,7 @@ std::vector<uint64_t> EveryClass() {
   return sizes;
 }
 
+// The sweep of one cluster with one number of ranks.
 class ClusterSweep {
  public:
   ClusterSweep(const Cluster& cluster, const std::string& topology, int n_ranks)
@@ -151,7 +167,8 @@ class ClusterSweep {
         for (const uint64_t bytes : EveryClass()) AppendKey(collective, bytes, options, dice, file);
         continue;
       }
-      // Size and times by turns, as committed results were made by these seeds.
+      // Sizes and times are drawn alternately. Committed results were made with these seeds, so the order
+      // must not change.
       for (int place = 0; place < kSizes; ++place)
         AppendKey(collective, SomeSize(place, dice), options, dice, file);
     }
@@ -181,7 +198,7 @@ class ClusterSweep {
   CostModelInput model_;
 };
 
-// One to 64 nodes, whole ones.
+// 1 to 64 whole nodes, at least 2 and at most 512 ranks.
 int DrawRanks(const System& system, Dice& dice) {
   const int nodes = 1 << dice.Below(7);
   const int ranks = nodes * std::max(1, system.ranks_per_node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps of clusters that nobody measured: systems fitted to real times, with every constant moved at random
-// and with what the cost model does not know added. For training and testing of the config agent; nothing
-// that is learned from them alone is a claim about a machine.
+// and with effects added that the cost model does not know. They serve to train and test the config agent.
+// What is learned from them alone is no claim about a machine.
 #pragma once
 
 #include <span>
@@ -14,29 +14,32 @@
 
 namespace dynamiccl {
 
+// How clusters are drawn.
 struct ClusterOptions {
   int count = 48;
   uint64_t seed = 1;
-  // Standard deviation, as a natural logarithm, of what each path's constants are moved by, and of the cliffs
-  // over sizes that each path gets. 0.3 is somewhat more than what the fits leave on H100 machines.
+  // Standard deviation, as a natural logarithm, of the moves of each path's constants and of the cliffs over
+  // sizes. 0.3 is somewhat more than what the fits leave on H100 machines.
   double spread = 0.3;
   int repeats = 6;
-  double noise = 0.05;     // of a repeat, as a natural logarithm
-  double outliers = 0.02;  // share of repeats that take 1.5 to 3 times as long
-  // Every size class from 4 KiB to 64 MiB in place of six sizes at random: shows at which size a best
-  // changes.
+  // Standard deviation of a repeat, as a natural logarithm.
+  double noise = 0.05;
+  // Share of repeats that take 1.5 to 3 times as long.
+  double outliers = 0.02;
+  // True: every size class from 4 KiB to 64 MiB instead of six sizes at random, to show at which size the
+  // best config changes.
   bool every_class = false;
 };
 
-// `systems` serve in turn; each cluster has two numbers of ranks. Every config that NCCL has kernels for and
-// the cost model prices, at six sizes of each collective or at all of a range; the default is what the cost
-// model picks from the links' true bandwidths. Equal arguments give equal files on machines whose libm rounds
-// alike.
+// Draws clusters around `systems` in turn, each with two numbers of ranks. The sweep has every config for
+// which NCCL has kernels and the cost model a price, at six sizes of each collective or at every size class.
+// The default is what the cost model picks from the links' true bandwidths. Equal arguments give equal files
+// with the same standard library and a libm that rounds alike.
 Result<MeasurementFile> RandomClusters(std::span<const System> systems, const ClusterOptions& options);
 
-// Forced algorithms of published times as a sweep, each number of ranks a topology: the protocol, which such
-// tables do not say, is the cost model's for that algorithm, links are the fitted system's, and a time
-// without repeats stands twice. kUnsupported without forced algorithms.
+// Published times with forced algorithms as a sweep, one topology for each number of ranks. Such tables do
+// not state the protocol, so it is the cost model's for that algorithm. Links are the fitted system's. A time
+// without repeats counts twice. kUnsupported without forced algorithms.
 Result<MeasurementFile> SweepOfPublished(const TimedSystems& data, const std::string& name,
                                          const System& fitted);
 

@@ -23,9 +23,10 @@ struct ClustersCommandOptions {
   ClusterOptions clusters;
 };
 
-// Fewer cells do not hold a fit of two kinds of paths.
+// Fewer cells cannot hold a fit of two kinds of paths.
 constexpr size_t kFewestCells = 24;
 
+// Fits every system with enough cells, or only the one named.
 Result<std::vector<System>> FittedSystems(const TimedSystems& data, const std::string& only) {
   std::vector<System> systems;
   for (const TimedSystem& timed : data.Take()) {

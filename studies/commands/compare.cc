@@ -12,6 +12,7 @@
 namespace dynamiccl {
 namespace {
 
+// Parses FIRST=SECOND.
 Result<std::vector<std::pair<std::string, std::string>>> TopologyPairs(
     const std::vector<std::string>& texts) {
   std::vector<std::pair<std::string, std::string>> pairs;

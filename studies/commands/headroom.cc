@@ -23,11 +23,14 @@ struct HeadroomCommandOptions {
   bool json = false;
 };
 
+// All results of the command.
 struct Audit {
-  std::vector<std::pair<std::string, std::vector<HeadroomRow>>> tables;  // by what
+  // By what the cells are grouped by.
+  std::vector<std::pair<std::string, std::vector<HeadroomRow>>> tables;
   std::vector<std::pair<KeyField, FieldWorth>> fields;
   std::vector<RegimePair> regimes;
-  std::vector<std::pair<std::string, SharedRoles>> roles;  // by trace
+  // By trace.
+  std::vector<std::pair<std::string, SharedRoles>> roles;
 };
 
 std::string SystemLabel(const ArmCell& cell) {
@@ -35,14 +38,14 @@ std::string SystemLabel(const ArmCell& cell) {
   return told ? cell.system : fmt::format("{}, {} ranks", cell.system, cell.n_ranks);
 }
 
-// Sixteenfold steps: "4K..64K".
+// Ranges of a factor of 16: "4K..64K".
 std::string SizeLabel(const ArmCell& cell) {
   uint64_t low = 1;
   while (low * 16 <= cell.bytes) low *= 16;
   return fmt::format("{}..{}", FormatBytes(low), FormatBytes(low * 16));
 }
 
-// The largest number of cells first would hide the order of sizes: sizes ascend, the rest is as it came.
+// Sorts cells by size, so that the rows of the table ascend.
 std::vector<ArmCell> BySize(std::vector<ArmCell> cells) {
   std::stable_sort(cells.begin(), cells.end(),
                    [](const ArmCell& a, const ArmCell& b) { return a.bytes < b.bytes; });

@@ -45,7 +45,8 @@ Status PrintTwoPoint(const HostcclCalibrationOptions& options) {
   return {};
 }
 
-// The fitted constants as contexts without rows: a measurement file that any reader of those can open.
+// Writes the fitted constants as contexts without rows: a measurement file that every reader of such files
+// can open.
 Status WriteConstants(const std::string& path, const MeasurementFile& sweep,
                       const std::vector<FittedModel>& models) {
   MeasurementFile file{

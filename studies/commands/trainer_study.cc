@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What `zero tradeoffs` and `zero capped` have in common.
 #include "studies/commands/trainer_study.h"
 
 #include <cstdio>

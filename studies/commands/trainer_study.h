@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// What both are told.
+// Options that both commands share.
 struct TrainerStudyOptions {
   LaunchOptions launch;
   std::string data;
@@ -23,10 +23,11 @@ struct TrainerStudyOptions {
 
 // The caller may change `options` beforehand.
 void RegisterTrainerStudy(CLI::App& app, TrainerStudyOptions& options);
+// Finds the trainer and prepares its runs.
 Result<TrainerRuns> OpenTrainerRuns(TrainerStudyOptions& options, CommandLine& line);
-// Options of every run that both commands hand on.
+// The trainer's options for what both commands share.
 Result<std::vector<std::string>> CommonTrainerOptions(const TrainerStudyOptions& options);
-// Prints the table; with --json writes {schema, command, machine-readable rows} there.
+// Prints the table. With --json also writes {schema, command, rows} to that file.
 Result<int> PrintStudy(const TrainerStudyOptions& options, const CommandLine& line, const std::string& table,
                        Json rows);
 

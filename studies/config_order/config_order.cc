@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Matches cells by size, reduces each to the medians of its arms, and judges every pair of arms.
 #include "studies/config_order/config_order.h"
 
 #include <fmt/format.h>
@@ -10,16 +11,18 @@
 namespace dynamiccl {
 namespace {
 
-// A size stands for another within half an octave.
+// Two sizes correspond when they differ by at most this many octaves.
 constexpr double kNearestOctaves = 0.5;
 
+// Whether every row that states an algorithm states a protocol too. Imported tables may state only the first.
 bool TellsProtocol(const SweepCell& cell) {
   return std::all_of(cell.rows.begin(), cell.rows.end(), [](const Measurement* row) {
     return row->config.algorithm == Algorithm::kUndefined || row->config.protocol != Protocol::kUndefined;
   });
 }
 
-// Median of each arm at its best channel count. What the library chose by itself is no arm.
+// Median time of each arm at its best number of channels. The default row is no arm: nothing was forced in
+// it.
 std::map<std::string, double> ArmsOf(const SweepCell& cell, bool with_protocol) {
   std::map<std::string, double> arms;
   for (const Measurement* row : cell.rows) {
@@ -35,15 +38,19 @@ std::map<std::string, double> ArmsOf(const SweepCell& cell, bool with_protocol) 
   return arms;
 }
 
+// Distance of two sizes in octaves.
 double Octaves(uint64_t bytes, double other) {
   return std::abs(std::log2(static_cast<double>(bytes) / other));
 }
 
+// Accumulates the agreement of cells. CompareOrder owns one on its stack and gives it every cell of the
+// second file.
 class Comparison {
  public:
   explicit Comparison(const OrderOptions& options) : options_(options) {}
 
-  // `candidates`: the cells of the first file on the topology that stands for that of `other`.
+  // Compares `other` with the candidate of the nearest size. `candidates` are the cells of the first file on
+  // the corresponding topology.
   void Take(const std::vector<const SweepCell*>& candidates, const SweepCell& other) {
     const double wanted = static_cast<double>(other.bytes) * options_.size_scale;
     const SweepCell* nearest = nullptr;
@@ -62,6 +69,7 @@ class Comparison {
   OrderAgreement result() && { return std::move(result_); }
 
  private:
+  // Judges every pair of arms that both cells have.
   void CompareCells(const SweepCell& cell, const SweepCell& other) {
     const bool with_protocol = TellsProtocol(cell) && TellsProtocol(other);
     const auto arms = ArmsOf(cell, with_protocol);
@@ -77,6 +85,7 @@ class Comparison {
     }
   }
 
+  // Files one pair. The limit applies to the logarithm of a ratio, so that a/b and b/a are treated alike.
   void Judge(ArmPair pair) {
     const double limit = std::log1p(options_.tie);
     const double mine = std::log(pair.ratio);
@@ -90,6 +99,7 @@ class Comparison {
   OrderAgreement result_;
 };
 
+// The cells on `topology`, or an error that lists the known topologies.
 Result<std::vector<const SweepCell*>> CellsOn(const std::vector<SweepCell>& cells,
                                               const std::string& topology) {
   std::vector<const SweepCell*> found;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do two sweeps order the configs alike? For cells that stand for each other, every pair of arms measured in
-// both is concordant, discordant, or a tie where either sweep sees no difference. Kendall's tau over all
-// pairs (Kendall 1938; ties left out: Goodman and Kruskal's gamma).
+// Compares the order in which two sweeps rank the configs.
+//
+// For cells that correspond, every pair of arms that both sweeps measured is concordant, discordant or, where
+// either sweep sees no difference, a tie. Kendall's tau sums up all pairs (Kendall 1938); leaving ties out
+// makes it Goodman and Kruskal's gamma.
 #pragma once
 
 #include <string>
@@ -14,41 +16,51 @@
 
 namespace dynamiccl {
 
+// Which cells of the two files correspond, and what counts as a difference.
 struct OrderOptions {
-  // Topologies of the first file and those of the second that they stand for.
+  // Pairs of a topology of the first file and the topology of the second file that corresponds to it.
   std::vector<std::pair<std::string, std::string>> topologies;
-  // A size of the second file times this is the size of the first that stands for it: links that are scaled
+  // A size of the second file times this factor is the corresponding size of the first. Links that are scaled
   // down reach the same balance of latency and bandwidth at other sizes.
   double size_scale = 1;
-  // Ratios of medians closer to 1 than this count as ties.
+  // Ratios of medians that differ from 1 by less than this share count as ties.
   double tie = 0.05;
 };
 
-// One pair of arms in one pair of cells. An arm is an algorithm and a protocol, at its best channel count;
-// only the algorithm, at its best protocol, when either sweep does not tell the protocol.
+// One pair of arms in one pair of cells. An arm is an algorithm and a protocol at its best number of
+// channels. If either sweep does not state protocols, an arm is the algorithm alone at its best protocol.
 struct ArmPair {
-  std::string topology;  // of the first file
+  // Topology in the first file.
+  std::string topology;
   Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;        // in the first file
-  uint64_t other_bytes = 0;  // in the second
+  // Size of the cell in the first file.
+  uint64_t bytes = 0;
+  // Size of the cell in the second file.
+  uint64_t other_bytes = 0;
   std::string arm;
   std::string other_arm;
-  double ratio = 1;        // time of `arm` over that of `other_arm` in the first file
-  double other_ratio = 1;  // in the second
+  // Time of `arm` over that of `other_arm` in the first file.
+  double ratio = 1;
+  // The same ratio in the second file.
+  double other_ratio = 1;
 };
 
+// Result of a comparison: the pairs by kind, and how many cells took part.
 struct OrderAgreement {
-  int cells = 0;            // pairs of cells that share two arms or more
-  int unmatched_cells = 0;  // of the second file's named topologies: no size near enough in the first
+  // Pairs of cells that share at least two arms.
+  int cells = 0;
+  // Cells of the second file's named topologies for which the first has no size near enough.
+  int unmatched_cells = 0;
   std::vector<ArmPair> concordant;
   std::vector<ArmPair> discordant;
   std::vector<ArmPair> ties;
 
-  // From -1 (reversed) to 1 (the same order); 0 without pairs.
+  // From -1 (reversed) to 1 (the same order); 0 when no pair differs in both sweeps.
   double Tau() const;
 };
 
-// kNotFound names a topology that is in neither file.
+// Compares all corresponding cells. It is an error (kNotFound) when a named topology is in neither file; the
+// hint lists those that exist.
 Result<OrderAgreement> CompareOrder(const MeasurementFile& first, const MeasurementFile& second,
                                     const OrderOptions& options);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Picks and times arms on the halves of their repeats.
 #include "studies/headroom/headroom.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// The least arm of one half; the default among equals.
+// The fastest arm on one half; the default among equals.
 const ArmTime& PickOn(const ArmCell& cell, int half) {
   const ArmTime* best = &cell.arms.at(kDefaultArm);
   for (const auto& [name, time] : cell.arms) {
@@ -19,16 +20,19 @@ const ArmTime& PickOn(const ArmCell& cell, int half) {
   return *best;
 }
 
+// Geometric mean of both halves.
 double WholeTime(const ArmTime& time) {
   return std::sqrt(time.halves[0] * time.halves[1]);
 }
 
+// Gain of the best arm when it is picked and timed on all repeats.
 double NaiveGain(const ArmCell& cell) {
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [name, time] : cell.arms) least = std::min(least, WholeTime(time));
   return std::log2(WholeTime(cell.arms.at(kDefaultArm)) / least);
 }
 
+// Turns the sums of a row into means and the median.
 void Finish(HeadroomRow& row, std::vector<double> noises, double sum, double clear_sum) {
   const auto cells = static_cast<double>(row.cells);
   row.median_noise = MedianInPlace(noises);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Groups cells by everything but one field and compares common with separate answers.
 #include "studies/headroom/key_field.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// The sweep of another rank count has the same name up to "-8r".
+// Sweeps of one topology with different rank counts have names that differ in a suffix such as "-8r".
 std::string WithoutRanks(const std::string& topology) {
   const size_t dash = topology.rfind('-');
   if (dash == std::string::npos || dash + 2 >= topology.size() || topology.back() != 'r') return topology;
@@ -20,6 +21,7 @@ std::string WithoutRanks(const std::string& topology) {
   return digits ? topology.substr(0, dash) : topology;
 }
 
+// Whether two cells may differ only in the field.
 bool SameButFor(KeyField field, const ArmCell& a, const ArmCell& b) {
   const bool collective = a.collective == b.collective, size = a.bytes == b.bytes;
   const bool ranks = a.n_ranks == b.n_ranks && a.n_nodes == b.n_nodes, system = a.system == b.system;
@@ -43,6 +45,7 @@ bool Differs(KeyField field, const ArmCell& a, const ArmCell& b) {
   return true;
 }
 
+// Names of the arms that every cell has.
 std::vector<std::string> CommonArms(const std::vector<const ArmCell*>& cells) {
   std::vector<std::string> names;
   for (const auto& [name, time] : cells.front()->arms) {
@@ -56,7 +59,7 @@ double LogTime(const ArmCell& cell, const std::string& arm, int half) {
   return std::log2(cell.arms.at(arm).halves[half]);
 }
 
-// The arm of least mean log time over `cells` on one half.
+// The arm with the least mean logarithm of time over `cells`, on one half.
 const std::string& BestArm(const FieldGroup& group, const std::vector<const ArmCell*>& cells, int half) {
   const std::string* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
@@ -70,8 +73,10 @@ const std::string& BestArm(const FieldGroup& group, const std::vector<const ArmC
   return *best;
 }
 
+// FieldWorth of one group.
 struct GroupWorth {
-  double together = 0;  // octaves over the default
+  // Octaves over the default.
+  double together = 0;
   double apart = 0;
   double noise = 0;
   bool naive_conflict = false;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Collects the roles and phases of every key.
 #include "studies/headroom/shared_roles.h"
 
 #include <map>
@@ -11,6 +12,7 @@
 namespace dynamiccl {
 namespace {
 
+// Roles, phases and bytes of one (communicator, collective, size class).
 struct Key {
   std::set<Role> roles;
   std::set<Phase> phases;
@@ -20,7 +22,8 @@ using Keys = std::map<std::tuple<uint64_t, Collective, uint8_t>, Key>;
 
 Keys KeysOf(const Trace& trace) {
   Keys keys;
-  std::map<uint64_t, int32_t> seen_by;  // communicator: the rank whose calls count
+  // By communicator: the rank whose calls count.
+  std::map<uint64_t, int32_t> seen_by;
   for (const TraceSection& section : trace.sections) {
     for (const TraceCall& call : CallsOf(section).calls) {
       const IssuedCall& issued = call.issued;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds cells from sweeps and from published tables.
 #include "studies/headroom/timed_arms.h"
 
 #include <algorithm>
@@ -27,6 +28,7 @@ bool IsTimed(const ArmTime& time) {
   return time.halves[0] > 0 && time.halves[1] > 0;
 }
 
+// Whether the cell has a default and something to compare it with.
 bool CanBeJudged(const ArmCell& cell) {
   return cell.arms.size() > 1 && cell.arms.contains(kDefaultArm);
 }
@@ -43,6 +45,7 @@ std::pair<std::string, std::string> SplitSetting(const std::string& name) {
   return {name.substr(0, end), name.substr(end + kSeparator.size())};
 }
 
+// Gives a cell without an open choice its default: see CellsOfPublished.
 void NameDefault(ArmCell& cell) {
   if (cell.arms.empty() || cell.arms.contains(kDefaultArm)) return;
   auto chosen = std::find_if(cell.arms.begin(), cell.arms.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured times as cells of arms: for one collective of one size at one place, what each way to run it took,
+// Measured times as cells of arms: how long each way to run one collective of one size took at one place,
 // repeat by repeat. An arm is a forced config, a setting of the environment, or the library's own choice.
 #pragma once
 
@@ -14,39 +14,46 @@
 
 namespace dynamiccl {
 
+// Published times (tools/calibration/timed_systems.h).
 class TimedSystems;
 
+// Name of the arm that is the library's own choice.
 inline constexpr char kDefaultArm[] = "left to NCCL";
 
-// Medians in microseconds of the even and of the odd repeats; the same where there is one repeat alone.
+// Medians in microseconds of the even and of the odd repeats; both are the same for a single repeat.
 struct ArmTime {
   double halves[2] = {0, 0};
   int repeats = 0;
 };
 
+// One collective of one size at one place.
 struct ArmCell {
-  std::string system;                   // topology of a sweep, or machine and release of published times
-  std::optional<CostModelInput> model;  // where a sweep states the fabric
+  // Topology of a sweep, or machine and release of published times.
+  std::string system;
+  // Set where a sweep states the fabric.
+  std::optional<CostModelInput> model;
   Collective collective = Collective::kAllReduce;
   int n_ranks = 2;
   int n_nodes = 1;
-  uint64_t bytes = 0;                   // NCCL's total
-  std::map<std::string, ArmTime> arms;  // kDefaultArm among them
+  // NCCL's total.
+  uint64_t bytes = 0;
+  // By name; kDefaultArm is among them.
+  std::map<std::string, ArmTime> arms;
 
-  // Octaves by which halves of the repeats of one arm lie apart: 1.4826 times the median over the arms (the
-  // larger one of two), which is a standard deviation where the noise is normal. 0: no arm has two repeats.
+  // Octaves by which the halves of one arm's repeats differ: 1.4826 times the median over the arms (the upper
+  // one of two), which is the standard deviation where the noise is normal. 0: no arm has two repeats.
   double Noise() const;
 };
 
-// Cells with a default and at least one other arm.
+// Cells of a sweep with a default and at least one other arm.
 std::vector<ArmCell> CellsOfSweep(const MeasurementFile& file);
 
-// Published times (tools/calibration/published_table.h). Where an algorithm was forced, the open choice is
-// the default. Settings of one machine and release ("MACHINE / RELEASE / SETTING") are arms of one cell; the
-// one that begins with "default" is the default, without such a one the first by name.
+// Cells of published times (tools/calibration/published_table.h). Where an algorithm was forced, the open
+// choice is the default. Settings of one machine and release ("MACHINE / RELEASE / SETTING") are arms of one
+// cell; the one that begins with "default" is the default, otherwise the first by name.
 std::vector<ArmCell> CellsOfPublished(const TimedSystems& systems);
 
-// By the file's content; `path` may be packed by gzip.
+// Reads a sweep (.measurements) or published times; the file may be gzipped.
 Result<std::vector<ArmCell>> ReadCells(const std::string& path);
 
 }  // namespace dynamiccl

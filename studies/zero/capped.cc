@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Searches the ladder with short probe runs, then trains the largest rung that fits.
 #include "studies/zero/capped.h"
 
 namespace dynamiccl {
 namespace {
 
 constexpr double kMebibyte = 1024.0 * 1024.0;
-// All of a step's memory has been asked for once by then: gradients, moments, gathers of both passes.
+// After two steps all of a step's memory has been requested once: gradients, moments, gathers of both passes.
 constexpr int64_t kProbeSteps = 2;
 constexpr int64_t kVocabulary = 256;
 
+// Options of one run of the trainer.
 std::vector<std::string> OptionsOf(const CappedSettings& settings, int stage, const LadderRung& rung,
                                    int64_t steps) {
   std::vector<std::string> options = settings.options;
@@ -31,7 +33,8 @@ Result<bool> Fits(TrainerRuns& runs, const CappedSettings& settings, int stage, 
   return true;
 }
 
-// Evaluation may ask for more than the probe's steps did: then the next smaller rung is the answer.
+// Trains with evaluation. Evaluation may need more memory than the probe's steps; the next smaller rung is
+// then the answer.
 Status TrainLargest(TrainerRuns& runs, const CappedSettings& settings, CappedStage& found) {
   for (; found.rung.number > 0; --found.rung.number) {
     std::vector<std::string> options = OptionsOf(settings, found.stage, found.rung, settings.steps);

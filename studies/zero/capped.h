@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest model that each ZeRO stage trains when a rank's tensors may take so much memory and no more,
-// found by training, and how well each learns in the same number of steps.
+// The largest model that each ZeRO stage can train when a rank's tensors may take only so much memory, found
+// by training, and how well each model learns in the same number of steps.
 #pragma once
 
 #include <functional>
@@ -12,37 +12,45 @@
 
 namespace dynamiccl {
 
-// A rung of the ladder: width and depth grow together, 32 columns and one block a rung; heads are of 32.
+// A model size. Width and depth grow together: 32 columns and one block for each rung; a head has 32 columns.
 struct LadderRung {
-  int64_t number = 0;  // from 1 on
+  // From 1 on.
+  int64_t number = 0;
 
   int64_t hidden() const { return 32 * number; }
   int64_t layers() const { return number; }
   int64_t heads() const { return number; }
-  // As docs/zero_trainer.md counts a byte-level GPT with an untied head.
+  // Parameters of a byte-level GPT with an untied head (docs/zero_trainer.md).
   int64_t parameters(int64_t sequence) const;
 };
 
+// Settings that all runs of the search share.
 struct CappedSettings {
-  std::string memory_cap;            // of a rank, as --memory-cap takes it
-  std::vector<std::string> options;  // of every run: data, batch, sequence, type, learning rate
+  // Memory of a rank, as --memory-cap takes it.
+  std::string memory_cap;
+  // Options of every run: data, batch, sequence, type, learning rate.
+  std::vector<std::string> options;
   int64_t sequence = 128;
-  int64_t steps = 200;  // of the training whose bits per byte are told
+  // Steps of the training whose bits per byte are reported.
+  int64_t steps = 200;
 };
 
+// Result for one ZeRO stage.
 struct CappedStage {
   int stage = 0;
-  LadderRung rung;  // number 0: not even the first fits
+  // Number 0: not even the first rung fits.
+  LadderRung rung;
   double bits_per_byte = 0.0;
   TrainerReport report;
 };
 
-// A rung fits when a few steps of it do; whatever else fails ends the search.
+// Finds and trains the largest model of every stage. A rung fits when a few steps of it do. Any failure other
+// than a lack of memory ends the search. `say` receives lines of progress.
 Result<std::vector<CappedStage>> FindLargestModels(TrainerRuns& runs, const CappedSettings& settings,
                                                    const std::function<void(const std::string&)>& say);
 
-// The largest number from 1 on for which `fits` is true, 0 where there is none: doubles, then halves the
-// gap. `fits` is true up to some number and false from there on.
+// The largest number from 1 on for which `fits` is true; 0 where there is none. Doubles first, then halves
+// the gap. `fits` must be true up to some number and false from there on.
 Result<int64_t> LargestThatFits(const std::function<Result<bool>(int64_t)>& fits);
 
 std::string CappedTable(const std::vector<CappedStage>& stages, const CappedSettings& settings);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of choices, their measurement and their output.
 #include "studies/zero/tradeoffs.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@ namespace {
 
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
+// Sum of the peaks of these memory categories.
 double Mebibytes(const TrainerReport& report, std::initializer_list<const char*> categories) {
   int64_t bytes = 0;
   for (const char* category : categories) {
@@ -40,7 +42,7 @@ Json ToJson(const MeasuredArm& arm) {
           {"sent_bytes_a_step", arm.report.sent_bytes_a_step}};
 }
 
-// Index of the arm with these options, which is added where there is none.
+// Index of the arm with these options; adds it where there is none.
 size_t Place(std::vector<MeasuredArm>& arms, const TrainerArm& arm) {
   const auto same = [&](const MeasuredArm& other) { return other.arm.options == arm.options; };
   const auto found = std::find_if(arms.begin(), arms.end(), same);

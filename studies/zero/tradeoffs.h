@@ -11,18 +11,24 @@
 
 namespace dynamiccl {
 
+// A choice and its two sides.
 struct Tradeoff {
   std::string choice;
-  TrainerArm without, with;  // `with` is what ZeRO or ZeRO-R does
+  // `with` is what ZeRO or ZeRO-R does.
+  TrainerArm without, with;
 };
 
+// Settings that all runs share.
 struct TradeoffSettings {
-  std::vector<std::string> options;  // of every run: model, data, steps
-  std::string bucket_bytes;          // C_B, as --bucket-bytes takes it
+  // Options of every run: model, data, steps.
+  std::vector<std::string> options;
+  // C_B, as --bucket-bytes takes it.
+  std::string bucket_bytes;
   int rounds = 5;
 };
 
-// `folder`: where files may be left. With one rank nothing is divided: those that need more are left out.
+// All choices. Runs may leave files in `folder`. With one rank nothing is divided, so choices that need
+// several ranks are left out.
 std::vector<Tradeoff> Tradeoffs(const TradeoffSettings& settings, const std::string& folder, int ranks);
 
 struct MeasuredTradeoff {
@@ -30,7 +36,7 @@ struct MeasuredTradeoff {
   MeasuredArm without, with;
 };
 
-// MeasureArms of all; equal arms of several choices are run once. `say` gets a line of progress.
+// Measures all choices. Arms with equal options are run once. `say` receives a line of progress.
 Result<std::vector<MeasuredTradeoff>> MeasureTradeoffs(TrainerRuns& runs, const TradeoffSettings& settings,
                                                        const std::function<void(const std::string&)>& say);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One method for each figure adds its points and judges its claims.
 #include "studies/zero_paper/zero_paper_figures.h"
 
 #include <fmt/format.h>
@@ -11,12 +12,14 @@ namespace {
 constexpr const char* kTflops = "TFLOP/s a GPU";
 constexpr double kBillion = 1e9;
 
+// The configuration C1 to C5 of the paper.
 const zero::PaperConfig& ConfigNamed(std::string_view name) {
   for (const zero::PaperConfig& config : zero::PaperConfigs())
     if (config.name == name) return config;
   return zero::PaperConfigs().front();
 }
 
+// Runs of the appendix's table for a figure, by the appendix's number.
 std::vector<zero::PaperRun> RunsOfTable(int appendix_figure) {
   std::vector<zero::PaperRun> runs;
   for (const zero::PaperRun& run : zero::PaperRuns())
@@ -24,6 +27,8 @@ std::vector<zero::PaperRun> RunsOfTable(int appendix_figure) {
   return runs;
 }
 
+// Writes one figure. SimulateFigure owns it on its stack and calls Write once. All figures are one class
+// because they share the system, the accelerator and the adding of points.
 class FigureWriter {
  public:
   FigureWriter(int number, const DescribedSystem& described, const Accelerator& accelerator)
@@ -44,11 +49,12 @@ class FigureWriter {
   Status Memory();
   Status Configs();
 
-  // Simulates the run and adds its throughput. Null: the baseline.
+  // Simulates the run, adds its throughput as a point and returns it. `config` null means the baseline.
   Result<double> Add(const zero::PaperRun& run, const zero::PaperConfig* config,
                      std::optional<double> printed = {});
   // C4, or C5 where only that fits: the paper turns P_a+cpu on only where it helps.
   const zero::PaperConfig* ChoiceFor(const zero::PaperRun& run) const;
+  // Adds the mean of several points.
   void AddMean(const std::string& what, const std::vector<double>& values, double printed);
   void Claim(bool holds, std::string text) { figure.claims.push_back({std::move(text), holds}); }
 
@@ -155,8 +161,8 @@ Status FigureWriter::DataParallelAlone() {
   return {};
 }
 
-// Table 5 to 10 do not list it. Its announcement (microsoft.com/research, February 2020): 78 layers, hidden
-// 4256, 28 heads, model parallelism 4, batch 512 on 256 GPUs.
+// Tables 5 to 10 do not list this run. Its announcement (microsoft.com/research, February 2020) has 78
+// layers, hidden 4256, 28 heads, model parallelism 4, and batch 512 on 256 GPUs.
 Status FigureWriter::TuringNlg() {
   figure.title = "Turing-NLG, 17B parameters (the figure shows its perplexity, which is not simulated)";
   return Add({5, "17B", true, 256, 4, 78, 4256, 28, 8, 512}, &ConfigNamed("C4"), 41.4).map([](double) {});

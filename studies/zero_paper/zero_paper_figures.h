@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ZeRO paper's Figures 2 to 8, simulated point by point beside what the paper prints, and its statements
-// about them, found true or not. Figures are numbered as in the paper's text; its appendix shifts them
-// (Table 10 "Figure 7" is Figure 4, Tables 7 to 9 are Figures 6 to 8).
+// The ZeRO paper's Figures 2 to 8, simulated point by point and printed beside the paper's values, and the
+// paper's statements about them, judged true or false. Figures are numbered as in the paper's text. Its
+// appendix shifts the numbers (Table 10 "Figure 7" is Figure 4, Tables 7 to 9 are Figures 6 to 8).
 #pragma once
 
 #include <optional>
@@ -12,22 +12,29 @@
 
 namespace dynamiccl {
 
+// One simulated value.
 struct PaperPoint {
-  std::string what;               // "60B, ZeRO C4, 128 GPUs, MP 16, batch 32"
-  double value = 0;               // ours
-  std::string unit;               // "TFLOP/s a GPU", "B parameters", "GB"
+  std::string what;  // "60B, ZeRO C4, 128 GPUs, MP 16, batch 32"
+  // Our value.
+  double value = 0;
+  std::string unit;  // "TFLOP/s a GPU", "B parameters", "GB"
+  // The paper's value, where its text states one.
   std::optional<double> printed;  // in the paper's text
-  std::optional<PaperStep> step;  // where one was simulated
+  // The step, where one was simulated.
+  std::optional<PaperStep> step;
 
   // (ours - printed) / printed.
   std::optional<double> Error() const;
 };
 
+// A statement of the paper, with our values.
 struct PaperClaim {
-  std::string text;  // with our figures
+  // The statement with our values.
+  std::string text;
   bool holds = false;
 };
 
+// One figure: points in the paper's order, and claims.
 struct SimulatedFigure {
   int figure = 0;
   std::string title;
@@ -35,10 +42,11 @@ struct SimulatedFigure {
   std::vector<PaperClaim> claims;
 };
 
-// 2 to 8.
+// `figure` is 2 to 8; other numbers are an error.
 Result<SimulatedFigure> SimulateFigure(int figure, const DescribedSystem& described,
                                        const Accelerator& accelerator);
 
+// A table for people, then the claims.
 std::string FormatFigure(const SimulatedFigure& figure);
 
 }  // namespace dynamiccl

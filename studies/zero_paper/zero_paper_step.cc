@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds a Megatron-LM step for a run of the paper, simulates it, and adds up its memory.
 #include "studies/zero_paper/zero_paper_step.h"
 
 #include <algorithm>
@@ -13,13 +14,13 @@
 namespace dynamiccl {
 namespace {
 
-// Of a GPU's memory. Fitted once, to three statements of the paper: with C4 a model of 140B trains and one of
-// 150B does not (Figure 6), and with C5 one of 170B does (Figure 8).
+// Usable share of a GPU's memory. Fitted once to three statements of the paper: with C4 a model of 140B
+// trains and one of 150B does not (Figure 6), and with C5 one of 170B does (Figure 8).
 constexpr double kUsable = 0.85;
-// Megatron-LM pads GPT-2's 50257 to a multiple of 128 ranks.
+// Megatron-LM pads GPT-2's 50257 to a multiple of 128 times the model-parallel ranks, here 16.
 constexpr int64_t kVocabulary = 51200;
-// Of a parameter and step of mixed-precision Adam: gradient read, weight, momentum and variance read and
-// written, parameter written.
+// Bytes that a step of mixed-precision Adam moves for a parameter: gradient read; weight, momentum and
+// variance read and written; parameter written.
 constexpr double kOptimizerBytes = 2 + 2 * 12 + 2;
 
 using zero::Checkpoints;
@@ -28,6 +29,7 @@ int64_t BlockTokens(const zero::PaperRun& run) {
   return run.batch * run.shape().sequence;
 }
 
+// Activations of one block, by the equation in the header.
 double BlockActivations(const zero::PaperRun& run) {
   const auto t = static_cast<double>(run.tensor_parallel), h = static_cast<double>(run.hidden);
   const double scores = 5.0 * run.heads * static_cast<double>(run.shape().sequence) / h;
@@ -41,7 +43,7 @@ bool Has(const zero::PaperConfig* config, Checkpoints checkpoints) {
 SettingTexts SettingsOf(const zero::PaperRun& run, const zero::PaperConfig* config) {
   const bool partitioned =
       Has(config, Checkpoints::kPartitioned) || Has(config, Checkpoints::kPartitionedCpu);
-  // Stage 1 reduces all gradients after the backward, stage 2 and the baselines beside it.
+  // Stage 1 reduces all gradients after the backward pass; stage 2 and the baselines reduce beside it.
   const bool beside = config == nullptr || config->stage == 2;
   SettingTexts texts{{"dtype", "float16"},
                      {"gradient_dtype", "float16"},
@@ -54,6 +56,7 @@ SettingTexts SettingsOf(const zero::PaperRun& run, const zero::PaperConfig* conf
 }
 
 // P_a+cpu: every rank's part of the checkpoints goes to the host and comes back, on the stream that computes.
+// Nanoseconds of one direction.
 double HostCopiesNs(const zero::PaperRun& run, const zero::PaperConfig* config,
                     const Accelerator& accelerator) {
   if (!Has(config, Checkpoints::kPartitionedCpu)) return 0;
@@ -74,7 +77,7 @@ StepCompute ComputeOf(const zero::PaperRun& run, const zero::PaperConfig* config
           .optimizer_ns = kOptimizerBytes * updated / accelerator.memory_gbps};
 }
 
-// A second step: in the first one the generator shows what frameworks do once.
+// Two steps, of which the second is used: the first shows what frameworks do only once.
 Result<GeneratedRun> StepOf(const zero::PaperRun& run, const zero::PaperConfig* config) {
   DYNAMICCL_TRY(const ModelShape model,
                 ParseModel(fmt::format("gpt:layers={},hidden={},vocabulary={},sequence={},tied_head=true",

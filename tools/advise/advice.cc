@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Puts the parts of advice together: the job's computing time is fitted first, so that the simulated step
+// takes as long as the recorded one; then each change is simulated with the same computing time.
 #include "tools/advise/advice.h"
 
 #include <fmt/format.h>
@@ -12,13 +14,14 @@
 namespace dynamiccl {
 namespace {
 
-// Below it the job that is simulated is not the one that was recorded.
+// Below this share the simulated job differs from the recorded one, and the advice says so.
 constexpr double kMaxCalls = 0.999;
 
 double Ms(int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-6;
 }
 
+// Memory with its sign, "+12M"; changes below 1 KiB are "0".
 std::string Memory(double bytes) {
   if (std::fabs(bytes) < 1024) return "0";
   return fmt::format("{}{}", bytes < 0 ? '-' : '+', FormatBytes(static_cast<uint64_t>(std::fabs(bytes))));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user can change of a recorded job today, without us, with what a step would take then.
+// Advice for a recorded job: what its user can change today without DynamICCL, and how long a step would then
+// take. docs/advise.md describes it.
 #pragma once
 
 #include <string>
@@ -11,28 +12,36 @@
 
 namespace dynamiccl {
 
+// A change and the predicted step with it.
 struct AdvisedChange {
   PossibleChange change;
   PredictedStep predicted;
 };
 
+// The result of Advise: the recognised job, its step as recorded and as simulated, and the changes.
 struct Advice {
   RecognisedJob recognised;
   int ranks_per_node = 1;
-  double share_of_calls = 0;  // ShareOfCalls
-  int64_t step_ns = 0;        // that computing was fitted to
+  // Result of ShareOfCalls for the recognised job: 1 when it explains every recorded call.
+  double share_of_calls = 0;
+  // Recorded step time, to which the computing time was fitted.
+  int64_t step_ns = 0;
   TrainerCompute compute;
-  PredictedStep simulated;             // of the job as it is
-  std::vector<AdvisedChange> changes;  // shortest step first
+  // The job as it is, simulated; changes are compared with it.
+  PredictedStep simulated;
+  // Sorted by predicted step time, shortest first.
+  std::vector<AdvisedChange> changes;
 };
 
-// The paths of a system as the recorded times of collectives have them. kInvalidArgument: there are none.
+// Fits a system to the recorded times of collectives. It is an error (kInvalidArgument) when the trace has
+// none.
 Result<System> SystemOfTimes(const RecordedStep& step);
 
-// `step_ns`: what a step takes, where the trace does not say. Errors: of RecogniseJob and of the prediction.
+// Predicts every possible change. `step_ns` overrides the recorded step time; 0 takes it from the trace. It
+// is an error when neither tells the step time, or when the prediction fails.
 Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System& system, int64_t step_ns);
 
-// For people: the job, the recorded and the simulated step, a table.
+// The advice for people: the job, the recorded and the simulated step, and a table of changes.
 std::string FormatAdvice(const Advice& advice, const RecordedStep& step, const System& system);
 
 }  // namespace dynamiccl

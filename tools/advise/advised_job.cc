@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a job's settings and generates its step.
 #include "tools/advise/advised_job.h"
 
 #include <algorithm>
@@ -6,7 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// Frameworks learn from their first steps; the third one is like all that follow.
+// Index of the step that is used. Frameworks learn from their first steps; the third one is like all that
+// follow.
 constexpr int kSteadyStep = 2;
 
 const FrameworkGenerator* Find(std::string_view name) {

@@ -9,21 +9,25 @@
 
 namespace dynamiccl {
 
-// The project's own trainer, whose schedule is known beyond its calls (trainer_program.h).
+// The project's own trainer. Its schedule is known beyond its calls (trainer_program.h), so its prediction is
+// better than that of other frameworks.
 inline constexpr std::string_view kTrainer = "dynamiccl-zero";
 
+// A job as the generators of traces/generators describe it.
 struct AdvisedJob {
+  // Name of a generator.
   std::string framework;  // a generator's name
   ModelShape model;
   WorldShape world;
-  SettingTexts settings;  // of the generator
+  // Settings of the generator by name; a setting that is absent has the framework's default.
+  SettingTexts settings;
 
   bool IsTrainer() const { return framework == kTrainer; }
 };
 
-// The framework's settings with its defaults.
+// The settings with defaults filled in. An error for an unknown framework or setting.
 Result<SettingValues> SettingsOf(const AdvisedJob& job);
-// The text of a setting, or the framework's default; empty: it has no such setting.
+// The text of a setting, or the framework's default. Empty when the framework has no such setting.
 std::string SettingOf(const AdvisedJob& job, std::string_view name);
 
 // The ZeRO stage that the framework runs with these settings, from 0 to 3; 0 where it refuses them or is not
@@ -32,7 +36,7 @@ int StageOf(const AdvisedJob& job);
 // Passes of a step, by whichever name the framework's setting has; 1 where it has none.
 Result<int64_t> MicroStepsOf(const AdvisedJob& job);
 
-// The operations of one step, of the steady state.
+// The operations of one step in the steady state.
 Result<std::vector<WireOperation>> OperationsOf(const AdvisedJob& job);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs the trainer's arms and compares the measured ratios with the predicted ones.
 #include "tools/advise/measured_changes.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 namespace dynamiccl {
 namespace {
 
+// Largest relative error at which a prediction counts as good.
 constexpr double kAskedError = 0.1;
 
 MeasuredChange Compare(const AdvisedChange& advised, const PredictedStep& simulated, const MeasuredArm& base,

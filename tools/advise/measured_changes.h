@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted beside measured: the trainer with each change and without, in turns, on this machine.
+// Checks predictions: runs the trainer with and without each change, in turns, on this machine.
 #pragma once
 
 #include <functional>
@@ -11,29 +11,37 @@
 
 namespace dynamiccl {
 
+// One change, predicted and measured. Ratios are step time with the change over step time without.
 struct MeasuredChange {
   std::string what;
-  double predicted_ratio = 1;  // of the step with the change to the one without
-  double measured_ratio = 1;   // median of the rounds' ratios
-  double least = 1, most = 1;  // of the rounds
-  double step_ms = 0;          // median
+  // From the simulation.
+  double predicted_ratio = 1;
+  // Median of the rounds' ratios.
+  double measured_ratio = 1;  // median of the rounds' ratios
+  // Smallest and largest ratio of a round.
+  double least = 1, most = 1;
+  // Median step time with the change.
+  double step_ms = 0;
 
   // (predicted - measured) / measured.
   double Error() const { return predicted_ratio / measured_ratio - 1; }
 };
 
+// The unchanged job's step time (median, smallest and largest over the rounds) and all changes.
 struct MeasuredAdvice {
-  double step_ms = 0;  // of the unchanged job, median of the rounds
+  // Median over the rounds of the unchanged job.
+  double step_ms = 0;
   double least = 0, most = 0;
   std::vector<MeasuredChange> changes;
 };
 
-// `options`: the trainer's, of the unchanged job. Each round runs the job unchanged and with every change
-// once. The advice must be for the trainer.
+// Runs `rounds` rounds, each with the unchanged job and every change once. `options` are the trainer's, of
+// the unchanged job. The advice must be for the trainer. `say` receives one line about each run.
 Result<MeasuredAdvice> MeasureAdvice(TrainerRuns& runs, const std::vector<std::string>& options,
                                      const Advice& advice, int rounds,
                                      const std::function<void(const std::string&)>& say);
 
+// A Markdown table; errors above 10 % are in bold.
 std::string FormatMeasured(const MeasuredAdvice& measured, const Advice& advice);
 
 }  // namespace dynamiccl

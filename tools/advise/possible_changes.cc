@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table of settings and values to try for each framework, the rules for which of them apply to a job, and
+// the memory formulas.
 #include "tools/advise/possible_changes.h"
 
 #include <fmt/format.h>
@@ -13,10 +15,11 @@
 namespace dynamiccl {
 namespace {
 
+// Remarks for changes of the type in which gradients are summed.
 constexpr const char* kSixteenBits = "gradients are summed in 16 bits: errors grow with the ranks";
 constexpr const char* kThirtyTwoBits = "gradients are summed in fp32: more exact";
 
-// One setting of a framework and the values worth a thought, with commas between. `how`: {} is the value.
+// One setting of a framework and the values to try, separated by commas. In `how`, {} stands for the value.
 struct SettingRowToTry {
   std::string_view framework, setting;
   std::string_view values;
@@ -24,6 +27,8 @@ struct SettingRowToTry {
   std::string_view remark = {};
 };
 
+// For the trainer `how` is empty: its options are derived from the changed job (OptionsFor). 17592186044416
+// bytes (2^44) is the trainer's "all".
 constexpr SettingRowToTry kTable[] = {
     {kTrainer, "bucket_bytes", "65536,262144,1048576,4194304,16777216,67108864,17592186044416", ""},
     {kTrainer, "stage", "0,1,2,3", ""},
@@ -77,12 +82,14 @@ bool IsType(std::string_view setting) {
          setting == "gradient_dtype";
 }
 
-// A type left empty is the model's.
+// The job's value of a setting. A type that is left empty is the model's.
 std::string Current(const AdvisedJob& job, std::string_view setting) {
   const std::string text = SettingOf(job, setting);
   return text.empty() ? SettingOf(job, "dtype") : text;
 }
 
+// The value as the advice shows it. A ddp bucket of one byte is how the recognition writes "one bucket for
+// each recorded call" (recognised_job.cc).
 std::string Shown(const AdvisedJob& job, std::string_view setting, const std::string& value) {
   if (!IsBytes(setting)) return value;
   const uint64_t bytes = std::stoull(value);
@@ -90,13 +97,15 @@ std::string Shown(const AdvisedJob& job, std::string_view setting, const std::st
   return bytes >= uint64_t{1} << 40 ? "all" : FormatBytes(bytes);
 }
 
-// bucket_cap_mb counts MiB.
+// The value as the framework's setting takes it: DDP's bucket_cap_mb counts MiB, FSDP's flag is a Python
+// literal.
 std::string HowValue(const SettingRowToTry& row, const std::string& value) {
   if (row.setting == "bucket_bytes") return std::to_string(std::stoull(value) >> 20);
   if (row.setting == "reshard_after_forward") return value == "true" ? "True" : "False";
   return value;
 }
 
+// Whether the value differs from the job's and has an effect there.
 bool MakesADifference(const AdvisedJob& job, const SettingRowToTry& row, const std::string& value) {
   const std::string current = Current(job, row.setting);
   if (current == value) return false;
@@ -112,7 +121,8 @@ bool MakesADifference(const AdvisedJob& job, const SettingRowToTry& row, const s
   return true;
 }
 
-// The trainer sums in its own type or in fp32.
+// Whether the job accepts the value. The trainer sums in its own type or in fp32, and has no stage 0 for
+// hybrid sharding or the exchange by owners.
 bool Takes(const AdvisedJob& job, const SettingRowToTry& row, const std::string& value) {
   if (!job.IsTrainer()) return true;
   if (row.setting == "reduce_type") return value == "float32" || value == SettingOf(job, "dtype");
@@ -133,6 +143,7 @@ std::string HowOf(const AdvisedJob& base, const AdvisedJob& job, const SettingRo
   return fmt::format(fmt::runtime(std::string(row.how)), HowValue(row, value));
 }
 
+// Adds a change for each applicable value of the row.
 void AddRow(const AdvisedJob& base, const SettingRowToTry& row, std::vector<PossibleChange>& changes) {
   for (const auto part : std::views::split(row.values, ',')) {
     const std::string value(part.begin(), part.end());
@@ -151,6 +162,8 @@ void AddRow(const AdvisedJob& base, const SettingRowToTry& row, std::vector<Poss
   }
 }
 
+// A form of hybrid sharding. `kind` is the value of the setting "hybrid"; empty: the framework has no such
+// setting. In `what` and `how`, {} is the size of the group.
 struct HybridWay {
   std::string_view framework, kind;  // of setting "hybrid"; empty: it has none
   std::string_view what, how;        // {} is the size of the group
@@ -166,7 +179,7 @@ constexpr HybridWay kHybridWays[] = {
      "\"zero_optimization\": {{\"zero_hpz_partition_size\": {}}}"},
 };
 
-// Over a node's ranks, where a node has several and there are several nodes.
+// Adds hybrid sharding over a node's ranks, where there are several nodes with several ranks each.
 void AddHybrid(const AdvisedJob& base, int ranks_per_node, std::vector<PossibleChange>& changes) {
   const int group = ranks_per_node / std::max(1, base.world.tensor);
   if (base.world.IsHybrid() || group < 2 || group >= base.world.data || base.world.data % group != 0) return;
@@ -184,6 +197,7 @@ void AddHybrid(const AdvisedJob& base, int ranks_per_node, std::vector<PossibleC
   }
 }
 
+// For a job with hybrid sharding, the change back to sharding over all ranks.
 void AddWholeSharding(const AdvisedJob& base, std::vector<PossibleChange>& changes) {
   if (!base.world.IsHybrid() || !base.IsTrainer()) return;
   PossibleChange change;
@@ -195,11 +209,13 @@ void AddWholeSharding(const AdvisedJob& base, std::vector<PossibleChange>& chang
   changes.push_back(std::move(change));
 }
 
+// Bytes of a number of the type in this setting.
 double WidthOf(const AdvisedJob& job, std::string_view setting) {
   return Current(job, setting) == "float32" ? 4 : 2;
 }
 
-// Stage 3: the root stays, and of the other units the one in use and with prefetch the next.
+// Gathered parameters in stage 3, in bytes: the root stays gathered; of the other units there is the one in
+// use and, with prefetch, the next.
 double GatheredBytes(const AdvisedJob& job, double width) {
   double root = 0, largest = 0;
   const auto units = UnitsOf(job.model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user can change of a job without us: its framework's settings, each as the job that it makes, with
-// what it costs and how it is set.
+// What a user can change in a job without DynamICCL: settings of its framework. Each change is given as the
+// job that it makes, with its cost and how to set it.
 #pragma once
 
 #include <string>
@@ -10,19 +10,25 @@
 
 namespace dynamiccl {
 
+// One change of one setting.
 struct PossibleChange {
-  std::string what;     // "bucket_bytes 4M -> 16M"
-  AdvisedJob job;       // with it
-  std::string how;      // in the user's framework
-  std::string remark;   // what it does to numbers or to the program; empty: nothing
-  double memory_bytes;  // of a rank, more (or less) than before, by the formulas of `zero estimate`
+  // For example "bucket_bytes 4M -> 16M".
+  std::string what;
+  // The job with the change.
+  AdvisedJob job;
+  // How to set it in the user's framework.
+  std::string how;
+  // Effect on numbers or on the program; empty: none.
+  std::string remark;
+  // Additional memory of a rank in bytes (negative: less), by the formulas of `zero estimate`.
+  double memory_bytes;
 };
 
-// Every change of one setting that the framework takes. `ranks_per_node` says over what hybrid sharding would
-// divide.
+// Every change of one setting that the framework accepts and that makes a difference. `ranks_per_node` is the
+// group over which hybrid sharding would divide.
 std::vector<PossibleChange> PossibleChanges(const AdvisedJob& job, int ranks_per_node);
 
-// States, two buckets and gathered units of a rank, bytes; without activations.
+// Bytes of states, two buckets and gathered units on a rank, without activations.
 double MemoryOf(const AdvisedJob& job);
 
 }  // namespace dynamiccl

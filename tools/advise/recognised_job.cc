@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a model and settings from a step's calls. Labelled steps go through TrainerReader. Unlabelled ones
+// are classified by which large collectives occur.
 #include "tools/advise/recognised_job.h"
 
 #include <fmt/format.h>
@@ -11,13 +13,15 @@
 namespace dynamiccl {
 namespace {
 
-// Losses, norms and flags; below it a gradient bucket would be mostly latency.
+// Calls of at most this many bytes are losses, norms and flags; a smaller gradient bucket would be mostly
+// latency.
 constexpr uint64_t kScalarBytes = 4096;
-// As the trainer's "all".
+// The trainer's bucket size "all", 2^44 bytes.
 constexpr const char* kOneBucket = "17592186044416";
 
 using Operations = std::vector<WireOperation>;
 
+// The operations of the step for which `wanted` holds.
 Operations Of(const RecordedStep& step, auto&& wanted) {
   Operations list;
   std::ranges::copy_if(step.operations, std::back_inserter(list), wanted);
@@ -30,7 +34,7 @@ int64_t ElementsOf(const Operations& operations) {
   return sum;
 }
 
-// Parameters "root" and "h.0", "h.1": a unit each.
+// A model with one parameter for each unit: "root.weight", "h.0.weight", "h.1.weight" and so on.
 ModelShape ModelOf(const std::vector<int64_t>& units) {
   ModelShape model{.name = "as recorded", .parameters = {}, .transformer = {}};
   for (size_t i = 0; i < units.size(); ++i)
@@ -44,7 +48,7 @@ std::vector<int64_t> Sizes(const Operations& operations) {
   return sizes;
 }
 
-// As settings spell their own defaults, which advice compares with.
+// The type as settings spell it, so that advice can compare it with their defaults.
 std::string TypeText(DataType type) {
   if (type == DataType::kFloat32) return "float32";
   return type == DataType::kFloat16 ? "float16" : std::string(Name(type));
@@ -54,7 +58,7 @@ std::string Flag(bool value) {
   return value ? "true" : "false";
 }
 
-// The trainer's step, by its labels.
+// Reads the trainer's step from its labels. RecogniseJob owns one on its stack; Read is called once.
 class TrainerReader {
  public:
   explicit TrainerReader(const RecordedStep& step)
@@ -65,13 +69,19 @@ class TrainerReader {
   Result<RecognisedJob> Read();
 
  private:
+  // Sizes of the model's units in elements, root first. Where no gathers show them, buckets are taken for
+  // units, with a note.
   std::vector<int64_t> Units();
   Operations Gathers(Role role, Phase phase) const {
     return Of(step_, [&](const WireOperation& one) { return one.role == role && one.phase == phase; });
   }
+  // Number of micro-steps: passes over all units, by gathers or by gradients.
   int64_t MicroSteps(const std::vector<int64_t>& units) const;
+  // Whether the backward pass gathers twice before its first reduction.
   bool Prefetches() const;
+  // Fills the settings of buckets: whether they are units, and their size.
   void Buckets(const std::vector<int64_t>& units, SettingTexts& settings) const;
+  // The type of the parameters, from a gather if there is one.
   DataType ModelType() const;
 
   const RecordedStep& step_;
@@ -87,6 +97,8 @@ std::vector<int64_t> TrainerReader::Units() {
     const Operations backward = Gathers(Role::kParameterGather, Phase::kBackward);
     const size_t blocks_of_passes = backward.size(), all = gathers.size();
     if (all > blocks_of_passes && all % (all - blocks_of_passes) == 0)
+      // Each forward pass gathers the root in addition to the blocks, which the backward pass gathers too;
+      // the difference is the number of passes.
       gathers.resize(all / (all - blocks_of_passes));
   } else {
     gathers = Gathers(Role::kPostStepGather, Phase::kOptimizer);
@@ -164,7 +176,7 @@ Operations LargeOnes(const RecordedStep& step, Collective collective) {
   return Of(step, [&](const WireOperation& one) { return one.collective == collective && Large(one); });
 }
 
-// Each call is a parameter, and a bucket of its own.
+// A "ddp" job in which each call is a parameter with a bucket of its own.
 RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) {
   RecognisedJob result;
   std::vector<int64_t> sizes = Sizes(reduces);
@@ -183,6 +195,8 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
   return result;
 }
 
+// An "fsdp2" job whose units are the first gathers. Gathering clearly more than once per reduction means that
+// parameters are resharded after the forward pass.
 RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters, Operations gathers) {
   RecognisedJob result;
   const bool twice = ElementsOf(gathers) * 2 > ElementsOf(scatters) * 3;
@@ -200,6 +214,7 @@ RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters
   return result;
 }
 
+// Equality for ShareOfCalls.
 bool SameCall(const WireOperation& a, const WireOperation& b) {
   return a.collective == b.collective && a.data_type == b.data_type && a.elements == b.elements;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which job a recorded step is of, as far as its calls tell.
+// Recognises which job a recorded step belongs to, as far as its calls tell.
 #pragma once
 
 #include <string>
@@ -10,19 +10,23 @@
 
 namespace dynamiccl {
 
+// A recognised job and how certain it is.
 struct RecognisedJob {
   AdvisedJob job;
-  std::string what;                // in words
-  std::vector<std::string> notes;  // what was taken for granted
+  // The job in words.
+  std::string what;
+  // Assumptions that the recognition made; the user is shown all of them.
+  std::vector<std::string> notes;
 };
 
-// With labels: the project's own trainer, its units and buckets read off the calls. Without: data parallelism
-// with AllReduces ("ddp"), whose calls can be merged and not divided; or gathers and ReduceScatters of units
-// ("fsdp2"). The model has one parameter for each unit, or for each gradient call. kUnsupported: neither.
+// With labels, the project's own trainer: its units and buckets follow from the calls. Without labels, data
+// parallelism with AllReduces ("ddp"), whose calls can be merged but not divided, or gathers and
+// ReduceScatters of units ("fsdp2"). The model gets one parameter for each unit or gradient call.
+// kUnsupported when the step is neither.
 Result<RecognisedJob> RecogniseJob(const RecordedStep& step);
 
-// How many of the recorded calls, in their order from the first one on, are what the job issues in a step
-// that begins at any of its calls; 1: all. Operators, roots and phases do not count.
+// The share of the recorded calls, in order from the first, that the job issues in a step which may begin at
+// any of its calls; 1: all. Operators, roots and phases are not compared.
 Result<double> ShareOfCalls(const AdvisedJob& job, const RecordedStep& step);
 
 }  // namespace dynamiccl

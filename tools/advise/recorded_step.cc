@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Divides a trace into steps, picks the commonest one, and times its collectives.
 #include "tools/advise/recorded_step.h"
 
 #include <algorithm>
@@ -13,19 +14,21 @@
 namespace dynamiccl {
 namespace {
 
-// The first steps of a run touch memory for the first time.
+// The first steps of a run touch memory for the first time, so their times do not count.
 constexpr size_t kWarmUpSteps = 2;
-// Shortest sequence whose repetition says something.
+// Shortest sequence whose repetition means something.
 constexpr size_t kLeastPeriod = 2;
 constexpr double kNsOfUs = 1e3;
 
 using Calls = std::vector<const TraceCall*>;
 
+// Whether the call is point-to-point; such calls are no part of a step here.
 bool BetweenTwo(const TraceCall& call) {
   return static_cast<int>(call.issued.call.collective) >= kTunableCollectives;
 }
 
-// Where it was issued and with what: steps are compared by it.
+// Two calls of different steps are the same call when these fields are equal: where a call was issued and
+// with which arguments.
 auto KeyOf(const TraceCall& call) {
   const CollectiveCall& c = call.issued.call;
   return std::tuple(call.communicator, c.collective, c.data_type, c.bytes, call.issued.root_or_peer);
@@ -36,6 +39,7 @@ bool SameOperations(const Calls& a, const Calls& b) {
                             [](const TraceCall* x, const TraceCall* y) { return KeyOf(*x) == KeyOf(*y); });
 }
 
+// Steps as the program marked them.
 std::vector<Calls> ByMarks(const Calls& calls) {
   std::map<int64_t, Calls> steps;
   for (const TraceCall* const call : calls)
@@ -45,7 +49,7 @@ std::vector<Calls> ByMarks(const Calls& calls) {
   return list;
 }
 
-// The shortest period of the last calls that is seen twice in a row.
+// The shortest period of the last calls that occurs twice in a row; 0: none.
 size_t PeriodOf(const Calls& calls) {
   for (size_t period = kLeastPeriod; 2 * period <= calls.size(); ++period) {
     const Calls last(calls.end() - static_cast<std::ptrdiff_t>(period), calls.end());
@@ -56,12 +60,13 @@ size_t PeriodOf(const Calls& calls) {
   return 0;
 }
 
-// A period of equal calls says nothing of where a step ends.
+// Whether a period consists of equal calls, which tells nothing about where a step ends.
 bool AllEqual(const Calls& calls, size_t period) {
   return std::all_of(calls.end() - static_cast<std::ptrdiff_t>(period), calls.end(),
                      [&](const TraceCall* call) { return KeyOf(*call) == KeyOf(*calls.back()); });
 }
 
+// Steps by repetition, counted from the end of the trace; one step when nothing repeats.
 std::vector<Calls> ByPeriod(const Calls& calls) {
   const size_t period = PeriodOf(calls);
   if (period == 0 || AllEqual(calls, period)) return {calls};
@@ -88,6 +93,7 @@ const Calls& Commonest(const std::vector<Calls>& steps) {
   return steps[best];
 }
 
+// Fills a RecordedStep from the steps of the first section. StepOf owns it on its stack.
 class Writer {
  public:
   Writer(const Trace& trace, const SectionCalls& section) : section_(section) {
@@ -101,6 +107,7 @@ class Writer {
   void Operations(const Calls& step);
   void Times(const std::vector<Calls>& steps, const Calls& like);
   int RanksOf(uint32_t communicator) const { return section_.communicators.at(communicator).n_ranks; }
+  // The axis of a call's communicator; valid after the communicators that share states are known.
   Axis AxisOf(const TraceCall& call) const {
     const int ranks = RanksOf(call.communicator);
     if (ranks >= ranks_) return Axis::kData;
@@ -109,7 +116,8 @@ class Writer {
 
   const SectionCalls& section_;
   int ranks_ = 0;
-  std::set<uint32_t> shards_;  // communicators
+  // Communicators that gather or scatter among fewer than all ranks.
+  std::set<uint32_t> shards_;
   RecordedStep result_;
 };
 
@@ -164,11 +172,12 @@ RecordedStep Writer::Write(const std::vector<Calls>& steps) {
   return std::move(result_);
 }
 
+// When a call ran, on its section's clock in nanoseconds.
 struct Interval {
   int64_t start = 0, end = 0;
 };
 
-// When each call ran: after it was issued, and after the one before it on its stream.
+// When each call ran: after it was issued, and after the previous call on its stream.
 std::vector<Interval> IntervalsOf(const SectionCalls& section) {
   std::map<std::pair<uint32_t, uint32_t>, int64_t> ends;
   std::vector<Interval> intervals;
@@ -181,9 +190,10 @@ std::vector<Interval> IntervalsOf(const SectionCalls& section) {
   return intervals;
 }
 
-// From the last rank's start to the last one's end: a rank that comes early waits inside its collective, one
-// that comes late finds the others' data there and may end before them. Clocks that disagree cannot take it
-// beyond what the ranks' durations say. -1: not timed.
+// Time of one call on all ranks, from the last rank's start to the last rank's end; -1: not timed. A rank
+// that comes early waits inside its collective, so its own duration is too long. A rank that comes late finds
+// the others' data and may end before them, so its own duration is too short. Clocks that disagree cannot
+// move the result beyond the ranks' own durations.
 int64_t TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sections,
                const std::vector<std::vector<Interval>>& intervals) {
   int64_t least = INT64_MAX, most = -1, start = INT64_MIN, end = INT64_MIN;
@@ -198,6 +208,7 @@ int64_t TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sect
   return most < 0 ? -1 : std::clamp(end - start, least, most);
 }
 
+// Median time of each (collective, ranks, nodes, bytes).
 std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
   using Key = std::tuple<Collective, int, int, uint64_t>;
   std::vector<std::vector<Interval>> intervals;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A prediction simulates two and four steps and takes the difference, which removes the start of the
+// pipeline.
 #include "tools/advise/step_prediction.h"
 
 #include <algorithm>
@@ -10,14 +12,16 @@
 namespace dynamiccl {
 namespace {
 
+// Simulated steps; their difference is the steady state.
 constexpr int kFirstSteps = 2, kAllSteps = 4;
-// AdamW on one core of the machine of docs/results/zero-trainer.md: 1332 ms of a step in stage 0, 1281 in
-// stage 1, which updates 30 million numbers less on each rank.
+// Nanoseconds of AdamW for one number on one core, where the trace does not show it. From
+// docs/results/zero-trainer.md: 1332 ms of a step in stage 0 and 1281 ms in stage 1, which updates 30 million
+// numbers less on each rank.
 constexpr double kUpdateNsPerElement = 1.7;
-// Bisection: the pass is known to a millionth of the step.
+// Steps of the bisection: the pass is known to a millionth of the step.
 constexpr int kHalvings = 20;
 
-// Passes of a phase that the calls show.
+// Number of runs of consecutive calls in the phase.
 int64_t PassesOf(const std::vector<WireOperation>& operations, Phase phase) {
   int64_t passes = 0;
   for (size_t i = 0; i < operations.size(); ++i)
@@ -25,7 +29,7 @@ int64_t PassesOf(const std::vector<WireOperation>& operations, Phase phase) {
   return passes;
 }
 
-// Passes without a call are computed before the first one.
+// Nanoseconds of passes that issue no call. They are computed before the first call.
 double SilentNs(int64_t micro_steps, const std::vector<WireOperation>& operations, double pass_ns) {
   const int64_t forwards = PassesOf(operations, Phase::kForward);
   const int64_t backwards = PassesOf(operations, Phase::kBackward);
@@ -34,6 +38,7 @@ double SilentNs(int64_t micro_steps, const std::vector<WireOperation>& operation
                     static_cast<double>(all - backwards) * (1 - kForwardShare));
 }
 
+// Appends a step to a program; numbers of collectives are shifted.
 void Append(const RankProgram& step, RankProgram& program) {
   const auto offset = static_cast<int64_t>(program.collectives.size());
   program.collectives.insert(program.collectives.end(), step.collectives.begin(), step.collectives.end());
@@ -43,6 +48,7 @@ void Append(const RankProgram& step, RankProgram& program) {
   }
 }
 
+// `steps` equal steps of a framework other than the trainer. Their optimizer time is part of the pass.
 Result<RankProgram> ProgramOfFramework(const AdvisedJob& job, double pass_ns, int steps, int ranks_per_node,
                                        SystemDemands& demands) {
   DYNAMICCL_TRY(const std::vector<WireOperation> operations, OperationsOf(job));

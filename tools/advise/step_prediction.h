@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a step of a job takes on a system, and how long its ranks compute so that the recorded step takes
-// as long as it did.
+// Predicts how long a step of a job takes on a system. Also finds how long the ranks compute, given the
+// recorded time of a step.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,35 @@
 
 namespace dynamiccl {
 
+// A step in the steady state.
 struct PredictedStep {
-  int64_t step_ns = 0;     // of the steady state: the third and fourth of four steps, halved
-  int64_t exposed_ns = 0;  // of it: rank 0 waits for communication
+  // Time of the third and fourth of four steps, halved.
+  int64_t step_ns = 0;
+  // The part of it in which rank 0 waits for communication.
+  int64_t exposed_ns = 0;
 };
 
+// Simulates jobs on one system. It holds no state beyond its arguments; `system` must outlive it.
 class StepPrediction {
  public:
   // `system` must outlive it.
   StepPrediction(const System& system, int ranks_per_node)
       : system_(system), ranks_per_node_(ranks_per_node) {}
 
-  // The trainer's steps by ProgramOfTrainer, other frameworks' by ProgramOf (tools/simulate/step_program.h).
-  // Errors: of the job's settings, and where the system knows no path for a call.
+  // Simulates the job: the trainer by ProgramOfTrainer, other frameworks by ProgramOf
+  // (tools/simulate/step_program.h). An error for wrong settings, or where the system has no path for a call.
   Result<PredictedStep> Of(const AdvisedJob& job, const TrainerCompute& compute) const;
 
-  // What the ranks compute. The optimizer's time is what stands between the scalars and the next call, where
-  // one follows it (stages 1 to 3 of the trainer); the rest is found by bisection, so that Of(job) takes
-  // `step_ns`. A step that is shorter than its communication gives a pass of 0.
+  // The ranks' computing time. The optimizer's part is the time between the scalars and the call that follows
+  // them (stages 1 to 3 of the trainer). The rest is found by bisection, so that Of(job) takes `step_ns`. A
+  // step shorter than its communication gives a pass of 0.
   Result<TrainerCompute> ComputeOf(const AdvisedJob& job, const RecordedStep& recorded,
                                    int64_t step_ns) const;
 
  private:
+  // The simulator's job for a number of consecutive steps.
   Result<SimulatedJob> JobOf(const AdvisedJob& job, const TrainerCompute& compute, int steps) const;
+  // Nanoseconds of the optimizer for each number that a rank updates.
   Result<double> UpdateNsPerElement(const AdvisedJob& job, const RecordedStep& recorded) const;
 
   const System& system_;

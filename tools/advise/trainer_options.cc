@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Knows the trainer's options, their defaults and their alternative spellings.
 #include "tools/advise/trainer_options.h"
 
 #include <CLI/App.hpp>
@@ -11,10 +12,10 @@
 namespace dynamiccl {
 namespace {
 
-// As the trainer's --bucket-bytes all: above any model.
+// Bytes of the trainer's `--bucket-bytes all`: larger than any model.
 constexpr int64_t kOneBucketForAll = int64_t{1} << 44;
 
-// With the trainer's own defaults.
+// Options that matter for collectives, with the trainer's defaults.
 struct Options {
   int64_t layers = 4, hidden = 128, sequence = 128;
   std::string dtype = "fp32", reduce_type = "model", bucket_bytes = "4M", batch = "8";
@@ -47,6 +48,7 @@ void Register(CLI::App& app, Options& options) {
   app.add_option("--config,--deepspeed-config,--deepspeed_config,--preset", options.config);
 }
 
+// Refuses options whose effect on collectives is not modelled.
 Status CheckAdvisable(const Options& options) {
   const auto refuse = [](const char* what) {
     return WithHint(MakeError(ErrorKind::kUnsupported, "no advice is given for {}", what),
@@ -58,19 +60,20 @@ Status CheckAdvisable(const Options& options) {
   return {};
 }
 
+// The trainer's name of a type as the generator's.
 std::string TypeName(const std::string& name) {
   if (name == "fp32") return "float32";
   if (name == "bf16") return "bfloat16";
   return name == "fp16" ? "float16" : name;
 }
 
-// As the trainer names it; the reduction's type is the model's where both are equal.
+// The value of --reduce-type: "model" where the reduction's type is the model's.
 std::string ReduceTypeOption(const AdvisedJob& job) {
   const std::string type = SettingOf(job, "reduce_type");
   return type.empty() || type == SettingOf(job, "dtype") ? "model" : "fp32";
 }
 
-// One name for an option and its opposite, in whatever of its spellings.
+// One name for an option and its opposite, for all of their spellings.
 std::string NameOf(const std::string& word) {
   std::string name = word.substr(0, word.find('='));
   if (name.starts_with("--no-")) name.erase(2, 3);
@@ -78,12 +81,14 @@ std::string NameOf(const std::string& word) {
   return name == "--overlap-comm" ? "--overlap" : name;
 }
 
+// Bytes of a bucket; 0 for a text that is no size.
 int64_t BucketBytes(const Options& options) {
   if (options.bucket_bytes == "all") return kOneBucketForAll;
   const auto bytes = ParseBytes(options.bucket_bytes);
   return bytes ? static_cast<int64_t>(*bytes) : 0;
 }
 
+// The shortest text that the trainer reads back as the same number of bytes.
 std::string BucketOption(const AdvisedJob& job) {
   const std::string bytes = SettingOf(job, "bucket_bytes");
   if (std::stoll(bytes) >= kOneBucketForAll) return "all";

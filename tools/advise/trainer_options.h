@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the project's own trainer as settings of its generator, and back.
+// Converts options of the project's own trainer into settings of its generator, and back.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace dynamiccl {
 
-// What `dynamiccl-zero train` makes of these options on so many ranks. Options that change no collective are
-// skipped. kUnsupported: tensor parallelism, a batch that follows memory, and settings from files, which no
-// advice is given for.
+// The job that `dynamiccl-zero train` makes of these options on `ranks` ranks. Options that change no
+// collective are ignored. kUnsupported for tensor parallelism, a batch that follows memory, and settings from
+// files, for which there is no advice.
 Result<AdvisedJob> TrainerJobOf(const std::vector<std::string>& options, int ranks);
 
-// The options that differ between two jobs of the trainer, as they are given for `changed`.
+// The options in which two jobs of the trainer differ, with the values of `changed`.
 std::vector<std::string> OptionsFor(const AdvisedJob& base, const AdvisedJob& changed);
 
-// `options` with `changes` in place of what they say of the same.
+// `options` with `changes` in place of the options of the same name.
 std::vector<std::string> Replaced(const std::vector<std::string>& options,
                                   const std::vector<std::string>& changes);
 

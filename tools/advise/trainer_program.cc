@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writer emits the actions of one rank (compute, issue, wait) in the order of the trainer's loop. The header
+// has the rules.
 #include "tools/advise/trainer_program.h"
 
 #include <algorithm>
@@ -55,6 +57,7 @@ std::vector<Action> ActionsOf(const TrainerSchedule& schedule, const TrainerComp
   return actions;
 }
 
+// Number of nodes that rank 0's group on the axis spans.
 int NodesOn(const WorldShape& world, Axis axis, int ranks_per_node) {
   std::set<int> nodes;
   for (int rank = 0; rank < world.Ranks(); ++rank)

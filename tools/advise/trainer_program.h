@@ -13,15 +13,20 @@ namespace dynamiccl {
 // The part of a pass's computing that is its forward pass: a backward pass computes twice as much.
 inline constexpr double kForwardShare = 1.0 / 3;
 
-// Nanoseconds of a rank.
+// Computing time of a rank, in nanoseconds.
 struct TrainerCompute {
-  double pass_ns = 0;                // forward and backward of one micro-step
-  double update_ns_per_element = 0;  // of the optimizer, for each number that the rank updates
+  // Forward and backward pass of one micro-step.
+  double pass_ns = 0;
+  // The optimizer, for each number that the rank updates.
+  double update_ns_per_element = 0;
 };
 
+// The program and, for tests, the operations that it issues.
 struct TrainerProgram {
-  RankProgram program;                    // on the layouts of kAllAxes
-  std::vector<WireOperation> operations;  // of all steps, in the order of issue
+  // On the layouts of kAllAxes.
+  RankProgram program;
+  // The operations of all steps, in the order of issue.
+  std::vector<WireOperation> operations;
 };
 
 // The steps of TrainerSchedule with `compute` as its computing. Errors: of the settings, and of

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens a session and issues its calls. transfer_calls.cc has the operations that consist of sends and
+// receives.
 #include "tools/bench/bench_session.h"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Values exchanged at once: 32 KiB, small against any benchmark's own buffers.
+// Values exchanged at once: 32 KiB, small compared with any benchmark's own buffers.
 constexpr size_t kExchangeValues = 4096;
 // Ranks start within a second of each other; the rest is for machines under load.
 constexpr std::chrono::seconds kMeetTimeout{30};
@@ -76,7 +78,8 @@ Result<ncclRedOp_t> BenchSession::OperatorOf(const BenchCall& call) {
   if (create == nullptr)
     return MakeError(ErrorKind::kUnsupported, "-o mulsum: {} has no ncclRedOpCreatePreMulSum",
                      library_.Description());
-  constexpr int kHostImmediate = 1;  // ncclScalarHostImmediate
+  // ncclScalarHostImmediate: the library reads the factor during the call.
+  constexpr int kHostImmediate = 1;
   std::byte two[sizeof(double)] = {};
   StoreElement(call.type, two, 2);
   ncclRedOp_t op{};

@@ -16,33 +16,40 @@
 
 namespace dynamiccl {
 
-// `count` as NCCL's API takes it (per rank for AllGather and ReduceScatter).
+// One collective call. `count` is what NCCL's API takes, which is per rank for AllGather and ReduceScatter.
+// The buffers belong to the caller.
 struct BenchCall {
   TestedCollective collective = TestedCollective::kAllReduce;
   uint64_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  bool doubled =
-      false;  // nccl-tests' mulsum: every rank's part times 2, by an operator of ncclRedOpCreatePreMulSum
+  // nccl-tests' mulsum: every rank's part times 2, by an operator of ncclRedOpCreatePreMulSum.
+  bool doubled = false;
   int root = 0;
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
 };
 
+// How a session is opened.
 struct SessionOptions {
+  // This rank's place in the job.
   RankPlace place;
+  // How AllocateBuffer registers memory.
   Registration registration = Registration::kNone;
+  // Issue calls on the null stream instead of a new one.
   bool null_stream = false;
+  // ncclConfig_t's CTAPolicy; not set: the library's default.
   std::optional<int> cta_policy;
 };
 
-// Not copyable, not movable: the device refers to the library. All ranks call the same functions in the same
-// order.
+// Owns the communicator, the device and the buffers of one rank. One thread uses it. All ranks must call the
+// same functions in the same order, because most are collectives. Not copyable or movable: the device refers
+// to the library.
 class BenchSession {
  public:
-  // Meets the other ranks and creates the communicator.
+  // Meets the other ranks and creates the communicator. An error when not all ranks come within 30 s.
   static Result<std::unique_ptr<BenchSession>> Open(const SessionOptions& options);
-  // With the launcher's variables as the place.
+  // Takes the place from the launcher's variables.
   static Result<std::unique_ptr<BenchSession>> Open();
   ~BenchSession();
   BenchSession(const BenchSession&) = delete;
@@ -52,17 +59,18 @@ class BenchSession {
   const NcclLibrary& library() const { return library_; }
   Device& device() { return *device_; }
 
-  // A buffer for collectives, registered as the options say. Lives as long as the session.
+  // A buffer for collectives, registered as the options say. It lives as long as the session.
   Result<std::byte*> AllocateBuffer(size_t bytes);
 
+  // Issues the call on the session's stream and returns without waiting.
   Status Issue(const BenchCall& call);
   Status GroupStart();
   Status GroupEnd();
-  // Whether the library reduces this type; asks by a call of one element. All ranks alike.
+  // Whether the library reduces this type. Asks by an AllReduce of one element, so all ranks must call it.
   bool Supports(DataType type);
-  // All ranks are here, and nothing is in the stream.
+  // Returns when all ranks have called it and nothing is left in the stream.
   Status Barrier();
-  // Replaces each value by its maximum, minimum or sum over ranks.
+  // Replace each value by its maximum, minimum or sum over ranks. All ranks must pass equally many values.
   Status MaxOverRanks(std::vector<double>& values) { return Reduce(values, ReduceOp::kMax); }
   Status MinOverRanks(std::vector<double>& values) { return Reduce(values, ReduceOp::kMin); }
   Status SumOverRanks(std::vector<double>& values) { return Reduce(values, ReduceOp::kSum); }
@@ -71,9 +79,12 @@ class BenchSession {
  private:
   BenchSession(NcclLibrary library, const SessionOptions& options)
       : library_(std::move(library)), options_(options) {}
+  // Second half of Open: everything that can fail.
   Status Start();
   Status CreateCommunicator(const ncclUniqueId& id);
+  // The operator of the call; creates the doubling operator of its type at first use.
   Result<ncclRedOp_t> OperatorOf(const BenchCall& call);
+  // The operations that consist of sends and receives (transfer_calls.cc).
   Status IssueTransfers(const BenchCall& call);
   Status IssueHypercube(const BenchCall& call);
   Status Send(const std::byte* from, uint64_t count, const BenchCall& call, int peer);
@@ -85,8 +96,9 @@ class BenchSession {
   std::unique_ptr<Device> device_;
   ncclComm_t communicator_ = nullptr;
   std::optional<RegisteredMemory> registered_;
-  std::byte* exchange_ = nullptr;  // kExchangeValues doubles on the device
-  // The operator of `doubled` calls, made once a type.
+  // kExchangeValues doubles on the device, through which Reduce exchanges values.
+  std::byte* exchange_ = nullptr;
+  // The operator of `doubled` calls, created once for each type.
   struct Doubler {
     DataType type;
     ncclRedOp_t op;

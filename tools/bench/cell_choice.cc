@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// kActive fits a surrogate (cell_surrogate.h) to the measurements and ranks cells by expected gain for each
+// second. The other orders visit cells with the fewest repeats first.
 #include "tools/bench/cell_choice.h"
 
 #include <algorithm>
@@ -9,16 +11,19 @@
 namespace dynamiccl {
 namespace {
 
+// Least number of cells of one choice.
 constexpr size_t kLeastBatch = 4;
 
 using Samples = std::vector<std::vector<float>>;
 
+// A cell and its expected gain in octaves for each second.
 struct Candidate {
   size_t cell = 0;
   double promise = 0;
 };
 
-// Expected gain of choosing after an observation that moves a difference of `gap` by a deviation of `moved`.
+// Expected gain of choosing after an observation that moves the difference of two means, now `gap`, by a
+// normal deviate of standard deviation `moved`: E[max(0, moved * Z - gap)] in closed form.
 double ExpectedGain(double gap, double moved) {
   if (!(moved > 0)) return 0;
   const double z = gap / moved;
@@ -26,7 +31,8 @@ double ExpectedGain(double gap, double moved) {
   return moved * (density - z * 0.5 * std::erfc(z / std::sqrt(2.0)));
 }
 
-// One key: the cells from `begin` to `end` of the plan.
+// The two cells of one key with the smallest expected times. `begin` and `end` delimit the key's cells in the
+// plan.
 class KeyChoice {
  public:
   KeyChoice(const CellSurrogate& surrogate, size_t begin, size_t end) : surrogate_(surrogate) {
@@ -40,6 +46,7 @@ class KeyChoice {
     }
   }
 
+  // Expected gain of visiting the cell: it may overtake the best, or the best may fall behind the second.
   double Gain(size_t cell) const {
     const size_t rival = cell == best_ ? second_ : best_;
     if (rival == kNone) return 0;
@@ -61,7 +68,7 @@ std::vector<PlannedCell> PlanOf(const std::vector<PricedCell>& cells) {
   return plan;
 }
 
-// Puts the default of the key before the first other cell of it.
+// Adds `cell` to the order, and before it the key's default if that was never measured.
 void Append(const std::vector<PlannedCell>& plan, const Samples& samples, size_t cell, size_t begin,
             std::vector<size_t>& order) {
   const bool untouched = plan[begin].is_default() && begin != cell && samples[begin].empty();
@@ -69,6 +76,7 @@ void Append(const std::vector<PlannedCell>& plan, const Samples& samples, size_t
   order.push_back(cell);
 }
 
+// Picks the best cell of every key, then the keys of greatest promise.
 NextCells ChooseActive(const std::vector<PricedCell>& cells, const Samples& samples, int repeats) {
   const CellSurrogate surrogate(cells, samples);
   const std::vector<PlannedCell> plan = PlanOf(cells);
@@ -96,13 +104,13 @@ NextCells ChooseActive(const std::vector<PricedCell>& cells, const Samples& samp
   return next;
 }
 
-// All cells once, then again: the first in this order of those with the fewest repeats.
+// Measures all cells once, then again: always the cells with the fewest repeats, in plan or random order.
 NextCells ChooseBlindly(const std::vector<PricedCell>& cells, const Samples& samples,
                         const ChoiceOptions& options) {
   std::vector<size_t> order(cells.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   if (options.order == SweepOrder::kRandom) {
-    // Not std::shuffle: its draws differ between libraries.
+    // std::shuffle is not used: its draws differ between standard libraries.
     std::mt19937_64 random(options.seed);
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
   }

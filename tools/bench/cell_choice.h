@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cells a sweep measures next: pure functions of what was measured.
+// Decides which cells a sweep measures next: pure functions of what was measured so far.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,44 @@
 
 namespace dynamiccl {
 
-// kRounds measures everything in rounds; the others visit one cell after the other until the budget is spent.
+// kRounds measures everything in rounds. The other orders visit one cell after the other until the budget is
+// spent: by expected gain, at random, or in the order of the plan.
 enum class SweepOrder { kRounds, kActive, kRandom, kGrid };
+// "rounds", "active", "random" or "grid"; nothing for any other name.
 std::optional<SweepOrder> ParseSweepOrder(std::string_view name);
 
-// Repeats that a visit of a cell takes: with fewer, readers could not split them into halves.
+// Repeats taken in one visit of a cell: readers split repeats into halves, which needs two.
 inline constexpr int kVisitRepeats = 2;
 
+// Inputs of a choice beside the measurements.
 struct ChoiceOptions {
   SweepOrder order = SweepOrder::kActive;
-  uint64_t seed = 1;  // of kRandom, and of what a rehearsal draws
-  int repeats = 12;   // a cell that has so many is done
+  // Seed of kRandom, and of the draws of a rehearsal.
+  uint64_t seed = 1;
+  // A cell with this many repeats is done.
+  int repeats = 12;
 };
 
+// The visits to make before the next choice.
 struct NextCells {
-  std::vector<size_t> cells;  // in order; empty: every cell is done
-  // Of the first: the regret of its key, in octaves of time, that a second of measuring it is expected to
-  // take away; 0 for orders that expect nothing.
+  // Indices in order; empty: every cell is done.
+  std::vector<size_t> cells;
+  // For the first cell: by how many octaves of time a second of measuring is expected to lower the regret of
+  // its key. 0 for orders without an expectation.
   double promise = 0;
 };
 
-// kActive: the visit with the greatest expected fall of the key's regret for its seconds (the knowledge
-// gradient of Frazier, Powell and Dayanik 2009 for two alternatives with correlated beliefs: the cell and the
-// best of the rest), at most one a key, and as many as an eighth of what was measured, since each choice
-// costs a fit. The key's default comes before the first other cell of a key, for readers judge by it.
+// `samples[i]` are the times of cell i in microseconds.
+//
+// kActive takes the visit with the greatest expected fall of its key's regret for each second. The fall is
+// the knowledge gradient (Frazier, Powell and Dayanik 2009) for two alternatives with correlated beliefs: the
+// cell and the best of the others. At most one cell of each key is chosen, and no more than an eighth of the
+// measured cells, since each choice costs a fit. The key's default comes before the first other cell, because
+// readers compare with it.
 NextCells ChooseNext(const std::vector<PricedCell>& cells, const std::vector<std::vector<float>>& samples,
                      const ChoiceOptions& options);
 
-// Seconds of a visit of a cell whose call takes `call_us`; a first visit also makes connections.
+// Expected seconds of a visit of a cell whose call takes `call_us`. A first visit also makes connections.
 double VisitSeconds(double call_us, bool first);
 
 // How long a sample of a sweep is, and the probe of the machine beside it.

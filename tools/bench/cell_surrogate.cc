@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// With L the Cholesky factor of the measured cells' covariance, noise included, and k(x) the covariances of a
-// cell with them: explained(x) = L^-1 k(x), mean(x) = explained(x) . L^-1 y, and covariance(x, x') =
-// k(x, x') - explained(x) . explained(x') (Rasmussen and Williams 2006, algorithm 2.1).
+// Gaussian process regression (Rasmussen and Williams 2006, algorithm 2.1).
+//
+// Let L be the Cholesky factor of the measured cells' covariance, noise included, y their residuals, and k(x)
+// the covariances of a cell x with them. Then explained(x) = L^-1 k(x), mean(x) = explained(x) . L^-1 y, and
+// covariance(x, x') = k(x, x') - explained(x) . explained(x').
 #include "tools/bench/cell_surrogate.h"
 
 #include <algorithm>
@@ -12,23 +14,27 @@
 namespace dynamiccl {
 namespace {
 
-// Octaves. The cost model errs by a factor of 2.8 on emulated links, mostly alike for whole algorithms and
-// protocols; channels matter less.
+// Standard deviations of the parts of a residual, in octaves. The cost model is wrong by a factor of 2.8 on
+// emulated links, mostly by the same factor for a whole algorithm and protocol; channels matter less.
 constexpr double kCommon = 2.0;
 constexpr double kOfSize = 0.3;
 constexpr double kOfAlgorithm = 0.7;
 constexpr double kOfPair = 0.7;
 constexpr double kOfChannels = 0.4;
-constexpr double kNoise = 0.2;  // of one repeat on a busy machine
-// Lengths over which errors stay alike, octaves of bytes and of channels.
+// Deviation of one repeat on a busy machine, octaves.
+constexpr double kNoise = 0.2;
+// Lengths over which residuals stay similar: octaves of bytes, and octaves of channels.
 constexpr double kSizeLength = 3.0;
 constexpr double kChannelLength = 1.5;
 
+// Squared-exponential correlation of two positions.
 double Alike(double a, double b, double length) {
   const double distance = (a - b) / length;
   return std::exp(-0.5 * distance * distance);
 }
 
+// Prior covariance of two cells of one collective: a part common to all, a part by size, and parts shared
+// only by cells of the same algorithm, the same protocol and similar channels.
 double Kernel(const PricedCell& a, const PricedCell& b) {
   const double size = Alike(std::log2(static_cast<double>(a.cell.bytes) + 1),
                             std::log2(static_cast<double>(b.cell.bytes) + 1), kSizeLength);
@@ -54,12 +60,14 @@ double Dot(const std::vector<double>& a, const std::vector<double>& b, size_t le
 
 using Rows = std::vector<std::vector<double>>;
 
-// Solves lower * x = right from the top.
+// Solves lower * x = right by forward substitution.
 std::vector<double> SolveLower(const Rows& lower, std::vector<double> right) {
   for (size_t i = 0; i < right.size(); ++i) right[i] = (right[i] - Dot(lower[i], right, i)) / lower[i][i];
   return right;
 }
 
+// The lower factor of the measured cells' covariance with noise. The floor of 1e-9 keeps rounding errors from
+// making the diagonal negative.
 Rows Cholesky(const std::vector<PricedCell>& cells, const std::vector<size_t>& measured,
               const std::vector<std::vector<float>>& samples) {
   Rows lower(measured.size());
@@ -112,6 +120,7 @@ CellSurrogate::CellSurrogate(const std::vector<PricedCell>& cells,
   }
 }
 
+// Fits one collective: `members` are its cells, `measured` those with samples.
 void CellSurrogate::Fit(const std::vector<size_t>& measured, const std::vector<size_t>& members,
                         const std::vector<std::vector<float>>& samples) {
   const Rows lower = Cholesky(cells_, measured, samples);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One element of a benchmark's test data: what a rank sends at an index, what it must receive, and whether
-// what it received is that. The same functions run on the host (data_check.cc) and on a GPU
-// (device_kernels.cu), so that a test of one is a test of both. Small whole numbers, exact in every type.
+// the received element is correct. The same functions run on the host (data_check.cc) and on a GPU
+// (device_kernels.cu), so a test of one is a test of both. All values are small whole numbers, which are
+// exact in every type.
 #pragma once
 
 #include <cmath>
@@ -21,16 +22,19 @@
 
 namespace dynamiccl {
 
-// Passed to kernels by value.
+// The parameters that determine the data of a call. Kernels receive it by value.
 struct CheckedCall {
   TestedCollective collective = TestedCollective::kAllReduce;
-  uint64_t count = 0;  // of the API
+  // The count that the API takes.
+  uint64_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   int root = 0;
   int n_ranks = 1;
-  bool doubled = false;     // every rank's part counts twice (mulsum)
-  uint64_t repetition = 0;  // other data each time
+  // Every rank's part counts twice (nccl-tests' mulsum).
+  bool doubled = false;
+  // Shifts the data, so that each check has other values.
+  uint64_t repetition = 0;
 };
 
 namespace element {
@@ -48,7 +52,7 @@ DYNAMICCL_HOST_DEVICE void Store(std::byte* to, double value) {
   memcpy(to, &typed, sizeof(typed));
 }
 
-// A floating type narrower than float: sign, exponent, mantissa.
+// Layout of a floating type narrower than float: one sign bit, exponent, mantissa.
 struct SmallFloat {
   int exponent_bits;
   int mantissa_bits;
@@ -62,6 +66,7 @@ DYNAMICCL_HOST_DEVICE inline bool IsSmallFloat(DataType type) {
   return type == DataType::kFloat16 || type >= DataType::kBfloat16;
 }
 
+// Layout of a type for which IsSmallFloat holds.
 DYNAMICCL_HOST_DEVICE inline SmallFloat ShapeOf(DataType type) {
   switch (type) {
     case DataType::kFloat16:
@@ -75,6 +80,7 @@ DYNAMICCL_HOST_DEVICE inline SmallFloat ShapeOf(DataType type) {
   }
 }
 
+// Decodes normal and subnormal numbers; infinities and NaN do not occur here.
 DYNAMICCL_HOST_DEVICE inline double LoadSmall(SmallFloat shape, const std::byte* from) {
   uint16_t bits = 0;
   memcpy(&bits, from, shape.bytes());
@@ -87,7 +93,7 @@ DYNAMICCL_HOST_DEVICE inline double LoadSmall(SmallFloat shape, const std::byte*
   return sign != 0 ? -magnitude : magnitude;
 }
 
-// Normal numbers only: all that is made here.
+// Encodes zero and normal numbers, rounding to nearest even. The test data has no others.
 DYNAMICCL_HOST_DEVICE inline void StoreSmall(SmallFloat shape, std::byte* to, double value) {
   int bits = 0;
   if (value != 0) {
@@ -102,14 +108,14 @@ DYNAMICCL_HOST_DEVICE inline void StoreSmall(SmallFloat shape, std::byte* to, do
   memcpy(to, &word, shape.bytes());
 }
 
-// Types whose sums must stay small to be exact: float8 has 3 or 4 significant bits, int8 ends at 127.
+// Whether sums must stay small to be exact: float8 has 3 or 4 significant bits, and int8 ends at 127.
 DYNAMICCL_HOST_DEVICE inline bool IsNarrow(const CheckedCall& call) {
   const bool byte_wide = call.type <= DataType::kUint8 || call.type >= DataType::kFloat8e4m3;
   return call.type >= DataType::kFloat8e4m3 || (byte_wide && call.n_ranks > 15);
 }
 
-// Value that `rank` contributes at index `i`: 1 to 4, sums of narrow types 0 or 1; for products 2 on one rank
-// and 1 elsewhere, so that nothing overflows.
+// The value that `rank` contributes at index `i`: 1 to 4; for sums of narrow types 0 or 1; for products 2 on
+// one rank and 1 elsewhere, so that nothing overflows.
 DYNAMICCL_HOST_DEVICE inline double InputValue(const CheckedCall& call, int rank, uint64_t i) {
   const uint64_t at = i + call.repetition;
   const auto r = static_cast<uint64_t>(rank);
@@ -119,6 +125,7 @@ DYNAMICCL_HOST_DEVICE inline double InputValue(const CheckedCall& call, int rank
   return static_cast<double>((at + r) % 4 + 1);
 }
 
+// The operator's result for two values. kAvg sums; Reduced divides.
 DYNAMICCL_HOST_DEVICE inline double Combined(ReduceOp op, double a, double b) {
   switch (op) {
     case ReduceOp::kProd:
@@ -132,6 +139,7 @@ DYNAMICCL_HOST_DEVICE inline double Combined(ReduceOp op, double a, double b) {
   }
 }
 
+// The reduction of all ranks' values at index `i`.
 DYNAMICCL_HOST_DEVICE inline double Reduced(const CheckedCall& call, uint64_t i) {
   double result = InputValue(call, 0, i);
   for (int rank = 1; rank < call.n_ranks; ++rank)
@@ -140,7 +148,7 @@ DYNAMICCL_HOST_DEVICE inline double Reduced(const CheckedCall& call, uint64_t i)
   return call.op == ReduceOp::kAvg ? result / call.n_ranks : result;
 }
 
-// What `rank` must hold at index `i` of its receive buffer.
+// The value that `rank` must hold at index `i` of its receive buffer.
 DYNAMICCL_HOST_DEVICE inline double Expected(const CheckedCall& call, int rank, uint64_t i) {
   const auto r = static_cast<uint64_t>(rank);
   switch (call.collective) {
@@ -163,7 +171,7 @@ DYNAMICCL_HOST_DEVICE inline double Expected(const CheckedCall& call, int rank, 
   }
 }
 
-// Relative error allowed to an average; all else is exact.
+// Relative error allowed in an average, which need not be a whole number; everything else must be exact.
 DYNAMICCL_HOST_DEVICE inline double Tolerance(const CheckedCall& call) {
   if (call.op != ReduceOp::kAvg || !Reduces(call.collective)) return 0;
   switch (call.type) {
@@ -228,10 +236,12 @@ DYNAMICCL_HOST_DEVICE inline void StoreTyped(DataType type, std::byte* to, doubl
   }
 }
 
+// Whether the element received at index `i` is wrong. The negated comparison makes NaN wrong.
 DYNAMICCL_HOST_DEVICE inline bool IsWrong(const CheckedCall& call, int rank, uint64_t i,
                                           const std::byte* received) {
   double expected = Expected(call, rank, i);
-  if (call.type <= DataType::kUint64) expected = trunc(expected);  // averages of integers
+  // Averages of integers are truncated.
+  if (call.type <= DataType::kUint64) expected = trunc(expected);
   return !(fabs(LoadTyped(call.type, received) - expected) <= Tolerance(call) * fabs(expected));
 }
 

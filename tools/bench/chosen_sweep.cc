@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The loop of choosing, agreeing and visiting.
 #include "tools/bench/chosen_sweep.h"
 
 namespace dynamiccl {
 namespace {
 
+// Replaces this rank's choice by rank 0's: first the number of cells, then the cells.
 Status Agree(CellTimer& timer, NextCells& next) {
   std::vector<double> count{static_cast<double>(next.cells.size()), next.promise};
   DYNAMICCL_CHECK_OK(timer.TakeFirstRanks(count));

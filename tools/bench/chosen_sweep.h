@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visits one cell after the other until the budget is spent, as ChooseNext says. Goes on from what was
-// measured before.
+// A sweep that visits one cell after the other until the budget is spent, in the order that ChooseNext gives.
+// It continues from what was measured before.
 #pragma once
 
 #include <functional>
@@ -10,28 +10,37 @@
 
 namespace dynamiccl {
 
+// Result of one visit.
 struct CellVisit {
-  std::vector<float> microseconds;  // kVisitRepeats times of a call, equal on all ranks
-  double seconds = 0;               // what the visit took, equal on all ranks
+  // kVisitRepeats times of a call, equal on all ranks.
+  std::vector<float> microseconds;
+  // Duration of the visit, equal on all ranks.
+  double seconds = 0;
 };
 
-// What measures: a library's ranks, or a record of them.
+// The source of times: the ranks of a library (sweep.cc) or a record of them (rehearsed_sweep.cc).
 class CellTimer {
  public:
   virtual ~CellTimer() = default;
+  // Visits the cell with this index.
   virtual Result<CellVisit> Take(size_t cell) = 0;
-  // Replaces `values` by rank 0's: machines may disagree about the last bit of a promise, and all ranks must
-  // visit the same cells.
+  // Replaces `values`, which must not be negative, by rank 0's. Machines may compute a promise with another
+  // last bit, and all ranks must visit the same cells.
   virtual Status TakeFirstRanks(std::vector<double>& values) = 0;
 };
 
+// How a sweep ended.
 struct ChosenSweepResult {
+  // Seconds spent in visits.
   double seconds = 0;
-  double promise = 0;     // NextCells::promise at the end
-  bool complete = false;  // every cell has all repeats
+  // NextCells::promise at the end.
+  double promise = 0;
+  // Every cell has all repeats.
+  bool complete = false;
 };
 
-// `samples` holds what is known before and after. `visited` is told each visit before the next begins.
+// Runs until `budget_s` seconds are spent or every cell is done. `samples` holds the known times and receives
+// the new ones. `visited` is called after each visit, before the next begins; its error ends the sweep.
 Result<ChosenSweepResult> MeasureChosen(const std::vector<PricedCell>& cells, const ChoiceOptions& options,
                                         double budget_s, CellTimer& timer,
                                         std::vector<std::vector<float>>& samples,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The loops of nccl-tests: type, operator, root, cycle, size. Each row is checked first and then timed in
+// rounds, out of place and in place within each round.
 #include "tools/bench/collective_bench.h"
 
 #include <algorithm>
@@ -12,10 +14,10 @@
 namespace dynamiccl {
 namespace {
 
-// Each kind of copy is timed for this long a round: hundreds of copies that fit the caches, one or two that
-// do not.
+// Milliseconds for which each kind of copy is timed in a round: hundreds of copies that fit the caches, one
+// or two that do not.
 constexpr double kProbeMilliseconds = 2;
-// Bytes that a receive buffer holds before a checked call: a result left out is seen.
+// Fills a receive buffer before a checked call, so that an element that was not written is noticed.
 constexpr std::byte kStale{0x35};
 
 struct Buffers {
@@ -23,7 +25,7 @@ struct Buffers {
   std::byte* receive = nullptr;
 };
 
-// One half of a row: the call, its check, and what each round gave.
+// One half of a row: the call, its check, and the times of each round.
 struct Half {
   BenchCall call;
   CheckedCall checked;
@@ -34,6 +36,7 @@ struct Half {
   std::vector<double> iterations;
 };
 
+// The call that one row measures.
 struct RowPlan {
   uint64_t size = 0;
   DataType type = DataType::kFloat32;
@@ -41,6 +44,8 @@ struct RowPlan {
   int root = 0;
 };
 
+// One run of the benchmark. RunCollectiveBench owns it on its stack; session and options must outlive it.
+// Methods that return Status or Result are collective: all ranks call them in the same order.
 class Bench {
  public:
   Bench(BenchSession& session, const BenchOptions& options) : session_(session), options_(options) {}
@@ -48,23 +53,28 @@ class Bench {
   Status Run(const BenchObserver& observer);
 
  private:
+  // Allocates buffers for the largest size, and the copy probe and background load if wanted.
   Status Prepare();
   Status RunType(DataType type, const BenchObserver& observer);
   Result<BenchRow> MeasureRow(const RowPlan& plan);
   Status StartLoad(const Half& outside, const Half& inside);
+  // Times both halves in every round, so that a change of the machine hits both.
   Status TimeRounds(double footprint, Half& outside, Half& inside, std::vector<double>& copy);
+  // The call with its buffers. In place, send and receive overlap where nccl-tests lets them.
   Half MakeHalf(const RowPlan& plan, bool in_place) const;
   Status Check(Half& half, BenchTimes& times);
   Result<double> CheckOnce(const Half& half);
   Status Round(Half& half);
   Result<double> TimeIterations(Half& half);
   Status IssueIteration(const BenchCall& call);
+  // The ranks' times as one, by -a.
   Result<double> OverRanks(double value);
   void Finish(const Half& half, BenchTimes& times) const;
 
   BenchSession& session_;
   const BenchOptions& options_;
   Buffers buffers_;
+  // Only over hostccl: on GPUs the cores' copy rate is no limit.
   std::optional<CopyProbe> probe_;
   std::unique_ptr<cuda::BackgroundLoad> load_;
 };
@@ -109,13 +119,14 @@ Half Bench::MakeHalf(const RowPlan& plan, bool in_place) const {
   return half;
 }
 
+// Runs the call once on fresh data and returns the number of wrong elements over all ranks.
 Result<double> Bench::CheckOnce(const Half& half) {
   const int rank = session_.place().rank;
   Device& device = session_.device();
   const std::vector<std::byte> stale(ReceiveCount(half.checked) * ElementBytes(half.call.type), kStale);
   DYNAMICCL_CHECK_OK(device.CopyIn(half.call.receive, stale.data(), stale.size()));
   DYNAMICCL_CHECK_OK(device.FillInput(half.checked, rank, const_cast<std::byte*>(half.call.send)));
-  // No rank reads a neighbour's buffer before that rank has filled it.
+  // No rank may read a neighbour's buffer before that rank has filled it.
   DYNAMICCL_CHECK_OK(session_.Barrier());
   DYNAMICCL_CHECK_OK(session_.Issue(half.call));
   DYNAMICCL_CHECK_OK(device.Synchronize());
@@ -123,6 +134,8 @@ Result<double> Bench::CheckOnce(const Half& half) {
   return session_.SumOverRanks(static_cast<double>(wrong));
 }
 
+// Checks the data as often as the options say. Timed data is filled too: zeros or denormals could be faster
+// or slower.
 Status Bench::Check(Half& half, BenchTimes& times) {
   // Timed data is filled too: zeros and denormals would be other work.
   DYNAMICCL_CHECK_OK(session_.device().FillInput(half.checked, session_.place().rank,
@@ -136,6 +149,7 @@ Status Bench::Check(Half& half, BenchTimes& times) {
   return {};
 }
 
+// One iteration: a group of calls, followed by what -z wants.
 Status Bench::IssueIteration(const BenchCall& call) {
   const bool waits = options_.blocking == Blocking::kWait || options_.blocking == Blocking::kWaitAndBarrier;
   if (options_.aggregate > 1) DYNAMICCL_CHECK_OK(session_.GroupStart());
@@ -146,7 +160,7 @@ Status Bench::IssueIteration(const BenchCall& call) {
   return {};
 }
 
-// This rank's microseconds a call, nccl-tests' way.
+// This rank's microseconds a call, measured as nccl-tests does.
 Result<double> Bench::TimeIterations(Half& half) {
   Device& device = session_.device();
   for (int i = 0; i < options_.warmups; ++i) DYNAMICCL_CHECK_OK(session_.Issue(half.call));
@@ -187,6 +201,7 @@ Result<double> Bench::OverRanks(double value) {
   }
 }
 
+// One round of one half: calls back to back, then single calls.
 Status Bench::Round(Half& half) {
   DYNAMICCL_TRY(const double own, TimeIterations(half));
   if (options_.per_iteration) {
@@ -240,9 +255,9 @@ Status Bench::TimeRounds(double footprint, Half& outside, Half& inside, std::vec
   return {};
 }
 
-// What is done for the first time may wait for the whole GPU, so for the load's end: loading a kernel,
-// connecting ranks. Therefore a round of each half comes before, untimed, on all ranks: those without a load
-// too.
+// Starts the background load. Loading a kernel or connecting ranks for the first time may wait for the whole
+// GPU, and so for the load's end. Therefore an untimed round of each half comes first, on all ranks,
+// including those without a load.
 Status Bench::StartLoad(const Half& outside, const Half& inside) {
   if (!options_.background) return {};
   for (Half untimed : {outside, inside}) DYNAMICCL_CHECK_OK(Round(untimed));
@@ -280,6 +295,7 @@ Result<BenchRow> Bench::MeasureRow(const RowPlan& plan) {
   return row;
 }
 
+// All rows of one type. Operations without operator or root have one row instead.
 Status Bench::RunType(DataType type, const BenchObserver& observer) {
   const std::vector<BenchOp> no_op{{}};
   const std::vector<int> no_root{0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-tests' measurement over any NCCL: one operation over sizes, types, operators and roots, out of place
-// and in place; beside it single calls and the copy limit, all in rounds of which the medians are kept.
+// and in place. In addition it times single calls and the copy limit. Everything is measured in rounds, of
+// which the medians count.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,7 @@
 
 namespace dynamiccl {
 
-// An operator of nccl-tests' -o: NCCL's, or mulsum.
+// An operator of nccl-tests' -o: one of NCCL's, or mulsum.
 struct BenchOp {
   ReduceOp op = ReduceOp::kSum;
   bool doubled = false;
@@ -21,36 +22,46 @@ struct BenchOp {
   std::string_view name() const { return doubled ? "mulsum" : Name(op); }
 };
 
-// nccl-tests' -a: what becomes of the ranks' times.
+// nccl-tests' -a: how the ranks' times become one.
 enum class RankAverage { kRank0 = 0, kMean = 1, kMin = 2, kMax = 3 };
 
-// nccl-tests' -z.
+// nccl-tests' -z: what follows each iteration.
 enum class Blocking { kNone = 0, kWaitAndBarrier = 1, kWait = 2, kWaitAndBarrierUntimed = 3 };
 
+// nccl-tests' options, and ours after them. Its letters are in docs/benchmarking.md. The struct has one
+// member for each option, so that a call of the benchmark reads like its command line.
 struct BenchOptions {
   TestedCollective collective = TestedCollective::kAllReduce;
-  std::vector<uint64_t> sizes;  // as nccl-tests takes them: bytes of the larger buffer
+  // Bytes of the larger buffer, as nccl-tests takes them.
+  std::vector<uint64_t> sizes;
   std::vector<DataType> types{DataType::kFloat32};
   std::vector<BenchOp> ops{{}};
   std::vector<int> roots{0};
   int iterations = 20;
   int warmups = 1;
-  int aggregate = 1;  // calls a group
-  int checks = 1;     // times that the data is checked, with other data each time
-  int cycles = 1;     // 0: without end
-  int unalign = 0;    // elements
+  // Calls in one group.
+  int aggregate = 1;
+  // How often the data is checked, with other data each time.
+  int checks = 1;
+  // How often all sizes are repeated; 0: without end.
+  int cycles = 1;
+  // Elements by which buffers are shifted from their alignment.
+  int unalign = 0;
   int rounds = 5;
-  int singles = -1;  // single calls a round; -1: as many as take 50 ms, 10 to 1000
-  int skip = 0;      // first iterations that do not count for the per-iteration columns
+  // Single calls in a round; -1: as many as take 50 ms, 10 to 1000.
+  int singles = -1;
+  // First iterations that the per-iteration columns leave out.
+  int skip = 0;
   RankAverage average = RankAverage::kMean;
   Blocking blocking = Blocking::kNone;
   bool cpu_time = false;
   bool per_iteration = false;
   bool copy_limit = true;
-  std::optional<cuda::LoadRequest> background;  // beside the timed calls, on each GPU
+  // Load on each GPU beside the timed calls.
+  std::optional<cuda::LoadRequest> background;
 };
 
-// Of the time between events around each iteration, microseconds, maxima over ranks.
+// Microseconds between events around each iteration, the maximum over ranks.
 struct IterationStatistics {
   double min = 0;
   double max = 0;
@@ -59,21 +70,28 @@ struct IterationStatistics {
   double deviation_percent = 0;
 };
 
-// One half of a row. Medians over the rounds.
+// One half of a row: out of place or in place. Values are medians over the rounds.
 struct BenchTimes {
-  double microseconds = 0;  // of one call among calls issued back to back, averaged over iterations and ranks
+  // Time of one call among calls back to back, averaged over iterations and ranks.
+  double microseconds = 0;
   double spread_percent = 0;  // (largest - smallest) / median of the rounds' microseconds
   double algorithm_gbps = 0;
   double bus_gbps = 0;
-  double p50_us = 0;  // of single calls, each followed by a synchronise, maxima over ranks
+  // Median of single calls, each followed by a synchronise, maximum over ranks.
+  double p50_us = 0;
   double p99_us = 0;
-  std::optional<double> copy_limit_gbps;  // of algbw, see copy_limit.h
-  std::optional<uint64_t> wrong;          // elements over all ranks; none where nothing was checked
-  IterationStatistics iterations;         // with per_iteration
+  // Upper limit of algbw (copy_limit.h); not set where it is not probed.
+  std::optional<double> copy_limit_gbps;
+  // Wrong elements over all ranks; not set where nothing was checked.
+  std::optional<uint64_t> wrong;
+  // Filled with per_iteration.
+  IterationStatistics iterations;
 
+  // algbw as a percentage of the copy limit.
   std::optional<double> percent_of_copy_limit() const;
 };
 
+// One line of the benchmark's table.
 struct BenchRow {
   uint64_t bytes = 0;
   uint64_t count = 0;  // as nccl-tests prints it: the API's argument
@@ -82,22 +100,26 @@ struct BenchRow {
   int root = 0;
   BenchTimes out_of_place;
   BenchTimes in_place;
+  // Report of the load on rank 0's GPU.
   std::optional<cuda::LoadReport> background;  // on rank 0's GPU
 };
 
-// What the caller is told, on every rank.
+// Receives results, on every rank, in the order of measuring.
 struct BenchObserver {
   std::function<void(const BenchRow&)> row;
-  std::function<void(DataType)> unsupported;  // a type of several that the library does not reduce
+  // A type, of several that were wanted, which the library does not reduce.
+  std::function<void(DataType)> unsupported;
 };
 
+// Runs the whole benchmark. Every rank calls it with the same options.
 Status RunCollectiveBench(BenchSession& session, const BenchOptions& options, const BenchObserver& observer);
 
-// One round of `iterations` calls back to back after `warmups`: each rank's own microseconds a call.
+// Issues `warmups` calls, then times `iterations` calls back to back. Returns this rank's microseconds a
+// call.
 Result<double> TimeBackToBack(BenchSession& session, const BenchCall& call, int iterations, int warmups);
-// Microseconds of `count` single calls, each followed by a synchronise, maxima over ranks.
+// Microseconds of `count` single calls, each followed by a synchronise; each value is the maximum over ranks.
 Result<std::vector<double>> TimeSingles(BenchSession& session, const BenchCall& call, int count);
-// Single calls that take about 50 ms: 10 to 1000.
+// How many single calls take about 50 ms in total: 10 to 1000.
 int SinglesFor(double call_us);
 
 // (largest - smallest) / median in percent; 0 for fewer than two.

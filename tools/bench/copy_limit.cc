@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ranks start copying at a common time and add up their rates over the same interval.
 #include "tools/bench/copy_limit.h"
 
 #if defined(__SSE2__)
@@ -17,14 +18,16 @@
 namespace dynamiccl {
 namespace {
 
-// A cache line, and the alignment that 64-byte vector stores want.
+// A cache line, and the alignment of 64-byte vector stores.
 constexpr size_t kUnit = 64;
 constexpr size_t kPage = 4096;
-// Longer than ranks take to learn of the common start.
+// Nanoseconds until the common start, longer than ranks take to learn of it.
 constexpr int64_t kStartDelayNs = 100'000;
+// Least number of copies in an interval, at an assumed 10 GB/s for a core.
 constexpr double kFewCopies = 4;
 
 #if defined(__SSE2__)
+// Copies with non-temporal stores, which do not read the target's cache lines first.
 void Stream(std::byte* to, const std::byte* from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += kUnit) {
     for (size_t part = at; part < at + kUnit; part += sizeof(__m128i)) {
@@ -40,6 +43,8 @@ void Stream(std::byte* to, const std::byte* from, size_t bytes) {
 }
 #endif
 
+// Copies (a byte read and a byte written) that all ranks together make for one byte of algbw. A reduction
+// reads n parts for each it writes, which counts as (n + 1) / 2 copies.
 double CopiesPerByte(TestedCollective collective, double n, bool in_place) {
   switch (collective) {
     case TestedCollective::kReduce:
@@ -60,11 +65,13 @@ double CopiesPerByte(TestedCollective collective, double n, bool in_place) {
   }
 }
 
+// Bytes of each of one rank's two buffers for a footprint over all ranks.
 size_t ShareOf(double footprint, int n_ranks) {
   const auto bytes = static_cast<size_t>(footprint / 2 / n_ranks);
   return std::max(bytes / kUnit * kUnit, kUnit);
 }
 
+// Page-aligned memory whose pages are touched, so that no probe pays for page faults. Null without memory.
 std::byte* Pages(size_t bytes) {
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage));
   if (memory != nullptr) std::memset(memory, 1, bytes);
@@ -112,18 +119,18 @@ Result<double> CopyProbe::Rate(CopyKind kind, size_t bytes, double milliseconds)
   if (from_ == nullptr || to_ == nullptr)
     return MakeError(ErrorKind::kUnavailable, "no memory for the copy probe of {} bytes", capacity_);
   CopyOnce(kind, to_.get(), from_.get(), bytes);
-  // One interval for all ranks, on the host's common clock: a rank that waits for a core counts as slow, not
-  // as late.
+  // All ranks share one interval on the host's common clock: a rank that waits for a core then counts as slow
+  // and not as late.
   std::vector<double> begin{static_cast<double>(MonotonicNanoseconds())};
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(begin));
   const int64_t start = static_cast<int64_t>(begin[0]) + kStartDelayNs;
-  // Nanoseconds; a few copies at least, at the 10 GB/s that a core of today copies.
+  // Nanoseconds for a few copies at 10 GB/s.
   const double least = kFewCopies * static_cast<double>(bytes) / 10;
   const int64_t end = start + static_cast<int64_t>(std::max(milliseconds * 1e6, least));
   int64_t now = MonotonicNanoseconds();
   while (now < start) now = MonotonicNanoseconds();
   double copied = 0;
-  // One copy at least: a rank that got no core in time is slow, not without a rate.
+  // At least one copy: a rank that got no core in time is slow, but has a rate.
   do {
     CopyOnce(kind, to_.get(), from_.get(), bytes);
     copied += static_cast<double>(bytes);

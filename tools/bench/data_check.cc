@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Loops over elements with the functions of checked_element.h.
 #include "tools/bench/data_check.h"
 
 namespace dynamiccl {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test data of a benchmark, and whether a collective did what it should.
+// Test data of a benchmark, and the check that a collective did what it should. Runs on the host;
+// checked_element.h has the values.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +10,23 @@
 
 namespace dynamiccl {
 
-// Elements that a rank sends and receives.
+// Number of elements that a rank sends, and that it receives.
 uint64_t SendCount(const CheckedCall& call);
 uint64_t ReceiveCount(const CheckedCall& call);
 
-// Whether the call leaves something to check in the rank's receive buffer.
+// Whether the call leaves something to check in the rank's receive buffer: Reduce and Gather do so on their
+// root only.
 bool HasResult(const CheckedCall& call, int rank);
 
-// What `rank` sends, encoded.
+// The data that `rank` sends, encoded in the call's type.
 std::vector<std::byte> InputOf(const CheckedCall& call, int rank);
 
-// Elements of `received` on `rank` that differ from the serial result; averages of floating types may differ
-// by rounding. Reduce and Gather are checked on their root only.
+// Number of elements of `received` on `rank` that differ from the serial result. Averages of floating types
+// may differ by rounding.
 uint64_t CountWrong(const CheckedCall& call, int rank, const std::vector<std::byte>& received);
 
-// One element as a double and back; rounds to nearest, ties to even. Numbers that the type cannot hold are
-// not made here.
+// One element as a double and back, rounded to nearest, ties to even. The value must be representable in the
+// range of the type.
 double LoadElement(DataType type, const std::byte* element);
 void StoreElement(DataType type, std::byte* element, double value);
 

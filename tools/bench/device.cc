@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The host's way of filling and checking data, and the choice of a device.
 #include "tools/bench/device.h"
 
 namespace dynamiccl {

@@ -13,36 +13,38 @@
 
 namespace dynamiccl {
 
-// One stream and its buffers, used by one thread. Buffers live as long as the device.
+// One stream and its buffers, which live as long as the device. One thread uses it.
 class Device {
  public:
   virtual ~Device() = default;
 
+  // Memory that collectives can use, owned by the device.
   virtual Result<std::byte*> Allocate(size_t bytes) = 0;
   virtual Status CopyIn(std::byte* device, const std::byte* host, size_t bytes) = 0;
   virtual Status CopyOut(std::byte* host, const std::byte* device, size_t bytes) = 0;
 
-  // Test data of a call, and how many received elements are wrong. Made and looked at on the host and copied,
-  // unless the device can do it itself.
+  // Write the test data of a call, and count wrong received elements. The default works on the host and
+  // copies; a device overrides it where it can do better.
   virtual Status FillInput(const CheckedCall& call, int rank, std::byte* to);
   virtual Result<uint64_t> CountWrong(const CheckedCall& call, int rank, const std::byte* received);
 
   virtual cudaStream_t stream() const = 0;
   virtual Status Synchronize() = 0;
 
-  // Marks a point in the stream; Intervals gives the microseconds between consecutive marks since ClearMarks,
-  // once the stream is synchronised.
+  // Mark records a point in the stream. Intervals returns the microseconds between consecutive marks since
+  // ClearMarks; the stream must be synchronised.
   virtual void ClearMarks() = 0;
   virtual Status Mark() = 0;
   virtual Result<std::vector<double>> Intervals() = 0;
 };
 
-// hostccl's streams; the library must be hostccl. The null stream instead of one of its own on request.
+// A device over hostccl's streams; the library must be hostccl and must outlive the device. `null_stream`
+// uses the null stream instead of a new one.
 Result<std::unique_ptr<Device>> OpenHostDevice(const NcclLibrary& library, bool null_stream = false);
-// The CUDA runtime of this machine, found at run time. Ranks beyond the number of GPUs share them in turn:
-// the local rank modulo that number is the GPU.
+// A device over the CUDA runtime of this machine, found at run time. The GPU is the local rank modulo the
+// number of GPUs, so that further ranks share GPUs in turn.
 Result<std::unique_ptr<Device>> OpenCudaDevice(const RankPlace& place, bool null_stream = false);
-// What the library works on.
+// The device that the library works on.
 Result<std::unique_ptr<Device>> OpenDevice(const NcclLibrary& library, const RankPlace& place,
                                            bool null_stream = false);
 

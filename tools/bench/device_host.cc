@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Host memory with hostccl's streams and events, which are looked up in the library at run time.
 #include <cstdlib>
 #include <cstring>
 
@@ -8,20 +9,22 @@
 namespace dynamiccl {
 namespace {
 
-// X(function of host_stream.h without "hostccl").
+// X(name) for each function of host_stream.h, without the prefix "hostccl".
 #define DYNAMICCL_HOST_STREAM_FUNCTIONS(X) \
   X(StreamCreate)                          \
   X(StreamDestroy) X(StreamSynchronize) X(EventCreate) X(EventDestroy) X(EventRecord) X(EventTime)
 
+// The resolved functions.
 struct HostStreamFunctions {
 #define DYNAMICCL_MEMBER(name) decltype(&hostccl##name) name = nullptr;
   DYNAMICCL_HOST_STREAM_FUNCTIONS(DYNAMICCL_MEMBER)
 #undef DYNAMICCL_MEMBER
 };
 
-// A page: large enough for every vector instruction, and what a registered buffer would have.
+// Bytes of a page: enough for every vector instruction, and what a registered buffer would have.
 constexpr size_t kAlignment = 4096;
 
+// A Device in host memory. It owns the stream, the events and all buffers.
 class HostDevice final : public Device {
  public:
   HostDevice(const NcclLibrary& library, const HostStreamFunctions& functions)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Looks up the plugin's functions and calls them.
 #include "tools/bench/forced_config.h"
 
 #include <dlfcn.h>

@@ -10,14 +10,18 @@
 
 namespace dynamiccl {
 
+// A handle on the plugin's two functions. The forced config is state of the plugin, so two handles of one
+// process force the same calls.
 class ForcedConfig {
  public:
-  // `path` is the object that NCCL_TUNER_PLUGIN names: the same object is opened again.
+  // `path` is the object that NCCL_TUNER_PLUGIN names; the loader then returns the object that NCCL uses.
   static Result<ForcedConfig> Open(const std::string& path);
 
-  // Holds for all later calls of this process; set it while no call is being issued.
+  // Holds for all later calls of this process; kLeaveNcclAlone forces nothing. Set it while no call is being
+  // issued.
   void Force(const CollectiveConfig& config) const;
   void ForceNothing() const { force_(-1, -1, 0); }
+  // The plugin's latest view: constants, cost table and number of questions.
   dynamicclSweepView_t View() const;
 
  private:

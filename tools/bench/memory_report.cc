@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads /proc/self/statm and formats amounts as nccl-tests does.
 #include "tools/bench/memory_report.h"
 
 #include <unistd.h>
@@ -9,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// nccl-tests' getMemString: 1.25 MB, 12.5 MB, 125 MB.
+// nccl-tests' getMemString: "1.25 MB", "12.5 MB", "125 MB".
 std::string Amount(double bytes) {
   const char* unit = " B";
   for (const char* larger : {" KB", " MB", " GB"}) {

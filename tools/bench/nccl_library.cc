@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Resolves NCCL's functions by name.
 #include "tools/bench/nccl_library.h"
 
 #include <dlfcn.h>
@@ -6,6 +7,7 @@
 namespace dynamiccl {
 namespace {
 
+// Usage errors are the user's, ncclRemoteError is another rank's; everything else is the machine's.
 ErrorKind KindOf(ncclResult_t result) {
   switch (result) {
     case ncclInvalidArgument:
@@ -28,7 +30,7 @@ Result<NcclLibrary> NcclLibrary::Open() {
                     "put NCCL's folder in LD_LIBRARY_PATH, or use hostccl (--hostccl)");
   }
   nccl.library_ = std::move(*library);
-  // The global scope first: an interposer stands before the library there.
+  // Look into the global scope first: an interposer precedes the library there.
   DYNAMICCL_TRY(const DynamicLibrary global, DynamicLibrary::Global());
 #define DYNAMICCL_RESOLVE(since, door, result, name, parameters, arguments)                             \
   nccl.functions_.name = reinterpret_cast<decltype(nccl.functions_.name)>(global.Symbol("nccl" #name)); \

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Registers buffers with functions that only newer releases of NCCL have.
 #include "tools/bench/registered_memory.h"
 
 #include <utility>
@@ -6,7 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-constexpr int kSymmetricWindow = 0x01;  // NCCL_WIN_COLL_SYMMETRIC
+// NCCL_WIN_COLL_SYMMETRIC of nccl.h.
+constexpr int kSymmetricWindow = 0x01;
 
 template <typename Function>
 Status Resolve(const NcclLibrary& library, const char* name, Function& function) {

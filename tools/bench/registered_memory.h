@@ -9,13 +9,14 @@
 
 namespace dynamiccl {
 
-// nccl-tests' numbers.
+// nccl-tests' numbers: not at all, ncclCommRegister, or a symmetric window.
 enum class Registration { kNone = 0, kLocal = 1, kWindow = 2 };
 
-// Owns buffers registered with one communicator, which must outlive it. All ranks allocate in the same order.
+// Owns buffers registered with one communicator, which must outlive this object. All ranks must allocate in
+// the same order, because registering a window is collective.
 class RegisteredMemory {
  public:
-  // Fails with kUnsupported when the library lacks what the registration needs.
+  // kUnsupported when the library lacks a function that the registration needs.
   static Result<RegisteredMemory> Open(const NcclLibrary& library, ncclComm_t communicator, Registration how);
   RegisteredMemory(RegisteredMemory&& other) noexcept;
   ~RegisteredMemory();
@@ -27,6 +28,7 @@ class RegisteredMemory {
     void* memory = nullptr;
     void* handle = nullptr;
   };
+  // NCCL's functions for the chosen registration; `enlist_window` is set for windows, `enlist` otherwise.
   struct Functions {
     ncclResult_t (*alloc)(void**, size_t) = nullptr;
     ncclResult_t (*free)(void*) = nullptr;

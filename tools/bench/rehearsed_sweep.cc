@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Replays the repeats of a recorded sweep through the same loop as a real one.
 #include "tools/bench/rehearsed_sweep.h"
 
 #include <algorithm>
@@ -11,9 +12,10 @@
 namespace dynamiccl {
 namespace {
 
-// No launch is needed, so that slices may be short.
+// Seconds of the shortest slice of budget. No launch is needed, so slices may be short.
 constexpr double kShortestSlice = 0.02;
 
+// Repeats of even index, cut to a multiple of a visit.
 std::vector<float> EvenRepeats(const std::vector<float>& repeats) {
   std::vector<float> even;
   for (size_t i = 0; i < repeats.size(); i += 2) even.push_back(repeats[i]);
@@ -21,7 +23,8 @@ std::vector<float> EvenRepeats(const std::vector<float>& repeats) {
   return even;
 }
 
-// One topology of the record.
+// The record of one topology as a source of times. RehearseSweep owns one for each topology. Rows with too
+// few repeats to split are left out.
 class RecordedTopology : public CellTimer {
  public:
   RecordedTopology(const MeasurementFile& recorded, const MeasurementContext& context, uint64_t seed)
@@ -35,6 +38,7 @@ class RecordedTopology : public CellTimer {
     samples.resize(cells.size());
   }
 
+  // The next repeats of the cell, starting over when the record is used up.
   Result<CellVisit> Take(size_t cell) override {
     const std::vector<float>& all = entries_[cell].repeats;
     CellVisit visit{{}, VisitSeconds(all.front(), samples[cell].empty())};
@@ -42,8 +46,10 @@ class RecordedTopology : public CellTimer {
       visit.microseconds.push_back(all[(samples[cell].size() + static_cast<size_t>(i)) % all.size()]);
     return visit;
   }
+  // There is one rank only.
   Status TakeFirstRanks(std::vector<double>&) override { return {}; }
 
+  // Seconds of visits that use every repeat once.
   double SecondsOfAll() const {
     double seconds = 0;
     for (const Entry& entry : entries_) {
@@ -52,6 +58,7 @@ class RecordedTopology : public CellTimer {
     }
     return seconds;
   }
+  // The largest number of repeats of a cell.
   int repeats() const {
     size_t most = 0;
     for (const Entry& entry : entries_) most = std::max(most, entry.repeats.size());
@@ -67,6 +74,7 @@ class RecordedTopology : public CellTimer {
     std::vector<float> repeats;
   };
 
+  // Orders cells by key, with the default first.
   static std::tuple<Collective, uint64_t, bool> OrderOf(const PricedCell& cell) {
     return {cell.cell.collective, cell.cell.bytes, !cell.cell.is_default()};
   }
@@ -74,7 +82,7 @@ class RecordedTopology : public CellTimer {
   void Add(const Measurement& row, const MeasurementContext& context) {
     const PlannedCell cell{row.collective, row.bytes, row.is_default ? kLeaveNcclAlone : row.config};
     std::vector<float> repeats = EvenRepeats(row.microseconds);
-    // Not std::shuffle: its draws differ between libraries.
+    // std::shuffle is not used: its draws differ between standard libraries.
     for (size_t i = repeats.size(); i > 1; --i) std::swap(repeats[i - 1], repeats[random_() % i]);
     entries_.push_back({PriceCell(context.model, cell, row.config), std::move(repeats)});
   }

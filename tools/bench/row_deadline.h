@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-tests' -T: ends the process when a row takes too long, for a collective that hangs returns to nobody.
+// nccl-tests' -T: ends the process when a row takes too long, since a collective that hangs never returns.
 #pragma once
 
 #include <chrono>
@@ -9,16 +9,18 @@
 
 namespace dynamiccl {
 
-// Restart and destruction from the thread that made it.
+// A watcher thread that exits the process when the limit passes. Restart and the destructor must be called on
+// the thread that made the object.
 class RowDeadline {
  public:
-  // Zero: no limit, no thread.
+  // A limit of zero: no limit and no thread.
   explicit RowDeadline(std::chrono::seconds limit);
   ~RowDeadline();
-  // A row is done, the next begins.
+  // A row is done; the limit runs anew.
   void Restart();
 
  private:
+  // Runs on the watcher thread. Prints an error and ends the process at the deadline.
   void Watch();
 
   std::chrono::seconds limit_;

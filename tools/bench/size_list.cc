@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Expands lists and ranges of sizes.
 #include "tools/bench/size_list.h"
 
 namespace dynamiccl {
 namespace {
 
-// A list longer than this is a mistyped step, not a benchmark.
+// A longer list is a mistyped step and not a benchmark.
 constexpr size_t kMaxSizes = 10000;
 
 }  // namespace

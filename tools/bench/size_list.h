@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message sizes as nccl-tests spells them: "64M", "8", "1.5K", and ranges of them.
+// Message sizes as nccl-tests spells them ("64M", "8", "1.5K"), as lists and ranges.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,20 @@
 
 namespace dynamiccl {
 
-// "4K,64K,1M"
+// Parses "4K,64K,1M" into bytes.
 Result<std::vector<uint64_t>> ParseBytesList(const std::string& text);
 
+// Sizes from `begin` to `end`, in bytes.
 struct SizeRange {
   uint64_t begin = 32 << 20;
   uint64_t end = 32 << 20;
-  uint64_t step = 1 << 20;  // used when factor is 0
+  // Used when factor is 0.
+  uint64_t step = 1 << 20;
   double factor = 0;
 };
 
-// Increasing, begin first, never above end. An empty or endless range is an error.
+// The sizes in increasing order: `begin` first, never above `end`. A range that is empty, that does not grow
+// or that has more than 10000 sizes is an error.
 Result<std::vector<uint64_t>> SizesOf(const SizeRange& range);
 
 }  // namespace dynamiccl

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Measures cells by forcing each config through the sweep's tuner.
+//
+// A sweep in rounds: one untimed sample of every cell connects what it needs and sets the calls of a sample;
+// then each round times every cell, group by group. A group is one collective and size. A probe of the
+// machine's copy rate stands between groups, and a group during which the rate changed is measured again.
+//
+// A chosen sweep visits single cells in the order of cell_choice.h, with the same probe around each visit.
 #include "tools/bench/sweep.h"
 
 #include <algorithm>
@@ -13,12 +20,15 @@
 namespace dynamiccl {
 namespace {
 
-// Of all ranks together: beyond a core's own cache, so that another program on the machine is felt.
+// Bytes of all ranks together for the probe: beyond a core's own cache, so that another program on the
+// machine is noticed.
 constexpr double kProbeBytes = 16 << 20;
-// Copy rates that differ by more mean that the machine changed in between.
+// Copy rates that differ by a larger factor mean that the machine changed in between.
 constexpr double kSteadyRatio = 1.3;
+// After so many attempts at a group the last measurement stands.
 constexpr int kMaxAttempts = 3;
 
+// The (algorithm, protocol) pairs that the table offers: NCCL marks impossible ones with a negative time.
 ConfigMask MaskOf(const CostTable& table) {
   ConfigMask mask;
   for (int a = 0; a < kAlgorithms; ++a) {
@@ -39,6 +49,8 @@ CostTable TableOf(const dynamicclSweepView_t& view) {
   return table;
 }
 
+// One sweep on one rank. RunSweep or RunChosenSweep owns it on its stack. Most methods are collective: all
+// ranks call them in the same order.
 class Sweep : private CellTimer {
  public:
   Sweep(BenchSession& session, const SweepOptions& options, ForcedConfig tuner)
@@ -73,12 +85,15 @@ class Sweep : private CellTimer {
   std::byte* receive_ = nullptr;
   std::vector<PlannedCell> cells_;
   std::vector<bool> connected_;
-  std::vector<std::vector<double>> samples_;  // per round, per cell: microseconds of a call
+  // Microseconds of a call, by round and cell.
+  std::vector<std::vector<double>> samples_;
+  // Expected microseconds of a round.
   double round_us_ = 0;
   int disturbed_ = 0;
   CopyProbe probe_;
 };
 
+// A call of NCCL's total `bytes` in float32.
 BenchCall Sweep::CallOf(Collective collective, uint64_t bytes) const {
   const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
   const uint64_t parts = per_rank ? static_cast<uint64_t>(session_.place().n_ranks) : 1;
@@ -88,7 +103,7 @@ BenchCall Sweep::CallOf(Collective collective, uint64_t bytes) const {
           .receive = receive_};
 }
 
-// One call with nothing forced, to see the library's table.
+// The library's cost table for a call, learned by issuing it with nothing forced.
 Result<CostTable> Sweep::TableFor(Collective collective, uint64_t bytes) {
   tuner_.ForceNothing();
   const int before = tuner_.View().questions;
@@ -101,6 +116,7 @@ Result<CostTable> Sweep::TableFor(Collective collective, uint64_t bytes) {
       "start it with `dynamiccl sweep`, which sets NCCL_TUNER_PLUGIN; NCCL 2.28 or later is needed");
 }
 
+// Allocates buffers, learns what the library offers, and plans the cells.
 Status Sweep::Prepare() {
   const uint64_t largest = *std::max_element(options_.sizes.begin(), options_.sizes.end());
   send_ = options_.send;
@@ -127,6 +143,7 @@ Status Sweep::Prepare() {
   return {};
 }
 
+// One sample: microseconds of a call on this rank. Nothing is forced during the barrier.
 Result<double> Sweep::Time(const PlannedCell& cell) {
   tuner_.ForceNothing();
   DYNAMICCL_CHECK_OK(session_.Barrier());
@@ -139,7 +156,7 @@ Result<double> Sweep::Time(const PlannedCell& cell) {
   return static_cast<double>(end - begin) * 1e-3 / cell.iterations;
 }
 
-// The first sample of every cell connects what is needed and is thrown away; its time sets the calls of a
+// The first sample of every cell connects what is needed and is discarded; its time sets the calls of a
 // sample.
 Status Sweep::Calibrate() {
   std::vector<double> times;
@@ -157,11 +174,12 @@ Status Sweep::Calibrate() {
   return {};
 }
 
-// Whether the machine copied memory equally fast before and after a group of cells. Equal on all ranks.
+// Whether the machine copied memory equally fast before and after. Equal on all ranks, since the rates are.
 bool Steady(double before_gbps, double after_gbps) {
   return std::max(before_gbps, after_gbps) <= kSteadyRatio * std::min(before_gbps, after_gbps);
 }
 
+// Times the cells of one group, each round starting at another cell.
 Status Sweep::Group(size_t begin, size_t end, int round, std::vector<double>& times) {
   for (size_t position = begin; position < end; ++position) {
     const size_t index = RotatedIndex(cells_, position, round);
@@ -171,8 +189,8 @@ Status Sweep::Group(size_t begin, size_t end, int round, std::vector<double>& ti
   return {};
 }
 
-// Groups during which the machine was busy with something else, or changed its clock, are measured again, a
-// bounded number of times; the last measurement stands then.
+// One repeat of every cell. A group during which the machine was busy with something else, or changed its
+// clock, is measured again, a bounded number of times.
 Status Sweep::Round(int round) {
   std::vector<double> times(cells_.size());
   DYNAMICCL_TRY(double before, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
@@ -192,6 +210,7 @@ Status Sweep::Round(int round) {
   return {};
 }
 
+// The library's own choice: the cheapest entry of its table, and the number of channels by the model.
 Result<CollectiveConfig> Sweep::DefaultOf(const PlannedCell& cell) {
   DYNAMICCL_TRY(const CostTable table, TableFor(cell.collective, cell.bytes));
   CollectiveConfig config = CheapestConfig(table);
@@ -224,7 +243,7 @@ Result<SweepResult> Sweep::Run() {
   const auto seconds = [begin] { return static_cast<double>(MonotonicNanoseconds() - begin) * 1e-9; };
   DYNAMICCL_CHECK_OK(Prepare());
   DYNAMICCL_CHECK_OK(Calibrate());
-  // What is left of the budget is a local time: the slowest rank's counts for all.
+  // The time spent is local; the slowest rank's counts for all, so that all plan the same repeats.
   std::vector<double> spent{seconds() * 1e6};
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(spent));
   const int repeats = RepeatsWithin(options_.budget_s * 1e6 - spent[0], round_us_, options_.repeats);
@@ -234,7 +253,7 @@ Result<SweepResult> Sweep::Run() {
   return result;
 }
 
-// The first sample of a cell in this process connects what is needed and is thrown away.
+// Discards the first sample of a cell in this process, which connects what is needed.
 Status Sweep::Connect(PlannedCell& cell) {
   DYNAMICCL_TRY(const double time, Time(cell));
   tuner_.ForceNothing();
@@ -244,6 +263,7 @@ Status Sweep::Connect(PlannedCell& cell) {
   return {};
 }
 
+// Visits a cell. The duration is appended to the times, so that one exchange makes both equal on all ranks.
 Result<CellVisit> Sweep::Take(size_t index) {
   const int64_t begin = MonotonicNanoseconds();
   PlannedCell& cell = cells_[index];
@@ -265,6 +285,7 @@ Result<CellVisit> Sweep::Take(size_t index) {
   return CellVisit{{times.begin(), times.end() - 1}, times.back()};
 }
 
+// The other ranks contribute zeros to a maximum, so rank 0's values win.
 Status Sweep::TakeFirstRanks(std::vector<double>& values) {
   if (values.empty()) return {};
   if (session_.place().rank != 0) std::fill(values.begin(), values.end(), 0.0);
@@ -283,7 +304,7 @@ Result<std::vector<PricedCell>> Sweep::PricedCells() {
   return priced;
 }
 
-// Rank 0's knowledge on all ranks.
+// Earlier samples by cell, with rank 0's knowledge on all ranks.
 Result<std::vector<std::vector<float>>> Sweep::KnownSamples(const std::vector<PricedCell>& cells,
                                                             const std::vector<Measurement>& known) {
   std::vector<std::vector<float>> samples(cells.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times every config that the library offers, and its own choice, on one topology. Runs on every rank. What
-// is offered is read from the library's own cost table: new algorithms and protocols are swept as they appear
+// Times every config that the library offers, and its own choice, on one topology. Every rank runs it. The
+// library's own cost table says what is offered, so new algorithms and protocols are swept as they appear
 // there.
 #pragma once
 
@@ -14,38 +14,47 @@
 
 namespace dynamiccl {
 
+// The keys to measure, the limits, and the buffers. All ranks must have equal options.
 struct SweepOptions {
-  std::string topology;  // name under which the rows are stored
+  // Name under which the rows are stored.
+  std::string topology;
   std::vector<Collective> collectives;
   std::vector<uint64_t> sizes;
   int repeats = 12;
+  // Seconds; decides how many repeats fit.
   double budget_s = 60;
-  // Buffers of the largest size; both null: the sweep allocates its own.
+  // Buffers of the largest size. Both null: the sweep allocates its own.
   std::byte* send = nullptr;
   std::byte* receive = nullptr;
-  std::string tuner_path;  // of sweep_tuner.cc's object, the one that NCCL_TUNER_PLUGIN names
+  // Path of sweep_tuner.cc's object, the one that NCCL_TUNER_PLUGIN names.
+  std::string tuner_path;
 };
 
+// Times of all cells, equal on all ranks.
 struct SweepResult {
   MeasurementContext context;
-  std::vector<Measurement> rows;  // equal on all ranks
-  int repeats = 0;                // less than asked where the budget did not allow them
-  int disturbed = 0;  // groups of cells measured again since the machine's copy rate changed meanwhile
+  // Equal on all ranks.
+  std::vector<Measurement> rows;
+  // Less than asked for where the budget did not allow them.
+  int repeats = 0;
+  // Attempts at groups of cells in which the machine's copy rate changed.
+  int disturbed = 0;
   double seconds = 0;
 };
 
-// Fails when the library did not load the plugin or does not ask it (NCCL_ALGO and NCCL_PROTO must not be
-// set).
+// Measures all cells in rounds. It is an error (kUnavailable) when the library did not load the plugin or
+// does not ask it; NCCL_ALGO and NCCL_PROTO must not be set.
 Result<SweepResult> RunSweep(BenchSession& session, const SweepOptions& options);
 
-// Told on every rank alike.
+// Receives the progress of a chosen sweep, on every rank alike. An error ends the sweep.
 struct SweepObserver {
   std::function<Status(const MeasurementContext&)> begun;
-  std::function<Status(const Measurement&, double seconds)> visited;  // some repeats of a cell
+  // Some repeats of one cell, and how long the visit took.
+  std::function<Status(const Measurement&, double seconds)> visited;
 };
 
-// Visits cells one by one within the budget instead of all in rounds. `known`: what rank 0 knows of earlier
-// visits. Fails as RunSweep.
+// Visits cells one by one within the budget. `known` are earlier visits, of which rank 0's count. Errors as
+// for RunSweep.
 Result<ChosenSweepResult> RunChosenSweep(BenchSession& session, const SweepOptions& options,
                                          const ChoiceOptions& choice, const std::vector<Measurement>& known,
                                          const SweepObserver& observer);

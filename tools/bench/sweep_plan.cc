@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Enumerates cells and computes the lengths of samples and sweeps.
 #include "tools/bench/sweep_plan.h"
 
 #include <algorithm>
@@ -7,14 +8,17 @@
 namespace dynamiccl {
 namespace {
 
-constexpr uint64_t kElementBytes = 4;  // float32
+// Bytes of a float32, in which sweeps measure.
+constexpr uint64_t kElementBytes = 4;
 
+// Rounds down to whole elements on every rank.
 uint64_t WholeElements(Collective collective, uint64_t bytes, int n_ranks) {
   const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
   const uint64_t unit = kElementBytes * (per_rank ? static_cast<uint64_t>(n_ranks) : 1);
   return bytes / unit * unit;
 }
 
+// The sizes of the scope for one collective, without duplicates.
 std::vector<uint64_t> SizesFor(const SweepScope& scope, Collective collective) {
   std::vector<uint64_t> sizes;
   for (const uint64_t bytes : scope.sizes) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Computes each slice from the state alone, so that an interrupted sweep continues with the same rule.
 #include "tools/bench/sweep_slices.h"
 
 #include <algorithm>
@@ -20,7 +21,8 @@ std::optional<Slice> NextSlice(const std::vector<SweptTopology>& topologies, Swe
     if (better) next = i;
   }
   if (!next) return std::nullopt;
-  // Of n topologies of which m are fresh the first half of the budget is left as (n + m) / 2n of it.
+  // With n open topologies, m of them fresh, the part of the first half that is still due is m / 2n of the
+  // budget. One topology's share of what remains is then remaining / (n + m).
   const double share =
       order == SweepOrder::kActive ? remaining_s / (open + fresh) : remaining_s / (fresh > 0 ? fresh : open);
   return Slice{*next, std::min(remaining_s, std::max(share, shortest_s))};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sweep's budget is spread over topologies, each of which needs a launch.
+// Spreads a sweep's budget over topologies, each of which needs a launch.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,23 @@
 
 namespace dynamiccl {
 
+// How far the sweep of one topology has come.
 struct SweptTopology {
   bool begun = false;
   bool complete = false;
-  double promise = 0;  // NextCells::promise at the end of its last slice
+  // NextCells::promise at the end of its last slice.
+  double promise = 0;
 };
 
+// The next piece of budget and who gets it.
 struct Slice {
   size_t topology = 0;
   double seconds = 0;
 };
 
 // Blind orders give equal shares. kActive gives every topology an equal share of half the budget, then slices
-// to the one of greatest promise, none shorter than `shortest_s`. Nothing: the budget is spent, or all is
-// complete.
+// to the topology of greatest promise, none shorter than `shortest_s`. Nothing is returned when the budget is
+// spent or everything is complete.
 std::optional<Slice> NextSlice(const std::vector<SweptTopology>& topologies, SweepOrder order,
                                double remaining_s, double shortest_s);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The plugin has global state, since NCCL creates no object that the sweep could reach.
 #include "tools/bench/sweep_tuner.h"
 
 #include <cstring>
@@ -7,7 +8,7 @@
 
 namespace {
 
-// Written by the thread that issues the calls, on which NCCL asks as well.
+// The config to force. Only the thread that issues calls writes it, and NCCL asks on the same thread.
 struct Forced {
   int algorithm = -1;
   int protocol = -1;

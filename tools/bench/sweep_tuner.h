@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner plugin of the sweep: forces the config that the sweep has set, without another communicator init.
-// The rank program opens the same object that NCCL loads and calls these functions by name.
+// The tuner plugin of the sweep. It forces the config that the sweep has set, without another communicator.
+// The rank program opens the object that NCCL has loaded and calls these functions by name.
 #pragma once
 
 #include "src/nccl_abi/tuner_v5.h"
@@ -9,21 +9,24 @@
 extern "C" {
 #endif
 
-// What the plugin saw last.
+// The plugin's latest view of NCCL's question.
 typedef struct {
-  ncclTunerConstants_v5_t constants;  // given to the latest init
+  // Constants given to the latest init.
+  ncclTunerConstants_v5_t constants;
   int n_ranks;
   int n_nodes;
-  // The latest table as NCCL gave it, microseconds; negative: impossible.
+  // The latest table as NCCL gave it, in microseconds; negative: impossible.
   float table[NCCL_NUM_ALGORITHMS][NCCL_NUM_PROTOCOLS];
+  // Number of questions so far.
   int questions;
-  int forced;  // questions answered with the set config; less than asked where NCCL had the entry as
-               // impossible
+  // Questions answered with the set config. Fewer than asked where NCCL had marked the entry impossible.
+  int forced;
 } dynamicclSweepView_t;
 
-// Algorithm -1: leave NCCL's choice. channels 0: leave NCCL's number. Holds for all later calls of this
-// process; set it while no call is being issued.
+// Algorithm -1 leaves the choice to NCCL; channels 0 leaves their number to NCCL. Holds for all later calls
+// of this process; set it while no call is being issued.
 void dynamicclSweepForce(int algorithm, int protocol, int channels);
+// Copies what the plugin saw last into `view`.
 void dynamicclSweepView(dynamicclSweepView_t* view);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// nccl-tests' rules for each operation.
 #include "tools/bench/tested_collective.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ constexpr std::string_view kNames[kTestedCollectives] = {
     "broadcast", "reduce",   "all_gather", "reduce_scatter", "all_reduce",
     "sendrecv",  "alltoall", "gather",     "scatter",        "hypercube"};
 
+// Lower case without underscores, so that "all_reduce" and "AllReduce" are equal.
 std::string Folded(std::string_view name) {
   std::string folded;
   for (const char c : name) {
@@ -22,7 +24,7 @@ std::string Folded(std::string_view name) {
   return folded;
 }
 
-// One part for every rank.
+// Whether a buffer has one part for every rank.
 bool InParts(TestedCollective collective) {
   switch (collective) {
     case kAllGather:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that nccl-tests makes of sends and receives: sendrecv and hypercube; alltoall, gather and
-// scatter too where the library has no function for them (before 2.28).
+// The operations that nccl-tests builds from sends and receives: sendrecv and hypercube. alltoall, gather and
+// scatter are built in the same way where the library has no function for them (before 2.28).
 #include "tools/bench/bench_session.h"
 
 namespace dynamiccl {
@@ -24,7 +24,7 @@ const char* FunctionOf(TestedCollective collective) {
   }
 }
 
-// Whether `from` has something for `to`.
+// Whether rank `from` has data for rank `to`.
 bool Sends(const BenchCall& call, int from, int to, int n) {
   switch (call.collective) {
     case kSendRecv:
@@ -52,6 +52,7 @@ Status BenchSession::Receive(std::byte* to, uint64_t count, const BenchCall& cal
                         "ncclRecv", communicator_);
 }
 
+// Calls the library's own function if it has one, else a group of sends and receives.
 Status BenchSession::IssueTransfers(const BenchCall& call) {
   const int n = options_.place.n_ranks;
   const int rank = options_.place.rank;
@@ -85,7 +86,8 @@ Status BenchSession::IssueTransfers(const BenchCall& call) {
   return GroupEnd();
 }
 
-// Step k exchanges the 2^k parts that a rank has with the rank that differs in bit k.
+// Step 0 copies a rank's own part into place. Each later step exchanges the parts that a rank has with the
+// rank that differs in one bit, so that the parts double.
 Status BenchSession::IssueHypercube(const BenchCall& call) {
   const int n = options_.place.n_ranks;
   const int rank = options_.place.rank;

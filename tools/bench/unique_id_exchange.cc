@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rank 0 listens and sends the id to every rank that connects; the others connect until it answers.
 #include "tools/bench/unique_id_exchange.h"
 
 #include <netdb.h>
@@ -20,7 +21,8 @@ namespace dynamiccl {
 namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
-// Between attempts to reach a rank 0 that does not listen yet: short against the start of a process.
+// Pause between attempts to reach a rank 0 that does not listen yet: short compared with the start of a
+// process.
 constexpr std::chrono::milliseconds kRetryPause{20};
 
 int RemainingMs(SteadyTime deadline) {
@@ -28,6 +30,8 @@ int RemainingMs(SteadyTime deadline) {
   return std::max(0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count()));
 }
 
+// Value of a variable, or the fallback where it is not set. An error when it is missing without fallback or
+// is no number.
 Result<int> IntegerVariable(const char* name, std::optional<int> fallback) {
   const char* text = std::getenv(name);
   if (text == nullptr && fallback) return *fallback;
@@ -58,6 +62,7 @@ Status SendId(int fd, const ncclUniqueId& id) {
   return MakeError(ErrorKind::kPeerFailed, "sending the unique id: {}", ErrnoText(errno));
 }
 
+// Sends the id to `n_peers` ranks.
 Status Serve(const sockaddr_in& address, int n_peers, const ncclUniqueId& id, SteadyTime deadline) {
   const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
@@ -80,6 +85,7 @@ Status Serve(const sockaddr_in& address, int n_peers, const ncclUniqueId& id, St
   return {};
 }
 
+// Connects and reads the id; tries again until the deadline.
 Result<ncclUniqueId> Fetch(const sockaddr_in& address, SteadyTime deadline) {
   while (RemainingMs(deadline) > 0) {
     const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

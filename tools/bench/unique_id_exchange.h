@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a benchmark get rank 0's unique id: over TCP at MASTER_ADDR:MASTER_PORT, the launcher's
-// variables.
+// Hands rank 0's unique id to the other ranks of a benchmark, over TCP at MASTER_ADDR:MASTER_PORT, the
+// launcher's variables.
 #pragma once
 
 #include <chrono>
@@ -11,21 +11,24 @@
 
 namespace dynamiccl {
 
+// A rank's place in the job and how to reach rank 0.
 struct RankPlace {
   int rank = 0;
   int n_ranks = 1;
   int local_rank = 0;
-  int n_local_ranks = 1;     // on this host; 1 as well where the launcher does not say
-  int ranks_in_process = 1;  // ranks that are threads of this process, neighbours in local_rank
+  // Ranks on this host; 1 also where the launcher does not tell.
+  int n_local_ranks = 1;
+  // Ranks that are threads of this process and neighbours in local_rank.
+  int ranks_in_process = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 0;
 };
 
-// From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT; an error names the
+// Reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. An error names the
 // variable.
 Result<RankPlace> RankPlaceFromEnvironment();
 
-// `id` is rank 0's; the others' argument is ignored. Fails with kTimeout when not all ranks come.
+// Returns rank 0's id on every rank. `id` is used on rank 0 only. kTimeout when not all ranks come in time.
 Result<ncclUniqueId> ExchangeUniqueId(const RankPlace& place, const ncclUniqueId& id,
                                       std::chrono::milliseconds timeout);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a table line by line; the first line gives the columns.
 #include "tools/calibration/published_table.h"
 
 #include <algorithm>
@@ -17,15 +18,19 @@
 namespace dynamiccl {
 namespace {
 
+// Columns that hold a time in microseconds.
 constexpr std::string_view kTimes[] = {"us", "median_us", "oop_us", "ip_us", "oop_time_us", "ip_time_us"};
+// Upper limits of plausible numbers: larger ones are errors of the file.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
 constexpr uint64_t kMaxRanks = 1 << 20;
 
+// One table while it is read. ReadPublishedTable owns it on its stack.
 class Table {
  public:
   Table(const std::string& path, TimedSystems& systems)
       : path_(path), stem_(std::filesystem::path(path).stem().string()), systems_(systems) {}
 
+  // Takes the next line; the first is the header.
   Status Take(std::string_view line) {
     ++line_number_;
     if (line.empty() || line == "\r") return {};
@@ -44,10 +49,12 @@ class Table {
  private:
   using Row = std::vector<std::string_view>;
 
+  // An error with file and line.
   tl::unexpected<Error> Fail(const std::string& what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
   }
 
+  // The field of a column, empty where the table does not have the column.
   std::string_view Field(const Row& row, std::string_view name) const {
     const auto found = columns_.find(name);
     return found == columns_.end() ? std::string_view() : row[found->second];
@@ -57,6 +64,7 @@ class Table {
     return field.empty() ? Field(row, other) : field;
   }
 
+  // A whole number up to `most`.
   Result<uint64_t> Count(const Row& row, std::string_view name, uint64_t most) const {
     const auto value = NumberIn<uint64_t>(Field(row, name));
     if (value && *value <= most) return *value;
@@ -68,7 +76,7 @@ class Table {
     return TestIn(named.empty() ? std::string_view(stem_) : named);
   }
 
-  // Nothing for a variant that is not NCCL's own.
+  // The config of a row; nothing for a variant that is not NCCL's own.
   Result<std::optional<CollectiveConfig>> ConfigOf(const Row& row) const {
     CollectiveConfig config = kLeaveNcclAlone;
     const std::string_view variant = Field(row, "variant");
@@ -92,6 +100,7 @@ class Table {
     return std::optional(config);
   }
 
+  // The name of the row's system, from its columns or the file's name.
   std::string SystemOf(const Row& row) const {
     std::string name;
     for (const std::string_view column : {"system", "nccl", "config"}) {

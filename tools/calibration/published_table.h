@@ -20,12 +20,14 @@
 
 namespace dynamiccl {
 
+// Collects the times (timed_systems.h).
 class TimedSystems;
 
-// By the header line at the beginning of `head`.
+// Decides by the header line at the beginning of `head`.
 bool LooksLikePublishedTable(std::string_view head);
 
-// Errors name file and line. Rows without a time above 0, or of no collective of NCCL's, are skipped.
+// Adds the table's times to `systems`. An error names file and line. Rows without a time above 0, or of a
+// collective that NCCL does not have, are skipped.
 Status ReadPublishedTable(const std::string& path, TimedSystems& systems);
 
 }  // namespace dynamiccl

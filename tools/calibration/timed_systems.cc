@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Recognises files, names systems and reduces repeats to one time.
 #include "tools/calibration/timed_systems.h"
 
 #include <cmath>
@@ -14,9 +15,11 @@
 namespace dynamiccl {
 namespace {
 
+// Bytes read to recognise a file.
 constexpr size_t kHeadBytes = 64 << 10;
 constexpr std::string_view kMeasurementMagic = "\"dynamiccl-measurements\"";
 
+// See TimedSystems; 0 for a single repeat.
 double Spread(const std::vector<double>& repeats) {
   if (repeats.size() < 2) return 0;
   std::vector<double> halves[2];
@@ -35,6 +38,7 @@ std::string SystemOf(const MeasurementFile& file, const MeasurementContext& cont
   return std::string(WithoutSuffix(WithoutSuffix(context.topology, " in-place"), ranks));
 }
 
+// Whether src/simulator has a formula for the cell.
 bool HasFormula(const TimedCell& cell) {
   if (static_cast<int>(cell.collective) >= kTunableCollectives || cell.n_ranks < 2 || !(cell.us > 0))
     return false;

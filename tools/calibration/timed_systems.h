@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured times of whatever file, sorted by the machine that they were taken on: what systems are fitted to.
+// Measured times from any kind of file, sorted by the machine on which they were taken. Systems are fitted to
+// them.
 #pragma once
 
 #include <map>
@@ -13,16 +14,20 @@
 
 namespace dynamiccl {
 
+// The cells of one machine.
 struct TimedSystem {
   std::string name;
-  std::vector<TimedCell> cells;  // ordered by collective, ranks, config and size
-  // Cells without a formula: of other collectives, of one rank, of CollNet.
+  // Ordered by collective, ranks, config and size.
+  std::vector<TimedCell> cells;
+  // Number of cells without a formula: of other collectives, of one rank, of CollNet.
   size_t left_out = 0;
 };
 
+// All repeats of one cell.
 struct TimedRepeats {
   std::string system;
-  TimedCell cell;  // without time and spread
+  // Without time and spread.
+  TimedCell cell;
   std::vector<double> us;
 };
 
@@ -31,17 +36,19 @@ struct TimedRepeats {
 // Its spread is the logarithm between the lower medians of the even and the odd ones.
 class TimedSystems {
  public:
-  // Measurement files, files that an importer gives measurements for (nccl-tests, config tables), and
-  // published tables (published_table.h); by content.
+  // Reads a file by its content: a measurement file, a file for which an importer gives measurements
+  // (nccl-tests, config tables), or a published table (published_table.h). A trace is an error.
   Status Read(const std::string& path);
 
-  // A topology whose links are stated is a system of its own. Others are named by library and machine, or by
-  // their own name without the number of ranks and nccl-tests' "in-place".
+  // Adds all rows. A topology whose links are stated is a system of its own. Others are named by library and
+  // machine, or by their own name without the number of ranks and nccl-tests' "in-place".
   void Add(const MeasurementFile& file);
+  // Adds one time in microseconds.
   void AddRepeat(const std::string& system, const TimedCell& key, double us);
 
+  // All systems with the cells that have a formula.
   std::vector<TimedSystem> Take() const;
-  // Everything that was read, whether there is a formula for it or not; repeats in the order of reading.
+  // Everything that was read, whether or not it has a formula; repeats in the order of reading.
   std::vector<TimedRepeats> Repeats() const;
 
  private:

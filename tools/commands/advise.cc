@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl advise`: what a user can change of a recorded job today, without us, and what a step would take.
+// `dynamiccl advise`: what a user can change in a recorded job today without DynamICCL, and what a step would
+// then take (tools/advise). Each line of the table is one change, the predicted step, and the setting to
+// write:
+//
+//   change                                 step ms   against   exposed    memory  how
+//   stage 3 -> 2                             59.94    -0.1 %      1.19  -148.88M  --stage 2
+//   prefetch true -> false                   60.53    +0.9 %      1.78   -27.04M  --no-prefetch
+//
+// "against" compares with the simulated step of the job as it is, "exposed" is communication that no
+// computation hides, in ms, and memory is the change on one rank.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -66,6 +75,7 @@ void RegisterAdviseOptions(CLI::App& app, AdviseOptions& given) {
       "Options of `dynamiccl zero train` after -- say which job of this project's trainer was recorded.");
 }
 
+// The job that --framework, --model and --set name.
 Result<RecognisedJob> NamedJob(const AdviseOptions& given, const RecordedStep& step) {
   RecognisedJob named;
   AdvisedJob& job = named.job;
@@ -77,6 +87,7 @@ Result<RecognisedJob> NamedJob(const AdviseOptions& given, const RecordedStep& s
   return named;
 }
 
+// The job: named by options, by the trainer's options after "--", or recognised from the calls.
 Result<RecognisedJob> JobOf(const AdviseOptions& given, const CommandLine& line, const RecordedStep& step) {
   if (!given.framework.empty()) return NamedJob(given, step);
   if (line.program().empty()) return RecogniseJob(step);
@@ -134,6 +145,7 @@ Json AdviseJson(const MeasuredAdvice& measured) {
       {"step_ms", measured.step_ms}, {"least", measured.least}, {"most", measured.most}, {"changes", rows}};
 }
 
+// Keeps the changes whose description contains one of the words; all where none is given.
 void KeepOnly(const std::vector<std::string>& only, Advice& advice) {
   if (only.empty()) return;
   std::erase_if(advice.changes, [&](const AdvisedChange& one) {
@@ -142,6 +154,7 @@ void KeepOnly(const std::vector<std::string>& only, Advice& advice) {
   });
 }
 
+// Runs the trainer with each change (measured_changes.h).
 Result<MeasuredAdvice> Measure(AdviseOptions& given, CommandLine& line, const Advice& advice, int ranks) {
   if (line.program().empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "--measure: no trainer to run"),
@@ -150,7 +163,7 @@ Result<MeasuredAdvice> Measure(AdviseOptions& given, CommandLine& line, const Ad
   given.launch.runtime.preload = false;
   DYNAMICCL_TRY(const Installation installation, FindInstallation(given.launch.home));
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));
-  // What stands after -- are options of each run, not of all.
+  // The words after "--" are options of each run and are added there.
   command.resize(1);
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(given.launch, std::move(command)));
   DYNAMICCL_TRY(TrainerRuns runs, TrainerRuns::Open(std::move(plan)));

@@ -14,6 +14,7 @@
 namespace dynamiccl {
 namespace {
 
+// Refuses options that hostccl cannot honour.
 Status RefuseForHostccl(const BenchCommandOptions& given, const BenchSession& session) {
   if (given.cta_policy < 0 || !session.library().is_hostccl()) return {};
   return WithHint(
@@ -28,7 +29,8 @@ Status WriteBenchJson(const BenchCommandOptions& given, const Json& json) {
   return {};
 }
 
-// What rank 0 says, and the deadline of each row.
+// Runs one rank. Rank 0 prints and writes; every rank has the deadline of a row. Exit code 1 when a checked
+// element was wrong.
 Result<int> RunRank(const BenchCommandOptions& given, const BenchOptions& options,
                     const SessionOptions& where) {
   const int64_t before = ResidentBytes();
@@ -66,7 +68,7 @@ Result<int> RunRank(const BenchCommandOptions& given, const BenchOptions& option
   return WrongElements(rows) == 0 ? kExitOk : kExitResultSaysNo;
 }
 
-// This process's ranks: one, or one a thread.
+// Runs this process's ranks: one, or one on each thread with -t.
 Result<int> RunProcess(const BenchCommandOptions& given, const BenchOptions& options) {
   SessionOptions where{.registration = static_cast<Registration>(given.registration),
                        .null_stream = given.null_stream != 0};
@@ -93,6 +95,7 @@ Result<int> RunProcess(const BenchCommandOptions& given, const BenchOptions& opt
   return kExitOk;
 }
 
+// Several collectives or numbers of ranks make sense only with --against.
 Status OnlyOne(const BenchCommandOptions& given) {
   if (given.collectives.size() == 1 && given.ranks.size() == 1) return {};
   return WithHint(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs the comparison of tools/bench/against over all cells and prints it.
 #include "tools/commands/bench_options.h"
 
 #include <spdlog/spdlog.h>
@@ -23,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// By the value of -R, for the table's head.
 constexpr const char* kRegistrations[] = {"private buffers (-R 0)", "registered buffers (-R 1)",
                                           "symmetric windows (-R 2)"};
 
@@ -33,6 +35,7 @@ std::vector<std::string> PeersOf(const std::string& list) {
   return names;
 }
 
+// Refuses what MPI and Gloo cannot do in the same way.
 Status CheckAgainst(const BenchCommandOptions& given, const BenchOptions& options) {
   for (const std::string& peer : PeersOf(given.against)) {
     if (!IsPeerName(peer))
@@ -50,6 +53,7 @@ Status CheckAgainst(const BenchCommandOptions& given, const BenchOptions& option
       "leave -d all, -o all, -o mulsum, -r and -t out");
 }
 
+// Our ranks: this program again, over hostccl.
 Result<SideProgram> OurProgram(const BenchCommandOptions& given, const SideSettings& settings) {
   RuntimeOptions runtime = given.launch.runtime;
   runtime.preload = !runtime.policy.empty() || !runtime.mode.empty();
@@ -72,6 +76,7 @@ Result<SideProgram> OurProgram(const BenchCommandOptions& given, const SideSetti
 // Ours first. Peers that are not here are said and left out.
 Result<std::vector<Side>> StartSides(const BenchCommandOptions& given, const SideSettings& settings,
                                      const std::string& folder) {
+  // Ours comes first.
   std::vector<Side> sides;
   DYNAMICCL_TRY(const SideProgram ours, OurProgram(given, settings));
   DYNAMICCL_TRY(Side first, Side::Start(ours, settings.n_ranks, folder));
@@ -129,7 +134,7 @@ void PrintHead(const BenchCommandOptions& given, const BenchOptions& options,
              "", "", "(%)", "(algbw)", "", "", "", "x ours", "x ours");
 }
 
-// Of one library over the sizes of one collective and number of ranks.
+// Ratios of one library over the sizes of one collective and number of ranks.
 struct Means {
   std::vector<double> time;
   std::vector<double> single;
@@ -179,6 +184,7 @@ Json BenchAgainstJson(const CellResult& cell) {
           {"libraries", sides}};
 }
 
+// Measures all cells with one number of ranks.
 Status CompareWithRanks(const BenchCommandOptions& given, const BenchOptions& options, int n_ranks,
                         const std::string& folder, std::vector<CellResult>& cells) {
   DYNAMICCL_TRY(const Installation installation, FindInstallation(given.launch.home));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Registers nccl-tests' letters by group, refuses those that mean nothing here, and interprets the others.
 #include "tools/commands/bench_options.h"
 
 #include <CLI/Config.hpp>
@@ -10,6 +11,7 @@
 namespace dynamiccl {
 namespace {
 
+// A letter of nccl-tests that is accepted only to be refused with a reason.
 struct RefusedOption {
   const char* names;
   const char* why;
@@ -157,6 +159,7 @@ tl::unexpected<Error> Wrong(const std::string& what, std::string hint) {
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl bench: {}", what), std::move(hint));
 }
 
+// Refuses letters and combinations without a meaning here.
 Status RefuseWhatMeansNothing(const BenchCommandOptions& given) {
   for (const RefusedOption& option : kRefused) {
     const auto refused = given.refused.find(option.names);
@@ -196,7 +199,7 @@ Result<std::vector<BenchOp>> OpsOf(const std::string& word) {
   return Wrong(fmt::format("-o: no operator '{}'", word), "sum, prod, max, min, avg, mulsum or all");
 }
 
-// n_ranks is 0 where it is not known yet, in a rank that another launcher started.
+// The roots of -r: one, or all ranks.
 Result<std::vector<int>> RootsOf(const std::string& word, int n_ranks) {
   std::vector<int> roots;
   if (word == "all" || word == "-1") {
@@ -211,6 +214,7 @@ Result<std::vector<int>> RootsOf(const std::string& word, int n_ranks) {
                fmt::format("0 to {}, or all", n_ranks - 1));
 }
 
+// Ranks of the whole job: by the launcher's variables, else those that this command will start.
 int RanksOfJob(const BenchCommandOptions& given) {
   const char* size = std::getenv("WORLD_SIZE");
   return size == nullptr ? given.total_ranks() : std::max(std::atoi(size), 1) * given.threads;
@@ -262,7 +266,7 @@ Result<BenchOptions> UnderstandBench(const BenchCommandOptions& given) {
   options.blocking = static_cast<Blocking>(given.blocking);
   options.cpu_time = given.cpu_time != 0;
   options.per_iteration = given.per_iteration != 0;
-  // Shaped links, not copies, are the limit of an emulated fabric.
+  // On an emulated fabric the shaped links are the limit, not copies.
   options.copy_limit = given.launch.runtime.topology.empty() && std::getenv("HOSTCCL_TOPOLOGY") == nullptr;
   return options;
 }

@@ -12,7 +12,8 @@
 
 namespace dynamiccl {
 
-// As typed; what follows from them is UnderstandBench's.
+// The options as typed; UnderstandBench checks them and derives what they mean. The struct has one member for
+// each letter of nccl-tests, so that the two can be compared.
 struct BenchCommandOptions {
   std::vector<std::string> collectives;
   std::string begin = "32M";
@@ -37,25 +38,31 @@ struct BenchCommandOptions {
   int cta_policy = -1;
   std::string json;
   std::string background;
-  std::map<std::string, std::string> refused;  // letters that cannot mean anything here, as given
-  BenchOptions options;                        // those that are numbers as they stand
+  // Letters that cannot mean anything here, with their values.
+  std::map<std::string, std::string> refused;
+  // Options that are numbers and need no interpretation.
+  BenchOptions options;
   LaunchOptions launch;
 
-  // Comparison with other libraries.
+  // From here on: comparison with other libraries.
   std::string against;
   std::string choice = "default";
   std::string python = "python3";
   std::string bind = "core";
   double burst_ms = 40;
-  std::string control;  // set for ranks of a comparison only
+  // Set only for the ranks of a comparison.
+  std::string control;
 
   int total_ranks() const { return ranks.front() * threads; }
 };
 
+// Registers everything; the second argument must outlive the parsing.
 void RegisterBenchOptions(CLI::App& app, BenchCommandOptions& given);
 
-// The first collective; the sizes that -b, -e, -i and -f span. An error says which option and what to write.
+// The benchmark's options for the first collective and the sizes that -b, -e, -i and -f span. An error says
+// which option is wrong and what to write.
 Result<BenchOptions> UnderstandBench(const BenchCommandOptions& given);
+// The named collectives; an error for an unknown name.
 Result<std::vector<TestedCollective>> CollectivesOf(const BenchCommandOptions& given);
 
 // `dynamiccl bench --against`: other libraries timed in turns with ours, and tables of what came out.

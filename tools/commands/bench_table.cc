@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Formats rows with nccl-tests' columns and spacing, followed by our columns.
 #include "tools/commands/bench_table.h"
 
 #include <cmath>
@@ -10,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Characters of a host name that are shown; names of cluster nodes are shorter.
+// Characters of a host's name that are shown; names of cluster nodes are shorter.
 constexpr size_t kHostLetters = 32;
 constexpr const char* kHalves = "           out-of-place                       in-place          ";
 constexpr const char* kHalvesEach =
@@ -25,7 +26,7 @@ std::string Timestamp() {
   return text;
 }
 
-// "none" and -1 where nccl-tests prints them.
+// nccl-tests prints "none" for operations without an operator, and -1 for those without a root.
 std::string_view OpColumn(const BenchOptions& options, const BenchRow& row) {
   return Reduces(options.collective) ? row.op.name() : "none";
 }
@@ -69,6 +70,7 @@ void PrintBlocking(Blocking blocking) {
 Result<std::vector<RankIdentity>> GatherIdentities(BenchSession& session) {
   const auto rank = static_cast<size_t>(session.place().rank);
   const auto n = static_cast<size_t>(session.place().n_ranks);
+  // Ranks exchange numbers, so a rank sends its process id and its host's letters as doubles.
   constexpr size_t kRow = kHostLetters + 1;
   std::vector<double> values(n * kRow, 0);
   const std::string host = HostName();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `dynamiccl bench` prints: nccl-tests' lines and columns, with p50, p99, spread and percent of the copy
-// limit after them.
+// What `dynamiccl bench` prints: nccl-tests' lines and columns, followed by p50, p99, spread and percentage
+// of the copy limit.
 #pragma once
 
 #include <cstdio>
@@ -13,14 +13,15 @@
 
 namespace dynamiccl {
 
-// Who the ranks are, gathered from all of them.
+// Process and host of one rank, for the table's head.
 struct RankIdentity {
   int pid = 0;
   std::string host;
 };
+// Identities of all ranks, by rank. All ranks must call it.
 Result<std::vector<RankIdentity>> GatherIdentities(BenchSession& session);
 
-// Prints on rank 0 what it is given.
+// Prints on rank 0. Both arguments of the constructor must outlive it.
 class BenchTable {
  public:
   BenchTable(const BenchCommandOptions& given, const BenchOptions& options)
@@ -38,9 +39,11 @@ class BenchTable {
   const BenchOptions& options_;
 };
 
-// nccl-tests' getFloatStr: as many decimals as fit.
+// nccl-tests' getFloatStr: as many decimals as fit into `width`.
 std::string FitNumber(double value, int width);
+// Sum over all rows; 0 where nothing was checked.
 uint64_t WrongElements(const std::vector<BenchRow>& rows);
+// Schema 2.
 Json BenchJson(const BenchSession& session, const BenchOptions& options, const std::vector<BenchRow>& rows);
 
 }  // namespace dynamiccl

@@ -20,6 +20,7 @@ struct CalibrateOptions {
   FitOptions fit;
 };
 
+// Judges every system; those with too few rank counts and sizes are listed as not judged.
 Result<int> Calibrate(const std::vector<TimedSystem>& systems, const CalibrateOptions& options) {
   if (systems.size() != 1) {
     std::string names;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl completion`: what makes a shell complete this program.
+// `dynamiccl completion`: prints the script with which a shell completes this program. The words come from
+// the commands themselves (tools/manual), so the script fits exactly this build and is written again after an
+// upgrade:
+//
+//   eval "$(dynamiccl completion bash)"
 #include <fmt/format.h>
 
 #include "tools/command_table.h"

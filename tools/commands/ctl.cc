@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl ctl`: which jobs run with DynamICCL, what they decided, and another policy for them.
+// `dynamiccl ctl`: which jobs run with DynamICCL, what they decided, and how to give them another policy.
+// docs/running_jobs.md shows its use. `status` reads /proc and the files of a job and asks the job nothing,
+// so that a job that hangs is shown as well:
+//
+//   process 12730, rank 0: dynamiccl bench all_reduce -b 64K -e 64K -n 20 --rounds 150
+//     mode       observe
+//     policy     none
+//     trace      live.0.ctrace
+//     decisions  not known: start jobs with DYNAMICCL_METRICS=folder/%r.prom
 #include <fmt/format.h>
 #include <strings.h>
 
@@ -20,15 +28,19 @@
 namespace dynamiccl {
 namespace {
 
+// The options of all three actions.
 struct CtlOptions {
-  std::string fresh;  // a file, or the word for the policy that is shipped
+  // The policy to take up: a file, or the word starter. Empty: roll back.
+  std::string fresh;
   std::string policy;
   int process_id = 0;
   bool json = false;
 };
 
+// Characters of a command line that are shown.
 constexpr size_t kProgramWidth = 60;
 
+// The processes on which the command acts: the one named by --pid, or all of this user.
 std::vector<RunningProcess> Chosen(const CtlOptions& options) {
   std::vector<RunningProcess> processes = RunningProcesses();
   if (options.process_id != 0)
@@ -36,11 +48,13 @@ std::vector<RunningProcess> Chosen(const CtlOptions& options) {
   return processes;
 }
 
+// A setting as the process was started with it; empty where it is not set.
 std::string SettingOf(const RunningProcess& process, const char* name) {
   const auto found = process.settings.find(name);
   return found == process.settings.end() ? "" : found->second;
 }
 
+// The process's metrics; empty where it writes none or has not written any yet.
 std::vector<MetricLine> MetricsOf(const RunningProcess& process) {
   const std::string path = process.PathSetting("DYNAMICCL_METRICS");
   if (!CheckIsFile(path)) return {};
@@ -48,14 +62,14 @@ std::vector<MetricLine> MetricsOf(const RunningProcess& process) {
   return ParseMetrics(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-// Empty where none is set.
+// Path of the process's policy file; empty where none is set.
 std::string PolicyOf(const RunningProcess& process) {
   if (SettingOf(process, "DYNAMICCL_POLICY") != kStarterWord) return process.PathSetting("DYNAMICCL_POLICY");
   const auto installation = FindInstallation();
   return installation ? PolicyFileOf(*installation, kStarterWord).value_or("") : "";
 }
 
-// "policy 120, nccl 30", or why nothing is known.
+// "policy 120, nccl 30", or the text `nothing` where nothing is counted.
 std::string CountsText(const std::map<std::string, double>& counts, const std::string& nothing) {
   std::string text;
   for (const auto& [name, count] : counts) {
@@ -64,6 +78,7 @@ std::string CountsText(const std::map<std::string, double>& counts, const std::s
   return text.empty() ? nothing : text;
 }
 
+// Why there are no counts: none happened, no metrics are set up, or they are not written yet.
 std::string WhereNothingIsCounted(const std::vector<MetricLine>& metrics, const RunningProcess& process) {
   if (!metrics.empty()) return "none";
   const std::string path = process.PathSetting("DYNAMICCL_METRICS");
@@ -71,6 +86,7 @@ std::string WhereNothingIsCounted(const std::vector<MetricLine>& metrics, const 
                       : "not known yet: " + path + " is written every 10 s";
 }
 
+// The mode by the metrics, which know the job's own default, else by its setting.
 std::string ModeOf(const std::vector<MetricLine>& metrics, const RunningProcess& process) {
   for (const MetricLine& metric : metrics) {
     const auto mode = metric.labels.find("mode");
@@ -121,6 +137,7 @@ Result<int> ShowStatus(const CtlOptions& options) {
   return kExitOk;
 }
 
+// The only path, or an error that tells how to choose.
 Result<std::string> OnePath(const std::set<std::string>& paths) {
   if (paths.size() == 1) return *paths.begin();
   if (paths.empty()) {
@@ -132,7 +149,7 @@ Result<std::string> OnePath(const std::set<std::string>& paths) {
                   "name one by --pid or --policy; `dynamiccl ctl status` lists them");
 }
 
-// The policy file that the chosen jobs watch.
+// The policy file that the chosen jobs watch: the one named, or that of the running adaptive jobs.
 Result<std::string> WatchedPolicy(const CtlOptions& options, const Installation& installation) {
   if (!options.policy.empty()) return PolicyFileOf(installation, options.policy);
   std::set<std::string> paths;
@@ -144,7 +161,8 @@ Result<std::string> WatchedPolicy(const CtlOptions& options, const Installation&
   return OnePath(paths);
 }
 
-// The policy that is shipped is every user's: a swap would change it under other jobs, and for later ones.
+// Refuses to replace the shipped policy. It belongs to every user: a swap would change it under other jobs,
+// and for later ones.
 Status RequireOwn(const std::string& path, const Installation& installation) {
   std::error_code ignored;
   const auto shipped = PolicyFileOf(installation, kStarterWord);
@@ -161,6 +179,7 @@ Result<PolicySwap> SwapOrRollBack(const CtlOptions& options, const std::string& 
   return SwapPolicy(path, fresh);
 }
 
+// Swaps or rolls back and prints both digests.
 Result<int> Change(const CtlOptions& options) {
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(const std::string path, WatchedPolicy(options, installation));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl demo`: the whole loop on one machine.
+// `dynamiccl demo`: the whole loop on one machine, into one folder (tools/demo).
 #include "tools/demo/demo.h"
 
 #include <spdlog/spdlog.h>

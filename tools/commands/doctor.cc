@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl doctor`: findings as a table or JSON; exit code 1 when one of them is FAIL. With --compare-nccl,
-// what an upgrade of NCCL changes instead (doctor_nccl.h).
+// `dynamiccl doctor`: findings as a table or as JSON; exit code 1 when one of them is FAIL. With
+// --compare-nccl it shows instead what an upgrade of NCCL changes (doctor_nccl.h). A finding that is not OK
+// has a second line, which says what to do:
+//
+//   OK    hostccl    /opt/dynamiccl/lib/hostccl/libnccl.so.2
+//   WARN  NCCL_ALGO  Ring
+//                    -> the algorithm is pinned: a policy is asked only for the rest; unset it to change that
 #include "tools/command_table.h"
 #include "tools/commands/doctor_nccl.h"
 #include "tools/commands/print_findings.h"
@@ -8,6 +13,7 @@
 namespace dynamiccl {
 namespace {
 
+// Registers --compare-nccl and the options that only make sense with it.
 void AddCompareOptions(CLI::App& app, CompareNcclOptions* compare) {
   auto* releases =
       app.add_option("--compare-nccl", compare->releases,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl doctor --compare-nccl`: what an upgrade of NCCL changes, as a table, as Markdown or as JSON.
+// Prints what an upgrade of NCCL changes, as a table, as Markdown or as JSON.
 #include "tools/commands/doctor_nccl.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 namespace dynamiccl {
 namespace {
 
+// The data set of the installation: what releases choose on described machines.
 constexpr const char* kDataFile = "traces/nccl_choices/releases.nccl-choices";
 
 std::string Text(const Between<uint64_t>& bytes) {
@@ -30,13 +31,14 @@ std::string ChannelsText(const Between<int>& channels) {
                                          : fmt::format("{}-{}", channels.least, channels.most);
 }
 
-// Three digits.
+// Three digits with the unit that fits: "12.3us", "1.23ms".
 std::string Rounded(float microseconds) {
   if (microseconds >= 1e6f) return fmt::format("{:.3g}s", microseconds / 1e6f);
   if (microseconds >= 1e3f) return fmt::format("{:.3g}ms", microseconds / 1e3f);
   return fmt::format("{:.3g}us", microseconds);
 }
 
+// A range of times, or "?" where the release gives none.
 std::string TimesText(const Between<float>& times) {
   if (std::isnan(times.least)) return "?";
   const std::string least = Rounded(times.least), most = Rounded(times.most);
@@ -47,6 +49,7 @@ std::string Title(const NcclComparison& comparison) {
   return fmt::format("NCCL {} -> {}", comparison.before, comparison.after);
 }
 
+// One sentence with the counts of changed calls.
 std::string Summary(const NcclComparison& comparison) {
   const auto percent = [&](size_t count) {
     return 100.0 * static_cast<double>(count) / static_cast<double>(std::max<size_t>(comparison.calls, 1));
@@ -84,7 +87,7 @@ void PrintDoctorNcclTable(const NcclComparison& comparison) {
 
 // ---- Markdown ----
 
-// One change, of several collectives of a world where it is the same for them.
+// One change, and all collectives of a world that have it.
 struct MarkdownRow {
   std::string world;
   std::string collectives;
@@ -131,7 +134,7 @@ void PrintMarkdown(const NcclComparison& comparison) {
 // ---- JSON ----
 
 Json TimeJson(float microseconds) {
-  // The data has six digits; more would be those of the float.
+  // null: the release gives no time. The data has six digits; more would be those of the float.
   return std::isnan(microseconds) ? Json() : Json(std::stod(fmt::format("{:.6g}", microseconds)));
 }
 
@@ -166,6 +169,7 @@ Json DoctorNcclJson(const NcclComparison& comparison) {
           {"ranges", ranges}};
 }
 
+// Path of the data set, or an error that tells how to make one.
 Result<std::string> FindChoices(const Installation& installation, const CompareNcclOptions& options) {
   const std::string file = options.choices.empty() ? FindDataFile(installation, kDataFile) : options.choices;
   if (file.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `dynamiccl doctor --compare-nccl` says.
+// `dynamiccl doctor --compare-nccl`: what an upgrade of NCCL changes.
 #pragma once
 
 #include <string>
@@ -10,14 +10,19 @@
 
 namespace dynamiccl {
 
+// The options of the comparison.
 struct CompareNcclOptions {
-  std::vector<std::string> releases;  // each is compared with the next
-  std::string machine;                // of the data set; empty: all
-  std::string choices;                // file of NCCL's choices; empty: the installation's
+  // At least two; each is compared with the next.
+  std::vector<std::string> releases;
+  // Machine of the data set; empty: all machines.
+  std::string machine;
+  // File of NCCL's choices; empty: the installation's.
+  std::string choices;
   bool json = false;
   bool markdown = false;
 };
 
+// Prints the comparison; returns the command's exit code.
 Result<int> CompareNccl(const Installation& installation, const CompareNcclOptions& options);
 
 }  // namespace dynamiccl

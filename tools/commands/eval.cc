@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl eval`: how good a policy is on traces and measurements, by dynamiccl-agents.
+// `dynamiccl eval`: how good a policy is on traces and measurements. The work is done by dynamiccl-agents,
+// which replaces this process.
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"

@@ -15,6 +15,7 @@
 namespace dynamiccl {
 namespace {
 
+// The named fabric of a measurement file, or an assumed one.
 Result<MeasurementContext> FabricOf(const ExplainCallOptions& options) {
   if (options.measurements.empty()) {
     if (options.n_ranks % options.n_nodes == 0) return AssumedFabric(options.n_ranks, options.n_nodes);
@@ -58,6 +59,7 @@ std::string ReasonText(const Explanation& explanation) {
   return "";
 }
 
+// Names the decider and its config: the rule, the policy or NCCL.
 std::string DeciderText(const Explanation& explanation) {
   if (explanation.rule) {
     return fmt::format("the rule of line {}, over the policy: {}", explanation.rule->line,
@@ -73,6 +75,7 @@ std::string NetworksText(const ExplainedConfig& config) {
                      config.networks_us[2]);
 }
 
+// Marks NCCL's config, the chosen one, and those outside of what training saw.
 std::string MarkOf(const Explanation& explanation, const ExplainedConfig& config) {
   std::string mark;
   if (config.config == explanation.default_config) mark = "NCCL's";
@@ -82,7 +85,8 @@ std::string MarkOf(const Explanation& explanation, const ExplainedConfig& config
   return mark;
 }
 
-// Of each algorithm and protocol the best number of channels, and what was chosen.
+// The best number of channels of each algorithm and protocol, NCCL's config and the chosen one; with `all`,
+// everything.
 std::vector<ExplainedConfig> Shown(const Explanation& explanation, bool all) {
   std::set<std::pair<Algorithm, Protocol>> seen;
   std::vector<ExplainedConfig> shown;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl hang`: why a job stands still, or stood still when it was killed, from the traces of its ranks.
+// docs/hang.md explains the findings. One of them names its kind, its communicator, and then each rank's part
+// in it:
+//
+//   behind: communicator 0x5ee4798c6c6ca159, 2 ranks
+//     rank 1 did not issue call 6398: AllReduce of 8, double, max
+//     rank 0 issued up to call 6398
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -15,13 +21,15 @@
 namespace dynamiccl {
 namespace {
 
+// The command's options.
 struct HangOptions {
   std::vector<std::string> inputs;
-  uint64_t newest = 2048;  // records of each thread
+  // Records of each thread that are read, from the last one back.
+  uint64_t newest = 2048;
   bool json = false;
 };
 
-// Files as they are, folders for the .ctrace files in them.
+// The named files, and the .ctrace files of named folders, sorted.
 Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs) {
   std::vector<std::string> paths;
   for (const std::string& input : inputs) {
@@ -39,11 +47,13 @@ Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs
                   "record with DYNAMICCL_TRACE=folder/%r.ctrace; what it holds survives a hang and a kill");
 }
 
+// Reads all traces. A file that cannot be read is left out with a warning, so that what one rank left
+// half-written does not hide the others.
 Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest) {
   JobCalls job;
   for (const std::string& path : paths) {
     const Result<Trace> trace = ReadTraceTail(path, newest);
-    // What one rank left half written must not hide the others.
+    // A file that one rank left half-written must not hide the others.
     if (!trace) spdlog::warn("left out: {}", trace.error().message);
     if (!trace) continue;
     for (const TraceSection& section : trace->sections) job.Add(section);
@@ -53,7 +63,7 @@ Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest)
                   "give the .ctrace files that the ranks of one job left");
 }
 
-// The last call whose decisions were compared and equal, as far as is known.
+// One clause about the tuners' answers: equal on all ranks, different, or not recorded.
 std::string DecisionsText(const HangDiagnosis& diagnosis) {
   const bool unlike =
       std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),

@@ -29,6 +29,7 @@ struct InspectOptions {
   ExplainCallOptions call;
 };
 
+// The fabrics of the measurement file, or an assumed one.
 Result<std::vector<MeasurementContext>> FabricsOf(const InspectOptions& options) {
   if (options.measurements.empty()) return std::vector{HopperPair()};
   DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(options.measurements));
@@ -67,6 +68,7 @@ void PrintAsText(const Policy& policy, const std::vector<PolicyChoice>& choices)
   }
 }
 
+// By the first bytes of the file.
 bool IsSiteStore(const std::string& path) {
   const auto file = ReadWholeFile(path, sizeof(kSiteStoreMagic));
   return file && file->bytes.size() >= sizeof(kSiteStoreMagic) &&

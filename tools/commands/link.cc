@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl link`: shows and changes the emulated links of a running job.
+// `dynamiccl link`: shows and changes the emulated links of a running job (docs/emulated_links.md). A link
+// goes one way; `ordered` at the end marks one that `link set` changed:
+//
+//   from   to rail        us      GB/s   jitter   load   bursts   health   messages          bytes
+//      0    1    0       100       0.2        0      0        -        1      49435      402510016  ordered
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cmath>
@@ -21,6 +25,7 @@ struct LinkOptions {
   std::array<double, kLinkFields> values{};
 };
 
+// The jobs to ask: the named one, all, or the only one that runs.
 Result<std::vector<pid_t>> JobsOf(const LinkOptions& given) {
   if (given.job != 0) return std::vector<pid_t>{given.job};
   const std::vector<pid_t> jobs = ProcessesWithLinks();
@@ -34,6 +39,7 @@ Result<std::vector<pid_t>> JobsOf(const LinkOptions& given) {
                   "name one with --job, or say --all-jobs");
 }
 
+// The columns of a link's shape.
 std::string ShapeText(const LinkShape& shape) {
   std::string text = fmt::format("{:>9.6g} {:>9.6g}", shape.latency_us, shape.bandwidth_gbps);
   text += fmt::format(" {:>8.4g} {:>6.3g} {:>8}", shape.jitter_us, shape.load,
@@ -69,6 +75,7 @@ Json LinkJson(const LinkJob& job, pid_t process) {
           {"links", std::move(rows)}};
 }
 
+// Sends the request to every chosen job and prints the answers.
 Result<int> Ask(const LinkOptions& given, const LinkRequest& request) {
   DYNAMICCL_TRY(const auto processes, JobsOf(given));
   Json jobs = Json::array();
@@ -118,6 +125,7 @@ CLI::App* AddSet(CLI::App& app, LinkOptions& given) {
   return set;
 }
 
+// The request of `link set`; an error when nothing is set or a value is out of range.
 Result<LinkRequest> RequestOf(const CLI::App& set, const LinkOptions& given) {
   LinkRequest request{.kind = LinkRequestKind::kSet, .target = given.target};
   for (size_t i = 0; i < kLinkFields; ++i) {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl man`: manual pages, made from what the commands say of themselves.
+// `dynamiccl man`: manual pages, made from what the commands say about themselves. One page goes to standard
+// output, all of them into a folder:
+//
+//   dynamiccl man run | man -l -
+//   dynamiccl man -o man1
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -14,6 +18,7 @@
 namespace dynamiccl {
 namespace {
 
+// The page of a command, or of the program where `name` is empty.
 Result<std::string> PageOf(const std::string& name, const std::vector<DescribedCommand>& commands) {
   if (name.empty()) return ManPageOfProgram(commands);
   std::vector<std::string_view> known;
@@ -29,6 +34,7 @@ Status WritePage(const std::string& path, const std::string& page) {
   return WriteWholeFile(path, std::as_bytes(std::span(page)));
 }
 
+// Writes every page into the folder, which is created.
 Status WriteAll(const std::string& folder, const std::vector<DescribedCommand>& commands) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);

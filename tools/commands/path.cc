@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl path`: where the objects are, one value a line, for scripts and for NCCL_TUNER_PLUGIN.
+// `dynamiccl path`: where the objects are, one value a line, for scripts and for NCCL_TUNER_PLUGIN. Without a
+// flag every part is listed with its name; with one flag the path alone is printed, so that a script can
+// write `$(dynamiccl path --starter)`:
+//
+//   hostccl  /opt/dynamiccl/lib/hostccl
+//   agents   (not in this build)
+//   starter  /opt/dynamiccl/share/dynamiccl/starter.dcpolicy
 #include <filesystem>
 
 #include "tools/command_table.h"
@@ -10,17 +16,20 @@
 namespace dynamiccl {
 namespace {
 
+// A part of the installation and the flag that prints its path; the path is empty in a build without the
+// part.
 struct NamedPath {
   const char* flag;
   const char* sentence;
   std::string path;
 };
 
+// All parts in the order of the help.
 std::vector<NamedPath> PathsOf(const Installation& installation) {
   const std::filesystem::path folder = std::filesystem::path(installation.preload).parent_path();
   const auto plugin = [&](const char* name) {
     const std::string path = (folder / name).string();
-    // A wheel has no links; NCCL takes the object by its own name too.
+    // A wheel has no links with NCCL's plugin names, but NCCL accepts the object by its own name.
     return std::filesystem::exists(path) ? path : installation.preload;
   };
   return {{"folder", "Folder of the installation", installation.home},

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl pilot`: a user's own job observed, its own calls tried under every config, and the job itself by
-// default, with ours, by default: what DynamICCL would do for it, in one file.
+// `dynamiccl pilot`: what DynamICCL would do for a user's own job, in one file. The job is observed; its
+// calls are tried under every config; then the job runs by default, with ours, and by default again
+// (docs/pilot.md). What it says while it works goes to standard error, the result to standard output:
+//
+//   dynamiccl: 1 of 3: the job as it is, recorded
+//   dynamiccl: 2 of 3: 20 of its calls again under each config
+//   tunable 100.0 % of the bytes (no times for all calls)
+//   Default and ours were not compared: there is nothing that ours would change.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -29,10 +35,12 @@ struct PilotOptions {
   bool json = false;
 };
 
+// ClearlyDiffer needs at least three samples.
 constexpr int kFewestRounds = 3;
-// Of the budget, for trying configs.
+// Share of the budget that trying configs may take.
 constexpr double kHeadroomShare = 0.4;
 
+// One pilot. The command owns it on its stack and calls Run once.
 class Pilot {
  public:
   Pilot(const CommandLine& line, PilotOptions& given) : line_(line), given_(given) {}
@@ -49,7 +57,7 @@ class Pilot {
   std::string File(const std::string& name) const { return given_.folder + "/" + name; }
   double Elapsed() const { return static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-9; }
 
-  // The job once, recorded; `ours` empty: as NCCL does it.
+  // Runs the job once, recorded. With empty `ours` NCCL chooses.
   Result<RecordedLaunch> LaunchJob(const RuntimeOptions& ours, const std::string& name) {
     LaunchOptions launch = given_.launch;
     launch.runtime = ours;
@@ -75,7 +83,7 @@ class Pilot {
     return {};
   }
 
-  // The same ranks here, as far as they all run on this machine.
+  // The replay of the observed calls with the same ranks, which must all run on this machine.
   std::vector<std::string> ReplayCommand(const Installation& installation) const {
     std::vector<std::string> command{installation.dynamiccl,
                                      "replay",
@@ -95,6 +103,7 @@ class Pilot {
     return command;
   }
 
+  // Replays the job's calls under every config, within its share of the budget.
   Result<Json> Headroom() const {
     DYNAMICCL_TRY(const Installation installation, FindInstallation(given_.launch.home));
     const std::string output = File("headroom.json");
@@ -109,8 +118,8 @@ class Pilot {
     return MakeError(ErrorKind::kPeerFailed, "replay: {}; see {}", Describe(outcome), plan.output_path);
   }
 
-  // A job that cannot be replayed here, for instance because its ranks lie on several nodes, is compared all
-  // the same.
+  // A job that cannot be replayed here, for instance because its ranks run on several nodes, is compared
+  // nevertheless.
   void TryHeadroom() {
     if (given_.replayed_calls == 0) {
       result_.headroom_missing = "left out";
@@ -124,6 +133,8 @@ class Pilot {
       result_.headroom_missing = headroom.error().message;
   }
 
+  // Sets "ours" to the given policy or rules, else to the rules that the replay found. Without any there is
+  // nothing to compare.
   Status ChooseOurs() {
     const RuntimeOptions& given = given_.launch.runtime;
     if (!given.policy.empty() || !given.rules.empty()) {
@@ -138,6 +149,7 @@ class Pilot {
     return {};
   }
 
+  // Runs the job and returns its pace in milliseconds.
   Result<double> Time(const RuntimeOptions& runtime, const std::string& name) {
     DYNAMICCL_TRY(const RecordedLaunch recorded, LaunchJob(runtime, name));
     DYNAMICCL_TRY(const Trace trace, ReadTrace(File(name + ".ctrace")));
@@ -146,6 +158,7 @@ class Pilot {
     return pace.milliseconds;
   }
 
+  // Runs rounds until their number or the budget is reached, but at least three.
   Status RunRounds() {
     if (result_.ours.empty()) return {};
     const double begin = Elapsed();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table has one line for each finding and a second one for its advice.
 #include "tools/commands/print_findings.h"
 
 #include <unistd.h>
@@ -13,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// ANSI green, yellow, red.
+// ANSI escape codes of green, yellow and red.
 const char* ColorOf(Verdict verdict) {
   return verdict == Verdict::kOk ? "\033[32m" : verdict == Verdict::kWarn ? "\033[33m" : "\033[31m";
 }

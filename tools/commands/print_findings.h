@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of `doctor` and `config` as a table with colours, or as JSON.
+// Prints the findings of `doctor` and `config` as a table with colours, or as JSON.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace dynamiccl {
 
-// To standard output. The exit code: 1 where one of them is FAIL, else 0.
+// Prints to standard output. Returns the exit code: 1 when a finding is FAIL, else 0.
 int PrintFindings(const std::vector<Finding>& findings, bool json);
 
 }  // namespace dynamiccl

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl record`: a run in observe mode whose calls become one trace.
+// `dynamiccl record`: runs a program in observe mode and makes one trace of its calls. The program's output
+// is untouched; at the end standard error says how it ended and what was recorded:
+//
+//   dynamiccl: 2 ranks ended well in 3.51 s
+//   dynamiccl: tunable 100.0 % of the bytes (no times for all calls)
+//   dynamiccl: 1720 records of 2 processes, 0 lost, 115.62K in run.ctrace
+//   dynamiccl: next: dynamiccl report run.ctrace -o report.html
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
@@ -26,6 +32,7 @@ Json RecordJson(const RecordedLaunch& launch, const std::string& output) {
           {"seconds", static_cast<double>(launch.outcome.wall_ns) * 1e-9}};
 }
 
+// At most five lines on standard error about the recording.
 void Summarize(const RecordedLaunch& launch, const std::string& output) {
   spdlog::info("{}", Describe(launch.outcome));
   const std::string coverage = Describe(launch.coverage);

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl replay`: issues the collectives of a trace again, over any NCCL or in virtual time, and with any
-// policy. Without a launcher's variables it starts the ranks itself, each running this command again.
+// policy. Without a launcher's variables it starts the ranks itself, each running this command again. Rank 0
+// prints one line for each stage, collective and size class, with times in microseconds of one call:
+//
+//   stage    collective     size class          calls      bytes     recorded     replayed   us per call
+//   unknown  AllReduce      64K..80K              543     33.94M            -       8467.7
+//   # 52.491 s, operations 6903d5c3341e541c
+//
+// The last word is a hash of what was issued: two replays with the same word issued the same calls.
 #include <cstdlib>
 #include <map>
 
@@ -16,12 +23,12 @@
 namespace dynamiccl {
 namespace {
 
-// One to warm up, and two to take a median of.
+// One pass to warm up, and two for a median.
 constexpr int kComparedPasses = 3;
-// Of one machine, as for the other commands that start ranks.
+// Most processes on one machine, as for the other commands that start ranks.
 constexpr int kMaxProcesses = 1024;
 
-// Default and best of one topology of a sweep, microseconds.
+// Microseconds of the default and of the best, from one topology of a sweep.
 using SweptTimes = std::map<std::pair<Collective, SizeClass>, std::pair<double, double>>;
 
 Result<SweptTimes> SweptTimesOf(const ReplayCommandOptions& given) {
@@ -63,6 +70,7 @@ void ShowReplay(const ReplayReport& report, const ReplayCommandOptions& given) {
     Print(report);
 }
 
+// Runs one rank; rank 0 prints.
 Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_TRY(const RankPlace place, RankPlaceFromEnvironment());
@@ -89,6 +97,7 @@ Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
   return result.wrong == 0 ? kExitOk : kExitResultSaysNo;
 }
 
+// Replays in virtual time; starts no process.
 Result<int> RunSimulated(const ReplayCommandOptions& given) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_TRY(const SweptTimes swept, SweptTimesOf(given));
@@ -110,6 +119,7 @@ Result<int> RunSimulated(const ReplayCommandOptions& given) {
   return kExitOk;
 }
 
+// Starts the ranks. A trace that cannot be planned is an error here, before any process is started.
 Result<int> LaunchRanks(CommandLine& line, ReplayCommandOptions& given) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
   given.launch.n_ranks = ReplayRanks(trace, given.launch.n_ranks);
@@ -118,7 +128,7 @@ Result<int> LaunchRanks(CommandLine& line, ReplayCommandOptions& given) {
         MakeError(ErrorKind::kInvalidArgument, "{} ranks are too many processes", given.launch.n_ranks),
         fmt::format("{} at most; --simulate takes more", kMaxProcesses));
   }
-  // What cannot be planned is an error here, before any process is started.
+  // A trace that cannot be planned is an error here, before any process is started.
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, given.launch.n_ranks, given.window));
   DYNAMICCL_TRY(const LaunchOutcome outcome, LaunchSameCommand(line, "replay", given.launch));
   return AnswerOf(outcome);
@@ -168,6 +178,7 @@ void RegisterReplayOptions(CLI::App& app, ReplayCommandOptions& given) {
   app.add_flag("--json", given.json, "Write JSON instead of the table");
 }
 
+// Fills what depends on several options.
 void FillRest(CLI::App& app, ReplayCommandOptions& given) {
   if (given.compare && app.count("--passes") == 0) given.options.passes = kComparedPasses;
   if (!given.steps.empty()) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs the arms of a comparison, launched or simulated, and finds the best arm.
 #include "tools/commands/replay_compare.h"
 
 #include <spdlog/spdlog.h>
@@ -19,7 +20,7 @@
 namespace dynamiccl {
 namespace {
 
-// Of the search for the best: enough for a median, then the best is timed again beside the others.
+// Rounds of the search for the best: enough for a median. The best is timed again beside the others.
 constexpr int kSearchRounds = 3;
 
 Result<ArmRun> ReadArmReport(const std::string& path) {
@@ -36,12 +37,14 @@ Result<ArmRun> ReadArmReport(const std::string& path) {
   }
 }
 
+// Content of a file; empty when it cannot be read.
 std::string TextOf(const std::string& path) {
   const auto text = ReadTextFile(path);
   return text ? *text : "";
 }
 
-// Over a library every arm is a launch of its own: who chooses is settled when a process loads NCCL.
+// Runs an arm as a launch: who chooses is fixed when a process loads NCCL. The arguments of the constructor
+// must outlive it.
 class LaunchedArms {
  public:
   LaunchedArms(const CommandLine& line, const ReplayCommandOptions& given, const TemporaryFolder& folder)
@@ -63,7 +66,7 @@ class LaunchedArms {
   }
 
  private:
-  // This command again, as the ranks of one arm; what they print is kept from the user's output.
+  // This command again, as the ranks of one arm; its output goes to a log.
   Result<LaunchPlan> PlanOf(LaunchOptions& launch) const {
     launch.runtime.preload = !launch.runtime.mode.empty() || !launch.runtime.policy.empty();
     DYNAMICCL_TRY(const Installation installation, FindInstallation(launch.home));
@@ -81,6 +84,7 @@ class LaunchedArms {
   const std::string log_;
 };
 
+// Runs an arm in the simulator. The arguments of the constructor must outlive it.
 class SimulatedArms {
  public:
   SimulatedArms(const Trace& trace, const NamedSystem& system, const ReplayCommandOptions& given)
@@ -114,6 +118,7 @@ Result<std::string> RulesOfSweep(const ReplayCommandOptions& given) {
   return BestRulesOf(cells, topology);
 }
 
+// Finds the best rules by replaying the trace under each config.
 Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, const TemporaryFolder& folder) {
   const std::vector<CollectiveConfig> forced = ConfigsToForce(plan);
   std::vector<ReplayArm> arms{{.name = "default"}};
@@ -127,6 +132,7 @@ Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, co
   return RulesOfFastest(search, forced);
 }
 
+// The best arm: in the simulator the cheapest path, else rules from a sweep or from forcing each config.
 Result<ReplayArm> BestArm(const ReplayCommandOptions& given, const ReplayPlan& plan, const RunArm& run,
                           const TemporaryFolder& folder) {
   const std::string rules_path = given.best_rules.empty() ? folder.File("best.csv") : given.best_rules;
@@ -138,7 +144,7 @@ Result<ReplayArm> BestArm(const ReplayCommandOptions& given, const ReplayPlan& p
   return best;
 }
 
-// What the rules of the best arm say about each row, for the table.
+// Fills in, for the table, what the best arm's rules say about each row.
 Status NameConfigs(const std::string& rules_path, ReplayComparison& comparison) {
   if (rules_path.empty()) return {};
   DYNAMICCL_TRY(const OverrideRules rules, OverrideRules::ReadFile(rules_path));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl replay --compare`: the same trace by NCCL's default, with ours and with the best in turns.
+// `dynamiccl replay --compare`: the same trace by NCCL's default, with ours and with the best, in turns.
 #pragma once
 
 #include "tools/command_line.h"
@@ -8,14 +8,14 @@
 
 namespace dynamiccl {
 
-// Exit code of the command.
+// Runs the comparison and returns the exit code.
 Result<int> RunComparison(const CommandLine& line, const ReplayCommandOptions& given);
 
-// One arm's rank 0 wrote this for the comparison that started it.
+// Writes what one arm's rank 0 measured, for the comparison that started it.
 Status WriteArmReport(const std::string& path, const std::string& library, const ReplayPlan& plan,
                       const ReplayResult& result);
 
-// Rules and policy of a launch, read for the simulator.
+// Reads rules and policy of a launch for the simulator; either path may be empty.
 Result<Choosers> ChoosersOf(const std::string& rules, const std::string& policy);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user may say to `dynamiccl replay`.
+// The options of `dynamiccl replay`.
 #pragma once
 
 #include <string>
@@ -10,19 +10,26 @@
 
 namespace dynamiccl {
 
+// The options as typed; FillRest derives what depends on several.
 struct ReplayCommandOptions {
   std::vector<std::string> inputs;
   ReplayWindow window;
-  std::vector<int64_t> steps;   // first, last
-  std::vector<double> seconds;  // begin, end
+  // First and last step.
+  std::vector<int64_t> steps;
+  // Begin and end.
+  std::vector<double> seconds;
   std::string measurements;
-  std::string topology;  // of the measurements
-  std::string system;    // to simulate; empty: over a library
+  // Topology of the measurements.
+  std::string topology;
+  // System to simulate; empty: over a library.
+  std::string system;
   ReplayOptions options;
   bool compare = false;
   int rounds = 5;
-  std::string best_rules;  // where the rules of the best are written; empty: nowhere
-  std::string arm_report;  // of one arm of a comparison: where rank 0 writes what it measured
+  // Where the rules of the best are written; empty: nowhere.
+  std::string best_rules;
+  // Set for one arm of a comparison: where rank 0 writes what it measured.
+  std::string arm_report;
   bool json = false;
   LaunchOptions launch;
 };

@@ -21,6 +21,7 @@ struct ReportOptions {
   bool json = false;
 };
 
+// Writes the CSV files into the folder, which is created.
 Status WriteTables(const std::string& folder, const ReportInputs& inputs) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
@@ -30,6 +31,7 @@ Status WriteTables(const std::string& folder, const ReportInputs& inputs) {
   return {};
 }
 
+// An error when --topology names none of the sweeps' topologies.
 Status CheckTopology(const ReportInputs& inputs) {
   if (inputs.topology.empty()) return {};
   std::string known;

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl sweep`: times every legal config and the library's own choice on one or more topologies, into
-// one measurement file. Ranks are this command again, told by --worker where rank 0 leaves the rows of its
-// topology.
+// one measurement file. The ranks are this command again; --worker tells rank 0 where to leave the rows of
+// its topology. At the end the best of each cell stands beside the library's own choice:
+//
+//   topology            collective    bytes  default                us  noise  best                us   ratio
+//   two-nodes-ethernet  AllReduce     65536  Ring Simple x4      657.9    44%  Tree Simple x2   346.4    1.90
+//
+// The ratio is the default's time over the best one's. The noise is the default's: the distance of its
+// quartiles in % of its median.
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -106,6 +112,7 @@ ChoiceOptions ChoiceOf(const SweepCommandOptions& given) {
   return {*ParseSweepOrder(given.order), given.seed, given.repeats};
 }
 
+// Runs one rank; rank 0 writes the rows.
 Result<int> RunSweepAsRank(const SweepCommandOptions& given) {
   SweepOptions options{.topology = given.label, .repeats = given.repeats, .budget_s = given.budget_s};
   DYNAMICCL_TRY(options.collectives, ParseCollectives(given.collectives));
@@ -128,6 +135,7 @@ Result<int> RunSweepAsRank(const SweepCommandOptions& given) {
   return kExitOk;
 }
 
+// Path of the journal of a sweep by visits.
 std::string JournalOf(const SweepCommandOptions& given) {
   return given.output + ".journal";
 }
@@ -139,7 +147,7 @@ struct Part {
   int n_ranks = 2;
 };
 
-// Said before minutes of measuring, not after.
+// An error when the topology has no places for this many ranks, reported before minutes of measuring.
 Status RequirePlaces(const std::string& topology, int n_ranks) {
   if (topology.empty()) return {};
   DYNAMICCL_TRY(const Topology loaded, LoadTopology(topology));
@@ -147,7 +155,7 @@ Status RequirePlaces(const std::string& topology, int n_ranks) {
   return {};
 }
 
-// Of all presets those that have places for so many ranks; of named topologies all or none.
+// All launches. Presets without places for the ranks are left out; a named topology without them is an error.
 Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   std::vector<std::string> topologies = given.topologies;
   if (given.all_presets) {
@@ -173,7 +181,8 @@ Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   return parts;
 }
 
-// The kind that the rank's exit code stands for: a wrong topology stays the user's error.
+// An error of the kind for which the rank's exit code stands, so that a wrong topology remains the user's
+// error.
 tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
   const int code =
       outcome.first_failed ? outcome.first_failed->exit_code.value_or(kExitJobFailed) : kExitJobFailed;
@@ -183,6 +192,7 @@ tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
   return MakeError(kind, "sweep of {}: {}", part.label, Describe(outcome));
 }
 
+// Starts the ranks of one part, which write to `path`.
 Status LaunchPart(const SweepCommandOptions& given, const Part& part, double budget_s,
                   const std::string& path) {
   LaunchOptions launch = given.launch;
@@ -218,6 +228,7 @@ Status LaunchPart(const SweepCommandOptions& given, const Part& part, double bud
   return {};
 }
 
+// Pinned choices would keep configs from being forced.
 Status RefusePins() {
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_PLUGIN"}) {
     if (std::getenv(name) == nullptr) continue;
@@ -228,14 +239,14 @@ Status RefusePins() {
   return {};
 }
 
-// As early as RequirePlaces.
+// An error when the output's folder cannot be written, reported before measuring.
 Status RequireWritable(const std::string& path) {
   const fs::path folder = fs::absolute(path).parent_path();
   if (::access(folder.c_str(), W_OK) == 0) return {};
   return MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno));
 }
 
-// Into `all`, which holds what was measured before a failure, too.
+// Measures into `all`, which also holds what was measured before a failure.
 Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("sweep"));
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
@@ -254,7 +265,7 @@ Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   return {};
 }
 
-// What a journal must agree with to be gone on with; more budget is no other plan.
+// A journal is continued only if it has this text. The budget is no part of it.
 std::string PlanText(const SweepCommandOptions& given, const std::vector<Part>& parts) {
   std::string text = fmt::format("{} seed {} repeats {} {} {}", given.order, given.seed, given.repeats,
                                  given.collectives, given.sizes);
@@ -262,6 +273,7 @@ std::string PlanText(const SweepCommandOptions& given, const std::vector<Part>& 
   return text;
 }
 
+// Measures within the budget, from the journal on if there is one.
 Status SweepByVisits(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
   VisitedSweep sweep{.journal = JournalOf(given),
@@ -277,6 +289,7 @@ Status SweepByVisits(const SweepCommandOptions& given, MeasurementFile& all) {
   return {};
 }
 
+// Takes times from a recorded sweep instead of measuring.
 Status Rehearse(const SweepCommandOptions& given, MeasurementFile& all) {
   if (given.order == "rounds") {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: rounds are not rehearsed"),
@@ -293,7 +306,7 @@ Status SweepAll(const SweepCommandOptions& given, MeasurementFile& all) {
   return given.order == "rounds" ? SweepInRounds(given, all) : SweepByVisits(given, all);
 }
 
-// Ratio above 1: the best of the sweep is faster than the default.
+// A ratio above 1 means that the best of the sweep is faster than the default.
 void PrintSweepTable(const MeasurementFile& file) {
   fmt::print("{:<24}{:<14}{:>10}  {:<18}{:>10}{:>7}  {:<18}{:>10}{:>8}\n", "topology", "collective", "bytes",
              "default", "us", "noise", "best", "us", "ratio");

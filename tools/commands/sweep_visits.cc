@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Spreads the budget over launches; the journal carries what each slice measured to the next.
 #include "tools/commands/sweep_visits.h"
 
 #include <spdlog/spdlog.h>
@@ -15,12 +16,12 @@
 namespace dynamiccl {
 namespace {
 
-// A launch and its connections take about a second.
+// Seconds of the shortest slice: a launch and its connections take about one.
 constexpr double kShortestSlice = 5;
 
 using MonotonicClock = std::chrono::steady_clock;
 
-// Begins the journal, or makes sure that it is this sweep's.
+// Creates the journal, or checks that an existing one belongs to this sweep and drops a torn last record.
 Status OpenJournal(const VisitedSweep& sweep) {
   if (!std::filesystem::exists(sweep.journal)) {
     DYNAMICCL_TRY(const auto writer, SweepJournalWriter::Create(sweep.journal, sweep.plan));
@@ -38,6 +39,7 @@ Status OpenJournal(const VisitedSweep& sweep) {
   return {};
 }
 
+// How far each topology has come, from the journal.
 std::vector<SweptTopology> StatesOf(const VisitedSweep& sweep, const SweepJournal& journal) {
   std::vector<SweptTopology> states;
   for (const std::string& topology : sweep.topologies) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl sweep --order active`, `random` or `grid`: visits within a budget, with a journal from which a
-// killed sweep goes on; and `--rehearse`, the same over a record.
+// killed sweep continues.
 #pragma once
 
 #include <functional>
@@ -13,21 +13,26 @@
 
 namespace dynamiccl {
 
+// One sweep by visits.
 struct VisitedSweep {
-  std::string journal;                  // path, beside the output
-  std::string plan;                     // of ReadSweepJournal
-  std::vector<std::string> topologies;  // labels
+  // Path of the journal, beside the output.
+  std::string journal;
+  // Text that the journal must have to be continued (ReadSweepJournal).
+  std::string plan;
+  // Labels of the topologies.
+  std::vector<std::string> topologies;
   ChoiceOptions choice;
-  double budget_s = 60;  // of all launches together, those before a restart included
-  // Runs the ranks of a topology for so many seconds; they append to the journal.
+  // Seconds of all launches together, including those before a restart.
+  double budget_s = 60;
+  // Runs the ranks of a topology for this many seconds; they append to the journal.
   std::function<Status(size_t topology, double seconds)> launch;
 };
 
-// What was measured. The journal is left where something failed, and removed by whoever has written the
-// result.
+// Runs slices until the budget is spent and returns what was measured. After a failure the journal stays; the
+// caller removes it once the result is written.
 Result<MeasurementFile> VisitTopologies(const VisitedSweep& sweep);
 
-// On a rank: one slice, rank 0 appending to the journal.
+// Runs on a rank: one slice, during which rank 0 appends to the journal.
 Status VisitAsRank(BenchSession& session, const SweepOptions& options, const ChoiceOptions& choice,
                    const std::string& journal);
 

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl top`: what running jobs are doing, from the traces that they are writing.
+// `dynamiccl top`: what running jobs are doing, from the traces that they are writing. Nothing in a job is
+// asked or stopped. All jobs of the user have a line each rank; below stand the collectives of the first
+// rank:
+//
+//    RANK      PID   CALLS/S     GB/S STEPS/S  DECIDED BY                       NOW
+//       0    12730       964    0.060    0.00  nothing was asked
+//
+//   COLLECTIVE       SIZE   CALLS/S     GB/S        US  CONFIG           BY
+//   AllReduce         64K     921.5    0.060         -  -                -
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -22,6 +30,7 @@
 namespace dynamiccl {
 namespace {
 
+// The command's options.
 struct TopOptions {
   std::vector<std::string> traces;
   double seconds = 2;
@@ -30,10 +39,13 @@ struct TopOptions {
   bool json = false;
 };
 
-// Records of each thread that are looked at: the rest of a fast job's window is extrapolated from them.
+// Records of each thread that are read. The rates of a fast job, whose window has more, are those of the part
+// that was read.
 constexpr uint64_t kNewest = 16384;
-constexpr double kLongInside = 1;  // seconds in one call that are worth a word
+// Seconds in one call from which on the call is shown.
+constexpr double kLongInside = 1;
 
+// The named traces, or those of this user's running processes.
 Result<std::vector<std::string>> TracesToWatch(const TopOptions& options) {
   if (!options.traces.empty()) return options.traces;
   std::vector<std::string> traces;
@@ -49,6 +61,7 @@ Result<std::vector<std::string>> TracesToWatch(const TopOptions& options) {
                   "start the job with DYNAMICCL_TRACE=folder/%r.ctrace, or name trace files");
 }
 
+// Reads all traces once. A trace that cannot be read is left out with a warning.
 std::vector<LiveProcess> Look(const std::vector<std::string>& traces, double seconds) {
   std::vector<LiveProcess> processes;
   for (const std::string& path : traces) {
@@ -76,6 +89,7 @@ std::string DecidersText(const LiveProcess& process) {
   return text.empty() ? "nothing was asked" : text;
 }
 
+// Describes a process that is not simply issuing calls: inside a long call, idle, or without a call yet.
 std::string NowText(const LiveProcess& process) {
   if (process.inside_seconds > kLongInside)
     return fmt::format("in {} for {:.0f} s", process.inside, process.inside_seconds);
@@ -168,7 +182,7 @@ Result<int> TopCommand(CommandLine& line) {
   while (true) {
     DYNAMICCL_TRY(const std::vector<std::string> traces, TracesToWatch(options));
     const std::vector<LiveProcess> processes = Look(traces, options.seconds);
-    // To the upper left corner, and clear: ECMA-48.
+    // ECMA-48: move to the upper left corner and clear the screen.
     if (!once)
       fmt::print("\033[H\033[2J{:%H:%M:%S}  {} processes\n\n", fmt::localtime(std::time(nullptr)),
                  processes.size());

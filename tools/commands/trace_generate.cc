@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Registers the settings of all generators and writes the trace (traces/generators).
 #include "tools/commands/trace_generate.h"
 
 #include <fmt/format.h>
@@ -38,6 +39,7 @@ void PrintRows(std::span<const SettingRow> rows) {
   }
 }
 
+// Prints the settings of one framework, or of all, and of the model presets.
 void Explain(const std::string& framework) {
   for (const FrameworkGenerator* generator : AllFrameworkGenerators()) {
     if (!framework.empty() && generator->name() != framework) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl trace generate`: the wire pattern of a public framework as a labelled trace, without running it.
+// `dynamiccl trace generate`: the calls of a public framework as a labelled trace, without running it.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -10,20 +10,26 @@
 
 namespace dynamiccl {
 
+// The options of the action.
 struct TraceGenerateOptions {
   std::string framework;
   std::string model = "gpt";
-  std::string parameters;  // a file; instead of `model`
+  // A file that lists parameters, instead of `model`.
+  std::string parameters;
   std::string settings;
   std::string output;
   WorldShape world;
   int steps = 3;
+  // 0: all ranks on one node.
   int ranks_per_node = 0;
+  // Print settings and write nothing.
   bool explain = false;
   bool json = false;
 };
 
+// Registers the action; `options` must outlive the parsing.
 CLI::App* AddTraceGenerate(CLI::App& app, TraceGenerateOptions& options);
+// Runs the action and returns the exit code.
 Result<int> TraceGenerate(const TraceGenerateOptions& options);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl train`: both agents from traces and measurements, by dynamiccl-agents.
+// `dynamiccl train`: trains both agents from traces and measurements. The work is done by dynamiccl-agents,
+// which replaces this process.
 #include <string_view>
 
 #include "tools/command_table.h"
@@ -10,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Files may be given as they are: a trace or a measurement file tells by its name which option it belongs to.
+// Adds --trace or --measurements before files that are given alone; the end of the name tells which.
 std::vector<std::string> NameInputs(const std::vector<std::string>& words) {
   std::vector<std::string> named;
   for (const std::string& word : words) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl version`: one line.
+// `dynamiccl version`: prints the version on one line, `dynamiccl 0.1.0`, or with --json as an object.
 #include "tools/version.h"
 
 #include "tools/command_table.h"

@@ -14,7 +14,7 @@ namespace dynamiccl {
 
 namespace {
 
-// Its ranks are those of a job that is only thought of.
+// `zero estimate`: its ranks are those of a job that need not exist.
 Result<int> Estimate(CommandLine& line) {
   zero::EstimateCommand command;
   command.Register(*line.app().add_subcommand("estimate", "What each rank's memory must hold, by stage"));
@@ -24,7 +24,7 @@ Result<int> Estimate(CommandLine& line) {
   return kExitOk;
 }
 
-// All words are its own.
+// `zero checkpoint`: the trainer replaces this process and gets all words.
 Result<int> RunWithoutRanks(CommandLine& line) {
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The demo's rules for the arm "best of sweep".
 #include "tools/report/best_rules.h"
 
 #include "tools/demo/demo_steps.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three arms take turns: default, ours, best of sweep, and again from the next one, so that a change of
-// the machine's speed and the position in a round hit all of them.
+// The three arms take turns: default, ours, best of sweep, then again starting with the next one. A change of
+// the machine's speed, and the position in a round, thus affect all of them.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,19 +11,22 @@
 namespace dynamiccl {
 namespace {
 
-// fp32 sums of the same numbers in another order differ by a few units of 2^-24 each; over some tens of steps
-// of training the losses drift apart by less than this share.
+// Largest relative difference of losses that counts as equal. Sums of the same fp32 numbers in another order
+// differ by a few units of 2^-24 each; over some tens of training steps the losses drift apart by less than
+// this.
 constexpr double kLossTolerance = 1e-4;
 
+// A chooser under which the training runs.
 struct Arm {
   const char* name;
   RuntimeOptions runtime;
 };
 
-using RunsOfArms = std::map<std::pair<int, std::string>, std::vector<TrainedSteps>>;  // by stage and arm
+// By stage and arm.
+using RunsOfArms = std::map<std::pair<int, std::string>, std::vector<TrainedSteps>>;
 
-// One sample a run, the median of its steps: steps of one run share what the machine was doing then, so
-// pooling them would pass differences between runs off as differences between arms.
+// One sample for each run, the median of its steps. Steps of one run share the state of the machine; pooling
+// them would show differences between runs as differences between arms.
 StepTimeRow StepTimesOf(int stage, const std::string& arm, const std::vector<TrainedSteps>& runs) {
   StepTimeRow row{.stage = stage, .arm = arm};
   for (const TrainedSteps& run : runs) {
@@ -35,6 +38,7 @@ StepTimeRow StepTimesOf(int stage, const std::string& arm, const std::vector<Tra
   return row;
 }
 
+// Compares all runs of an arm with the default's first run, step by step.
 LossRow LossesOf(int stage, const std::string& arm, const TrainedSteps& reference,
                  const std::vector<TrainedSteps>& runs) {
   LossRow row{.stage = stage, .arm = arm, .tolerance = kLossTolerance};
@@ -53,6 +57,7 @@ LossRow LossesOf(int stage, const std::string& arm, const TrainedSteps& referenc
   return row;
 }
 
+// Every stage once under every arm; the first arm rotates with the round.
 Status RunRound(DemoSession& session, const std::vector<Arm>& arms, int round, RunsOfArms& runs) {
   for (int stage = 0; stage < kZeroStageCount; ++stage) {
     for (size_t i = 0; i < arms.size(); ++i) {
@@ -92,6 +97,7 @@ Status CompareArms(DemoSession& session, const std::string& policy, const std::s
   double longest = 0;
   for (int round = 0; round < session.plan().largest_rounds; ++round) {
     const double round_began = session.Elapsed();
+    // Another round begins only if it fits the budget, after the rounds that ClearlyDiffer needs.
     if (round >= kFewestRepeats && round_began - begin + longest > budget) break;
     session.Say(fmt::format("round {}: stages 0 to 3 by default, with the policy, with the best of the sweep",
                             round + 1));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order of the demo's steps and the provenance of its result.
 #include "tools/demo/demo.h"
 
 #include <sys/utsname.h>
@@ -13,6 +14,7 @@
 namespace dynamiccl {
 namespace {
 
+// The current time in ISO 8601, UTC.
 std::string NowText() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
@@ -28,6 +30,7 @@ std::string ShapeText(const TrainingShape& shape) {
                      FormatBytes(static_cast<uint64_t>(shape.bucket_bytes)), shape.seed);
 }
 
+// The size classes that the agents did not see.
 std::string HeldOutText(const SweptConfigs& swept) {
   std::string text;
   for (const auto& [collective, classes] : swept.held_out_classes) {
@@ -38,6 +41,7 @@ std::string HeldOutText(const SweptConfigs& swept) {
   return text;
 }
 
+// Records machine, versions, shapes and duration, so that a reader can repeat the demo.
 void AddProvenance(DemoSession& session, const SweptConfigs& swept) {
   const DemoPlan& plan = session.plan();
   DemoResult& result = session.result();

@@ -7,11 +7,11 @@
 
 namespace dynamiccl {
 
-// Runs every step and writes demo.json and report.html. The session's result is filled also when a later step
-// fails.
+// Runs every step and writes demo.json and report.html. When a step fails, the session's result has what the
+// steps before it found.
 Status RunDemo(DemoSession& session);
 
-// The tables on standard output.
+// Prints the result's tables on standard output.
 void PrintDemo(const DemoResult& result);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the journal once, and writes it from the first run on that is not skipped.
 #include "tools/demo/demo_journal.h"
 
 #include <algorithm>
@@ -10,16 +11,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// First word of the header line, which tells a journal from other files of hashed lines.
 constexpr const char* kJournalMagic = "dynamiccl-demo-journal";
+// Version of the grammar. Another one is taken for no journal, so the demo begins anew.
 constexpr int kJournalVersion = 1;
 
+// The plan is part of the header: the journal of a quick demo says nothing about a whole one.
 std::string HeaderLine(const std::string& plan) {
   return nlohmann::ordered_json{{"magic", kJournalMagic}, {"version", kJournalVersion}, {"plan", plan}}
       .dump();
 }
 
-// Keys of the finished runs. None when the file is of another plan or version, or damaged: a demo that begins
-// anew loses minutes, one that trusts a damaged file shows wrong results.
+// Returns the keys of the finished runs. There are none when the file belongs to another plan or version, or
+// is damaged: a demo that begins anew loses minutes, one that trusts a damaged file shows wrong results.
 std::vector<std::string> KeysIn(const std::string& path, const std::string& plan) {
   const auto lines = ReadHashedLines(path);
   if (!lines || lines->texts.front() != HeaderLine(plan)) return {};
@@ -45,7 +49,6 @@ Result<DemoJournal> DemoJournal::Open(const std::string& path, const std::string
   return journal;
 }
 
-// Writes the file anew, without the runs that are not to be skipped.
 Status DemoJournal::Begin(const std::vector<std::string>& keys) {
   DYNAMICCL_TRY(lines_, HashedLineWriter::Create(path_));
   DYNAMICCL_CHECK_OK(lines_->Write(HeaderLine(plan_)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which runs of a demo have finished, so that a demo that was killed goes on where it was. Grammar:
-// docs/formats/demo_journal.md.
+// Records which runs of a demo have finished, so that a demo that was killed goes on where it was.
+// docs/formats/demo_journal.md has the grammar.
 #pragma once
 
 #include <optional>
@@ -11,32 +11,42 @@
 
 namespace dynamiccl {
 
-// The runs of a demo in their order. A run is known again by its key, which stands for everything that it
-// depends on; the first run whose key is another, or whose output is gone, begins anew, and so do all that
+// The runs of a demo in their order. A run is recognised by its key, which stands for everything that the run
+// depends on. The first run whose key differs, or whose output is gone, begins anew, and so do all that
 // follow it.
+//
+// DemoSession owns it and uses it on one thread. A line that Finish wrote survives the death of this process,
+// but nothing is synced to disk. A file that cannot be written is an error; one that cannot be read is
+// replaced.
 class DemoJournal {
  public:
-  // Goes on with the journal at `path` when it is of the same plan and undamaged, else begins one over it.
+  // Goes on with the journal at `path` when it is of the same plan and undamaged; otherwise begins a new one
+  // in its place.
   static Result<DemoJournal> Open(const std::string& path, const std::string& plan);
 
-  // Whether the next run has finished in an earlier process: it must have this key and all its outputs must
-  // exist. Each run asks once, in the demo's order.
+  // Returns whether the next run has finished in an earlier process: it must have this key, and all its
+  // outputs must exist. Each run asks once, in the demo's order. After the first "no" the answer is always
+  // "no".
   Result<bool> SkipFinished(const std::string& key, const std::vector<std::string>& outputs);
-  // The run that asked last has finished.
+  // Notes that the run that asked last has finished. Only after SkipFinished has answered "no".
   Status Finish(const std::string& key);
-  // Runs that earlier processes have finished.
+  // Number of runs that earlier processes have finished.
   size_t found() const { return finished_.size(); }
   // Removes the file: the demo is complete, and the next one begins anew.
   void Remove();
 
  private:
   DemoJournal(std::string path, std::string plan) : path_(std::move(path)), plan_(std::move(plan)) {}
+  // Writes the file anew with these keys.
   Status Begin(const std::vector<std::string>& keys);
 
   std::string path_;
   std::string plan_;
-  std::vector<std::string> finished_;  // keys found in the file
-  size_t next_ = 0;                    // of finished_
+  // Keys found in the file, in the demo's order. The first "no" cuts those off that are not to be skipped.
+  std::vector<std::string> finished_;
+  // Index in finished_ of the run that asks next.
+  size_t next_ = 0;
+  // Empty while the runs of an earlier process are skipped: the file is right as it is.
   std::optional<HashedLineWriter> lines_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a demo does and how long each part may take: all its numbers in one place.
+// What a demo does and how long each part may take: all of its numbers in one place.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace dynamiccl {
 
-// What is trained. Width, bucket size and seed change the sizes and counts of the collectives, not their
-// pattern.
+// A model and batch to train. Width, bucket size and seed change the sizes and counts of the collectives, not
+// their pattern.
 struct TrainingShape {
   int layers = 2;
   int hidden = 128;
   int heads = 4;
   int sequence = 64;
   int batch = 8;
-  // Gradients accumulate over two micro-steps: without, stages 1 and 2 issue the same calls.
+  // Gradients accumulate over two micro-steps: with one, stages 1 and 2 would issue the same calls.
   int micro_steps = 2;
   int64_t bucket_bytes = 1 << 20;
   int seed = 1;
 };
 
-// Seconds. Together under the promise of the command (10 minutes, or 2 with --quick) with a margin for
-// start-up.
+// Seconds of each part. Together they stay below the command's promise (10 minutes, or 2 with --quick) with a
+// margin for start-up.
 struct DemoBudget {
   double record_s = 0;
   double sweep_s = 0;
@@ -31,29 +31,41 @@ struct DemoBudget {
   double compare_s = 0;
 };
 
+// All numbers of one demo. MakeDemoPlan fills it; the steps only read it.
 struct DemoPlan {
   bool quick = false;
   int n_ranks = 4;
-  int seed = 1;                                // of the agents' training
-  std::string topology;                        // of the training runs; the agents see its sweep
-  std::vector<std::string> other_topologies;   // also seen by the agents
-  std::string held_out_topology;               // never seen by them
-  std::vector<TrainingShape> training_shapes;  // recorded for the trigger agent
-  TrainingShape held_out_shape;  // evaluated: neither its width nor bucket size nor seed was trained on
+  // Seed of the agents' training.
+  int seed = 1;
+  // Topology of the training runs; the agents see its sweep.
+  std::string topology;
+  // Further topologies whose sweeps the agents see.
+  std::vector<std::string> other_topologies;
+  // Topology that the agents never see.
+  std::string held_out_topology;
+  // Shapes that are recorded for the trigger agent.
+  std::vector<TrainingShape> training_shapes;
+  // Shape that is evaluated; its width, bucket size and seed do not occur in training.
+  TrainingShape held_out_shape;
   int recorded_steps = 0;
-  int compared_steps = 0;  // a run; the first kWarmUpSteps of them are not timed
-  int largest_rounds = 0;  // of default, ours, best of sweep
+  // Steps of one run; the first kWarmUpSteps of them are not timed.
+  int compared_steps = 0;
+  // At most so many rounds of default, ours and best of sweep.
+  int largest_rounds = 0;
   int sweep_repeats = 0;
-  size_t sizes_a_collective = 0;  // at most so many size classes are swept
-  int trigger_iterations = 0;     // training steps of the agents
+  // At most so many size classes of a collective are swept.
+  size_t sizes_a_collective = 0;
+  // Training steps of the two agents.
+  int trigger_iterations = 0;
   int config_iterations = 0;
   DemoBudget budget;
 };
 
 inline constexpr int kZeroStageCount = 4;
-// Memory is touched and connections warm up in the first steps.
+// In the first steps memory is touched and connections are made.
 inline constexpr int kWarmUpSteps = 2;
 
+// The plan of the whole demo, or of the shorter one.
 DemoPlan MakeDemoPlan(bool quick);
 
 }  // namespace dynamiccl

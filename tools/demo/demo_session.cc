@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts the demo's programs with a common log and time limit, skips those that an earlier process finished,
+// and starts a failed one once more.
 #include "tools/demo/demo_session.h"
 
 #include <fcntl.h>
@@ -18,12 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far beyond any step of a demo: only a hang gets here.
+// Far longer than any step of a demo; only a hang reaches it.
 constexpr std::chrono::milliseconds kStepLimit = std::chrono::minutes(5);
 
-// A whole demo leaves some 150 MB, most of it traces; below this the disk may fill in the middle.
+// Bytes that must be free in the folder. A whole demo leaves some 150 MB, most of it traces; with less room
+// than this the disk may fill in the middle.
 constexpr uintmax_t kNeededBytes = 500'000'000;
 
+// The demo needs the whole build, including LibTorch's programs.
 Status CheckParts(const Installation& installation) {
   struct Part {
     const char* name;
@@ -40,7 +44,7 @@ Status CheckParts(const Installation& installation) {
   return {};
 }
 
-// "4 min", "50 s": rounded, since it is an estimate.
+// "4 min" or "50 s": rounded, since it is an estimate.
 std::string RoughTime(double seconds) {
   return seconds >= 90 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.0f} s", seconds);
 }
@@ -60,7 +64,6 @@ Result<DemoSession> DemoSession::Open(const DemoOptions& options) {
   return session;
 }
 
-// The folder, for this session alone and with room for what comes, and the journal in it.
 Status DemoSession::OpenFolder() {
   std::error_code failed;
   fs::create_directories(Output("logs"), failed);
@@ -103,7 +106,8 @@ double DemoSession::Elapsed() const {
   return static_cast<double>(MonotonicNanoseconds() - started_ns_) * 1e-9;
 }
 
-// Of everything that the run depends on: earlier runs, what is started how, and the build.
+// Hashes what earlier runs did, what is started and how, and the build, whose files stand for themselves by
+// size and time of change.
 std::string DemoSession::KeyOf(const DemoRun& run) {
   std::string facts =
       fmt::format("{}\n{}\n{}\n{}\n", key_, run.label, run.plan.n_ranks, ShellQuote(run.plan.command));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of the demo: its folder, its log files, its clock, and how its programs are started.
+// One run of the demo: its folder, log files and clock, and how its programs are started.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,26 @@
 
 namespace dynamiccl {
 
+// The options of `dynamiccl demo`.
 struct DemoOptions {
   bool quick = false;
-  std::string text;        // file or folder to train on; empty: the cached Shakespeare
-  std::string output_dir;  // created
+  // File or folder to train on; empty: the cached Shakespeare.
+  std::string text;
+  // Folder for all files; created if needed.
+  std::string output_dir;
   std::string home;
 };
 
-// One program of the demo, or one job of several ranks.
+// One program of the demo, or one job of several ranks. A step makes it and hands it to DemoSession::Run,
+// which fills in log file and time limit.
 struct DemoRun {
-  std::string label;  // unique in the demo: "compare-stage2-ours-1"
+  // Unique in the demo, such as "compare-stage2-ours-1".
+  std::string label;
   LaunchPlan plan;
-  std::string trace;  // where the calls of its processes go together; empty: they are not recorded
-  std::vector<std::string> outputs;  // further files that it leaves
+  // Where the calls of its processes are put together; empty: they are not recorded.
+  std::string trace;
+  // Further files that it leaves. A run whose file is gone is not skipped.
+  std::vector<std::string> outputs;
 };
 
 // The steps share one session and run one after the other, on one thread. The folder belongs to one session
@@ -46,34 +53,40 @@ class DemoSession {
   const Installation& installation() const { return installation_; }
   const std::string& text() const { return text_; }
   DemoResult& result() { return result_; }
+  // Path of a file in the output folder.
   std::string Output(const std::string& file) const { return options_.output_dir + "/" + file; }
   const std::string& output_dir() const { return options_.output_dir; }
 
-  // Says on standard error what begins, and about how long all that is left may take.
+  // Announces the step on standard error, with about how many seconds all that is left may take.
   void BeginStep(const std::string& name, const std::string& sentence, double remaining_s);
-  // A line about progress within the step.
+  // Prints a line about progress within the step.
   void Say(const std::string& line) const;
   // Seconds since Open.
   double Elapsed() const;
 
-  // Runs to the end with the output in the step's log file, twice if the first time fails. Does nothing when
-  // an earlier process has done it. A failure names step, log file and command; an interrupt is kept for
-  // interrupted_by().
+  // Runs to the end with the output in the step's log file, a second time if the first one fails. Does
+  // nothing when an earlier process has finished the run. An error names step, log file and command; an
+  // interrupt is kept for interrupted_by().
   Status Run(DemoRun run);
-  // For a run that the demo can do without: notes in the result that it is missing. An interrupt ends the
-  // demo all the same.
+  // Goes on without a run that the demo can do without: notes in the result that it is missing. After an
+  // interrupt it returns `error`, which ends the demo.
   Status GoOnWithout(const std::string& label, const Error& error);
-  // Whether the run has been done, in this process or an earlier one.
+  // Returns whether the run has finished, in this process or an earlier one.
   bool Finished(const std::string& label) const { return finished_.contains(label); }
-  // Takes the journal away: the demo is complete.
+  // Removes the journal because the demo is complete: the next demo in this folder begins anew.
   void Complete() { journal_->Remove(); }
 
+  // The signal that ended a run; 0: none.
   int interrupted_by() const { return interrupted_by_; }
 
  private:
   DemoSession() = default;
+  // Claims the folder for this session, checks the room on its disk, and opens the journal in it.
   Status OpenFolder();
+  // Hashes what the run depends on. The key of the run before is part of it, so a changed run changes all
+  // keys after it.
   std::string KeyOf(const DemoRun& run);
+  // Runs once, without the journal.
   Status Start(const DemoRun& run);
 
   DemoOptions options_;
@@ -81,9 +94,12 @@ class DemoSession {
   Installation installation_;
   std::string text_;
   DemoResult result_;
-  OwnFile lock_;  // held: this session has the folder
+  // Held as long as the session lives: another demo finds the folder taken.
+  OwnFile lock_;
   std::optional<DemoJournal> journal_;
-  std::string key_;  // of the last run
+  // The key of the latest run.
+  std::string key_;
+  // Labels of the runs that have finished.
   std::set<std::string> finished_;
   int64_t started_ns_ = 0;
   std::string step_;
@@ -91,6 +107,7 @@ class DemoSession {
   int interrupted_by_ = 0;
 };
 
+// Number of steps, for "[2/6]".
 inline constexpr int kDemoSteps = 6;
 
 }  // namespace dynamiccl

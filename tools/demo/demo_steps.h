@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of the demo, in order. Each takes what the earlier ones left and says what it did.
+// The steps of the demo, in order. Each takes what the earlier ones left in the session and on disk.
 #pragma once
 
 #include <cstdint>
@@ -31,31 +31,37 @@ Result<ObservedSizes> ObserveSizes(const std::vector<std::string>& traces, size_
 // Every third class of each collective, never the smallest or the largest: between sizes that the agents saw.
 std::map<Collective, std::set<SizeClass>> HeldOutClasses(const ObservedSizes& sizes);
 
-// Traces of the training shapes (for the agents) and of the held-out shape (for the sizes to sweep), stages 0
-// to 3.
+// Paths of traces of stages 0 to 3: of the training shapes, for the agents, and of the held-out shape, for
+// the sizes to sweep.
 struct RecordedRuns {
   std::vector<std::string> training;
+  // By stage.
   std::vector<std::string> held_out;
 };
+// Trains every shape and stage and records the calls.
 Result<RecordedRuns> RecordRuns(DemoSession& session);
 
 // Everything that was swept, and the part that the agents may see.
 struct SweptConfigs {
   ObservedSizes sizes;
   std::map<Collective, std::set<SizeClass>> held_out_classes;
-  MeasurementFile all;    // every topology and size
-  std::string seen_path;  // without the held-out classes and the held-out topology
+  // Every topology and size.
+  MeasurementFile all;
+  // File without the held-out classes and the held-out topology.
+  std::string seen_path;
 };
+// Times every legal config for the sizes that the traces show.
 Result<SweptConfigs> SweepConfigs(DemoSession& session, const RecordedRuns& runs);
 
-// Returns the path of the policy.
+// Trains both agents; returns the path of the policy.
 Result<std::string> TrainAgents(DemoSession& session, const RecordedRuns& runs, const SweptConfigs& swept);
 
-// Override rules with the best config of the sweep for each (collective, size class) of the demo's topology,
-// in the CSV of NCCL's example tuner. Returns the path.
+// Writes override rules with the sweep's best config for each (collective, size class) of the demo's
+// topology, in the CSV of NCCL's example tuner. Returns the path.
 Result<std::string> WriteBestRules(DemoSession& session, const SweptConfigs& swept);
 
-// Trains the held-out shape in turn under the default, the policy and the rules; fills step times and losses.
+// Trains the held-out shape in turns under the default, the policy and the rules. Fills step times and
+// losses.
 Status CompareArms(DemoSession& session, const std::string& policy, const std::string& rules);
 
 // Fills choices, decisions, fingerprints and recognition from the traces of CompareArms.
@@ -63,6 +69,7 @@ Status JudgeChoices(DemoSession& session, const std::string& policy, const Swept
 
 // Label of a compared run: "compare-stage2-ours-1".
 std::string CompareLabel(int stage, const std::string& arm, int round);
+// Names of the arms in files and reports.
 inline constexpr const char* kDefaultArm = "default";
 inline constexpr const char* kOurArm = "ours";
 inline constexpr const char* kBestArm = "best of sweep";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One sentence for each stage, group of cases, and question that a reader has.
 #include "tools/demo/demo_steps.h"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 namespace dynamiccl {
 namespace {
 
+// Null where the arm did not run.
 const Timing* StepTime(const DemoResult& result, int stage, const std::string& arm) {
   for (const StepTimeRow& row : result.step_times) {
     if (row.stage == stage && row.arm == arm) return &row.milliseconds;
@@ -16,6 +18,7 @@ const Timing* StepTime(const DemoResult& result, int stage, const std::string& a
   return nullptr;
 }
 
+// "12.3 ms (-4.2 %)", with a note where the change is within the noise.
 std::string Change(const Timing& reference, const Timing& timing) {
   const double percent = 100 * (timing.median / reference.median - 1);
   return fmt::format("{:.1f} ms ({:+.1f} %{})", timing.median, percent,
@@ -37,11 +40,13 @@ void AddStepTimes(const DemoResult& result, std::vector<std::string>& findings) 
   }
 }
 
+// Number of cases in which the policy's choice was clearly faster or slower than the default.
 struct Tally {
   int rows = 0;
   int faster = 0;
   int slower = 0;
-  int could_be_faster = 0;  // best of sweep against default
+  // Cases in which the best of the sweep is clearly faster than the default.
+  int could_be_faster = 0;
 };
 
 Tally TallyOf(const DemoResult& result, bool (*filter)(const ChoiceRow&)) {
@@ -108,6 +113,7 @@ void AddRecognition(const DemoResult& result, std::vector<std::string>& findings
                   percent(right), total, percent(total - right - unknown), percent(unknown)));
 }
 
+// The stage's fingerprint as text, for comparing stages.
 std::string CallsOfStage(const DemoResult& result, int stage) {
   std::string calls;
   for (const FingerprintRow& row : result.fingerprints) {
@@ -117,7 +123,7 @@ std::string CallsOfStage(const DemoResult& result, int stage) {
   return calls;
 }
 
-// Two stages with the same calls and bytes a step can be told apart by their order at most.
+// Names stages with the same calls and bytes in a step, which only their order can distinguish.
 void AddTwins(const DemoResult& result, std::vector<std::string>& findings) {
   for (int a = 0; a < kZeroStageCount; ++a) {
     for (int b = a + 1; b < kZeroStageCount; ++b) {
@@ -132,6 +138,8 @@ void AddTwins(const DemoResult& result, std::vector<std::string>& findings) {
   }
 }
 
+// Names the runs that were started twice and those that are missing, so that no table looks more complete
+// than it is.
 void AddFailures(const DemoResult& result, std::vector<std::string>& findings) {
   if (!result.repeated.empty()) {
     findings.push_back(fmt::format("{} of the demo's runs failed and {} started once more: {}.",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the policy chose for the calls that the evaluated job issued, against default and best of the sweep.
+// Compares what the policy chose for the evaluated job's calls with the default and with the best of the
+// sweep.
 #include <algorithm>
 #include <set>
 
@@ -18,10 +19,12 @@ namespace {
 struct KeyUse {
   uint64_t bytes = 0;
   int64_t calls = 0;
-  std::map<std::string, std::pair<CollectiveConfig, int64_t>> choices;  // by name: config and calls
+  // By name: config and number of calls.
+  std::map<std::string, std::pair<CollectiveConfig, int64_t>> choices;
 };
 using KeyUses = std::map<std::pair<Collective, SizeClass>, KeyUse>;
 
+// Counts the calls of a run. What the policy did not decide counts as left to NCCL.
 KeyUses UsesOf(const SectionCalls& section) {
   KeyUses uses;
   for (const TraceCall& call : section.calls) {
@@ -49,6 +52,7 @@ bool IsHeldOut(const SweptConfigs& swept, Collective collective, SizeClass size_
   return classes != swept.held_out_classes.end() && classes->second.contains(size_class);
 }
 
+// The sweep's cell of the same size class, or null.
 const SweepCell* FindCell(const std::vector<SweepCell>& cells, const std::string& topology,
                           Collective collective, SizeClass size_class) {
   const auto same = [&](const SweepCell& cell) {
@@ -74,13 +78,14 @@ ChoiceRow Compare(const SweepCell& cell, const CollectiveConfig& choice) {
           .best_us = best.microseconds};
 }
 
-// Everything that the functions below share.
+// State that the functions below share.
 struct Judgement {
   DemoSession& session;
   const SweptConfigs& swept;
   const Policy& policy;
   std::vector<SweepCell> cells;
-  std::set<std::pair<Collective, SizeClass>> used;  // keys that have a row of a stage
+  // Keys that already have a row of a stage.
+  std::set<std::pair<Collective, SizeClass>> used;
 };
 
 void AddStageRows(int stage, const KeyUses& uses, int64_t steps, Judgement& judgement) {
@@ -98,8 +103,8 @@ void AddStageRows(int stage, const KeyUses& uses, int64_t steps, Judgement& judg
   }
 }
 
-// Rows of what was held out and no stage issued: the choice is what the policy answers for a call of unknown
-// role.
+// Adds rows for held-out cells that no stage issued. Their choice is the policy's answer for a call of
+// unknown role.
 void AddHeldOutRows(Judgement& judgement) {
   const DemoPlan& plan = judgement.session.plan();
   for (const SweepCell& cell : judgement.cells) {
@@ -145,7 +150,7 @@ void AddFingerprint(int stage, const KeyUses& uses, int64_t steps, DemoResult& r
   for (auto& [collective, row] : rows) result.fingerprints.push_back(std::move(row));
 }
 
-// The trace of the first of our runs of a stage; empty when all of them failed.
+// Returns the trace of our first run of a stage that finished; empty when none did.
 std::string TraceOfOurs(int stage, const DemoSession& session) {
   for (int round = 0; round < session.plan().largest_rounds; ++round) {
     const std::string label = CompareLabel(stage, kOurArm, round);
@@ -154,6 +159,7 @@ std::string TraceOfOurs(int stage, const DemoSession& session) {
   return {};
 }
 
+// Reads the trace of the stage's first compared run under the policy.
 Status JudgeStage(int stage, Judgement& judgement) {
   DemoSession& session = judgement.session;
   const std::string path = TraceOfOurs(stage, session);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adds up the traffic of each size class.
 #include "tools/demo/demo_steps.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 namespace dynamiccl {
 namespace {
 
+// Bytes of the first call of a class, and of all its calls.
 struct ClassTraffic {
   uint64_t bytes_of_call = 0;
   uint64_t total = 0;
@@ -29,7 +31,7 @@ void AddTraffic(const Trace& trace, Traffic& traffic) {
 std::map<SizeClass, uint64_t> MostTraffic(const std::map<SizeClass, ClassTraffic>& classes, size_t limit) {
   std::vector<std::pair<SizeClass, ClassTraffic>> ranked(classes.begin(), classes.end());
   const auto heavier = [](const auto& a, const auto& b) { return a.second.total > b.second.total; };
-  // The ends come first: between them the agents interpolate.
+  // The smallest and the largest class come first: between them the agents interpolate.
   if (ranked.size() > 2) {
     std::swap(ranked[1], ranked.back());
     std::stable_sort(ranked.begin() + 2, ranked.end(), heavier);
@@ -58,7 +60,7 @@ std::map<Collective, std::set<SizeClass>> HeldOutClasses(const ObservedSizes& si
   for (const auto& [collective, classes] : sizes) {
     size_t position = 0;
     for (const auto& [size_class, bytes] : classes) {
-      // Positions 1, 4, 7, ...: a third.
+      // Positions 1, 4, 7 and so on: a third.
       if (position % 3 == 1 && position + 1 < classes.size()) held_out[collective].insert(size_class);
       ++position;
     }

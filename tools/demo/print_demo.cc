@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo's result as text on standard output.
+// Prints the demo's result as text.
 #include <fmt/format.h>
 
 #include "src/collective/size_class.h"
@@ -12,6 +12,7 @@ std::string Microseconds(const Timing& timing) {
   return timing.repeats == 0 ? "-" : fmt::format("{:.0f}", timing.median);
 }
 
+// "-12 %", or "noise" where the quartile ranges touch.
 std::string Verdict(const Timing& reference, const Timing& timing) {
   if (reference.repeats == 0 || timing.repeats == 0) return "";
   if (!ClearlyDiffer(reference, timing)) return "noise";

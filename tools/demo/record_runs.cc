@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Records the trainer with every training shape and the held-out shape, in stages 0 to 3, with NCCL's own
+// choices.
 #include "tools/demo/demo_steps.h"
 #include "tools/demo/trainer_run.h"
 
@@ -10,7 +12,7 @@ std::string ShapeText(const TrainingShape& shape) {
                      FormatBytes(static_cast<uint64_t>(shape.bucket_bytes)), shape.seed);
 }
 
-// Adds the trace of the run to `traces`, unless the run fails.
+// Runs the trainer and adds its trace to `traces`. A run that fails is noted as missing and is no error.
 Status RecordOne(DemoSession& session, const TrainerRun& run, std::vector<std::string>& traces) {
   const auto steps = RunTrainer(session, run);
   if (!steps) return session.GoOnWithout(run.label, steps.error());

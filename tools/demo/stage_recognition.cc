@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Steps one trigger for each communicator, as a job does.
 #include "tools/demo/demo_steps.h"
 
 #include <map>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds the trainer's command line and reads its report.
 #include "tools/demo/trainer_run.h"
 
 #include <fstream>
@@ -42,6 +43,7 @@ std::vector<std::string> TrainerCommand(const DemoSession& session, const Traine
           json};
 }
 
+// Takes one JSON line: a step, or the digest at the end.
 void AddLine(const Json& line, TrainedSteps& steps) {
   if (line.contains("step") && line.contains("loss")) {
     steps.loss.push_back(line.at("loss"));

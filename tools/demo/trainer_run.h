@@ -9,26 +9,34 @@
 
 namespace dynamiccl {
 
+// A model to train and the runtime under which to train it.
 struct TrainerRun {
   int stage = 0;
   TrainingShape shape;
   int steps = 0;
-  std::string label;         // names the files of the run: LABEL.ctrace, logs/LABEL.jsonl
-  RuntimeOptions runtime{};  // mode, policy, rules; topology, trace and hostccl are filled in
+  // Names the files of the run: LABEL.ctrace and logs/LABEL.jsonl.
+  std::string label;
+  // Mode, policy and rules. RunTrainer fills in topology, trace and hostccl.
+  RuntimeOptions runtime{};
 };
 
+// The trainer's report, one entry for each step.
 struct TrainedSteps {
   std::vector<double> loss;
-  std::vector<std::string> loss_bits;  // exact, as hexadecimal text
+  // The exact loss as hexadecimal text.
+  std::vector<std::string> loss_bits;
   std::vector<double> step_ms;
-  std::string parameters_sha256;  // after the last step
+  // Digest of the parameters after the last step.
+  std::string parameters_sha256;
 };
 
+// Path of the trace of the run with this label.
 std::string TracePath(const DemoSession& session, const std::string& label);
 
+// Trains and records. An error when the job fails or reports no step.
 Result<TrainedSteps> RunTrainer(DemoSession& session, const TrainerRun& run);
 
-// The JSON lines that dynamiccl-zero writes with --json.
+// Reads the JSON lines that dynamiccl-zero writes with --json.
 Result<TrainedSteps> ReadTrainedSteps(const std::string& path);
 
 }  // namespace dynamiccl

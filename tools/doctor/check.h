@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One finding of `dynamiccl doctor`, and the groups of checks that make them. No check changes anything.
+// The findings of `dynamiccl doctor` and the groups of checks that make them. Checks only read: none changes
+// anything.
 #pragma once
 
 #include <string>
@@ -10,33 +11,39 @@
 
 namespace dynamiccl {
 
+// kFail makes doctor's answer "no" (exit code 1); kWarn does not.
 enum class Verdict { kOk, kWarn, kFail };
 
+// One line of doctor's output.
 struct Finding {
-  std::string subject;  // "NCCL", "/dev/shm"
-  std::string value;    // what was found
+  // The thing that was checked: "NCCL", "/dev/shm".
+  std::string subject;
+  // The finding itself.
+  std::string value;
   Verdict verdict = Verdict::kOk;
-  std::string advice;  // what to do; empty when all is well
+  // The remedy; empty when all is well.
+  std::string advice;
 };
 
+// "OK", "WARN" or "FAIL".
 const char* Name(Verdict verdict);
 
-// The parts of this build and who may change them: an object that others may write is one that others may run
-// as you.
+// Checks that the parts of this build exist and who may change them: an object that others may write is one
+// that others may run as you.
 std::vector<Finding> CheckInstallation(const Installation& installation);
-// Copies of NCCL that a program could load, with their versions.
+// Lists the copies of NCCL that a program could load, with their versions.
 std::vector<Finding> CheckNccl(const Installation& installation);
-// Cores, GPU, shared memory, what processes may do to each other, launchers.
+// Checks cores, GPU, shared memory, what processes may do to each other, and launchers.
 std::vector<Finding> CheckMachine();
-// Variables and files that take the choice away from a tuner, and names that look like typos of ours.
+// Finds variables and files that take the choice away from a tuner.
 std::vector<Finding> CheckConflicts();
 
-// Values of the variables that are set, and the files that they name.
+// Checks our variables: names that look like typos, values, and the files that they name.
 std::vector<Finding> CheckSettings();
 
-// What a file of ours holds, or what is wrong with it; its kind is told by its name.
+// Says what one of our files holds, or what is wrong with it. The end of its name tells the kind.
 Finding CheckFile(const std::string& path);
-// Likewise of the file that a setting names.
+// The same for the file that a setting names, whose kind follows from the setting.
 Finding CheckFileOf(Setting setting, const std::string& path);
 
 // All groups of checks, in the order above.

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Looks for choices that the user pinned in the environment or in NCCL's configuration files. What a user
+// pinned wins over every policy, so each pin is a warning and none is a failure:
+//
+//   WARN  NCCL_ALGO  Ring
+//                    -> the algorithm is pinned: a policy is asked only for the rest; unset it to change that
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -10,12 +15,13 @@
 namespace dynamiccl {
 namespace {
 
+// A variable of NCCL and what setting it means for a policy.
 struct Pin {
   const char* variable;
   const char* effect;
 };
 
-// What a user pinned wins over every policy (design: leave the user's own choices alone).
+// The runtime leaves every pinned choice to the user, so doctor names each of them.
 constexpr Pin kPins[] = {
     {"NCCL_ALGO", "the algorithm is pinned: a policy is asked only for the rest"},
     {"NCCL_PROTO", "the protocol is pinned: a policy is asked only for the rest"},
@@ -27,6 +33,7 @@ constexpr Pin kPins[] = {
     {"NCCL_TUNER_CONFIG_FILE", "a tuner's own rules are named"},
 };
 
+// Returns a warning for each pinned variable of this environment. An empty value counts as set.
 std::vector<Finding> CheckPins() {
   std::vector<Finding> findings;
   for (const Pin& pin : kPins) {
@@ -38,6 +45,7 @@ std::vector<Finding> CheckPins() {
   return findings;
 }
 
+// The configuration files that NCCL reads. NCCL_CONF_FILE replaces the one in the home folder.
 std::vector<std::string> ConfFiles() {
   std::vector<std::string> files{"/etc/nccl.conf"};
   if (const char* named = std::getenv("NCCL_CONF_FILE"))

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads each kind of file with the reader that a job or a command uses, so that doctor's verdict is the
+// job's.
 #include <fmt/format.h>
 
 #include <array>
@@ -19,6 +21,7 @@
 namespace dynamiccl {
 namespace {
 
+// A finding for a file that cannot be read. Jobs ignore such a file and keep NCCL's choices.
 Finding Failed(const std::string& path, const Error& error) {
   return {path, error.message, Verdict::kFail,
           error.hint.empty() ? "jobs that are given this file keep NCCL's choices" : error.hint};
@@ -34,6 +37,7 @@ Finding CheckPolicy(const std::string& path) {
   return Good(path, fmt::format("a policy, SHA-256 {}", ToHex((*policy)->sha256)));
 }
 
+// Rules that no call can reach are legal but surely not meant, so they are a warning.
 Finding CheckRules(const std::string& path) {
   const auto rules = OverrideRules::ReadFile(path);
   if (!rules) return Failed(path, rules.error());
@@ -46,7 +50,7 @@ Finding CheckRules(const std::string& path) {
                       first.line, first.taken_by_line)};
 }
 
-// Rules and topologies are both TOML; what names a topology's tables is one.
+// Rules and topologies are both TOML; both readers are tried.
 Finding CheckToml(const std::string& path) {
   const auto topology = LoadTopology(path);
   if (topology) return Good(path, fmt::format("a topology of {} nodes", topology->nodes));
@@ -57,7 +61,7 @@ Finding CheckToml(const std::string& path) {
 }
 
 Finding CheckSiteStore(const std::string& path) {
-  // To a job a store that does not exist is an empty one.
+  // For a job, a store that does not exist is an empty one, so the reader would not complain.
   if (!std::filesystem::exists(path)) return Failed(path, {ErrorKind::kNotFound, "no such file", ""});
   const auto store = ReadSiteStore(path);
   if (!store) return Failed(path, store.error());
@@ -82,6 +86,7 @@ Finding CheckMeasurements(const std::string& path) {
   return Good(path, fmt::format("{} measurements", measurements->rows.size()));
 }
 
+// End of a file's name, and the check for such files.
 struct FileKind {
   const char* ending;
   Finding (*check)(const std::string& path);
@@ -94,7 +99,7 @@ constexpr std::array kKinds = {
     FileKind{".jsonl", CheckTrace},     FileKind{".measurements", CheckMeasurements},
 };
 
-// Saved decisions are named as their users like; their first word tells.
+// Saved decisions have any name; their first word identifies them.
 bool HoldsDecisions(const std::string& path) {
   if (!CheckIsFile(path)) return false;
   std::ifstream file(path);

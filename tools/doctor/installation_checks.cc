@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks existence, readability and ownership of each part of the installation. Whoever may write the
+// preloaded object runs code in every job that loads it: an object that everybody may write is therefore a
+// failure, and one of another user a warning. Only the file itself is looked at, not the folders above it.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,6 +10,7 @@
 namespace dynamiccl {
 namespace {
 
+// A part to check. `when_absent` is the verdict for a build without it, `advice` how to get it.
 struct Part {
   const char* subject;
   std::string path;
@@ -14,6 +18,8 @@ struct Part {
   const char* advice;
 };
 
+// Reports the first fault of a part, in this order: absent from the build, not readable, writable by
+// everybody, owned by another user than root and the caller.
 Finding CheckPart(const Part& part) {
   if (part.path.empty()) return {part.subject, "not in this build", part.when_absent, part.advice};
   struct stat info {};

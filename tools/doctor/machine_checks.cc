@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks of the machine and of what a sandbox permits. Only a refused memfd_create is a failure, since
+// hostccl cannot work without it; few cores, a small /dev/shm and a closed ptrace are warnings.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
@@ -17,10 +19,11 @@
 namespace dynamiccl {
 namespace {
 
-// What Docker gives by default; programs that share through /dev/shm (NCCL itself, PyTorch's loaders) need
-// more.
+// Bytes that Docker gives /dev/shm by default. Programs that share memory through it (NCCL itself, PyTorch's
+// loaders) need more.
 constexpr uint64_t kSmallShmBytes = 64 << 20;
 
+// Ranks on one core take turns, so their times say little about a machine on which each has its own.
 Finding CheckCores() {
   const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
   return {"Cores", fmt::format("{}", cores), cores >= 2 ? Verdict::kOk : Verdict::kWarn,
@@ -31,6 +34,7 @@ Finding CheckGpu() {
   return {"GPU", MachineHasGpu() ? "present" : "none: hostccl stands in for NCCL", Verdict::kOk, ""};
 }
 
+// Judges the whole size of /dev/shm, whatever of it is in use.
 Finding CheckShm() {
   struct statvfs info {};
   if (::statvfs("/dev/shm", &info) != 0) {
@@ -42,6 +46,7 @@ Finding CheckShm() {
           small ? "enough for hostccl, small for NVIDIA's NCCL: docker run --shm-size=1g" : ""};
 }
 
+// hostccl shares memory by memfd_create, which some sandboxes forbid.
 Finding CheckMemfd() {
   const UniqueFd fd(::memfd_create("dynamiccl-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd.valid()) return {"memfd", "works", Verdict::kOk, ""};
@@ -49,6 +54,8 @@ Finding CheckMemfd() {
           "hostccl shares memory by memfd_create: allow it in the sandbox's filter"};
 }
 
+// Yama's ptrace scope: 0 and 1 let a debugger attach or start a program, 2 and 3 do not. Without Yama the
+// file is missing and the scope is 0.
 Finding CheckPtrace() {
   int scope = 0;
   std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
@@ -57,6 +64,7 @@ Finding CheckPtrace() {
           open ? "" : "debuggers cannot attach to ranks; nothing of ours needs it"};
 }
 
+// Whether a folder of PATH has the program.
 bool InPath(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
@@ -66,6 +74,7 @@ bool InPath(const std::string& program) {
   return false;
 }
 
+// Launchers are found by name alone; whether they work is not tried.
 Finding CheckLaunchers() {
   std::string found = "dynamiccl run";
   for (const char* launcher : {"torchrun", "srun", "mpirun", "flux"}) {

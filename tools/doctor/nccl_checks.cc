@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Searches the usual folders for libnccl.so.2 and asks each copy for its version. The folders are, in this
+// order, LD_LIBRARY_PATH, the system's library folders, CUDA's, the wheels of Python environments, and
+// hostccl's. A copy that several folders reach through links is listed once:
+//
+//   OK    NCCL       2.30.7 /usr/lib/x86_64-linux-gnu/libnccl.so.2.30.7
+//
+// Which of them a job loads is the loader's decision and is not predicted here.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -15,10 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first release whose tuner interface the object speaks (v2).
+// NCCL's version code of 2.21, the first release whose tuner interface the object speaks (v2).
 constexpr int kOldestTunable = 22100;
 
-// Folders in which the loader, a wheel or CUDA's packages put the library.
+// Folders where the loader or CUDA's packages put the library.
 std::vector<fs::path> Folders() {
   std::vector<fs::path> folders;
   if (const char* list = std::getenv("LD_LIBRARY_PATH")) {
@@ -32,7 +39,7 @@ std::vector<fs::path> Folders() {
   return folders;
 }
 
-// site-packages/nvidia/nccl/lib of the active virtual environment, of ./.venv and of the user.
+// site-packages/nvidia/nccl/lib of ./.venv, of the active virtual environment and of the user.
 void AddWheelFolders(std::vector<fs::path>& folders) {
   std::vector<fs::path> roots{".venv"};
   if (const char* active = std::getenv("VIRTUAL_ENV")) roots.emplace_back(active);
@@ -45,10 +52,13 @@ void AddWheelFolders(std::vector<fs::path>& folders) {
   }
 }
 
+// Writes NCCL's version code, which since 2.9 is 10000 * major + 100 * minor + patch, as people do: 23007 is
+// "2.30.7".
 std::string VersionText(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
+// Loads the library, which runs its constructors, and calls ncclGetVersion.
 Finding Inspect(const fs::path& path) {
   const auto library = DynamicLibrary::Open(path.string(), RTLD_LAZY | RTLD_LOCAL);
   if (!library)

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks both releases' choices size by size and merges neighbours with the same change:
+//
+// 1. Worlds (machine, nodes, ranks per node) of both releases are paired; a world that one release lacks is
+//    left out.
+// 2. In a world, each collective's calls are paired by their bytes, in the order of the first release's list.
+// 3. A pair in which algorithm, protocol or channels differ is a change. It extends the range before it when
+//    both releases still use the same algorithm and protocol as there, and begins a new range otherwise. A
+//    size without a change ends the range.
 #include "tools/doctor/nccl_comparison.h"
 
 #include <fmt/ranges.h>
@@ -10,7 +18,7 @@
 namespace dynamiccl {
 namespace {
 
-// A name that was only begun ("2.32", "pcie") is nearest to the last that begins so.
+// The known name to suggest. A name that is only begun ("2.32", "pcie") suggests the last that begins so.
 std::string Nearest(const std::string& name, const std::vector<std::string>& known) {
   const auto begun = std::find_if(known.rbegin(), known.rend(),
                                   [&](const std::string& one) { return one.starts_with(name); });
@@ -43,12 +51,14 @@ ChosenRange StartRange(const NcclCalls& calls, const NcclCall& call) {
       .pair = pair, .channels = {call.choice.channels, call.choice.channels}, .microseconds = {cost, cost}};
 }
 
+// Extends a range by the choice at the next size.
 void Widen(const ChosenRange& one, ChosenRange* range) {
   range->channels.Widen(one.channels.least);
   range->microseconds.Widen(one.microseconds.least);
 }
 
-// Walks the sizes of one collective in step.
+// Compares the sizes of one collective in one world and appends the changed ranges. CompareWorld owns it for
+// one call.
 class CollectiveComparison {
  public:
   CollectiveComparison(const NcclWorld& world, Collective collective, NcclComparison* out)
@@ -91,7 +101,8 @@ class CollectiveComparison {
   const NcclWorld& world_;
   Collective collective_;
   NcclComparison* out_;
-  bool open_ = false;  // the last range ends at the size before
+  // The last range ends at the previous size, so that the next change may extend it.
+  bool open_ = false;
 };
 
 void CompareWorld(const NcclWorld& world, const NcclCommunicator& before, const NcclCommunicator& after,

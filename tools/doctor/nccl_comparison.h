@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one release of NCCL chooses by itself otherwise than another, on described machines.
+// Compares what two releases of NCCL choose by themselves, on described machines (docs: `dynamiccl doctor
+// --compare-nccl`).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 namespace dynamiccl {
 
+// An interval that grows with each value. It begins as one value in both fields.
 template <typename T>
 struct Between {
   T least = {};
@@ -26,32 +28,41 @@ struct Between {
 struct ChosenRange {
   NcclPair pair;
   Between<int> channels;
-  Between<float> microseconds;  // that it expects of its own choice; NaN where it tells none
+  // Time that the release expects of its own choice; NaN where it gives none.
+  Between<float> microseconds;
 };
 
-// Neighbouring sizes at which both releases choose one pair each, and these differ, or their channels do.
+// Neighbouring sizes at which each release makes one choice, and the two differ in algorithm, protocol or
+// channels.
 struct ChangedRange {
   NcclWorld world;
   Collective collective = Collective::kAllReduce;
-  Between<uint64_t> bytes;  // NCCL's total; what is between two neighbours of the data set is not known
+  // NCCL's total. Sizes between two neighbours of the data set are not known.
+  Between<uint64_t> bytes;
   ChosenRange before;
   ChosenRange after;
 
+  // Whether algorithm or protocol differ, and not only the channels.
   bool other_pair() const { return before.pair != after.pair; }
 };
 
+// Result of a comparison.
 struct NcclComparison {
   std::string before;  // "2.28.9"
   std::string after;
-  std::vector<NcclWorld> worlds;  // that the data has of both
-  size_t calls = 0;               // compared
-  size_t other_pairs = 0;         // of them with another algorithm or protocol
-  size_t other_channels = 0;      // with other channels alone
+  // Worlds for which the data has both releases.
+  std::vector<NcclWorld> worlds;
+  // Compared calls.
+  size_t calls = 0;
+  // Calls with another algorithm or protocol.
+  size_t other_pairs = 0;
+  // Calls with another number of channels alone.
+  size_t other_channels = 0;
   std::vector<ChangedRange> ranges;
 };
 
-// Of one machine, or of all where `machine` is empty. A release or machine that the data does not have is an
-// error that lists those it has.
+// Compares on one machine, or on all where `machine` is empty. An unknown release or machine is an error
+// (kNotFound) that lists the known ones.
 Result<NcclComparison> CompareReleases(const NcclChoices& choices, const std::string& before,
                                        const std::string& after, const std::string& machine);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks the variables that are set, with the same parsers as a job: first the names, then the values, then
+// the files that they name. A wrong value or file is a failure; an unknown name is a warning that names the
+// nearest setting.
 #include <fmt/format.h>
 #include <strings.h>
 #include <unistd.h>
@@ -19,6 +22,7 @@ constexpr std::array kReadFiles = {Setting::kPolicy, Setting::kRules, Setting::k
                                    Setting::kSiteStore};
 constexpr std::array<const char*, 5> kModes = {"", "off", "observe", "frozen", "adaptive"};
 
+// Variables with our prefix that are no setting, most likely typos.
 std::vector<Finding> CheckNames() {
   std::vector<Finding> findings;
   for (const UnknownSetting& unknown : UnknownSettings(environ)) {
@@ -28,7 +32,7 @@ std::vector<Finding> CheckNames() {
   return findings;
 }
 
-// What the job would say of the value, if it does not take it.
+// The message with which a job would reject the value; empty when it accepts it.
 std::string FaultOf(const SettingRow& row) {
   if (row.type == SettingType::Integer) {
     const auto number = IntegerSetting(row.id);
@@ -55,7 +59,7 @@ std::vector<Finding> CheckValues() {
   return findings;
 }
 
-// As a job takes it: "starter" is the policy of the installation.
+// The path as a job takes it: "starter" is the policy of the installation.
 std::string PathIn(Setting setting) {
   const std::string text = TextSetting(setting);
   if (setting != Setting::kPolicy) return text;
@@ -67,7 +71,7 @@ std::vector<Finding> CheckNamedFiles() {
   std::vector<Finding> findings;
   for (const Setting setting : kReadFiles) {
     const std::string path = PathIn(setting);
-    // The store and the decisions are made by the first job.
+    // The store and the decisions are written by the first job, so they may not exist yet.
     const bool made_later = setting == Setting::kSiteStore || setting == Setting::kDecisions;
     if (path.empty() || (made_later && !std::filesystem::exists(path))) continue;
     Finding finding = CheckFileOf(setting, path);

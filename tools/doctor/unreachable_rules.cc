@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares each rule with all before it. The number of comparisons grows with the square of the number of
+// rules. The fields compared are those that a rule may restrict: collective, sizes, nodes, ranks, pipe
+// operations and role.
 #include "tools/doctor/unreachable_rules.h"
 
 #include <algorithm>
@@ -6,12 +9,13 @@
 namespace dynamiccl {
 namespace {
 
+// Whether the condition `wide` admits everything that `narrow` admits; no condition admits all.
 template <typename T>
 bool Includes(const std::optional<T>& wide, const std::optional<T>& narrow) {
   return !wide || wide == narrow;
 }
 
-// Whether `wide` matches all that `narrow` matches.
+// Whether `wide` matches every call that `narrow` matches.
 bool TakesAllOf(const OverrideRule& wide, const OverrideRule& narrow) {
   return wide.collective == narrow.collective && wide.min_bytes <= narrow.min_bytes &&
          wide.max_bytes >= narrow.max_bytes && Includes(wide.n_nodes, narrow.n_nodes) &&

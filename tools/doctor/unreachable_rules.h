@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that no call can reach, because one before them takes all of theirs.
+// Finds rules that no call can reach, because an earlier rule matches all of their calls.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,13 @@
 
 namespace dynamiccl {
 
+// Line numbers of the rule and of the earlier rule that hides it.
 struct UnreachableRule {
   int line = 0;
   int taken_by_line = 0;
 };
 
-// In the file's order. A rule that only several others together cover is not found.
+// In the file's order. A rule that is covered only by several others together is not found.
 std::vector<UnreachableRule> UnreachableRules(const std::vector<OverrideRule>& rules);
 
 }  // namespace dynamiccl

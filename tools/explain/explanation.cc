@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks the same functions as ChooseConfig (src/policy) and keeps every intermediate value.
 #include "tools/explain/explanation.h"
 
 #include <fmt/format.h>
@@ -11,19 +12,23 @@
 namespace dynamiccl {
 namespace {
 
+// Meaning of each feature, in the order of the policy's inputs.
 constexpr const char* kMeanings[] = {
 #define DYNAMICCL_CONFIG_FEATURE(name, limit, meaning) meaning,
     DYNAMICCL_CONTEXT_FEATURES(DYNAMICCL_CONFIG_FEATURE) DYNAMICCL_ACTION_FEATURES(DYNAMICCL_CONFIG_FEATURE)
 #undef DYNAMICCL_CONFIG_FEATURE
 };
 
-constexpr double kOne = 65536;        // 16 fraction bits, of costs and residuals
-constexpr double kFeatureOne = 4096;  // 12, of features
+// Fixed-point unit of costs and residuals: 16 fraction bits.
+constexpr double kOne = 65536;
+// Fixed-point unit of features: 12 fraction bits.
+constexpr double kFeatureOne = 4096;
 
 double Microseconds(int32_t log2_picoseconds) {
   return std::exp2(log2_picoseconds / kOne) * 1e-6;
 }
 
+// Describes the first feature in [first, last) that lies outside of the training's range; empty: none.
 std::string OutsideText(const Policy& policy, const ConfigInputs& inputs, int first, int last) {
   const int feature = OutsideDomain(policy.tensors, inputs, first, last);
   if (feature < 0) return "";
@@ -33,7 +38,8 @@ std::string OutsideText(const Policy& policy, const ConfigInputs& inputs, int fi
                      policy.tensors.domain_max[feature] / kFeatureOne);
 }
 
-// What each part of the policy says of one config.
+// The predictions of the policy's parts for one config: log2 picoseconds in fixed point, residuals over the
+// prior.
 struct Words {
   int32_t prior = 0;
   Residuals residuals{};
@@ -44,7 +50,7 @@ Words WordsOn(const PolicyTensors& tensors, const ConfigAction& action, const Co
   return {action.prior, PredictResiduals(tensors, inputs), PredictTreeResidual(tensors, inputs)};
 }
 
-// As ChooseConfig asks it.
+// Whether every network and the trees predict the gate's gain, by the rule of ChooseConfig.
 bool AllPromise(const PolicyTensors& tensors, const Words& by_default, const Words& words) {
   const int32_t by_prior = by_default.prior - words.prior;
   for (size_t i = 0; i < kEnsemble; ++i) {
@@ -67,7 +73,7 @@ ExplainedConfig ExplainConfig(const Policy& policy, const ConfigContext& context
   return explained;
 }
 
-// The default's own number of channels may not be among the actions.
+// All configs. The default is added where its number of channels is not among the actions.
 std::vector<ConfigAction> ActionsAndDefault(const ConfigContext& context) {
   std::vector<ConfigAction> actions = context.Actions();
   const ConfigAction by_default = context.Price(context.default_config());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a policy, or a rule over it, chooses what it chooses for one call on one fabric: every config with what
-// NCCL's model and the policy's parts say of it.
+// Why a policy, or a rule over it, makes its choice for one call on one fabric: every config with what NCCL's
+// model and the policy's parts predict for it. `dynamiccl explain` prints it.
 #pragma once
 
 #include <array>
@@ -14,26 +14,39 @@
 
 namespace dynamiccl {
 
+// One config. Times are microseconds.
 struct ExplainedConfig {
   CollectiveConfig config;
-  double estimate_us = 0;                       // NCCL's cost model
-  double predicted_us = 0;                      // what the policy believes
+  // NCCL's cost model.
+  double estimate_us = 0;  // NCCL's cost model
+  // The policy's prediction.
+  double predicted_us = 0;
+  // Prediction of each network; their spread is the policy's uncertainty.
   std::array<double, kEnsemble> networks_us{};  // each network's word; their spread is the policy's doubt
-  std::optional<double> trees_us;               // in a policy with trees
-  bool promised = false;                        // every network and the trees promise the gate's gain
-  std::string outside;                          // the input that training did not see; empty: none
+  // Prediction of the trees, in a policy that has them.
+  std::optional<double> trees_us;
+  bool promised = false;  // every network and the trees promise the gate's gain
+  // The input that lies outside of what training saw; empty: none.
+  std::string outside;
 };
 
+// The choice and all configs.
 struct Explanation {
-  CollectiveConfig default_config;       // what NCCL would use
-  ConfigChoice choice;                   // the policy's
-  double gate_percent = 0;               // the gain that must be promised
-  std::string outside;                   // of the call and the fabric, as above
-  std::optional<OverrideRule> rule;      // that decides in the policy's place
-  std::vector<ExplainedConfig> configs;  // least predicted time first; the default among them
+  // The config that NCCL would use.
+  CollectiveConfig default_config;
+  // The policy's choice.
+  ConfigChoice choice;  // the policy's
+  // Gain in percent that must be predicted before the policy leaves the default.
+  double gate_percent = 0;
+  // The input of the call or the fabric that lies outside of what training saw.
+  std::string outside;
+  // The rule that decides instead of the policy, if one matches.
+  std::optional<OverrideRule> rule;  // that decides in the policy's place
+  // Least predicted time first; the default is among them.
+  std::vector<ExplainedConfig> configs;
 };
 
-// `rules` may be null.
+// `rules` may be null. Without a price for the default, `configs` stays empty.
 Explanation Explain(const Policy& policy, const CostModelInput& fabric, const ConfigQuestion& question,
                     const OverrideRules* rules);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Groups the ranks by what they issued at each place (call number, index in the group). At the first place
+// with two groups, the calls that follow tell what went wrong: a call left out, an extra one, two swapped, or
+// simply another call.
 #include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
@@ -12,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// How far beyond a difference calls are looked at, to tell a call left out from another call.
+// Calls after a difference that are compared, to distinguish a missing call from another call.
 constexpr size_t kLookahead = 8;
 
 using Place = std::pair<uint64_t, uint16_t>;  // call number, index in group
@@ -21,18 +24,19 @@ Place PlaceOf(const JobCall& call) {
   return {call.call.call_number, call.call.index_in_group};
 }
 
-// In what ranks must be equal. A call that has not returned shows the size of its whole group, sends and
-// receives with it, so that sizes of groups are compared only when they are known.
+// The fields in which ranks must be equal. The size of a group is compared separately: a call that has not
+// returned shows the size of its whole group, including sends and receives.
 auto Shape(const JobCall& call) {
   const CollectiveCall& c = call.call;
   return std::tuple(c.collective, c.data_type, c.op, c.bytes, call.root_or_peer);
 }
 
+// Compares the sizes of groups where both are known.
 bool GroupsDiffer(const JobCall& a, const JobCall& b) {
   return a.returned && b.returned && a.call.group_size != b.call.group_size;
 }
 
-// Ranks by the calls that they issued at one place; a rank's iterator stands at its call there.
+// The ranks that issued the same call at one place, and that call.
 struct Party {
   const JobCall* call = nullptr;
   std::vector<int32_t> ranks;
@@ -44,7 +48,8 @@ bool Alike(const JobCall& a, const JobCall& b) {
 
 using Alikeness = bool (*)(const JobCall&, const JobCall&);
 
-// Of the calls at `place` that `counts` accepts.
+// Parties at `place` among the calls that `counts` accepts, largest first. The largest is taken to be right;
+// of two equal ones, that with the lower rank.
 std::vector<Party> PartiesAt(const JobCommunicator& communicator, Place place, bool (*counts)(const JobCall&),
                              Alikeness alike) {
   std::vector<Party> parties;
@@ -58,7 +63,7 @@ std::vector<Party> PartiesAt(const JobCommunicator& communicator, Place place, b
     else
       found->ranks.push_back(rank);
   }
-  // The largest party is taken to be right; of two equal ones that of the lower rank.
+  // Stable, so that the party of the lower rank stays first among equals.
   std::stable_sort(parties.begin(), parties.end(),
                    [](const Party& a, const Party& b) { return a.ranks.size() > b.ranks.size(); });
   return parties;
@@ -70,7 +75,7 @@ size_t RanksOf(const std::vector<Party>& parties) {
   return ranks;
 }
 
-// All but the largest.
+// The ranks of all parties but the largest.
 std::vector<int32_t> OddRanks(const std::vector<Party>& parties) {
   std::vector<int32_t> odd;
   for (size_t i = 1; i < parties.size(); ++i)
@@ -78,7 +83,7 @@ std::vector<int32_t> OddRanks(const std::vector<Party>& parties) {
   return odd;
 }
 
-// A member's calls from `place` on.
+// A member's calls from `place` on, at most kLookahead + 1.
 std::span<const JobCall> From(const JobMember& member, Place place) {
   const auto begin = std::find_if(member.collectives.begin(), member.collectives.end(),
                                   [&](const JobCall& call) { return PlaceOf(call) >= place; });
@@ -86,7 +91,7 @@ std::span<const JobCall> From(const JobMember& member, Place place) {
   return {member.collectives.data() + (begin - member.collectives.begin()), count};
 }
 
-// Whether all that both have is alike when `a` is looked at `skip` calls later; at least one call is.
+// Whether the calls agree when the first `skip` of `a` are left out; at least one call must be compared.
 bool AlikeWithout(size_t skip, std::span<const JobCall> a, std::span<const JobCall> b) {
   if (a.size() <= skip || b.empty()) return false;
   const size_t count = std::min(a.size() - skip, b.size());
@@ -96,6 +101,7 @@ bool AlikeWithout(size_t skip, std::span<const JobCall> a, std::span<const JobCa
   return true;
 }
 
+// Classifies the mistake of the smaller party by the calls that follow.
 HangKind KindOf(std::span<const JobCall> usual, std::span<const JobCall> odd) {
   const bool two = usual.size() > 1 && odd.size() > 1;
   if (two && Shape(usual[0]) == Shape(odd[1]) && Shape(usual[1]) == Shape(odd[0]))
@@ -105,7 +111,7 @@ HangKind KindOf(std::span<const JobCall> usual, std::span<const JobCall> odd) {
   return HangKind::kMismatch;
 }
 
-// "size and type".
+// The differing fields, for example "size, type".
 std::string WhatDiffers(const JobCall& a, const JobCall& b) {
   std::vector<std::string> parts;
   const CollectiveCall& x = a.call;
@@ -150,7 +156,7 @@ HangFinding FindingOf(uint64_t id, const JobCommunicator& communicator, Place pl
   return finding;
 }
 
-// All places that some rank has, each once, in program order.
+// All places that some rank has, in program order, with the number of ranks.
 std::map<Place, int> PlacesOf(const JobCommunicator& communicator) {
   std::map<Place, int> places;
   for (const auto& [rank, member] : communicator.members) {

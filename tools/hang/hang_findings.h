@@ -11,21 +11,21 @@
 
 namespace dynamiccl {
 
-// X(Kind, "name in JSON"), what a program does wrong before what a rank does not do.
+// X(Kind, "name in JSON"), likeliest cause first: errors of the program come before ranks that did nothing.
 #define DYNAMICCL_HANG_KINDS(X)                                                                \
-  X(BirthsDiffer, "births-differ")        /* ranks make a communicator of unlike sizes */      \
+  X(BirthsDiffer, "births-differ")        /* ranks make a communicator of different sizes */   \
   X(Mismatch, "mismatch")                 /* the same call with another operation, size ... */ \
   X(SkippedCall, "skipped-call")          /* a rank left out a call that others issued */      \
   X(ExtraCall, "extra-call")              /* a rank issued a call that others did not */       \
   X(SwappedCalls, "swapped-calls")        /* a rank issued two calls in the other order */     \
-  X(DecisionsDiffer, "decisions-differ")  /* tuners answered unlike on some ranks */           \
-  X(TransfersDiffer, "transfers-differ")  /* a send and its receive are of unlike sizes */     \
+  X(DecisionsDiffer, "decisions-differ")  /* tuners answered differently on some ranks */      \
+  X(TransfersDiffer, "transfers-differ")  /* a send and its receive are of different sizes */  \
   X(AbsentFromBirth, "absent-from-birth") /* a rank did not come to make a communicator */     \
   X(Cycle, "cycle")                       /* ranks wait for each other on communicators */     \
   X(Behind, "behind")                     /* a rank did not issue what the others issued */    \
   X(TransferAlone, "transfer-alone")      /* a send without its receive, or the reverse */     \
   X(Absent, "absent")                     /* a rank of a communicator has no trace here */     \
-  X(OrderDiffers, "order-differs")        /* calls on two communicators in unlike order */     \
+  X(OrderDiffers, "order-differs")        /* calls on two communicators in different order */  \
   X(InsideLibrary, "inside-library")      /* all ranks are in the same call */
 
 enum class HangKind {
@@ -35,20 +35,28 @@ enum class HangKind {
 };
 std::string_view Name(HangKind kind);
 
+// One cause, with the ranks that are responsible for it.
 struct HangFinding {
   HangKind kind = HangKind::kBehind;
   uint64_t communicator = 0;
-  uint64_t call_number = 0;    // the first one concerned
-  std::vector<int32_t> ranks;  // in the communicator, whose doing it is; the lesser part where ranks differ
-  std::vector<std::string> text;  // a sentence, then what belongs to it
+  // The first call concerned.
+  uint64_t call_number = 0;
+  // Responsible ranks, by their number in the communicator. Where ranks differ, these are the smaller part.
+  std::vector<int32_t> ranks;
+  // A sentence, then its details, one a line.
+  std::vector<std::string> text;
 };
 
+// All findings and how much was compared.
 struct HangDiagnosis {
-  std::vector<HangFinding> findings;  // likeliest cause first; empty: nothing differs
+  // Likeliest cause first; empty: nothing differs.
+  std::vector<HangFinding> findings;
   uint64_t compared_decisions = 0;
   uint64_t compared_calls = 0;
 };
 
+// Runs all examinations. Different order between communicators and calls inside the library are reported only
+// when nothing else was found, since both also occur in healthy jobs.
 HangDiagnosis DiagnoseHang(const JobCalls& job);
 
 }  // namespace dynamiccl

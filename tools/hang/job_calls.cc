@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sorts the records of a trace section by communicator and rank.
 #include "tools/hang/job_calls.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ bool IsTransfer(Collective collective) {
   return collective == Collective::kSend || collective == Collective::kRecv;
 }
 
-// Takes one section apart.
+// Adds one section to a job. JobCalls::Add owns it on its stack and calls Run once.
 class SectionTaker {
  public:
   SectionTaker(const TraceSection& section, JobCalls& job)
@@ -66,6 +67,7 @@ class SectionTaker {
     (transfer ? member.transfers : member.collectives).push_back(CallOf(issued, clock_, order));
   }
 
+  // Adds a call, or a creation, that had not returned when the trace was read.
   void AddInside(const InsideView& inside) {
     if (inside.birth) {
       AddBirth(inside);
@@ -88,7 +90,8 @@ class SectionTaker {
     (IsTransfer(call.call.collective) ? member.transfers : member.collectives).push_back(call);
   }
 
-  // The tuner was asked inside the library, before the call was recorded.
+  // Finds the tuner's answer for a call that is not recorded yet: NCCL asks inside the library, before the
+  // call returns.
   void AddDecision(uint32_t communicator, JobCall& call) const {
     for (auto record = section_.records.rbegin(); record != section_.records.rend(); ++record) {
       if (record->kind != static_cast<uint16_t>(RecordKind::kDecision) ||
@@ -116,7 +119,8 @@ class SectionTaker {
     if (found != members_.end()) found->second->ended = true;
   }
 
-  // Threads of one process may have recorded their calls in another order than they were numbered in.
+  // Sorts the calls: threads of one process may have recorded calls in another order than they were numbered
+  // in.
   static void Settle(JobMember& member) {
     std::vector<JobCall>& calls = member.collectives;
     std::stable_sort(calls.begin(), calls.end(),
@@ -129,7 +133,8 @@ class SectionTaker {
   SectionCalls calls_;
   JobCalls& job_;
   size_t process_ = 0;
-  std::map<uint32_t, JobMember*> members_;  // by the section's own number
+  // By the section's own number of the communicator.
+  std::map<uint32_t, JobMember*> members_;
 };
 
 }  // namespace

@@ -18,63 +18,83 @@ namespace dynamiccl {
 struct JobCall {
   CollectiveCall call;
   int32_t root_or_peer = -1;
-  int64_t issued_ns = 0;        // real time
-  uint64_t order = 0;           // among the calls of its process
-  bool returned = true;         // false: the thread was still inside the library
-  CollectiveConfig decision{};  // of a tuner, where `decided`
+  // Real time in nanoseconds.
+  int64_t issued_ns = 0;
+  // Position among the calls of its process.
+  uint64_t order = 0;
+  // False: the thread was still inside the library.
+  bool returned = true;
+  // A tuner's answer; valid where `decided`.
+  CollectiveConfig decision{};
   bool decided = false;
 };
 
-// What one rank did on one communicator.
+// The calls of one rank on one communicator.
 struct JobMember {
-  size_t process = 0;  // index into JobCalls::processes
-  bool ended = false;  // the communicator was destroyed or aborted
-  // In order of (call number, index in group), without gaps in what the process still knows.
+  // Index into JobCalls::processes.
+  size_t process = 0;
+  // The communicator was destroyed or aborted.
+  bool ended = false;
+  // Ordered by (call number, index in group), without gaps as far back as the process remembers.
   std::vector<JobCall> collectives;
-  std::vector<JobCall> transfers;  // sends and receives, in order of issue
+  // Sends and receives in order of issue.
+  std::vector<JobCall> transfers;
 
-  uint64_t next = 0;     // the call after the last that was issued
-  bool complete = true;  // no record was lost
+  // Number of the call after the last one issued.
+  uint64_t next = 0;
+  // No record was lost.
+  bool complete = true;
 
-  // Where it stands can be told.
+  // Whether the trace tells how far the rank has come.
   bool known() const { return complete || !collectives.empty(); }
   // The first call that is still known.
   uint64_t first() const { return collectives.empty() ? next : collectives.front().call.call_number; }
-  // Null where it was not issued, or is not known any more.
+  // Null where the call was not issued or is no longer known. The pointer is valid until the member changes.
   const JobCall* At(uint64_t call_number, uint16_t index) const;
 };
 
-// A rank that was inside the making of a communicator.
+// A rank that was inside the creation of a communicator.
 struct JobBirth {
   size_t process = 0;
   int32_t rank = -1;
   int32_t n_ranks = 0;
-  int64_t since_ns = 0;  // real time
+  // Real time in nanoseconds.
+  int64_t since_ns = 0;
 };
 
+// A communicator as all traces together show it.
 struct JobCommunicator {
   int32_t n_ranks = 0;
-  std::map<int32_t, JobMember> members;  // by rank in the communicator
+  // By rank in the communicator.
+  std::map<int32_t, JobMember> members;
   std::vector<JobBirth> births;
 };
 
+// One process, that is one trace section.
 struct JobProcess {
-  int32_t rank = -1;  // in the job
+  // Rank in the job.
+  int32_t rank = -1;
   int64_t process_id = 0;
   std::string host;
-  bool closed = false;       // ended in order
-  int64_t last_seen_ns = 0;  // real time of its last record
-  // The call, or birth, that had not returned: of the last thread that went in.
-  std::optional<uint64_t> inside;  // id of the communicator
+  // The process ended in order.
+  bool closed = false;
+  // Real time of its last record.
+  int64_t last_seen_ns = 0;
+  // Id of the communicator of the call, or creation, that had not returned; of the last thread that entered
+  // the library.
+  std::optional<uint64_t> inside;
   bool inside_birth = false;
 };
 
+// All processes and communicators of a job. Fill it with Add, then hand it to DiagnoseHang.
 struct JobCalls {
-  int32_t world = 0;  // processes in the job, 0 unknown
+  // Number of processes in the job; 0: unknown.
+  int32_t world = 0;
   std::vector<JobProcess> processes;
-  std::map<uint64_t, JobCommunicator> communicators;  // by id
+  // By id.
+  std::map<uint64_t, JobCommunicator> communicators;
 
-  // Takes the section as a further process.
+  // Adds the section as a further process.
   void Add(const TraceSection& section);
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares how far the ranks of each communicator have come. Whoever is ahead waits for whoever is behind; a
+// rank that is behind but waits elsewhere is not to blame.
 #include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
@@ -10,13 +12,17 @@
 namespace dynamiccl {
 namespace {
 
-// How one communicator's ranks stand to each other.
+// How far one communicator's ranks have come.
 struct Standing {
   uint64_t id = 0;
-  uint64_t furthest = 0;        // one past the last call that any rank issued
-  std::vector<int32_t> ahead;   // ranks that issued it
-  std::vector<int32_t> behind;  // that did not, most behind first
-  std::vector<int32_t> absent;  // of which there is no trace
+  // One past the last call that any rank issued.
+  uint64_t furthest = 0;
+  // Ranks that issued the last call.
+  std::vector<int32_t> ahead;
+  // Ranks that did not, furthest behind first.
+  std::vector<int32_t> behind;
+  // Ranks without a trace.
+  std::vector<int32_t> absent;
 };
 
 Standing StandingOf(uint64_t id, const JobCommunicator& communicator) {
@@ -47,7 +53,7 @@ std::string ProcessText(const JobProcess& process) {
                      process.host.empty() ? "" : fmt::format(" on {}", process.host));
 }
 
-// What a rank that is behind does instead.
+// Says what a rank that is behind does instead.
 std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& member) {
   const JobProcess& process = job.processes[member.process];
   if (member.ended) return "it has ended this communicator";
@@ -59,6 +65,7 @@ std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& membe
   return "it is not inside the library: killed, stopped, or busy with something else";
 }
 
+// Real time of the newest call on the communicator.
 int64_t NewestCall(const JobCommunicator& communicator) {
   int64_t newest = 0;
   for (const auto& [rank, member] : communicator.members) {
@@ -67,6 +74,7 @@ int64_t NewestCall(const JobCommunicator& communicator) {
   return newest;
 }
 
+// One line about a rank that is behind: how far it came, when it was last seen, and where it is.
 std::string BehindText(const JobCalls& job, uint64_t id, const JobCommunicator& communicator, int32_t rank) {
   const JobMember& member = communicator.members.at(rank);
   std::string text = fmt::format("rank {} ({})", rank, ProcessText(job.processes[member.process]));
@@ -77,7 +85,7 @@ std::string BehindText(const JobCalls& job, uint64_t id, const JobCommunicator& 
   return text + "; " + Whereabouts(job, id, member);
 }
 
-// A call that `standing.ahead` issued and the ranks that are most behind did not.
+// Describes a call that some ranks issued and others did not.
 std::string CallText(const JobCommunicator& communicator, uint64_t call_number) {
   for (const auto& [rank, member] : communicator.members) {
     if (const JobCall* const call = member.At(call_number, 0)) return Describe(*call);
@@ -85,6 +93,7 @@ std::string CallText(const JobCommunicator& communicator, uint64_t call_number) 
   return "not known any more";
 }
 
+// Ranks that are described one by one in a finding.
 constexpr size_t kMaxTexts = 8;
 
 HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const std::vector<int32_t>& ranks) {
@@ -99,7 +108,7 @@ HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const s
   return finding;
 }
 
-// Which process waits for which: it issued a call that the other did not.
+// By process: the processes that it waits for, since it issued a call that they did not.
 using Waits = std::map<size_t, std::set<size_t>>;
 
 Waits WaitsOf(const JobCalls& job, const std::vector<Standing>& standings) {
@@ -114,8 +123,7 @@ Waits WaitsOf(const JobCalls& job, const std::vector<Standing>& standings) {
   return waits;
 }
 
-// What one communicator lacks, for what its ranks are not all to blame: those that wait elsewhere themselves
-// are left out.
+// Adds findings about one communicator. Ranks that wait elsewhere themselves are not blamed.
 void AddStanding(const JobCalls& job, const Standing& standing, const Waits& waits,
                  std::vector<HangFinding>& findings) {
   const JobCommunicator& communicator = job.communicators.at(standing.id);
@@ -189,7 +197,7 @@ std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job) {
     Standing standing = StandingOf(id, communicator);
     if (!standing.behind.empty() || !standing.absent.empty()) standings.push_back(std::move(standing));
   }
-  // Who came to make one communicator and waits there is behind elsewhere for that reason.
+  // A process that waits in the creation of a communicator is behind elsewhere for that reason.
   Waits waits = WaitsOf(job, standings);
   for (size_t i = 0; i < job.processes.size(); ++i) {
     if (job.processes[i].inside_birth) waits.try_emplace(i);

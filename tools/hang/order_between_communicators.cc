@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares, for each pair of communicators that two processes share, the order of their newest calls.
 #include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
@@ -8,9 +9,10 @@
 namespace dynamiccl {
 namespace {
 
-constexpr uint64_t kNewestCalls = 16;  // of each rank on each communicator
+// Calls of each rank on each communicator that are compared; the comparison is quadratic in it.
+constexpr uint64_t kNewestCalls = 16;
 
-// A rank's own view of two communicators that it is in.
+// A process's view of two communicators to which it belongs. `rank` is its rank in the first.
 struct OnBoth {
   size_t process = 0;
   int32_t rank = 0;  // in the first
@@ -18,8 +20,10 @@ struct OnBoth {
   const JobMember* second = nullptr;
 };
 
-using Pair = std::pair<uint64_t, uint64_t>;  // ids of communicators, the lower first
+// Ids of two communicators, the lower first.
+using Pair = std::pair<uint64_t, uint64_t>;
 
+// The processes that share each pair of communicators.
 std::map<Pair, std::vector<OnBoth>> SharersOf(const JobCalls& job) {
   struct Place {
     uint64_t id;
@@ -42,7 +46,7 @@ std::map<Pair, std::vector<OnBoth>> SharersOf(const JobCalls& job) {
   return sharers;
 }
 
-// Two calls, one on each communicator, that both processes issued, in unlike order.
+// Numbers of two calls, one on each communicator, that both processes issued but in opposite order.
 std::optional<std::pair<uint64_t, uint64_t>> Inversion(const OnBoth& a, const OnBoth& b) {
   const auto newest = [](const JobMember& member) {
     return std::max(member.first(), member.next - std::min(member.next, kNewestCalls));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Merges three or more consecutive ranks into "first to last".
 #include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>

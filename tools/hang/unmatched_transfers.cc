@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lists sends and receives by pair of ranks and compares them in order.
 #include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Sizes in order, of what went from one rank to another, as each side says.
+// Calls from one rank to another, in order, as each side issued them.
 struct Transfers {
   std::vector<const JobCall*> sends;
   std::vector<const JobCall*> receives;
@@ -33,6 +34,7 @@ std::map<std::pair<int32_t, int32_t>, Transfers> TransfersOf(const JobCommunicat
   return pairs;
 }
 
+// A finding about the first transfer that has only one side.
 HangFinding Alone(uint64_t id, int32_t from, int32_t to, const Transfers& transfers) {
   const bool send = transfers.sends.size() > transfers.receives.size();
   const size_t matched = std::min(transfers.sends.size(), transfers.receives.size());
@@ -47,6 +49,7 @@ HangFinding Alone(uint64_t id, int32_t from, int32_t to, const Transfers& transf
   return finding;
 }
 
+// A finding about the first pair whose sizes differ.
 std::optional<HangFinding> UnlikeSizes(uint64_t id, int32_t from, int32_t to, const Transfers& transfers) {
   const size_t matched = std::min(transfers.sends.size(), transfers.receives.size());
   for (size_t i = 0; i < matched; ++i) {

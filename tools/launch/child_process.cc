@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fork and exec of one child.
+//
+// 1. The parent prepares every string, array and descriptor that the child needs (PreparedChild).
+// 2. The child restores signals, takes its group, binds its life to the parent's and calls exec.
+// 3. If exec fails, the child writes errno into a close-on-exec pipe. The parent reads either that number or,
+//    after a successful exec, the end of the pipe.
 #include "tools/launch/child_process.h"
 
 #include <fcntl.h>
@@ -15,17 +21,21 @@
 namespace dynamiccl {
 namespace {
 
-// Everything the child needs, made before fork: between fork and exec nothing may allocate.
+// Everything that the child needs, prepared before fork. Between fork and exec only async-signal-safe
+// functions are allowed, so nothing there may allocate memory.
 struct PreparedChild {
   std::vector<std::string> environment_words;
   std::vector<char*> arguments;
   std::vector<char*> environment;
   UniqueFd output;
   UniqueFd null_input;
-  int error_pipe = -1;  // write end; closed by a successful exec
+  // Write end of the pipe that reports a failed exec; a successful exec closes it.
+  int error_pipe = -1;
+  // Process id of the parent, by which the child notices that the parent died before prctl took effect.
   pid_t parent = 0;
 };
 
+// The words NAME=VALUE of the child's environment: `changes` first, then the variables that they do not name.
 std::vector<std::string> EnvironmentWords(EnvironmentChanges changes) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string word = *entry;
@@ -37,6 +47,7 @@ std::vector<std::string> EnvironmentWords(EnvironmentChanges changes) {
   return words;
 }
 
+// The null-terminated array that exec takes. It points into `words`, which must outlive it.
 std::vector<char*> Pointers(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
@@ -44,17 +55,21 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
   return pointers;
 }
 
+// Reports errno to the parent and ends the child. 127 is the shell's code for a command that cannot be
+// executed; nobody reads it, since the parent gets the errno.
 [[noreturn]] void FailInChild(int error_pipe) {
   const int code = errno;
   [[maybe_unused]] const ssize_t written = ::write(error_pipe, &code, sizeof(code));
   ::_exit(127);
 }
 
+// Runs in the child: everything between fork and exec.
 [[noreturn]] void BecomeProgram(const PreparedChild& child, bool own_group) {
   RestoreDefaultSignals();
   if (own_group) ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != child.parent) ::_exit(127);  // the parent died before prctl
+  // A parent that died before prctl took effect sends no signal any more.
+  if (::getppid() != child.parent) ::_exit(127);
   if (child.null_input.valid()) ::dup2(child.null_input.get(), STDIN_FILENO);
   if (child.output.valid()) {
     ::dup2(child.output.get(), STDOUT_FILENO);
@@ -64,6 +79,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
   FailInChild(child.error_pipe);
 }
 
+// Opens the files that become the child's standard streams. They stay with the parent until StartChild
+// returns.
 Status OpenStreams(const ChildOptions& options, PreparedChild& child) {
   if (options.own_group) child.null_input = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (options.output_path.empty()) return {};
@@ -76,7 +93,7 @@ Status OpenStreams(const ChildOptions& options, PreparedChild& child) {
   return {};
 }
 
-// 0 when exec succeeded: the pipe closed without a word.
+// The errno of a failed exec, or 0 when exec succeeded and the pipe closed without data.
 int ReadExecError(int read_end) {
   int code = 0;
   ssize_t got = 0;
@@ -110,7 +127,9 @@ Result<pid_t> StartChild(const std::vector<std::string>& command, const Environm
   const pid_t pid = ::fork();
   if (pid == 0) BecomeProgram(child, options.own_group);
   if (pid < 0) return MakeError(ErrorKind::kUnavailable, "cannot start a process: {}", ErrnoText(errno));
-  if (options.own_group) ::setpgid(pid, pid);  // also here: the group exists before anything is sent to it
+  // Both processes set the group, so that it exists before either continues and before a signal is sent to
+  // it.
+  if (options.own_group) ::setpgid(pid, pid);
   write_end.Reset();
   const int code = ReadExecError(read_end.get());
   if (code == 0) return pid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One child process: started with a changed environment, ended with its whole process group.
+// Starts one child process with a changed environment and signals it, or its whole process group.
 #pragma once
 
 #include <sys/types.h>
@@ -11,17 +11,26 @@
 
 namespace dynamiccl {
 
+// How a child is attached to this process.
 struct ChildOptions {
-  std::string output_path;  // standard output and error are appended here; empty: inherited
-  bool own_group = true;    // leads a process group, with standard input from /dev/null
+  // File to which standard output and error are appended; created if needed. Empty: the child inherits ours.
+  std::string output_path;
+  // The child leads a process group and reads /dev/null. False keeps it in the caller's group, on the
+  // terminal.
+  bool own_group = true;
 };
 
-// Forks and executes `command` (looked up in PATH). A program that cannot be executed is an error here, not
-// an exit code. The kernel kills the child when the calling thread's process dies.
+// Forks and executes `command`, whose first word is looked up in PATH. `environment` is set over this
+// process's own variables. Returns once the program runs; a program that cannot be executed is an error here
+// (kNotFound or kInvalidArgument) and not an exit code of the child.
+//
+// The caller owns the child and must wait for it. The kernel sends the child SIGKILL when the thread that
+// called StartChild ends, so call it from a thread that outlives the child.
 Result<pid_t> StartChild(const std::vector<std::string>& command, const EnvironmentChanges& environment,
                          const ChildOptions& options);
 
-// Sends to the process, or to its group; a process that has ended already is no error.
+// Sends `signal_number` to the process, or to the group that it leads when `whole_group` is set. A process
+// that has already ended is not an error.
 void SignalChild(pid_t pid, bool whole_group, int signal_number);
 
 }  // namespace dynamiccl

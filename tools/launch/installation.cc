@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Looks for each part of an installation at its one or two possible places.
 #include "tools/launch/installation.h"
 
 #include <cstdlib>
@@ -12,12 +13,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// `path` without "." and "..", or an empty string when nothing exists there.
 std::string IfExists(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored) ? path.lexically_normal().string() : std::string();
 }
 
-// The first of HOME/lib and HOME/<platform libdir> that has the file.
+// Path of `file` in HOME/lib or, failing that, in the library folder that the build was configured with
+// (lib64 on some distributions).
 std::string InLibraryFolder(const fs::path& home, const std::string& file) {
   const std::string found = IfExists(home / "lib" / file);
   return found.empty() ? IfExists(home / kInstallLibraryFolder / file) : found;
@@ -27,6 +30,7 @@ std::string FolderOfFile(const std::string& file) {
   return file.empty() ? std::string() : fs::path(file).parent_path().string();
 }
 
+// The folder above the one that holds the running program; empty when /proc is not mounted.
 std::string OwnHome() {
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);

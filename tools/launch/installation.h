@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the objects and programs of this build or installation are.
+// Finds the shared objects, programs and data files of this build or installation.
 #pragma once
 
 #include <filesystem>
@@ -9,32 +9,38 @@
 
 namespace dynamiccl {
 
-// Build tree and installation have the same shape, HOME/bin and HOME/lib (or HOME/<libdir of the platform>).
-// A path is empty when the file does not exist: a build may lack parts.
+// Paths of what one build tree or installation holds. Both have the same shape: HOME/bin and HOME/lib (or
+// HOME/<libdir of the platform>). A path is empty when its file does not exist, since a build may lack parts;
+// the user of a path checks it and names the missing part.
 struct Installation {
   std::string home;
-  std::string preload;      // libdynamiccl.so
+  // The runtime, libdynamiccl.so.
+  std::string preload;
   std::string hostccl_dir;  // folder with hostccl's libnccl.so.2
-  std::string sweep_tuner;  // libnccl-tuner-sweep.so
-  std::string kernels;      // dynamiccl_kernels.fatbin, which a GPU's checks and loads need
+  // The tuner plugin of sweeps, libnccl-tuner-sweep.so.
+  std::string sweep_tuner;
+  std::string kernels;  // dynamiccl_kernels.fatbin, which a GPU's checks and loads need
   std::string dynamiccl;
-  std::string agents;  // dynamiccl-agents
-  std::string zero;    // dynamiccl-zero
+  // The program dynamiccl-agents, which needs LibTorch.
+  std::string agents;
+  // The program dynamiccl-zero, which needs LibTorch.
+  std::string zero;
 };
 
-// `home` wins over DYNAMICCL_HOME, which wins over the folder above that of the running program. An explicit
-// home in which nothing of ours lies is an error.
+// Inspects the installation in `home`. Where `home` is empty, DYNAMICCL_HOME counts, and without it the
+// folder above the running program's. A folder that was named but holds nothing of DynamICCL is an error
+// (kNotFound).
 Result<Installation> FindInstallation(const std::string& home = {});
 
-// Folder with the program's data in the source tree or the installation (share/dynamiccl), empty when there
-// is none.
+// Path of the data file `relative` in HOME/share/dynamiccl, else in the source tree from which this program
+// was built. Empty when neither has it.
 std::string FindDataFile(const Installation& installation, const std::string& relative);
 
-// The word that stands for the policy that is shipped, wherever a policy file is named; a file of that name
-// in the working folder is "./starter". As jobs take it (plugin/runtime/job_settings.cc).
+// The word that stands for the shipped policy wherever a policy file is expected. Jobs accept the same word
+// (plugin/runtime/job_settings.cc). A file of that name in the working folder is given as "./starter".
 inline constexpr const char* kStarterWord = "starter";
-// The file that `word` names: itself, or the policy of the installation. An error where the word is given and
-// the installation has none.
+// The policy file that `word` names: the shipped one for kStarterWord, else `word` unchanged. It is an error
+// when the installation has no shipped policy.
 Result<std::string> PolicyFileOf(const Installation& installation, const std::string& word);
 
 // Where the scripts of tools/setup keep what they fetched for this user.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns the options of a launch into environment variables.
 #include "tools/launch/launch_plan.h"
 
 #include <unistd.h>
@@ -10,6 +11,7 @@
 namespace dynamiccl {
 namespace {
 
+// `first`, followed by what the variable holds now: the dynamic linker searches these lists from the front.
 std::string Prepended(const std::string& first, const char* variable) {
   const char* present = std::getenv(variable);
   return present == nullptr || *present == '\0' ? first : first + ":" + present;
@@ -55,13 +57,15 @@ EnvironmentChanges RankEnvironment(int rank, int n_ranks, int master_port) {
                              {"GROUP_RANK", "0"},
                              {"MASTER_ADDR", "127.0.0.1"},
                              {"MASTER_PORT", std::to_string(master_port)}};
-  // As torchrun does for more than one process: thread pools of all ranks would fight for the cores.
+  // torchrun does the same for more than one process: the thread pools of all ranks would compete for the
+  // cores.
   if (n_ranks > 1 && std::getenv("OMP_NUM_THREADS") == nullptr)
     changes.emplace("OMP_NUM_THREADS", std::to_string(1));
   return changes;
 }
 
 bool MachineHasGpu() {
+  // The device files of NVIDIA's driver on Linux, and of WSL 2, where the GPU is reached through /dev/dxg.
   return ::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/dxg", F_OK) == 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to start and how: the value that the launcher takes.
+// A launch as a value: which command to start, how often, and with which environment. The launcher
+// (launcher.h) carries it out.
 #pragma once
 
 #include <chrono>
@@ -12,40 +13,58 @@
 
 namespace dynamiccl {
 
+// Variables to set in a child, by name.
 using EnvironmentChanges = std::map<std::string, std::string>;
 
+// A command, the number of its ranks and their environment. Commands build a plan from their options;
+// Launch() reads it and changes nothing in it.
 struct LaunchPlan {
   std::vector<std::string> command;
-  // Ranks to start with torchrun's variables; 0 starts the command once, as it stands: it is a launcher of
-  // its own.
+  // Number of ranks to start with torchrun's variables. 0 starts the command once with the environment as it
+  // stands: the command is then a launcher of its own, such as torchrun or mpirun.
   int n_ranks = 0;
-  EnvironmentChanges environment;  // set in every process, over what this process has
-  std::string output_path;  // standard output and error of all ranks are appended here; empty: inherited
-  std::chrono::milliseconds grace{5000};  // between SIGTERM and SIGKILL: time to write a checkpoint or a core
-  std::chrono::milliseconds time_limit{0};  // 0: none
+  // Variables for every process, set over those of this process.
+  EnvironmentChanges environment;
+  // File to which all ranks append standard output and error. Empty: they inherit ours.
+  std::string output_path;
+  // Time between SIGTERM and SIGKILL, in which a rank may write a checkpoint or a core file.
+  std::chrono::milliseconds grace{5000};
+  // Time after which the launch is ended. 0: no limit.
+  std::chrono::milliseconds time_limit{0};
 };
 
-// How DynamICCL is loaded into the processes of a plan.
+// How DynamICCL is loaded into the processes of a plan. An empty text leaves the variable of that setting as
+// the user's environment has it.
 struct RuntimeOptions {
+  // Value of DYNAMICCL_MODE: off, observe, frozen or adaptive.
   std::string mode;
+  // Policy file (.dcpolicy).
   std::string policy;
+  // Override rules, CSV or TOML.
   std::string rules;
+  // Path of the trace, in which %h and %p stand for host and process.
   std::string trace;
+  // Path of the decision log, in which %r stands for the rank.
   std::string decision_log;
+  // Topology of hostccl: a TOML file or the name of a preset.
   std::string topology;
+  // Load libdynamiccl.so by LD_PRELOAD.
   bool preload = true;
+  // Let the program find hostccl as its libnccl.so.2.
   bool hostccl = false;
 };
 
-// The variables that load the runtime: LD_PRELOAD, LD_LIBRARY_PATH (both put before what is set already) and
-// settings. Fails when the build lacks an object that the options need.
+// The variables that load the runtime: LD_PRELOAD and LD_LIBRARY_PATH, which keep what the user set behind
+// ours, and the settings of `options`. It is an error (kUnsupported) when the build lacks an object that the
+// options need.
 Result<EnvironmentChanges> RuntimeEnvironment(const Installation& installation,
                                               const RuntimeOptions& options);
 
-// torchrun's variables for one rank of one machine.
+// torchrun's variables for one rank of a job on one machine. They also set OMP_NUM_THREADS=1 for more than
+// one rank unless the user set it, as torchrun does.
 EnvironmentChanges RankEnvironment(int rank, int n_ranks, int master_port);
 
-// Whether an NVIDIA GPU can be used here: then the job's own NCCL is the default, else hostccl.
+// Whether the machine has an NVIDIA GPU driver. If so, the job's own NCCL is the default, else hostccl.
 bool MachineHasGpu();
 
 }  // namespace dynamiccl

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rank leads a process group of its own, so that whatever it started can be ended with it. The launcher
-// sleeps in sigtimedwait: a child that ended, a signal to pass on, or a deadline wakes it.
+// The launcher is one loop that sleeps in sigtimedwait. It wakes when a child ends (SIGCHLD), when a signal
+// must be passed on, or when a deadline comes.
+//
+// Each rank leads a process group, so that processes that the rank started can be ended with it. Ending a job
+// has two steps: the first signal goes to all groups, and SIGKILL follows after the grace period.
 #include "tools/launch/launcher.h"
 
 #include <sys/wait.h>
@@ -23,6 +26,8 @@ namespace {
 
 constexpr int64_t kNanosecondsPerMillisecond = 1'000'000;
 
+// One launch from start to end. Launch() owns it on its stack and calls Start and Wait once each. The
+// destructor kills whatever still runs, so an early return leaves no process behind.
 class Job {
  public:
   explicit Job(const LaunchPlan& plan) : plan_(plan), started_ns_(MonotonicNanoseconds()) {}
@@ -32,6 +37,7 @@ class Job {
   Result<LaunchOutcome> Wait();
 
  private:
+  // One started process and, once it has ended, how it ended.
   struct Child {
     RankOutcome outcome;
     pid_t pid = -1;
@@ -50,14 +56,19 @@ class Job {
   bool AnyRunning() const;
 
   const LaunchPlan& plan_;
-  std::optional<ReservedPort> port_;  // where rank 0 listens; reserved until the job has ended
+  // Where rank 0 listens. It stays reserved until the job has ended, so that no other program gets it.
+  std::optional<ReservedPort> port_;
   int64_t started_ns_;
-  int64_t kill_at_ns_ = 0;  // 0: nothing is being ended
+  // CLOCK_MONOTONIC time at which SIGKILL follows; 0: nothing is being ended, or SIGKILL was sent.
+  int64_t kill_at_ns_ = 0;
+  // The job is being ended: by a failed rank, a signal or the time limit.
   bool ending_ = false;
   std::vector<Child> children_;
+  // The result of Wait, filled while children end.
   LaunchOutcome outcome_;
 };
 
+// Starts all ranks. After an error the destructor ends those that were started.
 Status Job::Start() {
   DYNAMICCL_TRY(port_, ReservedPort::Reserve());
   const int n_processes = std::max(plan_.n_ranks, 1);
@@ -68,13 +79,15 @@ Status Job::Start() {
 Status Job::StartRank(int rank) {
   EnvironmentChanges environment = plan_.environment;
   if (plan_.n_ranks > 0) environment.merge(RankEnvironment(rank, plan_.n_ranks, port_->number()));
-  // A single command keeps the terminal: it may be interactive, and a launcher passes signals on itself.
+  // A single command keeps the terminal, because it may be interactive. It also keeps the caller's process
+  // group: the terminal's signals reach it, and a launcher passes them on itself.
   const ChildOptions options{.output_path = plan_.output_path, .own_group = plan_.n_ranks > 0};
   DYNAMICCL_TRY(const pid_t pid, StartChild(plan_.command, environment, options));
   children_.push_back({.outcome = {.rank = rank}, .pid = pid});
   return {};
 }
 
+// The main loop: returns when no child runs any more.
 Result<LaunchOutcome> Job::Wait() {
   while (AnyRunning()) {
     OnSignal(WaitForSignal(NextDeadline()));
@@ -92,6 +105,7 @@ void Job::OnSignal(int signal_number) {
   EndAll(signal_number);
 }
 
+// Collects every child that has ended. One SIGCHLD may stand for several children, so all are asked.
 void Job::Reap() {
   for (Child& child : children_) {
     int wait_status = 0;
@@ -99,6 +113,7 @@ void Job::Reap() {
   }
 }
 
+// Records how a child ended. The first failure that the launcher did not cause ends the job.
 void Job::Ended(Child& child, int wait_status) {
   child.running = false;
   child.outcome.ended_by_us = ending_;
@@ -111,7 +126,8 @@ void Job::Ended(Child& child, int wait_status) {
   EndAll(SIGTERM);
 }
 
-// The first request counts; a second signal of the user shortens nothing but is passed on.
+// Sends the signal to all running ranks. The grace period runs from the first call: a second signal from the
+// user is passed on but does not shorten it.
 void Job::EndAll(int signal_number) {
   SendToRunning(signal_number);
   if (ending_) return;
@@ -125,7 +141,7 @@ void Job::SendToRunning(int signal_number) {
   }
 }
 
-// What ranks started and did not end themselves; also the ranks when Start failed half-way.
+// Kills processes that ranks started and did not end, and the ranks themselves when Start failed half-way.
 void Job::KillLeftovers() {
   for (const Child& child : children_) {
     if (plan_.n_ranks > 0) SignalChild(child.pid, true, SIGKILL);
@@ -136,12 +152,15 @@ void Job::KillLeftovers() {
   }
 }
 
+// When the loop must wake without a signal, on CLOCK_MONOTONIC; 0: never. While the job is being ended, the
+// time limit counts no more.
 int64_t Job::NextDeadline() const {
   const int64_t limit_ns = plan_.time_limit.count() * kNanosecondsPerMillisecond;
   if (kill_at_ns_ != 0) return kill_at_ns_;
   return limit_ns == 0 || ending_ ? 0 : started_ns_ + limit_ns;
 }
 
+// Acts on a deadline that has passed: SIGKILL after the grace period, else the start of the end at the limit.
 void Job::CheckDeadlines(int64_t now) {
   const int64_t deadline = NextDeadline();
   if (deadline == 0 || now < deadline || !AnyRunning()) return;
@@ -157,6 +176,7 @@ bool Job::AnyRunning() const {
   return std::any_of(children_.begin(), children_.end(), [](const Child& child) { return child.running; });
 }
 
+// "ended with exit code 3" or "was killed by signal 9 (SIGKILL)".
 std::string DescribeEnd(const RankOutcome& outcome) {
   if (outcome.exit_code) return fmt::format("ended with exit code {}", *outcome.exit_code);
   const char* name = ::sigabbrev_np(*outcome.signal);

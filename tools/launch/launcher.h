@@ -16,31 +16,42 @@ struct RankOutcome {
   int rank = 0;
   std::optional<int> exit_code;
   std::optional<int> signal;
-  bool ended_by_us = false;  // only ended because another rank failed, or on request
+  // The rank ended after the launcher had begun to end the job, so its failure is not the cause.
+  bool ended_by_us = false;
 
   bool failed() const { return signal.has_value() || exit_code.value_or(0) != 0; }
 };
 
+// How a whole launch ended: one entry for each rank, and why the launcher ended the job, if it did.
 struct LaunchOutcome {
   std::vector<RankOutcome> ranks;
-  std::optional<RankOutcome> first_failed;  // in time: the likely cause
-  int interrupted_by = 0;                   // signal that this process got and passed on
+  // The rank that failed first in time, which is the likely cause.
+  std::optional<RankOutcome> first_failed;
+  // Signal that this process received and passed on; 0: none.
+  int interrupted_by = 0;
+  // The time limit of the plan passed.
   bool timed_out = false;
+  // Nanoseconds from the first start to the last end.
   int64_t wall_ns = 0;
 
   bool ok() const { return !first_failed && interrupted_by == 0 && !timed_out; }
 };
 
-// Blocks until every process has ended. When a rank fails, the others get SIGTERM, and SIGKILL after
-// plan.grace. SIGINT, SIGTERM and SIGHUP are passed on. Fails only when the plan itself cannot be carried out
-// (no such program). One launch at a time in a process: signals are blocked meanwhile. If this process is
-// killed, the kernel kills the ranks.
+// Starts the plan and blocks until every process has ended. When a rank fails, the others get SIGTERM and,
+// after plan.grace, SIGKILL. SIGINT, SIGTERM and SIGHUP are passed on to all ranks. A failed job is not an
+// error: the outcome describes it. An error means that the plan could not be carried out, for example because
+// there is no such program.
+//
+// One launch at a time in a process: the signals are blocked in the calling thread meanwhile. If this process
+// is killed, the kernel kills the ranks.
 Result<LaunchOutcome> Launch(const LaunchPlan& plan);
 
-// "rank 1 of 2 ended with exit code 3", "rank 0 of 2 was killed by SIGKILL (9)", "2 ranks ended in 3.21 s".
+// One line for the user, such as "rank 1 of 2 ended with exit code 3 after 3.21 s", "rank 0 of 2 was killed
+// by signal 9 (SIGKILL) after 0.80 s" or "2 ranks ended well in 3.21 s".
 std::string Describe(const LaunchOutcome& outcome);
 
-// 0, 4 (the job failed) or 128 + signal.
+// Exit code of a command whose purpose was this launch: 0, 4 when the job failed, or 128 + the signal's
+// number.
 int ExitCodeOf(const LaunchOutcome& outcome);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the processor's name from /proc/cpuinfo.
 #include "tools/launch/machine_description.h"
 
 #include <fmt/format.h>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// On what a measurement was made.
+// The machine on which a measurement was made, as one line for files and reports.
 #pragma once
 
 #include <string>
 
 namespace dynamiccl {
 
-// "AMD EPYC 7B13, 2 cores"
+// Processor and number of hardware threads: "AMD EPYC 7B13, 2 cores". "unknown processor" where /proc/cpuinfo
+// has no model name, as on some ARM machines.
 std::string MachineDescription();
 
 }  // namespace dynamiccl

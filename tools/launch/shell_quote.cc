@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Quotes in the one form that works in every POSIX shell: single quotes, with '\'' for a quote inside.
 #include "tools/launch/shell_quote.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words as a POSIX shell takes them: for commands that a user may copy.
+// Quotes words for a POSIX shell, so that a printed command can be copied and run.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace dynamiccl {
 
-// Quoted where needed.
+// `word` as it stands when it holds only characters that no shell interprets, else in single quotes.
 std::string ShellQuote(const std::string& word);
-// All words, separated by spaces.
+// All words, each quoted where needed, separated by spaces.
 std::string ShellQuote(const std::vector<std::string>& words);
 
 }  // namespace dynamiccl

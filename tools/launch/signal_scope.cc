@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Signals through sigwait and sigtimedwait, without a handler: no code runs at an arbitrary instruction.
 #include "tools/launch/signal_scope.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ int WaitForSignal(int64_t deadline_ns) {
   const sigset_t watched = WatchedSignals();
   int received = 0;
   if (deadline_ns == 0) {
-    // Interrupted waits (a debugger attached) count as "nothing happened".
+    // An interrupted wait, for example by a debugger that attaches, counts as "nothing happened".
     return ::sigwait(&watched, &received) == 0 ? received : 0;
   }
   const int64_t left = std::max<int64_t>(0, deadline_ns - MonotonicNanoseconds());

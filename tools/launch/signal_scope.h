@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals as values: blocked for the life of a scope and taken one by one.
+// Receives signals as values: they are blocked while a scope lives, and WaitForSignal returns them one by
+// one.
 #pragma once
 
 #include <csignal>
@@ -7,8 +8,9 @@
 
 namespace dynamiccl {
 
-// Blocks SIGCHLD, SIGINT, SIGTERM and SIGHUP in the calling thread and restores the mask at the end. Only for
-// programs whose other threads block these signals too, or that have none.
+// Blocks SIGCHLD, SIGINT, SIGTERM and SIGHUP in the calling thread; the destructor restores the former mask.
+// The kernel may deliver a signal to any thread that does not block it, so other threads must block these
+// signals too, or there must be none.
 class SignalScope {
  public:
   SignalScope();
@@ -17,13 +19,16 @@ class SignalScope {
   SignalScope& operator=(const SignalScope&) = delete;
 
  private:
+  // Signal mask of the thread before the scope.
   sigset_t before_;
 };
 
-// The next of the scope's signals, or 0 when CLOCK_MONOTONIC reaches `deadline_ns` (0: no deadline).
+// Waits for the next signal of the scope and returns its number. Returns 0 when CLOCK_MONOTONIC reaches
+// `deadline_ns` (nanoseconds; 0: no deadline) or when the wait was interrupted.
 int WaitForSignal(int64_t deadline_ns);
 
-// For a child between fork and exec: as if no scope had been there.
+// Unblocks the scope's signals. A child calls it between fork and exec, since exec would keep the blocked
+// mask.
 void RestoreDefaultSignals();
 
 }  // namespace dynamiccl

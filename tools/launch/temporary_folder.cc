@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Creates the folder with mkdtemp, which picks a free name, and removes it without reporting errors.
 #include "tools/launch/temporary_folder.h"
 
 #include <cerrno>

@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes the completion of each shell from the described commands. The scripts contain all words, so
+// completing starts no process. Each shell gets its own form:
+//
+// - bash: one function with a table of words and one of values, keyed by the command so far:
+//
+//       "trace import") echo "--output --format" ;;
+//
+// - zsh: a `#compdef` function that branches on the command and calls _arguments with the options:
+//
+//       '*--output[File to write]:PATH:_files'
+//
+// - fish: one `complete` line for each option, with the condition under which it applies:
+//
+//       complete -c dynamiccl -n '__fish_seen_subcommand_from run' -l mode -x -a 'off observe'
 #include "tools/manual/described_command.h"
 
 #include <fmt/format.h>
@@ -12,9 +26,11 @@ namespace {
 
 using Text = std::back_insert_iterator<std::string>;
 
-constexpr size_t kLongestSentence = 70;  // characters that fit beside an option
+// Characters of a description that fit beside an option.
+constexpr size_t kLongestSentence = 70;
 
-// Within single quotes of a shell, and in zsh's specifications, where brackets and colons have a meaning.
+// The first clause of a description, made safe inside single quotes of a shell and in zsh's specifications,
+// in which brackets and colons have a meaning.
 std::string Plain(const std::string& text) {
   std::string plain;
   for (const char c : text.substr(0, text.find('\n'))) plain += c == '\'' || c == '\\' ? '`' : c;
@@ -25,7 +41,7 @@ std::string Plain(const std::string& text) {
   return plain;
 }
 
-// Commands and, behind each, its actions.
+// All commands, each followed by its actions.
 std::vector<const DescribedCommand*> Flat(const std::vector<DescribedCommand>& commands) {
   std::vector<const DescribedCommand*> all;
   for (const DescribedCommand& command : commands) {
@@ -39,6 +55,7 @@ std::string LastWord(const std::string& name) {
   return name.substr(name.rfind(' ') + 1);
 }
 
+// Words that may follow a command: its actions and options.
 std::vector<std::string> WordsAfter(const DescribedCommand& command) {
   std::vector<std::string> words;
   for (const DescribedCommand& action : command.actions) words.push_back(LastWord(action.name));
@@ -50,6 +67,8 @@ std::vector<std::string> WordsAfter(const DescribedCommand& command) {
 
 // ---- bash ----
 
+// Finds the command in the line so far, then offers the values of the option before the cursor, else the
+// command's words. After "--" it completes the program to start.
 constexpr const char* kBashBegin = R"bash(# bash completion of dynamiccl: eval "$(dynamiccl completion bash)"
 _dynamiccl() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="" words="" i
@@ -74,6 +93,8 @@ _dynamiccl() {
 }
 )bash";
 
+// Writes the shell function that lists the words after a command. Its argument is the command's name, ""
+// before any command was typed.
 void AddBashWords(Text out, const std::vector<DescribedCommand>& commands) {
   fmt::format_to(out, "_dynamiccl_words() {{\n  case \"$1\" in\n    \"\") echo \"");
   for (const DescribedCommand& command : commands) fmt::format_to(out, "{} ", command.name);
@@ -83,7 +104,7 @@ void AddBashWords(Text out, const std::vector<DescribedCommand>& commands) {
   fmt::format_to(out, "  esac\n}}\n");
 }
 
-// What may stand behind an option that takes a value.
+// Writes the function that lists the values of an option; "files" stands for file names.
 void AddBashValues(Text out, const std::vector<DescribedCommand>& commands) {
   fmt::format_to(out, "_dynamiccl_values() {{\n  case \"$1\" in\n");
   for (const DescribedCommand* command : Flat(commands)) {
@@ -110,6 +131,7 @@ std::string BashScript(const std::vector<DescribedCommand>& commands) {
 
 // ---- zsh ----
 
+// The part of zsh's specification that follows an option with a value.
 std::string ZshAction(const DescribedOption& option) {
   if (option.value.empty()) return "";
   const std::string values =
@@ -117,6 +139,8 @@ std::string ZshAction(const DescribedOption& option) {
   return fmt::format(":{}:{}", option.value, values);
 }
 
+// Calls _arguments for a command. `*` in front of an option lets it be offered again after it was given; -S
+// ends the options at "--".
 void AddZshArguments(Text out, const DescribedCommand& command, const char* indent) {
   fmt::format_to(out, "{}_arguments -S", indent);
   for (const DescribedOption& option : command.options) {
@@ -127,6 +151,7 @@ void AddZshArguments(Text out, const DescribedCommand& command, const char* inde
   fmt::format_to(out, " \\\n{}  '*:file:_files'\n", indent);
 }
 
+// Assigns an array of `name:description` entries, the form that zsh's _describe takes.
 void AddZshList(Text out, const char* variable, const std::vector<DescribedCommand>& commands,
                 const char* indent) {
   fmt::format_to(out, "{}{}=(\n", indent, variable);
@@ -135,6 +160,7 @@ void AddZshList(Text out, const char* variable, const std::vector<DescribedComma
   fmt::format_to(out, "{})\n", indent);
 }
 
+// The third word of the line is the action: it is offered there, and its own options after it.
 void AddZshActions(Text out, const DescribedCommand& command) {
   AddZshList(out, "actions", command.actions, "      ");
   fmt::format_to(out,
@@ -169,6 +195,7 @@ std::string ZshScript(const std::vector<DescribedCommand>& commands) {
 
 // ---- fish ----
 
+// One option; `condition` restricts it to its command.
 void AddFishOption(Text out, const std::string& condition, const DescribedOption& option) {
   fmt::format_to(out, "complete -c dynamiccl -n '{}'", condition);
   for (const std::string& name : option.names) {
@@ -186,6 +213,7 @@ void AddFishOption(Text out, const std::string& condition, const DescribedOption
   fmt::format_to(out, " -d '{}'\n", Plain(option.sentence));
 }
 
+// Adds a command's options and, with a narrower condition, those of its actions.
 void AddFishCommand(Text out, const DescribedCommand& command, const std::string& condition) {
   for (const DescribedOption& option : command.options) {
     if (!option.positional()) AddFishOption(out, condition, option);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lets each command register its options with CLI11 and reads them back before it would parse.
 #include "tools/manual/described_command.h"
 
 #include <sstream>
@@ -15,7 +16,7 @@ std::vector<std::string> SplitAt(const std::string& text, char separator) {
   return parts;
 }
 
-// CLI11 shows a list of values as "TEXT:{a,b}".
+// CLI11 shows a list of values as "TEXT:{a,b}" in the type's name.
 std::vector<std::string> ChoicesOf(const std::string& type) {
   const size_t open = type.find('{');
   const size_t close = type.find('}', open);
@@ -49,11 +50,12 @@ DescribedCommand DescriptionOf(const CLI::App& app, std::string name) {
   return described;
 }
 
+// Describes one command when its line has these words.
 DescribedCommand Describe(const CommandRow& row) {
   DescribedCommand described;
   CommandLine line(row.text, {});
   line.OnlyDescribe([&](const CLI::App& app) { described = DescriptionOf(app, row.text.name); });
-  // The description's visitor runs inside Parse(), which then ends the command.
+  // The visitor runs inside Parse(), which then ends the command.
   (void)row.function(line);
   described.sentence = row.text.sentence;
   described.examples = SplitAt(row.text.examples, '\n');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every command with its options, as the commands themselves register them: what completions and manual pages
-// are made of.
+// Every command with its options, as the commands themselves register them. Completions and manual pages are
+// made from these descriptions, so they cannot be out of date.
 #pragma once
 
 #include <string>
@@ -10,10 +10,13 @@
 
 namespace dynamiccl {
 
+// One option or positional argument.
 struct DescribedOption {
-  std::vector<std::string> names;    // "-o", "--output"; a positional argument's one name is without dashes
-  std::string value;                 // "PATH"; empty for a flag
-  std::vector<std::string> choices;  // all values there are, where they are listed
+  std::vector<std::string> names;  // "-o", "--output"; a positional argument's one name is without dashes
+  // Placeholder such as "PATH"; empty for a flag.
+  std::string value;  // "PATH"; empty for a flag
+  // All values, where the option lists them.
+  std::vector<std::string> choices;
   std::string sentence;
   std::string default_value;
   bool required = false;
@@ -21,16 +24,19 @@ struct DescribedOption {
   bool positional() const { return !names.front().starts_with('-'); }
 };
 
+// A command or one of its actions.
 struct DescribedCommand {
+  // For example "trace import".
   std::string name;  // "trace import"
   std::string sentence;
   std::vector<std::string> examples;
   std::vector<DescribedOption> options;
+  // Subcommands: "trace import" is one of "trace".
   std::vector<DescribedCommand> actions;  // "trace import" of "trace"
   std::string footer;
 };
 
-// In the order of the help. No command is carried out.
+// All commands in the order of the help. No command is executed.
 std::vector<DescribedCommand> DescribeCommands();
 
 // Manual pages (section 1) in the man macros of groff: https://man7.org/linux/man-pages/man7/man.7.html

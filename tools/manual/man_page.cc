@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Formats descriptions as roff. A page begins like this (`dynamiccl man run`):
+//
+//   .TH DYNAMICCL\-RUN 1 "" "dynamiccl 0.1.0" "DynamICCL"
+//   .SH NAME
+//   dynamiccl\-run \- Run a program with DynamICCL loaded, as n ranks or under your own launcher
+//
+// The date in .TH stays empty: the same commands give the same bytes on every day.
 #include "tools/manual/described_command.h"
 
 #include <fmt/format.h>
@@ -14,7 +21,7 @@ namespace {
 
 using Text = std::back_insert_iterator<std::string>;
 
-// groff takes a leading dot or quote for a request, "-" for a hyphen and "\" for itself.
+// Escapes text: groff takes a leading dot or quote for a request, "-" for a hyphen, and "\" for itself.
 std::string Roff(const std::string& text) {
   std::string escaped;
   bool line_begins = true;
@@ -31,10 +38,12 @@ std::string Roff(const std::string& text) {
   return escaped;
 }
 
+// Returns the name of a command's page without its section: "dynamiccl-run".
 std::string PageName(const std::string& command) {
   return "dynamiccl-" + command;
 }
 
+// Adds the title line and the section NAME, from which `whatis` and `apropos` take their entry.
 void AddTitle(Text out, const std::string& name, const std::string& sentence) {
   std::string upper = name;
   for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -42,6 +51,8 @@ void AddTitle(Text out, const std::string& name, const std::string& sentence) {
                  kVersion, Roff(name), Roff(sentence));
 }
 
+// Adds one option: its names in bold, the placeholder in italics, then the sentence and what limits the
+// value.
 void AddOption(Text out, const DescribedOption& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.names) names.push_back("\\fB" + Roff(name) + "\\fR");
@@ -60,6 +71,8 @@ void AddOptions(Text out, const DescribedCommand& command) {
   if (!command.footer.empty()) fmt::format_to(out, ".PP\n{}\n", Roff(command.footer));
 }
 
+// Writes one line of the synopsis. Options are summed up as [options]; positional arguments stand in order,
+// those in brackets may be left out.
 std::string Synopsis(const DescribedCommand& command) {
   std::string text = fmt::format(".B dynamiccl {}\n[\\fIoptions\\fR]", Roff(command.name));
   for (const DescribedOption& option : command.options) {
@@ -75,6 +88,7 @@ void AddSynopses(Text out, const DescribedCommand& command) {
   for (const DescribedCommand& action : command.actions) fmt::format_to(out, ".br\n{}", Synopsis(action));
 }
 
+// Adds the codes of tools/exit_code.h, in the manual's words.
 void AddExitCodes(Text out) {
   fmt::format_to(out,
                  ".SH EXIT STATUS\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pilot found: as text, as JSON, and as one HTML file to keep or send.
+// What a pilot found: as text, as JSON, and as one HTML file to keep or send. docs/pilot.md describes pilots.
 #pragma once
 
 #include <string>
@@ -11,39 +11,50 @@
 
 namespace dynamiccl {
 
-// One round: the same program by default, with ours, by default again. Milliseconds, as StepPace.
+// One round: the same program by default, with ours, and by default again. Milliseconds, as StepPace.
 struct PilotRound {
   double default_ms = 0;
   double ours_ms = 0;
   double default_again_ms = 0;
 };
 
-// Above this difference between default and default the machine was not quiet enough to say anything.
+// Largest share by which default may differ from default. Above it the machine was not quiet enough for any
+// statement.
 inline constexpr double kMaxNoise = 0.01;
 
+// kVoid: the machine was too noisy, or nothing was compared.
 enum class PilotVerdict { kFaster, kSlower, kEqual, kVoid };
 
+// Everything that a pilot found.
 struct PilotResult {
-  std::string command;  // of the job, quoted
+  // The job's command line, quoted.
+  std::string command;
   std::string machine;
   RecordedLaunch observed;
   std::string trace;
   bool steps_marked = false;
-  std::string ours;  // "policy p.dcpolicy", "rules found by forcing each config"
+  // Description of "ours": "policy p.dcpolicy" or "rules found by forcing each config".
+  std::string ours;
   std::vector<PilotRound> rounds;
-  Json headroom;                 // of `dynamiccl replay --compare --json`; null without
-  std::string headroom_missing;  // why
+  // Output of `dynamiccl replay --compare --json`; null without it.
+  Json headroom;
+  // Why there is no headroom.
+  std::string headroom_missing;
 
-  Timing DefaultTiming() const;  // both runs of each round
+  // Both default runs of each round.
+  Timing DefaultTiming() const;
   Timing OursTiming() const;
   // |first default / second default - 1|, of the medians.
   double Noise() const;
+  // Void if the noise is above kMaxNoise, else equal unless the quartile ranges are separate.
   PilotVerdict Verdict() const;
 };
 
+// The result for people, a few lines.
 std::string Describe(const PilotResult& result);
-// "schema" 1.
+// Schema 1.
 Json ToJson(const PilotResult& result);
+// One HTML file; `trace` is the trace of the observed run.
 std::string RenderPilot(const PilotResult& result, const NamedTrace& trace);
 
 }  // namespace dynamiccl

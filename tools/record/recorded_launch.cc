@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Merges the files of the processes of a recorded job: finds the parts by name, reads what is readable in
+// each, checks that the ranks agree, writes one trace and removes the parts.
 #include "tools/record/recorded_launch.h"
 
 #include <algorithm>
@@ -15,9 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// End of the name of a process's file, which distinguishes parts from finished traces.
 constexpr const char* kPartEnd = ".part";
 
-// In the order of their names, so that a merge of the same files is always the same.
+// Parts that belong to `output`, sorted by name, so that a merge of the same files always gives the same
+// trace.
 std::vector<fs::path> FindParts(const std::string& output) {
   const fs::path path = fs::absolute(output);
   const std::string start = path.filename().string() + ".";
@@ -36,8 +40,8 @@ void RemoveParts(const std::string& output) {
   for (const fs::path& part : FindParts(output)) fs::remove(part, ignored);
 }
 
-// A process that was killed while it created its file leaves one without a header: it is left out, with a
-// warning.
+// Merges all readable parts. A process that was killed while it created its file leaves a file without a
+// header: the merge leaves it out and sets `warning`.
 Result<Trace> MergeParts(const std::string& output, std::string& warning) {
   std::vector<Trace> traces;
   for (const fs::path& part : FindParts(output)) {
@@ -53,6 +57,7 @@ Result<Trace> MergeParts(const std::string& output, std::string& warning) {
       "a program that links NCCL statically cannot be recorded; `dynamiccl doctor` says more");
 }
 
+// Fills the counts of `launch`. The coverage is that of the first section: all ranks make the same calls.
 void CountRecords(const Trace& trace, RecordedLaunch& launch) {
   launch.processes = trace.sections.size();
   if (!trace.sections.empty()) launch.coverage = LedgerOf(CallsOf(trace.sections.front()));

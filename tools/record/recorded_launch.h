@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch whose calls are recorded: every process writes a file of its own, which survives even SIGKILL, and
-// afterwards they are put together into one trace.
+// A launch whose NCCL calls are recorded. Every process writes a file of its own, which survives even
+// SIGKILL; after the launch these files are merged into one trace.
 #pragma once
 
 #include <string>
@@ -10,22 +10,30 @@
 
 namespace dynamiccl {
 
+// How the launch ended and what the merged trace holds.
 struct RecordedLaunch {
   LaunchOutcome outcome;
-  size_t processes = 0;  // that called NCCL
+  // Number of processes that called NCCL, each of which is a section of the trace.
+  size_t processes = 0;
+  // Number of records of all processes.
   uint64_t records = 0;
+  // Records that did not fit into a process's buffer, by the processes' own count.
   uint64_t lost = 0;
-  uint64_t bytes = 0;       // of the merged file
-  CoverageLedger coverage;  // of the first process
-  std::string warning;      // when the ranks' records contradict each other; empty otherwise
+  // Size of the merged file.
+  uint64_t bytes = 0;
+  // Which calls of the first process a policy can choose for (tools/report/coverage_ledger.h).
+  CoverageLedger coverage;
+  // One line when a part could not be read or the ranks' records contradict each other; else empty.
+  std::string warning;
 };
 
-// The value for RuntimeOptions::trace that goes with `output`.
+// The value of RuntimeOptions::trace that goes with `output`: "/path/run.ctrace.%h.%p.part". The runtime
+// replaces %h by the host and %p by the process id.
 std::string PartPattern(const std::string& output);
 
-// Launches `plan`, whose environment records to PartPattern(output), and merges what the processes left into
-// `output`, also when the job failed or was interrupted. Parts are removed, those of an earlier broken run
-// first. No process that called NCCL is an error.
+// Launches `plan`, whose environment must record to PartPattern(output), and merges the parts into `output`,
+// also when the job failed or was interrupted. Parts of an earlier run that was killed are removed first, and
+// those of this run at the end. It is an error when no process called NCCL, unless the job itself failed.
 Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string& output);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Enumerates configs and compares their total times.
 #include "tools/replay/replay_comparison.h"
 
 #include <algorithm>
@@ -11,12 +12,15 @@
 namespace dynamiccl {
 namespace {
 
+// Share by which a config must be faster than the default.
 constexpr double kLeastGain = 0.03;
 
+// CollNet algorithms run on switches that sum.
 bool NeedsSwitches(Algorithm algorithm) {
   return algorithm == Algorithm::kCollnetDirect || algorithm == Algorithm::kCollnetChain;
 }
 
+// Whether NCCL has this algorithm and protocol for the collective.
 bool Has(Collective collective, const CollectiveConfig& config) {
   return NcclConfigs(collective).test(ConfigIndex(config.algorithm, config.protocol));
 }
@@ -53,7 +57,7 @@ std::string RulesThatForce(const CollectiveConfig& config) {
 }
 
 std::string RulesOfFastest(const ReplayComparison& comparison, const std::vector<CollectiveConfig>& forced) {
-  // Stages share what NCCL is asked by: their times count together.
+  // NCCL is asked by collective and size, not by stage, so the times of all stages count together.
   std::map<std::pair<Collective, SizeClass>, std::vector<double>> totals;
   for (const ComparedRow& row : comparison.rows) {
     if (static_cast<int>(row.what.collective) >= kTunableCollectives) continue;

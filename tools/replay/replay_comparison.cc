@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs the rounds with a rotating first arm and summarises each row over the rounds.
 #include "tools/replay/replay_comparison.h"
 
 #include <set>
@@ -11,6 +12,7 @@ namespace {
 
 using RunsOfArms = std::vector<std::vector<ArmRun>>;  // by arm, by round
 
+// All runs, by arm and round. Each run must issue the planned operations.
 Result<RunsOfArms> RunRounds(const ReplayPlan& plan, const std::vector<ReplayArm>& arms, int rounds,
                              const RunArm& run) {
   const std::string planned = OperationText(OperationHash(plan));
@@ -34,7 +36,7 @@ bool SameKey(const ReplayRow& row, const TraceCall& call) {
          row.size_class == SizeClassOf(call.issued.call.bytes);
 }
 
-// "Ring LL, Tree LL" where calls of one row have several.
+// The configs of a row's calls: "Ring LL, Tree LL" where they differ.
 std::string ConfigsOf(const ReplayPlan& plan, const ArmRun& run, const ReplayRow& row) {
   std::set<std::string> names;
   size_t next = 0;
@@ -49,7 +51,7 @@ std::string ConfigsOf(const ReplayPlan& plan, const ArmRun& run, const ReplayRow
   return text;
 }
 
-// The same plan gives the same rows in the same order, whatever the times.
+// Time of one row under one arm. The same plan gives the same rows in the same order, whatever the times.
 ComparedTime TimeOf(const ReplayPlan& plan, const std::vector<ArmRun>& runs, size_t row) {
   std::vector<double> samples;
   std::vector<ReplayRow> rows;
@@ -69,7 +71,7 @@ Json RecordedOf(const ReplayRow& row) {
   return row.recorded_us / static_cast<double>(row.recorded_calls);
 }
 
-// "-4.2 %"; "~" where the rounds' quartiles overlap. Simulated times have no noise.
+// "-4.2 %", or "~" where the quartiles of the rounds overlap. Simulated times have one repeat and no noise.
 std::string Against(const Timing& first, const Timing& other) {
   const bool differ = first.repeats == 1 ? first.median != other.median : ClearlyDiffer(first, other);
   if (!differ) return "~";

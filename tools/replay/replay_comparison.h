@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same replay under several choosers in turns: default, ours, best. Whatever disturbs the machine
-// meanwhile hits all of them, and each round begins with another one.
+// The same replay under several choosers in turns: default, ours, best. A disturbance of the machine hits all
+// of them, and each round begins with another one.
 #pragma once
 
 #include <functional>
@@ -13,37 +13,48 @@
 
 namespace dynamiccl {
 
-// Who chooses. All empty: NCCL by itself, nothing of ours loaded.
+// One chooser. With all texts empty NCCL chooses by itself, and nothing of DynamICCL is loaded.
 struct ReplayArm {
   std::string name;
   std::string policy;
   std::string rules;
   std::string mode;
-  bool cheapest = false;  // in the simulator: the cheapest path, whatever rules and policy say
+  // In the simulator: take the cheapest path, whatever rules and policy say.
+  bool cheapest = false;
 };
 
 // One replay of the whole plan.
 struct ArmRun {
   std::string library;
-  std::string operations;  // OperationText of what rank 0 issued
+  // OperationText of what rank 0 issued.
+  std::string operations;
   double wall_us = 0;
-  std::vector<double> group_us;  // per group of the plan
-  uint64_t checked = 0;          // elements
+  // By group of the plan.
+  std::vector<double> group_us;
+  // Elements checked.
+  uint64_t checked = 0;
   uint64_t wrong = 0;
-  std::vector<CollectiveConfig> configs;  // by call of the plan, where they are known: in the simulator
+  // By call of the plan; only the simulator knows them.
+  std::vector<CollectiveConfig> configs;
 };
 using RunArm = std::function<Result<ArmRun>(const ReplayArm&)>;
 
+// Time of one row under one arm.
 struct ComparedTime {
-  Timing us_per_call;  // over the rounds
+  // Over the rounds.
+  Timing us_per_call;
   std::string config;  // of the row's calls, as choice_comparison.h names it, empty where nobody says
 };
 
+// One key of the trace under all arms.
 struct ComparedRow {
-  ReplayRow what;                   // key, calls, bytes, recorded; the times in it are those of one run
-  std::vector<ComparedTime> times;  // by arm
+  // Key, calls, bytes and recorded times. The replayed times in it are those of one run and not used.
+  ReplayRow what;
+  // By arm.
+  std::vector<ComparedTime> times;
 };
 
+// Result of all rounds.
 struct ReplayComparison {
   std::string library;
   std::string operations;
@@ -53,18 +64,19 @@ struct ReplayComparison {
   uint64_t wrong = 0;
   std::vector<std::string> notes;
   std::vector<std::string> arms;
-  std::vector<Timing> wall_us;  // of the whole plan, by arm
+  // Time of the whole plan by arm.
+  std::vector<Timing> wall_us;
   std::vector<ComparedRow> rows;
 };
 
-// The arms take turns for `rounds` rounds. Errors: those of `run`, and kInternal where an arm issued other
-// operations than the plan's.
+// Runs the arms in turns for `rounds` rounds. An error of `run` ends the comparison; it is kInternal when an
+// arm issued other operations than the plan's, since its times would not be comparable.
 Result<ReplayComparison> CompareReplays(const ReplayPlan& plan, const std::vector<ReplayArm>& arms,
                                         int rounds, const RunArm& run);
 
-// "schema" 1; docs/replay.md has its fields.
+// Schema 1; docs/replay.md has the fields.
 Json ToJson(const ReplayComparison& comparison);
-// A table for people: the first arm's times, and the others' beside it in percent of it.
+// A table for people: the times of all arms, and each arm's difference from the first in percent.
 std::string FormatComparison(const ReplayComparison& comparison);
 
 // The best config of each (collective, size class) of a trace, found by replaying it under each of them.

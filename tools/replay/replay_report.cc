@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Formats the result of one replay.
 #include "tools/replay/replay_report.h"
 
 #include <spdlog/spdlog.h>

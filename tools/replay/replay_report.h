@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one replay did, as a table for people and as JSON for programs and for `--compare`.
+// The result of one replay, as a table for people and as JSON for programs and for `--compare`.
 #pragma once
 
 #include <string>
@@ -10,24 +10,29 @@
 
 namespace dynamiccl {
 
+// One replay over a library or in the simulator.
 struct ReplayReport {
-  std::string library;  // or the simulated system
+  // Name of the library, or of the simulated system.
+  std::string library;
   int ranks = 0;
   bool paced = false;
   bool check = false;
-  std::vector<std::string> operations;  // OperationHash, rank 0's first; over a library rank 0's alone
+  // OperationHash by rank, rank 0's first. Over a library only rank 0's is known.
+  std::vector<std::string> operations;
   double wall_us = 0;
-  uint64_t checked = 0;  // elements
+  // Elements checked.
+  uint64_t checked = 0;
   uint64_t wrong = 0;
   std::vector<std::string> notes;
   std::vector<ReplayRow> rows;
 };
 
-// Sixteen hexadecimal digits.
+// The hash as sixteen hexadecimal digits.
 std::string OperationText(uint64_t hash);
 
-// "operations" is rank 0's.
+// Schema 1; "operations" is rank 0's.
 Json ToJson(const ReplayReport& report);
+// Prints notes on standard error and the table on standard output.
 void Print(const ReplayReport& report);
 
 }  // namespace dynamiccl

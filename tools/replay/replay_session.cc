@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Splits the job's communicator into the planned ones and issues groups in the order of the plan. Two marks
+// in the stream enclose each group.
 #include "tools/replay/replay_session.h"
 
 #include <algorithm>
@@ -13,16 +15,16 @@ namespace {
 
 // Ranks start within a second of each other; the rest is for machines under load.
 constexpr std::chrono::seconds kMeetTimeout{30};
-// Calls of one group lie behind one another in the buffers, at multiples of this: no two share a cache line
-// or a page's half.
+// Calls of one group follow one another in the buffers at multiples of this many bytes, so that no two share
+// a cache line.
 constexpr size_t kAlignment = 512;
 
-// Room of one call, large enough for what it sends and what it receives.
+// Bytes of one call in a buffer, enough for what it sends and what it receives.
 size_t RoomOf(const CollectiveCall& call) {
   return (call.bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Only collectives have a result that every rank can compute alone.
+// Whether every rank can compute the result alone: collectives only.
 bool Checkable(const CollectiveCall& call) {
   return call.collective < Collective::kSendRecv;
 }
@@ -37,6 +39,7 @@ CheckedCall CheckOf(const TraceCall& call, int32_t n_ranks) {
           n_ranks};
 }
 
+// Whether the pass counts: all but the first of several.
 bool IsTimed(int pass, int passes) {
   return pass > 0 || passes == 1;
 }
@@ -56,9 +59,10 @@ Result<std::unique_ptr<ReplaySession>> ReplaySession::Open() {
   return session;
 }
 
+// Second half of Open: everything that can fail.
 Status ReplaySession::Start() {
   const NcclFunctionTable& nccl = library_.functions();
-  // Before the communicator: NCCL takes the GPU that is current.
+  // The device comes before the communicator: NCCL takes the GPU that is current.
   DYNAMICCL_TRY(device_, OpenDevice(library_, place_));
   ncclUniqueId id{};
   if (place_.rank == 0) DYNAMICCL_CHECK_OK(library_.Check(nccl.GetUniqueId(&id), "ncclGetUniqueId"));
@@ -88,6 +92,7 @@ Status ReplaySession::CreateLanes(const ReplayPlan& plan) {
   return {};
 }
 
+// Allocates for each communicator the room of its largest group.
 Status ReplaySession::AllocateBuffers(const ReplayPlan& plan) {
   std::vector<size_t> room(lanes_.size(), 0);
   for (const ReplayGroup& group : plan.groups) {
@@ -196,7 +201,7 @@ Status ReplaySession::IssueCall(Lane& lane, const TraceCall& call, size_t offset
   return library_.Check(result, Name(c.collective).data(), lane.communicator);
 }
 
-// Equal parts to and from every rank: what is known of an all-to-all in a trace is its total.
+// Sends equal parts to every rank, since a trace has only the total of an all-to-all.
 Status ReplaySession::IssueAllToAll(Lane& lane, const CollectiveCall& call, size_t offset) {
   const NcclFunctionTable& nccl = library_.functions();
   const uint64_t count = CountArgument(call, lane.n_ranks);
@@ -239,7 +244,8 @@ Status ReplaySession::CheckGroup(Lane& lane, const ReplayGroup& group, ReplayRes
   return {};
 }
 
-// Two marks a group: every other interval is a group, the rest are gaps.
+// Reads the times of all groups. Each group has two marks, so every other interval is a group and the others
+// are gaps.
 Status ReplaySession::CollectTimes(const ReplayPlan& plan, int passes, ReplayResult& result) {
   std::vector<std::vector<double>> intervals(lanes_.size());
   for (size_t i = 0; i < lanes_.size(); ++i) {

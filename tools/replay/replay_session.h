@@ -12,23 +12,30 @@
 
 namespace dynamiccl {
 
+// How a plan is issued.
 struct ReplayOptions {
-  bool paced = false;  // issue at the recorded times, counted from the first call; else as fast as possible
-  // The whole plan so often, each time when all of the time before has ended. The first of several is not
-  // timed: buffers are touched for the first time, and no rank knows yet what NCCL offers the others.
+  // True: issue at the recorded times, counted from the first call. False: as fast as possible.
+  bool paced = false;
+  // How often the whole plan runs; each pass waits for the one before. The first of several passes is not
+  // timed: it touches buffers for the first time, and NCCL's offers are not yet exchanged between ranks.
   int passes = 1;
-  bool check = false;  // fill and verify the data of every collective; calls then run one group at a time
+  // Fill and verify the data of every collective. Calls then run one group at a time.
+  bool check = false;
 };
 
+// Times of this rank, in microseconds.
 struct ReplayResult {
-  std::vector<double> group_us;  // per group of the plan, in the stream, on this rank; median of the passes
-  uint64_t checked = 0;          // elements verified
+  // By group of the plan: time in the stream, median of the passes.
+  std::vector<double> group_us;
+  // Elements verified.
+  uint64_t checked = 0;
   uint64_t wrong = 0;
-  double wall_us = 0;  // of a pass, the median
+  // Median time of a pass.
+  double wall_us = 0;
 };
 
-// Not copyable, not movable: devices refer to the library. All ranks call the same functions in the same
-// order.
+// Owns the communicators, devices and buffers of one rank, and is used by one thread. All ranks must call the
+// same functions in the same order. Not copyable or movable: devices refer to the library.
 class ReplaySession {
  public:
   // Reads the launcher's variables, meets the other ranks and creates the communicator of the whole job.
@@ -39,12 +46,13 @@ class ReplaySession {
 
   const RankPlace& place() const { return place_; }
   const NcclLibrary& library() const { return library_; }
-  // The job's communicator carries no call of its own, so that a recording of the replay holds the trace's
-  // calls alone.
+  // Runs the plan; call it once. The job's communicator carries no call itself, so that a recording of the
+  // replay has only the trace's calls.
   Result<ReplayResult> Run(const ReplayPlan& plan, const ReplayOptions& options);
 
  private:
-  // A communicator of the plan, with a stream and buffers of its own: traces use one stream a process group.
+  // A communicator of the plan with a stream and buffers of its own: traces use one stream for each process
+  // group.
   struct Lane {
     ncclComm_t communicator = nullptr;
     int32_t n_ranks = 1;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Simulates all ranks and converts the timings into those of a real replay.
 #include "tools/replay/simulated_replay.h"
 
 #include <algorithm>
@@ -7,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// As marks in a stream would tell: a group's time begins when it was issued and its communicator's stream had
-// come to it.
+// Times as marks in a stream would give them: a group begins when it was issued and its communicator's stream
+// had reached it.
 std::vector<double> GroupTimes(const ReplayPlan& plan, const std::vector<CollectiveTiming>& calls) {
   std::vector<int64_t> stream_free(plan.communicators.size(), 0);
   std::vector<double> microseconds;

@@ -10,26 +10,34 @@
 
 namespace dynamiccl {
 
+// A system with what only its description tells.
 struct NamedSystem {
   System system;
-  double network_gbps = 0;  // of a node, where the description says so; 0: what the system's paths carry
+  // GB/s of a node's network, where the description states it; 0: what the system's paths carry.
+  double network_gbps = 0;
 };
-// A described system by its name, else a system file (docs/formats/system.md).
+// A described system by name, else a system file (docs/formats/system.md).
 Result<NamedSystem> FindSystem(const std::string& name_or_path);
 
+// Result of a simulation; times are those of rank 0, in microseconds.
 struct SimulatedReplay {
-  ReplayPlan plan;                        // rank 0's
-  std::vector<CollectiveConfig> configs;  // of its calls, in the plan's order
-  std::vector<double> group_us;           // per group of the plan, in the stream, on rank 0
-  std::vector<uint64_t> operations;       // OperationHash of what each rank issued
-  double wall_us = 0;                     // until the last rank is done
+  // Rank 0's plan.
+  ReplayPlan plan;
+  // Configs of its calls, in the plan's order.
+  std::vector<CollectiveConfig> configs;
+  // By group of the plan: time in the stream.
+  std::vector<double> group_us;
+  // OperationHash of what each rank issued.
+  std::vector<uint64_t> operations;
+  // Time until the last rank is done.
+  double wall_us = 0;
 };
 
-// Errors: those of PlanReplay, and kUnsupported for a call that the system knows no path for.
+// Errors of PlanReplay, and kUnsupported for a call for which the system has no path.
 Result<SimulatedReplay> ReplayInSimulator(const Trace& trace, const NamedSystem& system,
                                           const TraceJobOptions& options);
 
-// What stands for the library in reports: "dgx-a100 (simulated)".
+// The name in reports: "dgx-a100 (simulated)".
 std::string SimulatedLibrary(const NamedSystem& system);
 
 }  // namespace dynamiccl

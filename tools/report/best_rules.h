@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Override rules that force the fastest measured configs, in the CSV of NCCL's example tuner
+// Writes override rules that force the fastest measured configs, in the CSV of NCCL's example tuner
 // (docs/formats/override_rules.md).
 #pragma once
 
@@ -11,15 +11,17 @@
 
 namespace dynamiccl {
 
-// The columns' names, as a comment line.
+// The first line of a rules file: a comment with the columns' names.
 extern const char* const kRuleColumns;
 
-// One line: `config` for every call of the collective with `from` to `to` bytes, both inclusive.
+// One rule: `config` for every call of the collective with `from` to `to` bytes, both inclusive.
 std::string RuleLine(Collective collective, uint64_t from, uint64_t to, const CollectiveConfig& config);
-// Likewise for the sizes of one class.
+// One rule for all sizes of one size class.
 std::string RuleLine(Collective collective, SizeClass size_class, const CollectiveConfig& config);
 
-// A line for each cell of the topology whose best config is not the default.
+// A rules file with one line for each cell of `topology`, which forces the cell's fastest row (BestOf). Where
+// that row is the library's default, the line forces the config that the library used; a cell without a known
+// config gets no line.
 std::string BestRulesOf(std::span<const SweepCell> cells, const std::string& topology);
 
 }  // namespace dynamiccl

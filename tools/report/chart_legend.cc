@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of a chart's names, and the rows that say which is which.
+// Gives a chart's names their colours and lays out the legend in rows that fit the chart's width.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +12,12 @@
 namespace dynamiccl {
 namespace {
 
+// A colour of the palette, and whether text on it must be white to be legible.
 struct Color {
   const char* code;
   bool dark;
 };
+// Blue, orange, green, purple, sky blue, vermilion, yellow and violet: see svg_chart.h for the source.
 constexpr std::array<Color, 8> kColors{{{"#0072b2", true},
                                         {"#e69f00", false},
                                         {"#009e73", true},
@@ -25,14 +27,20 @@ constexpr std::array<Color, 8> kColors{{{"#0072b2", true},
                                         {"#f0e442", false},
                                         {"#8c6bb1", true}}};
 
+// Distances in the units of the chart's viewBox, in which text is 11 units high.
 constexpr double kRowHeight = 18;
-constexpr double kLetter = 6.8;  // width at 11 px, generously
-constexpr double kBox = 15;      // the coloured square and the space behind it
+// Width of a letter, on the wide side: names must not overlap in any system font.
+constexpr double kLetter = 6.8;
+// Width of the coloured square and the space behind it.
+constexpr double kBox = 15;
+// Distance between two names.
 constexpr double kGap = 12;
 
+// A collective takes the palette's colour at its place here, so that it looks the same in every chart.
 constexpr std::array<std::string_view, 8> kCollectivesInOrder{
     "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "SendRecv", "Send", "Recv"};
 
+// Index into the palette: that of the collective's place, else `place`, both modulo the palette's size.
 size_t NumberOf(const std::string& name, size_t place) {
   const auto found = std::find(kCollectivesInOrder.begin(), kCollectivesInOrder.end(), name);
   const bool collective = found != kCollectivesInOrder.end();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Splits the repeats of each row into a half that picks and a half that times.
 #include "tools/report/choice_comparison.h"
 
 #include <fmt/format.h>
@@ -10,9 +11,10 @@
 namespace dynamiccl {
 namespace {
 
+// Which repeats count.
 enum class Half { kPicking, kTiming };
 
-// Even repeats pick, odd repeats time. A single repeat serves both.
+// Summary of one half: even repeats pick, odd repeats time. A single repeat serves both.
 Timing TimingOf(const Measurement& row, Half half) {
   std::vector<double> samples;
   for (size_t i = 0; i < row.microseconds.size(); ++i) {
@@ -27,6 +29,7 @@ TimedConfig Timed(const Measurement& row) {
   return {row.config, TimingOf(row, Half::kTiming)};
 }
 
+// The row that the library chose by itself, or null.
 const Measurement* DefaultRow(const SweepCell& cell) {
   const auto row =
       std::find_if(cell.rows.begin(), cell.rows.end(), [](const Measurement* m) { return m->is_default; });
@@ -68,6 +71,7 @@ TimedConfig BestOf(const SweepCell& cell) {
 TimedConfig ChoiceOf(const SweepCell& cell, const CollectiveConfig& choice) {
   if (choice.leaves_nccl_alone()) return {kLeaveNcclAlone, DefaultOf(cell).microseconds};
   const Measurement* default_row = DefaultRow(cell);
+  // A choice that leaves the channels to NCCL is compared at the number that NCCL used in the default row.
   const bool channels_open = choice.channels == 0 && default_row != nullptr;
   const int wanted = channels_open ? default_row->config.channels : choice.channels;
   const auto distance = [&](const Measurement* row) { return std::abs(row->config.channels - wanted); };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each (topology, collective, size) of a sweep: the library's default, a given choice, and the best of
-// the sweep. The best is picked on the even repeats and timed on the odd ones, so that it is not flattered by
-// luck; default and choice are timed on the odd repeats as well.
+// Compares, for each (topology, collective, size) of a sweep, the library's default, a given choice and the
+// best of the sweep.
+//
+// The best config is picked on the even repeats and timed on the odd ones. If the same repeats served both,
+// the best would look faster than it is, because it was picked for its lucky times. Default and choice are
+// timed on the odd repeats as well, so that all three are comparable.
 #pragma once
 
 #include <string>
@@ -14,7 +17,7 @@
 
 namespace dynamiccl {
 
-// All rows of one (topology, collective, size).
+// All rows of one (topology, collective, size). The rows belong to the file that CellsOf was given.
 struct SweepCell {
   std::string topology;
   Collective collective = Collective::kAllReduce;
@@ -22,23 +25,26 @@ struct SweepCell {
   std::vector<const Measurement*> rows;  // into the file that CellsOf was given
 };
 
-// In the order of first appearance. `file` must outlive the cells.
+// The cells of `file` in the order of first appearance. `file` must outlive them.
 std::vector<SweepCell> CellsOf(const MeasurementFile& file);
 
+// A config and its times on the timing half of the repeats, in microseconds.
 struct TimedConfig {
   CollectiveConfig config = kLeaveNcclAlone;
   Timing microseconds;
 };
 
-// Repeats 0 when the sweep did not measure the default.
+// The config that the library used by itself and its time. Repeats are 0 when the sweep did not measure the
+// default.
 TimedConfig DefaultOf(const SweepCell& cell);
+// The fastest row of the cell, which may be the default. Repeats are 0 when the cell has no samples.
 TimedConfig BestOf(const SweepCell& cell);
-// The row of `choice`; of the default when the choice leaves NCCL alone. When the number of channels was not
-// measured (or is left to NCCL, 0), the row of the nearest number. Repeats 0 when the algorithm and protocol
-// were not measured.
+// The time of `choice`, which is the default's when the choice leaves NCCL alone. When its number of channels
+// was not measured, or is left to NCCL (0), the row with the nearest number counts. Repeats are 0 when the
+// algorithm and protocol were not measured.
 TimedConfig ChoiceOf(const SweepCell& cell, const CollectiveConfig& choice);
 
-// "Ring Simple x4", "Tree LL", "left to NCCL".
+// "Ring Simple x4", "Tree LL" (channels left to NCCL) or "left to NCCL".
 std::string Name(const CollectiveConfig& config);
 
 // Default and best of every cell (docs/formats/report.md, `measurements`).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is chosen, as a map: a row for each number of ranks, a column for each size, a colour for each choice.
+// Draws choices as a map: a row for each number of ranks, a column for each size, a colour for each choice.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +10,14 @@
 namespace dynamiccl {
 namespace {
 
+// Size of the chart in units of its viewBox; the page scales it to the width of its column.
 constexpr double kWidth = 460;
-constexpr double kLeft = 84;  // room for "1024 x 128 n."
+// Room for a row's name as long as "1024 x 128 n.".
+constexpr double kLeft = 84;
 constexpr double kRowHeight = 20;
 constexpr double kAxisHeight = 20;
 
+// All choices that need a colour, sorted, so that the same choices get the same colours in every map.
 std::vector<std::string> ChoicesOf(const std::vector<ChartMapRow>& rows, const std::string& plain) {
   std::vector<std::string> choices;
   for (const ChartMapRow& row : rows) {
@@ -27,6 +30,7 @@ std::vector<std::string> ChoicesOf(const std::vector<ChartMapRow>& rows, const s
   return choices;
 }
 
+// One cell: a rectangle with its title and, if the cell has one, its mark.
 std::string DrawCell(const ChartMapCell& cell, double x, double y, double wide,
                      const std::vector<std::string>& choices) {
   if (cell.choice.empty()) return {};
@@ -47,7 +51,7 @@ std::string DrawCell(const ChartMapCell& cell, double x, double y, double wide,
                            EscapeHtml(cell.mark));
 }
 
-// At most eight labels, so that they do not touch on a phone.
+// Labels below the columns, at most eight, so that they do not touch on a phone.
 std::string ColumnLabels(const std::vector<std::string>& columns, double y, double wide) {
   std::string svg;
   const size_t every = (columns.size() + 7) / 8;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds the ledger in one pass over the calls, after a first pass that found the mean time of each kind of
+// call.
 #include "tools/report/coverage_ledger.h"
 
 #include <fmt/format.h>
@@ -51,7 +53,7 @@ void Add(const IssuedCall& issued, double ns, CoveredCalls& to) {
   to.ns += ns;
 }
 
-// Share of the communication; by bytes where times are missing.
+// Share of `part` in the whole communication: by time when every call has one, else by bytes, else by calls.
 double ShareOf(const CoverageLedger& ledger, const CoveredCalls& part) {
   if (ledger.estimated_calls == ledger.total.calls && ledger.total.ns > 0) return part.ns / ledger.total.ns;
   if (ledger.total.bytes == 0)
@@ -59,6 +61,7 @@ double ShareOf(const CoverageLedger& ledger, const CoveredCalls& part) {
   return static_cast<double>(part.bytes) / static_cast<double>(ledger.total.bytes);
 }
 
+// Names what ShareOf divides; the conditions must be the same.
 const char* UnitOf(const CoverageLedger& ledger) {
   if (ledger.estimated_calls == ledger.total.calls && ledger.total.ns > 0) return "communication time";
   return ledger.total.bytes == 0 ? "calls" : "bytes (no times for all calls)";
@@ -72,7 +75,7 @@ struct ShareKey {
   friend auto operator<=>(const ShareKey&, const ShareKey&) = default;
 };
 
-// The last of each role, their mean.
+// Share of exposed time by key: the last recorded value of each role, averaged over roles.
 std::map<ShareKey, double> SharesOf(const SectionCalls& section) {
   std::map<ShareKey, std::map<Role, double>> by_role;
   for (const WaitedShareView& waited : section.waited_shares)
@@ -84,7 +87,8 @@ std::map<ShareKey, double> SharesOf(const SectionCalls& section) {
 
 void AddExposed(const TraceCall& call, double ns, const std::map<ShareKey, double>& shares,
                 ExposedTime& exposed) {
-  // NCCL makes one question of several calls of a group: their keys are not those of the calls.
+  // NCCL asks one question for several calls of a group, so the keys of its shares are not those of the
+  // calls.
   if (call.issued.coverage != Coverage::kTunable || ns <= 0 || call.issued.call.group_size > 1) return;
   const CollectiveCall& issued = call.issued.call;
   const auto share =
@@ -98,6 +102,7 @@ std::string DescribeExposed(const CoverageLedger& ledger) {
   const double tunable = ledger.of[static_cast<size_t>(Coverage::kTunable)].ns;
   if (ledger.exposed.known_ns <= 0) return "";
   const double known = ledger.exposed.known_ns / tunable;
+  // Rounding would print 99.6 % as 100 %, so from 99.5 % on the text says "the tunable time".
   const std::string of =
       known > kPrintsAsAll ? "the tunable time" : fmt::format("{:.0f} % of the tunable time", 100 * known);
   return fmt::format("; the program waits for {:.0f} % of {}",

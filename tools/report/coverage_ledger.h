@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a job's communication a tuner could change at all, and what decides the rest: the first thing
-// to know about a job.
+// Accounts for how much of a job's communication a tuner could change at all, and what decides the rest. This
+// bounds what a policy can gain, so it is the first thing to know about a job.
 #pragma once
 
 #include <array>
@@ -13,34 +13,43 @@
 
 namespace dynamiccl {
 
+// Sums over the calls of one kind.
 struct CoveredCalls {
   int64_t calls = 0;
-  uint64_t bytes = 0;  // NCCL's totals
-  double ns = 0;       // estimated from the timed calls
+  // NCCL's totals (docs/glossary.md, bytes).
+  uint64_t bytes = 0;
+  // Nanoseconds, partly estimated from timed calls.
+  double ns = 0;
 };
 
-// Of the communication time that a tuner could change: what the program waits for.
+// How much of the communication time that a tuner could change is exposed: the program waits for it.
 struct ExposedTime {
-  double known_ns = 0;   // of keys of which it is known
-  double waited_ns = 0;  // of that
+  // Time of calls whose key has a measured share of exposed time.
+  double known_ns = 0;
+  // The exposed part of known_ns.
+  double waited_ns = 0;
 };
 
+// Sums by coverage: tunable, pinned by the user, point-to-point and so on (Coverage names all). Invariant:
+// `total` is the sum of `of`.
 struct CoverageLedger {
   std::array<CoveredCalls, kCoverages> of{};
   CoveredCalls total;
   ExposedTime exposed;
-  int64_t estimated_calls = 0;  // whose time is known from themselves or from a timed call like them
+  // Calls whose time is known, either measured or from a timed call like them.
+  int64_t estimated_calls = 0;
 };
 
-// A call without a time of its own gets the mean of the timed calls of its communicator, collective and
-// bytes; where there is none it has no time, and `estimated_calls` says how many have one.
-// Shares of a key that was recognised in several roles count alike.
+// The ledger of one process. A call that was not timed gets the mean of the timed calls of its communicator,
+// collective and bytes; when there are none it counts with no time. A key that was recognised in several
+// roles has the mean of their shares.
 CoverageLedger LedgerOf(const SectionCalls& section);
 
-// "tunable 96 % of the communication time; pinned 3 %, point_to_point 1 %", largest first. In bytes where not
-// every call has a time, and it says so. Where it is known what the program waits for: "; the program waits
-// for 40 % of the tunable time". Empty without calls.
+// One line such as "tunable 96.0 % of the communication time; pinned 3.0 %, point_to_point 1.0 %", largest
+// share first. It counts bytes where not every call has a time, and then says so. Where the exposed share is
+// known, "; the program waits for 40 % of the tunable time" follows. Empty without calls.
 std::string Describe(const CoverageLedger& ledger);
+// Sums by coverage in calls, bytes and seconds; coverages without calls are left out.
 Json ToJson(const CoverageLedger& ledger);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads and writes demo.json.
 #include "tools/report/demo_result.h"
 
 #include "tools/report/json_output.h"

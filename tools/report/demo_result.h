@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a demo found, as the value that demo.json holds and the report shows (schema 1).
+// The findings of a demo as one value, which demo.json holds and the report shows (schema 1). The macros
+// after each struct make it readable from and writable to JSON; a field that is missing in a file keeps its
+// default.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,14 +13,17 @@
 
 namespace dynamiccl {
 
-// One (stage, collective, size) that the evaluated training issued, or a held-out row of a sweep (stage -1).
+// One (stage, collective, size) that the evaluated training issued, or a held-out row of a sweep (stage -1),
+// with three timed configs: the default's, ours and the best of the sweep.
 struct ChoiceRow {
   int stage = -1;
   std::string collective;
   uint64_t bytes = 0;
   std::string topology;
-  bool size_held_out = false;      // the agents saw no measurement of this size class
-  bool topology_held_out = false;  // nor of this fabric
+  // The agents saw no measurement of this size class.
+  bool size_held_out = false;
+  // The agents saw no measurement of this fabric.
+  bool topology_held_out = false;
   double calls_per_step = 0;
   std::string default_config;
   std::string our_config;
@@ -31,38 +36,43 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChoiceRow, stage, collective, by
                                                 topology_held_out, calls_per_step, default_config, our_config,
                                                 best_config, default_us, our_us, best_us)
 
-// Step time of the evaluated training under one arm ("default", "ours", "best of sweep").
+// Step time of the evaluated training under one arm: "default", "ours" or "best of sweep".
 struct StepTimeRow {
   int stage = 0;
   std::string arm;
   Timing milliseconds;
-  std::vector<double> samples_ms;  // median step of each run
+  // Median step of each run.
+  std::vector<double> samples_ms;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StepTimeRow, stage, arm, milliseconds, samples_ms)
 
-// Losses of an arm against those of the default, step by step.
+// Losses of an arm compared with those of the default, step by step. A collective that sums in another order
+// gives slightly other losses, hence the tolerance.
 struct LossRow {
   int stage = 0;
   std::string arm;
   int steps = 0;
   bool bitwise_equal = false;
+  // Largest |loss - default's loss| of any step, relative to the default's.
   double largest_relative_difference = 0;
   double tolerance = 0;
   double first_loss = 0;
   double last_loss = 0;
 
+  // Equal bit by bit, or within the tolerance at every step.
   bool equal() const { return bitwise_equal || largest_relative_difference <= tolerance; }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LossRow, stage, arm, steps, bitwise_equal,
                                                 largest_relative_difference, tolerance, first_loss, last_loss)
 
-// What the calls of one stage were taken for: recognised[s] calls as stage s, recognised[4] as unknown.
+// How the calls of one stage were recognised: recognised[s] calls as stage s, recognised[4] as unknown.
 struct RecognitionRow {
   int true_stage = 0;
   std::vector<int64_t> recognised;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RecognitionRow, true_stage, recognised)
 
+// Calls and bytes of one collective in one step of a stage.
 struct FingerprintRow {
   int stage = 0;
   std::string collective;
@@ -72,7 +82,7 @@ struct FingerprintRow {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FingerprintRow, stage, collective, calls_per_step,
                                                 bytes_per_step)
 
-// Who made the decisions of the evaluated run.
+// How many calls of the evaluated run had this config from this decider.
 struct DecisionCount {
   int stage = 0;
   std::string decided_by;
@@ -81,7 +91,7 @@ struct DecisionCount {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DecisionCount, stage, decided_by, config, calls)
 
-// One line of a summary of a trace of another tool.
+// One collective of an imported trace of another tool.
 struct ImportedRow {
   std::string source;
   std::string collective;
@@ -91,17 +101,22 @@ struct ImportedRow {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ImportedRow, source, collective, calls, bytes, recorded_us)
 
+// A fact about the origin of the numbers, such as ("machine", "AMD EPYC 7B13, 2 cores").
 struct NamedText {
   std::string name;
   std::string text;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NamedText, name, text)
 
+// Everything that a demo found. `dynamiccl demo` fills it step by step and writes it; `dynamiccl report`
+// reads it.
 struct DemoResult {
   int schema = 1;
-  std::string created;  // ISO 8601, UTC
+  // ISO 8601, UTC.
+  std::string created;
   bool quick = false;
-  std::vector<std::string> findings;  // sentences, wins and losses alike
+  // Sentences for the reader, wins and losses alike.
+  std::vector<std::string> findings;
   std::vector<ChoiceRow> choices;
   std::vector<StepTimeRow> step_times;
   std::vector<LossRow> losses;
@@ -109,15 +124,20 @@ struct DemoResult {
   std::vector<FingerprintRow> fingerprints;
   std::vector<DecisionCount> decisions;
   std::vector<ImportedRow> imported;
-  std::vector<NamedText> provenance;  // machine, versions, commands, seeds
-  std::vector<std::string> repeated;  // runs that failed once and were started again
-  std::vector<NamedText> missing;     // runs that failed twice, and why: the result is without them
+  // Machine, versions, commands and seeds.
+  std::vector<NamedText> provenance;
+  // Labels of the runs that failed once and were started again.
+  std::vector<std::string> repeated;
+  // Runs that failed twice, each with the error; the result is without them.
+  std::vector<NamedText> missing;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DemoResult, schema, created, quick, findings, choices,
                                                 step_times, losses, recognition, fingerprints, decisions,
                                                 imported, provenance, repeated, missing)
 
+// Reads demo.json. A file that is not JSON or not of schema 1 is an error (kCorrupt).
 Result<DemoResult> ReadDemoResult(const std::string& path);
+// Replaces the file in one step.
 Status WriteDemoResult(const std::string& path, const DemoResult& result);
 
 }  // namespace dynamiccl

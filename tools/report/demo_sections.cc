@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about a demo, in the order in which a reader asks.
+// The parts of the page about a demo, in the order in which a reader asks: what was found, what was chosen,
+// what it brought, whether the training was unharmed, and where the numbers come from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// Half of the distance between the quartiles stands for the noise: the table must fit a screen.
+// "123 us ±4": the median and half of the distance between the quartiles, so that the table fits a screen.
 std::string TimeText(const Timing& timing, const char* unit) {
   if (timing.repeats == 0) return "not measured";
   const double noise = (timing.high - timing.low) / 2;
@@ -20,13 +21,14 @@ std::string TimeText(const Timing& timing, const char* unit) {
   return fmt::format("{:.{}f} {} \u00b1{:.{}f}", timing.median, digits, unit, noise, digits);
 }
 
-// "-12 %", "+3 %", or "noise" where the quartiles touch.
+// "-12 %", "+3 %", or "noise" where the quartile ranges touch.
 std::string Difference(const Timing& reference, const Timing& timing) {
   if (reference.repeats == 0 || timing.repeats == 0) return "";
   if (!ClearlyDiffer(reference, timing)) return "noise";
   return fmt::format("{:+.0f} %", 100 * (timing.median / reference.median - 1));
 }
 
+// CSS class of the row: "win" or "loss" where the times clearly differ, else none.
 std::string Emphasis(const Timing& reference, const Timing& timing) {
   if (!ClearlyDiffer(reference, timing)) return "";
   return timing.median < reference.median ? "win" : "loss";
@@ -43,6 +45,7 @@ void AddChoiceRow(HtmlTable& table, const ChoiceRow& row) {
 
 using RowFilter = bool (*)(const ChoiceRow&);
 
+// The rows of the demo that `filter` lets through, or "None.".
 std::string ChoiceTable(const DemoResult& demo, RowFilter filter) {
   HtmlTable table({{"stage"},
                    {"collective"},
@@ -81,6 +84,7 @@ HtmlSection Choices(const DemoResult& demo) {
               "<h3>Topology held out</h3>\n" + ChoiceTable(demo, topology_held_out)};
 }
 
+// Step time of one arm of one stage, or null when it did not run.
 const Timing* TimingOfArm(const DemoResult& demo, int stage, const std::string& arm) {
   for (const StepTimeRow& row : demo.step_times) {
     if (row.stage == stage && row.arm == arm) return &row.milliseconds;
@@ -134,6 +138,7 @@ HtmlSection Recognition(const DemoResult& demo) {
     for (const int64_t calls : row.recognised) total += calls;
     std::vector<std::string> cells{std::to_string(row.true_stage)};
     for (const int64_t calls : row.recognised) cells.push_back(std::to_string(calls));
+    // The true stage and the five columns of recognised stages; missing counts stay empty.
     cells.resize(6);
     const auto stage = static_cast<size_t>(row.true_stage);
     const int64_t right = stage < row.recognised.size() ? row.recognised[stage] : 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adds up Prometheus metrics and reads the version lines of a log.
 #include "tools/report/guard_account.h"
 
 #include <charconv>
@@ -6,6 +7,7 @@
 namespace dynamiccl {
 namespace {
 
+// Sum of the metric over all processes and labels.
 double SumOf(const std::vector<MetricLine>& metrics, std::string_view name) {
   double sum = 0;
   for (const MetricLine& line : metrics) sum += line.name == name ? line.value : 0;
@@ -17,7 +19,8 @@ std::map<std::string, double> WithoutZeros(std::map<std::string, double> values)
   return values;
 }
 
-// "5: slower than NCCL; 1 keys, 0 trials" behind "table v".
+// Reads what follows "table v" in a line, for example "5: slower than NCCL; 1 keys, 0 trials". Lines of
+// another form are ignored.
 void ReadVersionLine(std::string_view text, std::map<uint32_t, std::string>& reasons) {
   uint32_t version = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), version);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guard of a run did and spent, from the metrics that its processes left (docs/telemetry.md), and
-// why it proposed each table version, from a log of the job.
+// What the guard of a run did and what that cost, from the metrics that its processes left
+// (docs/telemetry.md). The reason of each table version comes from the job's log.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,34 @@
 
 namespace dynamiccl {
 
+// Sums over all processes of one job. Times are seconds.
 struct GuardAccount {
-  bool guarded = false;                    // some process has metrics of a guard
-  std::map<std::string, double> versions;  // by reason; those that never occurred are left out
+  // Some process has metrics of a guard.
+  bool guarded = false;
+  // New table versions by reason; reasons that never occurred are left out.
+  std::map<std::string, double> versions;
+  // Proposed versions to which the ranks did not agree.
   double failed_versions = 0;
+  // Calls that came faster than the guard reads its feed, so that it never saw them.
   double calls_lost = 0;
-  double probing_s = 0;                     // estimated cost of trials and timing
-  std::map<std::string, double> guarded_s;  // by criticality
-  double timing_s = 0;                      // host time that taking times cost
+  // Estimated cost of trials and of timing calls.
+  double probing_s = 0;
+  // Time of guarded calls by criticality.
+  std::map<std::string, double> guarded_s;
+  // Host time spent on taking times.
+  double timing_s = 0;
+  // Records that the traces lost.
   double records_lost = 0;
 
+  // Time of all guarded calls.
   double total_guarded_s() const;
 };
 
-// Of all processes together. The files of one job: numbers are added up.
+// Adds up the metrics of all processes, which must be of one job.
 GuardAccount GuardAccountOf(const std::vector<MetricLine>& metrics);
 
-// Version to reason, from lines "table v<version>: <reason>; <n> keys, <n> trials". The first of equal
-// versions counts; versions of several communicators are not told apart.
+// Reason by version number, from log lines "table v<version>: <reason>; <n> keys, <n> trials". The first line
+// of a version counts. Versions of different communicators are not distinguished.
 std::map<uint32_t, std::string> VersionReasons(std::string_view log);
 
 }  // namespace dynamiccl

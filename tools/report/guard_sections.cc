@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about the guard: when it fired and why, and what it spent.
+// The parts of the page about the guard: when it changed the table and why, and what it spent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +11,11 @@
 namespace dynamiccl {
 namespace {
 
-// The CSV twin has all.
+// Rows of the table of versions, so that the page stays readable. versions.csv has all.
 constexpr size_t kShownVersions = 60;
 
 std::string ChangesText(const std::vector<std::string>& changes) {
+  // Changes named in a row; a version may change every key.
   constexpr size_t kShown = 3;
   std::string text;
   for (size_t i = 0; i < changes.size() && i < kShown; ++i) text += (i == 0 ? "" : "; ") + changes[i];
@@ -36,11 +37,13 @@ std::string VersionTableHtml(const RunReport& run, const std::map<uint32_t, std:
          (hidden > 0 ? HtmlParagraph(fmt::format("{} more versions are not shown.", hidden)) : "");
 }
 
+// A metric's label as words: "slower_than_nccl" becomes "slower than nccl".
 std::string WordsOf(std::string reason) {
   std::replace(reason.begin(), reason.end(), '_', ' ');
   return reason;
 }
 
+// The guard's spending, beside the budget that it must keep (src/decision/guard).
 std::string AccountTable(const GuardAccount& account) {
   HtmlTable table({{"what"}, {"value", true}});
   const double all = account.total_guarded_s();
@@ -62,6 +65,7 @@ std::string AccountTable(const GuardAccount& account) {
   return table.Html();
 }
 
+// The last recorded share of exposed time of each key.
 std::string WaitedTable(const RunReport& run) {
   HtmlTable table({{"collective"}, {"bytes", true}, {"role"}, {"the program waits for", true}});
   std::map<std::tuple<Collective, uint64_t, Role>, double> last;

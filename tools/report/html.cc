@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The style sheet and the functions that write HTML.
 #include "tools/report/html.h"
 
 #include <fmt/format.h>
@@ -6,7 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// Widths adapt to a phone; tables scroll inside their frame; print drops colours and frames.
+// The page's styles. Widths adapt to a phone, tables scroll inside their frame, and print drops colours and
+// frames. Dark mode follows the reader's setting.
 constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--ground:#fff;--band:#f6f8fa;
 --default:#6e7781;--ours:#0969da;--best:#1a7f37;--win:#dafbe1;--loss:#ffebe9;--held:#fff8c5}
@@ -37,6 +39,7 @@ svg polyline.default{stroke-dasharray:5 3}svg polyline.best{stroke-dasharray:2 2
 table{font-size:7.5pt}th,td{white-space:normal;padding:.15rem .3rem}figure,tr{break-inside:avoid}}
 )css";
 
+// Forbids everything except inlined styles, so that text which escaped its quotes still could not run.
 constexpr const char* kContentPolicy = "default-src 'none'; style-src 'unsafe-inline'";
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Files are written under a temporary name and renamed, which is atomic within one file system.
 #include "tools/report/json_output.h"
 
 #include <unistd.h>
@@ -17,7 +18,7 @@ void PrintJson(const Json& json) {
 }
 
 Status WriteJsonFile(const std::string& path, const Json& json) {
-  // Bytes that are no UTF-8 (a program's own text) are replaced, not refused.
+  // Bytes that are not UTF-8 (a program's own text) are replaced; dump would throw otherwise.
   return WriteTextFile(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about a sweep: for each topology a table and size-time charts.
+// The parts of the page about a sweep: for each topology size-time charts and a table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 namespace dynamiccl {
 namespace {
 
+// The lines of one collective's chart.
 struct Curves {
   ChartSeries by_default{"default", "default", {}};
   ChartSeries ours{"ours", "ours", {}};
@@ -29,7 +30,8 @@ void SortByX(ChartSeries& series) {
             [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
 }
 
-// Our points exist only for sizes that the evaluated job issued or that were held out.
+// Adds the time of our choice for this cell. Only sizes that the evaluated job issued, or that were held out,
+// have one.
 void AddOurs(const DemoResult* demo, const SweepCell& cell, ChartSeries& ours) {
   if (demo == nullptr) return;
   const auto same = [&](const ChoiceRow& row) {
@@ -50,6 +52,7 @@ std::string Chart(const std::string& collective, Curves& curves) {
   return SizeTimeChart(collective, series);
 }
 
+// The table's row for one cell.
 std::vector<std::string> Cells(const SweepCell& cell, const TimedConfig& by_default,
                                const TimedConfig& best) {
   const double saved = by_default.microseconds.median > 0
@@ -66,6 +69,7 @@ std::vector<std::string> Cells(const SweepCell& cell, const TimedConfig& by_defa
       std::to_string(cell.rows.size())};
 }
 
+// Charts, one for each collective, and the table of all cells of one topology.
 HtmlSection TopologySection(const std::string& title, const std::vector<SweepCell>& cells,
                             const DemoResult* demo) {
   HtmlTable table({{"collective"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy would choose over sizes, on fabrics that were measured or that stand for a cluster.
+// What a policy would choose over sizes, on fabrics that were measured or that model a cluster.
 #pragma once
 
 #include <string>
@@ -11,7 +11,9 @@
 
 namespace dynamiccl {
 
+// The policy's answer for one collective and size on one fabric.
 struct PolicyChoice {
+  // Name of the fabric or topology.
   std::string fabric;
   int n_ranks = 0;
   int n_nodes = 0;
@@ -20,15 +22,15 @@ struct PolicyChoice {
   ConfigChoice choice;
 };
 
-// Every collective, 1 KiB to 64 MiB in octaves.
+// The answers on `fabric` for every tunable collective and for 1 KiB to 64 MiB in octaves.
 std::vector<PolicyChoice> ChoicesOn(const Policy& policy, const MeasurementContext& fabric);
 
-// "outside of what training saw"
+// The reason in words, for example "outside of what training saw".
 const char* ReasonText(ChoiceReason reason);
 
-// 16 ranks on two nodes with NCCL's constants for Hopper: what stands when no measured fabric is named.
+// Two nodes of eight ranks with NCCL's constants for Hopper. It serves where no measured fabric is named.
 MeasurementContext HopperPair();
-// Likewise with 2 to 1024 ranks, eight a node.
+// Fabrics of the same kind with 2 to 1024 ranks, eight on a node.
 std::vector<MeasurementContext> HopperClusters();
 
 }  // namespace dynamiccl

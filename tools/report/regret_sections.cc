@@ -82,7 +82,7 @@ std::string DifferenceText(const RunKeyAccount& account) {
   return Percent(account.ours_us.median / account.default_us.median - 1);
 }
 
-// What ours was timed with: the answer of most calls that left nothing to NCCL.
+// The answer of most calls that did not leave the choice to NCCL; ours_us was timed with it.
 std::string OursOf(const RunKeyAccount& account) {
   CollectiveConfig ours;
   int64_t most = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the inputs by kind and assembles the page from the parts that other files of this folder write.
 #include "tools/report/report.h"
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@ Status ReadMetrics(const std::string& path, ReportInputs& inputs) {
 Status ReadLog(const std::string& path, ReportInputs& inputs) {
   DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
   for (const auto& [version, reason] : VersionReasons(text))
+    // Traces hold the low 8 bits of a version.
     inputs.version_reasons.try_emplace(version & 0xff, reason);  // as traces hold versions
   return {};
 }
@@ -52,6 +54,7 @@ Status ReadDemo(const std::string& path, ReportInputs& inputs) {
   return {};
 }
 
+// End of a file's name, and the function that reads such a file into the inputs.
 constexpr struct {
   std::string_view end;
   Status (*read)(const std::string& path, ReportInputs& inputs);
@@ -77,6 +80,7 @@ std::vector<RunReport> RunsOf(const ReportInputs& inputs) {
   return runs;
 }
 
+// Adds the parts about runs: two that compare all runs, then one for each run.
 void AddRuns(const ReportInputs& inputs, std::vector<HtmlSection>& sections) {
   const std::vector<RunReport> runs = RunsOf(inputs);
   if (runs.empty()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report: one offline HTML file, and its twins in JSON and CSV, from a demo's result, traces,
-// measurements, metrics, logs and policies.
+// The report: one offline HTML file, and the same numbers in JSON and CSV. Its inputs are a demo's result,
+// traces, measurements, metrics, logs and policies.
 #pragma once
 
 #include <map>
@@ -20,47 +20,55 @@
 
 namespace dynamiccl {
 
+// A trace and the path from which it was read.
 struct NamedTrace {
   std::string path;
   Trace trace;
 };
+// A measurement file and its path.
 struct NamedMeasurements {
   std::string path;
   MeasurementFile file;
 };
 
+// A policy and its path.
 struct NamedPolicy {
   std::string path;
   std::shared_ptr<const Policy> policy;
 };
 
+// Everything that a report is made of; every part may be absent.
 struct ReportInputs {
   std::optional<DemoResult> demo;
   std::vector<NamedTrace> traces;
   std::vector<NamedMeasurements> measurements;
-  std::vector<MetricLine> metrics;                  // of all processes of the job
-  std::map<uint32_t, std::string> version_reasons;  // of table versions, from its log
+  // Metrics of all processes of the job.
+  std::vector<MetricLine> metrics;
+  // Reasons of table versions from the job's log, by the version's low 8 bits: traces hold no more of it.
+  std::map<uint32_t, std::string> version_reasons;
   std::vector<NamedPolicy> policies;
-  std::string
-      topology;  // of the sweeps that stands for the runs' fabric; empty: every one of their ranks and nodes
+  // Topology of the sweeps that is the runs' fabric. Empty: every topology with the run's ranks and nodes.
+  std::string topology;
 };
 
-// Tells the kinds by their ends: .json (of a demo), .ctrace, .measurements, .prom, .log, .dcpolicy. Anything
-// else is an error.
+// Reads all files. The kind of a file follows from the end of its name: .json (of a demo), .ctrace, .ctracez,
+// .measurements, .prom, .log or .dcpolicy. Any other name, and a file that cannot be read, is an error.
 Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths);
 
+// The HTML file.
 std::string RenderReport(const ReportInputs& inputs);
-// docs/formats/report.md
+// The same numbers as JSON (docs/formats/report.md).
 Json ReportJson(const ReportInputs& inputs);
-// File name to RFC 4180 text.
+// The same numbers as CSV (RFC 4180), by file name.
 std::map<std::string, std::string> ReportTables(const ReportInputs& inputs);
 
-// The parts, in the order of the page.
+// The parts about a demo, in the order of the page.
 std::vector<HtmlSection> DemoSections(const DemoResult& demo);
-// `topology`: the only one to show; empty: all.
+// The parts about a sweep: only those of `topology`, or all where it is empty. `demo` may be null; it adds
+// the times of our choices.
 std::vector<HtmlSection> MeasurementSections(const NamedMeasurements& measurements, const DemoResult* demo,
                                              const std::string& topology);
-// What a trace says by itself, as one part.
+// One part with the numbers of a trace alone.
 HtmlSection TraceSectionHtml(const NamedTrace& trace);
 
 }  // namespace dynamiccl

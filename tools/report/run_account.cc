@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counts the calls of a trace section in one pass for each account.
 #include "tools/report/run_account.h"
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 namespace dynamiccl {
 namespace {
 
+// The key of a call. A communicator that the trace does not describe counts as one node.
 RunKey KeyOf(const SectionCalls& section, const TraceCall& call) {
   const CollectiveCall& issued = call.issued.call;
   const auto info = section.communicators.find(call.communicator);
@@ -21,10 +23,12 @@ RunKey KeyOf(const SectionCalls& section, const TraceCall& call) {
   return {issued.n_ranks, nodes, issued.collective, issued.bytes};
 }
 
+// Whether the config was used for this call alone, to learn its time.
 bool OnlyTried(DecidedBy by) {
   return by == DecidedBy::kTrial || by == DecidedBy::kSample;
 }
 
+// An account under construction, with the samples that become its timings.
 struct KeyTimes {
   RunKeyAccount account;
   std::vector<double> default_us;
@@ -41,7 +45,8 @@ void CountDecision(const DecisionView& decision, RunKeyAccount& account) {
   if (!OnlyTried(decision.decided_by)) account.choice = decision.config;
 }
 
-// Without a tuner every call is NCCL's.
+// Files a timed call under the default or under ours. Without a tuner every call is NCCL's own; the time of a
+// trial belongs to neither.
 void CountTime(const TraceCall& call, KeyTimes& key) {
   if (call.issued.duration_ns < 0) return;
   const double microseconds = static_cast<double>(call.issued.duration_ns) * 1e-3;
@@ -51,12 +56,15 @@ void CountTime(const TraceCall& call, KeyTimes& key) {
     key.ours_us.push_back(microseconds);
 }
 
+// Finds the changes of table versions. VersionsOf owns one on its stack and gives it the calls in order.
 class VersionList {
  public:
   explicit VersionList(const SectionCalls& section) : section_(section) {
     if (!section.calls.empty()) begin_ns_ = section.calls.front().issued.issued_ns;
   }
 
+  // Notes a new version when the call's communicator has another than before. A config that the user pinned
+  // is not from a table.
   void Take(const TraceCall& call) {
     if (!call.decision || call.decision->decided_by == DecidedBy::kUserPin) return;
     const uint8_t version = call.decision->table_version;
@@ -73,6 +81,8 @@ class VersionList {
   std::vector<TableVersion> versions() && { return std::move(versions_); }
 
  private:
+  // Notes that the key's choice differs from the one before, as a change of the communicator's latest
+  // version.
   void NoteChoice(const TraceCall& call) {
     const CollectiveConfig& config = call.decision->config;
     const std::pair key{call.communicator, KeyOf(section_, call)};
@@ -87,8 +97,11 @@ class VersionList {
 
   const SectionCalls& section_;
   int64_t begin_ns_ = 0;
-  std::map<uint32_t, uint8_t> current_;  // by communicator
-  std::map<uint32_t, size_t> latest_;    // likewise, into versions_
+  // Version by communicator.
+  std::map<uint32_t, uint8_t> current_;
+  // Index into versions_ of the communicator's latest change.
+  std::map<uint32_t, size_t> latest_;
+  // Last choice of each key of each communicator.
   std::map<std::pair<uint32_t, RunKey>, CollectiveConfig> choices_;
   std::vector<TableVersion> versions_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recorded run did, in the numbers that its report shows: by key, by ZeRO stage, and by table version.
-// Of the first process of a trace: all ranks issue the same collectives and decide alike.
+// What a recorded run did, in the numbers that its report shows: by key, by ZeRO stage and by table version.
+// All functions read the first process of a trace, since all ranks issue the same collectives and decide
+// alike.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +19,39 @@
 
 namespace dynamiccl {
 
+// Calls that a report counts together. It is coarser than a decision key: communicators of equal shape are
+// one.
 struct RunKey {
   int n_ranks = 0;
   int n_nodes = 0;
   Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;  // NCCL's total
+  // NCCL's total.
+  uint64_t bytes = 0;
 
   friend auto operator<=>(const RunKey&, const RunKey&) = default;
 };
 
+// Calls of one key: who decided, what was chosen, and how long timed calls took.
 struct RunKeyAccount {
   RunKey key;
   int64_t calls = 0;
-  std::map<DecidedBy, int64_t> decided;                       // of the calls that a tuner was asked about
-  std::vector<std::pair<CollectiveConfig, int64_t>> configs;  // what was answered, in order of appearance
-  CollectiveConfig choice;  // the last answer that was no trial and no sample
-  // Timed calls, microseconds: left to NCCL (samples among them), and at a choice that was no trial.
+  // Calls by decider, among those for which NCCL asked a tuner.
+  std::map<DecidedBy, int64_t> decided;
+  // Answers and their number of calls, in order of appearance.
+  std::vector<std::pair<CollectiveConfig, int64_t>> configs;
+  // The last answer that was neither a trial nor a sample.
+  CollectiveConfig choice;
+  // Timed calls that were left to NCCL, samples among them; microseconds.
   Timing default_us;
+  // Timed calls at a choice that was not a trial; microseconds.
   Timing ours_us;
 
+  // Whether NCCL asked a tuner about any of these calls.
   bool decided_any() const { return !decided.empty(); }
 };
 
-// Point-to-point calls, about which no tuner is asked, are left out.
+// Accounts of all keys, sorted by key. Point-to-point calls are left out, since NCCL asks no tuner about
+// them.
 std::vector<RunKeyAccount> KeysOf(const SectionCalls& section);
 
 // Calls of one collective in one role of one labelled stage.
@@ -54,23 +65,29 @@ struct StageRow {
   uint64_t most_bytes = 0;
 };
 
+// All rows of a run, sorted by stage, collective and role.
 struct StageAccount {
   std::vector<StageRow> rows;
-  std::map<ZeroStage, int64_t> steps;  // in which the stage issued calls; 0: the program marked none
+  // Number of marked steps in which the stage issued calls. A stage whose steps were not marked is absent.
+  std::map<ZeroStage, int64_t> steps;
 };
 
+// Counts the calls by the labels that the program gave.
 StageAccount StagesOf(const SectionCalls& section);
 
-// From `call_number` on, a communicator's calls were decided by another version of its table.
+// A change of table: from `call_number` on, a communicator's calls were decided by another version.
 struct TableVersion {
-  int64_t since_ns = 0;  // from the first call of the trace
+  // Nanoseconds since the first call of the trace.
+  int64_t since_ns = 0;
   uint32_t communicator = 0;
   uint64_t call_number = 0;
-  uint8_t version = 0;               // its low 8 bits, as traces hold them
-  std::vector<std::string> changes;  // "AllReduce of 1M: Ring LL x2 in place of left to NCCL"
+  // The low 8 bits of the version, as traces hold them.
+  uint8_t version = 0;
+  // Changed choices, such as "AllReduce of 1M: Ring LL x2 in place of left to NCCL".
+  std::vector<std::string> changes;
 };
 
-// In order of time. The version that a communicator begins with is no change.
+// The changes in order of time. The version with which a communicator begins is not a change.
 std::vector<TableVersion> VersionsOf(const SectionCalls& section);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Prices each key of a run with the nearest cell of a sweep.
 #include "tools/report/run_regret.h"
 
 #include <algorithm>
@@ -7,12 +8,16 @@
 namespace dynamiccl {
 namespace {
 
+// A cell of another size stands for a key when the sizes differ by at most half an octave
+// (docs/formats/report.md).
 constexpr double kNearestOctaves = 0.5;
 
+// Distance of two sizes in octaves.
 double Octaves(uint64_t a, uint64_t b) {
   return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
 }
 
+// The cell of the nearest size, or null when none is near enough.
 const SweepCell* NearestCell(const std::vector<SweepCell>& cells, const std::string& topology,
                              const RunKey& key) {
   const SweepCell* nearest = nullptr;
@@ -26,7 +31,7 @@ const SweepCell* NearestCell(const std::vector<SweepCell>& cells, const std::str
   return near ? nearest : nullptr;
 }
 
-// What was answered, by calls; calls that nobody was asked about are NCCL's.
+// All answers and their numbers of calls. Calls for which NCCL asked no tuner are its own choices.
 std::vector<std::pair<CollectiveConfig, int64_t>> ConfigsOf(const RunKeyAccount& account) {
   auto configs = account.configs;
   int64_t asked = 0;
@@ -35,6 +40,8 @@ std::vector<std::pair<CollectiveConfig, int64_t>> ConfigsOf(const RunKeyAccount&
   return configs;
 }
 
+// Prices one key: each answer counts with its own time, and answers that the sweep did not measure are left
+// out.
 RegretRow RowOf(const RunKeyAccount& account, const SweepCell& cell) {
   RegretRow row{account.key, cell.bytes, 0, DefaultOf(cell), {}, BestOf(cell)};
   double sum_us = 0;
@@ -51,14 +58,15 @@ RegretRow RowOf(const RunKeyAccount& account, const SweepCell& cell) {
   return row;
 }
 
-// Only a tuner is told how many nodes a communicator spans: where nobody was asked, a trace of one host says
-// 1, and its nodes may be emulated.
+// Whether the trace's number of nodes can be trusted. Only a tuner is told how many nodes a communicator
+// spans. Without a tuner a trace of one host says 1, although hostccl may emulate several nodes.
 bool NodesAreKnown(const std::vector<RunKeyAccount>& keys, const RunKey& key) {
   return key.n_nodes != 1 || std::any_of(keys.begin(), keys.end(), [&](const RunKeyAccount& account) {
            return account.key.n_ranks == key.n_ranks && account.key.n_nodes == 1 && !account.decided.empty();
          });
 }
 
+// Adds a row to the sums. Medians are microseconds of one call.
 void Add(const RegretRow& row, Regret& regret) {
   const double seconds = static_cast<double>(row.calls) * 1e-6;
   regret.counted_calls += row.calls;

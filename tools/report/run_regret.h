@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run's choices cost more than the best that a sweep of the same fabric measured, and what the
-// library's own would have cost. Times are the sweep's (choice_comparison.h): the best is picked on one half
-// of the repeats and timed on the other.
+// What a run's choices cost compared with the best that a sweep of the same fabric measured, and what the
+// library's own choices would have cost. All times are the sweep's: the best is picked on one half of the
+// repeats and timed on the other (choice_comparison.h).
 #pragma once
 
 #include <string>
@@ -12,34 +12,45 @@
 
 namespace dynamiccl {
 
+// One key of the run, priced with the sweep's cell for it.
 struct RegretRow {
   RunKey key;
-  uint64_t measured_bytes = 0;  // the sweep's size that stands for the key's, within half an octave
-  int64_t calls = 0;            // that are counted: at configs that the sweep measured
+  // Size of the cell, within half an octave of the key's.
+  uint64_t measured_bytes = 0;
+  // Counted calls: those at configs that the sweep measured.
+  int64_t calls = 0;
   TimedConfig by_default;
-  TimedConfig chosen;  // the answer that most of the calls had; microseconds: mean over all counted calls
+  // The answer of most calls. Its median is the mean over all counted calls.
+  TimedConfig chosen;
   TimedConfig best;
 };
 
+// The regret of a run on one topology of a sweep. Seconds are sums over the counted calls of one rank.
 struct Regret {
   std::string topology;
   std::vector<RegretRow> rows;
-  int64_t calls = 0;          // of the run on communicators of this shape
-  int64_t counted_calls = 0;  // of rows
-  // Of the counted calls, seconds in all.
+  // Calls of the run on communicators of this shape.
+  int64_t calls = 0;
+  // Calls of all rows.
+  int64_t counted_calls = 0;
+  // Time with the library's own choices.
   double default_s = 0;
+  // Time with the choices of the run.
   double chosen_s = 0;
+  // Time with the best of the sweep.
   double best_s = 0;
 
+  // The run's regret: 0.1 means 10 % more time than the best. 0 when nothing was counted.
   double RegretShare() const {
     return best_s > 0 ? chosen_s / best_s - 1 : 0;
   }  // 0.1: 10 % more than the best
+  // The regret of the library's own choices.
   double DefaultRegretShare() const { return best_s > 0 ? default_s / best_s - 1 : 0; }
 };
 
-// One for each topology of the file that has the ranks and nodes of one of the keys; the ranks alone where
-// the run had no tuner, which is who learns of the nodes. Calls about which nobody was asked count as the
-// default.
+// One regret for each topology of `file` whose ranks and nodes match one of the keys. Only the ranks must
+// match where the run had no tuner, because a trace learns the nodes from the tuner. Calls for which NCCL
+// asked no tuner count as the default.
 std::vector<Regret> RegretsOf(const std::vector<RunKeyAccount>& keys, const MeasurementFile& file);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Computes a run's report and writes it as JSON.
 #include "tools/report/run_report.h"
 
 #include <filesystem>
@@ -6,6 +7,7 @@
 namespace dynamiccl {
 namespace {
 
+// Null where nothing was timed, so that 0 always means a measured 0.
 Json TimingJson(const Timing& timing) {
   return timing.repeats == 0 ? Json() : Json(nlohmann::json(timing));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded run with all that its report shows, worked out once for the page, the JSON and the tables.
+// A recorded run with everything that its report shows, computed once for the page, the JSON and the tables.
 #pragma once
 
 #include <map>
@@ -18,28 +18,35 @@
 
 namespace dynamiccl {
 
+// All numbers of one trace. ReportOfRun fills it; the functions below only read it.
 struct RunReport {
-  std::string name;  // of the trace file
+  // File name of the trace.
+  std::string name;
   TraceSummary summary;
   std::vector<RunKeyAccount> keys;
   StageAccount stages;
   std::vector<TableVersion> versions;
   std::vector<WaitedShareView> waited_shares;
-  double step_ms = 0;  // median of the marked steps; 0: none were marked
+  // Median of the marked steps; 0: none were marked.
+  double step_ms = 0;
+  // Time from the first call to the last.
   double length_ms = 0;
   BytesOverTime over_time;
   StepWindow step;
-  std::vector<Regret> regrets;  // none without a sweep of the run's fabric
+  // Empty without a sweep of the run's fabric.
+  std::vector<Regret> regrets;
 
+  // Number of calls that this decider answered.
   int64_t CallsDecidedBy(DecidedBy by) const;
 };
 
-// `topology`: of the sweeps; empty: every one that has the run's ranks and nodes.
+// Computes the report of one trace. `topology` is the only topology of the sweeps to compare with; empty:
+// every one with the run's ranks and nodes.
 RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasurements>& measurements,
                       const std::string& topology);
 
-// The parts of the page, in the order in which a reader asks. What the inputs cannot answer is said, with how
-// to get it.
+// The parts of the page, in the order in which a reader asks. A part whose question the inputs cannot answer
+// says so, and says how to get the missing input.
 HtmlSection RunsSideBySide(const std::vector<RunReport>& runs);
 HtmlSection StageFingerprints(const std::vector<RunReport>& runs);
 HtmlSection RunOverview(const RunReport& run);
@@ -52,11 +59,12 @@ HtmlSection TriggerFirings(const RunReport& run, const std::map<uint32_t, std::s
 HtmlSection GuardSection(const RunReport& run, const GuardAccount& account);
 HtmlSection PolicyMap(const NamedPolicy& policy, const std::vector<NamedMeasurements>& measurements);
 
-// docs/formats/report.md names every field.
+// The run as JSON (docs/formats/report.md names every field). `reasons` are those of table versions.
 Json RunJson(const RunReport& run, const std::map<uint32_t, std::string>& reasons);
+// The guard's account as JSON; null without metrics of a guard.
 Json GuardJson(const GuardAccount& account);
 
-// File name to RFC 4180 text: "keys.csv", "stages.csv", "regret.csv", "versions.csv".
+// CSV (RFC 4180) by file name: "keys.csv", "stages.csv", "regret.csv" and "versions.csv".
 std::map<std::string, std::string> RunTables(const std::vector<RunReport>& runs,
                                              const std::map<uint32_t, std::string>& reasons);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about what a run issued: runs beside each other, stages, one run, time, deciders.
+// The parts of the page about the calls of a run: runs beside each other, stages, one run, time, and
+// deciders.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace dynamiccl {
 namespace {
 
-// A page stays readable; the CSV twin and `dynamiccl trace export` have every size.
+// Rows of the table of sizes, so that the page stays readable. keys.csv and `dynamiccl trace export` have
+// every size.
 constexpr size_t kLargestTable = 40;
 
 std::string Overview(const TraceSummary& summary) {
@@ -47,12 +49,14 @@ std::string OverviewHtml(const TraceSummary& summary) {
   return HtmlParagraph(Describe(summary.coverage)) + Overview(summary) + SizeTable(summary);
 }
 
+// Calls about which NCCL asked a tuner.
 int64_t AllDecisions(const RunReport& run) {
   int64_t calls = 0;
   for (int by = 0; by < kDeciders; ++by) calls += run.CallsDecidedBy(static_cast<DecidedBy>(by));
   return calls;
 }
 
+// Shares of the deciders, such as "policy 93.1 %, user pin 6.9 %".
 std::string DecidersText(const RunReport& run) {
   const auto all = static_cast<double>(AllDecisions(run));
   std::string text;
@@ -72,7 +76,7 @@ std::string StageName(ZeroStage stage) {
   return stage == ZeroStage::kUnknown ? "unlabelled" : fmt::format("stage {}", static_cast<int>(stage));
 }
 
-// Of all runs: their stages' rows one after the other, steps added up.
+// The rows of all runs one after the other, with the steps of equal stages added up.
 StageAccount Together(const std::vector<RunReport>& runs) {
   StageAccount all;
   for (const RunReport& run : runs) {
@@ -84,6 +88,8 @@ StageAccount Together(const std::vector<RunReport>& runs) {
 
 using NumberOfRow = double (*)(const StageRow&);
 
+// One bar for each stage, one part for each collective. With `a_step` the values are per marked step, else
+// percent of the stage's total.
 std::vector<Bar> BarsOf(const StageAccount& stages, bool a_step, NumberOfRow number) {
   std::map<ZeroStage, std::map<Collective, double>> sums;
   std::map<ZeroStage, double> totals;
@@ -102,6 +108,7 @@ std::vector<Bar> BarsOf(const StageAccount& stages, bool a_step, NumberOfRow num
   return bars;
 }
 
+// The rows as a table; with `a_step` per marked step, for which every stage must have marked steps.
 std::string StageTable(const StageAccount& stages, bool a_step) {
   HtmlTable table({{"stage"},
                    {"collective"},
@@ -124,6 +131,7 @@ std::string StageTable(const StageAccount& stages, bool a_step) {
 
 // ---- time ----
 
+// Bytes over time as stacked columns in MiB; collectives in order of first appearance.
 TimeColumns ColumnsOf(const BytesOverTime& over) {
   std::vector<Collective> seen;
   for (const auto& part : over.parts) {
@@ -157,6 +165,7 @@ std::string StepChart(const StepWindow& step) {
   return SlicesInLanes(step.what, step.lanes, names, slices, step.length_ms);
 }
 
+// Says what the chart of one step does not show, and how to get it.
 std::string StepNotes(const StepWindow& step) {
   const auto timed = std::count_if(step.slices.begin(), step.slices.end(),
                                    [](const CallSlice& slice) { return slice.length_ms >= 0; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report's numbers as CSV (RFC 4180), a file for each kind of row.
+// The report's numbers as CSV (RFC 4180), one file for each kind of row.
 #include <fmt/format.h>
 
 #include "tools/report/run_report.h"
@@ -7,6 +7,7 @@
 namespace dynamiccl {
 namespace {
 
+// A field, in quotes where it holds a comma, a quote or a line break.
 std::string Field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == text.npos) return text;
   std::string quoted = "\"";
@@ -14,12 +15,14 @@ std::string Field(const std::string& text) {
   return quoted + "\"";
 }
 
+// One line with RFC 4180's line end.
 std::string Row(const std::vector<std::string>& fields) {
   std::string row;
   for (const std::string& field : fields) row += (row.empty() ? "" : ",") + Field(field);
   return row + "\r\n";
 }
 
+// The median; empty where nothing was timed.
 std::string Microseconds(const Timing& timing) {
   return timing.repeats == 0 ? "" : fmt::format("{:.3f}", timing.median);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Picks a typical step and puts the calls of all ranks on its time axis.
 #include "tools/report/run_timeline.h"
 
 #include <fmt/format.h>
@@ -14,20 +15,26 @@
 namespace dynamiccl {
 namespace {
 
+// The first steps of a job are slower: memory is allocated and connections are made. step_pace.cc skips as
+// many.
 constexpr size_t kWarmUpSteps = 2;
-constexpr size_t kWindowCalls = 60;        // of a run without marked steps
-constexpr size_t kMaxSlicesOfALane = 400;  // more cannot be told apart
+// Calls in the window of a run without marked steps.
+constexpr size_t kWindowCalls = 60;
+// More slices than this in the width of a chart cannot be distinguished.
+constexpr size_t kMaxSlicesOfALane = 400;
 
 double Milliseconds(int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-6;
 }
 
+// A stretch of time.
 struct Span {
   int64_t begin_ns = 0;  // of the first section's clock
   int64_t end_ns = 0;
   std::string what;
 };
 
+// A step from its first mark to the first mark of the next.
 struct MarkedStep {
   uint64_t step = 0;
   int64_t begin_ns = 0;
@@ -49,6 +56,7 @@ std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
   return steps;
 }
 
+// The step of median length among those after warm-up; nothing when there is none.
 std::optional<Span> MedianStep(const SectionCalls& calls) {
   std::vector<MarkedStep> steps = StepsOf(calls);
   if (steps.empty()) return {};
@@ -60,6 +68,7 @@ std::optional<Span> MedianStep(const SectionCalls& calls) {
               fmt::format("Calls of step {}, of median length", middle->step)};
 }
 
+// A window around the middle call, where neither start nor end of the job disturb. Needs at least one call.
 Span MiddleCalls(const SectionCalls& calls) {
   const size_t count = std::min(kWindowCalls, calls.calls.size());
   const size_t first = (calls.calls.size() - count) / 2;
@@ -77,6 +86,7 @@ std::string TextOf(const TraceCall& call) {
   return text;
 }
 
+// Adds a lane with the calls of one rank that were issued in [begin_ns, end_ns), in real time.
 void AddLane(const TraceSection& section, const SectionCalls& calls, int64_t begin_ns, int64_t end_ns,
              StepWindow& window) {
   const SectionClock clock(section);

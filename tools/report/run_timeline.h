@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a run's calls were: bytes over the whole run, and every call of one step on every rank.
+// When a run's calls were issued: bytes over the whole run, and every call of one step on every rank.
 #pragma once
 
 #include <map>
@@ -13,28 +13,38 @@
 
 namespace dynamiccl {
 
-// Of the first process, in equal parts of the time from its first call to its last.
+// Bytes by collective of the first process, over its time from first call to last. Empty for fewer than two
+// calls.
 struct BytesOverTime {
   double length_ms = 0;
   std::vector<std::map<Collective, uint64_t>> parts;
 };
+// Number of columns: each is about four units wide in a chart of 460 units.
 inline constexpr int kTimelineParts = 96;
 
+// One call of one rank in a StepWindow.
 struct CallSlice {
-  size_t lane = 0;  // into StepWindow::lanes
+  // Index into StepWindow::lanes.
+  size_t lane = 0;
+  // Milliseconds since the window's begin.
   double start_ms = 0;
-  double length_ms = -1;  // negative: the call was not timed
+  // Negative: the call was not timed.
+  double length_ms = -1;
   Collective collective = Collective::kAllReduce;
   std::string text;  // "AllReduce of 1M, Ring LL x2 by policy"
 };
 
+// The calls of one typical step on all ranks, on one time axis.
 struct StepWindow {
   std::string what;  // "Calls of step 12, of median length", or "60 calls from the middle of the run"
   double length_ms = 0;
+  // Names of the lanes: "rank 0".
   std::vector<std::string> lanes;  // "rank 0"
   std::vector<CallSlice> slices;
-  size_t hidden_lanes = 0;  // ranks beyond kShownLanes
+  // Ranks that are not shown, beyond kShownLanes.
+  size_t hidden_lanes = 0;
 };
+// Ranks that are drawn; StepWindow::hidden_lanes counts the others.
 inline constexpr size_t kShownLanes = 8;
 
 // How fast a run went, start and end left out.
@@ -48,6 +58,7 @@ Result<StepPace> PaceOfSection(const SectionCalls& calls);
 // Of the first section.
 Result<StepPace> PaceOf(const Trace& trace);
 
+// Sums the bytes of the first process by time and collective.
 BytesOverTime BytesOverTimeOf(const SectionCalls& calls);
 // The step of median length that the program marked, after two that warm up; without marks the calls in the
 // middle. Ranks are put on one axis as far as their clocks allow (traces/format/section_clock.h). No lanes

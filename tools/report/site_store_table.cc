@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Formats the entries of a site store.
 #include "tools/report/site_store_table.h"
 
 #include <cmath>
@@ -11,6 +12,7 @@ namespace {
 
 constexpr double kSecondsPerDay = 24 * 3600;
 
+// Time of the confirmed config over NCCL's. The store holds its base-2 logarithm in units of 1/65536.
 double Ratio(const Confirmed& confirmed) {
   return std::exp2(confirmed.log2_ratio / 65536.0);
 }
@@ -23,7 +25,7 @@ const char* RegimeName(Regime regime) {
   return kNames[static_cast<size_t>(regime)];
 }
 
-// As the tools write NCCL's version codes: 23007 is 2.30.7.
+// NCCL's version code as text: 23007 is 2.30.7.
 std::string NcclVersionText(uint32_t code) {
   return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a site store, as `dynamiccl inspect` shows it.
+// Shows what is in a site store (src/decision/site_store), for `dynamiccl inspect`.
 #pragma once
 
 #include <string>
@@ -9,8 +9,10 @@
 
 namespace dynamiccl {
 
-// `now_s`: seconds since 1970, for the age of entries and whether a job would use them.
+// A table for people. `now_s` is in seconds since 1970; it gives the age of entries and whether a job would
+// use them now.
 std::string SiteStoreAsText(const SiteStore& store, int64_t now_s);
+// The same as JSON.
 Json SiteStoreAsJson(const SiteStore& store, int64_t now_s);
 
 }  // namespace dynamiccl

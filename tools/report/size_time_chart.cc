@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times over sizes on logarithmic axes.
+// Draws times over sizes on logarithmic axes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,14 +13,17 @@
 namespace dynamiccl {
 namespace {
 
+// Size of the chart in units of its viewBox; the page scales it to the width of its column.
 constexpr double kWidth = 460;
 constexpr double kHeight = 270;
-constexpr double kLeft = 62;  // room for "10000 us"
+// Room for "10000 us".
+constexpr double kLeft = 62;
 constexpr double kRight = 12;
-constexpr double kTop = 26;  // room for the legend
+// Room for the legend.
+constexpr double kTop = 26;
 constexpr double kBottom = 28;
 
-// Positions on logarithmic axes.
+// Ranges of both axes, and the position of values on them.
 struct Frame {
   double x_low = std::numeric_limits<double>::max();
   double x_high = 0;
@@ -31,11 +34,14 @@ struct Frame {
   double Y(double value) const {
     return kHeight - kBottom - Share(value, y_low, y_high) * (kHeight - kTop - kBottom);
   }
+  // Position of `value` between `low` and `high` on a logarithmic axis, from 0 to 1. A range of one value is
+  // drawn in the middle.
   static double Share(double value, double low, double high) {
     return high > low ? std::log(value / low) / std::log(high / low) : 0.5;
   }
 };
 
+// Whether the point has a place on logarithmic axes.
 bool Drawable(const ChartPoint& point) {
   return point.x > 0 && point.y > 0;
 }
@@ -43,6 +49,7 @@ bool HasErrorBar(const ChartPoint& point) {
   return point.low > 0 && point.low < point.high;
 }
 
+// Axes that hold all points with their error bars.
 Frame FrameOf(const std::vector<ChartSeries>& series) {
   Frame frame;
   for (const ChartSeries& line : series) {
@@ -57,6 +64,7 @@ Frame FrameOf(const std::vector<ChartSeries>& series) {
   return frame;
 }
 
+// Lines and labels at powers of two. At most six labels fit the width.
 std::string VerticalGrid(const Frame& frame) {
   std::string svg;
   const int first = static_cast<int>(std::ceil(std::log2(frame.x_low)));
@@ -74,7 +82,7 @@ std::string VerticalGrid(const Frame& frame) {
 
 std::string HorizontalGrid(const Frame& frame) {
   std::string svg;
-  // 1, 2 and 5 times powers of ten; only powers of ten where the range is wide.
+  // Lines stand at 1, 2 and 5 times powers of ten; where the range is wide, only at powers of ten.
   const bool wide = frame.y_high / frame.y_low > 50;
   for (double decade = std::pow(10, std::floor(std::log10(frame.y_low))); decade <= frame.y_high;
        decade *= 10) {
@@ -115,7 +123,8 @@ std::string Legend(const std::vector<ChartSeries>& series) {
     svg += fmt::format(
         "<polyline class=\"{}\" points=\"{:.0f},10 {:.0f},10\"/><text x=\"{:.0f}\" y=\"14\">{}</text>",
         EscapeHtml(line.style), x, x + 18, x + 22, EscapeHtml(line.name));
-    x += 36 + 6.5 * static_cast<double>(line.name.size());  // 6.5: width of a letter at 11 px
+    // 36: the sample line and gaps; 6.5: width of a letter at 11 units.
+    x += 36 + 6.5 * static_cast<double>(line.name.size());
   }
   return svg;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Horizontal stacked bars.
+// Draws horizontal stacked bars.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +10,16 @@
 namespace dynamiccl {
 namespace {
 
+// Size of the chart in units of its viewBox.
 constexpr double kWidth = 460;
-constexpr double kLeast = 64;    // left of the bars
-constexpr double kLetter = 7.2;  // of a name, as large as phones show it
-constexpr double kRight = 92;    // room for the total
+// Least room left of the bars.
+constexpr double kLeast = 64;
+// Width of a letter of a name at the larger text size that phones use.
+constexpr double kLetter = 7.2;
+// Room for the total.
+constexpr double kRight = 92;
 constexpr double kBarHeight = 20;
+// Distance from one bar to the next.
 constexpr double kPitch = 28;
 
 double Total(const Bar& bar) {
@@ -23,7 +28,7 @@ double Total(const Bar& bar) {
   return total;
 }
 
-// In the order of first appearance: a name keeps its colour in every bar.
+// Names of parts in the order of first appearance, so that a name keeps its colour in every bar.
 std::vector<std::string> PartNames(const std::vector<Bar>& bars) {
   std::vector<std::string> names;
   for (const Bar& bar : bars) {
@@ -38,12 +43,14 @@ const char* ColorOf(const std::string& name, const std::vector<std::string>& nam
   return ChartColor(name, static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
 }
 
+// Room for the longest name of a bar.
 double LeftOf(const std::vector<Bar>& bars) {
   double left = kLeast;
   for (const Bar& bar : bars) left = std::max(left, kLetter * static_cast<double>(bar.name.size()) + 8);
   return left;
 }
 
+// Where a bar starts, and its scale.
 struct BarPlace {
   double left = 0;
   double y = 0;

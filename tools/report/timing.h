@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeats of one measurement as the numbers that reports show.
+// Summarises the repeats of one measurement as the numbers that reports show.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,21 +7,25 @@
 
 namespace dynamiccl {
 
-// Median and quartiles, linear between neighbours. The quartiles are the noise that every table shows. Unit:
-// that of the samples. All zero without samples.
+// Median and quartiles of samples, in the samples' unit, interpolated linearly between neighbours. The
+// quartiles are the noise that every table shows. All fields are 0 without samples.
 struct Timing {
   double median = 0;
-  double low = 0;   // lower quartile
-  double high = 0;  // upper quartile
+  // Lower quartile.
+  double low = 0;
+  // Upper quartile.
+  double high = 0;
   int repeats = 0;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Timing, median, low, high, repeats)
 
+// The order of the samples does not matter.
 Timing Summarize(std::vector<double> samples);
 
-// True when the quartile ranges of both do not touch: less is called noise in the reports. Fewer than
-// kFewestRepeats samples have no quartiles to speak of: always noise.
+// Fewer samples than this have no meaningful quartiles.
 inline constexpr int kFewestRepeats = 3;
+// True when the quartile ranges do not touch. Reports call everything else noise, and also every comparison
+// in which one side has fewer than kFewestRepeats samples.
 bool ClearlyDiffer(const Timing& a, const Timing& b);
 
 }  // namespace dynamiccl

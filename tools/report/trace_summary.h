@@ -13,32 +13,44 @@
 
 namespace dynamiccl {
 
+// Number of calls and NCCL's total bytes.
 struct CallCount {
   int64_t calls = 0;
   uint64_t bytes = 0;
 };
 
-// Of the first section (rank 0 of a merged trace): all ranks issue the same collectives.
+// Numbers of the first section (rank 0 of a merged trace), since all ranks issue the same collectives. The
+// fields about loss and end cover all sections.
 struct TraceSummary {
   size_t sections = 0;
   std::string library;
   int64_t calls = 0;
   uint64_t lost = 0;
-  bool closed = true;  // every process ended in order
+  // Every process ended in order; false after a crash or a kill.
+  bool closed = true;
+  // Some section was recorded on one rank only and mirrored to the others.
   bool mirrored = false;
-  int64_t steps = 0;              // steps that the program marked
-  uint64_t least_free_bytes = 0;  // of the device, where the program told of its memory
-  uint64_t memory_bytes = 0;      // the device's; 0: it did not
-  int stage = -1;                 // labelled ZeRO stage, -1 without one label or with several
+  // Steps that the program marked.
+  int64_t steps = 0;
+  // Least free memory of the device, where the program reported its memory.
+  uint64_t least_free_bytes = 0;
+  // The device's memory; 0: the program did not report it.
+  uint64_t memory_bytes = 0;  // the device's; 0: it did not
+  // Labelled ZeRO stage; -1 when no stage or several were labelled.
+  int stage = -1;
   CoverageLedger coverage;
   std::map<std::string, CallCount> collectives;
-  std::map<std::pair<std::string, uint64_t>, int64_t> sizes;         // (collective, bytes) -> calls
-  std::map<std::pair<std::string, std::string>, int64_t> decisions;  // (decided by, config) -> calls
+  // Calls by (collective, bytes).
+  std::map<std::pair<std::string, uint64_t>, int64_t> sizes;
+  // Calls by (decided by, config).
+  std::map<std::pair<std::string, std::string>, int64_t> decisions;
 };
 
+// Summarises a trace in one pass over the first section's calls.
 TraceSummary SummarizeTrace(const Trace& trace);
 // `first`: the calls of the first section; none without sections.
 TraceSummary SummarizeTrace(const Trace& trace, const SectionCalls& first);
+// The summary as JSON; `path` is copied into it.
 Json SummaryJson(const std::string& path, const TraceSummary& summary);
 
 }  // namespace dynamiccl

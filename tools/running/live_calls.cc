@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counts the calls of a window in one pass.
 #include "tools/running/live_calls.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ namespace {
 
 using KeyId = std::pair<Collective, uint64_t>;
 
+// A key under construction, with the times of its calls.
 struct KeyCalls {
   LiveKey key;
   std::vector<double> times_us;
@@ -48,6 +50,7 @@ void PutKeys(std::map<KeyId, KeyCalls>& keys, LiveProcess& live) {
                    [](const LiveKey& a, const LiveKey& b) { return a.all_bytes > b.all_bytes; });
 }
 
+// Describes the call that has been inside the library for the longest time.
 void PutInside(const SectionCalls& calls, int64_t now_ns, LiveProcess& live) {
   for (const InsideView& inside : calls.inside) {
     const double seconds = static_cast<double>(now_ns - inside.since_ns) * 1e-9;
@@ -59,7 +62,7 @@ void PutInside(const SectionCalls& calls, int64_t now_ns, LiveProcess& live) {
   }
 }
 
-// Programs mark each phase of a step.
+// Number of distinct steps: programs mark each phase of a step.
 uint64_t StepsSince(const SectionCalls& calls, int64_t since) {
   std::set<uint64_t> steps;
   for (const StepView& step : calls.steps) {
@@ -74,7 +77,8 @@ LiveProcess LiveCallsOf(const TraceSection& section, int64_t now_ns, int64_t win
   const SectionCalls calls = CallsOf(section);
   LiveProcess live{.rank = section.rank, .process_id = section.process_id, .host = section.host};
   int64_t since = std::max(now_ns - window_ns, section.opened.monotonic_ns);
-  // What the reader left out, or the ring overwrote, was issued before the first record.
+  // Calls that the reader left out or the ring overwrote were issued before the first record, so the window
+  // begins there.
   if (section.lost > 0 && !calls.calls.empty()) since = std::max(since, calls.calls.front().issued.issued_ns);
   live.seconds = static_cast<double>(std::max<int64_t>(now_ns - since, 1)) * 1e-9;
   std::map<KeyId, KeyCalls> keys;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process issued in the last moments, from the trace that it is writing.
+// What a process issued in the last moments, from the trace that it is writing (`dynamiccl top`).
 #pragma once
 
 #include <cstdint>
@@ -15,35 +15,46 @@
 
 namespace dynamiccl {
 
-// Calls of one collective and size.
+// Calls of one collective and power of two of bytes.
 struct LiveKey {
   Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;  // NCCL's total, the power of two below
+  // NCCL's total, rounded down to a power of two.
+  uint64_t bytes = 0;
   uint64_t calls = 0;
   uint64_t all_bytes = 0;
-  std::optional<double> median_us;         // of those that were timed
-  std::optional<CollectiveConfig> config;  // the last tuner's answer
+  // Median of the calls that were timed; not set without any.
+  std::optional<double> median_us;
+  // The tuner's last answer.
+  std::optional<CollectiveConfig> config;
   DecidedBy decided_by = DecidedBy::kNccl;
 };
 
+// Counts over the last `seconds` of one process.
 struct LiveProcess {
   int rank = -1;
   int64_t process_id = 0;
   std::string host;
-  double seconds = 0;  // what the counts below are of
+  // Seconds that the counts below cover.
+  double seconds = 0;
   uint64_t calls = 0;
   uint64_t bytes = 0;
-  uint64_t steps = 0;  // that the program marked
+  // Steps that the program marked.
+  uint64_t steps = 0;
   std::map<DecidedBy, uint64_t> decisions;
-  std::vector<LiveKey> keys;          // most bytes first
-  double idle_seconds = 0;            // since the last call; negative: there was none
-  std::string inside;                 // the call that a thread has not returned from: "AllReduce of 8M"
-  double inside_seconds = 0;          // for how long
-  std::optional<double> free_memory;  // the share of its device's memory, where the program tells
+  // Most bytes first.
+  std::vector<LiveKey> keys;
+  // Seconds since the last call; negative: there was none.
+  double idle_seconds = 0;
+  // The call from which a thread has not returned: "AllReduce of 8M".
+  std::string inside;
+  // Seconds since that call began.
+  double inside_seconds = 0;
+  // Free share of the device's memory, where the program reports it.
+  std::optional<double> free_memory;
 };
 
-// Of the `window_ns` before `now_ns` (CLOCK_MONOTONIC of the section's host). Where the section begins later,
-// of what it has.
+// Counts the `window_ns` before `now_ns` (CLOCK_MONOTONIC of the section's host). Where the section begins
+// later, the counts cover what it has.
 LiveProcess LiveCallsOf(const TraceSection& section, int64_t now_ns, int64_t window_ns);
 
 }  // namespace dynamiccl

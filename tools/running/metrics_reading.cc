@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses one line after the other by recursive descent.
 #include "tools/running/metrics_reading.h"
 
 #include <cstdlib>
@@ -7,7 +8,7 @@
 namespace dynamiccl {
 namespace {
 
-// One line, from left to right.
+// Reads one line from left to right. `rest_` is what has not been read.
 class LineReader {
  public:
   explicit LineReader(std::string_view line) : rest_(line) {}
@@ -30,18 +31,20 @@ class LineReader {
   }
 
  private:
+  // Consumes the next character if it is `c`.
   bool Take(char c) {
     if (rest_.empty() || rest_.front() != c) return false;
     rest_.remove_prefix(1);
     return true;
   }
+  // Consumes and returns everything before the first of the characters `ends`.
   std::string UpTo(std::string_view ends) {
     const size_t end = rest_.find_first_of(ends);
     const std::string text(rest_.substr(0, end));
     rest_.remove_prefix(text.size());
     return text;
   }
-  // name="value" with \", \\ and \n in the value, and a comma behind it.
+  // Reads name="value" and the comma after it. A backslash in the value makes the next character literal.
   bool ReadLabel(MetricLine& metric) {
     const std::string name = UpTo("=");
     if (!Take('=') || !Take('"')) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics as a job writes them (docs/telemetry.md), read back.
+// Reads the metrics that a job wrote (docs/telemetry.md).
 #pragma once
 
 #include <map>
@@ -9,17 +9,18 @@
 
 namespace dynamiccl {
 
+// One sample: name{label="value",...} value.
 struct MetricLine {
   std::string name;
   std::map<std::string, std::string> labels;
   double value = 0;
 };
 
-// Text exposition format 0.0.4 of Prometheus. Lines that are not whole are left out: another program may have
-// written them.
+// Parses Prometheus's text exposition format 0.0.4. Incomplete lines are skipped, since another program may
+// have written them.
 std::vector<MetricLine> ParseMetrics(std::string_view text);
 
-// The sum of a metric's lines for each value of `label`.
+// The sum of a metric's lines for each value of `label`; lines without the label do not count.
 std::map<std::string, double> SumBy(const std::vector<MetricLine>& metrics, std::string_view name,
                                     const std::string& label);
 

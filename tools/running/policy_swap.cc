@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keeps the present policy under another name, then replaces the file in one step.
 #include "tools/running/policy_swap.h"
 
 #include "src/base/whole_file.h"
@@ -8,19 +9,20 @@
 namespace dynamiccl {
 namespace {
 
+// Content of a policy file that was parsed without an error.
 struct CheckedPolicy {
   std::vector<std::byte> bytes;
   Sha256Digest digest{};
 };
 
-// The bytes that were checked are those that will be written, whatever happens to the file.
+// The bytes that were checked are those that will be written, even if the file changes meanwhile.
 Result<CheckedPolicy> ReadChecked(const std::string& path) {
   DYNAMICCL_TRY(WholeFile file, ReadWholeFile(path, kMaxPolicyBytes));
   DYNAMICCL_TRY(const auto policy, ParsePolicy(file.bytes, path));
   return CheckedPolicy{std::move(file.bytes), policy->sha256};
 }
 
-// In this order: a job that looks in between reads one policy or the other.
+// The order matters: a job that reads in between sees one policy or the other.
 Status Exchange(const std::string& path, const CheckedPolicy& now, const CheckedPolicy& next) {
   DYNAMICCL_CHECK_OK(WriteWholeFile(PreviousOf(path), now.bytes));
   return WriteWholeFile(path, next.bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes the policy of jobs that are running: the file that they watch is replaced, and all ranks take it up
+// Changes the policy of running jobs: the file that they watch is replaced, and all ranks of a job take it up
 // at one agreed call (docs/switching.md). Nothing is sent to a job.
 #pragma once
 
@@ -10,17 +10,19 @@
 
 namespace dynamiccl {
 
-// Beside the file: what it was before the last change.
+// The file beside the policy that keeps the policy before the last change.
 std::string PreviousOf(const std::string& policy_path);
 
+// Digests of the policy file before and after the change.
 struct PolicySwap {
   Sha256Digest before{};
   Sha256Digest after{};
 };
 
-// `fresh` is read and checked whole first; what is refused changes nothing.
+// Replaces the policy by `fresh`, which is read and checked completely first. A refused policy changes
+// nothing.
 Result<PolicySwap> SwapPolicy(const std::string& policy_path, const std::string& fresh);
-// Back to what it was before the last change, which a second rollback undoes.
+// Returns to the policy before the last change; a second rollback undoes the first.
 Result<PolicySwap> RollBackPolicy(const std::string& policy_path);
 
 }  // namespace dynamiccl

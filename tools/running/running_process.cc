@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Recognises a process by its mapped files and reads its environment.
 #include "tools/running/running_process.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ std::string ReadAll(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The strings of a text that ends each with a zero byte.
+// The strings of a text in which a zero byte ends each.
 std::vector<std::string> Words(const std::string& text) {
   std::vector<std::string> words;
   std::istringstream stream(text);
@@ -42,6 +43,7 @@ std::map<std::string, std::string> Environment(const fs::path& process) {
   return environment;
 }
 
+// The whole text as a number, or nothing.
 std::optional<int> Number(const std::string& text) {
   int value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -49,6 +51,7 @@ std::optional<int> Number(const std::string& text) {
   return value;
 }
 
+// The rank by the first of the launchers' variables that is set; -1 without one.
 int RankIn(const std::map<std::string, std::string>& environment) {
   for (const char* name : kRankVariables) {
     const auto found = environment.find(name);
@@ -58,7 +61,7 @@ int RankIn(const std::map<std::string, std::string>& environment) {
   return -1;
 }
 
-// Files that it has mapped: the sixth column of /proc/PID/maps.
+// Files that the process has mapped: the sixth column of /proc/PID/maps.
 std::vector<std::string> MappedFiles(const fs::path& process) {
   std::vector<std::string> files;
   std::istringstream lines(ReadAll(process / "maps"));
@@ -75,6 +78,7 @@ std::string Joined(const std::vector<std::string>& words) {
   return text;
 }
 
+// The process, or nothing when our object is not loaded in it or it may not be read.
 std::optional<RunningProcess> Look(const fs::path& folder, pid_t id) {
   RunningProcess process{.id = id};
   bool loaded = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes on this machine that DynamICCL is loaded in, found in /proc: nothing is asked of them, and no
-// process of another user is seen.
+// Finds processes on this machine into which DynamICCL is loaded, by reading /proc. The processes are not
+// contacted, and those of other users are not visible.
 #pragma once
 
 #include <sys/types.h>
@@ -11,19 +11,25 @@
 
 namespace dynamiccl {
 
+// One process, as /proc shows it.
 struct RunningProcess {
   pid_t id = 0;
-  int rank = -1;                                // as its launcher says; -1: it does not
-  std::string program;                          // its command line
-  std::map<std::string, std::string> settings;  // our variables, as it was started with
-  std::string trace;                            // the file that it records into; empty: none
+  // Rank by its launcher's variables; -1: they do not tell.
+  int rank = -1;
+  // Its command line.
+  std::string program;
+  // Our variables, as the process was started with them.
+  std::map<std::string, std::string> settings;
+  // The trace file that it has mapped; empty: it does not record.
+  std::string trace;
 
-  // A setting's value, as an absolute path with %h, %p and %r replaced; empty where it is not set.
+  // Value of a setting as an absolute path, with %h, %p and %r replaced; empty where it is not set.
   std::string PathSetting(const char* name) const;
-  std::string folder;  // its working directory
+  // Its working directory.
+  std::string folder;
 };
 
-// Ordered by rank, then by process id. `proc` is the folder to look in.
+// Ordered by rank, then by process id. `proc` is the folder to read, another one in tests.
 std::vector<RunningProcess> RunningProcesses(const std::string& proc = "/proc");
 
 }  // namespace dynamiccl

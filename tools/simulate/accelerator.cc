@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of GPUs and the roofline.
 #include "tools/simulate/accelerator.h"
 
 #include <array>
@@ -7,11 +8,13 @@
 namespace dynamiccl {
 namespace {
 
+// Side of a tile of a matrix product, in elements.
 constexpr double kTile = 128;
+// 16-bit numbers.
 constexpr double kElementBytes = 2;
 
-// matrix_flops is solved from one published run each, so that this file gives that run's figure back
-// (tests/tools/simulate/accelerator_test.cc): the runs are of one GPU, or of compute with little
+// matrix_flops is solved from one published run for each GPU, so that this file gives that run's figure back
+// (tests/tools/simulate/accelerator_test.cc). The runs are of one GPU, or of computing with little
 // communication.
 constexpr std::array kAccelerators = {
     Accelerator{"v100", 56.2e12, 80, 900, 34.09e9, 12, 8.5,
@@ -22,7 +25,7 @@ constexpr std::array kAccelerators = {
                 "430 TFLOP/s of Llama 3 405B on 8192 GPUs (arXiv 2407.21783, table 4)"},
 };
 
-// One product of [m x k] and [k x n].
+// Nanoseconds of a product of [m x k] and [k x n].
 double ProductNs(const Accelerator& accelerator, double m, double n, double k) {
   const double tiles = std::ceil(m / kTile) * std::ceil(n / kTile);
   const double waves = std::ceil(tiles / accelerator.multiprocessors);
@@ -33,10 +36,11 @@ double Heads(const BlockWork& work) {
   return work.heads > 0 ? static_cast<double>(work.heads) : std::ceil(static_cast<double>(work.hidden) / 128);
 }
 
-// Numbers read and written beside the inner loops of the products, layer by layer of an unfused block, as
-// Megatron-LM ran it: of each token 15 times `hidden` on every rank (two norms 4, two dropouts with residual
-// 7, inputs and outputs of the split products 4) and 32 times divided (queries, keys, values and their
-// transposes 16, the feed-forward's inside 16), and the scores of its attention.
+// Bytes read and written outside the inner loops of the products, layer by layer of an unfused block as
+// Megatron-LM ran it. For each token: 15 times `hidden` on every rank (two norms 4, two dropouts with
+// residual 7, inputs and outputs of the split products 4), 32 times `hidden` divided by the tensor-parallel
+// ranks (queries, keys, values and their transposes 16, the inside of the feed-forward 16), and the
+// attention's scores.
 double MovedBytes(const Accelerator& accelerator, const BlockWork& work) {
   const auto t = static_cast<double>(work.tensor_parallel), h = static_cast<double>(work.hidden);
   const auto s = static_cast<double>(work.sequence);

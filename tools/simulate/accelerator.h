@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a GPU computes on a transformer block: a roofline of matrix products in whole tiles and of the
-// memory that everything else moves. Few constants, the same for every point that is simulated.
+// How long a GPU computes on a transformer block: a roofline of matrix products in whole tiles, and of the
+// memory traffic of everything else. It has few constants, the same for every simulated point.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,20 @@
 
 namespace dynamiccl {
 
+// One kind of GPU.
 struct Accelerator {
   std::string_view name;
-  double matrix_flops = 0;  // a second that matrix products reach, not the peak: see source
-  int multiprocessors = 0;  // that work on tiles at once
-  double memory_gbps = 0;   // of its own memory
+  // Operations a second that matrix products reach in practice; see `source`.
+  double matrix_flops = 0;
+  // Multiprocessors, which work on tiles at the same time.
+  int multiprocessors = 0;
+  // GB/s of its own memory.
+  double memory_gbps = 0;
   double memory_bytes = 0;
   double host_gbps = 0;     // to the host's memory, one direction
   double score_passes = 0;  // over the attention's scores: 8.5 unfused, 4 with a fused softmax, 0 where they
-                            // never leave the chip (FlashAttention)
-  std::string_view source;  // of matrix_flops; the others are of the data sheet
+  // Source of matrix_flops; the other values are from the data sheet.
+  std::string_view source;
 };
 
 // "v100", "a100" or "h100"; null for any other name.
@@ -25,18 +29,21 @@ const Accelerator* FindAccelerator(std::string_view name);
 
 // A GPT-2-like block on one rank, in 16-bit numbers.
 struct BlockWork {
-  int64_t sequences = 1;  // of this rank
+  // Sequences of this rank.
+  int64_t sequences = 1;
   int64_t sequence = 1024;
   int64_t hidden = 0;
-  int64_t heads = 0;  // 0: one for each 128 of hidden
+  // 0: one head for each 128 of hidden.
+  int64_t heads = 0;
   int64_t tensor_parallel = 1;
 };
 
-// Floating-point operations of one forward of the block on this rank: 24 b s h^2 + 4 b s^2 h over t
-// (Narayanan et al., arXiv 2104.04473, appendix). A backward counts twice that, recomputation once.
+// Floating-point operations of one forward pass of the block on this rank: (24 b s h^2 + 4 b s^2 h) / t
+// (Narayanan et al., arXiv 2104.04473, appendix). A backward pass counts twice that, a recomputation once.
 double ForwardFlops(const BlockWork& work);
-// Nanoseconds of one forward. Tiles of 128 x 128 (NVIDIA, "Matrix Multiplication Background User's Guide"):
-// the last wave of tiles takes as long as a full one, so narrow shares of a layer compute badly.
+// Nanoseconds of one forward pass. Products work in tiles of 128 x 128 (NVIDIA, "Matrix Multiplication
+// Background User's Guide"): the last wave of tiles takes as long as a full one, so narrow shares of a layer
+// compute badly.
 double ForwardNs(const Accelerator& accelerator, const BlockWork& work);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decides calls as the runtime of a job would, and remembers the answers.
 #include "tools/simulate/config_on_system.h"
 
 #include <map>
@@ -36,7 +37,8 @@ CollectiveConfig Decide(const System& system, const Choosers& choosers, const Ca
   return LibraryPick(system, call.collective, call.bytes, call.n_ranks, call.n_nodes);
 }
 
-// Traces repeat their calls: each is decided once.
+// Decides each distinct call once, since traces repeat their calls. The cache is shared by copies of the
+// function and is not safe for several threads.
 ConfigOnSystem Remembered(ConfigOnSystem decide) {
   auto known = std::make_shared<std::map<CallOnSystem, CollectiveConfig>>();
   return [known = std::move(known), decide = std::move(decide)](const CallOnSystem& call) {

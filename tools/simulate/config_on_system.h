@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which config a call runs with on a simulated system: forced by a rule, chosen by a policy, or what NCCL
-// would pick there. What it then costs is another question, which the system's measured times answer.
+// would pick there. What the config then costs is answered separately by the system's measured times.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// One call, all of it equal on all ranks of its communicator. `bytes` is NCCL's total.
+// One call; all fields are equal on all ranks of its communicator. `bytes` is NCCL's total.
 struct CallOnSystem {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;
@@ -22,21 +22,22 @@ struct CallOnSystem {
   friend auto operator<=>(const CallOnSystem&, const CallOnSystem&) = default;
 };
 
-// Leaves NCCL alone, or a part open, where the cheapest path is to be taken.
+// Answers with a config. kLeaveNcclAlone, or an open part of a config, means the cheapest path.
 using ConfigOnSystem = std::function<CollectiveConfig(const CallOnSystem&)>;
 
-// Either may be null.
+// The rules and the policy that may decide; either may be null.
 struct Choosers {
   std::shared_ptr<const OverrideRules> rules;
   std::shared_ptr<const Policy> policy;
 };
 
-// In the order of a job: the first rule that matches, else what the policy promises to be faster, else NCCL's
-// own pick (library_pick.h). What the system knows no path for is not chosen. Calls are asked about as those
-// of an unknown role, alone in their group. `system` must outlive the answer.
+// Decides in the order of a job: the first matching rule, else what the policy expects to be faster, else
+// NCCL's own pick (library_pick.h). A config for which the system has no path is not chosen. Calls are asked
+// about as calls of an unknown role, alone in their group. `system` must outlive the answer.
 ConfigOnSystem DecidedOn(const System& system, Choosers choosers);
 
-// The cheapest path that the system knows, as its own times say: what no choice can beat there.
+// The cheapest path of the system by its own times, which no choice can beat there. `system` must outlive the
+// answer.
 ConfigOnSystem CheapestOn(const System& system);
 
 }  // namespace dynamiccl

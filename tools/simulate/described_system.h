@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Systems that are described, not measured: NCCL's own constants over links of a data sheet.
+// Systems that are described and not measured: NCCL's own constants over links from a data sheet.
 #pragma once
 
 #include <span>
@@ -10,24 +10,28 @@
 
 namespace dynamiccl {
 
+// A kind of node and network. Bandwidths are GB/s.
 struct DescribedSystem {
   std::string_view name;
   int ranks_per_node = 1;
-  double intra_gbps = 0;    // of a rank, one direction, as the source states it
-  double inter_gbps = 0;    // that one communicator gets between nodes
-  double network_gbps = 0;  // of a node, all its links together
+  // Bandwidth of a rank in one direction, as the source states it.
+  double intra_gbps = 0;
+  // Bandwidth that one communicator gets between nodes.
+  double inter_gbps = 0;
+  // Bandwidth of all links of a node together.
+  double network_gbps = 0;
   std::string_view source;
 };
 
 std::span<const DescribedSystem> DescribedSystems();
-// nullptr: there is none of this name.
+// Null for an unknown name.
 const DescribedSystem* FindDescribedSystem(std::string_view name);
-// "dgx2, dgx-a100, ...".
+// "dgx2, dgx2-all-links, ...", for help and messages.
 std::string DescribedSystemNames();
 
 // Ring, Tree and PAT with NCCL's latencies and its shares of the links (src/cost_model, NCCL 2.30.7).
 System SystemOf(const DescribedSystem& described);
-// Of a described system's name, or of a system file.
+// The described system of this name, else the system file at this path.
 Result<System> SystemNamed(const std::string& name);
 
 }  // namespace dynamiccl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Generates the step and computes the time of its passes.
 #include "tools/simulate/framework_step.h"
 
 #include "tools/simulate/step_program.h"
@@ -6,10 +7,12 @@
 namespace dynamiccl {
 namespace {
 
-// Of a parameter: gradient, fp32 weight, momentum and variance, and the weight's 16-bit copy.
+// Bytes that the optimizer moves for a parameter: gradient read; fp32 weight, momentum and variance read and
+// written; the weight's 16-bit copy written.
 constexpr double kOptimizerBytes = 2 + 2 * 12 + 2;
 
-// Blocks of another shape than GPT-2's (12 hidden^2 parameters) compute by their parameters.
+// Nanoseconds of a forward pass. A block of another shape than GPT-2's (12 hidden^2 parameters) computes in
+// proportion to its parameters.
 Result<double> ForwardNsOf(const FrameworkStep& step) {
   if (step.forward_ms > 0) return step.forward_ms * 1e6;
   if (!step.model.transformer) {

@@ -9,26 +9,33 @@
 
 namespace dynamiccl {
 
+// A framework's step to simulate.
 struct FrameworkStep {
   std::string framework = "fsdp2";
   ModelShape model;
   WorldShape world;
   SettingTexts settings;
-  int64_t sequences = 1;    // of a rank, in each pass
-  bool recomputes = false;  // forward once more in the backward; Megatron's recompute=full says so itself
-  double forward_ms = 0;    // of one pass; 0: from the accelerator and the transformer's shape
+  // Sequences of a rank in each pass.
+  int64_t sequences = 1;
+  // The backward pass runs the forward pass once more. Megatron's setting recompute=full implies it.
+  bool recomputes = false;
+  // Milliseconds of one pass; 0: from the accelerator and the transformer's shape.
+  double forward_ms = 0;
   Accelerator accelerator;
   CollectiveConfig config = kLeaveNcclAlone;
-  double network_gbps = 0;  // of a node; 0: NetworkGbps of the system
+  // GB/s of a node's network; 0: NetworkGbps of the system.
+  double network_gbps = 0;
 };
 
+// A job in which all ranks run one program.
 struct FrameworkJob {
   SimulatedJob job;
-  std::vector<CollectiveLabel> labels;  // of the one program
+  // Labels of the program's collectives.
+  std::vector<CollectiveLabel> labels;
 };
 
-// The second step: in the first one frameworks do what they do once. Errors: of the generator and of the
-// system, and where nothing says how long the model computes.
+// The job of the second step, since frameworks do some things only in the first. Errors of the generator and
+// of the system, and an error when nothing tells how long the model computes.
 Result<FrameworkJob> JobOfFramework(const FrameworkStep& step, const System& system);
 
 }  // namespace dynamiccl

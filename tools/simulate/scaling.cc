@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Simulates one step for each arrangement and number of ranks.
 #include "tools/simulate/scaling.h"
 
 #include "src/simulator/event_simulation.h"
@@ -8,9 +9,11 @@ namespace {
 
 constexpr int kFewestRanks = 8, kMaxRanks = 4096;
 
+// An algorithm and how far the model is sharded.
 struct Arrangement {
   Algorithm algorithm;
-  int shard_nodes;  // 0: all ranks
+  // Nodes of a shard group; 0: all ranks.
+  int shard_nodes;
 };
 constexpr Arrangement kArrangements[] = {{Algorithm::kRing, 0}, {Algorithm::kPat, 0},  {Algorithm::kRing, 1},
                                          {Algorithm::kTree, 1}, {Algorithm::kRing, 8}, {Algorithm::kPat, 8}};

@@ -10,15 +10,18 @@
 
 namespace dynamiccl {
 
+// One simulated step.
 struct ScalingPoint {
   int ranks = 0;
-  std::string arrangement;  // "Ring", "PAT", "Ring, shards of 8"
+  // "Ring", "PAT" or "Ring, shards of 8".
+  std::string arrangement;
   int64_t step_ns = 0;
   int64_t exposed_ns = 0;
 };
 
-// Data-parallel degrees 8, 16 ... 4096; sharded over all ranks, over one node, and over eight nodes with an
-// AllReduce between the copies. A collective that has no such algorithm takes the cheapest.
+// Simulates data-parallel degrees 8, 16 ... 4096: sharded over all ranks, over one node, and over eight nodes
+// with an AllReduce between the copies. A collective without the arrangement's algorithm takes the cheapest
+// path.
 Result<std::vector<ScalingPoint>> ScaleOut(FrameworkStep step, const System& system);
 std::string FormatScaling(const std::vector<ScalingPoint>& points);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step is taken in passes: runs of calls of one phase. In each pass some calls drive: the share of the
-// pass's computing that stands before a driver is its share of their weights.
+// A step is divided into passes: runs of calls of one phase. In each pass some calls drive. The share of the
+// pass's computing that stands before a driver is the driver's share of the weights of all drivers.
 #include "tools/simulate/step_program.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 namespace dynamiccl {
 namespace {
 
+// Number of nodes that rank 0's group on the axis spans.
 int NodesOf(const WorldShape& world, Axis axis, int ranks_per_node) {
   std::set<int> nodes;
   for (int rank = 0; rank < world.Ranks(); ++rank)
@@ -18,7 +19,8 @@ int NodesOf(const WorldShape& world, Axis axis, int ranks_per_node) {
   return static_cast<int>(nodes.size());
 }
 
-// The sum between copies follows a ReduceScatter of the same gradients.
+// Whether the call reduces gradients in their part of the backward pass. The sum between copies follows a
+// ReduceScatter of the same gradients and does not count.
 bool CarriesGradients(const WireOperation& operation) {
   return operation.role == Role::kGradientReduce && operation.axis != Axis::kReplicate;
 }
@@ -26,6 +28,8 @@ bool GathersParameters(const WireOperation& operation) {
   return operation.role == Role::kParameterGather;
 }
 
+// Emits the actions of one rank. ProgramOf owns it on its stack. The members after the actions are the state
+// of the current pass, which all rules share; therefore it is one class.
 class Writer {
  public:
   Writer(const std::vector<WireOperation>& operations, const StepCompute& compute)
@@ -34,39 +38,52 @@ class Writer {
   std::vector<Action> Run();
 
  private:
+  // The calls to which the computing of a pass is tied: activations where there are any, else gradients, else
+  // gathers.
   enum class Driver : uint8_t { kNothing, kActivations, kGradients, kGathers };
 
   double PassNs(Phase phase) const;
   void Pass(size_t begin, size_t end);
   Driver DriverOf(size_t begin, size_t end) const;
   bool Drives(size_t i) const;
+  // Activations weigh the same; other calls by their elements.
   double WeightOf(size_t i) const {
     return driver_ == Driver::kActivations ? 1 : static_cast<double>(operations_[i].elements);
   }
   void Operation(size_t i);
+  // Emits a driving call with its share of computing.
   void Driving(size_t i);
+  // Emits any other call and waits for it, now or later, by its role.
   void Other(size_t i);
 
+  // Adds computing time; fractions of a nanosecond carry over.
   void Compute(double ns);
   void Issue(size_t i) { actions_.push_back({ActionKind::kIssue, static_cast<int64_t>(i)}); }
   void Wait(size_t i) { actions_.push_back({ActionKind::kWait, static_cast<int64_t>(i)}); }
   void WaitAll(std::deque<size_t>& open);
+  // Waits for gathers until the parameters of the next `elements` gradients are there.
   void AwaitGathersFor(double elements);
   void AwaitNextGather();
+  // Issues the gather at `i`, unless it was issued, and the next one where it follows directly: it then runs
+  // beside what is computed now.
   void IssueGathersFrom(size_t i);
 
   const std::vector<WireOperation>& operations_;
   const StepCompute& compute_;
   std::vector<Action> actions_;
-  double rounding_ = 0;  // of computing so far, below a nanosecond
+  // Computing time below a nanosecond, not yet emitted.
+  double rounding_ = 0;
 
-  // Of the pass.
+  // State of the current pass, from here on.
   Driver driver_ = Driver::kNothing;
   size_t end_ = 0;
   double ns_of_weight_ = 0;
-  double gathered_ = 0, reduced_ = 0;  // elements
-  std::set<size_t> issued_;            // gathers that went out early
-  std::deque<size_t> gathers_;         // issued, not yet waited for
+  // Elements of gathers waited for, and of gradients computed.
+  double gathered_ = 0, reduced_ = 0;
+  // Gathers that were issued early.
+  std::set<size_t> issued_;
+  // Calls issued and not yet waited for, by role.
+  std::deque<size_t> gathers_;
   std::deque<size_t> gradients_;
   std::deque<size_t> post_step_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training step of a generator (traces/generators) as a program of the simulator: computing is put
+// One training step of a generator (traces/generators) as a program of the simulator. Computing is put
 // between the calls where the framework does it.
 #pragma once
 
@@ -11,32 +11,39 @@
 
 namespace dynamiccl {
 
-// Nanoseconds of each rank.
+// Computing time of each rank, in nanoseconds.
 struct StepCompute {
-  double forward_ns = 0;    // of one pass over one micro-batch
-  double backward_ns = 0;   // of one, with recomputation if there is any
-  double optimizer_ns = 0;  // after the gradients are there
+  // One pass over one micro-batch.
+  double forward_ns = 0;
+  // One pass, with recomputation if there is any.
+  double backward_ns = 0;
+  // After the gradients have arrived.
+  double optimizer_ns = 0;
 };
 
+// Where ranks are, and what their calls are to run with.
 struct StepLayout {
   WorldShape world;
   int ranks_per_node = 1;
-  CollectiveConfig config = kLeaveNcclAlone;  // of every call that has it
+  // For every call that has this config.
+  CollectiveConfig config = kLeaveNcclAlone;
 };
 
 // A program that all ranks run, on the layouts of kAllAxes. The rules, by the calls' labels:
-// - an activation collective is waited for at once, and a pass computes evenly between them;
-// - without them, gradients follow their part of the backward, and gathered parameters come before theirs: a
-//   gather is issued where the list has it (in the forward: when the unit before begins), and waited for
-//   before its part is computed;
-// - gradients are waited for before the optimizer; scalars and other calls at once; gathers after the step at
-//   its end, or in the forward when the next one is issued;
-// - calls of one ncclGroup pay one latency.
-// Errors: of SystemDemands::Of.
+//
+// - An activation collective is waited for at once, and a pass computes evenly between such collectives.
+// - Without them, gradients follow their part of the backward pass, and gathered parameters precede theirs. A
+//   gather is issued where the list has it (in the forward pass: when the unit before begins), and waited for
+//   before its part is computed.
+// - Gradients are waited for before the optimizer; scalars and other calls at once; gathers after the step at
+//   its end, or in the forward pass when the next one is issued.
+// - Calls of one ncclGroup pay one latency.
+//
+// An error where `demands` has no path for a call.
 Result<RankProgram> ProgramOf(const std::vector<WireOperation>& operations, const StepLayout& layout,
                               const StepCompute& compute, SystemDemands& demands);
 
-// The layouts of kAllAxes.
+// The layouts of kAllAxes, in that order.
 std::vector<CommunicatorLayout> LayoutsOf(const WorldShape& world);
 
 }  // namespace dynamiccl

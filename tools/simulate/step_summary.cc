@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adds up the timings of a rank's collectives.
 #include "tools/simulate/step_summary.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes one program for each rank of the plans, or one for all ranks of a mirrored trace.
 #include "tools/simulate/trace_program.h"
 
 #include <algorithm>
@@ -8,15 +9,17 @@
 namespace dynamiccl {
 namespace {
 
+// Whether the call is point-to-point.
 bool BetweenTwo(Collective collective) {
   return static_cast<int>(collective) >= kTunableCollectives;
 }
 
+// Recorded end of a call; calls without a duration end never.
 int64_t EndOf(const TraceCall& call) {
   return call.issued.duration_ns < 0 ? INT64_MAX : call.issued.issued_ns + call.issued.duration_ns;
 }
 
-// One rank's calls, in the order of issue.
+// Writes one rank's program in the order of issue. JobOfTrace owns it on its stack.
 class RankWriter {
  public:
   RankWriter(const ReplayPlan& plan, const std::vector<int>& nodes, SystemDemands& demands,
@@ -32,15 +35,18 @@ class RankWriter {
 
  private:
   Status Add(size_t communicator, const TraceCall& call, bool first);
-  // What had ended by then was waited for; then the rank computed.
+  // Moves the recording's time to `issued`: what had ended by then was waited for, then the rank computed.
   void Reach(int64_t issued);
 
   const ReplayPlan& plan_;
-  const std::vector<int>& nodes_;  // by communicator
+  // Number of nodes by communicator.
+  const std::vector<int>& nodes_;
   SystemDemands& demands_;
   const TraceJobOptions& options_;
-  std::vector<std::pair<int64_t, int64_t>> open_;  // recorded end, number
-  int64_t now_ = INT64_MIN;                        // of the recording
+  // Open calls: recorded end and number.
+  std::vector<std::pair<int64_t, int64_t>> open_;
+  // Time of the recording, nanoseconds.
+  int64_t now_ = INT64_MIN;
 };
 
 void RankWriter::Reach(int64_t issued) {
@@ -64,7 +70,8 @@ Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
   const CollectiveConfig config = options_.config ? options_.config(asked) : kLeaveNcclAlone;
   DYNAMICCL_TRY(TransferDemand demand,
                 demands_.Of(c.collective, c.bytes, config, asked.n_ranks, asked.n_nodes));
-  if (!first) demand.latency_ns = 0;  // a group pays one latency
+  // Calls of one group pay one latency.
+  if (!first) demand.latency_ns = 0;
   const auto number = static_cast<int64_t>(program.collectives.size());
   program.collectives.push_back({two ? plan_.communicators.size() : communicator, demand});
   program.actions.push_back({ActionKind::kIssue, number});
@@ -86,7 +93,8 @@ Status RankWriter::Write() {
   return {};
 }
 
-// By communicator of the plans, and one layout more where every rank is by itself.
+// One layout for each communicator of the plans, and one more in which every rank is alone, for sends and
+// receives.
 std::vector<CommunicatorLayout> LayoutsOf(const std::vector<ReplayPlan>& plans) {
   std::vector<CommunicatorLayout> layouts(plans[0].communicators.size() + 1);
   for (size_t rank = 0; rank < plans.size(); ++rank) {
@@ -107,6 +115,7 @@ Result<std::vector<ReplayPlan>> PlansOf(const Trace& trace, const TraceJobOption
   return plans;
 }
 
+// Number of nodes that the rank's communicator spans, by layout.
 std::vector<int> NodesOf(const std::vector<CommunicatorLayout>& layouts, size_t rank, int ranks_per_node) {
   std::vector<int> counts;
   for (const CommunicatorLayout& layout : layouts) {

@@ -10,30 +10,38 @@
 
 namespace dynamiccl {
 
+// The job and what is needed to read its result.
 struct TraceJob {
   SimulatedJob job;
-  std::vector<ReplayPlan> plans;                       // by rank: what is issued
-  std::vector<std::vector<CollectiveLabel>> labels;    // by program
-  std::vector<std::vector<CollectiveConfig>> configs;  // by program and call: what was asked for
-  uint64_t untimed = 0;  // calls without a recorded duration: none of them is taken to have been waited for
+  // By rank: what is issued.
+  std::vector<ReplayPlan> plans;
+  // By program.
+  std::vector<std::vector<CollectiveLabel>> labels;
+  // By program and call: the config that was asked for.
+  std::vector<std::vector<CollectiveConfig>> configs;
+  // Calls without a recorded duration. The job assumes that nobody waited for them before the end.
+  uint64_t untimed = 0;
 };
 
+// How a trace becomes a job.
 struct TraceJobOptions {
-  int32_t ranks = 0;  // as ReplayRanks takes it
+  // Number of ranks, interpreted by ReplayRanks.
+  int32_t ranks = 0;
   ReplayWindow window;
-  // A call that was issued after an earlier one had ended is taken to have waited for it; the rest of the gap
-  // between two calls is computing. Else every rank issues its calls at once, one after the other.
+  // True: a call issued after an earlier one had ended is taken to have waited for it, and the rest of the
+  // gap between two calls is computing. False: every rank issues its calls one after the other at once.
   bool paced = true;
-  ConfigOnSystem config;  // empty: the cheapest path
+  // Empty: the cheapest path.
+  ConfigOnSystem config;
 };
 
-// A trace of one rank is mirrored, as replay does. All is waited for at the end. Sends and receives take
-// their time, but do not wait for the other side. `port_gbps`, `network_gbps` of SimulatedJob are those of
-// the system.
+// Builds the job. A trace of one rank is mirrored, as replay does. The end waits for everything. Sends and
+// receives take their time but do not wait for the other side. `port_gbps` and `network_gbps` of the job are
+// the system's. Errors of PlanReplay, and an error where the system has no path for a call.
 Result<TraceJob> JobOfTrace(const Trace& trace, const System& system, const TraceJobOptions& options);
 
-// The calls of a plan in the order, and with the times, that the simulation gave them: OperationHash of it is
-// the trace's own where nothing was left out.
+// The calls of a plan in the order and with the times of the simulation. Their OperationHash is the trace's
+// own where nothing was left out.
 SectionCalls SimulatedCalls(const ReplayPlan& plan, const RankTiming& timing);
 
 }  // namespace dynamiccl

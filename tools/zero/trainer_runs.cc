@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Launches the trainer and reads its report.
 #include "tools/zero/trainer_runs.h"
 
 #include <cerrno>
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of one run; far beyond what a comparison can want.
+// Time limit of one run, far beyond what a comparison needs.
 constexpr std::chrono::milliseconds kLimit = std::chrono::minutes(30);
 
 void TakeLine(const Json& line, TrainerReport& report) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of dynamiccl-zero on this machine, one after another, and what each reported.
+// Runs of dynamiccl-zero on this machine, one after the other, and what each reported.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,35 @@
 
 namespace dynamiccl {
 
-// Of rank 0.
+// The report of rank 0.
 struct TrainerReport {
   std::vector<double> step_ms;
-  double held_out_bits_per_byte = 0.0;        // 0: not evaluated
+  // 0: not evaluated.
+  double held_out_bits_per_byte = 0.0;
+  // By category, "total" and "activations_kept" among them.
   std::map<std::string, int64_t> peak_bytes;  // by category, "total" and "activations_kept" among them
   double sent_bytes_a_step = 0.0;
 };
 
-// The lines that dynamiccl-zero writes with --json.
+// Reads the lines that dynamiccl-zero writes with --json. kCorrupt when the trainer did not report to its
+// end.
 Result<TrainerReport> ReadTrainerReport(const std::string& path);
 
+// Starts runs and owns the folder for their logs. One thread uses it; runs follow one another.
 class TrainerRuns {
  public:
-  // Makes a folder for logs, which goes away with the object unless a run failed. `plan` has the number of
-  // ranks and their environment; its command is the trainer's program.
+  // Creates the folder, which the destructor removes unless a run failed. `plan` has the number of ranks and
+  // their environment; its command is the trainer's program.
   static Result<TrainerRuns> Open(LaunchPlan plan);
   TrainerRuns(TrainerRuns&& other) noexcept;
   TrainerRuns& operator=(TrainerRuns&&) = delete;
   ~TrainerRuns();
 
   int ranks() const { return plan_.n_ranks; }
-  // A folder of this object's, where runs may leave files.
+  // A folder in which runs may leave files.
   std::string folder() const { return folder_; }
-  // Trains with these options. kUnavailable where a rank ran out of memory; any other failure names the log.
+  // Trains with these options. kUnavailable when a rank ran out of memory, which the trainer reports by exit
+  // code 3; the error of any other failure names the log.
   Result<TrainerReport> Train(const std::vector<std::string>& options);
 
  private:

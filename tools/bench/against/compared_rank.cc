@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The commands are "setup", "time", "copy" and "quit". Each answer is one line: "ok ...", "times ...",
+// "copies ..." or "error ...".
 #include "tools/bench/against/compared_rank.h"
 
 #include <sched.h>
@@ -17,16 +19,21 @@
 namespace dynamiccl {
 namespace {
 
-// Rounds over all configs when the best is picked: on samples of its own, never on those that are reported.
+// Limits of the sweep that picks the best config in a setup: repeats, and seconds. The picking samples are
+// never reported, since the winner of a selection looks faster than it is.
 constexpr int kPickRepeats = 5;
 constexpr double kPickSeconds = 4;
-// Memory of all ranks together by which a change of the machine's state is seen.
+// Bytes of all ranks together over which the machine's copy rate is probed. The size is the same in every
+// cell, so that a change of the rate means a change of the machine.
 constexpr double kSteadyBytes = 16 << 20;
 
+// Executes commands, one after the other, and keeps the call and the buffers between them. ServeComparison
+// owns it on its stack.
 class Server {
  public:
   Server(BenchSession& session, const ComparedRankOptions& options) : session_(session), options_(options) {}
 
+  // Executes one command and returns the answer. An error becomes an "error ..." line.
   Result<std::string> Obey(const std::string& line);
 
  private:
@@ -37,16 +44,21 @@ class Server {
 
   BenchSession& session_;
   const ComparedRankOptions& options_;
+  // The call of the latest setup.
   BenchCall call_;
+  // Bytes of each buffer. Larger setups allocate new buffers; the old ones live as long as the session.
   size_t room_ = 0;
   std::byte* send_ = nullptr;
   std::byte* receive_ = nullptr;
+  // Created by the first "copy", replaced for larger footprints.
   std::optional<CopyProbe> probe_;
   double probe_room_ = 0;
+  // The sweep's tuner, when the best config is picked.
   std::optional<ForcedConfig> forced_;
 };
 
-// setup COLLECTIVE TYPE OP COUNT SEND_BYTES RECEIVE_BYTES
+// Executes "setup COLLECTIVE TYPE OP COUNT SEND_BYTES RECEIVE_BYTES". Names are those that our own comparison
+// sends, so they are not validated.
 Result<std::string> Server::SetUp(const std::string& line) {
   char collective[32], type[32], op[32];
   unsigned long long count = 0, send_bytes = 0, receive_bytes = 0;
@@ -64,7 +76,7 @@ Result<std::string> Server::SetUp(const std::string& line) {
            .op = *ParseReduceOp(op),
            .send = send_,
            .receive = receive_};
-  // MPI_Bcast has one buffer; so has this call then.
+  // MPI_Bcast has a single buffer, so this call uses one too.
   if (call_.collective == TestedCollective::kBroadcast) call_.send = call_.receive;
   const CheckedCall data{call_.collective, call_.count, call_.type, call_.op, 0, session_.place().n_ranks};
   const std::vector<std::byte> input = InputOf(data, session_.place().rank);
@@ -73,6 +85,7 @@ Result<std::string> Server::SetUp(const std::string& line) {
   return options_.tuner_path.empty() || !IsTunable(call_.collective) ? std::string("ok") : PickBest();
 }
 
+// Sweeps the configs of the call and forces the fastest for the calls that follow.
 Result<std::string> Server::PickBest() {
   if (!forced_) {
     DYNAMICCL_TRY(ForcedConfig forced, ForcedConfig::Open(options_.tuner_path));
@@ -104,7 +117,8 @@ Result<std::string> Server::PickBest() {
                      best->is_default ? " (default)" : "");
 }
 
-// time ITERATIONS WARMUPS SINGLES
+// Executes "time ITERATIONS WARMUPS SINGLES". Answers microseconds back to back (the slowest rank's) and the
+// median and 99th percentile of single calls.
 Result<std::string> Server::Time(const std::string& line) {
   int iterations = 0, warmups = 0, singles = 0;
   if (std::sscanf(line.c_str(), "time %d %d %d", &iterations, &warmups, &singles) != 3)
@@ -117,7 +131,7 @@ Result<std::string> Server::Time(const std::string& line) {
                      NearestRank(each, 0.99));
 }
 
-// copy FOOTPRINT MILLISECONDS
+// Executes "copy FOOTPRINT MILLISECONDS". Answers two copy rates in GB/s (side.h, CopyRates).
 Result<std::string> Server::Copy(const std::string& line) {
   double footprint = 0, milliseconds = 0;
   if (std::sscanf(line.c_str(), "copy %lf %lf", &footprint, &milliseconds) != 2)
@@ -153,6 +167,7 @@ Status ServeComparison(BenchSession& session, const ComparedRankOptions& options
   DYNAMICCL_TRY(ControlLine control, ControlLine::Connect(options.socket));
   DYNAMICCL_CHECK_OK(control.Send(fmt::format("hello {}", session.place().rank)));
   Server server(session, options);
+  // Negative: a rank waits for its turn without a limit.
   constexpr std::chrono::milliseconds kForEver{-1};
   while (true) {
     const auto line = control.Read(kForEver);

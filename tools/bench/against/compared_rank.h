@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own rank in a comparison: obeys the control line over the NCCL of this process.
+// Our own rank in a comparison: executes the commands of the control line with the NCCL library of this
+// process (docs/benchmarking.md describes the lines).
 #pragma once
 
 #include "tools/bench/against/control_line.h"
@@ -7,11 +8,15 @@
 
 namespace dynamiccl {
 
+// How a rank is reached and bound.
 struct ComparedRankOptions {
+  // Path of the socket on which the comparison listens.
   std::string socket;
-  std::string binding;  // "core": this rank's threads stay on core rank % cores; "none"
-  std::string
-      tuner_path;  // of the sweep's tuner: the best config is picked in each setup; empty: the default choice
+  // "core": this rank's threads stay on core (rank % cores). "none": they are not bound.
+  std::string binding;
+  // Path of the sweep's tuner, with which the best config is picked in each setup. Empty: the library's own
+  // choice is timed.
+  std::string tuner_path;
 };
 
 // Binds the process before any library starts a thread. Call it first.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Measures one cell: a first look decides how many calls a burst has, then rounds time all sides in rotated
+// order.
 #include "tools/bench/against/comparison.h"
 
 #include <algorithm>
@@ -10,21 +12,26 @@
 namespace dynamiccl {
 namespace {
 
+// Length of one probe of the copy rate.
 constexpr double kProbeMilliseconds = 2;
+// Copy rates before and after a round that differ by a larger factor make the round void.
 constexpr double kSteadyRatio = 1.3;
 
-// How many calls a side makes in a round, from a first look at it.
+// Number of calls of one side in a round.
 struct Burst {
   int iterations = 1;
   int singles = 1;
 };
 
+// Times of one round by side, the copy rate, and whether the machine was steady.
 struct RoundResult {
   std::vector<std::optional<SideTimes>> times;
   double copy_gbps = 0;
   bool steady = true;
 };
 
+// Calls that fit `burst_ms` at `call_us` each: 2 to 20000 back to back, half as many single calls (at most
+// 1000).
 Burst BurstFor(double call_us, double burst_ms) {
   constexpr double kMax = 20000;
   const double fitting = burst_ms * 1e3 / std::max(call_us, 0.1);
@@ -32,6 +39,7 @@ Burst BurstFor(double call_us, double burst_ms) {
           static_cast<int>(std::clamp(fitting / 2, 2.0, 1000.0))};
 }
 
+// One call under measurement. CompareCall owns it on its stack; `sides` and `options` must outlive it.
 class Cell {
  public:
   Cell(std::vector<Side>& sides, const ComparedCall& call, int n_ranks, const ComparisonOptions& options)
@@ -54,7 +62,8 @@ class Cell {
   CellResult result_;
 };
 
-// A side that does not have the call is left out and says why; ours must have it.
+// Sets the call up on every side and sizes its bursts. A side without the call is left out with its reason;
+// ours must have it.
 Status Cell::Prepare() {
   for (size_t i = 0; i < sides_.size(); ++i) {
     SideResult& side = result_.sides.emplace_back();
@@ -74,6 +83,7 @@ Status Cell::Prepare() {
   return {};
 }
 
+// Times every side once, starting with another side in each round.
 Result<RoundResult> Cell::Round(int number) {
   const ComparedCall& call = result_.call;
   const double footprint =
@@ -92,6 +102,7 @@ Result<RoundResult> Cell::Round(int number) {
   return round;
 }
 
+// Adds a round to the result.
 void Cell::Keep(const RoundResult& round) {
   copies_.push_back(round.copy_gbps);
   for (size_t i = 0; i < round.times.size(); ++i) {
@@ -124,6 +135,7 @@ Result<CellResult> Cell::Measure() {
   return std::move(result_);
 }
 
+// Nothing when either time is missing.
 std::optional<double> Ratio(double theirs, double ours) {
   if (theirs <= 0 || ours <= 0) return std::nullopt;
   return theirs / ours;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries timed in turns, in one run, on the same machine in the same minute: what shared noise leaves of a
-// difference is a difference.
+// Times several libraries in turns, in one run on one machine. Noise of the machine hits all of them alike,
+// so a difference that remains is a difference of the libraries.
 #pragma once
 
 #include <functional>
@@ -12,41 +12,52 @@
 
 namespace dynamiccl {
 
+// How long each cell is measured.
 struct ComparisonOptions {
   int rounds = 5;
-  double burst_ms = 40;  // calls back to back a side and round; half as long again of single calls
+  // Milliseconds of back-to-back calls of one side in one round. Single calls take half as long again.
+  double burst_ms = 40;
 };
 
-// What one side did in one cell. `missing` says why when it has no times.
+// Times of one side in one cell, one value a round, in microseconds.
 struct SideResult {
   std::string name;
+  // Why the side has no times; empty when it has.
   std::string missing;
-  std::string config;  // that our side chose, where it chose
+  // The config that our side picked; empty where it picked none.
+  std::string config;
   std::vector<double> microseconds;
   std::vector<double> p50_us;
   std::vector<double> p99_us;
 
+  // Medians over the rounds: of calls back to back, and of the median and 99th percentile of single calls.
   double time_us() const;
   double p50() const;
   double p99() const;
 };
 
+// One call, timed on all sides.
 struct CellResult {
   ComparedCall call;
   int n_ranks = 0;
-  double copy_limit_gbps = 0;     // of algbw; median of the rounds
-  int void_rounds = 0;            // thrown away since the machine's copy rate changed within them
-  std::vector<SideResult> sides;  // ours first
+  // Copy limit of algbw (copy_limit.h), from the median copy rate of the rounds.
+  double copy_limit_gbps = 0;
+  int void_rounds = 0;  // thrown away since the machine's copy rate changed within them
+  // Ours first.
+  std::vector<SideResult> sides;
 
+  // nccl-tests' algbw of one side; 0 without times.
   double algorithm_gbps(const SideResult& side) const;
-  // Time of `side` over ours: above 1 we are faster. None where one has no times.
+  // Time of `side` over ours, back to back: above 1 ours is faster. Nothing when either has no times.
   std::optional<double> TimeRatio(const SideResult& side) const;
+  // The same ratio for the median of single calls.
   std::optional<double> SingleRatio(const SideResult& side) const;
 };
 
-// `sides` has ours first. Rounds rotate the order of sides and begin and end with a probe of the copy rate; a
-// round whose probes differ by more than 1.3 times is void and repeated, at most as often again as there are
-// rounds. When too few rounds are left, void ones are kept rather than nothing.
+// Measures one cell. `sides` has ours first. Rounds rotate the order of the sides, and begin and end with a
+// probe of the copy rate. A round whose probes differ by a factor of more than 1.3 is void and repeated, for
+// at most twice the wanted number of rounds in total; if too few valid rounds remain, void ones fill up. A
+// side that lacks the call is left out; any other failure, and any of ours, ends the comparison.
 Result<CellResult> CompareCall(std::vector<Side>& sides, const ComparedCall& call, int n_ranks,
                                const ComparisonOptions& options);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Stream sockets of the Unix domain, read line by line.
 #include "tools/bench/against/control_line.h"
 
 #include <poll.h>
@@ -24,7 +25,7 @@ const sockaddr* Generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-// True when there is something to read, or the end.
+// Waits until data or the end of the connection can be read; false after `limit`.
 bool Readable(int fd, std::chrono::milliseconds limit) {
   pollfd ready{fd, POLLIN, 0};
   int got = 0;

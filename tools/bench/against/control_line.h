@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One end of the line protocol between a comparison and a rank (docs/benchmarking.md): text lines over a Unix
-// socket.
+// The connection between a comparison and a rank: text lines over a Unix socket (docs/benchmarking.md).
 #pragma once
 
 #include <chrono>
@@ -12,26 +11,32 @@
 
 namespace dynamiccl {
 
-// Used by one thread.
+// One end of the connection. It owns the descriptor and is used by one thread.
 class ControlLine {
  public:
   explicit ControlLine(UniqueFd fd) : fd_(std::move(fd)) {}
+  // Connects to a listener. It is an error when nobody listens at `path`.
   static Result<ControlLine> Connect(const std::string& path);
 
+  // Sends the line and its end. An error (kPeerFailed) when the other side is gone.
   Status Send(std::string_view line);
-  // The next line without its end. kPeerFailed when the other side is gone, kTimeout after `limit`; a
-  // negative limit waits for ever, asleep.
+  // The next line without its end. kPeerFailed when the other side is gone, kTimeout after `limit`. A
+  // negative limit waits without end; the thread sleeps meanwhile.
   Result<std::string> Read(std::chrono::milliseconds limit);
 
  private:
   UniqueFd fd_;
+  // Bytes received after the last complete line.
   std::string pending_;
 };
 
-// Where ranks connect.
+// The socket to which the ranks of one side connect. It owns the descriptor; the file stays in the caller's
+// folder.
 class ControlListener {
  public:
+  // Binds and listens. The path must be shorter than 108 bytes, the limit of sockaddr_un.
   static Result<ControlListener> Open(const std::string& path);
+  // The next connection, or kTimeout after `limit`.
   Result<ControlLine> Accept(std::chrono::milliseconds limit);
   const std::string& path() const { return path_; }
 

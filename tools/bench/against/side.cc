@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts the processes of a side and talks to all of its ranks in step.
 #include "tools/bench/against/side.h"
 
 #include <sys/wait.h>
@@ -16,12 +17,14 @@
 namespace dynamiccl {
 namespace {
 
-// Importing LibTorch on a busy machine takes the longest.
+// Limit for the start: importing LibTorch on a busy machine takes the longest.
 constexpr std::chrono::milliseconds kStart{120'000};
-// The slowest burst: single calls of 64 MiB over sockets take seconds.
+// Limit for one answer: single calls of 64 MiB over sockets, the slowest burst, take seconds.
 constexpr std::chrono::milliseconds kAnswer{300'000};
+// Time that ranks have to end after "quit".
 constexpr std::chrono::milliseconds kEnd{3'000};
 
+// The last lines of a log, about 600 characters, on one line.
 std::string LastLines(const std::string& path) {
   std::ifstream file(path);
   std::string text;
@@ -48,7 +51,8 @@ Side::~Side() {
     pid_t ended = 0;
     while ((ended = ::waitpid(pid, nullptr, WNOHANG)) == 0 && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    SignalChild(pid, true, SIGKILL);  // also what a launcher left behind
+    // A launcher that has ended may have left ranks in its group.
+    SignalChild(pid, true, SIGKILL);
     if (ended == 0) ::waitpid(pid, nullptr, 0);
   }
 }
@@ -63,7 +67,7 @@ Result<Side> Side::Start(const SideProgram& program, int n_ranks, const std::str
   return side;
 }
 
-// "@socket" in the command stands for the path.
+// Fills the placeholders of the command and starts it once, or once for each rank.
 Status Side::Launch(const SideProgram& program, int n_ranks, const std::string& socket) {
   std::vector<std::string> command = program.command;
   std::replace(command.begin(), command.end(), std::string("@socket"), socket);

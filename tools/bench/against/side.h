@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side of a comparison: the ranks of one library, alive for the whole run and asleep when it is not their
-// turn.
+// One side of a comparison: the ranks of one library. They live for the whole run and sleep when it is not
+// their turn.
 #pragma once
 
 #include <sys/types.h>
@@ -19,11 +19,14 @@
 
 namespace dynamiccl {
 
-// How a side is started.
+// How a side is started. In the command, "@socket" stands for the socket's path and "@ranks" for the number
+// of ranks.
 struct SideProgram {
-  std::string name;                  // "openmpi"
-  std::vector<std::string> command;  // a launcher that starts all ranks, or one rank
-  bool starts_all_ranks = true;      // otherwise once a rank, with torchrun's variables
+  // For example "openmpi".
+  std::string name;
+  // A launcher that starts all ranks, or the program of one rank.
+  std::vector<std::string> command;
+  bool starts_all_ranks = true;  // otherwise once a rank, with torchrun's variables
   EnvironmentChanges environment;
 };
 
@@ -35,47 +38,61 @@ struct ComparedCall {
   CallLayout layout;
 };
 
+// Microseconds of one round.
 struct SideTimes {
-  double microseconds = 0;  // back to back, the slowest rank
-  double p50_us = 0;        // of single calls, maxima over ranks
+  // A call among calls back to back, on the slowest rank.
+  double microseconds = 0;
+  // Median of single calls, each the maximum over ranks.
+  double p50_us = 0;
+  // 99th percentile of the same.
   double p99_us = 0;
 };
 
-// Rate of copies, GB/s over all ranks: for the copy limit at the call's footprint, and as a sign of what else
-// runs.
+// GB/s that all ranks together copy: at the call's footprint, for the copy limit; and at a fixed size, which
+// shows whether something else runs on the machine.
 struct CopyRates {
   double limit = 0;
   double steady = 0;
 };
 
+// Owns the ranks' processes and their control lines. One thread uses it.
 class Side {
  public:
-  // Starts the ranks, which write to `log`, and waits until all have come to the socket in `folder`.
+  // Starts the ranks and waits until all have connected to a socket in `folder`, at most 120 s. Their output
+  // goes to a log in the same folder, whose end becomes part of an error.
   static Result<Side> Start(const SideProgram& program, int n_ranks, const std::string& folder);
   Side(Side&& other) noexcept;
-  // Ranks end by themselves when told, or when this process is gone; what is left after 3 s is killed.
+  // Tells the ranks to quit; processes that remain after 3 s are killed. Ranks also end when this process is
+  // gone.
   ~Side();
 
   const std::string& name() const { return name_; }
-  // What rank 0 adds: the config that it chose, else nothing. kUnsupported when the library has no such call.
+  // Prepares the call on all ranks. Returns the config that rank 0 picked, empty where it picks none.
+  // kUnsupported when the library lacks the call.
   Result<std::string> SetUp(const ComparedCall& call);
+  // Times the call of the latest SetUp.
   Result<SideTimes> Time(int iterations, int warmups, int singles);
-  // Only our own ranks know this word.
+  // Probes the copy rate; only our own ranks know this command.
   Result<CopyRates> Copy(double footprint, double milliseconds);
 
  private:
   explicit Side(std::string name) : name_(std::move(name)) {}
+  // Starts the processes of the program.
   Status Launch(const SideProgram& program, int n_ranks, const std::string& socket);
+  // Accepts one connection of each rank and orders them by rank.
   Status Meet(ControlListener& listener, int n_ranks);
+  // `error` with the side's name and the end of its log.
   tl::unexpected<Error> Failed(const Error& error) const;
-  // Sends a line to every rank and waits for all; rank 0's answer. An answer "error ..." of any rank is
+  // Sends a line to every rank and waits for all answers; returns rank 0's. An "error ..." of any rank is
   // kUnsupported.
   Result<std::string> Ask(const std::string& line);
 
   std::string name_;
   std::string log_;
   std::vector<pid_t> processes_;
-  std::optional<ReservedPort> port_;  // where rank 0 listens, for as long as the ranks run
+  // Where rank 0 listens. It stays reserved for as long as the ranks run, so that no other program gets it.
+  std::optional<ReservedPort> port_;
+  // By rank.
   std::vector<ControlLine> ranks_;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the peers' launchers and libraries and compiles the common MPI program against each.
 #include "tools/bench/against/side_programs.h"
 
 #include <sys/wait.h>
@@ -17,10 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Where the peers' programs are built or installed; see CacheFolder.
 fs::path PeerFolder() {
   return CacheFolder() / "peers";
 }
 
+// Whether the shell would find the program.
 bool OnPath(const std::string& program) {
   std::istringstream folders(std::getenv("PATH") == nullptr ? "" : std::getenv("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -33,7 +36,7 @@ tl::unexpected<Error> Missing(const std::string& what, std::string bring) {
   return WithHint(MakeError(ErrorKind::kUnavailable, "{}", what), std::move(bring));
 }
 
-// Standard output and error go to `log`.
+// Runs a command and waits; its output goes to `log`.
 Status RunToEnd(const std::vector<std::string>& command, const std::string& log) {
   DYNAMICCL_TRY(const pid_t pid, StartChild(command, {}, {.output_path = log}));
   int status = 0;
@@ -43,6 +46,7 @@ Status RunToEnd(const std::vector<std::string>& command, const std::string& log)
                   "its words are in " + log);
 }
 
+// Path of a peer's source in the installation.
 Result<std::string> SourceFile(const Installation& installation, const std::string& name) {
   const std::string path = FindDataFile(installation, "tools/bench/peers/" + name);
   if (!path.empty()) return path;
@@ -50,8 +54,9 @@ Result<std::string> SourceFile(const Installation& installation, const std::stri
                    name);
 }
 
-// Compiles the MPI program with `compile` unless it is there and newer than its source; `{in}` and `{out}`
-// stand in it.
+// Compiles the MPI program with `compile`, in which "{in}" and "{out}" are placeholders, unless it exists and
+// is newer than its source. The new program replaces the old one in one step, so that comparisons may run
+// side by side.
 Result<std::string> BuildMpiProgram(const Installation& installation, const std::string& peer,
                                     std::vector<std::string> compile) {
   DYNAMICCL_TRY(const std::string source, SourceFile(installation, "mpi_collectives.c"));
@@ -75,8 +80,9 @@ Result<std::string> BuildMpiProgram(const Installation& installation, const std:
   return program.string();
 }
 
-// Debian's Open MPI over shared memory, with one copy by process_vm_readv. Slots are stated so that it does
-// not take as many ranks as cores for too many; with more it yields, as it would by itself.
+// Debian's Open MPI over shared memory, with single copies by process_vm_readv. The host's slots are stated,
+// since mpirun otherwise refuses more ranks than cores. With more ranks than cores it yields when idle, as it
+// would by itself without stated slots.
 Result<SideProgram> OpenMpi(const SideSettings& settings) {
   if (!OnPath("mpicc.openmpi") || !OnPath("mpirun.openmpi"))
     return Missing("Open MPI is not on this machine", "apt-get install openmpi-bin libopenmpi-dev");
@@ -94,8 +100,8 @@ Result<SideProgram> OpenMpi(const SideSettings& settings) {
   return side;
 }
 
-// PyPI's Intel MPI, which has MPICH's ABI: compiled against Debian's MPICH headers, linked with its own
-// library.
+// Intel MPI from PyPI. It has MPICH's ABI, so the program is compiled against Debian's MPICH headers and
+// linked with Intel's library.
 Result<SideProgram> IntelMpi(const SideSettings& settings) {
   const fs::path home = PeerFolder() / "impi";
   const std::string library = (home / "lib/libmpi.so.12").string();
@@ -120,6 +126,7 @@ Result<SideProgram> IntelMpi(const SideSettings& settings) {
                                      {"I_MPI_PIN", "0"}}};
 }
 
+// PyTorch's Gloo; each rank is a Python process.
 Result<SideProgram> Gloo(const SideSettings& settings) {
   const std::string bring =
       "python3 -m venv torch && torch/bin/pip install torch --index-url "

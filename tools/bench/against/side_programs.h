@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that a comparison runs: our own ranks, and those of Open MPI, Intel MPI and Gloo, built where
-// that is needed.
+// The programs that a comparison runs: our own ranks, and those of Open MPI, Intel MPI and Gloo, which are
+// built where needed.
 #pragma once
 
 #include <string>
@@ -11,21 +11,24 @@
 
 namespace dynamiccl {
 
+// Settings that all sides of a comparison share.
 struct SideSettings {
   Installation installation;
   int n_ranks = 2;
-  bool bind = true;  // each rank to a core of its own, where there are as many
+  // Bind each rank to a core of its own, where there are as many cores as ranks.
+  bool bind = true;
+  // Python interpreter whose PyTorch has Gloo.
   std::string python;
 };
 
-// "openmpi", "impi", "gloo".
+// Whether `name` is "openmpi", "impi" or "gloo".
 bool IsPeerName(const std::string& name);
 
-// Builds what is missing into ~/.cache/dynamiccl/peers. kUnavailable with the command that brings the library
-// as the hint when it is not on this machine.
+// The program of a peer. Builds what is missing into ~/.cache/dynamiccl/peers. kUnavailable when the library
+// is not on this machine; the hint has the command that installs it.
 Result<SideProgram> FindPeer(const std::string& name, const SideSettings& settings);
 
-// "core" where ranks are to be bound, "none" else.
+// "core" where ranks are to be bound, else "none".
 std::string BindingWord(const SideSettings& settings);
 
 }  // namespace dynamiccl

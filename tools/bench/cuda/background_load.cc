@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Plans, launches and stops the kernel dynamiccl_background_load.
 #include "tools/bench/cuda/background_load.h"
 
 #include <algorithm>
@@ -11,13 +12,15 @@
 namespace dynamiccl::cuda {
 namespace {
 
-// Long against the microseconds of a look at the clock, short against a collective of a megabyte.
+// Nanoseconds of one busy-idle period: long compared with the microseconds of a clock read, short compared
+// with a collective of a megabyte.
 constexpr uint64_t kPeriodNs = 50'000;
-// A row of a benchmark ends well before; a forgotten load does not keep the GPU.
+// The load ends by itself after 120 s, so that a forgotten load does not keep the GPU. A row of a benchmark
+// ends well before.
 constexpr uint64_t kMaxNs = 120'000'000'000;
-// One block a multiprocessor, of as many threads as a block may have.
+// Threads of a block, the most that a block may have; one block runs on a multiprocessor.
 constexpr unsigned kThreads = 1024;
-// Several times the L2 cache of every GPU so far (60 MB on Hopper, 126 MB on Blackwell).
+// 1 GiB: several times the L2 cache of every GPU so far (60 MB on Hopper, 126 MB on Blackwell).
 constexpr uint64_t kBufferBytes = uint64_t{1} << 30;
 
 constexpr std::string_view kKindNames[] = {"compute", "memory"};
@@ -49,8 +52,8 @@ LoadPlan PlanLoad(const LoadRequest& request, int multiprocessors, int shared_by
   const auto wanted = static_cast<int>(std::lround(request.share * multiprocessors));
   LoadPlan plan{.grid = {.threads = kThreads}, .duty = {kPeriodNs, kPeriodNs, kMaxNs}};
   plan.grid.blocks = static_cast<unsigned>(computes ? std::clamp(wanted, 1, most) : most);
-  // All of its shared memory, so that a multiprocessor takes no second block; the kernel's own few bytes
-  // count.
+  // The block takes all shared memory of a multiprocessor, so that no second block fits; the kernel's own few
+  // bytes come off.
   constexpr int kOwnSharedBytes = 1024;
   plan.grid.shared_bytes = static_cast<unsigned>(std::max(shared_bytes_per_block - kOwnSharedBytes, 0));
   if (computes) return plan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on a GPU beside the collectives that are measured, at a settable share: multiprocessors held, or
-// memory bandwidth used. For studying overlap and congestion; the choices that are best beside it differ from
-// those on an idle GPU.
+// Work on a GPU beside the measured collectives, at a chosen share: multiprocessors held, or memory bandwidth
+// used. It serves to study overlap and congestion; the best choices beside a load differ from those on an
+// idle GPU.
 #pragma once
 
 #include <memory>
@@ -13,47 +13,58 @@
 
 namespace dynamiccl::cuda {
 
+// The resource that a load occupies.
 enum class LoadKind {
-  kCompute,  // that share of the multiprocessors computes and takes no other block
-  kMemory,   // that share of the time the memory is saturated
+  // The share of the multiprocessors that compute and accept no other block.
+  kCompute,
+  // The share of the time in which the memory is saturated.
+  kMemory,
 };
 
+// A load as the user asks for it.
 struct LoadRequest {
   LoadKind kind = LoadKind::kMemory;
   double share = 0.5;
 };
-// "compute:0.25", "memory:0.5".
+// Parses "compute:0.25" or "memory:0.5". Compute loads go up to 0.75, memory loads up to 1.
 Result<LoadRequest> ParseLoad(std::string_view text);
 
+// The kernel launch that produces a load.
 struct LoadPlan {
   Grid grid;
   DutyCycle duty;
-  uint64_t words = 0;  // of 16 bytes, in the buffer; 0: none
+  // 16-byte words of the buffer; 0: no buffer.
+  uint64_t words = 0;
 };
-// A quarter of the multiprocessors is always left free, where the blocks of collectives can start: a
-// collective that waits for a multiprocessor waits for the load's end. Pure.
+// A quarter of the multiprocessors always stays free, where the blocks of collectives can start: a collective
+// that waits for a multiprocessor would wait for the load's end. Pure function.
 LoadPlan PlanLoad(const LoadRequest& request, int multiprocessors, int shared_bytes_per_block);
 
-// What a load did, so that a share asked for can be compared with what came of it.
+// The work that a load did, to compare with the request.
 struct LoadReport {
   unsigned blocks = 0;
   uint64_t rounds = 0;
-  double gigabytes_per_second = 0;  // read and written, over the time from start to stop; 0 for kCompute
+  // Read and written, over the time from start to stop; 0 for kCompute.
+  double gigabytes_per_second = 0;
 };
 
-// Used by one thread. At most one load runs at a time.
+// One load on one GPU. It owns the stream and the memory, and is used by one thread. At most one load runs at
+// a time; the destructor stops it.
 class BackgroundLoad {
  public:
-  // On the GPU of this rank, which is the calling thread's current device. Null for a rank that shares it
-  // with one of a lower number, which loads it already.
+  // Prepares a load on the GPU of this rank, which is the calling thread's current device. Null for a rank
+  // that shares its GPU with a lower rank, which loads it already. kUnsupported when this build has no
+  // kernels.
   static Result<std::unique_ptr<BackgroundLoad>> Prepare(const LoadRequest& request, int local_rank);
   ~BackgroundLoad();
   BackgroundLoad(const BackgroundLoad&) = delete;
   BackgroundLoad& operator=(const BackgroundLoad&) = delete;
 
   const LoadPlan& plan() const { return plan_; }
+  // Launches the kernel, which runs until Stop.
   Status Start();
-  // Returns when the last block has ended. An error when a block never ran.
+  // Ends the load and returns when the last block has ended. It is an error when a block never ran or when
+  // the load ended by itself before.
   Result<LoadReport> Stop();
 
  private:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Resolves every function at once, so that a missing one is an error at the start and not in a measurement.
 #include "tools/bench/cuda/cuda_functions.h"
 
 #include <dlfcn.h>
@@ -15,7 +16,7 @@ Result<DynamicLibrary> OpenRuntimeLibrary() {
                   "put the CUDA runtime's folder in LD_LIBRARY_PATH, or use hostccl (--hostccl)");
 }
 
-// Into `function`; false where the library does not have it.
+// Looks `name` up and stores it in `function`; false where the library lacks it.
 template <typename F>
 bool Resolve(const DynamicLibrary& library, const char* name, F& function) {
   function = reinterpret_cast<F>(library.Symbol(name));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA runtime and driver through dlopen: the few functions that measuring needs, with CUDA's names and
-// numbers. Nothing of the project links CUDA.
+// numbers. Nothing in the project links CUDA.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,22 @@
 
 namespace dynamiccl::cuda {
 
-using Error = int;  // cudaError_t and CUresult: 0 is success
+// cudaError_t and CUresult; 0 is success in both.
+using Error = int;
 using Event = struct CUevent_st*;
 using Module = struct CUmod_st*;
 using Function = struct CUfunc_st*;
 
-inline constexpr int kHostToDevice = 1;  // cudaMemcpyKind
+// Values of CUDA's enums and flags: cudaMemcpyKind, cudaHostAlloc flags, stream flags and cudaDeviceAttr.
+inline constexpr int kHostToDevice = 1;
 inline constexpr int kDeviceToHost = 2;
 inline constexpr unsigned kHostAllocMapped = 2;
 inline constexpr unsigned kStreamNonBlocking = 1;
-inline constexpr int kMultiprocessorCount = 16;  // cudaDeviceAttr
+// cudaDevAttrMultiProcessorCount and cudaDevAttrMaxSharedMemoryPerBlockOptin.
+inline constexpr int kMultiprocessorCount = 16;
 inline constexpr int kMaxSharedMemoryPerBlockOptin = 97;
-inline constexpr int kMaxDynamicSharedBytes = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+inline constexpr int kMaxDynamicSharedBytes = 8;
 
 // X(name, parameters), all of CUDA's releases since 10.
 #define DYNAMICCL_CUDA_RUNTIME_FUNCTIONS(X)                \
@@ -54,15 +58,16 @@ inline constexpr int kMaxDynamicSharedBytes = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAM
     (Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
      unsigned block_z, unsigned shared_bytes, cudaStream_t, void** parameters, void** extra))
 
-// The runtime of this machine: what makes memory, streams and events.
+// The CUDA runtime of this machine: memory, streams and events. Its members are CUDA's functions without the
+// prefix "cuda".
 class Runtime {
  public:
-  // By the loader's rules (LD_LIBRARY_PATH): libcudart.so, .13, .12.
+  // Loads libcudart.so, .13 or .12 by the loader's rules (LD_LIBRARY_PATH). kUnavailable when none is found.
   static Result<std::shared_ptr<const Runtime>> Open();
 
 #define DYNAMICCL_MEMBER(name, parameters) Error(*name) parameters = nullptr;
   DYNAMICCL_CUDA_RUNTIME_FUNCTIONS(DYNAMICCL_MEMBER)
-  // An error that names the call and CUDA's text.
+  // An error that names the call and has CUDA's text.
   Status Check(Error error, const char* call) const;
 
  private:
@@ -70,7 +75,7 @@ class Runtime {
   const char* (*error_string_)(Error) = nullptr;
 };
 
-// The driver: what loads code and launches it. libcuda.so.1 comes with NVIDIA's driver.
+// The CUDA driver, which loads code and launches it. libcuda.so.1 comes with NVIDIA's driver.
 class Driver {
  public:
   static Result<std::shared_ptr<const Driver>> Open();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU through the CUDA runtime: buffers, a stream, times by events, and data made and checked by kernels
-// where this build has them.
+// A GPU through the CUDA runtime: buffers, a stream, and times by events. Kernels make and check the data
+// where this build has them; otherwise the host does.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +16,7 @@
 namespace dynamiccl {
 namespace {
 
-// Enough threads for every GPU so far; each takes several elements of what is larger.
+// Launch shape: enough threads for every GPU so far. Each thread handles several elements of a large buffer.
 constexpr unsigned kThreads = 256;
 constexpr uint64_t kMaxBlocks = 4096;
 
@@ -25,6 +25,7 @@ cuda::Grid GridFor(uint64_t elements) {
           kThreads};
 }
 
+// A Device on the GPU of this rank. It owns the stream, the events and all buffers.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(std::shared_ptr<const cuda::Runtime> runtime) : runtime_(std::move(runtime)) {}
@@ -69,19 +70,23 @@ class CudaDevice final : public Device {
   std::shared_ptr<const cuda::Runtime> runtime_;
   std::unique_ptr<cuda::DeviceModule> module_;
   bool looked_for_kernels_ = false;
-  cuda::CheckTally* tally_ = nullptr;  // on the device
+  // In device memory; allocated by the first check.
+  cuda::CheckTally* tally_ = nullptr;
   cudaStream_t stream_ = nullptr;
   std::vector<void*> buffers_;
   std::vector<cuda::Event> events_;
+  // Events used since ClearMarks; events are reused.
   size_t marks_ = 0;
 };
 
-// What the user set for ranks that share GPUs stays.
+// Sets NCCL_HOSTID when ranks of this host share GPUs (shared_gpus.h). A user's NCCL_MULTI_RANK_GPU_ENABLE
+// wins.
 Status SeparateRanksOnSharedGpus(const RankPlace& place, int devices) {
   if (std::getenv("NCCL_MULTI_RANK_GPU_ENABLE") != nullptr) return {};
   DYNAMICCL_TRY(const std::optional<std::string> host, cuda::HostIdOnSharedGpus(place, devices));
   if (!host) return {};
-  static std::once_flag once;  // of ranks that are threads of this process too
+  // Ranks may be threads of one process, which has one environment.
+  static std::once_flag once;
   std::call_once(once, [&] {
     ::setenv("NCCL_HOSTID", host->c_str(), 0);
     if (place.local_rank < place.ranks_in_process)
@@ -123,7 +128,8 @@ Result<std::vector<double>> CudaDevice::Intervals() {
   return intervals;
 }
 
-// A GPU that the kernels were not built for is checked on the host, as in a build without kernels.
+// Loads the kernels at first use. False for a GPU for which they were not built: the host then checks, as in
+// a build without kernels.
 bool CudaDevice::HasKernels() {
   if (looked_for_kernels_) return module_ != nullptr;
   looked_for_kernels_ = true;

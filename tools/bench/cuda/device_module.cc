@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Loads and launches kernels through the CUDA driver.
 #include "tools/bench/cuda/device_module.h"
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The project's kernels on one GPU, loaded at run time from the file that nvcc made (device_kernels.cu).
+// The project's kernels on one GPU, loaded at run time from the file that nvcc made of device_kernels.cu.
 #pragma once
 
 #include <memory>
@@ -10,26 +10,29 @@
 
 namespace dynamiccl::cuda {
 
-// lib/dynamiccl_kernels.fatbin beside the program's bin/, or DYNAMICCL_HOME's; empty when this build has
+// Path of lib/dynamiccl_kernels.fatbin in the installation (launch/installation.h); empty when this build has
 // none.
 std::string FindKernelFile();
 
+// Shape of a launch.
 struct Grid {
   unsigned blocks = 1;
   unsigned threads = 1;
-  unsigned shared_bytes = 0;  // dynamic, of a block
+  // Dynamic shared memory of a block.
+  unsigned shared_bytes = 0;
 };
 
-// Used by one thread, whose current device it belongs to.
+// Owns the loaded code. One thread uses it; the module belongs to that thread's current device.
 class DeviceModule {
  public:
-  // Fails where the file was not built for this GPU's architecture.
+  // Loads the file. kUnsupported when it has no code for this GPU's architecture.
   static Result<std::unique_ptr<DeviceModule>> Load(const std::string& path);
   ~DeviceModule();
   DeviceModule(const DeviceModule&) = delete;
   DeviceModule& operator=(const DeviceModule&) = delete;
 
-  // `arguments` are the kernel's parameters in order, exactly of their types. Returns when it is launched.
+  // Launches a kernel and returns without waiting. `arguments` are the kernel's parameters in order and must
+  // have exactly their types, since nothing checks them.
   template <typename... Arguments>
   Status Launch(const char* kernel, Grid grid, cudaStream_t stream, Arguments... arguments) {
     void* addresses[] = {static_cast<void*>(&arguments)...};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread of each kernel does, for any thread of any grid; run on the host by tests. Threads share a
-// range of elements by striding over it.
+// What one thread of each kernel does, for any thread of any grid. Tests run these functions on the host.
+// Threads share a range of elements by striding over it.
 #pragma once
 
 #include "tools/bench/checked_element.h"
@@ -13,19 +13,21 @@ struct Share {
   uint64_t threads = 1;
 };
 
-// Of all threads together. A kernel that did not run leaves looked_at at 0, which a caller must not take for
-// "nothing wrong".
+// Sums over all threads. A kernel that did not run leaves looked_at at 0, which a caller must not take for
+// "nothing is wrong".
 struct CheckTally {
   unsigned long long looked_at = 0;
   unsigned long long wrong = 0;
 };
 
+// Writes this thread's elements of a send buffer.
 DYNAMICCL_HOST_DEVICE inline void FillShare(const CheckedCall& call, int rank, std::byte* to,
                                             uint64_t elements, uint64_t element_bytes, Share share) {
   for (uint64_t i = share.first; i < elements; i += share.threads)
     element::StoreTyped(call.type, to + i * element_bytes, element::InputValue(call, rank, i));
 }
 
+// Checks this thread's elements of a receive buffer.
 DYNAMICCL_HOST_DEVICE inline CheckTally CheckShare(const CheckedCall& call, int rank,
                                                    const std::byte* received, uint64_t elements,
                                                    uint64_t element_bytes, Share share) {
@@ -37,11 +39,12 @@ DYNAMICCL_HOST_DEVICE inline CheckTally CheckShare(const CheckedCall& call, int 
   return tally;
 }
 
-// A background load is busy at the beginning of each period and idle in its rest.
+// A background load is busy at the beginning of each period and idle for the rest.
 struct DutyCycle {
   uint64_t period_ns = 0;
   uint64_t busy_ns = 0;
-  uint64_t most_ns = 0;  // the load ends by itself after this time, whoever forgot to stop it
+  // The load ends by itself after this time, in case nobody stops it.
+  uint64_t most_ns = 0;
 };
 
 DYNAMICCL_HOST_DEVICE inline bool IsOver(const DutyCycle& duty, uint64_t elapsed_ns) {
@@ -50,16 +53,16 @@ DYNAMICCL_HOST_DEVICE inline bool IsOver(const DutyCycle& duty, uint64_t elapsed
 DYNAMICCL_HOST_DEVICE inline bool IsBusy(const DutyCycle& duty, uint64_t elapsed_ns) {
   return elapsed_ns % duty.period_ns < duty.busy_ns;
 }
-// Until it is busy again; meaningful while it is idle.
+// Nanoseconds until the next busy part; meaningful while the load is idle.
 DYNAMICCL_HOST_DEVICE inline uint64_t IdleLeft(const DutyCycle& duty, uint64_t elapsed_ns) {
   return duty.period_ns - elapsed_ns % duty.period_ns;
 }
 
-// Words of 16 bytes that a thread of a memory load reads and writes between two looks at the clock: enough in
-// flight on three quarters of the multiprocessors to saturate the memory of every GPU so far.
+// 16-byte words that a thread of a memory load reads and writes between two looks at the clock. With three
+// quarters of the multiprocessors this keeps enough in flight to saturate the memory of every GPU so far.
 inline constexpr unsigned kWordsARound = 8;
 
-// Words of the load's buffer that a block walks over: all blocks together cover it once.
+// The words of the load's buffer that one block walks over. All blocks together cover the buffer once.
 struct Slice {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -68,11 +71,14 @@ DYNAMICCL_HOST_DEVICE inline Slice SliceOf(uint64_t words, uint64_t block, uint6
   return {words * block / blocks, words * (block + 1) / blocks};
 }
 
-// Of all blocks together.
+// Sums over all blocks.
 struct LoadTally {
-  unsigned long long started = 0;  // blocks
-  unsigned long long rounds = 0;   // a busy block's work between two looks at the clock
-  unsigned long long bytes = 0;    // read and written
+  // Blocks that started.
+  unsigned long long started = 0;
+  // Rounds of work of busy blocks, each between two looks at the clock.
+  unsigned long long rounds = 0;
+  // Bytes read and written.
+  unsigned long long bytes = 0;
 };
 
 }  // namespace dynamiccl::cuda

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Names a host after the rank.
 #include "tools/bench/cuda/shared_gpus.h"
 
 namespace dynamiccl::cuda {
@@ -13,7 +14,7 @@ Result<std::optional<std::string>> HostIdOnSharedGpus(const RankPlace& place, in
                     "make them processes (-g instead of -t), or set NCCL_MULTI_RANK_GPU_ENABLE=1 with NCCL "
                     "2.30.3 or later");
   }
-  // The rank in the job, not on its host: two hosts must not be taken for one.
+  // The name has the rank in the job and not on its host: two hosts must not get one name.
   return "dynamiccl-shared-gpu-" + std::to_string(place.rank);
 }
 

@@ -11,10 +11,12 @@
 
 namespace dynamiccl::cuda {
 
-// NCCL_HOSTID of this rank's process where ranks of this host share GPUs: each process becomes a host of its
-// own, and all traffic between processes goes over sockets, so times say little, but data and decisions are
-// real. None where every rank has a GPU. An error where ranks of one process would share one, as a process is
-// one host. Pure; of the ranks of one process any may be asked, and what they say differs.
+// The value of NCCL_HOSTID for this rank's process when ranks of this host share GPUs; nothing when every
+// rank has a GPU. With it NCCL sees each process as a host of its own and moves all traffic between processes
+// over sockets. Times then mean little, but data and decisions are real.
+//
+// It is an error when ranks of one process would share a GPU, as a process is one host. Pure function. Any
+// rank of a process may be asked; their answers differ, and one of them is used.
 Result<std::optional<std::string>> HostIdOnSharedGpus(const RankPlace& place, int devices);
 
 }  // namespace dynamiccl::cuda

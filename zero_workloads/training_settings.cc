@@ -25,7 +25,7 @@ struct Range {
 };
 
 // The permitted values of an option with names.
-struct Words {
+struct WordOption {
   const char* option;
   const std::string& value;
   std::vector<std::string_view> known;
@@ -39,7 +39,7 @@ bool IsScale(const std::string& text) {
 }
 
 Status ValidateWords(const TrainingSettings& settings) {
-  const Words words[] = {
+  const WordOption options[] = {
       {"--unit", settings.unit, {"block", "parameter"}},
       {"--exchange", settings.exchange, {"collective", "owner"}},
       {"--dtype", settings.dtype, {"fp32", "bf16", "fp16"}},
@@ -47,7 +47,7 @@ Status ValidateWords(const TrainingSettings& settings) {
       {"--accumulation", settings.accumulation, {"default", "local", "sharded"}},
       {"--accumulation-type", settings.accumulation_type, {"fp32", "model"}},
   };
-  for (const auto& [option, value, known] : words) {
+  for (const auto& [option, value, known] : options) {
     if (std::find(known.begin(), known.end(), value) != known.end()) continue;
     return MakeError(ErrorKind::kInvalidArgument, "{} {}: one of {}", option, value, fmt::join(known, ", "));
   }

@@ -40,36 +40,37 @@ std::string OutsideText(const Policy& policy, const ConfigInputs& inputs, int fi
 
 // The predictions of the policy's parts for one config: log2 picoseconds in fixed point, residuals over the
 // prior.
-struct Words {
+struct Predictions {
   int32_t prior = 0;
   Residuals residuals{};
   int32_t trees = 0;
 };
 
-Words WordsOn(const PolicyTensors& tensors, const ConfigAction& action, const ConfigInputs& inputs) {
+Predictions PredictionsFor(const PolicyTensors& tensors, const ConfigAction& action,
+                           const ConfigInputs& inputs) {
   return {action.prior, PredictResiduals(tensors, inputs), PredictTreeResidual(tensors, inputs)};
 }
 
 // Whether every network and the trees predict the gate's gain, by the rule of ChooseConfig.
-bool AllPromise(const PolicyTensors& tensors, const Words& by_default, const Words& words) {
-  const int32_t by_prior = by_default.prior - words.prior;
+bool AllPromise(const PolicyTensors& tensors, const Predictions& by_default, const Predictions& predicted) {
+  const int32_t by_prior = by_default.prior - predicted.prior;
   for (size_t i = 0; i < kEnsemble; ++i) {
-    if (by_prior + by_default.residuals[i] - words.residuals[i] < tensors.config.gate) return false;
+    if (by_prior + by_default.residuals[i] - predicted.residuals[i] < tensors.config.gate) return false;
   }
-  return tensors.trees.count == 0 || by_prior + by_default.trees - words.trees >= tensors.config.gate;
+  return tensors.trees.count == 0 || by_prior + by_default.trees - predicted.trees >= tensors.config.gate;
 }
 
 ExplainedConfig ExplainConfig(const Policy& policy, const ConfigContext& context, const ConfigAction& action,
-                              const Words& by_default) {
+                              const Predictions& by_default) {
   const ConfigInputs inputs = context.Features(action);
-  const Words words = WordsOn(policy.tensors, action, inputs);
+  const Predictions predicted = PredictionsFor(policy.tensors, action, inputs);
   ExplainedConfig explained{.config = action.config, .estimate_us = Microseconds(action.prior)};
   explained.predicted_us = Microseconds(action.prior + MeanResidual(policy.tensors, inputs));
   for (size_t i = 0; i < kEnsemble; ++i)
-    explained.networks_us[i] = Microseconds(action.prior + words.residuals[i]);
-  if (policy.tensors.trees.count > 0) explained.trees_us = Microseconds(action.prior + words.trees);
+    explained.networks_us[i] = Microseconds(action.prior + predicted.residuals[i]);
+  if (policy.tensors.trees.count > 0) explained.trees_us = Microseconds(action.prior + predicted.trees);
   explained.outside = OutsideText(policy, inputs, kContextFeatures, kConfigFeatures);
-  explained.promised = explained.outside.empty() && AllPromise(policy.tensors, by_default, words);
+  explained.promised = explained.outside.empty() && AllPromise(policy.tensors, by_default, predicted);
   return explained;
 }
 
@@ -103,9 +104,9 @@ Explanation Explain(const Policy& policy, const CostModelInput& fabric, const Co
   if (by_default.prior <= 0) return explanation;
   const ConfigInputs default_inputs = context.Features(by_default);
   explanation.outside = OutsideText(policy, default_inputs, 0, kConfigFeatures);
-  const Words default_words = WordsOn(policy.tensors, by_default, default_inputs);
+  const Predictions default_predicted = PredictionsFor(policy.tensors, by_default, default_inputs);
   for (const ConfigAction& action : ActionsAndDefault(context))
-    explanation.configs.push_back(ExplainConfig(policy, context, action, default_words));
+    explanation.configs.push_back(ExplainConfig(policy, context, action, default_predicted));
   std::stable_sort(
       explanation.configs.begin(), explanation.configs.end(),
       [](const ExplainedConfig& a, const ExplainedConfig& b) { return a.predicted_us < b.predicted_us; });

@@ -86,7 +86,7 @@ std::string RandomModel(std::string_view family, std::mt19937_64& random) {
 
 // An integer that makes sense for a model of so many elements. It depends on the setting's name, since
 // frameworks name the same things alike.
-int64_t RandomInteger(const SettingRow& row, int64_t elements, std::mt19937_64& random) {
+int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt19937_64& random) {
   const std::string_view name = row.name;
   const auto model = static_cast<double>(elements);
   const auto part = [&](double low, double high) {
@@ -102,7 +102,7 @@ int64_t RandomInteger(const SettingRow& row, int64_t elements, std::mt19937_64& 
   return part(-1, 6);
 }
 
-std::string RandomText(const SettingRow& row, int64_t elements, std::mt19937_64& random) {
+std::string RandomText(const GeneratorSetting& row, int64_t elements, std::mt19937_64& random) {
   constexpr std::array kTypes = {"float32", "bfloat16", "float16"};
   switch (row.kind) {
     case SettingKind::kFlag:
@@ -131,7 +131,7 @@ const FrameworkGenerator& GeneratorOf(std::string_view framework) {
 // types keep the framework's default half of the time.
 SettingTexts RandomSettings(std::string_view framework, int64_t elements, std::mt19937_64& random) {
   SettingTexts texts;
-  for (const SettingRow& row : GeneratorOf(framework).settings()) {
+  for (const GeneratorSetting& row : GeneratorOf(framework).settings()) {
     const bool own =
         (row.kind == SettingKind::kFlag || row.kind == SettingKind::kDataType) && Coin(random, 2);
     if (!own) texts[std::string(row.name)] = RandomText(row, elements, random);

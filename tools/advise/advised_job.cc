@@ -32,7 +32,7 @@ std::string SettingOf(const AdvisedJob& job, std::string_view name) {
   if (const auto set = job.settings.find(name); set != job.settings.end()) return set->second;
   const FrameworkGenerator* const generator = Find(job.framework);
   if (generator == nullptr) return {};
-  for (const SettingRow& row : generator->settings())
+  for (const GeneratorSetting& row : generator->settings())
     if (row.name == name) return std::string(row.standard);
   return {};
 }

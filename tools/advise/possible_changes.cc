@@ -20,7 +20,7 @@ constexpr const char* kSixteenBits = "gradients are summed in 16 bits: errors gr
 constexpr const char* kThirtyTwoBits = "gradients are summed in fp32: more exact";
 
 // One setting of a framework and the values to try, separated by commas. In `how`, {} stands for the value.
-struct SettingRowToTry {
+struct SettingToTry {
   std::string_view framework, setting;
   std::string_view values;
   std::string_view how;
@@ -29,7 +29,7 @@ struct SettingRowToTry {
 
 // For the trainer `how` is empty: its options are derived from the changed job (OptionsFor). 17592186044416
 // bytes (2^44) is the trainer's "all".
-constexpr SettingRowToTry kTable[] = {
+constexpr SettingToTry kTable[] = {
     {kTrainer, "bucket_bytes", "65536,262144,1048576,4194304,16777216,67108864,17592186044416", ""},
     {kTrainer, "stage", "0,1,2,3", ""},
     {kTrainer, "prefetch", "true,false", ""},
@@ -99,14 +99,14 @@ std::string Shown(const AdvisedJob& job, std::string_view setting, const std::st
 
 // The value as the framework's setting takes it: DDP's bucket_cap_mb counts MiB, FSDP's flag is a Python
 // literal.
-std::string HowValue(const SettingRowToTry& row, const std::string& value) {
+std::string HowValue(const SettingToTry& row, const std::string& value) {
   if (row.setting == "bucket_bytes") return std::to_string(std::stoull(value) >> 20);
   if (row.setting == "reshard_after_forward") return value == "true" ? "True" : "False";
   return value;
 }
 
 // Whether the value differs from the job's and has an effect there.
-bool MakesADifference(const AdvisedJob& job, const SettingRowToTry& row, const std::string& value) {
+bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   const std::string current = Current(job, row.setting);
   if (current == value) return false;
   const bool trainer = job.IsTrainer();
@@ -123,7 +123,7 @@ bool MakesADifference(const AdvisedJob& job, const SettingRowToTry& row, const s
 
 // Whether the job accepts the value. The trainer sums in its own type or in fp32, and has no stage 0 for
 // hybrid sharding or the exchange by owners.
-bool Takes(const AdvisedJob& job, const SettingRowToTry& row, const std::string& value) {
+bool Takes(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   if (!job.IsTrainer()) return true;
   if (row.setting == "reduce_type") return value == "float32" || value == SettingOf(job, "dtype");
   if (row.setting == "stage" && value == "0")
@@ -131,20 +131,20 @@ bool Takes(const AdvisedJob& job, const SettingRowToTry& row, const std::string&
   return true;
 }
 
-std::string RemarkOf(const SettingRowToTry& row, const std::string& value) {
+std::string RemarkOf(const SettingToTry& row, const std::string& value) {
   if (!row.remark.empty()) return std::string(row.remark);
   if (!IsType(row.setting)) return {};
   return value == "float32" ? kThirtyTwoBits : kSixteenBits;
 }
 
-std::string HowOf(const AdvisedJob& base, const AdvisedJob& job, const SettingRowToTry& row,
+std::string HowOf(const AdvisedJob& base, const AdvisedJob& job, const SettingToTry& row,
                   const std::string& value) {
   if (base.IsTrainer()) return fmt::format("{}", fmt::join(OptionsFor(base, job), " "));
   return fmt::format(fmt::runtime(std::string(row.how)), HowValue(row, value));
 }
 
 // Adds a change for each applicable value of the row.
-void AddRow(const AdvisedJob& base, const SettingRowToTry& row, std::vector<PossibleChange>& changes) {
+void AddRow(const AdvisedJob& base, const SettingToTry& row, std::vector<PossibleChange>& changes) {
   for (const auto part : std::views::split(row.values, ',')) {
     const std::string value(part.begin(), part.end());
     if (!MakesADifference(base, row, value) || !Takes(base, row, value)) continue;
@@ -253,7 +253,7 @@ double MemoryOf(const AdvisedJob& job) {
 
 std::vector<PossibleChange> PossibleChanges(const AdvisedJob& job, int ranks_per_node) {
   std::vector<PossibleChange> changes;
-  for (const SettingRowToTry& row : kTable)
+  for (const SettingToTry& row : kTable)
     if (row.framework == job.framework) AddRow(job, row, changes);
   AddHybrid(job, ranks_per_node, changes);
   AddWholeSharding(job, changes);

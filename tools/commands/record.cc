@@ -27,7 +27,7 @@ Json RecordJson(const RecordedLaunch& launch, const std::string& output) {
           {"records", launch.records},
           {"lost", launch.lost},
           {"bytes", launch.bytes},
-          {"coverage", RecordJson(launch.coverage)},
+          {"coverage", ToJson(launch.coverage)},
           {"warning", launch.warning},
           {"seconds", static_cast<double>(launch.outcome.wall_ns) * 1e-9}};
 }

@@ -31,8 +31,8 @@ std::string Presets() {
   return text;
 }
 
-void PrintRows(std::span<const SettingRow> rows) {
-  for (const SettingRow& row : rows) {
+void PrintRows(std::span<const GeneratorSetting> rows) {
+  for (const GeneratorSetting& row : rows) {
     const std::string choices = row.choices.empty() ? "" : fmt::format(" ({})", row.choices);
     fmt::print("  {:<32} {:<12} {}{}\n", row.name, row.standard.empty() ? "-" : row.standard, row.sentence,
                choices);
@@ -52,9 +52,9 @@ void Explain(const std::string& framework) {
   }
 }
 
-Json RowsJson(std::span<const SettingRow> rows) {
+Json RowsJson(std::span<const GeneratorSetting> rows) {
   Json list = Json::array();
-  for (const SettingRow& row : rows) {
+  for (const GeneratorSetting& row : rows) {
     list.push_back({{"name", row.name},
                     {"default", row.standard},
                     {"choices", row.choices},

@@ -12,14 +12,14 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::array kColossalaiSettings = {
-    SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "type of the model"},
-    SettingRow{"communication_dtype", SettingKind::kDataType, "", "of the reduction; empty: dtype"},
-    SettingRow{"stage", SettingKind::kChoice, "1", "2: partition_grad", 1, "1,2"},
-    SettingRow{"reduce_bucket_size", SettingKind::kInteger, "1048576", "elements of a bucket"},
-    SettingRow{"overlap_communication", SettingKind::kFlag, "false",
-               "reduce from gradient hooks, in the reverse order (stage 2 always does)"},
-    SettingRow{"accumulation_steps", SettingKind::kInteger, "1",
-               "micro-steps; stage 1 reduces in the last one (no_sync), stage 2 in each"},
+    GeneratorSetting{"dtype", SettingKind::kDataType, "bfloat16", "type of the model"},
+    GeneratorSetting{"communication_dtype", SettingKind::kDataType, "", "of the reduction; empty: dtype"},
+    GeneratorSetting{"stage", SettingKind::kChoice, "1", "2: partition_grad", 1, "1,2"},
+    GeneratorSetting{"reduce_bucket_size", SettingKind::kInteger, "1048576", "elements of a bucket"},
+    GeneratorSetting{"overlap_communication", SettingKind::kFlag, "false",
+                     "reduce from gradient hooks, in the reverse order (stage 2 always does)"},
+    GeneratorSetting{"accumulation_steps", SettingKind::kInteger, "1",
+                     "micro-steps; stage 1 reduces in the last one (no_sync), stage 2 in each"},
 };
 
 class ColossalAi : public FrameworkGenerator {
@@ -29,7 +29,7 @@ class ColossalAi : public FrameworkGenerator {
   std::string_view source() const override {
     return "ColossalAI 023c13e: colossalai/zero/low_level/low_level_optim.py, bookkeeping/bucket_store.py";
   }
-  std::span<const SettingRow> settings() const override { return kColossalaiSettings; }
+  std::span<const GeneratorSetting> settings() const override { return kColossalaiSettings; }
   ZeroStage Stage(const GeneratorInput& input) const override {
     return input.settings.Choice("stage") == "1" ? ZeroStage::kStage1 : ZeroStage::kStage2;
   }

@@ -15,20 +15,25 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::array kDeepspeedStage3Settings = {
-    SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "type of the model"},
-    SettingRow{"communication_dtype", SettingKind::kDataType, "", "communication_data_type; empty: dtype"},
-    SettingRow{"reduce_bucket_size", SettingKind::kInteger, "500000000", "elements of a bucket"},
-    SettingRow{"prefetch_bucket_size", SettingKind::kInteger, "50000000",
-               "stage3_prefetch_bucket_size, elements; 0: no prefetch", 0},
-    SettingRow{"max_live_parameters", SettingKind::kInteger, "1000000000", "stage3_max_live_parameters"},
-    SettingRow{"max_reuse_distance", SettingKind::kInteger, "1000000000", "stage3_max_reuse_distance", 0},
-    SettingRow{"param_persistence_threshold", SettingKind::kInteger, "100000",
-               "stage3_param_persistence_threshold: parameters up to this stay gathered", 0},
-    SettingRow{"sub_group_size", SettingKind::kInteger, "1000000000", "elements of an optimizer sub-group"},
-    SettingRow{"accumulation_steps", SettingKind::kInteger, "1", "gradient_accumulation_steps"},
-    SettingRow{"hybrid", SettingKind::kChoice, "none",
-               "what a shard group is for: hpz gathers in it in the backward, mics partitions over it only",
-               1, "none,hpz,mics"},
+    GeneratorSetting{"dtype", SettingKind::kDataType, "bfloat16", "type of the model"},
+    GeneratorSetting{"communication_dtype", SettingKind::kDataType, "",
+                     "communication_data_type; empty: dtype"},
+    GeneratorSetting{"reduce_bucket_size", SettingKind::kInteger, "500000000", "elements of a bucket"},
+    GeneratorSetting{"prefetch_bucket_size", SettingKind::kInteger, "50000000",
+                     "stage3_prefetch_bucket_size, elements; 0: no prefetch", 0},
+    GeneratorSetting{"max_live_parameters", SettingKind::kInteger, "1000000000",
+                     "stage3_max_live_parameters"},
+    GeneratorSetting{"max_reuse_distance", SettingKind::kInteger, "1000000000", "stage3_max_reuse_distance",
+                     0},
+    GeneratorSetting{"param_persistence_threshold", SettingKind::kInteger, "100000",
+                     "stage3_param_persistence_threshold: parameters up to this stay gathered", 0},
+    GeneratorSetting{"sub_group_size", SettingKind::kInteger, "1000000000",
+                     "elements of an optimizer sub-group"},
+    GeneratorSetting{"accumulation_steps", SettingKind::kInteger, "1", "gradient_accumulation_steps"},
+    GeneratorSetting{
+        "hybrid", SettingKind::kChoice, "none",
+        "what a shard group is for: hpz gathers in it in the backward, mics partitions over it only", 1,
+        "none,hpz,mics"},
 };
 
 class Stage3 : public FrameworkGenerator {
@@ -38,7 +43,7 @@ class Stage3 : public FrameworkGenerator {
   std::string_view source() const override {
     return "DeepSpeed 0.19.8: deepspeed/runtime/zero/stage3.py, partitioned_param_coordinator.py, mics.py";
   }
-  std::span<const SettingRow> settings() const override { return kDeepspeedStage3Settings; }
+  std::span<const GeneratorSetting> settings() const override { return kDeepspeedStage3Settings; }
   ZeroStage Stage(const GeneratorInput&) const override { return ZeroStage::kStage3; }
   Status Check(const GeneratorInput& input) const override;
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;

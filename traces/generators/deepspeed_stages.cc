@@ -17,12 +17,13 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::array kStage2Settings = {
-    SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "type of the model"},
-    SettingRow{"communication_dtype", SettingKind::kDataType, "", "communication_data_type; empty: dtype"},
-    SettingRow{"reduce_bucket_size", SettingKind::kInteger, "500000000", "elements of a bucket"},
-    SettingRow{"accumulation_steps", SettingKind::kInteger, "1", "gradient_accumulation_steps"},
-    SettingRow{"use_multi_rank_bucket_allreduce", SettingKind::kFlag, "true",
-               "one AllReduce a bucket; false: one Reduce to each owner"},
+    GeneratorSetting{"dtype", SettingKind::kDataType, "bfloat16", "type of the model"},
+    GeneratorSetting{"communication_dtype", SettingKind::kDataType, "",
+                     "communication_data_type; empty: dtype"},
+    GeneratorSetting{"reduce_bucket_size", SettingKind::kInteger, "500000000", "elements of a bucket"},
+    GeneratorSetting{"accumulation_steps", SettingKind::kInteger, "1", "gradient_accumulation_steps"},
+    GeneratorSetting{"use_multi_rank_bucket_allreduce", SettingKind::kFlag, "true",
+                     "one AllReduce a bucket; false: one Reduce to each owner"},
 };
 constexpr std::array kStage1Settings = {
     kStage2Settings[0],
@@ -30,8 +31,8 @@ constexpr std::array kStage1Settings = {
     kStage2Settings[2],
     kStage2Settings[3],
     kStage2Settings[4],
-    SettingRow{"overlap_comm", SettingKind::kFlag, "false",
-               "reduce from gradient hooks, in the reverse order, and not after the backward"},
+    GeneratorSetting{"overlap_comm", SettingKind::kFlag, "false",
+                     "reduce from gradient hooks, in the reverse order, and not after the backward"},
 };
 
 // A parameter's place in the flat group, in elements.
@@ -51,8 +52,8 @@ class Stages1And2 : public FrameworkGenerator {
   std::string_view source() const override {
     return "DeepSpeed 0.19.8: deepspeed/runtime/zero/stage_1_and_2.py";
   }
-  std::span<const SettingRow> settings() const override {
-    return stage_ == 1 ? std::span<const SettingRow>(kStage1Settings) : kStage2Settings;
+  std::span<const GeneratorSetting> settings() const override {
+    return stage_ == 1 ? std::span<const GeneratorSetting>(kStage1Settings) : kStage2Settings;
   }
   ZeroStage Stage(const GeneratorInput&) const override { return static_cast<ZeroStage>(stage_); }
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;

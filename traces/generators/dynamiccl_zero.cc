@@ -16,25 +16,28 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::array kDynamicclZeroSettings = {
-    SettingRow{"stage", SettingKind::kChoice, "0", "ZeRO stage", 1, "0,1,2,3"},
-    SettingRow{"dtype", SettingKind::kDataType, "float32", "type of parameters and activations"},
-    SettingRow{"reduce_type", SettingKind::kDataType, "",
-               "type of gradients while ranks sum them; empty: dtype"},
-    SettingRow{"bucket_bytes", SettingKind::kInteger, "4194304", "of a gradient bucket, over all ranks"},
-    SettingRow{"unit", SettingKind::kChoice, "block", "what is gathered and, for parameter, summed at once",
-               1, "block,parameter"},
-    SettingRow{"exchange", SettingKind::kChoice, "collective",
-               "owner: one Reduce and one Broadcast for each rank's part", 1, "collective,owner"},
-    SettingRow{"micro_steps", SettingKind::kInteger, "1", "passes of a step"},
-    SettingRow{"accumulation", SettingKind::kChoice, "default",
-               "where micro-steps are added up; default: local in stages 0 and 1, sharded in 2 and 3", 1,
-               "default,local,sharded"},
-    SettingRow{"overlap", SettingKind::kFlag, "true",
-               "with a shard group: a bucket's sum over replicas waits until its buffer is needed again"},
-    SettingRow{"prefetch", SettingKind::kFlag, "true", "stage 3: gather the next unit early"},
-    SettingRow{"hybrid", SettingKind::kChoice, "shard",
-               "what a shard group is for: shard divides over it only, hpz gathers in it in the backward", 1,
-               "shard,hpz"},
+    GeneratorSetting{"stage", SettingKind::kChoice, "0", "ZeRO stage", 1, "0,1,2,3"},
+    GeneratorSetting{"dtype", SettingKind::kDataType, "float32", "type of parameters and activations"},
+    GeneratorSetting{"reduce_type", SettingKind::kDataType, "",
+                     "type of gradients while ranks sum them; empty: dtype"},
+    GeneratorSetting{"bucket_bytes", SettingKind::kInteger, "4194304",
+                     "of a gradient bucket, over all ranks"},
+    GeneratorSetting{"unit", SettingKind::kChoice, "block",
+                     "what is gathered and, for parameter, summed at once", 1, "block,parameter"},
+    GeneratorSetting{"exchange", SettingKind::kChoice, "collective",
+                     "owner: one Reduce and one Broadcast for each rank's part", 1, "collective,owner"},
+    GeneratorSetting{"micro_steps", SettingKind::kInteger, "1", "passes of a step"},
+    GeneratorSetting{"accumulation", SettingKind::kChoice, "default",
+                     "where micro-steps are added up; default: local in stages 0 and 1, sharded in 2 and 3",
+                     1, "default,local,sharded"},
+    GeneratorSetting{
+        "overlap", SettingKind::kFlag, "true",
+        "with a shard group: a bucket's sum over replicas waits until its buffer is needed again"},
+    GeneratorSetting{"prefetch", SettingKind::kFlag, "true", "stage 3: gather the next unit early"},
+    GeneratorSetting{
+        "hybrid", SettingKind::kChoice, "shard",
+        "what a shard group is for: shard divides over it only, hpz gathers in it in the backward", 1,
+        "shard,hpz"},
 };
 
 class DynamicclZero : public FrameworkGenerator {
@@ -44,7 +47,7 @@ class DynamicclZero : public FrameworkGenerator {
     return "this project's ZeRO trainer, with hybrid sharding and hpZ";
   }
   std::string_view source() const override { return "zero_workloads of this release"; }
-  std::span<const SettingRow> settings() const override { return kDynamicclZeroSettings; }
+  std::span<const GeneratorSetting> settings() const override { return kDynamicclZeroSettings; }
   ZeroStage Stage(const GeneratorInput& input) const override {
     return static_cast<ZeroStage>(input.settings.Choice("stage").front() - '0');
   }

@@ -35,7 +35,7 @@ class FrameworkGenerator {
   // The file and the release whose behaviour this is.
   virtual std::string_view source() const = 0;
   // The settings that change the framework's calls; others have none.
-  virtual std::span<const SettingRow> settings() const = 0;
+  virtual std::span<const GeneratorSetting> settings() const = 0;
   // The true label of the run.
   virtual ZeroStage Stage(const GeneratorInput& input) const = 0;
   // An error for what the framework cannot do, beyond what its settings' table says. A generator without its

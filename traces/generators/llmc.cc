@@ -14,8 +14,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::array kLlmcSettings = {
-    SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "floatX: parameters and gradients"},
-    SettingRow{"stage", SettingKind::kChoice, "1", "ZeRO stage (-z)", 1, "0,1"},
+    GeneratorSetting{"dtype", SettingKind::kDataType, "bfloat16", "floatX: parameters and gradients"},
+    GeneratorSetting{"stage", SettingKind::kChoice, "1", "ZeRO stage (-z)", 1, "0,1"},
 };
 
 // Rows to a multiple of which the vocabulary is padded: padded_vocab_size of train_gpt2.py's export.
@@ -26,7 +26,7 @@ class Llmc : public FrameworkGenerator {
   std::string_view name() const override { return "llmc"; }
   std::string_view sentence() const override { return "llm.c's GPT-2 trainer, ZeRO stage 0 or 1"; }
   std::string_view source() const override { return "llm.c f1e2ace: train_gpt2.cu, llmc/zero.cuh"; }
-  std::span<const SettingRow> settings() const override { return kLlmcSettings; }
+  std::span<const GeneratorSetting> settings() const override { return kLlmcSettings; }
   ZeroStage Stage(const GeneratorInput& input) const override {
     return input.settings.Choice("stage") == "1" ? ZeroStage::kStage1 : ZeroStage::kStage0;
   }

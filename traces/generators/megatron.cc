@@ -19,25 +19,28 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::array kMegatronSettings = {
-    SettingRow{"dtype", SettingKind::kDataType, "bfloat16", "type of parameters and activations"},
-    SettingRow{"gradient_dtype", SettingKind::kDataType, "float32",
-               "type of the gradient buffer (--accumulate-allreduce-grads-in-fp32)"},
-    SettingRow{"use_distributed_optimizer", SettingKind::kFlag, "true", "false: AllReduce, no gather"},
-    SettingRow{"overlap_grad_reduce", SettingKind::kFlag, "false", "buckets, each sent once it is full"},
-    SettingRow{"overlap_param_gather", SettingKind::kFlag, "false", "gathers move into the next forward"},
-    SettingRow{"bucket_size", SettingKind::kInteger, "0",
-               "elements, with overlap_grad_reduce; 0: the larger of 40 million and a million a rank", 0},
-    SettingRow{"average_in_collective", SettingKind::kFlag, "false",
-               "AVG instead of a sum of scaled gradients"},
-    SettingRow{"sequence_parallel", SettingKind::kFlag, "false",
-               "activations outside the layers are split too"},
-    SettingRow{"micro_batch", SettingKind::kInteger, "1", "sequences of a micro-step"},
-    SettingRow{"accumulation_steps", SettingKind::kInteger, "1", "micro-steps of a step"},
-    SettingRow{"recompute", SettingKind::kChoice, "none", "activation checkpoints of whole layers", 1,
-               "none,full"},
-    SettingRow{"distribute_saved_activations", SettingKind::kFlag, "false",
-               "checkpoints are split over the tensor-parallel ranks (the paper's P_a)"},
-    SettingRow{"clip", SettingKind::kFlag, "true", "the gradients' norm"},
+    GeneratorSetting{"dtype", SettingKind::kDataType, "bfloat16", "type of parameters and activations"},
+    GeneratorSetting{"gradient_dtype", SettingKind::kDataType, "float32",
+                     "type of the gradient buffer (--accumulate-allreduce-grads-in-fp32)"},
+    GeneratorSetting{"use_distributed_optimizer", SettingKind::kFlag, "true", "false: AllReduce, no gather"},
+    GeneratorSetting{"overlap_grad_reduce", SettingKind::kFlag, "false",
+                     "buckets, each sent once it is full"},
+    GeneratorSetting{"overlap_param_gather", SettingKind::kFlag, "false",
+                     "gathers move into the next forward"},
+    GeneratorSetting{"bucket_size", SettingKind::kInteger, "0",
+                     "elements, with overlap_grad_reduce; 0: the larger of 40 million and a million a rank",
+                     0},
+    GeneratorSetting{"average_in_collective", SettingKind::kFlag, "false",
+                     "AVG instead of a sum of scaled gradients"},
+    GeneratorSetting{"sequence_parallel", SettingKind::kFlag, "false",
+                     "activations outside the layers are split too"},
+    GeneratorSetting{"micro_batch", SettingKind::kInteger, "1", "sequences of a micro-step"},
+    GeneratorSetting{"accumulation_steps", SettingKind::kInteger, "1", "micro-steps of a step"},
+    GeneratorSetting{"recompute", SettingKind::kChoice, "none", "activation checkpoints of whole layers", 1,
+                     "none,full"},
+    GeneratorSetting{"distribute_saved_activations", SettingKind::kFlag, "false",
+                     "checkpoints are split over the tensor-parallel ranks (the paper's P_a)"},
+    GeneratorSetting{"clip", SettingKind::kFlag, "true", "the gradients' norm"},
 };
 
 // Elements of a bucket by default: DistributedDataParallel in
@@ -58,7 +61,7 @@ class Megatron : public FrameworkGenerator {
   std::string_view source() const override {
     return "Megatron-LM d98e8a6: megatron/core/distributed, optimizer, tensor_parallel";
   }
-  std::span<const SettingRow> settings() const override { return kMegatronSettings; }
+  std::span<const GeneratorSetting> settings() const override { return kMegatronSettings; }
   ZeroStage Stage(const GeneratorInput& input) const override {
     return input.settings.Flag("use_distributed_optimizer") ? ZeroStage::kStage1 : ZeroStage::kStage0;
   }

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kMaxLayers = 4096, kMaxWidth = 1 << 20, kMaxRows = 1 << 24;
 
 // A setting that is a size, with its largest value.
-constexpr SettingRow Size(std::string_view name, std::string_view standard, std::string_view sentence,
-                          int64_t most) {
+constexpr GeneratorSetting Size(std::string_view name, std::string_view standard, std::string_view sentence,
+                                int64_t most) {
   return {name, SettingKind::kInteger, standard, sentence, 1, {}, most};
 }
 
@@ -29,9 +29,9 @@ constexpr std::array kGptSettings = {
     kTransformerSettings[1],
     kTransformerSettings[2],
     kTransformerSettings[3],
-    SettingRow{"tied_head", SettingKind::kFlag, "false", "the head is the embedding's parameter"},
-    SettingRow{"head_bias", SettingKind::kFlag, "false",
-               "the head has a bias, as this project's trainer has it"},
+    GeneratorSetting{"tied_head", SettingKind::kFlag, "false", "the head is the embedding's parameter"},
+    GeneratorSetting{"head_bias", SettingKind::kFlag, "false",
+                     "the head has a bias, as this project's trainer has it"},
 };
 constexpr std::array kBertSettings = {
     kTransformerSettings[0],
@@ -48,8 +48,8 @@ constexpr std::array kLlamaSettings = {
     Size("key_width", "4096", "rows of keys and of values (fewer: grouped queries)", kMaxWidth),
 };
 constexpr std::array kResnetSettings = {
-    SettingRow{"depth", SettingKind::kChoice, "50", "layers, as torchvision counts them", 1,
-               "18,34,50,101,152"},
+    GeneratorSetting{"depth", SettingKind::kChoice, "50", "layers, as torchvision counts them", 1,
+                     "18,34,50,101,152"},
     Size("width", "64", "channels of the first stage", 1 << 14),
     Size("classes", "1000", "rows of the last layer", kMaxRows),
 };

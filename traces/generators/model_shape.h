@@ -69,7 +69,7 @@ std::vector<size_t> ChildrenOf(const std::vector<ModuleShape>& modules, size_t m
 struct ModelPreset {
   std::string_view name;
   std::string_view sentence;
-  std::span<const SettingRow> settings;
+  std::span<const GeneratorSetting> settings;
   ModelShape (*make)(const SettingValues&);
 };
 std::span<const ModelPreset> AllModelPresets();

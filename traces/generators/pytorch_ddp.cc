@@ -24,15 +24,17 @@ constexpr int64_t kDefaultFirstBucketBytes = 1 << 20;
 constexpr int64_t kBroadcastBucketBytes = 250 << 20;
 
 constexpr std::array kDdpSettings = {
-    SettingRow{"dtype", SettingKind::kDataType, "float32", "type of parameters and gradients"},
-    SettingRow{"bucket_bytes", SettingKind::kInteger, kDefaultBucketBytes, "bucket_cap_mb, in bytes"},
-    SettingRow{"first_bucket_bytes", SettingKind::kInteger, "0",
-               "cap of the first bucket; 0: as PyTorch, 1 MiB unless bucket_bytes is set", 0},
-    SettingRow{"accumulation_steps", SettingKind::kInteger, "1", "micro-steps of a step"},
-    SettingRow{"no_sync", SettingKind::kFlag, "true", "all micro-steps but the last without a reduction"},
-    SettingRow{"find_unused_parameters", SettingKind::kFlag, "false",
-               "buckets by registration for ever, and one AllReduce of the used-parameter map"},
-    SettingRow{"broadcast_buffers", SettingKind::kFlag, "true", "buffers go out from rank 0 before a step"},
+    GeneratorSetting{"dtype", SettingKind::kDataType, "float32", "type of parameters and gradients"},
+    GeneratorSetting{"bucket_bytes", SettingKind::kInteger, kDefaultBucketBytes, "bucket_cap_mb, in bytes"},
+    GeneratorSetting{"first_bucket_bytes", SettingKind::kInteger, "0",
+                     "cap of the first bucket; 0: as PyTorch, 1 MiB unless bucket_bytes is set", 0},
+    GeneratorSetting{"accumulation_steps", SettingKind::kInteger, "1", "micro-steps of a step"},
+    GeneratorSetting{"no_sync", SettingKind::kFlag, "true",
+                     "all micro-steps but the last without a reduction"},
+    GeneratorSetting{"find_unused_parameters", SettingKind::kFlag, "false",
+                     "buckets by registration for ever, and one AllReduce of the used-parameter map"},
+    GeneratorSetting{"broadcast_buffers", SettingKind::kFlag, "true",
+                     "buffers go out from rank 0 before a step"},
 };
 constexpr std::array kZeroRedundancySettings = {
     kDdpSettings[0],
@@ -42,8 +44,8 @@ constexpr std::array kZeroRedundancySettings = {
     kDdpSettings[4],
     kDdpSettings[5],
     kDdpSettings[6],
-    SettingRow{"parameters_as_bucket_view", SettingKind::kFlag, "false",
-               "one Broadcast a rank instead of one a parameter"},
+    GeneratorSetting{"parameters_as_bucket_view", SettingKind::kFlag, "false",
+                     "one Broadcast a rank instead of one a parameter"},
 };
 
 class Ddp : public FrameworkGenerator {
@@ -53,7 +55,7 @@ class Ddp : public FrameworkGenerator {
   std::string_view source() const override {
     return "PyTorch 2.13: torch/nn/parallel/distributed.py, torch/csrc/distributed/c10d/reducer.cpp";
   }
-  std::span<const SettingRow> settings() const override { return kDdpSettings; }
+  std::span<const GeneratorSetting> settings() const override { return kDdpSettings; }
   ZeroStage Stage(const GeneratorInput&) const override { return ZeroStage::kStage0; }
   void Construct(const GeneratorInput& input, OperationList& list) const override;
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
@@ -156,7 +158,7 @@ class ZeroRedundancy : public Ddp {
   std::string_view source() const override {
     return "PyTorch 2.13: torch/distributed/optim/zero_redundancy_optimizer.py";
   }
-  std::span<const SettingRow> settings() const override { return kZeroRedundancySettings; }
+  std::span<const GeneratorSetting> settings() const override { return kZeroRedundancySettings; }
   ZeroStage Stage(const GeneratorInput&) const override { return ZeroStage::kStage1; }
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };

@@ -14,17 +14,23 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::array kPytorchFsdp2Settings = {
-    SettingRow{"dtype", SettingKind::kDataType, "float32", "type of the sharded parameters"},
-    SettingRow{"param_dtype", SettingKind::kDataType, "", "MixedPrecisionPolicy.param_dtype; empty: dtype"},
-    SettingRow{"reduce_dtype", SettingKind::kDataType, "", "MixedPrecisionPolicy.reduce_dtype; empty: dtype"},
-    SettingRow{"reshard_after_forward", SettingKind::kFlag, "true", "free units after forward, gather again"},
-    SettingRow{"reshard_root", SettingKind::kFlag, "false", "the root too (the default leaves it gathered)"},
-    SettingRow{"backward_prefetch", SettingKind::kFlag, "true",
-               "gather the next unit before this one's backward"},
-    SettingRow{"accumulation_steps", SettingKind::kInteger, "1", "micro-steps of a step"},
-    SettingRow{"gradient_sync", SettingKind::kChoice, "last",
-               "reduce in the last micro-step (set_requires_gradient_sync) or in every one", 1, "last,every"},
-    SettingRow{"clip", SettingKind::kFlag, "true", "clip_grad_norm_: one AllReduce of one norm a parameter"},
+    GeneratorSetting{"dtype", SettingKind::kDataType, "float32", "type of the sharded parameters"},
+    GeneratorSetting{"param_dtype", SettingKind::kDataType, "",
+                     "MixedPrecisionPolicy.param_dtype; empty: dtype"},
+    GeneratorSetting{"reduce_dtype", SettingKind::kDataType, "",
+                     "MixedPrecisionPolicy.reduce_dtype; empty: dtype"},
+    GeneratorSetting{"reshard_after_forward", SettingKind::kFlag, "true",
+                     "free units after forward, gather again"},
+    GeneratorSetting{"reshard_root", SettingKind::kFlag, "false",
+                     "the root too (the default leaves it gathered)"},
+    GeneratorSetting{"backward_prefetch", SettingKind::kFlag, "true",
+                     "gather the next unit before this one's backward"},
+    GeneratorSetting{"accumulation_steps", SettingKind::kInteger, "1", "micro-steps of a step"},
+    GeneratorSetting{"gradient_sync", SettingKind::kChoice, "last",
+                     "reduce in the last micro-step (set_requires_gradient_sync) or in every one", 1,
+                     "last,every"},
+    GeneratorSetting{"clip", SettingKind::kFlag, "true",
+                     "clip_grad_norm_: one AllReduce of one norm a parameter"},
 };
 
 class Fsdp2 : public FrameworkGenerator {
@@ -32,7 +38,7 @@ class Fsdp2 : public FrameworkGenerator {
   std::string_view name() const override { return "fsdp2"; }
   std::string_view sentence() const override { return "PyTorch FSDP2 (fully_shard), with HSDP"; }
   std::string_view source() const override { return "PyTorch 2.13: torch/distributed/fsdp/_fully_shard"; }
-  std::span<const SettingRow> settings() const override { return kPytorchFsdp2Settings; }
+  std::span<const GeneratorSetting> settings() const override { return kPytorchFsdp2Settings; }
   // Without a second gather it is the paper's stage 2 on the wire, but for the gather's place.
   ZeroStage Stage(const GeneratorInput& input) const override {
     return input.settings.Flag("reshard_after_forward") ? ZeroStage::kStage3 : ZeroStage::kStage2;

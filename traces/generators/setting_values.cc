@@ -29,7 +29,7 @@ bool IsChoice(std::string_view choices, std::string_view text) {
 }
 
 // What a value of the row looks like; empty if `text` is one.
-std::string Expected(const SettingRow& row, std::string_view text) {
+std::string Expected(const GeneratorSetting& row, std::string_view text) {
   switch (row.kind) {
     case SettingKind::kInteger: {
       const auto value = ParseInteger(text);
@@ -49,9 +49,9 @@ std::string Expected(const SettingRow& row, std::string_view text) {
 }
 
 // The names of all rows, for messages.
-std::string Names(std::span<const SettingRow> rows) {
+std::string Names(std::span<const GeneratorSetting> rows) {
   std::string names;
-  for (const SettingRow& row : rows) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+  for (const GeneratorSetting& row : rows) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
   return names;
 }
 
@@ -78,10 +78,10 @@ Result<SettingTexts> ParseSettingTexts(std::string_view text, std::string_view w
   return texts;
 }
 
-Result<SettingValues> SettingValues::Parse(std::span<const SettingRow> rows, const SettingTexts& texts,
+Result<SettingValues> SettingValues::Parse(std::span<const GeneratorSetting> rows, const SettingTexts& texts,
                                            std::string_view where) {
   SettingValues values;
-  for (const SettingRow& row : rows) {
+  for (const GeneratorSetting& row : rows) {
     const auto given = texts.find(row.name);
     const std::string text = given == texts.end() ? std::string(row.standard) : given->second;
     if (const std::string expected = Expected(row, text); !expected.empty()) {

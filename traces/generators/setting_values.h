@@ -18,7 +18,7 @@ namespace dynamiccl {
 enum class SettingKind : uint8_t { kInteger, kFlag, kDataType, kChoice };
 
 // One row of the table.
-struct SettingRow {
+struct GeneratorSetting {
   std::string_view name;
   SettingKind kind;
   // The value without the user's, which is the framework's own default: an integer, "true" or "false", a data
@@ -46,7 +46,7 @@ class SettingValues {
  public:
   // Reads texts against a table. `where` ("fsdp2", "--model gpt") begins the errors, which are an unknown
   // name or a value of another kind.
-  static Result<SettingValues> Parse(std::span<const SettingRow> rows, const SettingTexts& texts,
+  static Result<SettingValues> Parse(std::span<const GeneratorSetting> rows, const SettingTexts& texts,
                                      std::string_view where);
 
   // Whether the table has the row.

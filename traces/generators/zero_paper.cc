@@ -16,10 +16,10 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::array kZeroPaperSettings = {
-    SettingRow{"dtype", SettingKind::kDataType, "float16", "type of parameters and gradients"},
-    SettingRow{"stage", SettingKind::kChoice, "3", "1: P_os, 2: P_os+g, 3: P_os+g+p", 1, "1,2,3"},
-    SettingRow{"buffer_elements", SettingKind::kInteger, "0",
-               "C_B of gradients; 0: a whole partition at once", 0},
+    GeneratorSetting{"dtype", SettingKind::kDataType, "float16", "type of parameters and gradients"},
+    GeneratorSetting{"stage", SettingKind::kChoice, "3", "1: P_os, 2: P_os+g, 3: P_os+g+p", 1, "1,2,3"},
+    GeneratorSetting{"buffer_elements", SettingKind::kInteger, "0",
+                     "C_B of gradients; 0: a whole partition at once", 0},
 };
 
 class ZeroPaper : public FrameworkGenerator {
@@ -27,7 +27,7 @@ class ZeroPaper : public FrameworkGenerator {
   std::string_view name() const override { return "zero-paper"; }
   std::string_view sentence() const override { return "ZeRO to the letter of its paper"; }
   std::string_view source() const override { return "arXiv 1910.02054, sections 5 and 7"; }
-  std::span<const SettingRow> settings() const override { return kZeroPaperSettings; }
+  std::span<const GeneratorSetting> settings() const override { return kZeroPaperSettings; }
   ZeroStage Stage(const GeneratorInput& input) const override {
     return static_cast<ZeroStage>(input.settings.Choice("stage").front() - '0');
   }

@@ -10,8 +10,8 @@
 
 #include "src/base/status.h"
 #include "zero_workloads/memory/memory_counters.h"
-#include "zero_workloads/step_batch.h"
 #include "zero_workloads/offload/optimizer_offload.h"
+#include "zero_workloads/step_batch.h"
 #include "zero_workloads/tensorboard_events.h"
 #include "zero_workloads/training_settings.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of samples, each with one definition for the whole project. The functions that end in InPlace reorder
-// their argument and allocate nothing; the others copy the samples, which may be of any arithmetic type. Every
-// statistic of no samples is 0: a caller that may have none checks for that itself.
+// Statistics of samples, each with one definition for the whole project. The functions that end in InPlace
+// reorder their argument and allocate nothing; the others copy the samples, which may be of any arithmetic
+// type. Every statistic of no samples is 0: a caller that may have none checks for that itself.
 #pragma once
 
 #include <cmath>
@@ -11,24 +11,24 @@
 
 namespace dynamiccl {
 
-// The median absolute deviation of normal noise times this is its standard deviation: 1 / 0.6745, where 0.6745 is the
-// upper quartile of the standard normal distribution.
+// The median absolute deviation of normal noise times this is its standard deviation: 1 / 0.6745, where
+// 0.6745 is the upper quartile of the standard normal distribution.
 inline constexpr double kSigmasOfMedianDeviation = 1.4826;
 
 // The middle value, or the mean of the two middle values where the number of values is even.
 double MedianInPlace(std::span<double> values);
 
-// The value at position share * (n - 1) of the sorted values, where positions count from 0 and a fraction interpolates
-// linearly between neighbours: type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996. `share` is
-// from 0 to 1. Quantile(values, 0.5) equals Median(values).
+// The value at position share * (n - 1) of the sorted values, where positions count from 0 and a fraction
+// interpolates linearly between neighbours: type 7 of Hyndman and Fan, "Sample Quantiles in Statistical
+// Packages", 1996. `share` is from 0 to 1. Quantile(values, 0.5) equals Median(values).
 double QuantileInPlace(std::span<double> values, double share);
 
-// The smallest value that at least `share` of the values do not exceed. The result is always a measured value.
-// nccl-tests defines its p95 and p99 so.
+// The smallest value that at least `share` of the values do not exceed. The result is always a measured
+// value. nccl-tests defines its p95 and p99 so.
 double NearestRankInPlace(std::span<double> values, double share);
 
-// The standard deviation of normal noise around `middle`, estimated from the median absolute deviation. Each value is
-// replaced by its distance from `middle`.
+// The standard deviation of normal noise around `middle`, estimated from the median absolute deviation. Each
+// value is replaced by its distance from `middle`.
 double RobustDeviationInPlace(double middle, std::span<double> values);
 
 template <typename Values>

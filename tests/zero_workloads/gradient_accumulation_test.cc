@@ -5,8 +5,8 @@
 
 #include <fstream>
 
-#include "tests/zero_workloads/rank_processes.h"
 #include "tests/support/zero_stages.h"
+#include "tests/zero_workloads/rank_processes.h"
 
 namespace dynamiccl::zero {
 namespace {

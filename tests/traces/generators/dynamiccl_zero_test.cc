@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "traces/generators/framework_generator.h"
 #include "tests/support/zero_stages.h"
+#include "traces/generators/framework_generator.h"
 
 namespace dynamiccl {
 namespace {

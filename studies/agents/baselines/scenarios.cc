@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 
+#include "agents/evaluation/policy_choosers.h"
 #include "src/base/statistics.h"
 #include "src/policy/config_inference.h"
 #include "studies/agents/baselines/config_baselines.h"

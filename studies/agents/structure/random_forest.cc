@@ -23,7 +23,7 @@ double Impurity(const uint32_t* counts, int classes) {
 }
 
 // A candidate for dividing a node.
-struct Split {
+struct NodeSplit {
   double impurity = 0;
   size_t feature = 0;
   // -1: no split was found.
@@ -32,7 +32,7 @@ struct Split {
 
 // Finds the best place to divide the rows by one feature and keeps it if it is better than `best`.
 void TryFeature(const ForestSamples& samples, const std::vector<uint32_t>& rows, size_t feature,
-                Split& best) {
+                NodeSplit& best) {
   const auto classes = static_cast<size_t>(samples.classes);
   Counts by_value(kFeatureSteps * classes), left(classes), right(classes);
   for (const uint32_t row : rows) {
@@ -75,7 +75,7 @@ int32_t RandomForest::Grow(const ForestSamples& samples, Rows rows, int depth) {
   const auto index = static_cast<int32_t>(nodes_.size());
   nodes_.emplace_back().label =
       static_cast<uint8_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-  Split best{Impurity(counts.data(), samples.classes), 0, -1};
+  NodeSplit best{Impurity(counts.data(), samples.classes), 0, -1};
   if (depth == settings_.depth || rows.size() < 2 * settings_.smallest_leaf || best.impurity == 0)
     return index;
   const auto tries = static_cast<int>(std::sqrt(static_cast<double>(samples.width))) + 1;

@@ -4,13 +4,18 @@
 
 Most of the time that g++ spends on a file goes into headers that its neighbours read too. Files that are compiled
 together share that work, but also their file-local names: two of them may each have a `kVersion` in an unnamed namespace.
-So a file joins a group only when none of its local names stands in the group already.
+So a file joins a group only when none of its local names stands in the group already, neither as a local name nor in a
+header that another file of the group reads.
 
 Reads lines "target<TAB>file<TAB>file..." from standard input and prints lines "target<TAB>group<TAB>file..." for
 each group of two files or more; files that remain alone are left out.
 """
+import functools
+import pathlib
 import re
 import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 MAX_FILES = 12
 # A group of this many lines compiles in about ten seconds: a changed file is still rebuilt quickly.
@@ -18,6 +23,9 @@ MAX_LINES = 1600
 
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[^\w\n]", re.M)  # one without a value may stand twice
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+# What a header declares outside of every class: clang-format puts it at the beginning of a line.
+HEADER_NAME = re.compile(r"^(?:class|struct|enum class|enum|using) (\w+)|^[A-Za-z][^()=;{#/\n]*?\b(\w+)(?:\(|\{| = )", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.M)
 TOKEN = re.compile(r"\w+|::|[{}();=<>\[\],:]|\S")
 USING_NAMESPACE = re.compile(r"^using namespace", re.M)  # would hold for the files behind it too
@@ -109,23 +117,61 @@ def add(names, statement, scopes):
             names.add(name)
 
 
+@functools.cache
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
+@functools.cache
+def names_of_header(path):
+    return frozenset(first or second for first, second in HEADER_NAME.findall(text_of(path)))
+
+
+@functools.cache
+def headers_of(path):
+    """The project's headers that a file reads, those that headers read included."""
+    found, waiting = set(), [path]
+    while waiting:
+        for name in INCLUDE.findall(text_of(waiting.pop())):
+            header = ROOT / name
+            if header not in found and header.suffix == ".h" and header.is_file():
+                found.add(header)
+                waiting.append(header)
+    return frozenset(found)
+
+
+class Group:
+    def __init__(self):
+        self.files, self.lines, self.names, self.header_names = [], 0, set(), set()
+
+    def takes(self, lines, names, header_names):
+        if len(self.files) >= MAX_FILES or self.lines + lines > MAX_LINES or names & self.names:
+            return False
+        return not names & self.header_names - header_names and not self.names & header_names - self.header_names
+
+    def add(self, file, lines, names, header_names):
+        self.files.append(file)
+        self.lines += lines
+        self.names |= names
+        self.header_names |= header_names
+
+
 def groups_of(files):
-    """Files put together in their order, each into the first group that has room for it and none of its names."""
+    """Files put together in their order, each into the first group that takes it."""
     groups = []
     for file in files:
-        with open(file, encoding="utf-8") as opened:
-            text = opened.read()
-        names, lines = local_names(text), text.count("\n")
-        for group in [] if USING_NAMESPACE.search(text) else groups:
-            if len(group["files"]) < MAX_FILES and group["lines"] + lines <= MAX_LINES and not names & group["names"]:
-                break
-        else:
-            group = {"files": [], "lines": MAX_LINES if USING_NAMESPACE.search(text) else 0, "names": set()}
+        text = text_of(pathlib.Path(file))
+        header_names = set().union(*map(names_of_header, headers_of(pathlib.Path(file))))
+        facts = (text.count("\n"), local_names(text), header_names)
+        alone = USING_NAMESPACE.search(text)
+        group = None if alone else next((group for group in groups if group.takes(*facts)), None)
+        if group is None:
+            group = Group()
             groups.append(group)
-        group["files"].append(file)
-        group["lines"] += lines
-        group["names"] |= names
-    return [group["files"] for group in groups]
+        group.add(file, *facts)
+        if alone:
+            group.lines = MAX_LINES
+    return [group.files for group in groups]
 
 
 def main():

@@ -24,7 +24,7 @@ namespace {
 
 struct SimulateOptions {
   std::vector<std::string> inputs;
-  std::string system;
+  std::string system = "dgx-h100";
   std::string framework, model = "gpt", settings, accelerator, algorithm, paper;
   FrameworkStep step;
   int32_t ranks = 0;

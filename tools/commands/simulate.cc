@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl simulate`: the time of a trace, of a framework's step, or of the ZeRO paper's runs, on a system
+// `dynamiccl simulate`: the time of a trace or of a framework's step on a system
 // (docs/simulate.md). Exposed communication is what rank 0 waits for, so that the three parts of the second
 // line add up to the first number:
 //
@@ -25,7 +25,7 @@ namespace {
 struct SimulateOptions {
   std::vector<std::string> inputs;
   std::string system = "dgx-h100";
-  std::string framework, model = "gpt", settings, accelerator, algorithm, paper;
+  std::string framework, model = "gpt", settings, accelerator, algorithm;
   FrameworkStep step;
   int32_t ranks = 0;
   bool scaling = false;

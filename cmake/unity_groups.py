@@ -90,8 +90,9 @@ def local_names(text):
             closing = skip(tokens, position, "{", "}")
             if "enum" in statement and "class" not in statement:
                 names |= {name for before, name in zip(tokens[position:closing], tokens[position + 1:closing]) if before in "{,"}
-            # An initialiser goes on to its semicolon; a function or a type ends here.
-            if "(" in statement and "=" not in statement:
+            # An initialiser goes on to its semicolon; a function ends here.
+            plain = without_brackets(statement)
+            if "operator" in plain or ("(" in plain and "=" not in plain):
                 statement = []
             position = closing
             continue

@@ -35,12 +35,12 @@ class Mutation:
 
 MUTATIONS = (
     Mutation("rank", "law 1: no decision reads the rank", "plugin/tuner/tuner_session.cc",
-             "RecognisedRole(*flight->communicator, collective, request.bytes),",
-             "static_cast<Role>(flight->communicator->member),",
+             "RecognisedRole(*group->communicator, collective, request.bytes),",
+             "static_cast<Role>(group->communicator->identity.member),",
              "preload_over_hostccl_test", r"^PreloadOverHostccl\.(RulesAreObeyed|RecognisedRolesAreEqual)"),
     Mutation("clock", "law 1: no decision reads a clock", "plugin/tuner/tuner_session.cc",
-             "RecognisedRole(*flight->communicator, collective, request.bytes),",
-             "static_cast<Role>(ClockOfThisThread() / 1000 % kRoles),",
+             "RecognisedRole(*group->communicator, collective, request.bytes),",
+             "static_cast<Role>(IssuingThread::Current().clock.Now() / 1000 % kRoles),",
              "preload_over_hostccl_test", r"^PreloadOverHostccl\.(RulesAreObeyed|RecognisedRolesAreEqual)"),
     Mutation("engine", "law 1: an engine's answers follow from its options and the keys alone", "src/decision/decision_engine.cc",
              "const TableKey entry{key.collective, SizeClassOf(key.bytes), key.role};",

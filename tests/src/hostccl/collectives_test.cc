@@ -88,7 +88,7 @@ std::vector<std::byte> SumOfRoundedNumbers(const std::shared_ptr<Communicator>& 
   const bool scatters = collective == Collective::kReduceScatter;
   const CollectiveOperation operation{.collective = collective,
                                       .send = data.data(),
-                                      .recv = result.data(),
+                                      .recv = reinterpret_cast<std::byte*>(result.data()),
                                       .count = scatters ? kCount : kCount * n,
                                       .data_type = type,
                                       .op = ReduceOp::kAvg,
@@ -168,8 +168,8 @@ TEST(RingOrder, SumsBeginBehindTheRankWhereTheyEnd) {
         const bool scatters = collective == Collective::kReduceScatter;
         std::vector<float> result(scatters ? kBlock : kRanks * kBlock);
         const CollectiveOperation operation{.collective = collective,
-                                            .send = numbers[own].data(),
-                                            .recv = result.data(),
+                                            .send = reinterpret_cast<const std::byte*>(numbers[own].data()),
+                                            .recv = reinterpret_cast<std::byte*>(result.data()),
                                             .count = result.size(),
                                             .data_type = DataType::kFloat32,
                                             .op = ReduceOp::kSum,

@@ -68,7 +68,7 @@ TEST_P(FuzzCorpora, AreTakenWholeCutAndChanged) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Entries, FuzzCorpora, ::testing::ValuesIn(kEntries),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& entry) { return std::string(entry.param.name); });
 
 }  // namespace
 }  // namespace dynamiccl

@@ -31,7 +31,9 @@ TEST(ContiguousPool, SlotsLieInOnePieceAndStartOnCacheLines) {
     const at::Tensor& slot = pool.slot(i);
     const auto* const begin = static_cast<const char*>(slot.const_data_ptr());
     EXPECT_EQ(reinterpret_cast<uintptr_t>(begin) % 64, 0u);
-    if (end != nullptr) EXPECT_LE(begin - end, 128) << "a guard and the rest of a line";
+    if (end != nullptr) {
+      EXPECT_LE(begin - end, 128) << "a guard and the rest of a line";
+    }
     end = begin + slot.nbytes();
     EXPECT_EQ(slot.storage().data(), pool.slot(0).storage().data());
     slot.zero_();
@@ -83,7 +85,9 @@ TEST(ActivationStore, UsesAPoolsSlotsAgainAndSaysWhenTheyAreOut) {
   for (int round = 0; round < 3; ++round) {
     const KeptActivation kept = store.Keep(Input(round, at::kFloat));
     const void* const here = kept.Restore().const_data_ptr();
-    if (round > 0) EXPECT_EQ(here, place);
+    if (round > 0) {
+      EXPECT_EQ(here, place);
+    }
     place = here;
   }
   const KeptActivation one = store.Keep(Input(1, at::kFloat)), two = store.Keep(Input(2, at::kFloat));

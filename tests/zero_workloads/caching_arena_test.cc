@@ -96,8 +96,12 @@ TEST(CachingArena, RandomBlocksNeverOverlapAndAllComesBack) {
       if (!offset) continue;
       EXPECT_LE(bytes, largest);
       const auto next = blocks.lower_bound(*offset);
-      if (next != blocks.end()) ASSERT_LE(*offset + bytes, next->first);
-      if (next != blocks.begin()) ASSERT_LE(std::prev(next)->first + std::prev(next)->second, *offset);
+      if (next != blocks.end()) {
+        ASSERT_LE(*offset + bytes, next->first);
+      }
+      if (next != blocks.begin()) {
+        ASSERT_LE(std::prev(next)->first + std::prev(next)->second, *offset);
+      }
       blocks[*offset] = bytes;
       asked += bytes;
       ASSERT_LE(*offset + bytes, arena.AddressBytes());

@@ -61,8 +61,12 @@ void ExpectFormulas(const Case& run, const MemoryReport& memory) {
   EXPECT_EQ(memory.current.at("gathered"), 0);
   // Autograd's gradients are freed unit by unit in stages 2 and 3: there they are never all there.
   const int64_t autograd = memory.peak.at("gradients") - memory.current.at("gradients");
-  if (run.stage == 1) EXPECT_GE(autograd, element * (psi - 1000 * run.ranks));
-  if (run.stage >= 2) EXPECT_LE(autograd, element * (sizes.root + 2 * sizes.block));
+  if (run.stage == 1) {
+    EXPECT_GE(autograd, element * (psi - 1000 * run.ranks));
+  }
+  if (run.stage >= 2) {
+    EXPECT_LE(autograd, element * (sizes.root + 2 * sizes.block));
+  }
   EXPECT_GT(memory.activations_kept, 0);
 }
 

@@ -62,10 +62,14 @@ void ExpectSame(const TraceCall& recorded, const WireOperation& generated, const
   EXPECT_EQ(issued.labelled_phase, generated.phase);
   EXPECT_EQ(issued.labelled_stage, run.stage);
   EXPECT_EQ(section.communicators.at(recorded.communicator).n_ranks, run.world.RanksOn(generated.axis));
-  if (generated.root >= 0) EXPECT_EQ(issued.root_or_peer, generated.root);
+  if (generated.root >= 0) {
+    EXPECT_EQ(issued.root_or_peer, generated.root);
+  }
   const bool sums =
       generated.collective != Collective::kAllGather && generated.collective != Collective::kBroadcast;
-  if (sums) EXPECT_EQ(issued.call.op, generated.op);
+  if (sums) {
+    EXPECT_EQ(issued.call.op, generated.op);
+  }
 }
 
 // The digest at the end of the run comes after the last step's calls.

@@ -35,7 +35,9 @@ TEST(FrameworkSequences, RandomJobsAreReproducibleLabelledAndInOrder) {
     for (size_t c = 0; c < job.calls.size(); ++c) {
       EXPECT_NE(job.calls[c].labelled_role, Role::kUnknown) << job.name;
       EXPECT_GT(job.calls[c].call.bytes, 0u) << job.name;
-      if (c > 0) EXPECT_GE(job.calls[c].call.call_number, job.calls[c - 1].call.call_number) << job.name;
+      if (c > 0) {
+        EXPECT_GE(job.calls[c].call.call_number, job.calls[c - 1].call.call_number) << job.name;
+      }
     }
   }
   EXPECT_EQ(frameworks.size(), AllFrameworkGenerators().size());

@@ -99,13 +99,17 @@ TEST(InventedJobs, AStageHasTheGathersThatItsPartsNeed) {
     const auto& step = job.run.steps[1];
     const ZeroStage stage = job.habits.stage;
     const bool keeps = job.habits.kept_elements > 0;
-    if (!keeps)
+    if (!keeps) {
       EXPECT_EQ(Has(step, Role::kParameterGather, Phase::kForward), stage == ZeroStage::kStage3) << seed;
+    }
     EXPECT_EQ(Has(step, Role::kParameterGather, Phase::kBackward) && stage != ZeroStage::kStage3, false)
         << seed;
-    if (stage == ZeroStage::kStage0) EXPECT_FALSE(Has(step, Role::kPostStepGather)) << seed;
-    if (stage == ZeroStage::kStage1 || stage == ZeroStage::kStage2)
+    if (stage == ZeroStage::kStage0) {
+      EXPECT_FALSE(Has(step, Role::kPostStepGather)) << seed;
+    }
+    if (stage == ZeroStage::kStage1 || stage == ZeroStage::kStage2) {
       EXPECT_TRUE(Has(step, Role::kPostStepGather)) << seed;
+    }
     EXPECT_EQ(Has(step, Role::kActivation), job.habits.world.tensor > 1) << seed;
   }
 }
@@ -122,8 +126,9 @@ TEST(InventedJobs, EveryParameterIsSummedAndComesBack) {
     const int64_t summed =
         ElementsOf(step, Role::kGradientReduce, axis) + ElementsOf(step, Role::kScalar, axis);
     EXPECT_GE(summed, own * passes) << seed;
-    if (job.habits.stage == ZeroStage::kStage1 || job.habits.stage == ZeroStage::kStage2)
+    if (job.habits.stage == ZeroStage::kStage1 || job.habits.stage == ZeroStage::kStage2) {
       EXPECT_GE(ElementsOf(step, Role::kPostStepGather, axis), own) << seed;
+    }
     if (job.habits.stage != ZeroStage::kStage3) continue;
     const int64_t back = ElementsOf(step, Role::kPostStepGather, axis);
     const int64_t before = ElementsOf(step, Role::kParameterGather, axis, Phase::kForward);

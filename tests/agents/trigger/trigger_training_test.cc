@@ -68,7 +68,9 @@ TEST(TriggerTraining, RecognisesRolesAndStagesOfUnseenWidths) {
     // Stages 1 and 2 issue the same calls: only "unknown" or luck.
     const bool distinct =
         sequence.true_stage == ZeroStage::kStage0 || sequence.true_stage == ZeroStage::kStage3;
-    if (distinct) EXPECT_EQ(sequence.recognised_stage, sequence.true_stage) << sequence.name;
+    if (distinct) {
+      EXPECT_EQ(sequence.recognised_stage, sequence.true_stage) << sequence.name;
+    }
   }
 }
 

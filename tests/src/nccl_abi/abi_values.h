@@ -13,7 +13,8 @@ struct AbiValue {
   std::string value;
 };
 
-// What an initialiser sets, byte for byte.
+// What an initialiser sets, byte for byte. The structure must be static: only then are the bytes between its
+// members zero.
 template <typename Structure>
 AbiValue InitialBytes(const char* name, const Structure& structure) {
   return {std::string("initialiser of ") + name,

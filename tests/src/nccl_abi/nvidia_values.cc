@@ -12,13 +12,13 @@ namespace dynamiccl::abi {
 std::vector<AbiValue> NvidiaValues() {
   std::vector<AbiValue> values;
 #include "tests/src/nccl_abi/abi_values.inc"
-  const ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  static const ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   values.push_back(InitialBytes("ncclConfig_t", config));
-  const ncclCollConfig_t coll = NCCL_COLLCONFIG_INITIALIZER;
+  static const ncclCollConfig_t coll = NCCL_COLLCONFIG_INITIALIZER;
   values.push_back(InitialBytes("ncclCollConfig_t", coll));
-  const ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
+  static const ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
   values.push_back(InitialBytes("ncclSimInfo_t", sim));
-  const ncclEncryptionConfig_t enc = NCCL_ENCRYPTION_CONFIG_INITIALIZER;
+  static const ncclEncryptionConfig_t enc = NCCL_ENCRYPTION_CONFIG_INITIALIZER;
   values.push_back(InitialBytes("ncclEncryptionConfig_t", enc));
   return values;
 }

@@ -11,13 +11,13 @@ namespace dynamiccl::abi {
 std::vector<AbiValue> OwnValues() {
   std::vector<AbiValue> values;
 #include "tests/src/nccl_abi/abi_values.inc"
-  const ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
+  static const ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
   values.push_back(InitialBytes("ncclConfig_t", config));
-  const ncclCollConfig_t coll = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
+  static const ncclCollConfig_t coll = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
   values.push_back(InitialBytes("ncclCollConfig_t", coll));
-  const ncclSimInfo_t sim = DYNAMICCL_NCCL_SIM_INFO_INITIALIZER;
+  static const ncclSimInfo_t sim = DYNAMICCL_NCCL_SIM_INFO_INITIALIZER;
   values.push_back(InitialBytes("ncclSimInfo_t", sim));
-  const ncclEncryptionConfig_t enc = DYNAMICCL_NCCL_ENCRYPTION_CONFIG_INITIALIZER;
+  static const ncclEncryptionConfig_t enc = DYNAMICCL_NCCL_ENCRYPTION_CONFIG_INITIALIZER;
   values.push_back(InitialBytes("ncclEncryptionConfig_t", enc));
   return values;
 }

@@ -124,9 +124,10 @@ TEST(StepPrediction, KnowsTheBestBucket) {
     job.settings["bucket_bytes"] = job.settings["first_bucket_bytes"] = std::to_string(size << 20);
     const auto step = StepPrediction(Link(kCallMs * 1e3, 1), 2).Of(job, {36e6, 0});
     ASSERT_TRUE(step.has_value()) << step.error().message;
-    if (size >= 3)
+    if (size >= 3) {
       EXPECT_NEAR(static_cast<double>(step->step_ns),
                   (36 + kCallMs + static_cast<double>(size) * kMebibyteMs) * 1e6, 2e3);
+    }
     if (step->step_ns < best) {
       best = step->step_ns;
       best_size = size;

@@ -43,8 +43,9 @@ TEST(JudgeClaim, CannotTellWithoutBothSidesOrWithoutSpread) {
   EXPECT_EQ(JudgeClaim(RingSimple(), "elsewhere", Keys(0.8, 0.03)).verdict, Verdict::kCannotTell);
   EXPECT_EQ(JudgeClaim(RingSimple(), "t", Keys(0.8, 0)).verdict, Verdict::kCannotTell);
   for (const ConfigClaim& claim : ConfigClaims()) {
-    if (claim.collectives.front() == Collective::kAllGather)
+    if (claim.collectives.front() == Collective::kAllGather) {
       EXPECT_EQ(JudgeClaim(claim, "t", Keys(0.8, 0.03)).keys, 0u);
+    }
   }
 }
 

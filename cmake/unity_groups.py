@@ -113,9 +113,12 @@ def add(names, statement, scopes):
     if not statement:
         return
     if (scopes and scopes[-1]) or "static" in statement:
-        name = declared(without_brackets(statement))
+        plain = without_brackets(statement)
+        name = declared(plain)
         if name:
             names.add(name)
+        # int a = 1, b = 2;
+        names.update(second for comma, second in zip(plain, plain[1:]) if comma == "," and WORD.match(second))
 
 
 @functools.cache

@@ -8,6 +8,8 @@
 #include "agents/trigger/trigger_training.h"
 #include "studies/agents/structure/recorded_jobs.h"
 #include "studies/agents/structure/structure_changes.h"
+#include "studies/agents/structure/structure_forest.h"
+#include "studies/agents/structure/structure_markov.h"
 #include "tests/support/sample_policy.h"
 #include "traces/import/trace_importer.h"
 

@@ -138,31 +138,35 @@ bool DegradeLinks(const Options& options, const std::string& pause, const std::s
   return std::system(set.c_str()) == 0;
 }
 
-// Every size was at the policy's choice when the links changed at call `change`, and the next version takes
-// all of them back to NCCL's.
+// The first version behind `before` that came because the fabric changed; 0: none. One that was asked for
+// before the change may come in between.
+uint32_t VersionOfChange(const GuardedRun& run, uint32_t before) {
+  for (const LoggedCall& logged : run.log) {
+    const std::string why = fmt::format("table v{}: the fabric changed;", logged.version);
+    if (logged.version > before && run.output.find(why) != std::string::npos) return logged.version;
+  }
+  return 0;
+}
+
+// Every size was at the policy's choice when the links changed at call `change`, and a version takes all of
+// them back to NCCL's.
 End ChangeIsAnswered(const GuardedRun& run, const std::string& policy, uint64_t change) {
   std::map<uint64_t, bool> at_policy_before;
   uint32_t version_before = 0;
-  uint32_t next = 0;
-  std::set<uint64_t> not_taken_back;
   for (const LoggedCall& logged : run.log) {
-    if (logged.call < change) {
-      version_before = logged.version;
-      if (logged.at_choice()) at_policy_before[logged.bytes] = logged.config.starts_with(policy);
-      continue;
-    }
-    if (next == 0 && logged.version > version_before) next = logged.version;
-    if (next != 0 && logged.version == next && logged.Uses(policy)) not_taken_back.insert(logged.bytes);
+    if (logged.call >= change) continue;
+    version_before = logged.version;
+    if (logged.at_choice()) at_policy_before[logged.bytes] = logged.config.starts_with(policy);
   }
   const bool used = !at_policy_before.empty() && std::all_of(at_policy_before.begin(), at_policy_before.end(),
                                                              [](const auto& size) { return size.second; });
   if (!Expect(used, "the policy's choice is in use at all sizes when the links change")) return End::kWrong;
-  if (!Expect(next != 0, "another version comes")) return End::kDisturbed;
-  const std::string why = fmt::format("table v{}: the fabric changed;", next);
-  if (!Expect(run.output.find(why) != std::string::npos, "it comes because the fabric changed"))
-    return End::kDisturbed;
-  return Expect(not_taken_back.empty(), "with it NCCL's choice is in use at all sizes") ? End::kRight
-                                                                                        : End::kWrong;
+  const uint32_t answer = VersionOfChange(run, version_before);
+  if (!Expect(answer != 0, "a version comes because the fabric changed")) return End::kDisturbed;
+  const bool taken_back = std::none_of(run.log.begin(), run.log.end(), [&](const LoggedCall& logged) {
+    return logged.version == answer && logged.Uses(policy);
+  });
+  return Expect(taken_back, "with it NCCL's choice is in use at all sizes") ? End::kRight : End::kWrong;
 }
 
 void ReportChange(const GuardedRun& run, const Options& options, uint64_t change) {

@@ -3,11 +3,12 @@
 # The checks that take longer than CI has: run before a release, and after changes of what they look at. The last results
 # are in docs/results/long-checks.md; --write puts this run's there.
 #
-#   tools/checks/long.sh [--write] [portable] [packages] [fuzz]     default: all three
+#   tools/checks/long.sh [--write] [portable] [packages] [fuzz] [asan]     default: all four
 #
 # portable   builds the objects for glibc 2.17 and for aarch64, and loads them with old C libraries
 # packages   builds DEB, archive and wheel, and uses them as on another machine
 # fuzz       every fuzzer, for half an hour of the clock together, after the build
+# asan       all fast tests under AddressSanitizer and UBSan; CI runs those of what is inside jobs
 #
 # Needs build/release with its tests (tools/setup/build.sh). Exit code 1 when a check fails; a test that is skipped for
 # want of a tool is counted and named.
@@ -18,14 +19,14 @@ write=0 checks=()
 for word in "$@"; do
   case "$word" in
     --write) write=1 ;;
-    portable | packages | fuzz) checks+=("$word") ;;
+    portable | packages | fuzz | asan) checks+=("$word") ;;
     *)
-      printf 'error: %s is no check\n  hint: %s [--write] [portable] [packages] [fuzz]\n' "$word" "$0" >&2
+      printf 'error: %s is no check\n  hint: %s [--write] [portable] [packages] [fuzz] [asan]\n' "$word" "$0" >&2
       exit 2
       ;;
   esac
 done
-[[ ${#checks[@]} -gt 0 ]] || checks=(portable packages fuzz)
+[[ ${#checks[@]} -gt 0 ]] || checks=(portable packages fuzz asan)
 [[ -f build/release/CTestTestfile.cmake ]] || {
   printf 'error: there is no build with tests in build/release\n  hint: tools/setup/build.sh\n' >&2
   exit 3
@@ -40,6 +41,7 @@ run_portable() {
     tests 'other_machine|old_glibc|PortableObjects'
 }
 run_packages() { tools/setup/build_packages.sh && tests packages_; }
+run_asan() { tools/setup/test_sanitized.sh asan -j2; }
 run_fuzz() { tools/fuzz/fuzz.py --seconds 1800; }
 
 rows=() verdict=0

@@ -4,6 +4,7 @@
 # 20 minutes each on two cores without a compiler cache.
 #
 #   tools/setup/test_sanitized.sh asan [ctest's arguments]   AddressSanitizer and UBSan: the fast tests, stressed programs
+#   tools/setup/test_sanitized.sh asan-jobs [...]            the same, of what runs inside jobs: threads and stressed programs
 #   tools/setup/test_sanitized.sh tsan [ctest's arguments]   ThreadSanitizer: the tests with several threads, these too
 #
 # DYNAMICCL_JOBS: how many compilers at once (default: the cores).
@@ -13,9 +14,10 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 preset="${1:-}"
 case "$preset" in
   asan) labels=(fast stressed) ;;
+  asan-jobs) labels=(threads stressed) preset=asan ;;
   tsan) labels=(threads) ;;
   *)
-    printf 'error: which sanitizers? "%s" is none\n  hint: %s asan|tsan [arguments of ctest]\n' "$preset" "$0" >&2
+    printf 'error: which sanitizers? "%s" is none\n  hint: %s asan|asan-jobs|tsan [arguments of ctest]\n' "$preset" "$0" >&2
     exit 2
     ;;
 esac

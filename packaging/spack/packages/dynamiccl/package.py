@@ -45,6 +45,8 @@ class Dynamiccl(CMakePackage, CudaPackage):
         args = [
             self.define_from_variant("DYNAMICCL_BUILD_TORCH", "torch"),
             self.define_from_variant("DYNAMICCL_BUILD_TESTS", "tests"),
+            self.define("DYNAMICCL_BUILD_BENCH", False),
+            self.define("DYNAMICCL_BUILD_STUDIES", False),
             self.define("DYNAMICCL_BUILD_CUDA", "ON" if self.spec.satisfies("+cuda") else "OFF"),
         ]
         if self.spec.satisfies("+torch"):

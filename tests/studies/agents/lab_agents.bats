@@ -19,29 +19,21 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   [ "$status" -eq 2 ]
 }
 
-@test "baselines, structure and timing have a schema, and hypotheses read what structure says" {
-  "$LAB_AGENTS" baselines --policy "$POLICY" --measurements "$SWEEP" --json - > baselines.json
+@test "structure and timing have a schema, and hypotheses read what structure says" {
   "$LAB_AGENTS" structure --only-known --iterations 3 --training-jobs 1 --test-jobs 1 --json - > structure.json
   "$LAB_AGENTS" timing --head-iterations 2 --simulated 2 --quiet-calls 2000 --json timing.json > tables
   [ -s tables ]
   python3 - <<'PYTHON'
 import json
-for name in ("baselines", "structure", "timing"):
+for name in ("structure", "timing"):
     said = json.load(open(name + ".json"))
     assert next(iter(said)) == "schema" and said["schema"] == 1, name
-choosers = {row["chooser"] for row in json.load(open("baselines.json"))["config"]}
-assert {"default", "policy", "oracle", "CSV rules", "coordinate descent"} <= choosers, choosers
 said = json.load(open("structure.json"))
 assert {"splits", "changes", "buckets"} <= said.keys() and said["splits"][0]["who"]
 for judged in json.load(open("timing.json"))["sets"]:
     assert judged["detectors"] and all(len(curve["points"]) == 6 for curve in judged["curves"])
 PYTHON
   "$LAB_AGENTS" hypotheses --measurements "$SWEEP" --structure structure.json | grep -q 'family llama'
-}
-
-@test "scenarios say at which sizes protocols change" {
-  "$LAB_AGENTS" scenarios --policy "$POLICY" --measurements "$SWEEP" > page
-  [ -s page ]
 }
 
 @test "a missing policy or sweep is a usage error" {

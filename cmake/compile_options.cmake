@@ -35,7 +35,7 @@ foreach(kind memset memcpy)
   endif()
 endforeach()
 
-option(DYNAMICCL_COMPILE_TOGETHER "Compile files of a folder together: a third of the time for the whole, more for one file." ON)
+option(DYNAMICCL_COMPILE_TOGETHER "Compile files of a folder together: headers are read once for all, but a changed file is compiled with its neighbours." ON)
 set(DYNAMICCL_SHADOW_WARNING -Wshadow)
 if(DYNAMICCL_COMPILE_TOGETHER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Every name of one file is global for the next; preset dev compiles each file alone, with all warnings.

@@ -18,7 +18,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 MAX_FILES = 12
-# A group of this many lines compiles in about ten seconds: a changed file is still rebuilt quickly.
+# A group of this many lines takes g++ 12 some 13 CPU seconds: a changed file is still rebuilt quickly.
 MAX_LINES = 1600
 
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)

@@ -74,13 +74,13 @@ inline constexpr size_t kJudgedCalls = 2;
 // The result of one sequence.
 struct SequenceResult {
   std::string name;
-  // As in CallSequence.
+  // Both are copied from the CallSequence that was judged.
   std::string framework;
   ZeroStage true_stage = ZeroStage::kUnknown;
   // After the last call.
   ZeroStage recognised_stage = ZeroStage::kUnknown;
   Recognition role, phase, stage;
-  // By JudgedCalls.
+  // One table of confusions for each kind of JudgedCalls.
   std::array<Confusions, kJudgedCalls> judged{};
 };
 
@@ -90,7 +90,7 @@ struct StructureAccuracy {
   Recognition role, phase, stage;
   Confusion<kRoles> role_confusion{};
   Confusion<kZeroStages> stage_confusion{};
-  // By JudgedCalls, over all sequences.
+  // One table of confusions for each kind of JudgedCalls, added up over all sequences.
   std::array<Confusions, kJudgedCalls> judged{};
   std::vector<SequenceResult> sequences;
 };
@@ -99,7 +99,7 @@ struct StructureAccuracy {
 class StructureRecogniser {
  public:
   virtual ~StructureRecogniser() = default;
-  // What is known after the calls that Step() was given.
+  // Returns what is known after the calls that Step() was given.
   virtual const RecognisedStructure& recognised() const = 0;
   virtual const RecognisedStructure& Step(const CollectiveCall& call) = 0;
 };

@@ -58,7 +58,7 @@ std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& 
   std::map<uint64_t, std::pair<int32_t, CallSequence>> by_communicator;
   for (const TraceSection& section : trace.sections) {
     std::map<uint64_t, CallSequence> own;
-    // By communicator: the step of its last call.
+    // The step of the last call, for each communicator.
     std::map<uint64_t, int64_t> steps;
     for (const TraceCall& call : CallsOf(section).calls) {
       const uint64_t id = call.issued.call.communicator;

@@ -139,7 +139,7 @@ SettingTexts RandomSettings(std::string_view framework, int64_t elements, std::m
   return texts;
 }
 
-// Of a text that RandomModel made.
+// Parses a text that RandomModel made.
 ModelShape ModelOf(const std::string& text) {
   auto model = ParseModel(text);
   if (!model) throw std::logic_error(model.error().message);

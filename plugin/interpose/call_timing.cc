@@ -28,7 +28,7 @@ WhyTimed WhyToTime(const PendingCall& pending, Timed wanted, bool lone_call) {
   const DecisionEngine* const engine = switching.times ? switching.tables->current().engine : nullptr;
   const PlannedTable* const plan = engine == nullptr ? nullptr : engine->plan();
   if (plan == nullptr) return InTimingWindow(number) ? WhyTimed::kByPlan : WhyTimed::kNotAtAll;
-  if (plan->TimesNext(ExpectedKeyOf(pending, lone_call))) return WhyTimed::kByPlan;
+  if (plan->TimesNext(ExpectedKeyOf(pending, lone_call), number)) return WhyTimed::kByPlan;
   return switching.times->TimesAll(number) ? WhyTimed::kOnSuspicion : WhyTimed::kNotAtAll;
 }
 

@@ -66,7 +66,7 @@ KeyKnowledge TableGuard::Knowledge(const TableKey& key, Regime regime) const {
   KeyKnowledge known;
   if (const auto seen = seen_.find(KeyCode(key)); seen != seen_.end()) {
     known.policy_choice = seen->second.policy_choice;
-    known.candidates = ProbeCandidates(policy_.get(), subject_.input,
+    known.candidates = UnlikeFirst(policy_.get(), subject_.input,
                                        {key.collective, LowerBound(key.size_class), seen->second.allowed});
   }
   if (subject_.store) {
@@ -140,12 +140,26 @@ void TableGuard::Ended(const SwitchOutcome& outcome, const Proposal& proposal, c
   LogVersion(proposal, before, outcome.version);
 }
 
+// What the experiment has seen of the arms of one key.
+void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
+  std::string arms;
+  for (const CollectiveConfig& arm : entry.arms) {
+    const SeenConfig seen = guard.experiment().Seen(KeyCode(entry.key), arm, entry.choice);
+    arms += fmt::format("; {} {:+.1f} +- {:.1f} % in {} steps", ChoiceName(arm), 100 * seen.effect.mean,
+                        100 * seen.effect.error, seen.steps);
+  }
+  if (arms.empty()) return;
+  Log(LogLevel::kTrace, "table v{}: {} of {} bytes, role {}, arms in one step of {}{}", version,
+      Name(entry.key.collective), LowerBound(entry.key.size_class), Name(entry.key.role), entry.spacing, arms);
+}
+
 // One line for each key whose choice has changed, and one for the version.
 void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
-  size_t trials = 0;
+  size_t arms = 0;
   for (const KeyPlan& entry : proposal.plan.keys) {
     if (proposal.carried.contains(KeyCode(entry.key))) continue;
-    trials += entry.trials.size();
+    arms += entry.arms.size();
+    LogArms(guard_, entry, version);
     const auto seen = seen_.find(KeyCode(entry.key));
     const bool known = seen != seen_.end();
     const CollectiveConfig was =
@@ -156,8 +170,9 @@ void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, u
         known ? " in place of " + ChoiceName(was) : "", Name(proposal.reason));
   }
   const size_t carried = proposal.carried.size();
-  Log(LogLevel::kInfo, "table v{}: {}; {} keys, {} trials{}", version, Name(proposal.reason),
-      proposal.plan.keys.size() - carried, trials,
+  const size_t steps = guard_.experiment().blocks() * StepExperiment::kStepsOfBlock;
+  Log(LogLevel::kInfo, "table v{}: {} after {} steps of experiment; {} keys, {} arms{}", version,
+      Name(proposal.reason), steps, proposal.plan.keys.size() - carried, arms,
       carried == 0 ? "" : fmt::format(", {} other sizes as the nearest of them", carried));
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "src/policy/config_inference.h"
 
@@ -66,14 +68,8 @@ PricedKey PriceAll(const Policy* policy, const CostModelInput& input, const Conf
   return key;
 }
 
-// How much the error of one configuration's prediction says about another's, at most 1. These numbers, the
-// two weights below and the margin were chosen on simulated clusters that no result of docs/results comes
-// from.
-double Kinship(const CollectiveConfig& a, const CollectiveConfig& b) {
-  const bool algorithm = a.algorithm == b.algorithm, protocol = a.protocol == b.protocol;
-  if (!algorithm || !protocol) return algorithm || protocol ? 0.25 : 0.05;
-  return 1 / (1 + std::abs(std::log2(double{1} * a.channels / b.channels)) / 2);
-}
+// These numbers, those of Kinship and the margin were chosen on simulated clusters that no result of
+// docs/results comes from.
 constexpr double kCarriedOver = 0.7;   // share of a relative's error that is carried over
 constexpr double kPriorWeight = 0.35;  // weight of the prediction itself, beside its relatives
 constexpr double kMargin = 1;          // octaves over what is in use by which a prediction may be wrong
@@ -107,6 +103,9 @@ double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& s
   return kCarriedOver * sum / weights;
 }
 
+// Places of UnlikeFirst: extremes of the pairs come below this, then the middles, then the rest.
+constexpr int kExtremes = 2 * kAlgorithms * kProtocols;
+
 }  // namespace
 
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
@@ -119,6 +118,33 @@ std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostMode
     if (one.worth_trying || IsNeighbour(one.config, key.others[0].config))
       candidates.push_back({one.config, std::exp2(key.Over(one))});
   }
+  return candidates;
+}
+
+double Kinship(const CollectiveConfig& a, const CollectiveConfig& b) {
+  const bool algorithm = a.algorithm == b.algorithm, protocol = a.protocol == b.protocol;
+  if (!algorithm || !protocol) return algorithm || protocol ? 0.25 : 0.05;
+  return 1 / (1 + std::abs(std::log2(double{1} * a.channels / b.channels)) / 2);
+}
+
+std::vector<ProbeCandidate> UnlikeFirst(const Policy* policy, const CostModelInput& input,
+                                        const ConfigQuestion& question) {
+  PricedKey key = PriceAll(policy, input, question);
+  TakeBest(0, &Priced::believed, key.others);
+  const int half = key.by_default.config.channels / 2;
+  std::map<std::pair<Algorithm, Protocol>, int> pairs;  // in the order of their best prices
+  std::vector<std::pair<int, ProbeCandidate>> ordered;
+  for (const Priced& one : key.others) {
+    const auto [pair, best] = pairs.try_emplace({one.config.algorithm, one.config.protocol},
+                                                static_cast<int>(pairs.size()));
+    int place = 2 * kExtremes;
+    if (best || one.config.channels == 1) place = 2 * pair->second + (best ? 0 : 1);
+    else if (one.config.channels == half) place = kExtremes + pair->second;
+    ordered.emplace_back(place, ProbeCandidate{one.config, std::exp2(key.Over(one))});
+  }
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<ProbeCandidate> candidates;
+  for (auto& [place, candidate] : ordered) candidates.push_back(candidate);
   return candidates;
 }
 

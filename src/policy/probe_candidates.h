@@ -30,6 +30,18 @@ struct ProbeCandidate {
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
                                             const ConfigQuestion& question, size_t best_of_model = 0);
 
+// Returns every configuration that the communicator can use and the cost model can price, NCCL's choice left
+// out, in the order in which a job should look at them: for each pair of algorithm and protocol, the cheapest
+// pairs first, one channel and the number with the best price; then half of NCCL's channels; then the rest by
+// price. Predictions know nothing of an odd fabric, but configurations that are unlike each other meet it in
+// different ways.
+std::vector<ProbeCandidate> UnlikeFirst(const Policy* policy, const CostModelInput& input,
+                                        const ConfigQuestion& question);
+
+// Returns how much what is known of one configuration says about another, at most 1: most where only the
+// number of channels differs, and little.
+double Kinship(const CollectiveConfig& a, const CollectiveConfig& b);
+
 // Holds the time that a configuration was measured to take, over the time of NCCL's choice.
 struct TriedConfig {
   CollectiveConfig config;

@@ -247,12 +247,13 @@ void PutStates(Corpora& corpora) {
   corpora.Put("site_store", "five_entries", 1, std::span(store).first(store.size() - sizeof(Sha256Digest)));
   corpora.Put("site_store", "whole", 0, store);
   TablePlan plan;
-  plan.block_calls = 100;
+  plan.step_calls = 100;
+  plan.step_origin = 1000;
   for (int i = 0; i < 3; ++i) {
     KeyPlan key;
     key.key.collective = static_cast<Collective>(i);
     key.choice = {Algorithm::kRing, Protocol::kSimple, 4};
-    key.trials = {{Algorithm::kTree, Protocol::kLL, 2}};
+    key.arms = {{Algorithm::kRing, Protocol::kLL, 2}, kLeaveNcclAlone};
     plan.keys.push_back(key);
   }
   corpora.Put("table_plan", "three_keys", -1, EncodePlan(plan));

@@ -39,7 +39,7 @@ class GuardedJob {
   // What a call at the policy's choice takes, over NCCL's time; how many calls.
   void Calls(int n, double ratio) {
     for (; n > 0; --n) {
-      const bool timed = table_.TimesNext(kKey);
+      const bool timed = table_.TimesNext(kKey, call_);
       const PlannedCall planned = table_.At(kKey, kPolicyChoice, call_);
       DecidedCall decided{call_, kKey, planned.use, planned.config, kPolicyChoice};
       decided.allowed = NcclConfigs(Collective::kAllReduce);
@@ -150,7 +150,7 @@ TEST(TableGuard, UsesWhatTheStoreKnowsBeforeTheFirstCall) {
   EXPECT_EQ(KeyCode(plan->keys[0].key), KeyCode(kKey));
   for (const KeyPlan& entry : plan->keys) {
     EXPECT_EQ(entry.choice, kKnown) << "of this place alone";
-    EXPECT_TRUE(entry.trials.empty());
+    EXPECT_TRUE(entry.arms.empty());
   }
 }
 

@@ -53,8 +53,8 @@ std::string AccountTable(const GuardAccount& account) {
   if (all > 0)
     table.AddRow({"of the guarded calls' time", fmt::format("{:.2f} %", 100 * account.probing_s / all)});
   table.AddRow(
-      {fmt::format("budget: {:.0f} % of that time, {:.0f} call a key at first, {:.0f} % of what was saved",
-                   100 * kProbingBudget, kProbingCreditCalls, 100 * kProbingOfSavings),
+      {fmt::format("budget: {:.1f} % of the steps' time, {:.0f} steps at first, {:.0f} % of what was saved",
+                   100 * kProbingBudget, kProbingCreditSteps, 100 * kProbingOfSavings),
        ""});
   if (account.timing_s > 0)
     table.AddRow({"host time for taking times", fmt::format("{:.3g} s", account.timing_s)});

@@ -12,20 +12,38 @@
 namespace dynamiccl {
 namespace {
 
-// Timed calls of a key before its trials begin: NCCL's level must be known to say what 3x is.
-constexpr uint32_t kTimesBeforeTrials = 16;
-// The first key that could begin trials waits 1 s for other keys, so that one version begins many searches.
-constexpr int64_t kGatherTrialsNs = 1'000'000'000;
-// A search ends when the keys still being tried have less than a quarter of the time of the decided ones.
-constexpr double kMostlyDecided = 4;
-// Entries of a plan at most before carried ones stop: more would crowd out trials (plan_bytes.h).
+// Entries of a plan at most before carried ones stop: more would crowd out arms (plan_bytes.h).
 constexpr size_t kMaxKeysBesideCarried = 300;
-// Calls between two looks at the pace of trials: more versions would cost more than they bring.
-constexpr uint64_t kPaceEveryCalls = 256;
-// Pairs from which on a choice's gain counts as saved.
-constexpr uint32_t kPairsOfSaving = 8;
 // From this many choices that lost, the policy's choice for keys not seen yet is not believed either.
 constexpr int kLossesOfPolicy = 2;
+// Calls, and steps, that must have followed each other before an experiment begins: a stretch of equal calls
+// within a step does not last so long.
+constexpr size_t kCallsBefore = 64;
+constexpr size_t kStepsBefore = 4;
+// Steps with another number of calls, in a row, that end an experiment.
+constexpr uint64_t kMisfitSteps = 6;
+// Nanoseconds of a step of the experiment at least: shorter ones are put together, because a host that runs
+// ahead issues single calls at any time.
+constexpr int64_t kLeastStepNs = 4'000'000;
+// Calls of the communicator between a proposal and the first step that draws arms: ranks agree meanwhile.
+constexpr uint64_t kCallsToAgree = 32;
+// Log of a step's time that a config which nobody tried is taken to cost, on a key with a third of the bytes
+// or more.
+constexpr double kUnknownLoss = 0.03;
+constexpr double kSharesOfWhole = 3;
+// Share of the steps' time that the experiment may cost at present: more while there is credit.
+constexpr double kUsualPace = 0.01;
+constexpr double kFastPace = 0.03;
+// Steps from one use of an arm by a key to the next.
+constexpr double kLeastSpacing = 2;
+constexpr double kMaxSpacing = 60;
+// The same for a key whose only arm is NCCL's own: while the choice is proved on a fabric that has changed, until
+// the error of its effect is so small, and later.
+constexpr uint16_t kProvingSpacing = 2;
+constexpr double kKnownError = 0.02;
+constexpr uint16_t kWatchSpacing = 32;
+// A choice goes when steps with NCCL's are faster by this many standard errors.
+constexpr double kRevokedErrors = 3;
 
 // A stream holds calls that should take equally long: one key and one config. Its number is never 0.
 uint64_t StreamOf(const GuardedCall& call) {
@@ -35,14 +53,34 @@ uint64_t StreamOf(const GuardedCall& call) {
          uint64_t{static_cast<uint8_t>(config.protocol)} << 8 | config.channels;
 }
 
+bool HasArms(const TablePlan& plan) {
+  return plan.step_calls > 0;
+}
+
+// Arms of the key with this code in the plan; null if it has none.
+const std::vector<CollectiveConfig>* ArmsOf(const TablePlan& plan, uint32_t code) {
+  const auto entry = std::find_if(plan.keys.begin(), plan.keys.end(),
+                                  [code](const KeyPlan& each) { return KeyCode(each.key) == code; });
+  return entry == plan.keys.end() ? nullptr : &entry->arms;
+}
+
+bool NotNccls(const CollectiveConfig& config) {
+  return !config.leaves_nccl_alone();
+}
+
+bool IsArm(const TablePlan& plan, uint32_t code, const CollectiveConfig& config) {
+  const auto* arms = ArmsOf(plan, code);
+  return arms != nullptr && std::find(arms->begin(), arms->end(), config) != arms->end();
+}
+
 }  // namespace
 
 std::string_view Name(GuardReason reason) {
   constexpr std::string_view kNames[] = {
-      "slower than NCCL",      "the fabric changed",    "a choice is in doubt", "a trial was too slow",
-      "the budget is spent",   "fewer trials are left", "trials begin",         "a trial was better",
-      "confirmed earlier",     "no trial was better",   "steps are compared",   "steps are no slower",
-      "trials can come faster"};
+      "slower than NCCL",    "the fabric changed", "steps have changed", "a choice is in doubt",
+      "a trial was too slow", "the budget is spent", "trials begin",      "a trial was better",
+      "confirmed earlier",   "other trials",       "no trial was better"};
+  static_assert(std::size(kNames) == kGuardReasons);
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -55,12 +93,12 @@ GuardedKey& Guard::KeyOf(const TableKey& key) {
   if (found != keys_.end()) return found->second;
   GuardedKey& made = keys_.emplace(code, GuardedKey(key)).first->second;
   KeyKnowledge known = knowledge_(key, fabric());
-  made.SetCandidates(std::move(known.candidates));
+  made.search().SetCandidates(std::move(known.candidates));
   const auto carried = carried_.find(code);
   if (carried != carried_.end()) {
-    made.Use(carried->second, {});
+    made.Use(carried->second, false);
   } else if (plan_.others_use_policy) {
-    made.Use(known.policy_choice, {});
+    made.Use(known.policy_choice, false);
   }
   if (known.confirmed) {
     settled_[code] = true;
@@ -80,6 +118,9 @@ void Guard::Expect(const TableKey& key, const CollectiveConfig& confirmed) {
 
 void Guard::TakeCall(const GuardedCall& call) {
   GuardedKey& key = KeyOf(call.key);
+  newest_call_ = call.number;
+  newest_ns_ = call.at_ns;
+  bytes_ += static_cast<double>(LowerBound(call.key.size_class));
   TakeStepOf(call, key);
   key.Take(call);
   detector_.SetLeastSpan(std::min(kVerifiedNs, kVerifiedSteps * steps_.step_ns()));
@@ -92,29 +133,63 @@ void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
   const uint32_t code = KeyCode(call.key);
   steps_.Take(code, call.at_ns);
   if (std::exchange(version_of_steps_, call.version) != call.version) effects_.Restart();
-  StepEffects::Call effect{code, call.number, call.at_ns};
-  if (key.in_blocks()) {
-    effect.arm = call.use == CallUse::kDefaultSample ? StepEffects::Arm::kNccl : StepEffects::Arm::kTable;
-  } else {
-    effect.excess_ns = key.ExcessOf(call);
-  }
-  effects_.Take(effect, steps_);
+  const bool is_known = call.use == CallUse::kChoice || call.transfer_ns > 0;
+  effects_.Take({code, call.number, call.at_ns, key.ExcessOf(call), is_known}, steps_);
+  FollowSteps(call);
+  experiment_.Take(call, key.drawn() || key.search().began());
 }
 
-void Guard::Account(const GuardedCall& call, GuardedKey& key) {
+void Guard::FollowSteps(const GuardedCall& call) {
+  if (has_steps() && steps_.calls() == 0) return BeginExperiment({}, call.at_ns);
+  const uint64_t calls = effects_.calls_of_step();
+  if (calls == 0 || effects_.held() < std::max(kCallsBefore, kStepsBefore * steps_.calls())) return;
+  if (has_steps() && calls == period_of_grid_) {
+    misfits_ = 0;
+    return;
+  }
+  if (has_steps() && ++misfits_ < kMisfitSteps * calls) return;
+  const int64_t step_ns = std::max<int64_t>(steps_.step_ns(), 1);
+  const int64_t together = std::clamp<int64_t>(kLeastStepNs / step_ns, 1, 4096);
+  period_of_grid_ = calls;
+  BeginExperiment({effects_.step_began_at(), static_cast<uint32_t>(calls * static_cast<uint64_t>(together))},
+                  call.at_ns);
+}
+
+// What other steps showed says nothing about these.
+void Guard::BeginExperiment(const StepGrid& grid, int64_t now_ns) {
+  lost_before_ns_ += experiment_.lost_ns();
+  experiment_.Begin(grid);
+  experiment_from_ns_ = now_ns;
+  misfits_ = judged_blocks_ = 0;
+  arm_too_slow_ = resting_ = false;
+  for (auto& [code, key] : keys_) key.search().Restart();
+}
+
+KeySearch::SeenOf Guard::SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const {
+  return [this, code = KeyCode(key.key()), choice](const CollectiveConfig& config) {
+    return experiment_.Seen(code, config, choice);
+  };
+}
+
+void Guard::JudgeArms() {
+  if (experiment_.blocks() == judged_blocks_) return;
+  judged_blocks_ = experiment_.blocks();
+  for (auto& [code, key] : keys_) {
+    if (!key.search().began()) continue;
+    const auto slow = key.search().Judge(SeenBeside(key, key.choice()));
+    arm_too_slow_ |= std::any_of(slow.begin(), slow.end(),
+                                 [&](const CollectiveConfig& config) { return IsArm(plan_, code, config); });
+  }
+}
+
+void Guard::Account(const GuardedCall& call, const GuardedKey& key) {
   const KeyAccount& account = key.account();
   const TimeLevel& level = call.config.leaves_nccl_alone() ? account.default_level() : account.choice_level();
   const bool timed = call.transfer_ns > 0;
-  ++calls_;
   const double took_ns = timed ? static_cast<double>(call.transfer_ns) : level.mean();
   total_ns_ += took_ns;
   total_by_level_[static_cast<size_t>(CriticalityOf(call.key))] += took_ns;
-  const double trial_ns = key.TakeTrialCost();
-  (trial_ns > 0 ? probing_ns_ : refunded_ns_) += std::abs(trial_ns);
-  if (timed) probing_ns_ += options_.timing_cost * static_cast<double>(call.transfer_ns);
-  const auto ratio = key.Ratio();
-  const bool saves = ratio && *ratio < 1 && key.pairs() >= kPairsOfSaving && call.config == key.choice();
-  if (saves && call.use == CallUse::kChoice) saved_ns_ += took_ns * (1 / *ratio - 1);
+  if (timed) timing_ns_ += options_.timing_cost * static_cast<double>(call.transfer_ns);
 }
 
 void Guard::Detect(const GuardedCall& call) {
@@ -131,219 +206,155 @@ void Guard::Detect(const GuardedCall& call) {
   if (change && change->of_fabric) ++regime_changes_;
 }
 
-double Guard::CallOfEachKeyNs() const {
+double Guard::StepNs() const {
+  return experiment_.step_ns() > 0 ? experiment_.step_ns() : static_cast<double>(steps_.step_ns());
+}
+
+double Guard::CreditNs() const {
+  const auto steps_ns = static_cast<double>(newest_ns_ - experiment_from_ns_);
+  return kProbingCreditSteps * StepNs() + kProbingBudget * steps_ns +
+         kProbingOfSavings * experiment_.saved_ns() - experiment_.lost_ns();
+}
+
+double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
+  const double bytes = static_cast<double>(key.calls()) * static_cast<double>(LowerBound(key.key().size_class));
+  const double unknown = kUnknownLoss * std::min(1.0, kSharesOfWhole * bytes / std::max(bytes_, 1.0));
   double sum = 0;
-  for (const auto& [code, key] : keys_) sum += key.account().default_ns();
-  return sum;
+  for (const CollectiveConfig& arm : entry.arms) {
+    const SeenConfig seen = experiment_.Seen(KeyCode(entry.key), arm, entry.choice);
+    sum += seen.steps > 0 ? std::max(0.0, seen.effect.mean) : unknown;
+  }
+  return sum / static_cast<double>(entry.arms.size());
 }
 
-double Guard::BudgetNs() const {
-  const double unit_ns = CallOfEachKeyNs();
-  return ProbingBudgetNs(total_ns_, unit_ns) + kProbingCreditCalls * unit_ns + refunded_ns_ +
-         kProbingOfSavings * saved_ns_;
-}
-
-void Guard::PaceTrials(TablePlan& plan) const {
-  std::vector<TriedKey> tried;
+void Guard::PaceArms(TablePlan& plan) const {
+  double loss = 0;
+  const auto watches_only = [](const KeyPlan& entry) {
+    return entry.arms.size() == 1 && entry.arms[0].leaves_nccl_alone();
+  };
   for (const KeyPlan& entry : plan.keys) {
-    if (entry.trials.empty()) continue;
-    const GuardedKey& key = keys_.at(KeyCode(entry.key));
-    tried.push_back({static_cast<uint32_t>(entry.trials.size()), key.TrialCostNs(entry.trials),
-                     key.account().total_ns() * key.MayGain(entry.trials), key.calls()});
+    if (!entry.arms.empty() && !watches_only(entry)) loss += ExpectedLoss(keys_.at(KeyCode(entry.key)), entry);
   }
-  const TrialFunds funds{CreditNs(), CallOfEachKeyNs(), total_ns_, regime_changes_ > 0, plan.trials_a_choice};
-  const std::vector<uint16_t> rests = RestsBetweenTrials(tried, funds);
-  auto rest = rests.begin();
-  for (KeyPlan& entry : plan.keys) entry.rest = entry.trials.empty() ? uint16_t{0} : *rest++;
+  const double pace = CreditNs() > StepNs() ? kFastPace : kUsualPace;
+  const auto spacing = static_cast<uint16_t>(std::clamp(std::ceil(loss / pace), kLeastSpacing, kMaxSpacing));
+  for (KeyPlan& entry : plan.keys) {
+    entry.spacing = spacing;
+    if (!watches_only(entry)) continue;
+    const SeenConfig nccl = experiment_.Seen(KeyCode(entry.key), kLeaveNcclAlone, entry.choice);
+    const bool is_known = nccl.steps > 0 && nccl.effect.error < kKnownError;
+    entry.spacing = is_known ? kWatchSpacing : kProvingSpacing;
+  }
 }
 
-// Each key votes with its time: twice as fast counts for, anything less against.
-bool Guard::CanGoFaster() {
-  if (calls_ < paced_at_ + kPaceEveryCalls) return false;
-  paced_at_ = calls_;
-  TablePlan faster = plan_;
-  for (KeyPlan& entry : faster.keys) {
-    if (!entry.trials.empty()) entry.trials = keys_.at(KeyCode(entry.key)).OpenTrials();
-  }
-  PaceTrials(faster);
-  const uint32_t block = plan_.trials_a_choice + 1;
-  double faster_ns = 0;
-  for (size_t i = 0; i < plan_.keys.size(); ++i) {
-    if (faster.keys[i].trials.empty()) continue;
-    const bool twice = plan_.keys[i].rest + block >= 2 * (faster.keys[i].rest + block);
-    faster_ns += (twice ? 1 : -1) * keys_.at(KeyCode(plan_.keys[i].key)).account().total_ns();
-  }
-  return faster_ns > 0;
-}
-
-bool Guard::WorthTrials(const GuardedKey& key) const {
-  if (Hidden(key) || key.in_blocks() || key.captured() || key.timed() < kTimesBeforeTrials) return false;
+bool Guard::CanSearch(const GuardedKey& key) const {
+  if (!has_steps() || key.captured() || !key.search().has_candidates()) return false;
   if (settled_.contains(KeyCode(key.key()))) return false;
-  if (CreditNs() < kProbingCreditCalls / 2 * CallOfEachKeyNs() || key.OpenTrials().empty()) return false;
-  return key.account().total_ns() >= options_.least_share * total_ns_;
+  const bool judged = key.choice().leaves_nccl_alone() || key.proven() || key.calls_of_choice() >= kDenseCalls;
+  const double bytes = static_cast<double>(key.calls()) * static_cast<double>(LowerBound(key.key().size_class));
+  return judged && bytes >= options_.least_share * bytes_;
 }
 
-bool Guard::JudgedBySteps(const GuardedKey& key) const {
-  return Hidden(key) && compared_.contains(KeyCode(key.key()));
-}
-
+// While steps judge a choice, its calls' own times only end what is several times slower: a choice that makes
+// steps faster may take longer itself.
 bool Guard::MustRevoke(const GuardedKey& key) const {
-  if (key.in_blocks() && effects_.blocks().verdict() == BlockComparison::Verdict::kTableIsSlower) return true;
-  // A hidden key is judged by steps alone only after a comparison. A program that waits late looks as if it
-  // did not wait.
-  return JudgedBySteps(key) ? key.IsGross() : key.MustRevoke();
-}
-
-bool Guard::CanCompare(const GuardedKey& key) const {
-  return Hidden(key) && !key.choice().leaves_nccl_alone() && !key.captured() && !key.searching();
-}
-
-bool Guard::MustCompare(const GuardedKey& key) const {
-  return CanCompare(key) && !compared_.contains(KeyCode(key.key()));
-}
-
-bool Guard::ComparisonIsOver() const {
-  if (effects_.blocks().verdict() != BlockComparison::Verdict::kOpen) return true;
-  if (effects_.calls_of_step() != block_step_calls_) return true;
-  return std::any_of(keys_.begin(), keys_.end(),
-                     [this](const auto& entry) { return entry.second.in_blocks() && !Hidden(entry.second); });
+  if (key.choice().leaves_nccl_alone() || !key.drawn()) return key.MustRevoke();
+  const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, key.choice());
+  const double gain = std::max(kLeastGain, kRevokedErrors * nccl.effect.error);
+  return key.IsGross() || (nccl.steps > 0 && nccl.effect.mean < -gain);
 }
 
 std::optional<GuardReason> Guard::WhyRevoke() const {
   if (regime_changed()) return GuardReason::kRegimeChanged;
-  bool costly = false;
-  bool barred = false;
   bool doubt = false;
-  size_t trials = 0;
-  size_t futile = 0;
+  bool tries = false;
   for (const auto& [code, key] : keys_) {
     if (MustRevoke(key)) return GuardReason::kSlowerThanNccl;
-    costly |= IsCostly(key);
-    barred |= key.MustStopTrial();
-    doubt |= key.InDoubt() && !JudgedBySteps(key);
-    trials += key.trials();
-    futile += TrialsAreOver(key) ? 0 : key.trials() - key.OpenTrials().size();
+    doubt |= key.InDoubt();
+    tries |= !key.search().open().empty();
   }
-  if (costly && CreditNs() < 0) return GuardReason::kBudgetSpent;
-  if (barred) return GuardReason::kTrialBarred;
-  if (doubt) return GuardReason::kDoubt;
-  return 3 * futile > trials ? std::optional(GuardReason::kFewerTrials) : std::nullopt;
+  const StepGrid& grid = experiment_.grid();
+  const bool same_steps =
+      plan_.step_calls == grid.calls && grid.calls > 0 && (plan_.step_origin - grid.origin) % grid.calls == 0;
+  if (HasArms(plan_) && !same_steps) return GuardReason::kStepsChanged;
+  if (HasArms(plan_) && arm_too_slow_) return GuardReason::kArmTooSlow;
+  if (HasArms(plan_) && tries && !resting_ && CreditNs() < 0) return GuardReason::kBudgetSpent;
+  return doubt ? std::optional(GuardReason::kDoubt) : std::nullopt;
 }
 
-Guard::Search Guard::SearchOfKeys() const {
-  Search search;
-  for (const auto& [code, key] : keys_) {
-    const bool wins = Wins(key);
-    const bool ends = key.searching() && TrialsAreOver(key);
-    search.comparing |= key.in_blocks();
-    search.can_compare |= MustCompare(key);
-    search.can_begin |= !key.searching() && WorthTrials(key);
-    search.winner |= wins;
-    search.ended |= ends;
-    if (!key.searching()) continue;
-    search.searching = true;
-    (wins || ends ? search.decided_ns : search.open_ns) += key.account().total_ns();
-    // Every key counts once, whatever its time: each is to be tuned within a number of its own calls.
-    if (wins || !ends) ++(wins ? search.ready : search.hopeful);
-  }
-  return search;
-}
-
-// What is ready waits as long as waiting has cost less than the spacing of adoptions would cost the keys that
-// are still being tried. Waiting then costs at most as much again as adopting at once.
-bool Guard::WinnersWait(const Search& search, int64_t now_ns) {
-  waited_ns_ += search.ready * (now_ns - std::exchange(looked_ns_, now_ns));
-  return waited_ns_ < search.hopeful * kGuardAdoptionSpacingNs &&
-         now_ns - ready_since_ns_ < kGuardAdoptionSpacingNs;
-}
-
-std::optional<GuardReason> Guard::WhyAdopt(int64_t now_ns) {
+std::optional<GuardReason> Guard::WhyAdopt() const {
   if (!confirmed_.empty()) return GuardReason::kConfirmed;
-  const Search search = SearchOfKeys();
-  if (search.comparing && ComparisonIsOver()) return GuardReason::kCompared;
-  if (!search.winner && !search.ended && !search.can_begin) {
-    ready_since_ns_ = -1;
-    const bool begins =
-        search.can_compare && !search.comparing && !search.searching && effects_.calls_of_step() > 0;
-    return begins ? std::optional(GuardReason::kCompare) : std::nullopt;
+  if (!has_steps()) return std::nullopt;
+  bool begins = false;
+  size_t in_use = 0, still = 0;
+  for (const auto& [code, key] : keys_) {
+    const auto seen = SeenBeside(key, key.choice());
+    if (key.search().Winner(seen)) return GuardReason::kAdopt;
+    begins |= !key.search().began() && CanSearch(key);
+    const auto* arms = ArmsOf(plan_, code);
+    if (arms == nullptr) continue;
+    in_use += static_cast<size_t>(std::count_if(arms->begin(), arms->end(), NotNccls));
+    for (const CollectiveConfig& arm : key.search().Next(seen, true)) still += IsArm(plan_, code, arm) ? 1 : 0;
   }
-  if (ready_since_ns_ < 0 && (search.winner || search.can_begin)) {
-    ready_since_ns_ = looked_ns_ = now_ns;
-    waited_ns_ = 0;
-  }
-  if (search.winner) return WinnersWait(search, now_ns) ? std::nullopt : std::optional(GuardReason::kAdopt);
-  const bool open = search.open_ns * kMostlyDecided > search.decided_ns;
-  if (!search.can_begin) return open ? std::nullopt : std::optional(GuardReason::kSearchEnded);
-  return now_ns - ready_since_ns_ < kGatherTrialsNs ? std::nullopt : std::optional(GuardReason::kSearch);
+  if (begins || (resting_ && CreditNs() > StepNs())) return GuardReason::kSearch;
+  if (resting_) return std::nullopt;
+  return still < in_use && 4 * (in_use - still) >= in_use ? std::optional(GuardReason::kNextArms) : std::nullopt;
 }
 
 std::optional<Proposal> Guard::Tick(int64_t now_ns) {
   if (proposed_) return std::nullopt;
+  JudgeArms();
   if (const auto why = WhyRevoke()) return proposed_ = Propose(true, *why);
-  if (CanGoFaster()) return proposed_ = Propose(true, GuardReason::kFasterTrials);
   if (now_ns < adopt_from_ns_) return std::nullopt;
-  if (const auto why = WhyAdopt(now_ns)) return proposed_ = Propose(false, *why);
+  if (const auto why = WhyAdopt()) return proposed_ = Propose(false, *why);
   return std::nullopt;
-}
-
-// A switch takes options_.switch_calls of the communicator; this key makes its share of them.
-uint16_t Guard::PauseOf(const GuardedKey& key) const {
-  const double share = static_cast<double>(key.calls()) / static_cast<double>(std::max<uint64_t>(calls_, 1));
-  return static_cast<uint16_t>(std::min(std::ceil(share * options_.switch_calls) + 4, 60'000.0));
 }
 
 // The key's level is known, or its choice was judged.
 bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
-  if (entry.choice != key.choice() || entry.in_blocks || key.InDoubt()) return false;
-  // Samples must go on until they show whether the program waits for the key.
-  if (!key.choice().leaves_nccl_alone())
-    return key.calls_of_choice() >= kMiddleCalls && CriticalityOf(key.key()) != Criticality::kUnknown;
-  return key.account().default_level().count() >=
-         (entry.trials.empty() ? kCalmCalls / kCalmPeriod : kTimesBeforeTrials);
+  if (entry.choice != key.choice() || key.InDoubt()) return false;
+  if (!key.choice().leaves_nccl_alone()) return key.proven() || key.calls_of_choice() >= kMiddleCalls;
+  return key.account().default_level().count() >= kCalmCalls / kCalmPeriod;
 }
 
 CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
-  if (MustRevoke(key) || regime_changed()) return kLeaveNcclAlone;
+  if (MustRevoke(key)) return kLeaveNcclAlone;
+  // What steps have judged is put to the test again; what only calls have judged goes.
+  if (regime_changed() && !key.drawn()) return kLeaveNcclAlone;
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
   if (confirmed != confirmed_.end()) return confirmed->second.config;
-  return Wins(key) ? key.Winner()->candidate.config : key.choice();
+  const auto winner = key.search().Winner(SeenBeside(key, key.choice()));
+  return winner ? winner->config : key.choice();
 }
 
-std::vector<CollectiveConfig> Guard::TrialsNext(const GuardedKey& key, const CollectiveConfig& choice,
-                                                GuardReason reason, bool adopt) const {
-  const bool may_try = !key.captured() && CreditNs() > 0;
-  if (regime_changed()) return may_try ? key.TrialsBeside(choice) : std::vector<CollectiveConfig>();
-  if (choice != key.choice()) return {};
-  // A winner whose adoption has to wait stays in the plan.
-  if (reason == GuardReason::kBudgetSpent && !Wins(key)) return {};
-  if (reason == GuardReason::kBudgetSpent) return {key.Winner()->candidate.config};
-  const bool goes_on = key.searching() && (Wins(key) || !TrialsAreOver(key));
-  const bool begins = adopt && !key.searching() && WorthTrials(key);
-  return goes_on || begins ? key.OpenTrials() : std::vector<CollectiveConfig>();
+KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choice, GuardReason reason,
+                            bool adopt) const {
+  KeySearch next = key.search();
+  const auto seen = SeenBeside(key, choice);
+  if (choice != key.choice()) next.Adopt(choice);
+  if (next.began()) (void)next.Judge(seen);
+  const bool may_add = adopt && reason != GuardReason::kConfirmed && (next.began() || CanSearch(key));
+  if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key()))) next.Refill(choice, seen);
+  return next;
 }
 
-KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) const {
+// What was seen least comes first, because a version may not last for a whole cycle of its arms.
+KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) {
   KeyPlan entry{key.key(), ChoiceNext(key, adopt), {}};
-  entry.trials = TrialsNext(key, entry.choice, reason, adopt);
-  entry.pause = PauseOf(key);
-  entry.in_blocks = InBlocksNext(key, reason);
-  entry.first_round = !key.AllMade(entry.trials);
   entry.steady = IsSteadyWith(key, entry);
-  if (entry.first_round) entry.known_trials = key.KnownOf(entry.trials);
+  const KeySearch& search = proposed_searches_[KeyCode(key.key())] =
+      SearchNext(key, entry.choice, reason, adopt);
+  const bool draws = has_steps() && !key.captured() && reason != GuardReason::kStepsChanged;
+  if (!draws) return entry;
+  const bool rests = reason == GuardReason::kBudgetSpent || (resting_ && reason != GuardReason::kSearch);
+  entry.arms = search.Next(SeenBeside(key, entry.choice), !rests);
+  const bool proven = key.proven() || entry.choice != key.choice();
+  if (!entry.choice.leaves_nccl_alone() && (proven || !entry.arms.empty())) entry.arms.push_back(kLeaveNcclAlone);
+  std::stable_sort(entry.arms.begin(), entry.arms.end(), [&](const auto& a, const auto& b) {
+    const uint32_t code = KeyCode(entry.key);
+    return experiment_.Seen(code, a, entry.choice).steps < experiment_.Seen(code, b, entry.choice).steps;
+  });
   return entry;
-}
-
-bool Guard::InBlocksNext(const GuardedKey& key, GuardReason reason) const {
-  // Keys that were compared before take part again: the effect of a single key may be too small to be seen.
-  if (reason == GuardReason::kCompare) return CanCompare(key);
-  return key.in_blocks() && reason != GuardReason::kCompared && reason != GuardReason::kRegimeChanged &&
-         !MustRevoke(key);
-}
-
-bool Guard::EndsSearch(const GuardedKey& key, const KeyPlan& entry, GuardReason reason) const {
-  if (reason == GuardReason::kBudgetSpent && !key.search_ended()) return false;
-  return key.searching() && entry.trials.empty() && !Hidden(key);
 }
 
 void Guard::AddCarried(Proposal& proposal) const {
@@ -354,7 +365,8 @@ void Guard::AddCarried(Proposal& proposal) const {
     const uint32_t code = KeyCode(entry.key);
     known.insert(code);
     const auto key = keys_.find(code);
-    const bool ends = key != keys_.end() && EndsSearch(key->second, entry, proposal.reason);
+    const auto search = proposed_searches_.find(code);
+    const bool ends = search != proposed_searches_.end() && search->second.over();
     const bool captured = key != keys_.end() && key->second.captured();
     if ((ends || settled_.contains(code)) && !captured) settled.push_back(entry);
   }
@@ -371,25 +383,32 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   if (regime_changed()) Relearn();
   Proposal proposal{revocation, reason, plan_, {}};
   proposal.plan.keys.clear();
+  proposed_searches_.clear();
   proposed_changes_ = regime_changes_;
-  // The blocks judge all their keys together, so they count as one loss.
-  const bool blocks_lose = effects_.blocks().verdict() == BlockComparison::Verdict::kTableIsSlower;
-  int losses = revoked_by_loss_ + (blocks_lose ? 1 : 0);
+  proposed_losses_ = revoked_by_loss_;
+  bool draws = false, tries = false;
   for (const auto& [code, key] : keys_) {
-    losses += MustRevoke(key) && !(key.in_blocks() && blocks_lose) ? 1 : 0;
+    proposed_losses_ += MustRevoke(key) ? 1 : 0;
     proposal.plan.keys.push_back(EntryOf(key, reason, !revocation));
+    draws |= !proposal.plan.keys.back().arms.empty();
+    tries |= !proposed_searches_[code].open().empty();
   }
+  if (reason == GuardReason::kNextArms && !tries) proposal.reason = GuardReason::kSearchEnded;
   for (const auto& [code, confirmed] : confirmed_) {
     if (!revocation && !keys_.contains(code))
       proposal.plan.keys.push_back({confirmed.key, confirmed.config, {}});
   }
-  proposed_losses_ = losses;
-  if (reason == GuardReason::kCompare)
-    proposal.plan.block_calls = kStepsOfBlock * static_cast<uint32_t>(effects_.calls_of_step());
-  if (reason == GuardReason::kRegimeChanged || losses >= kLossesOfPolicy) {
+  if (reason == GuardReason::kRegimeChanged || proposed_losses_ >= kLossesOfPolicy) {
     proposal.plan.others_use_policy = false;
   }
-  PaceTrials(proposal.plan);
+  const StepGrid& grid = experiment_.grid();
+  proposal.plan.step_calls = draws ? grid.calls : 0;
+  proposal.plan.step_origin = 0;
+  if (draws) {
+    const uint64_t steps = (newest_call_ + kCallsToAgree - grid.origin) / grid.calls + 1;
+    proposal.plan.step_origin = grid.origin + steps * grid.calls;
+    PaceArms(proposal.plan);
+  }
   AddCarried(proposal);
   proposal.plan = Fitting(std::move(proposal.plan));
   return proposal;
@@ -401,7 +420,13 @@ std::vector<SettledKey> Guard::SettledNow() const {
     const auto found = keys_.find(code);
     if (found == keys_.end() || found->second.captured()) continue;
     const GuardedKey& key = found->second;
-    settled.push_back({key.key(), fabric_of_keys_, key.choice(), key.Ratio(), key.pairs(), by_earlier_run});
+    SettledKey one{key.key(), fabric_of_keys_, key.choice(), key.Ratio(), key.pairs(), by_earlier_run};
+    const SeenConfig seen = experiment_.Seen(code, key.choice(), kLeaveNcclAlone);
+    if (!key.choice().leaves_nccl_alone() && seen.steps > 0) {
+      one.ratio = std::exp(seen.effect.mean);
+      one.pairs = seen.steps;
+    }
+    settled.push_back(one);
   }
   return settled;
 }
@@ -423,9 +448,10 @@ void Guard::Relearn() {
   fabric_of_keys_ = fabric();
   settled_.clear();
   confirmed_.clear();
+  BeginExperiment(experiment_.grid(), newest_ns_);
   for (auto& [code, key] : keys_) {
     key.Restart();
-    key.SetCandidates(knowledge_(key.key(), fabric()).candidates);
+    key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
   }
 }
 
@@ -437,7 +463,8 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   plan_ = done.plan;
   revoked_by_loss_ = proposed_losses_;
   answered_changes_ = proposed_changes_;
-  if (done.reason == GuardReason::kCompare) block_step_calls_ = effects_.calls_of_step();
+  arm_too_slow_ = false;
+  resting_ = done.reason == GuardReason::kBudgetSpent || (resting_ && done.reason != GuardReason::kSearch);
   carried_.clear();
   std::set<uint32_t> listed;
   for (const KeyPlan& entry : plan_.keys) {
@@ -447,36 +474,30 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
     if (done.carried.contains(code) && !keys_.contains(code)) {
       carried_[code] = entry.choice;
     } else {
-      TakeUp(entry, done.reason);
+      TakeUp(entry);
     }
   }
   TakeUpUnlisted(listed);
-  // Steps with another table are no part of the comparison.
-  effects_.RestartBlocks();
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
-  ready_since_ns_ = -1;
 }
 
-void Guard::TakeUp(const KeyPlan& entry, GuardReason reason) {
+void Guard::TakeUp(const KeyPlan& entry) {
   const uint32_t code = KeyCode(entry.key);
   GuardedKey& key = KeyOf(entry.key);
-  if (EndsSearch(key, entry, reason)) settled_[code] = false;
   confirmed_.erase(code);
-  const bool has_verdict = effects_.blocks().verdict() != BlockComparison::Verdict::kOpen;
-  if (key.in_blocks() && reason == GuardReason::kCompared && has_verdict) compared_.insert(code);
-  if (key.choice() != entry.choice) compared_.erase(code);
   const bool adopts = key.choice() != entry.choice;
-  key.Use(entry.choice, entry.trials);
-  if (adopts) key.SetProven();  // by trials or by an earlier run
-  key.SetInBlocks(entry.in_blocks);
+  key.Use(entry.choice, !entry.arms.empty());
+  if (adopts) key.SetProven();  // by steps or by an earlier run
+  const auto search = proposed_searches_.find(code);
+  if (search == proposed_searches_.end()) return;
+  key.search() = std::move(search->second);
+  if (key.search().over()) settled_.try_emplace(code, false);
 }
 
 // See guard.h: such keys keep the policy's choice only where the plan says so.
 void Guard::TakeUpUnlisted(const std::set<uint32_t>& listed) {
   for (auto& [code, key] : keys_) {
-    if (listed.contains(code)) continue;
-    key.Use(plan_.others_use_policy ? key.choice() : kLeaveNcclAlone, {});
-    key.SetInBlocks(false);
+    if (!listed.contains(code)) key.Use(plan_.others_use_policy ? key.choice() : kLeaveNcclAlone, false);
   }
 }
 

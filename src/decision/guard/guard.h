@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guard of one communicator. It lives on the communicator's leader (rank 0), watches what the decision
-// table costs compared with NCCL's own choice, and proposes table versions that revoke a choice, try
-// candidates or adopt a better one. A proposal decides no call: it takes effect at the call on which all
+// table costs compared with NCCL's own choice, and proposes table versions that revoke a choice, try other
+// configs or adopt a better one. A proposal decides no call: it takes effect at the call on which all
 // ranks agree (docs/switching.md). docs/guard.md states what the guard promises.
 //
 // The life of one key (collective, size class, role), in order:
@@ -9,14 +9,18 @@
 //      left to NCCL as a sample (table_plan.h), and GuardedKey pairs samples with calls of the choice.
 //   2. A choice that loses by its account or by the pairs is revoked: the next version leaves the key to
 //      NCCL.
-//   3. A key that takes enough of the communication time gets trials: calls with other candidates. Trials are
-//      paid from a budget (trial_pace.h) and stop when it is used up.
-//   4. A trial that the paired times show to be faster is adopted, at most once in kGuardAdoptionSpacingNs.
-//   5. A key that StepEffects shows to be hidden behind computation is judged by blocks of steps instead.
-//   6. A change of the fabric (timing_detector.h) takes every choice back and the search begins anew.
+//   3. Once the program's steps are known, all keys that weigh enough take part in one experiment: in some
+//      steps, drawn for each key independently, a key uses another config. StepExperiment estimates what
+//      each config does to a whole step, and KeySearch gives up, adopts and tries what is next.
+//   4. A config whose steps are surely faster is adopted. NCCL's own stays in the experiment beside it, and
+//      takes its place if steps show that it is faster after all.
+//   5. After a change of the fabric (timing_detector.h) what steps have shown is forgotten: an adopted config is
+//      proved beside NCCL's own in every other step, and the search begins anew. Choices that no experiment has
+//      judged go back to NCCL's.
+// A program whose steps do not repeat keeps the policy's choices as 1 and 2 say, and nothing is tried.
 //
-// Tick() proposes for the gravest reason first: a changed fabric, a slow choice, an exhausted budget, a
-// barred trial, a doubt, useless trials, a faster pace; only then adoptions, searches and comparisons.
+// Tick() proposes for the gravest reason first: a changed fabric, a slow choice, changed steps, an arm that is
+// much too slow, an exhausted budget, a doubt; only then adoptions and further configs.
 #pragma once
 
 #include <array>
@@ -33,26 +37,21 @@
 #include "src/decision/guard/guarded_key.h"
 #include "src/decision/guard/pace_watch.h"
 #include "src/decision/guard/step_effects.h"
+#include "src/decision/guard/step_experiment.h"
 #include "src/decision/guard/step_period.h"
 #include "src/decision/guard/timing_detector.h"
-#include "src/decision/guard/trial_pace.h"
 
 namespace dynamiccl {
 
-// Nanoseconds between two adoptions: the promise "at most once in 5 s" of docs/guard.md. The switching
-// protocol keeps the same spacing (docs/switching.md). Revocations never wait.
-inline constexpr int64_t kGuardAdoptionSpacingNs = 5'000'000'000;
-// Credit for trials and timing before a job has any budget, in calls of each key at NCCL's time; all keys
-// share it. With 40 calls a key, jobs of 150 steps in which nothing could be won lost up to 4 %
-// (docs/results/guard.md).
-inline constexpr double kProbingCreditCalls = 1;
-// Share of what adopted choices are shown to save that may be spent on more trials. The other half stays with
-// the job.
+// Nanoseconds between two versions that need not come at once. Revocations never wait. The switching protocol
+// keeps the same spacing (docs/switching.md).
+inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
+// What the experiment may make steps longer in all, over NCCL's choice: this many steps at first, this share of
+// all steps, and this share of what adopted choices save. So a job of 400 steps in which nothing can be won
+// loses 1 % at most.
+inline constexpr double kProbingCreditSteps = 2;
+inline constexpr double kProbingBudget = 0.005;
 inline constexpr double kProbingOfSavings = 0.5;
-
-// Training steps in one block of a block comparison (block_comparison.h). The first step of each block is
-// left out of its mean.
-inline constexpr uint32_t kStepsOfBlock = 6;
 
 // An alarm of the timing detector is verified over this many training steps, because every step has the same
 // calls. The time is limited to kVerifiedNs. In a job with one key 16 calls are enough (kVerifiedOfStream in
@@ -66,7 +65,7 @@ inline constexpr int64_t kVerifiedNs = 2'000'000'000;
 // of the fabric.
 struct KeyKnowledge {
   CollectiveConfig policy_choice;          // kLeaveNcclAlone: the policy has no choice for the key
-  std::vector<ProbeCandidate> candidates;  // what trials may use, best first
+  std::vector<ProbeCandidate> candidates;  // what may be tried, in this order
   // An earlier run settled on it: it is used at once and the key is not searched.
   std::optional<CollectiveConfig> confirmed;
 };
@@ -76,31 +75,24 @@ using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regim
 // Why a version was proposed. Logs print Name(reason); the order of the values is the order of the names in
 // guard.cc.
 enum class GuardReason : uint8_t {
-  // A key's choice lost more than its account allows, or is slower by the paired samples, or blocks of steps
-  // are slower with the table.
+  // A key's choice lost more than its account allows, or is slower by the paired samples or by steps.
   kSlowerThanNccl,
-  // The timing detector saw the fabric change: every choice goes back to NCCL's.
+  // The timing detector saw the fabric change: choices are proved again, or go back to NCCL's.
   kRegimeChanged,
+  // Steps have other calls than before, so the experiment ends; another one begins when they repeat.
+  kStepsChanged,
   // Paired samples speak against a choice, but not yet surely. The same choice begins a new version, whose
   // first calls have dense samples.
   kDoubt,
-  // A trial took more than kBarredTimes its predicted time and is taken out.
-  kTrialBarred,
-  // Trials have cost all that they may: they end, and what they showed is kept.
-  kBudgetSpent,
-  // More than a third of the trials are no gain: they are taken out, and the others come sooner.
-  kFewerTrials,
-  kSearch,     // trials begin
-  kAdopt,      // a trial that was shown to be faster becomes the choice
-  kConfirmed,  // what an earlier run settled on becomes the choice
-  // No trial was better, or the program does not wait for the key's calls.
-  kSearchEnded,
-  // Keys that are hidden behind computation are compared by blocks of training steps from here on.
-  kCompare,
-  kCompared,      // that comparison ended: steps are no slower with the table, or steps changed
-  kFasterTrials,  // trials may come twice as often: they cost less than expected, or more can be paid
+  kArmTooSlow,   // a config makes steps much slower and is taken out at once
+  kBudgetSpent,  // the experiment has cost all that it may: it rests, and what it showed is kept
+  kSearch,       // an experiment begins, or goes on after a rest
+  kAdopt,        // a config whose steps are surely faster becomes the choice
+  kConfirmed,    // what an earlier run settled on becomes the choice
+  kNextArms,     // other configs take the place of those that are no gain
+  kSearchEnded,  // nothing is left that could be better
 };
-inline constexpr int kGuardReasons = 13;
+inline constexpr int kGuardReasons = 11;
 // The reason in words, for logs and metrics.
 std::string_view Name(GuardReason reason);
 
@@ -117,14 +109,10 @@ struct Proposal {
 
 // How a guard differs from job to job.
 struct GuardOptions {
-  // Share of the communication time below which a key is not searched.
+  // Share of the bytes of a step below which a key is not searched.
   double least_share = 0.005;
-  // Share of a call's time that timing it costs. The budget for trials pays it.
+  // Share of a call's time that timing it costs.
   double timing_cost = 0;
-  // Calls of the communicator between a trial's call and the first call of a version without that trial. In
-  // that time the trial's time becomes known and the ranks agree. Simulated jobs take 8 + 24 calls
-  // (docs/results/guard.md).
-  uint32_t switch_calls = 32;
   // Whether choices that were settled at one size go into the plan for sizes near it that were never called.
   bool carries = true;
 };
@@ -134,8 +122,8 @@ struct SettledKey {
   TableKey key;
   Regime fabric = Regime::kNormal;
   CollectiveConfig choice;
-  std::optional<double> ratio;  // time of the choice over NCCL's, as GuardedKey::Ratio
-  uint32_t pairs = 0;           // number of paired samples behind `ratio`
+  std::optional<double> ratio;  // time of a step with the choice over one with NCCL's, or of its calls
+  uint32_t pairs = 0;           // steps or paired samples behind `ratio`
   bool by_earlier_run = false;  // the site store knew it; this run did not search
 };
 
@@ -145,7 +133,7 @@ struct SettledKey {
 // time counts at the mean of its kind.
 //
 // It is one class although it has more than 20 members, because each proposal weighs all of them at once: the
-// keys, the budget, the detector, the comparison and the versions of which it knows the outcome.
+// keys, the experiment, the detector and the versions of which it knows the outcome.
 class Guard {
  public:
   // `knowledge` is called by TakeCall, Tick and Committed, and must stay valid as long as the guard.
@@ -173,14 +161,15 @@ class Guard {
   const TimingDetector& detector() const { return detector_; }
   const StepPeriod& steps() const { return steps_; }
   const StepEffects& effects() const { return effects_; }
-  // Whether the program waits for the key's calls, as trials and samples show it in the time of its steps.
+  const StepExperiment& experiment() const { return experiment_; }
+  // Whether the program waits for the key's calls, as samples and arms show it in the time of its steps.
   Criticality CriticalityOf(const TableKey& key) const { return effects_.LevelOf(KeyCode(key)); }
   // A change is suspected, so the caller should time more calls than the plan says.
   bool wants_more_times() const { return detector_.verifying() || pace_.wants_times(); }
   // Every key that was called or that a committed plan listed, by KeyCode.
   const std::map<uint32_t, GuardedKey>& keys() const { return keys_; }
-  // Nanoseconds that trials and timing have cost.
-  double probing_ns() const { return probing_ns_; }
+  // Nanoseconds that experiments and timing have cost.
+  double probing_ns() const { return timing_ns_ + lost_before_ns_ + experiment_.lost_ns(); }
   // Nanoseconds of all calls so far. A call that was not timed counts at the mean of its kind.
   double total_ns() const { return total_ns_; }
   // Time spent in calls whose key had this criticality level when the call was made.
@@ -195,86 +184,51 @@ class Guard {
   GuardedKey& KeyOf(const TableKey& key);
   // These three take a call apart: its step, its cost and its time as a sample of the fabric.
   void TakeStepOf(const GuardedCall& call, const GuardedKey& key);
-  void Account(const GuardedCall& call, GuardedKey& key);
+  void Account(const GuardedCall& call, const GuardedKey& key);
   void Detect(const GuardedCall& call);
-  // Nanoseconds that one call of each key takes at NCCL's choice: the unit in which credits are stated.
-  double CallOfEachKeyNs() const;
-  // Nanoseconds that trials and timing may cost in all, so far.
-  double BudgetNs() const;
-  // What trials may still cost; below 0 when they have cost too much.
-  double CreditNs() const { return BudgetNs() - probing_ns_; }
-  // True while the key's trials may cost something.
-  bool IsCostly(const GuardedKey& key) const { return key.searching() && !key.only_winner_left(); }
-  // Sets KeyPlan::rest of the plan's keys: how often trials are made, by what they may cost and what there is
-  // to pay for them.
-  void PaceTrials(TablePlan& plan) const;
-  // True when trials could come twice as often for keys with more than half of the time that is searched.
-  bool CanGoFaster();
-  // True if the key may be searched: it is timed, weighs enough, is not settled, and half a call a key can be
-  // paid.
-  bool WorthTrials(const GuardedKey& key) const;
-  // A hidden key is judged by the time of steps, not by its own times.
-  bool Hidden(const GuardedKey& key) const { return CriticalityOf(key.key()) == Criticality::kHidden; }
-  // True if the key is hidden and a comparison by steps already found its present choice to be no slower.
-  bool JudgedBySteps(const GuardedKey& key) const;
+  // Begins an experiment when steps are known, and another one when they have changed.
+  void FollowSteps(const GuardedCall& call);
+  void BeginExperiment(const StepGrid& grid, int64_t now_ns);
+  bool has_steps() const { return experiment_.grid().calls > 0; }
+  // What was seen of configs on the key, over `choice`.
+  KeySearch::SeenOf SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const;
+  // Gives up what the last block of steps has shown to be no gain.
+  void JudgeArms();
+  // Nanoseconds of a step of the experiment.
+  double StepNs() const;
+  // What the experiment may still cost, in nanoseconds; below 0 when it has cost too much.
+  double CreditNs() const;
+  // Sets KeyPlan::spacing of the plan's keys by what their arms are expected to cost.
+  void PaceArms(TablePlan& plan) const;
+  double ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const;
+  // True if the key may take part in an experiment, by its weight and its present choice.
+  bool CanSearch(const GuardedKey& key) const;
   bool MustRevoke(const GuardedKey& key) const;
-  // True if the key can take part in a comparison by blocks, and if it must because its choice was not
-  // compared.
-  bool CanCompare(const GuardedKey& key) const;
-  // True when the comparison has its answer or will never have one: the steps changed, or the program turned
-  // out to wait for one of the keys.
-  bool ComparisonIsOver() const;
-  bool MustCompare(const GuardedKey& key) const;
-  // True when no trial of the key can still win, or when the program does not wait for the key.
-  bool TrialsAreOver(const GuardedKey& key) const { return key.search_ended() || Hidden(key); }
   // What is settled in the present state of the fabric.
   std::vector<SettledKey> SettledNow() const;
   // Forgets what was learnt about the fabric of before.
   void Relearn();
-  // True if a trial of the key was shown to be faster than its choice.
-  bool Wins(const GuardedKey& key) const { return key.Winner() != nullptr && !Hidden(key); }
-  // These five give the key's entry in the next version: as it is, changed as `reason` asks. `adopt`: the
-  // version may also adopt winners and begin searches.
+  // These give the key's entry in the next version, and the state of its search then. `adopt`: the version
+  // may also adopt winners and try other configs.
   CollectiveConfig ChoiceNext(const GuardedKey& key, bool adopt) const;
-  std::vector<CollectiveConfig> TrialsNext(const GuardedKey& key, const CollectiveConfig& choice,
-                                           GuardReason reason, bool adopt) const;
-  KeyPlan EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) const;
-  bool InBlocksNext(const GuardedKey& key, GuardReason reason) const;
-  // True if the entry ends the key's trials, with a winner or without one.
-  bool EndsSearch(const GuardedKey& key, const KeyPlan& entry, GuardReason reason) const;
-  // Adds entries for sizes near those that are settled, as long as the plan has room for them.
-  void AddCarried(Proposal& proposal) const;
-  // The part of GuardOptions::switch_calls that are calls of this key, and four more.
-  uint16_t PauseOf(const GuardedKey& key) const;
+  KeySearch SearchNext(const GuardedKey& key, const CollectiveConfig& choice, GuardReason reason,
+                       bool adopt) const;
+  KeyPlan EntryOf(const GuardedKey& key, GuardReason reason, bool adopt);
   // True if the entry changes nothing about a key whose level is known, so it needs no dense samples again.
   bool IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const;
+  // Adds entries for sizes near those that are settled, as long as the plan has room for them.
+  void AddCarried(Proposal& proposal) const;
   // Builds the version for `reason`. A revocation adopts nothing.
   Proposal Propose(bool revocation, GuardReason reason);
   // Brings a key into the state that its entry in the committed plan describes.
-  void TakeUp(const KeyPlan& entry, GuardReason reason);
+  void TakeUp(const KeyPlan& entry);
   // The same for keys without an entry: keys first seen while the plan was on its way, and those of more keys
   // than a plan can hold.
   void TakeUpUnlisted(const std::set<uint32_t>& listed);
   // The gravest reason for a version that must not wait, if there is one.
   std::optional<GuardReason> WhyRevoke() const;
-  // How far the searches of all keys are, added up.
-  struct Search {
-    bool comparing = false;    // a comparison by blocks of steps is running
-    bool can_compare = false;  // a hidden key has a choice that was never compared
-    bool searching = false;    // a key has trials
-    bool can_begin = false;    // a key is worth trials that it does not have
-    bool winner = false;       // a trial was shown to be faster than its key's choice
-    bool ended = false;        // a key's trials are over, with whatever result
-    double decided_ns = 0;     // time of keys whose trials have an answer
-    double open_ns = 0;        // time of keys whose trials have none yet
-    int ready = 0;             // number of keys with a winner
-    int hopeful = 0;           // number of keys that may still have one
-  };
-  Search SearchOfKeys() const;
-  // True while adoptions should wait for keys that are still being tried (see the definition).
-  bool WinnersWait(const Search& search, int64_t now_ns);
   // The reason for a version that may wait for the spacing, if there is one.
-  std::optional<GuardReason> WhyAdopt(int64_t now_ns);
+  std::optional<GuardReason> WhyAdopt() const;
 
   GuardOptions options_;
   KnowledgeOf knowledge_;
@@ -282,9 +236,20 @@ class Guard {
   PaceWatch pace_;
   StepPeriod steps_;
   StepEffects effects_;
+  StepExperiment experiment_;
+  int64_t experiment_from_ns_ = 0;  // when the first call of the experiment was issued
+  int64_t newest_ns_ = 0;           // when the newest call was issued
+  uint64_t newest_call_ = 0;
+  uint64_t period_of_grid_ = 0;   // calls of a step when the experiment began
+  uint64_t misfits_ = 0;          // calls in a row in which steps had another number of calls
+  uint32_t judged_blocks_ = 0;    // blocks of the experiment that JudgeArms has seen
+  bool arm_too_slow_ = false;     // an arm of the version in use must go at once
+  bool resting_ = false;          // the budget was spent, and has not come back
   // Version of the last call that TakeStepOf saw.
   uint32_t version_of_steps_ = 0;
   std::map<uint32_t, GuardedKey> keys_;
+  // The searches as they are when the proposal on the way is committed, by KeyCode.
+  std::map<uint32_t, KeySearch> proposed_searches_;
   // What an earlier run found for a key; used by the next adoption.
   struct Confirmed {
     TableKey key;
@@ -292,9 +257,8 @@ class Guard {
   };
   std::map<uint32_t, Confirmed> confirmed_;       // by KeyCode, until a committed version lists the key
   std::map<uint32_t, CollectiveConfig> carried_;  // choices of the version in use for keys without a call
-  std::set<uint32_t> compared_;       // keys whose present choice a comparison of steps found to be no slower
-  std::map<uint32_t, bool> settled_;  // KeyCode to "settled by an earlier run"
-  Regime fabric_of_keys_ = Regime::kNormal;  // the state of the fabric in which settled_ was settled
+  std::map<uint32_t, bool> settled_;              // KeyCode to "settled by an earlier run"
+  Regime fabric_of_keys_ = Regime::kNormal;       // the state of the fabric in which settled_ was settled
   // What was settled before the last change of the fabric, by KeyCode and state of the fabric.
   std::map<std::pair<uint32_t, Regime>, SettledKey> settled_before_;
   TablePlan plan_;
@@ -309,25 +273,13 @@ class Guard {
   // Choices that were revoked because they lost, in committed versions and with the proposal on the way.
   int revoked_by_loss_ = 0;
   int proposed_losses_ = 0;
-  // Calls of a step when the comparison by blocks began; another number means that the steps changed.
-  uint64_t block_step_calls_ = 0;
-  // Times of the clock that Tick is given. Adoptions may come from adopt_from_ns_ on; ready_since_ns_ is when
-  // something could first be adopted (below 0: nothing can); looked_ns_ is the last look at it.
+  // Adoptions may come from then on, by the clock that Tick is given.
   int64_t adopt_from_ns_ = 0;
-  int64_t ready_since_ns_ = -1;
-  int64_t looked_ns_ = 0;
-  // Sum of the times that keys with a winner have waited for the others.
-  int64_t waited_ns_ = 0;
-  uint64_t calls_ = 0;
+  double bytes_ = 0;  // of all calls
   double total_ns_ = 0;
   std::array<double, kCriticalities> total_by_level_{};
-  double probing_ns_ = 0;
-  // What trials took less than the choice would have; it may be spent on more trials.
-  double refunded_ns_ = 0;
-  // What choices that paired samples show to be faster than NCCL's have saved.
-  double saved_ns_ = 0;
-  // Value of calls_ when CanGoFaster last looked.
-  uint64_t paced_at_ = 0;
+  double timing_ns_ = 0;
+  double lost_before_ns_ = 0;  // by earlier experiments
 };
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Little-endian, in the order of docs/formats/table_plan.md: a header of 24 bytes, 13 bytes a key with 3 more
-// for each trial, a checksum of 8 bytes. No length field can make a reader allocate more than a message of
+// Little-endian, in the order of docs/formats/table_plan.md: a header of 24 bytes, 9 bytes a key with 3 more
+// for each arm, a checksum of 8 bytes. No length field can make a reader allocate more than a message of
 // the largest size needs.
 #include "src/decision/guard/table_plan.h"
 
@@ -16,17 +16,17 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c504344;  // "DCPL"
-constexpr uint16_t kVersion = 4;
+constexpr uint16_t kVersion = 5;
 constexpr size_t kHeaderBytes = 24;
 constexpr size_t kChecksumBytes = 8;
-constexpr size_t kKeyBytes = 13;
+constexpr size_t kKeyBytes = 9;
 constexpr size_t kConfigBytes = 3;
 // Bytes of a plan at most: what the control plane carries with Prepare (docs/formats/control_plane.md).
 constexpr size_t kMaxBytes = 7936;
-// Flags of a key.
-constexpr uint8_t kInBlocks = 1;
-constexpr uint8_t kFirstRound = 2;
-constexpr uint8_t kSteady = 4;
+// The byte of a key that holds the number of its arms, and above that the flag of a steady choice.
+constexpr int kArmBits = 4;
+constexpr uint8_t kSteady = 1;
+static_assert(kMaxArmsOfPlan < 1 << kArmBits);
 
 void PutConfig(ByteWriter& out, const CollectiveConfig& config) {
   out.Put(config.algorithm);
@@ -38,14 +38,10 @@ void PutKey(ByteWriter& out, const KeyPlan& key) {
   out.Put(key.key.collective);
   out.Put(key.key.size_class.index);
   out.Put(key.key.role);
-  out.Put(static_cast<uint8_t>((key.in_blocks ? kInBlocks : 0) | (key.first_round ? kFirstRound : 0) |
-                               (key.steady ? kSteady : 0)));
-  out.Put(key.pause);
-  out.Put(key.rest);
+  out.Put(static_cast<uint8_t>(key.arms.size() | (key.steady ? kSteady << kArmBits : 0)));
+  out.Put(key.spacing);
   PutConfig(out, key.choice);
-  out.Put(static_cast<uint8_t>(key.trials.size()));
-  out.Put(key.known_trials);
-  for (const CollectiveConfig& trial : key.trials) PutConfig(out, trial);
+  for (const CollectiveConfig& arm : key.arms) PutConfig(out, arm);
 }
 
 // Reads a config; false if NCCL has no such config for the collective.
@@ -60,33 +56,23 @@ bool GetConfig(ByteReader& in, Collective collective, CollectiveConfig& config) 
          NcclConfigs(collective)[ConfigIndex(config.algorithm, config.protocol)];
 }
 
-// Reads a key's trials; false if there are too many, or one is not a config of NCCL's.
-bool GetTrials(ByteReader& in, KeyPlan& key) {
-  const auto trials = in.Get<uint8_t>();
-  key.known_trials = in.Get<uint8_t>();
-  if (trials > kMaxTrials || key.known_trials > trials) return false;
-  key.trials.resize(trials);
-  for (CollectiveConfig& trial : key.trials) {
-    if (!GetConfig(in, key.key.collective, trial) || trial.leaves_nccl_alone()) return false;
-  }
-  return true;
-}
-
 // Reads a key; false if a field has a value that does not exist.
 bool GetKey(ByteReader& in, KeyPlan& key) {
   key.key.collective = in.Get<Collective>();
   key.key.size_class.index = in.Get<uint8_t>();
   key.key.role = in.Get<Role>();
-  const auto flags = in.Get<uint8_t>();
-  key.in_blocks = (flags & kInBlocks) != 0;
-  key.first_round = (flags & kFirstRound) != 0;
-  key.steady = (flags & kSteady) != 0;
-  key.pause = in.Get<uint16_t>();
-  key.rest = in.Get<uint16_t>();
-  if (!in.ok() || flags > (kInBlocks | kFirstRound | kSteady)) return false;
+  const auto arms_and_flag = in.Get<uint8_t>();
+  key.steady = arms_and_flag >> kArmBits == kSteady;
+  key.spacing = in.Get<uint16_t>();
+  if (!in.ok() || arms_and_flag >> kArmBits > kSteady || key.spacing == 0) return false;
   if (static_cast<int>(key.key.collective) >= kTunableCollectives) return false;
   if (static_cast<int>(key.key.role) >= kRoles) return false;
-  return GetConfig(in, key.key.collective, key.choice) && GetTrials(in, key);
+  if (!GetConfig(in, key.key.collective, key.choice)) return false;
+  key.arms.resize(arms_and_flag & ((1 << kArmBits) - 1));
+  if (key.arms.size() > kMaxArmsOfPlan) return false;
+  return std::all_of(key.arms.begin(), key.arms.end(), [&](CollectiveConfig& arm) {
+    return GetConfig(in, key.key.collective, arm) && arm != key.choice;
+  });
 }
 
 uint64_t Checksum(std::span<const std::byte> bytes) {
@@ -105,12 +91,9 @@ TablePlan Fitting(TablePlan plan) {
   }
   size_t room = kRoom - kKeyBytes * plan.keys.size();
   for (KeyPlan& key : plan.keys) {
-    const size_t bytes = kConfigBytes * key.trials.size();
-    if (bytes > room) {
-      key.trials.clear();
-      key.known_trials = 0;
-    }
-    room -= kConfigBytes * key.trials.size();
+    const size_t bytes = kConfigBytes * key.arms.size();
+    if (bytes > room) key.arms.clear();
+    room -= kConfigBytes * key.arms.size();
   }
   return plan;
 }
@@ -123,9 +106,8 @@ std::vector<std::byte> EncodePlan(const TablePlan& plan) {
   out.Put(kVersion);
   out.Put(static_cast<uint16_t>(plan.keys.size()));
   out.Put(static_cast<uint32_t>(plan.others_use_policy));
-  out.Put(plan.trial_from);
-  out.Put(plan.trials_a_choice);
-  out.Put(plan.block_calls);
+  out.Put(plan.step_calls);
+  out.Put(plan.step_origin);
   out.PutBytes(keys.buffer());
   out.Put(Checksum(out.buffer()));
   return std::move(out.buffer());
@@ -141,10 +123,9 @@ std::optional<TablePlan> DecodePlan(std::span<const std::byte> bytes) {
   plan.keys.resize(std::min<size_t>(in.Get<uint16_t>(), kMaxBytes / kKeyBytes));
   const auto others = in.Get<uint32_t>();
   plan.others_use_policy = others == 1;
-  plan.trial_from = in.Get<uint32_t>();
-  plan.trials_a_choice = in.Get<uint32_t>();
-  plan.block_calls = in.Get<uint32_t>();
-  if (others > 1 || plan.trials_a_choice == 0) return std::nullopt;
+  plan.step_calls = in.Get<uint32_t>();
+  plan.step_origin = in.Get<uint64_t>();
+  if (others > 1) return std::nullopt;
   for (KeyPlan& key : plan.keys) {
     if (!GetKey(in, key)) return std::nullopt;
   }

@@ -10,7 +10,7 @@ namespace {
 PlannedCall Answer(const KeyPlan& key, const PlannedUse& use) {
   switch (use.use) {
     case CallUse::kTrial:
-      return {key.trials[static_cast<size_t>(use.trial)], use.use};
+      return {key.arms[static_cast<size_t>(use.arm)], use.use};
     case CallUse::kDefaultSample:
       return {kLeaveNcclAlone, use.use};
     case CallUse::kChoice:
@@ -41,19 +41,15 @@ CollectiveConfig PlannedTable::ChoiceOf(const TableKey& key, const CollectiveCon
 
 PlannedCall PlannedTable::At(const TableKey& key, const CollectiveConfig& policy_choice,
                              uint64_t call_number) {
-  if (!begun_) {
-    begun_ = true;
-    first_call_ = call_number;
-  }
   Slot& slot = slots_[IndexOf(key)];
   if (slot.asked && slot.last_call != call_number) ++slot.ordinal;
   slot.asked = true;
   slot.last_call = call_number;
-  const PlaceInVersion place{slot.ordinal, call_number - first_call_};
+  const PlaceInVersion place{slot.ordinal, call_number};
   const CollectiveConfig choice = ChoiceOf(key, policy_choice);
   slot.samples = !choice.leaves_nccl_alone();
   if (slot.listed == kNotListed) {
-    // A KeyPlan without trials allocates nothing.
+    // A KeyPlan without arms allocates nothing.
     const KeyPlan unlisted{key, choice, {}};
     return Answer(unlisted, UseOf(plan_, unlisted, slot.samples, place));
   }
@@ -61,9 +57,9 @@ PlannedCall PlannedTable::At(const TableKey& key, const CollectiveConfig& policy
   return Answer(listed, UseOf(plan_, listed, slot.samples, place));
 }
 
-bool PlannedTable::TimesNext(const TableKey& key) const {
+bool PlannedTable::TimesNext(const TableKey& key, uint64_t call_number) const {
   const Slot& slot = slots_[IndexOf(key)];
-  const uint32_t next = slot.asked ? slot.ordinal + 1 : 0;
+  const PlaceInVersion next{slot.asked ? slot.ordinal + 1 : 0, call_number};
   if (slot.listed != kNotListed) return IsTimed(plan_, plan_.keys[slot.listed], slot.samples, next);
   const KeyPlan unlisted{key, {}, {}};
   return IsTimed(plan_, unlisted, slot.samples, next);

@@ -29,11 +29,11 @@ class PlannedTable {
   // Returns what the key's call uses. `policy_choice` counts for keys that the plan does not list. Call
   // numbers do not fall; a second question within one call gets the same answer and counts nothing.
   PlannedCall At(const TableKey& key, const CollectiveConfig& policy_choice, uint64_t call_number);
-  // The key's choice, without samples and trials. Counts nothing.
+  // The key's choice, without samples and arms. Counts nothing.
   CollectiveConfig ChoiceOf(const TableKey& key, const CollectiveConfig& policy_choice) const;
-  // True if the key's next call is to be timed. It is asked before the call, because the profiler's window
-  // opens before NCCL asks about the call. Counts nothing.
-  bool TimesNext(const TableKey& key) const;
+  // True if the key's next call, with this number, is to be timed. It is asked before the call, because the
+  // profiler's window opens before NCCL asks about the call. Counts nothing.
+  bool TimesNext(const TableKey& key, uint64_t call_number) const;
   const TablePlan& plan() const { return plan_; }
 
  private:
@@ -49,9 +49,6 @@ class PlannedTable {
   static size_t IndexOf(const TableKey& key);
 
   TablePlan plan_;
-  // Number of the version's first call, and whether it came.
-  uint64_t first_call_ = 0;
-  bool begun_ = false;
   std::vector<Slot> slots_;  // by IndexOf
 };
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a communicator's calls do to the program's training steps: how much of each key's transfers is waited
-// for (waited_shares.h), and whether steps in blocks are slower with the table than with NCCL's choice
-// (block_comparison.h). Steps are cut from the sequence of calls by their period (step_period.h).
+// for (waited_shares.h). Steps are cut from the sequence of calls by their period (step_period.h).
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 
-#include "src/decision/guard/block_comparison.h"
 #include "src/decision/guard/step_period.h"
 #include "src/decision/guard/waited_shares.h"
 
@@ -18,10 +16,6 @@ namespace dynamiccl {
 // not steady it learns nothing; when the period changes, the shares of the former steps are forgotten.
 class StepEffects {
  public:
-  // Which side of a block comparison a step belongs to. kMixed: its calls used both, so it counts for
-  // neither.
-  enum class Arm : uint8_t { kNone, kTable, kNccl, kMixed };
-
   // A call as the effects need it.
   struct Call {
     uint32_t key = 0;     // KeyCode
@@ -30,21 +24,22 @@ class StepEffects {
     // Nanoseconds more than a call of the key's choice takes; 0 for calls of the choice and where it is not
     // known.
     double excess_ns = 0;
-    Arm arm = Arm::kNone;  // kNone: the key is not compared by blocks
+    bool excess_is_known = true;  // false: the call used another config and was not timed
   };
   // Adds a call, in order, after `steps` has taken it.
   void Take(const Call& call, const StepPeriod& steps);
   // True when steps have followed each other for kHeldCalls calls. Shorter runs may be stretches of equal
   // calls within a larger step.
   bool steady() const { return held_ >= kHeldCalls; }
+  // Calls in a row that fitted the present period.
+  size_t held() const { return held_; }
   // Calls of the communicator in one step, counting those that the guard is not told about; 0: not known.
   uint64_t calls_of_step() const { return calls_of_step_; }
+  // Number of the call that began the step under way.
+  uint64_t step_began_at() const { return now_.begun_at; }
   // The level of a key by its share; kUnknown while steps are not steady.
   Criticality LevelOf(uint32_t key) const { return steady() ? shares_.LevelOf(key) : Criticality::kUnknown; }
   const WaitedShares& shares() const { return shares_; }
-  const BlockComparison& blocks() const { return blocks_; }
-  // Begins another comparison by blocks.
-  void RestartBlocks();
   // Calls from now on use another table, so the step under way and the one before it do not count.
   void Restart();
 
@@ -56,26 +51,19 @@ class StepEffects {
   struct Step {
     int64_t begun_ns = 0;
     uint64_t begun_at = 0;  // number of its first call
-    Arm arm = Arm::kNone;
     std::map<uint32_t, double> excess_ns;
+    bool is_known = true;  // every call's excess is
   };
   // Ends the step that lasted until the call `next`.
   void End(const Call& next);
-  // Adds a complete step to its block, and a complete block to the comparison.
-  void TakeBlockStep(Arm arm, double step_ns);
 
   WaitedShares shares_;
-  BlockComparison blocks_;
   size_t period_ = 0;  // calls of a step that this object has learnt from
   size_t held_ = 0;    // calls in a row with that period
   uint64_t calls_of_step_ = 0;
   size_t calls_ = 0;  // calls of the step under way
   Step now_;
   std::optional<Step> before_;  // the step before it, if that counts
-  // The block under way: its side, its steps after the first one (-1: not begun), and their time.
-  Arm block_ = Arm::kNone;
-  int block_steps_ = -1;
-  double block_ns_ = 0;
 };
 
 }  // namespace dynamiccl

@@ -19,7 +19,7 @@ inline constexpr uint64_t kMaxSwitchDistance = 16384;
 // Nanoseconds after which an attempt that not all ranks have answered is called off.
 inline constexpr int64_t kSwitchAttemptNs = 1'000'000'000;
 // Nanoseconds between two adoptions (docs/switching.md).
-inline constexpr int64_t kAdoptionSpacingNs = 5'000'000'000;
+inline constexpr int64_t kAdoptionSpacingNs = 250'000'000;
 // Failures after which an adoption is given up. Requests of operators and revocations never are.
 inline constexpr int kMaxAdoptionAttempts = 8;
 

@@ -10,8 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const KeyPlan& key : plan->keys) {
     for (const uint32_t ordinal : {0u, 4u, 100u, 5000u, UINT32_MAX}) {
       const PlannedUse use = UseOf(*plan, key, true, {ordinal, ordinal});
-      fuzz::Require(use.trial < static_cast<int>(key.trials.size()), "a trial is one of the key's");
-      (void)IsTimed(*plan, key, true, ordinal);
+      fuzz::Require(use.arm < static_cast<int>(key.arms.size()), "an arm is one of the key's");
+      (void)IsTimed(*plan, key, true, {ordinal, ordinal});
     }
   }
   const auto again = DecodePlan(EncodePlan(*plan));

@@ -26,7 +26,7 @@ TEST(CarriedChoices, AreOfTheNearestSettledSize) {
   for (const KeyPlan& entry : carried) {
     EXPECT_EQ(entry.choice, entry.key.size_class.index <= 42 ? kLow : kHigh)
         << int{entry.key.size_class.index};
-    EXPECT_TRUE(entry.trials.empty());
+    EXPECT_TRUE(entry.arms.empty());
   }
   EXPECT_EQ(carried.front().key.size_class.index, 40 - kCarriedClasses);
   EXPECT_EQ(carried.back().key.size_class.index, 44 + kCarriedClasses);

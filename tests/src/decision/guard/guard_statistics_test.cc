@@ -7,7 +7,6 @@
 #include <random>
 
 #include "src/decision/guard/betting_capital.h"
-#include "src/decision/guard/block_comparison.h"
 #include "src/decision/guard/key_account.h"
 #include "src/decision/guard/memory_level.h"
 #include "src/decision/guard/paired_times.h"
@@ -113,47 +112,6 @@ TEST(KeyAccount, GainsAreNotSavedUp) {
   EXPECT_EQ(account.excess_ns(), 0);
 }
 
-TEST(BlockComparison, NumberOfBlocksFollowsFromTheNoise) {
-  EXPECT_EQ(BlocksPerArm(0.02, 0.01), 63);
-  EXPECT_EQ(BlocksPerArm(0.04, 0.01), 251);
-  EXPECT_EQ(BlocksPerArm(0.005, 0.01), 4);
-}
-
-BlockComparison Compared(double ratio, double noise, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal(0, noise);
-  BlockComparison comparison;
-  for (int block = 0; block < 4000 && comparison.verdict() == BlockComparison::Verdict::kOpen; ++block) {
-    const bool with_table = block % 4 == 0 || block % 4 == 3;
-    comparison.TakeBlock(with_table, 1e8 * (with_table ? ratio : 1) * std::exp(normal(random)));
-  }
-  return comparison;
-}
-
-TEST(BlockComparison, SaysWhatIsTrueAtTwoPercentNoise) {
-  int slower = 0;
-  int faster = 0;
-  int wrong = 0;
-  double blocks = 0;
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    const BlockComparison worse = Compared(1.01, 0.02, seed);
-    slower += worse.verdict() == BlockComparison::Verdict::kTableIsSlower ? 1 : 0;
-    blocks += worse.blocks() / 2.0 / 200;
-    faster += Compared(0.99, 0.02, seed).verdict() == BlockComparison::Verdict::kTableIsFaster ? 1 : 0;
-    wrong += Compared(1, 0.02, seed).verdict() != BlockComparison::Verdict::kNoDifference ? 1 : 0;
-  }
-  EXPECT_GT(slower, 150) << "80 % power";
-  EXPECT_GT(faster, 150);
-  EXPECT_LT(wrong, 20) << "5 % error, 200 comparisons";
-  EXPECT_NEAR(blocks, 63, 8) << "an arm";
-}
-
-TEST(BlockComparison, AGrossLossNeedsFewBlocks) {
-  const BlockComparison comparison = Compared(1.2, 0.02, 1);
-  EXPECT_EQ(comparison.verdict(), BlockComparison::Verdict::kTableIsSlower);
-  EXPECT_LE(comparison.blocks(), 12);
-}
-
 TEST(MemoryLevel, LevelsNeedAClearChange) {
   MemoryLevel memory;
   memory.Take(24, 100);
@@ -170,14 +128,14 @@ TEST(MemoryLevel, LevelsNeedAClearChange) {
   EXPECT_EQ(memory.level(), MemoryPressure::kLow);
 }
 
-struct Fabric {
+struct Weather {
   double factor = 1;
   double noise = 0.05;
   double skew = 0.1;  // below 0: not known
 };
 
 // The regimes that the detector reports in `calls` calls.
-std::vector<Regime> Watch(TimingDetector& detector, const Fabric& fabric, int calls, std::mt19937_64& random,
+std::vector<Regime> Watch(TimingDetector& detector, const Weather& fabric, int calls, std::mt19937_64& random,
                           int64_t& now_ns) {
   std::vector<Regime> changes;
   std::normal_distribution<double> normal(0, fabric.noise);
@@ -196,7 +154,7 @@ std::vector<Regime> Watch(TimingDetector& detector, const Fabric& fabric, int ca
 
 TEST(TimingDetector, TellsCongestionADegradedLinkAndAStragglerApart) {
   std::mt19937_64 random(5);
-  const auto after = [&](const Fabric& fabric) {
+  const auto after = [&](const Weather& fabric) {
     TimingDetector detector;
     int64_t now_ns = 0;
     EXPECT_TRUE(Watch(detector, {}, 3000, random, now_ns).empty());
@@ -271,7 +229,7 @@ TEST(TimingDetector, LateRanksSayNothingAboutTheFabric) {
   std::mt19937_64 random(8);
   TimingDetector detector;
   int64_t now_ns = 0;
-  const auto watch = [&](const Fabric& fabric) { return Watch(detector, fabric, 400, random, now_ns); };
+  const auto watch = [&](const Weather& fabric) { return Watch(detector, fabric, 400, random, now_ns); };
   EXPECT_TRUE(watch({}).empty());
   EXPECT_EQ(watch({1.0, 0.05, 3.0}), std::vector{Regime::kStraggler});
   EXPECT_EQ(detector.fabric(), Regime::kNormal);

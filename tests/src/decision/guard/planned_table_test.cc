@@ -19,9 +19,8 @@ constexpr TableKey kOther{Collective::kAllReduce, {81}, Role::kGradientReduce};
 TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
   TablePlan plan;
   plan.others_use_policy = random() % 2 == 0;
-  plan.trial_from = static_cast<uint32_t>(random() % 20);
-  plan.trials_a_choice = 1 + static_cast<uint32_t>(random() % 5);
-  plan.block_calls = static_cast<uint32_t>(random() % 1000);
+  plan.step_calls = static_cast<uint32_t>(random() % 50);
+  plan.step_origin = random() % 1000;
   for (size_t i = 0; i < keys; ++i) {
     KeyPlan key;
     key.key = {static_cast<Collective>(random() % kTunableCollectives),
@@ -30,13 +29,12 @@ TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
     const auto configs = EnumerateConfigs(NcclConfigs(key.key.collective), 32);
     const auto any = [&] { return configs[random() % configs.size()]; };
     if (random() % 2 == 0) key.choice = any();
-    for (size_t trial = random() % (kMaxTrials + 1); trial > 0; --trial) key.trials.push_back(any());
-    key.in_blocks = random() % 4 == 0;
-    key.first_round = random() % 2 == 0;
+    for (size_t arms = random() % (kMaxArmsOfPlan + 1); key.arms.size() < arms;) {
+      const CollectiveConfig arm = any();
+      if (arm != key.choice) key.arms.push_back(arm);
+    }
     key.steady = random() % 2 == 0;
-    key.pause = static_cast<uint16_t>(random() % 100);
-    key.rest = static_cast<uint16_t>(random());
-    key.known_trials = static_cast<uint8_t>(random() % (key.trials.size() + 1));
+    key.spacing = static_cast<uint16_t>(1 + random() % 60);
     plan.keys.push_back(std::move(key));
   }
   return plan;
@@ -54,34 +52,34 @@ TEST(PlanBytes, PlansSurvive) {
     for (size_t i = 0; i < plan.keys.size(); ++i) {
       EXPECT_EQ(KeyCode(read->keys[i].key), KeyCode(plan.keys[i].key));
       EXPECT_EQ(read->keys[i].choice, plan.keys[i].choice);
-      EXPECT_EQ(read->keys[i].trials, plan.keys[i].trials);
-      EXPECT_EQ(read->keys[i].known_trials, plan.keys[i].known_trials);
+      EXPECT_EQ(read->keys[i].arms, plan.keys[i].arms);
       EXPECT_EQ(read->keys[i].steady, plan.keys[i].steady);
-      EXPECT_EQ(read->keys[i].pause, plan.keys[i].pause);
-      EXPECT_EQ(read->keys[i].rest, plan.keys[i].rest);
+      EXPECT_EQ(read->keys[i].spacing, plan.keys[i].spacing);
     }
   }
 }
 
-TEST(PlanBytes, MoreKnownTrialsThanTrialsAreRefused) {
+TEST(PlanBytes, WhatMakesNoSenseIsRefused) {
   TablePlan plan;
-  plan.keys.resize(1);
-  plan.keys[0].trials = {{Algorithm::kRing, Protocol::kLL, 4}};
-  plan.keys[0].known_trials = 1;
+  plan.keys.push_back({kKey, kRing, {kTree, kLeaveNcclAlone}});
   EXPECT_TRUE(DecodePlan(EncodePlan(plan)));
-  plan.keys[0].known_trials = 2;
+  plan.keys[0].spacing = 0;
+  EXPECT_FALSE(DecodePlan(EncodePlan(plan))) << "an arm in every step of none";
+  plan.keys[0] = {kKey, kRing, {kRing}};
+  EXPECT_FALSE(DecodePlan(EncodePlan(plan))) << "the choice as an arm beside itself";
+  plan.keys[0] = {kKey, kRing, std::vector(kMaxArmsOfPlan + 1, kTree)};
   EXPECT_FALSE(DecodePlan(EncodePlan(plan)));
 }
 
 // No two alike, and more than there is room for.
-TablePlan LargePlan(size_t keys, size_t trials) {
+TablePlan LargePlan(size_t keys, size_t arms) {
   TablePlan plan;
   for (size_t i = 0; i < keys; ++i) {
     KeyPlan key;
     key.key = {static_cast<Collective>(i % kTunableCollectives), SizeClass{static_cast<uint8_t>(i / 5 % 200)},
                static_cast<Role>(i / 1000)};
     key.choice = i % 3 == 0 ? kLeaveNcclAlone : kRing;
-    key.trials.assign(trials, kRing);
+    key.arms.assign(arms, {Algorithm::kRing, Protocol::kLL, 8});
     plan.keys.push_back(key);
   }
   return plan;
@@ -93,15 +91,15 @@ TEST(PlanBytes, WhatFitsIsLeftAsItIs) {
   EXPECT_EQ(EncodePlan(Fitting(plan)), EncodePlan(plan));
 }
 
-TEST(PlanBytes, OfTooManyTrialsTheLastKeysLoseTheirs) {
-  const TablePlan plan = LargePlan(400, kMaxTrials);
+TEST(PlanBytes, OfTooManyArmsTheLastKeysLoseTheirs) {
+  const TablePlan plan = LargePlan(400, kMaxArmsOfPlan);
   const TablePlan fitting = Fitting(plan);
   const auto read = DecodePlan(EncodePlan(fitting));
   ASSERT_TRUE(read);
   ASSERT_EQ(read->keys.size(), plan.keys.size());
   EXPECT_TRUE(read->others_use_policy);
-  EXPECT_EQ(read->keys.front().trials.size(), plan.keys.front().trials.size());
-  EXPECT_TRUE(read->keys.back().trials.empty());
+  EXPECT_EQ(read->keys.front().arms.size(), plan.keys.front().arms.size());
+  EXPECT_TRUE(read->keys.back().arms.empty());
   for (size_t i = 0; i < plan.keys.size(); ++i) EXPECT_EQ(read->keys[i].choice, plan.keys[i].choice);
 }
 
@@ -183,7 +181,7 @@ TEST(PlannedTable, TwoRanksAnswerAlike) {
     const PlannedCall b = second.At(key, kTree, call);
     ASSERT_EQ(a.config, b.config);
     ASSERT_EQ(a.use, b.use);
-    ASSERT_EQ(first.TimesNext(key), second.TimesNext(key));
+    ASSERT_EQ(first.TimesNext(key, call + 1), second.TimesNext(key, call + 1));
   }
 }
 

@@ -44,7 +44,7 @@ SimulatedJob::SimulatedJob(const JobOptions& options)
     : options_(options),
       random_(options.seed),
       pace_random_(options.seed + 1'000'000),
-      guard_({0.005, options.timing_cost, 32, options.carries},
+      guard_({0.005, options.timing_cost, options.carries},
              [this](const TableKey& key, Regime) { return Knowledge(key); }) {
   MakeKeys();
   plan_ = guard_.plan();
@@ -103,7 +103,6 @@ KeyKnowledge SimulatedJob::Knowledge(const TableKey& asked) const {
     known.candidates.push_back({config.config, config.predicted});
   std::sort(known.candidates.begin(), known.candidates.end(),
             [](const auto& a, const auto& b) { return a.predicted < b.predicted; });
-  known.candidates.resize(6);
   return known;
 }
 
@@ -153,7 +152,7 @@ bool SimulatedJob::TimedByPlan(const KeyPlan& entry, bool samples, uint32_t ordi
   if (options_.timing == Timing::kAll) return true;
   const bool window = calls_ / 2 % 100 == PlaceIn(100, 0, static_cast<uint32_t>(calls_ / 200));
   if (options_.timing == Timing::kWindows) return window;
-  return window || IsTimed(plan_, entry, samples, ordinal);
+  return window || IsTimed(plan_, entry, samples, {ordinal, calls_});
 }
 
 void SimulatedJob::Time(bool by_plan, double transfer_ns, GuardedCall& call) {
@@ -168,11 +167,11 @@ void SimulatedJob::Call(size_t index, int place) {
   const KeyPlan& entry = entries_[index];
   const uint32_t ordinal = ordinals_[index]++;
   const bool samples = !entry.choice.leaves_nccl_alone();
-  const PlannedUse use = UseOf(plan_, entry, samples, {ordinal, calls_ - first_call_});
+  const PlannedUse use = UseOf(plan_, entry, samples, {ordinal, calls_});
   GuardedCall call{entry.key, use.use, entry.choice, version_, now_ns_};
   call.number = calls_;
   if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
-  if (use.use == CallUse::kTrial) call.config = entry.trials[static_cast<size_t>(use.trial)];
+  if (use.use == CallUse::kTrial) call.config = entry.arms[static_cast<size_t>(use.arm)];
   const double nccl_ns = truth_[index].nccl_ns * factor_[index] * std::exp(NoiseOf(place));
   const double ratio = RatioOf(index, call.config);
   const double transfer_ns = nccl_ns * ratio;
@@ -220,7 +219,6 @@ void SimulatedJob::Deliver() {
   if (!coming_ || calls_ < switch_at_) return;
   guard_.Committed(++version_, now_ns_);
   plan_ = coming_->plan;
-  first_call_ = calls_;
   for (const KeyPlan& entry : plan_.keys) {
     const size_t index = IndexOf(entry.key);
     if (index == truth_.size()) continue;  // never called

@@ -153,7 +153,6 @@ class SimulatedJob {
   TablePlan plan_;
   std::vector<KeyPlan> entries_;
   std::vector<uint32_t> ordinals_;
-  uint64_t first_call_ = 0;
   uint32_t version_ = 1;
   std::optional<Proposal> coming_;
   uint64_t switch_at_ = 0;

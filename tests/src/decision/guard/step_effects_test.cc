@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares that are waited for and blocks of steps, of programs whose truth is known.
+// Shares that are waited for, of programs whose truth is known.
 #include "src/decision/guard/step_effects.h"
 
 #include <gtest/gtest.h>
@@ -23,16 +23,14 @@ class Program {
   }
   const StepEffects& effects() const { return effects_; }
   double shares[4] = {1, 0.5, 0, 1};
-  StepEffects::Arm arm = StepEffects::Arm::kNone;
-  double slower_table = 1;  // factor on what the program computes
+  bool timed = true;
 
  private:
   void Call(uint32_t key, double noise) {
     period_.Take(key, now_ns_);
     const double excess = random_() % 2 == 0 ? 0 : std::uniform_real_distribution(0.0, 5e5)(random_);
-    effects_.Take({key, calls_++, now_ns_, excess, arm}, period_);
-    const double factor = arm == StepEffects::Arm::kTable ? slower_table : 1;
-    const double compute = 1e7 * factor * std::exp(std::normal_distribution(0.0, noise)(random_));
+    effects_.Take({key, calls_++, now_ns_, timed ? excess : 0, timed || excess == 0}, period_);
+    const double compute = 1e7 * std::exp(std::normal_distribution(0.0, noise)(random_));
     now_ns_ += static_cast<int64_t>(compute + shares[key] * (1e6 + excess));
   }
 
@@ -74,20 +72,18 @@ TEST(WaitedShares, LevelsAreKnownOnlyWhereTheyAreClear) {
   EXPECT_EQ(shares.LevelOf(2), Criticality::kExposed) << "the program is another one now";
 }
 
-TEST(StepEffects, ComparesBlocksOfSteps) {
-  const auto compared = [](double slower) {
-    Program program(3);
-    program.slower_table = slower;
-    program.Steps(20, 0.01);
-    for (int block = 0; block < 100; ++block) {
-      program.arm = block % 4 == 1 || block % 4 == 2 ? StepEffects::Arm::kNccl : StepEffects::Arm::kTable;
-      program.Steps(6, 0.01);
-    }
-    return program.effects().blocks().verdict();
-  };
-  EXPECT_EQ(compared(1.1), BlockComparison::Verdict::kTableIsSlower);
-  EXPECT_EQ(compared(0.9), BlockComparison::Verdict::kTableIsFaster);
-  EXPECT_EQ(compared(1), BlockComparison::Verdict::kNoDifference);
+// Steps that used other configs in calls without times: what they took more is not known, so they count for
+// nothing.
+TEST(WaitedShares, StepsWithUnknownExcessAreLeftOut) {
+  Program program(3);
+  program.Steps(500, 0.015);
+  program.timed = false;
+  program.Steps(500, 0.015);
+  for (uint32_t key = 0; key < 4; ++key) {
+    const auto share = program.effects().shares().Of(key);
+    ASSERT_TRUE(share);
+    EXPECT_NEAR(share->share, program.shares[key], 4 * share->error) << key;
+  }
 }
 
 TEST(StepEffects, KnowsNothingWithoutSteps) {
@@ -97,10 +93,9 @@ TEST(StepEffects, KnowsNothingWithoutSteps) {
   for (int i = 0; i < 5000; ++i) {
     const auto key = static_cast<uint32_t>(random() % 5);
     period.Take(key, i * 1000);
-    effects.Take({key, static_cast<uint64_t>(i), i * 1000, 100, StepEffects::Arm::kTable}, period);
+    effects.Take({key, static_cast<uint64_t>(i), i * 1000, 100}, period);
   }
   EXPECT_FALSE(effects.shares().Of(1));
-  EXPECT_EQ(effects.blocks().blocks(), 0);
 }
 
 }  // namespace

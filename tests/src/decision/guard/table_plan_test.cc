@@ -11,93 +11,100 @@ namespace {
 constexpr CollectiveConfig kTreeLl{Algorithm::kTree, Protocol::kLL, 2};
 constexpr CollectiveConfig kRingLl{Algorithm::kRing, Protocol::kLL, 4};
 
-KeyPlan KeyWith(std::vector<CollectiveConfig> trials) {
-  KeyPlan key{{Collective::kAllReduce, {80}, Role::kGradientReduce}, kLeaveNcclAlone, std::move(trials)};
-  key.pause = 20;
-  return key;
+constexpr CollectiveConfig kRingSimple{Algorithm::kRing, Protocol::kSimple, 8};
+constexpr uint32_t kStepCalls = 10;
+constexpr uint64_t kOrigin = 1003;
+
+KeyPlan KeyWith(std::vector<CollectiveConfig> arms, uint16_t spacing = 4) {
+  return {{Collective::kAllReduce, {80}, Role::kGradientReduce}, kLeaveNcclAlone, std::move(arms), spacing};
+}
+TablePlan PlanOfSteps() {
+  TablePlan plan;
+  plan.step_calls = kStepCalls;
+  plan.step_origin = kOrigin;
+  return plan;
+}
+// The arm that the key uses in a step; -1: none.
+int ArmIn(const TablePlan& plan, const KeyPlan& key, uint64_t step) {
+  return UseOf(plan, key, false, {0, kOrigin + step * kStepCalls}).arm;
 }
 
-TEST(TablePlan, EveryTrialIsMadeOnceBeforeAnyIsRepeatedAndThenComesAPause) {
-  const TablePlan plan;
-  const KeyPlan key = KeyWith({kTreeLl, kRingLl, {Algorithm::kRing, Protocol::kSimple, 8}});
-  std::map<int, std::vector<uint32_t>> made;
-  for (uint32_t ordinal = 0; ordinal < 400; ++ordinal) {
-    const PlannedUse use = UseOf(plan, key, false, {ordinal, ordinal});
-    if (use.use == CallUse::kTrial) made[use.trial].push_back(ordinal);
-  }
-  ASSERT_EQ(made.size(), 3u);
-  uint32_t first_round_ends = 0;
-  for (const auto& [trial, ordinals] : made) first_round_ends = std::max(first_round_ends, ordinals[0]);
-  for (const auto& [trial, ordinals] : made) {
-    EXPECT_GE(ordinals[0], plan.trial_from);
-    EXPECT_EQ(ordinals.size(), kMaxRounds + 1);
-    EXPECT_GT(ordinals[1], first_round_ends + key.pause);
-  }
-}
-
-TEST(TablePlan, WhatIsKnownGoesOnInThePause) {
-  const TablePlan plan;
-  KeyPlan key = KeyWith({kTreeLl, kRingLl, {Algorithm::kRing, Protocol::kSimple, 8}});
-  key.known_trials = 2;
-  const uint32_t first_round_ends = plan.trial_from + 4;
-  int made[3] = {};
-  for (uint32_t ordinal = first_round_ends; ordinal < first_round_ends + key.pause; ++ordinal) {
-    const PlannedUse use = UseOf(plan, key, false, {ordinal, ordinal});
-    if (use.use == CallUse::kTrial) ++made[use.trial];
-  }
-  EXPECT_GE(made[0], 6);
-  EXPECT_GE(made[1], 6);
-  EXPECT_EQ(made[2], 0) << "it may have failed";
-}
-
-TEST(TablePlan, TrialsComeAsRarelyAsTheirCostAsks) {
-  const TablePlan plan;
-  KeyPlan key = KeyWith({kTreeLl, kRingLl, {Algorithm::kRing, Protocol::kSimple, 8}});
-  key.rest = 96;
-  for (const bool first_round : {true, false}) {
-    key.first_round = first_round;
-    std::map<int, int> made;
-    uint32_t timed = 0;
-    for (uint32_t ordinal = 0; ordinal < 2024; ++ordinal) {
-      const PlannedUse use = UseOf(plan, key, false, {ordinal, ordinal});
-      if (use.use == CallUse::kTrial) ++made[use.trial];
-      timed += use.use == CallUse::kTrial && IsTimed(plan, key, false, ordinal) ? 1 : 0;
+TEST(TablePlan, EveryArmIsUsedOnceACycleOfItsSteps) {
+  const TablePlan plan = PlanOfSteps();
+  const KeyPlan key = KeyWith({kTreeLl, kRingLl, kRingSimple});
+  const uint64_t cycle = key.arms.size() * key.spacing;
+  std::vector<int> first;
+  for (uint64_t number = 0; number < 200; ++number) {
+    std::map<int, int> used;
+    for (uint64_t step = number * cycle; step < (number + 1) * cycle; ++step) {
+      const int arm = ArmIn(plan, key, step);
+      ++used[arm];
+      if (number == 0 && arm >= 0) first.push_back(arm);
     }
-    for (const int trial : {0, 1, 2}) EXPECT_NEAR(made[trial], 20, 1) << "one group in 100 calls";
-    EXPECT_EQ(timed, static_cast<uint32_t>(made[0] + made[1] + made[2])) << "every trial is timed";
+    for (int arm = 0; arm < 3; ++arm) EXPECT_EQ(used[arm], 1) << "cycle " << number;
   }
+  EXPECT_EQ(first, (std::vector{0, 1, 2})) << "in the order of the plan at first";
 }
 
-TEST(TablePlan, TrialsUnderWayGoOnAtOnce) {
-  const TablePlan plan;
-  KeyPlan key = KeyWith({kTreeLl});
-  key.first_round = false;
-  int trials = 0;
-  for (uint32_t ordinal = 0; ordinal < 16; ++ordinal) {
-    trials += UseOf(plan, key, false, {ordinal, ordinal}).use == CallUse::kTrial ? 1 : 0;
-  }
-  EXPECT_EQ(trials, 8);
-}
-
-// Each trial is compared with calls of the choice between its own: without one between two of them a pair is
-// lost.
-TEST(TablePlan, EveryTrialHasCallsOfTheChoiceBesideIt) {
-  const TablePlan plan;
-  const std::vector<CollectiveConfig> all(kMaxTrials, kTreeLl);
-  for (size_t trials = 1; trials <= kMaxTrials; ++trials) {
-    KeyPlan key = KeyWith({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(trials)});
-    key.first_round = false;
-    int choices = 0;
-    std::vector<int> made(trials);
-    for (uint32_t ordinal = 0; ordinal < 60; ++ordinal) {
-      const PlannedUse use = UseOf(plan, key, false, {ordinal, ordinal});
-      use.use == CallUse::kTrial ? ++made[static_cast<size_t>(use.trial)] : ++choices;
-    }
-    for (const int count : made) {
-      EXPECT_LE(count, choices) << trials << " trials";
-      EXPECT_GE(count, made[0] - 1) << trials << " trials";
+TEST(TablePlan, AllCallsOfAStepUseTheSameConfig) {
+  const TablePlan plan = PlanOfSteps();
+  const KeyPlan key = KeyWith({kTreeLl, kRingLl});
+  for (uint64_t step = 0; step < 200; ++step) {
+    for (uint32_t call = 0; call < kStepCalls; ++call) {
+      const PlannedUse use = UseOf(plan, key, false, {7 * call, kOrigin + step * kStepCalls + call});
+      ASSERT_EQ(use.arm, ArmIn(plan, key, step));
+      ASSERT_EQ(use.use, use.arm < 0 ? CallUse::kChoice : CallUse::kTrial);
     }
   }
+}
+
+TEST(TablePlan, NoArmsBeforeTheOriginOrWithoutSteps) {
+  const KeyPlan key = KeyWith({kTreeLl}, 1);
+  for (uint64_t call = 0; call < kOrigin; ++call)
+    EXPECT_EQ(UseOf(PlanOfSteps(), key, false, {0, call}), PlannedUse{});
+  for (uint64_t call = 0; call < 2 * kOrigin; ++call)
+    EXPECT_EQ(UseOf(TablePlan{}, key, false, {0, call}), PlannedUse{});
+}
+
+TEST(TablePlan, NcclsOwnAsAnArmIsADefaultSample) {
+  const TablePlan plan = PlanOfSteps();
+  KeyPlan key = KeyWith({kLeaveNcclAlone}, 1);
+  key.choice = kTreeLl;
+  EXPECT_EQ(UseOf(plan, key, true, {0, kOrigin}), (PlannedUse{CallUse::kDefaultSample, 0}));
+}
+
+// What one key uses says nothing about what another one uses: else their effects could not be told apart.
+TEST(TablePlan, KeysDrawIndependently) {
+  const TablePlan plan = PlanOfSteps();
+  const KeyPlan a = KeyWith({kTreeLl, kRingLl});
+  KeyPlan b = a;
+  b.key.size_class.index = 81;
+  constexpr int kSteps = 40'000;
+  int in_a = 0, in_b = 0, in_both = 0;
+  for (int step = 8; step < kSteps; ++step) {
+    const int arm_a = ArmIn(plan, a, static_cast<uint64_t>(step)), arm_b = ArmIn(plan, b, static_cast<uint64_t>(step));
+    in_a += arm_a == 0 ? 1 : 0;
+    in_b += arm_b == 0 ? 1 : 0;
+    in_both += arm_a == 0 && arm_b == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(in_a, kSteps / 8, 100);
+  EXPECT_NEAR(in_b, kSteps / 8, 100);
+  EXPECT_NEAR(in_both, kSteps / 64, 150);
+}
+
+// So that what timing costs is no effect of an arm.
+TEST(TablePlan, WhichStepsAreTimedDoesNotDependOnArms) {
+  const TablePlan plan = PlanOfSteps();
+  const KeyPlan key = KeyWith({kTreeLl, kRingLl});
+  KeyPlan other = KeyWith({kRingSimple}, 2);
+  other.key.collective = Collective::kAllGather;
+  int timed = 0;
+  for (uint64_t step = 0; step < 12'000; ++step) {
+    const PlaceInVersion place{5, kOrigin + step * kStepCalls + 3};
+    ASSERT_EQ(IsTimed(plan, key, false, place), IsTimed(plan, other, false, place));
+    timed += IsTimed(plan, key, false, place) ? 1 : 0;
+  }
+  EXPECT_EQ(timed, 1000);
 }
 
 TEST(TablePlan, SamplesOfNcclsChoiceAreDenseAtFirstThenOnePercent) {
@@ -111,7 +118,7 @@ TEST(TablePlan, SamplesOfNcclsChoiceAreDenseAtFirstThenOnePercent) {
   for (uint32_t ordinal = 0; ordinal < kMiddleCalls + 20'000; ++ordinal) {
     const bool sample = UseOf(plan, key, true, {ordinal, 0}).use == CallUse::kDefaultSample;
     (ordinal < kDenseCalls ? dense : ordinal < kMiddleCalls ? middle : sparse) += sample ? 1 : 0;
-    if (ordinal >= kMiddleCalls) timed += IsTimed(plan, key, true, ordinal) ? 1 : 0;
+    if (ordinal >= kMiddleCalls) timed += IsTimed(plan, key, true, {ordinal, 0}) ? 1 : 0;
   }
   EXPECT_EQ(dense, static_cast<int>(kDenseCalls / kDensePeriod));
   EXPECT_EQ(middle, static_cast<int>((kMiddleCalls - kDenseCalls) / kMiddlePeriod));
@@ -129,7 +136,7 @@ TEST(TablePlan, ASteadyChoiceIsNotSampledAnew) {
   int timed = 0;
   for (uint32_t ordinal = 0; ordinal < 20'000; ++ordinal) {
     samples += UseOf(plan, key, true, {ordinal, 0}).use == CallUse::kDefaultSample ? 1 : 0;
-    timed += IsTimed(plan, key, true, ordinal) ? 1 : 0;
+    timed += IsTimed(plan, key, true, {ordinal, 0}) ? 1 : 0;
   }
   EXPECT_EQ(samples, 20'000 / static_cast<int>(kSparsePeriod));
   EXPECT_LE(timed, 2 * samples + 1);
@@ -140,10 +147,10 @@ TEST(TablePlan, NcclsChoiceIsTimedNowAndThenUntilItIsKnown) {
   const KeyPlan key = KeyWith({});
   uint32_t timed = 0;
   for (uint32_t ordinal = 0; ordinal < kCalmCalls; ++ordinal)
-    timed += IsTimed(plan, key, false, ordinal) ? 1 : 0;
+    timed += IsTimed(plan, key, false, {ordinal, 0}) ? 1 : 0;
   EXPECT_EQ(timed, kCalmCalls / kCalmPeriod);
   for (uint32_t ordinal = kCalmCalls; ordinal < 20'000; ++ordinal)
-    timed += IsTimed(plan, key, false, ordinal) ? 1 : 0;
+    timed += IsTimed(plan, key, false, {ordinal, 0}) ? 1 : 0;
   EXPECT_NEAR(timed, 24 + 200, 4) << "then 1 % of the calls";
 }
 
@@ -157,19 +164,6 @@ TEST(TablePlan, SamplesMeetEveryPlaceOfAStep) {
     if (UseOf(plan, key, true, {ordinal, 0}).use == CallUse::kDefaultSample) ++places[ordinal % 4];
   }
   for (uint32_t place = 0; place < 4; ++place) EXPECT_GT(places[place], 25) << place;
-}
-
-TEST(TablePlan, HiddenKeysChangeByBlocksOfCalls) {
-  TablePlan plan;
-  plan.block_calls = 100;
-  KeyPlan key = KeyWith({kRingLl});
-  key.choice = kTreeLl;
-  key.in_blocks = true;
-  std::vector<CallUse> blocks;
-  for (uint64_t call = 50; call < 800; call += 100) blocks.push_back(UseOf(plan, key, true, {0, call}).use);
-  const auto own = CallUse::kChoice;
-  const auto nccl = CallUse::kDefaultSample;
-  EXPECT_EQ(blocks, (std::vector{own, nccl, nccl, own, own, nccl, nccl, own}));
 }
 
 TEST(TablePlan, KeysHaveDifferentCodes) {

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Giving up early needs no test: it cannot make a wrong adoption.
+#include "src/decision/guard/key_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace dynamiccl {
+namespace {
+
+// A config is given up when its steps are slower than the choice's by this much and so many standard errors.
+// One that makes steps 15 % slower goes at once, though one stall may look like it.
+constexpr double kSlower = 0.02;
+constexpr double kSlowerErrors = 2;
+constexpr double kMuchSlower = 0.15;
+// Or when a gain above kLeastGain lies this many standard errors away, after so many steps.
+constexpr double kFutileErrors = 1.5;
+constexpr uint32_t kFutileSteps = 3;
+// While few steps were seen, a gain of 1 % is what is looked for.
+constexpr uint32_t kFewSteps = 12;
+constexpr double kWorthwhile = 0.01;
+// Share by which more standard errors are needed for an adoption after one step, half as much after two, ...
+constexpr double kFewStepsMargin = 4;
+// A config whose relatives make steps slower by this much is not tried.
+constexpr double kBadRelatives = 0.015;
+// A config looks much faster when its steps take so much less and so many standard errors. Those with this share
+// of the largest gain are looked at beside it.
+constexpr double kPromising = 0.02;
+constexpr double kPromisingErrors = 3;
+constexpr double kNearlyAsGood = 0.6;
+// Configs whose expected effects differ by less are tried in the order of the candidates.
+constexpr double kEqualPromise = 0.002;
+// Weight of the assumption that a config is like the choice, beside its relatives.
+constexpr double kPriorWeight = 0.35;
+// Most configs of a pair of algorithm and protocol that are tried before anything is known of its relatives.
+constexpr double kFarRelative = 0.3;
+
+template <class Configs>
+bool Contains(const Configs& configs, const CollectiveConfig& config) {
+  return std::find(configs.begin(), configs.end(), config) != configs.end();
+}
+
+}  // namespace
+
+void KeySearch::SetCandidates(std::vector<ProbeCandidate> candidates) {
+  candidates_ = std::move(candidates);
+}
+
+bool KeySearch::IsOpen(const CollectiveConfig& config) const {
+  return Contains(open_, config);
+}
+bool KeySearch::IsClosed(const CollectiveConfig& config) const {
+  return Contains(closed_, config);
+}
+
+std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen) {
+  std::vector<CollectiveConfig> urgent;
+  std::vector<CollectiveConfig> stay;
+  for (const CollectiveConfig& config : open_) {
+    const SeenConfig arm = seen(config);
+    const double mean = arm.effect.mean, error = arm.effect.error;
+    const bool much = arm.steps > 0 && mean > kMuchSlower;
+    const bool slower = arm.steps > 0 && mean > kSlower && mean > kSlowerErrors * error;
+    const double least = arm.steps < kFewSteps ? kWorthwhile : kLeastGain;
+    const bool futile = arm.steps >= kFutileSteps && mean - kFutileErrors * error > -least;
+    if (much || (slower && mean > kMuchSlower / 3)) urgent.push_back(config);
+    (much || slower || futile ? closed_ : stay).push_back(config);
+  }
+  open_ = std::move(stay);
+  return urgent;
+}
+
+std::vector<CollectiveConfig> KeySearch::Next(const SeenOf& seen, bool all_may_cost) const {
+  double best = 0;
+  for (const CollectiveConfig& config : open_) {
+    const StepEffect effect = seen(config).effect;
+    if (effect.mean < -kPromisingErrors * effect.error) best = std::min(best, effect.mean);
+  }
+  const bool promising = best < -kPromising;
+  if (!promising && all_may_cost) return open_;
+  std::vector<CollectiveConfig> next;
+  for (const CollectiveConfig& config : open_) {
+    if (seen(config).effect.mean < kNearlyAsGood * best) next.push_back(config);
+  }
+  return next;
+}
+
+std::optional<double> KeySearch::ExpectedOf(const CollectiveConfig& config, const SeenOf& seen) const {
+  double sum = 0, weights = kPriorWeight, nearest = 0;
+  for (const auto* configs : {&open_, &closed_}) {
+    for (const CollectiveConfig& other : *configs) {
+      const SeenConfig arm = seen(other);
+      if (arm.steps == 0) continue;
+      const double kin = Kinship(config, other);
+      sum += kin * arm.effect.mean;
+      weights += kin;
+      nearest = std::max(nearest, kin);
+    }
+  }
+  return nearest > kFarRelative ? std::optional(sum / weights) : std::nullopt;
+}
+
+void KeySearch::Refill(const CollectiveConfig& choice, const SeenOf& seen) {
+  began_ = true;
+  std::vector<std::pair<double, CollectiveConfig>> next;
+  for (const ProbeCandidate& candidate : candidates_) {
+    const CollectiveConfig& config = candidate.config;
+    if (config == choice || IsOpen(config) || IsClosed(config)) continue;
+    const double expected = ExpectedOf(config, seen).value_or(0);
+    if (expected < kBadRelatives) next.emplace_back(std::floor(expected / kEqualPromise), config);
+  }
+  std::stable_sort(next.begin(), next.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [expected, config] : next) {
+    if (open_.size() >= kMaxArms) break;
+    open_.push_back(config);
+  }
+}
+
+// After few steps the noise itself is not known well.
+bool IsSurelyFaster(const SeenConfig& arm) {
+  if (arm.blocks < kAdoptedBlocks || arm.effect.mean > -kLeastGain) return false;
+  return arm.effect.mean < -kAdoptedErrors * (1 + kFewStepsMargin / arm.steps) * arm.effect.error;
+}
+
+std::optional<TriedArm> KeySearch::Winner(const SeenOf& seen) const {
+  std::optional<TriedArm> best;
+  for (const CollectiveConfig& config : open_) {
+    const SeenConfig arm = seen(config);
+    if (!IsSurelyFaster(arm)) continue;
+    if (!best || arm.effect.mean < best->mean) best = TriedArm{config, arm.effect.mean};
+  }
+  return best;
+}
+
+void KeySearch::Adopt(const CollectiveConfig& choice) {
+  std::erase(open_, choice);
+  std::erase(closed_, choice);
+}
+
+void KeySearch::Restart() {
+  // What was open or adopted is likely to be worth a look again.
+  std::stable_partition(candidates_.begin(), candidates_.end(),
+                        [this](const ProbeCandidate& candidate) { return IsOpen(candidate.config); });
+  open_.clear();
+  closed_.clear();
+  began_ = false;
+}
+
+}  // namespace dynamiccl

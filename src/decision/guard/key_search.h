@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which configs are tried on one key, judged by what they do to whole steps (step_experiment.h): which are
+// open, which are given up, which one is better than the key's choice, and what is tried next.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "src/decision/guard/step_experiment.h"
+#include "src/policy/probe_candidates.h"
+
+namespace dynamiccl {
+
+// Configs of a key that are tried at a time.
+inline constexpr size_t kMaxArms = 8;
+// A config is adopted when its steps are faster by this many standard errors, in at least so many blocks of
+// steps, and by at least this much in logs. With 4.8 errors, 40 configs of a job and a dozen looks at each
+// make 1 wrong adoption in 2,500 jobs without a difference (docs/guard.md).
+inline constexpr double kAdoptedErrors = 4.8;
+inline constexpr uint32_t kAdoptedBlocks = 3;
+inline constexpr double kLeastGain = 0.003;
+
+// A config and what was seen of it.
+struct TriedArm {
+  CollectiveConfig config;
+  double mean = 0;  // log of a step's time over the choice's
+};
+
+// True if the config is sure enough to be adopted.
+bool IsSurelyFaster(const SeenConfig& arm);
+
+// The search on one key, owned by its GuardedKey on the leader's control thread. It has no clock and draws
+// nothing.
+class KeySearch {
+ public:
+  // What was seen of a config over the key's present choice.
+  using SeenOf = std::function<SeenConfig(const CollectiveConfig& config)>;
+
+  // What may be tried, the most promising first. What was given up stays given up.
+  void SetCandidates(std::vector<ProbeCandidate> candidates);
+  // Gives up open configs that are shown to be no gain. Returns those of them that make steps so slow that
+  // they must not wait for the next version.
+  std::vector<CollectiveConfig> Judge(const SeenOf& seen);
+  // Opens further configs until kMaxArms are open. `choice` is not tried. Takes those first that resemble what
+  // did well, and none that resembles only what did badly.
+  void Refill(const CollectiveConfig& choice, const SeenOf& seen);
+  // The open config with the fastest steps, if it is surely faster than the choice.
+  std::optional<TriedArm> Winner(const SeenOf& seen) const;
+  // The choice changed, so `choice` is no arm any more and the one before may be tried again.
+  void Adopt(const CollectiveConfig& choice);
+  // The fabric or the steps changed: everything may be tried again, what was open first.
+  void Restart();
+
+  const std::vector<CollectiveConfig>& open() const { return open_; }
+  // Which open configs the next version should use: all, or only the few that look much faster than the
+  // choice, so that it is soon sure whether they are. Without `all_may_cost`, only those that look faster.
+  std::vector<CollectiveConfig> Next(const SeenOf& seen, bool all_may_cost) const;
+  // Configs that were given up since the last Restart.
+  size_t closed() const { return closed_.size(); }
+  // True when a search that began has nothing open.
+  bool over() const { return began_ && open_.empty(); }
+  bool began() const { return began_; }
+  bool has_candidates() const { return !candidates_.empty(); }
+
+ private:
+  bool IsOpen(const CollectiveConfig& config) const;
+  bool IsClosed(const CollectiveConfig& config) const;
+  // Expected log of a step's time over the choice's, from configs that resemble this one; nothing where none
+  // of them was seen.
+  std::optional<double> ExpectedOf(const CollectiveConfig& config, const SeenOf& seen) const;
+
+  std::vector<ProbeCandidate> candidates_;
+  std::vector<CollectiveConfig> open_;
+  std::vector<CollectiveConfig> closed_;
+  bool began_ = false;
+};
+
+}  // namespace dynamiccl

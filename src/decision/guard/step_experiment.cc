@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's own choice is the reference of each key. Every other config that a key used gets a number of its own
+// when it is first used.
+#include "src/decision/guard/step_experiment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace dynamiccl {
+namespace {
+
+// Weight of a new step in the average step time.
+constexpr double kFollowRate = 1.0 / 16;
+
+uint32_t Packed(const CollectiveConfig& config) {
+  return static_cast<uint32_t>(static_cast<uint8_t>(config.algorithm)) << 16 |
+         static_cast<uint32_t>(static_cast<uint8_t>(config.protocol)) << 8 | config.channels;
+}
+
+}  // namespace
+
+void StepExperiment::Begin(const StepGrid& grid) {
+  *this = StepExperiment();
+  grid_ = grid;
+}
+
+int StepExperiment::NumberOf(uint32_t key, const CollectiveConfig& config) const {
+  const auto found = numbers_.find({key, Packed(config)});
+  return found == numbers_.end() ? -1 : found->second;
+}
+
+void StepExperiment::Take(const GuardedCall& call, bool takes_part) {
+  if (grid_.calls == 0 || call.number < grid_.origin) return;
+  const uint64_t number = (call.number - grid_.origin) / grid_.calls;
+  if (now_.calls == 0 || number != now_.number) End(call, number);
+  ++now_.calls;
+  now_.mixed |= call.captured;
+  if (!takes_part) return;
+  const auto [used, is_new] =
+      now_.used.try_emplace(KeyCode(call.key), Step::Used{call.config, call.use != CallUse::kChoice});
+  now_.mixed |= !is_new && used->second.config != call.config;
+}
+
+void StepExperiment::End(const GuardedCall& next, uint64_t number) {
+  const bool complete = now_.calls > 0 && number == now_.number + 1;
+  const bool usual = now_.calls == calls_before_;
+  if (complete && usual && !now_.mixed && next.at_ns > now_.begun_ns) AddRow(now_, next.at_ns - now_.begun_ns);
+  if (complete) calls_before_ = now_.calls;
+  now_ = Step{number, next.at_ns, 0, false, {}};
+}
+
+int StepExperiment::NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row) {
+  int number = NumberOf(key, config);
+  if (number >= 0) return number;
+  row.first_use = true;
+  number = regression_.AddConfig();
+  if (number >= 0) {
+    uses_.emplace_back();
+  } else {
+    const auto oldest = std::min_element(uses_.begin(), uses_.end(), [](const Uses& a, const Uses& b) {
+      return a.last_row < b.last_row;
+    });
+    number = static_cast<int>(oldest - uses_.begin());
+    std::erase_if(numbers_, [number](const auto& entry) { return entry.second == number; });
+    // Steps of the block under way that used the old config would count for the new one.
+    std::erase_if(block_, [number](const StepRow& each) {
+      return std::find(each.configs.begin(), each.configs.end(), number) != each.configs.end();
+    });
+    regression_.Forget(number);
+    *oldest = {};
+  }
+  numbers_[{key, Packed(config)}] = number;
+  return number;
+}
+
+void StepExperiment::AddRow(const Step& step, int64_t step_ns) {
+  const auto ns = static_cast<double>(step_ns);
+  step_ns_ += step_ns_ == 0 ? ns : kFollowRate * (std::min(ns, 2 * step_ns_) - step_ns_);
+  StepRow row{{}, std::log(ns), false};
+  ++rows_;
+  for (const auto& [key, used] : step.used) {
+    if (used.config.leaves_nccl_alone()) continue;
+    const int config = NumberFor(key, used.config, row);
+    Uses& uses = uses_[static_cast<size_t>(config)];
+    ++(used.as_arm ? uses.as_arm : uses.as_choice);
+    uses.last_row = rows_;
+    row.configs.push_back(config);
+  }
+  block_.push_back(std::move(row));
+  if (block_.size() < kStepsOfBlock) return;
+  regression_.TakeBlock(std::exchange(block_, {}));
+  ++blocks_;
+}
+
+SeenConfig StepExperiment::Seen(uint32_t key, const CollectiveConfig& config,
+                                const CollectiveConfig& other) const {
+  const int number = NumberOf(key, config), other_number = NumberOf(key, other);
+  if (number < 0 && !config.leaves_nccl_alone()) return {};
+  if (other_number < 0 && !other.leaves_nccl_alone()) return {};
+  SeenConfig seen{regression_.Over(number, other_number), 0, 0};
+  // Every block has steps of the reference.
+  seen.steps = number < 0 ? blocks_ * static_cast<uint32_t>(kStepsOfBlock) : regression_.steps(number);
+  seen.blocks = number < 0 ? blocks_ : regression_.blocks(number);
+  return seen;
+}
+
+double StepExperiment::UsesNs(uint64_t Uses::*uses, double sign) const {
+  double share = 0;
+  for (size_t i = 0; i < uses_.size(); ++i) {
+    const double effect = regression_.Over(static_cast<int>(i), -1).mean;
+    share += static_cast<double>(uses_[i].*uses) * std::max(0.0, sign * effect);
+  }
+  return share * step_ns_;
+}
+
+}  // namespace dynamiccl

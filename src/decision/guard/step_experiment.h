@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The experiment of one communicator on whole training steps: cuts its calls into steps, notes which config
+// each key used in a step, and has step_regression.h estimate what the configs do to the time of a step.
+//
+// A step is a fixed number of the communicator's calls, counted from an origin, because that is how a table
+// plan draws which config a key uses (table_plan.h). Where in the program's own step the origin lies does not
+// matter: calls repeat with that period.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "src/decision/guard/guarded_call.h"
+#include "src/decision/guard/step_regression.h"
+
+namespace dynamiccl {
+
+// Calls of the communicator that make one step: `calls` from `origin` on, and so on.
+struct StepGrid {
+  uint64_t origin = 0;
+  uint32_t calls = 0;  // 0: steps are not known
+
+  friend bool operator==(const StepGrid&, const StepGrid&) = default;
+};
+
+// What was seen of a config on a key.
+struct SeenConfig {
+  StepEffect effect;    // over the config that was asked about
+  uint32_t steps = 0;   // steps that used it
+  uint32_t blocks = 0;  // blocks of steps in which one did
+};
+
+// Owned by the communicator's Guard, on the leader's control thread. A step counts only if it is complete,
+// directly followed by another one, has as many decided calls as the step before, and each key used one
+// config in all of it. Others are left out, so evaluation steps and switches of tables say nothing.
+class StepExperiment {
+ public:
+  // Steps of a block (step_regression.h).
+  static constexpr size_t kStepsOfBlock = 12;
+
+  // Begins anew with these steps; what was estimated is forgotten.
+  void Begin(const StepGrid& grid);
+  const StepGrid& grid() const { return grid_; }
+  // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps.
+  void Take(const GuardedCall& call, bool takes_part);
+  // What `config` does to a step over what `other` does, on this key (KeyCode).
+  SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;
+  // Blocks that were judged so far.
+  uint32_t blocks() const { return blocks_; }
+  // Nanoseconds of a step on average; 0: not known.
+  double step_ns() const { return step_ns_; }
+  // Standard deviation of a step's log time.
+  double noise() const { return regression_.noise(); }
+  // Nanoseconds that steps took more than with NCCL's choices because arms were tried, and less because of
+  // the keys' choices, by the present estimates.
+  double lost_ns() const { return UsesNs(&Uses::as_arm, 1); }
+  double saved_ns() const { return UsesNs(&Uses::as_choice, -1); }
+
+ private:
+  using ConfigKey = std::pair<uint32_t, uint32_t>;  // KeyCode and packed config
+  struct Uses {
+    uint64_t as_arm = 0;
+    uint64_t as_choice = 0;
+    uint64_t last_row = 0;  // number of the last step that used it
+  };
+  // The step under way.
+  struct Step {
+    uint64_t number = 0;
+    int64_t begun_ns = 0;
+    uint32_t calls = 0;
+    bool mixed = false;  // a key used two configs, or a call was captured
+    struct Used {
+      CollectiveConfig config;
+      bool as_arm = false;
+    };
+    std::map<uint32_t, Used> used;  // by KeyCode
+  };
+
+  // Number of the key's config in the regression; -1: NCCL's own.
+  int NumberOf(uint32_t key, const CollectiveConfig& config) const;
+  // The same, with a number for a config that has none. When all numbers are taken, the config that was used
+  // least recently loses its own, but none that this step uses.
+  int NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row);
+  // Ends the step under way where the call `next` begins another.
+  void End(const GuardedCall& next, uint64_t number);
+  // Adds a complete step to the block.
+  void AddRow(const Step& step, int64_t step_ns);
+  double UsesNs(uint64_t Uses::*uses, double sign) const;
+
+  StepGrid grid_;
+  StepRegression regression_;
+  std::map<ConfigKey, int> numbers_;
+  std::vector<Uses> uses_;  // by number
+  std::vector<StepRow> block_;
+  uint64_t rows_ = 0;
+  Step now_;
+  uint32_t calls_before_ = 0;  // of the last complete step
+  uint32_t blocks_ = 0;
+  double step_ns_ = 0;
+};
+
+}  // namespace dynamiccl

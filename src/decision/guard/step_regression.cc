@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fit solves weighted least squares again and again, each time with the weights that follow from the last
+// solution. Solve inverts the normal equations by Cholesky's method.
+#include "src/decision/guard/step_regression.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "src/base/statistics.h"
+
+namespace dynamiccl {
+namespace {
+
+// Effects before any step was seen: 0, with this standard deviation. It only keeps a config that was seen
+// once from an effect that one stall made.
+constexpr double kPriorDeviation = 0.2;
+// Noise of a step before the first block, and at least: clocks and schedulers alone make as much.
+constexpr double kFirstNoise = 0.05;
+constexpr double kLeastNoise = 0.002;
+// From so many deviations on a step counts less, the less the farther off it is.
+constexpr double kStallDeviations = 2;
+// The first use of a config counts as at most so many deviations above its block's median.
+constexpr double kFirstUseDeviations = 3;
+// Steps from which on the fit does not simply follow a config.
+constexpr uint32_t kKnownSteps = 3;
+// Steps that a noise is read from at least, in all and of one block, and the share of their degrees of freedom
+// that is left at least.
+constexpr size_t kLeastOfNoise = 12;
+constexpr double kLeastOfBlock = 4;
+constexpr double kLeastShare = 0.25;
+// Solutions for each block. The weights of configs that were seen three times settle within these.
+constexpr int kRounds = 6;
+
+bool Uses(const StepRow& row, int config) {
+  return std::find(row.configs.begin(), row.configs.end(), config) != row.configs.end();
+}
+
+// Limits the steps that set up connections.
+void LimitFirstUses(std::vector<StepRow>& rows, double noise) {
+  std::vector<double> times;
+  for (const StepRow& row : rows) times.push_back(row.log_time);
+  const double most = Median(times) + kFirstUseDeviations * noise;
+  for (StepRow& row : rows) {
+    if (row.first_use) row.log_time = std::min(row.log_time, most);
+  }
+}
+
+}  // namespace
+
+int StepRegression::AddConfig() {
+  if (counts_.size() == kMaxConfigs) return -1;
+  counts_.emplace_back();
+  effects_.push_back(0);
+  for (auto& row : covariance_) row.push_back(0);
+  covariance_.emplace_back(counts_.size(), 0.0);
+  covariance_.back().back() = kPriorDeviation * kPriorDeviation;
+  return static_cast<int>(counts_.size()) - 1;
+}
+
+void StepRegression::Forget(int config) {
+  for (Block& block : blocks_) {
+    Count(block, -1u);
+    std::erase_if(block.rows, [config](const StepRow& row) { return Uses(row, config); });
+    block.weights.assign(block.rows.size(), 1);
+    Count(block, 1);
+  }
+  std::erase_if(blocks_, [](const Block& block) { return block.rows.size() < kLeastBlock; });
+  counts_[static_cast<size_t>(config)] = {};
+  Fit();
+}
+
+void StepRegression::Count(const Block& block, uint32_t sign) {
+  for (size_t config = 0; config < counts_.size(); ++config) {
+    const auto uses = [config](const StepRow& row) { return Uses(row, static_cast<int>(config)); };
+    const auto steps = static_cast<uint32_t>(std::count_if(block.rows.begin(), block.rows.end(), uses));
+    counts_[config].steps += sign * steps;
+    counts_[config].blocks += steps > 0 ? sign : 0;
+  }
+}
+
+void StepRegression::TakeBlock(std::vector<StepRow> block) {
+  if (block.size() < kLeastBlock) return;
+  LimitFirstUses(block, noise_ > 0 ? noise_ : kFirstNoise);
+  const std::vector<double> weights(block.size(), 1);
+  blocks_.push_back({std::move(block), weights, {}, noise_ > 0 ? noise_ : kFirstNoise});
+  Count(blocks_.back(), 1);
+  if (blocks_.size() > kMaxBlocks) {
+    Count(blocks_.front(), -1u);
+    blocks_.pop_front();
+  }
+  Fit();
+}
+
+void StepRegression::Fit() {
+  const size_t configs = counts_.size();
+  for (int round = 0; round < kRounds; ++round) {
+    Matrix products(configs, std::vector<double>(configs, 0.0));
+    std::vector<double> with_time(configs, 0.0);
+    for (const Block& block : blocks_) AddTo(products, with_time, block);
+    Solve(std::move(products), with_time);
+    for (Block& block : blocks_) Compare(block);
+    Weigh();
+  }
+}
+
+// Rows are sparse, so the level is taken away from the sums: sum of w x x' - (sum of w x)(sum of w x)' / sum
+// of w.
+void StepRegression::AddTo(Matrix& products, std::vector<double>& with_time, const Block& block) const {
+  const double scale = 1 / (block.noise * block.noise);
+  std::vector<double> uses(counts_.size(), 0.0);
+  double weights = 0, level = 0;
+  for (size_t row = 0; row < block.rows.size(); ++row) {
+    const double weight = scale * block.weights[row];
+    weights += weight;
+    level += weight * block.rows[row].log_time;
+    for (const int i : block.rows[row].configs) {
+      uses[static_cast<size_t>(i)] += weight;
+      with_time[static_cast<size_t>(i)] += weight * block.rows[row].log_time;
+      for (const int j : block.rows[row].configs)
+        products[static_cast<size_t>(i)][static_cast<size_t>(j)] += weight;
+    }
+  }
+  for (size_t i = 0; i < uses.size(); ++i) {
+    if (uses[i] == 0) continue;
+    with_time[i] -= uses[i] * level / weights;
+    for (size_t j = 0; j < uses.size(); ++j) products[i][j] -= uses[i] * uses[j] / weights;
+  }
+}
+
+// The inverse of P = L L^T column by column: L z = e, L^T c = z.
+void StepRegression::Solve(Matrix lower, const std::vector<double>& with_time) {
+  const size_t n = counts_.size();
+  for (size_t i = 0; i < n; ++i) {
+    lower[i][i] += 1 / (kPriorDeviation * kPriorDeviation);
+    for (size_t j = 0; j <= i; ++j) {
+      double sum = lower[i][j];
+      for (size_t k = 0; k < j; ++k) sum -= lower[i][k] * lower[j][k];
+      lower[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / lower[j][j];
+    }
+  }
+  covariance_.assign(n, std::vector<double>(n, 0.0));
+  effects_.assign(n, 0.0);
+  for (size_t column = 0; column < n; ++column) {
+    std::vector<double>& c = covariance_[column];
+    for (size_t i = column; i < n; ++i) {
+      double sum = i == column ? 1 : 0;
+      for (size_t k = column; k < i; ++k) sum -= lower[i][k] * c[k];
+      c[i] = sum / lower[i][i];
+    }
+    for (size_t i = n; i-- > 0;) {
+      double sum = c[i];
+      for (size_t k = i + 1; k < n; ++k) sum -= lower[k][i] * c[k];
+      c[i] = sum / lower[i][i];
+    }
+    for (size_t i = 0; i < n; ++i) effects_[i] += c[i] * with_time[column];
+  }
+}
+
+// The median step is the level here, for a mean would follow a stall.
+void StepRegression::Compare(Block& block) const {
+  block.off.clear();
+  for (const StepRow& row : block.rows) {
+    double fitted = 0;
+    for (const int config : row.configs) fitted += effects_[static_cast<size_t>(config)];
+    block.off.push_back(row.log_time - fitted);
+  }
+  const double level = Median(block.off);
+  for (double& off : block.off) off -= level;
+}
+
+bool StepRegression::IsWellKnown(const StepRow& row) const {
+  return std::all_of(row.configs.begin(), row.configs.end(),
+                     [this](int config) { return steps(config) >= kKnownSteps; });
+}
+
+// The usual noise is read off the median distance from the model, with the degrees of freedom that configs
+// and levels took. Steps with configs that were seen once or twice are left out, for the fit follows them.
+void StepRegression::Weigh() {
+  std::vector<double> distances;
+  auto taken = static_cast<double>(blocks_.size());
+  for (size_t i = 0; i < counts_.size(); ++i) taken += counts_[i].steps >= kKnownSteps ? 1 : 0;
+  for (const Block& block : blocks_) {
+    for (size_t row = 0; row < block.rows.size(); ++row) {
+      if (IsWellKnown(block.rows[row])) distances.push_back(std::abs(block.off[row]));
+    }
+  }
+  noise_ = kFirstNoise;
+  double share = 1;
+  if (distances.size() >= kLeastOfNoise) {
+    share = std::max(1 - taken / static_cast<double>(distances.size()), kLeastShare);
+    noise_ = std::max(kLeastNoise, kSigmasOfMedianDeviation * Median(distances) / std::sqrt(share));
+  }
+  for (Block& block : blocks_) WeighBlock(block, share);
+}
+
+// A block whose steps lie farther off than usual, all in all, has noise of its own.
+void StepRegression::WeighBlock(Block& block, double share) const {
+  const double most = kStallDeviations * std::max(noise_, block.noise);
+  double squares = 0, count = 0;
+  for (size_t row = 0; row < block.rows.size(); ++row) {
+    if (!IsWellKnown(block.rows[row])) continue;
+    squares += std::pow(std::min(std::abs(block.off[row]), most), 2);
+    ++count;
+  }
+  block.noise = count < kLeastOfBlock ? noise_ : std::max(noise_, std::sqrt(squares / count / share));
+  for (size_t row = 0; row < block.rows.size(); ++row) {
+    const double off = std::max(std::abs(block.off[row]), 1e-9);
+    block.weights[row] = std::min(1.0, kStallDeviations * block.noise / off);
+  }
+}
+
+StepEffect StepRegression::Over(int config, int other) const {
+  const auto effect = [this](int i) { return i < 0 ? 0.0 : effects_[static_cast<size_t>(i)]; };
+  const auto covariance = [this](int i, int j) {
+    return i < 0 || j < 0 ? 0.0 : covariance_[static_cast<size_t>(i)][static_cast<size_t>(j)];
+  };
+  const double variance =
+      covariance(config, config) + covariance(other, other) - 2 * covariance(config, other);
+  return {effect(config) - effect(other), std::sqrt(std::max(variance, 0.0))};
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls cut into steps, and what the steps say.
+#include "src/decision/guard/step_experiment.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace dynamiccl {
+namespace {
+
+constexpr CollectiveConfig kRing{Algorithm::kRing, Protocol::kSimple, 1};
+constexpr TableKey kGather{Collective::kAllGather, {60}, Role::kParameterGather};
+constexpr TableKey kReduce{Collective::kReduceScatter, {64}, Role::kGradientReduce};
+
+// Steps of three calls: two gathers and a reduction; other calls of the communicator lie between them.
+class Program {
+ public:
+  Program() { experiment.Begin({1000, 5}); }
+  // One step of `step_ns`.
+  void Step(const CollectiveConfig& gather, const CollectiveConfig& reduce, int64_t step_ns) {
+    Call(kGather, gather, 0);
+    Call(kGather, gather, 2);
+    Call(kReduce, reduce, 4);
+    call_ += 5;
+    now_ns_ += step_ns;
+  }
+  void Call(const TableKey& key, const CollectiveConfig& config, uint64_t place) {
+    GuardedCall call{key, config.leaves_nccl_alone() ? CallUse::kChoice : CallUse::kTrial, config, 1,
+                     now_ns_ + static_cast<int64_t>(place)};
+    call.number = call_ + place;
+    call.captured = captured;
+    experiment.Take(call, true);
+  }
+  SeenConfig Seen() const { return experiment.Seen(KeyCode(kGather), kRing, kLeaveNcclAlone); }
+  StepExperiment experiment;
+  bool captured = false;
+
+ private:
+  uint64_t call_ = 1000;
+  int64_t now_ns_ = 0;
+};
+
+// One step in four uses the ring for the gathers and takes 30 % less.
+void RunSteps(Program& program, int steps, uint64_t seed = 1) {
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < steps; ++i) {
+    const bool ring = random() % 4 == 0;
+    const auto noise = static_cast<int64_t>(random() % 400'000);
+    program.Step(ring ? kRing : kLeaveNcclAlone, kLeaveNcclAlone, (ring ? 7'000'000 : 10'000'000) + noise);
+  }
+}
+
+TEST(StepExperiment, SeesWhatAConfigDoesToSteps) {
+  Program program;
+  RunSteps(program, 200);
+  EXPECT_NEAR(program.Seen().effect.mean, std::log(0.7), 0.02);
+  EXPECT_GT(program.Seen().steps, 30u);
+  EXPECT_GE(program.experiment.blocks(), 11u);
+  EXPECT_NEAR(program.experiment.step_ns(), 9.4e6, 1e6);
+  EXPECT_EQ(program.experiment.lost_ns(), 0) << "its trials took less";
+  EXPECT_EQ(program.experiment.Seen(KeyCode(kReduce), kRing, kLeaveNcclAlone).steps, 0u);
+}
+
+TEST(StepExperiment, AStepInWhichAKeyUsedTwoConfigsSaysNothing) {
+  Program program;
+  for (int i = 0; i < 100; ++i) {
+    program.Call(kGather, kRing, 1);
+    program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
+  }
+  EXPECT_EQ(program.experiment.blocks(), 0u);
+}
+
+TEST(StepExperiment, ACapturedStepSaysNothing) {
+  Program program;
+  program.captured = true;
+  RunSteps(program, 100);
+  EXPECT_EQ(program.experiment.blocks(), 0u);
+}
+
+// An evaluation of other calls and another length after every tenth step.
+TEST(StepExperiment, StepsWithOtherCallsAreLeftOut) {
+  Program program;
+  for (uint64_t i = 0; i < 30; ++i) {
+    RunSteps(program, 10, i + 1);
+    program.Call(kGather, kLeaveNcclAlone, 0);
+    program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 90'000'000);
+  }
+  EXPECT_NEAR(program.Seen().effect.mean, std::log(0.7), 0.03);
+}
+
+TEST(StepExperiment, BeginsAnewWithOtherSteps) {
+  Program program;
+  RunSteps(program, 100);
+  program.experiment.Begin({5000, 7});
+  EXPECT_EQ(program.Seen().steps, 0u);
+  EXPECT_EQ(program.experiment.blocks(), 0u);
+}
+
+TEST(StepExperiment, LossesAreCounted) {
+  Program program;
+  for (int i = 0; i < 160; ++i)
+    program.Step(i % 5 == 0 ? kRing : kLeaveNcclAlone, kLeaveNcclAlone, i % 5 == 0 ? 12'000'000 : 10'000'000);
+  EXPECT_NEAR(program.experiment.lost_ns(), 31 * 2e6, 8e6);
+}
+
+// More configs than the regression has room for: the oldest make room.
+TEST(StepExperiment, OldConfigsMakeRoom) {
+  Program program;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20 * StepRegression::kMaxConfigs; ++i) {
+    const int number = i / 12;
+    const CollectiveConfig config{Algorithm::kTree, static_cast<Protocol>(number % 3),
+                                  static_cast<uint8_t>(1 + number / 3)};
+    const auto noise = static_cast<int64_t>(random() % 400'000);
+    program.Step(i % 4 == 0 ? config : kLeaveNcclAlone, kLeaveNcclAlone,
+                 (i % 4 == 0 ? 8'000'000 : 10'000'000) + noise);
+  }
+  const CollectiveConfig newest{Algorithm::kTree, Protocol::kLL128,
+                                static_cast<uint8_t>(1 + 20 * StepRegression::kMaxConfigs / 12 / 3 - 1)};
+  EXPECT_GT(program.experiment.Seen(KeyCode(kGather), newest, kLeaveNcclAlone).steps, 0u);
+  EXPECT_EQ(program.experiment.Seen(KeyCode(kGather), {Algorithm::kTree, Protocol::kLL, 1}, kLeaveNcclAlone).steps,
+            0u);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -171,9 +171,9 @@ void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, u
   }
   const size_t carried = proposal.carried.size();
   const size_t steps = guard_.experiment().blocks() * StepExperiment::kStepsOfBlock;
-  Log(LogLevel::kInfo, "table v{}: {} after {} steps of experiment; {} keys, {} arms{}", version,
-      Name(proposal.reason), steps, proposal.plan.keys.size() - carried, arms,
-      carried == 0 ? "" : fmt::format(", {} other sizes as the nearest of them", carried));
+  Log(LogLevel::kInfo, "table v{}: {}; {} keys, {} arms{}, {} steps of the experiment so far", version,
+      Name(proposal.reason), proposal.plan.keys.size() - carried, arms,
+      carried == 0 ? "" : fmt::format(", {} other sizes as the nearest of them", carried), steps);
 }
 
 void TableGuard::Restart(std::shared_ptr<const Policy> policy, uint32_t version) {

@@ -312,6 +312,7 @@ int main(int argc, char** argv) {
   app.add_option("--policy", options.policy, "What the policy prefers");
   app.add_option("--timing", options.timing, "DYNAMICCL_TIMES");
   app.add_option("--model", options.model, "Modelled times: factors, as in \"Ring/LL 4,Tree/Simple/2 0.8\"");
+  app.add_option("--sleep", options.sleep, "With --model: calls take so many times the modelled times");
   app.add_option("--winner", options.winner, "With --model: what the store's first run is to find");
   app.add_option("--only", options.only, "One case");
   app.add_flag("--keep", options.keep, "Keep the jobs' files");

@@ -129,10 +129,10 @@ Environment GuardedJobs::Adaptive() const {
                              {"DYNAMICCL_TIMES", options_.timing},
                              {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}};
   if (options_.model.empty()) return environment;
-  // The guard compares what trials cost with what the program's steps take, and that these do not follow the
-  // model: without steps it goes by the modelled times alone.
-  environment["JOB_ORDER"] = "mixed";
+  // Where steps do not take what the model says, the guard must not know any: then it goes by the modelled times.
+  if (options_.sleep == 0) environment["JOB_ORDER"] = "mixed";
   environment["MODEL_TIMES"] = options_.model;
+  environment["MODEL_SLEEP"] = std::to_string(options_.sleep);
   environment["NCCL_PROFILER_PLUGIN"] = DYNAMICCL_TEST_MODELLED_TIMES;
   environment["TEST_DYNAMICCL"] = DYNAMICCL_TEST_PRELOAD;
   return environment;

@@ -23,6 +23,7 @@ struct GuardedJobOptions {
   std::string timing = "1";        // DYNAMICCL_TIMES
   // Factors as in MODEL_TIMES of modelled_times.cc; empty: the times that kernels really took.
   std::string model;
+  int sleep = 0;      // with a model: calls take so many times the modelled times
   bool keep = false;  // the jobs' files
 };
 

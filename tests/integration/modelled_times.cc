@@ -4,6 +4,8 @@
 // machine too. A kernel takes 200 us and a quarter of a nanosecond a byte, times the factors of
 //   MODEL_TIMES   "Tree/Simple/2 0.8,Ring/LL 4": of configurations that begin like that; 1 for all others
 //   MODEL_SLOWER  "<file> <factor>": of all kernels that begin while the file exists
+// With MODEL_SLEEP=n the thread that issues a collective which is timed sleeps n times as long, so that the steps of the
+// job take what the model says.
 #include <dlfcn.h>
 #include <strings.h>
 #include <unistd.h>
@@ -80,10 +82,14 @@ ncclResult_t StartChannel(void* context, void** handle, ncclProfilerEventDescr_v
 ncclResult_t StartEvent(void* context, void** handle, ncclProfilerEventDescr_v7_t* event) {
   if (event->type == ncclProfileKernelCh) return StartChannel(context, handle, *event);
   const ncclResult_t result = g_object->startEvent(context, handle, event);
-  if (event->type == ncclProfileColl && *handle != nullptr) {
+  if (event->type != ncclProfileColl || *handle == nullptr) return result;
+  const uint64_t duration_ns = DurationNs(*event);
+  {
     const std::lock_guard lock(g_mutex);
-    g_duration_ns[*handle] = DurationNs(*event);
+    g_duration_ns[*handle] = duration_ns;
   }
+  const int times = std::atoi(Variable("MODEL_SLEEP").c_str());
+  ::usleep(static_cast<useconds_t>(duration_ns * static_cast<uint64_t>(times) / 1000));
   return result;
 }
 

@@ -29,7 +29,7 @@ constexpr int64_t kLeastStepNs = 4'000'000;
 constexpr uint64_t kCallsToAgree = 32;
 // Log of a step's time that a config which nobody tried is taken to cost, on a key with a third of the bytes
 // or more.
-constexpr double kUnknownLoss = 0.03;
+constexpr double kUnknownLoss = 0.05;
 constexpr double kSharesOfWhole = 3;
 // Share of the steps' time that the experiment may cost at present: more while there is credit.
 constexpr double kUsualPace = 0.01;
@@ -66,6 +66,13 @@ const std::vector<CollectiveConfig>* ArmsOf(const TablePlan& plan, uint32_t code
 
 bool NotNccls(const CollectiveConfig& config) {
   return !config.leaves_nccl_alone();
+}
+
+// True if one of the arms, NCCL's own left out, is none of `others`.
+bool UsesOther(const std::vector<CollectiveConfig>* arms, const std::vector<CollectiveConfig>& others) {
+  return arms != nullptr && std::any_of(arms->begin(), arms->end(), [&](const CollectiveConfig& arm) {
+           return NotNccls(arm) && std::find(others.begin(), others.end(), arm) == others.end();
+         });
 }
 
 bool IsArm(const TablePlan& plan, uint32_t code, const CollectiveConfig& config) {
@@ -266,18 +273,18 @@ bool Guard::MustRevoke(const GuardedKey& key) const {
 std::optional<GuardReason> Guard::WhyRevoke() const {
   if (regime_changed()) return GuardReason::kRegimeChanged;
   bool doubt = false;
-  bool tries = false;
+  bool costs = false;  // an arm that may cost something is in use
   for (const auto& [code, key] : keys_) {
     if (MustRevoke(key)) return GuardReason::kSlowerThanNccl;
     doubt |= key.InDoubt();
-    tries |= !key.search().open().empty();
+    costs |= UsesOther(ArmsOf(plan_, code), key.search().Next(SeenBeside(key, key.choice()), false));
   }
   const StepGrid& grid = experiment_.grid();
   const bool same_steps =
       plan_.step_calls == grid.calls && grid.calls > 0 && (plan_.step_origin - grid.origin) % grid.calls == 0;
   if (HasArms(plan_) && !same_steps) return GuardReason::kStepsChanged;
   if (HasArms(plan_) && arm_too_slow_) return GuardReason::kArmTooSlow;
-  if (HasArms(plan_) && tries && !resting_ && CreditNs() < 0) return GuardReason::kBudgetSpent;
+  if (HasArms(plan_) && costs && CreditNs() < 0) return GuardReason::kBudgetSpent;
   return doubt ? std::optional(GuardReason::kDoubt) : std::nullopt;
 }
 
@@ -414,15 +421,17 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   return proposal;
 }
 
+// A key whose search goes on is settled so far when steps have found its choice: a job may end before the search.
 std::vector<SettledKey> Guard::SettledNow() const {
   std::vector<SettledKey> settled;
-  for (const auto& [code, by_earlier_run] : settled_) {
-    const auto found = keys_.find(code);
-    if (found == keys_.end() || found->second.captured()) continue;
-    const GuardedKey& key = found->second;
-    SettledKey one{key.key(), fabric_of_keys_, key.choice(), key.Ratio(), key.pairs(), by_earlier_run};
+  for (const auto& [code, key] : keys_) {
+    const auto ended = settled_.find(code);
     const SeenConfig seen = experiment_.Seen(code, key.choice(), kLeaveNcclAlone);
-    if (!key.choice().leaves_nccl_alone() && seen.steps > 0) {
+    const bool by_steps = !key.choice().leaves_nccl_alone() && key.drawn() && key.proven() && seen.steps > 0;
+    if (key.captured() || (ended == settled_.end() && !by_steps)) continue;
+    const bool by_earlier_run = ended != settled_.end() && ended->second;
+    SettledKey one{key.key(), fabric_of_keys_, key.choice(), key.Ratio(), key.pairs(), by_earlier_run};
+    if (by_steps) {
       one.ratio = std::exp(seen.effect.mean);
       one.pairs = seen.steps;
     }

@@ -14,12 +14,13 @@ namespace {
 constexpr double kSlower = 0.02;
 constexpr double kSlowerErrors = 2;
 constexpr double kMuchSlower = 0.15;
-// Or when a gain above kLeastGain lies this many standard errors away, after so many steps.
+// Or when a gain of half a per cent lies this many standard errors away, after so many steps.
+constexpr double kWorthwhile = 0.005;
 constexpr double kFutileErrors = 1.5;
 constexpr uint32_t kFutileSteps = 3;
 // While few steps were seen, a gain of 1 % is what is looked for.
 constexpr uint32_t kFewSteps = 12;
-constexpr double kWorthwhile = 0.01;
+constexpr double kWorthwhileAtFirst = 0.01;
 // Share by which more standard errors are needed for an adoption after one step, half as much after two, ...
 constexpr double kFewStepsMargin = 4;
 // A config whose relatives make steps slower by this much is not tried.
@@ -29,6 +30,8 @@ constexpr double kBadRelatives = 0.015;
 constexpr double kPromising = 0.02;
 constexpr double kPromisingErrors = 3;
 constexpr double kNearlyAsGood = 0.6;
+// What may cost nothing must be likely to be a gain: by so many standard errors.
+constexpr double kLikelyErrors = 1.5;
 // Configs whose expected effects differ by less are tried in the order of the candidates.
 constexpr double kEqualPromise = 0.002;
 // Weight of the assumption that a config is like the choice, beside its relatives.
@@ -62,7 +65,7 @@ std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen) {
     const double mean = arm.effect.mean, error = arm.effect.error;
     const bool much = arm.steps > 0 && mean > kMuchSlower;
     const bool slower = arm.steps > 0 && mean > kSlower && mean > kSlowerErrors * error;
-    const double least = arm.steps < kFewSteps ? kWorthwhile : kLeastGain;
+    const double least = arm.steps < kFewSteps ? kWorthwhileAtFirst : kWorthwhile;
     const bool futile = arm.steps >= kFutileSteps && mean - kFutileErrors * error > -least;
     if (much || (slower && mean > kMuchSlower / 3)) urgent.push_back(config);
     (much || slower || futile ? closed_ : stay).push_back(config);
@@ -81,7 +84,9 @@ std::vector<CollectiveConfig> KeySearch::Next(const SeenOf& seen, bool all_may_c
   if (!promising && all_may_cost) return open_;
   std::vector<CollectiveConfig> next;
   for (const CollectiveConfig& config : open_) {
-    if (seen(config).effect.mean < kNearlyAsGood * best) next.push_back(config);
+    const StepEffect effect = seen(config).effect;
+    const bool likely = all_may_cost || effect.mean < -kLikelyErrors * effect.error;
+    if (effect.mean < kNearlyAsGood * best && likely) next.push_back(config);
   }
   return next;
 }

@@ -21,7 +21,9 @@ uint32_t Packed(const CollectiveConfig& config) {
 }  // namespace
 
 void StepExperiment::Begin(const StepGrid& grid) {
+  const double noise = regression_.noise();
   *this = StepExperiment();
+  if (noise > 0) regression_ = StepRegression(noise);
   grid_ = grid;
 }
 

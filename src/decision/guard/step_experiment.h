@@ -40,7 +40,7 @@ class StepExperiment {
   // Steps of a block (step_regression.h).
   static constexpr size_t kStepsOfBlock = 12;
 
-  // Begins anew with these steps; what was estimated is forgotten.
+  // Begins anew with these steps; what was estimated is forgotten, but for how much steps vary.
   void Begin(const StepGrid& grid);
   const StepGrid& grid() const { return grid_; }
   // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps.

@@ -15,20 +15,17 @@ namespace {
 // Effects before any step was seen: 0, with this standard deviation. It only keeps a config that was seen
 // once from an effect that one stall made.
 constexpr double kPriorDeviation = 0.2;
-// Noise of a step before the first block, and at least: clocks and schedulers alone make as much.
-constexpr double kFirstNoise = 0.05;
+// Noise of a step at least: clocks and schedulers alone make as much.
 constexpr double kLeastNoise = 0.002;
 // From so many deviations on a step counts less, the less the farther off it is.
 constexpr double kStallDeviations = 2;
-// The first use of a config counts as at most so many deviations above its block's median.
-constexpr double kFirstUseDeviations = 3;
 // Steps from which on the fit does not simply follow a config.
 constexpr uint32_t kKnownSteps = 3;
 // Steps that a noise is read from at least, in all and of one block, and the share of their degrees of freedom
 // that is left at least.
 constexpr size_t kLeastOfNoise = 12;
 constexpr double kLeastOfBlock = 4;
-constexpr double kLeastShare = 0.25;
+constexpr double kLeastShare = 0.3;
 // Solutions for each block. The weights of configs that were seen three times settle within these.
 constexpr int kRounds = 6;
 
@@ -36,11 +33,11 @@ bool Uses(const StepRow& row, int config) {
   return std::find(row.configs.begin(), row.configs.end(), config) != row.configs.end();
 }
 
-// Limits the steps that set up connections.
-void LimitFirstUses(std::vector<StepRow>& rows, double noise) {
+// A step that sets up connections counts as no slower than its block's median.
+void LimitFirstUses(std::vector<StepRow>& rows) {
   std::vector<double> times;
   for (const StepRow& row : rows) times.push_back(row.log_time);
-  const double most = Median(times) + kFirstUseDeviations * noise;
+  const double most = Median(times);
   for (StepRow& row : rows) {
     if (row.first_use) row.log_time = std::min(row.log_time, most);
   }
@@ -81,9 +78,9 @@ void StepRegression::Count(const Block& block, uint32_t sign) {
 
 void StepRegression::TakeBlock(std::vector<StepRow> block) {
   if (block.size() < kLeastBlock) return;
-  LimitFirstUses(block, noise_ > 0 ? noise_ : kFirstNoise);
+  LimitFirstUses(block);
   const std::vector<double> weights(block.size(), 1);
-  blocks_.push_back({std::move(block), weights, {}, noise_ > 0 ? noise_ : kFirstNoise});
+  blocks_.push_back({std::move(block), weights, {}, usual_noise_});
   Count(blocks_.back(), 1);
   if (blocks_.size() > kMaxBlocks) {
     Count(blocks_.front(), -1u);
@@ -185,12 +182,13 @@ void StepRegression::Weigh() {
       if (IsWellKnown(block.rows[row])) distances.push_back(std::abs(block.off[row]));
     }
   }
-  noise_ = kFirstNoise;
-  double share = 1;
-  if (distances.size() >= kLeastOfNoise) {
-    share = std::max(1 - taken / static_cast<double>(distances.size()), kLeastShare);
-    noise_ = std::max(kLeastNoise, kSigmasOfMedianDeviation * Median(distances) / std::sqrt(share));
-  }
+  noise_ = usual_noise_;
+  double share = distances.empty() ? 0 : 1 - taken / static_cast<double>(distances.size());
+  // With hardly more steps than configs the fit follows the noise.
+  const bool says_noise = distances.size() >= kLeastOfNoise && share >= kLeastShare;
+  share = std::max(share, kLeastShare);
+  if (says_noise) noise_ = std::max(kLeastNoise, kSigmasOfMedianDeviation * Median(distances) / std::sqrt(share));
+  usual_noise_ = noise_;
   for (Block& block : blocks_) WeighBlock(block, share);
 }
 

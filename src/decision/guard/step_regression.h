@@ -43,6 +43,10 @@ class StepRegression {
   // Blocks that are remembered, so effects follow a fabric that changes slowly.
   static constexpr size_t kMaxBlocks = 60;
 
+  // Noise of a step that is assumed before steps say what it is, as for noise().
+  static constexpr double kFirstNoise = 0.05;
+  explicit StepRegression(double first_noise = kFirstNoise) : usual_noise_(first_noise) {}
+
   // Adds a config and returns its number; -1 if there is no room.
   int AddConfig();
   // Forgets what was seen of a config, so its number can stand for another one.
@@ -90,6 +94,8 @@ class StepRegression {
   std::vector<double> effects_;
   Matrix covariance_;
   double noise_ = 0;
+  // The same, or what was assumed at first.
+  double usual_noise_;
 };
 
 }  // namespace dynamiccl

@@ -67,7 +67,7 @@ KeyKnowledge TableGuard::Knowledge(const TableKey& key, Regime regime) const {
   if (const auto seen = seen_.find(KeyCode(key)); seen != seen_.end()) {
     known.policy_choice = seen->second.policy_choice;
     known.candidates = UnlikeFirst(policy_.get(), subject_.input,
-                                       {key.collective, LowerBound(key.size_class), seen->second.allowed});
+                                   {key.collective, LowerBound(key.size_class), seen->second.allowed});
   }
   if (subject_.store) {
     known.confirmed =
@@ -150,7 +150,8 @@ void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
   }
   if (arms.empty()) return;
   Log(LogLevel::kTrace, "table v{}: {} of {} bytes, role {}, arms in one step of {}{}", version,
-      Name(entry.key.collective), LowerBound(entry.key.size_class), Name(entry.key.role), entry.spacing, arms);
+      Name(entry.key.collective), LowerBound(entry.key.size_class), Name(entry.key.role), entry.spacing,
+      arms);
 }
 
 // One line for each key whose choice has changed, and one for the version.

@@ -135,14 +135,17 @@ std::vector<ProbeCandidate> UnlikeFirst(const Policy* policy, const CostModelInp
   std::map<std::pair<Algorithm, Protocol>, int> pairs;  // in the order of their best prices
   std::vector<std::pair<int, ProbeCandidate>> ordered;
   for (const Priced& one : key.others) {
-    const auto [pair, best] = pairs.try_emplace({one.config.algorithm, one.config.protocol},
-                                                static_cast<int>(pairs.size()));
+    const auto [pair, best] =
+        pairs.try_emplace({one.config.algorithm, one.config.protocol}, static_cast<int>(pairs.size()));
     int place = 2 * kExtremes;
-    if (best || one.config.channels == 1) place = 2 * pair->second + (best ? 0 : 1);
-    else if (one.config.channels == half) place = kExtremes + pair->second;
+    if (best || one.config.channels == 1)
+      place = 2 * pair->second + (best ? 0 : 1);
+    else if (one.config.channels == half)
+      place = kExtremes + pair->second;
     ordered.emplace_back(place, ProbeCandidate{one.config, std::exp2(key.Over(one))});
   }
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<ProbeCandidate> candidates;
   for (auto& [place, candidate] : ordered) candidates.push_back(candidate);
   return candidates;

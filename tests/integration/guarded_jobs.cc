@@ -129,7 +129,8 @@ Environment GuardedJobs::Adaptive() const {
                              {"DYNAMICCL_TIMES", options_.timing},
                              {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}};
   if (options_.model.empty()) return environment;
-  // Where steps do not take what the model says, the guard must not know any: then it goes by the modelled times.
+  // Where steps do not take what the model says, the guard must not know any: then it goes by the modelled
+  // times.
   if (options_.sleep == 0) environment["JOB_ORDER"] = "mixed";
   environment["MODEL_TIMES"] = options_.model;
   environment["MODEL_SLEEP"] = std::to_string(options_.sleep);

@@ -4,8 +4,8 @@
 // machine too. A kernel takes 200 us and a quarter of a nanosecond a byte, times the factors of
 //   MODEL_TIMES   "Tree/Simple/2 0.8,Ring/LL 4": of configurations that begin like that; 1 for all others
 //   MODEL_SLOWER  "<file> <factor>": of all kernels that begin while the file exists
-// With MODEL_SLEEP=n the thread that issues a collective which is timed sleeps n times as long, so that the steps of the
-// job take what the model says.
+// With MODEL_SLEEP=n the thread that issues a collective which is timed sleeps n times as long, so that the
+// steps of the job take what the model says.
 #include <dlfcn.h>
 #include <strings.h>
 #include <unistd.h>

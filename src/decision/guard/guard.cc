@@ -16,32 +16,8 @@ namespace {
 constexpr size_t kMaxKeysBesideCarried = 300;
 // From this many choices that lost, the policy's choice for keys not seen yet is not believed either.
 constexpr int kLossesOfPolicy = 2;
-// Calls, and steps, that must have followed each other before an experiment begins: a stretch of equal calls
-// within a step does not last so long.
-constexpr size_t kCallsBefore = 64;
-constexpr size_t kStepsBefore = 4;
-// Steps with another number of calls, in a row, that end an experiment.
-constexpr uint64_t kMisfitSteps = 6;
-// Nanoseconds of a step of the experiment at least: shorter ones are put together, because a host that runs
-// ahead issues single calls at any time.
-constexpr int64_t kLeastStepNs = 4'000'000;
 // Calls of the communicator between a proposal and the first step that draws arms: ranks agree meanwhile.
 constexpr uint64_t kCallsToAgree = 32;
-// Log of a step's time that a config which nobody tried is taken to cost, on a key with a third of the bytes
-// or more.
-constexpr double kUnknownLoss = 0.05;
-constexpr double kSharesOfWhole = 3;
-// Share of the steps' time that the experiment may cost at present: more while there is credit.
-constexpr double kUsualPace = 0.01;
-constexpr double kFastPace = 0.03;
-// Steps from one use of an arm by a key to the next.
-constexpr double kLeastSpacing = 2;
-constexpr double kMaxSpacing = 60;
-// The same for a key whose only arm is NCCL's own: while the choice is proved on a fabric that has changed, until
-// the error of its effect is so small, and later.
-constexpr uint16_t kProvingSpacing = 2;
-constexpr double kKnownError = 0.02;
-constexpr uint16_t kWatchSpacing = 32;
 // A choice goes when steps with NCCL's are faster by this many standard errors.
 constexpr double kRevokedErrors = 3;
 
@@ -84,9 +60,9 @@ bool IsArm(const TablePlan& plan, uint32_t code, const CollectiveConfig& config)
 
 std::string_view Name(GuardReason reason) {
   constexpr std::string_view kNames[] = {
-      "slower than NCCL",    "the fabric changed", "steps have changed", "a choice is in doubt",
-      "a trial was too slow", "the budget is spent", "trials begin",      "a trial was better",
-      "confirmed earlier",   "other trials",       "no trial was better"};
+      "slower than NCCL",     "the fabric changed",  "steps have changed", "a choice is in doubt",
+      "a trial was too slow", "the budget is spent", "trials begin",       "a trial was better",
+      "confirmed earlier",    "other trials",        "no trial was better"};
   static_assert(std::size(kNames) == kGuardReasons);
   return kNames[static_cast<size_t>(reason)];
 }
@@ -146,38 +122,6 @@ void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
   experiment_.Take(call, key.drawn() || key.search().began());
 }
 
-void Guard::FollowSteps(const GuardedCall& call) {
-  if (has_steps() && steps_.calls() == 0) return BeginExperiment({}, call.at_ns);
-  const uint64_t calls = effects_.calls_of_step();
-  if (calls == 0 || effects_.held() < std::max(kCallsBefore, kStepsBefore * steps_.calls())) return;
-  if (has_steps() && calls == period_of_grid_) {
-    misfits_ = 0;
-    return;
-  }
-  if (has_steps() && ++misfits_ < kMisfitSteps * calls) return;
-  const int64_t step_ns = std::max<int64_t>(steps_.step_ns(), 1);
-  const int64_t together = std::clamp<int64_t>(kLeastStepNs / step_ns, 1, 4096);
-  period_of_grid_ = calls;
-  BeginExperiment({effects_.step_began_at(), static_cast<uint32_t>(calls * static_cast<uint64_t>(together))},
-                  call.at_ns);
-}
-
-// What other steps showed says nothing about these.
-void Guard::BeginExperiment(const StepGrid& grid, int64_t now_ns) {
-  lost_before_ns_ += experiment_.lost_ns();
-  experiment_.Begin(grid);
-  experiment_from_ns_ = now_ns;
-  misfits_ = judged_blocks_ = 0;
-  arm_too_slow_ = resting_ = false;
-  for (auto& [code, key] : keys_) key.search().Restart();
-}
-
-KeySearch::SeenOf Guard::SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const {
-  return [this, code = KeyCode(key.key()), choice](const CollectiveConfig& config) {
-    return experiment_.Seen(code, config, choice);
-  };
-}
-
 void Guard::JudgeArms() {
   if (experiment_.blocks() == judged_blocks_) return;
   judged_blocks_ = experiment_.blocks();
@@ -211,54 +155,6 @@ void Guard::Detect(const GuardedCall& call) {
   const auto change = detector_.Take(sample);
   // Late ranks are no fault of a choice.
   if (change && change->of_fabric) ++regime_changes_;
-}
-
-double Guard::StepNs() const {
-  return experiment_.step_ns() > 0 ? experiment_.step_ns() : static_cast<double>(steps_.step_ns());
-}
-
-double Guard::CreditNs() const {
-  const auto steps_ns = static_cast<double>(newest_ns_ - experiment_from_ns_);
-  return kProbingCreditSteps * StepNs() + kProbingBudget * steps_ns +
-         kProbingOfSavings * experiment_.saved_ns() - experiment_.lost_ns();
-}
-
-double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
-  const double bytes = static_cast<double>(key.calls()) * static_cast<double>(LowerBound(key.key().size_class));
-  const double unknown = kUnknownLoss * std::min(1.0, kSharesOfWhole * bytes / std::max(bytes_, 1.0));
-  double sum = 0;
-  for (const CollectiveConfig& arm : entry.arms) {
-    const SeenConfig seen = experiment_.Seen(KeyCode(entry.key), arm, entry.choice);
-    sum += seen.steps > 0 ? std::max(0.0, seen.effect.mean) : unknown;
-  }
-  return sum / static_cast<double>(entry.arms.size());
-}
-
-void Guard::PaceArms(TablePlan& plan) const {
-  double loss = 0;
-  const auto watches_only = [](const KeyPlan& entry) {
-    return entry.arms.size() == 1 && entry.arms[0].leaves_nccl_alone();
-  };
-  for (const KeyPlan& entry : plan.keys) {
-    if (!entry.arms.empty() && !watches_only(entry)) loss += ExpectedLoss(keys_.at(KeyCode(entry.key)), entry);
-  }
-  const double pace = CreditNs() > StepNs() ? kFastPace : kUsualPace;
-  const auto spacing = static_cast<uint16_t>(std::clamp(std::ceil(loss / pace), kLeastSpacing, kMaxSpacing));
-  for (KeyPlan& entry : plan.keys) {
-    entry.spacing = spacing;
-    if (!watches_only(entry)) continue;
-    const SeenConfig nccl = experiment_.Seen(KeyCode(entry.key), kLeaveNcclAlone, entry.choice);
-    const bool is_known = nccl.steps > 0 && nccl.effect.error < kKnownError;
-    entry.spacing = is_known ? kWatchSpacing : kProvingSpacing;
-  }
-}
-
-bool Guard::CanSearch(const GuardedKey& key) const {
-  if (!has_steps() || key.captured() || !key.search().has_candidates()) return false;
-  if (settled_.contains(KeyCode(key.key()))) return false;
-  const bool judged = key.choice().leaves_nccl_alone() || key.proven() || key.calls_of_choice() >= kDenseCalls;
-  const double bytes = static_cast<double>(key.calls()) * static_cast<double>(LowerBound(key.key().size_class));
-  return judged && bytes >= options_.least_share * bytes_;
 }
 
 // While steps judge a choice, its calls' own times only end what is several times slower: a choice that makes
@@ -300,11 +196,13 @@ std::optional<GuardReason> Guard::WhyAdopt() const {
     const auto* arms = ArmsOf(plan_, code);
     if (arms == nullptr) continue;
     in_use += static_cast<size_t>(std::count_if(arms->begin(), arms->end(), NotNccls));
-    for (const CollectiveConfig& arm : key.search().Next(seen, true)) still += IsArm(plan_, code, arm) ? 1 : 0;
+    for (const CollectiveConfig& arm : key.search().Next(seen, true))
+      still += IsArm(plan_, code, arm) ? 1 : 0;
   }
   if (begins || (resting_ && CreditNs() > StepNs())) return GuardReason::kSearch;
   if (resting_) return std::nullopt;
-  return still < in_use && 4 * (in_use - still) >= in_use ? std::optional(GuardReason::kNextArms) : std::nullopt;
+  return still < in_use && 4 * (in_use - still) >= in_use ? std::optional(GuardReason::kNextArms)
+                                                          : std::nullopt;
 }
 
 std::optional<Proposal> Guard::Tick(int64_t now_ns) {
@@ -356,7 +254,8 @@ KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) {
   const bool rests = reason == GuardReason::kBudgetSpent || (resting_ && reason != GuardReason::kSearch);
   entry.arms = search.Next(SeenBeside(key, entry.choice), !rests);
   const bool proven = key.proven() || entry.choice != key.choice();
-  if (!entry.choice.leaves_nccl_alone() && (proven || !entry.arms.empty())) entry.arms.push_back(kLeaveNcclAlone);
+  if (!entry.choice.leaves_nccl_alone() && (proven || !entry.arms.empty()))
+    entry.arms.push_back(kLeaveNcclAlone);
   std::stable_sort(entry.arms.begin(), entry.arms.end(), [&](const auto& a, const auto& b) {
     const uint32_t code = KeyCode(entry.key);
     return experiment_.Seen(code, a, entry.choice).steps < experiment_.Seen(code, b, entry.choice).steps;
@@ -421,7 +320,8 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   return proposal;
 }
 
-// A key whose search goes on is settled so far when steps have found its choice: a job may end before the search.
+// A key whose search goes on is settled so far when steps have found its choice: a job may end before the
+// search.
 std::vector<SettledKey> Guard::SettledNow() const {
   std::vector<SettledKey> settled;
   for (const auto& [code, key] : keys_) {

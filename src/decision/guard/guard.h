@@ -14,13 +14,14 @@
 //      each config does to a whole step, and KeySearch gives up, adopts and tries what is next.
 //   4. A config whose steps are surely faster is adopted. NCCL's own stays in the experiment beside it, and
 //      takes its place if steps show that it is faster after all.
-//   5. After a change of the fabric (timing_detector.h) what steps have shown is forgotten: an adopted config is
-//      proved beside NCCL's own in every other step, and the search begins anew. Choices that no experiment has
-//      judged go back to NCCL's.
+//   5. After a change of the fabric (timing_detector.h) what steps have shown is forgotten: an adopted config
+//   is
+//      proved beside NCCL's own in every other step, and the search begins anew. Choices that no experiment
+//      has judged go back to NCCL's.
 // A program whose steps do not repeat keeps the policy's choices as 1 and 2 say, and nothing is tried.
 //
-// Tick() proposes for the gravest reason first: a changed fabric, a slow choice, changed steps, an arm that is
-// much too slow, an exhausted budget, a doubt; only then adoptions and further configs.
+// Tick() proposes for the gravest reason first: a changed fabric, a slow choice, changed steps, an arm that
+// is much too slow, an exhausted budget, a doubt; only then adoptions and further configs.
 #pragma once
 
 #include <array>
@@ -46,9 +47,9 @@ namespace dynamiccl {
 // Nanoseconds between two versions that need not come at once. Revocations never wait. The switching protocol
 // keeps the same spacing (docs/switching.md).
 inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
-// What the experiment may make steps longer in all, over NCCL's choice: this many steps at first, this share of
-// all steps, and this share of what adopted choices save. So a job of 400 steps in which nothing can be won
-// loses 1 % at most.
+// What the experiment may make steps longer in all, over NCCL's choice: this many steps at first, this share
+// of all steps, and this share of what adopted choices save. So a job of 400 steps in which nothing can be
+// won loses 1 % at most.
 inline constexpr double kProbingCreditSteps = 2;
 inline constexpr double kProbingBudget = 0.005;
 inline constexpr double kProbingOfSavings = 0.5;
@@ -240,11 +241,11 @@ class Guard {
   int64_t experiment_from_ns_ = 0;  // when the first call of the experiment was issued
   int64_t newest_ns_ = 0;           // when the newest call was issued
   uint64_t newest_call_ = 0;
-  uint64_t period_of_grid_ = 0;   // calls of a step when the experiment began
-  uint64_t misfits_ = 0;          // calls in a row in which steps had another number of calls
-  uint32_t judged_blocks_ = 0;    // blocks of the experiment that JudgeArms has seen
-  bool arm_too_slow_ = false;     // an arm of the version in use must go at once
-  bool resting_ = false;          // the budget was spent, and has not come back
+  uint64_t period_of_grid_ = 0;  // calls of a step when the experiment began
+  uint64_t misfits_ = 0;         // calls in a row in which steps had another number of calls
+  uint32_t judged_blocks_ = 0;   // blocks of the experiment that JudgeArms has seen
+  bool arm_too_slow_ = false;    // an arm of the version in use must go at once
+  bool resting_ = false;         // the budget was spent, and has not come back
   // Version of the last call that TakeStepOf saw.
   uint32_t version_of_steps_ = 0;
   std::map<uint32_t, GuardedKey> keys_;

@@ -25,8 +25,8 @@ constexpr double kWorthwhileAtFirst = 0.01;
 constexpr double kFewStepsMargin = 4;
 // A config whose relatives make steps slower by this much is not tried.
 constexpr double kBadRelatives = 0.015;
-// A config looks much faster when its steps take so much less and so many standard errors. Those with this share
-// of the largest gain are looked at beside it.
+// A config looks much faster when its steps take so much less and so many standard errors. Those with this
+// share of the largest gain are looked at beside it.
 constexpr double kPromising = 0.02;
 constexpr double kPromisingErrors = 3;
 constexpr double kNearlyAsGood = 0.6;

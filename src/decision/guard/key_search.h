@@ -42,8 +42,8 @@ class KeySearch {
   // Gives up open configs that are shown to be no gain. Returns those of them that make steps so slow that
   // they must not wait for the next version.
   std::vector<CollectiveConfig> Judge(const SeenOf& seen);
-  // Opens further configs until kMaxArms are open. `choice` is not tried. Takes those first that resemble what
-  // did well, and none that resembles only what did badly.
+  // Opens further configs until kMaxArms are open. `choice` is not tried. Takes those first that resemble
+  // what did well, and none that resembles only what did badly.
   void Refill(const CollectiveConfig& choice, const SeenOf& seen);
   // The open config with the fastest steps, if it is surely faster than the choice.
   std::optional<TriedArm> Winner(const SeenOf& seen) const;

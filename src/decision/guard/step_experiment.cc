@@ -47,7 +47,8 @@ void StepExperiment::Take(const GuardedCall& call, bool takes_part) {
 void StepExperiment::End(const GuardedCall& next, uint64_t number) {
   const bool complete = now_.calls > 0 && number == now_.number + 1;
   const bool usual = now_.calls == calls_before_;
-  if (complete && usual && !now_.mixed && next.at_ns > now_.begun_ns) AddRow(now_, next.at_ns - now_.begun_ns);
+  if (complete && usual && !now_.mixed && next.at_ns > now_.begun_ns)
+    AddRow(now_, next.at_ns - now_.begun_ns);
   if (complete) calls_before_ = now_.calls;
   now_ = Step{number, next.at_ns, 0, false, {}};
 }
@@ -60,9 +61,8 @@ int StepExperiment::NumberFor(uint32_t key, const CollectiveConfig& config, Step
   if (number >= 0) {
     uses_.emplace_back();
   } else {
-    const auto oldest = std::min_element(uses_.begin(), uses_.end(), [](const Uses& a, const Uses& b) {
-      return a.last_row < b.last_row;
-    });
+    const auto oldest = std::min_element(
+        uses_.begin(), uses_.end(), [](const Uses& a, const Uses& b) { return a.last_row < b.last_row; });
     number = static_cast<int>(oldest - uses_.begin());
     std::erase_if(numbers_, [number](const auto& entry) { return entry.second == number; });
     // Steps of the block under way that used the old config would count for the new one.

@@ -21,13 +21,13 @@ constexpr double kLeastNoise = 0.002;
 constexpr double kStallDeviations = 2;
 // Steps from which on the fit does not simply follow a config.
 constexpr uint32_t kKnownSteps = 3;
-// Steps that a noise is read from at least, in all and of one block, and the share of their degrees of freedom
-// that is left at least.
+// Steps that a noise is read from at least, in all and of one block, and the share of their degrees of
+// freedom that is left at least.
 constexpr size_t kLeastOfNoise = 12;
 constexpr double kLeastOfBlock = 4;
 constexpr double kLeastShare = 0.3;
 // Solutions for each block. The weights of configs that were seen three times settle within these.
-constexpr int kRounds = 6;
+constexpr int kRounds = 4;
 
 bool Uses(const StepRow& row, int config) {
   return std::find(row.configs.begin(), row.configs.end(), config) != row.configs.end();
@@ -187,7 +187,8 @@ void StepRegression::Weigh() {
   // With hardly more steps than configs the fit follows the noise.
   const bool says_noise = distances.size() >= kLeastOfNoise && share >= kLeastShare;
   share = std::max(share, kLeastShare);
-  if (says_noise) noise_ = std::max(kLeastNoise, kSigmasOfMedianDeviation * Median(distances) / std::sqrt(share));
+  if (says_noise)
+    noise_ = std::max(kLeastNoise, kSigmasOfMedianDeviation * Median(distances) / std::sqrt(share));
   usual_noise_ = noise_;
   for (Block& block : blocks_) WeighBlock(block, share);
 }

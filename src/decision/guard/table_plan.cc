@@ -67,7 +67,8 @@ PlannedUse UseOf(const TablePlan& plan, const KeyPlan& key, bool default_samples
     const bool is_nccls = key.arms[static_cast<size_t>(arm)].leaves_nccl_alone();
     return {is_nccls ? CallUse::kDefaultSample : CallUse::kTrial, arm};
   }
-  if (default_samples && IsDefaultSample(key, key.steady, place.ordinal)) return {CallUse::kDefaultSample, -1};
+  if (default_samples && IsDefaultSample(key, key.steady, place.ordinal))
+    return {CallUse::kDefaultSample, -1};
   return {};
 }
 

@@ -55,7 +55,7 @@ enum class CallUse : uint8_t {
 // What a version says about one key.
 struct KeyPlan {
   TableKey key;
-  CollectiveConfig choice;               // kLeaveNcclAlone: NCCL's own
+  CollectiveConfig choice;  // kLeaveNcclAlone: NCCL's own
   // At most kMaxArmsOfPlan. NCCL's own is among them where the choice is another.
   std::vector<CollectiveConfig> arms;
   // Steps from one in which the key uses an arm to the next such step; not 0.

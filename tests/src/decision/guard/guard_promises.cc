@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// What the docs allow: 1 % of the time at NCCL's choice and the first credit of each key; for experiments, two
-// steps and half a per cent of all steps.
+// What the docs allow: 1 % of the time at NCCL's choice and the first credit of each key; for experiments,
+// two steps and half a per cent of all steps.
 double AllowedNs(const SimulatedJob& job) {
   double credit = 0;
   for (const TrueKey& key : job.truth()) credit += kFirstCreditCalls * key.nccl_ns;
@@ -150,8 +150,9 @@ std::vector<Promise> Degraded(const PromiseOptions& options, Timing timing) {
     promise.figures = fmt::format("steps until nothing is slower than NCCL's: median {:.0f}, most {:.0f}; ",
                                   result.revoked.At(0.5), result.revoked.most());
     for (size_t i = 0; i < result.over_best.size(); ++i)
-      promise.figures += fmt::format("{} steps after: {:.3f} of the best, {:.3f} at most; ", Retuning::kSteps[i],
-                                     result.over_best[i].At(0.5), result.over_best[i].most());
+      promise.figures +=
+          fmt::format("{} steps after: {:.3f} of the best, {:.3f} at most; ", Retuning::kSteps[i],
+                      result.over_best[i].At(0.5), result.over_best[i].most());
     promise.kept = result.over_best[2].At(0.5) <= 1.25;
   });
 }

@@ -173,10 +173,11 @@ TEST(Guard, AdoptionsKeepTheirSpacing) {
   EXPECT_EQ(job.choice(), kGood);
 }
 
-// Ten keys that vary at once: each is found by what it does to steps.
-TEST(Guard, FindsTheBestOfEveryKey) {
+// Ten keys that vary at once, each of them a few per cent of a step.
+TEST(Guard, StepsComeNearTheBestThatThereIs) {
   testing::JobOptions options;
   options.calls_per_step = 160;
+  const double calls_of_key = options.calls_per_step / options.keys;
   testing::SimulatedJob job(options);
   job.RunFor(240'000'000'000);
   double chosen = 0, best = 0;
@@ -184,7 +185,8 @@ TEST(Guard, FindsTheBestOfEveryKey) {
     chosen += job.RatioOf(key, job.ChoiceOf(key)) * job.truth()[key].nccl_ns;
     best += job.truth()[key].BestRatio() * job.truth()[key].nccl_ns;
   }
-  EXPECT_LE(chosen, 1.1 * best);
+  const auto step_ns = static_cast<double>(job.guard().steps().step_ns());
+  EXPECT_LE(calls_of_key * (chosen - best), 0.05 * step_ns);
 }
 
 TEST(Guard, CapturedKeysAreKnownAndNeverTried) {

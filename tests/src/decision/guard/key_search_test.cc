@@ -29,8 +29,8 @@ class Search {
     search.Refill(kLeaveNcclAlone, seen);
   }
   void See(const CollectiveConfig& config, double mean, double error, uint32_t steps = 20) {
-    known_[config.channels * 100 + static_cast<int>(config.algorithm) * 10 + static_cast<int>(config.protocol)] =
-        {{mean, error}, steps, steps / 2};
+    known_[config.channels * 100 + static_cast<int>(config.algorithm) * 10 +
+           static_cast<int>(config.protocol)] = {{mean, error}, steps, steps / 2};
   }
   KeySearch::SeenOf seen = [this](const CollectiveConfig& config) {
     return known_[config.channels * 100 + static_cast<int>(config.algorithm) * 10 +

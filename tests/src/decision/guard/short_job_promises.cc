@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array kShortSteps{150, 600, 2000};
 constexpr int kWindowSteps = 20;
-constexpr double kMaxOfWindow = 12;
+constexpr double kMaxOfWindow = 10;
 constexpr double kMaxOfWindowAfterChange = 20;
 
 // What a job loses in which NCCL's choice is the best of all, in per cent of the time that it takes with it.
@@ -83,11 +83,11 @@ std::vector<Promise> Losing(const JobsToLoseIn& jobs, const PromiseOptions& opti
 }  // namespace
 
 std::vector<Promise> ShortJobs(const PromiseOptions& options, Timing timing) {
-  return Losing({"short", 0, {3, 1.5, 1.25}}, options, timing);
+  return Losing({"short", 0, {3, 1.75, 1.75}}, options, timing);
 }
 
 std::vector<Promise> ShortJobsOfSlowerPolicy(const PromiseOptions& options, Timing timing) {
-  return Losing({"short-slower", 1.2, {3.5, 1.5, 1.25}}, options, timing);
+  return Losing({"short-slower", 1.2, {3, 2, 1.75}}, options, timing);
 }
 
 }  // namespace dynamiccl::testing

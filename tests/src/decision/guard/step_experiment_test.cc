@@ -119,8 +119,9 @@ TEST(StepExperiment, OldConfigsMakeRoom) {
   const CollectiveConfig newest{Algorithm::kTree, Protocol::kLL128,
                                 static_cast<uint8_t>(1 + 20 * StepRegression::kMaxConfigs / 12 / 3 - 1)};
   EXPECT_GT(program.experiment.Seen(KeyCode(kGather), newest, kLeaveNcclAlone).steps, 0u);
-  EXPECT_EQ(program.experiment.Seen(KeyCode(kGather), {Algorithm::kTree, Protocol::kLL, 1}, kLeaveNcclAlone).steps,
-            0u);
+  EXPECT_EQ(
+      program.experiment.Seen(KeyCode(kGather), {Algorithm::kTree, Protocol::kLL, 1}, kLeaveNcclAlone).steps,
+      0u);
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ TEST(StepRegression, FindsManyEffectsAtOnce) {
   EXPECT_NEAR(steps.regression().noise(), 0.02, 0.005);
 }
 
-// 1,000 jobs without any effect: in how many of them one of 12 configs passes for faster after some block, by the
-// measure that adoptions need.
+// 1,000 jobs without any effect: in how many of them one of 12 configs passes for faster after some block, by
+// the measure that adoptions need.
 int WrongJobs(const std::function<double(int)>& disturbance) {
   int wrong = 0;
   for (uint64_t seed = 1; seed <= 1000; ++seed) {

@@ -82,7 +82,8 @@ TEST(TablePlan, KeysDrawIndependently) {
   constexpr int kSteps = 40'000;
   int in_a = 0, in_b = 0, in_both = 0;
   for (int step = 8; step < kSteps; ++step) {
-    const int arm_a = ArmIn(plan, a, static_cast<uint64_t>(step)), arm_b = ArmIn(plan, b, static_cast<uint64_t>(step));
+    const int arm_a = ArmIn(plan, a, static_cast<uint64_t>(step)),
+              arm_b = ArmIn(plan, b, static_cast<uint64_t>(step));
     in_a += arm_a == 0 ? 1 : 0;
     in_b += arm_b == 0 ? 1 : 0;
     in_both += arm_a == 0 && arm_b == 0 ? 1 : 0;

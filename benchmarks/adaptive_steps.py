@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Step time over a whole job: NCCL's choice, mode adaptive from nothing, and one config for all calls, in turns.
+
+For each preset and stage and each seed the trainer runs --steps steps as NCCL chooses, in mode adaptive without a site
+store, under each of --configs as an override rule for every call of at least 1 KiB, and as NCCL chooses once more. Stated
+are, over seeds, medians of ratios to the mean of the two default runs of the same seed: of the whole job but its first
+five steps, and of its last fifth; and how far the two defaults lie apart.
+
+    benchmarks/adaptive_steps.py --build build/release --policy policies/starter.dcpolicy --data shakespeare/ \\
+        --cells two-nodes-slow-rail/3 two-nodes-nvlink/0 --json steps.json
+"""
+import argparse
+import pathlib
+import statistics
+import tempfile
+
+import trained_steps
+
+COLLECTIVES = ("reducescatter", "allgather", "allreduce")
+CELLS = [f"{preset}/{stage}" for preset in ("two-nodes-slow-rail", "two-nodes-ethernet", "two-nodes-nvlink") for stage in (0, 2, 3)]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    trained_steps.add_arguments(parser)
+    parser.set_defaults(steps=400, skip=5)
+    parser.add_argument("--cells", nargs="+", default=CELLS, help="PRESET/STAGE")
+    parser.add_argument("--configs", nargs="+", default=["ring/simple/1", "ring/simple/2", "ring/simple/4"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--trainer-options", default="--batch 2 --sequence 32", help="more options of dynamiccl-zero train")
+    given = parser.parse_args()
+    trained_steps.check(parser, given)
+    for cell in given.cells:
+        if cell.count("/") != 1:
+            parser.error(f"{cell} is no PRESET/STAGE")
+    return given
+
+
+def rules(folder, config):
+    text = "version = 1\n" + "".join(f'[[rule]]\ncollective = "{collective}"\nmin_bytes = "1K"\nconfig = "{config}"\n'
+                                     for collective in COLLECTIVES)
+    path = pathlib.Path(folder) / "rules.toml"
+    path.write_text(text, encoding="utf-8")
+    return ["--rules", path]
+
+
+def run(given, cell, arm, seed):
+    """Mean of the whole job's steps and median of the last fifth, in ms."""
+    preset, stage = cell.split("/")
+    with tempfile.TemporaryDirectory() as folder:
+        options = []
+        if arm == "adaptive":
+            options = ["--mode", "adaptive", "--policy", given.policy]
+        elif not arm.startswith("default"):
+            options = rules(folder, arm)
+        times = trained_steps.step_times(given, preset, options, ["--stage", stage, "--seed", seed, *given.trainer_options.split()])
+    return statistics.fmean(times), statistics.median(times[-len(times) // 5:])
+
+
+def main():
+    given = arguments()
+    arms = ["default", "adaptive", *given.configs, "default again"]
+    rows = []
+    print(f"{'cell':24} default ms  apart  " + "".join(f"{arm + ', whole and end':30}" for arm in arms[1:-1]), flush=True)
+    for cell in given.cells:
+        turns = [{arm: run(given, cell, arm, seed) for arm in arms} for seed in range(1, given.seeds + 1)]
+        bases = [[(turn["default"][i] + turn["default again"][i]) / 2 for i in (0, 1)] for turn in turns]
+        apart = statistics.median(abs(turn["default again"][1] / turn["default"][1] - 1) for turn in turns)
+        ratios = {arm: [[turn[arm][i] / base[i] for turn, base in zip(turns, bases)] for i in (0, 1)] for arm in arms[1:-1]}
+        rows.append({"cell": cell, "turns": turns, "apart": apart})
+        text = "".join(f"{statistics.median(whole):.3f}, {statistics.median(end):.3f} ({min(end):.2f} to {max(end):.2f})".ljust(30)
+                       for whole, end in ratios.values())
+        print(f"{cell:24} {statistics.median(base[1] for base in bases):10.2f} {100 * apart:5.1f} %  {text}", flush=True)
+        trained_steps.write_result(given, {"cells": rows})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guard's experiment: when it begins, what it may cost, and how often a key uses an arm.
+#include <algorithm>
+#include <cmath>
+
+#include "src/decision/guard/guard.h"
+
+namespace dynamiccl {
+namespace {
+
+// Calls, and steps, that must have followed each other before an experiment begins: a stretch of equal calls
+// within a step does not last so long.
+constexpr size_t kCallsBefore = 64;
+constexpr size_t kStepsBefore = 4;
+// Steps with another number of calls, in a row, that end an experiment.
+constexpr uint64_t kMisfitSteps = 6;
+// Nanoseconds of a step of the experiment at least: shorter ones are put together, because a host that runs
+// ahead issues single calls at any time.
+constexpr int64_t kLeastStepNs = 4'000'000;
+// Log of a step's time that a config which nobody tried is taken to cost, on a key with a third of the bytes
+// or more.
+constexpr double kUnknownLoss = 0.05;
+constexpr double kSharesOfWhole = 3;
+// Share of the steps' time that the experiment may cost at present: more while there is credit.
+constexpr double kUsualPace = 0.01;
+constexpr double kFastPace = 0.03;
+// Steps from one use of an arm by a key to the next.
+constexpr double kLeastSpacing = 2;
+constexpr double kMaxSpacing = 60;
+// The same for a key whose only arm is NCCL's own: while the choice is proved on a fabric that has changed,
+// until the error of its effect is so small, and later.
+constexpr uint16_t kProvingSpacing = 2;
+constexpr double kKnownError = 0.02;
+constexpr uint16_t kWatchSpacing = 32;
+
+}  // namespace
+
+void Guard::FollowSteps(const GuardedCall& call) {
+  if (has_steps() && steps_.calls() == 0) return BeginExperiment({}, call.at_ns);
+  const uint64_t calls = effects_.calls_of_step();
+  if (calls == 0 || effects_.held() < std::max(kCallsBefore, kStepsBefore * steps_.calls())) return;
+  if (has_steps() && calls == period_of_grid_) {
+    misfits_ = 0;
+    return;
+  }
+  if (has_steps() && ++misfits_ < kMisfitSteps * calls) return;
+  const int64_t step_ns = std::max<int64_t>(steps_.step_ns(), 1);
+  const int64_t together = std::clamp<int64_t>(kLeastStepNs / step_ns, 1, 4096);
+  period_of_grid_ = calls;
+  BeginExperiment({effects_.step_began_at(), static_cast<uint32_t>(calls * static_cast<uint64_t>(together))},
+                  call.at_ns);
+}
+
+// What other steps showed says nothing about these.
+void Guard::BeginExperiment(const StepGrid& grid, int64_t now_ns) {
+  lost_before_ns_ += experiment_.lost_ns();
+  experiment_.Begin(grid);
+  experiment_from_ns_ = now_ns;
+  misfits_ = judged_blocks_ = 0;
+  arm_too_slow_ = resting_ = false;
+  for (auto& [code, key] : keys_) key.search().Restart();
+}
+
+KeySearch::SeenOf Guard::SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const {
+  return [this, code = KeyCode(key.key()), choice](const CollectiveConfig& config) {
+    return experiment_.Seen(code, config, choice);
+  };
+}
+
+double Guard::StepNs() const {
+  return experiment_.step_ns() > 0 ? experiment_.step_ns() : static_cast<double>(steps_.step_ns());
+}
+
+double Guard::CreditNs() const {
+  const auto steps_ns = static_cast<double>(newest_ns_ - experiment_from_ns_);
+  return kProbingCreditSteps * StepNs() + kProbingBudget * steps_ns +
+         kProbingOfSavings * experiment_.saved_ns() - experiment_.lost_ns();
+}
+
+// What is not known well counts as costing half of its error.
+double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
+  const double bytes =
+      static_cast<double>(key.calls()) * static_cast<double>(LowerBound(key.key().size_class));
+  const double unknown = kUnknownLoss * std::min(1.0, kSharesOfWhole * bytes / std::max(bytes_, 1.0));
+  double sum = 0;
+  for (const CollectiveConfig& arm : entry.arms) {
+    const SeenConfig seen = experiment_.Seen(KeyCode(entry.key), arm, entry.choice);
+    sum += seen.steps > 0 ? std::max(0.0, seen.effect.mean + seen.effect.error / 2) : unknown;
+  }
+  return sum / static_cast<double>(entry.arms.size());
+}
+
+// On average at most one key a step uses something that nobody has seen.
+void Guard::PaceArms(TablePlan& plan) const {
+  double loss = 0, risky = 0;
+  const auto watches_only = [](const KeyPlan& entry) {
+    return entry.arms.size() == 1 && entry.arms[0].leaves_nccl_alone();
+  };
+  for (const KeyPlan& entry : plan.keys) {
+    if (entry.arms.empty() || watches_only(entry)) continue;
+    loss += ExpectedLoss(keys_.at(KeyCode(entry.key)), entry);
+    risky += std::any_of(entry.arms.begin(), entry.arms.end(), [&](const CollectiveConfig& arm) {
+      return experiment_.Seen(KeyCode(entry.key), arm, entry.choice).steps == 0;
+    });
+  }
+  const double pace = CreditNs() > StepNs() ? kFastPace : kUsualPace;
+  const auto spacing =
+      static_cast<uint16_t>(std::clamp(std::max(std::ceil(loss / pace), risky), kLeastSpacing, kMaxSpacing));
+  for (KeyPlan& entry : plan.keys) {
+    entry.spacing = spacing;
+    if (!watches_only(entry)) continue;
+    const SeenConfig nccl = experiment_.Seen(KeyCode(entry.key), kLeaveNcclAlone, entry.choice);
+    const bool is_known = nccl.steps > 0 && nccl.effect.error < kKnownError;
+    entry.spacing = is_known ? kWatchSpacing : kProvingSpacing;
+  }
+}
+
+bool Guard::CanSearch(const GuardedKey& key) const {
+  if (!has_steps() || key.captured() || !key.search().has_candidates()) return false;
+  if (settled_.contains(KeyCode(key.key()))) return false;
+  const bool judged =
+      key.choice().leaves_nccl_alone() || key.proven() || key.calls_of_choice() >= kDenseCalls;
+  const double bytes =
+      static_cast<double>(key.calls()) * static_cast<double>(LowerBound(key.key().size_class));
+  return judged && bytes >= options_.least_share * bytes_;
+}
+
+}  // namespace dynamiccl

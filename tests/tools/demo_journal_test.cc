@@ -2,6 +2,7 @@
 #include "tools/demo/demo_journal.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,7 +16,8 @@ namespace fs = std::filesystem;
 
 class DemoJournalTest : public ::testing::Test {
  protected:
-  DemoJournalTest() : folder_(fs::path(::testing::TempDir()) / "demo_journal") {
+  DemoJournalTest()
+      : folder_(fs::path(::testing::TempDir()) / ("demo_journal_" + std::to_string(::getpid()))) {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }

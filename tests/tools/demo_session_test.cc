@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -19,7 +20,8 @@ using ::testing::IsEmpty;
 
 class DemoSessionTest : public ::testing::Test {
  protected:
-  DemoSessionTest() : folder_(fs::path(::testing::TempDir()) / "demo_session") {
+  DemoSessionTest()
+      : folder_(fs::path(::testing::TempDir()) / ("demo_session_" + std::to_string(::getpid()))) {
     fs::remove_all(folder_);
     for (const char* part : {"lib/libdynamiccl.so", "lib/hostccl/libnccl.so.2", "bin/dynamiccl",
                              "bin/dynamiccl-agents", "bin/dynamiccl-zero", "text.txt"}) {

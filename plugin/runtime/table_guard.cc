@@ -140,7 +140,7 @@ void TableGuard::Ended(const SwitchOutcome& outcome, const Proposal& proposal, c
   LogVersion(proposal, before, outcome.version);
 }
 
-// What the experiment has seen of the arms of one key.
+// Logs the estimated effect of each arm of one key.
 void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
   std::string arms;
   for (const CollectiveConfig& arm : entry.arms) {
@@ -154,7 +154,8 @@ void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
       arms);
 }
 
-// One line for each key whose choice has changed, and one for the version.
+// One line for each key whose choice has changed, and one for the version. The report reads the latter
+// (VersionReasons in tools/report/guard_account.h).
 void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
   size_t arms = 0;
   for (const KeyPlan& entry : proposal.plan.keys) {
@@ -172,7 +173,7 @@ void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, u
   }
   const size_t carried = proposal.carried.size();
   const size_t steps = guard_.experiment().blocks() * StepExperiment::kStepsOfBlock;
-  Log(LogLevel::kInfo, "table v{}: {}; {} keys, {} arms{}, {} steps of the experiment so far", version,
+  Log(LogLevel::kInfo, "table v{}: {}; {} keys, {} trials{}, {} steps of the experiment so far", version,
       Name(proposal.reason), proposal.plan.keys.size() - carried, arms,
       carried == 0 ? "" : fmt::format(", {} other sizes as the nearest of them", carried), steps);
 }

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "plugin/times/times_report.h"
 #include "src/base/clock.h"
+#include "src/base/log.h"
 #include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/planned_table.h"
 #include "src/decision/guard/table_plan.h"
@@ -104,6 +106,23 @@ TEST(TableGuard, TakesBackAPolicyThatIsTenTimesSlower) {
   EXPECT_TRUE(job.choice().leaves_nccl_alone());
   EXPECT_EQ(job.totals_.versions[static_cast<size_t>(GuardReason::kSlowerThanNccl)], 1u);
   EXPECT_GT(job.totals_.guarded_ns[static_cast<size_t>(Criticality::kUnknown)], 0u);
+}
+
+std::vector<std::string> g_lines;
+
+// The report finds the reasons of versions in these lines: VersionReasons in tools/report/guard_account.cc.
+TEST(TableGuard, SaysWhyAVersionCameAsTheReportReadsIt) {
+  g_lines.clear();
+  SetLogSink([](LogLevel, std::string_view line) { g_lines.emplace_back(line); });
+  SetLogLevel(LogLevel::kInfo);
+  GuardedJob job;
+  job.Calls(30, 10);
+  SetLogLevel(LogLevel::kWarn);
+  SetLogSink(nullptr);
+  const auto is_version_line = [](const std::string& line) {
+    return line.starts_with("table v2: slower than NCCL; 1 keys, 0 trials");
+  };
+  EXPECT_EQ(std::count_if(g_lines.begin(), g_lines.end(), is_version_line), 1);
 }
 
 TEST(TableGuard, OffersAgainWhatTheRanksDidNotAgreeTo) {

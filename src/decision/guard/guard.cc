@@ -199,7 +199,7 @@ std::optional<GuardReason> Guard::WhyAdopt() const {
     for (const CollectiveConfig& arm : key.search().Next(seen, true))
       still += IsArm(plan_, code, arm) ? 1 : 0;
   }
-  if (begins || (resting_ && CreditNs() > StepNs())) return GuardReason::kSearch;
+  if ((begins || resting_) && CreditNs() > StepNs()) return GuardReason::kSearch;
   if (resting_) return std::nullopt;
   return still < in_use && 4 * (in_use - still) >= in_use ? std::optional(GuardReason::kNextArms)
                                                           : std::nullopt;
@@ -229,7 +229,7 @@ CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
   if (confirmed != confirmed_.end()) return confirmed->second.config;
   const auto winner = key.search().Winner(SeenBeside(key, key.choice()));
-  return winner ? winner->config : key.choice();
+  return winner.value_or(key.choice());
 }
 
 KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choice, GuardReason reason,
@@ -357,11 +357,11 @@ void Guard::Relearn() {
   fabric_of_keys_ = fabric();
   settled_.clear();
   confirmed_.clear();
-  BeginExperiment(experiment_.grid(), newest_ns_);
   for (auto& [code, key] : keys_) {
     key.Restart();
     key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
   }
+  BeginExperiment(experiment_.grid(), newest_ns_);
 }
 
 void Guard::Committed(uint32_t version, int64_t now_ns) {

@@ -47,9 +47,9 @@ namespace dynamiccl {
 // Nanoseconds between two versions that need not come at once. Revocations never wait. The switching protocol
 // keeps the same spacing (docs/switching.md).
 inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
-// What the experiment may make steps longer in all, over NCCL's choice: this many steps at first, this share
-// of all steps, and this share of what adopted choices save. So a job of 400 steps in which nothing can be
-// won loses 1 % at most.
+// What experiments may make steps longer in all, over NCCL's choice: this many steps once in a job, this
+// share of all steps, and this share of what adopted choices save. That is 1 % of a job of 400 steps in which
+// nothing can be won; docs/guard.md says by how much estimates of the cost fall short.
 inline constexpr double kProbingCreditSteps = 2;
 inline constexpr double kProbingBudget = 0.005;
 inline constexpr double kProbingOfSavings = 0.5;
@@ -191,17 +191,19 @@ class Guard {
   void FollowSteps(const GuardedCall& call);
   void BeginExperiment(const StepGrid& grid, int64_t now_ns);
   bool has_steps() const { return experiment_.grid().calls > 0; }
-  // What was seen of configs on the key, over `choice`.
+  // Returns a function that gives each config's estimated effect on steps, relative to `choice`.
   KeySearch::SeenOf SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const;
   // Gives up what the last block of steps has shown to be no gain.
   void JudgeArms();
   // Nanoseconds of a step of the experiment.
   double StepNs() const;
-  // What the experiment may still cost, in nanoseconds; below 0 when it has cost too much.
+  // What experiments may still cost, in nanoseconds; below 0 when they have cost too much.
   double CreditNs() const;
   // Sets KeyPlan::spacing of the plan's keys by what their arms are expected to cost.
   void PaceArms(TablePlan& plan) const;
   double ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const;
+  // Share of the key's calls in all bytes so far.
+  double ShareOf(const GuardedKey& key) const;
   // True if the key may take part in an experiment, by its weight and its present choice.
   bool CanSearch(const GuardedKey& key) const;
   bool MustRevoke(const GuardedKey& key) const;
@@ -238,7 +240,7 @@ class Guard {
   StepPeriod steps_;
   StepEffects effects_;
   StepExperiment experiment_;
-  int64_t experiment_from_ns_ = 0;  // when the first call of the experiment was issued
+  int64_t searching_from_ns_ = -1;  // when the job's first experiment began; below 0: none did yet
   int64_t newest_ns_ = 0;           // when the newest call was issued
   uint64_t newest_call_ = 0;
   uint64_t period_of_grid_ = 0;  // calls of a step when the experiment began
@@ -280,7 +282,9 @@ class Guard {
   double total_ns_ = 0;
   std::array<double, kCriticalities> total_by_level_{};
   double timing_ns_ = 0;
-  double lost_before_ns_ = 0;  // by earlier experiments
+  // Of earlier experiments of the job, as StepExperiment::lost_ns and saved_ns.
+  double lost_before_ns_ = 0;
+  double saved_before_ns_ = 0;
 };
 
 }  // namespace dynamiccl

@@ -51,11 +51,13 @@ void Guard::FollowSteps(const GuardedCall& call) {
                   call.at_ns);
 }
 
-// What other steps showed says nothing about these.
+// Effects on the former steps do not hold for these, so every search begins anew. What it may cost does not:
+// a program whose steps change again and again gets no new credit.
 void Guard::BeginExperiment(const StepGrid& grid, int64_t now_ns) {
   lost_before_ns_ += experiment_.lost_ns();
+  saved_before_ns_ += experiment_.saved_ns();
   experiment_.Begin(grid);
-  experiment_from_ns_ = now_ns;
+  if (searching_from_ns_ < 0 && grid.calls > 0) searching_from_ns_ = now_ns;
   misfits_ = judged_blocks_ = 0;
   arm_too_slow_ = resting_ = false;
   for (auto& [code, key] : keys_) key.search().Restart();
@@ -72,16 +74,22 @@ double Guard::StepNs() const {
 }
 
 double Guard::CreditNs() const {
-  const auto steps_ns = static_cast<double>(newest_ns_ - experiment_from_ns_);
-  return kProbingCreditSteps * StepNs() + kProbingBudget * steps_ns +
-         kProbingOfSavings * experiment_.saved_ns() - experiment_.lost_ns();
+  if (searching_from_ns_ < 0) return 0;
+  const auto steps_ns = static_cast<double>(newest_ns_ - searching_from_ns_);
+  const double saved_ns = saved_before_ns_ + experiment_.saved_ns();
+  return kProbingCreditSteps * StepNs() + kProbingBudget * steps_ns + kProbingOfSavings * saved_ns -
+         lost_before_ns_ - experiment_.lost_ns();
 }
 
-// What is not known well counts as costing half of its error.
+double Guard::ShareOf(const GuardedKey& key) const {
+  const auto bytes = static_cast<double>(LowerBound(key.key().size_class));
+  return static_cast<double>(key.calls()) * bytes / std::max(bytes_, 1.0);
+}
+
+// An effect is taken to be half of its standard error worse than estimated: a config that few steps have used
+// may cost more than it seems to.
 double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
-  const double bytes =
-      static_cast<double>(key.calls()) * static_cast<double>(LowerBound(key.key().size_class));
-  const double unknown = kUnknownLoss * std::min(1.0, kSharesOfWhole * bytes / std::max(bytes_, 1.0));
+  const double unknown = kUnknownLoss * std::min(1.0, kSharesOfWhole * ShareOf(key));
   double sum = 0;
   for (const CollectiveConfig& arm : entry.arms) {
     const SeenConfig seen = experiment_.Seen(KeyCode(entry.key), arm, entry.choice);
@@ -120,9 +128,7 @@ bool Guard::CanSearch(const GuardedKey& key) const {
   if (settled_.contains(KeyCode(key.key()))) return false;
   const bool judged =
       key.choice().leaves_nccl_alone() || key.proven() || key.calls_of_choice() >= kDenseCalls;
-  const double bytes =
-      static_cast<double>(key.calls()) * static_cast<double>(LowerBound(key.key().size_class));
-  return judged && bytes >= options_.least_share * bytes_;
+  return judged && ShareOf(key) >= options_.least_share;
 }
 
 }  // namespace dynamiccl

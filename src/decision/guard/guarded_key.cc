@@ -73,14 +73,13 @@ double GuardedKey::ExcessOf(const GuardedCall& call) const {
 
 void GuardedKey::RestartComparison() {
   pairs_ = PairedTimes();
-  slower_ = BettingTest(-kLeastGain, kWinsorisedRatio);
+  slower_ = BettingTest(-kLeastLoss, kWinsorisedRatio);
   doubts_ = 0;
 }
 
 void GuardedKey::Restart() {
   account_.Restart();
   RestartComparison();
-  search_.Restart();
 }
 
 bool GuardedKey::MustRevoke() const {

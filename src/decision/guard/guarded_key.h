@@ -25,6 +25,8 @@ inline constexpr double kWrongRevocation = 1e-3;
 // Differences in logs are limited to this much either way, so that one stall weighs no more than a call of
 // 1.22 times the time. The betting test needs bounded values.
 inline constexpr double kWinsorisedRatio = 0.2;
+// The test asks whether NCCL's choice is faster by more than this in logs: 0.5 % is not worth a change.
+inline constexpr double kLeastLoss = 0.005;
 
 // What the guard knows about one key. The Guard owns it, on the leader's control thread. Calls are passed in
 // in their order; the class proposes nothing and only answers what the samples say. It cannot fail.
@@ -36,7 +38,7 @@ class GuardedKey {
   void Use(const CollectiveConfig& choice, bool drawn);
   // Adds a call of this key. A call of an older version's choice is counted but not judged.
   void Take(const GuardedCall& call);
-  // The fabric changed: times, tests and what was given up are void.
+  // The fabric changed: times and tests are void. The search is restarted by itself.
   void Restart();
 
   const TableKey& key() const { return key_; }
@@ -86,8 +88,8 @@ class GuardedKey {
   KeySearch search_;
   KeyAccount account_;
   PairedTimes pairs_;  // samples of NCCL's choice beside calls of the choice
-  // Tests log(NCCL's time / the choice's): a mean below -kLeastGain says that NCCL's choice is faster.
-  BettingTest slower_{-kLeastGain, kWinsorisedRatio};
+  // Tests log(NCCL's time / the choice's): a mean below -kLeastLoss says that NCCL's choice is faster.
+  BettingTest slower_{-kLeastLoss, kWinsorisedRatio};
   int doubts_ = 0;  // versions that began in doubt of this choice
   uint32_t calls_ = 0;
   uint32_t calls_of_version_ = 0;

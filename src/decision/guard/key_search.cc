@@ -36,7 +36,8 @@ constexpr double kLikelyErrors = 1.5;
 constexpr double kEqualPromise = 0.002;
 // Weight of the assumption that a config is like the choice, beside its relatives.
 constexpr double kPriorWeight = 0.35;
-// Most configs of a pair of algorithm and protocol that are tried before anything is known of its relatives.
+// A config without a relative nearer than this (Kinship) is taken to be like the choice: it is tried whatever
+// the others did.
 constexpr double kFarRelative = 0.3;
 
 template <class Configs>
@@ -128,12 +129,14 @@ bool IsSurelyFaster(const SeenConfig& arm) {
   return arm.effect.mean < -kAdoptedErrors * (1 + kFewStepsMargin / arm.steps) * arm.effect.error;
 }
 
-std::optional<TriedArm> KeySearch::Winner(const SeenOf& seen) const {
-  std::optional<TriedArm> best;
+std::optional<CollectiveConfig> KeySearch::Winner(const SeenOf& seen) const {
+  std::optional<CollectiveConfig> best;
+  double least = 0;
   for (const CollectiveConfig& config : open_) {
     const SeenConfig arm = seen(config);
-    if (!IsSurelyFaster(arm)) continue;
-    if (!best || arm.effect.mean < best->mean) best = TriedArm{config, arm.effect.mean};
+    if (!IsSurelyFaster(arm) || arm.effect.mean >= least) continue;
+    best = config;
+    least = arm.effect.mean;
   }
   return best;
 }
@@ -144,7 +147,7 @@ void KeySearch::Adopt(const CollectiveConfig& choice) {
 }
 
 void KeySearch::Restart() {
-  // What was open or adopted is likely to be worth a look again.
+  // A config that was still open may be better than the choice, so it is tried first.
   std::stable_partition(candidates_.begin(), candidates_.end(),
                         [this](const ProbeCandidate& candidate) { return IsOpen(candidate.config); });
   open_.clear();

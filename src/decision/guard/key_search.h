@@ -15,17 +15,12 @@ namespace dynamiccl {
 // Configs of a key that are tried at a time.
 inline constexpr size_t kMaxArms = 8;
 // A config is adopted when its steps are faster by this many standard errors, in at least so many blocks of
-// steps, and by at least this much in logs. With 4.8 errors, 40 configs of a job and a dozen looks at each
-// make 1 wrong adoption in 2,500 jobs without a difference (docs/guard.md).
+// steps, and by at least this much in logs. After few steps more errors are needed (IsSurelyFaster). For
+// normal noise, 40 configs and a dozen looks at each that is 1 wrong adoption in 2,500 jobs without a
+// difference.
 inline constexpr double kAdoptedErrors = 4.8;
 inline constexpr uint32_t kAdoptedBlocks = 3;
 inline constexpr double kLeastGain = 0.003;
-
-// A config and what was seen of it.
-struct TriedArm {
-  CollectiveConfig config;
-  double mean = 0;  // log of a step's time over the choice's
-};
 
 // True if the config is sure enough to be adopted.
 bool IsSurelyFaster(const SeenConfig& arm);
@@ -34,10 +29,10 @@ bool IsSurelyFaster(const SeenConfig& arm);
 // nothing.
 class KeySearch {
  public:
-  // What was seen of a config over the key's present choice.
+  // Gives a config's estimated effect on steps, relative to the key's choice.
   using SeenOf = std::function<SeenConfig(const CollectiveConfig& config)>;
 
-  // What may be tried, the most promising first. What was given up stays given up.
+  // Replaces the configs that may be tried, the most promising first. Configs that were given up stay so.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
   // Gives up open configs that are shown to be no gain. Returns those of them that make steps so slow that
   // they must not wait for the next version.
@@ -46,7 +41,7 @@ class KeySearch {
   // what did well, and none that resembles only what did badly.
   void Refill(const CollectiveConfig& choice, const SeenOf& seen);
   // The open config with the fastest steps, if it is surely faster than the choice.
-  std::optional<TriedArm> Winner(const SeenOf& seen) const;
+  std::optional<CollectiveConfig> Winner(const SeenOf& seen) const;
   // The choice changed, so `choice` is no arm any more and the one before may be tried again.
   void Adopt(const CollectiveConfig& choice);
   // The fabric or the steps changed: everything may be tried again, what was open first.
@@ -56,8 +51,6 @@ class KeySearch {
   // Which open configs the next version should use: all, or only the few that look much faster than the
   // choice, so that it is soon sure whether they are. Without `all_may_cost`, only those that look faster.
   std::vector<CollectiveConfig> Next(const SeenOf& seen, bool all_may_cost) const;
-  // Configs that were given up since the last Restart.
-  size_t closed() const { return closed_.size(); }
   // True when a search that began has nothing open.
   bool over() const { return began_ && open_.empty(); }
   bool began() const { return began_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs each call of a rare kind (a trial, or a sample of NCCL's choice) with calls of the common kind just
+// Pairs each call of a rare kind (a sample of NCCL's choice) with calls of the common kind just
 // before it, or with the next one. They are near in time, so both met the same fabric.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// Makes the pairs of one rare kind. A plain value of constant size, owned by a Trial or a GuardedKey; one
+// Makes the pairs of one rare kind. A plain value of constant size, owned by a GuardedKey; one
 // thread. It guarantees that no call is in two pairs, so the pairs of one object are independent of each
 // other.
 class PairedTimes {

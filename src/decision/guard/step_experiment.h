@@ -25,9 +25,9 @@ struct StepGrid {
   friend bool operator==(const StepGrid&, const StepGrid&) = default;
 };
 
-// What was seen of a config on a key.
+// What steps have shown of a config on a key.
 struct SeenConfig {
-  StepEffect effect;    // over the config that was asked about
+  StepEffect effect;    // relative to another config of the key
   uint32_t steps = 0;   // steps that used it
   uint32_t blocks = 0;  // blocks of steps in which one did
 };

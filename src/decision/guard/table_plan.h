@@ -27,7 +27,7 @@ namespace dynamiccl {
 // slower is seen within a dozen.
 inline constexpr uint32_t kDenseCalls = 48;
 inline constexpr uint32_t kDensePeriod = 2;
-// A key's first calls at NCCL's choice and without trials, of which one in kCalmPeriod is timed: nothing is
+// A key's first calls at NCCL's choice and without arms, of which one in kCalmPeriod is timed: nothing is
 // at stake there. That makes 24 times, which is what the timing detector learns from
 // (TimeReference::kLearnt).
 inline constexpr uint32_t kCalmCalls = 96;

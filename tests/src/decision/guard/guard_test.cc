@@ -356,6 +356,21 @@ TEST(Guard, AnExperimentEndsWithTheStepsThatItIsMadeOf) {
   EXPECT_TRUE(std::any_of(job.switches().begin(), job.switches().end(), changed));
 }
 
+// Each of its experiments may believe that it is the first, but the job pays for all of them.
+TEST(Guard, AProgramWhoseStepsChangeAgainAndAgainGetsNoNewCredit) {
+  testing::JobOptions options;
+  options.nothing_to_win = true;
+  options.step_ns = 10'000'000;
+  testing::SimulatedJob job(options);
+  for (int change = 0; change < 40; ++change) {
+    job.RunSteps(40);
+    job.ReorderCalls();
+  }
+  const auto begins = [](const auto& each) { return each.reason == GuardReason::kSearch; };
+  EXPECT_GE(std::count_if(job.switches().begin(), job.switches().end(), begins), 2);
+  EXPECT_LE(job.LossNs(), 0.02 * static_cast<double>(job.now_ns()));
+}
+
 TEST(Guard, WithoutStepsNothingIsTried) {
   testing::SimulatedJob job({});
   job.LoseSteps();

@@ -273,6 +273,13 @@ void SimulatedJob::Grow(int classes, double spread) {
   for (size_t& key : order_) key += before;
 }
 
+void SimulatedJob::ReorderCalls() {
+  order_.push_back(order_.front());
+  bias_.push_back(bias_.front());
+  ++options_.calls_per_step;
+  std::shuffle(order_.begin(), order_.end(), pace_random_);
+}
+
 void SimulatedJob::SpoilChoices(double ratio) {
   for (size_t i = 0; i < truth_.size(); ++i) {
     for (TrueKey::Config& config : truth_[i].configs) {

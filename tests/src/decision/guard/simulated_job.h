@@ -97,6 +97,8 @@ class SimulatedJob {
   // config's ratio there lies `spread` off what it is at the smaller size, in logs. Keys of before stay in
   // truth() and history(), in front.
   void Grow(int classes, double spread);
+  // From now on: a step has its calls in another order, and one more.
+  void ReorderCalls();
   // From now on: no step is like the one before it.
   void LoseSteps() { has_steps_ = false; }
   void DelayRanks(double skew_share) { skew_share_ = skew_share; }

@@ -86,14 +86,12 @@ double Guard::ShareOf(const GuardedKey& key) const {
   return static_cast<double>(key.calls()) * bytes / std::max(bytes_, 1.0);
 }
 
-// An effect is taken to be half of its standard error worse than estimated: a config that few steps have used
-// may cost more than it seems to.
 double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
   const double unknown = kUnknownLoss * std::min(1.0, kSharesOfWhole * ShareOf(key));
   double sum = 0;
   for (const CollectiveConfig& arm : entry.arms) {
     const SeenConfig seen = experiment_.Seen(KeyCode(entry.key), arm, entry.choice);
-    sum += seen.steps > 0 ? std::max(0.0, seen.effect.mean + seen.effect.error / 2) : unknown;
+    sum += seen.steps > 0 ? seen.effect.likely_loss() : unknown;
   }
   return sum / static_cast<double>(entry.arms.size());
 }

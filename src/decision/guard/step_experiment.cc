@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
+
+#include "src/base/statistics.h"
 
 namespace dynamiccl {
 namespace {
@@ -66,9 +69,12 @@ int StepExperiment::NumberFor(uint32_t key, const CollectiveConfig& config, Step
     number = static_cast<int>(oldest - uses_.begin());
     std::erase_if(numbers_, [number](const auto& entry) { return entry.second == number; });
     // Steps of the block under way that used the old config would count for the new one.
-    std::erase_if(block_, [number](const StepRow& each) {
-      return std::find(each.configs.begin(), each.configs.end(), number) != each.configs.end();
-    });
+    for (size_t i = block_.size(); i-- > 0;) {
+      const std::vector<int>& used = block_[i].configs;
+      if (std::find(used.begin(), used.end(), number) == used.end()) continue;
+      block_.erase(block_.begin() + static_cast<std::ptrdiff_t>(i));
+      arms_of_block_.erase(arms_of_block_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
     regression_.Forget(number);
     *oldest = {};
   }
@@ -80,17 +86,21 @@ void StepExperiment::AddRow(const Step& step, int64_t step_ns) {
   const auto ns = static_cast<double>(step_ns);
   step_ns_ += step_ns_ == 0 ? ns : kFollowRate * (std::min(ns, 2 * step_ns_) - step_ns_);
   StepRow row{{}, std::log(ns), false};
+  uint64_t arms = 0;
   ++rows_;
   for (const auto& [key, used] : step.used) {
     if (used.config.leaves_nccl_alone()) continue;
     const int config = NumberFor(key, used.config, row);
     Uses& uses = uses_[static_cast<size_t>(config)];
-    ++(used.as_arm ? uses.as_arm : uses.as_choice);
+    ++(used.as_arm ? arms : uses.as_choice);
     uses.last_row = rows_;
     row.configs.push_back(config);
   }
   block_.push_back(std::move(row));
+  arms_of_block_.push_back(static_cast<int>(arms));
   if (block_.size() < kStepsOfBlock) return;
+  AddToCost();
+  arms_of_block_.clear();
   regression_.TakeBlock(std::exchange(block_, {}));
   ++blocks_;
 }
@@ -107,12 +117,33 @@ SeenConfig StepExperiment::Seen(uint32_t key, const CollectiveConfig& config,
   return seen;
 }
 
-double StepExperiment::UsesNs(uint64_t Uses::*uses, double sign) const {
-  double share = 0;
-  for (size_t i = 0; i < uses_.size(); ++i) {
-    const double effect = regression_.Over(static_cast<int>(i), -1).mean;
-    share += static_cast<double>(uses_[i].*uses) * std::max(0.0, sign * effect);
+// The first use of a config counts too: setting up connections takes time. A stall counts as a step of twice
+// the time.
+void StepExperiment::AddToCost() {
+  std::vector<double> times;
+  for (const StepRow& row : block_) times.push_back(row.log_time);
+  const double level = Median(times), most = level + std::log(2.0);
+  const auto steps = static_cast<double>(block_.size());
+  const double mean_uses = std::accumulate(arms_of_block_.begin(), arms_of_block_.end(), 0.0) / steps;
+  for (size_t i = 0; i < block_.size(); ++i) {
+    const double uses = arms_of_block_[i] - mean_uses;
+    uses_squared_ += uses * uses;
+    uses_with_time_ += uses * (std::min(times[i], most) - level);
+    arm_uses_ += static_cast<uint64_t>(arms_of_block_[i]);
   }
+}
+
+double StepExperiment::lost_ns() const {
+  if (uses_squared_ == 0) return 0;
+  const double of_one_use = std::max(0.0, uses_with_time_ / uses_squared_);
+  return static_cast<double>(arm_uses_) * of_one_use * step_ns_;
+}
+
+double StepExperiment::saved_ns() const {
+  double share = 0;
+  for (size_t i = 0; i < uses_.size(); ++i)
+    share -= static_cast<double>(uses_[i].as_choice) *
+             std::min(0.0, regression_.Over(static_cast<int>(i), -1).mean);
   return share * step_ns_;
 }
 

@@ -53,15 +53,16 @@ class StepExperiment {
   double step_ns() const { return step_ns_; }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
-  // Nanoseconds that steps took more than with NCCL's choices because arms were tried, and less because of
-  // the keys' choices, by the present estimates.
-  double lost_ns() const { return UsesNs(&Uses::as_arm, 1); }
-  double saved_ns() const { return UsesNs(&Uses::as_choice, -1); }
+  // Nanoseconds that steps took more because keys used arms: by the mean effect of one use, which steps with
+  // many and with few of them show long before the effects of single configs are known. At least 0.
+  double lost_ns() const;
+  // Nanoseconds that steps took less than with NCCL's choices because of the keys' choices, by the present
+  // estimates.
+  double saved_ns() const;
 
  private:
   using ConfigKey = std::pair<uint32_t, uint32_t>;  // KeyCode and packed config
   struct Uses {
-    uint64_t as_arm = 0;
     uint64_t as_choice = 0;
     uint64_t last_row = 0;  // number of the last step that used it
   };
@@ -85,15 +86,21 @@ class StepExperiment {
   int NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row);
   // Ends the step under way where the call `next` begins another.
   void End(const GuardedCall& next, uint64_t number);
+  // Adds what a complete block says about the mean effect of an arm's use.
+  void AddToCost();
   // Adds a complete step to the block.
   void AddRow(const Step& step, int64_t step_ns);
-  double UsesNs(uint64_t Uses::*uses, double sign) const;
 
   StepGrid grid_;
   StepRegression regression_;
   std::map<ConfigKey, int> numbers_;
   std::vector<Uses> uses_;  // by number
   std::vector<StepRow> block_;
+  std::vector<int> arms_of_block_;  // uses of arms in each of its steps
+  uint64_t arm_uses_ = 0;           // in all blocks
+  // Sums over blocks, with their levels taken away: squares of uses, and uses x log time.
+  double uses_squared_ = 0;
+  double uses_with_time_ = 0;
   uint64_t rows_ = 0;
   Step now_;
   uint32_t calls_before_ = 0;  // of the last complete step

@@ -12,6 +12,7 @@
 // Experiments", 1935).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,6 +24,9 @@ namespace dynamiccl {
 struct StepEffect {
   double mean = 0;
   double error = 0;  // standard error
+  // What a step must be taken to lose: the effect if it were half of its error worse, for a config that few
+  // steps have used may cost more than it seems to. At least 0.
+  double likely_loss() const { return std::max(0.0, mean + error / 2); }
 };
 
 // One step: the numbers of the configs that its keys used (references left out), and the log of its time.

@@ -153,7 +153,7 @@ std::vector<Promise> Degraded(const PromiseOptions& options, Timing timing) {
       promise.figures +=
           fmt::format("{} steps after: {:.3f} of the best, {:.3f} at most; ", Retuning::kSteps[i],
                       result.over_best[i].At(0.5), result.over_best[i].most());
-    promise.kept = result.over_best[2].At(0.5) <= 1.25;
+    promise.kept = result.over_best[2].At(0.5) <= 1.2;
   });
 }
 

@@ -83,11 +83,11 @@ std::vector<Promise> Losing(const JobsToLoseIn& jobs, const PromiseOptions& opti
 }  // namespace
 
 std::vector<Promise> ShortJobs(const PromiseOptions& options, Timing timing) {
-  return Losing({"short", 0, {3, 1.75, 1.75}}, options, timing);
+  return Losing({"short", 0, {3, 1.5, 1}}, options, timing);
 }
 
 std::vector<Promise> ShortJobsOfSlowerPolicy(const PromiseOptions& options, Timing timing) {
-  return Losing({"short-slower", 1.2, {3, 2, 1.75}}, options, timing);
+  return Losing({"short-slower", 1.2, {3, 1.6, 1}}, options, timing);
 }
 
 }  // namespace dynamiccl::testing

@@ -223,7 +223,7 @@ bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
 
 CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (MustRevoke(key)) return kLeaveNcclAlone;
-  // What steps have judged is put to the test again; what only calls have judged goes.
+  // A choice in an experiment is proved again by steps; any other choice goes back to NCCL's.
   if (regime_changed() && !key.drawn()) return kLeaveNcclAlone;
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
@@ -243,7 +243,7 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   return next;
 }
 
-// What was seen least comes first, because a version may not last for a whole cycle of its arms.
+// Arms that the fewest steps have used come first: a version may end before the cycle of its arms does.
 KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) {
   KeyPlan entry{key.key(), ChoiceNext(key, adopt), {}};
   entry.steady = IsSteadyWith(key, entry);
@@ -320,8 +320,8 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   return proposal;
 }
 
-// A key whose search goes on is settled so far when steps have found its choice: a job may end before the
-// search.
+// A key with a choice that steps have found counts as settled even while its search goes on, because the job
+// may end first.
 std::vector<SettledKey> Guard::SettledNow() const {
   std::vector<SettledKey> settled;
   for (const auto& [code, key] : keys_) {

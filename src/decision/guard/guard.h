@@ -47,9 +47,9 @@ namespace dynamiccl {
 // Nanoseconds between two versions that need not come at once. Revocations never wait. The switching protocol
 // keeps the same spacing (docs/switching.md).
 inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
-// What experiments may make steps longer in all, over NCCL's choice: this many steps once in a job, this
-// share of all steps, and this share of what adopted choices save. That is 1 % of a job of 400 steps in which
-// nothing can be won; docs/guard.md says by how much estimates of the cost fall short.
+// Limits how much longer experiments may make steps in all, over NCCL's choice: this many steps once in a
+// job, this share of all steps, and this share of what adopted choices save. That is 1 % of a job of 400
+// steps in which nothing can be won; docs/guard.md says by how much estimates of the cost fall short.
 inline constexpr double kProbingCreditSteps = 2;
 inline constexpr double kProbingBudget = 0.005;
 inline constexpr double kProbingOfSavings = 0.5;
@@ -193,11 +193,11 @@ class Guard {
   bool has_steps() const { return experiment_.grid().calls > 0; }
   // Returns a function that gives each config's estimated effect on steps, relative to `choice`.
   KeySearch::SeenOf SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const;
-  // Gives up what the last block of steps has shown to be no gain.
+  // Gives up the arms that the last block of steps has shown to be no gain.
   void JudgeArms();
   // Nanoseconds of a step of the experiment.
   double StepNs() const;
-  // What experiments may still cost, in nanoseconds; below 0 when they have cost too much.
+  // Returns the nanoseconds that experiments may still cost; below 0 when they have cost too much.
   double CreditNs() const;
   // Sets KeyPlan::spacing of the plan's keys by what their arms are expected to cost.
   void PaceArms(TablePlan& plan) const;
@@ -211,8 +211,8 @@ class Guard {
   std::vector<SettledKey> SettledNow() const;
   // Forgets what was learnt about the fabric of before.
   void Relearn();
-  // These give the key's entry in the next version, and the state of its search then. `adopt`: the version
-  // may also adopt winners and try other configs.
+  // These return the key's choice, its search and its entry in the next version. `adopt`: the version may
+  // also adopt winners and try other configs.
   CollectiveConfig ChoiceNext(const GuardedKey& key, bool adopt) const;
   KeySearch SearchNext(const GuardedKey& key, const CollectiveConfig& choice, GuardReason reason,
                        bool adopt) const;
@@ -282,7 +282,7 @@ class Guard {
   double total_ns_ = 0;
   std::array<double, kCriticalities> total_by_level_{};
   double timing_ns_ = 0;
-  // Of earlier experiments of the job, as StepExperiment::lost_ns and saved_ns.
+  // StepExperiment::lost_ns and saved_ns of the job's earlier experiments, added up.
   double lost_before_ns_ = 0;
   double saved_before_ns_ = 0;
 };

@@ -30,7 +30,7 @@ constexpr double kBadRelatives = 0.015;
 constexpr double kPromising = 0.02;
 constexpr double kPromisingErrors = 3;
 constexpr double kNearlyAsGood = 0.6;
-// What may cost nothing must be likely to be a gain: by so many standard errors.
+// While the budget is spent, an arm must look faster than the choice by so many standard errors.
 constexpr double kLikelyErrors = 1.5;
 // Configs whose expected effects differ by less are tried in the order of the candidates.
 constexpr double kEqualPromise = 0.002;
@@ -123,7 +123,7 @@ void KeySearch::Refill(const CollectiveConfig& choice, const SeenOf& seen) {
   }
 }
 
-// After few steps the noise itself is not known well.
+// After few steps the noise itself is known badly, so more errors are asked for.
 bool IsSurelyFaster(const SeenConfig& arm) {
   if (arm.blocks < kAdoptedBlocks || arm.effect.mean > -kLeastGain) return false;
   return arm.effect.mean < -kAdoptedErrors * (1 + kFewStepsMargin / arm.steps) * arm.effect.error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which configs are tried on one key, judged by what they do to whole steps (step_experiment.h): which are
-// open, which are given up, which one is better than the key's choice, and what is tried next.
+// Decides which configs are tried on one key, by their effects on whole steps (step_experiment.h): it gives
+// configs up, names one that is better than the key's choice, and says which are tried next.
 #pragma once
 
 #include <functional>
@@ -37,8 +37,8 @@ class KeySearch {
   // Gives up open configs that are shown to be no gain. Returns those of them that make steps so slow that
   // they must not wait for the next version.
   std::vector<CollectiveConfig> Judge(const SeenOf& seen);
-  // Opens further configs until kMaxArms are open. `choice` is not tried. Takes those first that resemble
-  // what did well, and none that resembles only what did badly.
+  // Opens further configs until kMaxArms are open, but not `choice`. Configs that resemble a fast one come
+  // first; a config that resembles slow ones alone is not opened.
   void Refill(const CollectiveConfig& choice, const SeenOf& seen);
   // The open config with the fastest steps, if it is surely faster than the choice.
   std::optional<CollectiveConfig> Winner(const SeenOf& seen) const;
@@ -48,8 +48,9 @@ class KeySearch {
   void Restart();
 
   const std::vector<CollectiveConfig>& open() const { return open_; }
-  // Which open configs the next version should use: all, or only the few that look much faster than the
-  // choice, so that it is soon sure whether they are. Without `all_may_cost`, only those that look faster.
+  // Returns the open configs that the next version should use: all, or only the few that look much faster
+  // than the choice, so that this is soon certain. With `all_may_cost` false it returns those that look
+  // faster.
   std::vector<CollectiveConfig> Next(const SeenOf& seen, bool all_may_cost) const;
   // True when a search that began has nothing open.
   bool over() const { return began_ && open_.empty(); }

@@ -25,7 +25,7 @@ struct StepGrid {
   friend bool operator==(const StepGrid&, const StepGrid&) = default;
 };
 
-// What steps have shown of a config on a key.
+// The effect of a config on one key, as steps have shown it.
 struct SeenConfig {
   StepEffect effect;    // relative to another config of the key
   uint32_t steps = 0;   // steps that used it
@@ -45,7 +45,7 @@ class StepExperiment {
   const StepGrid& grid() const { return grid_; }
   // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps.
   void Take(const GuardedCall& call, bool takes_part);
-  // What `config` does to a step over what `other` does, on this key (KeyCode).
+  // Returns the effect of `config` on a step relative to `other`, both on this key (KeyCode).
   SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;
   // Blocks that were judged so far.
   uint32_t blocks() const { return blocks_; }
@@ -53,11 +53,11 @@ class StepExperiment {
   double step_ns() const { return step_ns_; }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
-  // Nanoseconds that steps took more because keys used arms: by the mean effect of one use, which steps with
-  // many and with few of them show long before the effects of single configs are known. At least 0.
+  // Returns the nanoseconds that arms have cost, at least 0: their uses times the mean effect of one use.
+  // Steps with many uses beside steps with few show that mean long before they show the effects of single
+  // configs.
   double lost_ns() const;
-  // Nanoseconds that steps took less than with NCCL's choices because of the keys' choices, by the present
-  // estimates.
+  // Returns the nanoseconds that the keys' choices have saved over NCCL's, by the present estimates.
   double saved_ns() const;
 
  private:
@@ -86,7 +86,7 @@ class StepExperiment {
   int NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row);
   // Ends the step under way where the call `next` begins another.
   void End(const GuardedCall& next, uint64_t number);
-  // Adds what a complete block says about the mean effect of an arm's use.
+  // Adds a complete block to the sums from which the mean effect of one use follows.
   void AddToCost();
   // Adds a complete step to the block.
   void AddRow(const Step& step, int64_t step_ns);

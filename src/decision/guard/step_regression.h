@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each config does to the time of a whole training step, estimated from steps in which many keys used
-// other configs at once.
+// Estimates the effect of each config on the time of a whole training step, from steps in which many keys
+// used other configs at once.
 //
 // The model of a step is
 //     log(time) = level of its block + sum over keys of effect(key, config that the key used) + noise
@@ -24,8 +24,8 @@ namespace dynamiccl {
 struct StepEffect {
   double mean = 0;
   double error = 0;  // standard error
-  // What a step must be taken to lose: the effect if it were half of its error worse, for a config that few
-  // steps have used may cost more than it seems to. At least 0.
+  // Returns the loss to expect from the config, at least 0. It is the mean and half of the error, because a
+  // config that few steps have used may cost more than it seems to.
   double likely_loss() const { return std::max(0.0, mean + error / 2); }
 };
 

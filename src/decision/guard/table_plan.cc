@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which use a call has: of a key with arms from the step that the call lies in, of other keys from the
+// A key with arms uses them by the number of the step that a call lies in; other keys are sampled by the
 // call's ordinal.
 #include "src/decision/guard/table_plan.h"
 

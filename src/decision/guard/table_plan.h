@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table version adds to its policy: keys with another choice, configs that are tried there ("arms"),
-// and in which training steps. It is part of the version, so exploring needs no agreement of its own. What a
-// call uses is a pure function of the plan, the key, the number of the call on its communicator and its
-// ordinal, which is the number of calls of the key before it under this version. All ranks count both alike,
-// so all ranks use the same config.
+// A table plan is what a table version adds to its policy: keys with another choice, configs that are tried
+// there
+// ("arms"), and the training steps that use them. It is part of the version, so exploring needs no agreement
+// of its own. What a call uses is a pure function of the plan, the key, the number of the call on its
+// communicator and its ordinal, which is the number of calls of the key before it under this version. All
+// ranks count both alike, so all ranks use the same config.
 //
 // The steps of one key with a choice of its own (C), three arms (1 2 3) and a spacing of 4; all of the key's
 // calls in one step use the same config, and other keys draw independently:

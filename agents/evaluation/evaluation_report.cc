@@ -59,7 +59,7 @@ void AppendConfusion(const StructureAccuracy& accuracy, std::string& text) {
   }
   text +=
       fmt::format("Roles by {} (rows: true; columns: unknown, then as rows; calls)\n", accuracy.recogniser);
-  for (size_t truth = 1; truth < kRoles; ++truth) {
+  for (size_t truth = 1; truth < kLabelledRoles; ++truth) {
     text += fmt::format("  {:<18}", Name(static_cast<Role>(truth)));
     for (const uint64_t calls : accuracy.role_confusion[truth]) text += fmt::format(" {:>7}", calls);
     text += "\n";

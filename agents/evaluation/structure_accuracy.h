@@ -55,7 +55,7 @@ double MacroF1(const Confusion<kClasses>& calls, size_t unknown) {
 
 // The confusions of the three questions.
 struct Confusions {
-  Confusion<kRoles> role{};
+  Confusion<kLabelledRoles> role{};
   Confusion<kPhases> phase{};
   Confusion<kZeroStages> stage{};
 
@@ -88,7 +88,7 @@ struct SequenceResult {
 struct StructureAccuracy {
   std::string recogniser;
   Recognition role, phase, stage;
-  Confusion<kRoles> role_confusion{};
+  Confusion<kLabelledRoles> role_confusion{};
   Confusion<kZeroStages> stage_confusion{};
   // One table of confusions for each kind of JudgedCalls, added up over all sequences.
   std::array<Confusions, kJudgedCalls> judged{};

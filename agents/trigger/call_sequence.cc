@@ -23,7 +23,7 @@ bool IsLabelled(const CallSequence& sequence) {
   });
 }
 
-using RoleCollectives = std::array<Collective, kRoles>;
+using RoleCollectives = std::array<Collective, kLabelledRoles>;
 
 // For each role, the collective that its calls become. Entries of other roles are not used.
 RoleCollectives RandomCollectives(std::mt19937_64& random) {

@@ -23,7 +23,7 @@ void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept {
 
 void MarkRoleOfThisThread(int role) noexcept {
   IssuingThread::Current().labels.role =
-      role >= 0 && role < kRoles ? static_cast<Role>(role) : Role::kUnknown;
+      role >= 0 && role < kLabelledRoles ? static_cast<Role>(role) : Role::kUnknown;
 }
 
 void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept {

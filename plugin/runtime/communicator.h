@@ -141,7 +141,7 @@ struct Communicator {
 // does not hold, because the communicator is not blocking, or where no policy recognises anything.
 inline Role RecognisedRole(const Communicator& communicator, Collective collective, uint64_t bytes) {
   if (!communicator.config.blocking || !communicator.issuing.structure) return Role::kUnknown;
-  return RoleOfNext(communicator.issuing.structure->recognised(), collective, bytes);
+  return KeyRoleOfNext(communicator.issuing.structure->recognised(), collective, bytes);
 }
 
 }  // namespace dynamiccl

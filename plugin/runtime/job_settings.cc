@@ -13,6 +13,7 @@
 #include "src/base/log.h"
 #include "src/base/settings.h"
 #include "src/base/sha256.h"
+#include "src/decision/rule_turns.h"
 
 namespace dynamiccl {
 namespace {
@@ -63,7 +64,8 @@ Mode ReadMode(const JobSettings& settings) {
   const std::string text = TextSetting(Setting::kMode);
   if (text.empty()) {
     const bool chooses =
-        !settings.policy_path.empty() || !settings.rules_path.empty() || !settings.decisions_path.empty();
+        !settings.policy_path.empty() || !settings.rules_path.empty() || !settings.rules_in_turn.empty() ||
+        !settings.decisions_path.empty();
     if (chooses) return Mode::kFrozen;
     return settings.trace_path.empty() && settings.metrics_path.empty() ? Mode::kOff : Mode::kObserve;
   }
@@ -100,10 +102,40 @@ Timed ReadTimes(Mode mode) {
   return Timed::kNone;
 }
 
-// Mode adaptive becomes frozen where choices are to be repeated, or are those of an earlier run: they must
-// not change while the job runs.
+// The paths of rules that take turns: at least two, else the setting counts as unset.
+std::vector<std::string> ReadRulesInTurn() {
+  const std::string text = TextSetting(Setting::kRulesInTurn);
+  if (text.empty()) return {};
+  std::vector<std::string> paths(1);
+  for (const char each : text) {
+    if (each == ':')
+      paths.emplace_back();
+    else
+      paths.back() += each;
+  }
+  if (paths.size() >= 2 && paths.size() <= kMaxRuleSets) return paths;
+  Log(LogLevel::kWarn, "DYNAMICCL_RULES_IN_TURN names {} files, not 2 to {}: it is not used", paths.size(),
+      kMaxRuleSets);
+  return {};
+}
+
+uint32_t ReadTurnSteps() {
+  const auto value = IntegerSetting(Setting::kTurnSteps);
+  if (value && *value >= kLeastTurnSteps && *value <= kMaxTurnSteps) return static_cast<uint32_t>(*value);
+  Log(LogLevel::kWarn, "DYNAMICCL_TURN_STEPS is not a number from {} to {}: using 3", kLeastTurnSteps,
+      kMaxTurnSteps);
+  return 3;
+}
+
+// Mode adaptive becomes frozen where choices are to be repeated, are those of an earlier run, or take turns:
+// nothing else may change then while the job runs.
 Mode FrozenIfRepeatable(const JobSettings& settings, Mode mode) {
-  if (mode != Mode::kAdaptive || !(settings.reproducible || !settings.decisions_path.empty())) return mode;
+  if (mode != Mode::kAdaptive) return mode;
+  if (!settings.rules_in_turn.empty()) {
+    Log(LogLevel::kWarn, "DYNAMICCL_MODE=adaptive is frozen here: rules take turns, so nothing else may change");
+    return Mode::kFrozen;
+  }
+  if (!settings.reproducible && settings.decisions_path.empty()) return mode;
   Log(LogLevel::kWarn, "DYNAMICCL_MODE=adaptive is frozen here: the choices are to be those of another run");
   return Mode::kFrozen;
 }
@@ -161,6 +193,8 @@ JobSettings ReadJobSettings() {
   JobSettings settings;
   settings.policy_path = PolicyPathOf(TextSetting(Setting::kPolicy));
   settings.rules_path = TextSetting(Setting::kRules);
+  settings.rules_in_turn = ReadRulesInTurn();
+  settings.turn_steps = ReadTurnSteps();
   settings.trace_path = TextSetting(Setting::kTrace);
   settings.decision_log_path = TextSetting(Setting::kDecisionLog);
   settings.decisions_path = TextSetting(Setting::kDecisions);

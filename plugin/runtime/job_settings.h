@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace dynamiccl {
 
@@ -24,6 +25,8 @@ struct JobSettings {
   Mode mode = Mode::kOff;
   std::string policy_path;
   std::string rules_path;
+  std::vector<std::string> rules_in_turn;  // paths; an empty one stands for no rules
+  uint32_t turn_steps = 3;
   std::string trace_path;         // with %h, %p, %r
   std::string decision_log_path;  // with %h, %p, %r
   std::string metrics_path;       // with %h, %p, %r

@@ -51,6 +51,7 @@ LoadedChoices::LoadedChoices(const JobSettings& settings, MadeEntries& made)
     : settings_(settings), made_(made) {
   if (!Chooses(settings_.mode)) return;
   LoadRules();
+  LoadRulesInTurn();
   LoadPolicy();
   LoadDecisions();
   if (!refused_.empty()) Log(LogLevel::kWarn, "{}; NCCL's choice stays", refused_);
@@ -65,6 +66,35 @@ void LoadedChoices::LoadRules() {
   } else {
     refused_ = rules.error().message;
   }
+}
+
+// What a communicator's rules say takes effect at its birth, so it cannot change by turns.
+void LoadedChoices::LoadRulesInTurn() {
+  if (settings_.rules_in_turn.empty() || !refused_.empty()) return;
+  if (rules_) {
+    refused_ = "DYNAMICCL_RULES and DYNAMICCL_RULES_IN_TURN are both set";
+    return;
+  }
+  Sha256 digest;
+  for (const std::string& path : settings_.rules_in_turn) {
+    auto rules = path.empty() ? OverrideRules::Parse("", "") : OverrideRules::ReadFile(path);
+    if (!rules) {
+      refused_ = rules.error().message;
+      return;
+    }
+    if (rules->any_about_communicators()) {
+      refused_ = path + ": rules for communicators cannot take turns, since they hold from a communicator's init";
+      return;
+    }
+    digest.Update(std::as_bytes(std::span(rules->digest())));
+    rules_in_turn_.push_back(std::make_shared<OverrideRules>(std::move(*rules)));
+  }
+  rules_state_ = fmt::format("{} in turns of {}", ToHex(digest.Finish()).substr(0, 32), settings_.turn_steps);
+}
+
+bool LoadedChoices::SetsChunks() const {
+  const auto sets = [](const auto& rules) { return rules && rules->any_chunk_bytes(); };
+  return sets(rules_) || std::any_of(rules_in_turn_.begin(), rules_in_turn_.end(), sets);
 }
 
 void LoadedChoices::LoadPolicy() {

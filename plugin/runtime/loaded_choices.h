@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "plugin/runtime/job_settings.h"
 #include "plugin/runtime/made_entries.h"
@@ -34,6 +35,10 @@ class LoadedChoices {
 
   // Null without rules.
   const std::shared_ptr<const OverrideRules>& rules() const { return rules_; }
+  // Rules that take turns (src/decision/rule_turns.h), in place of rules(); empty: none do.
+  const std::vector<std::shared_ptr<const OverrideRules>>& rules_in_turn() const { return rules_in_turn_; }
+  // Whether some rule sets a chunk size.
+  bool SetsChunks() const;
   // Whether rules set bounds on channels, which ranks agree on before NCCL's init; false where this process
   // takes no part in choosing.
   bool SetsChannelBounds() const {
@@ -48,7 +53,9 @@ class LoadedChoices {
   // Whether the choices are those of an earlier run, in place of the policy's.
   bool AreSaved() const { return decisions_ != nullptr; }
   // Whether choices come from more than the policy, which is all that a user can vouch for by its hash.
-  bool ChoosesBesidePolicy() const { return rules_ != nullptr || decisions_ != nullptr; }
+  bool ChoosesBesidePolicy() const {
+    return rules_ != nullptr || !rules_in_turn_.empty() || decisions_ != nullptr;
+  }
   // Why this process takes no part in choosing: its mode, a file that it refused, NCCL_TUNER_PLUGIN=none.
   // Empty when it does.
   std::string WhyNotChoosing() const;
@@ -65,12 +72,14 @@ class LoadedChoices {
 
  private:
   void LoadRules();
+  void LoadRulesInTurn();
   void LoadPolicy();
   void LoadDecisions();
 
   const JobSettings& settings_;
   MadeEntries& made_;
   std::shared_ptr<const OverrideRules> rules_;
+  std::vector<std::shared_ptr<const OverrideRules>> rules_in_turn_;
   std::string rules_state_ = "none";  // what is attested of the rules
   std::shared_ptr<const Policy> policy_;
   std::string policy_hash_;

@@ -154,10 +154,23 @@ void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
       arms);
 }
 
+// The same of the arms that all keys use together.
+void LogCommonArms(const Guard& guard, const TablePlan& plan, uint32_t version) {
+  std::string arms;
+  for (const CollectiveConfig& arm : plan.common) {
+    const SeenConfig seen = guard.experiment().Seen(kAllKeys, arm, kLeaveNcclAlone);
+    arms += fmt::format("; {} {:+.1f} +- {:.1f} % in {} steps", ChoiceName(arm), 100 * seen.effect.mean,
+                        100 * seen.effect.error, seen.steps);
+  }
+  if (arms.empty()) return;
+  Log(LogLevel::kTrace, "table v{}: all keys together, in one step of {}{}", version, plan.common_spacing, arms);
+}
+
 // One line for each key whose choice has changed, and one for the version. The report reads the latter
 // (VersionReasons in tools/report/guard_account.h).
 void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
-  size_t arms = 0;
+  size_t arms = proposal.plan.common.size();
+  LogCommonArms(guard_, proposal.plan, version);
   for (const KeyPlan& entry : proposal.plan.keys) {
     if (proposal.carried.contains(KeyCode(entry.key))) continue;
     arms += entry.arms.size();

@@ -154,6 +154,9 @@ void TunerSession::Start(const TunerInit& as_given) {
   options.max_channels = ChannelsOf(init);
   options.channels_are_pinned = channels_are_pinned_ = ChannelsStayNccls();
   options.rules = runtime_.choices().rules();
+  const auto& in_turn = runtime_.choices().rules_in_turn();
+  if (!in_turn.empty())
+    options.turns = std::make_shared<RuleTurns>(in_turn, runtime_.settings().turn_steps);
   sets_chunks_ = SetsChunks(init);
   options.policy = runtime_.choices().EntriesFor(init.constants, n_ranks, n_nodes);
   StartChained(as_given);
@@ -217,8 +220,7 @@ bool TunerSession::ChannelsStayNccls() {
 }
 
 bool TunerSession::SetsChunks(const TunerInit& init) {
-  const auto& rules = runtime_.choices().rules();
-  if (!rules || !rules->any_chunk_bytes()) return false;
+  if (!runtime_.choices().SetsChunks()) return false;
   if (!init.asks_chunk_sizes && FirstTime("chunks"))
     Log(LogLevel::kWarn, "'chunk_bytes' of the rules is not used: NCCL before 2.30.3 asks for no chunk size");
   return init.asks_chunk_sizes;
@@ -406,7 +408,8 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
 [[gnu::hot]] void TunerSession::Note(const DecisionKey& question, const Decision& decision,
                                      IssuedGroup* group, InterpolatedClock& clock) {
   const VersionedTable table = TableOf(group);
-  const uint32_t table_version = table.engine != nullptr ? table.version : kDefaultTableVersion;
+  const uint32_t table_version =
+      table.engine != nullptr ? table.version + decision.turn : kDefaultTableVersion;
   const uint64_t call_number = group != nullptr ? group->facts.call_number : 0;
   if (group != nullptr)
     group->communicator->issuing.ledger.CountDecision(question.collective, decision.decided_by);

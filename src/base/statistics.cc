@@ -3,12 +3,37 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
+#include <numeric>
 
 namespace dynamiccl {
 namespace {
 
 std::span<double>::iterator At(std::span<double> values, size_t place) {
   return values.begin() + static_cast<std::ptrdiff_t>(place);
+}
+
+// Number of the smallest and of the largest means of pairs that lie outside of the 95 % interval, of n
+// values. The distribution of the signed-rank sum is exact up to kExactly values, then the normal one.
+size_t OutsideOfInterval(size_t n) {
+  constexpr size_t kExactly = 40;
+  constexpr double kTail = 0.025, kDeviations = 1.959964;
+  const auto values = static_cast<double>(n);
+  if (n > kExactly) {
+    const double deviation = std::sqrt(values * (values + 1) * (2 * values + 1) / 24);
+    return static_cast<size_t>(std::max(0.0, values * (values + 1) / 4 - kDeviations * deviation));
+  }
+  // Share of all signs for which the ranks with a plus add up to each sum.
+  std::vector<double> share(n * (n + 1) / 2 + 1, 0.0);
+  share[0] = 1;
+  for (size_t rank = 1; rank <= n; ++rank) {
+    for (size_t sum = share.size(); sum-- > 0;)
+      share[sum] = (share[sum] + (sum >= rank ? share[sum - rank] : 0)) / 2;
+  }
+  double below = 0;
+  size_t outside = 0;
+  while (outside < share.size() && below + share[outside] <= kTail) below += share[outside++];
+  return outside;
 }
 
 }  // namespace
@@ -41,6 +66,22 @@ double NearestRankInPlace(std::span<double> values, double share) {
 double RobustDeviationInPlace(double middle, std::span<double> values) {
   for (double& value : values) value = std::abs(value - middle);
   return kSigmasOfMedianDeviation * MedianInPlace(values);
+}
+
+MiddleEstimate SignedRankEstimate(std::span<const double> values) {
+  std::vector<double> means;
+  means.reserve(values.size() * (values.size() + 1) / 2);
+  for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t j = 0; j <= i; ++j) means.push_back((values[i] + values[j]) / 2);
+  }
+  std::sort(means.begin(), means.end());
+  const double infinite = std::numeric_limits<double>::infinity();
+  MiddleEstimate estimate{0, {-infinite, infinite}};
+  if (means.empty()) return estimate;
+  estimate.middle = std::midpoint(means[(means.size() - 1) / 2], means[means.size() / 2]);
+  const size_t outside = OutsideOfInterval(values.size());
+  if (outside > 0) estimate.interval = {means[outside - 1], means[means.size() - outside]};
+  return estimate;
 }
 
 ConfidenceInterval BootstrapInterval(std::vector<double> draws) {

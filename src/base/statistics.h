@@ -75,6 +75,16 @@ struct ConfidenceInterval {
   double high = 0;
 };
 
+// The middle of symmetric values and its 95 % interval, which hold whatever the values' distribution is: the
+// median of the means of all pairs (Hodges and Lehmann, "Estimates of Location Based on Rank Tests", Ann.
+// Math. Statist. 34 (1963)) and the interval that belongs to Wilcoxon's signed-rank test. Fewer than six
+// values allow no such interval: it is infinite. Takes time and memory with the square of their number.
+struct MiddleEstimate {
+  double middle = 0;
+  ConfidenceInterval interval;
+};
+MiddleEstimate SignedRankEstimate(std::span<const double> values);
+
 // The 95 % percentile interval of a bootstrap: quantiles 0.025 and 0.975 of the statistic over all draws.
 ConfidenceInterval BootstrapInterval(std::vector<double> draws);
 

@@ -6,7 +6,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kRoleNames[kRoles] = {
-    "unknown", "parameter_gather", "gradient_reduce", "post_step_gather", "activation", "scalar", "other"};
+    "unknown",    "parameter_gather", "gradient_reduce", "post_step_gather",
+    "activation", "scalar",           "other",           "backward_gather"};
 constexpr std::string_view kPhaseNames[kPhases] = {"unknown", "forward", "backward", "optimizer", "other"};
 constexpr std::string_view kStageNames[kZeroStages] = {"0", "1", "2", "3", "unknown"};
 

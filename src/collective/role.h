@@ -25,8 +25,13 @@ enum class Role : uint8_t {
   kActivation = 4,       // tensor parallel, or P_a of ZeRO-R
   kScalar = 5,           // overflow flags, gradient norms, losses; see kTinyBytes
   kOther = 6,
+  // Recognised only: a kParameterGather in the backward phase. So forward and backward gathers of one size have
+  // choices of their own.
+  kBackwardGather = 7,
 };
-inline constexpr int kRoles = 7;
+inline constexpr int kRoles = 8;
+// The roles before this number are labels of the trainer's and classes of the LSTM.
+inline constexpr int kLabelledRoles = 7;
 
 // Part of a training step in which the call was issued.
 enum class Phase : uint8_t { kUnknown = 0, kForward = 1, kBackward = 2, kOptimizer = 3, kOther = 4 };

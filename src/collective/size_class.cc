@@ -60,11 +60,12 @@ Result<uint64_t> ParseBytes(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const int shift = error == std::errc() ? ShiftOf(text.substr(static_cast<size_t>(end - text.data()))) : -1;
-  if (shift < 0 || !(value >= 0 && value < 1e15)) {  // NaN too
+  const double bytes = shift < 0 ? -1 : value * static_cast<double>(uint64_t{1} << shift);
+  if (!(bytes >= 0 && bytes < 0x1p63)) {  // NaN too
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "'{}' is no number of bytes", text),
                     "write 8, 64K, 1.5M or 1G");
   }
-  return static_cast<uint64_t>(value * static_cast<double>(uint64_t{1} << shift));
+  return static_cast<uint64_t>(bytes);
 }
 
 std::string Name(SizeClass size_class) {

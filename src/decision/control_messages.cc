@@ -370,7 +370,7 @@ Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const Cont
   letter.table.policy = reader.Get<Sha256Digest>();
   const auto plan = reader.GetBytes(reader.Get<uint32_t>());
   letter.table.plan.assign(plan.begin(), plan.end());
-  const bool known = kind <= static_cast<uint8_t>(SwitchKind::kAsk);
+  const bool known = kind <= static_cast<uint8_t>(SwitchKind::kAsk) && said.refusal <= Refusal::kDecided;
   DYNAMICCL_CHECK_OK(CheckRead(reader, known && letter.communicator == communicator, "switch message"));
   return letter;
 }

@@ -75,6 +75,7 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   // With nothing allowed no entry may be computed: the table would keep it.
   if (static_cast<int>(key.collective) >= kTunableCollectives || allowed.none()) return {};
   Decision decision = Propose(key, allowed);
+  if (options_.turns) decision.turn = options_.turns->turn();
   const CollectiveConfig config = decision.asked_for;
   if (!config.leaves_nccl_alone() && allowed[ConfigIndex(config.algorithm, config.protocol)]) {
     decision.config = WithLegalChannels(config);
@@ -89,10 +90,10 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
 }
 
 [[gnu::hot]] Decision DecisionEngine::Propose(const DecisionKey& key, const ConfigMask& allowed) {
-  if (options_.rules) {
+  if (options_.rules || options_.turns) {
     const RuleSubject subject{key.collective,   key.bytes,      options_.n_nodes,
                               options_.n_ranks, key.n_pipe_ops, key.role};
-    if (const OverrideRule* rule = options_.rules->Match(subject))
+    if (const OverrideRule* rule = RulesFor(subject, key).Match(subject))
       return {{}, DecidedBy::kRule, CallUse::kChoice, rule->config, {}, rule->chunk_bytes};
   }
   if (!table_) return {};
@@ -100,6 +101,12 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   const CollectiveConfig choice = table_->At(entry, allowed & NcclConfigs(key.collective));
   if (options_.plan) return Planned(entry, choice, key);
   return {{}, DecidedBy::kPolicy, CallUse::kChoice, choice, choice, 0};
+}
+
+// A group whose end is only simulated is no call of the program's steps.
+const OverrideRules& DecisionEngine::RulesFor(const RuleSubject& subject, const DecisionKey& key) {
+  if (!options_.turns) return *options_.rules;
+  return key.is_call ? options_.turns->At(subject, key.call_number) : options_.turns->Now();
 }
 
 Decision DecisionEngine::Planned(const TableKey& entry, const CollectiveConfig& policy_choice,

@@ -12,6 +12,7 @@
 #include "src/decision/decision_table.h"
 #include "src/decision/guard/planned_table.h"
 #include "src/decision/override_rules.h"
+#include "src/decision/rule_turns.h"
 
 namespace dynamiccl {
 
@@ -23,6 +24,7 @@ struct Decision {
   CollectiveConfig asked_for;      // `config` before it was fitted to the communicator's channels
   CollectiveConfig policy_choice;  // what would have been asked for without the plan
   uint64_t chunk_bytes = 0;        // chunk size for `config`; 0: NCCL's
+  uint32_t turn = 0;               // number of the turn, where rules take turns; 0: none
 };
 
 // A cell that costs this many times the best one, or more, may not be chosen. NCCL prices cells that must not
@@ -40,6 +42,9 @@ struct EngineOptions {
   int max_channels = 0;                        // channels of the communicator; 0: unknown
   bool channels_are_pinned = false;            // the user fixed the number of channels: it stays NCCL's
   std::shared_ptr<const OverrideRules> rules;  // may be null
+  // In place of rules, for this engine alone; null: rules do not take turns. With turns, only the thread that
+  // issues the communicator's calls may ask about calls.
+  std::shared_ptr<RuleTurns> turns;
   EntryFunction policy;                        // may be empty: rules only
   // The plan of the table's version, for this engine alone; null: the policy alone. With a plan, only the
   // thread that issues the communicator's calls may ask about calls.
@@ -62,6 +67,8 @@ class DecisionEngine {
  private:
   // Everything but Decision::config, from rules, plan and policy.
   Decision Propose(const DecisionKey& key, const ConfigMask& allowed);
+  // The rules that hold for the call; there are some.
+  const OverrideRules& RulesFor(const RuleSubject& subject, const DecisionKey& key);
   // What the plan makes of the policy's choice.
   Decision Planned(const TableKey& entry, const CollectiveConfig& policy_choice,
                    const DecisionKey& key) const;

@@ -28,7 +28,7 @@ struct TableKey {
 using EntryFunction = std::function<CollectiveConfig(const TableKey& key, const ConfigMask& allowed)>;
 
 // The table of one policy on one communicator, owned by a DecisionEngine. Any thread. It has a fixed size of
-// 36 KB and never allocates after it was made.
+// 41 KB and never allocates after it was made.
 class DecisionTable {
  public:
   explicit DecisionTable(EntryFunction compute) : compute_(std::move(compute)) {}

@@ -103,6 +103,8 @@ double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& s
   return kCarriedOver * sum / weights;
 }
 
+// Octaves over NCCL's choice above which UnlikeFirst leaves a pair out.
+constexpr double kPlausible = 1;
 // Places of UnlikeFirst: extremes of the pairs come below this, then the middles, then the rest.
 constexpr int kExtremes = 2 * kAlgorithms * kProtocols;
 
@@ -134,7 +136,10 @@ std::vector<ProbeCandidate> UnlikeFirst(const Policy* policy, const CostModelInp
   const int half = key.by_default.config.channels / 2;
   std::map<std::pair<Algorithm, Protocol>, int> pairs;  // in the order of their best prices
   std::vector<std::pair<int, ProbeCandidate>> ordered;
+  std::map<std::pair<Algorithm, Protocol>, double> cheapest;
+  for (const Priced& one : key.others) cheapest.try_emplace({one.config.algorithm, one.config.protocol}, key.Over(one));
   for (const Priced& one : key.others) {
+    if (cheapest.at({one.config.algorithm, one.config.protocol}) > kPlausible) continue;
     const auto [pair, best] =
         pairs.try_emplace({one.config.algorithm, one.config.protocol}, static_cast<int>(pairs.size()));
     int place = 2 * kExtremes;

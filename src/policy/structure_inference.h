@@ -22,6 +22,13 @@ inline Role RoleOfNext(const RecognisedStructure& recognised, Collective collect
   return recognised.next_role[static_cast<size_t>(collective)];
 }
 
+// The same as a key has it: gathers of parameters in the backward phase are a role of their own.
+inline Role KeyRoleOfNext(const RecognisedStructure& recognised, Collective collective, uint64_t bytes) {
+  const Role role = RoleOfNext(recognised, collective, bytes);
+  const bool backward = role == Role::kParameterGather && recognised.phase == Phase::kBackward;
+  return backward ? Role::kBackwardGather : role;
+}
+
 // The agent of one communicator. One thread at a time: the call's own thread steps it after the launch. After
 // construction a step allocates nothing and cannot fail.
 class StructureTrigger {

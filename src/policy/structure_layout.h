@@ -18,7 +18,7 @@ inline constexpr int kGateRows = 4 * kStructureHidden;
 inline constexpr int kGateColumns = kTokenFeatures + kStructureHidden;
 
 // Classes of the heads. "Unknown" is never an output: it is what a small margin means.
-inline constexpr int kRoleClasses = kRoles - 1;        // class i is Role i + 1
+inline constexpr int kRoleClasses = kLabelledRoles - 1;  // class i is Role i + 1
 inline constexpr int kPhaseClasses = kPhases - 1;      // class i is Phase i + 1
 inline constexpr int kStageClasses = kZeroStages - 1;  // class i is ZeroStage i
 

@@ -33,6 +33,8 @@ tl::unexpected<Error> SystemError(const std::string& what) {
 thread_local const std::atomic<bool>* t_cancelled = nullptr;
 // Milliseconds that a cancelled wait goes on at most.
 constexpr int kCancelPollMs = 20;
+// Milliseconds that a server waits when the process has no descriptor or memory left for a connection.
+constexpr int kExhaustedMs = 50;
 
 // Waits until `events` (POLLIN or POLLOUT) holds or the peer hung up.
 Status WaitFor(int fd, short events, Deadline deadline) {
@@ -177,8 +179,12 @@ Result<UniqueFd> ConnectAbstract(const std::string& name) {
 Result<UniqueFd> Accept(int listener, Deadline deadline) {
   DYNAMICCL_CHECK_OK(WaitFor(listener, POLLIN, deadline));
   UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!fd.valid()) return SystemError("accept");
-  return fd;
+  if (fd.valid()) return fd;
+  const int error = errno;
+  // The connection waits on, so a caller that tries again would spin until descriptors or memory are free.
+  if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) ::poll(nullptr, 0, kExhaustedMs);
+  errno = error;
+  return SystemError("accept");
 }
 
 Status SendAll(int socket, std::span<const std::byte> bytes, Deadline deadline) {

@@ -37,7 +37,7 @@ TEST(HeldOutClasses, OneOrTwoSizesAreAllSeen) {
 TEST(DemoPlan, BudgetsKeepThePromisedTime) {
   for (const bool quick : {true, false}) {
     const DemoBudget budget = MakeDemoPlan(quick).budget;
-    EXPECT_LE(budget.record_s + budget.sweep_s + budget.train_s + budget.compare_s, quick ? 110 : 570);
+    EXPECT_LE(budget.record_s + budget.sweep_s + budget.train_s + budget.compare_s + budget.whole_s, quick ? 110 : 570);
   }
 }
 
@@ -73,6 +73,19 @@ TEST(TrainedSteps, DamageIsAnErrorWithThePath) {
     ASSERT_FALSE(steps.has_value()) << text;
     EXPECT_THAT(steps.error().message, HasSubstr(path));
   }
+}
+
+TEST(Findings, SayWhatAWholeRunGainedBesideItsNoise) {
+  DemoResult result;
+  result.whole_runs = {{"slow rail", "default", 400, 20, 20, {}},
+                       {"slow rail", "adaptive", 400, 15, 12, {}},
+                       {"slow rail", "adaptive again", 400, 12, 12, {}},
+                       {"slow rail", "default again", 400, 20.4, 20, {}},
+                       {"healthy", "default", 400, 10, 10, {}}};
+  const std::vector<std::string> findings = FindingsOf(result);
+  EXPECT_THAT(findings, Contains(HasSubstr("-25.0 % over the whole run and -40.0 % in its last fifth; with what that "
+                                           "run had left, -40.0 %. Default against default: +2.0 %")));
+  EXPECT_THAT(findings, ::testing::Not(Contains(HasSubstr("healthy")))) << "three of its runs are missing";
 }
 
 TEST(Findings, SayWhereNothingCouldBeWon) {

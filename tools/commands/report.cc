@@ -9,6 +9,8 @@
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
+#include "tools/report/recognised_labels.h"
 
 namespace dynamiccl {
 namespace {
@@ -66,6 +68,7 @@ Result<int> ReportCommand(CommandLine& line) {
                     "name the file with -o report.html, a folder with --csv tables, or use --json");
   }
   DYNAMICCL_TRY(ReportInputs read, ReadReportInputs(given.inputs));
+  DYNAMICCL_CHECK_OK(RecogniseUnlabelled(ShippedPolicy(), read));
   read.topology = given.topology;
   DYNAMICCL_CHECK_OK(CheckTopology(read));
   if (given.json) PrintJson(ReportJson(read));

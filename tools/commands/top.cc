@@ -3,11 +3,11 @@
 // asked or stopped. All jobs of the user have a line each rank; below stand the collectives of the first
 // rank:
 //
-//    RANK      PID   CALLS/S     GB/S STEPS/S  DECIDED BY                       NOW
-//       0    12730       964    0.060    0.00  nothing was asked
+//    RANK      PID   CALLS/S     GB/S STEPS/S  STAGE, PHASE      DECIDED BY                       NOW
+//       0    12730       964    0.060    0.00  0, backward       nothing was asked
 //
-//   COLLECTIVE       SIZE   CALLS/S     GB/S        US  CONFIG           BY
-//   AllReduce         64K     921.5    0.060         -  -                -
+//   COLLECTIVE       SIZE   CALLS/S     GB/S        US  ROLE             CONFIG           BY
+//   AllReduce         64K     921.5    0.060         -  gradient_reduce  -                -
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -19,9 +19,12 @@
 #include "src/base/clock.h"
 #include "src/collective/legal_configs.h"
 #include "src/collective/size_class.h"
+#include "src/policy/policy_file.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/report/json_output.h"
+#include "tools/report/recognised_labels.h"
 #include "tools/running/live_calls.h"
 #include "tools/running/running_process.h"
 #include "tools/talk.h"
@@ -61,17 +64,27 @@ Result<std::vector<std::string>> TracesToWatch(const TopOptions& options) {
                   "start the job with DYNAMICCL_TRACE=folder/%r.ctrace, or name trace files");
 }
 
+// The policy that recognises what programs do which do not say it; null without one.
+std::shared_ptr<const Policy> Recogniser() {
+  const std::string path = ShippedPolicy();
+  const auto policy = path.empty() ? Result<std::shared_ptr<const Policy>>(nullptr) : ReadPolicyFile(path);
+  return policy.value_or(nullptr);
+}
+
 // Reads all traces once. A trace that cannot be read is left out with a warning.
-std::vector<LiveProcess> Look(const std::vector<std::string>& traces, double seconds) {
+std::vector<LiveProcess> Look(const std::vector<std::string>& traces, double seconds,
+                              const Policy* recogniser) {
   std::vector<LiveProcess> processes;
   for (const std::string& path : traces) {
-    const Result<Trace> trace = ReadTraceTail(path, kNewest);
+    Result<Trace> trace = ReadTraceTail(path, kNewest);
     if (!trace) {
       spdlog::warn("left out: {}", trace.error().message);
       continue;
     }
-    for (const TraceSection& section : trace->sections)
+    for (TraceSection& section : trace->sections) {
+      if (recogniser != nullptr) LabelByPolicy(*recogniser, section);
       processes.push_back(LiveCallsOf(section, MonotonicNanoseconds(), static_cast<int64_t>(seconds * 1e9)));
+    }
   }
   return processes;
 }
@@ -98,26 +111,33 @@ std::string NowText(const LiveProcess& process) {
                                                 : "";
 }
 
+std::string DoingText(const LiveProcess& process) {
+  if (process.stage == ZeroStage::kUnknown && process.phase == Phase::kUnknown) return "-";
+  return fmt::format("{}, {}", process.stage == ZeroStage::kUnknown ? "-" : Name(process.stage), Name(process.phase));
+}
+
 void PrintProcesses(const std::vector<LiveProcess>& processes) {
-  fmt::print("{:>5} {:>8} {:>9} {:>8} {:>7}  {:<32} {}\n", "RANK", "PID", "CALLS/S", "GB/S", "STEPS/S",
-             "DECIDED BY", "NOW");
+  fmt::print("{:>5} {:>8} {:>9} {:>8} {:>7}  {:<16}  {:<32} {}\n", "RANK", "PID", "CALLS/S", "GB/S", "STEPS/S",
+             "STAGE, PHASE", "DECIDED BY", "NOW");
   for (const LiveProcess& process : processes) {
-    fmt::print("{:>5} {:>8} {:>9.0f} {:>8.3f} {:>7.2f}  {:<32} {}\n", process.rank, process.process_id,
+    fmt::print("{:>5} {:>8} {:>9.0f} {:>8.3f} {:>7.2f}  {:<16}  {:<32} {}\n", process.rank, process.process_id,
                static_cast<double>(process.calls) / process.seconds,
                static_cast<double>(process.bytes) / process.seconds * 1e-9,
-               static_cast<double>(process.steps) / process.seconds, DecidersText(process), NowText(process));
+               static_cast<double>(process.steps) / process.seconds, DoingText(process), DecidersText(process),
+               NowText(process));
   }
 }
 
 void PrintKeys(const LiveProcess& process, uint64_t rows) {
-  fmt::print("\nrank {}\n{:<14} {:>6} {:>9} {:>8} {:>9}  {:<16} {}\n", process.rank, "COLLECTIVE", "SIZE",
-             "CALLS/S", "GB/S", "US", "CONFIG", "BY");
+  fmt::print("\nrank {}\n{:<14} {:>6} {:>9} {:>8} {:>9}  {:<16} {:<16} {}\n", process.rank, "COLLECTIVE", "SIZE",
+             "CALLS/S", "GB/S", "US", "ROLE", "CONFIG", "BY");
   for (const LiveKey& key : process.keys) {
     if (rows-- == 0) break;
-    fmt::print("{:<14} {:>6} {:>9.1f} {:>8.3f} {:>9}  {:<16} {}\n", Name(key.collective),
+    fmt::print("{:<14} {:>6} {:>9.1f} {:>8.3f} {:>9}  {:<16} {:<16} {}\n", Name(key.collective),
                FormatBytes(key.bytes), static_cast<double>(key.calls) / process.seconds,
                static_cast<double>(key.all_bytes) / process.seconds * 1e-9,
                key.median_us ? fmt::format("{:.1f}", *key.median_us) : "-",
+               key.role == Role::kUnknown ? "-" : Name(key.role),
                key.config ? Describe(*key.config) : "-", key.config ? Name(key.decided_by) : "-");
   }
 }
@@ -126,7 +146,8 @@ Json KeyJson(const LiveKey& key) {
   Json json{{"collective", Name(key.collective)},
             {"bytes", key.bytes},
             {"calls", key.calls},
-            {"all_bytes", key.all_bytes}};
+            {"all_bytes", key.all_bytes},
+            {"role", Name(key.role)}};
   if (key.median_us) json["median_us"] = *key.median_us;
   if (key.config) json["config"] = Describe(*key.config);
   if (key.config) json["decided_by"] = Name(key.decided_by);
@@ -142,7 +163,8 @@ Json ProcessJson(const LiveProcess& process) {
             {"host", process.host},   {"seconds", process.seconds},
             {"calls", process.calls}, {"bytes", process.bytes},
             {"steps", process.steps}, {"idle_seconds", process.idle_seconds},
-            {"decisions", decisions}, {"keys", keys}};
+            {"decisions", decisions}, {"keys", keys},
+            {"stage", Name(process.stage)}, {"phase", Name(process.phase)}};
   if (!process.inside.empty())
     json["inside"] = {{"call", process.inside}, {"seconds", process.inside_seconds}};
   if (process.free_memory) json["free_memory"] = *process.free_memory;
@@ -178,10 +200,11 @@ Result<int> TopCommand(CommandLine& line) {
   line.app().add_flag("--json", options.json, "As JSON, once");
   if (const auto exit_code = line.Parse()) return *exit_code;
   StartTalk();
+  const std::shared_ptr<const Policy> recogniser = Recogniser();
   const bool once = options.once || options.json || ::isatty(STDOUT_FILENO) == 0;
   while (true) {
     DYNAMICCL_TRY(const std::vector<std::string> traces, TracesToWatch(options));
-    const std::vector<LiveProcess> processes = Look(traces, options.seconds);
+    const std::vector<LiveProcess> processes = Look(traces, options.seconds, recogniser.get());
     // ECMA-48: move to the upper left corner and clear the screen.
     if (!once)
       fmt::print("\033[H\033[2J{:%H:%M:%S}  {} processes\n\n", fmt::localtime(std::time(nullptr)),

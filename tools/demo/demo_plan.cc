@@ -35,8 +35,11 @@ DemoPlan MakeDemoPlan(bool quick) {
   plan.sizes_a_collective = quick ? 7 : 12;
   plan.trigger_iterations = quick ? 600 : 2000;
   plan.config_iterations = quick ? 1500 : 3000;
-  plan.budget = quick ? DemoBudget{.record_s = 20, .sweep_s = 35, .train_s = 10, .compare_s = 30}
-                      : DemoBudget{.record_s = 60, .sweep_s = 180, .train_s = 30, .compare_s = 240};
+  plan.whole_steps = quick ? 200 : 400;
+  plan.whole_fabrics = quick ? 1 : 3;
+  plan.budget =
+      quick ? DemoBudget{.record_s = 20, .sweep_s = 30, .train_s = 10, .compare_s = 25, .whole_s = 25}
+            : DemoBudget{.record_s = 60, .sweep_s = 150, .train_s = 30, .compare_s = 180, .whole_s = 140};
   return plan;
 }
 

@@ -29,6 +29,7 @@ struct DemoBudget {
   double sweep_s = 0;
   double train_s = 0;
   double compare_s = 0;
+  double whole_s = 0;
 };
 
 // All numbers of one demo. MakeDemoPlan fills it; the steps only read it.
@@ -53,6 +54,9 @@ struct DemoPlan {
   // At most so many rounds of default, ours and best of sweep.
   int largest_rounds = 0;
   int sweep_repeats = 0;
+  // Steps of a whole run in mode adaptive, and fabrics on which there are such runs.
+  int whole_steps = 0;
+  int whole_fabrics = 0;
   // At most so many size classes of a collective are swept.
   size_t sizes_a_collective = 0;
   // Training steps of the two agents.

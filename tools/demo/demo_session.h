@@ -107,7 +107,7 @@ class DemoSession {
   int interrupted_by_ = 0;
 };
 
-// Number of steps, for "[2/6]".
-inline constexpr int kDemoSteps = 6;
+// Number of steps, for "[2/7]".
+inline constexpr int kDemoSteps = 7;
 
 }  // namespace dynamiccl

@@ -67,6 +67,10 @@ Status CompareArms(DemoSession& session, const std::string& policy, const std::s
 // Fills choices, decisions, fingerprints and recognition from the traces of CompareArms.
 Status JudgeChoices(DemoSession& session, const std::string& policy, const SweptConfigs& swept);
 
+// Runs the trainer for hundreds of steps in mode adaptive and beside it by default, on fabrics that NCCL's
+// cost model does and does not know. Fills whole_runs.
+Status RunWhole(DemoSession& session);
+
 // Label of a compared run: "compare-stage2-ours-1".
 std::string CompareLabel(int stage, const std::string& arm, int round);
 // Names of the arms in files and reports.

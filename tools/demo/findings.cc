@@ -40,6 +40,31 @@ void AddStepTimes(const DemoResult& result, std::vector<std::string>& findings) 
   }
 }
 
+// Null where the run is missing.
+const WholeRunRow* WholeRun(const DemoResult& result, const std::string& fabric, const std::string& arm) {
+  for (const WholeRunRow& row : result.whole_runs) {
+    if (row.fabric == fabric && row.arm == arm) return &row;
+  }
+  return nullptr;
+}
+
+// One sentence for each fabric: the whole run and its end, beside what the defaults differ by.
+void AddWholeRuns(const DemoResult& result, std::vector<std::string>& findings) {
+  for (const WholeRunRow& usual : result.whole_runs) {
+    if (usual.arm != kDefaultArm) continue;
+    const auto* adaptive = WholeRun(result, usual.fabric, "adaptive");
+    const auto* again = WholeRun(result, usual.fabric, "adaptive again");
+    const auto* noise = WholeRun(result, usual.fabric, "default again");
+    if (adaptive == nullptr || again == nullptr || noise == nullptr) continue;
+    const auto change = [](double ms, double of_ms) { return 100 * (ms / of_ms - 1); };
+    findings.push_back(fmt::format(
+        "On the fabric \"{}\" a step took {:.1f} ms by default; in mode adaptive, from nothing, {:+.1f} % over the whole "
+        "run and {:+.1f} % in its last fifth; with what that run had left, {:+.1f} %. Default against default: {:+.1f} %.",
+        usual.fabric, usual.mean_ms, change(adaptive->mean_ms, usual.mean_ms), change(adaptive->end_ms, usual.end_ms),
+        change(again->mean_ms, usual.mean_ms), change(noise->mean_ms, usual.mean_ms)));
+  }
+}
+
 // Number of cases in which the policy's choice was clearly faster or slower than the default.
 struct Tally {
   int rows = 0;
@@ -154,6 +179,7 @@ void AddFailures(const DemoResult& result, std::vector<std::string>& findings) {
 
 std::vector<std::string> FindingsOf(const DemoResult& result) {
   std::vector<std::string> findings;
+  AddWholeRuns(result, findings);
   AddStepTimes(result, findings);
   const auto seen = [](const ChoiceRow& row) { return row.stage >= 0 && !row.size_held_out; };
   const auto between = [](const ChoiceRow& row) { return row.size_held_out && !row.topology_held_out; };

@@ -43,6 +43,13 @@ void PrintStepTimes(const DemoResult& result) {
   }
 }
 
+void PrintWholeRuns(const DemoResult& result) {
+  if (result.whole_runs.empty()) return;
+  fmt::print("\n{:<16} {:<15} {:>6} {:>13} {:>16}   whole runs\n", "fabric", "arm", "steps", "mean step, ms", "last fifth, ms");
+  for (const WholeRunRow& row : result.whole_runs)
+    fmt::print("{:<16} {:<15} {:>6} {:>13.1f} {:>16.1f}\n", row.fabric, row.arm, row.steps, row.mean_ms, row.end_ms);
+}
+
 void PrintRecognition(const DemoResult& result) {
   fmt::print("\n{:<10} {:>7} {:>7} {:>7} {:>7} {:>8}   calls recognised as\n", "true stage", "0", "1", "2",
              "3", "unknown");
@@ -61,6 +68,7 @@ void PrintDemo(const DemoResult& result) {
       "Times in microseconds: medians; changes that do not stand out of the quartiles are called noise.\n\n");
   PrintChoices(result);
   PrintStepTimes(result);
+  PrintWholeRuns(result);
   PrintRecognition(result);
   fmt::print("\n");
   for (const std::string& finding : result.findings) fmt::print("{}\n", finding);

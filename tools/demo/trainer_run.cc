@@ -64,10 +64,11 @@ Result<TrainedSteps> RunTrainer(DemoSession& session, const TrainerRun& run) {
   const std::string trace = TracePath(session, run.label);
   const std::string json = session.Output("logs/" + run.label + ".jsonl");
   RuntimeOptions runtime = run.runtime;
-  runtime.topology = session.plan().topology;
+  runtime.topology = run.topology.empty() ? session.plan().topology : run.topology;
   runtime.hostccl = true;
   runtime.trace = PartPattern(trace);
-  LaunchPlan plan{.command = TrainerCommand(session, run, json), .n_ranks = session.plan().n_ranks};
+  LaunchPlan plan{.command = TrainerCommand(session, run, json),
+                  .n_ranks = run.n_ranks > 0 ? run.n_ranks : session.plan().n_ranks};
   DYNAMICCL_TRY(plan.environment, RuntimeEnvironment(session.installation(), runtime));
   DYNAMICCL_CHECK_OK(
       session.Run({.label = run.label, .plan = std::move(plan), .trace = trace, .outputs = {json}}));

@@ -18,6 +18,9 @@ struct TrainerRun {
   std::string label;
   // Mode, policy and rules. RunTrainer fills in topology, trace and hostccl.
   RuntimeOptions runtime{};
+  // Topology and number of ranks, where they are not the plan's.
+  std::string topology{};
+  int n_ranks = 0;
 };
 
 // The trainer's report, one entry for each step.

@@ -77,6 +77,12 @@ Result<std::string> PolicyFileOf(const Installation& installation, const std::st
                   "name a policy file, ./starter where it has that name, or an installation with --home");
 }
 
+std::string ShippedPolicy() {
+  const auto installation = FindInstallation();
+  const auto file = installation ? PolicyFileOf(*installation, kStarterWord) : Result<std::string>("");
+  return file.value_or("");
+}
+
 std::filesystem::path CacheFolder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");

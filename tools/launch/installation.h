@@ -43,6 +43,9 @@ inline constexpr const char* kStarterWord = "starter";
 // when the installation has no shipped policy.
 Result<std::string> PolicyFileOf(const Installation& installation, const std::string& word);
 
+// The shipped policy of the installation that this program belongs to; empty without one.
+std::string ShippedPolicy();
+
 // Where the scripts of tools/setup keep what they fetched for this user.
 
 // dynamiccl in $XDG_CACHE_HOME, or in ~/.cache where that is not set. Need not exist.

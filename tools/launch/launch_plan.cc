@@ -43,6 +43,7 @@ Result<EnvironmentChanges> RuntimeEnvironment(const Installation& installation,
   SetIfGiven(changes, Setting::kMode, options.mode);
   SetIfGiven(changes, Setting::kPolicy, options.policy);
   SetIfGiven(changes, Setting::kRules, options.rules);
+  SetIfGiven(changes, Setting::kSiteStore, options.site_store);
   SetIfGiven(changes, Setting::kTrace, options.trace);
   SetIfGiven(changes, Setting::kDecisionLog, options.decision_log);
   SetIfGiven(changes, Setting::kHostcclTopology, options.topology);

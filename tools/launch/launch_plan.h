@@ -42,6 +42,8 @@ struct RuntimeOptions {
   std::string policy;
   // Override rules, CSV or TOML.
   std::string rules;
+  // Site store (.dcsite), read at the start and written at the end of a run in mode adaptive.
+  std::string site_store;
   // Path of the trace, in which %h and %p stand for host and process.
   std::string trace;
   // Path of the decision log, in which %r stands for the rank.

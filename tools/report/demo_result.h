@@ -65,6 +65,19 @@ struct LossRow {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LossRow, stage, arm, steps, bitwise_equal,
                                                 largest_relative_difference, tolerance, first_loss, last_loss)
 
+// A whole run of the trainer on one fabric: "default", "adaptive" from nothing, "adaptive again" with what the
+// first one left, "one channel" for all calls, and "default again".
+struct WholeRunRow {
+  std::string fabric;
+  std::string arm;
+  int steps = 0;
+  double mean_ms = 0;  // of a step, the first five left out
+  double end_ms = 0;   // median of the last fifth
+  // Medians of ten steps each, from the first one on.
+  std::vector<double> curve_ms;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WholeRunRow, fabric, arm, steps, mean_ms, end_ms, curve_ms)
+
 // How the calls of one stage were recognised: recognised[s] calls as stage s, recognised[4] as unknown.
 struct RecognitionRow {
   int true_stage = 0;
@@ -120,6 +133,7 @@ struct DemoResult {
   std::vector<ChoiceRow> choices;
   std::vector<StepTimeRow> step_times;
   std::vector<LossRow> losses;
+  std::vector<WholeRunRow> whole_runs;
   std::vector<RecognitionRow> recognition;
   std::vector<FingerprintRow> fingerprints;
   std::vector<DecisionCount> decisions;
@@ -132,7 +146,7 @@ struct DemoResult {
   std::vector<NamedText> missing;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DemoResult, schema, created, quick, findings, choices,
-                                                step_times, losses, recognition, fingerprints, decisions,
+                                                step_times, losses, whole_runs, recognition, fingerprints, decisions,
                                                 imported, provenance, repeated, missing)
 
 // Reads demo.json. A file that is not JSON or not of schema 1 is an error (kCorrupt).

@@ -125,6 +125,46 @@ HtmlSection Losses(const DemoResult& demo) {
   return {"", "Losses", table.Html()};
 }
 
+// Mean step of this arm's run on the fabric; 0 where it is missing.
+double MeanOf(const DemoResult& demo, const std::string& fabric, const std::string& arm) {
+  for (const WholeRunRow& row : demo.whole_runs) {
+    if (row.fabric == fabric && row.arm == arm) return row.mean_ms;
+  }
+  return 0;
+}
+
+std::string CurvesOn(const DemoResult& demo, const std::string& fabric) {
+  std::vector<ChartSeries> series;
+  for (const WholeRunRow& row : demo.whole_runs) {
+    if (row.fabric != fabric) continue;
+    ChartSeries line{row.arm, "", {}};
+    const double steps = static_cast<double>(row.steps) / static_cast<double>(std::max<size_t>(1, row.curve_ms.size()));
+    for (size_t i = 0; i < row.curve_ms.size(); ++i)
+      line.points.push_back({(static_cast<double>(i) + 0.5) * steps, row.curve_ms[i], 0, 0});
+    series.push_back(std::move(line));
+  }
+  return StepCurves("Step time over the run, " + fabric, series);
+}
+
+HtmlSection WholeRuns(const DemoResult& demo) {
+  HtmlTable table({{"fabric"}, {"arm"}, {"steps", true}, {"mean step", true}, {"against default", true}, {"last fifth", true}});
+  std::vector<std::string> fabrics;
+  for (const WholeRunRow& row : demo.whole_runs) {
+    const double usual = MeanOf(demo, row.fabric, "default");
+    table.AddRow({row.fabric, row.arm, std::to_string(row.steps), fmt::format("{:.1f} ms", row.mean_ms),
+                  usual > 0 ? fmt::format("{:+.1f} %", 100 * (row.mean_ms / usual - 1)) : "",
+                  fmt::format("{:.1f} ms", row.end_ms)});
+    if (fabrics.empty() || fabrics.back() != row.fabric) fabrics.push_back(row.fabric);
+  }
+  std::string charts = "<div class=\"charts\">\n";
+  for (const std::string& fabric : fabrics) charts += CurvesOn(demo, fabric);
+  return {"", "Whole runs that learn as they go",
+          HtmlParagraph(
+              "Two ranks, stage 3. Mode adaptive begins with the shipped policy and no knowledge of the fabric; its second run has what the first "
+              "one left in a site store. How far the two default runs lie apart is the noise.") +
+              table.Html() + charts + "</div>\n"};
+}
+
 HtmlSection Recognition(const DemoResult& demo) {
   HtmlTable table({{"true stage"},
                    {"as 0", true},
@@ -201,6 +241,7 @@ HtmlSection Provenance(const DemoResult& demo) {
 std::vector<HtmlSection> DemoSections(const DemoResult& demo) {
   std::vector<HtmlSection> sections{Summary(demo),     Choices(demo),      StepTimes(demo), Losses(demo),
                                     Recognition(demo), Fingerprints(demo), Decisions(demo)};
+  if (!demo.whole_runs.empty()) sections.insert(sections.begin() + 1, WholeRuns(demo));
   if (!demo.imported.empty()) sections.push_back(Imported(demo));
   sections.push_back(Provenance(demo));
   return sections;

@@ -24,6 +24,8 @@ namespace dynamiccl {
 struct NamedTrace {
   std::string path;
   Trace trace;
+  // The policy whose LSTM says what the calls are for; empty: the program does (recognised_labels.h).
+  std::string recognised_by;
 };
 // A measurement file and its path.
 struct NamedMeasurements {

@@ -104,6 +104,7 @@ RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasuremen
   run.summary = SummarizeTrace(trace.trace, calls);
   run.keys = KeysOf(calls);
   run.stages = StagesOf(calls);
+  run.recognised_by = trace.recognised_by;
   run.versions = VersionsOf(calls);
   run.waited_shares = calls.waited_shares;
   run.over_time = BytesOverTimeOf(calls);
@@ -135,6 +136,7 @@ Json RunJson(const RunReport& run, const std::map<uint32_t, std::string>& reason
           {"length_ms", run.length_ms},
           {"step_ms", run.step_ms > 0 ? Json(run.step_ms) : Json()},
           {"keys", keys},
+          {"recognised_by", run.recognised_by},
           {"stages", StagesJson(run.stages)},
           {"versions", VersionsJson(run.versions, reasons)},
           {"waited_shares", waited},

@@ -25,6 +25,8 @@ struct RunReport {
   TraceSummary summary;
   std::vector<RunKeyAccount> keys;
   StageAccount stages;
+  // The policy that recognised stages and roles; empty: the program said them.
+  std::string recognised_by;
   std::vector<TableVersion> versions;
   std::vector<WaitedShareView> waited_shares;
   // Median of the marked steps; 0: none were marked.

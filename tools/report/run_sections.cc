@@ -30,7 +30,8 @@ std::string SizeTable(const TraceSummary& summary) {
   HtmlTable table({{"collective"}, {"bytes", true}, {"calls", true}});
   size_t rows = 0;
   for (const auto& [key, calls] : summary.sizes) {
-    if (++rows > kLargestTable) break;
+    if (rows == kLargestTable) break;
+    ++rows;
     table.AddRow({key.first, FormatBytes(key.second), std::to_string(calls)});
   }
   const size_t hidden = summary.sizes.size() - std::min(rows, summary.sizes.size());
@@ -227,7 +228,12 @@ HtmlSection StageFingerprints(const std::vector<RunReport>& runs) {
                                       [](const StageRow& row) { return row.stage == ZeroStage::kUnknown; });
   if (unlabelled)
     notes +=
-        "Unlabelled: the program did not say its ZeRO stage (src/annotate/phase_marker.h shows how it can).";
+        "Unlabelled: neither did the program say its ZeRO stage (src/annotate/phase_marker.h shows how it can), nor was it "
+        "recognised. ";
+  for (const RunReport& run : runs) {
+    if (!run.recognised_by.empty())
+      notes += fmt::format("Stages and roles of {} are those that {} recognises. ", run.name, run.recognised_by);
+  }
   return {"", "Fingerprints by stage",
           HtmlParagraph(notes) + "<div class=\"charts\">\n" +
               StackedBars(a_step ? "Bytes a step" : "Share of bytes", bytes, a_step ? "MiB" : "%") +

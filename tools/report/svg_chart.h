@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts as inline SVG: times over sizes on logarithmic axes, stacked bars, columns over time, slices in
+// Charts as inline SVG: times over sizes on logarithmic axes, step times over a run, stacked bars, columns over time, slices in
 // lanes, and a map of choices. They need no script: text is part of the drawing or of the titles that a
 // pointer shows.
 #pragma once
@@ -31,6 +31,10 @@ struct ChartSeries {
 // A <figure> with a legend. x is bytes, y is microseconds. Points that are not positive are left out, since
 // the axes are logarithmic; the chart is empty when none remains.
 std::string SizeTimeChart(const std::string& caption, const std::vector<ChartSeries>& series);
+
+// A <figure> with a legend: x is a step of a run, y is milliseconds; lines have the palette's colours. Empty
+// without a point above zero.
+std::string StepCurves(const std::string& caption, const std::vector<ChartSeries>& series);
 
 struct BarPart {
   std::string name;

@@ -32,6 +32,9 @@ void Count(const TraceCall& call, std::map<KeyId, KeyCalls>& keys, LiveProcess& 
   KeyCalls& counted = keys[{issued.collective, std::bit_floor(issued.bytes)}];
   ++counted.key.calls;
   counted.key.all_bytes += issued.bytes;
+  counted.key.role = call.issued.labelled_role;
+  if (call.issued.labelled_stage != ZeroStage::kUnknown) live.stage = call.issued.labelled_stage;
+  if (call.issued.labelled_phase != Phase::kUnknown) live.phase = call.issued.labelled_phase;
   if (call.duration_source != DurationSource::kNone)
     counted.times_us.push_back(static_cast<double>(call.issued.duration_ns) / 1e3);
   if (!call.decision) return;

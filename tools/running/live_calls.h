@@ -11,6 +11,7 @@
 #include "src/collective/collective.h"
 #include "src/collective/collective_config.h"
 #include "src/collective/decided_by.h"
+#include "src/collective/role.h"
 #include "traces/format/trace.h"
 
 namespace dynamiccl {
@@ -22,6 +23,7 @@ struct LiveKey {
   uint64_t bytes = 0;
   uint64_t calls = 0;
   uint64_t all_bytes = 0;
+  Role role = Role::kUnknown;  // of the last call
   // Median of the calls that were timed; not set without any.
   std::optional<double> median_us;
   // The tuner's last answer.
@@ -41,6 +43,9 @@ struct LiveProcess {
   // Steps that the program marked.
   uint64_t steps = 0;
   std::map<DecidedBy, uint64_t> decisions;
+  // Of the last call that has them.
+  ZeroStage stage = ZeroStage::kUnknown;
+  Phase phase = Phase::kUnknown;
   // Most bytes first.
   std::vector<LiveKey> keys;
   // Seconds since the last call; negative: there was none.

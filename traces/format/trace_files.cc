@@ -42,12 +42,25 @@ class CountingSink final : public RecordSink {
 };
 
 // Streams one file into another and returns the number of records.
-Result<uint64_t> CopyStream(const std::string& from, const std::string& to, bool archive) {
+Result<uint64_t> CopyStreamTo(const std::string& from, const std::string& to, bool archive) {
   DYNAMICCL_TRY(const auto writer, archive ? CreateArchive(to) : CreateTrace(to));
   CountingSink sink(*writer);
   DYNAMICCL_CHECK_OK(StreamTrace(from, sink));
   DYNAMICCL_CHECK_OK(writer->Finish());
   return sink.count;
+}
+
+// What was at `to` stays until the copy is complete.
+Result<uint64_t> CopyStream(const std::string& from, const std::string& to, bool archive) {
+  const std::string part = to + ".part";
+  const auto copied = CopyStreamTo(from, part, archive);
+  std::error_code failure;
+  if (copied)
+    std::filesystem::rename(part, to, failure);
+  else
+    std::filesystem::remove(part, failure);
+  if (copied && failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", to, failure.message());
+  return copied;
 }
 
 // True if both paths exist and name the same file: that cannot be streamed into itself.
@@ -83,10 +96,7 @@ Result<uint64_t> CopyTraceFiles(const std::vector<std::string>& from, const std:
   const bool archive = form == TraceForm::kArchive || IsArchiveName(to);
   if (from.size() == 1 && (archive || !IsJsonName(to)) && !SameFile(from[0], to)) {
     auto copied = CopyStream(from[0], to, archive);
-    if (copied) return copied;
-    std::error_code ignored;
-    std::filesystem::remove(to, ignored);
-    if (copied.error().kind != ErrorKind::kUnsupported) return copied;
+    if (copied || copied.error().kind != ErrorKind::kUnsupported) return copied;
   }
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(from));
   DYNAMICCL_CHECK_OK(archive ? WriteTraceArchive(to, trace) : WriteTraceFile(to, trace));

@@ -143,7 +143,7 @@ class TableParser {
       ++untold_channels_;
       return config;
     }
-    DYNAMICCL_TRY(const uint64_t channels, Count(fields, kChannels, 255));
+    DYNAMICCL_TRY(const uint64_t channels, Count(fields, kChannels, kMaxNcclChannels));
     config.channels = static_cast<uint8_t>(channels);
     return config;
   }

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -27,6 +28,9 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 constexpr uint32_t kMagic = 0x445a5201;
 // Pause between two attempts to reach a rank 0 that does not listen yet.
 constexpr std::chrono::milliseconds kRetryPause(20);
+
+// A connection that says nothing for so long is none of a rank.
+constexpr std::chrono::seconds kHelloPatience(5);
 
 // A rank tells rank 0 who it is.
 struct Hello {
@@ -140,8 +144,9 @@ Status Gather(int listener, const Hello& own, SteadyTime deadline, std::map<int,
     }
     UniqueFd peer(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     Hello hello;
-    // A connection that does not speak this protocol (a port scanner) is dropped.
-    if (!peer.valid() || !Receive(peer.get(), &hello, deadline)) continue;
+    // A connection that does not speak this protocol, or says nothing (a port scanner), is dropped.
+    const SteadyTime patience = std::min(deadline, std::chrono::steady_clock::now() + kHelloPatience);
+    if (!peer.valid() || !Receive(peer.get(), &hello, patience)) continue;
     const Status fits = Compare(own, hello, *present);
     // The rank that does not fit is kept under a key that no rank has, so that it receives an answer too.
     (*present)[fits ? hello.rank : -1] = std::move(peer);

@@ -85,10 +85,15 @@ ncclComm_t Communicator::handle() {
 }
 
 void Communicator::Abort(const std::string& reason) {
-  const std::lock_guard lock(mutex_);
-  if (handle_ == nullptr) return;
-  aborted_because_ = reason;
-  ncclCommAbort(std::exchange(handle_, nullptr));
+  ncclComm_t handle = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (handle_ == nullptr) return;
+    aborted_because_ = reason;
+    handle = std::exchange(handle_, nullptr);
+  }
+  // NCCL waits for all calls in flight, whose ends ask for the reason on the stream's thread.
+  ncclCommAbort(handle);
 }
 
 std::string Communicator::Failure() {

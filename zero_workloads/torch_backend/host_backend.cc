@@ -54,8 +54,13 @@ void HostBackend::abort() {
 }
 
 void HostBackend::shutdown() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [peer, pair] : pairs_) pair->Synchronize();
+  // Waiting may last as long as the time-out, and an abort must get at the pairs meanwhile.
+  std::vector<PairChannel*> pairs;  // they live as long as this object
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [peer, pair] : pairs_) pairs.push_back(pair.get());
+  }
+  for (PairChannel* const pair : pairs) pair->Synchronize();
   hostcclStreamSynchronize(communicator_->stream());
 }
 

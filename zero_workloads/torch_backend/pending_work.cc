@@ -133,7 +133,7 @@ std::shared_ptr<Communicator> PendingWork::IssuedTo() {
 
 void PendingWork::Expire() {
   const std::string reason = c10::str(Describe(), " was not done after ", timeout_.count(),
-                                      " ms, the group's time-out: another rank has not issued it, or hangs");
+                                      " ms, the group's timeout: another rank has not issued it, or hangs");
   if (const auto communicator = IssuedTo())
     communicator->Abort(reason);
   else

@@ -20,6 +20,10 @@ constexpr int kLossesOfPolicy = 2;
 constexpr uint64_t kCallsToAgree = 32;
 // A choice goes when steps with NCCL's are faster by this many standard errors.
 constexpr double kRevokedErrors = 3;
+// Arms of a key at a time once all keys have gained together: what is left to win is little.
+constexpr size_t kArmsAfterGain = 4;
+// NCCL's own counts as slower than a choice after so many steps with it.
+constexpr uint32_t kStepsOfSlower = 2;
 
 // A stream holds calls that should take equally long: one key and one config. Its number is never 0.
 uint64_t StreamOf(const GuardedCall& call) {
@@ -114,17 +118,19 @@ void Guard::TakeCall(const GuardedCall& call) {
 
 void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
   const uint32_t code = KeyCode(call.key);
-  steps_.Take(code, call.at_ns);
+  // What a call is recognised as may waver; which calls a program makes does not.
+  steps_.Take(KeyCode({call.key.collective, call.key.size_class, Role::kUnknown}), call.at_ns);
   if (std::exchange(version_of_steps_, call.version) != call.version) effects_.Restart();
   const bool is_known = call.use == CallUse::kChoice || call.transfer_ns > 0;
   effects_.Take({code, call.number, call.at_ns, key.ExcessOf(call), is_known}, steps_);
   FollowSteps(call);
-  experiment_.Take(call, key.drawn() || key.search().began());
+  experiment_.Take(call, searches_together() || key.drawn() || key.search().began());
 }
 
 void Guard::JudgeArms() {
   if (experiment_.blocks() == judged_blocks_) return;
   judged_blocks_ = experiment_.blocks();
+  if (searches_together()) return JudgeCommon();
   for (auto& [code, key] : keys_) {
     if (!key.search().began()) continue;
     const auto slow = key.search().Judge(SeenBeside(key, key.choice()));
@@ -152,6 +158,7 @@ void Guard::Detect(const GuardedCall& call) {
   sample.log_transfer = std::log(transfer);
   sample.is_usual = !call.on_suspicion;
   if (call.skew_ns >= 0) sample.log_skew = std::log1p(static_cast<double>(call.skew_ns) / transfer);
+  if (has_steps()) detector_.SetStepChange(experiment_.LevelChange());
   const auto change = detector_.Take(sample);
   // Late ranks are no fault of a choice.
   if (change && change->of_fabric) ++regime_changes_;
@@ -166,27 +173,34 @@ bool Guard::MustRevoke(const GuardedKey& key) const {
   return key.IsGross() || (nccl.steps > 0 && nccl.effect.mean < -gain);
 }
 
+bool Guard::ArmsMayCost() const {
+  if (!plan_.common.empty()) return UsesOther(&plan_.common, common_.Next(experiment_, false));
+  return std::any_of(keys_.begin(), keys_.end(), [this](const auto& each) {
+    const GuardedKey& key = each.second;
+    return UsesOther(ArmsOf(plan_, each.first), key.search().Next(SeenBeside(key, key.choice()), false));
+  });
+}
+
 std::optional<GuardReason> Guard::WhyRevoke() const {
   if (regime_changed()) return GuardReason::kRegimeChanged;
   bool doubt = false;
-  bool costs = false;  // an arm that may cost something is in use
   for (const auto& [code, key] : keys_) {
     if (MustRevoke(key)) return GuardReason::kSlowerThanNccl;
     doubt |= key.InDoubt();
-    costs |= UsesOther(ArmsOf(plan_, code), key.search().Next(SeenBeside(key, key.choice()), false));
   }
   const StepGrid& grid = experiment_.grid();
   const bool same_steps =
       plan_.step_calls == grid.calls && grid.calls > 0 && (plan_.step_origin - grid.origin) % grid.calls == 0;
   if (HasArms(plan_) && !same_steps) return GuardReason::kStepsChanged;
   if (HasArms(plan_) && arm_too_slow_) return GuardReason::kArmTooSlow;
-  if (HasArms(plan_) && costs && CreditNs() < 0) return GuardReason::kBudgetSpent;
+  if (HasArms(plan_) && CreditNs() < 0 && ArmsMayCost()) return GuardReason::kBudgetSpent;
   return doubt ? std::optional(GuardReason::kDoubt) : std::nullopt;
 }
 
 std::optional<GuardReason> Guard::WhyAdopt() const {
   if (!confirmed_.empty()) return GuardReason::kConfirmed;
   if (!has_steps()) return std::nullopt;
+  if (searches_together()) return WhyAdoptCommon();
   bool begins = false;
   size_t in_use = 0, still = 0;
   for (const auto& [code, key] : keys_) {
@@ -228,6 +242,7 @@ CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
   if (confirmed != confirmed_.end()) return confirmed->second.config;
+  if (proposed_winner_) return key.search().MayUse(*proposed_winner_) && CanSearch(key) ? *proposed_winner_ : key.choice();
   const auto winner = key.search().Winner(SeenBeside(key, key.choice()));
   return winner.value_or(key.choice());
 }
@@ -238,23 +253,34 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   const auto seen = SeenBeside(key, choice);
   if (choice != key.choice()) next.Adopt(choice);
   if (next.began()) (void)next.Judge(seen);
+  if (searches_together()) return next;
   const bool may_add = adopt && reason != GuardReason::kConfirmed && (next.began() || CanSearch(key));
-  if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key()))) next.Refill(choice, seen);
+  if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key()))) next.Refill(choice, seen, common_gain_ > 0 ? kArmsAfterGain : kMaxArms);
   return next;
+}
+
+// NCCL's own stays beside a choice, but not beside other arms once it is known to be slower: each use costs.
+bool Guard::NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const {
+  const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, entry.choice);
+  const bool is_slower = nccl.steps >= kStepsOfSlower && nccl.effect.mean > kRevokedErrors * nccl.effect.error;
+  return entry.arms.empty() || !is_slower;
 }
 
 // Arms that the fewest steps have used come first: a version may end before the cycle of its arms does.
 KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) {
   KeyPlan entry{key.key(), ChoiceNext(key, adopt), {}};
-  entry.steady = IsSteadyWith(key, entry);
+  // What all keys adopt together was judged by steps.
+  entry.steady = IsSteadyWith(key, entry) || (proposed_winner_ && entry.choice == *proposed_winner_);
   const KeySearch& search = proposed_searches_[KeyCode(key.key())] =
       SearchNext(key, entry.choice, reason, adopt);
   const bool draws = has_steps() && !key.captured() && reason != GuardReason::kStepsChanged;
   if (!draws) return entry;
+  entry.joins = searches_together() && CanSearch(key);
+  if (searches_together()) return entry;
   const bool rests = reason == GuardReason::kBudgetSpent || (resting_ && reason != GuardReason::kSearch);
   entry.arms = search.Next(SeenBeside(key, entry.choice), !rests);
   const bool proven = key.proven() || entry.choice != key.choice();
-  if (!entry.choice.leaves_nccl_alone() && (proven || !entry.arms.empty()))
+  if (!entry.choice.leaves_nccl_alone() && (proven || !entry.arms.empty()) && NeedsNccls(key, entry))
     entry.arms.push_back(kLeaveNcclAlone);
   std::stable_sort(entry.arms.begin(), entry.arms.end(), [&](const auto& a, const auto& b) {
     const uint32_t code = KeyCode(entry.key);
@@ -292,6 +318,9 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   proposed_searches_.clear();
   proposed_changes_ = regime_changes_;
   proposed_losses_ = revoked_by_loss_;
+  proposed_winner_.reset();
+  if (searches_together() && !revocation && reason == GuardReason::kAdopt)
+    proposed_winner_ = common_.Winner(experiment_);
   bool draws = false, tries = false;
   for (const auto& [code, key] : keys_) {
     proposed_losses_ += MustRevoke(key) ? 1 : 0;
@@ -299,6 +328,9 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
     draws |= !proposal.plan.keys.back().arms.empty();
     tries |= !proposed_searches_[code].open().empty();
   }
+  PlanCommon(reason, !revocation, proposal.plan);
+  draws |= !proposal.plan.common.empty();
+  tries |= searches_together();
   if (reason == GuardReason::kNextArms && !tries) proposal.reason = GuardReason::kSearchEnded;
   for (const auto& [code, confirmed] : confirmed_) {
     if (!revocation && !keys_.contains(code))
@@ -355,6 +387,13 @@ void Guard::Relearn() {
   for (const SettledKey& settled : SettledNow())
     settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
   fabric_of_keys_ = fabric();
+  // Choices that steps have found are proved again, each beside NCCL's own.
+  common_.Restart();
+  const auto is_proved_again = [](const auto& each) {
+    return each.second.drawn() && NotNccls(each.second.choice());
+  };
+  proves_again_ = std::any_of(keys_.begin(), keys_.end(), is_proved_again);
+  if (proves_again_) common_.End();
   settled_.clear();
   confirmed_.clear();
   for (auto& [code, key] : keys_) {
@@ -373,6 +412,7 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   revoked_by_loss_ = proposed_losses_;
   answered_changes_ = proposed_changes_;
   arm_too_slow_ = false;
+  if (searches_together()) common_ = proposed_common_;
   resting_ = done.reason == GuardReason::kBudgetSpent || (resting_ && done.reason != GuardReason::kSearch);
   carried_.clear();
   std::set<uint32_t> listed;
@@ -387,6 +427,9 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
     }
   }
   TakeUpUnlisted(listed);
+  // Times of before say little where other configs are in use.
+  if (done.reason == GuardReason::kAdopt) detector_.Forget();
+  if (proposed_winner_) EndCommon();
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
 }
 
@@ -395,7 +438,7 @@ void Guard::TakeUp(const KeyPlan& entry) {
   GuardedKey& key = KeyOf(entry.key);
   confirmed_.erase(code);
   const bool adopts = key.choice() != entry.choice;
-  key.Use(entry.choice, !entry.arms.empty());
+  key.Use(entry.choice, !entry.arms.empty() || entry.joins);
   if (adopts) key.SetProven();  // by steps or by an earlier run
   const auto search = proposed_searches_.find(code);
   if (search == proposed_searches_.end()) return;

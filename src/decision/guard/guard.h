@@ -9,9 +9,10 @@
 //      left to NCCL as a sample (table_plan.h), and GuardedKey pairs samples with calls of the choice.
 //   2. A choice that loses by its account or by the pairs is revoked: the next version leaves the key to
 //      NCCL.
-//   3. Once the program's steps are known, all keys that weigh enough take part in one experiment: in some
-//      steps, drawn for each key independently, a key uses another config. StepExperiment estimates what
-//      each config does to a whole step, and KeySearch gives up, adopts and tries what is next.
+//   3. Once the program's steps are known, all keys that weigh enough take part in one experiment. At first
+//      they use other configs together (common_search.h); then each for itself: in some steps, drawn for each
+//      key independently, a key uses another config. StepExperiment estimates what a config does to a whole
+//      step, and KeySearch gives up, adopts and tries what is next.
 //   4. A config whose steps are surely faster is adopted. NCCL's own stays in the experiment beside it, and
 //      takes its place if steps show that it is faster after all.
 //   5. After a change of the fabric (timing_detector.h) what steps have shown is forgotten: an adopted config
@@ -35,6 +36,7 @@
 #include <vector>
 
 #include "src/collective/role.h"
+#include "src/decision/guard/common_search.h"
 #include "src/decision/guard/guarded_key.h"
 #include "src/decision/guard/pace_watch.h"
 #include "src/decision/guard/step_effects.h"
@@ -52,7 +54,7 @@ inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
 // steps in which nothing can be won; docs/guard.md says by how much estimates of the cost fall short.
 inline constexpr double kProbingCreditSteps = 2;
 inline constexpr double kProbingBudget = 0.005;
-inline constexpr double kProbingOfSavings = 0.5;
+inline constexpr double kProbingOfSavings = 0.05;
 
 // An alarm of the timing detector is verified over this many training steps, because every step has the same
 // calls. The time is limited to kVerifiedNs. In a job with one key 16 calls are enough (kVerifiedOfStream in
@@ -163,6 +165,8 @@ class Guard {
   const StepPeriod& steps() const { return steps_; }
   const StepEffects& effects() const { return effects_; }
   const StepExperiment& experiment() const { return experiment_; }
+  // True while keys use other configs together.
+  bool searches_together() const { return has_steps() && !common_.done(); }
   // Whether the program waits for the key's calls, as samples and arms show it in the time of its steps.
   Criticality CriticalityOf(const TableKey& key) const { return effects_.LevelOf(KeyCode(key)); }
   // A change is suspected, so the caller should time more calls than the plan says.
@@ -189,18 +193,34 @@ class Guard {
   void Detect(const GuardedCall& call);
   // Begins an experiment when steps are known, and another one when they have changed.
   void FollowSteps(const GuardedCall& call);
-  void BeginExperiment(const StepGrid& grid, int64_t now_ns);
+  void BeginExperiment(StepGrid grid, int64_t now_ns);
   bool has_steps() const { return experiment_.grid().calls > 0; }
   // Returns a function that gives each config's estimated effect on steps, relative to `choice`.
   KeySearch::SeenOf SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const;
   // Gives up the arms that the last block of steps has shown to be no gain.
   void JudgeArms();
+  // The same for arms that all keys use together; ends that part of the search when nothing is left of it.
+  void JudgeCommon();
+  void EndCommon();
+  std::vector<JoiningKey> KeysThatJoin() const;
+  // The common search as the next version has it, and the plan's part of it.
+  void PlanCommon(GuardReason reason, bool adopt, TablePlan& plan);
+  // The reason for a version that may wait, while keys use configs together.
+  std::optional<GuardReason> WhyAdoptCommon() const;
+  // True if arms of the version in use may cost more than those which look like a gain.
+  bool ArmsMayCost() const;
+  // What adopted choices have saved so far.
+  double SavedNs() const;
   // Nanoseconds of a step of the experiment.
   double StepNs() const;
   // Returns the nanoseconds that experiments may still cost; below 0 when they have cost too much.
   double CreditNs() const;
   // Sets KeyPlan::spacing of the plan's keys by what their arms are expected to cost.
   void PaceArms(TablePlan& plan) const;
+  // Share of the steps' time that the experiment may cost at present.
+  double Pace() const;
+  // Steps from one with a common arm to the next such step.
+  uint16_t CommonSpacing(const std::vector<CollectiveConfig>& arms) const;
   double ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const;
   // Share of the key's calls in all bytes so far.
   double ShareOf(const GuardedKey& key) const;
@@ -217,6 +237,8 @@ class Guard {
   KeySearch SearchNext(const GuardedKey& key, const CollectiveConfig& choice, GuardReason reason,
                        bool adopt) const;
   KeyPlan EntryOf(const GuardedKey& key, GuardReason reason, bool adopt);
+  // True if NCCL's own choice is to be an arm beside the entry's.
+  bool NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const;
   // True if the entry changes nothing about a key whose level is known, so it needs no dense samples again.
   bool IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const;
   // Adds entries for sizes near those that are settled, as long as the plan has room for them.
@@ -251,6 +273,15 @@ class Guard {
   // Version of the last call that TakeStepOf saw.
   uint32_t version_of_steps_ = 0;
   std::map<uint32_t, GuardedKey> keys_;
+  CommonSearch common_;
+  // The same when the proposal on the way is committed, and the config that all keys adopt with it.
+  CommonSearch proposed_common_;
+  std::optional<CollectiveConfig> proposed_winner_;
+  // The fabric has changed, and choices that steps had found are proved again.
+  bool proves_again_ = false;
+  // Share of a step that a config which all keys adopted together saves, and since when.
+  double common_gain_ = 0;
+  int64_t common_from_ns_ = 0;
   // The searches as they are when the proposal on the way is committed, by KeyCode.
   std::map<uint32_t, KeySearch> proposed_searches_;
   // What an earlier run found for a key; used by the next adoption.

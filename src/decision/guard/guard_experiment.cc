@@ -20,8 +20,13 @@ constexpr int64_t kLeastStepNs = 4'000'000;
 // Log of a step's time that a config which nobody tried is taken to cost, on a key with a third of the bytes
 // or more.
 constexpr double kUnknownLoss = 0.05;
+// The same for a config that all keys use together.
+constexpr double kUnknownLossTogether = 0.18;
+// Keys that must be there to use configs together: one gains by it too, because few configs are tried.
+constexpr size_t kKeysTogether = 1;
 constexpr double kSharesOfWhole = 3;
-// Share of the steps' time that the experiment may cost at present: more while there is credit.
+// Share of the steps' time that the experiment may cost at present: more while there is credit, and nothing
+// is gained yet.
 constexpr double kUsualPace = 0.01;
 constexpr double kFastPace = 0.03;
 // Steps from one use of an arm by a key to the next.
@@ -53,14 +58,84 @@ void Guard::FollowSteps(const GuardedCall& call) {
 
 // Effects on the former steps do not hold for these, so every search begins anew. What it may cost does not:
 // a program whose steps change again and again gets no new credit.
-void Guard::BeginExperiment(const StepGrid& grid, int64_t now_ns) {
+void Guard::BeginExperiment(StepGrid grid, int64_t now_ns) {
   lost_before_ns_ += experiment_.lost_ns();
-  saved_before_ns_ += experiment_.saved_ns();
-  experiment_.Begin(grid);
+  saved_before_ns_ = SavedNs();
+  common_from_ns_ = now_ns;
+  common_gain_ = 0;
+  if (grid.calls > 0 && !common_.done()) {
+    common_.Restart();
+    if (KeysThatJoin().size() < kKeysTogether) common_.End();
+  }
+  experiment_.Begin(grid, !common_.done());
   if (searching_from_ns_ < 0 && grid.calls > 0) searching_from_ns_ = now_ns;
   misfits_ = judged_blocks_ = 0;
   arm_too_slow_ = resting_ = false;
   for (auto& [code, key] : keys_) key.search().Restart();
+}
+
+std::vector<JoiningKey> Guard::KeysThatJoin() const {
+  std::vector<JoiningKey> joining;
+  for (const auto& [code, key] : keys_) {
+    const bool may = !key.captured() && key.search().has_candidates() && !settled_.contains(code);
+    if (may && ShareOf(key) >= options_.least_share)
+      joining.push_back({ShareOf(key), &key.search().candidates()});
+  }
+  return joining;
+}
+
+void Guard::JudgeCommon() {
+  const auto slow = common_.Judge(experiment_);
+  arm_too_slow_ |= std::any_of(slow.begin(), slow.end(), [this](const CollectiveConfig& config) {
+    return std::find(plan_.common.begin(), plan_.common.end(), config) != plan_.common.end();
+  });
+  if (common_.began() && common_.over(experiment_)) EndCommon();
+}
+
+void Guard::EndCommon() {
+  double gain = 0;
+  if (proposed_winner_) {
+    const StepEffect effect = experiment_.Seen(kAllKeys, *proposed_winner_, kLeaveNcclAlone).effect;
+    gain = 1 - std::exp(effect.mean);
+  }
+  proposed_winner_.reset();
+  common_.End();
+  BeginExperiment(experiment_.grid(), newest_ns_);
+  common_gain_ = gain;
+}
+
+std::optional<GuardReason> Guard::WhyAdoptCommon() const {
+  if (common_.Winner(experiment_)) return GuardReason::kAdopt;
+  const auto can_search = [this](const auto& each) { return CanSearch(each.second); };
+  const bool may_begin = !common_.began() && std::any_of(keys_.begin(), keys_.end(), can_search);
+  if ((may_begin || resting_) && CreditNs() > StepNs()) return GuardReason::kSearch;
+  if (resting_) return std::nullopt;
+  const auto next = common_.Next(experiment_, true);
+  const auto stays = [&](const CollectiveConfig& arm) {
+    return std::find(next.begin(), next.end(), arm) != next.end();
+  };
+  const auto still = std::count_if(plan_.common.begin(), plan_.common.end(), stays);
+  const auto gone = static_cast<std::ptrdiff_t>(plan_.common.size()) - still;
+  return gone > 0 && 4 * gone >= static_cast<std::ptrdiff_t>(plan_.common.size())
+             ? std::optional(GuardReason::kNextArms)
+             : std::nullopt;
+}
+
+void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
+  plan.common.clear();
+  proposed_common_ = common_;
+  if (!searches_together()) return;
+  if (!common_.began()) proposed_common_.SetCandidates(CommonCandidates(KeysThatJoin()));
+  const bool begins = reason == GuardReason::kSearch;
+  if (adopt && CreditNs() > 0 && (begins || common_.began())) proposed_common_.Refill(experiment_);
+  const bool rests = reason == GuardReason::kBudgetSpent || (resting_ && !begins);
+  if (!proposed_winner_ && reason != GuardReason::kStepsChanged)
+    plan.common = proposed_common_.Next(experiment_, !rests);
+  if (plan.common.empty()) {
+    for (KeyPlan& entry : plan.keys) entry.joins = false;
+  } else {
+    plan.common_spacing = CommonSpacing(plan.common);
+  }
 }
 
 KeySearch::SeenOf Guard::SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const {
@@ -73,11 +148,17 @@ double Guard::StepNs() const {
   return experiment_.step_ns() > 0 ? experiment_.step_ns() : static_cast<double>(steps_.step_ns());
 }
 
+// While keys are searched one by one, steps show what the choices save only after some time; what they were
+// adopted for together counts until then.
+double Guard::SavedNs() const {
+  const double together_ns = common_gain_ * static_cast<double>(newest_ns_ - common_from_ns_);
+  return saved_before_ns_ + std::max(experiment_.saved_ns(), together_ns);
+}
+
 double Guard::CreditNs() const {
   if (searching_from_ns_ < 0) return 0;
   const auto steps_ns = static_cast<double>(newest_ns_ - searching_from_ns_);
-  const double saved_ns = saved_before_ns_ + experiment_.saved_ns();
-  return kProbingCreditSteps * StepNs() + kProbingBudget * steps_ns + kProbingOfSavings * saved_ns -
+  return kProbingCreditSteps * StepNs() + kProbingBudget * steps_ns + kProbingOfSavings * SavedNs() -
          lost_before_ns_ - experiment_.lost_ns();
 }
 
@@ -87,13 +168,30 @@ double Guard::ShareOf(const GuardedKey& key) const {
 }
 
 double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
-  const double unknown = kUnknownLoss * std::min(1.0, kSharesOfWhole * ShareOf(key));
+  // Where all keys have gained together, most other configs are likely as slow as what they left.
+  const double unknown =
+      std::max(kUnknownLoss * std::min(1.0, kSharesOfWhole * ShareOf(key)), common_gain_ * ShareOf(key));
   double sum = 0;
   for (const CollectiveConfig& arm : entry.arms) {
     const SeenConfig seen = experiment_.Seen(KeyCode(entry.key), arm, entry.choice);
     sum += seen.steps > 0 ? seen.effect.likely_loss() : unknown;
   }
   return sum / static_cast<double>(entry.arms.size());
+}
+
+double Guard::Pace() const {
+  const bool hurries = CreditNs() > StepNs() && common_gain_ == 0;
+  return hurries ? kFastPace : kUsualPace;
+}
+
+uint16_t Guard::CommonSpacing(const std::vector<CollectiveConfig>& arms) const {
+  double loss = 0;
+  for (const CollectiveConfig& arm : arms) {
+    const SeenConfig seen = experiment_.Seen(kAllKeys, arm, kLeaveNcclAlone);
+    const double mean = seen.steps > 0 ? seen.effect.likely_loss() : kUnknownLossTogether;
+    loss += mean / static_cast<double>(arms.size());
+  }
+  return static_cast<uint16_t>(std::clamp(std::ceil(loss / Pace()), kLeastSpacing, kMaxSpacing));
 }
 
 // On average at most one key a step uses something that nobody has seen.
@@ -109,15 +207,14 @@ void Guard::PaceArms(TablePlan& plan) const {
       return experiment_.Seen(KeyCode(entry.key), arm, entry.choice).steps == 0;
     });
   }
-  const double pace = CreditNs() > StepNs() ? kFastPace : kUsualPace;
-  const auto spacing =
-      static_cast<uint16_t>(std::clamp(std::max(std::ceil(loss / pace), risky), kLeastSpacing, kMaxSpacing));
+  const auto spacing = static_cast<uint16_t>(
+      std::clamp(std::max(std::ceil(loss / Pace()), risky), kLeastSpacing, kMaxSpacing));
   for (KeyPlan& entry : plan.keys) {
     entry.spacing = spacing;
     if (!watches_only(entry)) continue;
     const SeenConfig nccl = experiment_.Seen(KeyCode(entry.key), kLeaveNcclAlone, entry.choice);
     const bool is_known = nccl.steps > 0 && nccl.effect.error < kKnownError;
-    entry.spacing = is_known ? kWatchSpacing : kProvingSpacing;
+    entry.spacing = proves_again_ && !is_known ? kProvingSpacing : kWatchSpacing;
   }
 }
 

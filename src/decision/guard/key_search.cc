@@ -51,6 +51,10 @@ void KeySearch::SetCandidates(std::vector<ProbeCandidate> candidates) {
   candidates_ = std::move(candidates);
 }
 
+bool KeySearch::MayUse(const CollectiveConfig& config) const {
+  return std::any_of(candidates_.begin(), candidates_.end(),
+                     [&](const ProbeCandidate& candidate) { return candidate.config == config; });
+}
 bool KeySearch::IsOpen(const CollectiveConfig& config) const {
   return Contains(open_, config);
 }
@@ -58,7 +62,7 @@ bool KeySearch::IsClosed(const CollectiveConfig& config) const {
   return Contains(closed_, config);
 }
 
-std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen) {
+std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, double worthwhile) {
   std::vector<CollectiveConfig> urgent;
   std::vector<CollectiveConfig> stay;
   for (const CollectiveConfig& config : open_) {
@@ -66,7 +70,7 @@ std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen) {
     const double mean = arm.effect.mean, error = arm.effect.error;
     const bool much = arm.steps > 0 && mean > kMuchSlower;
     const bool slower = arm.steps > 0 && mean > kSlower && mean > kSlowerErrors * error;
-    const double least = arm.steps < kFewSteps ? kWorthwhileAtFirst : kWorthwhile;
+    const double least = std::max(worthwhile, arm.steps < kFewSteps ? kWorthwhileAtFirst : kWorthwhile);
     const bool futile = arm.steps >= kFutileSteps && mean - kFutileErrors * error > -least;
     if (much || (slower && mean > kMuchSlower / 3)) urgent.push_back(config);
     (much || slower || futile ? closed_ : stay).push_back(config);
@@ -107,7 +111,7 @@ std::optional<double> KeySearch::ExpectedOf(const CollectiveConfig& config, cons
   return nearest > kFarRelative ? std::optional(sum / weights) : std::nullopt;
 }
 
-void KeySearch::Refill(const CollectiveConfig& choice, const SeenOf& seen) {
+void KeySearch::Refill(const CollectiveConfig& choice, const SeenOf& seen, size_t most) {
   began_ = true;
   std::vector<std::pair<double, CollectiveConfig>> next;
   for (const ProbeCandidate& candidate : candidates_) {
@@ -118,7 +122,7 @@ void KeySearch::Refill(const CollectiveConfig& choice, const SeenOf& seen) {
   }
   std::stable_sort(next.begin(), next.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [expected, config] : next) {
-    if (open_.size() >= kMaxArms) break;
+    if (open_.size() >= most) break;
     open_.push_back(config);
   }
 }

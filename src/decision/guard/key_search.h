@@ -34,12 +34,13 @@ class KeySearch {
 
   // Replaces the configs that may be tried, the most promising first. Configs that were given up stay so.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
-  // Gives up open configs that are shown to be no gain. Returns those of them that make steps so slow that
-  // they must not wait for the next version.
-  std::vector<CollectiveConfig> Judge(const SeenOf& seen);
-  // Opens further configs until kMaxArms are open, but not `choice`. Configs that resemble a fast one come
+  // Gives up open configs that are shown to be no gain, or none of `worthwhile` in logs where that is more
+  // than half a per cent. Returns those of them that make steps so slow that they must not wait for the next
+  // version.
+  std::vector<CollectiveConfig> Judge(const SeenOf& seen, double worthwhile = 0);
+  // Opens further configs until `most` are open, but not `choice`. Configs that resemble a fast one come
   // first; a config that resembles slow ones alone is not opened.
-  void Refill(const CollectiveConfig& choice, const SeenOf& seen);
+  void Refill(const CollectiveConfig& choice, const SeenOf& seen, size_t most = kMaxArms);
   // The open config with the fastest steps, if it is surely faster than the choice.
   std::optional<CollectiveConfig> Winner(const SeenOf& seen) const;
   // The choice changed, so `choice` is no arm any more and the one before may be tried again.
@@ -56,6 +57,9 @@ class KeySearch {
   bool over() const { return began_ && open_.empty(); }
   bool began() const { return began_; }
   bool has_candidates() const { return !candidates_.empty(); }
+  const std::vector<ProbeCandidate>& candidates() const { return candidates_; }
+  // True if the config is one that may be tried.
+  bool MayUse(const CollectiveConfig& config) const;
 
  private:
   bool IsOpen(const CollectiveConfig& config) const;

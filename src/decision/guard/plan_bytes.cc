@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Little-endian, in the order of docs/formats/table_plan.md: a header of 24 bytes, 9 bytes a key with 3 more
-// for each arm, a checksum of 8 bytes. No length field can make a reader allocate more than a message of
+// Little-endian, in the order of docs/formats/table_plan.md: a header of 27 bytes with 3 more for each common
+// arm, 9 bytes a key with 3 more for each arm, a checksum of 8 bytes. No length field can make a reader allocate more than a message of
 // the largest size needs.
 #include "src/decision/guard/table_plan.h"
 
@@ -16,16 +16,16 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c504344;  // "DCPL"
-constexpr uint16_t kVersion = 5;
-constexpr size_t kHeaderBytes = 24;
+constexpr uint16_t kVersion = 6;
+constexpr size_t kHeaderBytes = 27;
 constexpr size_t kChecksumBytes = 8;
 constexpr size_t kKeyBytes = 9;
 constexpr size_t kConfigBytes = 3;
 // Bytes of a plan at most: what the control plane carries with Prepare (docs/formats/control_plane.md).
 constexpr size_t kMaxBytes = 7936;
-// The byte of a key that holds the number of its arms, and above that the flag of a steady choice.
+// The byte of a key that holds the number of its arms, and above that its flags.
 constexpr int kArmBits = 4;
-constexpr uint8_t kSteady = 1;
+constexpr uint8_t kSteady = 1, kJoins = 2;
 static_assert(kMaxArmsOfPlan < 1 << kArmBits);
 
 void PutConfig(ByteWriter& out, const CollectiveConfig& config) {
@@ -38,17 +38,23 @@ void PutKey(ByteWriter& out, const KeyPlan& key) {
   out.Put(key.key.collective);
   out.Put(key.key.size_class.index);
   out.Put(key.key.role);
-  out.Put(static_cast<uint8_t>(key.arms.size() | (key.steady ? kSteady << kArmBits : 0)));
+  const int flags = (key.steady ? kSteady : 0) | (key.joins ? kJoins : 0);
+  out.Put(static_cast<uint8_t>(static_cast<int>(key.arms.size()) | flags << kArmBits));
   out.Put(key.spacing);
   PutConfig(out, key.choice);
   for (const CollectiveConfig& arm : key.arms) PutConfig(out, arm);
 }
 
-// Reads a config; false if NCCL has no such config for the collective.
-bool GetConfig(ByteReader& in, Collective collective, CollectiveConfig& config) {
+CollectiveConfig GetConfig(ByteReader& in) {
+  CollectiveConfig config;
   config.algorithm = in.Get<Algorithm>();
   config.protocol = in.Get<Protocol>();
   config.channels = in.Get<uint8_t>();
+  return config;
+}
+
+// True if NCCL has the config for the collective.
+bool Exists(Collective collective, const CollectiveConfig& config) {
   if (config == kLeaveNcclAlone) return true;
   const auto algorithm = static_cast<int>(config.algorithm);
   const auto protocol = static_cast<int>(config.protocol);
@@ -61,17 +67,40 @@ bool GetKey(ByteReader& in, KeyPlan& key) {
   key.key.collective = in.Get<Collective>();
   key.key.size_class.index = in.Get<uint8_t>();
   key.key.role = in.Get<Role>();
-  const auto arms_and_flag = in.Get<uint8_t>();
-  key.steady = arms_and_flag >> kArmBits == kSteady;
+  const auto arms_and_flags = in.Get<uint8_t>();
+  const int flags = arms_and_flags >> kArmBits;
+  key.steady = (flags & kSteady) != 0;
+  key.joins = (flags & kJoins) != 0;
   key.spacing = in.Get<uint16_t>();
-  if (!in.ok() || arms_and_flag >> kArmBits > kSteady || key.spacing == 0) return false;
+  if (!in.ok() || flags > (kSteady | kJoins) || key.spacing == 0) return false;
   if (static_cast<int>(key.key.collective) >= kTunableCollectives) return false;
   if (static_cast<int>(key.key.role) >= kRoles) return false;
-  if (!GetConfig(in, key.key.collective, key.choice)) return false;
-  key.arms.resize(arms_and_flag & ((1 << kArmBits) - 1));
+  key.choice = GetConfig(in);
+  if (!Exists(key.key.collective, key.choice)) return false;
+  key.arms.resize(arms_and_flags & ((1 << kArmBits) - 1));
   if (key.arms.size() > kMaxArmsOfPlan) return false;
   return std::all_of(key.arms.begin(), key.arms.end(), [&](CollectiveConfig& arm) {
-    return GetConfig(in, key.key.collective, arm) && arm != key.choice;
+    arm = GetConfig(in);
+    return Exists(key.key.collective, arm) && arm != key.choice;
+  });
+}
+
+void PutCommon(ByteWriter& out, const TablePlan& plan) {
+  out.Put(static_cast<uint8_t>(plan.common.size()));
+  out.Put(plan.common_spacing);
+  for (const CollectiveConfig& config : plan.common) PutConfig(out, config);
+}
+
+// Reads the common arms; false if a field has a value that does not exist.
+bool GetCommon(ByteReader& in, TablePlan& plan) {
+  plan.common.resize(in.Get<uint8_t>());
+  plan.common_spacing = in.Get<uint16_t>();
+  if (plan.common.size() > kMaxArmsOfPlan || plan.common_spacing == 0) return false;
+  return std::all_of(plan.common.begin(), plan.common.end(), [&](CollectiveConfig& config) {
+    config = GetConfig(in);
+    bool exists = false;
+    for (int i = 0; i < kTunableCollectives; ++i) exists |= Exists(static_cast<Collective>(i), config);
+    return exists && config != kLeaveNcclAlone;
   });
 }
 
@@ -82,7 +111,7 @@ uint64_t Checksum(std::span<const std::byte> bytes) {
 }  // namespace
 
 TablePlan Fitting(TablePlan plan) {
-  constexpr size_t kRoom = kMaxBytes - kHeaderBytes - kChecksumBytes;
+  constexpr size_t kRoom = kMaxBytes - kHeaderBytes - kConfigBytes * kMaxArmsOfPlan - kChecksumBytes;
   constexpr size_t kMaxKeys = kRoom / kKeyBytes;
   if (plan.keys.size() > kMaxKeys) {
     plan.others_use_policy = false;
@@ -108,6 +137,7 @@ std::vector<std::byte> EncodePlan(const TablePlan& plan) {
   out.Put(static_cast<uint32_t>(plan.others_use_policy));
   out.Put(plan.step_calls);
   out.Put(plan.step_origin);
+  PutCommon(out, plan);
   out.PutBytes(keys.buffer());
   out.Put(Checksum(out.buffer()));
   return std::move(out.buffer());
@@ -125,7 +155,7 @@ std::optional<TablePlan> DecodePlan(std::span<const std::byte> bytes) {
   plan.others_use_policy = others == 1;
   plan.step_calls = in.Get<uint32_t>();
   plan.step_origin = in.Get<uint64_t>();
-  if (others > 1) return std::nullopt;
+  if (others > 1 || !GetCommon(in, plan)) return std::nullopt;
   for (KeyPlan& key : plan.keys) {
     if (!GetKey(in, key)) return std::nullopt;
   }

@@ -10,7 +10,7 @@ namespace {
 PlannedCall Answer(const KeyPlan& key, const PlannedUse& use) {
   switch (use.use) {
     case CallUse::kTrial:
-      return {key.arms[static_cast<size_t>(use.arm)], use.use};
+      return {use.config, use.use};
     case CallUse::kDefaultSample:
       return {kLeaveNcclAlone, use.use};
     case CallUse::kChoice:

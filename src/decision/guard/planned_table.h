@@ -23,7 +23,7 @@ struct PlannedCall {
 // the policy's choice or NCCL's.
 class PlannedTable {
  public:
-  // Allocates one slot for each possible key: 5 collectives x 7 roles x the size classes.
+  // Allocates one slot for each possible key: 5 collectives x 8 roles x the size classes.
   explicit PlannedTable(TablePlan plan);
 
   // Returns what the key's call uses. `policy_choice` counts for keys that the plan does not list. Call

@@ -23,11 +23,13 @@ uint32_t Packed(const CollectiveConfig& config) {
 
 }  // namespace
 
-void StepExperiment::Begin(const StepGrid& grid) {
+// By value: the grid may be this experiment's own.
+void StepExperiment::Begin(StepGrid grid, bool common) {
   const double noise = regression_.noise();
   *this = StepExperiment();
   if (noise > 0) regression_ = StepRegression(noise);
   grid_ = grid;
+  common_ = common;
 }
 
 int StepExperiment::NumberOf(uint32_t key, const CollectiveConfig& config) const {
@@ -41,9 +43,10 @@ void StepExperiment::Take(const GuardedCall& call, bool takes_part) {
   if (now_.calls == 0 || number != now_.number) End(call, number);
   ++now_.calls;
   now_.mixed |= call.captured;
-  if (!takes_part) return;
+  if (!takes_part || (common_ && call.use != CallUse::kTrial)) return;
+  const uint32_t key = common_ ? kAllKeys : KeyCode(call.key);
   const auto [used, is_new] =
-      now_.used.try_emplace(KeyCode(call.key), Step::Used{call.config, call.use != CallUse::kChoice});
+      now_.used.try_emplace(key, Step::Used{call.config, call.use != CallUse::kChoice});
   now_.mixed |= !is_new && used->second.config != call.config;
 }
 

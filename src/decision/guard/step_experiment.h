@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,16 +33,20 @@ struct SeenConfig {
   uint32_t blocks = 0;  // blocks of steps in which one did
 };
 
+// Stands for the code of a key where all keys use a config together; above every KeyCode.
+inline constexpr uint32_t kAllKeys = 1u << 20;
+
 // Owned by the communicator's Guard, on the leader's control thread. A step counts only if it is complete,
 // directly followed by another one, has as many decided calls as the step before, and each key used one
-// config in all of it. Others are left out, so evaluation steps and switches of tables say nothing.
+// config in all of it (all keys together one arm at most, where arms are common). Others are left out, so evaluation steps and switches of tables say nothing.
 class StepExperiment {
  public:
   // Steps of a block (step_regression.h).
   static constexpr size_t kStepsOfBlock = 12;
 
-  // Begins anew with these steps; what was estimated is forgotten, but for how much steps vary.
-  void Begin(const StepGrid& grid);
+  // Begins anew with these steps; what was estimated is forgotten, but for how much steps vary. `common`: all
+  // keys use an arm in the same steps, and what is estimated is its effect on all of them (kAllKeys).
+  void Begin(StepGrid grid, bool common = false);
   const StepGrid& grid() const { return grid_; }
   // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps.
   void Take(const GuardedCall& call, bool takes_part);
@@ -51,6 +56,8 @@ class StepExperiment {
   uint32_t blocks() const { return blocks_; }
   // Nanoseconds of a step on average; 0: not known.
   double step_ns() const { return step_ns_; }
+  // How far the last block of steps lies off those before it (StepRegression::LevelChange).
+  std::optional<double> LevelChange() const { return regression_.LevelChange(); }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
   // Returns the nanoseconds that arms have cost, at least 0: their uses times the mean effect of one use.
@@ -92,6 +99,7 @@ class StepExperiment {
   void AddRow(const Step& step, int64_t step_ns);
 
   StepGrid grid_;
+  bool common_ = false;
   StepRegression regression_;
   std::map<ConfigKey, int> numbers_;
   std::vector<Uses> uses_;  // by number

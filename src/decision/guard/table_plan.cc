@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key with arms uses them by the number of the step that a call lies in; other keys are sampled by the
-// call's ordinal.
+// Arms are used by the number of the step that a call lies in; keys without are sampled by the call's
+// ordinal.
 #include "src/decision/guard/table_plan.h"
 
 #include <algorithm>
 
+#include "src/collective/legal_configs.h"
+
 namespace dynamiccl {
 namespace {
+
+// What the common arms are drawn by, in place of a key's code.
+constexpr uint32_t kCommonCode = 1u << 19;
+
+bool DrawsCommon(const TablePlan& plan, const KeyPlan& key) {
+  return plan.step_calls > 0 && key.joins && !plan.common.empty();
+}
 
 // True if the key uses arms in this plan.
 bool DrawsArms(const TablePlan& plan, const KeyPlan& key) {
@@ -18,21 +27,47 @@ int64_t StepOf(const TablePlan& plan, uint64_t call) {
   return call < plan.step_origin ? -1 : static_cast<int64_t>((call - plan.step_origin) / plan.step_calls);
 }
 
-// Index of the arm that the key uses in this step, or -1. In each cycle of spacing x arms steps every arm is
-// used once. The first cycle begins with the first arm, later ones anywhere: so two keys do not change their
-// arms together.
-int ArmAt(const TablePlan& plan, const KeyPlan& key, int64_t step) {
+// Arms that are drawn together.
+struct Draw {
+  uint32_t arms = 0;
+  uint32_t spacing = 1;
+  uint32_t code = 0;
+};
+
+// Index of the arm that is used in this step, or -1. In each cycle of spacing x arms steps every arm is used
+// once. The first cycle begins with the first arm, later ones anywhere: so two keys do not change their arms
+// together.
+int ArmAt(const TablePlan& plan, const Draw& draw, int64_t step) {
   if (step < 0) return -1;
-  const auto length = static_cast<uint32_t>(key.spacing * key.arms.size());
+  const uint32_t length = draw.spacing * draw.arms;
   const auto in_cycle = static_cast<uint32_t>(step % length);
   const auto cycle = static_cast<uint32_t>(step / length);
   const uint32_t drawn = cycle + static_cast<uint32_t>(plan.step_origin);
   if (cycle == 0) {
-    const bool uses_arm = in_cycle % key.spacing == PlaceIn(key.spacing, KeyCode(key.key), drawn);
-    return uses_arm ? static_cast<int>(in_cycle / key.spacing) : -1;
+    const bool uses_arm = in_cycle % draw.spacing == PlaceIn(draw.spacing, draw.code, drawn);
+    return uses_arm ? static_cast<int>(in_cycle / draw.spacing) : -1;
   }
-  const uint32_t place = (in_cycle + PlaceIn(length, KeyCode(key.key), drawn)) % length;
-  return place % key.spacing == 0 ? static_cast<int>(place / key.spacing) : -1;
+  const uint32_t place = (in_cycle + PlaceIn(length, draw.code, drawn)) % length;
+  return place % draw.spacing == 0 ? static_cast<int>(place / draw.spacing) : -1;
+}
+
+PlannedUse UseOfArms(const TablePlan& plan, const KeyPlan& key, uint64_t call) {
+  const Draw draw{static_cast<uint32_t>(key.arms.size()), key.spacing, KeyCode(key.key)};
+  const int arm = ArmAt(plan, draw, StepOf(plan, call));
+  if (arm < 0) return {};
+  const CollectiveConfig& config = key.arms[static_cast<size_t>(arm)];
+  if (config.leaves_nccl_alone()) return {CallUse::kDefaultSample, arm, {}};
+  return {CallUse::kTrial, arm, config};
+}
+
+PlannedUse UseOfCommon(const TablePlan& plan, const KeyPlan& key, uint64_t call) {
+  const Draw draw{static_cast<uint32_t>(plan.common.size()), plan.common_spacing, kCommonCode};
+  const int arm = ArmAt(plan, draw, StepOf(plan, call));
+  if (arm < 0) return {};
+  const CollectiveConfig& config = plan.common[static_cast<size_t>(arm)];
+  const bool has_it = NcclConfigs(key.key.collective)[ConfigIndex(config.algorithm, config.protocol)];
+  if (!has_it || config == key.choice) return {};
+  return {CallUse::kTrial, -1, config};
 }
 
 // True if the call is left to NCCL as a sample. Samples are denser while little is known.
@@ -61,19 +96,15 @@ uint32_t PlaceIn(uint32_t period, uint32_t code, uint32_t block) {
 
 PlannedUse UseOf(const TablePlan& plan, const KeyPlan& key, bool default_samples,
                  const PlaceInVersion& place) {
-  if (DrawsArms(plan, key)) {
-    const int arm = ArmAt(plan, key, StepOf(plan, place.call));
-    if (arm < 0) return {};
-    const bool is_nccls = key.arms[static_cast<size_t>(arm)].leaves_nccl_alone();
-    return {is_nccls ? CallUse::kDefaultSample : CallUse::kTrial, arm};
-  }
+  if (DrawsCommon(plan, key)) return UseOfCommon(plan, key, place.call);
+  if (DrawsArms(plan, key)) return UseOfArms(plan, key, place.call);
   if (default_samples && IsDefaultSample(key, key.steady, place.ordinal))
-    return {CallUse::kDefaultSample, -1};
+    return {CallUse::kDefaultSample, -1, {}};
   return {};
 }
 
 bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, const PlaceInVersion& place) {
-  if (DrawsArms(plan, key)) {
+  if (DrawsCommon(plan, key) || DrawsArms(plan, key)) {
     const int64_t step = StepOf(plan, place.call);
     if (step < 0) return false;
     const auto block = static_cast<uint32_t>(step / kTimedStepPeriod);

@@ -9,6 +9,8 @@
 // The steps of one key with a choice of its own (C), three arms (1 2 3) and a spacing of 4; all of the key's
 // calls in one step use the same config, and other keys draw independently:
 //     C C 1 C C C 2 C C C 3 C | C 3 C C C 1 C C C 2 C C | ...
+// While a plan has common arms, keys have none of their own: in the same steps all keys that join use the
+// same config.
 // A key without arms uses its choice, and any call of it may be a sample, which is left to NCCL.
 #pragma once
 
@@ -63,6 +65,7 @@ struct KeyPlan {
   uint16_t spacing = 1;
   // The choice was judged under earlier versions, so its samples go on as they were, one in kSparsePeriod.
   bool steady = false;
+  bool joins = false;  // the key uses the plan's common arms
 };
 
 // The plan of one version. A value; the bytes of it are in docs/formats/table_plan.md.
@@ -73,6 +76,10 @@ struct TablePlan {
   uint32_t step_calls = 0;
   uint64_t step_origin = 0;
   std::vector<KeyPlan> keys;  // each key once
+  // Configs that all keys that join use in the same steps, as far as their collective has them. At most
+  // kMaxArmsOfPlan, and none is NCCL's own.
+  std::vector<CollectiveConfig> common;
+  uint16_t common_spacing = 1;  // steps from one with a common arm to the next such step; not 0
 };
 
 // A call's place.
@@ -84,10 +91,11 @@ struct PlaceInVersion {
 // One number for a key, below 2^19. Equal keys have equal codes on all ranks.
 uint32_t KeyCode(const TableKey& key);
 
-// What a call uses, without its config.
+// What a call uses.
 struct PlannedUse {
   CallUse use = CallUse::kChoice;
-  int arm = -1;  // index in KeyPlan::arms; -1: none. NCCL's own as an arm is a default sample
+  int arm = -1;  // index in KeyPlan::arms; -1: none of them. NCCL's own as an arm is a default sample
+  CollectiveConfig config;  // of a trial
 
   friend bool operator==(const PlannedUse&, const PlannedUse&) = default;
 };
@@ -106,8 +114,8 @@ bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, co
 // that carries it is authenticated. A reader refuses a plan that it does not understand completely; then no
 // rank uses the version.
 
-// Returns the plan, shortened where it must be to fit into one message of 7,936 bytes. 219 keys fit with all
-// nine arms. Of a longer plan the last keys lose their arms first. More than 878 keys do not fit even
+// Returns the plan, shortened where it must be to fit into one message of 7,936 bytes. 218 keys fit with all
+// nine arms. Of a longer plan the last keys lose their arms first. More than 874 keys do not fit even
 // without arms: then keys that are not listed are left to NCCL, and so are the last keys.
 TablePlan Fitting(TablePlan plan);
 // Returns the bytes of a plan that fits.

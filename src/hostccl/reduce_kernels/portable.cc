@@ -135,7 +135,10 @@ typename Format::Wide Input(const Combination& c, size_t input, size_t index) {
 // so every NaN becomes the positive quiet one.
 template <typename T>
 T Finish(T value, int divisor) {
-  if (divisor != 1) value = static_cast<T>(value / static_cast<T>(divisor));
+  // A divisor of 128 ranks and more is no number of eight bits.
+  using Quotient = std::conditional_t<std::is_floating_point_v<T>, T,
+                                      std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+  if (divisor != 1) value = static_cast<T>(static_cast<Quotient>(value) / static_cast<Quotient>(divisor));
   if constexpr (std::is_floating_point_v<T>) {
     if (std::isnan(value)) value = std::numeric_limits<T>::quiet_NaN();
   }

@@ -94,7 +94,7 @@ const RecognisedStructure& MarkovRecogniser::Step(const CollectiveCall& call) {
 void MarkovRecogniser::Answer() {
   const MarkovModel& model = *model_;
   const size_t count = model.states_.size();
-  std::array<std::array<double, kRoles>, kNextCollectiveClasses> roles{};
+  std::array<std::array<double, kLabelledRoles>, kNextCollectiveClasses> roles{};
   std::array<double, kPhases> phases{};
   std::array<double, kZeroStages> stages{};
   for (size_t to = 0; to < count; ++to) {

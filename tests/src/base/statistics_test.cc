@@ -106,5 +106,47 @@ TEST(BootstrapInterval, HoldsTheMiddleNinetyFivePercent) {
   EXPECT_DOUBLE_EQ(interval.high, 975);
 }
 
+// Critical values of the two-sided signed-rank test at 5 %, from Wilcoxon, Katti and Wilcox, "Critical Values
+// and Probability Levels for the Wilcoxon Rank Sum Test and the Wilcoxon Signed Rank Test" (1970): the
+// interval leaves out one mean more than they say at each end.
+TEST(SignedRankEstimate, LeavesOutWhatTheTablesSay) {
+  for (const auto& [n, critical] : {std::pair{6, 0}, {7, 2}, {10, 8}, {20, 52}, {40, 264}, {50, 434}}) {
+    Values values(static_cast<size_t>(n));
+    std::iota(values.begin(), values.end(), 0);
+    Values means;
+    for (size_t i = 0; i < values.size(); ++i) {
+      for (size_t j = 0; j <= i; ++j) means.push_back((values[i] + values[j]) / 2);
+    }
+    std::sort(means.begin(), means.end());
+    const MiddleEstimate estimate = SignedRankEstimate(values);
+    EXPECT_EQ(estimate.middle, (n - 1) / 2.0);
+    EXPECT_NEAR(estimate.interval.low, means[static_cast<size_t>(critical)], 0.5) << n;
+    EXPECT_NEAR(estimate.interval.high, means[means.size() - 1 - static_cast<size_t>(critical)], 0.5) << n;
+  }
+}
+
+TEST(SignedRankEstimate, HoldsTheMiddleOfAnySymmetricValuesInNineteenOfTwenty) {
+  std::mt19937_64 random(9);
+  for (const int n : {6, 12, 60}) {
+    int outside = 0;
+    constexpr int kSamples = 4000;
+    for (int sample = 0; sample < kSamples; ++sample) {
+      Values values(static_cast<size_t>(n));
+      std::cauchy_distribution<double> tails(3, 1);
+      for (double& value : values) value = tails(random);
+      const ConfidenceInterval interval = SignedRankEstimate(values).interval;
+      outside += interval.low > 3 || interval.high < 3 ? 1 : 0;
+    }
+    EXPECT_NEAR(1.0 * outside / kSamples, 0.05, n == 6 ? 0.03 : 0.015) << n;
+  }
+}
+
+TEST(SignedRankEstimate, FewValuesHaveNoInterval) {
+  const MiddleEstimate estimate = SignedRankEstimate(Values{1, 2, 3, 4, 5});
+  EXPECT_EQ(estimate.middle, 3);
+  EXPECT_TRUE(std::isinf(estimate.interval.low) && std::isinf(estimate.interval.high));
+  EXPECT_EQ(SignedRankEstimate(Values{}).middle, 0);
+}
+
 }  // namespace
 }  // namespace dynamiccl

@@ -30,7 +30,7 @@ IssuedCall RandomIssuedCall(std::mt19937_64& random) {
   issued.call.bytes = random() >> (random() % 64);
   issued.call.group_size = static_cast<uint16_t>(random());
   issued.call.n_ranks = static_cast<int32_t>(random() >> 40);
-  issued.labelled_role = static_cast<Role>(random() % kRoles);
+  issued.labelled_role = static_cast<Role>(random() % kLabelledRoles);
   issued.labelled_phase = static_cast<Phase>(random() % kPhases);
   issued.labelled_stage = static_cast<ZeroStage>(random() % kZeroStages);
   issued.rank = static_cast<int32_t>(random() % 8);

@@ -148,6 +148,11 @@ TEST(StructureInference, WhatATinyAllReduceIsItsSizeTells) {
   EXPECT_EQ(RoleOfNext(recognised, Collective::kAllReduce, kTinyBytes), Role::kScalar);
   EXPECT_EQ(RoleOfNext(recognised, Collective::kAllReduce, kTinyBytes + 1), Role::kGradientReduce);
   EXPECT_EQ(RoleOfNext(recognised, Collective::kAllGather, 8), Role::kParameterGather);
+  recognised.phase = Phase::kForward;
+  EXPECT_EQ(KeyRoleOfNext(recognised, Collective::kAllGather, 8), Role::kParameterGather);
+  recognised.phase = Phase::kBackward;
+  EXPECT_EQ(KeyRoleOfNext(recognised, Collective::kAllGather, 8), Role::kBackwardGather);
+  EXPECT_EQ(KeyRoleOfNext(recognised, Collective::kAllReduce, 4096), Role::kGradientReduce);
 }
 
 TEST(StructureInference, ExtremeTokensStayInRange) {

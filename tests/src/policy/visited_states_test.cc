@@ -37,7 +37,7 @@ class KnownAutomaton {
     // Many states a bucket: hidden values alone do not tell them apart.
     state.network.hidden[3] = static_cast<int16_t>(number / 4);
     state.network.cell[7] = static_cast<int32_t>(number);
-    state.recognised.next_role[0] = static_cast<Role>(number % kRoles);
+    state.recognised.next_role[0] = static_cast<Role>(number % kLabelledRoles);
     state.recognised.phase = static_cast<Phase>(number / 7 % kPhases);
     return state;
   }

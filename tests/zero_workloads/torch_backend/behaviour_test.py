@@ -317,6 +317,17 @@ def a_late_rank_is_named_by_the_call():
     raises(dist.DistBackendError, ["cannot be used any more", "all_reduce"], dist.all_reduce, torch.ones(1))
 
 
+def all_works_in_flight_end_with_the_time_out():
+    """The stream's thread asks why the first one failed while the abort waits for the others."""
+    rank, _ = me()
+    if rank == 1:
+        time.sleep(4)
+        return
+    works = [dist.all_reduce(torch.ones(200_000), async_op=True) for _ in range(4)]
+    for work in works:
+        raises(dist.DistBackendError, ["1000 ms, the group's timeout"], work.wait)
+
+
 def a_future_ends_with_the_time_out():
     rank, _ = me()
     if rank == 1:
@@ -336,6 +347,17 @@ def a_wait_with_a_time_of_its_own():
         raises(dist.DistBackendError, ["not done after the 200 ms"], work.wait, timedelta(milliseconds=200))
     work.wait()  # the call goes on
     assert tensor.eq(2).all()
+
+
+def an_abort_ends_all_that_waits():
+    rank, _ = me()
+    if rank == 1:
+        time.sleep(3)
+        return
+    works = [dist.all_reduce(torch.ones(200_000), async_op=True) for _ in range(3)]
+    threading.Timer(0.5, dist.group.WORLD._get_backend(torch.device("cpu")).abort).start()
+    for work in works:
+        raises(dist.DistBackendError, ["aborted"], work.wait)
 
 
 def an_abort_ends_what_waits():
@@ -445,6 +467,12 @@ class Failures(unittest.TestCase):
 
     def test_a_wait_with_a_time_of_its_own(self):
         run_ranks(a_wait_with_a_time_of_its_own, 2)
+
+    def test_all_works_in_flight_end_with_the_time_out(self):
+        run_ranks(all_works_in_flight_end_with_the_time_out, 2, timeout=1)
+
+    def test_an_abort_ends_all_that_waits(self):
+        run_ranks(an_abort_ends_all_that_waits, 2)
 
     def test_an_abort_ends_what_waits(self):
         run_ranks(an_abort_ends_what_waits, 2)

@@ -39,7 +39,7 @@ class OneKey {
       const PlannedUse use = UseOf(guard_.plan(), entry_, samples, {ordinal_++, number_});
       GuardedCall call{kKey, use.use, entry_.choice, guard_.version(), now_ns_};
       if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
-      if (use.use == CallUse::kTrial) call.config = entry_.arms[static_cast<size_t>(use.arm)];
+      if (use.use == CallUse::kTrial) call.config = use.config;
       call.transfer_ns = call.config.leaves_nccl_alone() ? kNccl : times(call.config);
       if (noise) call.transfer_ns = static_cast<int64_t>(static_cast<double>(call.transfer_ns) * noise());
       call.captured = captured;

@@ -21,6 +21,8 @@ TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
   plan.others_use_policy = random() % 2 == 0;
   plan.step_calls = static_cast<uint32_t>(random() % 50);
   plan.step_origin = random() % 1000;
+  if (random() % 2 == 0) plan.common = {kTree, kRing};
+  plan.common_spacing = static_cast<uint16_t>(1 + random() % 60);
   for (size_t i = 0; i < keys; ++i) {
     KeyPlan key;
     key.key = {static_cast<Collective>(random() % kTunableCollectives),
@@ -34,6 +36,7 @@ TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
       if (arm != key.choice) key.arms.push_back(arm);
     }
     key.steady = random() % 2 == 0;
+    key.joins = random() % 2 == 0;
     key.spacing = static_cast<uint16_t>(1 + random() % 60);
     plan.keys.push_back(std::move(key));
   }
@@ -49,12 +52,15 @@ TEST(PlanBytes, PlansSurvive) {
     ASSERT_TRUE(read) << "seed 21, round " << round;
     EXPECT_EQ(EncodePlan(*read), bytes);
     ASSERT_EQ(read->keys.size(), plan.keys.size());
+    EXPECT_EQ(read->common, plan.common);
+    EXPECT_EQ(read->common_spacing, plan.common_spacing);
     for (size_t i = 0; i < plan.keys.size(); ++i) {
       EXPECT_EQ(KeyCode(read->keys[i].key), KeyCode(plan.keys[i].key));
       EXPECT_EQ(read->keys[i].choice, plan.keys[i].choice);
       EXPECT_EQ(read->keys[i].arms, plan.keys[i].arms);
       EXPECT_EQ(read->keys[i].steady, plan.keys[i].steady);
       EXPECT_EQ(read->keys[i].spacing, plan.keys[i].spacing);
+      EXPECT_EQ(read->keys[i].joins, plan.keys[i].joins);
     }
   }
 }
@@ -68,6 +74,18 @@ TEST(PlanBytes, WhatMakesNoSenseIsRefused) {
   plan.keys[0] = {kKey, kRing, {kRing}};
   EXPECT_FALSE(DecodePlan(EncodePlan(plan))) << "the choice as an arm beside itself";
   plan.keys[0] = {kKey, kRing, std::vector(kMaxArmsOfPlan + 1, kTree)};
+  EXPECT_FALSE(DecodePlan(EncodePlan(plan)));
+  plan.keys.clear();
+  plan.common = {{Algorithm::kPat, Protocol::kSimple, 2}, kTree};
+  EXPECT_TRUE(DecodePlan(EncodePlan(plan)));
+  plan.common_spacing = 0;
+  EXPECT_FALSE(DecodePlan(EncodePlan(plan)));
+  plan.common_spacing = 4;
+  plan.common = {{Algorithm::kPat, Protocol::kLL, 2}};
+  EXPECT_FALSE(DecodePlan(EncodePlan(plan))) << "no collective has it";
+  plan.common = {kLeaveNcclAlone};
+  EXPECT_FALSE(DecodePlan(EncodePlan(plan)));
+  plan.common.assign(kMaxArmsOfPlan + 1, kTree);
   EXPECT_FALSE(DecodePlan(EncodePlan(plan)));
 }
 

@@ -171,7 +171,7 @@ void SimulatedJob::Call(size_t index, int place) {
   GuardedCall call{entry.key, use.use, entry.choice, version_, now_ns_};
   call.number = calls_;
   if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
-  if (use.use == CallUse::kTrial) call.config = entry.arms[static_cast<size_t>(use.arm)];
+  if (use.use == CallUse::kTrial) call.config = use.config;
   const double nccl_ns = truth_[index].nccl_ns * factor_[index] * std::exp(NoiseOf(place));
   const double ratio = RatioOf(index, call.config);
   const double transfer_ns = nccl_ns * ratio;

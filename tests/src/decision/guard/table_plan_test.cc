@@ -93,6 +93,36 @@ TEST(TablePlan, KeysDrawIndependently) {
   EXPECT_NEAR(in_both, kSteps / 64, 150);
 }
 
+// Keys that join use one config together, those whose collective does not have it keep their choice.
+TEST(TablePlan, CommonArmsAreUsedByAllKeysInTheSameSteps) {
+  TablePlan plan = PlanOfSteps();
+  plan.common = {kRingLl, kTreeLl};
+  plan.common_spacing = 3;
+  KeyPlan reduce = KeyWith({});
+  KeyPlan gather = {{Collective::kAllGather, {70}, Role::kParameterGather}, kRingLl};
+  const KeyPlan apart = gather;
+  reduce.joins = gather.joins = true;
+  std::map<int, int> used;  // by channels
+  constexpr uint64_t kSteps = 600;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    const PlaceInVersion place{0, kOrigin + step * kStepCalls + step % kStepCalls};
+    const PlannedUse use = UseOf(plan, reduce, false, place);
+    if (use.use == CallUse::kTrial) ++used[use.config.channels];
+    EXPECT_EQ(use.arm, -1);
+    EXPECT_EQ(UseOf(plan, gather, false, place), PlannedUse{}) << "a choice of its own, and no tree";
+    EXPECT_EQ(UseOf(plan, apart, false, place), PlannedUse{});
+    EXPECT_EQ(IsTimed(plan, reduce, false, place), IsTimed(plan, gather, true, place));
+  }
+  EXPECT_EQ(used[kRingLl.channels], static_cast<int>(kSteps / 6));
+  EXPECT_EQ(used[kTreeLl.channels], static_cast<int>(kSteps / 6));
+  gather.choice = kLeaveNcclAlone;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    const PlaceInVersion place{0, kOrigin + step * kStepCalls};
+    const PlannedUse use = UseOf(plan, reduce, false, place);
+    EXPECT_EQ(UseOf(plan, gather, false, place).use == CallUse::kTrial, use.config == kRingLl) << step;
+  }
+}
+
 // So that what timing costs is no effect of an arm.
 TEST(TablePlan, WhichStepsAreTimedDoesNotDependOnArms) {
   const TablePlan plan = PlanOfSteps();

@@ -22,7 +22,7 @@ std::vector<CallSequence> Jobs(uint64_t seed, int jobs) {
   return RandomJobs(plan, random);
 }
 
-double ShareRight(const Confusion<kRoles>& calls, Role role) {
+double ShareRight(const Confusion<kLabelledRoles>& calls, Role role) {
   const auto& row = calls[static_cast<size_t>(role)];
   return static_cast<double>(row[static_cast<size_t>(role)]) /
          static_cast<double>(std::accumulate(row.begin(), row.end(), uint64_t{0}));
@@ -46,7 +46,7 @@ TEST(StructureBaselines, ForestsAndMarkovModelKnowWhatTheyLearnt) {
     EXPECT_GT(accuracy.role.share_right(), 0.9) << accuracy.recogniser;
     EXPECT_GT(accuracy.stage.share_right(), 0.8) << accuracy.recogniser;
     // Scalars and other small calls look alike to both, which halves a mean over four roles.
-    const Confusion<kRoles>& role = accuracy.judged[0].role;
+    const Confusion<kLabelledRoles>& role = accuracy.judged[0].role;
     EXPECT_GT(ShareRight(role, Role::kParameterGather), 0.9) << accuracy.recogniser;
     EXPECT_GT(ShareRight(role, Role::kGradientReduce), 0.9) << accuracy.recogniser;
     EXPECT_GT(accuracy.judged[0].role_f1(), 0.6) << accuracy.recogniser;

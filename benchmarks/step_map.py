@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The map of step times: a training step under every config of each collective apart, and under the best of them together.
+
+A cell is PRESET/WORKLOAD; workloads are the stages 0 to 3 of dynamiccl-zero, ddp and fsdp2 (PyTorch over the torch backend).
+Each cell is two jobs of `dynamiccl ab`. In the first all configs take turns, each for one collective while the others keep
+NCCL's choice; in the second, for --final-rounds rounds, NCCL's choice, the best of each collective together, the best
+config for all collectives, and NCCL's choice once more, whose distance from the first is the noise.
+
+    benchmarks/step_map.py --build build/release --data shakespeare/ --python .venv/bin/python3 --json map.json
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+COLLECTIVES = {
+    "allreduce": [f"{algorithm}/{protocol}" for algorithm in ("ring", "tree") for protocol in ("ll", "ll128", "simple")] + ["nvls/simple"],
+    "reducescatter": ["ring/ll", "ring/ll128", "ring/simple", "nvls/simple", "pat/simple"],
+    "allgather": ["ring/ll", "ring/ll128", "ring/simple", "nvls/simple", "pat/simple"],
+}
+CHANNELS = (1, 2, 4, 8)
+USED_BY = {
+    "0": ("allreduce",),
+    "ddp": ("allreduce",),
+    "1": ("allreduce", "allgather"),
+    "2": ("reducescatter", "allgather"),
+    "3": ("reducescatter", "allgather"),
+    "fsdp2": ("reducescatter", "allgather"),
+}
+RANKS = {"asymmetric-nodes": 4, "four-nodes-degraded-link": 4}
+PRESETS = ("two-nodes-slow-rail", "two-nodes-bursty-load", "two-nodes-steady-load", "two-nodes-ethernet", "two-nodes-infiniband",
+           "two-nodes-nvlink", "two-nodes-slow", "one-node", "one-node-nvlink", "asymmetric-nodes")
+TURN_STEPS = 3
+STEPS_BEFORE = 40  # until the steps are known, and DDP's buckets made
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--python", default=sys.executable, help="the Python that has torch")
+    parser.add_argument("--cells", nargs="+", default=[f"{preset}/{workload}" for preset in PRESETS for workload in USED_BY])
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--final-rounds", type=int, default=40)
+    parser.add_argument("--json", type=pathlib.Path, required=True, help="the result; cells that it has already are left out")
+    parser.add_argument("--table", action="store_true", help="measure nothing: print the result as a table")
+    return parser.parse_args()
+
+
+def program(given, preset, workload, steps):
+    if workload in ("ddp", "fsdp2"):
+        example = pathlib.Path(__file__).parents[1] / "zero_workloads/torch_backend/examples/train_gpt.py"
+        return [given.python, example, "--parallel", workload, "--steps", steps, "--layers", 2, "--hidden", 96, "--heads", 4,
+                "--sequence", 32, "--batch", max(2, RANKS.get(preset, 2)), "--vocabulary", 256]
+    return [given.build / "bin/dynamiccl-zero", "train", "--data", given.data, "--steps", steps, "--stage", workload, "--batch", max(2, RANKS.get(preset, 2)),
+            "--sequence", 32, "--log-every", 1000000]
+
+
+def compare(given, cell, settings, rounds):
+    preset, workload = cell.split("/")
+    steps = STEPS_BEFORE + rounds * len(settings) * TURN_STEPS
+    command = ["env", f"PYTHONPATH={given.build}/lib/python", "OMP_NUM_THREADS=1", given.build / "bin/dynamiccl", "ab", *settings, "-q",
+               "-n", RANKS.get(preset, 2), "--topology", preset, "--json", given.json.with_suffix(".one"), "--",
+               *program(given, preset, workload, steps)]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"error: {cell} failed ({done.returncode}):\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return json.loads(given.json.with_suffix(".one").read_text(encoding="utf-8"))
+
+
+def measure(given, cell):
+    used = USED_BY[cell.split("/")[1]]
+    settings = ["default"] + [f"{collective}={pair}/{channels}" for collective in used for pair in COLLECTIVES[collective]
+                              for channels in CHANNELS]
+    single = compare(given, cell, settings, given.rounds)
+    rows = {row["name"]: row for row in single["settings"]}
+    bests = []
+    for collective in used:
+        own = [row for name, row in rows.items() if name.startswith(collective + "=")]
+        best = min(own, key=lambda row: row["ratio"])
+        if best["ratio"] < 1:
+            bests.append(best["name"])
+    finals = ["default"] + ([",".join(bests)] if bests else [])
+    finals += [name for name in dict.fromkeys(best.split("=")[1] for best in bests) if name not in finals]
+    finals += ["ring/simple/1", "ring/simple/4"]
+    finals = list(dict.fromkeys(finals)) + ["nccl"]
+    final = compare(given, cell, finals, given.final_rounds)
+    return {"cell": cell, "single": single, "final": final}
+
+
+def line_of(row):
+    final = row["final"]["settings"]
+    best = min(final[1:-1], key=lambda each: each["ratio"])
+    return (f"{row['cell']:32} {final[0]['step_ms']:8.2f} ms  best {best['ratio']:.3f} ({best['low']:.3f} to {best['high']:.3f}) {best['name']:60}"
+            f" default again {final[-1]['ratio']:.3f}  noise of a turn {100 * row['final']['noise']:.1f} %")
+
+
+def markdown(rows):
+    """The table of docs/results/step-map.md."""
+    print("| preset, workload | default, ms | default again | alone: AllReduce | ReduceScatter | AllGather | together | ring/simple/1 | ring/simple/4 |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        final = {each["name"]: each for each in row["final"]["settings"]}
+        singles = []
+        for collective in ("allreduce", "reducescatter", "allgather"):
+            own = [each for each in row["single"]["settings"] if each["name"].startswith(collective + "=")]
+            best = min(own, key=lambda each: each["ratio"]) if own else None
+            singles.append(f"{best['name'].split('=')[1]} {best['ratio']:.2f}" if best else "")
+        together = next((each for name, each in final.items() if "," in name), None)
+        ratio = lambda each: f"{each['ratio']:.3f} ({each['low']:.2f} to {each['high']:.2f})" if each else ""
+        print(f"| {row['cell'].replace('/', ', ')} | {final['default']['step_ms']:.1f} | {final['nccl']['ratio']:.3f} | {' | '.join(singles)} "
+              f"| {ratio(together)} | {ratio(final.get('ring/simple/1'))} | {ratio(final.get('ring/simple/4'))} |")
+
+
+def main():
+    given = arguments()
+    if given.table:
+        return markdown(json.loads(given.json.read_text(encoding="utf-8"))["cells"])
+    rows = json.loads(given.json.read_text(encoding="utf-8"))["cells"] if given.json.exists() else []
+    for cell in given.cells:
+        if any(row["cell"] == cell for row in rows):
+            continue
+        rows.append(measure(given, cell))
+        print(line_of(rows[-1]), flush=True)
+        given.json.write_text(json.dumps({"rounds": given.rounds, "final_rounds": given.final_rounds, "cells": rows}) + "\n", encoding="utf-8")
+    given.json.with_suffix(".one").unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

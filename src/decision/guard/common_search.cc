@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/common_search.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "src/collective/legal_configs.h"
+
+namespace dynamiccl {
+namespace {
+
+// Time over that of NCCL's choice from which on a pair of algorithm and protocol is not believed in: the
+// model errs about channels on odd fabrics, hardly about what a protocol costs large messages.
+constexpr double kTooSlow = 2;
+// Share of the keys' bytes that must be able to use a config.
+constexpr double kLeastShare = 1.0 / 3;
+// Gain in logs that is looked for; less is left to the keys' own searches.
+constexpr double kWorthwhileTogether = 0.03;
+// Blocks of steps after which something must look like a gain by so many standard errors, and after which the
+// search ends.
+constexpr uint32_t kBlocksToShow = 6;
+constexpr uint32_t kMaxBlocksOfCommon = 14;
+constexpr double kShowingErrors = 2;
+
+using Pair = std::pair<Algorithm, Protocol>;
+
+Pair PairOf(const CollectiveConfig& config) {
+  return {config.algorithm, config.protocol};
+}
+
+// What the keys' lists say of one pair.
+struct PairFacts {
+  double share = 0;  // of the bytes of keys that have it
+  double best = 0;   // least predicted time, of the heaviest key that has it
+  int most_channels = 0;
+  int rank = 0;  // among all pairs, by `best`
+};
+
+std::map<Pair, PairFacts> FactsOf(const std::vector<JoiningKey>& heaviest_first) {
+  std::map<Pair, PairFacts> facts;
+  for (const JoiningKey& key : heaviest_first) {
+    std::map<Pair, double> best;
+    for (const ProbeCandidate& candidate : *key.candidates) {
+      const auto [least, is_new] = best.try_emplace(PairOf(candidate.config), candidate.predicted);
+      least->second = std::min(least->second, candidate.predicted);
+      int& channels = facts[PairOf(candidate.config)].most_channels;
+      channels = std::max<int>(channels, candidate.config.channels);
+    }
+    for (const auto& [pair, predicted] : best) {
+      PairFacts& of = facts[pair];
+      if (of.share == 0) of.best = predicted;
+      of.share += key.share;
+    }
+  }
+  for (auto& [pair, of] : facts) {
+    for (const auto& [other, its] : facts) of.rank += its.best < of.best ? 1 : 0;
+  }
+  return facts;
+}
+
+// The pairs that the model likes best come first, each with one channel and with half of them; all channels
+// come last. -1: not tried.
+int PlaceOf(const PairFacts& of, int channels) {
+  if (channels == 1) return 2 * of.rank;
+  if (2 * channels == of.most_channels) return 2 * of.rank + 1;
+  return channels == of.most_channels ? 2 * kAlgorithms * kProtocols + of.rank : -1;
+}
+
+}  // namespace
+
+std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys) {
+  std::vector<JoiningKey> sorted = keys;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const JoiningKey& a, const JoiningKey& b) { return a.share > b.share; });
+  double whole = 0;
+  for (const JoiningKey& key : sorted) whole += key.share;
+  const std::map<Pair, PairFacts> facts = FactsOf(sorted);
+  std::vector<std::pair<int, ProbeCandidate>> placed;
+  const auto is_placed = [&](const CollectiveConfig& config) {
+    return std::any_of(placed.begin(), placed.end(),
+                       [&](const auto& each) { return each.second.config == config; });
+  };
+  for (const JoiningKey& key : sorted) {
+    for (const ProbeCandidate& candidate : *key.candidates) {
+      const PairFacts& of = facts.at(PairOf(candidate.config));
+      const int place = PlaceOf(of, candidate.config.channels);
+      if (place < 0 || of.share < kLeastShare * whole || of.best > kTooSlow) continue;
+      if (!is_placed(candidate.config)) placed.emplace_back(place, candidate);
+    }
+  }
+  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<ProbeCandidate> candidates;
+  for (const auto& [place, candidate] : placed) candidates.push_back(candidate);
+  return candidates;
+}
+
+// The keys' choices are the reference, whatever they are.
+KeySearch::SeenOf CommonSearch::SeenIn(const StepExperiment& experiment) {
+  return [&experiment](const CollectiveConfig& config) {
+    return experiment.Seen(kAllKeys, config, kLeaveNcclAlone);
+  };
+}
+
+void CommonSearch::Restart() {
+  search_.Restart();
+  done_ = false;
+}
+
+std::vector<CollectiveConfig> CommonSearch::Judge(const StepExperiment& experiment) {
+  return search_.began() ? search_.Judge(SeenIn(experiment), kWorthwhileTogether)
+                         : std::vector<CollectiveConfig>{};
+}
+
+bool CommonSearch::over(const StepExperiment& experiment) const {
+  if (search_.over() || experiment.blocks() >= kMaxBlocksOfCommon) return true;
+  if (experiment.blocks() < kBlocksToShow) return false;
+  const auto seen = SeenIn(experiment);
+  return std::none_of(open().begin(), open().end(), [&](const CollectiveConfig& config) {
+    const StepEffect effect = seen(config).effect;
+    return effect.mean < -kShowingErrors * effect.error;
+  });
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first part of a communicator's experiment: a few configs that are unlike each other, each used by all
+// keys in the same steps. What makes a fabric odd mostly makes it odd for all of a program's large
+// collectives, and a config that all of them use changes a step by the sum of its effects. So such a config
+// is found in a fraction of the steps that keys need one by one, which look for what is left afterwards
+// (key_search.h). Testing groups of factors before single ones is group screening (Watson, "A Study of the
+// Group Screening Method", Technometrics 3 (1961)).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "src/decision/guard/key_search.h"
+#include "src/decision/guard/step_experiment.h"
+
+namespace dynamiccl {
+
+// Configs that are tried together at a time. Each of their uses may cost much, since all keys use it.
+inline constexpr size_t kMaxCommonArms = 4;
+
+// A key that may take part.
+struct JoiningKey {
+  double share = 0;                               // of the bytes
+  const std::vector<ProbeCandidate>* candidates;  // in the order of UnlikeFirst
+};
+
+// Returns what all keys may try together, the first to be tried first: of each pair of algorithm and protocol
+// that the cost model believes to be at most twice as slow as NCCL's choice, the best first, one channel and
+// half of them; then all channels of each. Configs that less than a third of the keys' bytes can use are left out.
+std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
+
+// The common search of one communicator, owned by its Guard on the leader's control thread. Effects are those
+// of StepExperiment on kAllKeys.
+class CommonSearch {
+ public:
+  // Whether it is over on this fabric, or was left out: then keys are searched one by one.
+  bool done() const { return done_; }
+  void End() { done_ = true; }
+  // The fabric or the steps changed, so it may be worthwhile again.
+  void Restart();
+  // What is tried, once it begins.
+  void SetCandidates(std::vector<ProbeCandidate> candidates) { search_.SetCandidates(std::move(candidates)); }
+  bool began() const { return search_.began(); }
+
+  // Gives up arms that are shown to be no gain, after a block of steps. Returns those that must go at once.
+  std::vector<CollectiveConfig> Judge(const StepExperiment& experiment);
+  // True if nothing is open, or too little was found in too many steps.
+  bool over(const StepExperiment& experiment) const;
+  // Opens further arms.
+  void Refill(const StepExperiment& experiment) {
+    search_.Refill(kLeaveNcclAlone, SeenIn(experiment), kMaxCommonArms);
+  }
+  // The fastest arm if it is surely faster than the keys' choices.
+  std::optional<CollectiveConfig> Winner(const StepExperiment& experiment) const {
+    return search_.Winner(SeenIn(experiment));
+  }
+  // The arms of the next version (KeySearch::Next).
+  std::vector<CollectiveConfig> Next(const StepExperiment& experiment, bool all_may_cost) const {
+    return search_.Next(SeenIn(experiment), all_may_cost);
+  }
+  const std::vector<CollectiveConfig>& open() const { return search_.open(); }
+
+ private:
+  static KeySearch::SeenOf SeenIn(const StepExperiment& experiment);
+
+  KeySearch search_;
+  bool done_ = false;
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configs that all keys use together, on programs whose steps say what they do.
+#include "src/decision/guard/common_search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace dynamiccl {
+namespace {
+
+CollectiveConfig Config(Algorithm algorithm, Protocol protocol, int channels) {
+  return {algorithm, protocol, static_cast<uint8_t>(channels)};
+}
+const CollectiveConfig kRing1 = Config(Algorithm::kRing, Protocol::kSimple, 1);
+const CollectiveConfig kLl128 = Config(Algorithm::kRing, Protocol::kLL128, 8);
+
+// Rings of all protocols with 1 to 8 channels, predicted to take `simple`, `ll` and `ll128` times as long.
+std::vector<ProbeCandidate> Rings(double simple, double ll, double ll128) {
+  std::vector<ProbeCandidate> candidates;
+  for (const auto& [protocol, predicted] :
+       {std::pair{Protocol::kSimple, simple}, {Protocol::kLL, ll}, {Protocol::kLL128, ll128}}) {
+    for (int channels = 8; channels > 0; channels /= 2)
+      candidates.push_back({Config(Algorithm::kRing, protocol, channels), predicted * 8 / channels});
+  }
+  return candidates;
+}
+
+std::vector<CollectiveConfig> ConfigsOf(const std::vector<ProbeCandidate>& candidates) {
+  std::vector<CollectiveConfig> configs;
+  for (const ProbeCandidate& candidate : candidates) configs.push_back(candidate.config);
+  return configs;
+}
+
+// The model's word counts for protocols, not for channels: one channel is tried although it is priced at
+// eight times the best.
+TEST(CommonCandidates, OneChannelComesFirstAndWhatIsFarTooSlowIsLeftOut) {
+  const auto gather = Rings(1, 2.4, 1.1), reduce = Rings(1, 1.2, 1.1);
+  const auto chosen = ConfigsOf(CommonCandidates({{0.3, &reduce}, {0.7, &gather}}));
+  const auto ring = [](Protocol protocol, int channels) { return Config(Algorithm::kRing, protocol, channels); };
+  EXPECT_EQ(chosen, (std::vector{ring(Protocol::kSimple, 1), ring(Protocol::kSimple, 4), ring(Protocol::kLL128, 1),
+                                 ring(Protocol::kLL128, 4), ring(Protocol::kSimple, 8), ring(Protocol::kLL128, 8)}));
+}
+
+TEST(CommonCandidates, WhatFewBytesCanUseIsLeftOut) {
+  const std::vector<ProbeCandidate> trees{{Config(Algorithm::kTree, Protocol::kSimple, 1), 1}};
+  const std::vector<ProbeCandidate> rings{{kRing1, 1}};
+  EXPECT_EQ(ConfigsOf(CommonCandidates({{0.8, &rings}, {0.2, &trees}})), std::vector{kRing1});
+  EXPECT_EQ(CommonCandidates({{0.6, &rings}, {0.4, &trees}}).size(), 2u);
+  EXPECT_TRUE(CommonCandidates({}).empty());
+}
+
+// Steps of two calls of two keys, in one of three of which both use the config whose turn it is.
+class Program {
+ public:
+  Program() {
+    search.SetCandidates({{kRing1, 1}, {kLl128, 1}});
+    search.Refill(experiment);
+    experiment.Begin({0, 2}, true);
+  }
+  // Runs a block of steps; `effect` is the log of a step's time with kRing1 over that with the choices.
+  void Block(double effect, double noise) {
+    std::normal_distribution<double> normal(0, noise);
+    for (size_t i = 0; i < StepExperiment::kStepsOfBlock; ++i, ++step_) {
+      const int turn = static_cast<int>(step_ % 6);
+      const CollectiveConfig config = turn == 1 ? kRing1 : turn == 4 ? kLl128 : kLeaveNcclAlone;
+      Step(config, (turn == 1 ? effect : 0) + normal(random_));
+    }
+  }
+  void Step(const CollectiveConfig& config, double log_time) {
+    for (const Collective collective : {Collective::kAllGather, Collective::kReduceScatter}) {
+      GuardedCall call{{collective, {60}, Role::kUnknown},
+                       config.leaves_nccl_alone() ? CallUse::kChoice : CallUse::kTrial, config, 1, now_ns_};
+      call.number = call_++;
+      experiment.Take(call, true);
+    }
+    now_ns_ += static_cast<int64_t>(2e7 * std::exp(log_time));
+  }
+  StepExperiment experiment;
+  CommonSearch search;
+
+ private:
+  std::mt19937_64 random_{7};
+  uint64_t call_ = 0;
+  uint64_t step_ = 0;
+  int64_t now_ns_ = 0;
+};
+
+TEST(CommonSearch, FindsALargeGainInFiveBlocks) {
+  Program program;
+  int blocks = 0;
+  for (; blocks < 10 && !program.search.Winner(program.experiment); ++blocks) {
+    program.Block(std::log(0.7), 0.05);
+    EXPECT_TRUE(program.search.Judge(program.experiment).empty());
+  }
+  EXPECT_LE(blocks, 5);
+  EXPECT_EQ(program.search.Winner(program.experiment), kRing1);
+  EXPECT_EQ(program.search.Next(program.experiment, true), std::vector{kRing1}) << "alone, so that it is soon sure";
+  EXPECT_FALSE(program.search.over(program.experiment));
+}
+
+TEST(CommonSearch, EndsWhereNothingIsThereAndAdoptsNothing) {
+  Program program;
+  int blocks = 0;
+  for (; !program.search.over(program.experiment); ++blocks) {
+    program.Block(0, 0.08);
+    program.search.Judge(program.experiment);
+    ASSERT_FALSE(program.search.Winner(program.experiment));
+  }
+  EXPECT_LE(blocks, 14);
+  program.search.End();
+  EXPECT_TRUE(program.search.done());
+  program.search.Restart();
+  EXPECT_FALSE(program.search.done());
+}
+
+TEST(CommonSearch, WhatMakesStepsMuchSlowerMustGoAtOnce) {
+  Program program;
+  program.Block(std::log(1.6), 0.02);
+  program.Block(std::log(1.6), 0.02);
+  EXPECT_EQ(program.search.Judge(program.experiment), std::vector{kRing1});
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,50 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# `dynamiccl ab` on small jobs over hostccl. DYNAMICCL_BIN is the program.
+
+setup() {
+  bats_require_minimum_version 1.5.0
+  cd "$BATS_TEST_TMPDIR"
+  export NO_COLOR=1
+  JOB=("$DYNAMICCL_BIN" bench all_reduce -b 256K -e 256K -n 400 --rounds 1)
+}
+
+@test "settings take turns within one job, and the slow one is named" {
+  run --separate-stderr "$DYNAMICCL_BIN" ab default ring/simple/1 allreduce=ring/ll/1 -n 2 -q --turn-steps 4 --json out.json -- "${JOB[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"3 settings in turns of 4 steps"* ]]
+  [ "$(python3 -c 'import json; r = json.load(open("out.json")); print(r["turn_steps"], [s["name"] for s in r["settings"]], all(s["turns"] > 3 for s in r["settings"]))')" = "4 ['default', 'ring/simple/1', 'allreduce=ring/ll/1'] True" ]
+}
+
+@test "a file of rules is a setting, and the trace can be kept" {
+  printf 'version = 1\n[[rule]]\ncollective = "allreduce"\nconfig = "ring/ll/1"\n' > mine.toml
+  run --separate-stderr "$DYNAMICCL_BIN" ab default mine.toml -n 2 -q --trace kept.ctrace -- "${JOB[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"mine.toml"* ]]
+  [ "$("$DYNAMICCL_BIN" trace show kept.ctrace | grep -c 'LL x1 by rule')" -gt 10 ]
+}
+
+@test "what cannot take turns is said before the job starts" {
+  run "$DYNAMICCL_BIN" ab default nonsense -n 2 -- touch started
+  [ "$status" -ne 0 ]
+  [[ "$output" == *"'nonsense' in 'nonsense' is no configuration"* ]]
+  run "$DYNAMICCL_BIN" ab default allgather=tree/ll -n 2 -- touch started
+  [[ "$output" == *"NCCL has no tree/ll for AllGather"* ]]
+  printf 'version = 1\n[[communicator]]\nmax_ctas = 4\n' > ctas.toml
+  run "$DYNAMICCL_BIN" ab default ctas.toml -n 2 -- touch started
+  [ "$status" -ne 0 ]
+  [[ "$output" == *"rules for communicators"* ]]
+  run "$DYNAMICCL_BIN" ab default -n 2 -- touch started
+  [ "$status" -eq 2 ]
+  run "$DYNAMICCL_BIN" ab default ring/ll --rules ctas.toml -n 2 -- touch started
+  [ "$status" -ne 0 ]
+  [ ! -e started ]
+}
+
+@test "a job that fails, and one whose steps do not repeat often enough" {
+  run "$DYNAMICCL_BIN" ab default ring/ll -n 2 -q -- sh -c 'exit 9'
+  [ "$status" -eq 4 ]
+  run "$DYNAMICCL_BIN" ab default ring/ll -n 2 -q -- "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 3 --rounds 1
+  [ "$status" -ne 0 ]
+  [[ "$output" == *"no setting had a whole turn"* ]]
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read from jobs whose settings took turns; and settings as users write them.
+#include "tools/ab/turn_comparison.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "src/decision/override_rules.h"
+#include "src/decision/rule_turns.h"
+#include "tools/ab/rule_settings.h"
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint32_t kTurnSteps = 3;
+constexpr size_t kCallsOfStep = 4;
+
+// A job of settings whose steps take `step_ms` each.
+struct Job {
+  std::vector<double> step_ms;
+  double noise = 0.01;
+  SectionCalls calls;
+
+  explicit Job(std::vector<double> times) : step_ms(std::move(times)) { calls.communicators[1] = {}; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (size_t i = 0; i < step_ms.size(); ++i) all.push_back("setting " + std::to_string(i));
+    return all;
+  }
+  // Steps before the first turn, and `turns` turns.
+  void Run(int before, uint32_t turns) {
+    for (int i = 0; i < before; ++i) Step(0, step_ms[0]);
+    for (uint32_t i = 0; i < turns; ++i) Turn();
+  }
+  void Turn() {
+    const size_t set = SetOfTurn(++turn_, step_ms.size());
+    for (uint32_t step = 0; step < kTurnSteps; ++step) Step(turn_, step == 0 ? 3 * step_ms[set] : step_ms[set]);
+  }
+  void Step(uint32_t turn, double ms) {
+    std::normal_distribution<double> normal(0, noise);
+    const double took = ms * std::exp(normal(random_));
+    for (size_t i = 0; i < kCallsOfStep; ++i) {
+      TraceCall call;
+      call.communicator = 1;
+      call.issued.issued_ns = static_cast<int64_t>((now_ms_ + took * static_cast<double>(i) / kCallsOfStep) * 1e6);
+      call.issued.call.call_number = number_++;
+      call.decision = DecisionView{0, {}, DecidedBy::kRule, static_cast<uint8_t>(1 + turn)};
+      calls.calls.push_back(call);
+    }
+    now_ms_ += took;
+  }
+
+ private:
+  std::mt19937_64 random_{3};
+  uint32_t turn_ = 0;
+  uint64_t number_ = 0;
+  double now_ms_ = 5;
+};
+
+// The first step of a turn, which takes three times as long here, does not count.
+TEST(CompareTurns, SaysWhatASettingDoesToSteps) {
+  Job job({20, 14, 20, 26});
+  job.Run(10, 4 * 100 + 1);  // over 256 turns: only the low bits of a version are kept
+  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  ASSERT_TRUE(compared) << compared.error().message;
+  EXPECT_EQ(compared->calls_of_step, kCallsOfStep);
+  EXPECT_EQ(compared->rounds, 100u);
+  EXPECT_EQ(compared->left_out, 0u);
+  ASSERT_EQ(compared->settings.size(), 4u);
+  EXPECT_NEAR(compared->settings[0].step_ms, 20, 0.2);
+  EXPECT_NEAR(compared->settings[1].ratio, 0.7, 0.004);
+  EXPECT_NEAR(compared->settings[3].ratio, 1.3, 0.006);
+  for (const size_t i : {1u, 3u}) {
+    const SettingTimes& setting = compared->settings[i];
+    EXPECT_LT(setting.interval.low, setting.ratio);
+    EXPECT_GT(setting.interval.high, setting.ratio);
+    EXPECT_LT(setting.interval.high - setting.interval.low, 0.01);
+  }
+  EXPECT_LE(compared->settings[2].interval.low, 1.003);
+  EXPECT_GE(compared->settings[2].interval.high, 0.997);
+  EXPECT_NEAR(compared->noise, 0.01 / std::sqrt(2.0), 0.002) << "of a mean of two steps";
+  EXPECT_THAT(Describe(*compared), HasSubstr("setting 1: faster"));
+  EXPECT_THAT(Describe(*compared), HasSubstr("setting 3: slower"));
+}
+
+// Intervals hold the truth in 95 of 100 jobs.
+TEST(CompareTurns, IntervalsAreHonest) {
+  int outside = 0;
+  constexpr int kJobs = 300;
+  for (int i = 0; i < kJobs; ++i) {
+    Job job({20, 20});
+    job.noise = 0.05;
+    for (int skipped = 0; skipped < i; ++skipped) job.Run(1, 0);  // another part of the random numbers
+    job.calls.calls.clear();
+    job.Run(1, 2 * 20 + 1);
+    const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+    ASSERT_TRUE(compared);
+    const ConfidenceInterval& interval = compared->settings[1].interval;
+    outside += interval.low > 1 || interval.high < 1 ? 1 : 0;
+  }
+  EXPECT_LE(outside, 30);
+}
+
+TEST(CompareTurns, TurnsWithOtherCallsAreLeftOut) {
+  Job job({20, 14});
+  job.Run(10, 21);
+  job.Step(22, 500);  // an evaluation within a turn
+  job.Run(0, 20);
+  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  ASSERT_TRUE(compared);
+  EXPECT_GE(compared->left_out, 1u);
+  EXPECT_NEAR(compared->settings[1].ratio, 0.7, 0.01);
+}
+
+TEST(CompareTurns, FewRoundsSayNothingSure) {
+  Job job({20, 14});
+  job.Run(10, 7);
+  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  ASSERT_TRUE(compared);
+  EXPECT_EQ(compared->rounds, 3u);
+  EXPECT_LT(compared->MoreSteps(), 0);
+  EXPECT_THAT(Describe(*compared), HasSubstr("not known"));
+  EXPECT_TRUE(ToJson(*compared)["settings"][1]["low"].is_null());
+}
+
+TEST(CompareTurns, SaysHowManyStepsMore) {
+  Job job({20, 20});
+  job.noise = 0.05;
+  job.Run(10, 101);
+  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  ASSERT_TRUE(compared);
+  const auto& interval = compared->settings[1].interval;
+  const double half = std::log(interval.high / interval.low) / 2;
+  EXPECT_NEAR(compared->MoreSteps(), 300 * (half * half / (0.005 * 0.005) - 1), 1);
+}
+
+TEST(CompareTurns, AJobWithoutTurnsIsAnError) {
+  Job job({20, 14});
+  job.Run(30, 0);
+  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  ASSERT_FALSE(compared);
+  EXPECT_THAT(compared.error().message, HasSubstr("no setting had a whole turn"));
+  EXPECT_FALSE(CompareTurns(SectionCalls{}, job.names(), kTurnSteps));
+}
+
+std::vector<OverrideRule> RulesFor(const std::string& setting) {
+  const auto text = RulesOfSetting(setting);
+  EXPECT_TRUE(text) << setting;
+  const auto rules = OverrideRules::Parse(*text, "s.toml");
+  EXPECT_TRUE(rules) << rules.error().message;
+  return rules ? rules->rules() : std::vector<OverrideRule>{};
+}
+
+TEST(RulesOfSetting, AConfigStandsForAllCollectivesThatHaveIt) {
+  EXPECT_EQ(RulesFor("ring/simple/1").size(), 5u);
+  EXPECT_EQ(RulesFor("nccl").size(), 5u);
+  const auto trees = RulesFor("Tree/LL");
+  ASSERT_EQ(trees.size(), 1u);
+  EXPECT_EQ(trees[0].collective, Collective::kAllReduce);
+  EXPECT_EQ(trees[0].min_bytes, 1024u);
+}
+
+TEST(RulesOfSetting, CollectivesCanHaveTheirOwn) {
+  const auto rules = RulesFor("allgather=ring/simple/1,reduce_scatter=pat/simple/2,allreduce=nccl");
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_EQ(rules[1].collective, Collective::kReduceScatter);
+  EXPECT_EQ(rules[1].config.channels, 2);
+  EXPECT_TRUE(rules[2].config.leaves_nccl_alone());
+}
+
+TEST(RulesOfSetting, WhatMakesNoSenseIsAnError) {
+  for (const char* setting : {"", "ring", "ring/simple/1/2", "allgather=tree/ll", "gather=ring/ll", "allgather=",
+                              ",allgather=ring/ll", "sendrecv=ring/ll", "allgather=ring/ll;x"})
+    EXPECT_FALSE(RulesOfSetting(setting)) << setting;
+}
+
+}  // namespace
+}  // namespace dynamiccl

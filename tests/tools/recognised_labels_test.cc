@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/recognised_labels.h"
+
+#include <gtest/gtest.h>
+
+#include "src/policy/policy_file.h"
+#include "traces/format/record_views.h"
+
+namespace dynamiccl {
+namespace {
+
+// Steps of fully sharded training: units are gathered forward, then backward with a reduction after each.
+class Job {
+ public:
+  Job() {
+    section.rank = 0;
+    section.records.push_back(CommunicatorRecord(0, info_, 0));
+  }
+  void Step(int units = 8) {
+    for (int unit = 0; unit < units; ++unit) Call(Collective::kAllGather);
+    for (int unit = 0; unit < units; ++unit) {
+      if (unit > 0) Call(Collective::kAllGather);
+      Call(Collective::kReduceScatter);
+    }
+  }
+  void Call(Collective collective, Role labelled = Role::kUnknown) {
+    IssuedCall issued;
+    issued.call = {7, number_, 14 << 20, collective, DataType::kFloat32, ReduceOp::kSum, 0, 1, info_.n_ranks};
+    issued.issued_ns = static_cast<int64_t>(1'000'000 * ++number_);
+    issued.labelled_role = labelled;
+    section.records.push_back(CallRecord(0, issued));
+    Seal(section.records.back());
+  }
+  TraceSection section;
+
+ private:
+  CommunicatorInfo info_{.id = 7, .rank = 0, .n_ranks = 8, .n_nodes = 2};
+  uint64_t number_ = 0;
+};
+
+NamedPolicy Starter() {
+  auto policy = ReadPolicyFile(STARTER_POLICY);
+  EXPECT_TRUE(policy);
+  return {STARTER_POLICY, *policy};
+}
+
+TEST(RecognisedLabels, OfFullyShardedTraining) {
+  Job job;
+  for (int step = 0; step < 20; ++step) job.Step();
+  ASSERT_TRUE(LabelByPolicy(*Starter().policy, job.section));
+  int calls = 0, right = 0, third = 0;
+  for (size_t i = job.section.records.size() / 2; i < job.section.records.size(); ++i) {
+    const TraceRecord& record = job.section.records[i];
+    EXPECT_TRUE(IsWhole(record));
+    const bool gathers = record.collective == static_cast<uint8_t>(Collective::kAllGather);
+    ++calls;
+    right += LabelledRole(record) == (gathers ? Role::kParameterGather : Role::kGradientReduce) ? 1 : 0;
+    third += LabelledStage(record) == ZeroStage::kStage3 ? 1 : 0;
+  }
+  EXPECT_GT(right, calls * 9 / 10);
+  EXPECT_GT(third, calls * 9 / 10);
+}
+
+TEST(RecognisedLabels, WhatTheProgramSaidStays) {
+  Job job;
+  job.Step();
+  job.Call(Collective::kAllReduce, Role::kScalar);
+  const TraceSection before = job.section;
+  EXPECT_FALSE(LabelByPolicy(*Starter().policy, job.section));
+  EXPECT_EQ(job.section, before);
+}
+
+TEST(RecognisedLabels, TheInputsPolicyComesFirst) {
+  Job job;
+  for (int step = 0; step < 3; ++step) job.Step();
+  ReportInputs inputs;
+  inputs.traces.push_back({"t.ctrace", {{job.section}}, ""});
+  EXPECT_TRUE(RecogniseUnlabelled("", inputs));
+  EXPECT_TRUE(inputs.traces[0].recognised_by.empty()) << "no policy at hand";
+  EXPECT_FALSE(RecogniseUnlabelled("/missing.dcpolicy", inputs));
+  inputs.policies.push_back(Starter());
+  EXPECT_TRUE(RecogniseUnlabelled("/missing.dcpolicy", inputs));
+  EXPECT_EQ(inputs.traces[0].recognised_by, "starter.dcpolicy");
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings that `dynamiccl ab` compares, as its user writes them.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+
+namespace dynamiccl {
+
+// Calls of fewer bytes are left alone by a setting that names configs: barriers and losses are no traffic.
+inline constexpr int kLeastBytesOfSetting = 1024;
+
+// The rules in TOML (docs/formats/override_rules.md) that `setting` stands for, of these forms:
+//     ring/simple/1                                    that config for all collectives that have it
+//     allgather=ring/simple/1,reducescatter=ring/ll    a config for each of these collectives
+// An error says what is wrong with it.
+Result<std::string> RulesOfSetting(const std::string& setting);
+
+}  // namespace dynamiccl

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decision's record has the low 8 bits of its table's version, which is 1 before the first turn and counts
+// up with the turns. Versions never fall, so the number of the turn follows from the steps between them.
+#include "tools/ab/turn_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "src/decision/rule_turns.h"
+
+namespace dynamiccl {
+namespace {
+
+// The calls of one turn of a communicator, by when they were issued.
+struct Turn {
+  uint32_t number = 0;  // 0: before the first turn
+  std::vector<int64_t> issued_ns;
+};
+
+// The turns in order; the last one may be cut short. Each call number counts once, as it does in the job.
+std::vector<Turn> TurnsOf(const SectionCalls& calls, uint32_t communicator) {
+  std::vector<Turn> turns;
+  std::optional<uint64_t> last;
+  uint8_t version = 0;
+  for (const TraceCall& call : calls.calls) {
+    if (call.communicator != communicator || !call.decision || call.decision->table_version == 0) continue;
+    const uint64_t number = call.issued.call.call_number;
+    if (last == number) continue;
+    last = number;
+    const auto passed = static_cast<uint8_t>(call.decision->table_version - version);
+    if (turns.empty() || passed > 0) {
+      const uint32_t before = turns.empty() ? 0 : turns.back().number;
+      turns.push_back({turns.empty() ? passed - 1u : before + passed, {}});
+      version = call.decision->table_version;
+    }
+    turns.back().issued_ns.push_back(call.issued.issued_ns);
+  }
+  return turns;
+}
+
+// The communicator with the most turns.
+std::vector<Turn> BusiestTurns(const SectionCalls& calls) {
+  std::vector<Turn> most;
+  for (const auto& [number, info] : calls.communicators) {
+    std::vector<Turn> turns = TurnsOf(calls, number);
+    if (turns.size() > most.size()) most = std::move(turns);
+  }
+  return most;
+}
+
+// Calls of most turns.
+size_t UsualCalls(const std::vector<Turn>& turns) {
+  std::map<size_t, size_t> counts;
+  for (const Turn& turn : turns) ++counts[turn.issued_ns.size()];
+  const auto usual = std::max_element(counts.begin(), counts.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; });
+  return usual == counts.end() ? 0 : usual->first;
+}
+
+// Log times of a step by round and setting.
+using LogTimes = std::map<uint32_t, std::map<size_t, double>>;
+
+// Nanoseconds of a step in each turn that is complete; its first step still feels the setting before.
+LogTimes TimesOf(const std::vector<Turn>& turns, size_t settings, uint32_t turn_steps, size_t calls) {
+  LogTimes times;
+  for (size_t i = 0; i + 1 < turns.size(); ++i) {
+    const Turn& turn = turns[i];
+    if (turn.number == 0 || turn.issued_ns.size() != calls || turns[i + 1].number != turn.number + 1)
+      continue;
+    const int64_t from = turn.issued_ns[calls / turn_steps], to = turns[i + 1].issued_ns.front();
+    if (to <= from) continue;
+    const uint32_t round = (turn.number - 1) / static_cast<uint32_t>(settings);
+    const double steps = turn_steps - 1;
+    times[round][SetOfTurn(turn.number, settings)] = std::log(static_cast<double>(to - from) / steps);
+  }
+  return times;
+}
+
+// Log times of one setting over those of the first, in rounds that have both.
+std::vector<double> OverFirst(const LogTimes& times, size_t setting) {
+  std::vector<double> over;
+  for (const auto& [round, of_round] : times) {
+    const auto first = of_round.find(0), other = of_round.find(setting);
+    if (first != of_round.end() && other != of_round.end()) over.push_back(other->second - first->second);
+  }
+  return over;
+}
+
+SettingTimes SettingOf(const LogTimes& times, size_t setting, const std::string& name) {
+  SettingTimes of{name};
+  std::vector<double> own;
+  for (const auto& [round, of_round] : times) {
+    const auto found = of_round.find(setting);
+    if (found != of_round.end()) own.push_back(found->second);
+  }
+  of.turns = own.size();
+  of.step_ms = std::exp(Median(own)) * 1e-6;
+  if (setting == 0) return of;
+  const MiddleEstimate estimate = SignedRankEstimate(OverFirst(times, setting));
+  of.ratio = std::exp(estimate.middle);
+  of.interval = {std::exp(estimate.interval.low), std::exp(estimate.interval.high)};
+  return of;
+}
+
+// Noise of a turn from the spread of all settings over the first.
+double NoiseOf(const LogTimes& times, size_t settings) {
+  std::vector<double> deviations;
+  for (size_t setting = 1; setting < settings; ++setting) {
+    std::vector<double> over = OverFirst(times, setting);
+    const double middle = Median(over);
+    deviations.push_back(RobustDeviationInPlace(middle, over));
+  }
+  return Median(deviations) / std::sqrt(2.0);
+}
+
+const char* VerdictOf(const SettingTimes& setting) {
+  if (setting.interval.high < 1) return "faster";
+  if (setting.interval.low > 1) return "slower";
+  return "no difference seen";
+}
+
+}  // namespace
+
+double TurnComparison::MoreSteps() const {
+  double widest = 0;
+  for (const SettingTimes& setting : settings)
+    widest = std::max(widest, std::log(setting.interval.high / setting.interval.low) / 2);
+  if (!std::isfinite(widest)) return -1;
+  const auto done = static_cast<double>(rounds * settings.size() * turn_steps);
+  return std::max(0.0, done * (std::pow(widest / kToldApart, 2) - 1));
+}
+
+Result<TurnComparison> CompareTurns(const SectionCalls& calls, const std::vector<std::string>& names,
+                                    uint32_t turn_steps) {
+  const std::vector<Turn> turns = BusiestTurns(calls);
+  TurnComparison comparison;
+  comparison.turn_steps = turn_steps;
+  const size_t usual = UsualCalls(turns);
+  comparison.calls_of_step = usual / turn_steps;
+  const LogTimes times = TimesOf(turns, names.size(), turn_steps, usual);
+  if (turns.size() < 2 || times.empty())
+    return WithHint(MakeError(ErrorKind::kUnsupported, "no setting had a whole turn of {} steps", turn_steps),
+                    fmt::format("the job must repeat its steps, at least 4 + {} x {} of them for a round",
+                                names.size(), turn_steps));
+  for (size_t setting = 0; setting < names.size(); ++setting)
+    comparison.settings.push_back(SettingOf(times, setting, names[setting]));
+  size_t counted = 0;
+  for (const auto& [round, of_round] : times) {
+    counted += of_round.size();
+    comparison.rounds += of_round.size() == names.size() ? 1 : 0;
+  }
+  comparison.noise = NoiseOf(times, names.size());
+  const size_t ended = turns.size() - 1 - (turns.front().number == 0 ? 1 : 0);
+  comparison.left_out = ended - std::min(ended, counted);
+  return comparison;
+}
+
+std::string Describe(const TurnComparison& comparison) {
+  std::string text = fmt::format("{} settings in turns of {} steps, {} calls a step: {} rounds, {} turns left out\n",
+                                 comparison.settings.size(), comparison.turn_steps, comparison.calls_of_step,
+                                 comparison.rounds, comparison.left_out);
+  text += fmt::format("{:>10}  {:>6}  {:<16}  {}\n", "step ms", "ratio", "95 % interval", "setting");
+  for (const SettingTimes& setting : comparison.settings) {
+    if (&setting == &comparison.settings.front()) {
+      text += fmt::format("{:10.2f}  {:>6}  {:<16}  {}\n", setting.step_ms, "", "", setting.name);
+      continue;
+    }
+    const std::string interval =
+        std::isfinite(setting.interval.high)
+            ? fmt::format("{:.3f} to {:.3f}", setting.interval.low, setting.interval.high)
+            : "not known";
+    text += fmt::format("{:10.2f}  {:6.3f}  {:<16}  {}: {}\n", setting.step_ms, setting.ratio, interval,
+                        setting.name, VerdictOf(setting));
+  }
+  const double more = comparison.MoreSteps();
+  text += fmt::format("A turn's noise is {:.1f} %. ", 100 * comparison.noise);
+  if (more < 0) return text + "Fewer than six rounds say nothing sure: let the job run longer.\n";
+  if (more == 0) return text + fmt::format("Differences of {:.1f} % are told apart.\n", 100 * kToldApart);
+  return text + fmt::format("Telling {:.1f} % apart would take about {:.0f} steps more.\n", 100 * kToldApart, more);
+}
+
+Json ToJson(const TurnComparison& comparison) {
+  Json settings = Json::array();
+  for (const SettingTimes& setting : comparison.settings) {
+    const bool known = std::isfinite(setting.interval.high);
+    settings.push_back({{"name", setting.name},
+                        {"turns", setting.turns},
+                        {"step_ms", setting.step_ms},
+                        {"ratio", setting.ratio},
+                        {"low", known ? Json(setting.interval.low) : Json()},
+                        {"high", known ? Json(setting.interval.high) : Json()}});
+  }
+  return {{"schema", 1},
+          {"turn_steps", comparison.turn_steps},
+          {"calls_of_step", comparison.calls_of_step},
+          {"rounds", comparison.rounds},
+          {"left_out", comparison.left_out},
+          {"noise", comparison.noise},
+          {"more_steps", comparison.MoreSteps()},
+          {"settings", settings}};
+}
+
+}  // namespace dynamiccl

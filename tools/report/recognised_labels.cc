@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/recognised_labels.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "src/policy/policy_file.h"
+#include "src/policy/structure_inference.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+namespace {
+
+bool IsTunableCall(const TraceRecord& record) {
+  return record.kind == static_cast<uint16_t>(RecordKind::kCollective) &&
+         record.collective < kTunableCollectives;
+}
+
+bool IsLabelled(const TraceRecord& record) {
+  return IsTunableCall(record) &&
+         (LabelledRole(record) != Role::kUnknown || LabelledPhase(record) != Phase::kUnknown ||
+          LabelledStage(record) != ZeroStage::kUnknown);
+}
+
+void Label(const RecognisedStructure& recognised, const CollectiveCall& call, TraceRecord& record) {
+  record.labels = PackLabels(recognised.phase, RoleOfNext(recognised, call.collective, call.bytes));
+  record.labelled_stage = static_cast<uint8_t>(recognised.stage);
+  Seal(record);
+}
+
+}  // namespace
+
+bool LabelByPolicy(const Policy& policy, TraceSection& section) {
+  if (std::any_of(section.records.begin(), section.records.end(), IsLabelled)) return false;
+  const std::map<uint32_t, CommunicatorInfo> communicators = CallsOf(section).communicators;
+  std::map<uint32_t, StructureTrigger> triggers;
+  for (TraceRecord& record : section.records) {
+    const auto known = communicators.find(record.communicator);
+    if (!IsTunableCall(record) || known == communicators.end()) continue;
+    StructureTrigger& trigger = triggers.try_emplace(record.communicator, policy).first->second;
+    const CollectiveCall call = IssuedCallOf(record, known->second).call;
+    Label(trigger.recognised(), call, record);
+    trigger.Step(call);
+  }
+  return true;
+}
+
+Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs) {
+  if (inputs.traces.empty()) return {};
+  NamedPolicy by;
+  if (!inputs.policies.empty()) {
+    by = inputs.policies.front();
+  } else if (!fallback.empty()) {
+    by.path = fallback;
+    DYNAMICCL_TRY(by.policy, ReadPolicyFile(fallback));
+  }
+  if (!by.policy) return {};
+  for (NamedTrace& trace : inputs.traces) {
+    bool recognised = false;
+    for (TraceSection& section : trace.trace.sections) recognised |= LabelByPolicy(*by.policy, section);
+    if (recognised) trace.recognised_by = std::filesystem::path(by.path).filename().string();
+  }
+  return {};
+}
+
+}  // namespace dynamiccl

@@ -63,9 +63,8 @@ bool IsSet(const char* name) {
 Mode ReadMode(const JobSettings& settings) {
   const std::string text = TextSetting(Setting::kMode);
   if (text.empty()) {
-    const bool chooses =
-        !settings.policy_path.empty() || !settings.rules_path.empty() || !settings.rules_in_turn.empty() ||
-        !settings.decisions_path.empty();
+    const bool chooses = !settings.policy_path.empty() || !settings.rules_path.empty() ||
+                         !settings.rules_in_turn.empty() || !settings.decisions_path.empty();
     if (chooses) return Mode::kFrozen;
     return settings.trace_path.empty() && settings.metrics_path.empty() ? Mode::kOff : Mode::kObserve;
   }
@@ -132,7 +131,8 @@ uint32_t ReadTurnSteps() {
 Mode FrozenIfRepeatable(const JobSettings& settings, Mode mode) {
   if (mode != Mode::kAdaptive) return mode;
   if (!settings.rules_in_turn.empty()) {
-    Log(LogLevel::kWarn, "DYNAMICCL_MODE=adaptive is frozen here: rules take turns, so nothing else may change");
+    Log(LogLevel::kWarn,
+        "DYNAMICCL_MODE=adaptive is frozen here: rules take turns, so nothing else may change");
     return Mode::kFrozen;
   }
   if (!settings.reproducible && settings.decisions_path.empty()) return mode;

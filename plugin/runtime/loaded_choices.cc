@@ -83,7 +83,8 @@ void LoadedChoices::LoadRulesInTurn() {
       return;
     }
     if (rules->any_about_communicators()) {
-      refused_ = path + ": rules for communicators cannot take turns, since they hold from a communicator's init";
+      refused_ =
+          path + ": rules for communicators cannot take turns, since they hold from a communicator's init";
       return;
     }
     digest.Update(std::as_bytes(std::span(rules->digest())));

@@ -163,7 +163,8 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, uint32_t version) 
                         100 * seen.effect.error, seen.steps);
   }
   if (arms.empty()) return;
-  Log(LogLevel::kTrace, "table v{}: all keys together, in one step of {}{}", version, plan.common_spacing, arms);
+  Log(LogLevel::kTrace, "table v{}: all keys together, in one step of {}{}", version, plan.common_spacing,
+      arms);
 }
 
 // One line for each key whose choice has changed, and one for the version. The report reads the latter

@@ -155,8 +155,7 @@ void TunerSession::Start(const TunerInit& as_given) {
   options.channels_are_pinned = channels_are_pinned_ = ChannelsStayNccls();
   options.rules = runtime_.choices().rules();
   const auto& in_turn = runtime_.choices().rules_in_turn();
-  if (!in_turn.empty())
-    options.turns = std::make_shared<RuleTurns>(in_turn, runtime_.settings().turn_steps);
+  if (!in_turn.empty()) options.turns = std::make_shared<RuleTurns>(in_turn, runtime_.settings().turn_steps);
   sets_chunks_ = SetsChunks(init);
   options.policy = runtime_.choices().EntriesFor(init.constants, n_ranks, n_nodes);
   StartChained(as_given);

@@ -25,8 +25,8 @@ enum class Role : uint8_t {
   kActivation = 4,       // tensor parallel, or P_a of ZeRO-R
   kScalar = 5,           // overflow flags, gradient norms, losses; see kTinyBytes
   kOther = 6,
-  // Recognised only: a kParameterGather in the backward phase. So forward and backward gathers of one size have
-  // choices of their own.
+  // Recognised only: a kParameterGather in the backward phase. So forward and backward gathers of one size
+  // have choices of their own.
   kBackwardGather = 7,
 };
 inline constexpr int kRoles = 8;

@@ -45,7 +45,7 @@ struct EngineOptions {
   // In place of rules, for this engine alone; null: rules do not take turns. With turns, only the thread that
   // issues the communicator's calls may ask about calls.
   std::shared_ptr<RuleTurns> turns;
-  EntryFunction policy;                        // may be empty: rules only
+  EntryFunction policy;  // may be empty: rules only
   // The plan of the table's version, for this engine alone; null: the policy alone. With a plan, only the
   // thread that issues the communicator's calls may ask about calls.
   std::shared_ptr<PlannedTable> plan;

@@ -54,8 +54,8 @@ class RuleTurns {
   StepPeriod period_;
   bool asked_ = false;
   uint64_t last_call_ = 0;
-  uint64_t steady_ = 0;         // calls in a row that repeat the step before
-  uint64_t misfits_ = 0;        // calls in a row at which steps have another number of calls than turns assume
+  uint64_t steady_ = 0;   // calls in a row that repeat the step before
+  uint64_t misfits_ = 0;  // calls in a row at which steps have another number of calls than turns assume
   uint64_t calls_of_step_ = 0;  // in the turns; 0: none has begun
   uint64_t taken_ = 0;          // calls since the first turn of these steps
   uint32_t before_ = 0;         // turns of steps with another number of calls

@@ -137,7 +137,8 @@ std::vector<ProbeCandidate> UnlikeFirst(const Policy* policy, const CostModelInp
   std::map<std::pair<Algorithm, Protocol>, int> pairs;  // in the order of their best prices
   std::vector<std::pair<int, ProbeCandidate>> ordered;
   std::map<std::pair<Algorithm, Protocol>, double> cheapest;
-  for (const Priced& one : key.others) cheapest.try_emplace({one.config.algorithm, one.config.protocol}, key.Over(one));
+  for (const Priced& one : key.others)
+    cheapest.try_emplace({one.config.algorithm, one.config.protocol}, key.Over(one));
   for (const Priced& one : key.others) {
     if (cheapest.at({one.config.algorithm, one.config.protocol}) > kPlausible) continue;
     const auto [pair, best] =

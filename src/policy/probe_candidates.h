@@ -32,11 +32,11 @@ std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostMode
 
 // Returns every configuration that the communicator can use and the cost model can price, NCCL's choice left
 // out, in the order in which a job should look at them. Pairs of algorithm and protocol whose best price is
-// over twice that of NCCL's choice are left out: what makes a fabric odd changes which channels are good, hardly
-// what a protocol for small messages costs large ones. For each pair of algorithm and protocol, the cheapest
-// pairs first, one channel and the number with the best price; then half of NCCL's channels; then the rest by
-// price. Predictions know nothing of an odd fabric, but configurations that are unlike each other meet it in
-// different ways.
+// over twice that of NCCL's choice are left out: what makes a fabric odd changes which channels are good,
+// hardly what a protocol for small messages costs large ones. For each pair of algorithm and protocol, the
+// cheapest pairs first, one channel and the number with the best price; then half of NCCL's channels; then
+// the rest by price. Predictions know nothing of an odd fabric, but configurations that are unlike each other
+// meet it in different ways.
 std::vector<ProbeCandidate> UnlikeFirst(const Policy* policy, const CostModelInput& input,
                                         const ConfigQuestion& question);
 

@@ -19,8 +19,8 @@ inline constexpr int kGateColumns = kTokenFeatures + kStructureHidden;
 
 // Classes of the heads. "Unknown" is never an output: it is what a small margin means.
 inline constexpr int kRoleClasses = kLabelledRoles - 1;  // class i is Role i + 1
-inline constexpr int kPhaseClasses = kPhases - 1;      // class i is Phase i + 1
-inline constexpr int kStageClasses = kZeroStages - 1;  // class i is ZeroStage i
+inline constexpr int kPhaseClasses = kPhases - 1;        // class i is Phase i + 1
+inline constexpr int kStageClasses = kZeroStages - 1;    // class i is ZeroStage i
 
 inline constexpr int kNextCollectiveClasses = kTunableCollectives + 1;  // the last class: anything else
 inline constexpr int kNextSizeClasses = 24;                             // octaves, see NextSizeClass

@@ -182,7 +182,8 @@ Result<UniqueFd> Accept(int listener, Deadline deadline) {
   if (fd.valid()) return fd;
   const int error = errno;
   // The connection waits on, so a caller that tries again would spin until descriptors or memory are free.
-  if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) ::poll(nullptr, 0, kExhaustedMs);
+  if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM)
+    ::poll(nullptr, 0, kExhaustedMs);
   errno = error;
   return SystemError("accept");
 }

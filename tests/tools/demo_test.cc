@@ -37,7 +37,8 @@ TEST(HeldOutClasses, OneOrTwoSizesAreAllSeen) {
 TEST(DemoPlan, BudgetsKeepThePromisedTime) {
   for (const bool quick : {true, false}) {
     const DemoBudget budget = MakeDemoPlan(quick).budget;
-    EXPECT_LE(budget.record_s + budget.sweep_s + budget.train_s + budget.compare_s + budget.whole_s, quick ? 110 : 570);
+    EXPECT_LE(budget.record_s + budget.sweep_s + budget.train_s + budget.compare_s + budget.whole_s,
+              quick ? 110 : 570);
   }
 }
 
@@ -83,8 +84,9 @@ TEST(Findings, SayWhatAWholeRunGainedBesideItsNoise) {
                        {"slow rail", "default again", 400, 20.4, 20, {}},
                        {"healthy", "default", 400, 10, 10, {}}};
   const std::vector<std::string> findings = FindingsOf(result);
-  EXPECT_THAT(findings, Contains(HasSubstr("-25.0 % over the whole run and -40.0 % in its last fifth; with what that "
-                                           "run had left, -40.0 %. Default against default: +2.0 %")));
+  EXPECT_THAT(findings,
+              Contains(HasSubstr("-25.0 % over the whole run and -40.0 % in its last fifth; with what that "
+                                 "run had left, -40.0 %. Default against default: +2.0 %")));
   EXPECT_THAT(findings, ::testing::Not(Contains(HasSubstr("healthy")))) << "three of its runs are missing";
 }
 

@@ -41,7 +41,7 @@ class Job {
 NamedPolicy Starter() {
   auto policy = ReadPolicyFile(STARTER_POLICY);
   EXPECT_TRUE(policy);
-  return {STARTER_POLICY, *policy};
+  return {STARTER_POLICY, std::move(*policy)};
 }
 
 TEST(RecognisedLabels, OfFullyShardedTraining) {

@@ -160,9 +160,10 @@ Result<TurnComparison> CompareTurns(const SectionCalls& calls, const std::vector
 }
 
 std::string Describe(const TurnComparison& comparison) {
-  std::string text = fmt::format("{} settings in turns of {} steps, {} calls a step: {} rounds, {} turns left out\n",
-                                 comparison.settings.size(), comparison.turn_steps, comparison.calls_of_step,
-                                 comparison.rounds, comparison.left_out);
+  std::string text =
+      fmt::format("{} settings in turns of {} steps, {} calls a step: {} rounds, {} turns left out\n",
+                  comparison.settings.size(), comparison.turn_steps, comparison.calls_of_step,
+                  comparison.rounds, comparison.left_out);
   text += fmt::format("{:>10}  {:>6}  {:<16}  {}\n", "step ms", "ratio", "95 % interval", "setting");
   for (const SettingTimes& setting : comparison.settings) {
     if (&setting == &comparison.settings.front()) {
@@ -180,7 +181,8 @@ std::string Describe(const TurnComparison& comparison) {
   text += fmt::format("A turn's noise is {:.1f} %. ", 100 * comparison.noise);
   if (more < 0) return text + "Fewer than six rounds say nothing sure: let the job run longer.\n";
   if (more == 0) return text + fmt::format("Differences of {:.1f} % are told apart.\n", 100 * kToldApart);
-  return text + fmt::format("Telling {:.1f} % apart would take about {:.0f} steps more.\n", 100 * kToldApart, more);
+  return text +
+         fmt::format("Telling {:.1f} % apart would take about {:.0f} steps more.\n", 100 * kToldApart, more);
 }
 
 Json ToJson(const TurnComparison& comparison) {

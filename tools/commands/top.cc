@@ -113,32 +113,33 @@ std::string NowText(const LiveProcess& process) {
 
 std::string DoingText(const LiveProcess& process) {
   if (process.stage == ZeroStage::kUnknown && process.phase == Phase::kUnknown) return "-";
-  return fmt::format("{}, {}", process.stage == ZeroStage::kUnknown ? "-" : Name(process.stage), Name(process.phase));
+  return fmt::format("{}, {}", process.stage == ZeroStage::kUnknown ? "-" : Name(process.stage),
+                     Name(process.phase));
 }
 
 void PrintProcesses(const std::vector<LiveProcess>& processes) {
-  fmt::print("{:>5} {:>8} {:>9} {:>8} {:>7}  {:<16}  {:<32} {}\n", "RANK", "PID", "CALLS/S", "GB/S", "STEPS/S",
-             "STAGE, PHASE", "DECIDED BY", "NOW");
+  fmt::print("{:>5} {:>8} {:>9} {:>8} {:>7}  {:<16}  {:<32} {}\n", "RANK", "PID", "CALLS/S", "GB/S",
+             "STEPS/S", "STAGE, PHASE", "DECIDED BY", "NOW");
   for (const LiveProcess& process : processes) {
-    fmt::print("{:>5} {:>8} {:>9.0f} {:>8.3f} {:>7.2f}  {:<16}  {:<32} {}\n", process.rank, process.process_id,
-               static_cast<double>(process.calls) / process.seconds,
+    fmt::print("{:>5} {:>8} {:>9.0f} {:>8.3f} {:>7.2f}  {:<16}  {:<32} {}\n", process.rank,
+               process.process_id, static_cast<double>(process.calls) / process.seconds,
                static_cast<double>(process.bytes) / process.seconds * 1e-9,
-               static_cast<double>(process.steps) / process.seconds, DoingText(process), DecidersText(process),
-               NowText(process));
+               static_cast<double>(process.steps) / process.seconds, DoingText(process),
+               DecidersText(process), NowText(process));
   }
 }
 
 void PrintKeys(const LiveProcess& process, uint64_t rows) {
-  fmt::print("\nrank {}\n{:<14} {:>6} {:>9} {:>8} {:>9}  {:<16} {:<16} {}\n", process.rank, "COLLECTIVE", "SIZE",
-             "CALLS/S", "GB/S", "US", "ROLE", "CONFIG", "BY");
+  fmt::print("\nrank {}\n{:<14} {:>6} {:>9} {:>8} {:>9}  {:<16} {:<16} {}\n", process.rank, "COLLECTIVE",
+             "SIZE", "CALLS/S", "GB/S", "US", "ROLE", "CONFIG", "BY");
   for (const LiveKey& key : process.keys) {
     if (rows-- == 0) break;
     fmt::print("{:<14} {:>6} {:>9.1f} {:>8.3f} {:>9}  {:<16} {:<16} {}\n", Name(key.collective),
                FormatBytes(key.bytes), static_cast<double>(key.calls) / process.seconds,
                static_cast<double>(key.all_bytes) / process.seconds * 1e-9,
                key.median_us ? fmt::format("{:.1f}", *key.median_us) : "-",
-               key.role == Role::kUnknown ? "-" : Name(key.role),
-               key.config ? Describe(*key.config) : "-", key.config ? Name(key.decided_by) : "-");
+               key.role == Role::kUnknown ? "-" : Name(key.role), key.config ? Describe(*key.config) : "-",
+               key.config ? Name(key.decided_by) : "-");
   }
 }
 
@@ -159,11 +160,11 @@ Json ProcessJson(const LiveProcess& process) {
   for (const LiveKey& key : process.keys) keys.push_back(KeyJson(key));
   Json decisions = Json::object();
   for (const auto& [by, calls] : process.decisions) decisions[std::string(Name(by))] = calls;
-  Json json{{"rank", process.rank},   {"process_id", process.process_id},
-            {"host", process.host},   {"seconds", process.seconds},
-            {"calls", process.calls}, {"bytes", process.bytes},
-            {"steps", process.steps}, {"idle_seconds", process.idle_seconds},
-            {"decisions", decisions}, {"keys", keys},
+  Json json{{"rank", process.rank},         {"process_id", process.process_id},
+            {"host", process.host},         {"seconds", process.seconds},
+            {"calls", process.calls},       {"bytes", process.bytes},
+            {"steps", process.steps},       {"idle_seconds", process.idle_seconds},
+            {"decisions", decisions},       {"keys", keys},
             {"stage", Name(process.stage)}, {"phase", Name(process.phase)}};
   if (!process.inside.empty())
     json["inside"] = {{"call", process.inside}, {"seconds", process.inside_seconds}};

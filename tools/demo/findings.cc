@@ -57,11 +57,14 @@ void AddWholeRuns(const DemoResult& result, std::vector<std::string>& findings) 
     const auto* noise = WholeRun(result, usual.fabric, "default again");
     if (adaptive == nullptr || again == nullptr || noise == nullptr) continue;
     const auto change = [](double ms, double of_ms) { return 100 * (ms / of_ms - 1); };
-    findings.push_back(fmt::format(
-        "On the fabric \"{}\" a step took {:.1f} ms by default; in mode adaptive, from nothing, {:+.1f} % over the whole "
-        "run and {:+.1f} % in its last fifth; with what that run had left, {:+.1f} %. Default against default: {:+.1f} %.",
-        usual.fabric, usual.mean_ms, change(adaptive->mean_ms, usual.mean_ms), change(adaptive->end_ms, usual.end_ms),
-        change(again->mean_ms, usual.mean_ms), change(noise->mean_ms, usual.mean_ms)));
+    findings.push_back(
+        fmt::format("On the fabric \"{}\" a step took {:.1f} ms by default; in mode adaptive, from nothing, "
+                    "{:+.1f} % over the whole "
+                    "run and {:+.1f} % in its last fifth; with what that run had left, {:+.1f} %. Default "
+                    "against default: {:+.1f} %.",
+                    usual.fabric, usual.mean_ms, change(adaptive->mean_ms, usual.mean_ms),
+                    change(adaptive->end_ms, usual.end_ms), change(again->mean_ms, usual.mean_ms),
+                    change(noise->mean_ms, usual.mean_ms)));
   }
 }
 

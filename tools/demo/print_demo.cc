@@ -45,9 +45,11 @@ void PrintStepTimes(const DemoResult& result) {
 
 void PrintWholeRuns(const DemoResult& result) {
   if (result.whole_runs.empty()) return;
-  fmt::print("\n{:<16} {:<15} {:>6} {:>13} {:>16}   whole runs\n", "fabric", "arm", "steps", "mean step, ms", "last fifth, ms");
+  fmt::print("\n{:<16} {:<15} {:>6} {:>13} {:>16}   whole runs\n", "fabric", "arm", "steps", "mean step, ms",
+             "last fifth, ms");
   for (const WholeRunRow& row : result.whole_runs)
-    fmt::print("{:<16} {:<15} {:>6} {:>13.1f} {:>16.1f}\n", row.fabric, row.arm, row.steps, row.mean_ms, row.end_ms);
+    fmt::print("{:<16} {:<15} {:>6} {:>13.1f} {:>16.1f}\n", row.fabric, row.arm, row.steps, row.mean_ms,
+               row.end_ms);
 }
 
 void PrintRecognition(const DemoResult& result) {

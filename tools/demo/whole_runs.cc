@@ -49,7 +49,8 @@ std::string FailingRail() {
 std::string OneChannel() {
   std::string rules = "version = 1\n";
   for (const char* collective : {"allgather", "reducescatter", "allreduce"})
-    rules += fmt::format("[[rule]]\ncollective = \"{}\"\nmin_bytes = \"1K\"\nconfig = \"ring/simple/1\"\n", collective);
+    rules += fmt::format("[[rule]]\ncollective = \"{}\"\nmin_bytes = \"1K\"\nconfig = \"ring/simple/1\"\n",
+                         collective);
   return rules;
 }
 
@@ -58,7 +59,8 @@ WholeRunRow RowOf(const NamedFabric& fabric, const WholeArm& arm, const std::vec
   const auto start = static_cast<std::ptrdiff_t>(std::min(kStart, step_ms.size() - 1));
   const std::vector<double> counted(step_ms.begin() + start, step_ms.end());
   row.mean_ms = Mean(counted);
-  row.end_ms = Median(std::vector(counted.end() - static_cast<std::ptrdiff_t>((counted.size() + 4) / 5), counted.end()));
+  row.end_ms = Median(
+      std::vector(counted.end() - static_cast<std::ptrdiff_t>((counted.size() + 4) / 5), counted.end()));
   for (size_t at = 0; at + kStepsOfPoint <= step_ms.size(); at += kStepsOfPoint) {
     const auto from = step_ms.begin() + static_cast<std::ptrdiff_t>(at);
     row.curve_ms.push_back(Median(std::vector(from, from + static_cast<std::ptrdiff_t>(kStepsOfPoint))));
@@ -66,7 +68,8 @@ WholeRunRow RowOf(const NamedFabric& fabric, const WholeArm& arm, const std::vec
   return row;
 }
 
-Status RunArm(DemoSession& session, const NamedFabric& fabric, const WholeArm& arm, const std::string& label) {
+Status RunArm(DemoSession& session, const NamedFabric& fabric, const WholeArm& arm,
+              const std::string& label) {
   const TrainerRun run{.stage = kStage,
                        .shape = kShape,
                        .steps = session.plan().whole_steps,
@@ -80,9 +83,10 @@ Status RunArm(DemoSession& session, const NamedFabric& fabric, const WholeArm& a
   return {};
 }
 
-Status RunFabric(DemoSession& session, const NamedFabric& fabric, const std::string& policy, const std::string& rules,
-                 size_t number) {
-  session.Say(fmt::format("{}: by default, adaptive from nothing, adaptive once more, one channel", fabric.name));
+Status RunFabric(DemoSession& session, const NamedFabric& fabric, const std::string& policy,
+                 const std::string& rules, size_t number) {
+  session.Say(
+      fmt::format("{}: by default, adaptive from nothing, adaptive once more, one channel", fabric.name));
   const std::string store = session.Output(fmt::format("whole-{}.dcsite", number));
   const RuntimeOptions adaptive{.mode = "adaptive", .policy = policy, .site_store = store};
   const std::vector<WholeArm> arms{{kDefaultArm, {.mode = "observe"}},
@@ -106,8 +110,8 @@ Status RunWhole(DemoSession& session) {
   DYNAMICCL_CHECK_OK(WriteTextFile(rules, OneChannel()));
   DYNAMICCL_TRY(const std::string policy, PolicyFileOf(session.installation(), kStarterWord));
   const std::vector<NamedFabric> fabrics{{"slow rail", "two-nodes-slow-rail"},
-                                    {"healthy", "two-nodes-infiniband"},
-                                    {"rail that fails", failing}};
+                                         {"healthy", "two-nodes-infiniband"},
+                                         {"rail that fails", failing}};
   const size_t shown = std::min(fabrics.size(), static_cast<size_t>(session.plan().whole_fabrics));
   for (size_t i = 0; i < shown; ++i) DYNAMICCL_CHECK_OK(RunFabric(session, fabrics[i], policy, rules, i));
   return {};

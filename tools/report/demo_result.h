@@ -65,8 +65,8 @@ struct LossRow {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LossRow, stage, arm, steps, bitwise_equal,
                                                 largest_relative_difference, tolerance, first_loss, last_loss)
 
-// A whole run of the trainer on one fabric: "default", "adaptive" from nothing, "adaptive again" with what the
-// first one left, "one channel" for all calls, and "default again".
+// A whole run of the trainer on one fabric: "default", "adaptive" from nothing, "adaptive again" with what
+// the first one left, "one channel" for all calls, and "default again".
 struct WholeRunRow {
   std::string fabric;
   std::string arm;
@@ -146,8 +146,8 @@ struct DemoResult {
   std::vector<NamedText> missing;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DemoResult, schema, created, quick, findings, choices,
-                                                step_times, losses, whole_runs, recognition, fingerprints, decisions,
-                                                imported, provenance, repeated, missing)
+                                                step_times, losses, whole_runs, recognition, fingerprints,
+                                                decisions, imported, provenance, repeated, missing)
 
 // Reads demo.json. A file that is not JSON or not of schema 1 is an error (kCorrupt).
 Result<DemoResult> ReadDemoResult(const std::string& path);

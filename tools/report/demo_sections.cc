@@ -138,7 +138,8 @@ std::string CurvesOn(const DemoResult& demo, const std::string& fabric) {
   for (const WholeRunRow& row : demo.whole_runs) {
     if (row.fabric != fabric) continue;
     ChartSeries line{row.arm, "", {}};
-    const double steps = static_cast<double>(row.steps) / static_cast<double>(std::max<size_t>(1, row.curve_ms.size()));
+    const double steps =
+        static_cast<double>(row.steps) / static_cast<double>(std::max<size_t>(1, row.curve_ms.size()));
     for (size_t i = 0; i < row.curve_ms.size(); ++i)
       line.points.push_back({(static_cast<double>(i) + 0.5) * steps, row.curve_ms[i], 0, 0});
     series.push_back(std::move(line));
@@ -147,7 +148,12 @@ std::string CurvesOn(const DemoResult& demo, const std::string& fabric) {
 }
 
 HtmlSection WholeRuns(const DemoResult& demo) {
-  HtmlTable table({{"fabric"}, {"arm"}, {"steps", true}, {"mean step", true}, {"against default", true}, {"last fifth", true}});
+  HtmlTable table({{"fabric"},
+                   {"arm"},
+                   {"steps", true},
+                   {"mean step", true},
+                   {"against default", true},
+                   {"last fifth", true}});
   std::vector<std::string> fabrics;
   for (const WholeRunRow& row : demo.whole_runs) {
     const double usual = MeanOf(demo, row.fabric, "default");
@@ -159,9 +165,9 @@ HtmlSection WholeRuns(const DemoResult& demo) {
   std::string charts = "<div class=\"charts\">\n";
   for (const std::string& fabric : fabrics) charts += CurvesOn(demo, fabric);
   return {"", "Whole runs that learn as they go",
-          HtmlParagraph(
-              "Two ranks, stage 3. Mode adaptive begins with the shipped policy and no knowledge of the fabric; its second run has what the first "
-              "one left in a site store. How far the two default runs lie apart is the noise.") +
+          HtmlParagraph("Two ranks, stage 3. Mode adaptive begins with the shipped policy and no knowledge "
+                        "of the fabric; its second run has what the first "
+                        "one left in a site store. How far the two default runs lie apart is the noise.") +
               table.Html() + charts + "</div>\n"};
 }
 

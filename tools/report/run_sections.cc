@@ -228,11 +228,13 @@ HtmlSection StageFingerprints(const std::vector<RunReport>& runs) {
                                       [](const StageRow& row) { return row.stage == ZeroStage::kUnknown; });
   if (unlabelled)
     notes +=
-        "Unlabelled: neither did the program say its ZeRO stage (src/annotate/phase_marker.h shows how it can), nor was it "
+        "Unlabelled: neither did the program say its ZeRO stage (src/annotate/phase_marker.h shows how it "
+        "can), nor was it "
         "recognised. ";
   for (const RunReport& run : runs) {
     if (!run.recognised_by.empty())
-      notes += fmt::format("Stages and roles of {} are those that {} recognises. ", run.name, run.recognised_by);
+      notes +=
+          fmt::format("Stages and roles of {} are those that {} recognises. ", run.name, run.recognised_by);
   }
   return {"", "Fingerprints by stage",
           HtmlParagraph(notes) + "<div class=\"charts\">\n" +

@@ -35,20 +35,24 @@ std::string Grid(const Axes& axes) {
   std::string svg;
   const double x_step = RoundStep(axes.x_high, 6), y_step = RoundStep(axes.y_high, 5);
   for (double step = 0; step <= axes.x_high; step += x_step)
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.0f}</text>", axes.X(step), kHeight - 8, step);
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.0f}</text>", axes.X(step),
+                       kHeight - 8, step);
   for (double ms = 0; ms <= axes.y_high; ms += y_step) {
-    svg += fmt::format("<line class=\"axis\" x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\"/>", axes.Y(ms), kLeft,
-                       kWidth - kRight);
-    svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g} ms</text>", kLeft - 4, axes.Y(ms) + 4, ms);
+    svg += fmt::format("<line class=\"axis\" x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\"/>",
+                       axes.Y(ms), kLeft, kWidth - kRight);
+    svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g} ms</text>", kLeft - 4,
+                       axes.Y(ms) + 4, ms);
   }
   return svg;
 }
 
 std::string Curve(const ChartSeries& series, size_t place, const Axes& axes) {
   std::string points;
-  for (const ChartPoint& point : series.points) points += fmt::format("{:.1f},{:.1f} ", axes.X(point.x), axes.Y(point.y));
-  return fmt::format("<polyline fill=\"none\" stroke-width=\"1.5\" stroke=\"{}\" points=\"{}\"><title>{}</title></polyline>",
-                     ChartColor(series.name, place), points, EscapeHtml(series.name));
+  for (const ChartPoint& point : series.points)
+    points += fmt::format("{:.1f},{:.1f} ", axes.X(point.x), axes.Y(point.y));
+  return fmt::format(
+      "<polyline fill=\"none\" stroke-width=\"1.5\" stroke=\"{}\" points=\"{}\"><title>{}</title></polyline>",
+      ChartColor(series.name, place), points, EscapeHtml(series.name));
 }
 
 }  // namespace
@@ -69,7 +73,8 @@ std::string StepCurves(const std::string& caption, const std::vector<ChartSeries
   std::string svg = legend.svg + Grid(axes);
   for (size_t i = 0; i < series.size(); ++i) svg += Curve(series[i], i, axes);
   return fmt::format(
-      "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1} {2}\" role=\"img\" aria-label=\"{0}\">{3}</svg>"
+      "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1} {2}\" role=\"img\" "
+      "aria-label=\"{0}\">{3}</svg>"
       "</figure>\n",
       EscapeHtml(caption), kWidth, kHeight, svg);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts as inline SVG: times over sizes on logarithmic axes, step times over a run, stacked bars, columns over time, slices in
-// lanes, and a map of choices. They need no script: text is part of the drawing or of the titles that a
-// pointer shows.
+// Charts as inline SVG: times over sizes on logarithmic axes, step times over a run, stacked bars, columns
+// over time, slices in lanes, and a map of choices. They need no script: text is part of the drawing or of
+// the titles that a pointer shows.
 #pragma once
 
 #include <string>

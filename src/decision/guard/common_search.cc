@@ -12,7 +12,7 @@ namespace {
 
 // Time over that of NCCL's choice from which on a pair of algorithm and protocol is not believed in: the
 // model errs about channels on odd fabrics, hardly about what a protocol costs large messages.
-constexpr double kTooSlow = 2;
+constexpr double kTooSlow = 1.3;
 // Share of the keys' bytes that must be able to use a config.
 constexpr double kLeastShare = 1.0 / 3;
 // Gain in logs that is looked for; less is left to the keys' own searches.
@@ -89,7 +89,8 @@ std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys
       if (!is_placed(candidate.config)) placed.emplace_back(place, candidate);
     }
   }
-  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<ProbeCandidate> candidates;
   for (const auto& [place, candidate] : placed) candidates.push_back(candidate);
   return candidates;

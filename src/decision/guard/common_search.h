@@ -26,7 +26,8 @@ struct JoiningKey {
 
 // Returns what all keys may try together, the first to be tried first: of each pair of algorithm and protocol
 // that the cost model believes to be at most twice as slow as NCCL's choice, the best first, one channel and
-// half of them; then all channels of each. Configs that less than a third of the keys' bytes can use are left out.
+// half of them; then all channels of each. Configs that less than a third of the keys' bytes can use are left
+// out.
 std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
 
 // The common search of one communicator, owned by its Guard on the leader's control thread. Effects are those

@@ -242,7 +242,8 @@ CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
   if (confirmed != confirmed_.end()) return confirmed->second.config;
-  if (proposed_winner_) return key.search().MayUse(*proposed_winner_) && CanSearch(key) ? *proposed_winner_ : key.choice();
+  if (proposed_winner_)
+    return key.search().MayUse(*proposed_winner_) && CanSearch(key) ? *proposed_winner_ : key.choice();
   const auto winner = key.search().Winner(SeenBeside(key, key.choice()));
   return winner.value_or(key.choice());
 }
@@ -255,14 +256,16 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   if (next.began()) (void)next.Judge(seen);
   if (searches_together()) return next;
   const bool may_add = adopt && reason != GuardReason::kConfirmed && (next.began() || CanSearch(key));
-  if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key()))) next.Refill(choice, seen, common_gain_ > 0 ? kArmsAfterGain : kMaxArms);
+  if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key())))
+    next.Refill(choice, seen, common_gain_ > 0 ? kArmsAfterGain : kMaxArms);
   return next;
 }
 
 // NCCL's own stays beside a choice, but not beside other arms once it is known to be slower: each use costs.
 bool Guard::NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const {
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, entry.choice);
-  const bool is_slower = nccl.steps >= kStepsOfSlower && nccl.effect.mean > kRevokedErrors * nccl.effect.error;
+  const bool is_slower =
+      nccl.steps >= kStepsOfSlower && nccl.effect.mean > kRevokedErrors * nccl.effect.error;
   return entry.arms.empty() || !is_slower;
 }
 

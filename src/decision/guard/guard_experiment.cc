@@ -21,7 +21,7 @@ constexpr int64_t kLeastStepNs = 4'000'000;
 // or more.
 constexpr double kUnknownLoss = 0.05;
 // The same for a config that all keys use together.
-constexpr double kUnknownLossTogether = 0.18;
+constexpr double kUnknownLossTogether = 0.24;
 // Keys that must be there to use configs together: one gains by it too, because few configs are tried.
 constexpr size_t kKeysTogether = 1;
 constexpr double kSharesOfWhole = 3;
@@ -188,7 +188,8 @@ uint16_t Guard::CommonSpacing(const std::vector<CollectiveConfig>& arms) const {
   double loss = 0;
   for (const CollectiveConfig& arm : arms) {
     const SeenConfig seen = experiment_.Seen(kAllKeys, arm, kLeaveNcclAlone);
-    const double mean = seen.steps > 0 ? seen.effect.likely_loss() : kUnknownLossTogether;
+    // The first use sets up connections and says little.
+    const double mean = seen.steps > 1 ? seen.effect.likely_loss() : kUnknownLossTogether;
     loss += mean / static_cast<double>(arms.size());
   }
   return static_cast<uint16_t>(std::clamp(std::ceil(loss / Pace()), kLeastSpacing, kMaxSpacing));

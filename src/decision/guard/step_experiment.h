@@ -38,7 +38,8 @@ inline constexpr uint32_t kAllKeys = 1u << 20;
 
 // Owned by the communicator's Guard, on the leader's control thread. A step counts only if it is complete,
 // directly followed by another one, has as many decided calls as the step before, and each key used one
-// config in all of it (all keys together one arm at most, where arms are common). Others are left out, so evaluation steps and switches of tables say nothing.
+// config in all of it (all keys together one arm at most, where arms are common). Others are left out, so
+// evaluation steps and switches of tables say nothing.
 class StepExperiment {
  public:
   // Steps of a block (step_regression.h).

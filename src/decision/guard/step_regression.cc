@@ -215,7 +215,8 @@ void StepRegression::WeighBlock(Block& block, double share) const {
 std::optional<double> StepRegression::LevelChange() const {
   if (blocks_.size() <= kBlocksOfLevel) return std::nullopt;
   std::vector<double> before;
-  for (size_t i = blocks_.size() - 1; i-- > 0 && before.size() < kMaxOfLevel;) before.push_back(blocks_[i].level);
+  for (size_t i = blocks_.size() - 1; i-- > 0 && before.size() < kMaxOfLevel;)
+    before.push_back(blocks_[i].level);
   return blocks_.back().level - Median(before);
 }
 

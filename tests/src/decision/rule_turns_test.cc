@@ -74,7 +74,9 @@ TEST(RuleTurns, ATurnIsSoManyWholeSteps) {
   std::map<size_t, int> calls_of_set;
   for (int call = 0; call < 600; ++call) {
     const size_t set = program.Call(call % 5 == 4 ? Collective::kReduceScatter : Collective::kAllGather,
-                                    call % 5 == 4 ? 1 << 20 : call % 5 % 2 == 0 ? 4096 : 65536);
+                                    call % 5 == 4       ? 1 << 20
+                                    : call % 5 % 2 == 0 ? 4096
+                                                        : 65536);
     ++calls_of_turn[program.turns.turn()];
     ++calls_of_set[set];
     EXPECT_EQ(set, SetOfTurn(program.turns.turn(), 3));

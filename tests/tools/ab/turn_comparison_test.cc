@@ -37,7 +37,8 @@ struct Job {
   }
   void Turn() {
     const size_t set = SetOfTurn(++turn_, step_ms.size());
-    for (uint32_t step = 0; step < kTurnSteps; ++step) Step(turn_, step == 0 ? 3 * step_ms[set] : step_ms[set]);
+    for (uint32_t step = 0; step < kTurnSteps; ++step)
+      Step(turn_, step == 0 ? 3 * step_ms[set] : step_ms[set]);
   }
   void Step(uint32_t turn, double ms) {
     std::normal_distribution<double> normal(0, noise);
@@ -45,7 +46,8 @@ struct Job {
     for (size_t i = 0; i < kCallsOfStep; ++i) {
       TraceCall call;
       call.communicator = 1;
-      call.issued.issued_ns = static_cast<int64_t>((now_ms_ + took * static_cast<double>(i) / kCallsOfStep) * 1e6);
+      call.issued.issued_ns =
+          static_cast<int64_t>((now_ms_ + took * static_cast<double>(i) / kCallsOfStep) * 1e6);
       call.issued.call.call_number = number_++;
       call.decision = DecisionView{0, {}, DecidedBy::kRule, static_cast<uint8_t>(1 + turn)};
       calls.calls.push_back(call);
@@ -172,8 +174,8 @@ TEST(RulesOfSetting, CollectivesCanHaveTheirOwn) {
 }
 
 TEST(RulesOfSetting, WhatMakesNoSenseIsAnError) {
-  for (const char* setting : {"", "ring", "ring/simple/1/2", "allgather=tree/ll", "gather=ring/ll", "allgather=",
-                              ",allgather=ring/ll", "sendrecv=ring/ll", "allgather=ring/ll;x"})
+  for (const char* setting : {"", "ring", "ring/simple/1/2", "allgather=tree/ll", "gather=ring/ll",
+                              "allgather=", ",allgather=ring/ll", "sendrecv=ring/ll", "allgather=ring/ll;x"})
     EXPECT_FALSE(RulesOfSetting(setting)) << setting;
 }
 

@@ -38,9 +38,12 @@ std::vector<CollectiveConfig> ConfigsOf(const std::vector<ProbeCandidate>& candi
 TEST(CommonCandidates, OneChannelComesFirstAndWhatIsFarTooSlowIsLeftOut) {
   const auto gather = Rings(1, 2.4, 1.1), reduce = Rings(1, 1.2, 1.1);
   const auto chosen = ConfigsOf(CommonCandidates({{0.3, &reduce}, {0.7, &gather}}));
-  const auto ring = [](Protocol protocol, int channels) { return Config(Algorithm::kRing, protocol, channels); };
-  EXPECT_EQ(chosen, (std::vector{ring(Protocol::kSimple, 1), ring(Protocol::kSimple, 4), ring(Protocol::kLL128, 1),
-                                 ring(Protocol::kLL128, 4), ring(Protocol::kSimple, 8), ring(Protocol::kLL128, 8)}));
+  const auto ring = [](Protocol protocol, int channels) {
+    return Config(Algorithm::kRing, protocol, channels);
+  };
+  EXPECT_EQ(chosen,
+            (std::vector{ring(Protocol::kSimple, 1), ring(Protocol::kSimple, 4), ring(Protocol::kLL128, 1),
+                         ring(Protocol::kLL128, 4), ring(Protocol::kSimple, 8), ring(Protocol::kLL128, 8)}));
 }
 
 TEST(CommonCandidates, WhatFewBytesCanUseIsLeftOut) {
@@ -71,7 +74,10 @@ class Program {
   void Step(const CollectiveConfig& config, double log_time) {
     for (const Collective collective : {Collective::kAllGather, Collective::kReduceScatter}) {
       GuardedCall call{{collective, {60}, Role::kUnknown},
-                       config.leaves_nccl_alone() ? CallUse::kChoice : CallUse::kTrial, config, 1, now_ns_};
+                       config.leaves_nccl_alone() ? CallUse::kChoice : CallUse::kTrial,
+                       config,
+                       1,
+                       now_ns_};
       call.number = call_++;
       experiment.Take(call, true);
     }
@@ -96,7 +102,8 @@ TEST(CommonSearch, FindsALargeGainInFiveBlocks) {
   }
   EXPECT_LE(blocks, 5);
   EXPECT_EQ(program.search.Winner(program.experiment), kRing1);
-  EXPECT_EQ(program.search.Next(program.experiment, true), std::vector{kRing1}) << "alone, so that it is soon sure";
+  EXPECT_EQ(program.search.Next(program.experiment, true), std::vector{kRing1})
+      << "alone, so that it is soon sure";
   EXPECT_FALSE(program.search.over(program.experiment));
 }
 

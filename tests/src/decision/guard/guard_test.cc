@@ -305,7 +305,8 @@ TEST(Guard, TriesTheFormerChoiceOnAChangedFabric) {
   ASSERT_EQ(job.reasons[0], GuardReason::kRegimeChanged);
   ASSERT_TRUE(job.CallsUntil(GuardReason::kSearch, 300, times));
   ASSERT_EQ(job.guard().plan().keys.size(), 1u);
-  EXPECT_EQ(job.guard().plan().keys[0].arms, (std::vector{kPolicyChoice, kGood}));
+  EXPECT_EQ(job.guard().plan().common, (std::vector{kPolicyChoice, kGood}));
+  EXPECT_TRUE(job.guard().plan().keys[0].joins);
 }
 
 // What nobody measured goes as soon as some pairs speak against it, whatever the noise.

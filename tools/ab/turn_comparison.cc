@@ -27,7 +27,9 @@ std::vector<Turn> TurnsOf(const SectionCalls& calls, uint32_t communicator) {
   std::optional<uint64_t> last;
   uint8_t version = 0;
   for (const TraceCall& call : calls.calls) {
-    if (call.communicator != communicator || !call.decision || call.decision->table_version == 0) continue;
+    if (call.communicator != communicator || !call.decision) continue;
+    // Version 0 is that of a call without a table; later it may be the low bits of 256.
+    if (turns.empty() && call.decision->table_version == 0) continue;
     const uint64_t number = call.issued.call.call_number;
     if (last == number) continue;
     last = number;

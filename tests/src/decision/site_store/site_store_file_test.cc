@@ -89,7 +89,7 @@ TEST(SiteStoreFormat, FaultsNameTheirByteAndCheck) {
   EXPECT_THAT(MessageWith(20, 99), HasSubstr("byte 20: 99 entries do not fill the file"));
   EXPECT_THAT(MessageWith(kEntry + 20, 0), HasSubstr("byte 64: a communicator of a shape"));
   EXPECT_THAT(MessageWith(kEntry + 28, 5), HasSubstr("byte 64: not a collective that is tuned"));
-  EXPECT_THAT(MessageWith(kEntry + 30, 7), HasSubstr("byte 64: a role or regime"));
+  EXPECT_THAT(MessageWith(kEntry + 30, 8), HasSubstr("byte 64: a role or regime"));
   EXPECT_THAT(MessageWith(kEntry + 31, 4), HasSubstr("byte 64: a role or regime"));
   EXPECT_THAT(MessageWith(kEntry + 32, 9), HasSubstr("byte 64: a config that NCCL does not have"));
 }

@@ -158,7 +158,6 @@ void Guard::Detect(const GuardedCall& call) {
   sample.log_transfer = std::log(transfer);
   sample.is_usual = !call.on_suspicion;
   if (call.skew_ns >= 0) sample.log_skew = std::log1p(static_cast<double>(call.skew_ns) / transfer);
-  if (has_steps()) detector_.SetStepChange(experiment_.LevelChange());
   const auto change = detector_.Take(sample);
   // Late ranks are no fault of a choice.
   if (change && change->of_fabric) ++regime_changes_;

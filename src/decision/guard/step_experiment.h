@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -57,8 +56,6 @@ class StepExperiment {
   uint32_t blocks() const { return blocks_; }
   // Nanoseconds of a step on average; 0: not known.
   double step_ns() const { return step_ns_; }
-  // How far the last block of steps lies off those before it (StepRegression::LevelChange).
-  std::optional<double> LevelChange() const { return regression_.LevelChange(); }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
   // Returns the nanoseconds that arms have cost, at least 0: their uses times the mean effect of one use.

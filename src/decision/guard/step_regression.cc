@@ -26,9 +26,6 @@ constexpr uint32_t kKnownSteps = 3;
 constexpr size_t kLeastOfNoise = 12;
 constexpr double kLeastOfBlock = 4;
 constexpr double kLeastShare = 0.3;
-// Blocks that a usual level is read from, at least and at most.
-constexpr size_t kBlocksOfLevel = 3;
-constexpr size_t kMaxOfLevel = 8;
 // Solutions for each block. The weights of configs that were seen three times settle within these.
 constexpr int kRounds = 4;
 
@@ -165,8 +162,8 @@ void StepRegression::Compare(Block& block) const {
     for (const int config : row.configs) fitted += effects_[static_cast<size_t>(config)];
     block.off.push_back(row.log_time - fitted);
   }
-  block.level = Median(block.off);
-  for (double& off : block.off) off -= block.level;
+  const double level = Median(block.off);
+  for (double& off : block.off) off -= level;
 }
 
 bool StepRegression::IsWellKnown(const StepRow& row) const {
@@ -210,14 +207,6 @@ void StepRegression::WeighBlock(Block& block, double share) const {
     const double off = std::max(std::abs(block.off[row]), 1e-9);
     block.weights[row] = std::min(1.0, kStallDeviations * block.noise / off);
   }
-}
-
-std::optional<double> StepRegression::LevelChange() const {
-  if (blocks_.size() <= kBlocksOfLevel) return std::nullopt;
-  std::vector<double> before;
-  for (size_t i = blocks_.size() - 1; i-- > 0 && before.size() < kMaxOfLevel;)
-    before.push_back(blocks_[i].level);
-  return blocks_.back().level - Median(before);
 }
 
 StepEffect StepRegression::Over(int config, int other) const {

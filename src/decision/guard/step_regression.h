@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <vector>
 
 namespace dynamiccl {
@@ -63,9 +62,6 @@ class StepRegression {
   // Steps that used the config, and blocks in which one did.
   uint32_t steps(int config) const { return counts_[static_cast<size_t>(config)].steps; }
   uint32_t blocks(int config) const { return counts_[static_cast<size_t>(config)].blocks; }
-  // How far the level of the last block lies off the usual level of those before it, in logs: what steps take
-  // apart from the configs' effects. Nothing before there are four blocks.
-  std::optional<double> LevelChange() const;
   // Standard deviation of a usual step's log time within its block; 0 before the first block.
   double noise() const { return noise_; }
 
@@ -80,7 +76,6 @@ class StepRegression {
     std::vector<double> weights;  // of the rows, at most 1
     std::vector<double> off;      // of the rows from the model
     double noise = 0;
-    double level = 0;
   };
   using Matrix = std::vector<std::vector<double>>;
 

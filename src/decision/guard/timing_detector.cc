@@ -49,8 +49,6 @@ constexpr double kMaxOfMean = 0.693;  // log(2)
 // Calls that a quarter must have for its mean to count: the mean of fewer tells more of single bursts.
 constexpr size_t kQuarterWithMean = 16;
 // Spans that a verification may take while an effect lasts and may still be noise (docs/guard.md).
-// Log of a step's time by which steps show a change at least.
-constexpr double kLeastStepChange = 0.03;
 constexpr int kMaxSpans = 8;
 
 // The value nearest to 0, or 0 if the signs differ: a burst that is over, or has just begun, shows in some
@@ -171,12 +169,7 @@ std::optional<RegimeChange> TimingDetector::Verify() {
   const double varies = noise().DeviationOf(verified_.size(), spans_);
   const double least = transfer ? kLeastEffect : kLeastSkewEffect;
   if (std::abs(effect) >= std::max(least, studied_.strictness * kNoiseTimes * varies)) {
-    if (!transfer || StepsShow(effect)) return Decide(effect, SpreadOfVerified());
-    if (spans_ < kMaxSpans)
-      ++spans_;
-    else
-      Accept(effect);
-    return std::nullopt;
+    return Decide(effect, SpreadOfVerified());
   }
   if (std::abs(effect) >= least && spans_ < kMaxSpans) {
     ++spans_;
@@ -198,17 +191,6 @@ double TimingDetector::SpreadOfVerified() const {
     off += std::min(std::abs(verified_[i] - middle) / verified_of_[i].spread, kMaxOff);
   }
   return kDeviationsOfMeanOff * off / static_cast<double>(verified_.size());
-}
-
-bool TimingDetector::StepsShow(double effect) const {
-  if (!steps_judge_) return true;
-  return step_change_ && std::abs(*step_change_) >= kLeastStepChange && *step_change_ * effect > 0;
-}
-
-void TimingDetector::Accept(double effect) {
-  ++dismissed_;
-  for (auto& [id, stream] : streams_) stream.transfer.Shift(effect);
-  EndVerification();
 }
 
 void TimingDetector::Forget() {

@@ -65,12 +65,6 @@ class TimingDetector {
   explicit TimingDetector(const Studied& studied) : studied_(studied) {}
   // A verification spans at least this many nanoseconds: some training steps, where their time is known.
   void SetLeastSpan(int64_t ns) { least_span_ns_ = ns; }
-  // Whole steps have a say from now on: a change of transfer times counts once steps change as well, by
-  // `change` in logs (nothing: not known yet). One that steps do not show is no reason to do anything.
-  void SetStepChange(std::optional<double> change) {
-    steps_judge_ = true;
-    step_change_ = change;
-  }
   // Forgets how long calls take, because other configs are in use from now on. An alarm ends.
   void Forget();
   // Adds a timed call, in order. Returns the change if this call completes the verification of one.
@@ -117,9 +111,6 @@ class TimingDetector {
   // Ends a verification with a change or without one.
   RegimeChange Decide(double effect, double spreads_apart);
   void Dismiss(double effect);
-  // Ends a verification whose effect no step shows: these times are usual from now on.
-  void Accept(double effect);
-  bool StepsShow(double effect) const;
   void EndVerification();
 
   Studied studied_;
@@ -146,8 +137,6 @@ class TimingDetector {
   Regime fabric_ = Regime::kNormal;
   bool late_ranks_ = false;
   uint64_t dismissed_ = 0;
-  bool steps_judge_ = false;
-  std::optional<double> step_change_;
 };
 
 }  // namespace dynamiccl

@@ -68,7 +68,7 @@ void LoadedChoices::LoadRules() {
   }
 }
 
-// What a communicator's rules say takes effect at its birth, so it cannot change by turns.
+// A rule for communicators takes effect when NCCL initialises one, so such rules cannot take turns.
 void LoadedChoices::LoadRulesInTurn() {
   if (settings_.rules_in_turn.empty() || !refused_.empty()) return;
   if (rules_) {

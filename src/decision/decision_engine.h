@@ -67,7 +67,7 @@ class DecisionEngine {
  private:
   // Everything but Decision::config, from rules, plan and policy.
   Decision Propose(const DecisionKey& key, const ConfigMask& allowed);
-  // The rules that hold for the call; there are some.
+  // Returns the rules that hold for the call. The engine must have rules or turns.
   const OverrideRules& RulesFor(const RuleSubject& subject, const DecisionKey& key);
   // What the plan makes of the policy's choice.
   Decision Planned(const TableKey& entry, const CollectiveConfig& policy_choice,

@@ -17,7 +17,7 @@ constexpr uint64_t kCallsBefore = 64;
 // Steps with another number of calls, in a row, after which turns are cut anew.
 constexpr uint64_t kMisfitSteps = 6;
 
-// What tells calls apart; equal calls have equal numbers.
+// Returns a number that is equal for calls of the same collective and size.
 uint32_t KindOf(const RuleSubject& subject) {
   const uint64_t mixed = subject.bytes * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(subject.collective);
   return static_cast<uint32_t>(mixed >> 32 ^ mixed);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl ab`: compares settings by what they do to the training steps of one job, in which they take
-// turns (docs/ab.md). The job's output
-// is untouched; the result follows it:
+// turns (docs/ab.md). The job's output is untouched; the result follows it:
 //
 //   2 settings in turns of 3 steps, 16 calls a step: 38 rounds, 0 turns left out
 //      step ms   ratio  95 % interval     setting
@@ -9,9 +8,11 @@
 //        14.71   0.680  0.672 to 0.689    ring/simple/1: faster
 //   A turn's noise is 2.4 %. Telling 0.5 % apart would take about 300 steps more.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <filesystem>
 
+#include "src/base/settings.h"
 #include "src/decision/override_rules.h"
 #include "src/decision/rule_turns.h"
 #include "tools/ab/rule_settings.h"
@@ -76,6 +77,12 @@ Result<TurnComparison> Compare(const CommandLine& line, AbOptions& given) {
   DYNAMICCL_TRY(const RecordedLaunch recorded, LaunchRecorded(plan, trace));
   if (!recorded.outcome.ok())
     return MakeError(ErrorKind::kPeerFailed, "the job failed: {}", Describe(recorded.outcome));
+  if (!launch.quiet) spdlog::info("{}", Describe(recorded.outcome));
+  if (recorded.lost > 0)
+    spdlog::warn(
+        "{} records were overwritten, so only the last part of the job counts: set "
+        "DYNAMICCL_TRACE_RECORDS higher",
+        recorded.lost);
   DYNAMICCL_TRY(const Trace read, ReadTrace(trace));
   if (read.sections.empty()) return MakeError(ErrorKind::kUnsupported, "the job made no NCCL calls");
   return CompareTurns(CallsOf(read.sections.front()), given.settings, given.turn_steps);
@@ -97,15 +104,14 @@ Result<int> AbCommand(CommandLine& line) {
       ->capture_default_str()
       ->check(CLI::Range(kLeastTurnSteps, kMaxTurnSteps));
   line.app().add_option("--trace", given.trace, "Keep the trace of the job here (.ctrace)");
-  line.app().add_option("--json", given.json, "Write the result as JSON to this file; - for standard output");
+  line.app().add_option("--json", given.json, "Write the result as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
   if (!given.launch.runtime.rules.empty() || !given.launch.runtime.mode.empty())
     return MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given: settings take turns");
+  if (!TextSetting(Setting::kRules).empty())
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "DYNAMICCL_RULES is set, and settings take turns"),
+                    "unset it, and name its file as one of the settings");
   DYNAMICCL_TRY(const TurnComparison comparison, Compare(line, given));
-  if (given.json == "-") {
-    PrintJson(ToJson(comparison));
-    return kExitOk;
-  }
   if (!given.json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(given.json, ToJson(comparison)));
   fmt::print("{}", Describe(comparison));
   return kExitOk;

@@ -64,7 +64,7 @@ Result<std::vector<std::string>> TracesToWatch(const TopOptions& options) {
                   "start the job with DYNAMICCL_TRACE=folder/%r.ctrace, or name trace files");
 }
 
-// The policy that recognises what programs do which do not say it; null without one.
+// Returns the shipped policy, which recognises unlabelled programs; null without one.
 std::shared_ptr<const Policy> Recogniser() {
   const std::string path = ShippedPolicy();
   const auto policy = path.empty() ? Result<std::shared_ptr<const Policy>>(nullptr) : ReadPolicyFile(path);

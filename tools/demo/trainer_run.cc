@@ -70,8 +70,10 @@ Result<TrainedSteps> RunTrainer(DemoSession& session, const TrainerRun& run) {
   LaunchPlan plan{.command = TrainerCommand(session, run, json),
                   .n_ranks = run.n_ranks > 0 ? run.n_ranks : session.plan().n_ranks};
   DYNAMICCL_TRY(plan.environment, RuntimeEnvironment(session.installation(), runtime));
-  DYNAMICCL_CHECK_OK(
-      session.Run({.label = run.label, .plan = std::move(plan), .trace = trace, .outputs = {json}}));
+  std::vector<std::string> outputs{json};
+  if (!run.runtime.site_store.empty()) outputs.push_back(run.runtime.site_store);
+  DYNAMICCL_CHECK_OK(session.Run(
+      {.label = run.label, .plan = std::move(plan), .trace = trace, .outputs = std::move(outputs)}));
   return ReadTrainedSteps(json);
 }
 

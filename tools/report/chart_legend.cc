@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives a chart's names their colours and lays out the legend in rows that fit the chart's width.
+// The parts that charts have in common: the frame, the colours of names, and a legend in rows that fit the
+// chart's width.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,6 +49,13 @@ size_t NumberOf(const std::string& name, size_t place) {
 }
 
 }  // namespace
+
+std::string ChartFigure(const std::string& caption, double width, double height, const std::string& svg) {
+  return fmt::format(
+      "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1:.0f} {2:.0f}\" role=\"img\" "
+      "aria-label=\"{0}\">{3}</svg></figure>\n",
+      EscapeHtml(caption), width, height, svg);
+}
 
 const char* ChartColor(const std::string& name, size_t place) {
   return kColors[NumberOf(name, place)].code;

@@ -57,9 +57,10 @@ Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs) {
   }
   if (!by.policy) return {};
   for (NamedTrace& trace : inputs.traces) {
-    bool recognised = false;
-    for (TraceSection& section : trace.trace.sections) recognised |= LabelByPolicy(*by.policy, section);
-    if (recognised) trace.recognised_by = std::filesystem::path(by.path).filename().string();
+    // The stages and roles of a report are those of the first process.
+    std::vector<TraceSection>& sections = trace.trace.sections;
+    if (!sections.empty() && LabelByPolicy(*by.policy, sections.front()))
+      trace.recognised_by = std::filesystem::path(by.path).filename().string();
   }
   return {};
 }

@@ -11,13 +11,14 @@
 
 namespace dynamiccl {
 
-// Labels the calls of a section that has no labels, as `policy` recognises them in a job that is in progress:
-// what a call is for is said before it is seen, so the first calls stay unknown. Returns false, and changes
-// nothing, where some call is labelled.
+// Labels the calls of a section that has no labels. As in a running job, `policy` predicts each call's role
+// from the calls before it, so the first calls stay unknown. Returns false, and changes nothing, if some call
+// is labelled.
 bool LabelByPolicy(const Policy& policy, TraceSection& section);
 
-// Labels all traces without labels by the first policy among the inputs, else by the one in the file
-// `fallback` (empty: none), and notes in NamedTrace::recognised_by whose words they are.
+// Labels the first section of each trace without labels, which is the one that a report takes stages and
+// roles from. The first policy among the inputs recognises them, else the policy in the file `fallback`
+// (empty: none). NamedTrace::recognised_by names it.
 Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs);
 
 }  // namespace dynamiccl

@@ -136,11 +136,7 @@ std::string SizeTimeChart(const std::string& caption, const std::vector<ChartSer
   if (frame.x_high <= 0) return {};
   std::string svg = VerticalGrid(frame) + HorizontalGrid(frame) + Legend(series);
   for (const ChartSeries& line : series) svg += Line(line, frame);
-  return fmt::format(
-      "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1} {2}\" role=\"img\" "
-      "aria-label=\"{0}\">{3}</svg>"
-      "</figure>\n",
-      EscapeHtml(caption), kWidth, kHeight, svg);
+  return ChartFigure(caption, kWidth, kHeight, svg);
 }
 
 }  // namespace dynamiccl

@@ -89,11 +89,7 @@ std::string StackedBars(const std::string& caption, const std::vector<Bar>& bars
                        y + 14, total, EscapeHtml(unit));
     y += kPitch;
   }
-  return fmt::format(
-      "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1} {2}\" role=\"img\" "
-      "aria-label=\"{0}\">{3}</svg>"
-      "</figure>\n",
-      EscapeHtml(caption), kWidth, y, svg);
+  return ChartFigure(caption, kWidth, y, svg);
 }
 
 }  // namespace dynamiccl

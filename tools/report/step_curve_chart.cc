@@ -72,11 +72,7 @@ std::string StepCurves(const std::string& caption, const std::vector<ChartSeries
   axes.top = legend.height + 6;
   std::string svg = legend.svg + Grid(axes);
   for (size_t i = 0; i < series.size(); ++i) svg += Curve(series[i], i, axes);
-  return fmt::format(
-      "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1} {2}\" role=\"img\" "
-      "aria-label=\"{0}\">{3}</svg>"
-      "</figure>\n",
-      EscapeHtml(caption), kWidth, kHeight, svg);
+  return ChartFigure(caption, kWidth, kHeight, svg);
 }
 
 }  // namespace dynamiccl

@@ -32,6 +32,9 @@ struct ChartSeries {
 // the axes are logarithmic; the chart is empty when none remains.
 std::string SizeTimeChart(const std::string& caption, const std::vector<ChartSeries>& series);
 
+// Wraps the drawing `svg` of the given size, in units of its viewBox, in a <figure> with a caption.
+std::string ChartFigure(const std::string& caption, double width, double height, const std::string& svg);
+
 // A <figure> with a legend: x is a step of a run, y is milliseconds; lines have the palette's colours. Empty
 // without a point above zero.
 std::string StepCurves(const std::string& caption, const std::vector<ChartSeries>& series);

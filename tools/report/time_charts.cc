@@ -59,10 +59,7 @@ std::string TimeAxis(double top, double bottom, double length_ms) {
 }
 
 std::string Figure(const std::string& caption, double height, const std::string& svg) {
-  return fmt::format(
-      "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1} {2:.0f}\" role=\"img\" "
-      "aria-label=\"{0}\">{3}</svg></figure>\n",
-      EscapeHtml(caption), kWidth, height, svg);
+  return ChartFigure(caption, kWidth, height, svg);
 }
 
 double LargestColumn(const TimeColumns& columns) {

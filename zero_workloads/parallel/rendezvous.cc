@@ -29,7 +29,7 @@ constexpr uint32_t kMagic = 0x445a5201;
 // Pause between two attempts to reach a rank 0 that does not listen yet.
 constexpr std::chrono::milliseconds kRetryPause(20);
 
-// A connection that says nothing for so long is none of a rank.
+// Rank 0 drops a connection that sends nothing for this long.
 constexpr std::chrono::seconds kHelloPatience(5);
 
 // A rank tells rank 0 who it is.

@@ -10,15 +10,12 @@
 namespace dynamiccl {
 namespace {
 
-// Time over that of NCCL's choice from which on a pair of algorithm and protocol is not believed in: the
-// model errs about channels on odd fabrics, hardly about what a protocol costs large messages.
-constexpr double kTooSlow = 1.3;
 // Share of the keys' bytes that must be able to use a config.
 constexpr double kLeastShare = 1.0 / 3;
-// Gain in logs that is looked for; less is left to the keys' own searches.
+// The search looks for gains of this size, in logs. The keys' own searches find smaller ones.
 constexpr double kWorthwhileTogether = 0.03;
-// Blocks of steps after which something must look like a gain by so many standard errors, and after which the
-// search ends.
+// After kBlocksToShow blocks of steps some arm must look like a gain by kShowingErrors standard errors. After
+// kMaxBlocksOfCommon blocks the search ends.
 constexpr uint32_t kBlocksToShow = 6;
 constexpr uint32_t kMaxBlocksOfCommon = 14;
 constexpr double kShowingErrors = 2;
@@ -29,7 +26,7 @@ Pair PairOf(const CollectiveConfig& config) {
   return {config.algorithm, config.protocol};
 }
 
-// What the keys' lists say of one pair.
+// A pair of algorithm and protocol over the candidate lists of all keys.
 struct PairFacts {
   double share = 0;  // of the bytes of keys that have it
   double best = 0;   // least predicted time, of the heaviest key that has it
@@ -85,7 +82,7 @@ std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys
     for (const ProbeCandidate& candidate : *key.candidates) {
       const PairFacts& of = facts.at(PairOf(candidate.config));
       const int place = PlaceOf(of, candidate.config.channels);
-      if (place < 0 || of.share < kLeastShare * whole || of.best > kTooSlow) continue;
+      if (place < 0 || of.share < kLeastShare * whole) continue;
       if (!is_placed(candidate.config)) placed.emplace_back(place, candidate);
     }
   }
@@ -96,7 +93,7 @@ std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys
   return candidates;
 }
 
-// The keys' choices are the reference, whatever they are.
+// Effects are relative to steps in which every key uses its choice.
 KeySearch::SeenOf CommonSearch::SeenIn(const StepExperiment& experiment) {
   return [&experiment](const CollectiveConfig& config) {
     return experiment.Seen(kAllKeys, config, kLeaveNcclAlone);

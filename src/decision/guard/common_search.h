@@ -24,22 +24,22 @@ struct JoiningKey {
   const std::vector<ProbeCandidate>* candidates;  // in the order of UnlikeFirst
 };
 
-// Returns what all keys may try together, the first to be tried first: of each pair of algorithm and protocol
-// that the cost model believes to be at most twice as slow as NCCL's choice, the best first, one channel and
-// half of them; then all channels of each. Configs that less than a third of the keys' bytes can use are left
-// out.
+// Returns the configs that all keys may try together, in the order in which they are tried. Pairs of
+// algorithm and protocol come in the order of their best predicted times, each with one channel and with half
+// of the channels. All channels of each pair come last. Configs that less than a third of the keys' bytes can
+// use are left out.
 std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
 
 // The common search of one communicator, owned by its Guard on the leader's control thread. Effects are those
 // of StepExperiment on kAllKeys.
 class CommonSearch {
  public:
-  // Whether it is over on this fabric, or was left out: then keys are searched one by one.
+  // True once the search has ended on this fabric; the keys are then searched one by one.
   bool done() const { return done_; }
   void End() { done_ = true; }
   // The fabric or the steps changed, so it may be worthwhile again.
   void Restart();
-  // What is tried, once it begins.
+  // Replaces the configs that the search will open.
   void SetCandidates(std::vector<ProbeCandidate> candidates) { search_.SetCandidates(std::move(candidates)); }
   bool began() const { return search_.began(); }
 

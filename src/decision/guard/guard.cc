@@ -20,9 +20,9 @@ constexpr int kLossesOfPolicy = 2;
 constexpr uint64_t kCallsToAgree = 32;
 // A choice goes when steps with NCCL's are faster by this many standard errors.
 constexpr double kRevokedErrors = 3;
-// Arms of a key at a time once all keys have gained together: what is left to win is little.
+// A key tries so many arms at a time once all keys have gained together, because little is left to win.
 constexpr size_t kArmsAfterGain = 4;
-// NCCL's own counts as slower than a choice after so many steps with it.
+// NCCL's choice counts as slower only after this many steps with it.
 constexpr uint32_t kStepsOfSlower = 2;
 
 // A stream holds calls that should take equally long: one key and one config. Its number is never 0.
@@ -118,7 +118,7 @@ void Guard::TakeCall(const GuardedCall& call) {
 
 void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
   const uint32_t code = KeyCode(call.key);
-  // What a call is recognised as may waver; which calls a program makes does not.
+  // The recognised role may waver, so it does not count for the period.
   steps_.Take(KeyCode({call.key.collective, call.key.size_class, Role::kUnknown}), call.at_ns);
   if (std::exchange(version_of_steps_, call.version) != call.version) effects_.Restart();
   const bool is_known = call.use == CallUse::kChoice || call.transfer_ns > 0;
@@ -214,8 +214,7 @@ std::optional<GuardReason> Guard::WhyAdopt() const {
   }
   if ((begins || resting_) && CreditNs() > StepNs()) return GuardReason::kSearch;
   if (resting_) return std::nullopt;
-  return still < in_use && 4 * (in_use - still) >= in_use ? std::optional(GuardReason::kNextArms)
-                                                          : std::nullopt;
+  return NeedsOtherArms(in_use, still) ? std::optional(GuardReason::kNextArms) : std::nullopt;
 }
 
 std::optional<Proposal> Guard::Tick(int64_t now_ns) {
@@ -260,7 +259,8 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   return next;
 }
 
-// NCCL's own stays beside a choice, but not beside other arms once it is known to be slower: each use costs.
+// NCCL's own stays an arm beside a choice. Beside other arms it goes once it is known to be slower, because
+// each use costs.
 bool Guard::NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const {
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, entry.choice);
   const bool is_slower =
@@ -271,7 +271,7 @@ bool Guard::NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const {
 // Arms that the fewest steps have used come first: a version may end before the cycle of its arms does.
 KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) {
   KeyPlan entry{key.key(), ChoiceNext(key, adopt), {}};
-  // What all keys adopt together was judged by steps.
+  // Steps have judged the winner already, so it needs no dense samples.
   entry.steady = IsSteadyWith(key, entry) || (proposed_winner_ && entry.choice == *proposed_winner_);
   const KeySearch& search = proposed_searches_[KeyCode(key.key())] =
       SearchNext(key, entry.choice, reason, adopt);
@@ -389,7 +389,7 @@ void Guard::Relearn() {
   for (const SettledKey& settled : SettledNow())
     settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
   fabric_of_keys_ = fabric();
-  // Choices that steps have found are proved again, each beside NCCL's own.
+  // The experiment proves choices again that steps had found, each beside NCCL's own.
   common_.Restart();
   const auto is_proved_again = [](const auto& each) {
     return each.second.drawn() && NotNccls(each.second.choice());
@@ -429,9 +429,9 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
     }
   }
   TakeUpUnlisted(listed);
-  // Times of before say little where other configs are in use.
+  // The adopted configs change how long calls take, which is no change of the fabric.
   if (done.reason == GuardReason::kAdopt) detector_.Forget();
-  if (proposed_winner_) EndCommon();
+  if (proposed_winner_) EndCommon(std::exchange(proposed_winner_, std::nullopt));
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
 }
 

@@ -201,15 +201,17 @@ class Guard {
   void JudgeArms();
   // The same for arms that all keys use together; ends that part of the search when nothing is left of it.
   void JudgeCommon();
-  void EndCommon();
+  // Ends it. `winner`: the config that all keys adopted, if one was found.
+  void EndCommon(const std::optional<CollectiveConfig>& winner);
+  // Returns the keys whose candidates count for the common search.
   std::vector<JoiningKey> KeysThatJoin() const;
-  // The common search as the next version has it, and the plan's part of it.
+  // Sets proposed_common_ and the common arms of the plan.
   void PlanCommon(GuardReason reason, bool adopt, TablePlan& plan);
-  // The reason for a version that may wait, while keys use configs together.
+  // WhyAdopt while keys use configs together.
   std::optional<GuardReason> WhyAdoptCommon() const;
-  // True if arms of the version in use may cost more than those which look like a gain.
+  // True if the version in use has arms that do not look like a gain.
   bool ArmsMayCost() const;
-  // What adopted choices have saved so far.
+  // Returns the nanoseconds that adopted choices have saved over NCCL's choice in this job.
   double SavedNs() const;
   // Nanoseconds of a step of the experiment.
   double StepNs() const;
@@ -274,12 +276,13 @@ class Guard {
   uint32_t version_of_steps_ = 0;
   std::map<uint32_t, GuardedKey> keys_;
   CommonSearch common_;
-  // The same when the proposal on the way is committed, and the config that all keys adopt with it.
+  // These take effect when the proposal on the way is committed: the search, and the config that all keys
+  // adopt.
   CommonSearch proposed_common_;
   std::optional<CollectiveConfig> proposed_winner_;
-  // The fabric has changed, and choices that steps had found are proved again.
+  // True from a change of the fabric on, if steps had found choices that the experiment proves again.
   bool proves_again_ = false;
-  // Share of a step that a config which all keys adopted together saves, and since when.
+  // The config that all keys adopted together saves this share of a step, since this time.
   double common_gain_ = 0;
   int64_t common_from_ns_ = 0;
   // The searches as they are when the proposal on the way is committed, by KeyCode.

@@ -23,7 +23,7 @@ uint32_t Packed(const CollectiveConfig& config) {
 
 }  // namespace
 
-// By value: the grid may be this experiment's own.
+// Callers may pass this experiment's own grid, which the reset destroys, so `grid` is a copy.
 void StepExperiment::Begin(StepGrid grid, bool common) {
   const double noise = regression_.noise();
   *this = StepExperiment();

@@ -32,7 +32,7 @@ struct SeenConfig {
   uint32_t blocks = 0;  // blocks of steps in which one did
 };
 
-// Stands for the code of a key where all keys use a config together; above every KeyCode.
+// The code under which the experiment keeps the effects of common arms. It is above every KeyCode.
 inline constexpr uint32_t kAllKeys = 1u << 20;
 
 // Owned by the communicator's Guard, on the leader's control thread. A step counts only if it is complete,

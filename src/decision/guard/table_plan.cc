@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arms are used by the number of the step that a call lies in; keys without are sampled by the call's
-// ordinal.
+// The number of a call's step says which arm it uses. Keys without arms are sampled by the call's ordinal.
 #include "src/decision/guard/table_plan.h"
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// What the common arms are drawn by, in place of a key's code.
+// Common arms are drawn by this number, which is above every KeyCode.
 constexpr uint32_t kCommonCode = 1u << 19;
 
 bool DrawsCommon(const TablePlan& plan, const KeyPlan& key) {

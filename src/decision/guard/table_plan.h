@@ -82,6 +82,12 @@ struct TablePlan {
   uint16_t common_spacing = 1;  // steps from one with a common arm to the next such step; not 0
 };
 
+// True if a version with `in_use` arms, of which only `still` are worth using, should make room for others: a
+// new version costs messages, so a quarter of the arms must have become useless.
+constexpr bool NeedsOtherArms(size_t in_use, size_t still) {
+  return still < in_use && 4 * (in_use - still) >= in_use;
+}
+
 // A call's place.
 struct PlaceInVersion {
   uint32_t ordinal = 0;  // number of calls of its key before it under its version

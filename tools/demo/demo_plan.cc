@@ -29,13 +29,13 @@ DemoPlan MakeDemoPlan(bool quick) {
   plan.training_shapes = TrainingShapes(quick);
   plan.held_out_shape = {.layers = 2, .hidden = 128, .heads = 4, .bucket_bytes = 512 << 10, .seed = 21};
   plan.recorded_steps = quick ? 8 : 16;
-  plan.compared_steps = quick ? 14 : 20;
+  plan.compared_steps = quick ? 9 : 20;
   plan.largest_rounds = quick ? 3 : 12;
-  plan.sweep_repeats = quick ? 8 : 16;
+  plan.sweep_repeats = quick ? 6 : 16;
   plan.sizes_a_collective = quick ? 7 : 12;
   plan.trigger_iterations = quick ? 600 : 2000;
-  plan.config_iterations = quick ? 1500 : 3000;
-  plan.whole_steps = quick ? 200 : 400;
+  plan.config_iterations = quick ? 1000 : 3000;
+  plan.whole_steps = quick ? 150 : 400;
   plan.whole_fabrics = quick ? 1 : 3;
   plan.budget =
       quick ? DemoBudget{.record_s = 20, .sweep_s = 30, .train_s = 10, .compare_s = 25, .whole_s = 25}

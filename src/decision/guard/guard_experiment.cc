@@ -24,6 +24,8 @@ constexpr double kSharesOfWhole = 3;
 // The same for a config that all keys use together: at the fast pace one step of eight uses one. With one of
 // five, 20 steps of a simulated job took 14 % longer (guard_test: 10 % are allowed).
 constexpr double kUnknownLossTogether = 0.24;
+// One use shows a common arm to be fast when its step was faster by this many standard errors.
+constexpr double kFastFirstUse = 3;
 // Share of the steps' time that the experiment may cost at present: more while there is credit, and nothing
 // is gained yet.
 constexpr double kUsualPace = 0.01;
@@ -179,8 +181,9 @@ uint16_t Guard::CommonSpacing(const std::vector<CollectiveConfig>& arms) const {
   double loss = 0;
   for (const CollectiveConfig& arm : arms) {
     const SeenConfig seen = experiment_.Seen(kAllKeys, arm, kLeaveNcclAlone);
-    // The first use sets up connections and says little.
-    const double mean = seen.steps > 1 ? seen.effect.likely_loss() : kUnknownLossTogether;
+    // The first use sets up connections. It says little, unless the step was fast all the same.
+    const bool is_known = seen.steps > 1 || seen.effect.mean < -kFastFirstUse * seen.effect.error;
+    const double mean = is_known ? seen.effect.likely_loss() : kUnknownLossTogether;
     loss += mean / static_cast<double>(arms.size());
   }
   return static_cast<uint16_t>(std::clamp(std::ceil(loss / Pace()), kLeastSpacing, kMaxSpacing));

@@ -255,7 +255,7 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   if (searches_together()) return next;
   const bool may_add = adopt && reason != GuardReason::kConfirmed && (next.began() || CanSearch(key));
   if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key())))
-    next.Refill(choice, seen, common_gain_ > 0 ? kArmsAfterGain : kMaxArms);
+    next.Refill(choice, seen, common_choice_ ? kArmsAfterGain : kMaxArms);
   return next;
 }
 
@@ -360,8 +360,12 @@ std::vector<SettledKey> Guard::SettledNow() const {
   std::vector<SettledKey> settled;
   for (const auto& [code, key] : keys_) {
     const auto ended = settled_.find(code);
-    const SeenConfig seen = experiment_.Seen(code, key.choice(), kLeaveNcclAlone);
-    const bool by_steps = !key.choice().leaves_nccl_alone() && key.drawn() && key.proven() && seen.steps > 0;
+    // Right after a common choice the key's own steps say nothing yet.
+    const bool together = key.proven() && key.choice() == common_choice_;
+    SeenConfig seen = experiment_.Seen(code, key.choice(), kLeaveNcclAlone);
+    if (together && seen.steps == 0) seen = common_seen_;
+    const bool by_steps =
+        !key.choice().leaves_nccl_alone() && (key.drawn() || together) && key.proven() && seen.steps > 0;
     if (key.captured() || (ended == settled_.end() && !by_steps)) continue;
     const bool by_earlier_run = ended != settled_.end() && ended->second;
     SettledKey one{key.key(), fabric_of_keys_, key.choice(), key.Ratio(), key.pairs(), by_earlier_run};

@@ -26,6 +26,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -211,6 +212,8 @@ class Guard {
   std::optional<GuardReason> WhyAdoptCommon() const;
   // True if the version in use has arms that do not look like a gain.
   bool ArmsMayCost() const;
+  // Share of a step that the choice which keys adopted together saves; 0 without one.
+  double CommonGain() const { return 1 - std::exp(common_seen_.effect.mean); }
   // Returns the nanoseconds that adopted choices have saved over NCCL's choice in this job.
   double SavedNs() const;
   // Nanoseconds of a step of the experiment.
@@ -282,9 +285,11 @@ class Guard {
   std::optional<CollectiveConfig> proposed_winner_;
   // True from a change of the fabric on, if steps had found choices that the experiment proves again.
   bool proves_again_ = false;
-  // The config that all keys adopted together saves this share of a step, since this time.
-  double common_gain_ = 0;
-  int64_t common_from_ns_ = 0;
+  // What the common search has found in this experiment: the config that keys adopted together, and its
+  // effect on a step. Without one the effect is 0.
+  std::optional<CollectiveConfig> common_choice_;
+  SeenConfig common_seen_;
+  int64_t common_from_ns_ = 0;  // when the present experiment began
   // The searches as they are when the proposal on the way is committed, by KeyCode.
   std::map<uint32_t, KeySearch> proposed_searches_;
   // What an earlier run found for a key; used by the next adoption.

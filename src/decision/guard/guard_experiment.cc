@@ -63,7 +63,8 @@ void Guard::BeginExperiment(StepGrid grid, int64_t now_ns) {
   lost_before_ns_ += experiment_.lost_ns();
   saved_before_ns_ = SavedNs();
   common_from_ns_ = now_ns;
-  common_gain_ = 0;
+  common_choice_.reset();
+  common_seen_ = {};
   if (grid.calls > 0 && !common_.done()) {
     common_.Restart();
     if (KeysThatJoin().empty()) common_.End();
@@ -94,10 +95,11 @@ void Guard::JudgeCommon() {
 }
 
 void Guard::EndCommon(const std::optional<CollectiveConfig>& winner) {
-  const double effect = winner ? experiment_.Seen(kAllKeys, *winner, kLeaveNcclAlone).effect.mean : 0;
+  const SeenConfig seen = winner ? experiment_.Seen(kAllKeys, *winner, kLeaveNcclAlone) : SeenConfig{};
   common_.End();
   BeginExperiment(experiment_.grid(), newest_ns_);
-  common_gain_ = 1 - std::exp(effect);
+  common_choice_ = winner;
+  common_seen_ = seen;
 }
 
 std::optional<GuardReason> Guard::WhyAdoptCommon() const {
@@ -144,7 +146,7 @@ double Guard::StepNs() const {
 // Steps show the savings of the keys' choices only after some time. Until then the gain counts for which all
 // keys adopted their choice together.
 double Guard::SavedNs() const {
-  const double together_ns = common_gain_ * static_cast<double>(newest_ns_ - common_from_ns_);
+  const double together_ns = CommonGain() * static_cast<double>(newest_ns_ - common_from_ns_);
   return saved_before_ns_ + std::max(experiment_.saved_ns(), together_ns);
 }
 
@@ -163,7 +165,7 @@ double Guard::ShareOf(const GuardedKey& key) const {
 double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
   // Where all keys have gained together, most other configs are likely as slow as NCCL's choice.
   const double unknown =
-      std::max(kUnknownLoss * std::min(1.0, kSharesOfWhole * ShareOf(key)), common_gain_ * ShareOf(key));
+      std::max(kUnknownLoss * std::min(1.0, kSharesOfWhole * ShareOf(key)), CommonGain() * ShareOf(key));
   double sum = 0;
   for (const CollectiveConfig& arm : entry.arms) {
     const SeenConfig seen = experiment_.Seen(KeyCode(entry.key), arm, entry.choice);
@@ -173,7 +175,7 @@ double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
 }
 
 double Guard::Pace() const {
-  const bool hurries = CreditNs() > StepNs() && common_gain_ == 0;
+  const bool hurries = CreditNs() > StepNs() && !common_choice_;
   return hurries ? kFastPace : kUsualPace;
 }
 

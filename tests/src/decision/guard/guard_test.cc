@@ -309,6 +309,19 @@ TEST(Guard, TriesTheFormerChoiceOnAChangedFabric) {
   EXPECT_TRUE(job.guard().plan().keys[0].joins);
 }
 
+// The job may end right after the adoption, before the key's own steps say anything.
+TEST(Guard, WhatAllKeysAdoptTogetherIsKeptAtOnce) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
+  const auto times = [](const CollectiveConfig&) { return kNccl / 10; };
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kAdopt, 2000, times));
+  const std::vector<SettledKey> settled = job.guard().AllSettled();
+  ASSERT_EQ(settled.size(), 1u);
+  EXPECT_EQ(settled[0].choice, kGood);
+  ASSERT_TRUE(settled[0].ratio);
+  EXPECT_LT(*settled[0].ratio, 0.98);
+  EXPECT_GT(settled[0].pairs, 0u);
+}
+
 // What nobody measured goes as soon as some pairs speak against it, whatever the noise.
 TEST(Guard, AnUnprovenChoiceNeedsNoProofToBeTakenBack) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {

@@ -12,13 +12,11 @@ namespace {
 
 // Share of the keys' bytes that must be able to use a config.
 constexpr double kLeastShare = 1.0 / 3;
-// The search looks for gains of this size, in logs. The keys' own searches find smaller ones.
-constexpr double kWorthwhileTogether = 0.03;
-// After kBlocksToShow blocks of steps some arm must look like a gain by kShowingErrors standard errors. After
-// kMaxBlocksOfCommon blocks the search ends.
-constexpr uint32_t kBlocksToShow = 6;
+// The search looks for gains of 3 %. An arm that two steps have used makes room for another one unless it looks
+// like a gain by its standard error: a large gain shows at once, and the keys' own searches find smaller ones.
+constexpr ArmPatience kPatienceTogether{.worthwhile = 0.03, .uses_to_show = 2};
+// The search ends after so many blocks of steps from the first arm on.
 constexpr uint32_t kMaxBlocksOfCommon = 14;
-constexpr double kShowingErrors = 2;
 
 using Pair = std::pair<Algorithm, Protocol>;
 
@@ -106,18 +104,15 @@ void CommonSearch::Restart() {
 }
 
 std::vector<CollectiveConfig> CommonSearch::Judge(const StepExperiment& experiment) {
-  return search_.began() ? search_.Judge(SeenIn(experiment), kWorthwhileTogether)
+  return search_.began() ? search_.Judge(SeenIn(experiment), kPatienceTogether)
                          : std::vector<CollectiveConfig>{};
 }
 
 bool CommonSearch::over(const StepExperiment& experiment) const {
-  if (search_.over() || experiment.blocks() >= kMaxBlocksOfCommon) return true;
-  if (experiment.blocks() < kBlocksToShow) return false;
-  const auto seen = SeenIn(experiment);
-  return std::none_of(open().begin(), open().end(), [&](const CollectiveConfig& config) {
-    const StepEffect effect = seen(config).effect;
-    return effect.mean < -kShowingErrors * effect.error;
-  });
+  if (experiment.blocks_since_arms() >= kMaxBlocksOfCommon) return true;
+  KeySearch next = search_;
+  next.Refill(kLeaveNcclAlone, SeenIn(experiment), kMaxCommonArms);
+  return next.over();
 }
 
 }  // namespace dynamiccl

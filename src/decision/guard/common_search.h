@@ -15,8 +15,9 @@
 
 namespace dynamiccl {
 
-// Configs that are tried together at a time. Each of their uses may cost much, since all keys use it.
-inline constexpr size_t kMaxCommonArms = 4;
+// Configs that are tried together at a time. Each of their uses may cost much, since all keys use it, so uses
+// are rare: with more arms, the one that is a gain would be used too rarely to show it.
+inline constexpr size_t kMaxCommonArms = 2;
 
 // A key that may take part.
 struct JoiningKey {
@@ -45,7 +46,7 @@ class CommonSearch {
 
   // Gives up arms that are shown to be no gain, after a block of steps. Returns those that must go at once.
   std::vector<CollectiveConfig> Judge(const StepExperiment& experiment);
-  // True if nothing is open, or too little was found in too many steps.
+  // True if nothing is open and nothing is left to open, or too little was found in too many steps.
   bool over(const StepExperiment& experiment) const;
   // Opens further arms.
   void Refill(const StepExperiment& experiment) {

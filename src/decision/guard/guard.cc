@@ -25,14 +25,6 @@ constexpr size_t kArmsAfterGain = 4;
 // NCCL's choice counts as slower only after this many steps with it.
 constexpr uint32_t kStepsOfSlower = 2;
 
-// A stream holds calls that should take equally long: one key and one config. Its number is never 0.
-uint64_t StreamOf(const GuardedCall& call) {
-  const CollectiveConfig& config = call.config;
-  return uint64_t{1} << 48 | uint64_t{KeyCode(call.key)} << 24 |
-         uint64_t{static_cast<uint8_t>(config.algorithm)} << 16 |
-         uint64_t{static_cast<uint8_t>(config.protocol)} << 8 | config.channels;
-}
-
 bool HasArms(const TablePlan& plan) {
   return plan.step_calls > 0;
 }
@@ -42,6 +34,10 @@ const std::vector<CollectiveConfig>* ArmsOf(const TablePlan& plan, uint32_t code
   const auto entry = std::find_if(plan.keys.begin(), plan.keys.end(),
                                   [code](const KeyPlan& each) { return KeyCode(each.key) == code; });
   return entry == plan.keys.end() ? nullptr : &entry->arms;
+}
+
+bool IsOfFabric(GuardReason reason) {
+  return reason == GuardReason::kRegimeChanged || reason == GuardReason::kPaceChanged;
 }
 
 bool NotNccls(const CollectiveConfig& config) {
@@ -64,9 +60,9 @@ bool IsArm(const TablePlan& plan, uint32_t code, const CollectiveConfig& config)
 
 std::string_view Name(GuardReason reason) {
   constexpr std::string_view kNames[] = {
-      "slower than NCCL",     "the fabric changed",  "steps have changed", "a choice is in doubt",
-      "a trial was too slow", "the budget is spent", "trials begin",       "a trial was better",
-      "confirmed earlier",    "other trials",        "no trial was better"};
+      "slower than NCCL",     "the fabric changed",   "steps take another time", "steps have changed",
+      "a choice is in doubt", "a trial was too slow", "the budget is spent",     "trials begin",
+      "a trial was better",   "confirmed earlier",    "other trials",            "no trial was better"};
   static_assert(std::size(kNames) == kGuardReasons);
   return kNames[static_cast<size_t>(reason)];
 }
@@ -110,8 +106,6 @@ void Guard::TakeCall(const GuardedCall& call) {
   bytes_ += static_cast<double>(LowerBound(call.key.size_class));
   TakeStepOf(call, key);
   key.Take(call);
-  detector_.SetLeastSpan(std::min(kVerifiedNs, kVerifiedSteps * steps_.step_ns()));
-  pace_.Take(call.use == CallUse::kTrial ? 0 : StreamOf(call), call.at_ns);
   Account(call, key);
   Detect(call);
 }
@@ -124,7 +118,9 @@ void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
   const bool is_known = call.use == CallUse::kChoice || call.transfer_ns > 0;
   effects_.Take({code, call.number, call.at_ns, key.ExcessOf(call), is_known}, steps_);
   FollowSteps(call);
-  experiment_.Take(call, searches_together() || key.drawn() || key.search().began());
+  const bool takes_part = searches_together() || key.drawn() || key.search().began();
+  const auto log_step_ns = experiment_.Take(call, takes_part);
+  if (log_step_ns) DetectBySteps(call, *log_step_ns);
 }
 
 void Guard::JudgeArms() {
@@ -149,20 +145,6 @@ void Guard::Account(const GuardedCall& call, const GuardedKey& key) {
   if (timed) timing_ns_ += options_.timing_cost * static_cast<double>(call.transfer_ns);
 }
 
-void Guard::Detect(const GuardedCall& call) {
-  if (call.transfer_ns <= 0 || call.captured || call.use == CallUse::kTrial) return;
-  const double transfer = static_cast<double>(call.transfer_ns);
-  TimedSample sample;
-  sample.stream = StreamOf(call);
-  sample.at_ns = call.at_ns;
-  sample.log_transfer = std::log(transfer);
-  sample.is_usual = !call.on_suspicion;
-  if (call.skew_ns >= 0) sample.log_skew = std::log1p(static_cast<double>(call.skew_ns) / transfer);
-  const auto change = detector_.Take(sample);
-  // Late ranks are no fault of a choice.
-  if (change && change->of_fabric) ++regime_changes_;
-}
-
 // While steps judge a choice, its calls' own times only end what is several times slower: a choice that makes
 // steps faster may take longer itself.
 bool Guard::MustRevoke(const GuardedKey& key) const {
@@ -181,7 +163,8 @@ bool Guard::ArmsMayCost() const {
 }
 
 std::optional<GuardReason> Guard::WhyRevoke() const {
-  if (regime_changed()) return GuardReason::kRegimeChanged;
+  if (regime_changed())
+    return changed_by_steps_ ? GuardReason::kPaceChanged : GuardReason::kRegimeChanged;
   bool doubt = false;
   for (const auto& [code, key] : keys_) {
     if (MustRevoke(key)) return GuardReason::kSlowerThanNccl;
@@ -292,7 +275,7 @@ KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) {
 }
 
 void Guard::AddCarried(Proposal& proposal) const {
-  if (!options_.carries || proposal.reason == GuardReason::kRegimeChanged) return;
+  if (!options_.carries || IsOfFabric(proposal.reason)) return;
   std::vector<KeyPlan> settled;
   std::set<uint32_t> known;
   for (const KeyPlan& entry : proposal.plan.keys) {
@@ -338,7 +321,7 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
     if (!revocation && !keys_.contains(code))
       proposal.plan.keys.push_back({confirmed.key, confirmed.config, {}});
   }
-  if (reason == GuardReason::kRegimeChanged || proposed_losses_ >= kLossesOfPolicy) {
+  if (IsOfFabric(reason) || proposed_losses_ >= kLossesOfPolicy) {
     proposal.plan.others_use_policy = false;
   }
   const StepGrid& grid = experiment_.grid();
@@ -352,61 +335,6 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   AddCarried(proposal);
   proposal.plan = Fitting(std::move(proposal.plan));
   return proposal;
-}
-
-// A key with a choice that steps have found counts as settled even while its search goes on, because the job
-// may end first.
-std::vector<SettledKey> Guard::SettledNow() const {
-  std::vector<SettledKey> settled;
-  for (const auto& [code, key] : keys_) {
-    const auto ended = settled_.find(code);
-    // Right after a common choice the key's own steps say nothing yet.
-    const bool together = key.proven() && key.choice() == common_choice_;
-    SeenConfig seen = experiment_.Seen(code, key.choice(), kLeaveNcclAlone);
-    if (together && seen.steps == 0) seen = common_seen_;
-    const bool by_steps =
-        !key.choice().leaves_nccl_alone() && (key.drawn() || together) && key.proven() && seen.steps > 0;
-    if (key.captured() || (ended == settled_.end() && !by_steps)) continue;
-    const bool by_earlier_run = ended != settled_.end() && ended->second;
-    SettledKey one{key.key(), fabric_of_keys_, key.choice(), key.Ratio(), key.pairs(), by_earlier_run};
-    if (by_steps) {
-      one.ratio = std::exp(seen.effect.mean);
-      one.pairs = seen.steps;
-    }
-    settled.push_back(one);
-  }
-  return settled;
-}
-
-std::vector<SettledKey> Guard::AllSettled() const {
-  auto latest = settled_before_;
-  for (const SettledKey& settled : SettledNow())
-    latest.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
-  std::vector<SettledKey> all;
-  for (const auto& [code_and_fabric, settled] : latest) all.push_back(settled);
-  return all;
-}
-
-// What was settled is kept for a return of the fabric's former state. The version in use stays until the
-// proposed one is committed.
-void Guard::Relearn() {
-  for (const SettledKey& settled : SettledNow())
-    settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
-  fabric_of_keys_ = fabric();
-  // The experiment proves choices again that steps had found, each beside NCCL's own.
-  common_.Restart();
-  const auto is_proved_again = [](const auto& each) {
-    return each.second.drawn() && NotNccls(each.second.choice());
-  };
-  proves_again_ = std::any_of(keys_.begin(), keys_.end(), is_proved_again);
-  if (proves_again_) common_.End();
-  settled_.clear();
-  confirmed_.clear();
-  for (auto& [code, key] : keys_) {
-    key.Restart();
-    key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
-  }
-  BeginExperiment(experiment_.grid(), newest_ns_);
 }
 
 void Guard::Committed(uint32_t version, int64_t now_ns) {
@@ -445,7 +373,10 @@ void Guard::TakeUp(const KeyPlan& entry) {
   confirmed_.erase(code);
   const bool adopts = key.choice() != entry.choice;
   key.Use(entry.choice, !entry.arms.empty() || entry.joins);
-  if (adopts) key.SetProven();  // by steps or by an earlier run
+  if (adopts) {
+    key.SetProven();  // by steps or by an earlier run
+    step_watch_.Forget();
+  }
   const auto search = proposed_searches_.find(code);
   if (search == proposed_searches_.end()) return;
   key.search() = std::move(search->second);

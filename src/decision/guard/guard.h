@@ -15,10 +15,9 @@
 //      step, and KeySearch gives up, adopts and tries what is next.
 //   4. A config whose steps are surely faster is adopted. NCCL's own stays in the experiment beside it, and
 //      takes its place if steps show that it is faster after all.
-//   5. After a change of the fabric (timing_detector.h) what steps have shown is forgotten: an adopted config
-//   is
-//      proved beside NCCL's own in every other step, and the search begins anew. Choices that no experiment
-//      has judged go back to NCCL's.
+//   5. After a change of the fabric, which times of calls or of whole steps show (timing_detector.h), what
+//      steps have taught is forgotten: an adopted config is proved beside NCCL's own in every other step, and
+//      the search begins anew. Choices that no experiment has judged go back to NCCL's.
 // A program whose steps do not repeat keeps the policy's choices as 1 and 2 say, and nothing is tried.
 //
 // Tick() proposes for the gravest reason first: a changed fabric, a slow choice, changed steps, an arm that
@@ -43,6 +42,7 @@
 #include "src/decision/guard/step_effects.h"
 #include "src/decision/guard/step_experiment.h"
 #include "src/decision/guard/step_period.h"
+#include "src/decision/guard/step_watch.h"
 #include "src/decision/guard/timing_detector.h"
 
 namespace dynamiccl {
@@ -51,9 +51,12 @@ namespace dynamiccl {
 // keeps the same spacing (docs/switching.md).
 inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
 // Limits how much longer experiments may make steps in all, over NCCL's choice: this many steps once in a
-// job, this share of all steps, and this share of what adopted choices save. That is 1 % of a job of 400
-// steps in which nothing can be won; docs/guard.md says by how much estimates of the cost fall short.
+// job and again when steps have changed for good (step_watch.h), this share of all steps, and this share of
+// what adopted choices save. That is 1 % of a job of 400 steps in which nothing can be won and nothing
+// changes; docs/guard.md says by how much estimates of the cost fall short. A change that follows the last
+// credit within kStepsBetweenCredits brings none.
 inline constexpr double kProbingCreditSteps = 2;
+inline constexpr uint64_t kStepsBetweenCredits = 100;
 inline constexpr double kProbingBudget = 0.005;
 inline constexpr double kProbingOfSavings = 0.05;
 
@@ -81,8 +84,10 @@ using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regim
 enum class GuardReason : uint8_t {
   // A key's choice lost more than its account allows, or is slower by the paired samples or by steps.
   kSlowerThanNccl,
-  // The timing detector saw the fabric change: choices are proved again, or go back to NCCL's.
+  // Times of calls show that the fabric changed: choices are proved again, or go back to NCCL's.
   kRegimeChanged,
+  // Whole steps take longer or shorter than before, and times of calls do not say why: the same is done.
+  kPaceChanged,
   // Steps have other calls than before, so the experiment ends; another one begins when they repeat.
   kStepsChanged,
   // Paired samples speak against a choice, but not yet surely. The same choice begins a new version, whose
@@ -96,7 +101,7 @@ enum class GuardReason : uint8_t {
   kNextArms,     // other configs take the place of those that are no gain
   kSearchEnded,  // nothing is left that could be better
 };
-inline constexpr int kGuardReasons = 11;
+inline constexpr int kGuardReasons = 12;
 // The reason in words, for logs and metrics.
 std::string_view Name(GuardReason reason);
 
@@ -192,6 +197,12 @@ class Guard {
   void TakeStepOf(const GuardedCall& call, const GuardedKey& key);
   void Account(const GuardedCall& call, const GuardedKey& key);
   void Detect(const GuardedCall& call);
+  // Watches the time of whole steps, given as StepExperiment::Take returns it.
+  void DetectBySteps(const GuardedCall& call, double log_step_ns);
+  // True if the last change was seen so recently that another sign of it is no other change.
+  bool HasJustChanged() const;
+  // Experiments may cost some steps more, unless they were given some a short while ago.
+  void RenewCredit();
   // Begins an experiment when steps are known, and another one when they have changed.
   void FollowSteps(const GuardedCall& call);
   void BeginExperiment(StepGrid grid, int64_t now_ns);
@@ -263,6 +274,7 @@ class Guard {
   GuardOptions options_;
   KnowledgeOf knowledge_;
   TimingDetector detector_;
+  StepWatch step_watch_;
   PaceWatch pace_;
   StepPeriod steps_;
   StepEffects effects_;
@@ -310,6 +322,8 @@ class Guard {
   // the way. A change that comes while a proposal is on the way is therefore not lost.
   bool regime_changed() const { return regime_changes_ != answered_changes_; }
   uint32_t regime_changes_ = 0;
+  int64_t changed_ns_ = -1;       // when the last change was seen; below 0: none was
+  bool changed_by_steps_ = false;  // only steps have shown it; times of calls may still say what it is
   uint32_t answered_changes_ = 0;
   uint32_t proposed_changes_ = 0;
   // Choices that were revoked because they lost, in committed versions and with the proposal on the way.
@@ -324,6 +338,8 @@ class Guard {
   // StepExperiment::lost_ns and saved_ns of the job's earlier experiments, added up.
   double lost_before_ns_ = 0;
   double saved_before_ns_ = 0;
+  double credit_steps_ = kProbingCreditSteps;
+  uint64_t credited_call_ = 0;  // the call at which it last grew, or the first experiment began
 };
 
 }  // namespace dynamiccl

@@ -70,7 +70,10 @@ void Guard::BeginExperiment(StepGrid grid, int64_t now_ns) {
     if (KeysThatJoin().empty()) common_.End();
   }
   experiment_.Begin(grid, !common_.done());
-  if (searching_from_ns_ < 0 && grid.calls > 0) searching_from_ns_ = now_ns;
+  if (searching_from_ns_ < 0 && grid.calls > 0) {
+    searching_from_ns_ = now_ns;
+    credited_call_ = newest_call_;
+  }
   misfits_ = judged_blocks_ = 0;
   arm_too_slow_ = resting_ = false;
   for (auto& [code, key] : keys_) key.search().Restart();
@@ -122,7 +125,9 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
   if (!searches_together()) return;
   if (!common_.began()) proposed_common_.SetCandidates(CommonCandidates(KeysThatJoin()));
   const bool begins = reason == GuardReason::kSearch;
-  if (adopt && CreditNs() > 0 && (begins || common_.began())) proposed_common_.Refill(experiment_);
+  // An arm that was much too slow leaves its place to another one at once.
+  const bool opens = (adopt && (begins || common_.began())) || reason == GuardReason::kArmTooSlow;
+  if (opens && CreditNs() > 0) proposed_common_.Refill(experiment_);
   const bool rests = reason == GuardReason::kBudgetSpent || (resting_ && !begins);
   if (!proposed_winner_ && reason != GuardReason::kStepsChanged)
     plan.common = proposed_common_.Next(experiment_, !rests);
@@ -153,7 +158,7 @@ double Guard::SavedNs() const {
 double Guard::CreditNs() const {
   if (searching_from_ns_ < 0) return 0;
   const auto steps_ns = static_cast<double>(newest_ns_ - searching_from_ns_);
-  return kProbingCreditSteps * StepNs() + kProbingBudget * steps_ns + kProbingOfSavings * SavedNs() -
+  return credit_steps_ * StepNs() + kProbingBudget * steps_ns + kProbingOfSavings * SavedNs() -
          lost_before_ns_ - experiment_.lost_ns();
 }
 

@@ -62,7 +62,7 @@ bool KeySearch::IsClosed(const CollectiveConfig& config) const {
   return Contains(closed_, config);
 }
 
-std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, double worthwhile) {
+std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, const ArmPatience& patience) {
   std::vector<CollectiveConfig> urgent;
   std::vector<CollectiveConfig> stay;
   for (const CollectiveConfig& config : open_) {
@@ -70,10 +70,11 @@ std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, double worthw
     const double mean = arm.effect.mean, error = arm.effect.error;
     const bool much = arm.steps > 0 && mean > kMuchSlower;
     const bool slower = arm.steps > 0 && mean > kSlower && mean > kSlowerErrors * error;
-    const double least = std::max(worthwhile, arm.steps < kFewSteps ? kWorthwhileAtFirst : kWorthwhile);
+    const double least = std::max(patience.worthwhile, arm.steps < kFewSteps ? kWorthwhileAtFirst : kWorthwhile);
+    const bool waited = patience.uses_to_show > 0 && arm.steps >= patience.uses_to_show && mean > -error;
     const bool futile = arm.steps >= kFutileSteps && mean - kFutileErrors * error > -least;
     if (much || (slower && mean > kMuchSlower / 3)) urgent.push_back(config);
-    (much || slower || futile ? closed_ : stay).push_back(config);
+    (much || slower || waited || futile ? closed_ : stay).push_back(config);
   }
   open_ = std::move(stay);
   return urgent;

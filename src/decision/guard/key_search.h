@@ -25,6 +25,14 @@ inline constexpr double kLeastGain = 0.003;
 // True if the config is sure enough to be adopted.
 bool IsSurelyFaster(const SeenConfig& arm);
 
+// How long an arm is tried that looks like no gain.
+struct ArmPatience {
+  // It goes when it is shown to be no gain of so much, in logs, or of half a per cent where that is more.
+  double worthwhile = 0;
+  // It goes after so many steps unless it looks like a gain by a standard error; 0: it may stay.
+  uint32_t uses_to_show = 0;
+};
+
 // The search on one key, owned by its GuardedKey on the leader's control thread. It has no clock and draws
 // nothing.
 class KeySearch {
@@ -34,10 +42,9 @@ class KeySearch {
 
   // Replaces the configs that may be tried, the most promising first. Configs that were given up stay so.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
-  // Gives up open configs that are shown to be no gain, or none of `worthwhile` in logs where that is more
-  // than half a per cent. Returns those of them that make steps so slow that they must not wait for the next
-  // version.
-  std::vector<CollectiveConfig> Judge(const SeenOf& seen, double worthwhile = 0);
+  // Gives up open configs that are shown to be no gain, or exhaust the patience. Returns those of them that
+  // make steps so slow that they must not wait for the next version.
+  std::vector<CollectiveConfig> Judge(const SeenOf& seen, const ArmPatience& patience = {});
   // Opens further configs until `most` are open, but not `choice`. Configs that resemble a fast one come
   // first; a config that resembles slow ones alone is not opened.
   void Refill(const CollectiveConfig& choice, const SeenOf& seen, size_t most = kMaxArms);

@@ -16,6 +16,9 @@ namespace {
 // Weight of a new step in the average step time.
 constexpr double kFollowRate = 1.0 / 16;
 
+// Largest standard error of an arm's effect that may be taken away from a step's log time.
+constexpr double kKnownArmError = 0.05;
+
 uint32_t Packed(const CollectiveConfig& config) {
   return static_cast<uint32_t>(static_cast<uint8_t>(config.algorithm)) << 16 |
          static_cast<uint32_t>(static_cast<uint8_t>(config.protocol)) << 8 | config.channels;
@@ -37,26 +40,51 @@ int StepExperiment::NumberOf(uint32_t key, const CollectiveConfig& config) const
   return found == numbers_.end() ? -1 : found->second;
 }
 
-void StepExperiment::Take(const GuardedCall& call, bool takes_part) {
-  if (grid_.calls == 0 || call.number < grid_.origin) return;
+std::optional<double> StepExperiment::Take(const GuardedCall& call, bool takes_part) {
+  if (grid_.calls == 0 || call.number < grid_.origin) return std::nullopt;
   const uint64_t number = (call.number - grid_.origin) / grid_.calls;
-  if (now_.calls == 0 || number != now_.number) End(call, number);
+  std::optional<double> ended;
+  if (now_.calls == 0 || number != now_.number) ended = End(call, number);
   ++now_.calls;
   now_.mixed |= call.captured;
-  if (!takes_part || (common_ && call.use != CallUse::kTrial)) return;
+  const bool as_arm = call.use != CallUse::kChoice;
+  // A key that takes no part still uses its choice; its few samples of NCCL's are not counted.
+  if (common_ ? call.use != CallUse::kTrial : as_arm && !takes_part) {
+    now_.sampled |= call.use == CallUse::kDefaultSample;
+    return ended;
+  }
   const uint32_t key = common_ ? kAllKeys : KeyCode(call.key);
-  const auto [used, is_new] =
-      now_.used.try_emplace(key, Step::Used{call.config, call.use != CallUse::kChoice});
+  const auto [used, is_new] = now_.used.try_emplace(key, Step::Used{call.config, as_arm});
   now_.mixed |= !is_new && used->second.config != call.config;
+  if (!as_arm) choices_[key] = call.config;
+  return ended;
 }
 
-void StepExperiment::End(const GuardedCall& next, uint64_t number) {
+std::optional<double> StepExperiment::End(const GuardedCall& next, uint64_t number) {
   const bool complete = now_.calls > 0 && number == now_.number + 1;
   const bool usual = now_.calls == calls_before_;
-  if (complete && usual && !now_.mixed && next.at_ns > now_.begun_ns)
-    AddRow(now_, next.at_ns - now_.begun_ns);
+  std::optional<double> level;
+  if (complete && usual && !now_.mixed && next.at_ns > now_.begun_ns) {
+    const int64_t step_ns = next.at_ns - now_.begun_ns;
+    level = WithoutArms(now_, std::log(static_cast<double>(step_ns)));
+    AddRow(now_, step_ns);
+  }
   if (complete) calls_before_ = now_.calls;
-  now_ = Step{number, next.at_ns, 0, false, {}};
+  now_ = {.number = number, .begun_ns = next.at_ns};
+  return level;
+}
+
+std::optional<double> StepExperiment::WithoutArms(const Step& step, double log_ns) const {
+  if (step.sampled) return std::nullopt;
+  for (const auto& [key, used] : step.used) {
+    if (!used.as_arm) continue;
+    const auto choice = choices_.find(key);
+    const SeenConfig seen =
+        Seen(key, used.config, choice == choices_.end() ? kLeaveNcclAlone : choice->second);
+    if (seen.steps == 0 || seen.effect.error > kKnownArmError) return std::nullopt;
+    log_ns -= seen.effect.mean;
+  }
+  return log_ns;
 }
 
 int StepExperiment::NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row) {
@@ -106,6 +134,7 @@ void StepExperiment::AddRow(const Step& step, int64_t step_ns) {
   arms_of_block_.clear();
   regression_.TakeBlock(std::exchange(block_, {}));
   ++blocks_;
+  blocks_since_arms_ += arm_uses_ > 0 ? 1 : 0;
 }
 
 SeenConfig StepExperiment::Seen(uint32_t key, const CollectiveConfig& config,

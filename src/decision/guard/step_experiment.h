@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,12 +49,18 @@ class StepExperiment {
   // keys use an arm in the same steps, and what is estimated is its effect on all of them (kAllKeys).
   void Begin(StepGrid grid, bool common = false);
   const StepGrid& grid() const { return grid_; }
-  // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps.
-  void Take(const GuardedCall& call, bool takes_part);
+  // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps. The key's choice
+  // counts in any case.
+  // If the call ends a complete step, returns the log of the nanoseconds that the step would have taken with
+  // the keys' choices. Returns nothing for a step with samples of NCCL's choice, or with an arm whose effect
+  // is not known yet.
+  std::optional<double> Take(const GuardedCall& call, bool takes_part);
   // Returns the effect of `config` on a step relative to `other`, both on this key (KeyCode).
   SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;
   // Blocks that were judged so far.
   uint32_t blocks() const { return blocks_; }
+  // Of them, those from the first one on in which an arm was used.
+  uint32_t blocks_since_arms() const { return blocks_since_arms_; }
   // Nanoseconds of a step on average; 0: not known.
   double step_ns() const { return step_ns_; }
   // Standard deviation of a step's log time.
@@ -76,7 +83,8 @@ class StepExperiment {
     uint64_t number = 0;
     int64_t begun_ns = 0;
     uint32_t calls = 0;
-    bool mixed = false;  // a key used two configs, or a call was captured
+    bool mixed = false;    // a key used two configs, or a call was captured
+    bool sampled = false;  // a call was a sample, and no arm
     struct Used {
       CollectiveConfig config;
       bool as_arm = false;
@@ -89,8 +97,10 @@ class StepExperiment {
   // The same, with a number for a config that has none. When all numbers are taken, the config that was used
   // least recently loses its own, but none that this step uses.
   int NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row);
-  // Ends the step under way where the call `next` begins another.
-  void End(const GuardedCall& next, uint64_t number);
+  // Ends the step under way where the call `next` begins another. Returns what Take does.
+  std::optional<double> End(const GuardedCall& next, uint64_t number);
+  // The log of the step's time without what its arms are estimated to have changed.
+  std::optional<double> WithoutArms(const Step& step, double log_ns) const;
   // Adds a complete block to the sums from which the mean effect of one use follows.
   void AddToCost();
   // Adds a complete step to the block.
@@ -101,6 +111,7 @@ class StepExperiment {
   StepRegression regression_;
   std::map<ConfigKey, int> numbers_;
   std::vector<Uses> uses_;  // by number
+  std::map<uint32_t, CollectiveConfig> choices_;  // of keys that take part, by KeyCode
   std::vector<StepRow> block_;
   std::vector<int> arms_of_block_;  // uses of arms in each of its steps
   uint64_t arm_uses_ = 0;           // in all blocks
@@ -111,6 +122,7 @@ class StepExperiment {
   Step now_;
   uint32_t calls_before_ = 0;  // of the last complete step
   uint32_t blocks_ = 0;
+  uint32_t blocks_since_arms_ = 0;
   double step_ns_ = 0;
 };
 

@@ -33,14 +33,13 @@ bool Uses(const StepRow& row, int config) {
   return std::find(row.configs.begin(), row.configs.end(), config) != row.configs.end();
 }
 
-// A step that sets up connections counts as no slower than its block's median.
-void LimitFirstUses(std::vector<StepRow>& rows) {
+// A step that sets up connections and is slower than the block's median says nothing: neither that its configs
+// are slow nor that they are not.
+void DropSlowFirstUses(std::vector<StepRow>& rows) {
   std::vector<double> times;
   for (const StepRow& row : rows) times.push_back(row.log_time);
-  const double most = Median(times);
-  for (StepRow& row : rows) {
-    if (row.first_use) row.log_time = std::min(row.log_time, most);
-  }
+  const double median = Median(times);
+  std::erase_if(rows, [median](const StepRow& row) { return row.first_use && row.log_time > median; });
 }
 
 }  // namespace
@@ -77,8 +76,9 @@ void StepRegression::Count(const Block& block, uint32_t sign) {
 }
 
 void StepRegression::TakeBlock(std::vector<StepRow> block) {
+  if (block.empty()) return;
+  DropSlowFirstUses(block);
   if (block.size() < kLeastBlock) return;
-  LimitFirstUses(block);
   const std::vector<double> weights(block.size(), 1);
   blocks_.push_back({std::move(block), weights, {}, usual_noise_});
   Count(blocks_.back(), 1);

@@ -42,11 +42,14 @@ class OneKey {
       if (use.use == CallUse::kTrial) call.config = use.config;
       call.transfer_ns = call.config.leaves_nccl_alone() ? kNccl : times(call.config);
       if (noise) call.transfer_ns = static_cast<int64_t>(static_cast<double>(call.transfer_ns) * noise());
+      call.transfer_ns *= slower;
+      const int64_t took_ns = call.transfer_ns;
+      if (!timed) call.transfer_ns = -1;
       call.captured = captured;
       call.number = number_++;
       if (call.config == kBad) ++bad_calls;
       guard_.TakeCall(call);
-      now_ns_ += 19'000'000 + call.transfer_ns;  // it waits
+      now_ns_ += 19'000'000 + took_ns;  // it waits
       if (auto proposal = guard_.Tick(now_ns_)) Commit(std::move(*proposal));
     }
   }
@@ -78,6 +81,8 @@ class OneKey {
   std::vector<int64_t> times_ns;
   int bad_calls = 0;
   bool captured = false;
+  bool timed = true;
+  int64_t slower = 1;  // all calls take so many times as long
   std::function<double()> noise;
 
  private:
@@ -234,6 +239,36 @@ TEST(Guard, AChangedFabricRevokesFirst) {
   EXPECT_TRUE(job.revocations[0]);
   EXPECT_TRUE(job.choice().leaves_nccl_alone());
   ASSERT_EQ(job.guard().plan().keys.size(), 1u);
+}
+
+// A release that gives no times: whole steps show that they take a fifth longer, and the search begins anew.
+TEST(Guard, StepsShowAChangeWhereNoCallIsTimed) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
+  job.timed = false;
+  const auto alike = [](const CollectiveConfig&) { return kNccl; };
+  job.Calls(400, alike);
+  ASSERT_EQ(job.choice(), kLeaveNcclAlone) << "nothing can be won";
+  job.slower = 5;
+  const auto good_is_faster = [](const CollectiveConfig&) { return kNccl / 3; };
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kPaceChanged, 40, good_is_faster));
+  EXPECT_TRUE(job.CallsUntil(GuardReason::kAdopt, 120, good_is_faster));
+  EXPECT_EQ(job.choice(), kGood);
+  EXPECT_EQ(std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kPaceChanged), 1)
+      << "an adoption is no change of the fabric";
+}
+
+// What steps showed, times of calls name: the search goes on, and belongs to the state that they name.
+TEST(Guard, TimesThatConfirmWhatStepsShowedBeginNoOtherSearch) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
+  const auto alike = [](const CollectiveConfig&) { return kNccl; };
+  job.Calls(400, alike);
+  job.timed = false;
+  job.slower = 5;
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kPaceChanged, 40, alike));
+  job.timed = true;
+  job.Calls(60, alike);
+  EXPECT_EQ(job.guard().fabric(), Regime::kDegradedLink);
+  EXPECT_EQ(std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kRegimeChanged), 0);
 }
 
 // A later run begins with it when the fabric is again as it was.

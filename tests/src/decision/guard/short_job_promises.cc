@@ -24,8 +24,9 @@ struct ShortLoss {
 };
 
 bool SawChange(const SimulatedJob& job) {
-  return std::any_of(job.switches().begin(), job.switches().end(),
-                     [](const auto& each) { return each.reason == GuardReason::kRegimeChanged; });
+  return std::any_of(job.switches().begin(), job.switches().end(), [](const auto& each) {
+    return each.reason == GuardReason::kRegimeChanged || each.reason == GuardReason::kPaceChanged;
+  });
 }
 
 void Lose(const JobOptions& job_options, ShortLoss& result) {

@@ -85,6 +85,10 @@ void SimulatedJob::DrawRatios(TrueKey& key) {
     if (options_.nothing_to_win) config.ratio = std::max(config.ratio, 1.0);
   }
   if (options_.policy_ratio > 0) key.configs[11].ratio = options_.policy_ratio;
+  if (options_.one_channel_ratio == 0) return;
+  // A cost model errs about all keys alike.
+  if (!truth_.empty()) key.configs = truth_[0].configs;
+  key.configs[4].ratio = options_.one_channel_ratio;
 }
 
 KeyKnowledge SimulatedJob::Knowledge(const TableKey& asked) const {
@@ -192,7 +196,7 @@ void SimulatedJob::Call(size_t index, int place) {
 }
 
 double SimulatedJob::PassedNs(size_t key, const CollectiveConfig& config, double transfer_ns) {
-  double compute_ns = static_cast<double>(options_.step_ns) / options_.calls_per_step *
+  double compute_ns = pace_ * static_cast<double>(options_.step_ns) / options_.calls_per_step *
                       std::exp(Normal(pace_random_, kComputeNoise));
   if (key >= static_cast<size_t>(options_.hidden_keys)) {
     late_ns_.push_back(options_.exposed * transfer_ns);
@@ -231,6 +235,7 @@ void SimulatedJob::Deliver() {
 }
 
 void SimulatedJob::Step() {
+  pace_ = std::exp(Normal(pace_random_, options_.step_noise));
   if (!has_steps_) std::shuffle(order_.begin(), order_.end(), pace_random_);
   for (int place = 0; place < options_.calls_per_step; ++place) {
     Call(order_[static_cast<size_t>(place)], place);

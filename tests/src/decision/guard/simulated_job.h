@@ -56,6 +56,8 @@ struct JobOptions {
   double spread = 0.3;                             // how far true ratios lie off the predicted, in logs
   int class_step = 1;                              // size classes from one key to the next
   bool nothing_to_win = false;                     // no config is faster than NCCL's choice
+  double one_channel_ratio = 0;                    // > 0: of one channel of Ring/Simple on every key
+  double step_noise = 0;                           // of what the program computes in a step, in logs
   int64_t step_ns = 100'000'000;                   // without what the program waits for
   bool carries = true;                             // GuardOptions::carries
 };
@@ -170,6 +172,7 @@ class SimulatedJob {
   int64_t burst_until_ns_ = 0;
   double skew_share_ = 0.1;
   bool has_steps_ = true;
+  double pace_ = 1;             // of what the program computes in this step
   std::deque<double> late_ns_;  // by call
 };
 

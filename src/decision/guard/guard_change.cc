@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the guard notices that the fabric changed, what it forgets then, and which choices are settled in which
+// state of the fabric.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "src/decision/guard/guard.h"
+
+namespace dynamiccl {
+namespace {
+
+// Times of calls and whole steps show a change at most so many steps apart.
+constexpr double kStepsOfOneChange = 64;
+
+// A stream holds calls that should take equally long: one key and one config. Its number is never 0.
+uint64_t StreamOf(const GuardedCall& call) {
+  const CollectiveConfig& config = call.config;
+  return uint64_t{1} << 48 | uint64_t{KeyCode(call.key)} << 24 |
+         uint64_t{static_cast<uint8_t>(config.algorithm)} << 16 |
+         uint64_t{static_cast<uint8_t>(config.protocol)} << 8 | config.channels;
+}
+
+}  // namespace
+
+void Guard::Detect(const GuardedCall& call) {
+  pace_.Take(call.use == CallUse::kTrial ? 0 : StreamOf(call), call.at_ns);
+  if (call.transfer_ns <= 0 || call.captured || call.use == CallUse::kTrial) return;
+  const double transfer = static_cast<double>(call.transfer_ns);
+  TimedSample sample;
+  sample.stream = StreamOf(call);
+  sample.at_ns = call.at_ns;
+  sample.log_transfer = std::log(transfer);
+  sample.is_usual = !call.on_suspicion;
+  if (call.skew_ns >= 0) sample.log_skew = std::log1p(static_cast<double>(call.skew_ns) / transfer);
+  detector_.SetLeastSpan(std::min(kVerifiedNs, kVerifiedSteps * steps_.step_ns()));
+  const auto change = detector_.Take(sample);
+  // Late ranks are no fault of a choice.
+  if (!change || !change->of_fabric) return;
+  if (std::exchange(changed_by_steps_, false) && HasJustChanged()) {
+    // Steps have shown this change already, and now its kind is known.
+    fabric_of_keys_ = fabric();
+    return;
+  }
+  changed_ns_ = call.at_ns;
+  ++regime_changes_;
+}
+
+void Guard::DetectBySteps(const GuardedCall& call, double log_step_ns) {
+  // Steps are longer then because ranks are late, whatever the choices are.
+  if (detector_.regime() == Regime::kStraggler) return;
+  if (!step_watch_.Take(log_step_ns, call.at_ns)) return;
+  RenewCredit();
+  // Times of calls have shown this change already.
+  if (!changed_by_steps_ && HasJustChanged()) return;
+  changed_by_steps_ = true;
+  changed_ns_ = call.at_ns;
+  ++regime_changes_;
+}
+
+bool Guard::HasJustChanged() const {
+  return changed_ns_ >= 0 && static_cast<double>(newest_ns_ - changed_ns_) < kStepsOfOneChange * StepNs();
+}
+
+void Guard::RenewCredit() {
+  if (newest_call_ - credited_call_ < kStepsBetweenCredits * experiment_.grid().calls) return;
+  credit_steps_ += kProbingCreditSteps;
+  credited_call_ = newest_call_;
+}
+
+// A key with a choice that steps have found counts as settled even while its search goes on, because the job
+// may end first.
+std::vector<SettledKey> Guard::SettledNow() const {
+  std::vector<SettledKey> settled;
+  for (const auto& [code, key] : keys_) {
+    const auto ended = settled_.find(code);
+    // Right after a common choice the key's own steps say nothing yet.
+    const bool together = key.proven() && key.choice() == common_choice_;
+    SeenConfig seen = experiment_.Seen(code, key.choice(), kLeaveNcclAlone);
+    if (together && seen.steps == 0) seen = common_seen_;
+    const bool by_steps =
+        !key.choice().leaves_nccl_alone() && (key.drawn() || together) && key.proven() && seen.steps > 0;
+    if (key.captured() || (ended == settled_.end() && !by_steps)) continue;
+    const bool by_earlier_run = ended != settled_.end() && ended->second;
+    SettledKey one{key.key(), fabric_of_keys_, key.choice(), key.Ratio(), key.pairs(), by_earlier_run};
+    if (by_steps) {
+      one.ratio = std::exp(seen.effect.mean);
+      one.pairs = seen.steps;
+    }
+    settled.push_back(one);
+  }
+  return settled;
+}
+
+std::vector<SettledKey> Guard::AllSettled() const {
+  auto latest = settled_before_;
+  // The state of the fabric to which a choice belongs may be about to be known.
+  const std::vector<SettledKey> now = changed_by_steps_ && HasJustChanged() ? std::vector<SettledKey>{} : SettledNow();
+  for (const SettledKey& settled : now)
+    latest.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
+  std::vector<SettledKey> all;
+  for (const auto& [code_and_fabric, settled] : latest) all.push_back(settled);
+  return all;
+}
+
+// What was settled is kept for a return of the fabric's former state. The version in use stays until the
+// proposed one is committed.
+void Guard::Relearn() {
+  for (const SettledKey& settled : SettledNow())
+    settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
+  fabric_of_keys_ = fabric();
+  // The experiment proves choices again that steps had found, each beside NCCL's own.
+  common_.Restart();
+  const auto is_proved_again = [](const auto& each) {
+    return each.second.drawn() && !each.second.choice().leaves_nccl_alone();
+  };
+  proves_again_ = std::any_of(keys_.begin(), keys_.end(), is_proved_again);
+  if (proves_again_) common_.End();
+  settled_.clear();
+  confirmed_.clear();
+  for (auto& [code, key] : keys_) {
+    key.Restart();
+    key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
+  }
+  BeginExperiment(experiment_.grid(), newest_ns_);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/decision/guard/step_watch.h"
+
+#include <cmath>
+
+namespace dynamiccl {
+
+bool StepWatch::Take(double log_ns, int64_t at_ns) {
+  sum_ns_ += std::exp(log_ns);
+  ++steps_;
+  if (sum_ns_ < kLeastNs) return false;
+  TimedSample mean;
+  mean.stream = 1;
+  mean.at_ns = at_ns;
+  mean.log_transfer = std::log(sum_ns_ / steps_);
+  sum_ns_ = steps_ = 0;
+  return detector_.Take(mean).has_value();
+}
+
+void StepWatch::Forget() {
+  detector_.Forget();
+  sum_ns_ = steps_ = 0;
+}
+
+}  // namespace dynamiccl

@@ -60,9 +60,10 @@ bool IsArm(const TablePlan& plan, uint32_t code, const CollectiveConfig& config)
 
 std::string_view Name(GuardReason reason) {
   constexpr std::string_view kNames[] = {
-      "slower than NCCL",     "the fabric changed",   "steps take another time", "steps have changed",
-      "a choice is in doubt", "a trial was too slow", "the budget is spent",     "trials begin",
-      "a trial was better",   "confirmed earlier",    "other trials",            "no trial was better"};
+      "slower than NCCL",    "the fabric changed",   "steps take another time",
+      "steps have changed",  "a choice is in doubt", "a trial was too slow",
+      "the budget is spent", "trials begin",         "a trial was better",
+      "confirmed earlier",   "other trials",         "no trial was better"};
   static_assert(std::size(kNames) == kGuardReasons);
   return kNames[static_cast<size_t>(reason)];
 }
@@ -126,6 +127,7 @@ void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
 void Guard::JudgeArms() {
   if (experiment_.blocks() == judged_blocks_) return;
   judged_blocks_ = experiment_.blocks();
+  ConfirmChange();
   if (searches_together()) return JudgeCommon();
   for (auto& [code, key] : keys_) {
     if (!key.search().began()) continue;
@@ -163,8 +165,7 @@ bool Guard::ArmsMayCost() const {
 }
 
 std::optional<GuardReason> Guard::WhyRevoke() const {
-  if (regime_changed())
-    return changed_by_steps_ ? GuardReason::kPaceChanged : GuardReason::kRegimeChanged;
+  if (regime_changed()) return changed_by_steps_ ? GuardReason::kPaceChanged : GuardReason::kRegimeChanged;
   bool doubt = false;
   for (const auto& [code, key] : keys_) {
     if (MustRevoke(key)) return GuardReason::kSlowerThanNccl;

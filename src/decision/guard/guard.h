@@ -201,6 +201,8 @@ class Guard {
   void DetectBySteps(const GuardedCall& call, double log_step_ns);
   // True if the last change was seen so recently that another sign of it is no other change.
   bool HasJustChanged() const;
+  // Renews the credit once if steps still take another time, some blocks after a change.
+  void ConfirmChange();
   // Experiments may cost some steps more, unless they were given some a short while ago.
   void RenewCredit();
   // Begins an experiment when steps are known, and another one when they have changed.
@@ -322,7 +324,8 @@ class Guard {
   // the way. A change that comes while a proposal is on the way is therefore not lost.
   bool regime_changed() const { return regime_changes_ != answered_changes_; }
   uint32_t regime_changes_ = 0;
-  int64_t changed_ns_ = -1;       // when the last change was seen; below 0: none was
+  int64_t changed_ns_ = -1;        // when the last change was seen; below 0: none was
+  double usual_before_ns_ = 0;     // of a step before the last change; 0: its effect on steps was judged
   bool changed_by_steps_ = false;  // only steps have shown it; times of calls may still say what it is
   uint32_t answered_changes_ = 0;
   uint32_t proposed_changes_ = 0;

@@ -13,6 +13,11 @@ namespace {
 // Times of calls and whole steps show a change at most so many steps apart.
 constexpr double kStepsOfOneChange = 64;
 
+// A burst is over after so many blocks of steps.
+constexpr uint32_t kBlocksToConfirm = 2;
+// log(1.1): as for times of calls (timing_detector.cc).
+constexpr double kLeastChange = 0.0953;
+
 // A stream holds calls that should take equally long: one key and one config. Its number is never 0.
 uint64_t StreamOf(const GuardedCall& call) {
   const CollectiveConfig& config = call.config;
@@ -62,6 +67,12 @@ bool Guard::HasJustChanged() const {
   return changed_ns_ >= 0 && static_cast<double>(newest_ns_ - changed_ns_) < kStepsOfOneChange * StepNs();
 }
 
+void Guard::ConfirmChange() {
+  if (usual_before_ns_ == 0 || experiment_.blocks() < kBlocksToConfirm) return;
+  const double effect = std::log(experiment_.step_ns() / std::exchange(usual_before_ns_, 0));
+  if (std::abs(effect) >= kLeastChange) RenewCredit();
+}
+
 void Guard::RenewCredit() {
   if (newest_call_ - credited_call_ < kStepsBetweenCredits * experiment_.grid().calls) return;
   credit_steps_ += kProbingCreditSteps;
@@ -95,7 +106,8 @@ std::vector<SettledKey> Guard::SettledNow() const {
 std::vector<SettledKey> Guard::AllSettled() const {
   auto latest = settled_before_;
   // The state of the fabric to which a choice belongs may be about to be known.
-  const std::vector<SettledKey> now = changed_by_steps_ && HasJustChanged() ? std::vector<SettledKey>{} : SettledNow();
+  const std::vector<SettledKey> now =
+      changed_by_steps_ && HasJustChanged() ? std::vector<SettledKey>{} : SettledNow();
   for (const SettledKey& settled : now)
     latest.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
   std::vector<SettledKey> all;
@@ -122,6 +134,7 @@ void Guard::Relearn() {
     key.Restart();
     key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
   }
+  usual_before_ns_ = experiment_.usual_ns();
   BeginExperiment(experiment_.grid(), newest_ns_);
 }
 

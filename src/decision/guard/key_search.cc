@@ -68,9 +68,11 @@ std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, const ArmPati
   for (const CollectiveConfig& config : open_) {
     const SeenConfig arm = seen(config);
     const double mean = arm.effect.mean, error = arm.effect.error;
-    const bool much = arm.steps > 0 && mean > kMuchSlower;
+    const bool gross = patience.gross_first_use > 0 && arm.first_off > patience.gross_first_use;
+    const bool much = gross || (arm.steps > 0 && mean > kMuchSlower);
     const bool slower = arm.steps > 0 && mean > kSlower && mean > kSlowerErrors * error;
-    const double least = std::max(patience.worthwhile, arm.steps < kFewSteps ? kWorthwhileAtFirst : kWorthwhile);
+    const double least =
+        std::max(patience.worthwhile, arm.steps < kFewSteps ? kWorthwhileAtFirst : kWorthwhile);
     const bool waited = patience.uses_to_show > 0 && arm.steps >= patience.uses_to_show && mean > -error;
     const bool futile = arm.steps >= kFutileSteps && mean - kFutileErrors * error > -least;
     if (much || (slower && mean > kMuchSlower / 3)) urgent.push_back(config);

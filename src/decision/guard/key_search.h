@@ -31,6 +31,9 @@ struct ArmPatience {
   double worthwhile = 0;
   // It goes after so many steps unless it looks like a gain by a standard error; 0: it may stay.
   uint32_t uses_to_show = 0;
+  // It goes if its first use alone made a step longer by so much, in logs, though connections that were set
+  // up may be the cause; 0: the first use is not judged.
+  double gross_first_use = 0;
 };
 
 // The search on one key, owned by its GuardedKey on the leader's control thread. It has no clock and draws

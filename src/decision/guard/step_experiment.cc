@@ -13,8 +13,9 @@
 namespace dynamiccl {
 namespace {
 
-// Weight of a new step in the average step time.
+// Least weight of a new step in the average step time, and in that over more steps.
 constexpr double kFollowRate = 1.0 / 16;
+constexpr double kUsualRate = 1.0 / 256;
 
 // Largest standard error of an arm's effect that may be taken away from a step's log time.
 constexpr double kKnownArmError = 0.05;
@@ -115,14 +116,20 @@ int StepExperiment::NumberFor(uint32_t key, const CollectiveConfig& config, Step
 
 void StepExperiment::AddRow(const Step& step, int64_t step_ns) {
   const auto ns = static_cast<double>(step_ns);
-  step_ns_ += step_ns_ == 0 ? ns : kFollowRate * (std::min(ns, 2 * step_ns_) - step_ns_);
+  const double off = step_ns_ == 0 ? 0 : std::log(ns / step_ns_);
+  ++rows_;
+  const double limited = step_ns_ == 0 ? ns : std::min(ns, 2 * step_ns_);
+  const double share = 1 / static_cast<double>(rows_);
+  step_ns_ += std::max(share, kFollowRate) * (limited - step_ns_);
+  usual_ns_ += std::max(share, kUsualRate) * (limited - usual_ns_);
   StepRow row{{}, std::log(ns), false};
   uint64_t arms = 0;
-  ++rows_;
   for (const auto& [key, used] : step.used) {
     if (used.config.leaves_nccl_alone()) continue;
+    const bool is_new = NumberOf(key, used.config) < 0;
     const int config = NumberFor(key, used.config, row);
     Uses& uses = uses_[static_cast<size_t>(config)];
+    if (is_new) uses.first_off = off;
     ++(used.as_arm ? arms : uses.as_choice);
     uses.last_row = rows_;
     row.configs.push_back(config);
@@ -142,10 +149,11 @@ SeenConfig StepExperiment::Seen(uint32_t key, const CollectiveConfig& config,
   const int number = NumberOf(key, config), other_number = NumberOf(key, other);
   if (number < 0 && !config.leaves_nccl_alone()) return {};
   if (other_number < 0 && !other.leaves_nccl_alone()) return {};
-  SeenConfig seen{regression_.Over(number, other_number), 0, 0};
+  SeenConfig seen{regression_.Over(number, other_number)};
   // Every block has steps of the reference.
   seen.steps = number < 0 ? blocks_ * static_cast<uint32_t>(kStepsOfBlock) : regression_.steps(number);
   seen.blocks = number < 0 ? blocks_ : regression_.blocks(number);
+  seen.first_off = number < 0 ? 0 : uses_[static_cast<size_t>(number)].first_off;
   return seen;
 }
 

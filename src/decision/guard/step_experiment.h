@@ -28,9 +28,10 @@ struct StepGrid {
 
 // The effect of a config on one key, as steps have shown it.
 struct SeenConfig {
-  StepEffect effect;    // relative to another config of the key
-  uint32_t steps = 0;   // steps that used it
-  uint32_t blocks = 0;  // blocks of steps in which one did
+  StepEffect effect;     // relative to another config of the key
+  uint32_t steps = 0;    // steps that used it
+  uint32_t blocks = 0;   // blocks of steps in which one did
+  double first_off = 0;  // log of the time of the step that used it first over the mean step's
 };
 
 // The code under which the experiment keeps the effects of common arms. It is above every KeyCode.
@@ -49,11 +50,10 @@ class StepExperiment {
   // keys use an arm in the same steps, and what is estimated is its effect on all of them (kAllKeys).
   void Begin(StepGrid grid, bool common = false);
   const StepGrid& grid() const { return grid_; }
-  // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps. The key's choice
-  // counts in any case.
-  // If the call ends a complete step, returns the log of the nanoseconds that the step would have taken with
-  // the keys' choices. Returns nothing for a step with samples of NCCL's choice, or with an arm whose effect
-  // is not known yet.
+  // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps. The key's
+  // choice counts in any case. If the call ends a complete step, returns the log of the nanoseconds that the
+  // step would have taken with the keys' choices. Returns nothing for a step with samples of NCCL's choice,
+  // or with an arm whose effect is not known yet.
   std::optional<double> Take(const GuardedCall& call, bool takes_part);
   // Returns the effect of `config` on a step relative to `other`, both on this key (KeyCode).
   SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;
@@ -63,6 +63,8 @@ class StepExperiment {
   uint32_t blocks_since_arms() const { return blocks_since_arms_; }
   // Nanoseconds of a step on average; 0: not known.
   double step_ns() const { return step_ns_; }
+  // The same over more steps, so it follows a change of the fabric slowly.
+  double usual_ns() const { return usual_ns_; }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
   // Returns the nanoseconds that arms have cost, at least 0: their uses times the mean effect of one use.
@@ -77,6 +79,7 @@ class StepExperiment {
   struct Uses {
     uint64_t as_choice = 0;
     uint64_t last_row = 0;  // number of the last step that used it
+    double first_off = 0;   // SeenConfig::first_off
   };
   // The step under way.
   struct Step {
@@ -110,7 +113,7 @@ class StepExperiment {
   bool common_ = false;
   StepRegression regression_;
   std::map<ConfigKey, int> numbers_;
-  std::vector<Uses> uses_;  // by number
+  std::vector<Uses> uses_;                        // by number
   std::map<uint32_t, CollectiveConfig> choices_;  // of keys that take part, by KeyCode
   std::vector<StepRow> block_;
   std::vector<int> arms_of_block_;  // uses of arms in each of its steps
@@ -124,6 +127,7 @@ class StepExperiment {
   uint32_t blocks_ = 0;
   uint32_t blocks_since_arms_ = 0;
   double step_ns_ = 0;
+  double usual_ns_ = 0;
 };
 
 }  // namespace dynamiccl

@@ -33,8 +33,8 @@ bool Uses(const StepRow& row, int config) {
   return std::find(row.configs.begin(), row.configs.end(), config) != row.configs.end();
 }
 
-// A step that sets up connections and is slower than the block's median says nothing: neither that its configs
-// are slow nor that they are not.
+// A step that sets up connections and is slower than the block's median says nothing: neither that its
+// configs are slow nor that they are not.
 void DropSlowFirstUses(std::vector<StepRow>& rows) {
   std::vector<double> times;
   for (const StepRow& row : rows) times.push_back(row.log_time);

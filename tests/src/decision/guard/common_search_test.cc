@@ -119,7 +119,7 @@ TEST(CommonSearch, EndsWhereNothingIsThereAndAdoptsNothing) {
     program.search.Judge(program.experiment);
     ASSERT_FALSE(program.search.Winner(program.experiment));
   }
-  EXPECT_LE(blocks, 14);
+  EXPECT_LE(program.experiment.blocks_since_arms(), 14u);
   program.search.End();
   EXPECT_TRUE(program.search.done());
   program.search.Restart();

@@ -25,9 +25,10 @@ int main(int argc, char** argv) {
   app.add_option("--first-seed", options.first_seed, "The first of them.");
   app.add_option("--keys", options.keys, "Keys of the job.")->check(CLI::Range(1, 40));
   app.add_option("--quiet-minutes", options.quiet_minutes, "Of each quiet job.")->check(CLI::PositiveNumber);
-  app.add_option("--only", only,
-                 "bad-policy, slower, spoilt, degraded, quiet, store, straggler, hidden, growing, short or "
-                 "short-slower; empty: all.");
+  app.add_option(
+      "--only", only,
+      "bad-policy, slower, spoilt, degraded, quiet, store, straggler, hidden, growing, odd-fabric, "
+      "short or short-slower; empty: all.");
   std::string timing_only;
   app.add_option("--timing", timing_only, "all, planned or windows; empty: each of them.");
   CLI11_PARSE(app, argc, argv);

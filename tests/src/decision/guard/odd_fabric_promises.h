@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job of 400 steps gains on a fabric that the cost model does not see.
+#pragma once
+
+#include <vector>
+
+#include "tests/src/decision/guard/guard_promises.h"
+
+namespace dynamiccl::testing {
+
+// One config takes half of NCCL's time on every key, wherever the model ranks it, and no other one is faster.
+std::vector<Promise> OddFabric(const PromiseOptions& options, Timing timing);
+
+}  // namespace dynamiccl::testing

@@ -22,7 +22,7 @@ struct Expected {
   int channels;           // of the communicator
   double tree_gbps;       // of a channel of the tree between nodes
   const char* tree_path;  // the longest between a GPU and its adapter
-  std::set<std::string> tree_adapters;
+  std::set<int> tree_adapters;
 };
 
 void PrintTo(const Expected& expected, std::ostream* out) {
@@ -30,16 +30,17 @@ void PrintTo(const Expected& expected, std::ostream* out) {
 }
 
 // Adapters in the graph called `id` of a file of NCCL_GRAPH_DUMP_FILE.
-std::set<std::string> AdaptersOfGraph(const std::string& path, const std::string& id) {
+std::set<int> AdaptersOfGraph(const std::string& path, const std::string& id) {
   static const std::regex kNet(R"re(<net dev="([^"]+)")re");
-  std::set<std::string> adapters;
+  std::set<int> adapters;
   std::ifstream file(path);
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
     if (line.find("<graph ") != std::string::npos)
       inside = line.find(" id=\"" + id + "\"") != std::string::npos;
     std::smatch net;
-    if (inside && std::regex_search(line, net, kNet)) adapters.insert(net[1]);
+    if (inside && std::regex_search(line, net, kNet))
+      adapters.insert(std::stoi(net[1], nullptr, 0));  // "0", "0x1"
   }
   return adapters;
 }
@@ -63,9 +64,9 @@ TEST_P(Upgrade, AdaptersOfTheTreeAreThoseThatTheReleaseIsKnownToUse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Releases, Upgrade,
-                         testing::Values(Expected{{2, 24, 3}, 4, 24, "SYS", {"0", "1"}},
-                                         Expected{{2, 28, 9}, 2, 0.1, "SYS", {"0"}},
-                                         Expected{{2, 32, 3}, 4, 24, "SYS", {"0", "1"}}),
+                         testing::Values(Expected{{2, 24, 3}, 4, 24, "SYS", {0, 1}},
+                                         Expected{{2, 28, 9}, 2, 0.1, "SYS", {0}},
+                                         Expected{{2, 32, 3}, 4, 24, "SYS", {0, 1}}),
                          [](const auto& test) {
                            return "Nccl2_" + std::to_string(test.param.release.minor);
                          });

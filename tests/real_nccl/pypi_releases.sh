@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs releases of NCCL that PyPI has through every door of the matrix.
-#   tests/real_nccl/pypi_releases.sh all [BUILD_FOLDER]       every release from 2.18 on, on dgx_h100: 20 to 40 minutes, 11 GB of wheels
+#   tests/real_nccl/pypi_releases.sh all [BUILD_FOLDER]       every release from 2.18 on, on dgx_h100: a quarter of an hour, 9 GB of wheels
 #   tests/real_nccl/pypi_releases.sh newest [BUILD_FOLDER]    the newest, on dgx_h100 and dgx_b200: for a weekly job. A CUDA function that
 #                                                             the stand-in lacks, or a changed log line or plugin interface, shows here first
 # Prints the results as a table for docs/results/real-nccl.md, and writes them to BUILD_FOLDER/nccl_releases.json. Exit codes: those of real_nccl_matrix; 2 usage; 4 a

@@ -7,7 +7,9 @@ case_by_command() { TMPDIR="$BATS_TEST_TMPDIR" "$BUILD/tests/real_nccl_case" "$@
 # A release that was not fetched is skipped; one that was fetched and cannot be run is a failure.
 needs_release() {
   "$BUILD/tests/standin_environment" 2.28.9 dgx_h100 "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/standin.env" 2>"$BATS_TEST_TMPDIR/why" && return
-  [ $? -eq 3 ] || return 1
+  local code=$?
+  cat "$BATS_TEST_TMPDIR/why"
+  [ "$code" -eq 3 ] || return 1
   skip "$(cat "$BATS_TEST_TMPDIR/why")"
 }
 

@@ -3,7 +3,7 @@
 //
 //   F(since, door, result type, name without "nccl", (parameters), (arguments))
 //
-// `since` is the release that brought the function (22203: 2.22.3; 21900: 2.19 or before). `door` says what
+// `since` is the release that brought the function (22203: 2.22.3; 21801: 2.18.1 or before). `door` says what
 // the object that is loaded into jobs does with it (plugin/interpose):
 //
 //   Passed             nothing: the program reaches the library
@@ -17,63 +17,63 @@
 // that tests can also read it against NVIDIA's nccl.h.
 #pragma once
 
-// Functions that are interposed, forwarded, replayed or called through a table. Every release from 2.19 on
+// Functions that are interposed, forwarded, replayed or called through a table. Every release from 2.18 on
 // has them.
 #define DYNAMICCL_NCCL_FUNCTIONS(F)                                                                          \
-  F(21900, Passed, ncclResult_t, GetVersion, (int* version), (version))                                      \
-  F(21900, Named, ncclResult_t, GetUniqueId, (ncclUniqueId * uniqueId), (uniqueId))                          \
-  F(21900, Passed, const char*, GetErrorString, (ncclResult_t result), (result))                             \
-  F(21900, Passed, const char*, GetLastError, (ncclComm_t comm), (comm))                                     \
-  F(21900, Named, ncclResult_t, CommInitRank,                                                                \
+  F(21801, Passed, ncclResult_t, GetVersion, (int* version), (version))                                      \
+  F(21801, Named, ncclResult_t, GetUniqueId, (ncclUniqueId * uniqueId), (uniqueId))                          \
+  F(21801, Passed, const char*, GetErrorString, (ncclResult_t result), (result))                             \
+  F(21801, Passed, const char*, GetLastError, (ncclComm_t comm), (comm))                                     \
+  F(21801, Named, ncclResult_t, CommInitRank,                                                                \
     (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank), (comm, nranks, commId, rank))            \
-  F(21900, Named, ncclResult_t, CommInitRankConfig,                                                          \
+  F(21801, Named, ncclResult_t, CommInitRankConfig,                                                          \
     (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config),                    \
     (comm, nranks, commId, rank, config))                                                                    \
-  F(21900, Named, ncclResult_t, CommInitAll, (ncclComm_t * comm, int ndev, const int* devlist),              \
+  F(21801, Named, ncclResult_t, CommInitAll, (ncclComm_t * comm, int ndev, const int* devlist),              \
     (comm, ndev, devlist))                                                                                   \
-  F(21900, Named, ncclResult_t, CommSplit,                                                                   \
+  F(21801, Named, ncclResult_t, CommSplit,                                                                   \
     (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config),                        \
     (comm, color, key, newcomm, config))                                                                     \
-  F(21900, Passed, ncclResult_t, CommFinalize, (ncclComm_t comm), (comm))                                    \
-  F(21900, Named, ncclResult_t, CommDestroy, (ncclComm_t comm), (comm))                                      \
-  F(21900, Named, ncclResult_t, CommAbort, (ncclComm_t comm), (comm))                                        \
-  F(21900, Passed, ncclResult_t, CommGetAsyncError, (ncclComm_t comm, ncclResult_t * asyncError),            \
+  F(21801, Passed, ncclResult_t, CommFinalize, (ncclComm_t comm), (comm))                                    \
+  F(21801, Named, ncclResult_t, CommDestroy, (ncclComm_t comm), (comm))                                      \
+  F(21801, Named, ncclResult_t, CommAbort, (ncclComm_t comm), (comm))                                        \
+  F(21801, Passed, ncclResult_t, CommGetAsyncError, (ncclComm_t comm, ncclResult_t * asyncError),            \
     (comm, asyncError))                                                                                      \
-  F(21900, Passed, ncclResult_t, CommCount, (const ncclComm_t comm, int* count), (comm, count))              \
-  F(21900, Passed, ncclResult_t, CommCuDevice, (const ncclComm_t comm, int* device), (comm, device))         \
-  F(21900, Passed, ncclResult_t, CommUserRank, (const ncclComm_t comm, int* rank), (comm, rank))             \
-  F(21900, Moves, ncclResult_t, Reduce,                                                                      \
+  F(21801, Passed, ncclResult_t, CommCount, (const ncclComm_t comm, int* count), (comm, count))              \
+  F(21801, Passed, ncclResult_t, CommCuDevice, (const ncclComm_t comm, int* device), (comm, device))         \
+  F(21801, Passed, ncclResult_t, CommUserRank, (const ncclComm_t comm, int* rank), (comm, rank))             \
+  F(21801, Moves, ncclResult_t, Reduce,                                                                      \
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root,  \
      ncclComm_t comm, cudaStream_t stream),                                                                  \
     (sendbuff, recvbuff, count, datatype, op, root, comm, stream))                                           \
-  F(21900, Moves, ncclResult_t, Bcast,                                                                       \
+  F(21801, Moves, ncclResult_t, Bcast,                                                                       \
     (void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream),     \
     (buff, count, datatype, root, comm, stream))                                                             \
-  F(21900, MovesFromInside, ncclResult_t, Broadcast,                                                         \
+  F(21801, MovesFromInside, ncclResult_t, Broadcast,                                                         \
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, \
      cudaStream_t stream),                                                                                   \
     (sendbuff, recvbuff, count, datatype, root, comm, stream))                                               \
-  F(21900, Moves, ncclResult_t, AllReduce,                                                                   \
+  F(21801, Moves, ncclResult_t, AllReduce,                                                                   \
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,            \
      ncclComm_t comm, cudaStream_t stream),                                                                  \
     (sendbuff, recvbuff, count, datatype, op, comm, stream))                                                 \
-  F(21900, Moves, ncclResult_t, ReduceScatter,                                                               \
+  F(21801, Moves, ncclResult_t, ReduceScatter,                                                               \
     (const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op,        \
      ncclComm_t comm, cudaStream_t stream),                                                                  \
     (sendbuff, recvbuff, recvcount, datatype, op, comm, stream))                                             \
-  F(21900, Moves, ncclResult_t, AllGather,                                                                   \
+  F(21801, Moves, ncclResult_t, AllGather,                                                                   \
     (const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm,       \
      cudaStream_t stream),                                                                                   \
     (sendbuff, recvbuff, sendcount, datatype, comm, stream))                                                 \
-  F(21900, Moves, ncclResult_t, Send,                                                                        \
+  F(21801, Moves, ncclResult_t, Send,                                                                        \
     (const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,                 \
      cudaStream_t stream),                                                                                   \
     (sendbuff, count, datatype, peer, comm, stream))                                                         \
-  F(21900, Moves, ncclResult_t, Recv,                                                                        \
+  F(21801, Moves, ncclResult_t, Recv,                                                                        \
     (void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream), \
     (recvbuff, count, datatype, peer, comm, stream))                                                         \
-  F(21900, Named, ncclResult_t, GroupStart, (void), ())                                                      \
-  F(21900, Named, ncclResult_t, GroupEnd, (void), ())
+  F(21801, Named, ncclResult_t, GroupStart, (void), ())                                                      \
+  F(21801, Named, ncclResult_t, GroupEnd, (void), ())
 
 // The rest of nccl.h 2.32, which hostccl exports as well.
 #define DYNAMICCL_NCCL_FURTHER_FUNCTIONS(F)                                                                  \
@@ -107,11 +107,11 @@
     (comm, win, outUserPtr))                                                                                 \
   F(21900, Passed, ncclResult_t, MemAlloc, (void** ptr, size_t size), (ptr, size))                           \
   F(21900, Passed, ncclResult_t, MemFree, (void* ptr), (ptr))                                                \
-  F(21900, Passed, ncclResult_t, RedOpCreatePreMulSum,                                                       \
+  F(21801, Passed, ncclResult_t, RedOpCreatePreMulSum,                                                       \
     (ncclRedOp_t * op, void* scalar, ncclDataType_t datatype, ncclScalarResidence_t residence,               \
      ncclComm_t comm),                                                                                       \
     (op, scalar, datatype, residence, comm))                                                                 \
-  F(21900, Passed, ncclResult_t, RedOpDestroy, (ncclRedOp_t op, ncclComm_t comm), (op, comm))                \
+  F(21801, Passed, ncclResult_t, RedOpDestroy, (ncclRedOp_t op, ncclComm_t comm), (op, comm))                \
   F(22803, Moves, ncclResult_t, AlltoAll,                                                                    \
     (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm,           \
      cudaStream_t stream),                                                                                   \

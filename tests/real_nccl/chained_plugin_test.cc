@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "tests/real_nccl/real_nccl_run.h"
+#include "tests/real_nccl/require_release.h"
 
 namespace dynamiccl::real_nccl {
 namespace {
@@ -50,8 +51,7 @@ class ChainedPlugin : public testing::TestWithParam<NcclRelease> {
     if (ChainedTuner() == nullptr)
       GTEST_SKIP() << "no tuner to chain: set REAL_NCCL_CHAINED_TUNER (README.md)";
     ASSERT_TRUE(std::filesystem::exists(ChainedTuner())) << ChainedTuner() << " does not exist";
-    const std::string why_not = WhyNotRunnable(GetParam());
-    if (!why_not.empty()) GTEST_SKIP() << why_not;
+    REAL_NCCL_REQUIRE_RELEASE(GetParam());
     if (!HasVersionFor(GetParam()))
       GTEST_SKIP() << ChainedTuner() << " has no version of the tuner interface that this release knows";
     scratch_ = testing::TempDir() + "/chained_" + GetParam().text();

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/real_nccl/real_nccl_run.h"
+#include "tests/real_nccl/require_release.h"
 
 namespace dynamiccl::real_nccl {
 namespace {
@@ -17,8 +18,7 @@ constexpr int kAsked = 24;
 class CommunicatorCtas : public testing::TestWithParam<NcclRelease> {
  protected:
   void SetUp() override {
-    const std::string why_not = WhyNotRunnable(GetParam());
-    if (!why_not.empty()) GTEST_SKIP() << why_not;
+    REAL_NCCL_REQUIRE_RELEASE(GetParam());
     scratch_ = testing::TempDir() + "/real_nccl_ctas_" + std::to_string(GetParam().minor);
     std::filesystem::create_directories(scratch_);
     request_ = {.release = GetParam(), .scratch_folder = scratch_, .door = Door::kPreload};

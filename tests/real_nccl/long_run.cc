@@ -133,8 +133,10 @@ void CompareWithLog(const LongRun& run, LongRunResult* result) {
 
 LongRunResult RunLong(const LongRun& run) {
   LongRunResult result;
-  result.skipped = WhyNotRunnable(run.release);
+  result.skipped = WhyNotFetched(run.release);
   if (!result.skipped.empty()) return result;
+  result.trouble = WhyNotRunnable(run.release);
+  if (!result.trouble.empty()) return result;
   const auto begin = std::chrono::steady_clock::now();
   const auto outcomes = RunDriverProcesses(RequestFor(run), OwnEnvironments(run), /*output_stays=*/true);
   for (size_t rank = 0; rank < outcomes.size(); ++rank) {

@@ -282,7 +282,9 @@ int ChannelsBefore222(size_t bytes, Protocol protocol, size_t wanted) {
 std::string WhyNoCell(const Cell& cell) {
   if (cell.door == Door::kStaticPlugin && !cell.release.has_static_plugin())
     return "no STATIC_PLUGIN before 2.22";
-  return WhyNotRunnable(cell.release);
+  if (cell.release.tuner_version() == 0 && (cell.door == Door::kTuner || cell.door == Door::kBoth))
+    return "no tuner interface before 2.19";
+  return WhyNotFetched(cell.release);
 }
 
 }  // namespace
@@ -331,6 +333,10 @@ CellResult Matrix::Check(const Cell& cell) {
   CellResult result{cell};
   result.skipped = WhyNoCell(cell);
   if (!result.skipped.empty()) return result;
+  if (const std::string why_not = WhyNotRunnable(cell.release); !why_not.empty()) {
+    result.findings.push_back({.check = "runnable", .detail = why_not});
+    return result;
+  }
   const auto begin = std::chrono::steady_clock::now();
   if (const std::vector<Choice>* alone = Alone(cell, &result)) {
     RunRequest request = RequestFor(cell, scratch_);

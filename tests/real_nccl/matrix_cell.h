@@ -32,7 +32,7 @@ struct Finding {
 
 struct CellResult {
   Cell cell;
-  std::string skipped;  // why nothing was run; empty where it was
+  std::string skipped;  // why there is nothing to run: no such door, or the release was not fetched
   std::vector<Finding> findings;
   double seconds = 0;
   double init_seconds =
@@ -46,6 +46,7 @@ class Matrix {
   // `scratch` must exist; what runs leave is there.
   explicit Matrix(std::string scratch) : scratch_(std::move(scratch)) {}
 
+  //   runnable     only in the result where the fetched library cannot be run, and then the only one
   //   alone        NCCL runs without us, its log fits what it launches, all ranks launch alike
   //   off          loaded with nothing to do: the same sequence of choices
   //   observe      recording: the same sequence, and every call of every rank in the trace

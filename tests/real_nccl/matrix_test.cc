@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "tests/real_nccl/matrix_cell.h"
 
@@ -27,12 +29,14 @@ TEST_P(MatrixCell, HoldsWithoutAGpu) {
   std::filesystem::create_directories(scratch);
   const CellResult result = Matrix(scratch).Check(cell);
   std::filesystem::remove_all(scratch);
-  if (!result.skipped.empty()) GTEST_SKIP() << result.skipped;
+  if (!result.skipped.empty()) GTEST_SKIP() << result.skipped;  // it was not fetched; all cells have a door
   for (const Finding& finding : result.findings)
     EXPECT_TRUE(finding.holds) << cell.name() << ", " << finding.check << ": " << finding.detail;
 }
 
 constexpr Named kCells[] = {{"2.21.5", Door::kPreload}, {"2.21.5", Door::kTuner},
+                            {"2.22.3", Door::kPreload}, {"2.22.3", Door::kTuner},
+                            {"2.24.3", Door::kPreload}, {"2.24.3", Door::kTuner},
                             {"2.28.9", Door::kPreload}, {"2.28.9", Door::kTuner},
                             {"2.32.3", Door::kPreload}, {"2.32.3", Door::kTuner}};
 INSTANTIATE_TEST_SUITE_P(RealNccl, MatrixCell, testing::ValuesIn(kCells), [](const auto& cell) {
@@ -40,6 +44,19 @@ INSTANTIATE_TEST_SUITE_P(RealNccl, MatrixCell, testing::ValuesIn(kCells), [](con
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
 });
+
+// So that no version of the tuner interface goes untested because its release is not in the cache.
+TEST(MatrixCells, AreOfEveryTunerVersionAndOfReleasesThatTheTestCommandFetches) {
+  std::ifstream file(REAL_NCCL_TEST_COMMAND);
+  const std::string command{std::istreambuf_iterator<char>(file), {}};
+  std::set<int> versions;
+  for (const Named& cell : kCells) {
+    versions.insert(ParseRelease(cell.release)->tuner_version());
+    EXPECT_NE(command.find(std::string(" ") + cell.release), std::string::npos)
+        << "tools/setup/test.sh does not fetch NCCL " << cell.release;
+  }
+  EXPECT_EQ(versions, (std::set<int>{2, 3, 4, 5, 6}));
+}
 
 // NCCL 2.28.9's own numbers on a DGX H100, 2 x 8 ranks.
 TEST(ScheduledChannels, GivesEachChannelItsLeastTraffic) {

@@ -2,9 +2,11 @@
 // Finds releases in the user's cache.
 #include "tests/real_nccl/nccl_release.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "tests/real_nccl/cuda_standin/elf_symbols.h"
 
@@ -36,30 +38,61 @@ std::optional<NcclRelease> ParseRelease(const std::string& text) {
   return release;
 }
 
-std::vector<NcclRelease> KnownReleases() {
-  return {{2, 19, 3}, {2, 20, 5}, {2, 21, 5}, {2, 22, 3}, {2, 23, 4}, {2, 24, 3}, {2, 25, 1},
-          {2, 26, 5}, {2, 27, 7}, {2, 28, 9}, {2, 29, 7}, {2, 30, 7}, {2, 31, 2}, {2, 32, 3}};
-}
+namespace {
 
-std::optional<std::string> FindNcclLibraryFolder(const NcclRelease& release) {
+std::filesystem::path Wheels() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   const std::string root =
       cache != nullptr && *cache != '\0' ? cache : std::string(home == nullptr ? "" : home) + "/.cache";
-  const std::string folder = root + "/dynamiccl/wheels/nccl-" + release.text() + "/nvidia/nccl/lib";
-  if (!std::filesystem::exists(folder + "/libnccl.so.2")) return std::nullopt;
-  return folder;
+  return root + "/dynamiccl/wheels";
+}
+
+constexpr std::string_view kFolderPrefix = "nccl-";
+
+std::filesystem::path WheelOf(const NcclRelease& release) {
+  return Wheels() / (std::string(kFolderPrefix) + release.text());
+}
+
+std::string FetchCommand(const NcclRelease& release) {
+  return "run: tools/setup/fetch_nccl.sh " + release.text();
+}
+
+}  // namespace
+
+std::optional<std::string> FindNcclLibraryFolder(const NcclRelease& release) {
+  const std::filesystem::path folder = WheelOf(release) / "nvidia/nccl/lib";
+  if (!std::filesystem::exists(folder / "libnccl.so.2")) return std::nullopt;
+  return folder.string();
+}
+
+std::vector<NcclRelease> FetchedReleases() {
+  std::vector<NcclRelease> releases;
+  std::error_code no_cache;
+  for (const auto& entry : std::filesystem::directory_iterator(Wheels(), no_cache)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kFolderPrefix)) continue;
+    const auto release = ParseRelease(name.substr(kFolderPrefix.size()));
+    if (release && FindNcclLibraryFolder(*release)) releases.push_back(*release);
+  }
+  std::sort(releases.begin(), releases.end());
+  return releases;
+}
+
+std::string WhyNotFetched(const NcclRelease& release) {
+  if (FindNcclLibraryFolder(release)) return "";
+  return "no NCCL " + release.text() + " in the cache; " + FetchCommand(release);
 }
 
 std::string WhyNotRunnable(const NcclRelease& release) {
-  const std::string fetch = "; run: tools/setup/fetch_nccl.sh " + release.text();
   const auto folder = FindNcclLibraryFolder(release);
-  if (!folder) return "no NCCL " + release.text() + " in the cache" + fetch;
+  if (!folder) return WhyNotFetched(release);
+  const std::string library = *folder + "/libnccl.so.2";
   std::string error;
-  const auto functions = cuda_standin::ReadFunctionSymbols(*folder + "/libnccl.so.2", &error);
-  if (!functions) return error + fetch;
-  if (functions->empty()) return *folder + "/libnccl.so.2 is stripped" + fetch;
-  return "";
+  const auto functions = cuda_standin::ReadFunctionSymbols(library, &error);
+  if (functions && !functions->empty()) return "";
+  if (functions) error = library + " is stripped, so that its CUDA functions cannot be found";
+  return error + "; remove " + WheelOf(release).string() + " and " + FetchCommand(release);
 }
 
 }  // namespace dynamiccl::real_nccl

@@ -36,13 +36,16 @@ struct NcclRelease {
 // "2.28.9"; nothing for anything else.
 std::optional<NcclRelease> ParseRelease(const std::string& text);
 
-// Those that tests and results name: one of each minor number, 2.19 to 2.32.
-std::vector<NcclRelease> KnownReleases();
-
 // Where tools/setup/fetch_nccl.sh put the library of a release, or nothing when it has not been fetched.
 std::optional<std::string> FindNcclLibraryFolder(const NcclRelease& release);
+// All releases in the user's cache, the oldest first.
+std::vector<NcclRelease> FetchedReleases();
 
-// Why the library in that folder cannot be run, with what to do; empty when it can.
+// The command that fetches the release; empty when it is in the cache. Tests of a release that is not there
+// are skipped.
+std::string WhyNotFetched(const NcclRelease& release);
+// Why the release cannot be run, with what to do; empty when it can. A release that was fetched and cannot be
+// run is a failure, never a skip.
 std::string WhyNotRunnable(const NcclRelease& release);
 
 }  // namespace dynamiccl::real_nccl

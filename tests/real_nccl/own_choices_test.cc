@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "tests/real_nccl/require_release.h"
 #include "traces/format/nccl_choices_file.h"
 
 namespace dynamiccl::real_nccl {
@@ -22,8 +23,7 @@ NcclChoices Kept(const NcclChoices& choices) {
 
 TEST_P(OwnChoices, AreThoseOfTheCommittedDataSet) {
   const NcclRelease release = GetParam();
-  const std::string why_not = WhyNotRunnable(release);
-  if (!why_not.empty()) GTEST_SKIP() << why_not;
+  REAL_NCCL_REQUIRE_RELEASE(release);
   const auto committed = ReadNcclChoices(NCCL_CHOICES_FILE);
   ASSERT_TRUE(committed) << committed.error().message;
   const std::string scratch = testing::TempDir() + "/own_choices_" + release.text();
@@ -56,8 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Releases, OwnChoices,
 
 TEST(OwnChoicesOfAnUnknownMachine, AreAnErrorThatSaysSo) {
   const NcclRelease release = {2, 28, 9};
-  const std::string why_not = WhyNotRunnable(release);
-  if (!why_not.empty()) GTEST_SKIP() << why_not;
+  REAL_NCCL_REQUIRE_RELEASE(release);
   NcclChoices made;
   const std::string scratch = testing::TempDir() + "/own_choices_nowhere";
   std::filesystem::create_directories(scratch);

@@ -2,11 +2,9 @@
 // Programs of every kind on the real NCCL, with and without us: groups, several communicators, non-blocking
 // and aborted ones, captured streams, registered buffers, windows, the call patterns of nccl-tests and
 // PyTorch.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -17,6 +15,7 @@
 #include "tests/real_nccl/asked_tables.h"
 #include "tests/real_nccl/long_run.h"
 #include "tests/real_nccl/real_nccl_run.h"
+#include "tests/real_nccl/require_release.h"
 #include "traces/format/record_views.h"
 #include "traces/format/trace_reader.h"
 
@@ -109,10 +108,7 @@ void PrintTo(const Case& one, std::ostream* out) {
 
 class Programs : public ScratchTest, public testing::WithParamInterface<Case> {
  protected:
-  void SetUp() override {
-    const std::string why_not = WhyNotRunnable(GetParam().release);
-    if (!why_not.empty()) GTEST_SKIP() << why_not;
-  }
+  void SetUp() override { REAL_NCCL_REQUIRE_RELEASE(GetParam().release); }
 };
 
 TEST_P(Programs, RunAsWithoutUsWhileTheyAreRecorded) {
@@ -173,10 +169,7 @@ INSTANTIATE_TEST_SUITE_P(RealNccl, Programs, testing::ValuesIn(AllCases()), [](c
 
 class RealNcclFacts : public ScratchTest, public testing::WithParamInterface<NcclRelease> {
  protected:
-  void SetUp() override {
-    const std::string why_not = WhyNotRunnable(GetParam());
-    if (!why_not.empty()) GTEST_SKIP() << why_not;
-  }
+  void SetUp() override { REAL_NCCL_REQUIRE_RELEASE(GetParam()); }
 
   // What a tuner that changes nothing was asked on one rank, in order.
   std::vector<AskedTable> QuestionsIn(const std::string& program) {
@@ -316,29 +309,24 @@ INSTANTIATE_TEST_SUITE_P(RealNccl, RealNcclFacts,
                          testing::Values(NcclRelease{2, 28, 9}, NcclRelease{2, 32, 3}),
                          [](const auto& one) { return "Nccl2_" + std::to_string(one.param.minor); });
 
-TEST(RealNcclReleases, UnknownAndMissingOnesSayWhatToDo) {
-  EXPECT_FALSE(ParseRelease("2.28"));
-  EXPECT_FALSE(ParseRelease("2.28.9-1"));
-  EXPECT_EQ(ParseRelease("2.28.9"), (NcclRelease{2, 28, 9}));
-  EXPECT_EQ(WhyNotRunnable({2, 1, 0}), "no NCCL 2.1.0 in the cache; run: tools/setup/fetch_nccl.sh 2.1.0");
+// The release lacks what the program needs: nothing is run, and the driver says why.
+TEST_F(ScratchTest, ProgramThatNeedsANewerReleaseIsSkippedVisibly) {
+  const NcclRelease release = {2, 21, 5};
+  REAL_NCCL_REQUIRE_RELEASE(release);
+  const RunOutcome outcome = RunDriver(Request(release, "windows"));
+  EXPECT_EQ(outcome.exit_code, kNothingToRun) << outcome.output;
+  EXPECT_EQ(LinesOf(outcome.output, "driver: "),
+            "driver: skipped windows: NCCL 2.21.5 has no ncclCommWindowRegister, which came with 2.27.3\n");
 }
 
-TEST_F(ScratchTest, StrippedLibraryIsNotRun) {
-  Dl_info libc{};
-  ASSERT_NE(dladdr(reinterpret_cast<void*>(&std::abort), &libc), 0);
-  const std::string folder = scratch_ + "/dynamiccl/wheels/nccl-2.1.0/nvidia/nccl/lib";
-  std::filesystem::create_directories(folder);
-  // Any library without .symtab; distributions strip the C library.
-  std::filesystem::copy_file(std::filesystem::canonical(libc.dli_fname), folder + "/libnccl.so.2");
-  const std::string cache_before =
-      std::getenv("XDG_CACHE_HOME") == nullptr ? "" : std::getenv("XDG_CACHE_HOME");
-  setenv("XDG_CACHE_HOME", scratch_.c_str(), 1);
-  EXPECT_EQ(WhyNotRunnable({2, 1, 0}),
-            folder + "/libnccl.so.2 is stripped; run: tools/setup/fetch_nccl.sh 2.1.0");
-  if (cache_before.empty())
-    unsetenv("XDG_CACHE_HOME");
-  else
-    setenv("XDG_CACHE_HOME", cache_before.c_str(), 1);
+// The release lacks what one call of the program needs: that call is skipped, and the others are made.
+TEST_F(ScratchTest, CallThatNeedsANewerReleaseIsSkippedVisibly) {
+  const NcclRelease release = {2, 21, 5};
+  REAL_NCCL_REQUIRE_RELEASE(release);
+  const std::string output = RunWell(Request(release, "groups"));
+  const std::string skipped =
+      "driver: skipped Simulated: NCCL 2.21.5 has no ncclGroupSimulateEnd, which came with 2.22.3\n";
+  EXPECT_EQ(LinesOf(output, "driver: skipped"), skipped + skipped + skipped) << "once a size";
 }
 
 }  // namespace

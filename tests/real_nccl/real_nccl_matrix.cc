@@ -4,9 +4,9 @@
 //   [--worlds 2x8,1x4] [--json FILE]
 // With --decisions, worlds of four processes that take N decisions a rank, in 2.28.9, 2.30.7 and 2.32.3
 // unless releases are named (long_run.h). With --choices, what the releases choose by themselves is written
-// to FILE (docs/formats/nccl_choices.md); what FILE has of others stays. Releases that are not in the user's
-// cache are skipped, and said. Exit codes: 0 every cell that was run holds, 1 one does not, 2 usage, 3
-// nothing could be run.
+// to FILE (docs/formats/nccl_choices.md); what FILE has of others stays. `--releases all` are those in the
+// user's cache. A named release that is not there is skipped, and said; one that is there and cannot be run
+// fails. Exit codes: 0 every cell that was run holds, 1 one does not, 2 usage, 3 nothing could be run.
 #include <unistd.h>
 
 #include <cstdio>
@@ -91,8 +91,10 @@ bool TakeOption(const std::string& option, const std::string& value, Arguments* 
   }
   if (option == "--releases") out->releases_named = true;
   if (option == "--releases" && value == "all") {
-    out->releases = KnownReleases();
-    return true;
+    out->releases = FetchedReleases();
+    if (out->releases.empty())
+      std::fprintf(stderr, "no NCCL in the cache; run: tools/setup/fetch_nccl.sh 2.28.9\n");
+    return !out->releases.empty();
   }
   if (option == "--doors" && value == "all") {
     out->doors = {Door::kPreload, Door::kTuner, Door::kBoth, Door::kStaticPlugin};
@@ -227,11 +229,14 @@ int MakeAllChoices(const Arguments& arguments, const std::string& scratch) {
   }
   bool made = true;
   for (const NcclRelease& release : arguments.releases) {
-    const std::string why_not = WhyNotRunnable(release);
-    if (why_not.empty())
+    const std::string not_fetched = WhyNotFetched(release), why_not = WhyNotRunnable(release);
+    if (why_not.empty()) {
       made = MakeChoices(arguments, release, scratch, &choices) && made;
-    else
-      std::printf("%s SKIPPED: %s\n", release.text().c_str(), why_not.c_str());
+      continue;
+    }
+    std::printf("%s %s: %s\n", release.text().c_str(), not_fetched.empty() ? "FAILS" : "SKIPPED",
+                why_not.c_str());
+    made = made && !not_fetched.empty();
   }
   return made ? 0 : 1;
 }

@@ -14,11 +14,13 @@
 #include "tests/real_nccl/cuda_standin/topology_xml.h"
 
 namespace dynamiccl::real_nccl {
-namespace {
 
 std::string MachineFile(const RunRequest& request) {
+  if (request.machine.find('/') != std::string::npos) return request.machine;
   return std::string(REAL_NCCL_MACHINES) + "/" + request.machine + ".machine";
 }
+
+namespace {
 
 std::string WriteTopology(const RunRequest& request) {
   std::string error;
@@ -56,7 +58,10 @@ Environment JobEnvironment(const RunRequest& request) {
   };
   if (request.release.logs_no_choice()) environment["NCCL_PROFILER_PLUGIN"] = REAL_NCCL_WITNESS;
   OpenDoor(request.door, &environment);
-  for (const auto& [name, value] : request.environment) environment[name] = value;
+  for (const auto& [name, value] : request.environment) {
+    const bool adds = name == "LD_PRELOAD" || name == "LD_LIBRARY_PATH";
+    environment[name] = adds ? environment[name] + ":" + value : value;
+  }
   return environment;
 }
 

@@ -27,7 +27,7 @@ std::optional<Door> ParseDoor(std::string_view name);
 
 struct RunRequest {
   NcclRelease release;
-  std::string machine = "dgx_h100";  // machines/<machine>.machine
+  std::string machine = "dgx_h100";  // machines/<machine>.machine, or a path with a '/'
   std::string scratch_folder;        // for the topology file and the output; must exist
   int nodes = 2;
   int ranks_per_node = 8;
@@ -35,17 +35,24 @@ struct RunRequest {
   std::string program = "collectives";  // of the driver
   uint64_t repeats = 1;
   Door door = Door::kNone;
-  Environment environment;  // added to the clean environment that every run gets
+  // Added to the clean environment that every run gets. Values of LD_PRELOAD and LD_LIBRARY_PATH are appended
+  // to those of the harness, all others replace them.
+  Environment environment;
   int limit_s = 60;
 
   int ranks() const { return nodes * ranks_per_node; }
 };
+
+// The driver's exit code where the release lacks a function that the program needs.
+constexpr int kNothingToRun = 6;
 
 struct RunOutcome {
   int exit_code = -1;
   std::string output;
   std::vector<TuningLine> choices;
 };
+
+std::string MachineFile(const RunRequest& request);
 
 // Everything that the ranks' processes are given; writes the topology file.
 Environment JobEnvironment(const RunRequest& request);

@@ -10,6 +10,7 @@
 
 #include "tests/real_nccl/asked_tables.h"
 #include "tests/real_nccl/real_nccl_run.h"
+#include "tests/real_nccl/require_release.h"
 
 namespace dynamiccl::real_nccl {
 namespace {
@@ -26,8 +27,7 @@ size_t TotalBytes(const TuningLine& line, int ranks) {
 class RealNccl : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string why_not = WhyNotRunnable(kRelease);
-    if (!why_not.empty()) GTEST_SKIP() << why_not;
+    REAL_NCCL_REQUIRE_RELEASE(kRelease);
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     scratch_ = testing::TempDir() + "/real_nccl_" + test->name();
     std::filesystem::create_directories(scratch_);

@@ -6,8 +6,6 @@
 namespace real_nccl_driver {
 namespace {
 
-constexpr int kHasWindows = 22703;  // ncclCommWindowRegister
-
 // Memory that NCCL made and can register, of twice `bytes`.
 class NcclMemory {
  public:
@@ -68,7 +66,6 @@ void RunRegistered(Rank& rank) {
 }
 
 void RunWindows(Rank& rank) {
-  if (rank.world().version < kHasWindows) return;
   const ncclComm_t communicator = rank.Join("world");
   for (const size_t bytes : rank.world().bytes) {
     const NcclMemory memory(rank, bytes);

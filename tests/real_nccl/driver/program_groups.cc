@@ -5,7 +5,7 @@
 namespace real_nccl_driver {
 namespace {
 
-constexpr int kSimulates = 22203;  // ncclGroupSimulateEnd
+constexpr NewerFunction kSimulateEnd = Newer("GroupSimulateEnd");
 
 ncclResult_t AllReduce(const Buffers& buffers, size_t bytes, ncclDataType_t type, ncclRedOp_t operation,
                        ncclComm_t communicator) {
@@ -78,8 +78,7 @@ void RunGroups(Rank& rank) {
     rank.Call("SeveralRoots", bytes, [&] { return SeveralRoots(buffers, bytes, communicator, ranks); });
     rank.Call("Nested", bytes, [&] { return Nested(buffers, bytes, communicator); });
     rank.Call("Empty", 0, Empty);
-    if (rank.world().version >= kSimulates)
-      rank.Call("Simulated", bytes, [&] { return Simulated(buffers, bytes, communicator); });
+    rank.CallNewer(kSimulateEnd, "Simulated", bytes, [&] { return Simulated(buffers, bytes, communicator); });
     IssueAll(rank, communicator, ranks, bytes);
   }
   rank.Destroy(communicator);

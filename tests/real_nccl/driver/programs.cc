@@ -5,30 +5,31 @@
 namespace real_nccl_driver {
 namespace {
 
-struct Named {
-  std::string_view name;
-  Program program;
-};
-
-constexpr Named kPrograms[] = {
-    {"collectives", RunCollectives},    {"groups", RunGroups},   {"communicators", RunCommunicators},
-    {"nonblocking", RunNonBlocking},    {"abort", RunAbort},     {"capture", RunCapture},
-    {"registered", RunRegistered},      {"windows", RunWindows}, {"nccl_tests", RunNcclTests},
+constexpr Program kPrograms[] = {
+    {"collectives", RunCollectives},
+    {"groups", RunGroups},
+    {"communicators", RunCommunicators},
+    {"nonblocking", RunNonBlocking},
+    {"abort", RunAbort},
+    {"capture", RunCapture},
+    {"registered", RunRegistered, Newer("CommRegister")},
+    {"windows", RunWindows, Newer("CommWindowRegister")},
+    {"nccl_tests", RunNcclTests},
     {"process_group", RunProcessGroup},
 };
 
 }  // namespace
 
-Program FindProgram(std::string_view name) {
-  for (const Named& row : kPrograms) {
-    if (row.name == name) return row.program;
+const Program* FindProgram(std::string_view name) {
+  for (const Program& row : kPrograms) {
+    if (row.name == name) return &row;
   }
   return nullptr;
 }
 
 std::string ProgramNames() {
   std::string names;
-  for (const Named& row : kPrograms) names.append(names.empty() ? "" : " ").append(row.name);
+  for (const Program& row : kPrograms) names.append(names.empty() ? "" : " ").append(row.name);
   return names;
 }
 

@@ -8,10 +8,14 @@
 
 namespace real_nccl_driver {
 
-using Program = void (*)(Rank& rank);
+struct Program {
+  std::string_view name;
+  void (*run)(Rank& rank) = nullptr;
+  NewerFunction needs = {};  // without which the whole program is skipped; most need none
+};
 
 // Null for a name that no program has.
-Program FindProgram(std::string_view name);
+const Program* FindProgram(std::string_view name);
 // "collectives groups ...", for the usage line.
 std::string ProgramNames();
 
@@ -28,9 +32,9 @@ void RunNonBlocking(Rank& rank);
 void RunAbort(Rank& rank);
 // Calls on a stream that is being captured, between calls that are not.
 void RunCapture(Rank& rank);
-// Buffers registered with the communicator.
+// Buffers registered with the communicator (2.19 and later).
 void RunRegistered(Rank& rank);
-// Buffers in symmetric windows (2.27 and later; nothing before).
+// Buffers in symmetric windows (2.27.3 and later).
 void RunWindows(Rank& rank);
 // The order of calls of nccl-tests' *_perf programs.
 void RunNcclTests(Rank& rank);

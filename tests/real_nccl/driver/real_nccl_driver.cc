@@ -2,7 +2,8 @@
 // A plain NCCL program on all ranks as threads, or on one of them:
 //   real_nccl_driver [--rank R] [--program NAME] [--repeat N] IDS NODES RANKS_PER_NODE BYTES...
 // IDS is an empty folder, common to all ranks, for unique ids. Exit codes: 0 all calls succeeded, 2 usage, 3
-// the stand-in has no hold of NCCL, 4 an NCCL call failed, 5 a CUDA function is missing in the stand-in.
+// the stand-in has no hold of NCCL, 4 an NCCL call failed, 5 a CUDA function is missing in the stand-in, 6
+// the release lacks a function that the program needs: nothing was run.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +21,7 @@ using real_nccl_driver::World;
 
 struct Arguments {
   World world;
-  Program program = &real_nccl_driver::RunCollectives;
+  const Program* program = FindProgram("collectives");
 };
 
 // False when the word is no option or its value makes no sense.
@@ -52,13 +53,13 @@ bool ParseArguments(int count, char** words, Arguments* out) {
   return world.nodes > 0 && world.ranks_per_node > 0 && world.only_rank < world.ranks();
 }
 
-void RunRanks(const World& world, Program program) {
+void RunRanks(const World& world, const Program& program) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world.ranks(); ++rank) {
     if (world.only_rank >= 0 && world.only_rank != rank) continue;
-    ranks.emplace_back([&world, program, rank] {
+    ranks.emplace_back([&world, &program, rank] {
       Rank self(world, rank);
-      program(self);
+      program.run(self);
     });
   }
   for (auto& rank : ranks) rank.join();
@@ -82,7 +83,12 @@ int main(int count, char** words) {
   }
   World& world = arguments.world;
   real_nccl_driver::Demand(ncclGetVersion(&world.version), 0, "GetVersion");
-  RunRanks(world, arguments.program);
+  const Program& program = *arguments.program;
+  if (!world.Has(program.needs)) {
+    real_nccl_driver::ReportSkipped(program.name, program.needs, world.version);
+    return 6;
+  }
+  RunRanks(world, program);
   std::printf("done: NCCL %d, %d ranks, %llu launches\n", world.version, world.ranks(),
               static_cast<unsigned long long>(cuda_standin_launches()));
   return cuda_standin_missing_calls() == 0 ? 0 : 5;

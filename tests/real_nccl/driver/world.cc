@@ -33,6 +33,15 @@ void Demand(ncclResult_t result, int rank, const char* what) {
   std::_Exit(4);
 }
 
+void ReportSkipped(std::string_view what, const NewerFunction& needed, int version) {
+  const auto text = [](int code) {
+    return std::to_string(code / 10000) + "." + std::to_string(code / 100 % 100) + "." +
+           std::to_string(code % 100);
+  };
+  std::printf("driver: skipped %s: NCCL %s has no nccl%s, which came with %s\n", std::string(what).c_str(),
+              text(version).c_str(), needed.name, text(needed.since).c_str());
+}
+
 ncclUniqueId IdOf(const World& world, const std::string& name, bool makes, int rank) {
   const std::string path = world.ids + "/id_" + name;
   ncclUniqueId id = {};

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "src/nccl_abi/nccl_api.h"
+#include "tests/real_nccl/driver/newer_functions.h"
 
 namespace real_nccl_driver {
 
@@ -20,10 +22,15 @@ struct World {
   int version = 0;  // as ncclGetVersion says
 
   int ranks() const { return nodes * ranks_per_node; }
+  bool Has(const NewerFunction& function) const { return version >= function.since; }
 };
 
 // Ends the process with 4, saying what NCCL said, where `result` is an error.
 void Demand(ncclResult_t result, int rank, const char* what);
+
+// Says on stdout that `what` is skipped because the release lacks `needed`:
+//   driver: skipped windows: NCCL 2.26.5 has no ncclCommWindowRegister, which came with 2.27.3
+void ReportSkipped(std::string_view what, const NewerFunction& needed, int version);
 
 // The id called `name`: made by the rank that `makes` it, awaited by the others.
 ncclUniqueId IdOf(const World& world, const std::string& name, bool makes, int rank);
@@ -59,6 +66,14 @@ class Rank {
     const uint64_t before = Launches();
     Demand(issue(), rank_, function);
     Report(function, total_bytes, before);
+  }
+  // The same where the release has `needed`; elsewhere the call is skipped, and rank 0 says so.
+  template <typename Issue>
+  void CallNewer(const NewerFunction& needed, const char* function, size_t total_bytes, Issue&& issue) {
+    if (world_.Has(needed))
+      Call(function, total_bytes, std::forward<Issue>(issue));
+    else if (rank_ == 0)
+      ReportSkipped(function, needed, world_.version);
   }
 
  private:

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a test of one release of NCCL begins with.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "tests/real_nccl/nccl_release.h"
+
+// Skips the test where the release was not fetched, and fails it where the release was fetched and cannot be
+// run. In the body of a test or in SetUp.
+#define REAL_NCCL_REQUIRE_RELEASE(release)                                          \
+  if (const std::string not_fetched = WhyNotFetched(release); !not_fetched.empty()) \
+    GTEST_SKIP() << not_fetched;                                                    \
+  ASSERT_EQ(WhyNotRunnable(release), "")

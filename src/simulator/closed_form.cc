@@ -32,9 +32,13 @@ PathTerms RingTerms(Collective collective, int n_ranks, int n_nodes) {
 }
 
 // Returns the microseconds a byte over the slowest link.
-double InverseBus(const PathCosts& costs, int n_nodes) {
-  const bool slower_between = n_nodes > 1 && costs.inter_gbps > 0 && costs.inter_gbps < costs.intra_gbps;
-  return 1 / (kBytesPerUsOfGbps * (slower_between ? costs.inter_gbps : costs.intra_gbps));
+double InverseBus(const System& system, const PathCosts& costs, int n_ranks, int n_nodes) {
+  double gbps = costs.intra_gbps;
+  if (n_nodes > 1 && costs.inter_gbps > 0) {
+    const double reached = static_cast<double>(n_ranks) / n_nodes / system.network_ranks;
+    gbps = std::min(gbps, costs.inter_gbps * std::min(1.0, reached));
+  }
+  return 1 / (kBytesPerUsOfGbps * gbps);
 }
 
 // Microseconds that do not depend on the size.
@@ -65,11 +69,11 @@ PathTerms TermsOf(Collective collective, Algorithm algorithm, int n_ranks, int n
   }
 }
 
-double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_nodes,
-                   uint64_t bytes, int channels) {
+double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_ranks,
+                   int n_nodes, uint64_t bytes, int channels) {
   if (!costs.known() || terms.volume <= 0) return -1;
   const int used = channels <= 0 ? system.max_channels : std::min(channels, system.max_channels);
-  double inverse = InverseBus(costs, n_nodes);
+  double inverse = InverseBus(system, costs, n_ranks, n_nodes);
   if (costs.channel_gbps > 0) {
     inverse = std::max(inverse, 1 / (kBytesPerUsOfGbps * costs.channel_gbps * used));
   }
@@ -90,7 +94,10 @@ CollectiveTimes::CollectiveTimes(const System& system, int n_ranks, int n_nodes,
         if (legal.test(ConfigIndex(algorithm, protocol))) AddPath(system, collective, algorithm, protocol);
       }
     }
-    if (residuals == Residuals::kApplied && !system.residuals.empty()) AddResiduals(system, collective);
+    // Residuals were measured on full nodes, and say nothing about communicators that use part of them.
+    const bool fills_nodes = n_nodes_ == system.NodesFor(n_ranks_);
+    if (residuals == Residuals::kApplied && fills_nodes && !system.residuals.empty())
+      AddResiduals(system, collective);
   }
 }
 
@@ -101,7 +108,7 @@ void CollectiveTimes::AddPath(const System& system, Collective collective, Algor
   const PathTerms terms = TermsOf(collective, algorithm, n_ranks_, n_nodes_);
   if (!costs.known() || terms.volume <= 0) return;
   Path path{.config = {algorithm, protocol, 0}, .latency_us = Latency(terms, costs)};
-  path.us_per_byte = terms.volume * InverseBus(costs, n_nodes_);
+  path.us_per_byte = terms.volume * InverseBus(system, costs, n_ranks_, n_nodes_);
   if (costs.channel_gbps > 0) {
     path.channel_us_per_byte = terms.volume / (kBytesPerUsOfGbps * costs.channel_gbps);
     path.us_per_byte = std::max(path.us_per_byte, path.channel_us_per_byte / system.max_channels);

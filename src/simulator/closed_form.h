@@ -16,9 +16,10 @@
 //   NVLS        AR, AG, RS   a                                    2(n-1)/n; (n-1)/n
 //   NVLSTree    AllReduce    a + 2 ceil(log2 N) b                 2(n-1)/n
 //
-// The bus is min(intra_gbps, inter_gbps if N > 1, channels * channel_gbps). The numbers of steps are those of
-// NCCL's rings and double binary trees (src/graph/tuning.cc, 2.30.7). PAT's `a` is its local work for each
-// rank. NVLS is for one node, NVLSTree for several nodes of more than one rank. CollNet has no price.
+// The bus is min(intra_gbps, inter_gbps * min(1, L / network_ranks) if N > 1, channels * channel_gbps). The
+// numbers of steps are those of NCCL's rings and double binary trees (src/graph/tuning.cc, 2.30.7). PAT's `a`
+// is its local work for each rank. NVLS is for one node, NVLSTree for several nodes of more than one rank.
+// CollNet has no price.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,8 @@ PathTerms TermsOf(Collective collective, Algorithm algorithm, int n_ranks, int n
 
 // Returns the microseconds by the formula alone, without residuals; -1 for a path that the system does not
 // know or that the algorithm cannot do. `channels` 0 means all of the system's.
-double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_nodes,
-                   uint64_t bytes, int channels);
+double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_ranks,
+                   int n_nodes, uint64_t bytes, int channels);
 
 // Prices for one shape of communicator. The constructor prepares them once; then each question is cheap.
 // Immutable, so any number of threads may ask. It copies what it needs of the system.

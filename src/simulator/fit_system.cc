@@ -120,7 +120,8 @@ class Fit {
     return {};
   }
 
-  void Run(const FitOptions& options) {
+  // Fits the constants; returns the loss that remains.
+  double Run(const FitOptions& options) {
     const auto function = [this](std::span<const double> x, std::vector<double>& out) { Misses(x, out); };
     std::mt19937_64 random(options.seed);
     HuberFit best;
@@ -134,6 +135,7 @@ class Fit {
       const CollectiveConfig& config = parameters_.config(path);
       system_.path(config.algorithm, config.protocol) = parameters_.CostsAt(best.x, path);
     }
+    return best.loss;
   }
 
  private:
@@ -145,8 +147,8 @@ class Fit {
     double best = -1;
     for (const Candidate& candidate : fitted.candidates) {
       const TimedCell& cell = *fitted.cell;
-      const double time = FormulaTime(system_, candidate.terms, costs[candidate.path], cell.n_nodes,
-                                      cell.bytes, cell.config.channels);
+      const double time = FormulaTime(system_, candidate.terms, costs[candidate.path], cell.n_ranks,
+                                      cell.n_nodes, cell.bytes, cell.config.channels);
       if (best < 0 || time < best) best = time;
     }
     return std::log(best);
@@ -181,6 +183,34 @@ int MostChannels(std::span<const TimedCell> cells) {
   int most = 1;
   for (const TimedCell& cell : cells) most = std::max<int>(most, cell.config.channels);
   return most;
+}
+
+// Values of network_ranks to try: 1, and where some cells use part of several nodes, twice as many each time
+// up to all ranks of a node. Full nodes alone do not tell them apart.
+std::vector<int> NetworkRanksToTry(const System& system, std::span<const TimedCell> cells) {
+  const auto uses_part = [&](const TimedCell& cell) {
+    return cell.n_nodes > 1 && cell.n_ranks < cell.n_nodes * system.ranks_per_node;
+  };
+  std::vector<int> tried = {1};
+  if (std::none_of(cells.begin(), cells.end(), uses_part)) return tried;
+  for (int ranks = 2; ranks < system.ranks_per_node; ranks *= 2) tried.push_back(ranks);
+  tried.push_back(system.ranks_per_node);
+  return tried;
+}
+
+// Fits the constants of `system` for each value of network_ranks and keeps the best; the least wins ties.
+// `fit` belongs to `system`.
+void FitConstants(Fit& fit, System& system, std::span<const TimedCell> cells, const FitOptions& options) {
+  System best;
+  double best_loss = -1;
+  for (const int ranks : NetworkRanksToTry(system, cells)) {
+    system.network_ranks = ranks;
+    const double loss = fit.Run(options);
+    if (best_loss >= 0 && loss >= best_loss) continue;
+    best_loss = loss;
+    best = system;
+  }
+  system = best;
 }
 
 // GB/s inside a node and between nodes, to which the shares refer.
@@ -227,7 +257,7 @@ Result<System> FitSystem(const std::string& name, std::span<const TimedCell> cel
     const Status added = fit.Add(cell);
     if (!added) return Wrap(added.error(), name);
   }
-  fit.Run(options);
+  FitConstants(fit, system, cells, options);
   FitResiduals(system, cells);
   return system;
 }

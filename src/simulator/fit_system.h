@@ -29,6 +29,11 @@ struct FitOptions {
 // Ranks of a node as the measurements have it: the most of any cell; 1 without cells.
 int RanksPerNode(std::span<const TimedCell> cells);
 
+// States in `system`, which FitSystem made of these cells, how far predictions are off at each rank count: a
+// system fitted to the other rank counts predicts it. States nothing with fewer than three rank counts, and
+// nothing for a rank count without which it is not known how many ranks a node has.
+Status StateErrors(System& system, std::span<const TimedCell> cells, const FitOptions& options);
+
 // The result is determined by the seed. Cells whose ranks do not fill their nodes count for the constants
 // only. kInvalidArgument for a cell without a time above 0 or with a configuration that has no formula.
 Result<System> FitSystem(const std::string& name, std::span<const TimedCell> cells,

@@ -46,12 +46,26 @@ struct Residual {
   friend bool operator==(const Residual&, const Residual&) = default;
 };
 
+// How far predictions were off at one rank count that the fit did not see: |predicted / measured - 1|.
+struct StatedError {
+  Collective collective = Collective::kAllReduce;
+  int n_ranks = 2;
+  int cells = 0;  // measured times that were predicted
+  double median = 0;
+  double mean = 0;
+
+  friend bool operator==(const StatedError&, const StatedError&) = default;
+};
+
 // Holds the contents of a system file. It is a plain value.
 struct System {
   std::string name;
   std::string source;  // where the constants come from, in words
   int ranks_per_node = 1;
   int max_channels = 1;
+  // Ranks of a node that together reach all of its network: a communicator with fewer ranks on a node has
+  // their share of inter_gbps. 1: a single rank reaches all of it.
+  int network_ranks = 1;
   std::array<std::array<PathCosts, kProtocols>, kAlgorithms> paths = {};
   std::vector<Residual> residuals;  // ascending in size within one key and rank count
   // Between two measured rank counts: the share of the formulas' own growth, from 0 to 1. The rest is a
@@ -63,6 +77,7 @@ struct System {
   // Cliffs at sizes with at least this many bytes a rank keep their bytes a rank from one rank count to
   // another; all others keep their size. 0: all keep their size.
   uint64_t drift_bytes_per_rank = 0;
+  std::vector<StatedError> errors;  // by collective and rank count; empty: not known
 
   PathCosts& path(Algorithm a, Protocol p) { return paths[static_cast<size_t>(a)][static_cast<size_t>(p)]; }
   const PathCosts& path(Algorithm a, Protocol p) const {

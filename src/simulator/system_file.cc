@@ -23,9 +23,9 @@ class SystemReader : private TomlReader {
   using TomlReader::TomlReader;
 
   Result<System> Read(const toml::table& root) const {
-    DYNAMICCL_CHECK_OK(
-        OnlyKeys(root, {"version", "name", "source", "ranks_per_node", "max_channels", "formula_share",
-                        "residual_reach", "drift_bytes_per_rank", "path", "residual"}));
+    DYNAMICCL_CHECK_OK(OnlyKeys(
+        root, {"version", "name", "source", "ranks_per_node", "max_channels", "formula_share",
+               "residual_reach", "drift_bytes_per_rank", "network_ranks", "path", "residual", "error"}));
     DYNAMICCL_CHECK_OK(Integer(root, "version", 1, 1));
     System system;
     DYNAMICCL_TRY(system.name, Text(root, "name"));
@@ -34,11 +34,17 @@ class SystemReader : private TomlReader {
     DYNAMICCL_TRY(const int64_t channels, Integer(root, "max_channels", 1, 255));
     system.ranks_per_node = static_cast<int>(ranks);
     system.max_channels = static_cast<int>(channels);
+    if (root.contains("network_ranks")) {
+      DYNAMICCL_TRY(const int64_t network, Integer(root, "network_ranks", 1, ranks));
+      system.network_ranks = static_cast<int>(network);
+    }
     DYNAMICCL_CHECK_OK(ReadInterpolation(root, system));
     DYNAMICCL_CHECK_OK(
         ForEachTable(root, "path", [&](const toml::table& table) { return ReadPath(table, system); }));
     DYNAMICCL_CHECK_OK(ForEachTable(root, "residual",
                                     [&](const toml::table& table) { return ReadResiduals(table, system); }));
+    DYNAMICCL_CHECK_OK(
+        ForEachTable(root, "error", [&](const toml::table& table) { return ReadError(table, system); }));
     return system;
   }
 
@@ -116,6 +122,19 @@ class SystemReader : private TomlReader {
     DYNAMICCL_TRY(const int64_t ranks, Integer(table, "ranks", 2, kMaxRanks));
     key.n_ranks = static_cast<int>(ranks);
     return key;
+  }
+
+  // Reads how far predictions are off at one rank count.
+  Status ReadError(const toml::table& table, System& system) const {
+    DYNAMICCL_CHECK_OK(OnlyKeys(table, {"collective", "ranks", "cells", "median", "mean"}));
+    DYNAMICCL_TRY(const Residual key, ReadKey(table));
+    StatedError error{.collective = key.collective, .n_ranks = key.n_ranks};
+    DYNAMICCL_TRY(const int64_t cells, Integer(table, "cells", 1, INT32_MAX));
+    error.cells = static_cast<int>(cells);
+    DYNAMICCL_TRY(error.median, NumberWithin(table, "median", 0, kMaxPathValue));
+    DYNAMICCL_TRY(error.mean, NumberWithin(table, "mean", 0, kMaxPathValue));
+    system.errors.push_back(error);
+    return {};
   }
 
   Result<const toml::array*> List(const toml::table& table, std::string_view key) const {

@@ -71,6 +71,7 @@ std::string FormatSystem(const System& system) {
       "formula_share = {}\nresidual_reach = {}\ndrift_bytes_per_rank = {}\n",
       Quoted(system.name), Quoted(system.source), system.ranks_per_node, system.max_channels,
       Number(system.formula_share), Number(system.residual_reach), system.drift_bytes_per_rank);
+  if (system.network_ranks != 1) text += fmt::format("network_ranks = {}\n", system.network_ranks);
   for (int a = 0; a < kAlgorithms; ++a) {
     for (int p = 0; p < kProtocols; ++p) {
       const auto algorithm = static_cast<Algorithm>(a);
@@ -83,6 +84,11 @@ std::string FormatSystem(const System& system) {
   for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     while (end < all.size() && SameColumn(all[begin], all[end])) ++end;
     AddColumn(text, all.subspan(begin, end - begin));
+  }
+  for (const StatedError& error : system.errors) {
+    text += fmt::format("\n[[error]]\ncollective = \"{}\"\nranks = {}\ncells = {}\nmedian = {}\nmean = {}\n",
+                        Name(error.collective), error.n_ranks, error.cells, Number(error.median),
+                        Number(error.mean));
   }
   text += "\n";
   return text + std::string(kSystemSealPrefix) + SystemSealOf(text) + "\n";

@@ -79,8 +79,9 @@ Result<TransferDemand> SystemDemands::Of(Collective collective, uint64_t bytes, 
   }
   const PathTerms terms = TermsOf(collective, chosen.algorithm, n_ranks, n_nodes);
   const PathCosts& costs = system_.path(chosen.algorithm, chosen.protocol);
-  const double formula = FormulaTime(system_, terms, costs, n_nodes, bytes, chosen.channels);
-  const double latency = us * FormulaTime(system_, terms, costs, n_nodes, 0, chosen.channels) / formula;
+  const double formula = FormulaTime(system_, terms, costs, n_ranks, n_nodes, bytes, chosen.channels);
+  const double latency =
+      us * FormulaTime(system_, terms, costs, n_ranks, n_nodes, 0, chosen.channels) / formula;
   TransferDemand demand;
   demand.latency_ns = std::llround(latency * kNsOfUs);
   demand.transfer_ns = std::llround(us * kNsOfUs) - demand.latency_ns;

@@ -18,6 +18,8 @@ calibrate() { "$DYNAMICCL_BIN" calibrate "$@"; }
   cmp first.toml second.toml
   [[ "$(head -1 first.toml)" == "# dynamiccl-system" ]]
   [[ "$(tail -1 first.toml)" == "# xxh3 "* ]]
+  [ "$(grep -c '^\[\[error\]\]' first.toml)" -eq 4 ]
+  [[ "$output" == *"error on 64 ranks, fitted to the others: AllReduce "*" % median"* ]]
 }
 
 @test "no -o, an unknown system and several systems are usage errors" {
@@ -32,6 +34,21 @@ calibrate() { "$DYNAMICCL_BIN" calibrate "$@"; }
   [ "$status" -eq 2 ]
   [[ "$output" == *"--system"* ]]
   [ ! -e two.toml ]
+}
+
+@test "takes data that differ together on request, and a table that names no collective" {
+  sed 's/^nodes,/system,nodes,/; 2,90s/^/a,/; 91,$s/^/b,/' "$table" > two_allreduce.csv
+  run calibrate two_allreduce.csv --merge both -o both.toml
+  [ "$status" -eq 0 ]
+  [[ "$output" == "both: 108 times"* ]]
+  cp "$table" unnamed.csv
+  run calibrate unnamed.csv --collective AllReduce -o named.toml
+  [ "$status" -eq 0 ]
+  run calibrate unnamed.csv --collective AllRedo -o none.toml
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no collective 'AllRedo'"* ]]
+  run calibrate unnamed.csv --from simai -o none.toml
+  [ "$status" -eq 2 ]
 }
 
 @test "a damaged table is refused by line" {

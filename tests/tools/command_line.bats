@@ -109,6 +109,11 @@ assert all(f["advice"] for f in found["findings"] if f["verdict"] != "OK")'
   [[ "$output" == *"'many' is not a whole number"* ]]
   [[ "$output" == *"'fast' is no mode"* ]]
   [[ "$output" == *"absent.csv"* ]]
+  DYNAMICCL_TIMES=al run dynamiccl config check
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"DYNAMICCL_TIMES='al' is none of 0, 1 and all"* ]]
+  DYNAMICCL_TIMES=all run dynamiccl config check
+  [ "$status" -eq 0 ]
   run dynamiccl config check
   [ "$status" -eq 0 ]
 }

@@ -87,6 +87,12 @@ TEST_F(LauncherTest, FirstFailingRankIsNamedAndTheOthersAreEnded) {
   EXPECT_TRUE(outcome->ranks[0].ended_by_us);
 }
 
+TEST_F(LauncherTest, ASingleProgramIsNoRank) {
+  const auto outcome = Launch(Shell(1, "exit 3"));
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_THAT(Describe(*outcome), HasSubstr("the program ended with exit code 3"));
+}
+
 TEST_F(LauncherTest, KilledRankIsReportedWithItsSignal) {
   const auto outcome = Launch(Shell(2, "[ $RANK = 0 ] && kill -9 $$; exec sleep 600"));
   ASSERT_TRUE(outcome.has_value() && outcome->first_failed);

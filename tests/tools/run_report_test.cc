@@ -211,6 +211,17 @@ TEST(RunReport, HasEveryPartAndNoMarkupOfItsInputs) {
   EXPECT_THAT(html, HasSubstr("left to NCCL in place of Ring LL x2"));
 }
 
+TEST(RunReport, StagesOfSeveralRunsStayApartAndNameTheirRun) {
+  const std::vector<Asked> calls{{1 << 20, kRingLl2, DecidedBy::kPolicy}};
+  const std::string html =
+      RenderReport({.traces = {TraceFrom("first.ctrace", calls), TraceFrom("second.ctrace", calls)}});
+  for (const char* const bar : {"first.ctrace: unlabelled", "second.ctrace: unlabelled"})
+    EXPECT_THAT(html, HasSubstr(bar));
+  EXPECT_THAT(html, HasSubstr("<td>second.ctrace</td><td>unlabelled</td>"));
+  EXPECT_THAT(RenderReport({.traces = {TraceFrom("first.ctrace", calls)}}),
+              Not(HasSubstr("first.ctrace: unlabelled")));
+}
+
 TEST(RunReport, ATraceWithoutProcessesGivesAPage) {
   const ReportInputs empty{.traces = {{"empty.ctrace", {}}}};
   EXPECT_THAT(RenderReport(empty), HasSubstr("</html>"));

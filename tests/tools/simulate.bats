@@ -15,6 +15,18 @@ setup() {
   [[ "$output" == *"${simulated:15:16}"* ]]
 }
 
+@test "a trace without times says that it tells no computing, or takes what is stated" {
+  "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=2,hidden=64 --data-parallel 4 --steps 2 -o g.ctrace
+  run "$DYNAMICCL_BIN" simulate g.ctrace
+  [ "$status" -eq 0 ]
+  [[ "$output" == *" 0.000 ms computing"*"state it with --compute-ms"* ]]
+  run "$DYNAMICCL_BIN" simulate g.ctrace --compute-ms 50 --json
+  [ "$status" -eq 0 ]
+  [[ "$output" == *'"computing": "stated"'*'"compute_ns": 49'* || "$output" == *'"computing": "stated"'*'"compute_ns": 50'* ]]
+  run "$DYNAMICCL_BIN" trace show g.ctrace
+  [[ "$output" == *"only order the calls"* ]]
+}
+
 @test "a straggler delays a step by its amount" {
   step() { "$DYNAMICCL_BIN" simulate --framework fsdp2 --model gpt:layers=4 --data-parallel 64 --json "$@" | grep -m1 -o '"finished_ns": [0-9]*' | grep -o '[0-9]*$'; }
   [ $(($(step --straggler 9:+5) - $(step))) -eq 5000000 ]

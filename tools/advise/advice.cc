@@ -72,6 +72,10 @@ std::string FormatAdvice(const Advice& advice, const RecordedStep& step, const S
   std::string text = fmt::format("{} ranks, {} a node; {}, as {}\n", step.ranks, step.ranks_per_node,
                                  advice.recognised.what, job.framework);
   for (const std::string& note : advice.recognised.notes) text += fmt::format("note: {}\n", note);
+  if (step.between_two > 0)
+    text +=
+        fmt::format("note: {} calls of SendRecv, Send and Recv (all-to-all is SendRecv) are not simulated\n",
+                    step.between_two);
   if (advice.share_of_calls < kMaxCalls)
     text += fmt::format("note: only {:.0f} % of the recorded calls are what this job would issue\n",
                         100 * advice.share_of_calls);

@@ -241,9 +241,14 @@ double MemoryOf(const AdvisedJob& job) {
   const bool copies = SettingOf(job, "hybrid") == "hpz";
   const int ranks = copies ? job.world.data : job.world.ShardRanks();
   const zero::StateBytes bytes = width == 4 ? zero::kFp32Adam : zero::kMixedPrecisionAdam;
-  double memory = zero::StatesOf(elements, bytes, stage, ranks).total();
+  // FSDP2 keeps its shards even where it does not free the gathered units between forward and backward.
+  const bool keeps_gathered = job.framework == "fsdp2" && SettingOf(job, "reshard_after_forward") == "false";
+  double memory = zero::StatesOf(elements, bytes, keeps_gathered ? 3 : stage, ranks).total();
   if (copies) memory += elements * width / job.world.ShardRanks();
-  if (stage == 3) memory += GatheredBytes(job, width);
+  if (keeps_gathered)
+    memory += elements * width;
+  else if (stage == 3)
+    memory += GatheredBytes(job, width);
   if (job.IsTrainer()) {
     const double all = elements * WidthOf(job, "reduce_type");
     memory += std::min(2 * std::stod(SettingOf(job, "bucket_bytes")), all);

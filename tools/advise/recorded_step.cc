@@ -96,7 +96,8 @@ const Calls& Commonest(const std::vector<Calls>& steps) {
 // Fills a RecordedStep from the steps of the first section. StepOf owns it on its stack.
 class Writer {
  public:
-  Writer(const Trace& trace, const SectionCalls& section) : section_(section) {
+  Writer(const Trace& trace, const SectionCalls& section)
+      : section_(section), timed_(!trace.sections.front().order_only()) {
     for (const auto& [number, info] : section.communicators) ranks_ = std::max(ranks_, info.n_ranks);
     ranks_ = std::max({ranks_, trace.sections.front().world, static_cast<int>(trace.sections.size())});
   }
@@ -115,6 +116,7 @@ class Writer {
   }
 
   const SectionCalls& section_;
+  const bool timed_;  // the times of issue were measured
   int ranks_ = 0;
   // Communicators that gather or scatter among fewer than all ranks.
   std::set<uint32_t> shards_;
@@ -152,7 +154,7 @@ void Writer::Times(const std::vector<Calls>& steps, const Calls& like) {
     if (i + 1 < steps.size()) lengths.push_back(steps[i + 1].front()->issued.issued_ns - begin);
   }
   for (auto& times : issued) result_.issued_ns.push_back(std::llround(Median(times)));
-  if (lengths.empty()) return;
+  if (lengths.empty() || !timed_) return;
   result_.step_ns = std::llround(Median(lengths));
   if (result_.step_ns > 0)
     result_.spread = (Quantile(lengths, 0.9) - Quantile(lengths, 0.1)) / static_cast<double>(result_.step_ns);
@@ -246,6 +248,7 @@ Result<RecordedStep> StepOf(const Trace& trace) {
   if (!sections.empty())
     for (const TraceCall& call : sections.front().calls)
       if (!BetweenTwo(call)) calls.push_back(&call);
+  const size_t between_two = sections.empty() ? 0 : sections.front().calls.size() - calls.size();
   if (calls.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "the trace has no collectives"),
                     "`dynamiccl trace show` says what is in it");
@@ -254,6 +257,7 @@ Result<RecordedStep> StepOf(const Trace& trace) {
   if (!marked) steps = ByPeriod(calls);
   RecordedStep result = Writer(trace, sections.front()).Write(steps);
   result.marked = marked;
+  result.between_two = between_two;
   result.times = TimesOf(sections);
   return result;
 }

@@ -20,6 +20,8 @@ struct RecordedStep {
   // Operations of the first section's rank. A communicator of all ranks is Axis::kData; a smaller one that
   // gathers or scatters is kShard, any other kReplicate.
   std::vector<WireOperation> operations;
+  // Calls of all steps between two ranks, all-to-all among them (SendRecv): they are no part of a step here.
+  size_t between_two = 0;
   // By operation, since the step's first one; medians over the steps.
   std::vector<int64_t> issued_ns;
   // Median time from one step's first call to the next step's; 0: not known.

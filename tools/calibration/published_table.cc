@@ -27,8 +27,11 @@ constexpr uint64_t kMaxRanks = 1 << 20;
 // One table while it is read. ReadPublishedTable owns it on its stack.
 class Table {
  public:
-  Table(const std::string& path, TimedSystems& systems)
-      : path_(path), stem_(std::filesystem::path(path).stem().string()), systems_(systems) {}
+  Table(const std::string& path, std::optional<Collective> collective, TimedSystems& systems)
+      : path_(path),
+        stem_(std::filesystem::path(path).stem().string()),
+        unnamed_(collective ? collective : TestIn(stem_)),
+        systems_(systems) {}
 
   // Takes the next line; the first is the header.
   Status Take(std::string_view line) {
@@ -38,8 +41,9 @@ class Table {
     if (columns_.empty()) {
       for (size_t i = 0; i < fields.size(); ++i) columns_.emplace(fields[i], i);
       width_ = fields.size();
-      if (columns_.contains("collective") || columns_.contains("coll") || TestIn(stem_)) return {};
-      return Fail("no column 'collective' or 'coll', and the file's name does not tell which it is");
+      if (columns_.contains("collective") || columns_.contains("coll") || unnamed_) return {};
+      return WithHint(Fail("no column 'collective' or 'coll', and the file's name does not tell which it is"),
+                      kNameTheTest);
     }
     if (fields.size() != width_)
       return Fail(fmt::format("{} fields under {} columns", fields.size(), width_));
@@ -73,7 +77,7 @@ class Table {
 
   std::optional<Collective> CollectiveOf(const Row& row) const {
     const std::string_view named = Field(row, "collective", "coll");
-    return TestIn(named.empty() ? std::string_view(stem_) : named);
+    return named.empty() ? unnamed_ : TestIn(named);
   }
 
   // The config of a row; nothing for a variant that is not NCCL's own.
@@ -100,8 +104,8 @@ class Table {
     return std::optional(config);
   }
 
-  // The name of the row's system, from its columns or the file's name.
-  std::string SystemOf(const Row& row) const {
+  // Name and origin of the row's system, from its columns, or else the file's.
+  std::pair<std::string, std::string> SystemOf(const Row& row) const {
     std::string name;
     for (const std::string_view column : {"system", "nccl", "config"}) {
       const std::string_view field = Field(row, column);
@@ -109,7 +113,8 @@ class Table {
       if (!name.empty()) name += " / ";
       name += field;
     }
-    return name.empty() ? stem_ : name;
+    if (name.empty()) return {stem_, path_};
+    return {name, ""};
   }
 
   Status TakeRow(const Row& row) {
@@ -127,15 +132,17 @@ class Table {
                         .n_nodes = static_cast<int>(nodes),
                         .bytes = bytes,
                         .config = *config};
+    const auto [system, origin] = SystemOf(row);
     for (const std::string_view column : kTimes) {
       const auto us = NumberIn<double>(Field(row, column));
-      if (us && *us > 0 && std::isfinite(*us)) systems_.AddRepeat(SystemOf(row), key, *us);
+      if (us && *us > 0 && std::isfinite(*us)) systems_.AddRepeat(system, origin, key, *us);
     }
     return {};
   }
 
   std::string path_;
   std::string stem_;
+  std::optional<Collective> unnamed_;  // of rows that do not name theirs
   TimedSystems& systems_;
   size_t line_number_ = 0;
   size_t width_ = 0;
@@ -153,9 +160,10 @@ bool LooksLikePublishedTable(std::string_view head) {
          !(has("collective") && has("us"));  // a config table, which an importer reads
 }
 
-Status ReadPublishedTable(const std::string& path, TimedSystems& systems) {
+Status ReadPublishedTable(const std::string& path, std::optional<Collective> collective,
+                          TimedSystems& systems) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-  Table table(path, systems);
+  Table table(path, collective, systems);
   for (std::string line; std::getline(stream.stream(), line);) DYNAMICCL_CHECK_OK(table.Take(line));
   return stream.status();
 }

@@ -13,10 +13,12 @@
 //   system, nccl, config   together the name of the system, with " / " between; without them it is the file's
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "src/base/status.h"
+#include "src/collective/collective.h"
 
 namespace dynamiccl {
 
@@ -26,8 +28,10 @@ class TimedSystems;
 // Decides by the header line at the beginning of `head`.
 bool LooksLikePublishedTable(std::string_view head);
 
-// Adds the table's times to `systems`. An error names file and line. Rows without a time above 0, or of a
-// collective that NCCL does not have, are skipped.
-Status ReadPublishedTable(const std::string& path, TimedSystems& systems);
+// Adds the table's times to `systems`. An error names file and line. `collective` is that of a table that
+// names none and goes before the file's name. Rows without a time above 0, or of a collective that NCCL does
+// not have, are skipped.
+Status ReadPublishedTable(const std::string& path, std::optional<Collective> collective,
+                          TimedSystems& systems);
 
 }  // namespace dynamiccl

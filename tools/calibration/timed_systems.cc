@@ -2,6 +2,7 @@
 // Recognises files, names systems and reduces repeats to one time.
 #include "tools/calibration/timed_systems.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/base/statistics.h"
@@ -15,8 +16,6 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes read to recognise a file.
-constexpr size_t kHeadBytes = 64 << 10;
 constexpr std::string_view kMeasurementMagic = "\"dynamiccl-measurements\"";
 
 // See TimedSystems; 0 for a single repeat.
@@ -31,11 +30,14 @@ std::string_view WithoutSuffix(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
 }
 
-std::string SystemOf(const MeasurementFile& file, const MeasurementContext& context) {
-  if (context.model.fabric.intra.bandwidth_gbps > 0) return context.topology;
-  if (!file.machine.empty()) return file.library.empty() ? file.machine : file.machine + ", " + file.library;
+// Name and origin of the system of a context.
+std::pair<std::string, std::string> SystemOf(const MeasurementFile& file, const MeasurementContext& context,
+                                             const std::string& path) {
+  if (context.model.fabric.intra.bandwidth_gbps > 0) return {context.topology, ""};
+  if (!file.machine.empty())
+    return {file.library.empty() ? file.machine : file.machine + ", " + file.library, file.hosts};
   const std::string ranks = fmt::format(" x{}", context.model.fabric.n_ranks);
-  return std::string(WithoutSuffix(WithoutSuffix(context.topology, " in-place"), ranks));
+  return {std::string(WithoutSuffix(WithoutSuffix(context.topology, " in-place"), ranks)), path};
 }
 
 // Whether src/simulator has a formula for the cell.
@@ -49,25 +51,28 @@ bool HasFormula(const TimedCell& cell) {
 
 }  // namespace
 
-Status TimedSystems::Read(const std::string& path) {
+Status TimedSystems::Read(const std::string& path, const TimedFileOptions& options) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   const std::string head = stream.Head(kHeadBytes);
   if (head.substr(0, head.find('\n')).find(kMeasurementMagic) != std::string::npos) {
     DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(path));
-    Add(file);
+    Add(file, path);
     return {};
   }
-  if (LooksLikePublishedTable(head)) return ReadPublishedTable(path, *this);
-  DYNAMICCL_TRY(const Imported imported, ImportFile(path, ""));
+  if (options.format.empty() && LooksLikePublishedTable(head))
+    return ReadPublishedTable(path, options.collective, *this);
+  DYNAMICCL_TRY(const Imported imported,
+                ImportFile(path, options.format, {.collective = options.collective}));
   if (!imported.measurements) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: a trace, not measured times", path),
                     "give measurement files, output of nccl-tests, or a table of times");
   }
-  Add(*imported.measurements);
+  for (const std::string& note : imported.notes) notes_.push_back(path + ": " + note);
+  Add(*imported.measurements, path);
   return {};
 }
 
-void TimedSystems::Add(const MeasurementFile& file) {
+void TimedSystems::Add(const MeasurementFile& file, const std::string& path) {
   std::map<std::string, const MeasurementContext*> contexts;
   for (const MeasurementContext& context : file.contexts) contexts[context.topology] = &context;
   for (const Measurement& row : file.rows) {
@@ -77,23 +82,42 @@ void TimedSystems::Add(const MeasurementFile& file) {
                         .n_nodes = context.model.fabric.n_nodes,
                         .bytes = row.bytes,
                         .config = row.is_default ? kLeaveNcclAlone : row.config};
-    for (const float us : row.microseconds) AddRepeat(SystemOf(file, context), key, static_cast<double>(us));
+    const auto [name, origin] = SystemOf(file, context, path);
+    for (const float us : row.microseconds) AddRepeat(name, origin, key, static_cast<double>(us));
   }
 }
 
-void TimedSystems::AddRepeat(const std::string& system, const TimedCell& key, double us) {
-  systems_[system][{key.collective, key.n_ranks, key.config.algorithm, key.config.protocol,
-                    key.config.channels, key.bytes, key.n_nodes}]
+void TimedSystems::AddRepeat(const std::string& system, const std::string& origin, const TimedCell& key,
+                             double us) {
+  systems_[{system, origin}][{key.collective, key.n_ranks, key.config.algorithm, key.config.protocol,
+                              key.config.channels, key.bytes, key.n_nodes}]
       .push_back(us);
+}
+
+void TimedSystems::Merge(const std::string& name) {
+  Cells merged;
+  for (const auto& [system, cells] : systems_) {
+    for (const auto& [key, repeats] : cells)
+      merged[key].insert(merged[key].end(), repeats.begin(), repeats.end());
+  }
+  systems_ = {{{name, ""}, std::move(merged)}};
+}
+
+std::string TimedSystems::NameOf(const std::pair<std::string, std::string>& system) const {
+  const auto& [name, origin] = system;
+  const auto same_name = [&](const auto& entry) { return entry.first.first == name; };
+  const bool alone = std::count_if(systems_.begin(), systems_.end(), same_name) == 1;
+  if (alone) return name;
+  return fmt::format("{} ({})", name, origin.empty() ? "origin unknown" : origin);
 }
 
 std::vector<TimedRepeats> TimedSystems::Repeats() const {
   std::vector<TimedRepeats> all;
-  for (const auto& [name, cells] : systems_) {
+  for (const auto& [system, cells] : systems_) {
     for (const auto& [key, repeats] : cells) {
       const auto& [collective, n_ranks, algorithm, protocol, channels, bytes, n_nodes] = key;
       const TimedCell cell{collective, n_ranks, n_nodes, bytes, {algorithm, protocol, channels}, 0, 0};
-      all.push_back({name, cell, repeats});
+      all.push_back({NameOf(system), cell, repeats});
     }
   }
   return all;
@@ -101,8 +125,8 @@ std::vector<TimedRepeats> TimedSystems::Repeats() const {
 
 std::vector<TimedSystem> TimedSystems::Take() const {
   std::vector<TimedSystem> taken;
-  for (const auto& [name, cells] : systems_) {
-    TimedSystem system{.name = name, .cells = {}};
+  for (const auto& [named, cells] : systems_) {
+    TimedSystem system{.name = NameOf(named), .cells = {}};
     for (const auto& [key, repeats] : cells) {
       const auto& [collective, n_ranks, algorithm, protocol, channels, bytes, n_nodes] = key;
       system.cells.push_back({collective,
@@ -123,6 +147,10 @@ Result<std::vector<TimedSystem>> ReadTimedSystems(const std::vector<std::string>
                                                   const std::string& only) {
   TimedSystems collected;
   for (const std::string& path : paths) DYNAMICCL_CHECK_OK(collected.Read(path));
+  return SystemsOf(collected, only);
+}
+
+Result<std::vector<TimedSystem>> SystemsOf(const TimedSystems& collected, const std::string& only) {
   std::vector<TimedSystem> systems = collected.Take();
   if (systems.empty()) return MakeError(ErrorKind::kInvalidArgument, "no times above 0 in the data");
   if (!only.empty()) std::erase_if(systems, [&](const TimedSystem& system) { return system.name != only; });

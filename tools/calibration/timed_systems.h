@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -31,33 +32,54 @@ struct TimedRepeats {
   std::vector<double> us;
 };
 
+// What the user says about files with times.
+struct TimedFileOptions {
+  // The importer of files that need one; empty: by their content.
+  std::string format;
+  // The collective of files that do not name it.
+  std::optional<Collective> collective;
+};
+
 // Collects repeats from any number of files. A cell's time is the lower median of all repeats (NearestRank
 // at 0.5): noise adds.
 // Its spread is the logarithm between the lower medians of the even and the odd ones.
+// Systems of one name but different origins (the hosts of the run, or the file where nothing else tells) stay
+// apart, and their origin stands behind their name then.
 class TimedSystems {
  public:
   // Reads a file by its content: a measurement file, a file for which an importer gives measurements
   // (nccl-tests, config tables), or a published table (published_table.h). A trace is an error.
-  Status Read(const std::string& path);
+  Status Read(const std::string& path, const TimedFileOptions& options = {});
 
-  // Adds all rows. A topology whose links are stated is a system of its own. Others are named by library and
-  // machine, or by their own name without the number of ranks and nccl-tests' "in-place".
-  void Add(const MeasurementFile& file);
+  // Adds all rows of a file. A topology whose links are stated is a system of its own. Others are named by
+  // library and machine, or by their own name without the number of ranks and nccl-tests' "in-place".
+  void Add(const MeasurementFile& file, const std::string& path);
   // Adds one time in microseconds.
-  void AddRepeat(const std::string& system, const TimedCell& key, double us);
+  void AddRepeat(const std::string& system, const std::string& origin, const TimedCell& key, double us);
+  // Makes all systems one of this name.
+  void Merge(const std::string& name);
 
   // All systems with the cells that have a formula.
   std::vector<TimedSystem> Take() const;
+  // What importers left out of the files and why.
+  const std::vector<std::string>& notes() const { return notes_; }
   // Everything that was read, whether or not it has a formula; repeats in the order of reading.
   std::vector<TimedRepeats> Repeats() const;
 
  private:
   using Key = std::tuple<Collective, int, Algorithm, Protocol, uint8_t, uint64_t, int>;
-  std::map<std::string, std::map<Key, std::vector<double>>> systems_;
+  using Cells = std::map<Key, std::vector<double>>;
+  // The name that Take and Repeats give to a system.
+  std::string NameOf(const std::pair<std::string, std::string>& system) const;
+
+  // By name and origin.
+  std::map<std::pair<std::string, std::string>, Cells> systems_;
+  std::vector<std::string> notes_;
 };
 
 // The systems of these files, or the one named `only` where it is not empty. No system is an error.
 Result<std::vector<TimedSystem>> ReadTimedSystems(const std::vector<std::string>& paths,
                                                   const std::string& only);
+Result<std::vector<TimedSystem>> SystemsOf(const TimedSystems& collected, const std::string& only);
 
 }  // namespace dynamiccl

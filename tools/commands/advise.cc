@@ -121,6 +121,7 @@ Json AdviseJson(const Advice& advice, const RecordedStep& step, const System& sy
             {"ranks", step.ranks},
             {"ranks_per_node", step.ranks_per_node},
             {"notes", advice.recognised.notes},
+            {"calls_not_simulated", step.between_two},
             {"share_of_calls", advice.share_of_calls}}},
           {"system", system.name},
           {"recorded", {{"step_ns", advice.step_ns}, {"steps", step.steps}, {"spread", step.spread}}},

@@ -10,6 +10,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "src/collective/legal_configs.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
@@ -22,12 +25,16 @@
 namespace dynamiccl {
 namespace {
 
+// Subject::computing of a trace without times for which nobody states it.
+constexpr char kUnknownComputing[] = "unknown";
+
 struct SimulateOptions {
   std::vector<std::string> inputs;
   std::string system = "dgx-h100";
   std::string framework, model = "gpt", settings, accelerator, algorithm;
   FrameworkStep step;
   int32_t ranks = 0;
+  double compute_ms = 0;
   bool scaling = false;
   bool json = false;
   std::vector<std::string> stragglers, loads;
@@ -41,6 +48,10 @@ struct Subject {
   std::vector<CollectiveLabel> labels;
   // Plans by rank, for a trace.
   std::vector<ReplayPlan> plans;
+  // Where the computing comes from: "modelled", "measured", "stated" or "unknown".
+  std::string computing = "modelled";
+  // How far the system's times are off, for people; empty: its file does not state it.
+  std::string error;
 };
 
 Result<Accelerator> TakeAccelerator(const std::string& name) {
@@ -135,6 +146,7 @@ Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
                  {"rank_classes", result.rank_classes},
                  {"collectives", result.collectives},
                  {"finished_ns", result.finished_ns},
+                 {"computing", subject.computing},
                  {"rank_0", SimulateJson(rank, rows)}};
     if (!operations.empty()) json["operations"] = operations;
     PrintJson(json);
@@ -143,20 +155,45 @@ Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
   fmt::print("# {} ranks on {}: {:.3f} ms until the last rank is done; rank 0:\n", subject.job.n_ranks,
              given.system, static_cast<double>(result.finished_ns) * 1e-6);
   fmt::print("{}", FormatSummary(rank, rows));
+  if (!subject.error.empty()) fmt::print("# {}\n", subject.error);
+  if (subject.computing == kUnknownComputing)
+    fmt::print(
+        "# communication alone: the trace does not tell what is computed; state it with --compute-ms\n");
   if (!operations.empty()) fmt::print("# operations {}\n", operations);
   return kExitOk;
+}
+
+// "times of this system are off by 6.6 to 12.8 % (medians ...)"; empty where its file states no errors.
+std::string DescribeErrors(const System& system) {
+  if (system.errors.empty()) return "";
+  const auto [least, most] =
+      std::ranges::minmax_element(system.errors, {}, [](const StatedError& error) { return error.median; });
+  return fmt::format(
+      "times of this system are off by {:.1f} to {:.1f} % (medians by collective, on rank counts that a fit "
+      "did "
+      "not see)",
+      100 * least->median, 100 * most->median);
 }
 
 Result<Subject> SubjectOfTrace(const SimulateOptions& given, const System& system,
                                const CollectiveConfig& config) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
-  const TraceJobOptions options{.ranks = given.ranks, .config = [&](const CallOnSystem&) { return config; }};
+  const bool stated = given.compute_ms > 0;
+  if (stated && !trace.order_only()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "--compute-ms: the trace has measured times, which tell what was computed"),
+                    "leave it out");
+  }
+  const TraceJobOptions options{.ranks = given.ranks,
+                                .compute_ns = std::llround(given.compute_ms * 1e6),
+                                .config = [&](const CallOnSystem&) { return config; }};
   DYNAMICCL_TRY(TraceJob job, JobOfTrace(trace, system, options));
   for (const std::string& note : job.plans[0].notes) spdlog::info("{}", note);
   if (job.untimed > 0)
     spdlog::info("{} calls have no recorded duration: none is taken to have been waited for before the end",
                  job.untimed);
-  return Subject{std::move(job.job), std::move(job.labels[0]), std::move(job.plans)};
+  const char* const computing = !job.order_only ? "measured" : stated ? "stated" : kUnknownComputing;
+  return Subject{std::move(job.job), std::move(job.labels[0]), std::move(job.plans), computing, {}};
 }
 
 Result<int> Scaling(const FrameworkStep& step, const System& system, bool json) {
@@ -194,7 +231,7 @@ Result<int> RunSimulate(SimulateOptions& given) {
     DYNAMICCL_CHECK_OK(TakeStep(given));
     if (given.scaling) return Scaling(given.step, system, given.json);
     DYNAMICCL_TRY(FrameworkJob job, JobOfFramework(given.step, system));
-    subject = {std::move(job.job), std::move(job.labels), {}};
+    subject = {std::move(job.job), std::move(job.labels), {}, "modelled", {}};
   } else if (!given.inputs.empty()) {
     DYNAMICCL_TRY(subject, SubjectOfTrace(given, system, given.step.config));
     if (given.step.network_gbps > 0) subject.job.network_gbps = given.step.network_gbps;
@@ -203,6 +240,7 @@ Result<int> RunSimulate(SimulateOptions& given) {
   }
   DYNAMICCL_CHECK_OK(TakeStragglers(given, subject.job));
   DYNAMICCL_CHECK_OK(TakeLoads(given, subject.job));
+  subject.error = DescribeErrors(system);
   subject.job.compute_jitter = given.jitter;
   subject.job.seed = given.seed;
   return ShowSimulate(subject, given);
@@ -239,8 +277,11 @@ void RegisterSimulateOptions(CLI::App& app, SimulateOptions& given) {
       ->check(CLI::PositiveNumber);
   RegisterStep(app, given);
   app.get_option("--framework")->excludes(inputs);
-  app.add_option("-n,--ranks", given.ranks, "Of a trace of one rank, which is mirrored (default: 2)")
+  app.add_option("-n,--ranks", given.ranks, "Of a trace of one rank, which is mirrored (default: as it says)")
       ->check(CLI::Range(1, 32767));
+  app.add_option("--compute-ms", given.compute_ms,
+                 "What a rank computes in a trace without measured times, evenly between its calls")
+      ->check(CLI::PositiveNumber);
   app.add_option("--algorithm", given.algorithm,
                  "Of every collective that has it: Ring, PAT, Tree, Ring/LL128 (default: the cheapest)");
   app.add_option("--straggler", given.stragglers,

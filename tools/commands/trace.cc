@@ -15,6 +15,7 @@
 
 #include "src/collective/size_class.h"
 #include "tools/command_table.h"
+#include "tools/commands/collective_option.h"
 #include "tools/commands/trace_generate.h"
 #include "tools/exit_code.h"
 #include "tools/report/json_output.h"
@@ -34,6 +35,7 @@ struct TraceOptions {
   std::vector<std::string> inputs;
   std::string output;
   std::string from;
+  ImportOptions import;
   std::string to;
   bool json = false;
 };
@@ -64,7 +66,7 @@ Result<int> Import(const TraceOptions& options) {
   std::optional<MeasurementFile> measurements;
   Json reports = Json::array();
   for (const std::string& path : options.inputs) {
-    DYNAMICCL_TRY(Imported imported, ImportFile(path, options.from));
+    DYNAMICCL_TRY(Imported imported, ImportFile(path, options.from, options.import));
     if (options.json)
       reports.push_back(ReportOf(path, imported));
     else
@@ -141,6 +143,7 @@ void PrintTrace(const std::string& path, const TraceSummary& summary) {
              summary.mirrored ? " (recorded on one rank, mirrored in replay)" : "",
              summary.library.empty() ? "library unknown" : summary.library);
   if (summary.calls > 0) fmt::print("{}\n", Describe(summary.coverage));
+  if (summary.order_only) fmt::print("no measured times of issue: those in the file only order the calls\n");
   fmt::print("{} calls of the first rank, {} steps, {} records lost, {}\n", summary.calls, summary.steps,
              summary.lost,
              summary.closed ? "all processes ended in order" : "a process was killed or still runs");
@@ -280,6 +283,7 @@ Result<int> TraceCommand(CommandLine& line) {
   app.require_subcommand(1);
   CLI::App* const import = AddTraceAction(app, "import", "Read a file of another tool", options);
   import->add_option("--from", options.from, "Format (default: told by content). " + Formats());
+  AddCollectiveOption(*import, options.import.collective);
   import
       ->add_option("-o,--output", options.output,
                    "File to write: a trace, or .measurements where the file holds results")

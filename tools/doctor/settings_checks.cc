@@ -6,8 +6,10 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "src/base/settings.h"
@@ -20,7 +22,17 @@ namespace {
 // Settings that name a file which a job reads.
 constexpr std::array kReadFiles = {Setting::kPolicy, Setting::kRules, Setting::kDecisions,
                                    Setting::kSiteStore};
-constexpr std::array<const char*, 5> kModes = {"", "off", "observe", "frozen", "adaptive"};
+
+// A setting that takes one of a few words.
+struct WordSetting {
+  Setting setting;
+  std::array<const char*, 5> words;
+  int (*compare)(const char*, const char*);  // 0: the same word
+  const char* fault;                         // what another word is
+};
+constexpr WordSetting kWordSettings[] = {
+    {Setting::kMode, {"", "off", "observe", "frozen", "adaptive"}, ::strcasecmp, "no mode"},
+    {Setting::kTimes, {"", "0", "1", "all", "all"}, std::strcmp, "none of 0, 1 and all"}};
 
 // Variables with our prefix that are no setting, most likely typos.
 std::vector<Finding> CheckNames() {
@@ -42,11 +54,13 @@ std::string FaultOf(const SettingRow& row) {
     const auto flag = BoolSetting(row.id);
     return flag ? "" : flag.error().message;
   }
-  if (row.id != Setting::kMode) return "";
-  for (const char* mode : kModes) {
-    if (::strcasecmp(TextSetting(row.id).c_str(), mode) == 0) return "";
+  const auto* const setting = std::find_if(std::begin(kWordSettings), std::end(kWordSettings),
+                                           [&](const WordSetting& one) { return one.setting == row.id; });
+  if (setting == std::end(kWordSettings)) return "";
+  for (const char* const word : setting->words) {
+    if (setting->compare(TextSetting(row.id).c_str(), word) == 0) return "";
   }
-  return fmt::format("{}='{}' is no mode", row.name, TextSetting(row.id));
+  return fmt::format("{}='{}' is {}", row.name, TextSetting(row.id), setting->fault);
 }
 
 std::vector<Finding> CheckValues() {

@@ -198,8 +198,10 @@ std::string Describe(const LaunchOutcome& outcome) {
   const size_t n = outcome.ranks.size();
   const double seconds = static_cast<double>(outcome.wall_ns) * 1e-9;
   if (outcome.first_failed) {
-    return fmt::format("rank {} of {} {} after {:.2f} s", outcome.first_failed->rank, n,
-                       DescribeEnd(*outcome.first_failed), seconds);
+    // A single program may be a launcher of ranks of its own.
+    const std::string who =
+        n == 1 ? "the program" : fmt::format("rank {} of {}", outcome.first_failed->rank, n);
+    return fmt::format("{} {} after {:.2f} s", who, DescribeEnd(*outcome.first_failed), seconds);
   }
   if (outcome.timed_out) return fmt::format("ended at the time limit after {:.2f} s", seconds);
   if (outcome.interrupted_by != 0) {

@@ -36,12 +36,12 @@ Result<SimulatedReplay> ReplayInSimulator(const Trace& trace, const NamedSystem&
   DYNAMICCL_TRY(TraceJob job, JobOfTrace(trace, system.system, options));
   if (system.network_gbps > 0) job.job.network_gbps = system.network_gbps;
   SimulationOptions watched;
-  watched.observed_ranks.resize(job.plans.size());
+  watched.observed_ranks.resize(static_cast<size_t>(job.job.n_ranks));
   std::iota(watched.observed_ranks.begin(), watched.observed_ranks.end(), 0);
   DYNAMICCL_TRY(const SimulationResult result, Simulate(job.job, watched));
   SimulatedReplay replay;
-  for (size_t rank = 0; rank < job.plans.size(); ++rank)
-    replay.operations.push_back(OperationHash(SimulatedCalls(job.plans[rank], result.observed[rank])));
+  for (size_t rank = 0; rank < result.observed.size(); ++rank)
+    replay.operations.push_back(OperationHash(SimulatedCalls(job.PlanOf(rank), result.observed[rank])));
   replay.plan = std::move(job.plans[0]);
   replay.configs = std::move(job.configs[0]);
   replay.group_us = GroupTimes(replay.plan, result.observed[0].collectives);

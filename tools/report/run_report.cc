@@ -95,6 +95,15 @@ int64_t RunReport::CallsDecidedBy(DecidedBy by) const {
   return calls;
 }
 
+// What depends on when the calls were issued.
+void ReadTimes(const Trace& trace, const SectionCalls& first, RunReport& run) {
+  run.over_time = BytesOverTimeOf(first);
+  run.step = StepWindowOf(trace, first);
+  run.length_ms = run.over_time.length_ms;
+  if (const Result<StepPace> pace = PaceOfSection(first); pace && pace->marked)
+    run.step_ms = pace->milliseconds;
+}
+
 RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasurements>& measurements,
                       const std::string& topology) {
   RunReport run;
@@ -107,11 +116,7 @@ RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasuremen
   run.recognised_by = trace.recognised_by;
   run.versions = VersionsOf(calls);
   run.waited_shares = calls.waited_shares;
-  run.over_time = BytesOverTimeOf(calls);
-  run.step = StepWindowOf(trace.trace, calls);
-  run.length_ms = run.over_time.length_ms;
-  if (const Result<StepPace> pace = PaceOfSection(calls); pace && pace->marked)
-    run.step_ms = pace->milliseconds;
+  if (!run.summary.order_only) ReadTimes(trace.trace, calls, run);
   for (const NamedMeasurements& sweep : measurements) {
     for (Regret& regret : RegretsOf(run.keys, sweep.file)) {
       if (topology.empty() || topology == regret.topology) run.regrets.push_back(std::move(regret));

@@ -77,57 +77,67 @@ std::string StageName(ZeroStage stage) {
   return stage == ZeroStage::kUnknown ? "unlabelled" : fmt::format("stage {}", static_cast<int>(stage));
 }
 
-// The rows of all runs one after the other, with the steps of equal stages added up.
-StageAccount Together(const std::vector<RunReport>& runs) {
-  StageAccount all;
-  for (const RunReport& run : runs) {
-    all.rows.insert(all.rows.end(), run.stages.rows.begin(), run.stages.rows.end());
-    for (const auto& [stage, steps] : run.stages.steps) all.steps[stage] += steps;
-  }
-  return all;
-}
-
 using NumberOfRow = double (*)(const StageRow&);
 
-// One bar for each stage, one part for each collective. With `a_step` the values are per marked step, else
-// percent of the stage's total.
-std::vector<Bar> BarsOf(const StageAccount& stages, bool a_step, NumberOfRow number) {
+// Adds one bar for each stage, one part for each collective. `run` stands before the stage's name. With
+// `a_step` the values are per marked step, else percent of the stage's total.
+void AddBars(const StageAccount& stages, const std::string& run, bool a_step, NumberOfRow number,
+             std::vector<Bar>& bars) {
   std::map<ZeroStage, std::map<Collective, double>> sums;
   std::map<ZeroStage, double> totals;
   for (const StageRow& row : stages.rows) {
     sums[row.stage][row.collective] += number(row);
     totals[row.stage] += number(row);
   }
-  std::vector<Bar> bars;
   for (const auto& [stage, parts] : sums) {
-    Bar bar{StageName(stage), {}};
+    Bar bar{run + StageName(stage), {}};
     const double divisor = a_step ? static_cast<double>(stages.steps.at(stage)) : totals[stage] / 100;
     for (const auto& [collective, sum] : parts)
       bar.parts.push_back({std::string(Name(collective)), divisor > 0 ? sum / divisor : 0});
     bars.push_back(std::move(bar));
   }
+}
+
+// The stages of all runs; where there are several, each bar names its run.
+std::vector<Bar> BarsOf(const std::vector<RunReport>& runs, bool a_step, NumberOfRow number) {
+  std::vector<Bar> bars;
+  for (const RunReport& run : runs)
+    AddBars(run.stages, runs.size() > 1 ? run.name + ": " : "", a_step, number, bars);
   return bars;
 }
 
-// The rows as a table; with `a_step` per marked step, for which every stage must have marked steps.
-std::string StageTable(const StageAccount& stages, bool a_step) {
-  HtmlTable table({{"stage"},
-                   {"collective"},
-                   {"role"},
-                   {a_step ? "calls a step" : "calls", true},
-                   {a_step ? "bytes a step" : "bytes", true},
-                   {"sizes"}});
+// Adds the rows of a run; with `a_step` per marked step, for which every stage must have marked steps.
+void AddStageRows(const RunReport& run, bool a_step, HtmlTable& table) {
+  const StageAccount& stages = run.stages;
   for (const StageRow& row : stages.rows) {
     const auto steps = stages.steps.find(row.stage);
     const double of = a_step ? static_cast<double>(steps->second) : 1;
     const std::string sizes = row.least_bytes == row.most_bytes
                                   ? FormatBytes(row.least_bytes)
                                   : FormatBytes(row.least_bytes) + " to " + FormatBytes(row.most_bytes);
-    table.AddRow({StageName(row.stage), std::string(Name(row.collective)), std::string(Name(row.role)),
-                  fmt::format("{:.3g}", static_cast<double>(row.calls) / of),
+    table.AddRow({run.name, StageName(row.stage), std::string(Name(row.collective)),
+                  std::string(Name(row.role)), fmt::format("{:.3g}", static_cast<double>(row.calls) / of),
                   FormatBytes(static_cast<uint64_t>(static_cast<double>(row.bytes) / of)), sizes});
   }
+}
+
+std::string StageTable(const std::vector<RunReport>& runs, bool a_step) {
+  HtmlTable table({{"run"},
+                   {"stage"},
+                   {"collective"},
+                   {"role"},
+                   {a_step ? "calls a step" : "calls", true},
+                   {a_step ? "bytes a step" : "bytes", true},
+                   {"sizes"}});
+  for (const RunReport& run : runs) AddStageRows(run, a_step, table);
   return table.Html();
+}
+
+// Whether the predicate holds for the rows of all runs.
+bool AllRows(const std::vector<RunReport>& runs, bool (*holds)(const StageRow&, const StageAccount&)) {
+  return std::ranges::all_of(runs, [&](const RunReport& run) {
+    return std::ranges::all_of(run.stages.rows, [&](const StageRow& row) { return holds(row, run.stages); });
+  });
 }
 
 // ---- time ----
@@ -215,18 +225,16 @@ HtmlSection RunsSideBySide(const std::vector<RunReport>& runs) {
 }
 
 HtmlSection StageFingerprints(const std::vector<RunReport>& runs) {
-  const StageAccount stages = Together(runs);
-  const bool a_step = std::all_of(stages.rows.begin(), stages.rows.end(),
-                                  [&](const StageRow& row) { return stages.steps.contains(row.stage); });
+  const bool a_step = AllRows(
+      runs, [](const StageRow& row, const StageAccount& stages) { return stages.steps.contains(row.stage); });
   const auto bytes =
-      BarsOf(stages, a_step, [](const StageRow& row) { return static_cast<double>(row.bytes) / (1 << 20); });
-  const auto calls =
-      BarsOf(stages, a_step, [](const StageRow& row) { return static_cast<double>(row.calls); });
+      BarsOf(runs, a_step, [](const StageRow& row) { return static_cast<double>(row.bytes) / (1 << 20); });
+  const auto calls = BarsOf(runs, a_step, [](const StageRow& row) { return static_cast<double>(row.calls); });
   std::string notes;
   if (!a_step) notes = "Not all calls belong to a marked step: shares, and counts of the whole run. ";
-  const bool unlabelled = std::any_of(stages.rows.begin(), stages.rows.end(),
-                                      [](const StageRow& row) { return row.stage == ZeroStage::kUnknown; });
-  if (unlabelled)
+  const bool labelled = AllRows(
+      runs, [](const StageRow& row, const StageAccount&) { return row.stage != ZeroStage::kUnknown; });
+  if (!labelled)
     notes +=
         "Unlabelled: neither did the program say its ZeRO stage (src/annotate/phase_marker.h shows how it "
         "can), nor was it "
@@ -240,7 +248,7 @@ HtmlSection StageFingerprints(const std::vector<RunReport>& runs) {
           HtmlParagraph(notes) + "<div class=\"charts\">\n" +
               StackedBars(a_step ? "Bytes a step" : "Share of bytes", bytes, a_step ? "MiB" : "%") +
               StackedBars(a_step ? "Calls a step" : "Share of calls", calls, a_step ? "calls" : "%") +
-              "</div>\n" + StageTable(stages, a_step)};
+              "</div>\n" + StageTable(runs, a_step)};
 }
 
 HtmlSection Timeline(const RunReport& run) {

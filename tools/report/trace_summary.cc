@@ -48,6 +48,7 @@ TraceSummary SummarizeTrace(const Trace& trace, const SectionCalls& first) {
     summary.closed = summary.closed && section.closed;
     summary.mirrored = summary.mirrored || section.mirrored();
   }
+  summary.order_only = trace.order_only();
   if (trace.sections.empty()) return summary;
   summary.library = trace.sections.front().library;
   for (const TraceCall& call : first.calls) CountCall(call, summary);
@@ -82,6 +83,7 @@ Json SummaryJson(const std::string& path, const TraceSummary& summary) {
           {"lost", summary.lost},
           {"closed", summary.closed},
           {"mirrored", summary.mirrored},
+          {"order_only", summary.order_only},
           {"steps", summary.steps},
           {"stage", summary.stage},
           {"coverage", ToJson(summary.coverage)},

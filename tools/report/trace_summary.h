@@ -30,6 +30,8 @@ struct TraceSummary {
   bool closed = true;
   // Some section was recorded on one rank only and mirrored to the others.
   bool mirrored = false;
+  // Times of issue were not measured and only order the calls.
+  bool order_only = false;
   // Steps that the program marked.
   int64_t steps = 0;
   // Least free memory of the device, where the program reported its memory.

@@ -9,6 +9,9 @@
 namespace dynamiccl {
 namespace {
 
+// Ranks of the largest job that is simulated.
+constexpr int32_t kMaxRanks = 1 << 20;
+
 // Whether the call is point-to-point.
 bool BetweenTwo(Collective collective) {
   return static_cast<int>(collective) >= kTunableCollectives;
@@ -22,9 +25,10 @@ int64_t EndOf(const TraceCall& call) {
 // Writes one rank's program in the order of issue. JobOfTrace owns it on its stack.
 class RankWriter {
  public:
+  // `order_only`: the times of issue were not measured.
   RankWriter(const ReplayPlan& plan, const std::vector<int>& nodes, SystemDemands& demands,
-             const TraceJobOptions& options)
-      : plan_(plan), nodes_(nodes), demands_(demands), options_(options) {}
+             const TraceJobOptions& options, bool order_only)
+      : plan_(plan), nodes_(nodes), demands_(demands), options_(options), order_only_(order_only) {}
 
   Status Write();
 
@@ -37,12 +41,16 @@ class RankWriter {
   Status Add(size_t communicator, const TraceCall& call, bool first);
   // Moves the recording's time to `issued`: what had ended by then was waited for, then the rank computed.
   void Reach(int64_t issued);
+  void Compute(int64_t ns) {
+    if (ns > 0) program.actions.push_back({ActionKind::kCompute, ns});
+  }
 
   const ReplayPlan& plan_;
   // Number of nodes by communicator.
   const std::vector<int>& nodes_;
   SystemDemands& demands_;
   const TraceJobOptions& options_;
+  const bool order_only_;
   // Open calls: recorded end and number.
   std::vector<std::pair<int64_t, int64_t>> open_;
   // Time of the recording, nanoseconds.
@@ -58,7 +66,7 @@ void RankWriter::Reach(int64_t issued) {
     now_ = std::max(now_, open_[ended].first);
   }
   open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(ended));
-  if (issued > now_) program.actions.push_back({ActionKind::kCompute, issued - now_});
+  if (!order_only_) Compute(issued - now_);
   now_ = std::max(now_, issued);
 }
 
@@ -83,7 +91,9 @@ Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
 }
 
 Status RankWriter::Write() {
+  const auto groups = static_cast<int64_t>(plan_.groups.size());
   for (const ReplayGroup& group : plan_.groups) {
+    if (order_only_) Compute(options_.compute_ns / groups);
     for (const TraceCall& call : group.calls) {
       if (options_.paced) Reach(call.issued.issued_ns);
       DYNAMICCL_CHECK_OK(Add(group.communicator, call, &call == &group.calls.front()));
@@ -95,20 +105,25 @@ Status RankWriter::Write() {
 
 // One layout for each communicator of the plans, and one more in which every rank is alone, for sends and
 // receives.
-std::vector<CommunicatorLayout> LayoutsOf(const std::vector<ReplayPlan>& plans) {
+std::vector<CommunicatorLayout> LayoutsOf(const std::vector<ReplayPlan>& plans, int32_t ranks) {
   std::vector<CommunicatorLayout> layouts(plans[0].communicators.size() + 1);
-  for (size_t rank = 0; rank < plans.size(); ++rank) {
-    for (size_t i = 0; i + 1 < layouts.size(); ++i)
-      layouts[i].communicator_of_rank.push_back(plans[rank].communicators[i].color);
-    layouts.back().communicator_of_rank.push_back(static_cast<int32_t>(rank));
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    for (size_t i = 0; i + 1 < layouts.size(); ++i) {
+      const ReplayCommunicator& first = plans[0].communicators[i];
+      const int32_t color = plans.size() == 1 ? MirroredCommunicator(first.id, first.n_ranks, rank).color
+                                              : plans[static_cast<size_t>(rank)].communicators[i].color;
+      layouts[i].communicator_of_rank.push_back(color);
+    }
+    layouts.back().communicator_of_rank.push_back(rank);
   }
   return layouts;
 }
 
-Result<std::vector<ReplayPlan>> PlansOf(const Trace& trace, const TraceJobOptions& options) {
-  const int32_t ranks = ReplayRanks(trace, options.ranks);
+// The plans of all ranks, or one for a mirrored trace.
+Result<std::vector<ReplayPlan>> PlansOf(const Trace& trace, int32_t ranks, const TraceJobOptions& options) {
+  const int32_t planned = trace.sections.size() == 1 ? 1 : ranks;
   std::vector<ReplayPlan> plans;
-  for (int32_t rank = 0; rank < ranks; ++rank) {
+  for (int32_t rank = 0; rank < planned; ++rank) {
     DYNAMICCL_TRY(ReplayPlan plan, PlanReplay(trace, rank, ranks, options.window));
     plans.push_back(std::move(plan));
   }
@@ -132,19 +147,24 @@ std::vector<int> NodesOf(const std::vector<CommunicatorLayout>& layouts, size_t 
 
 Result<TraceJob> JobOfTrace(const Trace& trace, const System& system, const TraceJobOptions& options) {
   TraceJob result;
-  DYNAMICCL_TRY(result.plans, PlansOf(trace, options));
-  const auto ranks = static_cast<int32_t>(result.plans.size());
+  const int32_t ranks = options.ranks > 0 ? options.ranks : RecordedRanks(trace);
+  if (ranks > kMaxRanks)
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "the trace is of {} ranks, more than {}", ranks, kMaxRanks),
+        "say with -n how many to simulate");
+  DYNAMICCL_TRY(result.plans, PlansOf(trace, ranks, options));
+  result.order_only = trace.order_only();
   SystemDemands demands(system);
   SimulatedJob& job = result.job;
   job.n_ranks = ranks;
   job.ranks_per_node = system.ranks_per_node;
   job.port_gbps = PortGbps(system);
   job.network_gbps = NetworkGbps(system);
-  job.layouts = LayoutsOf(result.plans);
+  job.layouts = LayoutsOf(result.plans, ranks);
   const bool mirrored = trace.sections.size() == 1;
-  for (size_t rank = 0; rank < result.plans.size() && (rank == 0 || !mirrored); ++rank) {
+  for (size_t rank = 0; rank < result.plans.size(); ++rank) {
     const std::vector<int> nodes = NodesOf(job.layouts, rank, system.ranks_per_node);
-    RankWriter writer(result.plans[rank], nodes, demands, options);
+    RankWriter writer(result.plans[rank], nodes, demands, options, result.order_only);
     DYNAMICCL_CHECK_OK(writer.Write());
     if (!mirrored) job.program_of_rank.push_back(static_cast<uint32_t>(rank));
     job.programs.push_back(std::move(writer.program));

@@ -13,7 +13,7 @@ namespace dynamiccl {
 // The job and what is needed to read its result.
 struct TraceJob {
   SimulatedJob job;
-  // By rank: what is issued.
+  // By rank: what is issued. A mirrored trace has one plan for all ranks.
   std::vector<ReplayPlan> plans;
   // By program.
   std::vector<std::vector<CollectiveLabel>> labels;
@@ -21,16 +21,23 @@ struct TraceJob {
   std::vector<std::vector<CollectiveConfig>> configs;
   // Calls without a recorded duration. The job assumes that nobody waited for them before the end.
   uint64_t untimed = 0;
+  // The times of issue were not measured, so that the trace does not tell what was computed between calls.
+  bool order_only = false;
+
+  const ReplayPlan& PlanOf(size_t rank) const { return plans[plans.size() == 1 ? 0 : rank]; }
 };
 
 // How a trace becomes a job.
 struct TraceJobOptions {
-  // Number of ranks, interpreted by ReplayRanks.
+  // Number of ranks; 0: RecordedRanks.
   int32_t ranks = 0;
   ReplayWindow window;
   // True: a call issued after an earlier one had ended is taken to have waited for it, and the rest of the
   // gap between two calls is computing. False: every rank issues its calls one after the other at once.
   bool paced = true;
+  // For a trace whose times of issue were not measured: what a rank computes in all, nanoseconds, in equal
+  // parts before its groups of calls. Other traces tell that themselves.
+  int64_t compute_ns = 0;
   // Empty: the cheapest path.
   ConfigOnSystem config;
 };

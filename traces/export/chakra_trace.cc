@@ -58,14 +58,15 @@ std::string String(std::string_view name, std::string_view value) {
 // rank and takes its text at the end.
 class RankWriter {
  public:
-  explicit RankWriter(const TraceSection& section) : clock_(section), start_(section.opened.realtime_ns) {
+  explicit RankWriter(const TraceSection& section)
+      : clock_(section), start_(section.opened.realtime_ns), timed_(!section.order_only()) {
     Append(ProtobufMessage().Text(1, "0.0.4"));
   }
 
   // Adds the next call of this rank, in order of issue.
   void Add(const TraceCall& call) {
     const int64_t now = TimeBetween(clock_.RealTime(call.issued.issued_ns), start_);
-    if (last_ns_ >= 0 && now > last_ns_) AddComputation(now);
+    if (timed_ && last_ns_ >= 0 && now > last_ns_) AddComputation(now);
     last_ns_ = now;
     AddCall(call, now);
   }
@@ -109,7 +110,8 @@ class RankWriter {
     if (before != 0) node.Number(5, before);
     if (computation_ != 0) node.Number(5, computation_);
     before = id;
-    node.Number(6, Microseconds(now)).Number(7, Microseconds(call.issued.duration_ns));
+    if (timed_) node.Number(6, Microseconds(now));
+    node.Number(7, Microseconds(call.issued.duration_ns));
     node.Text(10, Bool("is_cpu_op", false)).Text(10, Int64("comm_size", CommSize(c)));
     if (send || receive)
       AddPeers(node, call, send);
@@ -135,6 +137,7 @@ class RankWriter {
 
   SectionClock clock_;
   int64_t start_;
+  bool timed_;  // the times of issue were measured
   std::string text_;
   int64_t last_ns_ = -1;
   uint64_t next_id_ = 1;
@@ -153,6 +156,7 @@ Result<Exported> ExportChakra(const Trace& trace) {
     const int64_t rank = section.rank >= 0 ? section.rank : static_cast<int64_t>(i);
     exported.files.push_back({fmt::format("trace.{}.et", rank), std::move(writer.text())});
   }
+  if (trace.order_only()) exported.notes.emplace_back(kNoComputing);
   return exported;
 }
 

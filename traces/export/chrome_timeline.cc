@@ -143,7 +143,11 @@ class Timeline {
 }  // namespace
 
 Result<Exported> ExportChromeTimeline(const Trace& trace) {
-  return Exported{{{"", Timeline(trace).Format()}}, {}};
+  Exported exported{{{"", Timeline(trace).Format()}}, {}};
+  if (trace.order_only())
+    exported.notes.emplace_back(
+        "places on the time axis only order the calls: the trace has no measured times of issue");
+  return exported;
 }
 
 }  // namespace dynamiccl

@@ -54,7 +54,8 @@ Result<MembersById> MembersOf(const std::vector<SectionCalls>& sections) {
 // The operations of one rank.
 class RankSchedule {
  public:
-  explicit RankSchedule(const MembersById& members) : members_(members) {}
+  // `timed`: the times of issue were measured.
+  RankSchedule(const MembersById& members, bool timed) : members_(members), timed_(timed) {}
 
   // Adds a call as sends and receives.
   void Add(const TraceCall& call) {
@@ -87,9 +88,10 @@ class RankSchedule {
   const std::string& text() const { return text_; }
 
  private:
-  // Adds the time from issue to issue on the host. Calls do not wait for it to end, only to begin.
+  // Adds the time from issue to issue on the host, if it was measured. Calls do not wait for it to end, only
+  // to begin.
   void AddCalculation(int64_t issued_ns) {
-    if (issues_ > 0 && issued_ns > last_issue_ns_) {
+    if (timed_ && issues_ > 0 && issued_ns > last_issue_ns_) {
       const std::string label = Operation(fmt::format("calc {}", issued_ns - last_issue_ns_));
       if (!calculation_.empty()) Requires(label, calculation_);
       calculation_ = label;
@@ -175,6 +177,7 @@ class RankSchedule {
   };
 
   const MembersById& members_;
+  const bool timed_;
   std::string text_;
   uint64_t labels_ = 0;
   uint64_t issues_ = 0;
@@ -202,7 +205,7 @@ Result<Exported> ExportGoal(const Trace& trace) {
   uint64_t without_peer = 0;
   std::string text = fmt::format("num_ranks {}\n", sections.size());
   for (size_t rank = 0; rank < sections.size(); ++rank) {
-    RankSchedule schedule(members);
+    RankSchedule schedule(members, !trace.sections[rank].order_only());
     for (const TraceCall& call : sections[rank].calls) {
       if (HasPeer(call))
         schedule.Add(call);
@@ -212,6 +215,7 @@ Result<Exported> ExportGoal(const Trace& trace) {
     text += fmt::format("\nrank {} {{\n{}}}\n", rank, schedule.text());
   }
   Exported exported{{{"", std::move(text)}}, {}};
+  if (trace.order_only()) exported.notes.emplace_back(kNoComputing);
   if (without_peer > 0)
     exported.notes.push_back(fmt::format("{} sends and receives left out: no peer", without_peer));
   return exported;

@@ -25,6 +25,10 @@ struct Exported {
   std::vector<std::string> notes;  // what is left out, and why
 };
 
+// The note about a trace whose times of issue were not measured (TraceSection::order_only).
+inline constexpr char kNoComputing[] =
+    "no computing between calls: the trace has no measured times of issue, they only order the calls";
+
 // One format.
 struct TraceExporter {
   std::string_view name;      // as `dynamiccl trace export --to` spells it

@@ -40,6 +40,9 @@ struct MeasurementFile {
   std::string command;  // the command line that made it
   std::vector<MeasurementContext> contexts;
   std::vector<Measurement> rows;
+  // Names of the hosts, every number in them replaced by '#' ("nid#"), separated by commas; empty: not known.
+  // Machines with equal processors are told apart by them.
+  std::string hosts;
 
   friend bool operator==(const MeasurementFile&, const MeasurementFile&) = default;
 };

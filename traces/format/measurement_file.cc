@@ -38,6 +38,7 @@ class Parser {
     file_.library = json.at("library").get<std::string>();
     file_.machine = json.at("machine").get<std::string>();
     file_.command = json.at("command").get<std::string>();
+    file_.hosts = json.value("hosts", "");
   }
 
   void ReadLine(const Json& json) {
@@ -67,11 +68,13 @@ class Parser {
 Result<std::string> FormatMeasurements(const MeasurementFile& file) {
   DYNAMICCL_CHECK_OK(CheckKnownTopologies(file));
   std::string text;
-  DYNAMICCL_CHECK_OK(AppendJsonLine(text, {{"magic", kMagic},
-                                           {"version", kVersion},
-                                           {"library", file.library},
-                                           {"machine", file.machine},
-                                           {"command", file.command}}));
+  Json header{{"magic", kMagic},
+              {"version", kVersion},
+              {"library", file.library},
+              {"machine", file.machine},
+              {"command", file.command}};
+  if (!file.hosts.empty()) header["hosts"] = file.hosts;
+  DYNAMICCL_CHECK_OK(AppendJsonLine(text, header));
   for (const MeasurementContext& context : file.contexts) {
     DYNAMICCL_CHECK_OK(AppendJsonLine(text, ContextToJson(context)));
   }

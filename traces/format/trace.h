@@ -2,6 +2,7 @@
 // A trace in memory: for each process that recorded, its description and its records in order of issue.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,11 +31,19 @@ struct TraceSection {
   std::vector<TraceRecord> records;
 
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }
+  // Whether times of issue only order the records.
+  bool order_only() const { return (flags & kTraceOrderOnly) != 0; }
 };
 
 // One section for each process, in order of rank after a merge.
 struct Trace {
   std::vector<TraceSection> sections;
+
+  // Whether the times of issue of some process were not measured.
+  bool order_only() const {
+    return std::any_of(sections.begin(), sections.end(),
+                       [](const TraceSection& s) { return s.order_only(); });
+  }
 };
 
 // Sets checksum and commit, as every record of a TraceSection has them.

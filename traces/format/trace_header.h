@@ -30,10 +30,12 @@ struct ClockAnchor {
 // Bits of TraceHeader::flags. kTraceMirrored: recorded on one rank only, and replay issues it on every rank.
 // kTraceImported: converted from another tool's file, which may not have filled every field. kTraceFinished:
 // compact, with section_bytes and content_hash; a section without it is a recorder's ring file.
+// kTraceOrderOnly: the times of issue were not measured and only order the records; durations may have been.
 enum TraceFlags : uint32_t {
   kTraceMirrored = 1,
   kTraceImported = 2,
   kTraceFinished = 4,
+  kTraceOrderOnly = 8,
 };
 
 // The header of a section, with a member for each field of the format. The first part never changes once it

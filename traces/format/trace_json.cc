@@ -181,19 +181,21 @@ ClockAnchor AnchorField(const Json& json, const char* name) {
 
 // The line of a section: its description without records.
 Json SectionToJson(const TraceSection& section) {
-  return {{"kind", "section"},
-          {"rank", section.rank},
-          {"world", section.world},
-          {"process_id", section.process_id},
-          {"mirrored", section.mirrored()},
-          {"imported", (section.flags & kTraceImported) != 0},
-          {"host", section.host},
-          {"library", section.library},
-          {"writer", section.writer},
-          {"opened", AnchorToJson(section.opened)},
-          {"closed_at", AnchorToJson(section.closed_at)},
-          {"closed", section.closed},
-          {"lost", section.lost}};
+  Json json{{"kind", "section"},
+            {"rank", section.rank},
+            {"world", section.world},
+            {"process_id", section.process_id},
+            {"mirrored", section.mirrored()},
+            {"imported", (section.flags & kTraceImported) != 0},
+            {"host", section.host},
+            {"library", section.library},
+            {"writer", section.writer},
+            {"opened", AnchorToJson(section.opened)},
+            {"closed_at", AnchorToJson(section.closed_at)},
+            {"closed", section.closed},
+            {"lost", section.lost}};
+  if (section.order_only()) json["order_only"] = true;
+  return json;
 }
 
 TraceSection SectionFromJson(const Json& json) {
@@ -202,7 +204,8 @@ TraceSection SectionFromJson(const Json& json) {
   section.world = static_cast<int32_t>(IntegerField(json, "world", 0, INT32_MAX));
   section.process_id = IntegerField(json, "process_id", 0, INT64_MAX);
   section.flags = (json.at("mirrored").get<bool>() ? kTraceMirrored : 0u) |
-                  (json.at("imported").get<bool>() ? kTraceImported : 0u);
+                  (json.at("imported").get<bool>() ? kTraceImported : 0u) |
+                  (json.value("order_only", false) ? kTraceOrderOnly : 0u);
   section.host = json.at("host").get<std::string>();
   section.library = json.at("library").get<std::string>();
   section.writer = json.at("writer").get<std::string>();

@@ -52,7 +52,7 @@ class SectionWriter {
     section_.rank = rank;
     section_.world = run.world.Ranks();
     section_.process_id = rank + 1;
-    section_.flags = kTraceImported;
+    section_.flags = kTraceImported | kTraceOrderOnly;
     section_.library = "generated";
     section_.writer = run.framework;
     section_.closed = true;

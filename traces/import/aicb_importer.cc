@@ -5,8 +5,9 @@
 //     comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,algbw,busbw,count
 //     CommType.broadcast,CommGroup.dp_group,4,1000,init,None,2,,None,None,None,1
 // Sizes are NCCL's totals (AICB computes its own bandwidths so). Elapsed times are milliseconds, or None in a
-// workload that did not run. A row epoch_end ends the initialisation or a training step. Columns are found by
-// name.
+// workload that did not run. A workload with pipeline stages has such a table for each stage, under a line
+// "[ pp_stage0: [rank0, rank1] ]"; a trace of one rank has the calls of the first. A row epoch_end ends the
+// initialisation or a training step. Columns are found by name.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -74,6 +75,7 @@ class TableParser {
     ++line_number_;
     if (Trimmed(line).empty()) return {};
     if (Trimmed(line).starts_with('[')) return TakeRanks(Trimmed(line));
+    if (further_stages_ > 0) return {};
     const auto fields = CommaFields(line);
     if (width_ == 0) return TakeHeader(fields);
     if (fields.size() != width_)
@@ -89,9 +91,12 @@ class TableParser {
       section_.Unfilled(field, "unknown", calls);
     section_.Unfilled("reduction operator", "sum", calls);
     section_.Unfilled("data type", kUntoldTypeText, calls);
-    section_.Unfilled("issue time", "the durations before it, or 1 ms a call", calls);
+    section_.OrderOnly("the durations before it, or 1 ms a call");
     Imported imported;
     imported.unfilled = section_.TakeUnfilled();
+    if (further_stages_ > 0)
+      imported.notes.push_back(fmt::format(
+          "{} further pipeline stages: left out, because a trace of one rank has one", further_stages_));
     for (const auto& [what, count] : left_out_)
       imported.notes.push_back(fmt::format("{} {}: left out", count, what));
     imported.trace = Trace{{section_.Finish()}};
@@ -103,14 +108,18 @@ class TableParser {
     return MakeError(ErrorKind::kInvalidArgument, "line {}: {}", line_number_, what);
   }
 
-  // Reads "[rank0 ~ rank127]": the world is one more than the last rank.
+  // Reads "[rank0 ~ rank127]" or a stage's "[ pp_stage0: [rank0, rank1] ]": the world is one more than the
+  // last rank of the file.
   Status TakeRanks(std::string_view line) {
     const size_t last = line.rfind("rank");
-    const auto number = last == std::string_view::npos || !line.ends_with(']')
+    const size_t end = line.find_first_of(" ]", last);
+    const auto number = last == std::string_view::npos || end == std::string_view::npos
                             ? std::nullopt
-                            : NumberIn<int32_t>(line.substr(last + 4, line.size() - last - 5));
-    if (!number || *number < 0) return Fail(fmt::format("'{}' does not tell the ranks", line));
-    section_.section().world = *number + 1;
+                            : NumberIn<int32_t>(line.substr(last + 4, end - last - 4));
+    if (!number || *number < 0 || !line.ends_with(']'))
+      return Fail(fmt::format("'{}' does not tell the ranks", line));
+    section_.section().world = std::max(section_.section().world, *number + 1);
+    further_stages_ += width_ > 0;
     return {};
   }
 
@@ -232,6 +241,7 @@ class TableParser {
   RankSection section_;
   size_t line_number_ = 0;
   size_t width_ = 0;
+  uint64_t further_stages_ = 0;        // that began behind the first one
   std::array<int, kColumns> place_{};  // by Column: its place; -1: not there
   int64_t now_ns_ = kUntimedStepNs;
   bool step_is_due_ = false;
@@ -250,7 +260,7 @@ class Aicb final : public TraceImporter {
     if (head.starts_with('[')) head.remove_prefix(std::min(head.find('\n'), head.size() - 1) + 1);
     return head.starts_with("comm_type,comm_group,");
   }
-  Result<Imported> Import(const std::string& path) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     TableParser parser;
     DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {

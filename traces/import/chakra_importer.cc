@@ -286,7 +286,7 @@ class Conversion {
 
   Result<Imported> Finish() {
     const uint64_t calls = section_.calls();
-    if (!has_times_) section_.Unfilled("issue time", "the order in the file, 1 ms apart", calls);
+    if (!has_times_) section_.OrderOnly("the order in the file, 1 ms apart");
     for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
       section_.Unfilled(field, "unknown", calls);
     section_.Unfilled("reduction operator", "sum", calls);
@@ -333,7 +333,7 @@ class Chakra final : public TraceImporter {
     }
     return length > 2 && at + length <= head.size() && CheckMetadata(head.substr(at, length), at).has_value();
   }
-  Result<Imported> Import(const std::string& path) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     auto file = ReadNodes(stream.stream());
     DYNAMICCL_CHECK_OK(stream.status());

@@ -204,7 +204,7 @@ class ConfigTable final : public TraceImporter {
       return std::find(fields.begin(), fields.end(), kNames[column]) != fields.end();
     });
   }
-  Result<Imported> Import(const std::string& path) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     TableParser parser(path);
     DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) { return parser.Take(line); }));

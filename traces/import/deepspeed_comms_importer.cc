@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "traces/import/gzip_stream.h"
+#include "traces/import/log_line.h"
 #include "traces/import/rank_section.h"
 #include "traces/import/text_fields.h"
 
@@ -218,7 +219,7 @@ class LogParser {
     section.Unfilled("reduction operator", "sum", calls);
     section.Unfilled("data type", kUntoldTypeText, calls);
     section.Unfilled("group", "the whole job", calls);
-    section.Unfilled("issue time", "the durations before it", calls);
+    section.OrderOnly("the durations before it");
     section.Unfilled("nodes", "1");
     if (ranks_.ranks() == 0) section.Unfilled("group size", "1");
     Imported imported;
@@ -352,15 +353,19 @@ class DeepSpeedComms final : public TraceImporter {
     return call || (head.find("Comm. Op") != std::string_view::npos &&
                     head.find("Avg Latency(ms)") != std::string_view::npos);
   }
-  Result<Imported> Import(const std::string& path) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     LogParser parser(path);
-    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {
-      if (const Status taken = parser.Take(line); !taken) return Wrap(taken.error(), path);
+    std::optional<Error> cut;
+    const auto take = [&](std::string& line) -> Status {
+      if (const Status taken = parser.Take(PlainLogLine(std::move(line))); !taken)
+        return Wrap(taken.error(), path);
       return {};
-    }));
+    };
+    DYNAMICCL_CHECK_OK(stream.EachLineOfLog(take, cut));
     auto imported = parser.Finish();
-    if (!imported) return Wrap(imported.error(), path);
+    if (!imported) return cut ? tl::unexpected<Error>(*cut) : Wrap(imported.error(), path);
+    if (cut) imported->notes.push_back(cut->message + ": the last line is cut and left out");
     return imported;
   }
 };

@@ -281,7 +281,9 @@ class FlightRecorder final : public TraceImporter {
   bool Recognises(std::string_view head) const override {
     return head.find("\"profiling_name\"") != head.npos && head.find("\"collective_seq_id\"") != head.npos;
   }
-  Result<Imported> Import(const std::string& path) const override { return Dump(path).Import(); }
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
+    return Dump(path).Import();
+  }
 };
 
 }  // namespace

@@ -5,12 +5,50 @@
 #include <zlib.h>
 
 #include <cerrno>
+#include <fstream>
 #include <streambuf>
 #include <vector>
 
 #include "src/base/file_kind.h"
 
 namespace dynamiccl {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// A form of file that is not read, by its first bytes.
+struct ForeignForm {
+  std::string_view magic;
+  std::string_view name;
+  std::string_view hint;
+};
+constexpr ForeignForm kForeignForms[] = {
+    {"\x28\xB5\x2F\xFD", "compressed with zstd", "unpack it first: zstd -d FILE"},
+    {{"\xFD"
+      "7zXZ\0",
+      6},
+     "compressed with xz",
+     "unpack it first: xz -dk FILE"},
+    {"BZh", "compressed with bzip2", "unpack it first: bzip2 -dk FILE"},
+    {"PK\x03\x04", "a zip archive", "unpack it first: unzip FILE"},
+    {{"\x04\x22\x4D\x18", 4}, "compressed with lz4", "unpack it first: lz4 -d FILE"},
+    {"\xFF\xFE", "UTF-16 text", "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW"},
+    {"\xFE\xFF", "UTF-16 text", "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW"}};
+
+// An error for a file of such a form.
+Status CheckForm(const std::string& path) {
+  char first[8] = {};
+  std::ifstream(path, std::ios::binary).read(first, sizeof(first));
+  for (const ForeignForm& form : kForeignForms) {
+    if (std::string_view(first, sizeof(first)).starts_with(form.magic))
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument, "{}: byte 0: {}, which is not read", path, form.name),
+          std::string(form.hint));
+  }
+  return {};
+}
+
+}  // namespace
 
 // Decompresses 256 KiB at a time and remembers the first error.
 class GzipStream::Buffer : public std::streambuf {
@@ -33,9 +71,12 @@ class GzipStream::Buffer : public std::streambuf {
       message_ = text;
     }
     if (count <= 0) return traits_type::eof();
+    const bool marked =
+        total_ == 0 &&
+        std::string_view(bytes_.data(), static_cast<size_t>(count)).starts_with(kByteOrderMark);
     total_ += static_cast<uint64_t>(count);
-    setg(bytes_.data(), bytes_.data(), bytes_.data() + count);
-    return traits_type::to_int_type(bytes_[0]);
+    setg(bytes_.data(), bytes_.data() + (marked ? kByteOrderMark.size() : 0), bytes_.data() + count);
+    return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
   }
 
  private:
@@ -55,6 +96,7 @@ GzipStream::~GzipStream() = default;
 
 Result<GzipStream> GzipStream::Open(const std::string& path) {
   DYNAMICCL_CHECK_OK(CheckIsFile(path));
+  DYNAMICCL_CHECK_OK(CheckForm(path));
   errno = 0;
   const gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) return MakeError(ErrorKind::kNotFound, "cannot open '{}': {}", path, ErrnoText(errno));
@@ -75,6 +117,17 @@ std::string GzipStream::Head(size_t limit) {
 Status GzipStream::EachLine(const std::function<Status(std::string& line)>& take) {
   for (std::string line; std::getline(*stream_, line);) DYNAMICCL_CHECK_OK(take(line));
   return status();
+}
+
+Status GzipStream::EachLineOfLog(const std::function<Status(std::string& line)>& take,
+                                 std::optional<Error>& cut) {
+  return EachLine([&](std::string& line) -> Status {
+    const bool ended = !stream_->eof();
+    Status taken = take(line);
+    if (taken || ended) return taken;
+    cut = taken.error();
+    return {};
+  });
 }
 
 Status GzipStream::status() const {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file, plain or gzipped, as a stream of its decompressed bytes, in constant memory.
+// A file, plain or gzipped, as a stream of its decompressed bytes, in constant memory. A UTF-8 byte order
+// mark at the beginning is passed over.
 #pragma once
 
 #include <functional>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "src/base/status.h"
@@ -15,7 +17,8 @@ namespace dynamiccl {
 // `status` tells these apart, so a caller asks for it after reading.
 class GzipStream {
  public:
-  // kNotFound if the file cannot be opened. Damage shows only while reading.
+  // kNotFound if the file cannot be opened; kInvalidArgument, with the program that unpacks it, for a file of
+  // another compression or of UTF-16. Damage shows only while reading.
   static Result<GzipStream> Open(const std::string& path);
   GzipStream(GzipStream&&) noexcept;
   ~GzipStream();
@@ -27,6 +30,9 @@ class GzipStream {
   // Calls `take` with each line, without its newline, until it fails. Returns the error of `take`, or
   // `status`.
   Status EachLine(const std::function<Status(std::string& line)>& take);
+  // The same for a log whose writer may have been killed: where the last line has no end and `take` refuses
+  // it, its error goes to `cut` and is no error of the file.
+  Status EachLineOfLog(const std::function<Status(std::string& line)>& take, std::optional<Error>& cut);
   // An error if the file is cut short or fails its checksum, with the byte of the decompressed data.
   Status status() const;
 

@@ -4,7 +4,7 @@
 //      "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": ..., "coll_exec_time_us": ...}}
 // Up to format v4.2 every line carries its communicator. From v4.3 on a line with "dump_stats" names it for
 // the lines that follow. Sizes of AllGather and ReduceScatter are one rank's in these files; they become
-// NCCL's totals.
+// NCCL's totals. A last line that is cut, as a job that is killed leaves it, is left out.
 #include <algorithm>
 
 #include "src/collective/algorithm.h"
@@ -27,7 +27,7 @@ struct Context {
 };
 
 // Reads one log into a ProfiledProcess. The path must outlive it. Calls of an unknown kind are counted and
-// left out; a line that is no JSON ends the import.
+// left out; a line that is no JSON ends the import, unless it is the last one and has no end.
 class InspectorLog {
  public:
   explicit InspectorLog(const std::string& path) : path_(path) {
@@ -38,14 +38,18 @@ class InspectorLog {
   // Reads the whole log.
   Result<Imported> Import() {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
-    DYNAMICCL_CHECK_OK(stream.EachLine([this](std::string& line) -> Status {
+    std::optional<Error> cut;
+    const auto take = [this](std::string& line) -> Status {
       ++line_number_;
       return line.find_first_not_of(" \t\r") == std::string::npos ? Status() : TakeLine(line);
-    }));
+    };
+    DYNAMICCL_CHECK_OK(stream.EachLineOfLog(take, cut));
+    if (cut && process_.calls.empty()) return tl::unexpected<Error>(*cut);
     if (process_.calls.empty()) return Fail("no coll_perf and no p2p_perf in this file");
     const uint64_t calls = process_.calls.size();
     process_.Unfilled("data type", kUntoldTypeText, calls);
     process_.Unfilled("channels", "unknown", calls - with_channels_);
+    if (cut) process_.notes.push_back(fmt::format("line {}, the last one, is cut: left out", line_number_));
     if (proxies_ > 0) process_.notes.push_back(fmt::format("{} lines of proxy steps: left out", proxies_));
     for (const auto& [name, count] : unknown_)
       process_.notes.push_back(
@@ -150,6 +154,7 @@ class InspectorLog {
       issued.issued_ns = began * 1000;
     } else {
       issued.issued_ns = context_->dumped_us * 1000;
+      process_.order_only = true;
       process_.Unfilled("time of issue", "the time at which the log was written");
     }
     const std::string source = TextOf(perf, (kind + "_timing_source").c_str());
@@ -193,7 +198,9 @@ class Inspector final : public TraceImporter {
   bool Recognises(std::string_view head) const override {
     return head.find("\"inspector_output_format_version\"") != head.npos;
   }
-  Result<Imported> Import(const std::string& path) const override { return InspectorLog(path).Import(); }
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
+    return InspectorLog(path).Import();
+  }
 };
 
 }  // namespace

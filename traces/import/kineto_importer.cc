@@ -282,7 +282,7 @@ class Kineto final : public TraceImporter {
            (head.find("\"traceEvents\"") != std::string_view::npos ||
             head.find("\"schemaVersion\"") != std::string_view::npos);
   }
-  Result<Imported> Import(const std::string& path) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(const KinetoFile file, ReadKinetoFile(path));
     if (file.comms.empty() && file.annotations.empty()) {
       return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: no collectives in this trace",

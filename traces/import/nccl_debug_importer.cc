@@ -17,8 +17,10 @@
 
 #include "traces/format/trace_merge.h"
 #include "traces/import/gzip_stream.h"
+#include "traces/import/log_line.h"
 #include "traces/import/nccl_debug_lines.h"
 #include "traces/import/rank_section.h"
+#include "traces/import/system_names.h"
 #include "traces/import/text_fields.h"
 
 namespace dynamiccl {
@@ -135,7 +137,7 @@ class LoggedRank {
     section.Unfilled("protocol", "unknown", Unchosen());
     section.Unfilled("channels", "unknown", Unchosen() + without_channels_);
     section.Unfilled("duration", "none", calls());
-    section.Unfilled("issue time", "the line's number, 1 us a line", calls());
+    section.OrderOnly("the line's number, 1 us a line");
     section.Unfilled("role", "unknown", calls());
     section.Unfilled("stage", "unknown", calls());
     if (!nodes_told_) section.Unfilled("nodes", "1", section.communicators());
@@ -284,11 +286,12 @@ class LoggedRank {
 // over, and a log without a single call is an error.
 class LogParser {
  public:
-  void Take(std::string_view line) {
+  void Take(std::string text) {
     ++line_number_;
+    const std::string line = PlainLogLine(std::move(text));
     const auto pieces = DebugPieces(line);
     for (size_t i = 0; i < pieces.size(); ++i) TakePiece(pieces[i], pieces.size() > 1);
-    TakeVersion(line);
+    if (library_.empty()) library_ = LibraryIn(line).value_or("");
   }
 
   Result<Imported> Finish() {
@@ -336,16 +339,6 @@ class LogParser {
       rank.Take(*communicator);
     else
       TakeCostTable(piece.text);
-  }
-
-  // Reads "NCCL version 2.28.9+cuda12.9" or "RCCL version : 2.26.6-Unknown".
-  void TakeVersion(std::string_view line) {
-    constexpr std::string_view kVersion = "CCL version ";
-    const size_t at = line.find(kVersion);
-    if (!library_.empty() || at == std::string_view::npos || at == 0) return;
-    const auto words = Words(line.substr(at + kVersion.size()));
-    const size_t first = !words.empty() && words[0] == ":" ? 1 : 0;
-    if (words.size() > first) library_ = fmt::format("{}CCL {}", line[at - 1], words[first]);
   }
 
   // Reads a line of NCCL's cost table: "   AllReduce |    25.2/  16.6 |    48.5/ 124.8 | ..." in blocks of
@@ -438,11 +431,11 @@ class NcclDebug final : public TraceImporter {
   bool Recognises(std::string_view head) const override {
     return head.find(" NCCL INFO ") != std::string_view::npos;
   }
-  Result<Imported> Import(const std::string& path) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     LogParser parser;
     DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {
-      parser.Take(line);
+      parser.Take(std::move(line));
       return {};
     }));
     auto imported = parser.Finish();

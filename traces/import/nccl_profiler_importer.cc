@@ -268,11 +268,15 @@ class EventLines final : public ProfilerFile {
 
   Result<Imported> Import() override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
-    DYNAMICCL_CHECK_OK(stream.EachLine([this](std::string& line) -> Status {
+    std::optional<Error> cut;
+    const auto take = [this](std::string& line) -> Status {
       ++line_number_;
       while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
       return line.empty() ? Status() : TakeLine(line);
-    }));
+    };
+    DYNAMICCL_CHECK_OK(stream.EachLineOfLog(take, cut));
+    if (cut && calls_.empty()) return tl::unexpected<Error>(*cut);
+    if (cut) process_.notes.push_back(fmt::format("line {}, the last one, is cut: left out", line_number_));
     AssignChannels();
     AssignGroups();
     return Finish(line_number_, "line");
@@ -397,7 +401,7 @@ class NcclProfiler final : public TraceImporter {
            head.find("\"GROUP_API\"") != head.npos || head.find("\"ProfilerLifecycle\"") != head.npos ||
            head.find("\"ncclProfile") != head.npos;
   }
-  Result<Imported> Import(const std::string& path) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     const std::string head = stream.Head(4096);
     const size_t first = head.find_first_not_of(" \t\r\n");

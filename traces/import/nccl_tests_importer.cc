@@ -3,11 +3,12 @@
 //     #  Rank  0 Group  0 Pid 1 on  a device  0 [0x01] NVIDIA H100
 //     #       size         count      type   redop    root     time   algbw   busbw #wrong     time  ...
 //          1048576        262144     float     sum      -1    93.20   11.25   19.69      0    92.80  ...
-// Columns are found by the names in the table's own header line. Where a row has fewer values than columns
-// (old alltoall leaves redop blank), a value belongs to the column below which it ends. Times are kept and
-// bus bandwidth is not: it is computed with the ring's factor whatever the algorithm.
+// Times are kept and bandwidths are not: they are computed from the time, with the ring's factor whatever the
+// algorithm. They are compared with the time, the size and the test, because a wrong one shows there.
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <filesystem>
 #include <istream>
 #include <optional>
@@ -15,108 +16,136 @@
 #include <sstream>
 
 #include "traces/import/gzip_stream.h"
+#include "traces/import/log_line.h"
+#include "traces/import/nccl_tests_rows.h"
 #include "traces/import/nccl_tests_tables.h"
+#include "traces/import/system_names.h"
+#include "traces/import/text_fields.h"
 #include "traces/import/trace_importer.h"
 
 namespace dynamiccl {
 namespace {
 
-// A word and where it ends.
-struct Token {
-  std::string_view text;
-  size_t end = 0;  // offset behind the last character
+// A test as a log names it.
+struct TestProgram {
+  std::string name;  // "all_reduce"
+  std::optional<Collective> collective;
 };
 
-// The words of a line.
-std::vector<Token> Tokens(std::string_view line) {
-  std::vector<Token> tokens;
-  size_t begin = 0;
-  while ((begin = line.find_first_not_of(" \t\r", begin)) != std::string_view::npos) {
-    const size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
-    tokens.push_back({line.substr(begin, end - begin), end});
-    begin = end;
+// The test whose program stands in a line: "all_reduce" of "./build/all_reduce_perf -b 8". A program that is
+// not known must begin a word and have options, because "_perf" is no rare end of a folder's name.
+std::optional<TestProgram> ProgramIn(std::string_view line) {
+  std::optional<TestProgram> found;
+  for (size_t at = 0; (at = line.find("_perf", at)) != std::string_view::npos; at += 5) {
+    const size_t before = line.find_last_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", at);
+    const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    const std::string_view name = line.substr(begin, at - begin);
+    if (const NamedTest* const test = NamedTestIn(name)) {
+      found = {std::string(name), test->collective};
+      continue;
+    }
+    const std::string_view rest = line.substr(at + 5);
+    const bool begins_word = begin == 0 || line[before] == ' ' || line[before] == '/';
+    const bool titled = line.find("test starting: ") != std::string_view::npos && rest.empty();
+    if (!found && begins_word && (titled || rest.starts_with(" -")))
+      found = {std::string(name), std::nullopt};
   }
-  return tokens;
+  return found;
 }
 
-bool AllDigits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// Removes OpenMPI's "[1,0]<stdout>:" wherever it stands, and srun's "0: " at the start.
-std::string WithoutTags(std::string line) {
-  for (size_t at = 0; (at = line.find(">:", at)) != std::string::npos;) {
-    const size_t open = line.rfind('[', at);
-    const size_t tag = open == std::string::npos ? open : line.find(']', open);
-    const bool is_tag = tag != std::string::npos && line.compare(tag + 1, 4, "<std") == 0;
-    if (is_tag) line.erase(open, at + 2 - open);
-    at = is_tag ? open : at + 2;
-  }
-  // srun pads the number to equal width.
-  const size_t colon = line.find(": ");
-  const size_t number = line.find_first_not_of(' ');
-  if (colon != std::string::npos && number < colon &&
-      AllDigits(std::string_view(line).substr(number, colon - number))) {
-    line.erase(0, colon + 2);
-  }
-  return line;
-}
-
-// A time; nothing for "N/A" and other words.
-std::optional<float> Microseconds(std::string_view text) {
-  float value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || !(value >= 0)) return std::nullopt;
-  return value;
-}
+// Rows, or times of rows, with which something is wrong.
+struct NotedRows {
+  std::string what;  // "rows that are cut: left out"
+  uint64_t count = 0;
+  size_t first_line = 0;
+};
 
 // Reads one file line by line. A file may hold several tables; each gets topologies of its own. A table whose
-// test or number of ranks is not known ends the import; lines of other programs are passed over.
+// test or number of ranks is not known ends the import; lines of other programs are passed over, and rows
+// that cannot be used are counted.
 class TextParser {
  public:
-  // The file's name may name the test, and names topologies.
-  explicit TextParser(const std::string& path)
-      : path_(path), collective_(TestIn(std::filesystem::path(path).filename().string())) {}
+  // `options` or the file's name may name the test, and the file's name names topologies.
+  TextParser(const std::string& path, const ImportOptions& options) : path_(path) {
+    const std::string name = std::filesystem::path(path).filename().string();
+    if (options.collective)
+      program_ = {std::string(Name(*options.collective)), options.collective};
+    else if (const NamedTest* const test = NamedTestIn(name))
+      program_ = {std::string(test->name), test->collective};
+  }
 
   // Reads a line: the test's name, NCCL's version, a comment or a row. Other lines are passed over.
-  Status Take(std::string line) {
+  // `whole`: the line has its end, so that no value in it is cut.
+  Status Take(std::string line, bool whole) {
     ++line_number_;
-    line = WithoutTags(std::move(line));
-    if (const size_t perf = line.find("_perf"); perf != std::string::npos) {
-      const size_t begin = line.find_last_of(" /", perf);
-      const auto named = TestIn(std::string_view(line).substr(begin == std::string::npos ? 0 : begin, perf));
-      if (named) collective_ = named;
+    line = PlainLogLine(std::move(line));
+    if (const auto program = ProgramIn(line)) {
+      program_ = *program;
       imported_.command = line;
     }
-    if (line.starts_with("NCCL version ")) imported_.library = "NCCL " + line.substr(13);
+    DYNAMICCL_CHECK_OK(TakeLibrary(line));
     const size_t first = line.find_first_not_of(" \t");
     if (first == std::string::npos) return {};
     if (line[first] == '#') return TakeComment(line, first);
-    if (!columns_.empty() && line[first] >= '0' && line[first] <= '9') return TakeRow(line);
+    if (!columns_.empty() && line[first] >= '0' && line[first] <= '9') TakeRow(line, whole);
     return {};
   }
 
   Result<Imported> Finish() {
     if (rows_ == 0) {
-      return WithHint(
-          MakeError(ErrorKind::kInvalidArgument, "{}: line {}: no row of results in this file", path_,
-                    line_number_),
-          "expected the table that nccl-tests prints, with a header line '#  size  count  type ...'");
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: line {}: no row of results in this file{}",
+                                path_, line_number_, AllNotes()),
+                      "expected the table that nccl-tests prints, with a header line '#  size  count  type "
+                      "...'");
     }
     Imported result;
     result.unfilled = {{"algorithm", rows_, "unknown"},
                        {"protocol", rows_, "unknown"},
                        {"channels", rows_, "unknown"},
                        {"fabric", imported_.contexts.size(), "zeros"}};
-    if (empty_ > 0) result.notes.push_back(fmt::format("{} rows of 0 bytes: left out", empty_));
-    if (untimed_ > 0) result.notes.push_back(fmt::format("{} rows without a time: left out", untimed_));
+    for (const NotedRows& rows : noted_) result.notes.push_back(NoteOf(rows));
+    imported_.hosts = fmt::format("{}", fmt::join(hosts_of_file_, ","));
     result.measurements = std::move(imported_);
     return result;
   }
 
  private:
-  Status Fail(const std::string& what) const {
+  tl::unexpected<Error> Fail(const std::string& what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
+  }
+
+  static std::string NoteOf(const NotedRows& rows) {
+    return fmt::format("{} {} (the first in line {})", rows.count, rows.what, rows.first_line);
+  }
+  // For an error: ": " and the notes.
+  std::string AllNotes() const {
+    std::string text;
+    for (const NotedRows& rows : noted_) text += (text.empty() ? ": " : "; ") + NoteOf(rows);
+    return text;
+  }
+  void LeaveOut(const std::string& what) { Note(what + ": left out"); }
+  void Note(const std::string& what) {
+    auto place =
+        std::find_if(noted_.begin(), noted_.end(), [&](const NotedRows& rows) { return rows.what == what; });
+    if (place == noted_.end()) place = noted_.insert(place, {what, 0, line_number_});
+    ++place->count;
+  }
+
+  // Reads the version of NCCL. A second one in the same file is an error, because a measurement file has one.
+  Status TakeLibrary(const std::string& line) {
+    auto library = LibraryIn(line);
+    if (!library) return {};
+    // Other forms of the results do not tell CUDA's version, so it is left out here.
+    library->resize(std::min(library->find("+cuda"), library->size()));
+    if (!imported_.library.empty() && *library != imported_.library)
+      return FailSecond("library", *library, imported_.library);
+    imported_.library = *library;
+    return {};
+  }
+  tl::unexpected<Error> FailSecond(const char* what, const std::string& second,
+                                   const std::string& first) const {
+    return WithHint(Fail(fmt::format("a second {} in this file, '{}' after '{}'", what, second, first)),
+                    "their times are not to be mixed: split the file before this run");
   }
 
   Status TakeComment(const std::string& line, size_t hash) {
@@ -133,8 +162,9 @@ class TextParser {
 
   // Forgets the table before.
   void StartTable() {
-    columns_.clear();
+    columns_ = {};
     hosts_.clear();
+    machines_.clear();
     ranks_ = 0;
   }
 
@@ -143,27 +173,29 @@ class TextParser {
   void TakeRank(const std::vector<Token>& tokens) {
     ++ranks_;
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
-      if (tokens[i].text == "on") hosts_.insert(std::string(tokens[i + 1].text));
+      if (tokens[i].text != "on") continue;
+      hosts_.insert(std::string(tokens[i + 1].text));
+      hosts_of_file_.insert(HostPattern(tokens[i + 1].text));
     }
-    imported_.machine.clear();
-    for (size_t i = tokens.size(); i-- > 0 && !tokens[i].text.starts_with('[');) {
-      imported_.machine =
-          std::string(tokens[i].text) + (imported_.machine.empty() ? "" : " ") + imported_.machine;
-    }
+    std::string machine;
+    for (size_t i = tokens.size(); i-- > 0 && !tokens[i].text.starts_with('[');)
+      machine = std::string(tokens[i].text) + (machine.empty() ? "" : " ") + machine;
+    machines_.insert(machine);
   }
 
   // Reads the header line of a table.
   Status TakeColumns(const std::string& line, size_t hash) {
-    columns_.clear();
-    for (Token token : Tokens(std::string_view(line).substr(hash + 1))) {
-      columns_.push_back({std::string(token.text), token.end + hash + 1});
-    }
     if (ranks_ == 0)
       return Fail("a table before any line '#  Rank  0 ...': the number of ranks is not known");
-    if (!collective_)
-      return Fail("neither the file's name nor a line before names the test (all_reduce_perf, ...)");
-    table_ = AddContext("");
-    in_place_table_ = AddContext(" in-place");
+    if (!program_) return WithHint(Fail(kUnnamedTest), kNameTheTest);
+    columns_ = RowColumns(line, hash);
+    test_ = *program_;
+    if (!test_.collective) return {};
+    const std::string machine = fmt::format("{}", fmt::join(machines_, " + "));
+    if (!imported_.machine.empty() && machine != imported_.machine)
+      return FailSecond("machine", machine, imported_.machine);
+    imported_.machine = machine;
+    topologies_ = {AddContext(""), AddContext(" in-place")};
     return {};
   }
 
@@ -182,76 +214,60 @@ class TextParser {
   }
 
   // Reads a row. An INFO line may begin with a digit too, and is passed over.
-  Status TakeRow(const std::string& line) {
+  void TakeRow(const std::string& line, bool whole) {
     const auto tokens = Tokens(line);
-    if (tokens.size() < 4 || !AllDigits(tokens[0].text)) return {};  // an INFO line that begins with a digit
-    uint64_t bytes = 0;
-    std::from_chars(tokens[0].text.data(), tokens[0].text.data() + tokens[0].text.size(), bytes);
-    const auto times = TimesOf(tokens);
-    if (times.empty())
-      return Fail(fmt::format("a row of {} values under {} columns", tokens.size(), columns_.size()));
-    if (bytes == 0) {
-      ++empty_;
-      return {};
-    }
-    AppendRow(table_, bytes, times[0]);
-    if (times.size() > 1) AppendRow(in_place_table_, bytes, times[1]);
-    ++rows_;
-    return {};
+    if (tokens.size() < 4 || !NumberIn<uint64_t>(tokens[0].text)) return;
+    if (!test_.collective)
+      return LeaveOut(fmt::format("rows of {}, which is no collective of NCCL", test_.name));
+    const auto row = whole ? columns_.Row(line) : std::nullopt;
+    if (!row) return LeaveOut("rows that are cut or have other output in them");
+    if (row->bytes == 0) return LeaveOut("rows of 0 bytes");
+    bool used = false;
+    for (size_t i = 0; i < std::min(row->times.size(), topologies_.size()); ++i)
+      used |= AppendTime(topologies_[i], row->bytes, row->times[i]);
+    rows_ += used;
   }
 
-  // The values under the columns named "time" or "cputime": out of place, then in place.
-  std::vector<std::string_view> TimesOf(const std::vector<Token>& tokens) const {
-    std::vector<std::string_view> times;
-    if (tokens.size() > columns_.size() + 1) return times;  // a line of another kind
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      if (columns_[c].name != "time" && columns_[c].name != "cputime") continue;
-      const Token* value = tokens.size() == columns_.size() ? &tokens[c] : NearestTo(columns_[c].end, tokens);
-      if (value != nullptr) times.push_back(value->text);
+  // Adds a measurement, unless its time is missing or its numbers contradict each
+  // other.
+  bool AppendTime(const std::string& topology, uint64_t bytes, const RowTime& time) {
+    if (!time.us) return LeaveOut("rows without a time"), false;
+    if (!time.FitsSize(bytes)) return LeaveOut("times that do not fit their size and bandwidth"), false;
+    if (!FitsTest(time)) {
+      return LeaveOut(
+                 fmt::format("times whose bandwidths are not those of {} on {} ranks", test_.name, ranks_)),
+             false;
     }
-    return times;
-  }
-
-  // The value of a column. Columns are right-aligned, and a value that ends 4 or more characters off belongs
-  // to another column.
-  static const Token* NearestTo(size_t end, const std::vector<Token>& tokens) {
-    for (const Token& token : tokens) {
-      if (token.end + 4 > end && token.end < end + 4) return &token;
-    }
-    return nullptr;
-  }
-
-  // Adds a measurement; "N/A" instead of a time is counted.
-  void AppendRow(const std::string& topology, uint64_t bytes, std::string_view time) {
-    const auto microseconds = Microseconds(time);
-    if (!microseconds) {
-      ++untimed_;
-      return;
-    }
+    if (time.wrong) Note("times whose results were wrong (#wrong above 0): kept");
     imported_.rows.push_back({.topology = topology,
-                              .collective = *collective_,
+                              .collective = *test_.collective,
                               .bytes = bytes,
                               .config = kLeaveNcclAlone,
                               .is_default = true,
-                              .microseconds = {*microseconds}});
+                              .microseconds = {*time.us}});
+    return true;
   }
 
-  struct Column {
-    std::string name;
-    size_t end;
-  };
+  // Whether the bus bandwidth is that of the test. An all-to-all counts like an all-gather, and SendRecv may
+  // be either.
+  bool FitsTest(const RowTime& time) const {
+    const bool pairs = *test_.collective == Collective::kSendRecv;
+    return time.FitsFactor(BusBandwidthFactor(*test_.collective, ranks_)) ||
+           (pairs && time.FitsFactor(BusBandwidthFactor(Collective::kAllGather, ranks_)));
+  }
 
   std::string path_;
-  std::optional<Collective> collective_;
+  std::optional<TestProgram> program_;  // the last one that was named
+  TestProgram test_;                    // that of the table
   size_t line_number_ = 0;
-  std::vector<Column> columns_;
+  RowColumns columns_;
   std::set<std::string> hosts_;
+  std::set<std::string> hosts_of_file_;
+  std::set<std::string> machines_;
   int32_t ranks_ = 0;
-  std::string table_;
-  std::string in_place_table_;
-  uint64_t rows_ = 0;  // rows of the file; each gives one or two measurements
-  uint64_t empty_ = 0;
-  uint64_t untimed_ = 0;  // "N/A" instead of a time
+  std::array<std::string, 2> topologies_;  // out of place, in place
+  uint64_t rows_ = 0;                      // rows of the file; each gives one or two measurements
+  std::vector<NotedRows> noted_;
   MeasurementFile imported_;
 };
 
@@ -267,18 +283,19 @@ class NcclTests final : public TraceImporter {
     return head.find("# nThread ") != std::string_view::npos ||
            head.find("#       size ") != std::string_view::npos || IsTestJson(head) || IsTestTable(head);
   }
-  Result<Imported> Import(const std::string& path) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-    auto imported = ImportFrom(stream.stream(), path);
+    auto imported = ImportFrom(stream.stream(), path, options);
     DYNAMICCL_CHECK_OK(stream.status());
     return imported;
   }
 
  private:
   // The first line shows which form the file has.
-  static Result<Imported> ImportFrom(std::istream& stream, const std::string& path) {
-    if (stream.peek() == '{') return ImportTestJson(stream, path);
-    TextParser parser(path);
+  static Result<Imported> ImportFrom(std::istream& stream, const std::string& path,
+                                     const ImportOptions& options) {
+    if (stream.peek() == '{') return ImportTestJson(stream, path, options);
+    TextParser parser(path, options);
     std::string line;
     if (std::getline(stream, line)) {
       if (IsTestTable(line)) {
@@ -286,7 +303,7 @@ class NcclTests final : public TraceImporter {
         std::istringstream whole(line + "\n" + rest);
         return ImportTestTable(whole, path);
       }
-      do DYNAMICCL_CHECK_OK(parser.Take(std::move(line)));
+      do DYNAMICCL_CHECK_OK(parser.Take(std::move(line), !stream.eof()));
       while (std::getline(stream, line));
     }
     return parser.Finish();

@@ -4,6 +4,8 @@
 // others.
 #include "traces/import/nccl_tests_tables.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "traces/import/system_names.h"
 #include "traces/import/text_fields.h"
 
 namespace dynamiccl {
@@ -19,24 +22,47 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A test by its name without '_' and '-'.
-struct NamedTest {
-  std::string_view name;
-  Collective collective;
-};
-// Longer names come first, because "reduce" is part of others.
-constexpr NamedTest kTests[] = {{"reducescatter", Collective::kReduceScatter},
+// Longer names come first, because they contain shorter ones.
+constexpr NamedTest kTests[] = {{"allreducegroup", std::nullopt},
+                                {"allreducebias", std::nullopt},
+                                {"allreducewithbias", std::nullopt},
+                                {"reducescatter", Collective::kReduceScatter},
                                 {"allreduce", Collective::kAllReduce},
                                 {"allgather", Collective::kAllGather},
+                                {"alltoallv", std::nullopt},
                                 {"alltoall", Collective::kSendRecv},
                                 {"sendrecv", Collective::kSendRecv},
                                 {"broadcast", Collective::kBroadcast},
+                                {"hypercube", std::nullopt},
+                                {"bisection", std::nullopt},
+                                {"scatter", std::nullopt},
+                                {"gather", std::nullopt},
                                 {"reduce", Collective::kReduce}};
 
 // The file's name without folder and extension.
 std::string StemOf(const std::string& path) {
   return std::filesystem::path(path).stem().string();
 }
+
+// How many rows or times are left out, by the reason, and how many are kept in spite of wrong results.
+struct LeftOut {
+  uint64_t empty = 0;    // of 0 bytes
+  uint64_t untimed = 0;  // without a time
+  uint64_t wrong = 0;    // kept
+  uint64_t other = 0;    // of tests that are no collectives of NCCL
+
+  std::vector<std::string> Notes() const {
+    std::vector<std::string> notes;
+    const auto note = [&](uint64_t count, std::string_view what) {
+      if (count > 0) notes.push_back(fmt::format("{} {}", count, what));
+    };
+    note(empty, "rows of 0 bytes: left out");
+    note(untimed, "times that are not there: left out");
+    note(wrong, "times whose results were wrong (#wrong above 0): kept");
+    note(other, "rows of tests that are no collectives of NCCL: left out");
+    return notes;
+  }
+};
 
 // Rows and contexts of one file.
 class Results {
@@ -63,17 +89,15 @@ class Results {
   // From now on rows are not NCCL's own choice.
   void SetForced() { is_default_ = false; }
 
-  // The result, with what the file does not contain. `empty`: rows of 0 bytes; `untimed`: times that are not
-  // there.
-  Imported Finish(uint64_t empty, uint64_t untimed) {
+  // The result, with what the file does not contain.
+  Imported Finish(const LeftOut& left_out) {
     Imported imported;
     const uint64_t rows = file_.rows.size();
     imported.unfilled = {{"algorithm", rows, "unknown"},
                          {"protocol", rows, "unknown"},
                          {"channels", rows, "unknown"},
                          {"fabric", file_.contexts.size(), "zeros"}};
-    if (empty > 0) imported.notes.push_back(fmt::format("{} rows of 0 bytes: left out", empty));
-    if (untimed > 0) imported.notes.push_back(fmt::format("{} times that are not there: left out", untimed));
+    imported.notes = left_out.Notes();
     imported.measurements = std::move(file_);
     return imported;
   }
@@ -101,18 +125,18 @@ constexpr std::string_view kForcing[] = {
 // A result without a size ends the import; one without a time is counted.
 class JsonResults {
  public:
-  JsonResults(const Json& document, const std::string& path)
-      : document_(document), path_(path), results_("nccl-tests") {}
+  JsonResults(const Json& document, const std::string& path, const ImportOptions& options)
+      : document_(document), path_(path), results_("nccl-tests"), collective_(options.collective) {}
 
   Result<Imported> Run() {
-    TakeRun();
-    if (!collective_) return Fail("neither args nor the file's name tells the test (all_reduce_perf, ...)");
+    DYNAMICCL_CHECK_OK(TakeRun());
+    if (!collective_) return WithHint(Fail(kUnnamedTest), kNameTheTest);
     DYNAMICCL_CHECK_OK(TakeDevices());
     const auto rows = document_.find("results");
     if (rows == document_.end() || !rows->is_array() || rows->empty()) return Fail("no results");
     for (size_t i = 0; i < rows->size(); ++i) DYNAMICCL_CHECK_OK(TakeRow((*rows)[i], i));
     if (results_.file().rows.empty()) return Fail("no result with a time");
-    Imported imported = results_.Finish(empty_, untimed_);
+    Imported imported = results_.Finish(left_out_);
     if (!forced_.empty())
       imported.notes.push_back(fmt::format("the environment took choices away from NCCL: {}", forced_));
     return imported;
@@ -138,17 +162,25 @@ class JsonResults {
     return texts;
   }
 
+  // Reads the test's name from the program's, else from the file's.
+  Status TakeTest(const std::vector<std::string>& command) {
+    const NamedTest* test = command.empty() ? nullptr : NamedTestIn(StemOf(command[0]));
+    if (test == nullptr && !collective_) test = NamedTestIn(StemOf(path_));
+    if (test == nullptr) return {};
+    collective_ = test->collective;
+    if (!collective_) return Fail(fmt::format("{} is no collective of NCCL", test->name));
+    return {};
+  }
+
   // Reads the command, the test's name, NCCL's version, and whether the environment forces choices.
-  void TakeRun() {
-    std::string& command = results_.file().command;
-    for (const std::string& word : Texts("args")) command += (command.empty() ? "" : " ") + word;
-    collective_ = TestIn(command.substr(0, command.find(' ')));
-    if (!collective_) collective_ = TestIn(StemOf(path_));
+  Status TakeRun() {
+    const std::vector<std::string> command = Texts("args");
+    for (const std::string& word : command)
+      results_.file().command += (results_.file().command.empty() ? "" : " ") + word;
+    DYNAMICCL_CHECK_OK(TakeTest(command));
     const auto version = document_.find("nccl_version");
     if (version != document_.end() && version->is_number_unsigned()) {
-      // 22809 is 2.28.9.
-      const auto code = version->get<uint64_t>();
-      results_.file().library = fmt::format("NCCL {}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+      results_.file().library = LibraryOfCode(version->get<uint64_t>());
     }
     for (const std::string& variable : Texts("env")) {
       for (const std::string_view name : kForcing) {
@@ -156,6 +188,7 @@ class JsonResults {
       }
     }
     if (!forced_.empty()) results_.SetForced();
+    return {};
   }
 
   // Reads ranks, hosts and the GPU's name. They are in `config` in the releases that write it, at the top in
@@ -165,22 +198,32 @@ class JsonResults {
     const Json* const config = Member(document_, "config");
     if (devices == nullptr && config != nullptr) devices = Member(*config, "devices");
     std::set<std::string> hosts;
+    std::set<std::string> patterns;
+    std::set<std::string> machines;
     int32_t ranks = 0;
     if (devices != nullptr && devices->is_array()) {
       for (const Json& device : *devices) {
         ++ranks;
-        if (const Json* host = Member(device, "hostname"); host != nullptr) hosts.insert(host->dump());
-        if (const Json* info = Member(device, "device_info"); info != nullptr && info->is_string())
-          results_.file().machine = info->get<std::string>();
+        const std::string host = TextOf(device, "hostname");
+        hosts.insert(host);
+        patterns.insert(HostPattern(host));
+        machines.insert(TextOf(device, "device_info"));
       }
     }
     if (ranks == 0) return Fail("no devices: the number of ranks is not known");
+    results_.file().machine = fmt::format("{}", fmt::join(machines, " + "));
+    results_.file().hosts = fmt::format("{}", fmt::join(patterns, ","));
     context_.topology = StemOf(path_);
     context_.model.fabric.n_ranks = ranks;
     context_.model.fabric.n_nodes = std::max<int32_t>(1, static_cast<int32_t>(hosts.size()));
     return {};
   }
 
+  // The text of a key; empty where it is missing or none.
+  static std::string TextOf(const Json& object, const char* key) {
+    const Json* const value = Member(object, key);
+    return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+  }
   // The value of a key; null where it is missing or JSON's null.
   static const Json* Member(const Json& object, const char* key) {
     if (!object.is_object()) return nullptr;
@@ -193,11 +236,17 @@ class JsonResults {
     if (size == nullptr || !size->is_number_unsigned()) return FailRow(number, "no size in bytes");
     const auto bytes = size->get<uint64_t>();
     if (bytes == 0) {
-      ++empty_;
+      ++left_out_.empty;
       return {};
     }
     DYNAMICCL_CHECK_OK(TakeTimes(row, "out_of_place", "", bytes, number));
     return TakeTimes(row, "in_place", " in-place", bytes, number);
+  }
+
+  // Whether the results of this half of a row were wrong.
+  static bool IsWrong(const Json& body) {
+    const Json* const wrong = Member(body, "nwrong");
+    return wrong != nullptr && wrong->is_number() && wrong->get<double>() > 0;
   }
 
   // Takes the single iterations where they are given, else the mean.
@@ -205,6 +254,7 @@ class JsonResults {
                    size_t number) {
     const Json* const body = Member(row, key.c_str());
     if (body == nullptr) return {};
+    left_out_.wrong += IsWrong(*body);
     std::vector<double> times;
     if (const Json* each = Member(row, (key + "_per_iter").c_str()); each != nullptr) {
       if (const Json* list = Member(*each, "times_us"); list != nullptr && list->is_array()) {
@@ -215,7 +265,7 @@ class JsonResults {
       const Json* time = Member(*body, "time");
       if (time == nullptr) time = Member(*body, "cpu_time");
       if (time == nullptr || !time->is_number()) {
-        ++untimed_;
+        ++left_out_.untimed;
         return {};
       }
       times.push_back(time->get<double>());
@@ -235,14 +285,13 @@ class JsonResults {
   std::optional<Collective> collective_;
   MeasurementContext context_;
   std::string forced_;
-  uint64_t empty_ = 0;
-  uint64_t untimed_ = 0;
+  LeftOut left_out_;
 };
 
 // ---- tables ----
 
 // The columns that the importer knows.
-enum Column { kCollective, kRanks, kNodes, kBytes, kTime, kInPlace, kOutTime, kInTime, kColumns };
+enum Column { kCollective, kRanks, kNodes, kBytes, kTime, kInPlace, kWrong, kOutTime, kInTime, kColumns };
 // A column's name; several names may mean the same column.
 struct ColumnName {
   std::string_view name;
@@ -252,7 +301,7 @@ constexpr ColumnName kColumnNames[] = {
     {"collective", kCollective}, {"coll", kCollective}, {"ranks", kRanks},  {"gpus", kRanks},
     {"nodes", kNodes},           {"bytes", kBytes},     {"size", kBytes},   {"time", kTime},
     {"inplace", kInPlace},       {"oop_us", kOutTime},  {"ip_us", kInTime}, {"oop_time_us", kOutTime},
-    {"ip_time_us", kInTime}};
+    {"ip_time_us", kInTime},     {"#wrong", kWrong}};
 // Columns whose values tell runs apart.
 constexpr std::string_view kRunColumns[] = {"system", "file", "config", "nccl", "aws_ofi_nccl", "job"};
 
@@ -296,7 +345,7 @@ class TableResults {
 
   Result<Imported> Finish() {
     if (results_.file().rows.empty()) return Fail("no row of times in this file");
-    return results_.Finish(empty_, untimed_);
+    return results_.Finish(left_out_);
   }
 
  private:
@@ -328,19 +377,24 @@ class TableResults {
   }
 
   Status TakeRow(const std::vector<std::string_view>& fields) {
-    const auto collective = TestIn(Field(fields, kCollective));
-    if (!collective) return Fail(fmt::format("no collective '{}'", Field(fields, kCollective)));
+    const NamedTest* const test = NamedTestIn(Field(fields, kCollective));
+    if (test == nullptr) return Fail(fmt::format("no collective '{}'", Field(fields, kCollective)));
+    if (!test->collective) {
+      ++left_out_.other;
+      return {};
+    }
+    left_out_.wrong += NumberIn<double>(Field(fields, kWrong)).value_or(0) > 0;
     DYNAMICCL_TRY(const uint64_t bytes, Number(fields, kBytes, uint64_t{1} << 50));
     DYNAMICCL_TRY(MeasurementContext context, ContextOf(fields));
     if (bytes == 0) {
-      ++empty_;
+      ++left_out_.empty;
       return {};
     }
     const bool in_place = Field(fields, kInPlace) == "1" || Field(fields, kInPlace) == "true";
     const Column first = places_[kOutTime] >= 0 ? kOutTime : kTime;
-    DYNAMICCL_CHECK_OK(TakeTime(context, *collective, bytes, fields, first, in_place));
+    DYNAMICCL_CHECK_OK(TakeTime(context, *test->collective, bytes, fields, first, in_place));
     if (places_[kInTime] < 0) return {};
-    return TakeTime(context, *collective, bytes, fields, kInTime, true);
+    return TakeTime(context, *test->collective, bytes, fields, kInTime, true);
   }
 
   // The topology of a row, named by the columns that tell runs apart, nodes and ranks.
@@ -366,7 +420,7 @@ class TableResults {
                   const std::vector<std::string_view>& fields, Column column, bool in_place) {
     const std::string_view text = Field(fields, column);
     if (text.empty() || text == "N/A") {
-      ++untimed_;
+      ++left_out_.untimed;
       return {};
     }
     const auto time = NumberIn<double>(text);
@@ -382,21 +436,25 @@ class TableResults {
   size_t width_ = 0;
   Places places_{};
   std::vector<size_t> runs_;  // places of the columns that tell runs apart
-  uint64_t empty_ = 0;
-  uint64_t untimed_ = 0;
+  LeftOut left_out_;
 };
 
 }  // namespace
 
-std::optional<Collective> TestIn(std::string_view text) {
+const NamedTest* NamedTestIn(std::string_view text) {
   std::string folded;
   for (const char c : text) {
     if (c != '_' && c != '-') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   for (const NamedTest& test : kTests) {
-    if (folded.find(test.name) != std::string::npos) return test.collective;
+    if (folded.find(test.name) != std::string::npos) return &test;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<Collective> TestIn(std::string_view text) {
+  const NamedTest* const test = NamedTestIn(text);
+  return test == nullptr ? std::nullopt : test->collective;
 }
 
 bool IsTestJson(std::string_view head) {
@@ -408,14 +466,14 @@ bool IsTestTable(std::string_view head) {
   return AreResults(PlacesIn(CommaFields(head.substr(0, head.find('\n')))));
 }
 
-Result<Imported> ImportTestJson(std::istream& stream, const std::string& path) {
+Result<Imported> ImportTestJson(std::istream& stream, const std::string& path, const ImportOptions& options) {
   Json document;
   try {
     document = Json::parse(stream);
   } catch (const Json::parse_error& error) {
     return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: {}", path, error.byte, error.what());
   }
-  return JsonResults(document, path).Run();
+  return JsonResults(document, path, options).Run();
 }
 
 Result<Imported> ImportTestTable(std::istream& stream, const std::string& path) {

@@ -13,16 +13,30 @@
 
 namespace dynamiccl {
 
-// The collective whose name stands in `text`, in any spelling: "all_reduce_perf", "AllGather". An all-to-all
-// is NCCL's SendRecv.
+// A program of nccl-tests or rccl-tests, or the operation that it tests.
+struct NamedTest {
+  std::string_view name;  // without '_' and '-'
+  // Nothing for one that is none of NCCL's own collectives, such as gather or hypercube.
+  std::optional<Collective> collective;
+};
+
+// The test whose name stands in `text`, in any spelling: "all_reduce_perf", "AllGather". An all-to-all is
+// NCCL's SendRecv. Null for a text without such a name.
+const NamedTest* NamedTestIn(std::string_view text);
+// Its collective.
 std::optional<Collective> TestIn(std::string_view text);
 
 // True if a file that begins with `head` is such a JSON document, or such a table.
 bool IsTestJson(std::string_view head);
 bool IsTestTable(std::string_view head);
 
+// What is wrong with a file that does not name its test, and what to do.
+inline constexpr char kUnnamedTest[] =
+    "neither the file's name nor its content names the test (all_reduce_perf, ...)";
+inline constexpr char kNameTheTest[] = "name its collective: --collective AllReduce";
+
 // Reads a whole document. `path` stands in errors, and names topologies.
-Result<Imported> ImportTestJson(std::istream& stream, const std::string& path);
+Result<Imported> ImportTestJson(std::istream& stream, const std::string& path, const ImportOptions& options);
 
 // Reads a table. Columns are found by name: collective (or coll), ranks (or gpus), bytes (or size), and times
 // in microseconds, which are time with inplace, or oop_us and ip_us (or oop_time_us, ip_time_us). nodes is

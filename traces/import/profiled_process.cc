@@ -99,9 +99,10 @@ Imported TraceOfProfiledProcess(ProfiledProcess process) {
                      return a.call.issued.issued_ns < b.call.issued.issued_ns;
                    });
   const bool several = ShowsSeveralRanks(process.calls);
+  const uint32_t flags = (several ? 0u : kTraceMirrored) | (process.order_only ? kTraceOrderOnly : 0u);
   std::map<int32_t, SectionOfRank> sections;
   for (const ProfiledCall& call : process.calls) {
-    const auto place = sections.try_emplace(several ? call.rank : 0, process, several ? 0u : kTraceMirrored);
+    const auto place = sections.try_emplace(several ? call.rank : 0, process, flags);
     place.first->second.Take(call);
   }
   Trace trace;

@@ -36,6 +36,7 @@ struct ProfiledProcess {
   int64_t process_id = 0;
   uint64_t lost = 0;        // calls that the profiler dropped
   bool wall_clock = false;  // the times count from 1970
+  bool order_only = false;  // some times of issue were not measured
   std::map<uint64_t, ProfiledCommunicator> communicators;
   std::vector<ProfiledCall> calls;
   std::map<std::string, UnfilledField> unfilled;

@@ -4,7 +4,8 @@
 // From schema 1.0.3 on, nodes have attributes and there is a table of process groups:
 //     {"id": 12, "name": "record_param_comms", "inputs": {"values": [...], "shapes": [...], "types": [...]},
 //      "attrs": [{"name": "collective_name", "value": "allreduce"}, {"name": "pg_name", "value": "0"}, ...]}
-// Before that, nodes have the operator's arguments only, where the group is a bare number.
+// Before that, nodes have the operator's arguments only, where the group is a bare number; the table of
+// process groups of 1.0.2 tells which group has that number ("pg_id", "backend_id").
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,6 +15,7 @@
 #include "traces/import/json_pieces.h"
 #include "traces/import/pytorch_calls.h"
 #include "traces/import/rank_section.h"
+#include "traces/import/text_fields.h"
 
 namespace dynamiccl {
 namespace {
@@ -65,12 +67,13 @@ Arguments ArgumentsOf(const Json& node, const char* inputs_or_outputs) {
   return {field, FieldOf(node, (singular + "_shapes").c_str()), FieldOf(node, (singular + "_types").c_str())};
 }
 
-// The first argument of type String is the collective's name. Before it stand tensors, sequence number, group
-// and rank; behind it, split sizes and the group's first rank, stride and size. 0: there is none.
+// The last argument of type String is the collective's name. Before it stand tensors, sequence number, group
+// (which may be a String too) and rank; behind it, split sizes and the group's first rank, stride and size.
+// 0: there is none.
 size_t PlaceOfName(const Arguments& inputs) {
   if (!inputs.values.is_array() || !inputs.types.is_array()) return 0;
   const size_t count = std::min(inputs.values.size(), inputs.types.size());
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = count; i-- > 0;) {
     if (inputs.types[i] == "String" && inputs.values[i].is_string()) return i;
   }
   return 0;
@@ -166,13 +169,35 @@ class ExecutionTrace {
     if (!text.is_string()) return;
     const Json table = Json::parse(text.get<std::string>(), nullptr, false);
     if (!table.is_array()) return;
-    for (const Json& row : table) {
-      ProcessGroup& group = groups_[TextOf(row, "pg_name")];
-      group.size = IntegerOf(row, "group_size", 0);
-      const Json& ranks = FieldOf(row, "ranks");
-      if (!ranks.is_array()) continue;
+    for (const Json& row : table) TakeGroup(row);
+  }
+
+  // Reads a row of that table. "ranks" is a list, or an object by rank.
+  void TakeGroup(const Json& row) {
+    const int64_t id = IntegerOf(row, "pg_id", 0);
+    const std::string name = row.contains("pg_name") ? TextOf(row, "pg_name") : fmt::format("id {}", id);
+    for (const char* const number : {"pg_id", "backend_id"}) {
+      if (const int64_t address = IntegerOf(row, number, 0); address != 0) name_of_address_[address] = name;
+    }
+    ProcessGroup& group = groups_[name];
+    const Json& ranks = FieldOf(row, "ranks");
+    group.size = IntegerOf(row, "group_size", static_cast<int64_t>(ranks.size()));
+    if (ranks.is_object()) {
+      for (const auto& [rank, place] : ranks.items())
+        group.ranks.push_back(NumberIn<int64_t>(rank).value_or(-1));
+      std::sort(group.ranks.begin(), group.ranks.end());
+    } else if (ranks.is_array()) {
       for (const Json& rank : ranks) group.ranks.push_back(IntegerIn(rank).value_or(-1));
     }
+  }
+
+  // The name of the group in the argument two places before the collective's: the name itself, a pair of name
+  // and description, or an address that the table of groups may name. Empty: none of these.
+  std::string GroupNameOf(const Json& argument) const {
+    if (argument.is_string()) return argument.get<std::string>();
+    if (const Json& name = At(argument, 0); name.is_string()) return name.get<std::string>();
+    const auto named = name_of_address_.find(IntegerIn(argument).value_or(0));
+    return named == name_of_address_.end() ? "" : named->second;
   }
 
   // Reads a call; attributes are preferred to arguments.
@@ -219,8 +244,11 @@ class ExecutionTrace {
       comm.group = TextOf(attributes, "pg_name");
       return;
     }
-    // The group's address, two places before the name.
-    const int64_t address = place >= 2 ? IntegerIn(At(inputs.values, place - 2)).value_or(0) : 0;
+    static const Json none;
+    const Json& argument = place >= 2 ? At(inputs.values, place - 2) : none;
+    comm.group = GroupNameOf(argument);
+    if (!comm.group.empty()) return;
+    const int64_t address = IntegerIn(argument).value_or(0);
     const auto number = addresses_.try_emplace(address, addresses_.size()).first->second;
     comm.group = fmt::format("unnamed {}", number);
     ProcessGroup& group = groups_[comm.group];
@@ -321,6 +349,7 @@ class ExecutionTrace {
     section.rank = static_cast<int32_t>(std::clamp<int64_t>(job_rank_, -1, INT32_MAX));
     section.world = static_cast<int32_t>(largest_);
     section.process_id = process_id_;
+    section.flags |= kTraceOrderOnly;
     for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
       imported.unfilled.push_back({field, section_.calls(), "unknown"});
     imported.unfilled.push_back({"reduction operator", section_.calls(), "sum"});
@@ -342,6 +371,7 @@ class ExecutionTrace {
   std::vector<StepNode> steps_;
   std::map<std::string, ProcessGroup> groups_;
   std::map<int64_t, size_t> addresses_;
+  std::map<int64_t, std::string> name_of_address_;  // from the table of groups
   std::map<std::string, int64_t> own_ranks_;
   std::set<std::string> seen_;
   std::map<std::string, uint64_t> skipped_;
@@ -362,7 +392,9 @@ class PyTorchEt final : public TraceImporter {
     return head.find("\"schema\"") != head.npos && head.find("\"nodes\"") != head.npos &&
            head.find("\"traceEvents\"") == head.npos;
   }
-  Result<Imported> Import(const std::string& path) const override { return ExecutionTrace(path).Import(); }
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
+    return ExecutionTrace(path).Import();
+  }
 };
 
 }  // namespace

@@ -69,6 +69,11 @@ void RankSection::Unfilled(const std::string& field, const std::string& instead,
   if (count > 0) unfilled_.try_emplace(field, UnfilledField{field, 0, instead}).first->second.count += count;
 }
 
+void RankSection::OrderOnly(const std::string& instead) {
+  section_.flags |= kTraceOrderOnly;
+  Unfilled("issue time", instead, calls_);
+}
+
 TraceSection RankSection::Finish() {
   std::stable_sort(section_.records.begin(), section_.records.end(),
                    [](const TraceRecord& a, const TraceRecord& b) { return a.issued_ns < b.issued_ns; });

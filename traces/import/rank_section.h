@@ -49,6 +49,9 @@ class RankSection {
   // Counts a field that a call or communicator does not have. `instead`: what stands there now.
   void Unfilled(const std::string& field, const std::string& instead, uint64_t count = 1);
 
+  // Says that the times of issue were not measured; `instead`: what stands there. Call it after all calls.
+  void OrderOnly(const std::string& instead);
+
   // Returns the section, sorted by time and closed at its last call. Call this once.
   TraceSection Finish();
   // All counted fields, by name.

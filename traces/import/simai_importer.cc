@@ -273,7 +273,7 @@ class SimAi final : public TraceImporter {
     return !words.empty() &&
            std::find(std::begin(kPolicies), std::end(kPolicies), words[0]) != std::end(kPolicies);
   }
-  Result<Imported> Import(const std::string& path) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     const auto workload = WorkloadParser().Read(stream.stream());
     DYNAMICCL_CHECK_OK(stream.status());

@@ -11,9 +11,6 @@
 namespace dynamiccl {
 namespace {
 
-// Decompressed bytes that importers see when they are asked whether they recognise a file.
-constexpr size_t kHeadBytes = 64 * 1024;
-
 // The names of all formats, for messages.
 std::string KnownFormats() {
   std::string names;
@@ -50,7 +47,8 @@ std::span<const TraceImporter* const> AllImporters() {
   return importers;
 }
 
-Result<Imported> ImportFile(const std::string& path, const std::string& format) {
+Result<Imported> ImportFile(const std::string& path, const std::string& format,
+                            const ImportOptions& options) {
   std::string head;
   if (format.empty()) {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
@@ -58,7 +56,7 @@ Result<Imported> ImportFile(const std::string& path, const std::string& format) 
   }
   for (const TraceImporter* importer : AllImporters()) {
     if (format.empty() ? importer->Recognises(head) : importer->name() == format)
-      return importer->Import(path);
+      return importer->Import(path, options);
   }
   if (!format.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "no importer for '{}'", format),

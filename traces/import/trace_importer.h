@@ -26,12 +26,22 @@ struct UnfilledField {
   friend bool operator==(const UnfilledField&, const UnfilledField&) = default;
 };
 
+// Decompressed bytes by which a file is recognised. A launcher's output comes before a log's own, and takes
+// 230 KB for 1,024 ranks (srun -l --cpu-bind=verbose): this is enough for 16,000.
+inline constexpr size_t kHeadBytes = 4 << 20;
+
 // The result of an import: either a trace or measurements.
 struct Imported {
   std::optional<Trace> trace;
   std::optional<MeasurementFile> measurements;
   std::vector<UnfilledField> unfilled;
   std::vector<std::string> notes;  // what was left out, and why
+};
+
+// What the user says about a file that the file does not.
+struct ImportOptions {
+  // The collective of results whose test nothing in the file names. It goes before the file's name.
+  std::optional<Collective> collective;
 };
 
 // One format. Importers have no state, so any thread may use them.
@@ -42,18 +52,19 @@ class TraceImporter {
   virtual std::string_view name() const = 0;
   // One line for the help.
   virtual std::string_view sentence() const = 0;
-  // True if a file that begins with `head` (up to 64 KiB, decompressed) looks like this format.
+  // True if a file that begins with `head` (up to kHeadBytes, decompressed) looks like this format.
   virtual bool Recognises(std::string_view head) const = 0;
   // Reads a plain or gzipped file. Errors name the file and the byte or line. A field that is missing is no
   // error: it is reported in Imported::unfilled.
-  virtual Result<Imported> Import(const std::string& path) const = 0;
+  virtual Result<Imported> Import(const std::string& path, const ImportOptions& options) const = 0;
 };
 
 // Every importer, in the order in which they are asked whether they recognise a file.
 std::span<const TraceImporter* const> AllImporters();
 
 // Imports with the importer of that name, or with the first that recognises the file when `format` is empty.
-Result<Imported> ImportFile(const std::string& path, const std::string& format);
+Result<Imported> ImportFile(const std::string& path, const std::string& format,
+                            const ImportOptions& options = {});
 
 // The importers, each in a file of its own.
 const TraceImporter& KinetoImporter();

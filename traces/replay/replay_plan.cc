@@ -27,7 +27,7 @@ Result<Source> MirroredSource(const Trace& trace, const std::vector<SectionCalls
     // A communicator as large as the recorded job, or larger than this one, becomes the whole job.
     const bool whole = info.n_ranks >= world || info.n_ranks == trace.sections[0].world;
     const int32_t size = whole ? world : info.n_ranks;
-    source.communicators.push_back({info.id, size, rank / size, rank % size});
+    source.communicators.push_back(MirroredCommunicator(info.id, size, rank));
     if (size != info.n_ranks) {
       source.notes.push_back(
           fmt::format("a communicator of {} ranks has {} here; total bytes are kept", info.n_ranks, size));
@@ -88,6 +88,18 @@ void AppendCall(ReplayPlan& plan, size_t communicator, const TraceCall& call) {
 }
 
 }  // namespace
+
+ReplayCommunicator MirroredCommunicator(uint64_t id, int32_t n_ranks, int32_t rank) {
+  return {id, n_ranks, rank / n_ranks, rank % n_ranks};
+}
+
+int32_t RecordedRanks(const Trace& trace) {
+  if (trace.sections.size() != 1) return std::max<int32_t>(2, static_cast<int32_t>(trace.sections.size()));
+  int32_t ranks = std::max(2, trace.sections[0].world);
+  for (const auto& [number, info] : CallsOf(trace.sections[0]).communicators)
+    ranks = std::max(ranks, info.n_ranks);
+  return ranks;
+}
 
 int32_t ReplayRanks(const Trace& trace, int32_t asked) {
   return asked > 0 ? asked : std::max<int32_t>(2, static_cast<int32_t>(trace.sections.size()));

@@ -35,6 +35,13 @@ struct ReplayPlan {
   std::vector<std::string> notes;   // what is not as it was recorded: mirrored, left out
 };
 
+// The place of a job's rank in a mirrored communicator of `n_ranks`: blocks of neighbouring ranks.
+ReplayCommunicator MirroredCommunicator(uint64_t id, int32_t n_ranks, int32_t rank);
+
+// Ranks of the job that the trace describes: as many as it has sections; for a trace of one, the world that
+// its section states or its largest communicator, and 2 where it tells neither.
+int32_t RecordedRanks(const Trace& trace);
+
 // Ranks of a replay: `asked`, or where that is 0 as many as the trace has, and 2 for a trace of one.
 int32_t ReplayRanks(const Trace& trace, int32_t asked);
 

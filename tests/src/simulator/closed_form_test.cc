@@ -226,7 +226,7 @@ TEST(ClosedForm, ReadyPricesAreTheFormulas) {
       for (uint64_t bytes = 1; bytes < (uint64_t{1} << 34); bytes = bytes * 2 + random() % 3) {
         const double time =
             times.Microseconds(Collective::kAllReduce, bytes, {Algorithm::kTree, protocol, channels});
-        EXPECT_NEAR(time / FormulaTime(system, terms, system.path(Algorithm::kTree, protocol),
+        EXPECT_NEAR(time / FormulaTime(system, terms, system.path(Algorithm::kTree, protocol), n,
                                        system.NodesFor(n), bytes, channels),
                     1, 1e-9);
         EXPECT_GT(time, before);

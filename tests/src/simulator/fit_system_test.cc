@@ -195,5 +195,58 @@ TEST(FitSystem, RefusesWhatIsNoTime) {
   EXPECT_FALSE(FitSystem("n", std::vector{cell}, {}));
 }
 
+// Times of a system of eight ranks and NICs a node, on full nodes and on one, two and four ranks of each.
+std::vector<TimedCell> TimesOnPartOfNodes(const System& truth, const std::vector<int>& nodes) {
+  std::vector<TimedCell> cells;
+  for (const int n_nodes : nodes) {
+    for (const int on_node : {1, 2, 4, 8}) {
+      const int ranks = n_nodes * on_node;
+      if (ranks < 2) continue;
+      const CollectiveTimes times(truth, ranks, n_nodes);
+      for (uint64_t bytes = 1024; bytes <= (uint64_t{1} << 32); bytes *= 4) {
+        const double us = times.Microseconds(Collective::kAllReduce, bytes, kLeaveNcclAlone);
+        cells.push_back({.n_ranks = ranks, .n_nodes = n_nodes, .bytes = bytes, .us = us});
+      }
+    }
+  }
+  return cells;
+}
+
+// The shares of a node's network that its ranks reach are found, and the next scale is predicted.
+TEST(FitSystem, RunsOnPartOfANodeDoNotSpoilTheFit) {
+  System truth = Truth();
+  truth.ranks_per_node = 8;
+  for (const int network_ranks : {1, 4, 8}) {
+    SCOPED_TRACE(network_ranks);
+    truth.network_ranks = network_ranks;
+    const auto fitted = FitSystem("part", TimesOnPartOfNodes(truth, {1, 2, 4, 8}), {});
+    ASSERT_TRUE(fitted) << Describe(fitted.error());
+    EXPECT_EQ(fitted->network_ranks, network_ranks);
+    std::vector<double> errors;
+    for (const TimedCell& cell : TimesOnPartOfNodes(truth, {16, 32})) {
+      const CollectiveTimes times(*fitted, cell.n_ranks, cell.n_nodes);
+      errors.push_back(std::fabs(times.Microseconds(cell.collective, cell.bytes, cell.config) / cell.us - 1));
+    }
+    EXPECT_LT(Median(errors), 0.15);
+  }
+}
+
+TEST(FitSystem, StatesErrorsOfRankCountsThatAFitDidNotSee) {
+  const std::vector<TimedCell> cells = Times(Truth(), {4, 8, 16, 64}, true);
+  auto fitted = FitSystem("noisy", cells, {});
+  ASSERT_TRUE(fitted);
+  ASSERT_TRUE(StateErrors(*fitted, cells, {}));
+  ASSERT_EQ(fitted->errors.size(), 4u);
+  for (const StatedError& error : fitted->errors) {
+    EXPECT_EQ(error.cells, 48) << error.n_ranks;
+    EXPECT_GT(error.median, 0.01) << "noise alone is 5 %";
+    EXPECT_LT(error.median, 0.25) << error.n_ranks;
+    EXPECT_GE(error.mean, error.median);
+  }
+  const std::vector<TimedCell> two = Times(Truth(), {4, 8}, true);
+  ASSERT_TRUE(StateErrors(*fitted, two, {}));
+  EXPECT_TRUE(fitted->errors.empty());
+}
+
 }  // namespace
 }  // namespace dynamiccl

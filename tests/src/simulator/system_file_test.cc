@@ -19,6 +19,8 @@ System Sample() {
                 .formula_share = 0.5,
                 .residual_reach = 0.9,
                 .drift_bytes_per_rank = 1 << 18};
+  system.network_ranks = 2;
+  system.errors = {{Collective::kAllGather, 8, 3, 0.05, 0.1}, {Collective::kAllReduce, 64, 27, 1.0 / 3, 0.5}};
   system.path(Algorithm::kRing, Protocol::kLL) = {5, 0.8, 2.5, 100, 10, 0};
   system.path(Algorithm::kRing, Protocol::kSimple) = {1.0 / 3, 1e-7, 12, 200, 48, 12.5};
   system.path(Algorithm::kNvlsTree, Protocol::kSimple) = {30, 1, 2, 300, 0, 0};

@@ -55,6 +55,7 @@ Trace Recorded(const AdvisedJob& job, const System& system, const TrainerCompute
   simulated.programs.push_back(std::move(program->program));
   const auto result = Simulate(simulated);
   for (TraceSection& section : trace.sections) {
+    section.flags &= ~static_cast<uint32_t>(kTraceOrderOnly);
     size_t call = 0;
     for (TraceRecord& record : section.records) {
       if (!IsCall(record)) continue;
@@ -226,6 +227,37 @@ TEST(Advise, OrdersByGainAndTellsWhatItCosts) {
   for (const size_t index : units[1]) block += static_cast<double>(job.model.parameters[index].Elements());
   EXPECT_DOUBLE_EQ(shards->change.memory_bytes,
                    2 * (root + 2 * block) - static_cast<double>(job.model.Elements()));
+}
+
+// FSDP2 keeps its shards beside the units that it does not free after the forward.
+TEST(Advise, GatheredUnitsThatStayTakeMemory) {
+  AdvisedJob job = Trainer({});
+  job.framework = "fsdp2";
+  job.settings = {{"reshard_after_forward", "true"}};
+  const double frees = MemoryOf(job);
+  job.settings = {{"reshard_after_forward", "false"}};
+  EXPECT_GT(MemoryOf(job), frees);
+  for (const PossibleChange& change : PossibleChanges(job, 1)) {
+    if (change.what.find("reshard_after_forward") != std::string::npos) {
+      EXPECT_LT(change.memory_bytes, 0) << change.what;
+    }
+  }
+}
+
+TEST(RecordedStep, CountsCallsBetweenRanksThatItLeavesOut) {
+  Trace trace = Recorded(Trainer({{"stage", "3"}}), Ethernet(), {5e6, 1});
+  int left = 2;
+  for (TraceRecord& record : trace.sections[0].records) {
+    if (!IsCall(record) || left-- <= 0) continue;
+    record.collective = static_cast<uint8_t>(Collective::kSendRecv);
+    Seal(record);
+  }
+  EXPECT_EQ(StepOf(trace)->between_two, 2u);
+}
+
+// Times that were not measured tell no step's length.
+TEST(RecordedStep, ATraceWithoutTimesHasNoLength) {
+  EXPECT_EQ(StepOf(Generated(Trainer({{"stage", "3"}}), 1))->step_ns, 0);
 }
 
 TEST(Advise, FitsASystemToRecordedTimes) {

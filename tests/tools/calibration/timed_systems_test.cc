@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "traces/format/measurement_file.h"
@@ -115,6 +116,46 @@ TEST(TimedSystems, OutputOfNcclTestsIsNamedByTheMachine) {
   ASSERT_EQ(taken[0].cells.size(), 1u);
   EXPECT_EQ(taken[0].cells[0].n_nodes, 2);
   EXPECT_EQ(taken[0].cells[0].us, 30);
+}
+
+// A log of nccl-tests on two ranks of hosts named like `host`.
+std::string LogOf(const std::string& host, const std::string& library, const std::string& time) {
+  return library + "# nThread 1 nGpus 1\n#  Rank  0 Group  0 Pid 1 on " + host +
+         "1 device  0 [0x01] NVIDIA H100\n#  Rank  1 Group  0 Pid 1 on " + host +
+         "2 device  0 [0x01] NVIDIA H100\n"
+         "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+         "           8             2     float     sum      -1    " +
+         time + "    0.00    0.00      0\n";
+}
+
+TEST(TimedSystems, ClustersAndLibrariesThatDifferStayApart) {
+  TimedSystems systems;
+  const auto read = [&](const std::string& name, const std::string& log) {
+    const Status status = systems.Read(Written(name, log));
+    ASSERT_TRUE(status) << Describe(status.error());
+  };
+  read("a_allreduce.log", LogOf("nid", "NCCL version 2.28.7+cuda12.9\n", "10.00"));
+  read("b_allreduce.log", LogOf("nid", "NCCL version 2.18.3+cuda12.2\n", "20.00"));
+  read("c_allreduce.log", LogOf("gpu", "x:1:2 [0] NCCL INFO NCCL version 2.28.7\n", "30.00"));
+  read("d_allreduce.log", LogOf("nid", "", "40.00"));
+  std::vector<std::string> names;
+  for (const TimedSystem& system : systems.Take()) names.push_back(system.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"NVIDIA H100", "NVIDIA H100, NCCL 2.18.3",
+                                      "NVIDIA H100, NCCL 2.28.7 (gpu#)", "NVIDIA H100, NCCL 2.28.7 (nid#)"}));
+  systems.Merge("all");
+  ASSERT_EQ(systems.Take().size(), 1u);
+  EXPECT_EQ(systems.Take()[0].name, "all");
+  EXPECT_EQ(systems.Take()[0].cells[0].us, 20);
+}
+
+TEST(TimedSystems, TablesOfOneNameInTwoFoldersStayApart) {
+  std::filesystem::create_directories(testing::TempDir() + "/one");
+  TimedSystems systems;
+  ASSERT_TRUE(systems.Read(Written("allreduce.csv", "bytes,ranks,us\n8,2,5\n")));
+  ASSERT_TRUE(systems.Read(Written("one/allreduce.csv", "bytes,ranks,us\n8,2,50\n")));
+  ASSERT_EQ(systems.Take().size(), 2u);
+  EXPECT_NE(systems.Take()[0].name, systems.Take()[1].name);
 }
 
 TEST(TimedSystems, FilesWithoutTimesAreRefused) {

@@ -48,6 +48,7 @@ TEST(TraceProgram, SimulatesExactlyTheOperationsOfTheTrace) {
 TEST(TraceProgram, WhatWasIssuedAfterAnEndHadWaitedForIt) {
   Trace trace = Generated("ddp", {2, 1, 0}, {});
   for (TraceSection& section : trace.sections) {
+    section.flags &= ~static_cast<uint32_t>(kTraceOrderOnly);
     std::erase_if(section.records, [](const TraceRecord& record) {
       return record.kind == static_cast<uint16_t>(RecordKind::kStep);
     });
@@ -72,6 +73,37 @@ TEST(TraceProgram, WhatWasIssuedAfterAnEndHadWaitedForIt) {
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(result->observed[0].compute_ns, 2'000'000);
   EXPECT_EQ(result->observed[0].stalled_ns, result->finished_ns - 2'000'000);
+}
+
+// A generated trace has no times of a run: what stands there is no computing.
+TEST(TraceProgram, TimesThatWereNotMeasuredAreNoComputing) {
+  const Trace trace = Generated("ddp", {4, 1, 0}, {});
+  const System system = SystemOf(DescribedSystems()[0]);
+  for (const int64_t stated : {0, 30'000'000}) {
+    const auto job = JobOfTrace(trace, system, {.compute_ns = stated, .config = {}});
+    ASSERT_TRUE(job.has_value()) << job.error().message;
+    EXPECT_TRUE(job->order_only);
+    const auto result = Simulate(job->job);
+    ASSERT_TRUE(result.has_value());
+    EXPECT_NEAR(static_cast<double>(result->observed[0].compute_ns), static_cast<double>(stated), 1e3);
+  }
+}
+
+// Ranks are those of the file, not two, unless another number is asked for.
+TEST(TraceProgram, AMirroredTraceHasTheRanksThatItStates) {
+  Trace trace = Generated("ddp", {8, 1, 0}, {});
+  trace.sections.resize(1);
+  const System system = SystemOf(DescribedSystems()[0]);
+  const auto ranks = [&](int32_t asked) {
+    const auto job = JobOfTrace(trace, system, {.ranks = asked, .config = {}});
+    return job ? job->job.n_ranks : -1;
+  };
+  EXPECT_EQ(ranks(0), 8);
+  EXPECT_EQ(ranks(4), 4);
+  trace.sections[0].world = 0;
+  EXPECT_EQ(ranks(0), 8) << "by the largest communicator";
+  trace.sections[0].world = INT32_MAX;
+  EXPECT_EQ(ranks(0), -1) << "more ranks than can be simulated";
 }
 
 // Idle links: a call that is waited for at once takes the closed form's time.

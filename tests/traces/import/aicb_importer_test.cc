@@ -176,5 +176,24 @@ TEST(Aicb, DamagedCopiesNeverCrash) {
   EXPECT_GT(ImportFlippedCopies(kTable, "aicb", 2000), 500u);
 }
 
+TEST(Aicb, TheFirstOfSeveralPipelineStagesIsTaken) {
+  const std::string header =
+      "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,algbw,busbw,"
+      "count\n";
+  const std::string row =
+      "CommType.all_reduce,CommGroup.tp_group,2,64,forward.x,None,None,,None,None,None,1\n";
+  const std::string send =
+      "CommType.isend,CommGroup.pp_group,1,64,forward_step,None,None,send_next,None,None,None,1\n";
+  const auto imported = ImportText("[ pp_stage0: [rank0, rank1] ]\n" + header + row + row + send +
+                                       "[ pp_stage1: [rank2, rank3] ]\n" + header + row +
+                                       "[ pp_stage2: [rank4, rank5] ]\n" + header + row,
+                                   "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(SizeOf(*imported), 3u);
+  EXPECT_EQ(imported->trace->sections[0].world, 6);
+  EXPECT_TRUE(imported->trace->order_only());
+  EXPECT_THAT(imported->notes, testing::Contains(testing::HasSubstr("2 further pipeline stages")));
+}
+
 }  // namespace
 }  // namespace dynamiccl

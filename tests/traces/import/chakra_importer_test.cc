@@ -139,6 +139,7 @@ TEST(Chakra, NodesBecomeCalls) {
   EXPECT_EQ(CountOf(*imported, "group size"), 1u);
   EXPECT_EQ(CountOf(*imported, "duration"), 3u);
   EXPECT_EQ(CountOf(*imported, "issue time"), 0u);
+  EXPECT_FALSE(imported->trace->order_only());
 }
 
 TEST(Chakra, HostNodesThatRepeatTheAcceleratorsAreLeftOut) {
@@ -147,6 +148,7 @@ TEST(Chakra, HostNodesThatRepeatTheAcceleratorsAreLeftOut) {
   const auto both = ImportText(kMetadata + host + device, "chakra");
   ASSERT_TRUE(both);
   EXPECT_EQ(CallsIn(*both).calls.size(), 1u);
+  EXPECT_TRUE(both->trace->order_only()) << "no node has a start";
   EXPECT_THAT(both->notes, testing::Contains(HasSubstr("1 communication nodes of the host")));
   const auto alone = ImportText(kMetadata + host, "chakra");
   ASSERT_TRUE(alone);

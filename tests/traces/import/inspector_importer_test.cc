@@ -96,11 +96,27 @@ TEST(Inspector, ErrorsNameTheLine) {
   EXPECT_THAT(ErrorOf("{}\n{}\n[]", "inspector"), HasSubstr("line 3: an object"));
 }
 
-TEST(Inspector, TruncatedCopiesHoldTheWholeLinesOrAreRefused) {
+TEST(Inspector, TruncatedCopiesHoldTheWholeLines) {
   const std::string text = ContentOf(kSample);
-  const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
-  const size_t refused = ImportEveryTruncation(text, "inspector");
-  EXPECT_GT(refused, text.size() - 3 * lines);
+  const auto whole = ImportText(text, "inspector");
+  ASSERT_TRUE(whole) << whole.error().message;
+  size_t begin = 0;  // of the line that is cut
+  size_t calls = 0;  // in the whole lines before it
+  for (size_t length = 1; length < text.size(); ++length) {
+    const auto cut = ImportText(text.substr(0, length), "inspector");
+    const bool at_end = text[length] == '\n' || text[length - 1] == '\n';
+    if (text[length - 1] == '\n') {
+      calls += text.substr(begin, length - begin).find("_perf\"") != std::string::npos;
+      begin = length;
+    }
+    if (at_end) continue;
+    ASSERT_EQ(cut.has_value(), calls > 0) << length;
+    if (!cut) continue;
+    EXPECT_EQ(SizeOf(*cut), calls) << length;
+    EXPECT_THAT(cut->notes, testing::Contains(HasSubstr("the last one, is cut"))) << length;
+  }
+  EXPECT_EQ(SizeOf(*whole), calls) << "the last line has no call";
+  EXPECT_THAT(ErrorOf(text.substr(0, begin / 2) + "\n{}\n", "inspector"), HasSubstr("an object of JSON"));
 }
 
 TEST(Inspector, DamagedCopiesNeverCrash) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -367,6 +368,21 @@ TEST(Kineto, UnknownFormatsAreAnErrorWithAHint) {
   EXPECT_THAT(imported.error().hint, HasSubstr("kineto"));
   EXPECT_FALSE(ImportFile(file.path(), "excel"));
   EXPECT_EQ(ImportFile("/nonexistent", "").error().kind, ErrorKind::kNotFound);
+}
+
+TEST(Kineto, DeeplyNestedArgumentsTakeLinearTime) {
+  const size_t depth = 300'000;
+  const std::string nested = std::string(depth, '[') + "7" + std::string(depth, ']');
+  const std::string text =
+      R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": 1, "dur": 1, "tid": 1, "args": {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 64, "Out msg nelems": 64, "Group size": )" +
+      nested + "}}]}";
+  const TemporaryFile file(text);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto imported = ImportFile(file.path(), "kineto");
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(CallsOf(imported->trace->sections[0]).communicators.at(0).n_ranks, 7);
+  EXPECT_LT(seconds.count(), 5) << "the square of the depth takes minutes";
 }
 
 }  // namespace

@@ -254,6 +254,7 @@ TEST(NcclDebug, RanksBecomeSections) {
   EXPECT_EQ(section.process_id, 100);
   EXPECT_EQ(section.library, "NCCL 2.28.9+cuda12.9");
   EXPECT_FALSE(section.mirrored()) << "all ranks are here";
+  EXPECT_TRUE(section.order_only()) << "lines have no times";
   const SectionCalls calls = CallsOf(section);
   EXPECT_EQ(calls.communicators.at(0).id, 0xfeedu);
   EXPECT_EQ(calls.communicators.at(0).n_nodes, 1);

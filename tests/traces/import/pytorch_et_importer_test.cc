@@ -140,5 +140,39 @@ TEST(PyTorchEt, DamagedCopiesNeverCrash) {
   EXPECT_GT(ImportFlippedCopies(ContentOf(kSample), "pytorch-et", 1000), 50u);
 }
 
+// A trace of schema 1.0.2: the call's group is a number that the table of groups tells, or a name.
+std::string OldTrace(const std::string& table, const std::string& group, const std::string& group_type) {
+  return R"json({"schema": "1.0.2-chakra.0.0.4", "pid": 7, "nodes": [
+    {"id": 3, "name": "## process_group:init ##", "inputs": {"values": [")json" +
+         table +
+         R"json("], "shapes": [[]], "types": ["String"]}, "outputs": {"values": [], "shapes": [], "types": []}, "attrs": []},
+    {"id": 9, "name": "record_param_comms", "inputs": {"values": [[1,2,0,64,4,"cuda:0"], 5, )json" +
+         group + R"json(, 1, "allreduce", [], []], "shapes": [[64], [], [], [], [], [], []],
+      "types": ["Tensor(float)", "Int", ")json" +
+         group_type + R"json(", "Int", "String", "GenericList[]", "GenericList[]"]},
+      "outputs": {"values": [], "shapes": [], "types": []}, "attrs": []}]})json";
+}
+
+TEST(PyTorchEt, OldTablesTellTheSizeOfGroups) {
+  const std::tuple<const char*, const char*, const char*> traces[] = {
+      {R"([{\"pg_id\": 77, \"backend_id\": 78, \"ranks\": {\"0\": 0, \"1\": 1, \"2\": 2, \"3\": 3}}])", "77",
+       "Int"},
+      {R"([{\"pg_name\": \"0\", \"backend_id\": 78, \"ranks\": [], \"group_size\": 4}])", "78", "Int"},
+      {R"([{\"pg_name\": \"0\", \"ranks\": [0, 1, 2, 3], \"group_size\": 4}])", "\"0\"", "String"},
+      {R"([{\"pg_name\": \"0\", \"ranks\": [], \"group_size\": 4}])", R"(["0", "default_pg"])",
+       "Tuple[String,String]"}};
+  for (const auto& [table, group, type] : traces) {
+    SCOPED_TRACE(group);
+    const auto imported = ImportText(OldTrace(table, group, type), "");
+    const SectionCalls calls = Calls(imported);
+    ASSERT_EQ(calls.calls.size(), 1u);
+    EXPECT_EQ(calls.calls[0].issued.call.bytes, 256u);
+    EXPECT_EQ(calls.communicators.at(0).n_ranks, 4);
+    EXPECT_EQ(calls.communicators.at(0).rank, 1);
+    EXPECT_EQ(CountOf(*imported, "group size"), 0u);
+    EXPECT_TRUE(imported->trace->order_only());
+  }
+}
+
 }  // namespace
 }  // namespace dynamiccl

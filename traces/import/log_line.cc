@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each kind of addition has a function that gives its length at the start of a text, 0 where it is not there.
+#include "traces/import/log_line.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace dynamiccl {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789";
+
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Removes "ESC [ parameters letter" everywhere.
+void RemoveColours(std::string& line) {
+  for (size_t at = 0; (at = line.find("\x1b[", at)) != std::string::npos;) {
+    const size_t end = line.find_first_not_of("0123456789;?", at + 2);
+    line.erase(at, end == std::string::npos ? end : end + 1 - at);
+  }
+}
+
+// Removes OpenMPI's "[1,0]<stdout>:" everywhere.
+void RemoveProcessTags(std::string& line) {
+  for (size_t at = 0; (at = line.find(">:", at)) != std::string::npos;) {
+    const size_t open = line.rfind('[', at);
+    const size_t tag = open == std::string::npos ? open : line.find(']', open);
+    const bool is_tag = tag != std::string::npos && line.compare(tag + 1, 4, "<std") == 0;
+    if (is_tag) line.erase(open, at + 2 - open);
+    at = is_tag ? open : at + 2;
+  }
+}
+
+// " 0: ". srun pads the number to equal width.
+size_t TaskNumber(std::string_view text) {
+  const size_t number = std::min(text.find_first_not_of(' '), text.size());
+  const size_t end = text.find_first_not_of(kDigits, number);
+  return end != std::string_view::npos && end > number && text.substr(end, 2) == ": " ? end + 2 : 0;
+}
+
+// "[rank0]:", "[default0]:", and the blank behind.
+size_t RankTag(std::string_view text) {
+  const size_t close = text.starts_with('[') ? text.find("]:") : std::string_view::npos;
+  if (close == std::string_view::npos) return 0;
+  const std::string_view name = text.substr(1, close - 1);
+  if (!name.starts_with("rank") && !name.starts_with("default")) return 0;
+  return close + 2 + text.substr(close + 2).starts_with(' ');
+}
+
+// Whether the text begins like `shape`, in which 0 stands for any digit and T for 'T' or a blank.
+bool HasShape(std::string_view text, std::string_view shape) {
+  if (text.size() < shape.size()) return false;
+  return std::equal(shape.begin(), shape.end(), text.begin(), [](char wanted, char c) {
+    if (wanted == '0') return IsDigit(c);
+    return wanted == 'T' ? c == 'T' || c == ' ' : c == wanted;
+  });
+}
+
+// "2026-01-31T12:00:00.5Z ", "[2026-01-31 12:00:00,500] ", "2026-01-31T12:00:00+01:00 stdout F ".
+size_t TimeStamp(std::string_view text) {
+  const size_t open = text.starts_with('[');
+  if (!HasShape(text.substr(open), "0000-00-00T00:00:00")) return 0;
+  const size_t zone = text.find_first_not_of("0123456789.,", open + 19);
+  if (zone == std::string_view::npos) return 0;
+  size_t end = text.find_first_not_of("0123456789:Z+-", zone);
+  if (end == std::string_view::npos) return 0;
+  if (open == 1 && text[end++] != ']') return 0;
+  if (text.substr(end, 1) != " ") return 0;
+  ++end;
+  for (const std::string_view stream : {"stdout F ", "stderr F "}) {
+    if (text.substr(end).starts_with(stream)) return end + stream.size();
+  }
+  return end;
+}
+
+}  // namespace
+
+std::string PlainLogLine(std::string line) {
+  RemoveColours(line);
+  RemoveProcessTags(line);
+  size_t begin = 0;
+  for (size_t length = 1; length > 0; begin += length) {
+    const std::string_view rest = std::string_view(line).substr(begin);
+    length = std::max({TaskNumber(rest), RankTag(rest), TimeStamp(rest)});
+  }
+  line.erase(0, begin);
+  return line;
+}
+
+}  // namespace dynamiccl

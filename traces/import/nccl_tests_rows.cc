@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns are right-aligned, and found by the names in the table's own header line.
+#include "traces/import/nccl_tests_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "traces/import/text_fields.h"
+
+namespace dynamiccl {
+namespace {
+
+// Half of the last digit of a bandwidth, which has two decimals, and a little for its binary form.
+constexpr double kHalfDigit = 0.0051;
+// Bandwidths below have too few digits to tell anything, GB/s.
+constexpr double kLeastBandwidth = 1;
+
+}  // namespace
+
+std::vector<Token> Tokens(std::string_view line) {
+  std::vector<Token> tokens;
+  for (const std::string_view word : Words(line))
+    tokens.push_back({word, static_cast<size_t>(word.data() - line.data()) + word.size()});
+  return tokens;
+}
+
+bool RowTime::FitsSize(uint64_t bytes) const {
+  if (!us || !algbw || *algbw < kLeastBandwidth) return true;
+  const double expected = static_cast<double>(bytes) / (1e3 * static_cast<double>(*us));
+  // A time has two decimals at most, and some programs print the mean of bandwidths.
+  const double tolerance = 0.01 + kHalfDigit / static_cast<double>(*us);
+  return std::fabs(expected - *algbw) <= tolerance * expected + kHalfDigit;
+}
+
+bool RowTime::FitsFactor(double factor) const {
+  if (!algbw || !busbw || *algbw < kLeastBandwidth) return true;
+  return std::fabs(*busbw - factor * *algbw) <= (1 + factor) * kHalfDigit + 0.001 * *busbw;
+}
+
+RowColumns::RowColumns(std::string_view header, size_t hash) {
+  for (const Token& token : Tokens(header.substr(hash + 1)))
+    columns_.push_back({std::string(token.text), token.end + hash + 1});
+}
+
+std::string_view RowColumns::ValueOf(size_t column, const std::vector<Token>& tokens) const {
+  if (tokens.size() == columns_.size()) return tokens[column].text;
+  // A value that ends 4 or more characters off belongs to another column.
+  const size_t end = columns_[column].end;
+  for (const Token& token : tokens) {
+    if (token.end + 4 > end && token.end < end + 4) return token.text;
+  }
+  return "";
+}
+
+std::optional<RowTime> RowColumns::TimeAt(size_t column, const std::vector<Token>& tokens) const {
+  RowTime time;
+  const std::string_view text = ValueOf(column, tokens);
+  time.us = NumberIn<float>(text);
+  if (time.us ? !(*time.us >= 0 && std::isfinite(*time.us)) : text != "N/A") return std::nullopt;
+  for (size_t c = column + 1; c < columns_.size() && !IsTime(c); ++c) {
+    const std::string_view value = ValueOf(c, tokens);
+    if (value.empty()) return std::nullopt;
+    if (columns_[c].name == "algbw") time.algbw = NumberIn<double>(value);
+    if (columns_[c].name == "busbw") time.busbw = NumberIn<double>(value);
+    // The "error" of older releases is the largest difference, not a count.
+    if (columns_[c].name == "#wrong") time.wrong = NumberIn<double>(value).value_or(0) > 0;
+  }
+  return time;
+}
+
+std::optional<TestRow> RowColumns::Row(std::string_view line) const {
+  const std::vector<Token> tokens = Tokens(line);
+  if (tokens.empty() || tokens.size() > columns_.size() + 1) return std::nullopt;
+  const auto bytes = NumberIn<uint64_t>(tokens[0].text);
+  if (!bytes) return std::nullopt;
+  TestRow row{.bytes = *bytes, .times = {}};
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (!IsTime(c)) continue;
+    const auto time = TimeAt(c, tokens);
+    if (!time) return std::nullopt;
+    row.times.push_back(*time);
+  }
+  if (row.times.empty()) return std::nullopt;
+  return row;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the tables that nccl-tests and rccl-tests print. Private to the importer of their text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dynamiccl {
+
+// A word and where it ends.
+struct Token {
+  std::string_view text;
+  size_t end = 0;  // offset behind the last character
+};
+
+// The words of a line.
+std::vector<Token> Tokens(std::string_view line);
+
+// One of the two times of a row, out of place or in place, with what the row says about it.
+struct RowTime {
+  std::optional<float> us;  // nothing for "N/A"
+  bool wrong = false;       // #wrong is above 0
+  // Bandwidths in GB/s as printed; nothing where the table has none.
+  std::optional<double> algbw, busbw;
+
+  // Whether the algorithm's bandwidth is that of `bytes` in the time, as far as the printed digits tell.
+  bool FitsSize(uint64_t bytes) const;
+  // Whether the bus bandwidth is `factor` times the algorithm's, as far as the printed digits tell.
+  bool FitsFactor(double factor) const;
+};
+
+struct TestRow {
+  uint64_t bytes = 0;
+  std::vector<RowTime> times;  // out of place, then in place
+};
+
+// The columns of one table.
+class RowColumns {
+ public:
+  RowColumns() = default;
+  // `header` is the header line; the names begin behind `hash`.
+  RowColumns(std::string_view header, size_t hash);
+
+  bool empty() const { return columns_.empty(); }
+
+  // The row in a line. Where it has fewer values than columns (old alltoall leaves redop blank), a value
+  // belongs to the column below which it ends. Nothing for a line in which a column from the first time on
+  // has no value: it is cut, or another program wrote into it.
+  std::optional<TestRow> Row(std::string_view line) const;
+
+ private:
+  struct Column {
+    std::string name;
+    size_t end;
+  };
+
+  std::string_view ValueOf(size_t column, const std::vector<Token>& tokens) const;
+  // The time in this column with what the columns up to the next time say.
+  std::optional<RowTime> TimeAt(size_t column, const std::vector<Token>& tokens) const;
+  bool IsTime(size_t column) const {
+    return columns_[column].name == "time" || columns_[column].name == "cputime";
+  }
+
+  std::vector<Column> columns_;
+};
+
+}  // namespace dynamiccl

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A library is named by the letter before "CCL": NCCL, RCCL and others.
+#include "traces/import/system_names.h"
+
+#include <fmt/format.h>
+
+#include "traces/import/text_fields.h"
+
+namespace dynamiccl {
+namespace {
+
+// The version that a library prints about itself.
+std::optional<std::string> PrintedVersion(std::string_view line) {
+  constexpr std::string_view kVersion = "CCL version ";
+  const size_t at = line.find(kVersion);
+  if (at == std::string_view::npos || at == 0) return std::nullopt;
+  const auto words = Words(line.substr(at + kVersion.size()));
+  const size_t first = !words.empty() && words[0] == ":" ? 1 : 0;
+  if (words.size() <= first) return std::nullopt;
+  return fmt::format("{}CCL {}", line[at - 1], words[first]);
+}
+
+}  // namespace
+
+std::string LibraryOfCode(uint64_t code) {
+  const uint64_t major = code < 10000 ? 1000 : 10000;
+  return fmt::format("NCCL {}.{}.{}", code / major, code % major / 100, code % 100);
+}
+
+std::optional<std::string> LibraryIn(std::string_view line) {
+  if (const auto printed = PrintedVersion(line)) return printed;
+  constexpr std::string_view kLibrary = "ccl-library=";
+  const size_t at = line.find(kLibrary);
+  if (at == std::string_view::npos || at == 0) return std::nullopt;
+  const auto words = Words(line.substr(at + kLibrary.size()));
+  const auto code = words.empty() ? std::nullopt : NumberIn<uint64_t>(words[0]);
+  if (!code) return std::nullopt;
+  return (line[at - 1] == 'r' ? "R" : "N") + LibraryOfCode(*code).substr(1);
+}
+
+std::string HostPattern(std::string_view host) {
+  std::string pattern;
+  for (const char c : host) {
+    if (c < '0' || c > '9')
+      pattern += c;
+    else if (!pattern.ends_with('#'))
+      pattern += '#';
+  }
+  return pattern;
+}
+
+}  // namespace dynamiccl

@@ -26,6 +26,8 @@ constexpr uint32_t kKnownSteps = 3;
 constexpr size_t kLeastOfNoise = 12;
 constexpr double kLeastOfBlock = 4;
 constexpr double kLeastShare = 0.3;
+// A first use whose step took so much longer than the median step, in logs, set up connections.
+constexpr double kMaxOfFirstUse = 0.1;
 // Solutions for each block. The weights of configs that were seen three times settle within these.
 constexpr int kRounds = 4;
 
@@ -33,13 +35,13 @@ bool Uses(const StepRow& row, int config) {
   return std::find(row.configs.begin(), row.configs.end(), config) != row.configs.end();
 }
 
-// A step that sets up connections and is slower than the block's median says nothing: neither that its
+// A step that sets up connections and is much slower than the block's median says nothing: neither that its
 // configs are slow nor that they are not.
 void DropSlowFirstUses(std::vector<StepRow>& rows) {
   std::vector<double> times;
   for (const StepRow& row : rows) times.push_back(row.log_time);
-  const double median = Median(times);
-  std::erase_if(rows, [median](const StepRow& row) { return row.first_use && row.log_time > median; });
+  const double most = Median(times) + kMaxOfFirstUse;
+  std::erase_if(rows, [most](const StepRow& row) { return row.first_use && row.log_time > most; });
 }
 
 }  // namespace

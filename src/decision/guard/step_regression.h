@@ -33,7 +33,8 @@ struct StepEffect {
 struct StepRow {
   std::vector<int> configs;
   double log_time = 0;
-  // A config was used for the first time, which also sets up its connections: a slow step says nothing.
+  // A config was used for the first time, which also sets up its connections: a step that is much
+  // slower says nothing.
   bool first_use = false;
 };
 

@@ -50,10 +50,19 @@ def callbacks_of_two_groups_wait_for_each_other():
             return tensor
         return wait_for_the_other
 
-    futures = [dist.all_reduce(torch.ones(100_000), group=groups[i], async_op=True).get_future().then(callback(i))
-               for i in range(2)]
-    for future in futures:
-        assert future.wait().eq(dist.get_world_size()).all()
+    def use(mine):
+        future = dist.all_reduce(torch.ones(100_000), group=groups[mine], async_op=True).get_future()
+        results[mine] = future.then(callback(mine)).wait()
+
+    results = [None, None]
+    # Threads, since the callback of a call that is done already runs within then().
+    threads = [threading.Thread(target=use, args=(mine,)) for mine in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        assert result.eq(dist.get_world_size()).all()
 
 
 def a_future_is_complete_after_the_wait():

@@ -115,6 +115,7 @@ def test_cases(backend, world, seconds):
     """A test case for each test of the file, by name. A rank that hangs is killed after `seconds`."""
     os.environ.update(WORLD_SIZE=str(world), INIT_METHOD="env://", DISTRIBUTED_TESTS_DEFAULT_TIMEOUT=str(seconds))
     common_distributed.TIMEOUT_DEFAULT = seconds
+    common_distributed.TIMEOUT_OVERRIDE.clear()
     torch.set_num_threads(1)
     logging.disable(logging.INFO)
     common_distributed.DistTestCases.backend_feature["plugin"].add(backend)

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace dynamiccl {
 namespace {
 
@@ -19,9 +22,9 @@ constexpr Row kRows[] = {
 #undef DYNAMICCL_ATTESTED_ROW
 };
 
-// Missing ranks that a message names at most: a line that names every rank of a large job would be
+// Ranks that a message names at most: a line that names every rank of a large job would be
 // unreadable.
-constexpr int kNamedRanks = 8;
+constexpr size_t kNamedRanks = 8;
 
 // A value as messages show it.
 std::string Shown(const std::string& value) {
@@ -62,8 +65,7 @@ void Attestation::Decline(int member, const std::string& why) {
 
 void Attestation::Expire() {
   if (verdict_) return;
-  Refuse(fmt::format("{} of {} ranks pledged in time; missing{}", pledged_.size(), n_ranks_, MissingRanks()),
-         true);
+  Refuse(fmt::format("{} of {} ranks pledged in time; {}", pledged_.size(), n_ranks_, NamedRanks()), true);
 }
 
 void Attestation::EndAs(const Verdict& earlier) {
@@ -75,14 +77,21 @@ void Attestation::Refuse(std::string reason, bool timed_out) {
   pledged_.clear();
 }
 
-std::string Attestation::MissingRanks() const {
-  std::string names;
-  int missing = 0;
-  for (int rank = 0; rank < n_ranks_; ++rank) {
-    if (pledged_.contains(rank)) continue;
-    if (++missing <= kNamedRanks) names += fmt::format(" {}", rank);
+std::string Attestation::NamedRanks() const {
+  std::vector<int> ranks;
+  if (members_are_known_) {
+    for (int rank = 0; rank < n_ranks_; ++rank)
+      if (!pledged_.contains(rank)) ranks.push_back(rank);
+  } else {
+    for (const auto& [member, values] : pledged_) ranks.push_back(member);
   }
-  return missing > kNamedRanks ? fmt::format("{} and {} more", names, missing - kNamedRanks) : names;
+  const size_t named = std::min(ranks.size(), kNamedRanks);
+  std::string names =
+      fmt::format("{}", fmt::join(ranks.begin(), ranks.begin() + static_cast<ptrdiff_t>(named), " "));
+  if (ranks.size() > named) names += fmt::format(" and {} more", ranks.size() - named);
+  if (members_are_known_) return "missing " + names;
+  return fmt::format("present {} (in a split communicator, by the parent's ranks)",
+                     ranks.empty() ? "none" : names);
 }
 
 }  // namespace dynamiccl

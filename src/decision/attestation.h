@@ -60,10 +60,11 @@ inline constexpr int kMaxLateSituations = 20;
 // the same.
 class Attestation {
  public:
-  // `n_ranks`: ranks that must pledge. `only_with_leader`: there is no yes unless the leader's process is one
-  // of the ranks, whose end is then the end of the communicator too.
+  // `n_ranks`: ranks that must pledge. `only_with_leader`: for communicators that are made from a unique id.
+  // There is no yes unless the leader's process is one of the ranks, whose end is then the end of the
+  // communicator too. Their members are the ranks 0 to n_ranks - 1.
   explicit Attestation(int n_ranks, bool only_with_leader = false)
-      : n_ranks_(n_ranks), leader_missing_(only_with_leader) {}
+      : n_ranks_(n_ranks), members_are_known_(only_with_leader), leader_missing_(only_with_leader) {}
 
   // A rank pledges that it will use its table if, and only if, the verdict is yes. `member` is any number
   // unique to the rank: its rank, or for a child of a split its rank in the parent. A rank may pledge again,
@@ -73,7 +74,8 @@ class Attestation {
   void LeaderTakesPart() { leader_missing_ = false; }
   // A rank takes no part, so the verdict is no.
   void Decline(int member, const std::string& why);
-  // The time is up: the verdict is no and names the ranks that are missing.
+  // The time is up: the verdict is no. It names the ranks that are missing, or those that pledged where the
+  // others are not known: only a parent's ranks know which of them are in the child.
   void Expire();
   // The same ranks have met before in vain. A rank that was missing then is not coming now, so the earlier
   // verdict is taken over.
@@ -84,9 +86,10 @@ class Attestation {
 
  private:
   void Refuse(std::string reason, bool timed_out = false);
-  std::string MissingRanks() const;
+  std::string NamedRanks() const;
 
   const int n_ranks_;
+  const bool members_are_known_;
   bool leader_missing_;
   // By member; empty once there is a verdict.
   std::map<int, AttestedValues> pledged_;

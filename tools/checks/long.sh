@@ -3,12 +3,13 @@
 # The checks that take longer than CI has: run before a release, and after changes of what they look at. The last results
 # are in docs/results/long-checks.md; --write puts this run's there.
 #
-#   tools/checks/long.sh [--write] [portable] [packages] [fuzz] [asan]     default: all four
+#   tools/checks/long.sh [--write] [portable] [packages] [fuzz] [asan] [pytorch]     default: all five
 #
 # portable   builds the objects for glibc 2.17 and for aarch64, and loads them with old C libraries
 # packages   builds DEB, archive and wheel, and uses them as on another machine
 # fuzz       every fuzzer, for half an hour of the clock together, after the build
 # asan       all fast tests under AddressSanitizer and UBSan; CI runs those of what is inside jobs
+# pytorch    PyTorch's own distributed tests over the torch backend and over gloo
 #
 # Needs build/release with its tests (tools/setup/build.sh). Exit code 1 when a check fails; a test that is skipped for
 # want of a tool is counted and named.
@@ -19,14 +20,14 @@ write=0 checks=()
 for word in "$@"; do
   case "$word" in
     --write) write=1 ;;
-    portable | packages | fuzz | asan) checks+=("$word") ;;
+    portable | packages | fuzz | asan | pytorch) checks+=("$word") ;;
     *)
-      printf 'error: %s is no check\n  hint: %s [--write] [portable] [packages] [fuzz] [asan]\n' "$word" "$0" >&2
+      printf 'error: %s is no check\n  hint: %s [--write] [portable] [packages] [fuzz] [asan] [pytorch]\n' "$word" "$0" >&2
       exit 2
       ;;
   esac
 done
-[[ ${#checks[@]} -gt 0 ]] || checks=(portable packages fuzz asan)
+[[ ${#checks[@]} -gt 0 ]] || checks=(portable packages fuzz asan pytorch)
 [[ -f build/release/CTestTestfile.cmake ]] || {
   printf 'error: there is no build with tests in build/release\n  hint: tools/setup/build.sh\n' >&2
   exit 3
@@ -42,6 +43,7 @@ run_portable() {
 }
 run_packages() { tools/setup/build_packages.sh && tests packages_; }
 run_asan() { tools/setup/test_sanitized.sh asan -j2; }
+run_pytorch() { tests TorchBackend.PyTorchsOwnTests; }
 run_fuzz() { tools/fuzz/fuzz.py --seconds 1800; }
 
 rows=() verdict=0

@@ -32,7 +32,12 @@ void TakeLine(const Json& line, TrainerReport& report) {
   report.sent_bytes_a_step = line.at("sent_bytes").get<double>() / static_cast<double>(report.step_ms.size());
 }
 
-namespace fs = std::filesystem;
+// The trainer's exit code for a lack of memory is that of every other lack of the machine.
+bool RanOutOfMemory(const LaunchOutcome& outcome, const std::string& log) {
+  if (!outcome.first_failed || outcome.first_failed->exit_code != kExitEnvironment) return false;
+  const auto text = ReadTextFile(log);
+  return text && text->find("out of memory") != std::string::npos;
+}
 
 std::string CachedText() {
   return (CacheFolder() / "shakespeare").string();
@@ -83,8 +88,7 @@ Result<TrainerReport> TrainerRuns::Train(const std::vector<std::string>& options
   fs::remove(json, ignored);
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
   if (outcome.ok()) return ReadTrainerReport(json);
-  if (outcome.first_failed && outcome.first_failed->exit_code == kExitEnvironment)
-    return MakeError(ErrorKind::kUnavailable, "out of memory");
+  if (RanOutOfMemory(outcome, plan.output_path)) return MakeError(ErrorKind::kUnavailable, "out of memory");
   keep_ = true;
   return WithHint(
       MakeError(ErrorKind::kPeerFailed, "{}", Describe(outcome)),

@@ -18,7 +18,7 @@ struct TrainerReport {
   // 0: not evaluated.
   double held_out_bits_per_byte = 0.0;
   // By category, "total" and "activations_kept" among them.
-  std::map<std::string, int64_t> peak_bytes;  // by category, "total" and "activations_kept" among them
+  std::map<std::string, int64_t> peak_bytes;
   double sent_bytes_a_step = 0.0;
 };
 
@@ -39,8 +39,8 @@ class TrainerRuns {
   int ranks() const { return plan_.n_ranks; }
   // A folder in which runs may leave files.
   std::string folder() const { return folder_; }
-  // Trains with these options. kUnavailable when a rank ran out of memory, which the trainer reports by exit
-  // code 3; the error of any other failure names the log.
+  // Trains with these options. kUnavailable when a rank ran out of memory; the error of any other failure
+  // names the log.
   Result<TrainerReport> Train(const std::vector<std::string>& options);
 
  private:

@@ -20,27 +20,65 @@ void Check(ncclResult_t result, const char* function) {
                    ncclGetLastError(nullptr), "); NCCL_DEBUG=WARN shows NCCL's own reason");
 }
 
-// Rank 0 creates the id; the others wait for it as long as the store's own time-out allows.
-ncclUniqueId AgreeOnId(c10d::Store& store, const std::string& key, int rank) {
+std::string ArrivalKey(const Communicator::Meeting& meeting, int rank) {
+  return c10::str(meeting.key, "_rank_", rank);
+}
+
+// Every rank says in the store that it has come, and waits until all have. NCCL's own meeting has one
+// time-out for all groups of the process.
+void AwaitAllRanks(c10d::Store& store, const Communicator::Meeting& meeting) {
+  store.set(ArrivalKey(meeting, meeting.rank), std::vector<uint8_t>{1});
+  std::vector<std::string> arrivals;
+  for (int rank = 0; rank < meeting.size; ++rank) arrivals.push_back(ArrivalKey(meeting, rank));
+  try {
+    store.wait(arrivals, meeting.timeout);
+  } catch (const std::exception&) {
+    std::string missing;
+    for (int rank = 0; rank < meeting.size; ++rank)
+      if (!store.check({arrivals[static_cast<size_t>(rank)]})) missing += c10::str(" ", rank);
+    TORCH_CHECK_WITH(DistBackendError, missing.empty(), meeting.name, " of ", meeting.size,
+                     " ranks could not be made on rank ", meeting.rank, ": Timed out after ",
+                     meeting.timeout.count(), " ms, the group's timeout; missing in the group: rank",
+                     missing);
+    throw;
+  }
+}
+
+// Rank 0 creates the id when all have come; the others read it from the store.
+ncclUniqueId AgreeOnId(c10d::Store& store, const Communicator::Meeting& meeting) {
+  AwaitAllRanks(store, meeting);
   ncclUniqueId id{};
-  if (rank == 0) {
+  if (meeting.rank == 0) {
     Check(ncclGetUniqueId(&id), "ncclGetUniqueId");
     const auto* bytes = reinterpret_cast<const uint8_t*>(id.internal);
-    store.set(key, std::vector<uint8_t>(bytes, bytes + sizeof(id.internal)));
+    store.set(meeting.key, std::vector<uint8_t>(bytes, bytes + sizeof(id.internal)));
     return id;
   }
-  const std::vector<uint8_t> bytes = store.get(key);
-  TORCH_CHECK_WITH(DistBackendError, bytes.size() == sizeof(id.internal), "the store's key ", key, " holds ",
-                   bytes.size(), " bytes, not NCCL's id: ranks run different releases");
+  store.wait({meeting.key}, meeting.timeout);
+  const std::vector<uint8_t> bytes = store.get(meeting.key);
+  TORCH_CHECK_WITH(DistBackendError, bytes.size() == sizeof(id.internal), "the store's key ", meeting.key,
+                   " holds ", bytes.size(), " bytes, not NCCL's id: ranks run different releases");
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;
 }
 
+// Call it when all ranks have read the keys. A group of the same name may be made later and must not find
+// them.
+void ForgetMeeting(c10d::Store& store, const Communicator::Meeting& meeting) {
+  try {
+    store.deleteKey(ArrivalKey(meeting, meeting.rank));
+    if (meeting.rank == 0) store.deleteKey(meeting.key);
+  } catch (const std::exception&) {
+    // The process that serves the store has ended already, and its keys with it.
+  }
+}
+
 }  // namespace
 
-Communicator::Communicator(c10d::Store& store, const std::string& key, int rank, int size) {
-  const ncclUniqueId id = AgreeOnId(store, key, rank);
-  Check(ncclCommInitRank(&handle_, size, id, rank), "ncclCommInitRank");
+Communicator::Communicator(c10d::Store& store, const Meeting& meeting) {
+  const ncclUniqueId id = AgreeOnId(store, meeting);
+  Check(ncclCommInitRank(&handle_, meeting.size, id, meeting.rank), "ncclCommInitRank");
+  ForgetMeeting(store, meeting);
   Check(hostcclStreamCreate(&stream_), "hostcclStreamCreate");
 }
 

@@ -2,6 +2,7 @@
 // One NCCL communicator and the hostccl stream to which its calls are issued.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -15,8 +16,20 @@ namespace dynamiccl::torch_backend {
 // NCCL's failures throw c10::DistBackendError.
 class Communicator {
  public:
-  // Collective over `size` ranks, which meet at `key` of the store. Returns when all have joined.
-  Communicator(c10d::Store& store, const std::string& key, int rank, int size);
+  // A rank's place in a new communicator, and where its ranks meet.
+  struct Meeting {
+    // For messages, for example "group 3".
+    std::string name;
+    // The store's keys that the ranks use begin with it. They are free again when the communicator exists.
+    std::string key;
+    int rank = 0;
+    int size = 1;
+    // How long a rank waits for the others to come.
+    std::chrono::milliseconds timeout{0};
+  };
+  // Collective over the ranks. Returns when all have joined; the error of a time-out names those that have
+  // not come.
+  Communicator(c10d::Store& store, const Meeting& meeting);
   // The ranks of `parent` that pass the same `color`, in its order. Collective over all ranks of the parent.
   Communicator(Communicator& parent, int color);
   // Waits for what was issued. If the last user is a function of WhenDone, another thread does the waiting,

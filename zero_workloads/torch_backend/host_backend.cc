@@ -19,6 +19,11 @@ c10::intrusive_ptr<c10d::Backend::Options> OptionsOf(const HostBackend::Membersh
   return options;
 }
 
+// The default group may have no name.
+std::string NameOf(const std::string& group_name) {
+  return group_name.empty() ? "0" : group_name;
+}
+
 // "float32 x 1024", for the first tensor if there are several.
 std::string ElementsText(const std::vector<at::Tensor>& tensors) {
   if (tensors.empty()) return "no tensor";
@@ -30,7 +35,9 @@ std::string ElementsText(const std::vector<at::Tensor>& tensors) {
 
 HostBackend::HostBackend(c10::intrusive_ptr<c10d::Store> store, Membership membership)
     : HostBackend(store, membership,
-                  std::make_shared<Communicator>(*store, "nccl_id", membership.rank, membership.size)) {}
+                  std::make_shared<Communicator>(
+                      *store, Communicator::Meeting{"group " + NameOf(membership.group_name), "nccl_id",
+                                                    membership.rank, membership.size, membership.timeout})) {}
 
 HostBackend::HostBackend(c10::intrusive_ptr<c10d::Store> store, Membership membership,
                          std::shared_ptr<Communicator> communicator)
@@ -95,8 +102,7 @@ void HostBackend::CheckRank(const char* operation, const char* name, int64_t ran
 
 c10::intrusive_ptr<PendingWork> HostBackend::NewWork(Call call) {
   const auto& tensors = call.content.inputs.empty() ? call.content.outputs : call.content.inputs;
-  const std::string name = options_->group_name.empty() ? "0" : options_->group_name;
-  CallText text{call.operation, call.type, sequence_++, name, ElementsText(tensors)};
+  CallText text{call.operation, call.type, sequence_++, NameOf(options_->group_name), ElementsText(tensors)};
   const bool unset = call.timeout == c10d::kUnsetTimeout || call.timeout == kNoTimeout;
   return c10::make_intrusive<PendingWork>(getRank(), std::move(text),
                                           std::string("dynamiccl:") + call.operation, std::move(call.content),

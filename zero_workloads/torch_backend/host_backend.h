@@ -119,6 +119,8 @@ class HostBackend final : public c10d::Backend {
                           const NcclCalls& calls);
   // A work with the next sequence number.
   c10::intrusive_ptr<PendingWork> NewWork(Call call);
+  // Sends inputs[r] to rank r, and receives outputs[r] from it.
+  WorkHandle Exchange(Call call, const Tensors& outputs, const Tensors& inputs);
   // Throws ValueError for a rank that the group does not have.
   void CheckRank(const char* operation, const char* name, int64_t rank) const;
   // Sends or receives through the pair's channel, or inside a coalescing block through the group's

@@ -6,11 +6,10 @@
 
 namespace dynamiccl::torch_backend {
 
-PairChannel::PairChannel(c10::intrusive_ptr<c10d::Store> store, std::string key, int rank)
+PairChannel::PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Meeting meeting)
     : meeting_(std::make_shared<Meeting>()) {
   meeting_->store = std::move(store);
-  meeting_->key = std::move(key);
-  meeting_->rank = rank;
+  meeting_->place = std::move(meeting);
   hostcclStreamCreate(&queue_);
 }
 
@@ -24,7 +23,7 @@ std::shared_ptr<Communicator> PairChannel::Meeting::Meet() {
     const std::lock_guard lock(mutex);
     if (communicator != nullptr) return communicator;
   }
-  auto made = std::make_shared<Communicator>(*store, key, rank, 2);
+  auto made = std::make_shared<Communicator>(*store, place);
   const std::lock_guard lock(mutex);
   return communicator = std::move(made);
 }

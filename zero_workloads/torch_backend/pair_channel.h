@@ -19,8 +19,9 @@ class PairChannel {
  public:
   using Issue = std::function<void(const std::shared_ptr<Communicator>& communicator)>;
 
-  // The two ranks meet at `key` of the store, as ranks 0 and 1.
-  PairChannel(c10::intrusive_ptr<c10d::Store> store, std::string key, int rank);
+  // The two ranks meet in the store as ranks 0 and 1. The store serves the channel's thread alone: a thread
+  // that waits for a key blocks all other users of the same connection.
+  PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Meeting meeting);
   // Waits for messages under way, but not for a peer that never came.
   ~PairChannel();
 
@@ -38,8 +39,7 @@ class PairChannel {
   // Shared with the channel's thread, which may still have messages to issue when the channel itself is gone.
   struct Meeting {
     c10::intrusive_ptr<c10d::Store> store;
-    std::string key;
-    int rank = 0;
+    Communicator::Meeting place;
     std::mutex mutex;
     std::shared_ptr<Communicator> communicator;
 

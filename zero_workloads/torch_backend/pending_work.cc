@@ -7,6 +7,10 @@
 #include <ATen/core/jit_type.h>
 #include <c10/util/Exception.h>
 
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include "zero_workloads/torch_backend/callback_threads.h"
+
 namespace dynamiccl::torch_backend {
 
 PendingWork::PendingWork(int rank, CallText text, const std::string& title, Content content,
@@ -76,49 +80,64 @@ void PendingWork::End(std::exception_ptr error) {
   SettleFuture();
 }
 
+// Callbacks may wait for other calls of the group, which the calling thread has to complete.
 void PendingWork::SettleFuture() {
-  c10::intrusive_ptr<c10::ivalue::Future> future;
   {
     const std::lock_guard lock(mutex_);
     settled_ = true;
-    future = future_;
+    if (future_ == nullptr) return;
   }
-  if (future == nullptr) return;
+  CallbackThreads::OfProcess().Run(
+      [self = c10::intrusive_ptr<PendingWork>::reclaim_copy(this)] { self->CompleteFuture(); });
+}
+
+void PendingWork::CompleteFuture() {
   if (exception_ != nullptr)
-    future->setError(exception_);
+    future_->setError(exception_);
   else
-    future->markCompleted(c10::IValue(outputs_));
+    future_->markCompleted(c10::IValue(outputs_));
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> PendingWork::getFuture() {
   bool settled = false;
-  c10::intrusive_ptr<c10::ivalue::Future> future;
   {
     const std::lock_guard lock(mutex_);
-    if (future_ == nullptr) {
-      future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
-      settled = settled_;
-    }
-    future = future_;
+    if (future_ != nullptr) return future_;
+    future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    settled = settled_;
   }
-  if (settled) SettleFuture();
-  return future;
+  if (settled) CompleteFuture();  // nobody has added a callback yet
+  return future_;
 }
 
 bool PendingWork::wait(std::chrono::milliseconds timeout) {
   if (timeout != kNoTimeout) {
     std::unique_lock lock(mutex_);
     const bool done = cv_.wait_for(lock, timeout, [this] { return completed_; });
-    TORCH_CHECK_WITH(DistBackendError, done, Describe(), ": not done after the ", timeout.count(),
-                     " ms that wait() was given");
+    TORCH_CHECK_WITH(DistBackendError, done, Describe(), ": Timed out after the ", timeout.count(),
+                     " ms that wait() was given; the call goes on");
   } else if (deferred_) {
     std::unique_lock lock(mutex_);
     cv_.wait(lock, [this] { return completed_; });
   } else if (done_ != nullptr) {
     hostcclEventSynchronize(done_);  // spins for a while before it sleeps
   }
+  WaitForFuture();
+  // wait_tensor() does it for functional collectives. Other works are registered in this mode only.
+  if (c10d::allow_inflight_collective_as_graph_input())
+    c10d::unregister_work(c10::intrusive_ptr<PendingWork>::reclaim_copy(this));
   Rethrow();
   return true;
+}
+
+// Returns before the callbacks do: the future wakes those who wait for it first.
+void PendingWork::WaitForFuture() {
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  {
+    const std::lock_guard lock(mutex_);
+    future = future_;
+  }
+  if (future != nullptr) future->wait();
 }
 
 void PendingWork::Rethrow() {
@@ -132,7 +151,7 @@ std::shared_ptr<Communicator> PendingWork::IssuedTo() {
 }
 
 void PendingWork::Expire() {
-  const std::string reason = c10::str(Describe(), " was not done after ", timeout_.count(),
+  const std::string reason = c10::str(Describe(), ": Timed out after ", timeout_.count(),
                                       " ms, the group's timeout: another rank has not issued it, or hangs");
   if (const auto communicator = IssuedTo())
     communicator->Abort(reason);

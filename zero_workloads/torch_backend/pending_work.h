@@ -55,7 +55,7 @@ class PendingWork final : public c10d::Work {
   std::string Describe() const;
 
   // With a time-out: throws when it is over, and the work goes on. Without: the group's time-out bounds the
-  // wait.
+  // wait. A future that was asked for is complete afterwards, though its callbacks may still run.
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   void synchronize() override { wait(); }
   void abort() override;
@@ -69,8 +69,11 @@ class PendingWork final : public c10d::Work {
   // Runs on the stream's thread when NCCL is done, or at once.
   void Complete();
   void End(std::exception_ptr error);
-  // Completes the future, if one was asked for.
+  // Completes the future on a thread of its own, if one was asked for.
   void SettleFuture();
+  // Completes the future and runs its callbacks on the calling thread.
+  void CompleteFuture();
+  void WaitForFuture();
   // Throws the work's exception, if it ended with one.
   void Rethrow();
   std::shared_ptr<Communicator> IssuedTo();

@@ -11,6 +11,9 @@
 namespace dynamiccl::torch_backend {
 namespace {
 
+// A message's own deadline comes first, since its error names the message.
+constexpr std::chrono::seconds kMeetingGrace{10};
+
 const at::Tensor& CheckMessage(const char* operation, const std::vector<at::Tensor>& tensors, int tag) {
   const at::Tensor& tensor = OnlyTensor(operation, tensors);
   CheckDense(operation, tensor);
@@ -25,18 +28,20 @@ const at::Tensor& CheckMessage(const char* operation, const std::vector<at::Tens
 HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
                                              const std::function<NcclCalls(int peer)>& calls) {
   CheckRank(call.operation, "rank", peer);
-  TORCH_CHECK_VALUE(peer != getRank(), call.operation, ": rank ", peer, " is this rank");
-  const int rank_in_pair = getRank() < peer ? 0 : 1;
   std::unique_lock lock(mutex_);
   if (coalescing_) {  // the whole block is one NCCL group
     lock.unlock();
     return Issue(std::move(call), false, calls(peer));
   }
+  TORCH_CHECK_VALUE(peer != getRank(), call.operation, ": rank ", peer,
+                    " is this rank: use batch_isend_irecv with both the send and the receive");
+  const int rank_in_pair = getRank() < peer ? 0 : 1;
   auto& channel = pairs_[peer];
   if (channel == nullptr) {
-    const std::string key =
-        c10::str("nccl_id_pair_", std::min(peer, getRank()), "_", std::max(peer, getRank()));
-    channel = std::make_unique<PairChannel>(store_, key, rank_in_pair);
+    const std::string pair = c10::str(std::min(peer, getRank()), "_", std::max(peer, getRank()));
+    channel = std::make_unique<PairChannel>(
+        store_->clone(), Communicator::Meeting{"pair " + pair, "nccl_id_pair_" + pair, rank_in_pair, 2,
+                                               options_->timeout + kMeetingGrace});
   }
   const NcclCalls message = calls(1 - rank_in_pair);
   if (const auto communicator = channel->Ready()) {

@@ -196,25 +196,29 @@ HostBackend::WorkHandle HostBackend::alltoall_base(at::Tensor& output, at::Tenso
                                                    const c10d::AllToAllOptions& opts) {
   Tensors outputs = PartsOf("all_to_all_single", output, output_splits, getSize());
   Tensors inputs = PartsOf("all_to_all_single", input, input_splits, getSize());
-  return alltoall(outputs, inputs, opts);
+  return Exchange({"all_to_all", c10d::OpType::ALLTOALL_BASE, opts.timeout, {{input}, {output}}}, outputs,
+                  inputs);
 }
 
 HostBackend::WorkHandle HostBackend::alltoall(Tensors& outputs, Tensors& inputs,
                                               const c10d::AllToAllOptions& opts) {
   TORCH_CHECK_VALUE(inputs.size() == static_cast<size_t>(getSize()), "all_to_all: ", inputs.size(),
                     " inputs for ", getSize(), " ranks");
+  return Exchange({"all_to_all", c10d::OpType::ALLTOALL, opts.timeout, {inputs, outputs}}, outputs, inputs);
+}
+
+HostBackend::WorkHandle HostBackend::Exchange(Call call, const Tensors& outputs, const Tensors& inputs) {
   ForEachRank("all_to_all", {outputs}, getSize(), inputs[0]);
   CheckContiguous("all_to_all", inputs, inputs[0]);
   CheckSameCount("all_to_all", inputs[static_cast<size_t>(getRank())],
                  outputs[static_cast<size_t>(getRank())]);
-  return Issue({"all_to_all", c10d::OpType::ALLTOALL, opts.timeout, {inputs, outputs}}, true,
-               [&](ncclComm_t communicator, cudaStream_t stream) {
-                 return ForRanks(getSize(), [&](int rank) {
-                   const auto index = static_cast<size_t>(rank);
-                   const ncclResult_t sent = Send(inputs[index], rank, communicator, stream);
-                   return sent == ncclSuccess ? Receive(outputs[index], rank, communicator, stream) : sent;
-                 });
-               });
+  return Issue(std::move(call), true, [&](ncclComm_t communicator, cudaStream_t stream) {
+    return ForRanks(getSize(), [&](int rank) {
+      const auto index = static_cast<size_t>(rank);
+      const ncclResult_t sent = Send(inputs[index], rank, communicator, stream);
+      return sent == ncclSuccess ? Receive(outputs[index], rank, communicator, stream) : sent;
+    });
+  });
 }
 
 }  // namespace dynamiccl::torch_backend

@@ -51,7 +51,7 @@ TEST(Attestation, EachValueThatDiffersIsNamedWithItsRanks) {
 }
 
 TEST(Attestation, MissingRankMeansNoAndIsNamed) {
-  Attestation attestation(4);
+  Attestation attestation(4, true);
   for (const int rank : {0, 1, 3}) attestation.Pledge(rank, 4, Equal());
   attestation.Expire();
   ASSERT_TRUE(attestation.verdict());
@@ -77,7 +77,7 @@ TEST(Attestation, VerdictNeverChanges) {
 }
 
 TEST(Attestation, OneRankThatPledgesTwiceDoesNotStandForAnother) {
-  Attestation attestation(2);
+  Attestation attestation(2, true);
   attestation.Pledge(0, 2, Equal());
   attestation.Pledge(0, 2, Equal());
   EXPECT_FALSE(attestation.verdict());
@@ -122,10 +122,22 @@ TEST(Attestation, AnotherSizeMeansNo) {
 }
 
 TEST(Attestation, ManyMissingRanksAreCounted) {
-  Attestation attestation(100);
+  Attestation attestation(100, true);
   attestation.Pledge(0, 100, Equal());
   attestation.Expire();
   EXPECT_THAT(attestation.verdict()->reason, HasSubstr("missing 1 2 3 4 5 6 7 8 and 91 more"));
+}
+
+// Members of a child are numbered as in its parent: nobody but they knows who they are.
+TEST(Attestation, OfAChildTheRanksThatCameAreNamed) {
+  Attestation child(3);
+  for (const int member : {4, 0}) child.Pledge(member, 3, Equal());
+  child.Expire();
+  EXPECT_EQ(child.verdict()->reason,
+            "2 of 3 ranks pledged in time; present 0 4 (in a split communicator, by the parent's ranks)");
+  Attestation nobody(3);
+  nobody.Expire();
+  EXPECT_THAT(nobody.verdict()->reason, HasSubstr("0 of 3 ranks pledged in time; present none"));
 }
 
 // Whatever happens in whatever order: yes exactly when all pledged equal values before anything else.

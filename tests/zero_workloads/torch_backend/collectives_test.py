@@ -218,6 +218,15 @@ def dense_layouts():
     require_equal(transposed, tensor_of((7, 3), torch.float32, 0).t(), "broadcast of a transposed tensor")
 
 
+def messages_to_oneself():
+    """A batch is one NCCL group, in which a rank may send to itself."""
+    rank, _ = me()
+    sent, received = torch.full((100_000,), float(rank)), torch.full((100_000,), -1.0)
+    for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, rank), dist.P2POp(dist.irecv, received, rank)]):
+        work.wait()
+    require_equal(received, sent, "message to oneself")
+
+
 class Collectives(unittest.TestCase):
     def on_every_world(self, function, *arguments):
         for world in WORLDS:
@@ -235,6 +244,9 @@ class Collectives(unittest.TestCase):
             seed = int(os.environ.get("DYNAMICCL_TORCH_SEED", random.randrange(10**6)))
             with self.subTest(world=world, repeat_with=f"DYNAMICCL_TORCH_SEED={seed}"):
                 run_ranks(random_sequence, world, seed)
+
+    def test_messages_to_oneself(self):
+        self.on_every_world(messages_to_oneself)
 
     def test_pre_multiplied_sums(self):
         self.on_every_world(pre_multiplied_sums)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/zero/trainer_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+// How a run ends whose trainer is this shell script.
+Result<TrainerReport> TrainWith(const std::string& script) {
+  auto runs = TrainerRuns::Open({.command = {"bash", "-c", script}, .n_ranks = 2});
+  if (!runs) return tl::unexpected(runs.error());
+  Result<TrainerReport> report = runs->Train({});
+  std::filesystem::remove_all(runs->folder());  // kept where a run failed
+  return report;
+}
+
+TEST(TrainerRuns, ARankWithoutMemoryIsToldApart) {
+  const auto report = TrainWith("echo 'error: out of memory: 8.00 MiB asked for' >&2; exit 3");
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().kind, ErrorKind::kUnavailable);
+}
+
+// A search for the largest model that fits would otherwise answer that none does.
+TEST(TrainerRuns, AnotherLackOfTheMachineIsAFailure) {
+  const auto report = TrainWith("echo 'error: rank 0 cannot listen at 127.0.0.1:80' >&2; exit 3");
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().kind, ErrorKind::kPeerFailed);
+  EXPECT_THAT(report.error().hint, HasSubstr("/log"));
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Futures, their callbacks, and PyTorch's registry of works."""
+import importlib.util
+import threading
+import time
+import unittest
+
+import torch
+import torch.distributed as dist
+from ranks import run_ranks
+from torch import nn
+from torch.distributed._functional_collectives import allow_inflight_collective_as_graph_input_ctx
+
+# Seconds until a call that is stuck ends with an error.
+STUCK = 20
+
+
+def sum_of(value):
+    """A call that is still in flight when it returns."""
+    return dist.all_reduce(torch.full((200_000,), float(value)), async_op=True)
+
+
+def a_callback_waits_for_a_call():
+    """By its work, by its future, and within a callback of that future."""
+    world = dist.get_world_size()
+
+    def innermost(done):
+        return dist.all_reduce(done.value() + 1, async_op=True).get_future().wait()[0]
+
+    def callback(done):
+        tensor = done.value()[0] + 1
+        dist.all_reduce(tensor, async_op=True).wait()
+        return sum_of(tensor[0]).get_future().then(lambda inner: inner.value()[0]).then(innermost).wait()
+
+    result = sum_of(1).get_future().then(callback).wait()
+    assert result.eq((((world + 1) * world) * world + 1) * world).all(), result[0]
+
+
+def callbacks_of_two_groups_wait_for_each_other():
+    """Neither group's calls go through a thread on which a callback of the other waits."""
+    groups = [dist.new_group(), dist.new_group()]
+    entered = [threading.Event(), threading.Event()]
+
+    def callback(mine):
+        def wait_for_the_other(_):
+            entered[mine].set()
+            assert entered[1 - mine].wait(STUCK)
+            tensor = torch.ones(1000)
+            dist.all_reduce(tensor, group=groups[mine])
+            return tensor
+        return wait_for_the_other
+
+    def use(mine):
+        future = dist.all_reduce(torch.ones(100_000), group=groups[mine], async_op=True).get_future()
+        results[mine] = future.then(callback(mine)).wait()
+
+    results = [None, None]
+    # Threads, since the callback of a call that is done already runs within then().
+    threads = [threading.Thread(target=use, args=(mine,)) for mine in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        assert result.eq(dist.get_world_size()).all()
+
+
+def a_future_is_complete_after_the_wait():
+    for elements in (1, 200_000):
+        for _ in range(200):
+            work = dist.all_reduce(torch.ones(elements), async_op=True)
+            future = work.get_future()
+            work.wait()
+            assert future.done() and future.value()[0].eq(dist.get_world_size()).all()
+
+
+def a_callback_sees_the_failure():
+    """The callback runs when the call has timed out, and a wait in it ends as well."""
+    if dist.get_rank() == 1:
+        time.sleep(4)
+        return
+    seen = []
+
+    def callback(done):
+        try:
+            done.value()
+        except RuntimeError as error:
+            seen.append(str(error))
+        try:
+            sum_of(1).wait()
+        except dist.DistBackendError as error:
+            seen.append(str(error))
+
+    dist.all_reduce(torch.ones(100_000), async_op=True).get_future().then(callback).wait()
+    assert len(seen) == 2 and "Timed out" in seen[0] and "cannot be used any more" in seen[1], seen
+
+
+def waited_works_leave_the_registry():
+    registered = torch._C._distributed_c10d._get_work_registry_size
+    with allow_inflight_collective_as_graph_input_ctx():
+        work = dist.all_reduce(torch.ones(10), async_op=True)
+        assert registered() == 1, registered()
+        work.wait()
+        assert registered() == 0, registered()
+        tensor = torch.ones(200_000)
+        dist.all_reduce(tensor, async_op=True)
+        torch.ops._c10d_functional.wait_tensor(tensor)
+        assert registered() == 0 and tensor.eq(dist.get_world_size()).all()
+    dist.all_reduce(torch.ones(10), async_op=True).wait()
+    assert registered() == 0
+
+
+def train_with_power_sgd(steps=12):
+    """The losses of a small net whose gradients a hook compresses, in callbacks that call and wait."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
+    model = nn.parallel.DistributedDataParallel(net)
+    state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2)
+    model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    losses = []
+    for _ in range(steps):
+        loss = model(torch.randn(8, 64, generator=generator)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item().hex())
+    return losses
+
+
+class Callbacks(unittest.TestCase):
+    def test_a_callback_waits_for_a_call(self):
+        run_ranks(a_callback_waits_for_a_call, 2, timeout=STUCK)
+
+    def test_callbacks_of_two_groups_wait_for_each_other(self):
+        run_ranks(callbacks_of_two_groups_wait_for_each_other, 2, timeout=STUCK)
+
+    def test_a_future_is_complete_after_the_wait(self):
+        run_ranks(a_future_is_complete_after_the_wait, 2)
+
+    def test_a_callback_sees_the_failure(self):
+        run_ranks(a_callback_sees_the_failure, 2, timeout=1)
+
+    def test_waited_works_leave_the_registry(self):
+        run_ranks(waited_works_leave_the_registry, 2)
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "PyTorch's PowerSGD hook needs NumPy")
+    def test_power_sgd_trains_as_over_gloo(self):
+        """Two ranks: to the bit."""
+        self.assertEqual(run_ranks(train_with_power_sgd, 2, timeout=STUCK), run_ranks(train_with_power_sgd, 2, backend="gloo"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads on which futures are completed and their callbacks run.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+
+namespace dynamiccl::torch_backend {
+
+// Gives each function a thread that does nothing else until the function returns. A callback may therefore
+// issue calls and wait for them or for their futures, to any depth. Functions that overlap run in no
+// particular order. Any thread may call it.
+class CallbackThreads {
+ public:
+  // The only instance of the process. Its threads end with the process.
+  static CallbackThreads& OfProcess();
+  // Returns at once. The function runs on an idle thread, or on a new one if there is none.
+  void Run(std::function<void()> function);
+
+ private:
+  void Serve();
+
+  std::mutex mutex_;
+  std::condition_variable queued_;
+  std::deque<std::function<void()>> queue_;
+  // Threads that wait for a function.
+  size_t idle_ = 0;
+};
+
+}  // namespace dynamiccl::torch_backend

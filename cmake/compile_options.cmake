@@ -55,7 +55,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Files that are compiled together are included by another: every local type of a coroutine then counts as one of a
   # header.
   if(DYNAMICCL_COMPILE_TOGETHER)
-    target_compile_options(dynamiccl_options INTERFACE -Wno-subobject-linkage)
+    target_compile_options(dynamiccl_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
 endif()
 # What is loaded is resolved at once, unless its target has DYNAMICCL_LAZY, and read-only afterwards; no stack is code.

@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = fuzz::BytesOf(data, size);
   (void)FUZZED_IMPORTER().Recognises(fuzz::TextOf(bytes));
   const fuzz::InputFile file(bytes);
-  const auto imported = FUZZED_IMPORTER().Import(fuzz::InputFile::path());
+  const auto imported = FUZZED_IMPORTER().Import(fuzz::InputFile::path(), {});
   if (!imported) {
     fuzz::Require(!imported.error().message.empty(), "an error says what is wrong");
     return 0;

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <optional>
 #include <random>
+#include <vector>
 
 namespace dynamiccl {
 namespace {
@@ -69,6 +72,45 @@ TEST(StepExperiment, AStepInWhichAKeyUsedTwoConfigsSaysNothing) {
     program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
   }
   EXPECT_EQ(program.experiment.blocks(), 0u);
+}
+
+// A choice that is in use while nothing is drawn was taken for NCCL's own, and then for no gain at all.
+TEST(StepExperiment, AChoiceCountsWhileItsKeyDrawsNothing) {
+  StepExperiment experiment;
+  experiment.Begin({0, 1});
+  int64_t now_ns = 0;
+  for (uint64_t step = 0; step < 240; ++step) {
+    const bool draws = step >= 60;
+    const bool nccls = draws && step % 4 == 0;
+    GuardedCall call{kGather, nccls ? CallUse::kDefaultSample : CallUse::kChoice,
+                     nccls ? kLeaveNcclAlone : kRing, 1, now_ns};
+    call.number = step;
+    experiment.Take(call, draws);
+    now_ns += nccls ? 10'000'000 : 7'000'000;
+  }
+  EXPECT_NEAR(experiment.Seen(KeyCode(kGather), kRing, kLeaveNcclAlone).effect.mean, std::log(0.7), 0.02);
+}
+
+// What is left of a step's time without its arms; nothing where an arm is not known, or calls were samples.
+TEST(StepExperiment, SaysWhatAStepTakesWithoutItsArms) {
+  StepExperiment experiment;
+  experiment.Begin({0, 1});
+  int64_t now_ns = 0;
+  std::vector<std::optional<double>> levels;
+  for (uint64_t step = 0; step < 100; ++step) {
+    const bool arm = step % 4 == 1;
+    GuardedCall call{kGather, arm ? CallUse::kTrial : CallUse::kChoice, arm ? kRing : kLeaveNcclAlone, 1,
+                     now_ns};
+    call.number = step;
+    levels.push_back(experiment.Take(call, true));
+    now_ns += arm ? 7'000'000 : 10'000'000;
+  }
+  // A step ends with the first call of the next one, and the first is compared with none.
+  EXPECT_FALSE(levels[2]) << "nothing is known of the arm before the first block";
+  for (size_t i = 60; i < levels.size(); ++i) {
+    ASSERT_TRUE(levels[i]) << i;
+    EXPECT_NEAR(*levels[i], std::log(10e6), 0.03) << i;
+  }
 }
 
 TEST(StepExperiment, ACapturedStepSaysNothing) {

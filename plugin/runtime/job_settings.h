@@ -62,7 +62,8 @@ JobSettings ReadJobSettings();
 bool NamesThisObject(const std::string& plugin);
 
 // What NCCL's plugin variables call this object, which is in the process already. Up to 2.21 NCCL knows no
-// name for that and opens a file; the dynamic linker sees that it is the same one. 0: version unknown.
+// name for that and opens a file, and 2.27.3 opens a library by its name alone; the dynamic linker sees that
+// it is the same one. 0: version unknown.
 std::string OwnPluginName(int nccl_version);
 
 // The NCCL_* variables that steer choices, as text that is equal exactly when they are: "none", or a digest

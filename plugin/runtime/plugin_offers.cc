@@ -25,14 +25,14 @@ void PluginOffers::OfferAsProfiler() {
   }
   if (!plugin.empty() && NamesThisObject(plugin)) return;
   profiler_to_chain_ = plugin;
-  ::setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
+  ::setenv("NCCL_PROFILER_PLUGIN", OwnPluginName(NcclVersion()).c_str(), 1);
 }
 
 void PluginOffers::OfferAsTuner() {
   tuner_offered_ = true;
   if (settings_.tuner_plugin == "none") {
     Log(LogLevel::kWarn, "NCCL_TUNER_PLUGIN=none was set: NCCL's choice stays");
-  } else if (!NamesThisObject(settings_.tuner_plugin) || settings_.tuner_plugin.empty()) {
+  } else {
     ::setenv("NCCL_TUNER_PLUGIN", OwnPluginName(NcclVersion()).c_str(), 1);
   }
   const std::string pins = PinnedByUser(settings_);

@@ -109,7 +109,7 @@ TEST_F(ControlPlane, MissingRankIsANoAfterTheTimeoutAndTheNextMeetingIsNotWaited
   const auto verdict = Ask(Pledge(0, 2)).get();
   ASSERT_TRUE(verdict);
   EXPECT_TRUE(verdict->timed_out);
-  EXPECT_THAT(verdict->reason, HasSubstr("missing 1"));
+  EXPECT_THAT(verdict->reason, HasSubstr("1 of 2 ranks pledged in time; present 0"));
   const auto next = Ask(Pledge(0, 2, 2)).get();
   ASSERT_TRUE(next);
   EXPECT_TRUE(next->timed_out);
@@ -402,7 +402,7 @@ TEST_F(ControlPlane, RankThatNeverCameToABirthIsNotWaitedForAgain) {
   const auto verdict = Ask(Pledge(0, 3)).get();
   ASSERT_TRUE(verdict);
   EXPECT_EQ(*verdict, first->Wait());
-  EXPECT_THAT(verdict->reason, HasSubstr("missing 1"));
+  EXPECT_THAT(verdict->reason, HasSubstr("1 of 2 ranks pledged in time; present 0"));
 }
 
 // Ranks that were at the late birth pledge no other; ranks that are new do not know of it.

@@ -49,6 +49,12 @@ TEST(Exports, AreThePluginsTheInterposedFunctionsAndTheMarkers) {
   EXPECT_EQ(symbols, expected);
 }
 
+// NCCL 2.27.3 opens a plugin by the name of a library alone (OwnPluginName).
+TEST(Exports, ItsNameFindsTheObjectThatIsLoaded) {
+  EXPECT_THAT(OutputOf("readelf -d " DYNAMICCL_TEST_PRELOAD),
+              ::testing::HasSubstr("Library soname: [libdynamiccl.so]"));
+}
+
 TEST(Exports, NothingButLibcIsNeeded) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "with sanitizers it needs their runtime, and fmt";

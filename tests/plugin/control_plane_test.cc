@@ -402,7 +402,7 @@ TEST_F(ControlPlane, RankThatNeverCameToABirthIsNotWaitedForAgain) {
   const auto verdict = Ask(Pledge(0, 3)).get();
   ASSERT_TRUE(verdict);
   EXPECT_EQ(*verdict, first->Wait());
-  EXPECT_THAT(verdict->reason, HasSubstr("1 of 2 ranks pledged in time; present 0"));
+  EXPECT_THAT(verdict->reason, HasSubstr("missing 1"));
 }
 
 // Ranks that were at the late birth pledge no other; ranks that are new do not know of it.

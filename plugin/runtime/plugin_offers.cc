@@ -33,7 +33,10 @@ void PluginOffers::OfferAsTuner() {
   if (settings_.tuner_plugin == "none") {
     Log(LogLevel::kWarn, "NCCL_TUNER_PLUGIN=none was set: NCCL's choice stays");
   } else {
-    ::setenv("NCCL_TUNER_PLUGIN", OwnPluginName(NcclVersion()).c_str(), 1);
+    const std::string own = OwnPluginName(NcclVersion());
+    // A name of this object that the user gave stays, where NCCL opens such names.
+    const bool stays = NamesThisObject(settings_.tuner_plugin) && !settings_.tuner_plugin.empty();
+    if (!stays || own == "libdynamiccl.so") ::setenv("NCCL_TUNER_PLUGIN", own.c_str(), 1);
   }
   const std::string pins = PinnedByUser(settings_);
   if (pins != "none") Log(LogLevel::kWarn, "what you pinned stays as you set it: {}", pins);

@@ -219,13 +219,15 @@ bool NamesThisObject(const std::string& plugin) {
          plugin.ends_with("libnccl-profiler-dynamiccl.so") || plugin.ends_with("libdynamiccl.so");
 }
 
+bool OpensLibraryNamesOnly(int nccl_version) {
+  return nccl_version == 22703;
+}
+
 std::string OwnPluginName(int nccl_version) {
   constexpr const char* kInProcess = "STATIC_PLUGIN";
   constexpr int kKnowsInProcess = 22200;
-  // 2.27.3 takes that word and paths for suffixes of a name, but opens the name of a library; the dynamic
-  // linker finds the one of that name which is loaded.
-  constexpr int kKnowsLibraryNames = 22703;
-  if (nccl_version == kKnowsLibraryNames) return "libdynamiccl.so";
+  // The dynamic linker finds the library of this name that is loaded already.
+  if (OpensLibraryNamesOnly(nccl_version)) return "libdynamiccl.so";
   if (nccl_version == 0 || nccl_version >= kKnowsInProcess) return kInProcess;
   const std::string own = OwnPath();
   return own.empty() ? kInProcess : own;

@@ -61,9 +61,12 @@ JobSettings ReadJobSettings();
 // else.
 bool NamesThisObject(const std::string& plugin);
 
+// True for the release whose plugin variables take the name of a library alone: 2.27.3 takes STATIC_PLUGIN
+// and paths for suffixes of such a name.
+bool OpensLibraryNamesOnly(int nccl_version);
+
 // What NCCL's plugin variables call this object, which is in the process already. Up to 2.21 NCCL knows no
-// name for that and opens a file, and 2.27.3 opens a library by its name alone; the dynamic linker sees that
-// it is the same one. 0: version unknown.
+// name for that and opens a file; the dynamic linker sees that it is the same one. 0: version unknown.
 std::string OwnPluginName(int nccl_version);
 
 // The NCCL_* variables that steer choices, as text that is equal exactly when they are: "none", or a digest

@@ -9,6 +9,17 @@
 #include "src/base/log.h"
 
 namespace dynamiccl {
+namespace {
+
+// Writes the name by which NCCL opens this object into one of its plugin variables. What the user wrote there
+// stays if it names this object in a way that NCCL opens.
+void OfferAs(const char* variable, const std::string& by_user) {
+  const int nccl = NcclVersion();
+  const bool stays = !by_user.empty() && NamesThisObject(by_user) && !OpensLibraryNamesOnly(nccl);
+  if (!stays) ::setenv(variable, OwnPluginName(nccl).c_str(), 1);
+}
+
+}  // namespace
 
 void PluginOffers::Offer() {
   const std::lock_guard lock(mutex_);
@@ -23,9 +34,8 @@ void PluginOffers::OfferAsProfiler() {
     Log(LogLevel::kWarn, "nothing is timed: NCCL_PROFILER_PLUGIN=none was set");
     return;
   }
-  if (!plugin.empty() && NamesThisObject(plugin)) return;
-  profiler_to_chain_ = plugin;
-  ::setenv("NCCL_PROFILER_PLUGIN", OwnPluginName(NcclVersion()).c_str(), 1);
+  if (!NamesThisObject(plugin) || plugin.empty()) profiler_to_chain_ = plugin;
+  OfferAs("NCCL_PROFILER_PLUGIN", plugin);
 }
 
 void PluginOffers::OfferAsTuner() {
@@ -33,10 +43,7 @@ void PluginOffers::OfferAsTuner() {
   if (settings_.tuner_plugin == "none") {
     Log(LogLevel::kWarn, "NCCL_TUNER_PLUGIN=none was set: NCCL's choice stays");
   } else {
-    const std::string own = OwnPluginName(NcclVersion());
-    // A name of this object that the user gave stays, where NCCL opens such names.
-    const bool stays = NamesThisObject(settings_.tuner_plugin) && !settings_.tuner_plugin.empty();
-    if (!stays || own == "libdynamiccl.so") ::setenv("NCCL_TUNER_PLUGIN", own.c_str(), 1);
+    OfferAs("NCCL_TUNER_PLUGIN", settings_.tuner_plugin);
   }
   const std::string pins = PinnedByUser(settings_);
   if (pins != "none") Log(LogLevel::kWarn, "what you pinned stays as you set it: {}", pins);

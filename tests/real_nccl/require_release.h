@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test of one release of NCCL begins with.
+// A test that needs one release of NCCL begins with this macro.
 #pragma once
 
 #include <gtest/gtest.h>

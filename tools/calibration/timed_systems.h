@@ -32,7 +32,7 @@ struct TimedRepeats {
   std::vector<double> us;
 };
 
-// What the user says about files with times.
+// The user states this about files that do not say it themselves.
 struct TimedFileOptions {
   // The importer of files that need one; empty: by their content.
   std::string format;
@@ -61,7 +61,7 @@ class TimedSystems {
 
   // All systems with the cells that have a formula.
   std::vector<TimedSystem> Take() const;
-  // What importers left out of the files and why.
+  // Each note names a file, what an importer left out of it, and why.
   const std::vector<std::string>& notes() const { return notes_; }
   // Everything that was read, whether or not it has a formula; repeats in the order of reading.
   std::vector<TimedRepeats> Repeats() const;
@@ -72,7 +72,7 @@ class TimedSystems {
   // The name that Take and Repeats give to a system.
   std::string NameOf(const std::pair<std::string, std::string>& system) const;
 
-  // By name and origin.
+  // The key is the name and the origin of a system.
   std::map<std::pair<std::string, std::string>, Cells> systems_;
   std::vector<std::string> notes_;
 };

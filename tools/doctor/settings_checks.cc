@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "src/base/settings.h"
 #include "tools/doctor/check.h"
@@ -26,13 +27,13 @@ constexpr std::array kReadFiles = {Setting::kPolicy, Setting::kRules, Setting::k
 // A setting that takes one of a few words.
 struct WordSetting {
   Setting setting;
-  std::array<const char*, 5> words;
+  std::vector<const char*> words;
   int (*compare)(const char*, const char*);  // 0: the same word
   const char* fault;                         // what another word is
 };
-constexpr WordSetting kWordSettings[] = {
+const WordSetting kWordSettings[] = {
     {Setting::kMode, {"", "off", "observe", "frozen", "adaptive"}, ::strcasecmp, "no mode"},
-    {Setting::kTimes, {"", "0", "1", "all", "all"}, std::strcmp, "none of 0, 1 and all"}};
+    {Setting::kTimes, {"", "0", "1", "all"}, std::strcmp, "none of 0, 1 and all"}};
 
 // Variables with our prefix that are no setting, most likely typos.
 std::vector<Finding> CheckNames() {

@@ -12,9 +12,10 @@ namespace {
 
 // Share of the keys' bytes that must be able to use a config.
 constexpr double kLeastShare = 1.0 / 3;
-// The search looks for gains of 3 %. An arm that two steps have used makes room for another one unless it
-// looks like a gain by its standard error: a large gain shows at once, and the keys' own searches find
-// smaller ones. One whose first use makes a step half as long again goes too (0.405 is log(1.5)).
+// The search looks for gains of 3 %. An arm makes room for another one after two uses if it looks slower, and
+// after four unless it looks like a gain by its standard error: a large gain shows soon, and the keys' own
+// searches find smaller ones. One whose first use makes a step half as long again goes too (0.405 is
+// log(1.5)).
 constexpr ArmPatience kPatienceTogether{.worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405};
 // The search ends after so many blocks of steps from the first arm on.
 constexpr uint32_t kMaxBlocksOfCommon = 14;

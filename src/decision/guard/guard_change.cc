@@ -43,8 +43,9 @@ void Guard::Detect(const GuardedCall& call) {
   // Late ranks are no fault of a choice.
   if (!change || !change->of_fabric) return;
   if (std::exchange(changed_by_steps_, false) && HasJustChanged()) {
-    // Steps have shown this change already, and now its kind is known.
-    fabric_of_keys_ = fabric();
+    // Steps have shown this change already, and now its kind is known. What was settled before it keeps the
+    // former state until Relearn.
+    if (!regime_changed()) fabric_of_keys_ = fabric();
     return;
   }
   changed_ns_ = call.at_ns;
@@ -134,7 +135,8 @@ void Guard::Relearn() {
     key.Restart();
     key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
   }
-  usual_before_ns_ = experiment_.usual_ns();
+  // A proposal that failed relearns again, from an experiment that has seen no step.
+  if (experiment_.usual_ns() > 0) usual_before_ns_ = experiment_.usual_ns();
   BeginExperiment(experiment_.grid(), newest_ns_);
 }
 

@@ -40,6 +40,12 @@ constexpr double kPriorWeight = 0.35;
 // the others did.
 constexpr double kFarRelative = 0.3;
 
+// True for an arm whose patience (ArmPatience::uses_to_show) is at its end.
+bool HasWaited(const SeenConfig& arm, uint32_t uses) {
+  if (uses == 0 || arm.steps < uses) return false;
+  return arm.effect.mean > (arm.steps < 2 * uses ? 0 : -arm.effect.error);
+}
+
 template <class Configs>
 bool Contains(const Configs& configs, const CollectiveConfig& config) {
   return std::find(configs.begin(), configs.end(), config) != configs.end();
@@ -73,7 +79,7 @@ std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, const ArmPati
     const bool slower = arm.steps > 0 && mean > kSlower && mean > kSlowerErrors * error;
     const double least =
         std::max(patience.worthwhile, arm.steps < kFewSteps ? kWorthwhileAtFirst : kWorthwhile);
-    const bool waited = patience.uses_to_show > 0 && arm.steps >= patience.uses_to_show && mean > -error;
+    const bool waited = HasWaited(arm, patience.uses_to_show);
     const bool futile = arm.steps >= kFutileSteps && mean - kFutileErrors * error > -least;
     if (much || (slower && mean > kMuchSlower / 3)) urgent.push_back(config);
     (much || slower || waited || futile ? closed_ : stay).push_back(config);

@@ -29,7 +29,8 @@ bool IsSurelyFaster(const SeenConfig& arm);
 struct ArmPatience {
   // It goes when it is shown to be no gain of so much, in logs, or of half a per cent where that is more.
   double worthwhile = 0;
-  // It goes after so many steps unless it looks like a gain by a standard error; 0: it may stay.
+  // It goes after so many steps if it looks slower, and after twice as many unless it looks like a gain by a
+  // standard error; 0: it may stay.
   uint32_t uses_to_show = 0;
   // It goes if its first use alone made a step longer by so much, in logs, though connections that were set
   // up may be the cause; 0: the first use is not judged.

@@ -59,7 +59,7 @@ class StepExperiment {
   SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;
   // Blocks that were judged so far.
   uint32_t blocks() const { return blocks_; }
-  // Of them, those from the first one on in which an arm was used.
+  // Blocks that were judged since an arm was first used, the block of that use included.
   uint32_t blocks_since_arms() const { return blocks_since_arms_; }
   // Nanoseconds of a step on average; 0: not known.
   double step_ns() const { return step_ns_; }

@@ -12,7 +12,7 @@ constexpr int kSteps = 400;
 constexpr int kKeys = 4;
 constexpr int kCallsOfKey = 6;
 constexpr int64_t kComputedNs = 12'000'000;  // in a step
-// As on a busy machine.
+// Steps on a busy machine vary by about as much.
 constexpr double kStepNoise = 0.05;
 
 struct Gained {
